@@ -1,0 +1,42 @@
+/**
+ * The import table of the house, as data: which room may see which. `scripts/layers.ts` enforces it, `npm run check`
+ * runs that. To open a door between two rooms, change this file and say why in the commit.
+ *
+ * A room may always import its own files and every leaf. `mayImport` lists other rooms, or single files of them: the
+ * seams, where a room may know the shape of another but not its insides.
+ */
+
+/** @type {import('./scripts/layers.ts').LayerTable} */
+export const layers = {
+  /** Import nothing of ours, and everybody may import them. */
+  leaves: ['src/errors.ts', 'src/log.ts', 'src/clock.ts', 'src/ids.ts', 'src/duration.ts'],
+
+  rooms: {
+    'src/protocol': { mayImport: [] },
+    'src/process': { mayImport: [] },
+    'src/store': { mayImport: [] },
+    'src/config': { mayImport: ['src/protocol'] },
+    'src/client': { mayImport: ['src/protocol', 'src/inbox/inbox.ts'] },
+    'src/workspaces': { mayImport: ['src/protocol', 'src/store', 'src/sessions'] },
+    'src/sessions': { mayImport: ['src/protocol', 'src/store'] },
+    'src/inbox': { mayImport: ['src/protocol', 'src/store'] },
+    'src/backends': {
+      mayImport: ['src/protocol', 'src/process', 'src/client'],
+      // Each folder is one backend; only the engine may be seen by its siblings.
+      engines: ['src/backends/exec'],
+    },
+    'src/runtime': {
+      mayImport: ['src/protocol', 'src/inbox/inbox.ts', 'src/backends/backend.ts', 'src/backends/options.ts'],
+    },
+    'src/doors': {
+      mayImport: ['src/protocol', 'src/workspaces', 'src/inbox', 'src/client'],
+      engines: ['src/doors/chat'],
+    },
+    'src/cli': { mayImport: 'everything' },
+    // The canvas knows the words and how to dial, nothing that runs on the server.
+    web: { mayImport: ['src/protocol', 'src/client'] },
+  },
+
+  /** Outside the house: what stands here may import anything, and no room may import it. */
+  outside: ['test', 'bench', 'scripts', 'layers.mjs'],
+}

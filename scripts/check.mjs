@@ -1,0 +1,58 @@
+/**
+ * `npm run check`: style, types, the import table and what is unused, all at once, each with one line when it is fine
+ * and with everything it has to say when it is not. It changes no file; `npm run format` does.
+ */
+import { spawn } from 'node:child_process'
+import { delimiter, dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
+const COLORS = process.stdout.isTTY ? 'force' : 'off'
+
+/** The slowest first, so that the machine is never idle at the end. */
+const CHECKS = [
+  { name: 'types', command: ['tsc', '-p', 'tsconfig.json'] },
+  { name: 'unused', command: ['knip', '--no-progress'] },
+  { name: 'style', command: ['biome', 'ci', '--error-on-warnings', '--max-diagnostics=100', `--colors=${COLORS}`] },
+  { name: 'layers', command: ['node', 'scripts/layers.ts'] },
+]
+
+const outcomes = await Promise.all(CHECKS.map(runCheck))
+if (outcomes.includes(false)) process.exitCode = 1
+
+/**
+ * Resolves with whether the check passed, after its line has been printed.
+ *
+ * @param {{ name: string, command: string[] }} check
+ * @returns {Promise<boolean>}
+ */
+function runCheck({ name, command: [program = '', ...args] }) {
+  const startMs = performance.now()
+  // The tools of this clone, by the Node of this clone, also when the script was not started by npm.
+  const path = [join(ROOT, 'node_modules', '.bin'), process.env['PATH']].join(delimiter)
+  const child = spawn(program, args, {
+    cwd: ROOT,
+    env: { ...process.env, PATH: path },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    shell: process.platform === 'win32',
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text) => {
+      output += text
+    })
+  }
+  return new Promise((resolve) => {
+    /** @param {boolean} passed */
+    const report = (passed) => {
+      const seconds = ((performance.now() - startMs) / 1000).toFixed(1)
+      console.log(passed ? `ok ${name} ${seconds} s` : `failed ${name} ${seconds} s\n\n${output.trim()}\n`)
+      resolve(passed)
+    }
+    child.on('error', (error) => {
+      output += `${program} could not be started: ${error.message}`
+      report(false)
+    })
+    child.on('close', (code) => report(code === 0))
+  })
+}

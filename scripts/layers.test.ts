@@ -1,0 +1,168 @@
+/**
+ * The checker of the import table, tried on planted violations: one for each rule, and a clean tree for each thing
+ * that is allowed. The table is a small house of its own, so that changing the real one breaks no test here.
+ */
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { layers } from '../layers.mjs'
+import { checkLayers, type LayerTable, readSources } from './layers.ts'
+
+const TABLE: LayerTable = {
+  leaves: ['src/errors.ts', 'src/ids.ts'],
+  rooms: {
+    'src/words': { mayImport: [] },
+    'src/post': { mayImport: ['src/words'] },
+    'src/engine': { mayImport: ['src/words', 'src/post/seam.ts'] },
+    'src/doors': { mayImport: ['src/words'], engines: ['src/doors/chat'] },
+    'src/cli': { mayImport: 'everything' },
+  },
+  outside: ['test', 'scripts'],
+}
+
+/** Each violation as `file:line rule`, which is what a planted one is known by. */
+function check(sources: Record<string, string>): string[] {
+  return checkLayers(new Map(Object.entries(sources)), TABLE).map(({ file, line, rule }) => `${file}:${line} ${rule}`)
+}
+
+function messageOf(sources: Record<string, string>): string {
+  const violations = checkLayers(new Map(Object.entries(sources)), TABLE)
+  assert.equal(violations.length, 1)
+  return violations[0]?.message ?? ''
+}
+
+describe('a clean tree passes', () => {
+  it('lets a room import its own files, leaves, the rooms listed and packages', () => {
+    const source = `import './other.ts'\nimport '../errors.ts'\nimport '../words/a.ts'\nimport 'node:fs'\nimport 'zod'\n`
+    assert.deepEqual(check({ 'src/post/a.ts': source }), [])
+  })
+  it('lets a room import a single listed file of another room', () => {
+    assert.deepEqual(check({ 'src/engine/a.ts': `import type { Seam } from '../post/seam.ts'` }), [])
+  })
+  it('lets the room that joins the parts import everything', () => {
+    assert.deepEqual(check({ 'src/cli/wire.ts': `import '../doors/http/http.ts'\nimport '../post/post.ts'` }), [])
+  })
+  it('lets siblings import their engine and the files of their room', () => {
+    assert.deepEqual(check({ 'src/doors/discord/a.ts': `import '../chat/chat.ts'\nimport '../door.ts'` }), [])
+  })
+  it('lets the list of a room import every sibling', () => {
+    assert.deepEqual(check({ 'src/doors/doors.ts': `import './http/http.ts'\nimport './discord/discord.ts'` }), [])
+  })
+  it('lets tests and tools import anything, also by a computed name', () => {
+    const source = `import '../src/post/a.ts'\nimport '../src/errors.ts'\nawait import(name)`
+    assert.deepEqual(check({ 'test/a.test.ts': source, 'scripts/a.ts': source }), [])
+    assert.deepEqual(check({ 'src/words/a.test.ts': `import '../post/a.ts'` }), [])
+  })
+  it('takes no comment and no string for an import', () => {
+    assert.deepEqual(
+      check({ 'src/words/a.ts': `// import '../post/a.ts'\nexport const text = "import '../post/a.ts'"` }),
+      [],
+    )
+  })
+})
+
+describe('each rule reports a planted violation with its file and line', () => {
+  it('unknown-room: a file that stands in no room', () => {
+    assert.deepEqual(check({ 'src/attic/a.ts': '', 'src/loose.ts': '' }), [
+      'src/attic/a.ts:1 unknown-room',
+      'src/loose.ts:1 unknown-room',
+    ])
+  })
+  it('forbidden-room: a static import, a type, a re-export, a dynamic import and an inline type', () => {
+    const source = [
+      `import { a } from '../post/a.ts'`,
+      `import type { B } from '../post/a.ts'`,
+      `export { c } from '../post/a.ts'`,
+      `export * from '../post/a.ts'`,
+      `await import('../post/a.ts')`,
+      'await import(`../post/a.ts`)',
+      `export type D = import('../post/a.ts').D`,
+    ]
+    const expected = source.map((_, index) => `src/words/a.ts:${index + 1} forbidden-room`)
+    assert.deepEqual(check({ 'src/words/a.ts': source.join('\n') }), expected)
+  })
+  it('forbidden-room: another file of a room whose seam alone is listed', () => {
+    assert.deepEqual(check({ 'src/engine/a.ts': `\nimport '../post/insides.ts'` }), [
+      'src/engine/a.ts:2 forbidden-room',
+    ])
+  })
+  it('forbidden-room: a test or a tool, even from the room that may import everything', () => {
+    assert.deepEqual(check({ 'src/cli/a.ts': `import '../../test/fakes/fake.ts'\nimport '../words/b.test.ts'` }), [
+      'src/cli/a.ts:1 forbidden-room',
+      'src/cli/a.ts:2 forbidden-room',
+    ])
+  })
+  it('sibling: one door importing another, and the engine importing a door', () => {
+    assert.deepEqual(check({ 'src/doors/discord/a.ts': `import '../http/b.ts'` }), ['src/doors/discord/a.ts:1 sibling'])
+    assert.deepEqual(check({ 'src/doors/chat/a.ts': `import '../http/b.ts'` }), ['src/doors/chat/a.ts:1 sibling'])
+  })
+  it('leaf: a leaf importing a room or another leaf', () => {
+    assert.deepEqual(check({ 'src/ids.ts': `import './words/a.ts'\nimport './errors.ts'` }), [
+      'src/ids.ts:1 leaf',
+      'src/ids.ts:2 leaf',
+    ])
+  })
+  it('cycle: three files in a circle, one of them by a type alone', () => {
+    const sources = {
+      'src/words/a.ts': `import './b.ts'`,
+      'src/words/b.ts': `\nimport type { C } from './c.ts'`,
+      'src/words/c.ts': `\n\nawait import('./a.ts')`,
+    }
+    assert.deepEqual(check(sources), ['src/words/c.ts:3 cycle'])
+    assert.match(messageOf(sources), /src\/words\/a\.ts -> src\/words\/b\.ts -> src\/words\/c\.ts -> src\/words\/a\.ts/)
+  })
+  it('cycle: a file that imports itself', () => {
+    assert.deepEqual(check({ 'src/words/a.ts': `import './a.ts'` }), ['src/words/a.ts:1 cycle'])
+  })
+  it('computed-import: a name that is worked out at run time', () => {
+    assert.deepEqual(check({ 'src/cli/a.ts': 'await import(name)\nawait import(`./${name}.ts`)' }), [
+      'src/cli/a.ts:1 computed-import',
+      'src/cli/a.ts:2 computed-import',
+    ])
+  })
+  it('outside-repo: a path that leaves the repository, also from a test', () => {
+    assert.deepEqual(
+      check({ 'test/a.test.ts': `import '../../elsewhere/a.ts'\nimport '/opt/a.ts'\nimport 'file:///a.ts'` }),
+      ['test/a.test.ts:1 outside-repo', 'test/a.test.ts:2 outside-repo', 'test/a.test.ts:3 outside-repo'],
+    )
+  })
+  it('extension: a path without .ts', () => {
+    assert.deepEqual(check({ 'src/words/a.ts': `import './b'\nimport './c.js'` }), [
+      'src/words/a.ts:1 extension',
+      'src/words/a.ts:2 extension',
+    ])
+  })
+  it('alias: another name for a file of ours', () => {
+    assert.deepEqual(check({ 'src/words/a.ts': `import '#post'\nimport 'molecule/backend'` }), [
+      'src/words/a.ts:1 alias',
+      'src/words/a.ts:2 alias',
+    ])
+  })
+  it('syntax: a file that cannot be parsed', () => {
+    assert.deepEqual(check({ 'src/words/a.ts': 'import {' }), ['src/words/a.ts:1 syntax'])
+  })
+})
+
+describe('the message', () => {
+  it('says what may be imported instead', () => {
+    assert.equal(
+      messageOf({ 'src/post/a.ts': `import '../doors/door.ts'` }),
+      'src/post may not import src/doors/door.ts: it may import only leaf files and src/words',
+    )
+  })
+})
+
+describe('the real table', () => {
+  it('names only rooms that may be imported by a known name', () => {
+    const known = new Set(Object.keys(layers.rooms))
+    for (const { mayImport } of Object.values(layers.rooms)) {
+      if (mayImport === 'everything') continue
+      for (const name of mayImport) assert.ok(known.has(name) || name.endsWith('.ts'), name)
+    }
+  })
+  it('finds the sources it is to be held against', () => {
+    const files = readSources(`${import.meta.dirname}/..`)
+    assert.ok(files.has('src/backends/backend.ts'))
+    assert.ok(files.has('scripts/layers.ts'))
+    assert.ok(![...files.keys()].some((file) => file.includes('node_modules')))
+  })
+})

@@ -1,0 +1,196 @@
+/**
+ * Enforces the import table of `layers.mjs` on every source file; a part of `npm run check`. An import that is only a
+ * type counts like any other, because it is knowledge of another room all the same.
+ *
+ * Invariant: `checkLayers` is pure. A file's place is decided by its path, an import's by the path it resolves to.
+ */
+import { globSync, readFileSync } from 'node:fs'
+import { posix } from 'node:path'
+import { layers } from '../layers.mjs'
+import { readImports } from './imports.ts'
+
+export interface Room {
+  /** Other rooms, or single files of them. */
+  readonly mayImport: 'everything' | readonly string[]
+  /** Present where a room's folders are siblings that may not see each other; these they all may see. */
+  readonly engines?: readonly string[]
+}
+
+export interface LayerTable {
+  readonly leaves: readonly string[]
+  readonly rooms: Readonly<Record<string, Room>>
+  readonly outside: readonly string[]
+}
+
+export interface Violation {
+  readonly file: string
+  readonly line: number
+  readonly rule: LayerRule
+  /** One sentence: what is wrong and, where it is not obvious, what to do instead. */
+  readonly message: string
+}
+
+type LayerRule =
+  | 'unknown-room'
+  | 'forbidden-room'
+  | 'sibling'
+  | 'leaf'
+  | 'cycle'
+  | 'computed-import'
+  | 'outside-repo'
+  | 'extension'
+  | 'alias'
+  | 'syntax'
+
+type Place =
+  | { readonly kind: 'room'; readonly name: string; readonly room: Room }
+  | { readonly kind: 'leaf' | 'outside' | 'unknown' }
+
+/** A file of ours that another file of ours imports. */
+interface Edge {
+  readonly from: string
+  readonly to: string
+  readonly line: number
+}
+
+type Finding = Pick<Violation, 'rule' | 'message'>
+
+const SOURCE_FILES = ['layers.mjs', '{src,web,test,bench,scripts}/**/*.{ts,tsx,mjs}']
+const EXTENSIONS = ['.ts', '.tsx', '.mjs', '.json', '.css']
+const OWN_PACKAGE = 'molecule'
+
+/** All violations, by file and line. `files` maps each path, from the root and with slashes, to its text. */
+export function checkLayers(files: ReadonlyMap<string, string>, table: LayerTable): Violation[] {
+  const violations: Violation[] = []
+  const edges: Edge[] = []
+  for (const [file, source] of files) {
+    const report = (line: number, finding: Finding | undefined) =>
+      finding && violations.push({ file, line, ...finding })
+    report(1, judgeFile(file, table))
+    try {
+      for (const { specifier, line } of readImports(file, source)) {
+        const finding = judgeSpecifier(file, specifier, table)
+        report(line, finding)
+        if (!finding && specifier?.startsWith('.')) edges.push({ from: file, to: resolve(file, specifier), line })
+      }
+    } catch (error) {
+      report(1, { rule: 'syntax', message: `it does not parse, so nobody can say what it imports: ${error}` })
+    }
+  }
+  for (const edge of edges) {
+    const finding = judgeEdge(edge, table)
+    if (finding) violations.push({ file: edge.from, line: edge.line, ...finding })
+  }
+  violations.push(...findCycles(edges))
+  return violations.sort((a, b) => a.file.localeCompare(b.file) || a.line - b.line)
+}
+
+/** The sources under a root folder, as `checkLayers` takes them. */
+export function readSources(root: string): Map<string, string> {
+  const isBuilt = (name: string) => name === 'node_modules' || name === 'dist'
+  const paths = globSync(SOURCE_FILES, { cwd: root, exclude: (path) => isBuilt(posix.basename(path)) })
+  return new Map(paths.map((path) => [path.replaceAll('\\', '/'), readFileSync(`${root}/${path}`, 'utf8')]))
+}
+
+function judgeFile(file: string, table: LayerTable): Finding | undefined {
+  if (placeOf(file, table).kind !== 'unknown') return
+  return { rule: 'unknown-room', message: 'it stands in no room and is no leaf: move it, or list it in layers.mjs' }
+}
+
+/** What can be said from the words alone: is this an import that the table can be held against? */
+function judgeSpecifier(file: string, specifier: string | undefined, table: LayerTable): Finding | undefined {
+  if (specifier === undefined) {
+    // Outside the house there is no table to hold it against, so there it does no harm.
+    if (placeOf(file, table).kind === 'outside') return
+    return { rule: 'computed-import', message: 'import() of a computed name cannot be checked: write the name out' }
+  }
+  if (specifier.startsWith('#') || specifier === OWN_PACKAGE || specifier.startsWith(`${OWN_PACKAGE}/`)) {
+    return { rule: 'alias', message: `"${specifier}" is another name for a file of ours: import it by its path` }
+  }
+  const isPath = specifier.startsWith('.')
+  const leaves = isPath ? resolve(file, specifier).startsWith('..') : /^(?:\/|file:)/.test(specifier)
+  if (leaves)
+    return { rule: 'outside-repo', message: `"${specifier}" leaves the repository: nobody else has that file` }
+  if (!isPath || EXTENSIONS.includes(posix.extname(specifier))) return
+  return { rule: 'extension', message: `"${specifier}" lacks its extension: Node runs our sources, so write the .ts` }
+}
+
+function judgeEdge({ from, to }: Edge, table: LayerTable): Finding | undefined {
+  const source = placeOf(from, table)
+  const target = placeOf(to, table)
+  if (source.kind === 'leaf') return { rule: 'leaf', message: `a leaf imports nothing of ours, but this imports ${to}` }
+  // Tests may see everything; a file without a place has been reported as such.
+  if (source.kind !== 'room') return
+  if (target.kind === 'leaf') return
+  if (target.kind === 'outside') {
+    return { rule: 'forbidden-room', message: `${to} is a test or a tool, which no room may import` }
+  }
+  if (target.kind === 'room' && target.name === source.name) return judgeSibling({ from, to }, source)
+  const { mayImport } = source.room
+  if (mayImport === 'everything' || mayImport.includes(to)) return
+  if (target.kind === 'room' && mayImport.includes(target.name)) return
+  const allowed = mayImport.length === 0 ? 'only leaf files' : `only leaf files and ${mayImport.join(', ')}`
+  return { rule: 'forbidden-room', message: `${source.name} may not import ${to}: it may import ${allowed}` }
+}
+
+function judgeSibling(
+  { from, to }: Pick<Edge, 'from' | 'to'>,
+  { name, room }: { name: string; room: Room },
+): Finding | undefined {
+  const own = folderIn(name, from)
+  const other = folderIn(name, to)
+  if (!room.engines || !own || !other || own === other || room.engines.includes(other)) return
+  const shared = room.engines.join(', ')
+  return { rule: 'sibling', message: `${own} may not import its sibling ${other}: what they share is in ${shared}` }
+}
+
+/** The folder directly inside a room that holds the file, or undefined for a file of the room itself. */
+function folderIn(room: string, file: string): string | undefined {
+  const [folder, ...rest] = file.slice(room.length + 1).split('/')
+  return rest.length > 0 ? `${room}/${folder}` : undefined
+}
+
+function placeOf(file: string, table: LayerTable): Place {
+  const isUnder = (path: string) => file === path || file.startsWith(`${path}/`)
+  if (/\.test\.tsx?$/.test(file) || table.outside.some(isUnder)) return { kind: 'outside' }
+  if (table.leaves.includes(file)) return { kind: 'leaf' }
+  for (const [name, room] of Object.entries(table.rooms)) if (isUnder(name)) return { kind: 'room', name, room }
+  return { kind: 'unknown' }
+}
+
+/** One violation for each import that closes a cycle, with the whole chain. */
+function findCycles(edges: readonly Edge[]): Violation[] {
+  const edgesOf = Map.groupBy(edges, (edge) => edge.from)
+  const state = new Map<string, 'open' | 'done'>()
+  const chain: Edge[] = []
+  const violations: Violation[] = []
+  const visit = (file: string) => {
+    state.set(file, 'open')
+    for (const edge of edgesOf.get(file) ?? []) {
+      chain.push(edge)
+      if (state.get(edge.to) === 'open') violations.push(describeCycle(chain, edge))
+      if (!state.has(edge.to)) visit(edge.to)
+      chain.pop()
+    }
+    state.set(file, 'done')
+  }
+  for (const file of edgesOf.keys()) if (!state.has(file)) visit(file)
+  return violations
+}
+
+function describeCycle(chain: readonly Edge[], last: Edge): Violation {
+  const start = chain.findIndex((edge) => edge.from === last.to)
+  const files = [...chain.slice(start).map((edge) => edge.from), last.to]
+  return { file: last.from, line: last.line, rule: 'cycle', message: `imports go in a circle: ${files.join(' -> ')}` }
+}
+
+function resolve(file: string, specifier: string): string {
+  return posix.join(posix.dirname(file), specifier)
+}
+
+if (import.meta.main) {
+  const files = readSources(posix.join(import.meta.dirname, '..'))
+  const violations = checkLayers(files, layers)
+  for (const { file, line, rule, message } of violations) console.error(`${file}:${line} ${rule}: ${message}`)
+  if (violations.length > 0) process.exitCode = 1
+}
