@@ -1,0 +1,40 @@
+/**
+ * Time as an argument. Everything that waits or measures takes a Clock, so that tests move time by hand.
+ * Waiting is always cancellable: a sleep that cannot be interrupted is a shutdown that hangs.
+ */
+
+export interface Clock {
+  /** Wall time in milliseconds since the epoch. For showing; never for measuring. */
+  nowMs(): number
+  /** Milliseconds that only go forward, from an arbitrary start. For measuring. */
+  monotonicMs(): number
+  /** Calls back once after `delayMs`; the returned function cancels. The timer does not keep the process alive. */
+  after(delayMs: number, callback: () => void): () => void
+}
+
+/** Node's timers fire at once above this; a longer wait is cut here and its owner looks again. */
+export const TIMER_MS_MAX = 2 ** 31 - 1
+
+export const systemClock: Clock = {
+  nowMs: () => Date.now(),
+  monotonicMs: () => performance.now(),
+  after(delayMs, callback) {
+    const timer = setTimeout(callback, Math.min(Math.max(delayMs, 0), TIMER_MS_MAX))
+    timer.unref()
+    return () => clearTimeout(timer)
+  },
+}
+
+/** Resolves after `delayMs`, or as soon as the signal aborts; never rejects. The caller looks at the signal. */
+export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted) return resolve()
+    const end = () => {
+      cancel()
+      signal?.removeEventListener('abort', end)
+      resolve()
+    }
+    const cancel = clock.after(delayMs, end)
+    signal?.addEventListener('abort', end, { once: true })
+  })
+}

@@ -1,0 +1,96 @@
+/**
+ * Durations as Go writes them (`300ms`, `1.5h`, `2m30s`), which is what every time option of ours is written in.
+ * Read at the edge by config and backend options; inside, a duration is always a number of milliseconds.
+ * Invariant: what Go's `time.ParseDuration` refuses is refused here, and what it takes means the same nanoseconds.
+ */
+
+/** Longer than any duration worth writing; keeps the arithmetic below bounded. */
+const TEXT_CHARACTERS_MAX = 128
+const NANOSECONDS_MAX = 2n ** 63n - 1n
+const NANOSECONDS_PER_MS = 1_000_000n
+
+const UNITS: ReadonlyMap<string, bigint> = new Map([
+  ['ns', 1n],
+  ['us', 1_000n],
+  // Two characters that look alike: the micro sign and the Greek letter. Go takes both.
+  ['\u00b5s', 1_000n],
+  ['\u03bcs', 1_000n],
+  ['ms', NANOSECONDS_PER_MS],
+  ['s', 1_000_000_000n],
+  ['m', 60_000_000_000n],
+  ['h', 3_600_000_000_000n],
+])
+
+const TERM = /(\d*)(?:(\.)(\d*))?([^\d.]+)/y
+
+/** Milliseconds, or undefined where the text is no duration: a unit is required, `5` and `1,5h` are not durations. */
+export function parseDuration(text: string): number | undefined {
+  if (text.length > TEXT_CHARACTERS_MAX) return undefined
+  const negative = text.startsWith('-')
+  const body = negative || text.startsWith('+') ? text.slice(1) : text
+  if (body === '0') return 0
+  if (body === '') return undefined
+  let total = 0n
+  TERM.lastIndex = 0
+  while (TERM.lastIndex < body.length) {
+    const term = TERM.exec(body)
+    const nanoseconds = term === null ? undefined : termNanoseconds(term)
+    if (nanoseconds === undefined) return undefined
+    total += nanoseconds
+    if (total > NANOSECONDS_MAX + (negative ? 1n : 0n)) return undefined
+  }
+  return toMilliseconds(negative ? -total : total)
+}
+
+/** Go's form: `1h0m0s`, `1m30s`, `1.5s`, `300ms`, `0s`. Rounded to the nanosecond, held within what Go can hold. */
+export function formatDuration(ms: number): string {
+  const nanoseconds = toNanoseconds(Math.abs(ms))
+  if (nanoseconds === 0n) return '0s'
+  const sign = ms < 0 ? '-' : ''
+  if (nanoseconds < 1_000n) return `${sign}${nanoseconds}ns`
+  if (nanoseconds < NANOSECONDS_PER_MS) return `${sign}${decimal(nanoseconds, 3)}\u00b5s`
+  if (nanoseconds < 1_000_000_000n) return `${sign}${decimal(nanoseconds, 6)}ms`
+  const minutes = nanoseconds / 60_000_000_000n
+  const seconds = `${decimal(nanoseconds % 60_000_000_000n, 9)}s`
+  if (minutes === 0n) return sign + seconds
+  if (minutes < 60n) return `${sign}${minutes}m${seconds}`
+  return `${sign}${minutes / 60n}h${minutes % 60n}m${seconds}`
+}
+
+function termNanoseconds(term: RegExpExecArray): bigint | undefined {
+  const [, whole = '', , fraction = '', unitName = ''] = term
+  const unit = UNITS.get(unitName)
+  if (unit === undefined || (whole === '' && fraction === '')) return undefined
+  return BigInt(whole === '' ? 0 : whole) * unit + fractionNanoseconds(fraction, unit)
+}
+
+/** In floating point and from at most 19 digits, as Go does it: `0.3333333333333333333h` is exactly 20 minutes. */
+function fractionNanoseconds(fraction: string, unit: bigint): bigint {
+  let value = 0n
+  let scale = 1
+  for (const digit of fraction) {
+    const next = value * 10n + BigInt(digit)
+    if (next > NANOSECONDS_MAX) break
+    value = next
+    scale *= 10
+  }
+  return BigInt(Math.trunc(Number(value) * (Number(unit) / scale)))
+}
+
+/** Whole milliseconds apart from the rest: as one division, a long duration would come out beside its integer. */
+function toMilliseconds(nanoseconds: bigint): number {
+  return Number(nanoseconds / NANOSECONDS_PER_MS) + Number(nanoseconds % NANOSECONDS_PER_MS) / 1e6
+}
+
+function toNanoseconds(ms: number): bigint {
+  const held = Math.min(ms, Number(NANOSECONDS_MAX / NANOSECONDS_PER_MS))
+  const wholeMs = Math.trunc(held)
+  return BigInt(wholeMs) * NANOSECONDS_PER_MS + BigInt(Math.round((held - wholeMs) * 1e6))
+}
+
+/** `value / 10^places` without trailing zeros. */
+function decimal(value: bigint, places: number): string {
+  const digits = value.toString().padStart(places + 1, '0')
+  const fraction = digits.slice(-places).replace(/0+$/, '')
+  return digits.slice(0, -places) + (fraction === '' ? '' : `.${fraction}`)
+}

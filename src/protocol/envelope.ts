@@ -1,0 +1,186 @@
+/**
+ * The envelope: a message as it arrived, kept as the one stored form of it. The canonical message is read from it, so
+ * nothing is stored twice and nothing of what the caller said is lost.
+ * Place in the flow: a door reads it, the inbox writes and hashes it, the runtime restores it and makes the backend's
+ * request of it. Invariant: what `readEnvelope` took, `restoreEnvelope` gives back equal.
+ */
+import { hash } from 'node:crypto'
+import type { Message, Metadata, Role } from './a2a.ts'
+import { invalid } from './invalid.ts'
+import { canonicalJson, isJsonObject, type JsonObject } from './json.ts'
+import { type Method, methodOf } from './json-rpc.ts'
+import { readPart, toRequestPart } from './part.ts'
+import type { Request, Sender } from './request.ts'
+import {
+  check,
+  JSON_DEPTH_MAX,
+  jsonDepthWithin,
+  jsonRpcRequestSchema,
+  messageSendParamsSchema,
+  sendMessageParamsSchema,
+} from './schemas.ts'
+
+export type ProtocolVersion = '1.0' | '0.3'
+
+export interface Envelope {
+  readonly version: ProtocolVersion
+  /** `SendMessage`, `message/send`, ... in the words of its version. */
+  readonly method: string
+  /** The message in 1.0 words. */
+  readonly message: Message
+  /** The JSON-RPC envelope as it came, less push-notification credentials. */
+  readonly raw: unknown
+}
+
+/** A send of either version, told apart by its method name. Throws `invalid_request` with the place of the problem. */
+export function readEnvelope(raw: unknown): Envelope {
+  if (!jsonDepthWithin(raw, JSON_DEPTH_MAX))
+    throw invalid('the request', `is nested deeper than ${JSON_DEPTH_MAX} levels`)
+  const { method, params } = check(jsonRpcRequestSchema, raw, '')
+  const known = sendMethod(method)
+  if (known === undefined) throw invalid('method', 'is not one that sends a message')
+  check(known.version === '1.0' ? sendMessageParamsSchema : messageSendParamsSchema, params, 'params')
+  const message = readMessage((params as SendParams).message)
+  return { version: known.version, method, message, raw: withoutCredentials(raw as RawSend) }
+}
+
+/** What is stored. */
+export function writeEnvelope(envelope: Envelope): string {
+  return JSON.stringify(envelope.raw)
+}
+
+/** From what was stored. Not checked again: it was when it was admitted, and a lease must not cost that twice. */
+export function restoreEnvelope(stored: string): Envelope {
+  const raw = JSON.parse(stored) as RawSend
+  const version = sendMethod(raw.method)?.version ?? '1.0'
+  return { version, method: raw.method, message: readMessage(raw.params.message), raw }
+}
+
+export interface RequestOrigin {
+  readonly workspaceId: string
+  /** The sending workspace; empty for a person. */
+  readonly callerId: string
+  readonly taskId: string
+  readonly contextId: string
+  readonly idempotencyKey: string
+  readonly sender: Sender
+  readonly envelope: Envelope
+}
+
+/** The backend's request. */
+export function toRequest(origin: RequestOrigin): Request {
+  const { message, method, raw } = origin.envelope
+  return {
+    workspace_id: origin.workspaceId,
+    caller_id: origin.callerId,
+    message_id: message.messageId,
+    idempotency_key: origin.idempotencyKey,
+    task_id: origin.taskId,
+    context_id: origin.contextId,
+    parts: message.parts.map(toRequestPart),
+    method,
+    sender: origin.sender,
+    raw,
+  }
+}
+
+/** SHA-256 in hex of what was said: role and parts. Metadata of the message and configuration do not count. */
+export function contentHash(message: Message): string {
+  return hash('sha256', canonicalJson({ role: message.role, parts: message.parts }), 'hex')
+}
+
+export interface SendOptions {
+  /** Answer when the task is final or interrupted, not at once. */
+  readonly blocking: boolean
+  readonly historyLength?: number
+  readonly acceptedOutputModes?: readonly string[]
+}
+
+/** How the sender wants to be answered. Both versions block unless told not to. */
+export function sendOptions(envelope: Envelope): SendOptions {
+  const configuration = (envelope.raw as RawSend).params.configuration ?? {}
+  const { blocking, returnImmediately, historyLength, acceptedOutputModes } = configuration
+  return {
+    blocking: envelope.version === '1.0' ? returnImmediately !== true : blocking !== false,
+    ...(typeof historyLength === 'number' ? { historyLength } : {}),
+    ...(Array.isArray(acceptedOutputModes) ? { acceptedOutputModes } : {}),
+  }
+}
+
+/** The dedupe key the message itself carries, where its sender gave one. */
+export function idempotencyKey(envelope: Envelope): string | undefined {
+  const { metadata, message } = (envelope.raw as RawSend).params
+  const key = metadata?.['idempotency_key'] || message.metadata?.['idempotency_key'] || message.idempotency_key
+  return typeof key === 'string' && key !== '' ? key : undefined
+}
+
+/** A send that the schemas have passed. Optional fields may be null. */
+interface RawSend extends JsonObject {
+  readonly method: string
+  readonly params: SendParams
+}
+
+interface SendParams {
+  readonly message: RawMessage
+  readonly configuration?: JsonObject | null
+  readonly metadata?: JsonObject | null
+}
+
+interface RawMessage {
+  readonly messageId: string
+  readonly contextId?: string | null
+  readonly taskId?: string | null
+  readonly role: Role | 'user' | 'agent'
+  readonly parts: readonly unknown[]
+  readonly metadata?: Metadata | null
+  readonly extensions?: readonly string[] | null
+  readonly referenceTaskIds?: readonly string[] | null
+  readonly idempotency_key?: string | null
+}
+
+function sendMethod(name: string): Method | undefined {
+  const method = methodOf(name)
+  return method?.name1_0 === 'SendMessage' || method?.name1_0 === 'SendStreamingMessage' ? method : undefined
+}
+
+/** An empty id is an absent one: protocol buffers cannot tell them apart. */
+function readMessage(raw: RawMessage): Message {
+  return {
+    messageId: raw.messageId,
+    ...(raw.contextId ? { contextId: raw.contextId } : {}),
+    ...(raw.taskId ? { taskId: raw.taskId } : {}),
+    role: ROLES[raw.role],
+    parts: raw.parts.map((part, index) => readPart(part, `params.message.parts[${index}]`)),
+    ...(raw.metadata ? { metadata: raw.metadata } : {}),
+    ...(raw.extensions ? { extensions: raw.extensions } : {}),
+    ...(raw.referenceTaskIds ? { referenceTaskIds: raw.referenceTaskIds } : {}),
+  }
+}
+
+const ROLES: Readonly<Record<RawMessage['role'], Role>> = {
+  ROLE_USER: 'ROLE_USER',
+  ROLE_AGENT: 'ROLE_AGENT',
+  user: 'ROLE_USER',
+  agent: 'ROLE_AGENT',
+}
+
+/** Any spelling of the push-notification config, so that no client's habit leads its secret to an agent. */
+const PUSH_CONFIG = /push_?notification_?config/i
+
+function withoutCredentials(raw: RawSend): RawSend {
+  const { configuration } = raw.params
+  if (!configuration || !Object.keys(configuration).some((key) => PUSH_CONFIG.test(key))) return raw
+  const cleaned: [string, unknown][] = []
+  for (const [key, value] of Object.entries(configuration)) {
+    if (!PUSH_CONFIG.test(key)) cleaned.push([key, value])
+    else if (isJsonObject(value)) cleaned.push([key, publicPushConfig(value)])
+  }
+  return { ...raw, params: { ...raw.params, configuration: Object.fromEntries(cleaned) } }
+}
+
+/** Only what is known to be no secret is kept; a URL loses its `user:password@`. */
+function publicPushConfig(config: JsonObject): JsonObject {
+  const { id, taskId, url } = config
+  const kept = { id, taskId, url: typeof url === 'string' ? url.replace(/\/\/[^/?#]*@/, '//') : undefined }
+  return Object.fromEntries(Object.entries(kept).filter(([, value]) => typeof value === 'string'))
+}

@@ -1,0 +1,216 @@
+/**
+ * JSON-RPC 2.0 as A2A uses it: reading a request, building answers, the error codes, and which method names belong to
+ * which version. Invariant: the table below is the only place where an error of ours gets a wire form in A2A.
+ */
+import type { ErrorCode, MoleculeError } from '../errors.ts'
+import { isJsonObject } from './json.ts'
+import { JSON_DEPTH_MAX, jsonDepthWithin, jsonRpcRequestSchema } from './schemas.ts'
+
+export type JsonRpcId = string | number | null
+
+export interface JsonRpcRequest {
+  readonly jsonrpc: '2.0'
+  /** Absent in a notification; it is answered all the same, with the id null. */
+  readonly id?: JsonRpcId
+  readonly method: string
+  readonly params?: unknown
+}
+
+/** `google.rpc.ErrorInfo`: what a program switches on. */
+export interface ErrorInfo {
+  readonly '@type': 'type.googleapis.com/google.rpc.ErrorInfo'
+  readonly reason: string
+  readonly domain: 'a2a-protocol.org'
+  readonly metadata?: Readonly<Record<string, string>>
+}
+
+export interface JsonRpcError {
+  readonly code: number
+  readonly message: string
+  readonly data?: readonly ErrorInfo[]
+}
+
+export interface JsonRpcSuccess {
+  readonly jsonrpc: '2.0'
+  readonly id: JsonRpcId
+  readonly result: unknown
+}
+
+export interface JsonRpcFailure {
+  readonly jsonrpc: '2.0'
+  readonly id: JsonRpcId
+  readonly error: JsonRpcError
+}
+
+export const JSON_RPC_CODES = {
+  parseError: -32700,
+  invalidRequest: -32600,
+  methodNotFound: -32601,
+  invalidParams: -32602,
+  internalError: -32603,
+  taskNotFound: -32001,
+  taskNotCancelable: -32002,
+  pushNotificationNotSupported: -32003,
+  unsupportedOperation: -32004,
+  contentTypeNotSupported: -32005,
+  invalidAgentResponse: -32006,
+  extendedCardNotConfigured: -32007,
+  extensionSupportRequired: -32008,
+  versionNotSupported: -32009,
+  // Ours, in the range that JSON-RPC leaves to servers and clear of what A2A has taken or may take next.
+  turnFailed: -32050,
+  unauthenticated: -32051,
+  forbidden: -32052,
+  queueFull: -32053,
+  tooLarge: -32054,
+  storeUnavailable: -32055,
+  staleLease: -32056,
+  inUse: -32057,
+} as const
+
+export type ParsedJsonRpc =
+  | { readonly ok: true; readonly request: JsonRpcRequest }
+  | { readonly ok: false; readonly response: JsonRpcFailure }
+
+/** From a body: text, bytes, or what was parsed from them. A refusal comes ready to be sent. */
+export function parseJsonRpc(body: unknown): ParsedJsonRpc {
+  let value: unknown
+  try {
+    value = decode(body)
+  } catch {
+    // The parser's own words quote the body; the sender has it, the answer need not.
+    return refuse(null, JSON_RPC_CODES.parseError, 'The body is not valid JSON in UTF-8')
+  }
+  if (Array.isArray(value))
+    return refuse(null, JSON_RPC_CODES.invalidRequest, 'A2A takes one request at a time, not a batch')
+  const parsed = jsonRpcRequestSchema.safeParse(value)
+  const id = readableId(value)
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0]
+    const place = issue?.path.join('.') || 'The body'
+    return refuse(id, JSON_RPC_CODES.invalidRequest, `${place} ${issue?.message}`)
+  }
+  if (!jsonDepthWithin(value, JSON_DEPTH_MAX)) {
+    return refuse(id, JSON_RPC_CODES.invalidRequest, `The body is nested deeper than ${JSON_DEPTH_MAX} levels`)
+  }
+  return { ok: true, request: value as JsonRpcRequest }
+}
+
+export function success(id: JsonRpcId | undefined, result: unknown): JsonRpcSuccess {
+  return { jsonrpc: '2.0', id: id ?? null, result }
+}
+
+export function failure(id: JsonRpcId | undefined, error: JsonRpcError): JsonRpcFailure {
+  return { jsonrpc: '2.0', id: id ?? null, error }
+}
+
+/** An error of ours in A2A's form. Of its details only those named below leave the house. */
+export function toJsonRpcError(error: MoleculeError): JsonRpcError {
+  const wire = WIRE_ERRORS[error.code]
+  const metadata: Record<string, string> = {}
+  for (const key of PUBLIC_DETAILS) {
+    if (error.details[key] !== undefined) metadata[key] = String(error.details[key])
+  }
+  return { code: wire.code, message: error.message, data: [errorInfo(wire.reason, metadata)] }
+}
+
+export function errorInfo(reason: string, metadata: Readonly<Record<string, string>> = {}): ErrorInfo {
+  const info = { '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason, domain: 'a2a-protocol.org' } as const
+  return Object.keys(metadata).length === 0 ? info : { ...info, metadata }
+}
+
+const PUBLIC_DETAILS = ['path', 'retryAfterMs', 'limitBytes', 'taskId'] as const
+
+export interface WireError {
+  /** JSON-RPC. */
+  readonly code: number
+  /** HTTP status of the REST binding. */
+  readonly status: number
+  readonly reason: string
+}
+
+const wire = (code: keyof typeof JSON_RPC_CODES, status: number, reason: string): WireError => ({
+  code: JSON_RPC_CODES[code],
+  status,
+  reason,
+})
+
+/** Every error of ours in A2A. The lower half are ends of a turn: normally a failed task says them, not a failed call. */
+export const WIRE_ERRORS: Readonly<Record<ErrorCode, WireError>> = {
+  invalid_request: wire('invalidParams', 400, 'INVALID_PARAMS'),
+  unauthenticated: wire('unauthenticated', 401, 'UNAUTHENTICATED'),
+  forbidden: wire('forbidden', 403, 'FORBIDDEN'),
+  not_found: wire('taskNotFound', 404, 'TASK_NOT_FOUND'),
+  idempotency_conflict: wire('invalidParams', 409, 'IDEMPOTENCY_CONFLICT'),
+  unsupported_operation: wire('unsupportedOperation', 400, 'UNSUPPORTED_OPERATION'),
+  not_cancelable: wire('taskNotCancelable', 400, 'TASK_NOT_CANCELABLE'),
+  queue_full: wire('queueFull', 429, 'QUEUE_FULL'),
+  too_large: wire('tooLarge', 413, 'TOO_LARGE'),
+  stale_lease: wire('staleLease', 409, 'STALE_LEASE'),
+  store_unavailable: wire('storeUnavailable', 503, 'STORE_UNAVAILABLE'),
+  in_use: wire('inUse', 409, 'IN_USE'),
+  bad_config: wire('invalidParams', 400, 'BAD_CONFIG'),
+  internal: wire('internalError', 500, 'INTERNAL'),
+
+  backend_missing: wire('turnFailed', 502, 'BACKEND_MISSING'),
+  spawn_failed: wire('turnFailed', 502, 'SPAWN_FAILED'),
+  timeout: wire('turnFailed', 504, 'TIMEOUT'),
+  exit: wire('turnFailed', 502, 'EXIT'),
+  empty_response: wire('turnFailed', 502, 'EMPTY_RESPONSE'),
+  no_end: wire('turnFailed', 502, 'NO_END'),
+  rate_limited: wire('turnFailed', 503, 'RATE_LIMITED'),
+  auth_failed: wire('turnFailed', 502, 'AUTH_FAILED'),
+  session_lost: wire('turnFailed', 502, 'SESSION_LOST'),
+  max_turns: wire('turnFailed', 502, 'MAX_TURNS'),
+  worker_lost: wire('turnFailed', 502, 'WORKER_LOST'),
+  expired: wire('turnFailed', 504, 'EXPIRED'),
+  canceled: wire('turnFailed', 409, 'CANCELED'),
+}
+
+export interface Method {
+  readonly version: '1.0' | '0.3'
+  /** What the method is called in 1.0, which is what we switch on. */
+  readonly name1_0: string
+}
+
+/** Which version a method name belongs to; undefined for a name that neither has. */
+export const methodOf = (name: string): Method | undefined => METHODS.get(name)
+
+const V03_NAMES: Readonly<Record<string, string>> = {
+  'message/send': 'SendMessage',
+  'message/stream': 'SendStreamingMessage',
+  'tasks/get': 'GetTask',
+  'tasks/cancel': 'CancelTask',
+  'tasks/resubscribe': 'SubscribeToTask',
+  'tasks/pushNotificationConfig/set': 'CreateTaskPushNotificationConfig',
+  'tasks/pushNotificationConfig/get': 'GetTaskPushNotificationConfig',
+  'tasks/pushNotificationConfig/list': 'ListTaskPushNotificationConfigs',
+  'tasks/pushNotificationConfig/delete': 'DeleteTaskPushNotificationConfig',
+  'agent/getAuthenticatedExtendedCard': 'GetExtendedAgentCard',
+}
+
+const METHODS: ReadonlyMap<string, Method> = new Map([
+  ...Object.entries(V03_NAMES).map(([name, name1_0]): [string, Method] => [name, { version: '0.3', name1_0 }]),
+  // ListTasks is the one method that came with 1.0.
+  ...[...Object.values(V03_NAMES), 'ListTasks'].map((name): [string, Method] => [
+    name,
+    { version: '1.0', name1_0: name },
+  ]),
+])
+
+function decode(body: unknown): unknown {
+  if (typeof body === 'string') return JSON.parse(body)
+  if (body instanceof Uint8Array) return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
+  return body
+}
+
+/** The id of a request that is otherwise wrong, so that its sender can match the refusal. */
+function readableId(value: unknown): JsonRpcId {
+  const id = isJsonObject(value) ? value['id'] : null
+  return typeof id === 'string' || typeof id === 'number' ? id : null
+}
+
+function refuse(id: JsonRpcId, code: number, message: string): ParsedJsonRpc {
+  const reason = code === JSON_RPC_CODES.parseError ? 'PARSE_ERROR' : 'INVALID_REQUEST'
+  return { ok: false, response: failure(id, { code, message, data: [errorInfo(reason)] }) }
+}

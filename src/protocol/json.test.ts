@@ -1,0 +1,40 @@
+/** JSON values: equality and the canonical text, against what JSON itself says. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { canonicalJson, jsonEqual } from './json.ts'
+
+const json = fc.jsonValue({ maxDepth: 4 })
+
+/** The same value with its keys in the opposite order. */
+function turned(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(turned)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value)
+      .reverse()
+      .map(([key, member]) => [key, turned(member)]),
+  )
+}
+
+test('the canonical text is JSON of the same value', () => {
+  fc.assert(fc.property(json, (value) => assert.ok(jsonEqual(JSON.parse(canonicalJson(value)), value))))
+})
+
+test('the canonical text does not depend on the order of keys', () => {
+  fc.assert(fc.property(json, (value) => assert.equal(canonicalJson(turned(value)), canonicalJson(value))))
+  assert.equal(canonicalJson({ b: [1, { d: 'x', c: null }], a: undefined }), '{"b":[1,{"c":null,"d":"x"}]}')
+})
+
+test('two values are equal exactly when their canonical texts are', () => {
+  fc.assert(
+    fc.property(json, json, (left, right) => {
+      assert.ok(jsonEqual(left, turned(left)))
+      assert.equal(jsonEqual(left, right), canonicalJson(left) === canonicalJson(right))
+    }),
+  )
+  assert.ok(!jsonEqual({ a: 1 }, { b: 1 }))
+  assert.ok(!jsonEqual([1], [1, 2]))
+  assert.ok(!jsonEqual([], {}))
+  assert.ok(!jsonEqual(JSON.parse('{"__proto__":1}'), { toString: 1 }))
+})

@@ -1,0 +1,123 @@
+/**
+ * One part, read from any form that callers use into the canonical one of 1.0: A2A 1.0's one-of, 0.3's `kind`, and the
+ * seed's `type` with `mime_type` and `uri`. Also the two ways between the canonical part and the seed's, which is what
+ * backends are handed. Invariant: a part that was read has exactly one content, and nothing it said is dropped.
+ */
+import type { Json, Metadata, Part } from './a2a.ts'
+import { invalid } from './invalid.ts'
+import { isJsonObject, type JsonObject } from './json.ts'
+import type { RequestPart } from './request.ts'
+import { unmark } from './v03-part.ts'
+
+/** `path` is where the part stands, for the refusal: `params.message.parts[0]`. */
+export function readPart(value: unknown, path: string): Part {
+  if (!isJsonObject(value)) throw invalid(path, 'must be an object')
+  const kind = value['kind'] ?? undefined
+  const type = value['type'] ?? undefined
+  if (kind !== undefined && type !== undefined && kind !== type) throw invalid(path, 'has a kind and another type')
+  if (kind !== undefined) return unmark(readTagged(value, kind, path))
+  if (type !== undefined) return readTagged(value, type, path)
+  return { ...readContent(value, ONE_OF, path), ...readRest(value, value, path) }
+}
+
+/** The part as a backend sees it. */
+export function toRequestPart(part: Part): RequestPart {
+  const rest = {
+    ...(part.mediaType === undefined ? {} : { mime_type: part.mediaType }),
+    ...(part.filename === undefined ? {} : { filename: part.filename }),
+    ...(part.metadata === undefined ? {} : { metadata: part.metadata }),
+  }
+  if (part.text !== undefined) return { type: 'text', text: part.text, ...rest }
+  if (part.raw !== undefined) return { type: 'file', bytes: part.raw, ...rest }
+  if (part.url !== undefined) return { type: 'file', uri: part.url, ...rest }
+  return { type: 'data', data: part.data ?? null, ...rest }
+}
+
+/** A backend's part in canonical form. Checked as if a stranger had sent it: backends are programs of others. */
+export function fromRequestPart(part: RequestPart, path = 'part'): Part {
+  return readPart(part, path)
+}
+
+/** Which member of the written part is which content. Several names for one content: older forms differ. */
+type Contents = readonly (readonly [member: string, content: 'text' | 'raw' | 'url' | 'data'])[]
+
+const ONE_OF: Contents = [
+  ['text', 'text'],
+  ['raw', 'raw'],
+  ['url', 'url'],
+  ['data', 'data'],
+]
+const TAGGED: Contents = [
+  ['text', 'text'],
+  ['bytes', 'raw'],
+  ['uri', 'url'],
+  ['data', 'data'],
+]
+const CONTENTS_OF_TAG: Readonly<Record<string, readonly string[]>> = {
+  text: ['text'],
+  file: ['bytes', 'uri'],
+  data: ['data'],
+}
+
+function readTagged(value: JsonObject, tag: unknown, path: string): Part {
+  const members = typeof tag === 'string' && Object.hasOwn(CONTENTS_OF_TAG, tag) ? CONTENTS_OF_TAG[tag] : undefined
+  if (members === undefined) throw invalid(path, 'must be of kind text, file or data')
+  const file = value['file'] ?? undefined
+  const inFile = tag === 'file' && file !== undefined
+  if (inFile && !isJsonObject(file)) throw invalid(`${path}.file`, 'must be an object')
+  const holder = inFile ? (file as JsonObject) : value
+  const holderPath = inFile ? `${path}.file` : path
+  const content = readContent(holder, TAGGED, holderPath)
+  if (!members.some((member) => isPresent(holder[member]) || (member === 'data' && 'data' in content))) {
+    throw invalid(path, `is a ${tag} part without ${members.join(' or ')}`)
+  }
+  return { ...content, ...readRest(holder, value, path) }
+}
+
+/** Exactly one content. `data: null` counts where nothing else is there: null is a value of data and of nothing else. */
+function readContent(holder: JsonObject, contents: Contents, path: string): Part {
+  let found: Part | undefined
+  for (const [member, content] of contents) {
+    const value = holder[member]
+    if (!isPresent(value)) continue
+    if (found !== undefined) throw invalid(path, `has more than one of ${namesOf(contents)}`)
+    if (content === 'data') found = { data: value as Json }
+    else found = { [content]: readString(value, content, `${path}.${member}`) }
+  }
+  if (found !== undefined) return found
+  if (holder['data'] === null) return { data: null }
+  throw invalid(path, `has none of ${namesOf(contents)}`)
+}
+
+function readString(value: unknown, content: string, path: string): string {
+  if (typeof value !== 'string') throw invalid(path, 'must be a string')
+  if (content === 'url' && value === '') throw invalid(path, 'must not be empty')
+  if (content === 'raw' && !isBase64(value)) throw invalid(path, 'must be base64')
+  return value
+}
+
+/** mediaType, filename, metadata under their old and new names; `outer` is the part around a 0.3 `file`. */
+function readRest(holder: JsonObject, outer: JsonObject, path: string): Part {
+  const mediaType = holder['mediaType'] ?? holder['mimeType'] ?? holder['mime_type'] ?? undefined
+  const filename = holder['filename'] ?? holder['name'] ?? undefined
+  const metadata = outer['metadata'] ?? undefined
+  if (mediaType === undefined && filename === undefined && metadata === undefined) return {}
+  if (mediaType !== undefined && typeof mediaType !== 'string') throw invalid(`${path} media type`, 'must be a string')
+  if (filename !== undefined && typeof filename !== 'string') throw invalid(`${path} file name`, 'must be a string')
+  if (metadata !== undefined && !isJsonObject(metadata)) throw invalid(`${path}.metadata`, 'must be an object')
+  return {
+    ...(mediaType === undefined ? {} : { mediaType }),
+    ...(filename === undefined ? {} : { filename }),
+    ...(metadata === undefined ? {} : { metadata: metadata as Metadata }),
+  }
+}
+
+const isPresent = (value: unknown): boolean => value !== undefined && value !== null
+
+const namesOf = (contents: Contents): string => contents.map(([member]) => member).join(', ')
+
+/** Standard or URL-safe alphabet, padded or not: JSON of protocol buffers allows all of them. */
+function isBase64(text: string): boolean {
+  if (!/^[A-Za-z0-9+/_-]*={0,2}$/.test(text)) return false
+  return text.endsWith('=') ? text.length % 4 === 0 : text.length % 4 !== 1
+}

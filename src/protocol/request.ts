@@ -1,0 +1,63 @@
+/**
+ * What a backend is handed: one inbound message, lossless, in the form the seed contract fixed (snake_case, because
+ * it is a wire form: `exec format=json` and `stdio` write it as one line). Fields may be added, never changed.
+ */
+
+export type SenderKind = 'person' | 'agent' | 'program' | 'schedule'
+
+/** Who spoke, set by the door from the authenticated identity, never from what the message claims. */
+export interface Sender {
+  readonly kind: SenderKind
+  readonly id: string
+  readonly name: string
+  /** The door the message came through: `http`, `discord`, `clock`, `mcp`. */
+  readonly door: string
+}
+
+export type RequestPartType = 'text' | 'file' | 'data'
+
+export interface RequestPart {
+  readonly type: RequestPartType
+  readonly text?: string
+  readonly mime_type?: string
+  readonly uri?: string
+  readonly data?: unknown
+  /** A file's content as base64, where it came inline. */
+  readonly bytes?: string
+  readonly filename?: string
+  readonly metadata?: Readonly<Record<string, unknown>>
+}
+
+export interface Request {
+  readonly workspace_id: string
+  /** The sending workspace's id; empty for a person. */
+  readonly caller_id: string
+  readonly message_id: string
+  readonly idempotency_key: string
+  readonly task_id: string
+  readonly context_id: string
+  readonly parts: readonly RequestPart[]
+  /** The JSON-RPC method it arrived by, in the caller's protocol version. */
+  readonly method: string
+  readonly sender: Sender
+  /** The JSON-RPC envelope as it arrived, less push-notification credentials. */
+  readonly raw: unknown
+}
+
+/** A backend's reply in the seed's form; `final: false` marks an intermediate chunk. */
+export interface Response {
+  readonly parts: readonly RequestPart[]
+  readonly final: boolean
+}
+
+/** The common reply: one text part, final. */
+export function textResponse(text: string): Response {
+  return { parts: [{ type: 'text', text }], final: true }
+}
+
+/** The text parts joined, in order, nothing between; file and data parts are passed over. */
+export function joinText(parts: readonly RequestPart[]): string {
+  let text = ''
+  for (const part of parts) if (part.type === 'text') text += part.text ?? ''
+  return text
+}

@@ -1,0 +1,222 @@
+/**
+ * What may come in, as zod schemas: the one truth about sizes, types and required fields of A2A requests, for the doors,
+ * for the envelope and for the OpenAPI document. Strict about what must be right, lenient about fields nobody knows.
+ * The inside of a part has its own reader (part.ts), because its three forms cannot be told apart by a schema in words
+ * that help the sender. null counts as absent, as JSON of protocol buffers has it.
+ */
+import { z } from 'zod'
+import { invalid } from './invalid.ts'
+
+export const ID_CHARACTERS_MAX = 256
+const PARTS_MAX = 1000
+const HISTORY_LENGTH_MAX = 1_000_000
+const PAGE_SIZE_MAX = 100
+/** Levels of objects and arrays in a body. Deeper ones would take the stack of whoever walks them down. */
+export const JSON_DEPTH_MAX = 64
+
+const LIST_MAX = 100
+const METHOD_CHARACTERS_MAX = 128
+const URL_CHARACTERS_MAX = 2048
+const TOKEN_CHARACTERS_MAX = 8192
+
+/** The value as the schema gives it back; otherwise `invalid_request` with the first problem's place and reason. */
+export function check<Schema extends z.ZodType>(schema: Schema, value: unknown, path: string): z.output<Schema> {
+  const result = schema.safeParse(value)
+  if (result.success) return result.data
+  const issue = result.error.issues[0]
+  throw invalid(pathInWords(path, issue?.path ?? []), issue?.message ?? 'is not valid')
+}
+
+/** No more than `levelsMax` objects and arrays inside each other. Level by level, so that no depth can end us. */
+export function jsonDepthWithin(value: unknown, levelsMax: number): boolean {
+  let level = [value].filter(isContainer)
+  for (let depth = 1; level.length > 0; depth++) {
+    if (depth > levelsMax) return false
+    const next: object[] = []
+    for (const container of level) {
+      for (const member of Array.isArray(container) ? container : Object.values(container)) {
+        if (isContainer(member)) next.push(member)
+      }
+    }
+    level = next
+  }
+  return true
+}
+
+const boundedString = (charactersMax: number) =>
+  z.string('must be a string').max(charactersMax, `must have at most ${charactersMax} characters`)
+const requiredId = boundedString(ID_CHARACTERS_MAX).min(1, 'must not be empty')
+const optionalId = boundedString(ID_CHARACTERS_MAX).nullish()
+const flag = z.boolean('must be true or false').nullish()
+const metadata = z
+  .looseObject({ idempotency_key: optionalId }, 'must be an object')
+  .nullish()
+  .meta({ description: '`idempotency_key` is the dedupe key of a send; everything else is passed on as it is.' })
+const historyLength = z
+  .int('must be a whole number')
+  .min(0, 'must not be negative')
+  .max(HISTORY_LENGTH_MAX, `must be at most ${HISTORY_LENGTH_MAX}`)
+  .nullish()
+const strings = z
+  .array(boundedString(URL_CHARACTERS_MAX), 'must be an array of strings')
+  .max(LIST_MAX, `must have at most ${LIST_MAX} entries`)
+  .nullish()
+
+export const jsonRpcRequestSchema = z.object(
+  {
+    jsonrpc: z.literal('2.0', 'must be "2.0"'),
+    id: z
+      .union([boundedString(ID_CHARACTERS_MAX), z.number(), z.null()], 'must be a string, a number or null')
+      .optional(),
+    method: boundedString(METHOD_CHARACTERS_MAX).min(1, 'must not be empty'),
+    params: z.unknown(),
+  },
+  'must be a JSON-RPC request object',
+)
+
+const part = z.looseObject({}, 'must be an object').meta({
+  description: 'One of text, raw (base64), url, data; also 0.3 form (kind) and {type, text, mime_type, uri, data}.',
+})
+
+const messageSchema = <Role extends string>(user: Role, agent: Role) =>
+  z.object(
+    {
+      messageId: requiredId,
+      contextId: optionalId,
+      taskId: optionalId,
+      role: z.enum([user, agent], `must be "${user}" or "${agent}"`),
+      parts: z
+        .array(part, 'must be an array')
+        .min(1, 'must not be empty')
+        .max(PARTS_MAX, `must have at most ${PARTS_MAX} entries`),
+      metadata,
+      extensions: strings,
+      referenceTaskIds: z
+        .array(requiredId, 'must be an array of strings')
+        .max(LIST_MAX, `must have at most ${LIST_MAX} entries`)
+        .nullish(),
+      idempotency_key: optionalId,
+    },
+    'must be an object',
+  )
+
+const inlinePushConfig = <Authentication extends z.ZodType>(authentication: Authentication) =>
+  z
+    .object(
+      {
+        id: optionalId,
+        url: boundedString(URL_CHARACTERS_MAX).min(1, 'must not be empty'),
+        token: boundedString(TOKEN_CHARACTERS_MAX).nullish(),
+        authentication,
+      },
+      'must be an object',
+    )
+    .nullish()
+
+const credentials = boundedString(TOKEN_CHARACTERS_MAX).nullish()
+
+/** `SendMessage` and `SendStreamingMessage`. */
+export const sendMessageParamsSchema = z.object(
+  {
+    message: messageSchema('ROLE_USER', 'ROLE_AGENT'),
+    configuration: z
+      .object(
+        {
+          acceptedOutputModes: strings,
+          returnImmediately: flag,
+          historyLength,
+          taskPushNotificationConfig: inlinePushConfig(
+            z
+              .object({ scheme: boundedString(ID_CHARACTERS_MAX).nullish(), credentials }, 'must be an object')
+              .nullish(),
+          ),
+        },
+        'must be an object',
+      )
+      .nullish(),
+    metadata,
+  },
+  'must be an object',
+)
+
+/** `message/send` and `message/stream`. */
+export const messageSendParamsSchema = z.object(
+  {
+    message: messageSchema('user', 'agent'),
+    configuration: z
+      .object(
+        {
+          acceptedOutputModes: strings,
+          blocking: flag,
+          historyLength,
+          pushNotificationConfig: inlinePushConfig(
+            z.object({ schemes: strings, credentials }, 'must be an object').nullish(),
+          ),
+        },
+        'must be an object',
+      )
+      .nullish(),
+    metadata,
+  },
+  'must be an object',
+)
+
+const orUndefined = <Value>(value: Value): NonNullable<Value> | undefined => value ?? undefined
+
+/** Every method that names a task, in both versions: get, cancel, subscribe. */
+export const taskIdParamsSchema = z.object(
+  { id: requiredId, historyLength: historyLength.transform(orUndefined), metadata: metadata.transform(orUndefined) },
+  'must be an object',
+)
+
+/** `ListTasks`, which 0.3 does not have. The unspecified state is how protocol buffers say "any". */
+export const listTasksParamsSchema = z.object(
+  {
+    contextId: optionalId.transform((id) => id || undefined),
+    status: z
+      .enum(
+        [
+          'TASK_STATE_UNSPECIFIED',
+          'TASK_STATE_SUBMITTED',
+          'TASK_STATE_WORKING',
+          'TASK_STATE_COMPLETED',
+          'TASK_STATE_FAILED',
+          'TASK_STATE_CANCELED',
+          'TASK_STATE_INPUT_REQUIRED',
+          'TASK_STATE_REJECTED',
+          'TASK_STATE_AUTH_REQUIRED',
+        ],
+        'must be a task state',
+      )
+      .nullish()
+      .transform((state) => (state === 'TASK_STATE_UNSPECIFIED' ? undefined : (state ?? undefined))),
+    pageSize: z
+      .int('must be a whole number')
+      .min(1, 'must be at least 1')
+      .max(PAGE_SIZE_MAX, `must be at most ${PAGE_SIZE_MAX}`)
+      .nullish()
+      .transform(orUndefined),
+    pageToken: boundedString(URL_CHARACTERS_MAX)
+      .nullish()
+      .transform((token) => token || undefined),
+    historyLength: historyLength.transform(orUndefined),
+    statusTimestampAfter: z.iso
+      .datetime({ offset: true, error: 'must be an ISO 8601 time' })
+      .nullish()
+      .transform(orUndefined),
+    includeArtifacts: flag.transform(orUndefined),
+  },
+  'must be an object',
+)
+
+const isContainer = (value: unknown): value is object => typeof value === 'object' && value !== null
+
+/** `params.message.parts[0]`. */
+function pathInWords(base: string, path: readonly PropertyKey[]): string {
+  let words = base
+  for (const step of path) {
+    if (typeof step === 'number') words += `[${step}]`
+    else words += `${words === '' ? '' : '.'}${String(step)}`
+  }
+  return words === '' ? 'the request' : words
+}

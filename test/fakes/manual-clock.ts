@@ -1,0 +1,35 @@
+/** A clock that stands still until a test moves it. */
+import type { Clock } from '../../src/clock.ts'
+
+export interface ManualClock extends Clock {
+  /** Moves time and calls back what has become due, in order. */
+  advance(ms: number): void
+  /** Lets promises that are already decided run their course. */
+  settle(): Promise<void>
+}
+
+export function manualClock(startMs = 1_000_000): ManualClock {
+  let nowMs = startMs
+  const timers = new Set<{ atMs: number; callback: () => void }>()
+  return {
+    nowMs: () => nowMs,
+    monotonicMs: () => nowMs,
+    after(delayMs, callback) {
+      const timer = { atMs: nowMs + Math.max(0, delayMs), callback }
+      timers.add(timer)
+      return () => timers.delete(timer)
+    },
+    advance(ms) {
+      const untilMs = nowMs + ms
+      for (;;) {
+        const [due] = [...timers].filter(({ atMs }) => atMs <= untilMs).sort((a, b) => a.atMs - b.atMs)
+        if (due === undefined) break
+        timers.delete(due)
+        nowMs = Math.max(nowMs, due.atMs)
+        due.callback()
+      }
+      nowMs = untilMs
+    },
+    settle: () => new Promise((resolve) => setImmediate(resolve)),
+  }
+}
