@@ -1,0 +1,91 @@
+/**
+ * The backend seam: how the runtime runs one turn of any agent. A backend turns a Turn into a stream of events that
+ * ends in exactly one `done` or `failed`; it knows nothing of inboxes, doors or retries.
+ */
+import type { Clock } from '../clock.ts'
+import type { MoleculeError } from '../errors.ts'
+import type { Log } from '../log.ts'
+import type { Processes } from '../process/processes.ts'
+import type { Artifact, Message, Part } from '../protocol/a2a.ts'
+import type { Request } from '../protocol/request.ts'
+import type { Options } from './options.ts'
+
+export interface McpServer {
+  readonly name: string
+  readonly command: string
+  readonly args: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+}
+
+/** One attempt at one message, with everything the backend may need and nothing it must not have. */
+export interface Turn {
+  /** Unique to this attempt; it marks every process that the attempt starts. */
+  readonly id: string
+  readonly request: Request
+  /** The text for a model agent: the message's text, with a first line added when an earlier attempt was interrupted. */
+  readonly prompt: string
+  readonly systemPrompt: string
+  /** The backend's own token of the conversation's session, as it last gave it; opaque to everyone else. */
+  readonly sessionToken?: string
+  readonly history?: readonly Message[]
+  readonly workingDir: string
+  readonly model?: string
+  readonly maxTurns?: number
+  readonly allowedTools: readonly string[]
+  readonly mcpServers: readonly McpServer[]
+  /** What a child of this turn gets on top of the inherited, stripped environment. */
+  readonly env: Readonly<Record<string, string>>
+}
+
+/** How a turn that went well leaves its task. */
+export type Finality = 'completed' | 'input_required' | 'auth_required' | 'rejected'
+
+export type BackendEvent =
+  | { readonly type: 'session'; readonly token: string }
+  /** A sign of life without content; keeps the stall clock from running out. */
+  | { readonly type: 'activity' }
+  | { readonly type: 'text'; readonly delta: string }
+  | { readonly type: 'tool'; readonly name: string; readonly state: 'started' | 'finished' | 'failed' }
+  | { readonly type: 'status'; readonly text: string }
+  | { readonly type: 'usage'; readonly inputTokens?: number; readonly outputTokens?: number; readonly costUsd?: number }
+  | { readonly type: 'artifact'; readonly artifact: Artifact; readonly append: boolean; readonly lastChunk: boolean }
+  | { readonly type: 'done'; readonly parts: readonly Part[]; readonly finality: Finality }
+  | { readonly type: 'failed'; readonly error: MoleculeError }
+
+export type Validation =
+  | { readonly ok: true; readonly version?: string; readonly note?: string }
+  /** `problem` says what is wrong, `remedy` what to do, both in plain words. */
+  | { readonly ok: false; readonly problem: string; readonly remedy: string }
+
+/**
+ * Contract: safe for concurrent turns. `run` never throws for an expected failure: the stream ends in exactly one
+ * `done` or `failed`. Aborting the signal ends the turn at once, and when the stream has ended, whichever way, no
+ * process of that turn is left. `close` is called once and is idempotent; it leaves no process behind.
+ */
+export interface Backend {
+  readonly name: string
+  validate(signal: AbortSignal): Promise<Validation>
+  run(turn: Turn, signal: AbortSignal): AsyncIterable<BackendEvent>
+  close(): Promise<void>
+}
+
+/** What a backend is built with besides its options. */
+export interface BackendContext {
+  readonly processes: Processes
+  /** What this process inherited; a child gets it stripped (process/environment.ts), never as it is. */
+  readonly environment: Readonly<Record<string, string>>
+  readonly clock: Clock
+  readonly log: Log
+}
+
+export interface BackendDefinition {
+  readonly name: string
+  /** One line for `--help`. */
+  readonly summary: string
+  /** Every option key the backend reads, with one line each; others are ignored by it and warned of by `connect`. */
+  readonly options: Readonly<Record<string, string>>
+  /** Whether retrying a time-out is safe to decide by tool use; `exec` cannot tell and retries. */
+  readonly reportsTools: boolean
+  /** Throws MoleculeError('bad_config') for options that cannot work. */
+  create(options: Options, context: BackendContext): Backend
+}

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createBench, PLAIN_ENVIRONMENT } from '../../test/fakes/processes.ts'
+import { systemClock } from '../clock.ts'
+import { silentLog } from '../log.ts'
+import type { BackendDefinition } from './backend.ts'
+import { builtinBackends, createRegistry } from './backends.ts'
+import { mock } from './mock/mock.ts'
+
+const named = (name: string): BackendDefinition => ({ ...mock, name })
+
+test('BK-6 names are sorted, and the house comes with exec and mock', () => {
+  const registry = createRegistry([named('zebra'), named('ant'), named('mouse')])
+  assert.deepEqual(registry.names(), ['ant', 'mouse', 'zebra'])
+  assert.deepEqual(createRegistry(builtinBackends).names(), ['exec', 'mock'])
+})
+
+test('BK-6 an empty name, a missing factory and a duplicate name are refused', () => {
+  for (const name of ['', '  ']) {
+    assert.throws(() => createRegistry([named(name)]), { code: 'bad_config', message: 'a backend has no name' })
+  }
+  const broken = { ...mock, name: 'broken', create: undefined } as unknown as BackendDefinition
+  assert.throws(() => createRegistry([broken]), { code: 'bad_config', message: /"broken" has no factory/ })
+  assert.throws(() => createRegistry([named('twice'), named('twice')]), {
+    code: 'bad_config',
+    message: 'two backends are called "twice"',
+  })
+})
+
+test('BK-6 an unknown name fails with the sorted list of the known', (t) => {
+  const registry = createRegistry([named('zebra'), named('ant')])
+  const error = { code: 'bad_config', message: 'unknown backend "cat"; known: ant, zebra' }
+  assert.throws(() => registry.get('cat'), error)
+  assert.throws(() => registry.build('cat', {}, context(t)), error)
+  assert.throws(() => registry.get('constructor'), { code: 'bad_config' })
+})
+
+test('BK-6 building a known name gives its backend; BK-5 with keys that it does not know ignored', async (t) => {
+  const registry = createRegistry(builtinBackends)
+  const backend = registry.build('mock', { reply: 'hi', nonsense: 'x' }, context(t))
+  assert.equal(backend.name, 'mock')
+  assert.equal(registry.get('mock'), mock)
+  assert.deepEqual(await backend.validate(new AbortController().signal), {
+    ok: true,
+    note: 'answers by itself, no agent is asked',
+  })
+})
+
+const context = (t: Parameters<typeof createBench>[0]) => ({
+  processes: createBench(t).processes,
+  environment: PLAIN_ENVIRONMENT,
+  clock: systemClock,
+  log: silentLog,
+})

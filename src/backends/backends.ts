@@ -1,0 +1,51 @@
+/**
+ * The list of backends, and the registry made of it: the one place that turns the name in a workspace's `runtime` or
+ * in `--backend` into a Backend. A plain typed list, no registration by import. Wrong entries fail at start, loudly.
+ */
+import { MoleculeError } from '../errors.ts'
+import type { Backend, BackendContext, BackendDefinition } from './backend.ts'
+import { exec } from './exec/exec.ts'
+import { mock } from './mock/mock.ts'
+import { createOptions } from './options.ts'
+
+/** Every backend that comes with the house. A new one is a folder beside these and one entry here. */
+export const builtinBackends: readonly BackendDefinition[] = [exec, mock]
+
+export interface Registry {
+  /** Sorted; what `--help` shows. */
+  names(): readonly string[]
+  /** An unknown name fails with the sorted list of the known. */
+  get(name: string): BackendDefinition
+  build(name: string, values: Readonly<Record<string, string>>, context: BackendContext): Backend
+}
+
+export function createRegistry(definitions: readonly BackendDefinition[]): Registry {
+  const byName = new Map<string, BackendDefinition>()
+  for (const definition of definitions) {
+    assertUsable(definition)
+    if (byName.has(definition.name)) throw badConfig(`two backends are called "${definition.name}"`)
+    byName.set(definition.name, definition)
+  }
+  const names = [...byName.keys()].sort()
+  const get = (name: string): BackendDefinition => {
+    const definition = byName.get(name)
+    if (definition) return definition
+    throw badConfig(`unknown backend "${name}"; known: ${names.join(', ')}`, { name, known: names })
+  }
+  return {
+    names: () => names,
+    get,
+    build: (name, values, context) => get(name).create(createOptions(values), context),
+  }
+}
+
+/** The types say so already, but a backend may come from an adapter that no compiler has seen. */
+function assertUsable(definition: BackendDefinition): void {
+  if (typeof definition.name !== 'string' || definition.name.trim() === '') throw badConfig('a backend has no name')
+  if (typeof definition.create === 'function') return
+  throw badConfig(`backend "${definition.name}" has no factory: \`create\` must be a function`)
+}
+
+function badConfig(message: string, details: Readonly<Record<string, unknown>> = {}): MoleculeError {
+  return new MoleculeError('bad_config', message, { details })
+}

@@ -1,0 +1,240 @@
+import assert from 'node:assert/strict'
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { linuxOnly, markedPids } from '../../../test/fakes/marked.ts'
+import { createBench, PLAIN_ENVIRONMENT } from '../../../test/fakes/processes.ts'
+import { listEvents, makeTurn, type TurnGiven } from '../../../test/fakes/turns.ts'
+import { systemClock } from '../../clock.ts'
+import type { MoleculeError } from '../../errors.ts'
+import { silentLog } from '../../log.ts'
+import type { Part } from '../../protocol/a2a.ts'
+import type { RequestPart } from '../../protocol/request.ts'
+import { createOptions } from '../options.ts'
+import { exec } from './exec.ts'
+
+type Values = Readonly<Record<string, string>>
+
+test('EX-1 cmd is required', (t) => {
+  const { build } = bench(t)
+  for (const values of [{}, { cmd: '' }]) {
+    assert.throws(() => build(values), { code: 'bad_config', message: 'backend option "cmd" is required' })
+  }
+})
+
+test('EX-1 quoting, pipes, variables and globs work as in a terminal, in the working folder', async (t) => {
+  const { reply, dir } = bench(t, { environment: { ...PLAIN_ENVIRONMENT, WHO: 'Ada' } })
+  const cmd = `touch b.txt a.txt; tr a-z A-Z | sed 's/$/!/'; echo "$WHO" 'and $WHO' *.txt; pwd`
+  assert.equal(await reply({ cmd }, { text: 'hello\n' }), `HELLO!\nAda and $WHO a.txt b.txt\n${dir}\n`)
+})
+
+const mixedParts: readonly RequestPart[] = [
+  { type: 'text', text: 'one' },
+  { type: 'file', uri: 'https://a.example/f', mime_type: 'x/y' },
+  { type: 'text', text: '\ntwo' },
+  { type: 'data', data: { three: 3 } },
+  { type: 'text', text: ' four' },
+]
+
+test('EX-2 stdin is the text parts joined in order with nothing between, files and data passed over', async (t) => {
+  const { reply } = bench(t)
+  // What a retried turn adds for a model is not part of the message.
+  const prompt = 'An earlier attempt was interrupted.'
+  assert.equal(await reply({ cmd: 'cat' }, { parts: mixedParts, prompt }), 'one\ntwo four')
+})
+
+test('EX-2 BK-1 BK-10 with format=json stdin is the whole request as one line of JSON', async (t) => {
+  const { reply } = bench(t)
+  const request = { caller_id: 'ws_2', raw: { jsonrpc: '2.0', params: { message: { 'x-unknown': [1] } } } }
+  const turn = makeTurn({ parts: mixedParts, request })
+  const text = await reply({ cmd: 'cat', format: 'json' }, { ...turn, parts: mixedParts })
+  assert.deepEqual(JSON.parse(text), turn.request)
+  assert.equal(text.indexOf('\n'), text.length - 1)
+  assert.deepEqual(turn.request.sender, { kind: 'person', id: 'people', name: 'Ada', door: 'http' })
+})
+
+test('EX-3 exit 0: stdout is the reply byte for byte, even empty', async (t) => {
+  const { parts } = bench(t)
+  assert.deepEqual(await parts({ cmd: 'true' }), [{ text: '' }])
+  assert.deepEqual(await parts({ cmd: "printf ' two\\n\\n'" }), [{ text: ' two\n\n' }])
+  assert.deepEqual(await parts({ cmd: "printf '\\357\\273\\277bom\\r\\n'" }), [{ text: '\ufeffbom\r\n' }])
+  const bytes = { raw: Buffer.from([255, 254, 0, 97]).toString('base64'), mediaType: 'application/octet-stream' }
+  assert.deepEqual(await parts({ cmd: "printf '\\377\\376\\000a'" }), [bytes])
+})
+
+test('EX-4 a time-out that cannot be read or is not positive is refused with its value', (t) => {
+  const { build } = bench(t)
+  for (const timeout of ['5', 'soon', '1,5h', '0s', '-1s', 'None']) {
+    assert.throws(() => build({ cmd: 'cat', timeout }), { code: 'bad_config', message: new RegExp(`"${timeout}"`) })
+  }
+  for (const timeout of ['300ms', '1.5h', '2m30s', 'none', '']) build({ cmd: 'cat', timeout })
+})
+
+test(
+  'EX-4 on time-out the whole tree is killed, and the error names command, time-out and stderr',
+  linuxOnly,
+  async (t) => {
+    const { failure, owner } = bench(t)
+    const cmd = 'echo working on it >&2; setsid sleep 300 & sleep 300 & sleep 300'
+    const error = await failure({ cmd, timeout: '500ms' })
+    assert.deepEqual([error.code, error.retryable], ['timeout', true])
+    assert.ok(error.message.includes(JSON.stringify(cmd)))
+    assert.match(error.message, /timed out after 500ms .*working on it/)
+    assert.deepEqual(markedPids(owner), [])
+  },
+)
+
+test('EX-5 another exit code is an error with the last 1024 bytes of stderr, and ... before them if cut', async (t) => {
+  const { failure } = bench(t)
+  const short = await failure({ cmd: 'printf %1024s x >&2; exit 3' })
+  assert.deepEqual([short.code, short.retryable, short.details['exitCode']], ['exit', true, 3])
+  assert.equal(short.details['stderr'], 'x'.padStart(1024))
+  assert.ok(short.message.includes('exited with code 3') && short.message.includes('x'.padStart(1024)))
+  const long = await failure({ cmd: 'printf "y%1024s" x >&2; exit 4' })
+  assert.equal(long.details['stderr'], `...${'x'.padStart(1024)}`)
+  assert.ok(long.message.includes(`(stderr: ...${'x'.padStart(1024)})`))
+})
+
+test('EX-5 a cut inside a character drops its remains', async (t) => {
+  const { failure } = bench(t)
+  const error = await failure({ cmd: `printf '漢%1023s' x >&2; exit 1` })
+  assert.equal(error.details['stderr'], `...${'x'.padStart(1023)}`)
+})
+
+test('EX-5 stderr of a success goes to the log', async (t) => {
+  const lines: object[] = []
+  const log = { ...silentLog, info: (fields: object, message: string) => lines.push({ ...fields, message }) }
+  const { reply } = bench(t, { log })
+  assert.equal(await reply({ cmd: 'echo note >&2; echo ok' }), 'ok\n')
+  assert.equal(await reply({ cmd: 'echo quiet' }), 'quiet\n')
+  assert.equal(lines.length, 1)
+  assert.match(JSON.stringify(lines[0]), /"workspace":"ws_1".*"stderr":"note\\n"/)
+})
+
+test('a command that is missing, not executable, or killed by a signal says so', async (t) => {
+  const { failure } = bench(t)
+  const missing = await failure({ cmd: 'no-such-command-here' })
+  assert.deepEqual([missing.code, missing.details['exitCode']], ['exit', 127])
+  assert.match(missing.message, /code 127: command not found/)
+  assert.match((await failure({ cmd: 'echo > plain; ./plain' })).message, /code 126: command found but not executable/)
+  const killed = await failure({ cmd: 'kill -9 $$' })
+  assert.match(killed.message, /was killed by SIGKILL/)
+  assert.equal(killed.details['signal'], 'SIGKILL')
+})
+
+test('a working folder that is not there is a retryable spawn failure that names it', async (t) => {
+  const { failure } = bench(t)
+  const error = await failure({ cmd: 'cat' }, { workingDir: '/nowhere' })
+  assert.deepEqual([error.code, error.retryable], ['spawn_failed', true])
+  assert.match(error.message, /"cat" could not be started: the working folder \/nowhere does not exist/)
+  assert.ok(error.cause instanceof Error)
+})
+
+test('output_max cuts an endless output, and nonsense in it or in format is refused with its value', async (t) => {
+  const { failure, build } = bench(t)
+  const error = await failure({ cmd: 'yes', output_max: '1000' })
+  assert.deepEqual([error.code, error.retryable, error.details['limitBytes']], ['too_large', false, 1000])
+  assert.match(error.message, /"yes" printed more than 1000 bytes and was killed/)
+  for (const output_max of ['0', '-1', '1.5', '10 MiB', '1e3', '9'.repeat(30)]) {
+    assert.throws(() => build({ cmd: 'cat', output_max }), { code: 'bad_config', message: /output_max/ })
+  }
+  assert.throws(() => build({ cmd: 'cat', format: 'xml' }), { code: 'bad_config', message: /"xml"/ })
+  assert.throws(() => build({ cmd: 'cat', pass_meta: 'yes' }), { code: 'bad_config', message: /"yes"/ })
+})
+
+const secrets = {
+  MOLECULE_ADMIN_TOKEN: 'secret',
+  MOLECULE_WORKSPACE_TOKEN: 'secret',
+  MOLECULE_TASK_ID: 'that of the platform around us',
+  DATABASE_URL: 'secret',
+  DISCORD_BOT_TOKEN: 'secret',
+}
+const turnEnv = { MOLECULE_API_URL: 'http://here', MOLECULE_WORKSPACE_TOKEN: 'conversation', PROJECT: 'p' }
+
+test('EX-6 by default the environment is inherited, stripped, and none of our variables is added', async (t) => {
+  const { variables, owner } = bench(t, { environment: { ...PLAIN_ENVIRONMENT, ...secrets, HOME: '/home/ada' } })
+  const { MOLECULE_TURN, ...rest } = await variables({}, { env: turnEnv })
+  assert.deepEqual(rest, { ...PLAIN_ENVIRONMENT, HOME: '/home/ada', PROJECT: 'p' })
+  assert.ok(MOLECULE_TURN?.startsWith(`${owner}:`))
+})
+
+test('EX-6 pass_meta=true adds the five ids of the message, and what the turn has to say of the platform', async (t) => {
+  const { variables } = bench(t, { environment: { ...PLAIN_ENVIRONMENT, ...secrets, HOME: '/home/ada' } })
+  const request = { workspace_id: 'ws_9', caller_id: '', message_id: 'm\0 1', task_id: 't 1', method: 'message/send' }
+  const { MOLECULE_TURN, ...rest } = await variables({ pass_meta: 'true' }, { env: turnEnv, request })
+  assert.ok(MOLECULE_TURN)
+  assert.deepEqual(rest, {
+    ...PLAIN_ENVIRONMENT,
+    HOME: '/home/ada',
+    ...turnEnv,
+    MOLECULE_WORKSPACE_ID: 'ws_9',
+    MOLECULE_CALLER_ID: '',
+    MOLECULE_MESSAGE_ID: 'm 1',
+    MOLECULE_TASK_ID: 't 1',
+    MOLECULE_METHOD: 'message/send',
+  })
+})
+
+test('EX-7 the text of a message reaches neither argv, nor the environment, nor the shell', linuxOnly, async (t) => {
+  const { reply, dir } = bench(t)
+  const text = `'; touch pwned; "$(touch pwned)" \`touch pwned\` && touch pwned | touch pwned\n touch pwned # %s $0`
+  assert.equal(await reply({ cmd: 'cat', pass_meta: 'true' }, { text }), text)
+  assert.ok(!existsSync(join(dir, 'pwned')))
+  assert.deepEqual(readdirSync(dir), [])
+  const cmd = 'cat > /dev/null; cat /proc/$$/cmdline /proc/$$/environ'
+  const seen = await reply({ cmd, pass_meta: 'true' }, { text: 'a-word-nobody-else-says' })
+  assert.ok(seen.startsWith(`/bin/sh\0-c\0${cmd}\0`))
+  assert.ok(!seen.includes('a-word-nobody-else-says'))
+})
+
+test('EX-8 cancelling kills the subprocess at once, also one that ignores SIGTERM', linuxOnly, async (t) => {
+  const { build, owner, dir } = bench(t)
+  const cancel = new AbortController()
+  const turn = makeTurn({ workingDir: dir })
+  const backend = build({ cmd: "trap '' TERM; echo ready; sleep 300", timeout: 'none' })
+  let code = ''
+  for await (const event of backend.run(turn, cancel.signal)) {
+    if (event.type === 'text') cancel.abort()
+    if (event.type === 'failed') code = event.error.code
+  }
+  assert.equal(code, 'canceled')
+  assert.deepEqual(markedPids(owner), [])
+})
+
+test('validate says which shell runs the commands', async (t) => {
+  const { build } = bench(t)
+  const validation = await build({ cmd: 'cat' }).validate(new AbortController().signal)
+  assert.deepEqual(validation, { ok: true, note: 'commands are run by /bin/sh' })
+})
+
+function bench(t: TestContext, given: { environment?: Record<string, string>; log?: typeof silentLog } = {}) {
+  const { processes, owner, dir } = createBench(t)
+  const context = { processes, environment: PLAIN_ENVIRONMENT, clock: systemClock, log: silentLog, ...given }
+  const build = (values: Values) => exec.create(createOptions(values), context)
+  const end = async (values: Values, turn: TurnGiven = {}) => {
+    const stream = build(values).run(makeTurn({ workingDir: dir, ...turn }), new AbortController().signal)
+    return (await listEvents(stream)).at(-1)
+  }
+  const parts = async (values: Values, turn?: TurnGiven): Promise<readonly Part[]> => {
+    const event = await end(values, turn)
+    assert.ok(event?.type === 'done', event?.type === 'failed' ? event.error.message : 'no end')
+    return event.parts
+  }
+  const failure = async (values: Values, turn?: TurnGiven): Promise<MoleculeError> => {
+    const event = await end(values, turn)
+    assert.ok(event?.type === 'failed', 'it did not fail')
+    return event.error
+  }
+  const reply = async (values: Values, turn?: TurnGiven) => (await parts(values, turn))[0]?.text ?? ''
+  const variables = async (values: Values, turn: TurnGiven): Promise<Record<string, string>> => {
+    // Not what the shell adds of its own.
+    const text = await reply({ cmd: 'exec env -u PWD -u OLDPWD -u _ -u SHLVL env', ...values }, turn)
+    return Object.fromEntries(text.trimEnd().split('\n').map(pair))
+  }
+  return { owner, dir, build, parts, failure, reply, variables }
+}
+
+function pair(line: string): [string, string] {
+  const at = line.indexOf('=')
+  return [line.slice(0, at), line.slice(at + 1)]
+}

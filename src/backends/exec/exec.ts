@@ -1,0 +1,118 @@
+/**
+ * The `exec` backend: a shell command for each message, the text on its stdin, its stdout the reply. Stateless: each
+ * turn is a fresh process, so there is no session to keep. The command line belongs to the workspace's owner; what
+ * the sender wrote never gets near it.
+ */
+import { parseDuration } from '../../duration.ts'
+import { childEnvironment } from '../../process/environment.ts'
+import type { RunResult } from '../../process/processes.ts'
+import { joinText, type Request } from '../../protocol/request.ts'
+import type { Backend, BackendContext, BackendDefinition, Turn } from '../backend.ts'
+import { badOption, booleanOption, type Options } from '../options.ts'
+import { type CommandFacts, failureOf, stderrTail } from './failure.ts'
+import { createOneShots, type OneShot } from './one-shot.ts'
+import { createDeltas, replyPart } from './reply.ts'
+import { type Shell, shellFor, validateShell } from './shell.ts'
+
+const OUTPUT_BYTES_MAX = 10 * 1024 * 1024
+const STDERR_BYTES_KEPT = 16 * 1024
+/** A shell command has no session to save: it is as good as killed at once, and a clean-up trap still gets to run. */
+const KILL_GRACE_MS = 200
+
+export const exec: BackendDefinition = {
+  name: 'exec',
+  summary: 'run a shell command for each message: text on stdin, reply on stdout',
+  options: {
+    cmd: 'the command, run by /bin/sh -c (cmd.exe /c on Windows); required',
+    timeout: 'how long it may take, e.g. 300ms, 2m30s, or none (60s)',
+    pass_meta: 'true: MOLECULE_WORKSPACE_ID, _CALLER_ID, _MESSAGE_ID, _TASK_ID, _METHOD in its environment (false)',
+    format: 'text: stdin is the text of the message; json: the whole request as one line of JSON (text)',
+    output_max: 'how many bytes it may print (10485760)',
+  },
+  reportsTools: false,
+  create: (options, context) => createExec(readSettings(options), context),
+}
+
+interface Settings extends CommandFacts {
+  readonly timeoutMs: number | undefined
+  readonly passMeta: boolean
+  readonly format: 'text' | 'json'
+}
+
+function createExec(settings: Settings, context: BackendContext): Backend {
+  const shell = shellFor(process.platform, context.environment)
+  const shots = createOneShots(context.processes)
+  return {
+    name: exec.name,
+    validate: () => validateShell(shell),
+    run: (turn, signal) => shots.run(describe(turn, settings, { ...context, shell }), signal),
+    close: () => shots.close(),
+  }
+}
+
+function readSettings(options: Options): Settings {
+  const timeout = options.get('timeout', '60s')
+  const timeoutMs = timeout === 'none' ? undefined : parseDuration(timeout)
+  if (timeout !== 'none' && !(timeoutMs && timeoutMs > 0)) {
+    throw badOption('timeout', timeout, 'a positive duration such as 300ms, 1.5h or 2m30s, or none')
+  }
+  const format = options.get('format', 'text')
+  if (format !== 'text' && format !== 'json') throw badOption('format', format, 'text or json')
+  const outputMax = options.get('output_max', String(OUTPUT_BYTES_MAX))
+  const outputBytesMax = Number(outputMax)
+  if (!/^[1-9]\d*$/.test(outputMax) || !Number.isSafeInteger(outputBytesMax)) {
+    throw badOption('output_max', outputMax, 'a positive number of bytes')
+  }
+  const passMeta = booleanOption(options, 'pass_meta', false)
+  return { command: options.require('cmd'), timeout, timeoutMs, passMeta, format, outputBytesMax }
+}
+
+type ExecContext = BackendContext & { readonly shell: Shell }
+
+function describe(turn: Turn, settings: Settings, { shell, environment, log }: ExecContext): OneShot {
+  const { request } = turn
+  return {
+    run: {
+      command: shell.command(settings.command),
+      cwd: turn.workingDir,
+      env: childEnvironment(environment, additions(turn, settings.passMeta)),
+      mark: turn.id,
+      input: settings.format === 'json' ? `${JSON.stringify(request)}\n` : joinText(request.parts),
+      outputBytesMax: settings.outputBytesMax,
+      stderrBytesKept: STDERR_BYTES_KEPT,
+      killGraceMs: KILL_GRACE_MS,
+      ...(settings.timeoutMs !== undefined && { timeoutMs: settings.timeoutMs }),
+    },
+    read: createDeltas(),
+    end(result) {
+      const error = failureOf(result, settings)
+      if (error) return { type: 'failed', error }
+      logStderr(result)
+      return { type: 'done', parts: [replyPart(result.stdout)], finality: 'completed' }
+    },
+  }
+
+  function logStderr(result: RunResult): void {
+    if (result.stderrTail.length === 0) return
+    const fields = { workspace: request.workspace_id, message: request.message_id, stderr: stderrTail(result) }
+    log.info(fields, 'the command succeeded and wrote to stderr')
+  }
+}
+
+/** Without `pass_meta` a command is told nothing of the platform: not the ids, nor the turn's address and token. */
+function additions({ env, request }: Turn, passMeta: boolean): Record<string, string> {
+  if (passMeta) return { ...env, ...meta(request) }
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('MOLECULE_')))
+}
+
+function meta(request: Request): Record<string, string> {
+  const values = {
+    MOLECULE_WORKSPACE_ID: request.workspace_id,
+    MOLECULE_CALLER_ID: request.caller_id,
+    MOLECULE_MESSAGE_ID: request.message_id,
+    MOLECULE_TASK_ID: request.task_id,
+    MOLECULE_METHOD: request.method,
+  }
+  // The sender chooses some of them, and with a NUL inside no process could be started at all.
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, value.replaceAll('\0', '')]))
+}

@@ -1,0 +1,77 @@
+/**
+ * The mark: a variable in the environment of every child, inherited by all that it starts, so that what left the
+ * process group (`setsid`, a daemon) is still found. Linux only, by reading /proc; a process that clears its
+ * environment (`env -i`) is out of reach. Nothing is killed that does not carry the mark at that very moment.
+ */
+import { readFileSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
+import { scanProcesses } from './proc.ts'
+
+const MARK_VARIABLE = 'MOLECULE_TURN'
+/** What cannot be killed within this (a process stuck in the kernel) is left to the next start. */
+const KILL_MS_MAX = 2_000
+const PAUSE_MS = 5
+
+export const markValue = (owner: string, mark: string): string => `${owner}:${mark}`
+
+export const markEnvironment = (owner: string, mark: string): Record<string, string> => ({
+  [MARK_VARIABLE]: markValue(owner, mark),
+})
+
+type Wanted = (value: string) => boolean
+
+export interface Kill {
+  readonly pids: ReadonlySet<number>
+  /** False when time ran out with some still there. */
+  readonly complete: boolean
+}
+
+/** Kills every process whose mark is wanted, and again until none is left: they may fork while we look. */
+export async function killMarked(wanted: Wanted): Promise<Kill> {
+  const pids = new Set<number>()
+  if (process.platform !== 'linux') return { pids, complete: true }
+  const deadlineMs = performance.now() + KILL_MS_MAX
+  // Two clean looks: in the middle of its `exec` a process shows an empty environment and would slip through one.
+  let cleanLooks = 0
+  while (cleanLooks < 2) {
+    const found = await findMarked(wanted)
+    cleanLooks = found.length === 0 ? cleanLooks + 1 : 0
+    for (const pid of found) if (killIfMarked(pid, wanted)) pids.add(pid)
+    if (found.length > 0 && performance.now() > deadlineMs) return { pids, complete: false }
+    if (cleanLooks < 2) await delay(PAUSE_MS)
+  }
+  return { pids, complete: true }
+}
+
+async function findMarked(wanted: Wanted): Promise<number[]> {
+  const found: number[] = []
+  await scanProcesses('environ', (pid, environment) => {
+    const value = markOf(environment)
+    // A platform started from inside one of its own turns carries the mark too, and would end itself.
+    if (value !== undefined && wanted(value) && pid !== process.pid) found.push(pid)
+  })
+  return found
+}
+
+/** Looks again and kills in one breath: since the scan the pid may have been given to somebody else. */
+function killIfMarked(pid: number, wanted: Wanted): boolean {
+  try {
+    const value = markOf(readFileSync(`/proc/${pid}/environ`))
+    if (value === undefined || !wanted(value)) return false
+    process.kill(pid, 'SIGKILL')
+    return true
+  } catch {
+    // It has ended by itself, which is all we want.
+    return false
+  }
+}
+
+function markOf(environment: Buffer): string | undefined {
+  const name = `${MARK_VARIABLE}=`
+  let at = environment.indexOf(name, 0, 'latin1')
+  // A variable that merely ends in our name is another one.
+  while (at > 0 && environment[at - 1] !== 0) at = environment.indexOf(name, at + 1, 'latin1')
+  if (at < 0) return undefined
+  const end = environment.indexOf(0, at)
+  return environment.toString('utf8', at + name.length, end < 0 ? environment.length : end)
+}

@@ -1,0 +1,124 @@
+/**
+ * Orphan records: one small file for each live child, so that a platform that was killed reaps at its next start what
+ * it left running. Not synced to disk, because after a crash of the machine there is nothing to reap. A crash between
+ * spawn and record is covered by the mark. Invariant: nothing is killed by its record unless pid, start time and boot
+ * are those recorded.
+ */
+import { mkdirSync } from 'node:fs'
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import type { Log } from '../log.ts'
+import { killGroup } from './group.ts'
+import { bootId, startTimeOf } from './identity.ts'
+import { killMarked, markValue } from './marks.ts'
+import { readStat } from './proc.ts'
+
+export interface Reaping {
+  readonly recordsDir: string
+  readonly owner: string
+  readonly log: Log
+}
+
+/**
+ * Ends what an earlier platform of this owner left running. To be called only while the owner's lock is held, or the
+ * children of a platform that is alive would be killed. Resolves to how many were killed, a whole group counting one.
+ */
+export async function reapOrphans({ recordsDir, owner, log }: Reaping): Promise<number> {
+  const files = (await readdir(recordsDir).catch(ifMissing)).filter((name) => /^\d+\.json$/.test(name))
+  let killed = 0
+  for (const file of files) {
+    const record = parseRecord(await readFile(join(recordsDir, file), 'utf8'))
+    if (record && (await isOrphan(record))) {
+      const gone = await killGroup({ pid: record.pid, leaderReaped: () => false })
+      log.info({ pid: record.pid, mark: record.mark, gone }, 'killed what an earlier run of the platform had left')
+      killed += 1
+    }
+  }
+  const prefix = markValue(owner, '')
+  const marked = await killMarked((value) => value.startsWith(prefix))
+  if (marked.pids.size > 0) log.info({ pids: [...marked.pids] }, 'killed marked processes of an earlier run')
+  if (!marked.complete) log.error({ owner }, 'some processes of an earlier run cannot be killed')
+  // Last, so that a crash in here finds the records again.
+  for (const file of files) await rm(join(recordsDir, file), { force: true })
+  return killed + marked.pids.size
+}
+
+export interface Child {
+  readonly pid: number
+  readonly mark: string
+  /** The program alone: arguments may hold secrets. */
+  readonly program: string
+}
+
+export interface Records {
+  /** Records a child that has just been started; the returned function takes the record away again. */
+  add(child: Child): () => void
+  /** Waits for what is being written and removed. */
+  close(): Promise<void>
+}
+
+export function createRecords(recordsDir: string | undefined, log: Log): Records {
+  if (recordsDir === undefined) return { add: () => () => undefined, close: () => Promise.resolve() }
+  mkdirSync(recordsDir, { recursive: true, mode: 0o700 })
+  const boot = bootId()
+  const open = new Set<Promise<void>>()
+  const track = (work: Promise<void>): Promise<void> => {
+    const tracked = work
+      .catch((error: unknown) => log.warn({ err: error, recordsDir }, 'an orphan record could not be kept'))
+      .finally(() => open.delete(tracked))
+    open.add(tracked)
+    return tracked
+  }
+  return {
+    add(child) {
+      const path = join(recordsDir, `${child.pid}.json`)
+      const written = track(boot.then((id) => write(path, child, id)))
+      // In this order, or a short-lived child's record would be written after it was removed, and stay.
+      return () => void track(written.then(() => rm(path, { force: true })))
+    },
+    async close() {
+      while (open.size > 0) await Promise.all(open)
+    },
+  }
+}
+
+interface OrphanRecord {
+  readonly pid: number
+  readonly startTime: string
+  readonly bootId: string
+  readonly mark: string
+  readonly command: string
+}
+
+async function write(path: string, { pid, mark, program }: Child, boot: string): Promise<void> {
+  const startTime = await startTimeOf(pid)
+  // Ended already: there is nothing left to reap, and no identity to reap it by.
+  if (startTime === undefined) return
+  const record: OrphanRecord = { pid, startTime, bootId: boot, mark, command: basename(program) }
+  await writeFile(path, JSON.stringify(record), { mode: 0o600 })
+}
+
+/** A half-written record is no record: its process is found by its mark. */
+function parseRecord(text: string): OrphanRecord | undefined {
+  try {
+    const value: Partial<OrphanRecord> = JSON.parse(text)
+    const { pid, startTime, bootId: boot, mark, command } = value
+    if (!Number.isSafeInteger(pid) || pid === undefined || pid <= 1) return undefined
+    if (!startTime || boot === undefined) return undefined
+    return { pid, startTime, bootId: boot, mark: mark ?? '', command: command ?? '' }
+  } catch {
+    return undefined
+  }
+}
+
+async function isOrphan(record: OrphanRecord): Promise<boolean> {
+  if (record.bootId !== (await bootId())) return false
+  // A platform restarted from inside a turn lives in that turn's group, and would kill itself with it.
+  if (process.platform === 'linux' && (await readStat(process.pid))?.group === record.pid) return false
+  return (await startTimeOf(record.pid)) === record.startTime
+}
+
+function ifMissing(error: NodeJS.ErrnoException): string[] {
+  if (error.code === 'ENOENT') return []
+  throw error
+}

@@ -1,0 +1,50 @@
+/**
+ * The house of all subprocesses: what runs share (the sweeper, the orphan records) and how they end together. The
+ * life of one of them is in run.ts. Invariant: after `close` no process that was started here is alive.
+ */
+import type { Clock } from '../clock.ts'
+import type { Log } from '../log.ts'
+import type { Processes } from './processes.ts'
+import { createRecords } from './records.ts'
+import { type House, startRun, unstarted } from './run.ts'
+import { createSweeper } from './sweep.ts'
+
+/** What an agent gets to save its session before it is killed. */
+const KILL_GRACE_MS = 2_000
+
+export interface ProcessesOptions {
+  /** Whose children these are: unique to the data folder, so that a restart reaps its own and nobody else's. */
+  readonly owner: string
+  /** Where orphan records are kept; undefined = none are. */
+  readonly recordsDir?: string
+  readonly clock: Clock
+  readonly log: Log
+  /** From SIGTERM to SIGKILL, where a run does not say otherwise. */
+  readonly killGraceMs?: number
+}
+
+export function createProcesses(options: ProcessesOptions): Processes {
+  const { owner, clock, log, killGraceMs = KILL_GRACE_MS } = options
+  const runs: House['runs'] = new Map()
+  const isLive = (mark: string) => runs.keys().some((run) => run.options.mark === mark && !run.treeEnded)
+  const sweeper = createSweeper({ owner, clock, log, isLive })
+  const records = createRecords(options.recordsDir, log)
+  const house: House = { owner, clock, log, killGraceMs, sweeper, records, runs }
+  const closeAll = async () => {
+    for (const run of runs.keys()) run.stop('canceled')
+    await Promise.all(runs.values())
+    await sweeper.close()
+    await records.close()
+  }
+  let closed: Promise<void> | undefined
+  return {
+    run(runOptions, signal) {
+      if (closed !== undefined || signal.aborted) return Promise.resolve(unstarted('canceled'))
+      return startRun(runOptions, signal, house)
+    },
+    close() {
+      closed ??= closeAll()
+      return closed
+    },
+  }
+}

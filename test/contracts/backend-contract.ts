@@ -1,0 +1,233 @@
+/**
+ * The contract of every backend, as one suite: what the runtime relies on whichever agent is behind it. Each backend
+ * calls it with options that bring about each situation; a situation that cannot arise in it (no process, no cap) is
+ * left out by `null`, with the reason beside it. The name handed in cites what it proves: BK-9, and BK-4 with it.
+ */
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import type { Backend, BackendContext, BackendDefinition, BackendEvent, Turn } from '../../src/backends/backend.ts'
+import { collect } from '../../src/backends/collect.ts'
+import { createOptions } from '../../src/backends/options.ts'
+import { systemClock } from '../../src/clock.ts'
+import type { ErrorCode } from '../../src/errors.ts'
+import { silentLog } from '../../src/log.ts'
+import { joinText } from '../../src/protocol/request.ts'
+import { eventually, markedPids } from '../fakes/marked.ts'
+import { createBench, PLAIN_ENVIRONMENT } from '../fakes/processes.ts'
+import { listEvents, makeTurn, streamedText, type TurnGiven } from '../fakes/turns.ts'
+
+type Values = Readonly<Record<string, string>>
+
+export interface BackendSubject {
+  readonly definition: BackendDefinition
+  /** The reply is the text of the message, unchanged. */
+  readonly echo: Values
+  /** The same, in several deltas. */
+  readonly streaming: Values
+  /** Runs until it is cancelled, with processes of its own where the backend starts any. */
+  readonly endless: Values
+  readonly startsProcesses: boolean
+  /** Fails of itself, with `complaint` among what the agent said. */
+  readonly failing: { readonly values: Values; readonly code: ErrorCode; readonly complaint: string }
+  /** Ends well and says nothing; an error for model agents. */
+  readonly empty: { readonly values: Values; readonly code: ErrorCode | null }
+  /** Would run for minutes, with a time-out of well under a second; null where the backend has no time-out. */
+  readonly slow: Values | null
+  /** Prints more than 10 MiB; null where nothing is printed. */
+  readonly flood: Values | null
+  /** Whether a turn goes on from the session of the one before; if not, each begins afresh and no token is given. */
+  readonly keepsSession: boolean
+}
+
+/** Longer than any test here takes; as a timer it also keeps the process alive, which a clock's timers do not. */
+const TEST_MS_MAX = 60_000
+const MEBIBYTE = 1024 * 1024
+
+export function backendContract(name: string, subject: BackendSubject): void {
+  const check = (title: string, body: (bench: ContractBench) => Promise<void>) =>
+    test(`${name}: ${title}`, { timeout: TEST_MS_MAX }, async (t) => {
+      const keepAlive = setTimeout(() => undefined, TEST_MS_MAX)
+      t.after(() => clearTimeout(keepAlive))
+      await body(createContractBench(t, subject.definition))
+    })
+
+  check('text in, text out', async ({ reply }) => {
+    assert.equal(await reply(subject.echo, 'hello'), 'hello')
+  })
+
+  check('a message in several parts arrives whole', async ({ events }) => {
+    const { list } = await events(subject.echo, { parts: [textPart('one, '), textPart('two'), textPart('')] })
+    assert.equal(doneText(list), 'one, two')
+  })
+
+  check('unicode survives both ways', async ({ reply }) => {
+    const text = 'Grüße, 世界 👩‍👩‍👧‍👦 \u0000 \ufeff \r\n\t é ﷽'
+    assert.equal(await reply(subject.echo, text), text)
+  })
+
+  check('a prompt of 1 MiB arrives whole', async ({ reply }) => {
+    const text = 'aé漢🙂'.repeat(MEBIBYTE / 10)
+    assert.ok(Buffer.byteLength(text) >= MEBIBYTE - 10)
+    assert.equal(await reply(subject.echo, text), text)
+  })
+
+  check('streaming: several deltas that joined are the reply', async ({ events }) => {
+    const text = 'one two three 漢字 four '.repeat(10)
+    const { list } = await events(subject.streaming, { text })
+    assert.equal(streamedText(list), text)
+    assert.equal(doneText(list), text)
+    assert.ok(list.filter((event) => event.type === 'text').length > 1)
+  })
+
+  check('sessions are kept over turns, or there are none', async ({ events }) => {
+    const first = await events(subject.echo, { text: 'one' })
+    const token = tokenOf(first.list)
+    const second = await events(subject.echo, { text: 'two', sessionToken: token ?? 'not mine' })
+    assert.equal(doneText(second.list), 'two')
+    assert.equal(token !== undefined, subject.keepsSession)
+    assert.equal(tokenOf(second.list) !== undefined, subject.keepsSession)
+    const stranger = await events(subject.echo, { text: 'three' })
+    // A conversation of two turns is told from one that has just begun.
+    if (subject.keepsSession) assert.notEqual(tokenOf(second.list), tokenOf(stranger.list))
+  })
+
+  check('an error is one failed event, with what the agent complained of', async ({ events }) => {
+    const { list } = await events(subject.failing.values, { text: 'x' })
+    const error = failureIn(list)
+    assert.equal(error.code, subject.failing.code)
+    assert.match(error.message, new RegExp(subject.failing.complaint))
+  })
+
+  check('an empty output', async ({ events }) => {
+    const { list } = await events(subject.empty.values, { text: '' })
+    if (subject.empty.code !== null) assert.equal(failureIn(list).code, subject.empty.code)
+    else assert.equal(doneText(list), '')
+  })
+
+  check('a cancel in the middle of a turn ends it and leaves no process', async ({ build, isAnyAlive }) => {
+    const backend = build(subject.endless)
+    const cancel = new AbortController()
+    const turn = makeTurn({ text: 'x' })
+    const running = listEvents(backend.run(turn, cancel.signal))
+    if (subject.startsProcesses) await eventually('its process is there', () => isAnyAlive(turn))
+    cancel.abort()
+    assert.equal(failureIn(await running).code, 'canceled')
+    assert.ok(!isAnyAlive(turn))
+  })
+
+  check('a turn that is cancelled before it began does nothing', async ({ build, isAnyAlive }) => {
+    const turn = makeTurn({ text: 'x' })
+    const list = await listEvents(build(subject.endless).run(turn, AbortSignal.abort()))
+    assert.equal(failureIn(list).code, 'canceled')
+    assert.ok(!isAnyAlive(turn))
+  })
+
+  check('sixteen turns at once do not mix', async ({ build }) => {
+    const backend = build(subject.streaming)
+    const texts = Array.from({ length: 16 }, (_, n) => `message ${n} `.repeat(50))
+    const signal = new AbortController().signal
+    const replies = await Promise.all(texts.map((text) => collect(backend.run(makeTurn({ text }), signal))))
+    assert.deepEqual(
+      replies.map((response) => joinText(response.parts)),
+      texts,
+    )
+  })
+
+  check('close ends what is running, may be called again, and lets nothing start', async (bench) => {
+    const backend = bench.build(subject.endless)
+    const signal = new AbortController().signal
+    const turn = makeTurn({ text: 'x' })
+    const running = listEvents(backend.run(turn, signal))
+    if (subject.startsProcesses) await eventually('its process is there', () => bench.isAnyAlive(turn))
+    await Promise.all([backend.close(), backend.close()])
+    await backend.close()
+    assert.ok(!bench.isAnyAlive(turn))
+    assert.equal(failureIn(await running).code, 'canceled')
+    assert.equal(failureIn(await listEvents(backend.run(makeTurn({ text: 'x' }), signal))).code, 'canceled')
+  })
+
+  check('a reader that walks away leaves no process', async ({ build, isAnyAlive }) => {
+    const turn = makeTurn({ text: 'x '.repeat(100) })
+    for await (const _ of build(subject.streaming).run(turn, new AbortController().signal)) break
+    assert.ok(!isAnyAlive(turn))
+  })
+
+  const { slow, flood } = subject
+  if (slow !== null) {
+    check('a time-out ends the turn and its processes', async ({ events, isAnyAlive }) => {
+      const { list, turn } = await events(slow, { text: 'x' })
+      const error = failureIn(list)
+      assert.deepEqual([error.code, error.retryable], ['timeout', true])
+      assert.ok(!isAnyAlive(turn))
+    })
+  }
+  if (flood !== null) {
+    check('an output beyond 10 MiB is cut off and said to be too large', async ({ events, isAnyAlive }) => {
+      const { list, turn } = await events(flood, { text: 'x' })
+      const error = failureIn(list)
+      assert.deepEqual([error.code, error.retryable], ['too_large', false])
+      assert.equal(error.details['limitBytes'], 10 * MEBIBYTE)
+      assert.ok(!isAnyAlive(turn))
+    })
+  }
+}
+
+interface ContractBench {
+  build(values: Values): Backend
+  /** One turn of a backend that is then closed, with the stream's shape checked. */
+  events(values: Values, given: TurnGiven): Promise<{ list: BackendEvent[]; turn: Turn }>
+  reply(values: Values, text: string): Promise<string>
+  isAnyAlive(turn: Turn): boolean
+}
+
+function createContractBench(t: TestContext, definition: BackendDefinition): ContractBench {
+  const { processes, owner, dir } = createBench(t)
+  const context: BackendContext = { processes, environment: PLAIN_ENVIRONMENT, clock: systemClock, log: silentLog }
+  const build = (values: Values): Backend => {
+    const backend = definition.create(createOptions(values), context)
+    assert.equal(backend.name, definition.name)
+    t.after(() => backend.close())
+    return backend
+  }
+  const events = async (values: Values, given: TurnGiven) => {
+    const turn = makeTurn({ workingDir: dir, ...given })
+    const list = await listEvents(build(values).run(turn, new AbortController().signal))
+    assertOneEnd(list)
+    return { list, turn }
+  }
+  return {
+    build,
+    events,
+    reply: async (values, text) => doneText((await events(values, { text })).list),
+    isAnyAlive: (turn) => process.platform === 'linux' && markedPids(`${owner}:${turn.id}\0`).length > 0,
+  }
+}
+
+/** Exactly one end, and nothing after it. */
+function assertOneEnd(list: readonly BackendEvent[]): void {
+  const ends = list.filter((event) => event.type === 'done' || event.type === 'failed')
+  assert.equal(ends.length, 1)
+  assert.equal(list.at(-1), ends[0])
+}
+
+function doneText(list: readonly BackendEvent[]): string {
+  assertOneEnd(list)
+  const end = list.at(-1)
+  assert.ok(end?.type === 'done', `the turn failed: ${end?.type === 'failed' ? end.error.message : ''}`)
+  assert.ok(end.parts.length > 0)
+  assert.equal(end.finality, 'completed')
+  return end.parts.map((part) => part.text ?? '').join('')
+}
+
+function failureIn(list: readonly BackendEvent[]) {
+  assertOneEnd(list)
+  const end = list.at(-1)
+  assert.ok(end?.type === 'failed', 'the turn did not fail')
+  return end.error
+}
+
+function tokenOf(list: readonly BackendEvent[]): string | undefined {
+  return list.findLast((event) => event.type === 'session')?.token
+}
+
+const textPart = (text: string) => ({ type: 'text', text }) as const

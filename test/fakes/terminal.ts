@@ -1,0 +1,21 @@
+/** A terminal that nobody looks at: what a command writes is kept, what it reads is given. */
+import type { Terminal } from '../../src/cli/command-line.ts'
+
+export interface RecordingTerminal extends Terminal {
+  output(): string
+  errors(): string
+}
+
+export function recordingTerminal(env: Terminal['env'] = {}, input = ''): RecordingTerminal {
+  const out: string[] = []
+  const err: string[] = []
+  return {
+    out: (text) => void out.push(text),
+    err: (text) => void err.push(text),
+    env,
+    readInput: async () => input,
+    interactive: false,
+    output: () => out.join(''),
+    errors: () => err.join(''),
+  }
+}
