@@ -1,0 +1,53 @@
+/**
+ * What a worker says while its turn runs: events, and that it is still there. Both answer how the lease stands, which
+ * is how a worker on another machine hears that its message was cancelled or taken over.
+ */
+import { sql, type Transaction } from '../store/store.ts'
+import { LEASE_MS } from './claim.ts'
+import { closeBooks, type Item } from './event-log.ts'
+import type { LeaseKey, NumberedEvents, Standing } from './inbox.ts'
+
+interface HeldRow {
+  lease_epoch: number
+  state: string
+  task_id: string
+  appended: number
+}
+
+export function* append(key: LeaseKey, numbered: NumberedEvents): Transaction<Standing> {
+  const held = yield* heldBy(key)
+  if (held === undefined) return 'stale'
+  const items = unseenItems(numbered, held.appended)
+  if (items.length > 0) {
+    yield* sql('update messages set appended = $2 where id = $1', [key.messageId, held.appended + items.length])
+    const entries = [{ taskId: held.task_id, messageId: key.messageId, items }]
+    yield* closeBooks({ workspaceId: key.workspaceId, running: 0, waiting: 0, entries })
+  }
+  return standing(held)
+}
+
+export function* extend(key: LeaseKey): Transaction<Standing> {
+  const held = yield* heldBy(key)
+  if (held === undefined) return 'stale'
+  yield* sql(`update conversations set lease_until = now_ms() + ${LEASE_MS} where id = $1`, [key.conversationId])
+  return standing(held)
+}
+
+/** The events that are new to the log: a repeated append, its answer having been lost, adds nothing. */
+export function unseenItems(numbered: NumberedEvents | undefined, appended: number): Item[] {
+  if (numbered === undefined) return []
+  const seen = Math.max(0, appended + 1 - numbered.from)
+  return numbered.events.slice(seen).map((event) => ({ t: 'turn', event }))
+}
+
+function* heldBy(key: LeaseKey): Transaction<HeldRow | undefined> {
+  const [held] = yield* sql<HeldRow>(
+    `select c.lease_epoch, m.state, m.task_id, m.appended
+     from messages m join conversations c on c.id = m.conversation_id where m.id = $1`,
+    [key.messageId],
+  )
+  const current = held?.lease_epoch === key.epoch && (held.state === 'leased' || held.state === 'stopping')
+  return current ? held : undefined
+}
+
+const standing = (held: HeldRow): Standing => (held.state === 'stopping' ? 'stop' : 'held')

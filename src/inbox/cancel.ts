@@ -1,0 +1,64 @@
+/**
+ * Cancelling: decided against settle by whichever commits first. The task is cancelled at once; a running message
+ * becomes `stopping` and its conversation stays leased until the worker says `stopped`, so that the next turn cannot
+ * meet the old process in one session.
+ */
+import { MoleculeError } from '../errors.ts'
+import { isFinal } from '../protocol/a2a.ts'
+import { sql, type Transaction } from '../store/store.ts'
+import { moveUp } from './conversation.ts'
+import { closeBooks } from './event-log.ts'
+import type { LeaseKey, TaskView } from './inbox.ts'
+import { findTask, setTaskState, type TaskRow, taskNotFound } from './tasks.ts'
+
+export interface Canceled {
+  /** The turn to stop, and who runs it. */
+  readonly running?: { readonly key: LeaseKey; readonly worker: string }
+}
+
+interface RunningRow {
+  id: string
+  lease_epoch: number
+  worker: string
+}
+
+export function* cancel(taskId: string, view: TaskView): Transaction<Canceled> {
+  const task = yield* findTask(taskId, view)
+  if (task === undefined) throw taskNotFound(taskId)
+  if (task.state === 'TASK_STATE_CANCELED') return {}
+  if (isFinal(task.state)) {
+    throw new MoleculeError('not_cancelable', `task ${taskId} has ended already (${task.state})`)
+  }
+  const queued = yield* sql<{ id: string }>(
+    `update messages set state = 'canceled', outcome = 'stopped', settled_at = now_ms()
+     where task_id = $1 and state = 'queued' returning id`,
+    [taskId],
+  )
+  const [running] = yield* sql<RunningRow>(
+    `select m.id, c.lease_epoch, c.worker from messages m join conversations c on c.id = m.conversation_id
+     where m.task_id = $1 and m.state = 'leased'`,
+    [taskId],
+  )
+  if (running !== undefined) yield* sql(`update messages set state = 'stopping' where id = $1`, [running.id])
+  yield* setTaskState(taskId, 'TASK_STATE_CANCELED')
+  if (queued.length > 0) yield* moveUp(task.conversation_id)
+  const messageId = running?.id ?? queued[0]?.id ?? (yield* lastMessage(taskId))
+  const entries = [{ taskId, messageId, items: [{ t: 'status', state: 'TASK_STATE_CANCELED' } as const] }]
+  yield* closeBooks({ workspaceId: task.workspace_id, running: 0, waiting: -queued.length, entries })
+  return running === undefined ? {} : { running: { key: keyOf(task, running), worker: running.worker } }
+}
+
+function* lastMessage(taskId: string): Transaction<string> {
+  const [row] = yield* sql<{ id: string }>('select id from messages where task_id = $1 order by n desc limit 1', [
+    taskId,
+  ])
+  return row?.id ?? ''
+}
+
+const keyOf = (task: TaskRow, running: RunningRow): LeaseKey => ({
+  workspaceId: task.workspace_id,
+  conversationId: task.conversation_id,
+  taskId: task.id,
+  messageId: running.id,
+  epoch: running.lease_epoch,
+})

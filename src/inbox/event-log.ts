@@ -1,0 +1,149 @@
+/**
+ * The workspace's numbered event log: how turns and tasks are told to readers. A stored row holds several items and
+ * each item is one event on the wire. Numbers are taken last in a transaction, so commit order is number order and
+ * a reader that asks for "after N" never misses a row that committed late.
+ */
+import type { Artifact, Message, Part, StreamResponse, TaskState } from '../protocol/a2a.ts'
+import { sql, type Transaction } from '../store/store.ts'
+import type { LogEntry, TurnEvent } from './inbox.ts'
+
+export type Item =
+  | { readonly t: 'status'; readonly state: TaskState; readonly parts?: readonly Part[]; readonly code?: string }
+  /** A new attempt begins: what was shown of the reply so far is void. */
+  | { readonly t: 'reset' }
+  /** The whole reply, which is stored once, with its message. */
+  | { readonly t: 'reply' }
+  /** A result that came after another worker had taken over; kept for the owner, never the reply. */
+  | { readonly t: 'late'; readonly parts: readonly Part[] }
+  | { readonly t: 'turn'; readonly event: TurnEvent }
+
+export interface NewEntry {
+  readonly taskId: string
+  readonly messageId: string
+  readonly items: readonly Item[]
+}
+
+/** What a transaction changes in the workspace's counters, and what it has to tell. */
+export interface Books {
+  readonly workspaceId: string
+  readonly running: number
+  readonly waiting: number
+  readonly entries: readonly NewEntry[]
+}
+
+/** Always the last step of a transaction: counters and sequence in one update, then the rows under their numbers. */
+export function* closeBooks({ workspaceId, running, waiting, entries }: Books): Transaction<void> {
+  const [load] = yield* sql<{ seq: number }>(
+    `update workspace_load set running = running + $2, waiting = waiting + $3, seq = seq + $4
+     where workspace_id = $1 returning seq`,
+    [workspaceId, running, waiting, entries.length],
+  )
+  let seq = (load?.seq ?? 0) - entries.length
+  for (const { taskId, messageId, items } of entries) {
+    seq += 1
+    yield* sql(
+      `insert into events (workspace_id, seq, task_id, message_id, at_ms, items)
+       values ($1, $2, $3, $4, now_ms(), $5)`,
+      [workspaceId, seq, taskId, messageId, JSON.stringify(items)],
+    )
+  }
+}
+
+/** A page is small enough to hold in memory for a thousand readers at once. */
+const PAGE_ENTRIES_MAX = 256
+
+interface EventRow {
+  seq: number
+  at_ms: number
+  message_id: string
+  items: string
+  reply: string | null
+}
+
+/** What a task's state is explained with: a failure's sentence and code, an agent's question. */
+export interface Said {
+  readonly parts: readonly Part[]
+  readonly code?: string
+}
+
+export interface TaskName {
+  readonly id: string
+  readonly contextId: string
+}
+
+/** The next page of a task's log after `afterSeq`, in wire form. */
+export function* readLog(task: TaskName, afterSeq: number): Transaction<LogEntry[]> {
+  const rows = yield* sql<EventRow>(
+    `select e.seq, e.at_ms, e.message_id, e.items, m.reply
+     from events e join messages m on m.id = e.message_id
+     where e.task_id = $1 and e.seq > $2 order by e.seq limit ${PAGE_ENTRIES_MAX}`,
+    [task.id, afterSeq],
+  )
+  return rows.map((row) => ({ seq: row.seq, atMs: row.at_ms, wire: toWire(task, row) }))
+}
+
+function toWire(task: TaskName, row: EventRow): StreamResponse[] {
+  const items = JSON.parse(row.items) as Item[]
+  const wire: StreamResponse[] = []
+  for (const [index, item] of items.entries()) {
+    if (item.t === 'status') wire.push(statusUpdate(task, row, { item, index }))
+    else if (item.t === 'reset') wire.push(replyUpdate(task, row, { parts: [], append: false, lastChunk: false }))
+    else if (item.t === 'reply') wire.push(...replyUpdates(task, row))
+    else if (item.t === 'turn') wire.push(...turnUpdate(task, row, item.event))
+  }
+  return wire
+}
+
+function statusUpdate(
+  task: TaskName,
+  row: EventRow,
+  at: { item: Item & { t: 'status' }; index: number },
+): StreamResponse {
+  const { parts, code, state } = at.item
+  const id = `${task.id}.${row.seq}.${at.index}`
+  const message = parts === undefined ? {} : { message: statusMessage(task, id, { parts, ...(code && { code }) }) }
+  const status = { state, ...message, timestamp: new Date(row.at_ms).toISOString() }
+  return { statusUpdate: { taskId: task.id, contextId: task.contextId, status } }
+}
+
+/** What a task's state is explained with, as the agent's message: a failure's sentence, the agent's question. */
+export function statusMessage(task: TaskName, messageId: string, said: Said): Message {
+  return {
+    messageId,
+    taskId: task.id,
+    contextId: task.contextId,
+    role: 'ROLE_AGENT',
+    parts: said.parts,
+    ...(said.code === undefined ? {} : { metadata: { code: said.code } }),
+  }
+}
+
+/** The reply as it is stored with its message. */
+export interface StoredReply {
+  readonly parts: readonly Part[]
+  readonly artifacts: readonly Artifact[]
+}
+
+/** All attempts of a message write one artifact, so that a retry replaces text and never doubles it. */
+export const replyArtifactId = (messageId: string): string => `reply-${messageId}`
+
+function replyUpdates(task: TaskName, row: EventRow): StreamResponse[] {
+  const reply = JSON.parse(row.reply ?? '{"parts":[],"artifacts":[]}') as StoredReply
+  return [replyUpdate(task, row, { parts: reply.parts, append: false, lastChunk: true })]
+}
+
+type Chunk = { parts: readonly Part[]; append: boolean; lastChunk: boolean }
+
+function replyUpdate(task: TaskName, row: EventRow, { parts, append, lastChunk }: Chunk): StreamResponse {
+  const artifact = { artifactId: replyArtifactId(row.message_id), parts }
+  return { artifactUpdate: { taskId: task.id, contextId: task.contextId, artifact, append, lastChunk } }
+}
+
+function turnUpdate(task: TaskName, row: EventRow, event: TurnEvent): StreamResponse[] {
+  if (event.type === 'text') {
+    return [replyUpdate(task, row, { parts: [{ text: event.delta }], append: true, lastChunk: false })]
+  }
+  if (event.type !== 'artifact') return []
+  const { artifact, append, lastChunk } = event
+  return [{ artifactUpdate: { taskId: task.id, contextId: task.contextId, artifact, append, lastChunk } }]
+}

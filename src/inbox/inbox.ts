@@ -1,0 +1,163 @@
+/**
+ * The inbox seam, where doors and the runtime meet. Two faces of one durable thing: `Reception` is what a door sees
+ * (admit, then follow), `Inbox` is what a worker sees (lease, extend, append, settle). The worker's face is small
+ * enough to be spoken over HTTP: `molecule connect` is the same runtime on a remote Inbox.
+ */
+import type { Artifact, Part, StreamResponse, Task } from '../protocol/a2a.ts'
+import type { Envelope } from '../protocol/envelope.ts'
+import type { Sender } from '../protocol/request.ts'
+
+// ---- the door's face
+
+/** What a door hands in: who speaks, to whom, and the envelope the message came in. */
+export interface Letter {
+  readonly workspaceId: string
+  /** Who speaks, from token or door: `people`, `ws:<id>`, `token:<id>`, `schedule:<id>`, `discord:<channel>`. */
+  readonly principal: string
+  readonly sender: Sender
+  readonly envelope: Envelope
+  /** From the `Idempotency-Key` header or the message; the messageId where absent. */
+  readonly idempotencyKey?: string
+}
+
+export interface Admitted {
+  readonly taskId: string
+  readonly contextId: string
+  /** True when the same message had been admitted before; then nothing was queued. */
+  readonly duplicate: boolean
+}
+
+/** One stored row of the workspace's log; `wire` are the A2A events it stands for, numbered by their index. */
+export interface LogEntry {
+  readonly seq: number
+  readonly atMs: number
+  readonly wire: readonly StreamResponse[]
+}
+
+/**
+ * Contract: when `admit` has resolved the message is durable and will have exactly one outcome; a duplicate attaches
+ * to the task of the first. `follow` yields every entry of the task after `afterSeq`, in commit order, each once, and
+ * ends when the task is final or interrupted and all was yielded, or when the signal aborts.
+ */
+export interface Reception {
+  admit(letter: Letter): Promise<Admitted>
+  /** The task as it is now, or undefined for a stranger: tasks are seen by their principal; no principal = the owner. */
+  task(taskId: string, options?: TaskView): Promise<Task | undefined>
+  follow(taskId: string, afterSeq: number, signal: AbortSignal): AsyncIterable<LogEntry>
+  /** Resolves when the task is final or interrupted, or after `maxMs`, or on abort: with the task as it then is. */
+  settled(taskId: string, maxMs: number, signal: AbortSignal): Promise<Task | undefined>
+  /** Commits `canceled`; a running turn is told to stop. Again = the same answer; another final state refuses. */
+  cancel(taskId: string, options?: TaskView): Promise<Task>
+}
+
+export interface TaskView {
+  readonly principal?: string
+  readonly workspaceId?: string
+  /** Unset = all, 0 = none, N = the last N messages. */
+  readonly historyLength?: number
+}
+
+// ---- the worker's face
+
+/** A worker: the runtime of this process, or a bridge somewhere else. */
+export interface Worker {
+  readonly id: string
+  /** Which workspaces it works for: all that are hosted here, or the ones named. */
+  readonly workspaces: 'hosted' | readonly string[]
+}
+
+/** The key of a held message. The epoch fences: when another worker took over, every later word of this one is stale. */
+export interface LeaseKey {
+  readonly workspaceId: string
+  readonly conversationId: string
+  readonly taskId: string
+  readonly messageId: string
+  readonly epoch: number
+}
+
+export interface Lease extends LeaseKey {
+  readonly contextId: string
+  readonly principal: string
+  readonly sender: Sender
+  readonly envelope: Envelope
+  readonly idempotencyKey: string
+  /** Lifetime counters before this attempt: the backend said failed; the worker vanished. */
+  readonly failures: number
+  readonly losses: number
+  /** An earlier attempt began and did not end properly: the prompt says so. */
+  readonly interrupted: boolean
+  /** The one fresh re-run after a lost session has been used. */
+  readonly sessionRetried: boolean
+}
+
+/** What a turn tells while it runs. Appended in order under a counter, so that repeating an append adds nothing. */
+export type TurnEvent =
+  | { readonly type: 'text'; readonly delta: string }
+  | { readonly type: 'artifact'; readonly artifact: Artifact; readonly append: boolean; readonly lastChunk: boolean }
+  | { readonly type: 'tool'; readonly name: string; readonly state: 'started' | 'finished' | 'failed' }
+  | { readonly type: 'status'; readonly text: string }
+
+export interface Usage {
+  readonly inputTokens?: number
+  readonly outputTokens?: number
+  readonly costUsd?: number
+}
+
+/** What went wrong, in the form that is stored: our code, one sentence, and details for the owner. */
+export interface Failure {
+  readonly code: string
+  readonly message: string
+  readonly details?: Readonly<Record<string, unknown>>
+}
+
+export type Outcome =
+  | {
+      readonly type: 'done'
+      readonly finality: 'completed' | 'input_required' | 'auth_required' | 'rejected'
+      readonly parts: readonly Part[]
+      /** What the turn made besides its reply, whole. */
+      readonly artifacts: readonly Artifact[]
+      readonly session?: string
+      readonly usage?: Usage
+    }
+  /** Run again after `afterMs`. `session_lost` drops the session and is counted against neither counter. */
+  | {
+      readonly type: 'retry'
+      readonly failure: Failure
+      readonly afterMs: number
+      readonly reason: 'failure' | 'session_lost'
+      /** The attempt may have done things before it broke off: the next prompt says so. */
+      readonly interrupted: boolean
+    }
+  | { readonly type: 'dead'; readonly failure: Failure }
+  /** A cancelled turn has ended; its conversation is free again. */
+  | { readonly type: 'stopped' }
+  /** Given back (drain, or never begun); counted against nothing. */
+  | { readonly type: 'released'; readonly interrupted: boolean }
+
+/** What the inbox says of a lease: still held, told to stop, or taken over. */
+export type Standing = 'held' | 'stop' | 'stale'
+
+/** What a worker is handed: work, or the word that work it holds was cancelled. */
+export type Handout =
+  | { readonly type: 'lease'; readonly lease: Lease }
+  | { readonly type: 'stop'; readonly key: LeaseKey }
+
+/** Events of a turn with the number of the first; numbers start at 1 for each lease. */
+export interface NumberedEvents {
+  readonly from: number
+  readonly events: readonly TurnEvent[]
+}
+
+/**
+ * Contract: `leases` hands out each lease once; what was claimed but not taken when the signal aborts is released.
+ * `append` and `settle` are idempotent: the same number, or the same outcome under the same epoch, changes nothing
+ * the second time. A settle is valid while its epoch is current, even after the lease time ran out.
+ */
+export interface Inbox {
+  leases(worker: Worker, signal: AbortSignal): AsyncIterable<Handout>
+  extend(keys: readonly LeaseKey[]): Promise<Standing[]>
+  append(key: LeaseKey, events: NumberedEvents): Promise<Standing>
+  /** Events not yet appended and the outcome, in one transaction. `stale`: this result is not the reply. */
+  settle(key: LeaseKey, outcome: Outcome, unsent?: NumberedEvents): Promise<'settled' | 'stale'>
+}

@@ -1,0 +1,117 @@
+/**
+ * The door's face of the local inbox: admit, then follow. Readers wait on watchers, which only say "look again", and
+ * read the store; so a reader sees exactly what is durable, in commit order.
+ */
+import { sleep } from '../clock.ts'
+import { isFinal, isInterrupted, type Task, type TaskState } from '../protocol/a2a.ts'
+import { admit, prepareLetter } from './admit.ts'
+import { cancel } from './cancel.ts'
+import { readLog } from './event-log.ts'
+import type { Lease, LogEntry, Reception } from './inbox.ts'
+import type { Office } from './office.ts'
+import { findTask, readTask, type TaskRow, taskNotFound } from './tasks.ts'
+
+/** A missed wake-up costs a reader at most this. */
+const LOOK_MS = 5000
+
+/** How the door's face moves the worker's: a lease made on admission, and work that a cancel set free. */
+export interface Backroom {
+  handOut(workerId: string, lease: Lease): void
+  look(): void
+}
+
+export function createReception(office: Office, backroom: Backroom): Reception {
+  const { store, desks, watchers } = office
+  return {
+    async admit(letter) {
+      const prepared = prepareLetter(letter)
+      const ready = desks.ready(letter.workspaceId)
+      const { admitted, worker, lease } = await store.write(() => admit(prepared, ready))
+      if (!admitted.duplicate) watchers.changed(admitted.taskId)
+      if (worker !== undefined && lease !== undefined) backroom.handOut(worker, lease)
+      return admitted
+    },
+    task: (taskId, view = {}) => store.read(() => readTask(taskId, view)),
+    follow: (taskId, afterSeq, signal) => follow(office, { taskId, afterSeq }, signal),
+    settled: (taskId, maxMs, signal) => settled(office, { taskId, maxMs }, signal),
+    async cancel(taskId, view = {}) {
+      const { running } = await store.write(() => cancel(taskId, view))
+      watchers.changed(taskId)
+      if (running !== undefined) desks.get(running.worker)?.put({ type: 'stop', key: running.key })
+      backroom.look()
+      const task = await store.read(() => readTask(taskId, view))
+      if (task === undefined) throw taskNotFound(taskId)
+      return task
+    },
+  }
+}
+
+const isAtRest = (state: TaskState): boolean => isFinal(state) || isInterrupted(state)
+
+async function* follow(
+  office: Office,
+  from: { taskId: string; afterSeq: number },
+  signal: AbortSignal,
+): AsyncIterable<LogEntry> {
+  const { store } = office
+  const news = listen(office, from.taskId)
+  let { afterSeq } = from
+  try {
+    while (!signal.aborted) {
+      const { task, entries } = await store.read(function* () {
+        const row: TaskRow | undefined = yield* findTask(from.taskId, {})
+        if (row === undefined) throw taskNotFound(from.taskId)
+        return { task: row, entries: yield* readLog({ id: row.id, contextId: row.context_id }, afterSeq) }
+      })
+      yield* entries
+      afterSeq = entries.at(-1)?.seq ?? afterSeq
+      if (entries.length > 0) continue
+      if (isAtRest(task.state)) return
+      await news.next(LOOK_MS, signal)
+    }
+  } finally {
+    news.stop()
+  }
+}
+
+async function settled(
+  office: Office,
+  { taskId, maxMs }: { taskId: string; maxMs: number },
+  signal: AbortSignal,
+): Promise<Task | undefined> {
+  const { store, clock } = office
+  const news = listen(office, taskId)
+  const untilMs = clock.monotonicMs() + maxMs
+  try {
+    for (;;) {
+      const row = await store.read(() => findTask(taskId, {}))
+      const leftMs = untilMs - clock.monotonicMs()
+      if (row === undefined || isAtRest(row.state) || leftMs <= 0 || signal.aborted) break
+      await news.next(Math.min(leftMs, LOOK_MS), signal)
+    }
+  } finally {
+    news.stop()
+  }
+  return await store.read(() => readTask(taskId, {}))
+}
+
+/** News of one task. What came while nobody listened is not lost: the next wait then ends at once. */
+function listen({ clock, watchers }: Office, taskId: string) {
+  let fresh = false
+  let wake: (() => void) | undefined
+  const stop = watchers.watch(taskId, () => {
+    fresh = true
+    wake?.()
+  })
+  return {
+    stop,
+    async next(maxMs: number, signal: AbortSignal): Promise<void> {
+      if (!fresh) {
+        const waiting = new AbortController()
+        wake = () => waiting.abort()
+        await sleep(clock, maxMs, AbortSignal.any([waiting.signal, signal]))
+      }
+      fresh = false
+    },
+  }
+}

@@ -1,0 +1,24 @@
+/** Readers of this process that wait for a task to change. A wake-up is a hint only: readers look in the store. */
+
+export interface Watchers {
+  /** Calls back after each change of the task until the returned function is called. */
+  watch(taskId: string, callback: () => void): () => void
+  changed(taskId: string): void
+}
+
+export function createWatchers(): Watchers {
+  const byTask = new Map<string, Set<() => void>>()
+  return {
+    watch(taskId, callback) {
+      const callbacks = byTask.get(taskId) ?? new Set()
+      byTask.set(taskId, callbacks.add(callback))
+      return () => {
+        callbacks.delete(callback)
+        if (callbacks.size === 0 && byTask.get(taskId) === callbacks) byTask.delete(taskId)
+      }
+    },
+    changed(taskId) {
+      for (const callback of byTask.get(taskId) ?? []) callback()
+    },
+  }
+}

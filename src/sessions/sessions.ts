@@ -1,0 +1,36 @@
+/**
+ * Sessions: (workspace, conversation) -> the backend's own token, opaque to everybody else. A session lives on one
+ * host's disk, so its row carries the host: another host starts afresh. Written inside the settle transaction only,
+ * so that a token is kept exactly when the turn that gave it is.
+ */
+import { sql, type Transaction } from '../store/store.ts'
+
+export interface SessionKey {
+  readonly workspaceId: string
+  readonly conversationId: string
+}
+
+/** Keeps the token for this host, or forgets the session when the backend said that it is lost. */
+export function* keepSession(host: string, key: SessionKey, token: string | undefined): Transaction<void> {
+  if (token === undefined) {
+    yield* sql('delete from sessions where conversation_id = $1', [key.conversationId])
+    return
+  }
+  yield* sql(
+    `insert into sessions (conversation_id, workspace_id, host, runtime, token, updated_at)
+     select $1, id, $3, runtime, $4, now_ms() from workspaces where id = $2
+     on conflict (conversation_id) do update
+     set host = excluded.host, runtime = excluded.runtime, token = excluded.token, updated_at = excluded.updated_at`,
+    [key.conversationId, key.workspaceId, host, token],
+  )
+}
+
+/** The token of the conversation's session on this host, if the workspace still runs the backend that gave it. */
+export function* sessionToken(host: string, key: SessionKey): Transaction<string | undefined> {
+  const [row] = yield* sql<{ token: string }>(
+    `select s.token from sessions s join workspaces w on w.id = s.workspace_id
+     where s.conversation_id = $1 and s.host = $2 and s.runtime = w.runtime`,
+    [key.conversationId, host],
+  )
+  return row?.token
+}

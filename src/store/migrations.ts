@@ -1,0 +1,17 @@
+/**
+ * The schema, forward only: each migration is applied once, in order, and its number recorded. The same text serves
+ * every engine, so types are the ones that all of them understand (`bytea` is a plain blob to SQLite).
+ */
+import { MoleculeError } from '../errors.ts'
+import { schema0001 } from './migrations/0001-first.ts'
+
+const MIGRATIONS: readonly string[] = [schema0001]
+
+/** The migrations that a store at version `current` still lacks, as [version, text]; refuses a store from the future. */
+export function missingMigrations(current: number): [number, string][] {
+  if (current > MIGRATIONS.length) {
+    const message = `the store was written by a newer Molecule (schema ${current}, this program knows ${MIGRATIONS.length}): update Molecule`
+    throw new MoleculeError('bad_config', message)
+  }
+  return MIGRATIONS.map((text, index): [number, string] => [index + 1, text]).slice(current)
+}

@@ -1,0 +1,117 @@
+/** Schema 1: workspaces, tokens, and the durable core. Times are milliseconds of the database's own clock. */
+export const schema0001 = `
+create table workspaces (
+  id text primary key,
+  name text not null,
+  role text not null,
+  runtime text not null,
+  settings text not null,
+  status text not null,
+  status_reason text,
+  created_at bigint not null
+);
+
+-- What is counted of a workspace: slots in use, messages waiting, and the last number of its event log.
+-- hosted: 1 when the platform's own runtime works for it, 0 when a bridge does.
+create table workspace_load (
+  workspace_id text primary key,
+  hosted integer not null,
+  slots integer not null,
+  running integer not null default 0,
+  waiting integer not null default 0,
+  seq bigint not null default 0
+);
+
+-- (workspace, principal, context): one turn at a time. The lease is on this row and fenced by its epoch.
+-- ready_at: when its oldest unsettled message may run; null when nothing waits or while it is leased.
+create table conversations (
+  id text primary key,
+  workspace_id text not null,
+  principal text not null,
+  context_id text not null,
+  last_n integer not null default 0,
+  ready_at bigint,
+  lease_epoch integer not null default 0,
+  lease_until bigint,
+  worker text
+);
+create unique index conversations_name on conversations (workspace_id, principal, context_id);
+create index conversations_ready on conversations (workspace_id, ready_at, id) where ready_at is not null;
+create index conversations_leased on conversations (lease_until) where worker is not null;
+
+create table tasks (
+  id text primary key,
+  workspace_id text not null,
+  conversation_id text not null,
+  context_id text not null,
+  principal text not null,
+  state text not null,
+  status_message text,
+  created_at bigint not null,
+  updated_at bigint not null
+);
+
+-- state: queued, leased, stopping (cancelled while running), done, dead, canceled.
+-- ready_at: not to be run before; later than admitted_at while it waits for a retry.
+-- appended: the number of the last event stored of the current lease.
+create table messages (
+  id text primary key,
+  workspace_id text not null,
+  conversation_id text not null,
+  task_id text not null,
+  n integer not null,
+  dedupe bytea not null,
+  content_hash text not null,
+  idempotency_key text not null,
+  envelope text not null,
+  sender text not null,
+  state text not null,
+  failures integer not null default 0,
+  losses integer not null default 0,
+  interrupted integer not null default 0,
+  session_retried integer not null default 0,
+  appended integer not null default 0,
+  admitted_at bigint not null,
+  ready_at bigint not null,
+  settled_at bigint,
+  settled_epoch integer,
+  outcome text,
+  reply text
+);
+create unique index messages_dedupe on messages (dedupe);
+create index messages_task on messages (task_id, n);
+create unique index messages_open on messages (conversation_id, n) where settled_at is null;
+create unique index messages_one_lease on messages (conversation_id) where state in ('leased', 'stopping');
+
+-- One numbered log a workspace, in commit order. A row holds several items, each one event on the wire.
+create table events (
+  workspace_id text not null,
+  seq bigint not null,
+  task_id text,
+  message_id text,
+  at_ms bigint not null,
+  items text not null,
+  primary key (workspace_id, seq)
+);
+create index events_task on events (task_id, seq);
+
+create table sessions (
+  conversation_id text primary key,
+  workspace_id text not null,
+  host text not null,
+  runtime text not null,
+  token text not null,
+  updated_at bigint not null
+);
+
+create table tokens (
+  id text primary key,
+  kind text not null,
+  name text not null,
+  role text not null,
+  hash text not null,
+  created_at bigint not null,
+  expires_at bigint
+);
+create unique index tokens_hash on tokens (hash);
+`

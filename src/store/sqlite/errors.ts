@@ -1,0 +1,27 @@
+/** SQLite's error codes in our words: what may be tried again, what is a defect of ours. */
+import { MoleculeError } from '../../errors.ts'
+
+/** Primary result codes that say something of the machine and not of the statement. */
+const MACHINE_CODES: ReadonlyMap<number, string> = new Map([
+  [5, 'the database is busy'],
+  [6, 'a table is locked'],
+  [7, 'out of memory'],
+  [8, 'the database is read-only'],
+  [10, 'the disk reported an error'],
+  [13, 'the disk is full'],
+  [14, 'the database file cannot be opened'],
+])
+
+/** An error of the machine becomes `store_unavailable`; ours pass; a constraint or syntax error stays what it is. */
+export function asStoreError(error: unknown): unknown {
+  if (error instanceof MoleculeError) return error
+  const code = (error as { errcode?: number }).errcode
+  const reason = code === undefined ? undefined : MACHINE_CODES.get(code & 0xff)
+  if (code !== undefined && reason === undefined) return error
+  if (code === undefined && !(error instanceof Error && STORE_MESSAGES.test(error.message))) return error
+  const message = `the store is unavailable: ${reason ?? (error as Error).message}`
+  return new MoleculeError('store_unavailable', message, { retryable: true, cause: error })
+}
+
+/** Messages that come without a result code: ours above, and node:sqlite's for a closed handle. */
+const STORE_MESSAGES = /store is closed|rolled back by the database|database is not open/

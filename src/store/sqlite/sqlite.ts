@@ -1,0 +1,148 @@
+/**
+ * The embedded engine: node:sqlite, WAL, synchronous=FULL. All writes go through one queue and share commits (group
+ * commit): an fsync costs a millisecond, so thirty operations in one transaction cost what one would alone. Each
+ * operation has a savepoint of its own, and its promise resolves only after the COMMIT of its group.
+ */
+import type { DatabaseSync } from 'node:sqlite'
+import type { Clock } from '../../clock.ts'
+import type { Store, Transaction } from '../store.ts'
+import { type Connection, connect } from './connection.ts'
+import { asStoreError } from './errors.ts'
+import { migrate } from './migrate.ts'
+
+/** A group ends at this many operations or after this time, so that no caller waits behind a crowd. */
+const GROUP_OPERATIONS_MAX = 200
+const GROUP_MS_MAX = 5
+
+export interface SqliteOptions {
+  readonly path: string
+  readonly clock: Clock
+}
+
+interface Operation {
+  readonly transaction: () => Transaction<unknown>
+  readonly resolve: (value: never) => void
+  readonly reject: (error: unknown) => void
+}
+
+type Result = { readonly value: unknown } | { readonly error: unknown }
+
+export function openSqlite({ path, clock }: SqliteOptions): Store {
+  const now = databaseTime(clock)
+  const writer = connect(path, now)
+  migrate(writer)
+  const reader = connect(path, now)
+  reader.database.exec('pragma query_only = on')
+  const queue: Operation[] = []
+  let scheduled = false
+  let closed = false
+
+  const flush = () => {
+    scheduled = false
+    if (queue.length === 0) return
+    commitGroup(writer, queue, clock)
+    schedule()
+  }
+  const schedule = () => {
+    if (scheduled || queue.length === 0) return
+    scheduled = true
+    setImmediate(flush)
+  }
+
+  return {
+    engine: 'sqlite',
+    // One queue keeps the order of every key.
+    write: (transaction) =>
+      new Promise((resolve, reject) => {
+        if (closed) return reject(asStoreError(new Error('the store is closed')))
+        queue.push({ transaction, resolve, reject })
+        schedule()
+      }),
+    read: async (transaction) => readSnapshot(reader, transaction),
+    // One process a data folder: there is nobody to tell and nobody to hear from.
+    notify: () => undefined,
+    listen: () => () => undefined,
+    async close() {
+      if (closed) return
+      closed = true
+      while (queue.length > 0) flush()
+      reader.database.close()
+      writer.database.close()
+    },
+  }
+}
+
+/** Runs one group and answers its callers. What does not fit stays in the queue. */
+function commitGroup(connection: Connection, queue: Operation[], clock: Clock): void {
+  const group: Operation[] = []
+  const results: Result[] = []
+  try {
+    connection.database.exec('begin immediate')
+    const startMs = clock.monotonicMs()
+    while (queue.length > 0 && group.length < GROUP_OPERATIONS_MAX && clock.monotonicMs() - startMs < GROUP_MS_MAX) {
+      const operation = queue.shift() as Operation
+      group.push(operation)
+      results.push(runUnderSavepoint(connection, operation.transaction))
+    }
+    connection.database.exec('commit')
+  } catch (error) {
+    if (connection.database.isTransaction) connection.database.exec('rollback')
+    if (group.length === 0) group.push(...queue.splice(0))
+    const failure = asStoreError(error)
+    for (const operation of group) operation.reject(failure)
+    return
+  }
+  for (const [index, operation] of group.entries()) {
+    const result = results[index] as Result
+    if ('error' in result) operation.reject(result.error)
+    else operation.resolve(result.value as never)
+  }
+}
+
+function runUnderSavepoint(connection: Connection, transaction: () => Transaction<unknown>): Result {
+  const { database } = connection
+  connection.run('savepoint operation', [])
+  try {
+    const value = drive(connection, transaction)
+    assertAlive(database)
+    connection.run('release operation', [])
+    return { value }
+  } catch (error) {
+    assertAlive(database, error)
+    connection.run('rollback to operation', [])
+    connection.run('release operation', [])
+    return { error: asStoreError(error) }
+  }
+}
+
+/**
+ * A full disk inside a savepoint rolls back the whole group, and the next statement would silently commit alone.
+ * Then every operation of the group must be told that nothing of it was kept.
+ */
+function assertAlive(database: DatabaseSync, cause?: unknown): void {
+  if (!database.isTransaction) throw cause ?? new Error('the transaction was rolled back by the database')
+}
+
+function readSnapshot<T>(connection: Connection, transaction: () => Transaction<T>): T {
+  try {
+    connection.run('begin', [])
+    return drive(connection, transaction)
+  } catch (error) {
+    throw asStoreError(error)
+  } finally {
+    if (connection.database.isTransaction) connection.run('commit', [])
+  }
+}
+
+function drive<T>(connection: Connection, transaction: () => Transaction<T>): T {
+  const steps = transaction()
+  let step = steps.next([])
+  while (!step.done) step = steps.next(step.value.map(({ text, values }) => connection.run(text, values)))
+  return step.value
+}
+
+/** Wall time at start plus monotonic time since: a stored time never goes backwards while the process lives. */
+function databaseTime(clock: Clock): () => bigint {
+  const offsetMs = clock.nowMs() - clock.monotonicMs()
+  return () => BigInt(Math.floor(offsetMs + clock.monotonicMs()))
+}

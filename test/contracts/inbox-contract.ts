@@ -1,0 +1,20 @@
+/** The inbox's contract, run on every engine: what happens to a message in each case. */
+import { after, before, describe } from 'node:test'
+import { admission } from './inbox/admit.ts'
+import { cancelling } from './inbox/cancel.ts'
+import { createInboxBench } from './inbox/harness.ts'
+import { recovery } from './inbox/recover.ts'
+import { settling } from './inbox/settle.ts'
+import type { StoreUnderTest } from './store-contract.ts'
+
+export function inboxContract(underTest: StoreUnderTest): void {
+  describe(`the inbox on ${underTest.name}`, () => {
+    const bench = createInboxBench(underTest)
+    before(bench.open)
+    after(bench.close)
+    admission(bench)
+    settling(bench)
+    cancelling(bench)
+    recovery(bench)
+  })
+}

@@ -1,0 +1,141 @@
+/**
+ * What the inbox's contract is driven with: a store under test, workspaces made by hand, and hands that lease and
+ * settle as a worker would. Test workspaces are not hosted, so that each hand serves its own and no other test's.
+ */
+import assert from 'node:assert/strict'
+import { systemClock } from '../../../src/clock.ts'
+import { MoleculeError } from '../../../src/errors.ts'
+import { workspaceId } from '../../../src/ids.ts'
+import type { Handout, Lease, Outcome } from '../../../src/inbox/inbox.ts'
+import { createLocalInbox, type LocalInbox } from '../../../src/inbox/local.ts'
+import { silentLog } from '../../../src/log.ts'
+import { keepSession } from '../../../src/sessions/sessions.ts'
+import { type Store, sql } from '../../../src/store/store.ts'
+import type { StoreUnderTest } from '../store-contract.ts'
+
+export const HOST = 'test-host'
+export const failure = { code: 'exit', message: 'it broke' }
+export const done = (text: string): Outcome => ({
+  type: 'done',
+  finality: 'completed',
+  parts: [{ text }],
+  artifacts: [],
+})
+export const code = (expected: string) => (error: unknown) => error instanceof MoleculeError && error.code === expected
+
+export interface Hand {
+  /** The next handout, which must be a lease. */
+  lease(): Promise<Lease>
+  next(): Promise<Handout>
+  /** True when nothing is handed out for a moment. */
+  idle(): Promise<boolean>
+  leave(): Promise<void>
+}
+
+export interface InboxBench {
+  open(): Promise<void>
+  close(): Promise<void>
+  readonly store: Store
+  readonly local: LocalInbox
+  /** A second process on the same store. */
+  newInbox(): LocalInbox
+  workspace(slots?: number): Promise<string>
+  load(id: string): Promise<object>
+  hand(id: string, local?: LocalInbox): Hand
+  withHand(id: string, work: (hand: Hand) => Promise<void>): Promise<void>
+  state(taskId: string): Promise<string | undefined>
+}
+
+export function createInboxBench({ open }: StoreUnderTest): InboxBench {
+  let opened: Awaited<ReturnType<StoreUnderTest['open']>>
+  let local: LocalInbox
+  const bench: InboxBench = {
+    async open() {
+      opened = await open()
+      local = bench.newInbox()
+    },
+    async close() {
+      local.close()
+      await opened.dispose()
+    },
+    get store() {
+      return opened.store
+    },
+    get local() {
+      return local
+    },
+    newInbox: () =>
+      createLocalInbox({
+        store: opened.store,
+        clock: systemClock,
+        log: silentLog,
+        keepSession: (key, token) => keepSession(HOST, key, token),
+      }),
+    workspace: (slots = 1) => makeWorkspace(opened.store, slots),
+    async load(id) {
+      const [row] = await opened.store.read(() =>
+        sql('select running, waiting from workspace_load where workspace_id = $1', [id]),
+      )
+      return { ...row }
+    },
+    hand: (id, inbox = local) => createHand(inbox, id),
+    async withHand(id, work) {
+      const hand = createHand(local, id)
+      try {
+        await work(hand)
+      } finally {
+        await hand.leave()
+      }
+    },
+    state: async (taskId) => (await local.reception.task(taskId))?.status.state,
+  }
+  return bench
+}
+
+async function makeWorkspace(store: Store, slots: number): Promise<string> {
+  const id = workspaceId()
+  await store.write(function* () {
+    yield* sql(
+      `insert into workspaces (id, name, role, runtime, settings, status, created_at)
+       values ($1, 'test', '', 'mock', '{}', 'online', now_ms())`,
+      [id],
+    )
+    yield* sql('insert into workspace_load (workspace_id, hosted, slots) values ($1, 0, $2)', [id, slots])
+  })
+  return id
+}
+
+let hands = 0
+
+/** A worker driven by the test: takes what it is handed, one at a time. */
+function createHand(local: LocalInbox, id: string): Hand {
+  const stop = new AbortController()
+  const worker = { id: `worker-${++hands}`, workspaces: [id] }
+  const handouts = local.inbox.leases(worker, stop.signal)[Symbol.asyncIterator]()
+  // Asked at once: a worker has its desk from its first question on.
+  let waiting: Promise<IteratorResult<Handout>> | undefined = handouts.next()
+  const next = async (): Promise<Handout> => {
+    waiting ??= handouts.next()
+    const { value } = await waiting
+    waiting = undefined
+    return value as Handout
+  }
+  return {
+    async lease() {
+      const handout = await next()
+      assert.equal(handout?.type, 'lease')
+      return (handout as { lease: Lease }).lease
+    },
+    next,
+    async idle() {
+      waiting ??= handouts.next()
+      const quiet = new Promise<boolean>((resolve) => setTimeout(resolve, 50, true))
+      return await Promise.race([waiting.then(() => false), quiet])
+    },
+    async leave() {
+      stop.abort()
+      await handouts.return?.()
+      await waiting
+    },
+  }
+}

@@ -1,0 +1,68 @@
+/** What is left behind: by a dead process, by a worker that leaves, by a session. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Lease, Outcome } from '../../../src/inbox/inbox.ts'
+import { sessionToken } from '../../../src/sessions/sessions.ts'
+import { letterTo } from '../../fakes/letters.ts'
+import { done, failure, HOST, type InboxBench } from './harness.ts'
+
+export function recovery(bench: InboxBench): void {
+  test('what a dead process held runs again as interrupted, and five losses are a dead letter', async () => {
+    const id = await bench.workspace()
+    const { taskId } = await bench.local.reception.admit(letterTo(id))
+    for (let loss = 0; loss < 5; loss++) {
+      const process = bench.newInbox()
+      const hand = bench.hand(id, process)
+      const lease = await hand.lease()
+      assert.deepEqual([lease.losses, lease.interrupted], [loss, loss > 0])
+      process.close()
+      assert.equal(await bench.local.recover(), 1)
+      assert.equal(await process.inbox.settle(lease, done('late')), 'stale')
+    }
+    const task = await bench.local.reception.task(taskId)
+    assert.equal(task?.status.state, 'TASK_STATE_FAILED')
+    assert.deepEqual(task?.status.message?.metadata, { code: 'worker_lost' })
+    assert.equal(task?.artifacts, undefined)
+    assert.deepEqual(await bench.load(id), { running: 0, waiting: 0 })
+  })
+
+  test('a lease that nobody picked up goes back when its worker leaves', async () => {
+    const id = await bench.workspace(4)
+    const hand = bench.hand(id)
+    await bench.local.reception.admit(letterTo(id))
+    await hand.lease()
+    const { taskId } = await bench.local.reception.admit(letterTo(id))
+    await hand.leave()
+    await bench.withHand(id, async (other) => {
+      const lease = await other.lease()
+      assert.equal(lease.taskId, taskId)
+      assert.equal(lease.interrupted, false)
+      await bench.local.inbox.settle(lease, done('ok'))
+    })
+  })
+
+  test('a session is kept at settle, belongs to one host, and is dropped when lost', async () => {
+    const id = await bench.workspace()
+    const token = (lease: Lease, host = HOST) => bench.store.read(() => sessionToken(host, lease))
+    await bench.withHand(id, async (hand) => {
+      await bench.local.reception.admit(letterTo(id, { contextId: 's' }))
+      const first = await hand.lease()
+      await bench.local.inbox.settle(first, { ...done('1'), session: 'tok-1' } as Outcome)
+      assert.equal(await token(first), 'tok-1')
+      assert.equal(await token(first, 'other-host'), undefined)
+      await bench.local.reception.admit(letterTo(id, { contextId: 's' }))
+      const second = await hand.lease()
+      await bench.local.inbox.settle(second, {
+        type: 'retry',
+        failure,
+        afterMs: 0,
+        reason: 'session_lost',
+        interrupted: false,
+      })
+      assert.equal(await token(second), undefined)
+      const fresh = await hand.lease()
+      assert.deepEqual([fresh.failures, fresh.sessionRetried], [0, true])
+      await bench.local.inbox.settle(fresh, done('2'))
+    })
+  })
+}
