@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Backend } from '../backends/backend.ts'
+import type { Brief } from '../protocol/brief.ts'
+import { createBackendPool } from './backend-pool.ts'
+
+const brief = (cmd: string): Brief => ({
+  runtime: 'exec',
+  options: { cmd },
+  systemPrompt: '',
+  workingDir: '/',
+  maxAttempts: 4,
+  env: {},
+})
+
+function createCounted() {
+  const closed: string[] = []
+  const build = ({ options }: Brief): Backend => ({
+    name: 'counted',
+    validate: async () => ({ ok: true }),
+    // biome-ignore lint/correctness/useYield: no turn is run in these tests
+    async *run() {
+      throw new Error('not run here')
+    },
+    async close() {
+      closed.push(options['cmd'] ?? '')
+    },
+  })
+  return { closed, pool: createBackendPool(build) }
+}
+
+test('BK-4 a backend is kept over turns and closed exactly once, however often the pool is closed', async () => {
+  const { closed, pool } = createCounted()
+  const first = pool.take('ws_1', brief('a'))
+  const second = pool.take('ws_1', brief('a'))
+  assert.equal(first.backend, second.backend)
+  first.giveBack()
+  second.giveBack()
+  await Promise.all([pool.close(), pool.close()])
+  await pool.close()
+  assert.deepEqual(closed, ['a'])
+})
+
+test('a changed configuration gets a new backend, and the old is closed after its last turn', async () => {
+  const { closed, pool } = createCounted()
+  const old = pool.take('ws_1', brief('a'))
+  const fresh = pool.take('ws_1', brief('b'))
+  assert.notEqual(old.backend, fresh.backend)
+  assert.deepEqual(closed, [])
+  old.giveBack()
+  await Promise.resolve()
+  assert.deepEqual(closed, ['a'])
+  await pool.close()
+  assert.deepEqual(closed, ['a', 'b'])
+})
+
+test('a configuration that cannot be built leaves the old backend in place', async () => {
+  const { closed, pool } = createCounted()
+  const broken = createBackendPool((wanted) => {
+    if (wanted.options['cmd'] === 'bad') throw new Error('bad')
+    return pool.take('ws_1', wanted).backend
+  })
+  const { backend } = broken.take('ws_1', brief('a'))
+  assert.throws(() => broken.take('ws_1', brief('bad')), /bad/)
+  assert.equal(broken.take('ws_1', brief('a')).backend, backend)
+  assert.deepEqual(closed, [])
+  await broken.close()
+})

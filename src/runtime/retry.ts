@@ -1,0 +1,52 @@
+/**
+ * The retry table: what a failed turn leads to. A retry is always a durable schedule in the inbox; nothing sleeps
+ * inside a turn. Whether an error may pass by itself is said by the backend that understands it (`retryable`).
+ */
+import type { MoleculeError } from '../errors.ts'
+import type { Failure, Lease, Outcome } from '../inbox/inbox.ts'
+
+/** The waits before the second, third, fourth attempt; later ones wait as long as the last. */
+const RETRY_AFTER_MS = [5_000, 10_000, 20_000] as const
+/** A provider that asks for more patience than this gets a dead letter, which can be replayed. */
+const RESET_AFTER_MS_MAX = 6 * 3600_000
+
+export interface Failing {
+  readonly lease: Lease
+  readonly error: MoleculeError
+  readonly maxAttempts: number
+  /** The turn used a tool: what it did outside may not be done twice without being asked. */
+  readonly usedTool: boolean
+}
+
+export function outcomeOf(failing: Failing): Outcome {
+  const { lease, error, maxAttempts } = failing
+  if (error.code === 'session_lost' && !lease.sessionRetried) {
+    return { type: 'retry', failure: toFailure(error), afterMs: 0, reason: 'session_lost', interrupted: false }
+  }
+  const attempt = lease.failures + 1
+  const afterMs = waitMs(error, attempt)
+  if (!mayRetry(failing) || attempt >= maxAttempts || afterMs > RESET_AFTER_MS_MAX) {
+    return { type: 'dead', failure: toFailure(error) }
+  }
+  const seconds = Math.ceil(afterMs / 1000)
+  const message = `attempt ${attempt + 1} of ${maxAttempts} in ${seconds} s: ${error.message}`
+  const interrupted = INTERRUPTING.has(error.code)
+  return { type: 'retry', failure: { ...toFailure(error), message }, afterMs, reason: 'failure', interrupted }
+}
+
+/** Ends that may have left work half done. */
+const INTERRUPTING: ReadonlySet<string> = new Set(['exit', 'timeout', 'no_end'])
+
+function mayRetry({ error, usedTool }: Failing): boolean {
+  return error.retryable && !(error.code === 'timeout' && usedTool)
+}
+
+function waitMs(error: MoleculeError, attempt: number): number {
+  const resetAfterMs = error.details['resetAfterMs']
+  if (typeof resetAfterMs === 'number' && resetAfterMs >= 0) return resetAfterMs
+  return RETRY_AFTER_MS[Math.min(attempt, RETRY_AFTER_MS.length) - 1] ?? 0
+}
+
+export function toFailure(error: MoleculeError): Failure {
+  return { code: error.code, message: error.message, details: error.details }
+}

@@ -1,0 +1,126 @@
+/**
+ * The runtime drains an inbox: it takes leases, runs one turn each and settles it. It knows neither doors nor where
+ * the inbox is, so the same runtime serves the platform and a bridge on somebody's laptop. Invariant: every lease it
+ * took ends in a settle, and a computed reply is offered again and again until the inbox has it.
+ */
+import type { Backend } from '../backends/backend.ts'
+import { type Clock, sleep } from '../clock.ts'
+import { toMoleculeError } from '../errors.ts'
+import type { Inbox, Lease, LeaseKey, Standing, Worker } from '../inbox/inbox.ts'
+import type { Log } from '../log.ts'
+import type { Brief } from '../protocol/brief.ts'
+import { createBackendPool } from './backend-pool.ts'
+import { type StopReason, settleTurn } from './settle-turn.ts'
+import { runTurn } from './turn.ts'
+
+/** A third of the lease time: two renewals may fail before anybody may take over. */
+const RENEW_MS = 10_000
+/** The wait before asking an inbox again that could not hand out work. */
+const TAKE_RETRY_MS = 1000
+
+export interface RuntimeOptions {
+  readonly inbox: Inbox
+  readonly worker: Worker
+  readonly clock: Clock
+  readonly log: Log
+  readonly brief: (lease: Lease) => Promise<Brief>
+  /** Builds the backend that a brief asks for; throws `bad_config`. */
+  readonly build: (brief: Brief) => Backend
+}
+
+export interface Runtime {
+  /** Begins to take work. */
+  start(): void
+  /** Takes no more work, lets running turns end for `graceMs`, then kills and releases them. Idempotent. */
+  drain(graceMs: number): Promise<void>
+}
+
+interface RunningTurn {
+  readonly lease: Lease
+  readonly stop: AbortController
+  done: Promise<void>
+}
+
+export function createRuntime(options: RuntimeOptions): Runtime {
+  const { inbox, clock, log } = options
+  const pool = createBackendPool(options.build)
+  const running = new Map<string, RunningTurn>()
+  const taking = new AbortController()
+  let loop: Promise<void> = Promise.resolve()
+  let cancelRenewal: (() => void) | undefined
+
+  const begin = (lease: Lease) => {
+    const stop = new AbortController()
+    const turn: RunningTurn = { lease, stop, done: Promise.resolve() }
+    const obey = (standing: Standing) => {
+      if (standing === 'stop') stop.abort('canceled' satisfies StopReason)
+      if (standing === 'stale') stop.abort('stale' satisfies StopReason)
+    }
+    running.set(turnName(lease), turn)
+    turn.done = runTurn(lease, { ...options, take: pool.take, obey }, stop.signal)
+      .then((end) => settleTurn(lease, { inbox, clock, log, end }, stop.signal))
+      .catch((error) =>
+        log.error({ err: toMoleculeError(error), messageId: lease.messageId }, 'a turn broke the runtime'),
+      )
+      .finally(() => running.delete(turnName(lease)))
+  }
+  const halt = (key: LeaseKey, reason: StopReason) => running.get(turnName(key))?.stop.abort(reason)
+  const renew = async () => {
+    const leases = [...running.values()].map(({ lease }) => lease)
+    if (leases.length === 0) return
+    for (const [index, standing] of (await inbox.extend(leases)).entries()) {
+      if (standing !== 'held') halt(leases[index] as Lease, standing === 'stop' ? 'canceled' : 'stale')
+    }
+  }
+  const scheduleRenewal = () => {
+    cancelRenewal = clock.after(RENEW_MS, () => {
+      // A turn is not killed for lack of connection, only when told that its epoch is stale.
+      renew().catch((error) => log.warn({ err: toMoleculeError(error) }, 'leases could not be renewed'))
+      scheduleRenewal()
+    })
+  }
+  const ended = () => Promise.all([...running.values()].map(({ done }) => done))
+
+  return {
+    start() {
+      scheduleRenewal()
+      loop = takeWork(options, { begin, halt }, taking.signal)
+    },
+    async drain(graceMs) {
+      taking.abort()
+      await loop
+      if (graceMs > 0) await Promise.race([ended(), sleep(clock, graceMs)])
+      for (const { lease } of running.values()) halt(lease, 'drain')
+      await ended()
+      cancelRenewal?.()
+      await pool.close()
+    },
+  }
+}
+
+/** A takeover by this same worker is another turn: the epoch is part of the name. */
+const turnName = (key: LeaseKey): string => `${key.messageId}.${key.epoch}`
+
+interface Hands {
+  begin(lease: Lease): void
+  halt(key: LeaseKey, reason: StopReason): void
+}
+
+/** Takes work until told to stop; an inbox that fails is asked again, or one error would end all work in silence. */
+async function takeWork(
+  { inbox, worker, clock, log }: RuntimeOptions,
+  hands: Hands,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      for await (const handout of inbox.leases(worker, signal)) {
+        if (handout.type === 'lease') hands.begin(handout.lease)
+        else hands.halt(handout.key, 'canceled')
+      }
+    } catch (error) {
+      log.warn({ err: toMoleculeError(error) }, 'the inbox could not be asked for work; trying again')
+      await sleep(clock, TAKE_RETRY_MS, signal)
+    }
+  }
+}

@@ -1,0 +1,54 @@
+/**
+ * The last step of a turn: its outcome reaches the inbox. While the inbox cannot be reached the outcome is kept and
+ * offered again, so that a reply once computed is never computed twice for want of a connection.
+ */
+import { type Clock, sleep } from '../clock.ts'
+import { toMoleculeError } from '../errors.ts'
+import type { Inbox, Lease, Outcome } from '../inbox/inbox.ts'
+import type { Log } from '../log.ts'
+import type { TurnEnd } from './turn.ts'
+
+const RETRY_MS = 250
+const RETRY_MS_MAX = 10_000
+/** An inbox that is gone this long has given the message to somebody else: the lease ran out long ago. */
+const RETRIES_MAX = 200
+
+/** Why a turn is stopped from outside; it decides what its message becomes. */
+export type StopReason = 'canceled' | 'stale' | 'drain'
+
+export interface Settling {
+  readonly inbox: Inbox
+  readonly clock: Clock
+  readonly log: Log
+  readonly end: TurnEnd
+}
+
+export async function settleTurn(lease: Lease, settling: Settling, stopped: AbortSignal): Promise<void> {
+  const { inbox, clock, log, end } = settling
+  const outcome = finalOutcome(end.outcome, stopped.aborted ? (stopped.reason as StopReason) : undefined)
+  if (outcome === undefined) return
+  for (let tries = 0; tries < RETRIES_MAX; tries++) {
+    try {
+      const answer = await inbox.settle(lease, outcome, end.unsent)
+      if (answer === 'stale') log.warn({ messageId: lease.messageId }, 'a result came after another worker took over')
+      return
+    } catch (thrown) {
+      const error = toMoleculeError(thrown)
+      log.warn({ err: error, messageId: lease.messageId, outcome: outcome.type }, 'a turn could not be settled yet')
+      if (!error.retryable) return
+      await sleep(clock, Math.min(RETRY_MS * 2 ** tries, RETRY_MS_MAX))
+    }
+  }
+  log.error(
+    { messageId: lease.messageId, outcome: outcome.type },
+    'a turn could not be settled; its lease will run out',
+  )
+}
+
+/** A turn that came to its own end before the stop reached it keeps that end, unless the message is cancelled. */
+function finalOutcome(outcome: Outcome, reason: StopReason | undefined): Outcome | undefined {
+  if (reason === 'canceled') return { type: 'stopped' }
+  if (reason === undefined || outcome.type === 'done') return outcome
+  // Taken over: whatever this worker says now is stale, and a failure is of no use to anybody.
+  return reason === 'stale' ? undefined : { type: 'released', interrupted: true }
+}

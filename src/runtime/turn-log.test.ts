@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { manualClock } from '../../test/fakes/manual-clock.ts'
+import type { Inbox, LeaseKey, NumberedEvents, Standing } from '../inbox/inbox.ts'
+import { createTurnLog } from './turn-log.ts'
+
+const KEY: LeaseKey = { workspaceId: 'w', conversationId: 'c', taskId: 't', messageId: 'm', epoch: 1 }
+
+function setUp(answers: (Standing | Error)[] = []) {
+  const clock = manualClock()
+  const appended: NumberedEvents[] = []
+  const heard: (Standing | string)[] = []
+  const inbox = {
+    async append(_key: LeaseKey, events: NumberedEvents) {
+      appended.push(events)
+      const answer = answers.shift() ?? 'held'
+      if (answer instanceof Error) throw answer
+      return answer
+    },
+  } as Pick<Inbox, 'append'> as Inbox
+  const turnLog = createTurnLog({
+    inbox,
+    key: KEY,
+    clock,
+    onStanding: (standing) => heard.push(standing),
+    onError: (error) => heard.push((error as Error).message),
+  })
+  return { clock, appended, heard, turnLog }
+}
+const text = (delta: string) => ({ type: 'text', delta }) as const
+
+test('deltas within the merge window are one event; a turn shorter than that appends nothing', async () => {
+  const { clock, appended, turnLog } = setUp()
+  for (const delta of ['a', 'b', 'c']) turnLog.add(text(delta))
+  assert.deepEqual(appended, [])
+  clock.advance(60)
+  assert.deepEqual(appended, [{ from: 1, events: [text('abc')] }])
+  turnLog.add(text('d'))
+  turnLog.add({ type: 'tool', name: 'bash', state: 'started' })
+  const rest = await turnLog.rest()
+  assert.deepEqual(rest, { from: 2, events: [{ type: 'tool', name: 'bash', state: 'started' }] })
+  clock.advance(1000)
+  assert.equal(appended.length, 1)
+})
+
+test('a lot of text does not wait for the window', () => {
+  const { appended, turnLog } = setUp()
+  turnLog.add(text('x'.repeat(8192)))
+  assert.equal(appended.length, 1)
+})
+
+test('an append that failed is repeated with the same numbers and nothing is lost', async () => {
+  const { clock, appended, heard, turnLog } = setUp([new Error('away')])
+  turnLog.add(text('one'))
+  clock.advance(60)
+  await clock.settle()
+  clock.advance(60)
+  await clock.settle()
+  assert.deepEqual(appended, [
+    { from: 1, events: [text('one')] },
+    { from: 1, events: [text('one')] },
+  ])
+  assert.deepEqual(heard, ['away', 'held'])
+  assert.deepEqual(await turnLog.rest(), { from: 2, events: [] })
+})
+
+test('how the lease stands is passed on', async () => {
+  const { clock, heard, turnLog } = setUp(['stop'])
+  turnLog.add(text('x'))
+  clock.advance(60)
+  await turnLog.rest()
+  assert.deepEqual(heard, ['stop'])
+})

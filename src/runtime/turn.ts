@@ -1,0 +1,132 @@
+/**
+ * One turn: brief, backend, events, outcome. It always ends in exactly one outcome for the inbox, whatever the
+ * backend does: a throw, a stream without an end and a cancelled signal all have theirs.
+ */
+import type { BackendEvent, Turn } from '../backends/backend.ts'
+import type { Clock } from '../clock.ts'
+import { MoleculeError, toMoleculeError } from '../errors.ts'
+import type { Inbox, Lease, NumberedEvents, Outcome, Standing, Usage } from '../inbox/inbox.ts'
+import type { Log } from '../log.ts'
+import type { Artifact } from '../protocol/a2a.ts'
+import type { Brief } from '../protocol/brief.ts'
+import { toRequest } from '../protocol/envelope.ts'
+import { joinText } from '../protocol/request.ts'
+import { mergeArtifact } from './artifacts.ts'
+import type { BackendPool } from './backend-pool.ts'
+import { outcomeOf, toFailure } from './retry.ts'
+import { createTurnLog, type TurnLog } from './turn-log.ts'
+
+export interface TurnContext {
+  readonly inbox: Inbox
+  readonly clock: Clock
+  readonly log: Log
+  readonly brief: (lease: Lease) => Promise<Brief>
+  /** The workspace's backend, built on first use and kept; throws `bad_config`. */
+  readonly take: BackendPool['take']
+  /** Told how the lease stands whenever the inbox says so. */
+  readonly obey: (standing: Standing) => void
+}
+
+export interface TurnEnd {
+  readonly outcome: Outcome
+  readonly unsent: NumberedEvents
+}
+
+const NOTHING_UNSENT: NumberedEvents = { from: 1, events: [] }
+
+/** Runs the lease's message once. The signal ends it: what that means for the message is the caller's to say. */
+export async function runTurn(lease: Lease, context: TurnContext, signal: AbortSignal): Promise<TurnEnd> {
+  let brief: Brief
+  let taken: ReturnType<BackendPool['take']>
+  try {
+    brief = await context.brief(lease)
+    taken = context.take(lease.workspaceId, brief)
+  } catch (error) {
+    return { outcome: notBegun(toMoleculeError(error, 'bad_config')), unsent: NOTHING_UNSENT }
+  }
+  const turnLog = openTurnLog(lease, context)
+  const heard = await hear(taken.backend.run(toTurn(lease, brief), signal), turnLog)
+  taken.giveBack()
+  const unsent = await turnLog.rest()
+  const { end, usedTool } = heard
+  if (end.type === 'failed') {
+    return { outcome: outcomeOf({ lease, error: end.error, maxAttempts: brief.maxAttempts, usedTool }), unsent }
+  }
+  const { session, usage, artifacts } = heard
+  const kept = { ...(session !== undefined && { session }), ...(usage !== undefined && { usage }) }
+  return { outcome: { type: 'done', finality: end.finality, parts: end.parts, artifacts, ...kept }, unsent }
+}
+
+/** Without brief or backend there is no turn: a store that is away gives the message back, anything else is final. */
+function notBegun(error: MoleculeError): Outcome {
+  return error.retryable ? { type: 'released', interrupted: false } : { type: 'dead', failure: toFailure(error) }
+}
+
+function openTurnLog(lease: Lease, { inbox, clock, log, obey }: TurnContext): TurnLog {
+  const onError = (error: unknown) =>
+    log.warn({ err: toMoleculeError(error), messageId: lease.messageId }, 'events of a turn could not be stored yet')
+  return createTurnLog({ inbox, key: lease, clock, onStanding: obey, onError })
+}
+
+interface Heard {
+  end: BackendEvent & { type: 'done' | 'failed' }
+  session?: string
+  usage?: Usage
+  usedTool: boolean
+  artifacts: Artifact[]
+}
+
+/** Listens to the backend until its one end; what comes after the end is not listened to. */
+async function hear(events: AsyncIterable<BackendEvent>, turnLog: TurnLog): Promise<Heard> {
+  const noEnd = new MoleculeError('no_end', 'the agent stopped without an answer', { retryable: true })
+  const heard: Heard = { end: { type: 'failed', error: noEnd }, usedTool: false, artifacts: [] }
+  try {
+    for await (const event of events) {
+      if (event.type === 'done' || event.type === 'failed') {
+        heard.end = event
+        break
+      }
+      note(heard, event)
+      if (event.type === 'text' || event.type === 'tool' || event.type === 'artifact' || event.type === 'status') {
+        turnLog.add(event)
+      }
+    }
+  } catch (error) {
+    heard.end = { type: 'failed', error: toMoleculeError(error) }
+  }
+  return heard
+}
+
+function note(heard: Heard, event: BackendEvent): void {
+  if (event.type === 'session') heard.session = event.token
+  if (event.type === 'tool') heard.usedTool = true
+  if (event.type === 'artifact') heard.artifacts = mergeArtifact(heard.artifacts, event)
+  if (event.type === 'usage') {
+    const { type: _, ...usage } = event
+    heard.usage = usage
+  }
+}
+
+/** For a model agent whose earlier attempt broke off: it must look before it does things again. */
+const INTERRUPTED_LINE =
+  'Note: an earlier attempt at this message was interrupted. Check what is already done before you do it again.'
+
+function toTurn(lease: Lease, brief: Brief): Turn {
+  const { workspaceId, taskId, contextId, idempotencyKey, sender, envelope } = lease
+  const callerId = sender.kind === 'agent' ? sender.id : ''
+  const request = toRequest({ workspaceId, callerId, taskId, contextId, idempotencyKey, sender, envelope })
+  const text = joinText(request.parts)
+  return {
+    id: `${lease.messageId}.${lease.epoch}`,
+    request,
+    prompt: lease.interrupted ? `${INTERRUPTED_LINE}\n\n${text}` : text,
+    systemPrompt: brief.systemPrompt,
+    workingDir: brief.workingDir,
+    allowedTools: [],
+    mcpServers: [],
+    env: brief.env,
+    ...(brief.sessionToken !== undefined && { sessionToken: brief.sessionToken }),
+    ...(brief.history !== undefined && { history: brief.history }),
+    ...(brief.model !== undefined && { model: brief.model }),
+  }
+}
