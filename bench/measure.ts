@@ -1,0 +1,34 @@
+/** What benchmarks share: medians, and slices of two contenders in turn, because this machine's speed wanders. */
+
+export function median(values: readonly number[]): number {
+  return percentile(values, 50)
+}
+
+export function percentile(values: readonly number[], percent: number): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.floor((sorted.length * percent) / 100))] ?? Number.NaN
+}
+
+export async function timeMs(work: () => Promise<unknown>): Promise<number> {
+  const start = performance.now()
+  await work()
+  return performance.now() - start
+}
+
+export interface Alternation {
+  readonly rounds: number
+  readonly contenders: Readonly<Record<string, () => Promise<unknown>>>
+}
+
+/** Runs each contender once a round, the order turning with the rounds; gives each one's times. */
+export async function alternate({ rounds, contenders }: Alternation): Promise<Record<string, number[]>> {
+  const names = Object.keys(contenders)
+  const times: Record<string, number[]> = Object.fromEntries(names.map((name) => [name, []]))
+  for (let round = 0; round < rounds; round++) {
+    for (let turn = 0; turn < names.length; turn++) {
+      const name = names[(round + turn) % names.length] as string
+      times[name]?.push(await timeMs(contenders[name] as () => Promise<unknown>))
+    }
+  }
+  return times
+}

@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { createServer, type RequestListener } from 'node:http'
+import { join } from 'node:path'
+import test, { type TestContext } from 'node:test'
+import { secretOf, WORKSPACE_ID } from '../../test/fakes/desk.ts'
+import { eventually } from '../../test/fakes/marked.ts'
+import { openDoor } from '../../test/fakes/open-door.ts'
+import { temporaryDir } from '../../test/fakes/processes.ts'
+import { recordingTerminal } from '../../test/fakes/terminal.ts'
+import { main } from './a2a.ts'
+
+async function platform(t: TestContext, maxBlockMs = 60_000) {
+  const opened = await openDoor(t, { maxBlockMs })
+  const env = { MOLECULE_API_URL: opened.url, MOLECULE_WORKSPACE_TOKEN: secretOf('admin') }
+  const run = async (argv: readonly string[], more: Record<string, string> = {}, input = '') => {
+    const terminal = recordingTerminal({ ...env, ...more }, input)
+    const code = await main(argv, terminal)
+    return { code, output: terminal.output(), errors: terminal.errors() }
+  }
+  return { ...opened, run }
+}
+
+test('peers lists the other workspaces with name, id, status and role', async (t) => {
+  const { run, desk } = await platform(t)
+  await desk.workspaces.create({ name: 'Ada', role: 'Backend engineer' })
+  const { code, output } = await run(['peers'])
+  assert.equal(code, 0)
+  assert.match(output, new RegExp(`^echo  ${WORKSPACE_ID}  online\nAda   ws_1 +online  Backend engineer\n$`))
+  assert.doesNotMatch((await run(['peers'], { MOLECULE_WORKSPACE_ID: WORKSPACE_ID })).output, /echo/)
+})
+
+test('info tells about the own workspace, and says what is missing outside of one', async (t) => {
+  const { run } = await platform(t)
+  assert.match((await run(['info'], { MOLECULE_WORKSPACE_ID: WORKSPACE_ID })).output, /^echo /)
+  const outside = await run(['info'])
+  assert.equal(outside.code, 1)
+  assert.match(outside.errors, /MOLECULE_WORKSPACE_ID is not set/)
+})
+
+test('delegate prints the answer and nothing else, by id or by name, from the argument or stdin', async (t) => {
+  const { run, desk } = await platform(t)
+  assert.deepEqual(await run(['delegate', WORKSPACE_ID, 'say this']), { code: 0, output: 'say this\n', errors: '' })
+  assert.equal((await run(['delegate', 'echo', '-'], {}, 'from stdin')).output, 'from stdin\n')
+  assert.equal((await run(['delegate', 'echo', '-'], {}, ' \n')).code, 1)
+  assert.notEqual(desk.letters[0]?.envelope.message.messageId, desk.letters[1]?.envelope.message.messageId)
+})
+
+test('work that outlasts one blocking call is waited for by attaching again', async (t) => {
+  const { run, desk } = await platform(t, 20)
+  const answer = run(['delegate', 'echo', 'slow'])
+  await eventually('it has attached again', () => desk.letters.length >= 3)
+  desk.finish('task-1')
+  assert.equal((await answer).output, 'slow\n')
+  assert.equal(new Set(desk.letters.map(({ envelope }) => envelope.message.messageId)).size, 1)
+})
+
+test('delegate --async prints the task, and status tells how it stands', async (t) => {
+  const { run, desk } = await platform(t)
+  assert.equal((await run(['delegate', '--async', 'echo', 'slow'])).output, 'task-1\n')
+  assert.equal((await run(['status', 'echo', 'task-1'])).output, 'working\n')
+  desk.finish('task-1')
+  assert.equal((await run(['status', WORKSPACE_ID, 'task-1'])).output, 'completed\nslow\n')
+})
+
+test('a failed delegation begins with [A2A_ERROR] and gives three ways on, whatever failed', async (t) => {
+  const { run, desk } = await platform(t)
+  await desk.workspaces.create({ name: 'twin' })
+  await desk.workspaces.create({ name: 'twin' })
+  for (const [argv, reason] of [
+    [['delegate', 'echo', 'fail'], /ended failed/],
+    [['delegate', 'echo', 'ask'], /ended input required/],
+    [['delegate', 'nobody', 'x'], /no workspace called "nobody"/],
+    [['delegate', 'twin', 'x'], /2 workspaces are called "twin"; use an id: ws_1, ws_2/],
+    [['delegate', 'echo', 'defect'], /the log has it under this id/],
+  ] as const) {
+    const { code, output, errors } = await run(argv)
+    assert.equal(code, 1, argv.join(' '))
+    assert.equal(output, '')
+    assert.match(errors, /^\[A2A_ERROR\] DELEGATION FAILED: /)
+    assert.match(errors, reason)
+    assert.match(errors, /another peer.*yourself.*tell the user/s)
+  }
+})
+
+test('a platform that is busy or away is asked again, with the same message', async (t) => {
+  const bodies: string[] = []
+  const answers: readonly RequestListener[] = [
+    (_request, response) => response.writeHead(429, { 'Retry-After': '0' }).end('{"error":{"code":"queue_full"}}'),
+    (_request, response) => response.writeHead(503, { 'Retry-After': '0' }).end('<html>a proxy</html>'),
+    (_request, response) => {
+      const task = { id: 't', contextId: 'c', status: { state: 'TASK_STATE_COMPLETED' } }
+      response.end(JSON.stringify({ jsonrpc: '2.0', id: 1, result: { task } }))
+    },
+  ]
+  const server = createServer((request, response) => {
+    let body = ''
+    request.on('data', (chunk) => {
+      body += chunk
+    })
+    request.on('end', () => {
+      answers[bodies.length]?.(request, response)
+      bodies.push(body)
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => server.close())
+  const { port } = server.address() as { port: number }
+  const terminal = recordingTerminal({ MOLECULE_API_URL: `http://127.0.0.1:${port}`, MOLECULE_ADMIN_TOKEN: 'x' })
+  assert.equal(await main(['delegate', WORKSPACE_ID, 'hello'], terminal), 0, terminal.errors())
+  assert.equal(bodies.length, 3)
+  assert.equal(new Set(bodies).size, 1)
+})
+
+test('the token is the workspace one, else the admin one, else on loopback the file of the data folder', async (t) => {
+  const { url } = await openDoor(t)
+  const dir = temporaryDir(t)
+  writeFileSync(join(dir, 'admin-token'), `${secretOf('admin')}\n`, { mode: 0o600 })
+  const base = { MOLECULE_API_URL: url, MOLECULE_HOME: dir }
+  const code = async (env: Record<string, string>) => main(['peers'], recordingTerminal({ ...base, ...env }))
+  assert.equal(await code({}), 0)
+  assert.equal(await code({ MOLECULE_ADMIN_TOKEN: secretOf('viewer') }), 0)
+  assert.equal(await code({ MOLECULE_ADMIN_TOKEN: 'wrong' }), 1)
+  assert.equal(await code({ MOLECULE_ADMIN_TOKEN: 'wrong', MOLECULE_WORKSPACE_TOKEN: secretOf('viewer') }), 0)
+  assert.equal(await code({ MOLECULE_HOME: temporaryDir(t) }), 1)
+})
+
+test('an address that is none, and a platform that is not there, are said in one sentence', async () => {
+  const wrong = recordingTerminal({ MOLECULE_API_URL: 'localhost:8080', MOLECULE_ADMIN_TOKEN: 'x' })
+  assert.equal(await main(['peers'], wrong), 1)
+  assert.match(wrong.errors(), /^\[A2A_ERROR\] MOLECULE_API_URL is no http address/)
+  const away = recordingTerminal({ MOLECULE_API_URL: 'http://127.0.0.1:1', MOLECULE_ADMIN_TOKEN: 'x' })
+  assert.equal(await main(['peers'], away), 1)
+  assert.match(away.errors(), /^\[A2A_ERROR\] the platform at http:\/\/127.0.0.1:1 cannot be reached .*molecule up/)
+})

@@ -1,0 +1,63 @@
+/**
+ * `a2a delegate`: one task for another workspace, and its answer. The message id is made once and kept over all
+ * retries, so a repeated call meets its own task and asks nobody twice; work that takes longer than one call may block
+ * is waited for by calling again. A failure is a text that no agent can take for an answer.
+ */
+
+import type { PlatformClient } from '../../../client/platform.ts'
+import { withRetries } from '../../../client/retry.ts'
+import { type Clock, systemClock } from '../../../clock.ts'
+import { MoleculeError, toMoleculeError } from '../../../errors.ts'
+import { ulid } from '../../../ids.ts'
+import { isFinal, isInterrupted, type Message, type Task } from '../../../protocol/a2a.ts'
+import type { Terminal } from '../../command-line.ts'
+import { platformFor, resolveWorkspace } from '../../platform-access.ts'
+import { replyText, stateWord } from './words.ts'
+
+export interface Delegation {
+  /** Id or name. */
+  readonly workspace: string
+  /** The text, or `-` for stdin. */
+  readonly task: string
+  readonly wait: boolean
+}
+
+export async function delegate(asked: Delegation, terminal: Terminal, clock: Clock = systemClock): Promise<void> {
+  const text = asked.task === '-' ? await terminal.readInput() : asked.task
+  if (text.trim() === '') throw new MoleculeError('invalid_request', 'the task is empty; say in words what to do')
+  const platform = platformFor(terminal.env)
+  const task = await ask({ platform, clock, asked, text }).catch((thrown: unknown) => {
+    throw delegationFailure(asked.workspace, toMoleculeError(thrown).message, thrown)
+  })
+  if (!asked.wait) return terminal.out(`${task.id}\n`)
+  if (task.status.state !== 'TASK_STATE_COMPLETED') {
+    throw delegationFailure(asked.workspace, `the task ended ${stateWord(task)}: ${replyText(task)}`)
+  }
+  terminal.out(`${replyText(task)}\n`)
+}
+
+interface Asking {
+  readonly platform: PlatformClient
+  readonly clock: Clock
+  readonly asked: Delegation
+  readonly text: string
+}
+
+async function ask({ platform, clock, asked, text }: Asking): Promise<Task> {
+  const message: Message = { messageId: `a2a-${ulid()}`, role: 'ROLE_USER', parts: [{ text }] }
+  const workspaceId = await withRetries(() => resolveWorkspace(platform, asked.workspace), { clock })
+  for (;;) {
+    const task = await withRetries(() => platform.sendMessage(workspaceId, message, { wait: asked.wait }), { clock })
+    const { state } = task.status
+    if (!asked.wait || isFinal(state) || isInterrupted(state)) return task
+  }
+}
+
+function delegationFailure(workspace: string, reason: string, cause?: unknown): MoleculeError {
+  const message = [
+    `DELEGATION FAILED: ${workspace} gave no answer (${reason}).`,
+    'Do one of these: ask another peer (a2a peers); do the work yourself; or tell the user which peer is unavailable',
+    'and give your own best answer. Do not pass this text on as an answer.',
+  ].join('\n')
+  return new MoleculeError('exit', message, { cause })
+}

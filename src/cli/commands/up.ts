@@ -1,0 +1,161 @@
+/**
+ * `molecule up`: the platform in one process. Settings, data folder, token, parts, in this order, each refused with
+ * what to do about it; then it runs until a signal, drains and leaves nothing behind. The first signal asks running
+ * turns to finish, the second stops them.
+ */
+import { join } from 'node:path'
+import { type Config, loadConfig } from '../../config/config.ts'
+import { formatDuration } from '../../duration.ts'
+import { MoleculeError } from '../../errors.ts'
+import { createLog, type MaskingLog } from '../../log.ts'
+import { type AdminToken, ensureAdminToken } from '../admin-token.ts'
+import { EXIT_FAILED, type Terminal } from '../command-line.ts'
+import { type DataFolder, openDataFolder } from '../data-folder.ts'
+import { openLogFile } from '../log-file.ts'
+import { findPortHolder } from '../port-holder.ts'
+import type { Platform, Wiring } from '../wire.ts'
+
+export interface UpOptions {
+  /** As typed, by long name. */
+  readonly flags: Readonly<Record<string, string | undefined>>
+  readonly verbose: boolean
+  readonly terminal: Terminal
+}
+
+const LOG_FILE = 'molecule.log'
+
+/** Resolves when the platform has been stopped by a signal. */
+export async function up({ flags, verbose, terminal }: UpOptions): Promise<void> {
+  const config = await loadConfig({ flags, env: terminal.env })
+  const folder = openDataFolder(config.dataDir)
+  const logFile = openLogFile({ path: join(config.dataDir, LOG_FILE), terminal, verbose })
+  try {
+    const log = createLog(config.logLevel, logFile)
+    await run({ config, folder, log, terminal })
+  } finally {
+    logFile.close()
+    folder.release()
+  }
+}
+
+interface Running {
+  readonly config: Config
+  readonly folder: DataFolder
+  readonly log: MaskingLog
+  readonly terminal: Terminal
+}
+
+async function run({ config, folder, log, terminal }: Running): Promise<void> {
+  if (folder.openToOthers)
+    log.warn({ path: folder.path }, 'others on this machine can read the data folder; chmod 700 it')
+  const adminToken = ensureAdminToken(config.dataDir, terminal.env['MOLECULE_ADMIN_TOKEN'], log)
+  log.hide(adminToken.token)
+  const logLastWords = (err: Error) => log.error({ err }, 'the platform ends by a defect of its own')
+  process.on('uncaughtExceptionMonitor', logLastWords)
+  surviveClosedOutput()
+  const stop = listenForSignals()
+  try {
+    const platform = await startPlatform({ config, adminToken: adminToken.token, log, environment: terminal.env })
+    folder.announce({ pid: process.pid, url: platform.url, startedAt: new Date().toISOString() })
+    terminal.out(greeting(platform, adminToken, config))
+    log.info({ url: platform.url, pid: process.pid, dataDir: config.dataDir }, 'the platform is up')
+    const signal = await stop.first
+    log.info({ signal, drainMs: config.drainMs }, 'the platform stops')
+    terminal.err(
+      `Stopping: running turns have ${formatDuration(config.drainMs)} to finish. Press Ctrl-C again to stop them now.\n`,
+    )
+    await Promise.race([platform.close(config.drainMs), stop.second.then(() => stopNow(platform))])
+  } finally {
+    stop.forget()
+    process.off('uncaughtExceptionMonitor', logLastWords)
+  }
+}
+
+async function startPlatform(wiring: Wiring): Promise<Platform> {
+  const { wire } = await import('../wire.ts')
+  try {
+    return await wire(wiring)
+  } catch (thrown) {
+    if (thrown instanceof MoleculeError && thrown.code === 'in_use') throw portTaken(wiring.config, thrown)
+    throw thrown
+  }
+}
+
+/** `molecule up | head` closes the pipe after a line; a platform must not end by that. */
+function surviveClosedOutput(): void {
+  const ignore = () => undefined
+  process.stdout.on('error', ignore)
+  process.stderr.on('error', ignore)
+}
+
+/** Names who has the port, where the system tells. */
+function portTaken({ host, port }: Config, cause: MoleculeError): MoleculeError {
+  const holder = findPortHolder(port)
+  const by = holder ? ` by process ${holder.pid} (${holder.command})` : ''
+  const message = `port ${port} on ${host} is taken${by}. Stop it, or choose another port: molecule up --port ${port + 1}`
+  return new MoleculeError('in_use', message, { cause, details: { port, ...holder } })
+}
+
+function greeting(platform: Platform, adminToken: AdminToken, config: Config): string {
+  const { url, loginUrl, orphansReaped } = platform
+  const tokenFile = quoted(adminToken.path)
+  const lines = [
+    `Molecule runs at ${url}`,
+    `  log in       ${loginUrl}   (once, within 10 minutes)`,
+    `  admin token  ${adminToken.path}`,
+    `  log          ${join(config.dataDir, LOG_FILE)}`,
+    '',
+    'Make a first workspace:',
+    `  curl -s ${url}/workspaces -H "Authorization: Bearer $(cat ${tokenFile})" -d '${FIRST_WORKSPACE}'`,
+    '',
+  ]
+  if (orphansReaped > 0)
+    lines.splice(1, 0, `  cleaned up   ${orphansReaped} process(es) that an earlier crash had left`)
+  return `${lines.join('\n')}\n`
+}
+
+const FIRST_WORKSPACE = '{"name":"echo","runtime":"exec","runtime_config":{"cmd":"cat"}}'
+
+/** As the shell wants it, inside `$( )` within double quotes too. */
+function quoted(path: string): string {
+  return /^[\w./~-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`
+}
+
+interface StopSignals {
+  readonly first: Promise<NodeJS.Signals>
+  readonly second: Promise<NodeJS.Signals>
+  forget(): void
+}
+
+const STOP_SIGNALS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP']
+
+/** Listens from before the start, so that a signal while starting is a stop too and not a lost one. */
+function listenForSignals(): StopSignals {
+  const first = Promise.withResolvers<NodeJS.Signals>()
+  const second = Promise.withResolvers<NodeJS.Signals>()
+  let count = 0
+  const listener = (signal: NodeJS.Signals) => {
+    count++
+    if (count === 1) first.resolve(signal)
+    if (count === 2) second.resolve(signal)
+    if (count > 2) process.exit(EXIT_FAILED)
+  }
+  for (const signal of STOP_SIGNALS) process.on(signal, listener)
+  return {
+    first: first.promise,
+    second: second.promise,
+    forget() {
+      for (const signal of STOP_SIGNALS) process.off(signal, listener)
+    },
+  }
+}
+
+/** How long the running turns' processes may take to die at the second signal. */
+const STOP_NOW_MS_MAX = 2000
+
+async function stopNow(platform: Platform): Promise<never> {
+  const deadline = setTimeout(() => process.exit(EXIT_FAILED), STOP_NOW_MS_MAX)
+  await platform.close(0)
+  clearTimeout(deadline)
+  throw new MoleculeError('canceled', 'stopped before running turns had finished; their messages will be run again')
+}

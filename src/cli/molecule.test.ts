@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import test from 'node:test'
+import { temporaryDir } from '../../test/fakes/processes.ts'
+import { recordingTerminal } from '../../test/fakes/terminal.ts'
+import { main as a2a } from './a2a.ts'
+import { main as molecule } from './molecule.ts'
+
+test('--version is the version of the package, --help tells the commands; both succeed', async () => {
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+  for (const [main, word] of [
+    [molecule, 'up'],
+    [a2a, 'delegate'],
+  ] as const) {
+    const terminal = recordingTerminal()
+    assert.equal(await main(['--version'], terminal), 0)
+    assert.equal(terminal.output(), `${version}\n`)
+    assert.equal(await main(['--help'], terminal), 0)
+    assert.ok(terminal.output().includes(word))
+  }
+})
+
+test('what is not understood exits with 2 and says so', async () => {
+  for (const [main, argv] of [
+    [molecule, ['dance']],
+    [molecule, ['up', '--prot', '80']],
+    [molecule, ['up', 'extra']],
+    [a2a, ['delegate', 'only-one']],
+    [a2a, []],
+  ] as const) {
+    const terminal = recordingTerminal()
+    assert.equal(await main(argv, terminal), 2, argv.join(' '))
+    assert.notEqual(terminal.errors(), '')
+  }
+})
+
+test('a failure exits with 1 and one sentence; -v shows where it came from', async (t) => {
+  const argv = ['up', '--data-dir', temporaryDir(t), '--port', 'eighty']
+  const terminal = recordingTerminal()
+  assert.equal(await molecule(argv, terminal), 1)
+  assert.match(terminal.errors(), /^error: setting "port" from --port cannot be "eighty": [^\n]*\n$/)
+  const verbose = recordingTerminal()
+  assert.equal(await molecule(['-v', ...argv], verbose), 1)
+  assert.match(verbose.errors(), /\n {4}at .*\ncaused by: /)
+})
+
+test('PL-13 up on a port that is taken names the holder and the flag, and leaves the folder free', async (t) => {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => server.close())
+  const { port } = server.address() as { port: number }
+  const argv = ['up', '--data-dir', temporaryDir(t), '--port', String(port)]
+  const pid = process.platform === 'linux' ? ` by process ${process.pid} ` : ''
+  for (const _ of [1, 2]) {
+    const terminal = recordingTerminal()
+    assert.equal(await molecule(argv, terminal), 1)
+    assert.ok(terminal.errors().includes(`port ${port} on 127.0.0.1 is taken${pid}`), terminal.errors())
+    assert.match(terminal.errors(), /--port/)
+  }
+})

@@ -1,0 +1,160 @@
+/**
+ * The parts list of the platform: the only place where parts are joined. It reads from the bottom of the house up,
+ * and closing goes the other way round: no new work, then running turns, then the answers to whoever waits for them.
+ */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { BackendContext } from '../backends/backend.ts'
+import { builtinBackends, createRegistry, type Registry } from '../backends/backends.ts'
+import { systemClock } from '../clock.ts'
+import type { Config } from '../config/config.ts'
+import { createHttpDoor } from '../doors/http/http.ts'
+import { ulid } from '../ids.ts'
+import { createLocalInbox } from '../inbox/local.ts'
+import type { Log } from '../log.ts'
+import { reapOrphans } from '../process/records.ts'
+import { createProcesses } from '../process/supervise.ts'
+import { createRuntime } from '../runtime/runtime.ts'
+import { keepSession } from '../sessions/sessions.ts'
+import { openSqlite } from '../store/sqlite/sqlite.ts'
+import { type Store, sql } from '../store/store.ts'
+import { createBriefing } from '../workspaces/brief.ts'
+import { createTokens } from '../workspaces/token-store.ts'
+import { type Check, createWorkspaces } from '../workspaces/workspaces.ts'
+import { writeWhole } from './data-folder.ts'
+import { readVersion } from './version.ts'
+
+/** How long a backend may take to say whether it can run here. */
+const VALIDATE_MS_MAX = 10_000
+
+export interface Platform {
+  readonly url: string
+  /** Logs a browser in once. */
+  readonly loginUrl: string
+  /** Processes of an earlier run that were still alive and have been killed. */
+  readonly orphansReaped: number
+  close(drainMs: number): Promise<void>
+}
+
+export interface Wiring {
+  readonly config: Config
+  readonly adminToken: string
+  readonly log: Log
+  /** What this process inherited; children of turns get it stripped. */
+  readonly environment: Readonly<Record<string, string | undefined>>
+}
+
+/** Needs the data folder's lock to be held: what an earlier process left there is taken to be dead. */
+export async function wire({ config, adminToken, log, environment }: Wiring): Promise<Platform> {
+  const clock = systemClock
+  const host = ensureHostId(config.dataDir)
+  const recordsDir = join(config.dataDir, 'processes')
+  const orphansReaped = await reapOrphans({ recordsDir, owner: host, log })
+  const processes = createProcesses({ owner: host, recordsDir, clock, log })
+  const registry = createRegistry(builtinBackends)
+  const backendContext: BackendContext = { processes, environment: defined(environment), clock, log }
+
+  const store = openSqlite({ path: join(config.dataDir, 'molecule.db'), clock })
+  const {
+    inbox,
+    reception,
+    recover,
+    close: closeInbox,
+  } = createLocalInbox({
+    store,
+    clock,
+    log,
+    keepSession: (key, token) => keepSession(host, key, token),
+  })
+  const lost = await recover()
+  if (lost > 0) log.warn({ turns: lost }, 'turns that a crash cut off will run again')
+
+  const workspaces = createWorkspaces({
+    store,
+    folder: join(config.dataDir, 'workspaces'),
+    check: (name, options) => checkBackend(registry, { name, options }, backendContext),
+  })
+  const tokens = createTokens({ store, clock, adminToken })
+  const runtime = createRuntime({
+    inbox,
+    worker: { id: `hosted-${ulid()}`, workspaces: 'hosted' },
+    clock,
+    log,
+    brief: createBriefing({ store, host }),
+    build: (brief) => registry.build(brief.runtime, brief.options, backendContext),
+  })
+  let draining = false
+  const door = createHttpDoor({
+    reception,
+    workspaces,
+    tokens,
+    log,
+    clock,
+    host: config.host,
+    port: config.port,
+    version: readVersion(),
+    maxBlockMs: config.maxBlockMs,
+    unready: async () => (draining ? 'shutting down' : whyUnready(store)),
+  })
+  const close = async (drainMs: number) => {
+    draining = true
+    await runtime.drain(drainMs)
+    closeInbox()
+    await door.close()
+    await processes.close()
+    await store.close()
+  }
+  try {
+    await door.start()
+  } catch (error) {
+    await close(0)
+    throw error
+  }
+  runtime.start()
+  return { url: door.url, loginUrl: `${door.url}/#${tokens.issueLoginCode()}`, orphansReaped, close }
+}
+
+function defined(environment: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  const entries = Object.entries(environment).filter((entry): entry is [string, string] => entry[1] !== undefined)
+  return Object.fromEntries(entries)
+}
+
+interface Chosen {
+  readonly name: string
+  readonly options: Readonly<Record<string, string>>
+}
+
+/** Builds the backend only to ask whether it can run; throws `bad_config` for options it refuses. */
+async function checkBackend(registry: Registry, { name, options }: Chosen, context: BackendContext): Promise<Check> {
+  const backend = registry.build(name, options, context)
+  try {
+    const validation = await backend.validate(AbortSignal.timeout(VALIDATE_MS_MAX))
+    return validation.ok ? { ok: true } : { ok: false, reason: `${validation.problem} ${validation.remedy}` }
+  } finally {
+    await backend.close()
+  }
+}
+
+/** Names this data folder for sessions and process marks; made once. */
+function ensureHostId(dataDir: string): string {
+  const path = join(dataDir, 'host-id')
+  try {
+    return readFileSync(path, 'utf8').trim()
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    const id = ulid()
+    writeWhole(path, `${id}\n`)
+    return id
+  }
+}
+
+async function whyUnready(store: Store): Promise<string | undefined> {
+  try {
+    await store.read(function* () {
+      yield* sql('select 1 as alive')
+    })
+    return undefined
+  } catch (error) {
+    return (error as Error).message
+  }
+}

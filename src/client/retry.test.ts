@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import type { Clock } from '../clock.ts'
+import { MoleculeError } from '../errors.ts'
+import { TRIES_MAX, withRetries } from './retry.ts'
+
+/** A clock whose waits are over at once and are written down. */
+function hastyClock(): { clock: Clock; delays: number[] } {
+  const delays: number[] = []
+  const clock: Clock = {
+    nowMs: () => 0,
+    monotonicMs: () => 0,
+    after(delayMs, callback) {
+      delays.push(delayMs)
+      queueMicrotask(callback)
+      return () => undefined
+    },
+  }
+  return { clock, delays }
+}
+
+const busy = (details: Record<string, unknown> = {}) =>
+  new MoleculeError('queue_full', 'busy', { retryable: true, details })
+
+test('waits get longer, or are what the platform asks, up to a minute', async () => {
+  const { clock, delays } = hastyClock()
+  const failures = [busy(), busy(), busy({ retryAfterMs: 2500 }), busy({ retryAfterMs: 3_600_000 })]
+  const told: number[] = []
+  const work = async () => {
+    const failure = failures.shift()
+    if (failure) throw failure
+    return 'done'
+  }
+  const options = { clock, onRetry: (_error: MoleculeError, delayMs: number) => told.push(delayMs) }
+  assert.equal(await withRetries(work, options), 'done')
+  assert.deepEqual(delays, [1000, 2000, 2500, 60_000])
+  assert.deepEqual(told, delays)
+})
+
+test('the last failure, and one that is not worth it, go to the caller', async () => {
+  const { clock } = hastyClock()
+  let tries = 0
+  const failing = (error: Error) => async () => {
+    tries++
+    throw error
+  }
+  await assert.rejects(withRetries(failing(busy()), { clock }), { code: 'queue_full' })
+  assert.equal(tries, TRIES_MAX)
+  await assert.rejects(withRetries(failing(new MoleculeError('forbidden', 'no')), { clock }), { code: 'forbidden' })
+  await assert.rejects(withRetries(failing(new TypeError('defect')), { clock }), TypeError)
+  assert.equal(tries, TRIES_MAX + 2)
+})

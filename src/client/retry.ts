@@ -1,0 +1,37 @@
+/**
+ * Trying again, for calls that are safe to repeat: as often as allowed, as late as the platform asks or else a little
+ * later each time. What is not retryable, and the last failure, go to the caller unchanged.
+ */
+import { type Clock, sleep } from '../clock.ts'
+import { MoleculeError } from '../errors.ts'
+
+export const TRIES_MAX = 6
+const FIRST_DELAY_MS = 1000
+const DELAY_MS_MAX = 60_000
+
+export interface RetryOptions {
+  readonly clock: Clock
+  readonly triesMax?: number
+  /** Told before each wait, for somebody who watches. */
+  readonly onRetry?: (error: MoleculeError, delayMs: number) => void
+}
+
+export async function withRetries<T>(work: () => Promise<T>, options: RetryOptions): Promise<T> {
+  const { clock, triesMax = TRIES_MAX, onRetry } = options
+  for (let tries = 1; ; tries++) {
+    try {
+      return await work()
+    } catch (thrown) {
+      if (!(thrown instanceof MoleculeError) || !thrown.retryable || tries >= triesMax) throw thrown
+      const delayMs = delayBefore(thrown, tries)
+      onRetry?.(thrown, delayMs)
+      await sleep(clock, delayMs)
+    }
+  }
+}
+
+function delayBefore(error: MoleculeError, tries: number): number {
+  const asked = error.details['retryAfterMs']
+  const delayMs = typeof asked === 'number' ? asked : FIRST_DELAY_MS * 2 ** (tries - 1)
+  return Math.min(delayMs, DELAY_MS_MAX)
+}

@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join, resolve } from 'node:path'
+import test, { type TestContext } from 'node:test'
+import { temporaryDir } from '../../test/fakes/processes.ts'
+import { CONFIG_FILE, type ConfigSources, loadConfig, loadDataDir } from './config.ts'
+
+/** A data folder with this `molecule.yaml`, and sources that point to it. */
+function withFile(t: TestContext, text: string, more: Partial<ConfigSources> = {}): ConfigSources & { path: string } {
+  const dir = temporaryDir(t)
+  const path = join(dir, CONFIG_FILE)
+  writeFileSync(path, text)
+  return { flags: more.flags ?? {}, env: { MOLECULE_HOME: dir, ...more.env }, path }
+}
+
+test('PL-1 without any setting the defaults hold', async (t) => {
+  const dataDir = join(temporaryDir(t), 'not-yet')
+  const config = await loadConfig({ flags: {}, env: { MOLECULE_HOME: dataDir } })
+  assert.deepEqual(config, {
+    port: 8080,
+    host: '127.0.0.1',
+    dataDir,
+    logLevel: 'info',
+    drainMs: 10_000,
+    maxBlockMs: 120_000,
+  })
+  assert.ok(Object.isFrozen(config))
+})
+
+test('PL-1 the data folder is the flag, else MOLECULE_HOME, else ~/.molecule; always absolute', () => {
+  assert.equal(loadDataDir({ flags: {}, env: {} }), join(homedir(), '.molecule'))
+  assert.equal(loadDataDir({ flags: {}, env: { MOLECULE_HOME: '' } }), join(homedir(), '.molecule'))
+  assert.equal(loadDataDir({ flags: {}, env: { MOLECULE_HOME: '/srv/m' } }), '/srv/m')
+  assert.equal(loadDataDir({ flags: { 'data-dir': 'here' }, env: { MOLECULE_HOME: '/srv/m' } }), resolve('here'))
+})
+
+test('flags win over the environment, which wins over the file, which wins over the default', async (t) => {
+  const text = 'port: 1\nhost: file\ndrain: 3s\n'
+  const sources = withFile(t, text, { flags: { port: '3' }, env: { MOLECULE_PORT: '2', MOLECULE_HOST: 'environment' } })
+  const config = await loadConfig(sources)
+  assert.equal(config.port, 3)
+  assert.equal(config.host, 'environment')
+  assert.equal(config.drainMs, 3000)
+  assert.equal(config.maxBlockMs, 120_000)
+})
+
+test('an empty environment variable counts as unset', async (t) => {
+  const config = await loadConfig(withFile(t, 'port: 1\n', { env: { MOLECULE_PORT: '', MOLECULE_LOG_LEVEL: '' } }))
+  assert.equal(config.port, 1)
+  assert.equal(config.logLevel, 'info')
+})
+
+test('durations are Go durations; a bare number in the file is seconds', async (t) => {
+  const sources = withFile(t, 'max-block: 5\n', { flags: { drain: '1m30s' } })
+  const config = await loadConfig(sources)
+  assert.equal(config.maxBlockMs, 5000)
+  assert.equal(config.drainMs, 90_000)
+  assert.equal((await loadConfig({ ...sources, flags: { drain: '0' } })).drainMs, 0)
+})
+
+test('a value that cannot be is refused with the key, its source and the value', async (t) => {
+  const cases: readonly [Partial<ConfigSources>, string, RegExp][] = [
+    [{ flags: { port: '65536' } }, '', /"port" from --port cannot be "65536"/],
+    [{ flags: { port: '80a' } }, '', /"port" from --port/],
+    [{ env: { MOLECULE_PORT: '-1' } }, '', /"port" from MOLECULE_PORT cannot be "-1"/],
+    [{ flags: { host: ' ' } }, '', /"host" from --host/],
+    [{ flags: { drain: '10' } }, '', /"drain" from --drain cannot be "10"/],
+    [{ env: { MOLECULE_MAX_BLOCK: '-5s' } }, '', /"max-block" from MOLECULE_MAX_BLOCK/],
+    [{ env: { MOLECULE_LOG_LEVEL: 'loud' } }, '', /"log-level" from MOLECULE_LOG_LEVEL .*debug, info/],
+    [{}, 'port: [1]', /"port" from .*molecule.yaml cannot be \[1\]/],
+    [{}, 'drain: true', /"drain" from .*molecule.yaml/],
+  ]
+  for (const [sources, text, message] of cases) {
+    await assert.rejects(loadConfig(withFile(t, text, sources)), { code: 'bad_config', message })
+  }
+})
+
+test('a file with an unknown key, bad YAML or no map is refused with its path', async (t) => {
+  for (const [text, problem] of [
+    ['prot: 80\n', /"prot" is not one of drain, host/],
+    ['data-dir: /elsewhere\n', /"data-dir" is not one of/],
+    ['port: "80\n', /line \d/],
+    ['- port\n', /must be a map/],
+  ] as const) {
+    const sources = withFile(t, text)
+    await assert.rejects(loadConfig(sources), (error: Error) => {
+      assert.ok(error.message.startsWith(sources.path), error.message)
+      assert.match(error.message, problem)
+      return true
+    })
+  }
+})
+
+test('an empty file is no file, an unreadable one is an error', async (t) => {
+  assert.equal((await loadConfig(withFile(t, '# nothing\n'))).port, 8080)
+  const dir = temporaryDir(t)
+  mkdirSync(join(dir, CONFIG_FILE))
+  await assert.rejects(loadConfig({ flags: {}, env: { MOLECULE_HOME: dir } }), { message: /cannot be read \(EISDIR\)/ })
+})

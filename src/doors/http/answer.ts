@@ -1,0 +1,60 @@
+/**
+ * Writing a JSON answer right on Node's response: A2A always, and refusals of every kind, because a refusal may come
+ * while the client is still sending. Closing then would make the system reset the connection and take the answer with
+ * it; so the answer is sent whole, and the rest of the body is read into nothing for a while before the end.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { A2A_BODY_BYTES_MAX } from './body.ts'
+
+/** One request on its way through the door. */
+export interface Exchange {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly requestId: string
+}
+
+export interface Answer {
+  readonly status: number
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body: unknown
+}
+
+export const REQUEST_ID = 'X-Request-Id'
+
+export function writeAnswer({ request, response, requestId }: Exchange, { status, headers, body }: Answer): void {
+  if (response.destroyed) return
+  const bytes = Buffer.from(JSON.stringify(body))
+  response.writeHead(status, {
+    'Content-Type': 'application/json',
+    'Content-Length': bytes.length,
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
+    [REQUEST_ID]: requestId,
+    ...(isHeldBack(request) ? { Connection: 'close' } : {}),
+    ...headers,
+  })
+  if (request.complete || isHeldBack(request)) {
+    response.end(bytes)
+    return
+  }
+  response.write(bytes)
+  endAfterBody(request, response)
+}
+
+/** The client asked before sending a body that no route takes: it gets no `100 Continue` and sends nothing. */
+export function isHeldBack({ headers }: IncomingMessage): boolean {
+  return headers.expect !== undefined && Number(headers['content-length']) > A2A_BODY_BYTES_MAX
+}
+
+/** How long the rest of a refused body is read. */
+const DISCARD_MS_MAX = 5000
+
+function endAfterBody(request: IncomingMessage, response: ServerResponse): void {
+  const enough = setTimeout(() => request.destroy(), DISCARD_MS_MAX)
+  enough.unref()
+  const end = () => {
+    clearTimeout(enough)
+    response.end()
+  }
+  request.once('end', end).once('close', end).resume()
+}

@@ -1,0 +1,104 @@
+/**
+ * Who is asking, and may they. A bearer token or the browser's session cookie becomes an Identity through `Tokens`;
+ * nothing else in a request says who it is from. Closed by default: every action names the roles that may do it, on
+ * loopback too, and a role that no rule names may do nothing.
+ */
+import type { IncomingHttpHeaders } from 'node:http'
+import { MoleculeError } from '../../errors.ts'
+import type { Identity, TokenRole, Tokens } from '../../workspaces/tokens.ts'
+
+/** What can be done through this door, each with the roles that may. */
+const ROLES_ALLOWED = {
+  'workspace.create': ['admin'],
+  'workspace.read': ['admin', 'member', 'viewer'],
+  'message.send': ['admin', 'member'],
+  'task.read': ['admin', 'member', 'viewer'],
+  'task.cancel': ['admin', 'member'],
+} as const satisfies Record<string, readonly TokenRole[]>
+
+export type Action = keyof typeof ROLES_ALLOWED
+
+export interface AuthRequest {
+  readonly method?: string | undefined
+  readonly headers: IncomingHttpHeaders
+}
+
+export interface Auth {
+  /** The cookie's name: a browser shares cookies among the ports of a host, so two platforms need two names. */
+  readonly cookieName: string
+  identify(request: AuthRequest): Promise<Identity>
+  /** The session secret in the cookie, unverified. */
+  sessionSecret(request: AuthRequest): string | undefined
+}
+
+export function createAuth(tokens: Tokens, port: number): Auth {
+  const cookieName = `molecule_session_${port}`
+  const sessionSecret = (request: AuthRequest) => readCookie(request.headers.cookie, cookieName)
+  return {
+    cookieName,
+    sessionSecret,
+    async identify(request) {
+      const { authorization } = request.headers
+      if (authorization !== undefined) return verified(tokens, bearer(authorization))
+      const secret = sessionSecret(request)
+      if (secret === undefined) throw unauthenticated('this needs a token')
+      requireSameOrigin(request)
+      return verified(tokens, secret)
+    },
+  }
+}
+
+/** Throws `forbidden` with the reason in words. */
+export function requireAccess(identity: Identity, action: Action): void {
+  const allowed: readonly TokenRole[] = ROLES_ALLOWED[action]
+  if (allowed.includes(identity.role)) return
+  const message = `the token "${identity.name}" has the role ${identity.role}; ${action} needs ${allowed.join(' or ')}`
+  throw new MoleculeError('forbidden', message, { details: { action, role: identity.role } })
+}
+
+/**
+ * A browser adds the cookie to any page's requests, also to those of another local program on another port, which
+ * SameSite counts as the same site. Its Origin tells them apart.
+ */
+export function requireSameOrigin({ method, headers }: AuthRequest): void {
+  if (method === 'GET' || method === 'HEAD') return
+  if (headers.origin !== undefined && originHost(headers.origin) === headers.host?.toLowerCase()) return
+  throw new MoleculeError('forbidden', 'a browser may change things only from a page of this platform', {
+    details: { origin: headers.origin ?? null },
+  })
+}
+
+/** Tasks are seen by their principal, by admins and by viewers; the key is absent for those who see all. */
+export function taskScope(identity: Identity): { principal?: string } {
+  return identity.role === 'admin' || identity.role === 'viewer' ? {} : { principal: identity.principal }
+}
+
+async function verified(tokens: Tokens, secret: string): Promise<Identity> {
+  const identity = await tokens.verify(secret)
+  if (identity === undefined) throw unauthenticated('this token is not known here')
+  return identity
+}
+
+function bearer(authorization: string): string {
+  const secret = /^bearer +([\x21-\x7e]+) *$/i.exec(authorization)?.[1]
+  if (secret === undefined) throw unauthenticated('the Authorization header must be "Bearer <token>"')
+  return secret
+}
+
+function unauthenticated(message: string): MoleculeError {
+  return new MoleculeError('unauthenticated', message)
+}
+
+function readCookie(header: string | undefined, name: string): string | undefined {
+  if (header === undefined) return undefined
+  for (const pair of header.split(';')) {
+    const at = pair.indexOf('=')
+    if (at > 0 && pair.slice(0, at).trim() === name) return pair.slice(at + 1).trim() || undefined
+  }
+  return undefined
+}
+
+/** `host[:port]` as the Host header would carry it; undefined for `null` and for what is no origin. */
+function originHost(origin: string): string | undefined {
+  return URL.canParse(origin) ? new URL(origin).host || undefined : undefined
+}

@@ -1,0 +1,196 @@
+import assert from 'node:assert/strict'
+import { request } from 'node:http'
+import { connect } from 'node:net'
+import test from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { createDesk, secretOf, WORKSPACE_ID } from '../../../test/fakes/desk.ts'
+import { eventually } from '../../../test/fakes/marked.ts'
+import { openDoor, say } from '../../../test/fakes/open-door.ts'
+import { systemClock } from '../../clock.ts'
+import { createHttpDoor } from './http.ts'
+
+const MIB = 1024 * 1024
+const A2A = `/workspaces/${WORKSPACE_ID}/a2a`
+
+test('/health is always 200 and says who it is', async (t) => {
+  const { knock } = await openDoor(t, { unready: async () => 'starting' })
+  const { status, json } = await knock('/health')
+  assert.equal(status, 200)
+  assert.deepEqual(json, { status: 'ok', name: 'molecule', version: '1.2.3', pid: process.pid })
+})
+
+test('PL-1 /ready is 200 when it takes work and 503 with the reason when not', async (t) => {
+  let reason: string | undefined = 'the runtime is starting'
+  const { knock } = await openDoor(t, { unready: async () => reason })
+  const before = await knock('/ready')
+  assert.equal(before.status, 503)
+  assert.equal(before.json.reason, 'the runtime is starting')
+  reason = undefined
+  assert.equal((await knock('/ready')).status, 200)
+})
+
+test('every answer has an X-Request-Id of its own', async (t) => {
+  const { knock, rpc } = await openDoor(t)
+  const answers = [
+    await knock('/health'),
+    await knock('/nowhere'),
+    await knock('/workspaces'),
+    await knock('/health', { headers: { host: 'evil.example' } }),
+    await rpc('SendMessage', say('hello')),
+    await rpc('SendMessage', say('hello'), { token: 'wrong' }),
+  ]
+  const ids = answers.map(({ headers }) => String(headers['x-request-id']))
+  for (const id of ids) assert.match(id, /^req_[0-9A-Z]{26}$/)
+  assert.equal(new Set(ids).size, ids.length)
+})
+
+test('a Host that is not this platform is refused before anything else, on every path', async (t) => {
+  const { knock, url, desk } = await openDoor(t)
+  const { port } = new URL(url)
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'SendMessage', params: say('hello') })
+  for (const host of ['evil.example', `evil.example:${port}`, 'localhost.evil.example', '127.0.0.1.evil.example']) {
+    const headers = { host }
+    assert.equal((await knock('/health', { headers })).status, 403, host)
+    const answer = await knock(A2A, { method: 'POST', headers, token: secretOf('admin'), body })
+    assert.equal(answer.status, 403, host)
+  }
+  assert.equal(desk.letters.length, 0)
+  for (const host of ['localhost', `LOCALHOST:${port}`, '127.0.0.1:1', '[::1]', `[::1]:${port}`]) {
+    assert.equal((await knock('/health', { headers: { host } })).status, 200, host)
+  }
+})
+
+test('a body over its limit is 413: 1 MiB, for A2A 8 MiB', async (t) => {
+  const { knock, rpc } = await openDoor(t)
+  const over = await knock('/workspaces', { method: 'POST', token: secretOf('admin'), body: 'x'.repeat(MIB + 1) })
+  assert.equal(over.status, 413)
+  assert.equal(over.json.error.code, 'too_large')
+  const within = await knock('/workspaces', { method: 'POST', token: secretOf('admin'), body: 'x'.repeat(MIB) })
+  assert.equal(within.status, 400)
+  const a2aOver = await rpc('', {}, { body: 'x'.repeat(8 * MIB + 1) })
+  assert.equal(a2aOver.status, 413)
+  assert.equal(a2aOver.json.error.data[0].metadata.limitBytes, String(8 * MIB))
+  const a2aWithin = await rpc('', {}, { body: 'x'.repeat(8 * MIB) })
+  assert.equal(a2aWithin.json.error.code, -32700)
+})
+
+test('100 MiB of body, of known or unknown length, still gets to read its 413', async (t) => {
+  const { url } = await openDoor(t)
+  const chunk = Buffer.alloc(MIB, 'x')
+  for (const path of ['/workspaces', A2A]) {
+    for (const headers of [{ 'content-length': String(100 * MIB) }, { 'transfer-encoding': 'chunked' }]) {
+      const status = await new Promise<number | undefined>((resolve, reject) => {
+        const authorization = `Bearer ${secretOf('admin')}`
+        const options = { method: 'POST', headers: { authorization, ...headers }, agent: false }
+        const outgoing = request(url + path, options, (incoming) => {
+          resolve(incoming.statusCode)
+          outgoing.destroy()
+        })
+        outgoing.on('error', reject)
+        let left = 100
+        const pump = () => {
+          while (left-- > 0) if (!outgoing.write(chunk)) return void outgoing.once('drain', pump)
+          outgoing.end()
+        }
+        pump()
+      })
+      assert.equal(status, 413, `${path} ${JSON.stringify(headers)}`)
+    }
+  }
+})
+
+test('a client that asks before it sends is refused without sending', async (t) => {
+  const { url } = await openDoor(t)
+  const ask = (bytes: number) =>
+    new Promise<string>((resolve, reject) => {
+      const headers = { authorization: `Bearer ${secretOf('admin')}`, expect: '100-continue', 'content-length': bytes }
+      const outgoing = request(url + A2A, { method: 'POST', headers, agent: false })
+      const heard = (what: string) => {
+        outgoing.destroy()
+        resolve(what)
+      }
+      outgoing.on('continue', () => heard('continue'))
+      outgoing.on('response', (incoming) => heard(String(incoming.statusCode)))
+      outgoing.on('error', reject)
+      outgoing.flushHeaders()
+    })
+  assert.equal(await ask(9 * MIB), '413')
+  assert.equal(await ask(MIB), 'continue')
+})
+
+test('a client that leaves in the middle of its body harms nobody', async (t) => {
+  const { url, knock, desk } = await openDoor(t)
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  const head = `POST ${A2A} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${secretOf('admin')}\r\n`
+  socket.write(`${head}Content-Length: 100\r\n\r\n{"jsonrpc"`)
+  await delay(50)
+  socket.destroy()
+  await eventually('it is noticed', () => desk.logged.some(({ code }) => code === 'canceled'))
+  assert.equal((await knock('/health')).status, 200)
+})
+
+test('a client that sends too slowly is cut off', async (t) => {
+  const { url } = await openDoor(t, { requestTimeoutMs: 200 })
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  t.after(() => socket.destroy())
+  let answer = ''
+  socket.on('data', (chunk) => {
+    answer += chunk.toString()
+  })
+  const closed = new Promise((resolve) => socket.on('close', resolve))
+  socket.write(`POST ${A2A} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${secretOf('admin')}\r\n`)
+  socket.write('Content-Length: 100\r\n\r\n{')
+  await closed
+  assert.match(answer, /^HTTP\/1.1 408 /)
+})
+
+test('closing answers who waits with the task as it is, and ends', async (t) => {
+  const { door, rpc, desk, knock } = await openDoor(t)
+  const answer = rpc('SendMessage', say('slow'))
+  await eventually('the call waits', () => desk.waiting() === 1)
+  await door.close()
+  assert.equal((await answer).json.result.task.status.state, 'TASK_STATE_WORKING')
+  await assert.rejects(knock('/health'), { code: 'ECONNREFUSED' })
+  await door.close()
+})
+
+test('RE-5 closing cuts what does not finish within the grace, and leaves no socket', async (t) => {
+  const { door, url } = await openDoor(t, { closeGraceMs: 100 })
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  const closed = new Promise((resolve) => socket.on('close', resolve))
+  socket.on('error', () => undefined)
+  socket.write(`POST ${A2A} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${secretOf('admin')}\r\n`)
+  socket.write('Content-Length: 100\r\n\r\n{')
+  await delay(50)
+  await door.close()
+  await closed
+})
+
+test('PL-13 a port that is taken is said with the port and the flag', async (t) => {
+  const { url } = await openDoor(t)
+  const desk = createDesk()
+  const second = createHttpDoor({
+    ...desk,
+    clock: systemClock,
+    host: '127.0.0.1',
+    port: Number(new URL(url).port),
+    version: '0',
+    maxBlockMs: 1,
+    unready: async () => undefined,
+  })
+  await assert.rejects(second.start(), { code: 'in_use', message: /port \d+ .* --port/ })
+  await second.close()
+})
+
+test('an address that is not here is refused with the flag', async () => {
+  const door = createHttpDoor({
+    ...createDesk(),
+    clock: systemClock,
+    host: '203.0.113.1',
+    port: 0,
+    version: '0',
+    maxBlockMs: 1,
+    unready: async () => undefined,
+  })
+  await assert.rejects(door.start(), { code: 'bad_config', message: /--host/ })
+})

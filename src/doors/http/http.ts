@@ -1,0 +1,209 @@
+/**
+ * The HTTP door: one Node server. Every request gets an id and has its Host checked; A2A messages then go straight to
+ * `a2a.ts`, everything else through Hono. Closing answers whoever waits, lets running requests finish within a limit
+ * and leaves no socket open.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { type AddressInfo, isIP } from 'node:net'
+import { getRequestListener } from '@hono/node-server'
+import { type Clock, sleep } from '../../clock.ts'
+import { MoleculeError, toMoleculeError } from '../../errors.ts'
+import { ulid } from '../../ids.ts'
+import type { Reception } from '../../inbox/inbox.ts'
+import type { Log } from '../../log.ts'
+import type { Tokens } from '../../workspaces/tokens.ts'
+import type { Workspaces } from '../../workspaces/workspace.ts'
+import type { Door } from '../door.ts'
+import { a2aWorkspaceId, createA2a } from './a2a.ts'
+import { type Exchange, isHeldBack, REQUEST_ID, writeAnswer } from './answer.ts'
+import { createApp } from './app.ts'
+import { createAuth } from './auth.ts'
+import { errorAnswer, logFailure } from './errors.ts'
+import { createHostRule } from './host.ts'
+import { createWaiting, type Waiting } from './waiting.ts'
+
+export interface HttpDoorOptions {
+  readonly reception: Reception
+  readonly workspaces: Workspaces
+  readonly tokens: Tokens
+  readonly log: Log
+  readonly clock: Clock
+  readonly host: string
+  /** 0 = any free one. */
+  readonly port: number
+  readonly version: string
+  /** How long a blocking call waits before it answers with the task as it is. */
+  readonly maxBlockMs: number
+  /** Why the platform takes no work right now, or undefined when it does; `/ready` asks. */
+  readonly unready: () => Promise<string | undefined>
+  /** How long running requests may finish after `close`. */
+  readonly closeGraceMs?: number
+  /** How long a client may take to send a whole request. */
+  readonly requestTimeoutMs?: number
+}
+
+export interface HttpDoor extends Door {
+  /** Where it is reached from this machine; known once it is started. */
+  readonly url: string
+}
+
+const CLOSE_GRACE_MS = 5000
+const REQUEST_TIMEOUT_MS = 60_000
+const HEADERS_TIMEOUT_MS = 15_000
+const KEEP_ALIVE_MS = 60_000
+
+type Listener = (request: IncomingMessage, response: ServerResponse) => void
+
+export function createHttpDoor(options: HttpDoorOptions): HttpDoor {
+  const requestTimeout = options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS
+  const server = createServer({
+    requestTimeout,
+    headersTimeout: Math.min(HEADERS_TIMEOUT_MS, requestTimeout),
+    connectionsCheckingInterval: Math.min(5000, requestTimeout),
+    keepAliveTimeout: KEEP_ALIVE_MS,
+  })
+  const waiting = createWaiting()
+  const inFlight = createInFlight()
+  let closed: Promise<void> | undefined
+  return {
+    name: 'http',
+    get url() {
+      return urlOf(server, options.host)
+    },
+    async start() {
+      await listen(server, options)
+      const unready = async () => (closed === undefined ? options.unready() : 'shutting down')
+      const listener = createListener({ ...options, unready }, waiting, (server.address() as AddressInfo).port)
+      server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+        inFlight.add(response)
+        listener(request, response)
+      })
+      server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
+        // A client that asks first is told the truth before it sends: no `100 Continue` for what would be refused.
+        if (!isHeldBack(request)) response.writeContinue()
+        server.emit('request', request, response)
+      })
+    },
+    close() {
+      closed ??= closeServer(
+        { server, waiting, inFlight, clock: options.clock },
+        options.closeGraceMs ?? CLOSE_GRACE_MS,
+      )
+      return closed
+    },
+  }
+}
+
+function createListener(options: HttpDoorOptions, waiting: Waiting, port: number): Listener {
+  const { log, tokens } = options
+  const auth = createAuth(tokens, port)
+  const isOurHost = createHostRule(options.host)
+  const a2a = createA2a({ ...options, auth, waiting })
+  const app = createApp({ ...options, auth })
+  const rest = getRequestListener(
+    (request, env) => app.fetch(request, { ...env, requestId: String(env.outgoing.getHeader(REQUEST_ID)) }),
+    { overrideGlobalObjects: false, autoCleanupIncoming: false },
+  )
+  return (request, response) => {
+    const requestId = `req_${ulid()}`
+    const workspaceId = request.method === 'POST' ? a2aWorkspaceId(request.url) : undefined
+    if (!isOurHost(request.headers.host)) return refuseHost({ request, response, requestId }, log)
+    if (workspaceId !== undefined) {
+      a2a({ request, response, requestId, workspaceId }).catch((thrown: unknown) => {
+        // Whatever goes wrong in answering one caller must not end the platform for all.
+        logFailure(log, toMoleculeError(thrown), { request, response, requestId })
+        response.destroy()
+      })
+      return
+    }
+    response.setHeader(REQUEST_ID, requestId)
+    response.setHeader('X-Content-Type-Options', 'nosniff')
+    void rest(request, response)
+  }
+}
+
+function refuseHost(exchange: Exchange, log: Log): void {
+  const host = JSON.stringify(exchange.request.headers.host ?? '')
+  const error = new MoleculeError('forbidden', `this platform is not called ${host}; use localhost or its address`)
+  logFailure(log, error, exchange)
+  writeAnswer(exchange, errorAnswer(error, exchange.requestId))
+}
+
+function listen(server: Server, { host, port }: HttpDoorOptions): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const refuse = (cause: NodeJS.ErrnoException) => reject(listenFailure(cause, host, port))
+    server.once('error', refuse)
+    server.listen(port, host, () => {
+      server.off('error', refuse)
+      resolve()
+    })
+  })
+}
+
+function listenFailure(cause: NodeJS.ErrnoException, host: string, port: number): MoleculeError {
+  const details = { host, port }
+  if (cause.code === 'EADDRINUSE') {
+    return new MoleculeError('in_use', `port ${port} on ${host} is taken; choose another with --port`, {
+      cause,
+      details,
+    })
+  }
+  const problem = cause.code === 'EACCES' ? 'not allowed' : (cause.code ?? cause.message)
+  const message = `cannot listen on ${host} port ${port} (${problem}); choose others with --host and --port`
+  return new MoleculeError('bad_config', message, { cause, details })
+}
+
+/** A wildcard is no address to go to; from this machine loopback is. */
+const LOOPBACK_OF_WILDCARD: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
+
+function urlOf(server: Server, host: string): string {
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new MoleculeError('internal', 'the http door is not open')
+  const reachable = LOOPBACK_OF_WILDCARD[host] ?? host
+  return `http://${isIP(reachable) === 6 ? `[${reachable}]` : reachable}:${address.port}`
+}
+
+interface InFlight {
+  add(response: ServerResponse): void
+  /** Resolves when none is left. From now on each connection ends with its answer. */
+  finish(): Promise<void>
+}
+
+function createInFlight(): InFlight {
+  const responses = new Set<ServerResponse>()
+  const none = Promise.withResolvers<void>()
+  let finishing = false
+  return {
+    add(response) {
+      responses.add(response)
+      if (finishing) response.shouldKeepAlive = false
+      response.once('close', () => {
+        responses.delete(response)
+        if (finishing && responses.size === 0) none.resolve()
+      })
+    },
+    finish() {
+      finishing = true
+      for (const response of responses) response.shouldKeepAlive = false
+      if (responses.size === 0) none.resolve()
+      return none.promise
+    },
+  }
+}
+
+interface Closing {
+  readonly server: Server
+  readonly waiting: Waiting
+  readonly inFlight: InFlight
+  readonly clock: Clock
+}
+
+async function closeServer({ server, waiting, inFlight, clock }: Closing, graceMs: number): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+  waiting.end()
+  const enough = new AbortController()
+  await Promise.race([inFlight.finish(), sleep(clock, graceMs, enough.signal)])
+  enough.abort()
+  server.closeAllConnections()
+  await closed
+}

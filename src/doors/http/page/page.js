@@ -1,0 +1,102 @@
+// @ts-nocheck This runs in a browser; the project's types are Node's.
+/**
+ * The first page's script: trades the code in the link for a session, then shows the workspaces and keeps them fresh.
+ * Everything that came from the platform is put in as text, never as markup.
+ */
+
+const REFRESH_MS = 3000
+
+const element = (id) => document.getElementById(id)
+
+let timer
+
+element('logout').addEventListener('click', async () => {
+  await fetch('/logout', { method: 'POST' })
+  showLoggedOut()
+})
+document.addEventListener('visibilitychange', () => {
+  if (!document.hidden && timer !== undefined) void refresh()
+})
+await start()
+
+async function start() {
+  const code = location.hash.slice(1)
+  // Out of the address bar and the history first: whatever becomes of the code, nobody should find it there.
+  if (code) history.replaceState(null, '', location.pathname)
+  const problem = code ? await login(code) : undefined
+  // A spent link in a browser that is logged in already is no trouble, so the list decides.
+  await refresh()
+  if (problem && element('logged-in').hidden) showTrouble(problem)
+}
+
+async function login(code) {
+  try {
+    const answer = await fetch('/login', { method: 'POST', body: JSON.stringify({ code }) })
+    if (answer.ok) return undefined
+    const { error } = await answer.json()
+    return `Logging in failed: ${error.message}.`
+  } catch {
+    return 'The platform cannot be reached.'
+  }
+}
+
+async function refresh() {
+  clearTimeout(timer)
+  try {
+    const answer = await fetch('/workspaces')
+    if (answer.status === 401) return showLoggedOut()
+    if (!answer.ok) throw new Error(`answer ${answer.status}`)
+    const { workspaces } = await answer.json()
+    showWorkspaces(workspaces)
+  } catch {
+    showTrouble('The platform cannot be reached; what you see may be old. Trying again.')
+  }
+  timer = setTimeout(refresh, REFRESH_MS)
+}
+
+function showLoggedOut() {
+  clearTimeout(timer)
+  timer = undefined
+  element('trouble').hidden = true
+  element('logged-in').hidden = true
+  element('logged-out').hidden = false
+  element('logout').hidden = true
+  element('truth').textContent = ''
+  element('workspaces').replaceChildren()
+}
+
+function showTrouble(text) {
+  element('trouble').textContent = text
+  element('trouble').hidden = false
+}
+
+function showWorkspaces(workspaces) {
+  element('trouble').hidden = true
+  element('logged-out').hidden = true
+  element('logged-in').hidden = false
+  element('logout').hidden = false
+  element('none').hidden = workspaces.length > 0
+  element('truth').textContent = workspaces.length === 1 ? '1 workspace' : `${workspaces.length} workspaces`
+  element('workspaces').replaceChildren(...workspaces.map(card))
+}
+
+function card(workspace) {
+  const item = make('li', 'workspace')
+  item.dataset.status = workspace.status
+  item.dataset.id = workspace.id
+  if (workspace.running > 0) item.dataset.working = ''
+  const top = make('div', 'top')
+  top.append(make('span', 'dot'), make('span', 'name', workspace.name), make('span', 'runtime', workspace.runtime))
+  item.append(top)
+  if (workspace.role) item.append(make('p', 'role', workspace.role))
+  if (workspace.status_reason) item.append(make('p', 'why', workspace.status_reason))
+  item.append(make('p', 'foot', `${workspace.status} · ${workspace.running} running · ${workspace.queue_depth} queued`))
+  return item
+}
+
+function make(tag, className, text) {
+  const made = document.createElement(tag)
+  made.className = className
+  if (text !== undefined) made.textContent = text
+  return made
+}

@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { after, before, describe, test } from 'node:test'
+import { livingWith, until } from '../fakes/living.ts'
+import { type PlatformUnderTest, reasonText, replyText, startPlatform } from './platform.ts'
+
+describe('exec through the platform', () => {
+  let platform: PlatformUnderTest
+  before(async () => {
+    platform = await startPlatform()
+  })
+  after(() => platform.dispose())
+
+  test('EX-2 EX-3 1 MiB of text goes in and the same comes out', async () => {
+    const id = await platform.exec('cat')
+    const text = `${'molekül 🧪\n'.repeat(100_000)}end`
+    assert.ok(Buffer.byteLength(text) > 1024 * 1024)
+    assert.equal(replyText(await platform.send(id, text)), text)
+  })
+
+  for (const cmd of [
+    'sleep SECONDS & sleep SECONDS',
+    'setsid sleep SECONDS',
+    'trap "" TERM; setsid sh -c "sleep SECONDS"',
+  ]) {
+    test(`EX-4 a time-out kills the whole tree and says so: ${cmd}`, async () => {
+      const seconds = `3${String(Math.random()).slice(2, 8)}`
+      const id = await platform.exec(cmd.replaceAll('SECONDS', seconds), {
+        runtime_config: { timeout: '1s', max_attempts: 1 },
+      })
+      const task = await platform.send(id, 'go')
+      assert.equal(task.status.state, 'TASK_STATE_FAILED')
+      assert.match(reasonText(task), /timed out after 1s/)
+      assert.deepEqual(await livingWith(`sleep ${seconds}`), [])
+    })
+  }
+
+  test('BK-9 a command that prints for ever is cut at its limit, with a clear error, and killed', async () => {
+    const word = randomUUID()
+    const id = await platform.exec(`yes ${word}`, { max_attempts: 1 })
+    const task = await platform.send(id, 'go')
+    assert.equal(task.status.state, 'TASK_STATE_FAILED')
+    assert.equal(task.status.message?.metadata?.['code'], 'too_large')
+    assert.match(reasonText(task), /10 MiB|10485760/)
+    assert.deepEqual(await livingWith(word), [])
+  })
+
+  test('BK-1 BK-10 the request reaches the command whole: ids, parts, sender and the raw envelope', async () => {
+    const id = await platform.exec('cat', { runtime_config: { format: 'json' } })
+    const parts = [{ text: 'look' }, { url: 'https://example.com/a.png', mediaType: 'image/png' }, { data: { n: 1 } }]
+    const metadata = { mine: true, idempotency_key: 'key-7' }
+    const task = await platform.send(id, '', { messageId: 'whole-1', parts, metadata })
+    const request = JSON.parse(replyText(task) ?? '')
+    assert.equal(request.workspace_id, id)
+    assert.equal(request.caller_id, '')
+    assert.equal(request.message_id, 'whole-1')
+    assert.equal(request.idempotency_key, 'key-7')
+    assert.equal(request.task_id, task.id)
+    assert.equal(request.context_id, task.contextId)
+    assert.equal(request.method, 'SendMessage')
+    assert.deepEqual(request.parts, [
+      { type: 'text', text: 'look' },
+      { type: 'file', uri: 'https://example.com/a.png', mime_type: 'image/png' },
+      { type: 'data', data: { n: 1 } },
+    ])
+    assert.deepEqual(request.sender, { kind: 'person', id: 'admin', name: 'admin', door: 'http' })
+    assert.deepEqual(request.raw.params.message.metadata, metadata)
+  })
+
+  test('BK-2 the answer has the form of the caller: 0.3 with kind, 1.0 without', async () => {
+    const id = await platform.exec('cat')
+    const message = {
+      kind: 'message',
+      messageId: randomUUID(),
+      role: 'user',
+      parts: [{ type: 'text', text: 'seed form' }],
+    }
+    const { body } = await platform.rpc(id, 'message/send', { message })
+    assert.equal(body.result.kind, 'task')
+    assert.equal(body.result.status.state, 'completed')
+    assert.deepEqual(body.result.artifacts[0].parts, [{ kind: 'text', text: 'seed form' }])
+    const task = await platform.send(id, 'one of')
+    assert.deepEqual(task.artifacts?.[0]?.parts, [{ text: 'one of' }])
+  })
+
+  test('EX-5 a command that fails for good gives its stderr as the reason', async () => {
+    const id = await platform.exec('echo "no such luck" >&2; exit 3', { max_attempts: 1 })
+    const task = await platform.send(id, 'go')
+    assert.equal(task.status.state, 'TASK_STATE_FAILED')
+    assert.match(reasonText(task), /no such luck/)
+  })
+
+  test('EX-6 the secrets of the platform never reach a command, with pass_meta or without', async () => {
+    const secrets = {
+      MOLECULE_ADMIN_TOKEN: 'admin-secret-0123456789',
+      DATABASE_URL: 'postgres://u:p@h/d',
+      DISCORD_BOT_TOKEN: 'dis',
+    }
+    const own = await startPlatform({ env: { ...secrets, HARMLESS: 'stays' } })
+    try {
+      for (const passMeta of ['false', 'true']) {
+        const id = await own.exec('env', { runtime_config: { pass_meta: passMeta } })
+        const environment = replyText(await own.send(id, '')) ?? ''
+        for (const secret of Object.values(secrets)) assert.ok(!environment.includes(`=${secret}\n`))
+        assert.match(environment, /^HARMLESS=stays$/m)
+        assert.equal(environment.includes(`MOLECULE_WORKSPACE_ID=${id}`), passMeta === 'true')
+      }
+    } finally {
+      await own.dispose()
+    }
+  })
+
+  test('EX-8 cancelling the task kills the subprocess at once', async () => {
+    const seconds = `3${String(Math.random()).slice(2, 8)}`
+    const id = await platform.exec(`sleep ${seconds}`)
+    const { body } = await platform.rpc(id, 'SendMessage', {
+      message: { messageId: randomUUID(), role: 'ROLE_USER', parts: [{ text: 'go' }] },
+      configuration: { returnImmediately: true },
+    })
+    const taskId = body.result.task.id
+    await until(async () => (await livingWith(`sleep ${seconds}`)).length > 0)
+    const canceled = await platform.rpc(id, 'CancelTask', { id: taskId })
+    assert.equal(canceled.body.result.status.state, 'TASK_STATE_CANCELED')
+    await until(async () => (await livingWith(`sleep ${seconds}`)).length === 0)
+    const { body: workspace } = await platform.request('GET', `/workspaces/${id}`)
+    assert.equal(workspace.queue_depth, 0)
+  })
+})
