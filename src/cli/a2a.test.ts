@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import test, { type TestContext } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { secretOf, WORKSPACE_ID } from '../../test/fakes/desk.ts'
 import { eventually } from '../../test/fakes/marked.ts'
 import { openDoor } from '../../test/fakes/open-door.ts'
@@ -110,6 +114,23 @@ test('a platform that is busy or away is asked again, with the same message', as
   assert.equal(await main(['delegate', WORKSPACE_ID, 'hello'], terminal), 0, terminal.errors())
   assert.equal(bodies.length, 3)
   assert.equal(new Set(bodies).size, 1)
+})
+
+test('a platform that is not there yet is waited for, by a process of its own', async (t) => {
+  const { door, url } = await openDoor(t)
+  await door.close()
+  const entry = new URL('./a2a.mjs', import.meta.url).pathname
+  const env = { PATH: process.env['PATH'], MOLECULE_API_URL: url, MOLECULE_WORKSPACE_TOKEN: secretOf('admin') }
+  const child = spawn(process.execPath, [entry, 'delegate', 'echo', 'hello'], {
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  t.after(() => child.kill('SIGKILL'))
+  const ended = Promise.all([text(child.stdout), once(child, 'exit')])
+  // Long enough for the first try to have been refused; the second comes a second later.
+  await delay(700)
+  await openDoor(t, { port: Number(new URL(url).port) })
+  assert.deepEqual(await ended, ['hello\n', [0, null]])
 })
 
 test('the token is the workspace one, else the admin one, else on loopback the file of the data folder', async (t) => {

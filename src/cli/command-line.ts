@@ -5,9 +5,9 @@
  */
 import { type Command, CommanderError } from 'commander'
 
-export const EXIT_DONE = 0
+const EXIT_DONE = 0
 export const EXIT_FAILED = 1
-export const EXIT_USAGE = 2
+const EXIT_USAGE = 2
 
 /** Where a command writes and reads its surroundings; tests pass their own. */
 export interface Terminal {
@@ -45,6 +45,8 @@ export async function runProgram(program: Command, { argv, terminal, prefix }: R
   program.exitOverride()
   program.configureOutput({ writeOut: terminal.out, writeErr: terminal.err })
   for (const command of program.commands) command.copyInheritedSettings(program)
+  // Our timers do not keep a process alive: a command that waits before it tries again would end in the middle.
+  const hold = setInterval(() => undefined, HOLD_MS)
   try {
     await program.parseAsync([...argv], { from: 'user' })
     return EXIT_DONE
@@ -52,8 +54,12 @@ export async function runProgram(program: Command, { argv, terminal, prefix }: R
     if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? EXIT_DONE : EXIT_USAGE
     terminal.err(`${prefix} ${describeFailure(thrown, program.opts()['verbose'] === true)}\n`)
     return EXIT_FAILED
+  } finally {
+    clearInterval(hold)
   }
 }
+
+const HOLD_MS = 60_000
 
 /** One sentence; with `verbose` also where it came from, causes included. */
 function describeFailure(thrown: unknown, verbose: boolean): string {

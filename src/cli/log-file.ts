@@ -18,7 +18,7 @@ export interface LogFile {
   close(): void
 }
 
-export const LOG_BYTES_MAX = 20 * 1024 * 1024
+const LOG_BYTES_MAX = 20 * 1024 * 1024
 
 export function openLogFile({ path, bytesMax = LOG_BYTES_MAX, terminal, verbose }: LogFileOptions): LogFile {
   let descriptor = openForAppend(path)

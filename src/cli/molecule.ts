@@ -21,6 +21,7 @@ export async function main(argv: readonly string[], terminal: Terminal = process
     .option('--port <number>', 'port to listen on, 0 for any free one (8080; MOLECULE_PORT)')
     .option('--host <address>', 'address to listen on (127.0.0.1; MOLECULE_HOST)')
     .option('--data-dir <folder>', 'where everything is kept (~/.molecule; MOLECULE_HOME)')
+    .option('--database <url>', 'postgres://... instead of the embedded store (DATABASE_URL)')
     .option('--drain <duration>', 'how long running turns may finish at shutdown (10s; MOLECULE_DRAIN)')
     .option('--max-block <duration>', 'how long a blocking call waits for its answer (120s; MOLECULE_MAX_BLOCK)')
     .option('--log-level <level>', 'debug, info, warn, error or silent (info; MOLECULE_LOG_LEVEL)')

@@ -10,8 +10,9 @@ import { systemClock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import { createHttpDoor } from '../doors/http/http.ts'
 import { ulid } from '../ids.ts'
+import type { Checkpoint } from '../inbox/inbox.ts'
 import { createLocalInbox } from '../inbox/local.ts'
-import type { Log } from '../log.ts'
+import type { MaskingLog } from '../log.ts'
 import { reapOrphans } from '../process/records.ts'
 import { createProcesses } from '../process/supervise.ts'
 import { createRuntime } from '../runtime/runtime.ts'
@@ -39,54 +40,47 @@ export interface Platform {
 export interface Wiring {
   readonly config: Config
   readonly adminToken: string
-  readonly log: Log
+  readonly log: MaskingLog
   /** What this process inherited; children of turns get it stripped. */
   readonly environment: Readonly<Record<string, string | undefined>>
+  /** Told at each moment at which a crash matters; for crash tests. */
+  readonly passed?: (checkpoint: Checkpoint) => void
 }
 
 /** Needs the data folder's lock to be held: what an earlier process left there is taken to be dead. */
-export async function wire({ config, adminToken, log, environment }: Wiring): Promise<Platform> {
+export async function wire(wiring: Wiring): Promise<Platform> {
+  const { config, adminToken, log, passed = () => undefined } = wiring
   const clock = systemClock
   const host = ensureHostId(config.dataDir)
-  const recordsDir = join(config.dataDir, 'processes')
-  const orphansReaped = await reapOrphans({ recordsDir, owner: host, log })
-  const processes = createProcesses({ owner: host, recordsDir, clock, log })
-  const registry = createRegistry(builtinBackends)
-  const backendContext: BackendContext = { processes, environment: defined(environment), clock, log }
+  const { processes, orphansReaped, build, check } = await wireBackends(wiring, host)
 
-  const store = openSqlite({ path: join(config.dataDir, 'molecule.db'), clock })
-  const {
-    inbox,
-    reception,
-    recover,
-    close: closeInbox,
-  } = createLocalInbox({
+  const store = await openStore(config, log)
+  const mail = createLocalInbox({
     store,
     clock,
     log,
+    host,
     keepSession: (key, token) => keepSession(host, key, token),
+    passed,
   })
-  const lost = await recover()
+  const lost = await mail.recover()
   if (lost > 0) log.warn({ turns: lost }, 'turns that a crash cut off will run again')
 
-  const workspaces = createWorkspaces({
-    store,
-    folder: join(config.dataDir, 'workspaces'),
-    check: (name, options) => checkBackend(registry, { name, options }, backendContext),
-  })
-  const tokens = createTokens({ store, clock, adminToken })
   const runtime = createRuntime({
-    inbox,
-    worker: { id: `hosted-${ulid()}`, workspaces: 'hosted' },
+    inbox: mail.inbox,
+    worker: { id: `${host}.${ulid()}`, workspaces: 'hosted' },
     clock,
     log,
     brief: createBriefing({ store, host }),
-    build: (brief) => registry.build(brief.runtime, brief.options, backendContext),
+    build,
+    passed,
   })
+  const tokens = createTokens({ store, clock, adminToken })
   let draining = false
   const door = createHttpDoor({
-    reception,
-    workspaces,
+    reception: mail.reception,
+    deadLetters: mail.deadLetters,
+    workspaces: createWorkspaces({ store, folder: join(config.dataDir, 'workspaces'), check }),
     tokens,
     log,
     clock,
@@ -99,7 +93,7 @@ export async function wire({ config, adminToken, log, environment }: Wiring): Pr
   const close = async (drainMs: number) => {
     draining = true
     await runtime.drain(drainMs)
-    closeInbox()
+    mail.close()
     await door.close()
     await processes.close()
     await store.close()
@@ -114,19 +108,31 @@ export async function wire({ config, adminToken, log, environment }: Wiring): Pr
   return { url: door.url, loginUrl: `${door.url}/#${tokens.issueLoginCode()}`, orphansReaped, close }
 }
 
-function defined(environment: Readonly<Record<string, string | undefined>>): Record<string, string> {
+/** Processes and the backends that run on them; what an earlier process left running is ended first. */
+async function wireBackends({ config, log, environment }: Wiring, host: string) {
+  const recordsDir = join(config.dataDir, 'processes')
+  const orphansReaped = await reapOrphans({ recordsDir, owner: host, log })
+  const processes = createProcesses({ owner: host, recordsDir, clock: systemClock, log })
+  const registry = createRegistry(builtinBackends)
+  const context: BackendContext = { processes, environment: defined(environment), clock: systemClock, log }
+  const build = ({ runtime, options }: Chosen) => registry.build(runtime, options, context)
+  const check = (runtime: string, options: Chosen['options']) => checkBackend(registry, { runtime, options }, context)
+  return { processes, orphansReaped, build, check }
+}
+
+function defined(environment: Wiring['environment']): Record<string, string> {
   const entries = Object.entries(environment).filter((entry): entry is [string, string] => entry[1] !== undefined)
   return Object.fromEntries(entries)
 }
 
 interface Chosen {
-  readonly name: string
+  readonly runtime: string
   readonly options: Readonly<Record<string, string>>
 }
 
 /** Builds the backend only to ask whether it can run; throws `bad_config` for options it refuses. */
-async function checkBackend(registry: Registry, { name, options }: Chosen, context: BackendContext): Promise<Check> {
-  const backend = registry.build(name, options, context)
+async function checkBackend(registry: Registry, { runtime, options }: Chosen, context: BackendContext): Promise<Check> {
+  const backend = registry.build(runtime, options, context)
   try {
     const validation = await backend.validate(AbortSignal.timeout(VALIDATE_MS_MAX))
     return validation.ok ? { ok: true } : { ok: false, reason: `${validation.problem} ${validation.remedy}` }
@@ -135,7 +141,16 @@ async function checkBackend(registry: Registry, { name, options }: Chosen, conte
   }
 }
 
-/** Names this data folder for sessions and process marks; made once. */
+/** The engine is loaded only where it is used: most have no PostgreSQL. */
+async function openStore({ dataDir, database: url }: Config, log: MaskingLog): Promise<Store> {
+  if (url === undefined) return openSqlite({ path: join(dataDir, 'molecule.db'), clock: systemClock })
+  log.hide(url)
+  log.hide(decodeURIComponent(new URL(url).password))
+  const { openPostgres } = await import('../store/postgres/postgres.ts')
+  return await openPostgres({ url, clock: systemClock, log })
+}
+
+/** Names this data folder for sessions, leases and process marks; made once. */
 function ensureHostId(dataDir: string): string {
   const path = join(dataDir, 'host-id')
   try {

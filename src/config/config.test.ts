@@ -22,6 +22,7 @@ test('PL-1 without any setting the defaults hold', async (t) => {
     host: '127.0.0.1',
     dataDir,
     logLevel: 'info',
+    database: undefined,
     drainMs: 10_000,
     maxBlockMs: 120_000,
   })
@@ -76,9 +77,18 @@ test('a value that cannot be is refused with the key, its source and the value',
   }
 })
 
+test('a database that is none is refused without showing its password', async (t) => {
+  const sources = withFile(t, '', { env: { DATABASE_URL: 'mysql://me:hunter2@db/molecule' } })
+  await assert.rejects(loadConfig(sources), (error: Error) => {
+    assert.match(error.message, /"database" from DATABASE_URL/)
+    assert.doesNotMatch(error.message, /hunter2/)
+    return true
+  })
+})
+
 test('a file with an unknown key, bad YAML or no map is refused with its path', async (t) => {
   for (const [text, problem] of [
-    ['prot: 80\n', /"prot" is not one of drain, host/],
+    ['prot: 80\n', /"prot" is not one of database, drain, host/],
     ['data-dir: /elsewhere\n', /"data-dir" is not one of/],
     ['port: "80\n', /line \d/],
     ['- port\n', /must be a map/],

@@ -15,6 +15,8 @@ export interface Config {
   readonly host: string
   readonly dataDir: string
   readonly logLevel: LogLevel
+  /** `postgres://...`; undefined = the embedded store in the data folder. */
+  readonly database: string | undefined
   /** How long running turns may go on after the first signal. */
   readonly drainMs: number
   /** How long a blocking call waits before it answers with the task as it is. */
@@ -41,6 +43,7 @@ export async function loadConfig(sources: ConfigSources): Promise<Config> {
     host: setting('host', toText, '127.0.0.1'),
     dataDir,
     logLevel: setting('log-level', toLogLevel, 'info'),
+    database: setting<string | undefined>('database', toDatabase, undefined),
     drainMs: setting('drain', toDurationMs, 10_000),
     maxBlockMs: setting('max-block', toDurationMs, 120_000),
   })
@@ -65,12 +68,17 @@ interface ConfigFile {
 }
 
 /** Settings that the file may hold; `data-dir` is not among them. */
-const FILE_KEYS: ReadonlySet<string> = new Set(['port', 'host', 'log-level', 'drain', 'max-block'])
+const FILE_KEYS: ReadonlySet<string> = new Set(['port', 'host', 'database', 'log-level', 'drain', 'max-block'])
 
-/** `MOLECULE_<KEY>`, but the data folder is known to the world as MOLECULE_HOME. */
+/** Names that the world had before us. */
+const ENVIRONMENT_NAMES: Readonly<Record<string, string>> = { 'data-dir': 'MOLECULE_HOME', database: 'DATABASE_URL' }
+
 function environmentName(key: string): string {
-  return key === 'data-dir' ? 'MOLECULE_HOME' : `MOLECULE_${key.toUpperCase().replaceAll('-', '_')}`
+  return ENVIRONMENT_NAMES[key] ?? `MOLECULE_${key.toUpperCase().replaceAll('-', '_')}`
 }
+
+/** Settings that may hold a password and are never shown. */
+const SECRET_KEYS: ReadonlySet<string> = new Set(['database'])
 
 function find(key: string, sources: ConfigSources, file: ConfigFile | undefined): Found | undefined {
   const flag = sources.flags[key]
@@ -87,7 +95,7 @@ function parsed<T>(key: string, found: Found, parse: (value: unknown) => T): T {
     return parse(found.value)
   } catch (cause) {
     const problem = cause instanceof Error ? cause.message : String(cause)
-    const shown = JSON.stringify(found.value)
+    const shown = SECRET_KEYS.has(key) ? 'what it is' : JSON.stringify(found.value)
     throw new MoleculeError('bad_config', `setting "${key}" from ${found.source} cannot be ${shown}: ${problem}`, {
       cause,
       details: { key, source: found.source },
@@ -131,6 +139,11 @@ function readTextIfThere(path: string): string | undefined {
 function toText(value: unknown): string {
   if (typeof value === 'string' && value.trim() !== '') return value
   throw new TypeError('it must be a text that is not empty')
+}
+
+function toDatabase(value: unknown): string {
+  if (typeof value === 'string' && /^postgres(ql)?:\/\//.test(value) && URL.canParse(value)) return value
+  throw new TypeError('it must be a URL that begins with postgres://')
 }
 
 function toPort(value: unknown): number {

@@ -9,9 +9,11 @@ import { ulid } from '../ids.ts'
 import { isFinal, isInterrupted, type TaskState } from '../protocol/a2a.ts'
 import { contentHash, writeEnvelope } from '../protocol/envelope.ts'
 import { sql, type Transaction } from '../store/store.ts'
+import { answerAsk, type OpenAsk, openAskOf } from './ask.ts'
 import { anythingReady, LEASE_MS } from './claim.ts'
 import { closeBooks } from './event-log.ts'
-import type { Admitted, Lease, Letter } from './inbox.ts'
+import { EXPIRY_MS } from './expire.ts'
+import type { Admitted, Handout, Lease, Letter } from './inbox.ts'
 
 /** Messages that may wait in one workspace before a sender is told to come again. */
 const QUEUE_MESSAGES_MAX = 1000
@@ -43,8 +45,8 @@ export interface Ready {
 
 export interface Admission {
   readonly admitted: Admitted
-  readonly worker?: string
-  readonly lease?: Lease
+  /** What is handed out because of it: the message itself as a lease, or as the answer a turn waits for. */
+  readonly handout?: { readonly worker: string; readonly handout: Handout }
 }
 
 export function* admit(prepared: PreparedLetter, ready: Ready): Transaction<Admission> {
@@ -56,12 +58,16 @@ export function* admit(prepared: PreparedLetter, ready: Ready): Transaction<Admi
   const task = given.taskId === undefined ? undefined : yield* continuedTask(prepared, given.taskId)
   const contextId = task?.context_id ?? given.contextId ?? ulid()
   const conversation = yield* openConversation(prepared.letter, contextId)
+  const asked = task !== undefined && isInterrupted(task.state) ? yield* openAskOf(task.id) : undefined
+  if (task !== undefined && asked !== undefined) return yield* admitAnswer(prepared, { conversation, task, asked })
   const worker = load.hosted === 1 ? ready.hosted : ready.named
   const open = worker !== undefined && load.running < load.slots && conversation.free
   const claims = open && (load.waiting === 0 || !(yield* anythingReady(workspaceId)))
   const placed: Placed = { conversation, contextId, task, worker: claims ? worker : undefined }
   const taskId = yield* placeTask(prepared, placed)
-  const lease = yield* placeMessage(prepared, placed, taskId)
+  yield* placeConversation(prepared.letter, placed)
+  const messageId = yield* placeMessage(prepared, { conversation, taskId, state: claims ? 'leased' : 'queued' })
+  const lease = toLease(prepared, placed, { taskId, messageId })
   const state: TaskState = claims || task !== undefined ? 'TASK_STATE_WORKING' : 'TASK_STATE_SUBMITTED'
   yield* closeBooks({
     workspaceId,
@@ -70,7 +76,24 @@ export function* admit(prepared: PreparedLetter, ready: Ready): Transaction<Admi
     entries: [{ taskId, messageId: lease.messageId, items: [{ t: 'status', state }] }],
   })
   const admitted = { taskId, contextId, duplicate: false }
-  return claims ? { admitted, worker, lease } : { admitted }
+  return claims ? { admitted, handout: { worker, handout: { type: 'lease', lease } } } : { admitted }
+}
+
+interface Answering {
+  readonly conversation: Conversation
+  readonly task: TaskRow & { id: string }
+  readonly asked: OpenAsk
+}
+
+/** The message answers a question of the task's running turn: it goes to that turn and never into the queue. */
+function* admitAnswer(prepared: PreparedLetter, { conversation, task, asked }: Answering): Transaction<Admission> {
+  const { message } = prepared.letter.envelope
+  yield* sql('update conversations set last_n = $2 where id = $1', [conversation.id, conversation.n])
+  const messageId = yield* placeMessage(prepared, { conversation, taskId: task.id, state: 'answer' })
+  yield* answerAsk(asked, messageId)
+  const admitted = { taskId: task.id, contextId: task.context_id, duplicate: false }
+  const handout: Handout = { type: 'answer', key: asked.key, askId: asked.id, parts: message.parts }
+  return { admitted, handout: { worker: asked.worker, handout } }
 }
 
 interface KnownRow {
@@ -213,18 +236,23 @@ function* placeTask(
   return id
 }
 
-function* placeMessage(prepared: PreparedLetter, placed: Placed, taskId: string): Transaction<Lease> {
+interface Placing {
+  readonly conversation: Conversation
+  readonly taskId: string
+  readonly state: 'queued' | 'leased' | 'answer'
+}
+
+/** An answer is settled from the start: the turn that takes it decides what it was worth. */
+function* placeMessage(prepared: PreparedLetter, { conversation, taskId, state }: Placing): Transaction<string> {
   const { letter, key, dedupe, hash, envelopeText } = prepared
-  const { conversation, contextId, worker } = placed
-  const messageId = ulid()
-  const epoch = conversation.epoch + 1
-  yield* placeConversation(letter, placed)
+  const id = ulid()
   yield* sql(
     `insert into messages (id, workspace_id, conversation_id, task_id, n, dedupe, content_hash, idempotency_key,
-       envelope, sender, state, admitted_at, ready_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, now_ms(), now_ms())`,
+       envelope, sender, reply_to, state, admitted_at, ready_at, expires_at, settled_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, now_ms(), now_ms(), now_ms() + $13,
+       ${state === 'answer' ? 'now_ms()' : 'null'})`,
     [
-      messageId,
+      id,
       letter.workspaceId,
       conversation.id,
       taskId,
@@ -234,16 +262,21 @@ function* placeMessage(prepared: PreparedLetter, placed: Placed, taskId: string)
       key,
       envelopeText,
       JSON.stringify(letter.sender),
-      worker === undefined ? 'queued' : 'leased',
+      letter.replyTo === undefined ? null : JSON.stringify(letter.replyTo),
+      state,
+      letter.expiresInMs ?? EXPIRY_MS,
     ],
   )
+  return id
+}
+
+function toLease({ letter, key }: PreparedLetter, placed: Placed, ids: { taskId: string; messageId: string }): Lease {
   return {
     workspaceId: letter.workspaceId,
-    conversationId: conversation.id,
-    messageId,
-    epoch,
-    taskId,
-    contextId,
+    conversationId: placed.conversation.id,
+    ...ids,
+    epoch: placed.conversation.epoch + 1,
+    contextId: placed.contextId,
     principal: letter.principal,
     sender: letter.sender,
     envelope: letter.envelope,

@@ -12,6 +12,7 @@ import type { LeaseKey, TaskView } from './inbox.ts'
 import { findTask, setTaskState, type TaskRow, taskNotFound } from './tasks.ts'
 
 export interface Canceled {
+  readonly workspaceId: string
   /** The turn to stop, and who runs it. */
   readonly running?: { readonly key: LeaseKey; readonly worker: string }
 }
@@ -25,7 +26,8 @@ interface RunningRow {
 export function* cancel(taskId: string, view: TaskView): Transaction<Canceled> {
   const task = yield* findTask(taskId, view)
   if (task === undefined) throw taskNotFound(taskId)
-  if (task.state === 'TASK_STATE_CANCELED') return {}
+  const { workspace_id: workspaceId } = task
+  if (task.state === 'TASK_STATE_CANCELED') return { workspaceId }
   if (isFinal(task.state)) {
     throw new MoleculeError('not_cancelable', `task ${taskId} has ended already (${task.state})`)
   }
@@ -44,8 +46,9 @@ export function* cancel(taskId: string, view: TaskView): Transaction<Canceled> {
   if (queued.length > 0) yield* moveUp(task.conversation_id)
   const messageId = running?.id ?? queued[0]?.id ?? (yield* lastMessage(taskId))
   const entries = [{ taskId, messageId, items: [{ t: 'status', state: 'TASK_STATE_CANCELED' } as const] }]
-  yield* closeBooks({ workspaceId: task.workspace_id, running: 0, waiting: -queued.length, entries })
-  return running === undefined ? {} : { running: { key: keyOf(task, running), worker: running.worker } }
+  yield* closeBooks({ workspaceId, waiting: -queued.length, entries })
+  if (running === undefined) return { workspaceId }
+  return { workspaceId, running: { key: keyOf(task, running), worker: running.worker } }
 }
 
 function* lastMessage(taskId: string): Transaction<string> {

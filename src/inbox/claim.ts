@@ -39,7 +39,7 @@ export function* openWorkspaces(limit: number): Transaction<string[]> {
   return rows.map((row) => row.workspace_id)
 }
 
-interface ConversationRow {
+export interface ConversationRow {
   id: string
   principal: string
   context_id: string
@@ -65,7 +65,15 @@ export function* takeOldest(workspaceId: string, worker: string): Transaction<Cl
      where workspace_id = $1 and ready_at <= now_ms() order by ready_at, id limit 1 /*for update skip locked*/`,
     [workspaceId],
   )
-  if (conversation === undefined) return undefined
+  return conversation === undefined ? undefined : yield* leaseConversation(workspaceId, conversation, worker)
+}
+
+/** Leases the conversation and with it its oldest unsettled message. */
+export function* leaseConversation(
+  workspaceId: string,
+  conversation: ConversationRow,
+  worker: string,
+): Transaction<Claim> {
   const [message] = yield* sql<MessageRow>(
     `select id, task_id, envelope, sender, idempotency_key, failures, losses, interrupted, session_retried
      from messages where conversation_id = $1 and settled_at is null order by n limit 1`,
@@ -78,7 +86,7 @@ export function* takeOldest(workspaceId: string, worker: string): Transaction<Cl
      where id = $1`,
     [conversation.id, epoch, worker],
   )
-  yield* sql(`update messages set state = 'leased', appended = 0 where id = $1`, [message.id])
+  yield* sql(`update messages set state = 'leased', appended = 0, asked = 0 where id = $1`, [message.id])
   yield* sql(
     `update tasks set state = 'TASK_STATE_WORKING', status_message = null, updated_at = now_ms() where id = $1`,
     [message.task_id],

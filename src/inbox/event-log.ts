@@ -26,28 +26,32 @@ export interface NewEntry {
 /** What a transaction changes in the workspace's counters, and what it has to tell. */
 export interface Books {
   readonly workspaceId: string
-  readonly running: number
-  readonly waiting: number
-  readonly entries: readonly NewEntry[]
+  readonly running?: number
+  readonly suspended?: number
+  readonly waiting?: number
+  readonly entries?: readonly NewEntry[]
 }
 
 /** Always the last step of a transaction: counters and sequence in one update, then the rows under their numbers. */
-export function* closeBooks({ workspaceId, running, waiting, entries }: Books): Transaction<void> {
+export function* closeBooks(books: Books): Transaction<void> {
+  const { workspaceId, running = 0, suspended = 0, waiting = 0, entries = [] } = books
   const [load] = yield* sql<{ seq: number }>(
-    `update workspace_load set running = running + $2, waiting = waiting + $3, seq = seq + $4
-     where workspace_id = $1 returning seq`,
-    [workspaceId, running, waiting, entries.length],
+    `update workspace_load set running = running + $2, suspended = suspended + $3, waiting = waiting + $4,
+       seq = seq + $5 where workspace_id = $1 returning seq`,
+    [workspaceId, running, suspended, waiting, entries.length],
   )
   let seq = (load?.seq ?? 0) - entries.length
   for (const { taskId, messageId, items } of entries) {
     seq += 1
     yield* sql(
-      `insert into events (workspace_id, seq, task_id, message_id, at_ms, items)
-       values ($1, $2, $3, $4, now_ms(), $5)`,
-      [workspaceId, seq, taskId, messageId, JSON.stringify(items)],
+      `insert into events (workspace_id, seq, task_id, message_id, at_ms, delta, items)
+       values ($1, $2, $3, $4, now_ms(), $5, $6)`,
+      [workspaceId, seq, taskId, messageId, items.every(isDelta) ? 1 : 0, JSON.stringify(items)],
     )
   }
 }
+
+const isDelta = (item: Item): boolean => item.t === 'turn' && item.event.type === 'text'
 
 /** A page is small enough to hold in memory for a thousand readers at once. */
 const PAGE_ENTRIES_MAX = 256

@@ -3,9 +3,24 @@
  * (admit, then follow), `Inbox` is what a worker sees (lease, extend, append, settle). The worker's face is small
  * enough to be spoken over HTTP: `molecule connect` is the same runtime on a remote Inbox.
  */
-import type { Artifact, Part, StreamResponse, Task } from '../protocol/a2a.ts'
+import type { Artifact, Message, Part, StreamResponse, Task } from '../protocol/a2a.ts'
 import type { Envelope } from '../protocol/envelope.ts'
 import type { Sender } from '../protocol/request.ts'
+import type { DeliveryBody, ReplyAddress } from './delivery-rows.ts'
+
+/**
+ * The moments between two steps at which a crash matters most. Whoever is given them is told when one is passed;
+ * tests kill the process there.
+ */
+export type Checkpoint =
+  /** A message is durable and its sender has not been told. */
+  | 'admitted'
+  /** A worker holds the lease and has started nothing. */
+  | 'leased'
+  /** The backend has ended and nothing of it is stored. */
+  | 'answered'
+  /** The outcome is stored and nobody has been told. */
+  | 'settled'
 
 // ---- the door's face
 
@@ -18,6 +33,10 @@ export interface Letter {
   readonly envelope: Envelope
   /** From the `Idempotency-Key` header or the message; the messageId where absent. */
   readonly idempotencyKey?: string
+  /** Where the answer is pushed to, besides whoever waits for it. */
+  readonly replyTo?: ReplyAddress
+  /** How long it may wait for its first attempt; 24 hours where unset. */
+  readonly expiresInMs?: number
 }
 
 export interface Admitted {
@@ -142,6 +161,13 @@ export type Standing = 'held' | 'stop' | 'stale'
 export type Handout =
   | { readonly type: 'lease'; readonly lease: Lease }
   | { readonly type: 'stop'; readonly key: LeaseKey }
+  /** What a person said to a question of this turn; undefined = denied, for nobody answered in time. */
+  | {
+      readonly type: 'answer'
+      readonly key: LeaseKey
+      readonly askId: string
+      readonly parts: readonly Part[] | undefined
+    }
 
 /** Events of a turn with the number of the first; numbers start at 1 for each lease. */
 export interface NumberedEvents {
@@ -160,4 +186,74 @@ export interface Inbox {
   append(key: LeaseKey, events: NumberedEvents): Promise<Standing>
   /** Events not yet appended and the outcome, in one transaction. `stale`: this result is not the reply. */
   settle(key: LeaseKey, outcome: Outcome, unsent?: NumberedEvents): Promise<'settled' | 'stale'>
+  /** The turn waits: it keeps lease and conversation and gives up its slot. Refused when too many wait already. */
+  suspend(key: LeaseKey): Promise<Standing | 'refused'>
+  /** The wait is over: the turn takes its slot back, over the limit if need be. */
+  resume(key: LeaseKey): Promise<Standing>
+  /** Puts a question to whoever sent the task and suspends the turn; the answer comes as a handout. */
+  ask(key: LeaseKey, question: Question): Promise<Standing | 'refused'>
+}
+
+/** A question of a running turn; its id is unique to the turn, so that asking again asks nothing twice. */
+export interface Question {
+  readonly id: string
+  readonly parts: readonly Part[]
+  /** No answer by then is a denial; 30 minutes where unset. */
+  readonly timeoutMs?: number
+}
+
+// ---- what needs a person
+
+/** A message that has failed for good, until it is replayed or discarded. */
+export interface DeadLetter {
+  readonly id: string
+  readonly taskId: string
+  readonly contextId: string
+  readonly principal: string
+  readonly sender: Sender
+  readonly message: Message
+  readonly code: string
+  readonly reason: string
+  readonly failures: number
+  readonly losses: number
+  readonly atMs: number
+}
+
+export interface DeadLetters {
+  list(workspaceId: string): Promise<DeadLetter[]>
+  /** Admits it again as a new task in the same conversation; replaying twice is one replay. Gives the task's id. */
+  replay(workspaceId: string, messageId: string): Promise<string>
+  discard(workspaceId: string, messageId: string): Promise<void>
+}
+
+// ---- what doors push out
+
+export interface Delivery {
+  readonly id: string
+  readonly workspaceId: string
+  readonly taskId: string
+  readonly channel: string
+  readonly body: DeliveryBody
+  /** How often it was tried before. */
+  readonly tries: number
+}
+
+/** How a try ended. `unknown`: it may have arrived, and only a person may decide to send it again. */
+export type DeliveryResult =
+  | { readonly type: 'sent'; readonly receipt?: string }
+  | { readonly type: 'failed'; readonly error: string; readonly final?: boolean }
+  | { readonly type: 'unknown'; readonly error: string }
+
+/**
+ * Contract: `take` gives the next due delivery of a door and commits it as `sending` first; deliveries of a channel
+ * come in order, one in flight. One found `sending` at start may have happened: it becomes `unknown` and is never
+ * sent again by itself.
+ */
+export interface Deliveries {
+  take(door: string): Promise<Delivery | undefined>
+  finish(id: string, result: DeliveryResult): Promise<void>
+  /** What a person has to look at: given up, or unknown. */
+  needingYou(): Promise<(Delivery & { readonly state: 'failed' | 'unknown'; readonly error: string })[]>
+  /** A person's word on one of those: send it again, or let it be. */
+  resolve(id: string, decision: 'resend' | 'dismiss'): Promise<void>
 }

@@ -1,15 +1,19 @@
 /**
- * The inbox of this process: both faces of the seam over one store. The transactions are in the files beside it.
+ * The inbox of this process: all faces of the seam over one store. The transactions are in the files beside it.
  * Memory here is only advice: if all of it were lost, the store alone would bring every message to its end.
  */
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
 import type { Store } from '../store/store.ts'
+import { discard, listDead, replay } from './dead-letters.ts'
+import { createDeliveries, voidSending } from './deliveries.ts'
 import { createDesks } from './desks.ts'
-import type { Inbox, Reception } from './inbox.ts'
+import type { Checkpoint, DeadLetters, Deliveries, Inbox, Reception } from './inbox.ts'
+import type { Office } from './office.ts'
 import type { KeepSession } from './outcome.ts'
 import { createReception } from './reception.ts'
 import { voidLeases } from './recover.ts'
+import { createSweep } from './sweep.ts'
 import { createWatchers } from './watchers.ts'
 import { createWorkerFace } from './worker-face.ts'
 
@@ -17,21 +21,73 @@ export interface LocalInboxOptions {
   readonly store: Store
   readonly clock: Clock
   readonly log: Log
+  /** Names this data folder: workers of its processes are called `<host>.<something>`. */
+  readonly host: string
   readonly keepSession: KeepSession
+  readonly passed?: (checkpoint: Checkpoint) => void
 }
 
 export interface LocalInbox {
   readonly inbox: Inbox
   readonly reception: Reception
-  /** Voids what a dead process of this store held; before any worker comes. Returns how many turns were lost. */
+  readonly deadLetters: DeadLetters
+  readonly deliveries: Deliveries
+  /**
+   * Voids what an earlier process of this host held, before any worker comes; the host's lock must be held. Returns how
+   * many turns were lost.
+   */
   recover(): Promise<number>
   /** Stops looking for work. Leases that are held are not touched: their workers settle or release them. */
   close(): void
 }
 
 export function createLocalInbox(options: LocalInboxOptions): LocalInbox {
-  const office = { ...options, desks: createDesks(), watchers: createWatchers() }
-  const inbox = createWorkerFace(office)
-  const reception = createReception(office, inbox)
-  return { inbox, reception, recover: () => options.store.write(voidLeases), close: inbox.close }
+  const { store } = options
+  const desks = createDesks()
+  const watchers = createWatchers()
+  const office: Office = {
+    passed: () => undefined,
+    ...options,
+    desks,
+    watchers,
+    changed(workspaceId, taskId) {
+      watchers.changed(taskId)
+      store.notify([workspaceId])
+    },
+  }
+  const sweep = createSweep(office, () => inbox.handOut)
+  const inbox = createWorkerFace({ office, fill: sweep.fill, lookAfter: sweep.lookAfter })
+  const reception = createReception(office, { handOut: inbox.handOut, look: sweep.look })
+  sweep.start()
+  const stopListening = store.listen(() => {
+    watchers.changedElsewhere()
+    sweep.look()
+  })
+  return {
+    inbox,
+    reception,
+    deadLetters: createDeadLetters(office, sweep.look),
+    deliveries: createDeliveries(store, options.host),
+    async recover() {
+      await store.write(() => voidSending(options.host))
+      return await store.write(() => voidLeases(options.host))
+    },
+    close() {
+      stopListening()
+      sweep.stop()
+    },
+  }
+}
+
+function createDeadLetters({ store, changed }: Office, look: () => void): DeadLetters {
+  return {
+    list: (workspaceId) => store.read(() => listDead(workspaceId)),
+    async replay(workspaceId, messageId) {
+      const taskId = await store.write(() => replay(workspaceId, messageId), workspaceId)
+      changed(workspaceId, taskId)
+      look()
+      return taskId
+    },
+    discard: (workspaceId, messageId) => store.write(() => discard(workspaceId, messageId), workspaceId),
+  }
 }

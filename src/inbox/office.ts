@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
 import type { Store } from '../store/store.ts'
 import type { Desks } from './desks.ts'
+import type { Checkpoint } from './inbox.ts'
 import type { KeepSession } from './outcome.ts'
 import type { Watchers } from './watchers.ts'
 
@@ -13,4 +14,7 @@ export interface Office {
   readonly desks: Desks
   readonly watchers: Watchers
   readonly keepSession: KeepSession
+  readonly passed: (checkpoint: Checkpoint) => void
+  /** A task changed: readers here look at once, other processes on this store get a hint. Call after the commit. */
+  changed(workspaceId: string, taskId: string): void
 }

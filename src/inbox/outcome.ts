@@ -1,8 +1,11 @@
 /** What each outcome of a turn does to its message and its task. Called inside the settle transaction only. */
 import type { Part, TaskState } from '../protocol/a2a.ts'
 import { sql, type Transaction } from '../store/store.ts'
+import { endTask } from './dead.ts'
+import { type Addressed, addDelivery } from './delivery-rows.ts'
 import type { Item, Said, StoredReply } from './event-log.ts'
 import type { Failure, LeaseKey, NumberedEvents, Outcome } from './inbox.ts'
+import { voidQuestions } from './questions.ts'
 import { setTaskState } from './tasks.ts'
 
 /** Keeps the session that a turn left behind, or drops a lost one; injected, for sessions are another room's rows. */
@@ -17,11 +20,11 @@ export interface Settlement {
   readonly keepSession: KeepSession
 }
 
-export interface HeldMessage {
-  task_id: string
+export interface HeldMessage extends Addressed {
   state: string
   appended: number
-  failures: number
+  suspended: number
+  asked: number
   settled_epoch: number | null
   outcome: string | null
 }
@@ -40,14 +43,16 @@ const FINALITY_STATES: Readonly<Record<(Outcome & { type: 'done' })['finality'],
 }
 
 export function* recordOutcome({ key, outcome, keepSession }: Settlement, message: HeldMessage): Transaction<Ended> {
+  const requeued = message.asked === 1 ? yield* closeQuestions(message, outcome) : 0
   // Cancel committed first: whatever the turn still said, the task stays cancelled.
-  if (message.state === 'stopping' || outcome.type === 'stopped') {
+  if (message.state === 'stopping') {
     yield* closeMessage(key, { state: 'canceled', outcome: outcome.type })
     return { items: [], waiting: 0 }
   }
-  if (outcome.type === 'released') {
-    yield* reopenMessage(key, { outcome: 'released', interrupted: outcome.interrupted })
-    return { items: [], waiting: 1 }
+  if (outcome.type === 'released' || outcome.type === 'stopped') {
+    const interrupted = outcome.type === 'stopped' || outcome.interrupted
+    yield* reopenMessage(key, { outcome: outcome.type, interrupted })
+    return { items: [], waiting: 1 + requeued }
   }
   if (outcome.type === 'done') {
     if (outcome.session !== undefined) yield* keepSession(key, outcome.session)
@@ -55,7 +60,16 @@ export function* recordOutcome({ key, outcome, keepSession }: Settlement, messag
   }
   if (outcome.type === 'dead') return yield* recordDead(key, message, outcome.failure)
   if (outcome.reason === 'session_lost') yield* keepSession(key, undefined)
-  return yield* recordRetry(key, message, outcome)
+  const ended = yield* recordRetry(key, message, outcome)
+  return { ...ended, waiting: ended.waiting + requeued }
+}
+
+/** A turn that runs again asks again: what was answered goes back into the queue. One that ended has no questions. */
+function* closeQuestions(message: HeldMessage, outcome: Outcome): Transaction<number> {
+  const again = message.state !== 'stopping' && outcome.type !== 'done' && outcome.type !== 'dead'
+  if (again) return yield* voidQuestions(message.id)
+  yield* sql(`update asks set state = 'void' where message_id = $1 and state = 'open'`, [message.id])
+  return 0
 }
 
 function* recordReply(key: LeaseKey, message: HeldMessage, outcome: Outcome & { type: 'done' }): Transaction<Ended> {
@@ -73,6 +87,7 @@ function* recordReply(key: LeaseKey, message: HeldMessage, outcome: Outcome & { 
     yield* setTaskState(message.task_id, state, said)
     items.push({ t: 'status', state, ...said })
   }
+  yield* addDelivery(message, { state: FINALITY_STATES[finality], parts })
   return { items, waiting: 0 }
 }
 
@@ -92,17 +107,11 @@ function* recordRetry(key: LeaseKey, message: HeldMessage, outcome: Retry): Tran
   return { items: [{ t: 'status', state: 'TASK_STATE_WORKING', ...said }], waiting: 1 }
 }
 
-/** A dead letter fails its task and settles the task's other messages: they could only follow what will never be. */
 function* recordDead(key: LeaseKey, message: HeldMessage, failure: Failure): Transaction<Ended> {
-  yield* closeMessage(key, { state: 'dead', outcome: 'dead' })
-  const others = yield* sql(
-    `update messages set state = 'dead', outcome = 'dead', settled_at = now_ms()
-     where task_id = $1 and settled_at is null returning id`,
-    [message.task_id],
-  )
-  const said = sayFailure(failure)
-  yield* setTaskState(message.task_id, 'TASK_STATE_FAILED', said)
-  return { items: [{ t: 'status', state: 'TASK_STATE_FAILED', ...said }], waiting: -others.length }
+  const { ended, items } = yield* endTask(message.task_id, failure)
+  yield* sql('update messages set settled_epoch = $2 where id = $1', [key.messageId, key.epoch])
+  // This one was not waiting; the task's others were.
+  return { items, waiting: 1 - ended }
 }
 
 const sayFailure = (failure: Failure): { parts: Part[]; code: string } => ({
@@ -111,14 +120,15 @@ const sayFailure = (failure: Failure): { parts: Part[]; code: string } => ({
 })
 
 interface Closing {
-  readonly state: 'done' | 'dead' | 'canceled'
+  readonly state: 'done' | 'canceled'
   readonly outcome: Outcome['type']
   readonly reply?: string
 }
 
 function* closeMessage(key: LeaseKey, { state, outcome, reply }: Closing): Transaction<void> {
   yield* sql(
-    `update messages set state = $2, outcome = $3, reply = $4, settled_at = now_ms(), settled_epoch = $5 where id = $1`,
+    `update messages set state = $2, outcome = $3, reply = $4, settled_at = now_ms(), settled_epoch = $5,
+       suspended = 0 where id = $1`,
     [key.messageId, state, outcome, reply ?? null, key.epoch],
   )
 }
@@ -134,7 +144,7 @@ interface Reopening {
 function* reopenMessage(key: LeaseKey, reopening: Reopening): Transaction<void> {
   const { outcome, interrupted, afterMs = 0, failures = 0, sessionRetried = false } = reopening
   yield* sql(
-    `update messages set state = 'queued', outcome = $2, settled_epoch = $3, failures = failures + $4,
+    `update messages set state = 'queued', suspended = 0, outcome = $2, settled_epoch = $3, failures = failures + $4,
        ready_at = case when $7 = 0 then ready_at else now_ms() + $7 end,
        interrupted = case when $5 = 1 then 1 else interrupted end,
        session_retried = case when $6 = 1 then 1 else session_retried end

@@ -7,7 +7,7 @@ import { isFinal, isInterrupted, type Task, type TaskState } from '../protocol/a
 import { admit, prepareLetter } from './admit.ts'
 import { cancel } from './cancel.ts'
 import { readLog } from './event-log.ts'
-import type { Lease, LogEntry, Reception } from './inbox.ts'
+import type { Handout, LogEntry, Reception } from './inbox.ts'
 import type { Office } from './office.ts'
 import { findTask, readTask, type TaskRow, taskNotFound } from './tasks.ts'
 
@@ -16,27 +16,28 @@ const LOOK_MS = 5000
 
 /** How the door's face moves the worker's: a lease made on admission, and work that a cancel set free. */
 export interface Backroom {
-  handOut(workerId: string, lease: Lease): void
+  handOut(workerId: string, handout: Handout): void
   look(): void
 }
 
 export function createReception(office: Office, backroom: Backroom): Reception {
-  const { store, desks, watchers } = office
+  const { store, desks } = office
   return {
     async admit(letter) {
       const prepared = prepareLetter(letter)
       const ready = desks.ready(letter.workspaceId)
-      const { admitted, worker, lease } = await store.write(() => admit(prepared, ready))
-      if (!admitted.duplicate) watchers.changed(admitted.taskId)
-      if (worker !== undefined && lease !== undefined) backroom.handOut(worker, lease)
+      const { admitted, handout } = await store.write(() => admit(prepared, ready), letter.workspaceId)
+      office.passed('admitted')
+      if (!admitted.duplicate) office.changed(letter.workspaceId, admitted.taskId)
+      if (handout !== undefined) backroom.handOut(handout.worker, handout.handout)
       return admitted
     },
     task: (taskId, view = {}) => store.read(() => readTask(taskId, view)),
     follow: (taskId, afterSeq, signal) => follow(office, { taskId, afterSeq }, signal),
     settled: (taskId, maxMs, signal) => settled(office, { taskId, maxMs }, signal),
     async cancel(taskId, view = {}) {
-      const { running } = await store.write(() => cancel(taskId, view))
-      watchers.changed(taskId)
+      const { workspaceId, running } = await store.write(() => cancel(taskId, view), view.workspaceId)
+      office.changed(workspaceId, taskId)
       if (running !== undefined) desks.get(running.worker)?.put({ type: 'stop', key: running.key })
       backroom.look()
       const task = await store.read(() => readTask(taskId, view))

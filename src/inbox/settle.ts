@@ -3,7 +3,7 @@
  * The freed slot goes to the oldest ready conversation in the same transaction. Fenced by the epoch: a result that
  * comes after a takeover is kept in the log and is never a second reply.
  */
-import { sql, type Transaction } from '../store/store.ts'
+import { statement, type Transaction, together } from '../store/store.ts'
 import { unseenItems } from './append.ts'
 import { type Claim, takeOldest } from './claim.ts'
 import { freeConversation } from './conversation.ts'
@@ -19,14 +19,7 @@ export interface Settled {
 
 export function* settle(settlement: Settlement): Transaction<Settled> {
   const { key, outcome } = settlement
-  const [held] = yield* sql<{ lease_epoch: number; worker: string | null }>(
-    'select lease_epoch, worker from conversations where id = $1 /*for update*/',
-    [key.conversationId],
-  )
-  const [message] = yield* sql<HeldMessage>(
-    'select task_id, state, appended, failures, settled_epoch, outcome from messages where id = $1 /*for update*/',
-    [key.messageId],
-  )
+  const { held, message } = yield* openLease(key)
   if (held === undefined || message === undefined) return { answer: 'stale', next: undefined }
   // The answer to an earlier settle was lost and the worker asks again: the same word changes nothing.
   if (message.settled_epoch === key.epoch) {
@@ -39,11 +32,34 @@ export function* settle(settlement: Settlement): Transaction<Settled> {
   }
   const ended = yield* recordOutcome(settlement, message)
   yield* freeConversation(key.conversationId)
-  const worker = held.worker !== null && settlement.accepts(held.worker) ? held.worker : undefined
+  // A suspended turn has no slot to hand on.
+  const hands = message.suspended === 0 && held.worker !== null && settlement.accepts(held.worker)
+  const worker = hands ? (held.worker as string) : undefined
   const claim = worker === undefined ? undefined : yield* takeOldest(key.workspaceId, worker)
   yield* closeBooks(books(settlement, { message, ended, next: claim }))
   const next = worker === undefined || claim === undefined ? undefined : { worker, claim }
   return { answer: 'settled', next }
+}
+
+interface HeldConversation {
+  lease_epoch: number
+  worker: string | null
+}
+
+/** Locked in the order that every transaction keeps (load, conversation, message), or two nodes would deadlock. */
+function* openLease(
+  key: LeaseKey,
+): Transaction<{ held: HeldConversation | undefined; message: HeldMessage | undefined }> {
+  const [, [held], [message]] = (yield* together([
+    statement('select slots from workspace_load where workspace_id = $1 /*for update*/', [key.workspaceId]),
+    statement('select lease_epoch, worker from conversations where id = $1 /*for update*/', [key.conversationId]),
+    statement(
+      `select id, workspace_id, task_id, reply_to, state, appended, suspended, asked, settled_epoch, outcome
+       from messages where id = $1 /*for update*/`,
+      [key.messageId],
+    ),
+  ])) as unknown as [unknown, HeldConversation[], HeldMessage[]]
+  return { held, message }
 }
 
 interface Change {
@@ -57,7 +73,8 @@ function books({ key, unsent }: Settlement, { message, ended, next }: Change) {
   const own = { taskId: key.taskId, messageId: key.messageId, items }
   return {
     workspaceId: key.workspaceId,
-    running: next === undefined ? -1 : 0,
+    running: next === undefined && message.suspended === 0 ? -1 : 0,
+    suspended: -message.suspended,
     waiting: ended.waiting - (next === undefined ? 0 : 1),
     entries: [...(items.length === 0 ? [] : [own]), ...(next === undefined ? [] : [next.entry])],
   }

@@ -4,10 +4,15 @@ export interface Watchers {
   /** Calls back after each change of the task until the returned function is called. */
   watch(taskId: string, callback: () => void): () => void
   changed(taskId: string): void
+  /** Something changed elsewhere, and it is not known what: every reader looks. */
+  changedElsewhere(): void
 }
 
 export function createWatchers(): Watchers {
   const byTask = new Map<string, Set<() => void>>()
+  const wake = (callbacks: Iterable<() => void>) => {
+    for (const callback of callbacks) callback()
+  }
   return {
     watch(taskId, callback) {
       const callbacks = byTask.get(taskId) ?? new Set()
@@ -17,8 +22,9 @@ export function createWatchers(): Watchers {
         if (callbacks.size === 0 && byTask.get(taskId) === callbacks) byTask.delete(taskId)
       }
     },
-    changed(taskId) {
-      for (const callback of byTask.get(taskId) ?? []) callback()
+    changed: (taskId) => wake(byTask.get(taskId) ?? []),
+    changedElsewhere() {
+      for (const callbacks of byTask.values()) wake(callbacks)
     },
   }
 }

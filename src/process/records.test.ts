@@ -50,10 +50,11 @@ test(
   'RE-5 a child whose record was never written is found by its mark, that of another owner is not',
   linuxOnly,
   async (t) => {
-    const ours = sleeper(t, { MOLECULE_TURN: 'unrecorded:turn' })
-    const theirs = sleeper(t, { MOLECULE_TURN: 'unrecorded-too:turn' })
+    const owner = `unrecorded-${process.pid}`
+    const ours = sleeper(t, { MOLECULE_TURN: `${owner}:turn` })
+    const theirs = sleeper(t, { MOLECULE_TURN: `${owner}-too:turn` })
     const recordsDir = join(temporaryDir(t), 'missing')
-    assert.equal(await reapOrphans({ recordsDir, owner: 'unrecorded', log: silentLog }), 1)
+    assert.equal(await reapOrphans({ recordsDir, owner, log: silentLog }), 1)
     assert.deepEqual([isAlive(ours), isAlive(theirs)], [false, true])
   },
 )
@@ -81,9 +82,14 @@ test('a pid that was given to another process since, or is of another boot, is l
 
 test('a platform restarted from inside one of its own turns does not reap itself', linuxOnly, async (t) => {
   const recordsDir = temporaryDir(t)
-  const child = fake(t, 'self-reaper.ts', { args: [recordsDir, 'inside'], env: { MOLECULE_TURN: 'inside:turn' } })
-  const [answer] = await once(child.stdout ?? child, 'data')
-  assert.equal(String(answer), 'survived, killed 0')
+  const owner = `inside-${process.pid}`
+  const child = fake(t, 'self-reaper.ts', { args: [recordsDir, owner], env: { MOLECULE_TURN: `${owner}:turn` } })
+  let answer = ''
+  child.stdout?.on('data', (chunk) => {
+    answer += chunk
+  })
+  await once(child, 'close')
+  assert.equal(answer, 'survived, killed 0')
 })
 
 /** One of the runnable fakes, in a group of its own. */

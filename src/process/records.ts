@@ -27,7 +27,7 @@ export async function reapOrphans({ recordsDir, owner, log }: Reaping): Promise<
   const files = (await readdir(recordsDir).catch(ifMissing)).filter((name) => /^\d+\.json$/.test(name))
   let killed = 0
   for (const file of files) {
-    const record = parseRecord(await readFile(join(recordsDir, file), 'utf8'))
+    const record = parseRecord(await readFile(join(recordsDir, file), 'utf8').catch(() => ''))
     if (record && (await isOrphan(record))) {
       const gone = await killGroup({ pid: record.pid, leaderReaped: () => false })
       log.info({ pid: record.pid, mark: record.mark, gone }, 'killed what an earlier run of the platform had left')
@@ -98,7 +98,7 @@ async function write(path: string, { pid, mark, program }: Child, boot: string):
   await writeFile(path, JSON.stringify(record), { mode: 0o600 })
 }
 
-/** A half-written record is no record: its process is found by its mark. */
+/** A half-written or unreadable record is no record: its process is found by its mark. */
 function parseRecord(text: string): OrphanRecord | undefined {
   try {
     const value: Partial<OrphanRecord> = JSON.parse(text)

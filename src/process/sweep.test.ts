@@ -7,14 +7,17 @@ import { systemClock } from '../clock.ts'
 import { silentLog } from '../log.ts'
 import { createSweeper, type SweeperOptions } from './sweep.ts'
 
+/** Two runs of these tests at once must not sweep each other's. */
+const owner = `sweep-test-${process.pid}`
+
 test('RE-5 a sweep ends what carries the mark and nothing that looks like it', linuxOnly, async (t) => {
   const sweeper = createSweeper(options())
-  const marked = await sleeper(t, { MOLECULE_TURN: 'sweep-test:t1' })
+  const marked = await sleeper(t, { MOLECULE_TURN: `${owner}:t1` })
   const others = await Promise.all([
-    sleeper(t, { MOLECULE_TURN: 'sweep-test:t10' }),
-    sleeper(t, { MOLECULE_TURN: 'another-sweep-test:t1' }),
-    sleeper(t, { NOT_MOLECULE_TURN: 'sweep-test:t1' }),
-    sleeper(t, { NOTE: 'MOLECULE_TURN=sweep-test:t1' }),
+    sleeper(t, { MOLECULE_TURN: `${owner}:t10` }),
+    sleeper(t, { MOLECULE_TURN: `another-${owner}:t1` }),
+    sleeper(t, { NOT_MOLECULE_TURN: `${owner}:t1` }),
+    sleeper(t, { NOTE: `MOLECULE_TURN=${owner}:t1` }),
   ])
   await sweeper.now('t1')
   assert.ok(!isAlive(marked))
@@ -24,7 +27,7 @@ test('RE-5 a sweep ends what carries the mark and nothing that looks like it', l
 test('RE-5 a mark is found in an environment of any size', linuxOnly, async (t) => {
   const sweeper = createSweeper(options())
   const padding = Object.fromEntries(Array.from({ length: 4 }, (_, n) => [`A_${n}`, 'x'.repeat(60_000)]))
-  const pid = await sleeper(t, { ...padding, MOLECULE_TURN: 'sweep-test:large' })
+  const pid = await sleeper(t, { ...padding, MOLECULE_TURN: `${owner}:large` })
   await sweeper.now('large')
   assert.ok(!isAlive(pid))
 })
@@ -32,7 +35,7 @@ test('RE-5 a mark is found in an environment of any size', linuxOnly, async (t) 
 test('a mark that another run still bears is left to the end of that run', linuxOnly, async (t) => {
   let live = true
   const sweeper = createSweeper({ ...options(), isLive: () => live })
-  const pid = await sleeper(t, { MOLECULE_TURN: 'sweep-test:shared' })
+  const pid = await sleeper(t, { MOLECULE_TURN: `${owner}:shared` })
   await sweeper.now('shared')
   assert.ok(isAlive(pid))
   live = false
@@ -48,7 +51,7 @@ test('marks that end together are swept together, and close does not wait for th
   }
   const clock = { ...systemClock, after }
   const sweeper = createSweeper({ ...options(), clock })
-  const pids = await Promise.all(['a', 'b', 'c'].map((mark) => sleeper(t, { MOLECULE_TURN: `sweep-test:${mark}` })))
+  const pids = await Promise.all(['a', 'b', 'c'].map((mark) => sleeper(t, { MOLECULE_TURN: `${owner}:${mark}` })))
   for (const mark of ['a', 'b', 'c']) sweeper.later(mark)
   assert.equal(timers, 1)
   await sweeper.close()
@@ -56,7 +59,7 @@ test('marks that end together are swept together, and close does not wait for th
 })
 
 function options(): SweeperOptions {
-  return { owner: 'sweep-test', clock: systemClock, log: silentLog, isLive: () => false }
+  return { owner, clock: systemClock, log: silentLog, isLive: () => false }
 }
 
 /** A process in a session of its own, ended with the test if it is still there. */

@@ -6,7 +6,7 @@
 import type { Backend } from '../backends/backend.ts'
 import { type Clock, sleep } from '../clock.ts'
 import { toMoleculeError } from '../errors.ts'
-import type { Inbox, Lease, LeaseKey, Standing, Worker } from '../inbox/inbox.ts'
+import type { Checkpoint, Inbox, Lease, LeaseKey, Standing, Worker } from '../inbox/inbox.ts'
 import type { Log } from '../log.ts'
 import type { Brief } from '../protocol/brief.ts'
 import { createBackendPool } from './backend-pool.ts'
@@ -26,6 +26,7 @@ export interface RuntimeOptions {
   readonly brief: (lease: Lease) => Promise<Brief>
   /** Builds the backend that a brief asks for; throws `bad_config`. */
   readonly build: (brief: Brief) => Backend
+  readonly passed?: (checkpoint: Checkpoint) => void
 }
 
 export interface Runtime {
@@ -50,6 +51,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   let cancelRenewal: (() => void) | undefined
 
   const begin = (lease: Lease) => {
+    options.passed?.('leased')
     const stop = new AbortController()
     const turn: RunningTurn = { lease, stop, done: Promise.resolve() }
     const obey = (standing: Standing) => {
@@ -58,7 +60,10 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     }
     running.set(turnName(lease), turn)
     turn.done = runTurn(lease, { ...options, take: pool.take, obey }, stop.signal)
-      .then((end) => settleTurn(lease, { inbox, clock, log, end }, stop.signal))
+      .then((end) => {
+        options.passed?.('answered')
+        return settleTurn(lease, { inbox, clock, log, end }, stop.signal)
+      })
       .catch((error) =>
         log.error({ err: toMoleculeError(error), messageId: lease.messageId }, 'a turn broke the runtime'),
       )

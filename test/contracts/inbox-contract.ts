@@ -2,9 +2,14 @@
 import { after, before, describe } from 'node:test'
 import { admission } from './inbox/admit.ts'
 import { cancelling } from './inbox/cancel.ts'
+import { deadLetters } from './inbox/dead-letters.ts'
+import { deliveries } from './inbox/deliveries.ts'
 import { createInboxBench } from './inbox/harness.ts'
 import { recovery } from './inbox/recover.ts'
+import { retention } from './inbox/retention.ts'
 import { settling } from './inbox/settle.ts'
+import { takingOver } from './inbox/takeover.ts'
+import { waitingTurns } from './inbox/waiting.ts'
 import type { StoreUnderTest } from './store-contract.ts'
 
 export function inboxContract(underTest: StoreUnderTest): void {
@@ -16,5 +21,10 @@ export function inboxContract(underTest: StoreUnderTest): void {
     settling(bench)
     cancelling(bench)
     recovery(bench)
+    takingOver(bench)
+    deadLetters(bench)
+    waitingTurns(bench)
+    deliveries(bench)
+    retention(bench)
   })
 }

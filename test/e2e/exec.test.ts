@@ -93,7 +93,7 @@ describe('exec through the platform', () => {
   test('EX-6 the secrets of the platform never reach a command, with pass_meta or without', async () => {
     const secrets = {
       MOLECULE_ADMIN_TOKEN: 'admin-secret-0123456789',
-      DATABASE_URL: 'postgres://u:p@h/d',
+      TELEGRAM_BOT_TOKEN: 'telegram-secret',
       DISCORD_BOT_TOKEN: 'dis',
     }
     const own = await startPlatform({ env: { ...secrets, HARMLESS: 'stays' } })

@@ -4,7 +4,7 @@
  * handed.
  */
 import { MoleculeError } from '../../src/errors.ts'
-import type { Letter, LogEntry, Reception, TaskView } from '../../src/inbox/inbox.ts'
+import type { DeadLetters, Letter, LogEntry, Reception, TaskView } from '../../src/inbox/inbox.ts'
 import type { MaskingLog } from '../../src/log.ts'
 import { createLog } from '../../src/log.ts'
 import { isFinal, type Task, type TaskState } from '../../src/protocol/a2a.ts'
@@ -13,6 +13,7 @@ import type { Workspace, Workspaces } from '../../src/workspaces/workspace.ts'
 
 export interface Desk {
   readonly reception: Reception
+  readonly deadLetters: DeadLetters
   readonly workspaces: Workspaces
   readonly tokens: Tokens
   readonly log: MaskingLog
@@ -42,11 +43,23 @@ export function createDesk(): Desk {
     letters,
     waiting,
     finish,
+    deadLetters: NO_DEAD_LETTERS,
     workspaces: createFakeWorkspaces(),
     tokens: createFakeTokens(),
     log,
     logged,
   }
+}
+
+/** Nothing has ever failed here. */
+const NO_DEAD_LETTERS: DeadLetters = {
+  list: async () => [],
+  replay: async (_workspaceId, id) => {
+    throw new MoleculeError('not_found', `there is no dead letter ${id}`)
+  },
+  discard: async (_workspaceId, id) => {
+    throw new MoleculeError('not_found', `there is no dead letter ${id}`)
+  },
 }
 
 interface Kept {

@@ -33,9 +33,9 @@ export interface Answer {
 
 export async function openDoor(t: TestContext, options: Partial<HttpDoorOptions> = {}): Promise<OpenDoor> {
   const desk = createDesk()
-  const { reception, workspaces, tokens, log } = desk
+  const { reception, deadLetters, workspaces, tokens, log } = desk
   const door = createHttpDoor({
-    ...{ reception, workspaces, tokens, log },
+    ...{ reception, deadLetters, workspaces, tokens, log },
     clock: systemClock,
     host: '127.0.0.1',
     port: 0,

@@ -10,6 +10,7 @@ import { MoleculeError } from '../../errors.ts'
 import { createLog, type MaskingLog } from '../../log.ts'
 import { type AdminToken, ensureAdminToken } from '../admin-token.ts'
 import { EXIT_FAILED, type Terminal } from '../command-line.ts'
+import { crashPoint } from '../crash-point.ts'
 import { type DataFolder, openDataFolder } from '../data-folder.ts'
 import { openLogFile } from '../log-file.ts'
 import { findPortHolder } from '../port-holder.ts'
@@ -52,10 +53,12 @@ async function run({ config, folder, log, terminal }: Running): Promise<void> {
   log.hide(adminToken.token)
   const logLastWords = (err: Error) => log.error({ err }, 'the platform ends by a defect of its own')
   process.on('uncaughtExceptionMonitor', logLastWords)
-  surviveClosedOutput()
+  const restoreOutput = surviveClosedOutput()
   const stop = listenForSignals()
   try {
-    const platform = await startPlatform({ config, adminToken: adminToken.token, log, environment: terminal.env })
+    const environment = terminal.env
+    const wiring = { config, adminToken: adminToken.token, log, environment, ...crashPoint(environment) }
+    const platform = await startPlatform(wiring)
     folder.announce({ pid: process.pid, url: platform.url, startedAt: new Date().toISOString() })
     terminal.out(greeting(platform, adminToken, config))
     log.info({ url: platform.url, pid: process.pid, dataDir: config.dataDir }, 'the platform is up')
@@ -64,9 +67,10 @@ async function run({ config, folder, log, terminal }: Running): Promise<void> {
     terminal.err(
       `Stopping: running turns have ${formatDuration(config.drainMs)} to finish. Press Ctrl-C again to stop them now.\n`,
     )
-    await Promise.race([platform.close(config.drainMs), stop.second.then(() => stopNow(platform))])
+    await Promise.race([platform.close(config.drainMs), stop.second.then(() => stopNow(platform, terminal))])
   } finally {
     stop.forget()
+    restoreOutput()
     process.off('uncaughtExceptionMonitor', logLastWords)
   }
 }
@@ -82,10 +86,13 @@ async function startPlatform(wiring: Wiring): Promise<Platform> {
 }
 
 /** `molecule up | head` closes the pipe after a line; a platform must not end by that. */
-function surviveClosedOutput(): void {
+function surviveClosedOutput(): () => void {
   const ignore = () => undefined
-  process.stdout.on('error', ignore)
-  process.stderr.on('error', ignore)
+  const streams = [process.stdout, process.stderr]
+  for (const stream of streams) stream.on('error', ignore)
+  return () => {
+    for (const stream of streams) stream.off('error', ignore)
+  }
 }
 
 /** Names who has the port, where the system tells. */
@@ -150,12 +157,16 @@ function listenForSignals(): StopSignals {
   }
 }
 
-/** How long the running turns' processes may take to die at the second signal. */
+/** How long the processes of running turns may take to die at the second signal. */
 const STOP_NOW_MS_MAX = 2000
 
-async function stopNow(platform: Platform): Promise<never> {
+/** Closing again with no time left cuts the first closing short; what does not let itself be closed is left. */
+async function stopNow(platform: Platform, { err }: Terminal): Promise<void> {
+  err('Stopping now: messages whose turns had not finished will be run again at the next start.\n')
   const deadline = setTimeout(() => process.exit(EXIT_FAILED), STOP_NOW_MS_MAX)
-  await platform.close(0)
-  clearTimeout(deadline)
-  throw new MoleculeError('canceled', 'stopped before running turns had finished; their messages will be run again')
+  try {
+    await platform.close(0)
+  } finally {
+    clearTimeout(deadline)
+  }
 }

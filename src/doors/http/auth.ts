@@ -14,6 +14,8 @@ const ROLES_ALLOWED = {
   'message.send': ['admin', 'member'],
   'task.read': ['admin', 'member', 'viewer'],
   'task.cancel': ['admin', 'member'],
+  'dead-letter.read': ['admin', 'member', 'viewer'],
+  'dead-letter.handle': ['admin', 'member'],
 } as const satisfies Record<string, readonly TokenRole[]>
 
 export type Action = keyof typeof ROLES_ALLOWED

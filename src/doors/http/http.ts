@@ -9,7 +9,7 @@ import { getRequestListener } from '@hono/node-server'
 import { type Clock, sleep } from '../../clock.ts'
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import { ulid } from '../../ids.ts'
-import type { Reception } from '../../inbox/inbox.ts'
+import type { DeadLetters, Reception } from '../../inbox/inbox.ts'
 import type { Log } from '../../log.ts'
 import type { Tokens } from '../../workspaces/tokens.ts'
 import type { Workspaces } from '../../workspaces/workspace.ts'
@@ -24,6 +24,7 @@ import { createWaiting, type Waiting } from './waiting.ts'
 
 export interface HttpDoorOptions {
   readonly reception: Reception
+  readonly deadLetters: DeadLetters
   readonly workspaces: Workspaces
   readonly tokens: Tokens
   readonly log: Log

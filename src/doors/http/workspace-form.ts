@@ -8,8 +8,8 @@ import { MoleculeError } from '../../errors.ts'
 import type { Json } from '../../protocol/a2a.ts'
 import type { NewWorkspace, Workspace, WorkspaceLoad } from '../../workspaces/workspace.ts'
 
-export const NAME_CHARACTERS_MAX = 100
-export const ROLE_CHARACTERS_MAX = 2000
+const NAME_CHARACTERS_MAX = 100
+const ROLE_CHARACTERS_MAX = 2000
 const WORD_CHARACTERS_MAX = 200
 const PATH_CHARACTERS_MAX = 4096
 

@@ -11,13 +11,15 @@ create table workspaces (
   created_at bigint not null
 );
 
--- What is counted of a workspace: slots in use, messages waiting, and the last number of its event log.
+-- What is counted of a workspace: turns that hold a slot, turns that gave theirs up while they wait, messages that
+-- wait, and the last number of its event log.
 -- hosted: 1 when the platform's own runtime works for it, 0 when a bridge does.
 create table workspace_load (
   workspace_id text primary key,
   hosted integer not null,
   slots integer not null,
   running integer not null default 0,
+  suspended integer not null default 0,
   waiting integer not null default 0,
   seq bigint not null default 0
 );
@@ -50,8 +52,10 @@ create table tasks (
   created_at bigint not null,
   updated_at bigint not null
 );
+create index tasks_age on tasks (updated_at);
 
--- state: queued, leased, stopping (cancelled while running), done, dead, canceled.
+-- state: queued, leased, stopping (cancelled while running), done, dead, canceled, answer (to a question of a turn).
+-- suspended: its turn waits and holds no slot. asked: it asked a person something in this attempt. replay_of, replayed_as: a dead letter sent again.
 -- ready_at: not to be run before; later than admitted_at while it waits for a retry.
 -- appended: the number of the last event stored of the current lease.
 create table messages (
@@ -70,30 +74,80 @@ create table messages (
   losses integer not null default 0,
   interrupted integer not null default 0,
   session_retried integer not null default 0,
+  suspended integer not null default 0,
+  asked integer not null default 0,
   appended integer not null default 0,
   admitted_at bigint not null,
   ready_at bigint not null,
+  expires_at bigint not null,
   settled_at bigint,
   settled_epoch integer,
   outcome text,
-  reply text
+  reply text,
+  reply_to text,
+  replay_of text,
+  replayed_as text,
+  discarded_at bigint
 );
 create unique index messages_dedupe on messages (dedupe);
 create index messages_task on messages (task_id, n);
+create unique index messages_order on messages (conversation_id, n);
 create unique index messages_open on messages (conversation_id, n) where settled_at is null;
+create index messages_expiry on messages (expires_at) where state = 'queued';
+create index messages_dead on messages (workspace_id, settled_at) where state = 'dead';
 create unique index messages_one_lease on messages (conversation_id) where state in ('leased', 'stopping');
 
 -- One numbered log a workspace, in commit order. A row holds several items, each one event on the wire.
+-- delta: 1 when it holds only pieces of a reply, which the reply makes needless.
 create table events (
   workspace_id text not null,
   seq bigint not null,
   task_id text,
   message_id text,
   at_ms bigint not null,
+  delta integer not null default 0,
   items text not null,
   primary key (workspace_id, seq)
 );
 create index events_task on events (task_id, seq);
+create index events_age on events (at_ms);
+
+-- What a running turn asks a person. state: open, answered, denied, void (its worker is gone).
+create table asks (
+  message_id text not null,
+  id text not null,
+  workspace_id text not null,
+  task_id text not null,
+  epoch integer not null,
+  state text not null,
+  question text not null,
+  answer_message_id text,
+  expires_at bigint not null,
+  primary key (message_id, epoch, id)
+);
+create index asks_open on asks (expires_at) where state = 'open';
+create unique index asks_task on asks (task_id) where state = 'open';
+
+-- What a door has to push out. state: pending, sending, sent, failed, unknown. In order, one in flight a channel.
+create table deliveries (
+  id text primary key,
+  workspace_id text not null,
+  task_id text not null,
+  message_id text not null,
+  door text not null,
+  channel text not null,
+  body text not null,
+  state text not null,
+  sender text,
+  tries integer not null default 0,
+  next_at bigint not null,
+  created_at bigint not null,
+  finished_at bigint,
+  receipt text,
+  error text
+);
+create index deliveries_due on deliveries (door, channel, id) where state in ('pending', 'sending', 'unknown');
+create index deliveries_task on deliveries (task_id);
 
 create table sessions (
   conversation_id text primary key,

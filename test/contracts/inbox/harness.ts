@@ -3,14 +3,14 @@
  * settle as a worker would. Test workspaces are not hosted, so that each hand serves its own and no other test's.
  */
 import assert from 'node:assert/strict'
-import { systemClock } from '../../../src/clock.ts'
+import { type Clock, systemClock } from '../../../src/clock.ts'
 import { MoleculeError } from '../../../src/errors.ts'
 import { workspaceId } from '../../../src/ids.ts'
 import type { Handout, Lease, Outcome } from '../../../src/inbox/inbox.ts'
 import { createLocalInbox, type LocalInbox } from '../../../src/inbox/local.ts'
 import { silentLog } from '../../../src/log.ts'
 import { keepSession } from '../../../src/sessions/sessions.ts'
-import { type Store, sql } from '../../../src/store/store.ts'
+import { type Row, type Store, sql, type Value } from '../../../src/store/store.ts'
 import type { StoreUnderTest } from '../store-contract.ts'
 
 export const HOST = 'test-host'
@@ -37,8 +37,10 @@ export interface InboxBench {
   close(): Promise<void>
   readonly store: Store
   readonly local: LocalInbox
-  /** A second process on the same store. */
-  newInbox(): LocalInbox
+  /** A second process on the same store, with a clock of its own if the test moves time. */
+  newInbox(clock?: Clock): LocalInbox
+  /** Runs statements behind the inbox's back, to make time pass in the store. */
+  sql(text: string, ...values: Value[]): Promise<Row[]>
   workspace(slots?: number): Promise<string>
   load(id: string): Promise<object>
   hand(id: string, local?: LocalInbox): Hand
@@ -64,10 +66,12 @@ export function createInboxBench({ open }: StoreUnderTest): InboxBench {
     get local() {
       return local
     },
-    newInbox: () =>
+    sql: (text, ...values) => opened.store.write(() => sql(text, values)),
+    newInbox: (clock = systemClock) =>
       createLocalInbox({
         store: opened.store,
-        clock: systemClock,
+        clock,
+        host: HOST,
         log: silentLog,
         keepSession: (key, token) => keepSession(HOST, key, token),
       }),
@@ -110,7 +114,7 @@ let hands = 0
 /** A worker driven by the test: takes what it is handed, one at a time. */
 function createHand(local: LocalInbox, id: string): Hand {
   const stop = new AbortController()
-  const worker = { id: `worker-${++hands}`, workspaces: [id] }
+  const worker = { id: `${HOST}.${++hands}`, workspaces: [id] }
   const handouts = local.inbox.leases(worker, stop.signal)[Symbol.asyncIterator]()
   // Asked at once: a worker has its desk from its first question on.
   let waiting: Promise<IteratorResult<Handout>> | undefined = handouts.next()

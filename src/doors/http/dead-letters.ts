@@ -1,0 +1,49 @@
+/** Dead letters over HTTP: what has failed for good in a workspace, to be sent again or let go. */
+import { Hono } from 'hono'
+import { MoleculeError } from '../../errors.ts'
+import type { DeadLetter, DeadLetters } from '../../inbox/inbox.ts'
+import type { Workspaces } from '../../workspaces/workspace.ts'
+import type { Auth } from './auth.ts'
+import { allow, type HttpEnv } from './context.ts'
+
+export interface DeadLetterOptions {
+  readonly deadLetters: DeadLetters
+  readonly workspaces: Workspaces
+  readonly auth: Auth
+}
+
+export function deadLetterRoutes({ deadLetters, workspaces, auth }: DeadLetterOptions): Hono<HttpEnv> {
+  const routes = new Hono<HttpEnv>()
+  const at = '/workspaces/:id/dead-letters'
+  routes.get(at, allow(auth, 'dead-letter.read'), async (context) => {
+    const id = context.req.param('id')
+    if ((await workspaces.get(id)) === undefined) throw new MoleculeError('not_found', `there is no workspace ${id}`)
+    const dead = await deadLetters.list(id)
+    return context.json({ dead_letters: dead.map(viewDeadLetter) })
+  })
+  routes.post(`${at}/:message/replay`, allow(auth, 'dead-letter.handle'), async (context) => {
+    const { id, message } = context.req.param()
+    return context.json({ task_id: await deadLetters.replay(id, message) })
+  })
+  routes.delete(`${at}/:message`, allow(auth, 'dead-letter.handle'), async (context) => {
+    const { id, message } = context.req.param()
+    await deadLetters.discard(id, message)
+    return context.body(null, 204)
+  })
+  return routes
+}
+
+function viewDeadLetter(dead: DeadLetter) {
+  return {
+    id: dead.id,
+    task_id: dead.taskId,
+    context_id: dead.contextId,
+    code: dead.code,
+    reason: dead.reason,
+    failures: dead.failures,
+    losses: dead.losses,
+    sender: dead.sender,
+    message: dead.message,
+    at: new Date(dead.atMs).toISOString(),
+  }
+}

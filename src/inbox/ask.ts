@@ -1,0 +1,127 @@
+/**
+ * Questions of a running turn to a person. Asking suspends the turn and sets its task to input-required; the next
+ * message with that task's id is the answer and goes to the waiting worker instead of into the queue. No answer in
+ * time is a denial. If the worker dies the question is void and the answer is queued behind the re-run.
+ */
+import type { Part } from '../protocol/a2a.ts'
+import { sql, type Transaction } from '../store/store.ts'
+import { closeBooks } from './event-log.ts'
+import type { LeaseKey, Question, Standing } from './inbox.ts'
+import { openWaiting, type Suspended, suspend, takeSlotBack } from './suspend.ts'
+import { setTaskState } from './tasks.ts'
+
+/** How long a question waits where it does not say otherwise. */
+export const ASK_TIMEOUT_MS = 30 * 60_000
+const EXPIRED_MAX = 100
+
+export function* ask(key: LeaseKey, question: Question, accepts: (id: string) => boolean): Transaction<Suspended> {
+  const [known] = yield* sql('select state from asks where message_id = $1 and id = $2 and epoch = $3', [
+    key.messageId,
+    question.id,
+    key.epoch,
+  ])
+  // The answer to an earlier ask was lost and the worker asks again: one question is put once.
+  if (known !== undefined) return { answer: 'held', next: undefined }
+  const suspended = yield* suspend(key, accepts)
+  if (suspended.answer !== 'held') return suspended
+  yield* sql(
+    `insert into asks (message_id, id, workspace_id, task_id, epoch, state, question, expires_at)
+     values ($1, $2, $3, $4, $5, 'open', $6, now_ms() + $7)`,
+    [
+      key.messageId,
+      question.id,
+      key.workspaceId,
+      key.taskId,
+      key.epoch,
+      JSON.stringify(question.parts),
+      question.timeoutMs ?? ASK_TIMEOUT_MS,
+    ],
+  )
+  yield* sql('update messages set asked = 1 where id = $1', [key.messageId])
+  yield* tell(key, 'TASK_STATE_INPUT_REQUIRED', question.parts)
+  return suspended
+}
+
+/** A question whose turn still waits for it. */
+export interface OpenAsk {
+  readonly id: string
+  readonly key: LeaseKey
+  readonly worker: string
+}
+
+interface OpenAskRow {
+  id: string
+  message_id: string
+  workspace_id: string
+  task_id: string
+  epoch: number
+  conversation_id: string
+  worker: string
+}
+
+const SELECT_OPEN = `select a.id, a.message_id, a.workspace_id, a.task_id, a.epoch, c.id as conversation_id, c.worker
+  from asks a join messages m on m.id = a.message_id join conversations c on c.id = m.conversation_id
+  where a.state = 'open' and c.lease_epoch = a.epoch and m.state = 'leased'`
+
+/** What the task's turn is waiting to hear, if it is. */
+export function* openAskOf(taskId: string): Transaction<OpenAsk | undefined> {
+  const [row] = yield* sql<OpenAskRow>(`${SELECT_OPEN} and a.task_id = $1`, [taskId])
+  return row === undefined ? undefined : toOpenAsk(row)
+}
+
+export function* findUnanswered(): Transaction<OpenAsk[]> {
+  const rows = yield* sql<OpenAskRow>(`${SELECT_OPEN} and a.expires_at < now_ms() limit ${EXPIRED_MAX}`)
+  return rows.map(toOpenAsk)
+}
+
+const toOpenAsk = (row: OpenAskRow): OpenAsk => ({
+  id: row.id,
+  worker: row.worker,
+  key: {
+    workspaceId: row.workspace_id,
+    conversationId: row.conversation_id,
+    taskId: row.task_id,
+    messageId: row.message_id,
+    epoch: row.epoch,
+  },
+})
+
+/** Closes the question with the message that answers it; the turn goes on. */
+export function* answerAsk(open: OpenAsk, answerMessageId: string): Transaction<void> {
+  yield* sql(
+    `update asks set state = 'answered', answer_message_id = $3 where message_id = $1 and id = $2 and state = 'open'`,
+    [open.key.messageId, open.id, answerMessageId],
+  )
+  yield* goOn(open.key)
+}
+
+/** Nobody answered in time: the turn goes on with a denial. False when somebody did meanwhile. */
+export function* denyAsk(open: OpenAsk): Transaction<boolean> {
+  const denied = yield* sql(
+    `update asks set state = 'denied' where message_id = $1 and id = $2 and state = 'open' returning id`,
+    [open.key.messageId, open.id],
+  )
+  if (denied.length === 0) return false
+  yield* goOn(open.key)
+  return true
+}
+
+function* goOn(key: LeaseKey): Transaction<Standing> {
+  const message = yield* openWaiting(key)
+  if (message === undefined) return 'stale'
+  yield* takeSlotBack(key, message)
+  yield* tell(key, 'TASK_STATE_WORKING')
+  return 'held'
+}
+
+type Told = 'TASK_STATE_INPUT_REQUIRED' | 'TASK_STATE_WORKING'
+
+function* tell(key: LeaseKey, state: Told, parts?: readonly Part[]): Transaction<void> {
+  const said = parts === undefined ? undefined : { parts }
+  yield* setTaskState(key.taskId, state, said)
+  const items = [{ t: 'status', state, ...said } as const]
+  yield* closeBooks({
+    workspaceId: key.workspaceId,
+    entries: [{ taskId: key.taskId, messageId: key.messageId, items }],
+  })
+}

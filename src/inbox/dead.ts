@@ -1,0 +1,25 @@
+/** Dead letters in the making: a task fails with its reason, and whatever of it was unsettled ends with it. */
+import { sql, type Transaction } from '../store/store.ts'
+import { type Addressed, addDelivery } from './delivery-rows.ts'
+import type { Item } from './event-log.ts'
+import type { Failure } from './inbox.ts'
+import { setTaskState } from './tasks.ts'
+
+export interface EndedTask {
+  /** How many messages were unsettled and are dead now. */
+  readonly ended: number
+  readonly items: readonly Item[]
+}
+
+/** The task's other messages could only follow what will never be: they end with it. */
+export function* endTask(taskId: string, failure: Failure): Transaction<EndedTask> {
+  const ended = yield* sql<Addressed>(
+    `update messages set state = 'dead', outcome = 'dead', settled_at = now_ms()
+     where task_id = $1 and settled_at is null returning id, workspace_id, task_id, reply_to`,
+    [taskId],
+  )
+  const said = { parts: [{ text: failure.message }], code: failure.code }
+  yield* setTaskState(taskId, 'TASK_STATE_FAILED', said)
+  for (const message of ended) yield* addDelivery(message, { state: 'TASK_STATE_FAILED', ...said })
+  return { ended: ended.length, items: [{ t: 'status', state: 'TASK_STATE_FAILED', ...said }] }
+}

@@ -1,0 +1,86 @@
+/**
+ * Retention: what has ended is kept for a time and then goes, a small slice at a time so that no writer waits long.
+ * Nothing unsettled is ever touched, nor a dead letter or delivery that nobody has handled.
+ */
+import { type Store, sql, type Transaction } from '../store/store.ts'
+
+/** Rows deleted in one transaction. */
+const SLICE_ROWS_MAX = 500
+const HOUR_MS = 3600_000
+const DAY_MS = 24 * HOUR_MS
+
+export interface RetentionOptions {
+  readonly taskMs: number
+  readonly eventMs: number
+  readonly deltaMs: number
+}
+
+export const RETENTION: RetentionOptions = { taskMs: 30 * DAY_MS, eventMs: 7 * DAY_MS, deltaMs: HOUR_MS }
+
+/** Prunes slice by slice until nothing is old enough or the signal aborts. Returns the rows that went. */
+export async function prune(store: Store, options: RetentionOptions, signal: AbortSignal): Promise<number> {
+  let total = 0
+  for (const slice of [pruneDeltas(options), pruneEvents(options), pruneTasks(options)]) {
+    let gone = SLICE_ROWS_MAX
+    while (gone >= SLICE_ROWS_MAX && !signal.aborted) {
+      gone = await store.write(slice)
+      total += gone
+    }
+  }
+  return total
+}
+
+/** Pieces of a reply, an hour after the reply made them needless. */
+const pruneDeltas = ({ deltaMs }: RetentionOptions) =>
+  function* (): Transaction<number> {
+    const rows = yield* sql(
+      `delete from events where (workspace_id, seq) in (
+         select e.workspace_id, e.seq from events e join messages m on m.id = e.message_id
+         where e.delta = 1 and e.at_ms < now_ms() - $1 and m.settled_at < now_ms() - $1
+         order by e.at_ms limit ${SLICE_ROWS_MAX}) returning seq`,
+      [deltaMs],
+    )
+    return rows.length
+  }
+
+/** Other events of what has settled; a task that still runs keeps its whole story. */
+const pruneEvents = ({ eventMs }: RetentionOptions) =>
+  function* (): Transaction<number> {
+    const rows = yield* sql(
+      `delete from events where (workspace_id, seq) in (
+         select e.workspace_id, e.seq from events e join messages m on m.id = e.message_id
+         where e.at_ms < now_ms() - $1 and m.settled_at < now_ms() - $1
+         order by e.at_ms limit ${SLICE_ROWS_MAX}) returning seq`,
+      [eventMs],
+    )
+    return rows.length
+  }
+
+/** Tasks with all of their messages, replies and keys, when they ended long ago and nothing of them needs a person. */
+const pruneTasks = ({ taskMs }: RetentionOptions) =>
+  function* (): Transaction<number> {
+    const tasks = yield* sql<{ id: string; conversation_id: string }>(
+      `select t.id, t.conversation_id from tasks t where t.updated_at < now_ms() - $1
+       and not exists (select 1 from messages m where m.task_id = t.id and (m.settled_at is null
+         or (m.state = 'dead' and m.replayed_as is null and m.discarded_at is null)))
+       and not exists (select 1 from deliveries d where d.task_id = t.id and d.finished_at is null)
+       order by t.updated_at limit ${SLICE_ROWS_MAX}`,
+      [taskMs],
+    )
+    for (const task of tasks) {
+      for (const table of ['events', 'asks', 'deliveries', 'messages']) {
+        yield* sql(`delete from ${table} where task_id = $1`, [task.id])
+      }
+      yield* sql('delete from tasks where id = $1', [task.id])
+      yield* pruneConversation(task.conversation_id)
+    }
+    return tasks.length
+  }
+
+/** A conversation that nothing is kept of goes too, with the session that only it could resume. */
+function* pruneConversation(id: string): Transaction<void> {
+  const [message] = yield* sql('select 1 as kept from messages where conversation_id = $1 limit 1', [id])
+  if (message !== undefined) return
+  yield* sql('delete from sessions where conversation_id = $1', [id])
+  yield* sql('delete from conversations where id = $1 and worker is null', [id])
+}

@@ -1,0 +1,70 @@
+/**
+ * Waiting turns: one that waits for another agent or for a person keeps its lease and its conversation and gives up
+ * its slot, so that teams cannot deadlock on each other's slots. When the wait ends it takes the slot back, over the
+ * limit if need be.
+ */
+import { sql, type Transaction } from '../store/store.ts'
+import { type Claim, takeOldest } from './claim.ts'
+import { closeBooks } from './event-log.ts'
+import type { LeaseKey, Standing } from './inbox.ts'
+
+/** Turns of one workspace that may wait at a time; further waits are refused. */
+const SUSPENDED_MAX = 8
+
+export interface WaitingMessage {
+  state: string
+  suspended: number
+  worker: string
+  waiting_turns: number
+}
+
+/** The lease's message if it is still held; locked in the order every transaction keeps. */
+export function* openWaiting(key: LeaseKey): Transaction<WaitingMessage | undefined> {
+  const [load] = yield* sql<{ suspended: number }>(
+    'select suspended from workspace_load where workspace_id = $1 /*for update*/',
+    [key.workspaceId],
+  )
+  const [row] = yield* sql<{ state: string; suspended: number; worker: string }>(
+    `select m.state, m.suspended, c.worker from messages m join conversations c on c.id = m.conversation_id
+     where m.id = $1 and c.lease_epoch = $2 and m.state in ('leased', 'stopping')`,
+    [key.messageId, key.epoch],
+  )
+  return row === undefined ? undefined : { ...row, waiting_turns: load?.suspended ?? 0 }
+}
+
+export interface Suspended {
+  readonly answer: Standing | 'refused'
+  /** What the slot went to. */
+  readonly next: { readonly worker: string; readonly claim: Claim } | undefined
+}
+
+export function* suspend(key: LeaseKey, accepts: (workerId: string) => boolean): Transaction<Suspended> {
+  const message = yield* openWaiting(key)
+  if (message === undefined) return { answer: 'stale', next: undefined }
+  if (message.state === 'stopping') return { answer: 'stop', next: undefined }
+  if (message.suspended === 1) return { answer: 'held', next: undefined }
+  if (message.waiting_turns >= SUSPENDED_MAX) return { answer: 'refused', next: undefined }
+  yield* sql('update messages set suspended = 1 where id = $1', [key.messageId])
+  const claim = accepts(message.worker) ? yield* takeOldest(key.workspaceId, message.worker) : undefined
+  yield* closeBooks({
+    workspaceId: key.workspaceId,
+    running: claim === undefined ? -1 : 0,
+    suspended: 1,
+    waiting: claim === undefined ? 0 : -1,
+    entries: claim === undefined ? [] : [claim.entry],
+  })
+  return { answer: 'held', next: claim && { worker: message.worker, claim } }
+}
+
+export function* resume(key: LeaseKey): Transaction<Standing> {
+  const message = yield* openWaiting(key)
+  if (message === undefined) return 'stale'
+  yield* takeSlotBack(key, message)
+  return message.state === 'stopping' ? 'stop' : 'held'
+}
+
+export function* takeSlotBack(key: LeaseKey, { suspended }: WaitingMessage): Transaction<void> {
+  if (suspended === 0) return
+  yield* sql('update messages set suspended = 0 where id = $1', [key.messageId])
+  yield* closeBooks({ workspaceId: key.workspaceId, running: 1, suspended: -1 })
+}

@@ -1,0 +1,91 @@
+/**
+ * Leases that ran out: their worker has been silent for a whole lease time. Running out changes nothing by itself, so
+ * a worker that only slept can still settle; what counts is whether another has taken over, and that raises the epoch.
+ */
+import { sql, type Transaction } from '../store/store.ts'
+import { type Claim, type ConversationRow, leaseConversation } from './claim.ts'
+import { closeBooks } from './event-log.ts'
+import { countLoss, LOST_COLUMNS, type LostMessage } from './loss.ts'
+import { freeLost } from './recover.ts'
+
+/** Lapsed leases seen to in one look; the next look sees to the rest. */
+const LAPSED_MAX = 50
+
+export interface Lapsed {
+  readonly workspaceId: string
+  readonly conversationId: string
+  readonly hosted: boolean
+  readonly worker: string
+  /** Cancelled meanwhile: to be freed, not taken over. */
+  readonly stopping: boolean
+}
+
+interface LapsedRow {
+  workspace_id: string
+  conversation_id: string
+  hosted: number
+  worker: string
+  state: string
+}
+
+export function* findLapsed(): Transaction<Lapsed[]> {
+  const rows = yield* sql<LapsedRow>(
+    `select c.workspace_id, c.id as conversation_id, l.hosted, c.worker, m.state from conversations c
+     join workspace_load l on l.workspace_id = c.workspace_id
+     join messages m on m.conversation_id = c.id and m.state in ('leased', 'stopping')
+     where c.worker is not null and c.lease_until < now_ms() order by c.lease_until limit ${LAPSED_MAX}`,
+  )
+  return rows.map((row) => ({
+    workspaceId: row.workspace_id,
+    conversationId: row.conversation_id,
+    hosted: row.hosted === 1,
+    worker: row.worker,
+    stopping: row.state === 'stopping',
+  }))
+}
+
+/** Takes the lapsed lease over for the worker, with the slot it held; undefined when the message has ended instead. */
+export function* takeLapsed(lapsed: Lapsed, worker: string): Transaction<Claim | undefined> {
+  const held = yield* stillLapsed(lapsed)
+  if (held === undefined) return undefined
+  const { message, conversation } = held
+  const loss = yield* countLoss(message)
+  if (!loss.again) {
+    yield* freeLost(message, loss)
+    return undefined
+  }
+  const claim = yield* leaseConversation(lapsed.workspaceId, conversation, worker)
+  yield* closeBooks({
+    workspaceId: lapsed.workspaceId,
+    running: message.suspended,
+    suspended: -message.suspended,
+    waiting: loss.waiting,
+    entries: [claim.entry],
+  })
+  return claim
+}
+
+/** Frees a cancelled conversation whose worker will never say that it has stopped. */
+export function* freeLapsed(lapsed: Lapsed): Transaction<void> {
+  const held = yield* stillLapsed(lapsed)
+  if (held?.message.state === 'stopping') yield* freeLost(held.message, yield* countLoss(held.message))
+}
+
+interface Held {
+  readonly message: LostMessage
+  readonly conversation: ConversationRow
+}
+
+function* stillLapsed({ workspaceId, conversationId }: Lapsed): Transaction<Held | undefined> {
+  yield* sql('select slots from workspace_load where workspace_id = $1 /*for update*/', [workspaceId])
+  const [conversation] = yield* sql<ConversationRow>(
+    `select id, principal, context_id, lease_epoch from conversations
+     where id = $1 and worker is not null and lease_until < now_ms() /*for update*/`,
+    [conversationId],
+  )
+  const [message] = yield* sql<LostMessage>(
+    `select ${LOST_COLUMNS} from messages where conversation_id = $1 and state in ('leased', 'stopping')`,
+    [conversationId],
+  )
+  return conversation === undefined || message === undefined ? undefined : { message, conversation }
+}

@@ -1,0 +1,73 @@
+/** Deliveries: stored with the reply, in order, retried, and never repeated when they may have happened. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { letterTo } from '../../fakes/letters.ts'
+import { code, done, failure, type InboxBench } from './harness.ts'
+
+let doors = 0
+
+export function deliveries(bench: InboxBench): void {
+  const answered = async (door: string, channel: string, text: string) => {
+    const id = await bench.workspace()
+    await bench.local.reception.admit({ ...letterTo(id), replyTo: { door, channel } })
+    await bench.withHand(id, async (hand) => {
+      await bench.local.inbox.settle(await hand.lease(), text === 'dead' ? { type: 'dead', failure } : done(text))
+    })
+  }
+  const newDoor = () => `door-${++doors}`
+
+  test('a reply and a dead letter are delivered to where the message said, in order, one in flight a channel', async () => {
+    const door = newDoor()
+    await answered(door, 'general', 'one')
+    await answered(door, 'general', 'dead')
+    await answered(door, 'random', 'other')
+    const { deliveries: all } = bench.local
+    const first = await all.take(door)
+    assert.deepEqual([first?.channel, first?.body.parts, first?.tries], ['general', [{ text: 'one' }], 0])
+    const second = await all.take(door)
+    assert.equal(second?.channel, 'random')
+    assert.equal(await all.take(door), undefined)
+    await all.finish(first?.id ?? '', { type: 'sent', receipt: 'r1' })
+    await all.finish(first?.id ?? '', { type: 'failed', error: 'said twice' })
+    const third = await all.take(door)
+    assert.deepEqual([third?.channel, third?.body.state, third?.body.code], ['general', 'TASK_STATE_FAILED', 'exit'])
+    await all.finish(third?.id ?? '', { type: 'sent' })
+    await all.finish(second?.id ?? '', { type: 'sent' })
+    assert.equal(await all.take(door), undefined)
+  })
+
+  test('a failed delivery waits and is tried again; given up it needs a person, who may send it again or let it be', async () => {
+    const door = newDoor()
+    await answered(door, 'c', 'text')
+    const { deliveries: all } = bench.local
+    for (let tries = 0; tries < 10; tries++) {
+      const delivery = await all.take(door)
+      assert.equal(delivery?.tries, tries)
+      await all.finish(delivery?.id ?? '', { type: 'failed', error: 'no route' })
+      assert.equal(await all.take(door), undefined)
+      await bench.sql('update deliveries set next_at = 0 where door = $1', door)
+    }
+    const mine = async () => (await all.needingYou()).filter(({ channel }) => channel === 'c')
+    const [given] = await mine()
+    assert.deepEqual([given?.state, given?.error], ['failed', 'no route'])
+    await all.resolve(given?.id ?? '', 'resend')
+    const again = await all.take(door)
+    assert.equal(again?.id, given?.id)
+    await all.finish(again?.id ?? '', { type: 'failed', error: 'gone', final: true })
+    await all.resolve(given?.id ?? '', 'dismiss')
+    assert.deepEqual(await mine(), [])
+    await assert.rejects(all.resolve(given?.id ?? '', 'dismiss'), code('not_found'))
+  })
+
+  test('a delivery that was being sent when the process died is unknown and never sent again by itself', async () => {
+    const door = newDoor()
+    await answered(door, 'u', 'maybe')
+    const { deliveries: all } = bench.local
+    const delivery = await all.take(door)
+    await bench.local.recover()
+    assert.equal(await all.take(door), undefined)
+    const [unknown] = (await all.needingYou()).filter(({ id }) => id === delivery?.id)
+    assert.equal(unknown?.state, 'unknown')
+    await all.resolve(unknown?.id ?? '', 'dismiss')
+  })
+}

@@ -1,0 +1,128 @@
+/** Leases that ran out, and messages that nobody began. Time passes by moving rows and a clock, never by waiting. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { LocalInbox } from '../../../src/inbox/local.ts'
+import { letterTo } from '../../fakes/letters.ts'
+import { type ManualClock, manualClock } from '../../fakes/manual-clock.ts'
+import { done, type InboxBench } from './harness.ts'
+
+export function takingOver(bench: InboxBench): void {
+  /** A second node whose clock the test moves. */
+  const withNode = async (work: (node: LocalInbox, clock: ManualClock) => Promise<void>) => {
+    const clock = manualClock()
+    const node = bench.newInbox(clock)
+    try {
+      await work(node, clock)
+    } finally {
+      node.close()
+    }
+  }
+  const runOut = (id: string) =>
+    bench.sql('update conversations set lease_until = now_ms() - 1 where workspace_id = $1', id)
+  /** Lets the node's sweeps of this much time run to their end. */
+  const pass = async (clock: ManualClock, ms: number) => {
+    for (let passed = 0; passed < ms; passed += 5000) {
+      clock.advance(5000)
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+  }
+
+  test('IN-3 a lease that ran out is taken over, its loss counted, and the late result kept but never the reply', async () => {
+    const id = await bench.workspace()
+    const slow = bench.hand(id)
+    const { taskId } = await bench.local.reception.admit(letterTo(id))
+    const lost = await slow.lease()
+    await slow.leave()
+    await withNode(async (node, clock) => {
+      const hand = bench.hand(id, node)
+      await runOut(id)
+      await pass(clock, 40_000)
+      const taken = await hand.lease()
+      assert.deepEqual(
+        [taken.messageId, taken.epoch, taken.losses, taken.interrupted],
+        [lost.messageId, lost.epoch + 1, 1, true],
+      )
+      assert.equal(await bench.local.inbox.settle(lost, done('late')), 'stale')
+      assert.deepEqual(await bench.local.inbox.extend([lost]), ['stale'])
+      assert.equal(await node.inbox.settle(taken, done('in time')), 'settled')
+      const task = await bench.local.reception.task(taskId)
+      assert.deepEqual(
+        task?.artifacts?.map(({ parts }) => parts),
+        [[{ text: 'in time' }]],
+      )
+      const [late] = await bench.sql(
+        `select count(*) as kept from events where task_id = $1 and items like '%"late"%'`,
+        taskId,
+      )
+      assert.equal(Number(late?.['kept']), 1)
+      assert.deepEqual(await bench.load(id), { running: 0, waiting: 0 })
+      await hand.leave()
+    })
+  })
+
+  test('IN-3 a lease that ran out and was not taken over can still be settled', async () => {
+    const id = await bench.workspace()
+    const hand = bench.hand(id)
+    const { taskId } = await bench.local.reception.admit(letterTo(id))
+    const lease = await hand.lease()
+    await runOut(id)
+    assert.deepEqual(await bench.local.inbox.extend([lease]), ['held'])
+    await runOut(id)
+    assert.equal(await bench.local.inbox.settle(lease, done('slept well')), 'settled')
+    assert.equal(await bench.state(taskId), 'TASK_STATE_COMPLETED')
+    await hand.leave()
+  })
+
+  test('IN-3 nobody takes over before one unbroken lease time of connection', async () => {
+    const id = await bench.workspace()
+    const slow = bench.hand(id)
+    await bench.local.reception.admit(letterTo(id))
+    const lease = await slow.lease()
+    await slow.leave()
+    await withNode(async (node, clock) => {
+      const hand = bench.hand(id, node)
+      await runOut(id)
+      await pass(clock, 25_000)
+      assert.ok(await hand.idle())
+      assert.equal(await bench.local.inbox.settle(lease, done('mine')), 'settled')
+      await hand.leave()
+    })
+  })
+
+  test('IN-8 a cancelled turn whose worker is gone frees its conversation when the lease has run out', async () => {
+    const id = await bench.workspace()
+    const slow = bench.hand(id)
+    const { taskId } = await bench.local.reception.admit(letterTo(id, { contextId: 'c' }))
+    await slow.lease()
+    await slow.leave()
+    await bench.local.reception.cancel(taskId)
+    const { taskId: next } = await bench.local.reception.admit(letterTo(id, { contextId: 'c' }))
+    await withNode(async (node, clock) => {
+      const hand = bench.hand(id, node)
+      assert.ok(await hand.idle())
+      await runOut(id)
+      await pass(clock, 40_000)
+      const lease = await hand.lease()
+      assert.equal(lease.taskId, next)
+      await node.inbox.settle(lease, done('ok'))
+      await hand.leave()
+    })
+    assert.deepEqual(await bench.load(id), { running: 0, waiting: 0 })
+  })
+
+  test('IN-7 a message that nobody began in time is a dead letter and says so; one that was begun is not', async () => {
+    const id = await bench.workspace()
+    const { taskId } = await bench.local.reception.admit({ ...letterTo(id), expiresInMs: 1 })
+    const begun = await bench.local.reception.admit(letterTo(id, { contextId: 'b' }))
+    await bench.sql('update messages set expires_at = 1, losses = 1 where task_id = $1', begun.taskId)
+    await withNode(async (_node, clock) => {
+      await new Promise((resolve) => setTimeout(resolve, 5))
+      await pass(clock, 5000)
+      const task = await bench.local.reception.task(taskId)
+      assert.equal(task?.status.state, 'TASK_STATE_FAILED')
+      assert.deepEqual(task?.status.message?.metadata, { code: 'expired' })
+      assert.equal(await bench.state(begun.taskId), 'TASK_STATE_SUBMITTED')
+      assert.deepEqual(await bench.load(id), { running: 0, waiting: 1 })
+    })
+  })
+}
