@@ -64,6 +64,8 @@ export type Validation =
  */
 export interface Backend {
   readonly name: string
+  /** No event for this long and the runtime ends the turn as timed out; undefined = the backend keeps its own time. */
+  readonly stallMs?: number
   validate(signal: AbortSignal): Promise<Validation>
   run(turn: Turn, signal: AbortSignal): AsyncIterable<BackendEvent>
   close(): Promise<void>

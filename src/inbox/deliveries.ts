@@ -42,7 +42,7 @@ function toDelivery(row: DeliveryRow): Delivery {
 function* take(door: string, host: string): Transaction<Delivery | undefined> {
   const [row] = yield* sql<DeliveryRow>(
     `select d.id, d.workspace_id, d.task_id, d.channel, d.body, d.tries from deliveries d
-     where d.door = $1 and d.state = 'pending' and d.next_at <= now_ms() and not exists (
+     where d.door = $1 and d.state in ('pending', 'sending') and d.state <> 'sending' and d.next_at <= now_ms() and not exists (
        select 1 from deliveries o where o.door = d.door and o.channel = d.channel and o.id < d.id
          and o.state in ('pending', 'sending'))
      order by d.id limit 1 /*for update skip locked*/`,

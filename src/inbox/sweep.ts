@@ -170,7 +170,8 @@ interface StoppingRow {
 function* findStopping(): Transaction<{ worker: string; key: LeaseKey }[]> {
   const rows = yield* sql<StoppingRow>(
     `select c.worker, c.lease_epoch, m.workspace_id, m.conversation_id, m.task_id, m.id as message_id
-     from messages m join conversations c on c.id = m.conversation_id where m.state = 'stopping' limit 200`,
+     from messages m join conversations c on c.id = m.conversation_id 
+     where m.state in ('leased', 'stopping') and m.state <> 'leased' limit 200`,
   )
   return rows.map((row) => ({
     worker: row.worker,

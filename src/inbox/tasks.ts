@@ -5,6 +5,7 @@ import { restoreEnvelope } from '../protocol/envelope.ts'
 import { sql, type Transaction } from '../store/store.ts'
 import { replyArtifactId, type Said, type StoredReply, statusMessage } from './event-log.ts'
 import type { TaskView } from './inbox.ts'
+import { whyWaiting } from './why-waiting.ts'
 
 export function* setTaskState(taskId: string, state: TaskState, said?: Said): Transaction<void> {
   yield* sql('update tasks set state = $2, status_message = $3, updated_at = now_ms() where id = $1', [
@@ -52,12 +53,14 @@ export function* readTask(taskId: string, view: TaskView): Transaction<Task | un
   const messages = yield* sql<MessageRow>('select id, envelope, reply from messages where task_id = $1 order by n', [
     taskId,
   ])
+  const waits = row.state === 'TASK_STATE_SUBMITTED' && row.status_message === null
+  const words = waits ? yield* whyWaiting(row) : undefined
   const artifacts = messages.flatMap(artifactsOf)
   const history = historyOf(row, messages, view.historyLength)
   return {
     id: row.id,
     contextId: row.context_id,
-    status: { state: row.state, ...statusWords(row), timestamp: new Date(row.updated_at).toISOString() },
+    status: { state: row.state, ...statusWords(row, words), timestamp: new Date(row.updated_at).toISOString() },
     ...(artifacts.length > 0 && { artifacts }),
     ...(history.length > 0 && { history }),
   }
@@ -78,8 +81,8 @@ function historyOf(row: TaskRow, messages: readonly MessageRow[], length: number
   })
 }
 
-function statusWords(row: TaskRow): { message?: Message } {
-  if (row.status_message === null) return {}
-  const words = JSON.parse(row.status_message) as Said
+function statusWords(row: TaskRow, waiting: Said | undefined): { message?: Message } {
+  const words = row.status_message === null ? waiting : (JSON.parse(row.status_message) as Said)
+  if (words === undefined) return {}
   return { message: statusMessage({ id: row.id, contextId: row.context_id }, `${row.id}.status`, words) }
 }

@@ -14,6 +14,7 @@ import { joinText } from '../protocol/request.ts'
 import { mergeArtifact } from './artifacts.ts'
 import type { BackendPool } from './backend-pool.ts'
 import { outcomeOf, toFailure } from './retry.ts'
+import { createStall, type Stall } from './stall.ts'
 import { createTurnLog, type TurnLog } from './turn-log.ts'
 
 export interface TurnContext {
@@ -45,7 +46,9 @@ export async function runTurn(lease: Lease, context: TurnContext, signal: AbortS
     return { outcome: notBegun(toMoleculeError(error, 'bad_config')), unsent: NOTHING_UNSENT }
   }
   const turnLog = openTurnLog(lease, context)
-  const heard = await hear(taken.backend.run(toTurn(lease, brief), signal), turnLog)
+  const stall = createStall(context.clock, taken.backend.stallMs)
+  const events = taken.backend.run(toTurn(lease, brief), AbortSignal.any([signal, stall.signal]))
+  const heard = await hear(events, { turnLog, stall })
   taken.giveBack()
   const unsent = await turnLog.rest()
   const { end, usedTool } = heard
@@ -76,12 +79,18 @@ interface Heard {
   artifacts: Artifact[]
 }
 
+interface Ears {
+  readonly turnLog: TurnLog
+  readonly stall: Stall
+}
+
 /** Listens to the backend until its one end; what comes after the end is not listened to. */
-async function hear(events: AsyncIterable<BackendEvent>, turnLog: TurnLog): Promise<Heard> {
+async function hear(events: AsyncIterable<BackendEvent>, { turnLog, stall }: Ears): Promise<Heard> {
   const noEnd = new MoleculeError('no_end', 'the agent stopped without an answer', { retryable: true })
   const heard: Heard = { end: { type: 'failed', error: noEnd }, usedTool: false, artifacts: [] }
   try {
     for await (const event of events) {
+      stall.signOfLife()
       if (event.type === 'done' || event.type === 'failed') {
         heard.end = event
         break
@@ -94,6 +103,8 @@ async function hear(events: AsyncIterable<BackendEvent>, turnLog: TurnLog): Prom
   } catch (error) {
     heard.end = { type: 'failed', error: toMoleculeError(error) }
   }
+  stall.end()
+  if (heard.end.type === 'failed' && stall.error !== undefined) heard.end = { type: 'failed', error: stall.error }
   return heard
 }
 

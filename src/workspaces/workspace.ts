@@ -40,6 +40,8 @@ export interface NewWorkspace {
 export interface WorkspaceLoad {
   readonly queueDepth: number
   readonly running: number
+  /** What it is working on: the message's text, or how many turns run; undefined when idle. */
+  readonly currentTask?: string
 }
 
 /**

@@ -6,6 +6,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { MoleculeError } from '../errors.ts'
 import { workspaceId } from '../ids.ts'
+import { restoreEnvelope } from '../protocol/envelope.ts'
 import { type Store, sql, type Transaction } from '../store/store.ts'
 import { backendOptions } from './options.ts'
 import type { NewWorkspace, Workspace, WorkspaceLoad, WorkspaceStatus, Workspaces } from './workspace.ts'
@@ -138,10 +139,16 @@ interface WorkspaceRow {
   created_at: number
   running: number
   waiting: number
+  turns: number
+  working_on: string | null
 }
 
+/** A turn that runs, or waits for somebody, of the workspace. */
+const RUNNING = `m.workspace_id = w.id and m.state in ('leased', 'stopping')`
+const TURNS = `(select count(*) from messages m where ${RUNNING})`
 const SELECT = `select w.id, w.name, w.role, w.runtime, w.settings, w.status, w.status_reason, w.created_at,
-  l.running, l.waiting from workspaces w join workspace_load l on l.workspace_id = w.id`
+  l.running, l.waiting, ${TURNS} as turns,
+  (select m.envelope from messages m where ${RUNNING} limit 1) as working_on from workspaces w join workspace_load l on l.workspace_id = w.id`
 
 export function* find(id: string): Transaction<(Workspace & WorkspaceLoad) | undefined> {
   const [row] = yield* sql<WorkspaceRow>(`${SELECT} where w.id = $1`, [id])
@@ -165,5 +172,19 @@ function toWorkspace(row: WorkspaceRow): Workspace & WorkspaceLoad {
     createdAtMs: row.created_at,
     queueDepth: row.waiting,
     running: row.running,
+    ...(row.working_on !== null && { currentTask: describeWork(row.turns, row.working_on) }),
   }
+}
+
+const CURRENT_TASK_CHARACTERS_MAX = 120
+
+/** Derived from the leases themselves, so that it can never be left standing after a turn has ended. */
+function describeWork(turns: number, envelope: string): string {
+  if (turns > 1) return `${turns} turns running`
+  const text = restoreEnvelope(envelope)
+    .message.parts.map((part) => part.text ?? '')
+    .join(' ')
+    .replaceAll(/\s+/g, ' ')
+    .trim()
+  return text.length > CURRENT_TASK_CHARACTERS_MAX ? `${text.slice(0, CURRENT_TASK_CHARACTERS_MAX - 1)}…` : text
 }

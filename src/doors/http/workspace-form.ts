@@ -60,6 +60,7 @@ export function viewWorkspace(workspace: Workspace & Partial<WorkspaceLoad>): Wo
     status_reason: workspace.statusReason,
     queue_depth: workspace.queueDepth,
     running: workspace.running,
+    current_task: workspace.currentTask ?? null,
     model: workspace.model,
     parent_id: workspace.parentId,
     tier: workspace.tier,

@@ -146,7 +146,7 @@ create table deliveries (
   receipt text,
   error text
 );
-create index deliveries_due on deliveries (door, channel, id) where state in ('pending', 'sending', 'unknown');
+create index deliveries_due on deliveries (door, channel, id) where state in ('pending', 'sending');
 create index deliveries_task on deliveries (task_id);
 
 create table sessions (

@@ -7,7 +7,7 @@ import { letterTo } from '../../fakes/letters.ts'
 import { code, done, type InboxBench } from './harness.ts'
 
 export function admission(bench: InboxBench): void {
-  test('the same message again attaches to its task in whatever state and runs nothing', async () => {
+  test('IN-1 the same message again attaches to its task in whatever state and runs nothing', async () => {
     const id = await bench.workspace()
     await bench.withHand(id, async (hand) => {
       const letter = letterTo(id, { messageId: 'same', text: 'once' })
@@ -19,7 +19,7 @@ export function admission(bench: InboxBench): void {
     })
   })
 
-  test('concurrent duplicates are one message', async () => {
+  test('IN-1 concurrent duplicates are one message', async () => {
     const id = await bench.workspace()
     const all = await Promise.all(
       Array.from({ length: 20 }, () => bench.local.reception.admit(letterTo(id, { messageId: 'storm', text: 'x' }))),
@@ -29,7 +29,7 @@ export function admission(bench: InboxBench): void {
     assert.deepEqual(await bench.load(id), { running: 0, waiting: 1 })
   })
 
-  test('the same key with other content is a conflict; from another principal it is another message', async () => {
+  test('IN-1 the same key with other content is a conflict; from another principal it is another message', async () => {
     const id = await bench.workspace()
     await bench.local.reception.admit(letterTo(id, { messageId: 'key', text: 'one' }))
     await assert.rejects(

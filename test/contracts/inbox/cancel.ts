@@ -5,7 +5,7 @@ import { letterTo } from '../../fakes/letters.ts'
 import { code, done, type InboxBench } from './harness.ts'
 
 export function cancelling(bench: InboxBench): void {
-  test('a cancelled message that waits never runs, and those behind it move up', async () => {
+  test('IN-8 a cancelled message that waits never runs, and those behind it move up', async () => {
     const id = await bench.workspace()
     const first = await bench.local.reception.admit(letterTo(id, { contextId: 'c' }))
     const second = await bench.local.reception.admit(letterTo(id, { contextId: 'c', text: 'behind' }))
@@ -21,7 +21,7 @@ export function cancelling(bench: InboxBench): void {
     assert.deepEqual(await bench.load(id), { running: 0, waiting: 0 })
   })
 
-  test('a cancelled turn is told to stop and its conversation stays closed until it has', async () => {
+  test('IN-8 a cancelled turn is told to stop and its conversation stays closed until it has', async () => {
     const id = await bench.workspace(2)
     await bench.withHand(id, async (hand) => {
       const first = await bench.local.reception.admit(letterTo(id, { contextId: 'c' }))

@@ -7,7 +7,7 @@ import { letterTo } from '../../fakes/letters.ts'
 import { done, failure, HOST, type InboxBench } from './harness.ts'
 
 export function recovery(bench: InboxBench): void {
-  test('what a dead process held runs again as interrupted, and five losses are a dead letter', async () => {
+  test('RE-1 IN-4 what a dead process held runs again as interrupted, and five losses are a dead letter', async () => {
     const id = await bench.workspace()
     const { taskId } = await bench.local.reception.admit(letterTo(id))
     for (let loss = 0; loss < 5; loss++) {
@@ -41,7 +41,7 @@ export function recovery(bench: InboxBench): void {
     })
   })
 
-  test('a session is kept at settle, belongs to one host, and is dropped when lost', async () => {
+  test('RT-5 a session is kept at settle, belongs to one host, and is dropped when lost', async () => {
     const id = await bench.workspace()
     const token = (lease: Lease, host = HOST) => bench.store.read(() => sessionToken(host, lease))
     await bench.withHand(id, async (hand) => {

@@ -25,7 +25,7 @@ export function settling(bench: InboxBench): void {
     })
   })
 
-  test('one turn at a time in a conversation, in order, and others in parallel up to the slots', async () => {
+  test('IN-2 one turn at a time in a conversation, in order, and others in parallel up to the slots', async () => {
     const id = await bench.workspace(2)
     await bench.withHand(id, async (hand) => {
       const admit = (contextId: string, text: string) => bench.local.reception.admit(letterTo(id, { contextId, text }))
@@ -49,7 +49,7 @@ export function settling(bench: InboxBench): void {
     })
   })
 
-  test('a retry waits for its time, blocks its own conversation only, and keeps its count', async () => {
+  test('RT-6 IN-4 a retry waits for its time, blocks its own conversation only, and keeps its count', async () => {
     const id = await bench.workspace()
     await bench.withHand(id, async (hand) => {
       const { taskId } = await bench.local.reception.admit(letterTo(id, { contextId: 'x', text: 'x1' }))
@@ -72,7 +72,7 @@ export function settling(bench: InboxBench): void {
     })
   })
 
-  test('a dead letter fails its task with the reason and settles the rest of that task', async () => {
+  test('IN-4 a dead letter fails its task with the reason and settles the rest of that task', async () => {
     const id = await bench.workspace()
     await bench.withHand(id, async (hand) => {
       const { taskId, contextId } = await bench.local.reception.admit(letterTo(id))
@@ -118,7 +118,7 @@ export function settling(bench: InboxBench): void {
     })
   })
 
-  test('settling again with the same word is settled, with another word stale', async () => {
+  test('IN-3 settling again with the same word is settled, with another word stale', async () => {
     const id = await bench.workspace()
     await bench.withHand(id, async (hand) => {
       const { taskId } = await bench.local.reception.admit(letterTo(id))
@@ -134,7 +134,7 @@ export function settling(bench: InboxBench): void {
     })
   })
 
-  test('events appended twice are stored once, a retry resets them, and a follower sees all in order', async () => {
+  test('IN-5 IN-10 events appended twice are stored once, a retry resets them, and a follower sees all in order', async () => {
     const id = await bench.workspace()
     await bench.withHand(id, async (hand) => {
       const { taskId } = await bench.local.reception.admit(letterTo(id))
@@ -169,7 +169,7 @@ export function settling(bench: InboxBench): void {
     })
   })
 
-  test('a blocking reader gets the task when it is settled, and as it is when its time is up', async () => {
+  test('IN-7 a blocking reader gets the task when it is settled, and as it is when its time is up', async () => {
     const id = await bench.workspace()
     await bench.withHand(id, async (hand) => {
       const { taskId } = await bench.local.reception.admit(letterTo(id))

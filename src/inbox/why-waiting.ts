@@ -1,0 +1,45 @@
+/** Why a task has not begun, in words: so that nobody has to guess whether a message is lost, late or in line. */
+import { sql, type Transaction } from '../store/store.ts'
+import type { Said } from './event-log.ts'
+
+interface HeadRow {
+  id: string
+  task_id: string
+  state: string
+  in_ms: number
+}
+
+interface LoadRow {
+  slots: number
+  running: number
+  waiting: number
+}
+
+export interface WaitingTask {
+  readonly id: string
+  readonly workspace_id: string
+  readonly conversation_id: string
+}
+
+export function* whyWaiting(task: WaitingTask): Transaction<Said> {
+  const [head] = yield* sql<HeadRow>(
+    `select id, task_id, state, ready_at - now_ms() as in_ms from messages
+     where conversation_id = $1 and settled_at is null order by n limit 1`,
+    [task.conversation_id],
+  )
+  const [load] = yield* sql<LoadRow>('select slots, running, waiting from workspace_load where workspace_id = $1', [
+    task.workspace_id,
+  ])
+  return { parts: [{ text: inWords(task, head, load) }], code: 'waiting' }
+}
+
+function inWords(task: WaitingTask, head: HeadRow | undefined, load: LoadRow | undefined): string {
+  if (head !== undefined && head.task_id !== task.id) {
+    const soon = head.state === 'queued' && head.in_ms > 0 ? `, next try in ${Math.ceil(head.in_ms / 1000)} s` : ''
+    return `waiting behind message ${head.id} of the same conversation${soon}`
+  }
+  if (load !== undefined && load.running >= load.slots) {
+    return `waiting for a free slot: ${load.running} of ${load.slots} in use, ${load.waiting} waiting`
+  }
+  return 'waiting for a worker'
+}

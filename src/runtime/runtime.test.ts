@@ -1,0 +1,240 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { letterTo } from '../../test/fakes/letters.ts'
+import { until } from '../../test/fakes/living.ts'
+import type { Backend, BackendEvent, Turn } from '../backends/backend.ts'
+import { systemClock } from '../clock.ts'
+import { MoleculeError } from '../errors.ts'
+import { createLocalInbox, type LocalInbox } from '../inbox/local.ts'
+import { silentLog } from '../log.ts'
+import { keepSession } from '../sessions/sessions.ts'
+import { openSqlite } from '../store/sqlite/sqlite.ts'
+import { type Store, sql } from '../store/store.ts'
+import { createBriefing } from '../workspaces/brief.ts'
+import { createWorkspaces } from '../workspaces/workspaces.ts'
+import { createRuntime, type Runtime } from './runtime.ts'
+
+const HOST = 'here'
+
+/** A backend whose turns are written by the test. */
+type Play = (turn: Turn, signal: AbortSignal) => AsyncIterable<BackendEvent>
+
+describe('the runtime', () => {
+  let folder: string
+  let store: Store
+  let mail: LocalInbox
+  let runtime: Runtime
+  let runs = 0
+  let play: Play
+  let stallMs: number | undefined
+  const start = () => {
+    const backend = (): Backend => ({
+      name: 'played',
+      ...(stallMs !== undefined && { stallMs }),
+      validate: async () => ({ ok: true }),
+      run: (turn, signal) => play(turn, signal),
+      close: async () => undefined,
+    })
+    runtime = createRuntime({
+      inbox: mail.inbox,
+      worker: { id: `${HOST}.${++runs}`, workspaces: 'hosted' },
+      clock: systemClock,
+      log: silentLog,
+      brief: createBriefing({ store, host: HOST }),
+      build: backend,
+    })
+    runtime.start()
+  }
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'molecule-runtime-'))
+    store = openSqlite({ path: join(folder, 'molecule.db'), clock: systemClock })
+    mail = createLocalInbox({
+      store,
+      clock: systemClock,
+      log: silentLog,
+      host: HOST,
+      keepSession: (key, token) => keepSession(HOST, key, token),
+    })
+  })
+  after(async () => {
+    mail.close()
+    await store.close()
+    await rm(folder, { recursive: true })
+  })
+
+  const workspaces = () => createWorkspaces({ store, folder, check: async () => ({ ok: true }) })
+  /** Sends one message to a new workspace (or the given) and waits for its task to come to rest. */
+  const send = async (options: { id?: string; contextId?: string; maxAttempts?: number } = {}) => {
+    const made = options.id ?? (await workspaces().create({ name: 'w', maxAttempts: options.maxAttempts ?? 4 })).id
+    const letter = letterTo(made, { text: 'hello', contextId: options.contextId ?? 'c' })
+    const { taskId } = await mail.reception.admit(letter)
+    const task = await mail.reception.settled(taskId, 20_000, AbortSignal.timeout(20_000))
+    return { id: made, task }
+  }
+  const withRuntime = async (work: () => Promise<void>, silentMs?: number) => {
+    stallMs = silentMs
+    start()
+    try {
+      await work()
+    } finally {
+      await runtime.drain(0)
+    }
+  }
+  const text = (value: string): BackendEvent => ({ type: 'done', parts: [{ text: value }], finality: 'completed' })
+
+  test('RT-5 a session is given back on the next turn, also by another runtime, and run afresh once when it is lost', async () => {
+    const seen: (string | undefined)[] = []
+    play = async function* (turn) {
+      seen.push(turn.sessionToken)
+      if (turn.sessionToken === 'session-2') {
+        yield { type: 'failed', error: new MoleculeError('session_lost', 'never heard of it') }
+        return
+      }
+      yield { type: 'session', token: `session-${seen.length}` }
+      yield text('ok')
+    }
+    let id: string | undefined
+    await withRuntime(async () => {
+      id = (await send()).id
+    })
+    await withRuntime(async () => {
+      await send({ id: id as string })
+      const third = await send({ id: id as string })
+      assert.equal(third.task?.status.state, 'TASK_STATE_COMPLETED')
+      await send({ id: id as string, contextId: 'another' })
+    })
+    assert.deepEqual(seen, [undefined, 'session-1', 'session-2', undefined, undefined])
+  })
+
+  test('RT-5 a session of a turn that failed is not kept', async () => {
+    const seen: (string | undefined)[] = []
+    play = async function* (turn) {
+      seen.push(turn.sessionToken)
+      yield { type: 'session', token: 'half-made' }
+      yield { type: 'failed', error: new MoleculeError('exit', 'broke') }
+    }
+    await withRuntime(async () => {
+      const { id } = await send()
+      await send({ id })
+    })
+    assert.deepEqual(seen, [undefined, undefined])
+  })
+
+  test('RT-11 a re-run after an interrupted attempt says so on the first line of the prompt', async () => {
+    const prompts: string[] = []
+    play = async function* (turn, signal) {
+      prompts.push(turn.prompt)
+      if (prompts.length === 1) {
+        await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+        yield { type: 'failed', error: new MoleculeError('canceled', 'killed') }
+        return
+      }
+      yield text('done')
+    }
+    const { id } = await workspaces().create({ name: 'w' })
+    const { taskId } = await mail.reception.admit(letterTo(id, { text: 'hello' }))
+    await withRuntime(() => until(async () => prompts.length === 1))
+    await withRuntime(async () => {
+      const task = await mail.reception.settled(taskId, 20_000, AbortSignal.timeout(20_000))
+      assert.equal(task?.status.state, 'TASK_STATE_COMPLETED')
+    })
+    assert.equal(prompts[0], 'hello')
+    assert.match(prompts[1] ?? '', /^Note: an earlier attempt .* was interrupted.*\n\nhello$/)
+  })
+
+  test('RT-4 the current task shows during a turn and clears after it, also on failure; several are counted', async () => {
+    const gate = Promise.withResolvers<void>()
+    play = async function* () {
+      await gate.promise
+      yield { type: 'failed', error: new MoleculeError('exit', 'broke') }
+    }
+    const { id } = await workspaces().create({ name: 'w', maxConcurrentTasks: 2 })
+    const current = async () => (await workspaces().get(id))?.currentTask
+    await withRuntime(async () => {
+      assert.equal(await current(), undefined)
+      const first = await mail.reception.admit(letterTo(id, { text: 'paint\n  the fence', contextId: 'a' }))
+      await until(async () => (await current()) === 'paint the fence')
+      const second = await mail.reception.admit(letterTo(id, { contextId: 'b' }))
+      await until(async () => (await current()) === '2 turns running')
+      gate.resolve()
+      for (const { taskId } of [first, second])
+        await mail.reception.settled(taskId, 20_000, AbortSignal.timeout(20_000))
+      assert.equal(await current(), undefined)
+    })
+  })
+
+  test('RT-6 what may pass is retried on a durable schedule, what may not is final, and a silent end is a failure', async () => {
+    const ends: Record<string, () => BackendEvent | undefined> = {
+      exit: () => ({ type: 'failed', error: new MoleculeError('exit', 'exit 1', { retryable: true }) }),
+      final: () => ({ type: 'failed', error: new MoleculeError('bad_config', 'no') }),
+      silent: () => undefined,
+    }
+    for (const [name, end] of Object.entries(ends)) {
+      play = async function* () {
+        const event = end()
+        if (event !== undefined) yield event
+      }
+      await withRuntime(async () => {
+        const { id } = await workspaces().create({ name })
+        const { taskId } = await mail.reception.admit(letterTo(id))
+        const attempts = async () => {
+          const [row] = await store.read(() =>
+            sql<{ failures: number; state: string; wait: number }>(
+              'select failures, state, ready_at - admitted_at as wait from messages where task_id = $1',
+              [taskId],
+            ),
+          )
+          return row
+        }
+        await until(async () => (await attempts())?.state !== 'leased')
+        const row = await attempts()
+        if (name === 'final') assert.equal(row?.state, 'dead')
+        else assert.deepEqual([row?.failures, row?.state, (row?.wait ?? 0) >= 5000], [1, 'queued', true])
+      })
+    }
+  })
+
+  test('an agent that gives no sign of life is ended as timed out, and one that does is not', async () => {
+    const aborted: boolean[] = []
+    play = async function* (_turn, signal) {
+      for (let sign = 0; sign < 6; sign++) {
+        await new Promise((resolve) => setTimeout(resolve, 40))
+        yield { type: 'activity' }
+      }
+      await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+      aborted.push(signal.aborted)
+      yield { type: 'failed', error: new MoleculeError('canceled', 'killed') }
+    }
+    await withRuntime(async () => {
+      const { task } = await send({ maxAttempts: 1 })
+      assert.equal(task?.status.message?.metadata?.['code'], 'timeout')
+      assert.match(task?.status.message?.parts[0]?.text ?? '', /no sign of life for 150ms/)
+      assert.deepEqual(aborted, [true])
+    }, 150)
+  })
+
+  test('IN-7 a task that waits says for what', async () => {
+    const gate = Promise.withResolvers<void>()
+    play = async function* () {
+      await gate.promise
+      yield text('ok')
+    }
+    const { id } = await workspaces().create({ name: 'w' })
+    await withRuntime(async () => {
+      const admit = (contextId: string) => mail.reception.admit(letterTo(id, { contextId }))
+      const tasks = [await admit('a'), await admit('a'), await admit('b')]
+      const why = async (index: number) => {
+        const task = await mail.reception.task(tasks[index]?.taskId ?? '')
+        return task?.status.message?.parts[0]?.text ?? ''
+      }
+      assert.equal(await why(0), '')
+      assert.match(await why(1), /waiting behind message \w+ of the same conversation/)
+      assert.match(await why(2), /waiting for a free slot: 1 of 1 in use, 2 waiting/)
+      gate.resolve()
+      for (const { taskId } of tasks) await mail.reception.settled(taskId, 20_000, AbortSignal.timeout(20_000))
+    })
+  })
+})
