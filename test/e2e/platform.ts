@@ -50,7 +50,7 @@ let messages = 0
 export async function startPlatform(options: StartOptions = {}): Promise<PlatformUnderTest> {
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'molecule-e2e-')))
   const child = spawn(MOLECULE, ['up', '--port', '0', '--data-dir', dataDir, ...(options.args ?? [])], {
-    env: { ...process.env, ...options.env },
+    env: { ...ownEnvironment(), ...options.env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let output = ''
@@ -110,6 +110,12 @@ export async function startPlatform(options: StartOptions = {}): Promise<Platfor
       if (options.dataDir === undefined) await rm(dataDir, { recursive: true, force: true })
     },
   }
+}
+
+/** Without whatever this machine's user has set for a platform of his own: a test must not touch that one's store. */
+function ownEnvironment(): NodeJS.ProcessEnv {
+  const entries = Object.entries(process.env).filter(([name]) => !/^(MOLECULE_|DATABASE_URL$)/.test(name))
+  return Object.fromEntries(entries)
 }
 
 async function announced(child: ChildProcess, output: () => string): Promise<string> {
