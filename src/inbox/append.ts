@@ -2,7 +2,7 @@
  * What a worker says while its turn runs: events, and that it is still there. Both answer how the lease stands, which
  * is how a worker on another machine hears that its message was cancelled or taken over.
  */
-import { sql, type Transaction } from '../store/store.ts'
+import { sql, statement, type Transaction, together } from '../store/store.ts'
 import { LEASE_MS } from './claim.ts'
 import { closeBooks, type Item } from './event-log.ts'
 import type { LeaseKey, NumberedEvents, Standing } from './inbox.ts'
@@ -19,9 +19,11 @@ export function* append(key: LeaseKey, numbered: NumberedEvents): Transaction<St
   if (held === undefined) return 'stale'
   const items = unseenItems(numbered, held.appended)
   if (items.length > 0) {
-    yield* sql('update messages set appended = $2 where id = $1', [key.messageId, held.appended + items.length])
     const entries = [{ taskId: held.task_id, messageId: key.messageId, items }]
-    yield* closeBooks({ workspaceId: key.workspaceId, running: 0, waiting: 0, entries })
+    yield* together([
+      statement('update messages set appended = $2 where id = $1', [key.messageId, held.appended + items.length]),
+      ...closeBooks({ workspaceId: key.workspaceId, entries }),
+    ])
   }
   return standing(held)
 }

@@ -4,7 +4,7 @@
  * time is a denial. If the worker dies the question is void and the answer is queued behind the re-run.
  */
 import type { Part } from '../protocol/a2a.ts'
-import { sql, type Transaction } from '../store/store.ts'
+import { sql, type Transaction, together } from '../store/store.ts'
 import { closeBooks } from './event-log.ts'
 import type { LeaseKey, Question, Standing } from './inbox.ts'
 import { openWaiting, type Suspended, suspend, takeSlotBack } from './suspend.ts'
@@ -118,10 +118,7 @@ type Told = 'TASK_STATE_INPUT_REQUIRED' | 'TASK_STATE_WORKING'
 
 function* tell(key: LeaseKey, state: Told, parts?: readonly Part[]): Transaction<void> {
   const said = parts === undefined ? undefined : { parts }
-  yield* setTaskState(key.taskId, state, said)
   const items = [{ t: 'status', state, ...said } as const]
-  yield* closeBooks({
-    workspaceId: key.workspaceId,
-    entries: [{ taskId: key.taskId, messageId: key.messageId, items }],
-  })
+  const entries = [{ taskId: key.taskId, messageId: key.messageId, items }]
+  yield* together([setTaskState(key.taskId, state, said), ...closeBooks({ workspaceId: key.workspaceId, entries })])
 }

@@ -5,7 +5,7 @@
  */
 import { MoleculeError } from '../errors.ts'
 import { isFinal } from '../protocol/a2a.ts'
-import { sql, type Transaction } from '../store/store.ts'
+import { sql, type Transaction, together } from '../store/store.ts'
 import { moveUp } from './conversation.ts'
 import { closeBooks } from './event-log.ts'
 import type { LeaseKey, TaskView } from './inbox.ts'
@@ -42,11 +42,13 @@ export function* cancel(taskId: string, view: TaskView): Transaction<Canceled> {
     [taskId],
   )
   if (running !== undefined) yield* sql(`update messages set state = 'stopping' where id = $1`, [running.id])
-  yield* setTaskState(taskId, 'TASK_STATE_CANCELED')
-  if (queued.length > 0) yield* moveUp(task.conversation_id)
   const messageId = running?.id ?? queued[0]?.id ?? (yield* lastMessage(taskId))
   const entries = [{ taskId, messageId, items: [{ t: 'status', state: 'TASK_STATE_CANCELED' } as const] }]
-  yield* closeBooks({ workspaceId, waiting: -queued.length, entries })
+  yield* together([
+    setTaskState(taskId, 'TASK_STATE_CANCELED'),
+    ...(queued.length > 0 ? [moveUp(task.conversation_id)] : []),
+    ...closeBooks({ workspaceId, waiting: -queued.length, entries }),
+  ])
   if (running === undefined) return { workspaceId }
   return { workspaceId, running: { key: keyOf(task, running), worker: running.worker } }
 }

@@ -6,9 +6,10 @@
 
 import { restoreEnvelope } from '../protocol/envelope.ts'
 import type { Sender } from '../protocol/request.ts'
-import { sql, type Transaction } from '../store/store.ts'
+import { type Statement, sql, statement, type Transaction, together } from '../store/store.ts'
 import type { Item, NewEntry } from './event-log.ts'
 import type { Lease } from './inbox.ts'
+import { setTaskState } from './tasks.ts'
 
 /** How long a worker may be silent before another takes over; it renews every third of that. */
 export const LEASE_MS = 30_000
@@ -16,15 +17,8 @@ export const LEASE_MS = 30_000
 export interface Claim {
   readonly lease: Lease
   readonly entry: NewEntry
-}
-
-/** Whether some conversation of the workspace could run now; then a newcomer may not jump the queue. */
-export function* anythingReady(workspaceId: string): Transaction<boolean> {
-  const rows = yield* sql(
-    'select 1 as ready from conversations where workspace_id = $1 and ready_at <= now_ms() limit 1',
-    [workspaceId],
-  )
-  return rows.length > 0
+  /** What makes it so: for the caller to run with its own writes. */
+  readonly writes: readonly Statement[]
 }
 
 /** Workspaces with a ready conversation and a free slot, the longest waiting first. */
@@ -39,14 +33,12 @@ export function* openWorkspaces(limit: number): Transaction<string[]> {
   return rows.map((row) => row.workspace_id)
 }
 
-export interface ConversationRow {
-  id: string
+/** A conversation and its oldest unsettled message. */
+export interface HeadRow {
+  conversation_id: string
   principal: string
   context_id: string
   lease_epoch: number
-}
-
-interface MessageRow {
   id: string
   task_id: string
   envelope: string
@@ -58,65 +50,68 @@ interface MessageRow {
   session_retried: number
 }
 
-/** Leases the oldest ready conversation to the worker. The caller counts the slot and closes the books. */
-export function* takeOldest(workspaceId: string, worker: string): Transaction<Claim | undefined> {
-  const [conversation] = yield* sql<ConversationRow>(
-    `select id, principal, context_id, lease_epoch from conversations
-     where workspace_id = $1 and ready_at <= now_ms() order by ready_at, id limit 1 /*for update skip locked*/`,
+const HEAD = `select c.id as conversation_id, c.principal, c.context_id, c.lease_epoch, m.id, m.task_id, m.envelope,
+  m.sender, m.idempotency_key, m.failures, m.losses, m.interrupted, m.session_retried`
+const ITS_OLDEST = `(select o.id from messages o where o.conversation_id = c.id and o.settled_at is null
+  order by o.n limit 1)`
+
+/** The oldest ready conversation of a workspace, with the message that is its turn. */
+export const selectOldest = (workspaceId: string): Statement =>
+  statement(
+    `${HEAD} from (select id, principal, context_id, lease_epoch from conversations
+       where workspace_id = $1 and ready_at <= now_ms() order by ready_at, id limit 1 /*for update skip locked*/) c
+     join messages m on m.id = ${ITS_OLDEST}`,
     [workspaceId],
   )
-  return conversation === undefined ? undefined : yield* leaseConversation(workspaceId, conversation, worker)
+
+/** One conversation, whatever its state, with the message that is its turn. */
+export const selectHead = (conversationId: string): Statement =>
+  statement(`${HEAD} from conversations c join messages m on m.id = ${ITS_OLDEST} where c.id = $1`, [conversationId])
+
+/** Leases the oldest ready conversation to the worker. The caller counts the slot and runs the writes. */
+export function* takeOldest(workspaceId: string, worker: string): Transaction<Claim | undefined> {
+  const [[head]] = (yield* together([selectOldest(workspaceId)])) as unknown as [HeadRow[]]
+  return head === undefined ? undefined : claimHead(workspaceId, head, worker)
 }
 
-/** Leases the conversation and with it its oldest unsettled message. */
-export function* leaseConversation(
-  workspaceId: string,
-  conversation: ConversationRow,
-  worker: string,
-): Transaction<Claim> {
-  const [message] = yield* sql<MessageRow>(
-    `select id, task_id, envelope, sender, idempotency_key, failures, losses, interrupted, session_retried
-     from messages where conversation_id = $1 and settled_at is null order by n limit 1`,
-    [conversation.id],
-  )
-  if (message === undefined) throw new Error(`conversation ${conversation.id} is ready and has no message`)
-  const epoch = conversation.lease_epoch + 1
-  yield* sql(
-    `update conversations set lease_epoch = $2, worker = $3, lease_until = now_ms() + ${LEASE_MS}, ready_at = null
-     where id = $1`,
-    [conversation.id, epoch, worker],
-  )
-  yield* sql(`update messages set state = 'leased', appended = 0, asked = 0 where id = $1`, [message.id])
-  yield* sql(
-    `update tasks set state = 'TASK_STATE_WORKING', status_message = null, updated_at = now_ms() where id = $1`,
-    [message.task_id],
-  )
-  return { lease: toLease(workspaceId, conversation, { ...message, epoch }), entry: started(message) }
+/** The lease of that message to the worker, and the writes that make it so. */
+export function claimHead(workspaceId: string, head: HeadRow, worker: string): Claim {
+  const epoch = head.lease_epoch + 1
+  const writes = [
+    statement(
+      `update conversations set lease_epoch = $2, worker = $3, lease_until = now_ms() + ${LEASE_MS}, ready_at = null
+       where id = $1`,
+      [head.conversation_id, epoch, worker],
+    ),
+    statement(`update messages set state = 'leased', appended = 0, asked = 0 where id = $1`, [head.id]),
+    setTaskState(head.task_id, 'TASK_STATE_WORKING'),
+  ]
+  return { lease: toLease(workspaceId, head, epoch), entry: started(head), writes }
 }
 
-function toLease(workspaceId: string, conversation: ConversationRow, message: MessageRow & { epoch: number }): Lease {
+function toLease(workspaceId: string, head: HeadRow, epoch: number): Lease {
   return {
     workspaceId,
-    conversationId: conversation.id,
-    messageId: message.id,
-    epoch: message.epoch,
-    taskId: message.task_id,
-    contextId: conversation.context_id,
-    principal: conversation.principal,
-    sender: JSON.parse(message.sender) as Sender,
-    envelope: restoreEnvelope(message.envelope),
-    idempotencyKey: message.idempotency_key,
-    failures: message.failures,
-    losses: message.losses,
-    interrupted: message.interrupted === 1,
-    sessionRetried: message.session_retried === 1,
+    conversationId: head.conversation_id,
+    messageId: head.id,
+    epoch,
+    taskId: head.task_id,
+    contextId: head.context_id,
+    principal: head.principal,
+    sender: JSON.parse(head.sender) as Sender,
+    envelope: restoreEnvelope(head.envelope),
+    idempotencyKey: head.idempotency_key,
+    failures: head.failures,
+    losses: head.losses,
+    interrupted: head.interrupted === 1,
+    sessionRetried: head.session_retried === 1,
   }
 }
 
 /** A new attempt voids what an earlier one showed of its reply, so that a retry never doubles text. */
-function started(message: MessageRow): NewEntry {
-  const again = message.failures + message.losses + message.interrupted + message.session_retried > 0
+function started(head: HeadRow): NewEntry {
+  const again = head.failures + head.losses + head.interrupted + head.session_retried > 0
   const items: Item[] = [{ t: 'status', state: 'TASK_STATE_WORKING' }]
   if (again) items.push({ t: 'reset' })
-  return { taskId: message.task_id, messageId: message.id, items }
+  return { taskId: head.task_id, messageId: head.id, items }
 }

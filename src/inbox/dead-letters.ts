@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
 import { MoleculeError } from '../errors.ts'
 import { ulid } from '../ids.ts'
 import { restoreEnvelope } from '../protocol/envelope.ts'
-import { sql, type Transaction } from '../store/store.ts'
+import { sql, type Transaction, together } from '../store/store.ts'
 import { closeBooks } from './event-log.ts'
 import { EXPIRY_MS } from './expire.ts'
 import type { DeadLetter } from './inbox.ts'
@@ -92,7 +92,7 @@ export function* replay(workspaceId: string, messageId: string): Transaction<str
     [dead.conversation_id],
   )
   const entries = [{ taskId, messageId: newId, items: [{ t: 'status', state: 'TASK_STATE_SUBMITTED' } as const] }]
-  yield* closeBooks({ workspaceId, waiting: 1, entries })
+  yield* together(closeBooks({ workspaceId, waiting: 1, entries }))
   return taskId
 }
 

@@ -1,6 +1,6 @@
 /** Dead letters in the making: a task fails with its reason, and whatever of it was unsettled ends with it. */
-import { sql, type Transaction } from '../store/store.ts'
-import { type Addressed, addDelivery } from './delivery-rows.ts'
+import { sql, type Transaction, together } from '../store/store.ts'
+import { type Addressed, deliver } from './delivery-rows.ts'
 import type { Item } from './event-log.ts'
 import type { Failure } from './inbox.ts'
 import { setTaskState } from './tasks.ts'
@@ -19,7 +19,7 @@ export function* endTask(taskId: string, failure: Failure): Transaction<EndedTas
     [taskId],
   )
   const said = { parts: [{ text: failure.message }], code: failure.code }
-  yield* setTaskState(taskId, 'TASK_STATE_FAILED', said)
-  for (const message of ended) yield* addDelivery(message, { state: 'TASK_STATE_FAILED', ...said })
+  const deliveries = ended.flatMap((message) => deliver(message, { state: 'TASK_STATE_FAILED', ...said }))
+  yield* together([setTaskState(taskId, 'TASK_STATE_FAILED', said), ...deliveries])
   return { ended: ended.length, items: [{ t: 'status', state: 'TASK_STATE_FAILED', ...said }] }
 }

@@ -4,7 +4,7 @@
  */
 import { ulid } from '../ids.ts'
 import type { Part, TaskState } from '../protocol/a2a.ts'
-import { sql, type Transaction } from '../store/store.ts'
+import { type Statement, statement } from '../store/store.ts'
 
 /** Where an answer goes besides the caller who waits for it: a door that pushes, and a channel in its own words. */
 export interface ReplyAddress {
@@ -28,12 +28,13 @@ export interface Addressed {
 }
 
 /** The duty to tell whoever sent this message, if it said where. */
-export function* addDelivery(message: Addressed, body: DeliveryBody): Transaction<void> {
-  if (message.reply_to === null) return
+export function deliver(message: Addressed, body: DeliveryBody): Statement[] {
+  if (message.reply_to === null) return []
   const { door, channel } = JSON.parse(message.reply_to) as ReplyAddress
-  yield* sql(
+  const row = statement(
     `insert into deliveries (id, workspace_id, task_id, message_id, door, channel, body, state, next_at, created_at)
      values ($1, $2, $3, $4, $5, $6, $7, 'pending', now_ms(), now_ms())`,
     [ulid(), message.workspace_id, message.task_id, message.id, door, channel, JSON.stringify(body)],
   )
+  return [row]
 }

@@ -4,7 +4,7 @@
  * a reader that asks for "after N" never misses a row that committed late.
  */
 import type { Artifact, Message, Part, StreamResponse, TaskState } from '../protocol/a2a.ts'
-import { sql, type Transaction } from '../store/store.ts'
+import { type Statement, sql, statement, type Transaction } from '../store/store.ts'
 import type { LogEntry, TurnEvent } from './inbox.ts'
 
 export type Item =
@@ -32,23 +32,25 @@ export interface Books {
   readonly entries?: readonly NewEntry[]
 }
 
-/** Always the last step of a transaction: counters and sequence in one update, then the rows under their numbers. */
-export function* closeBooks(books: Books): Transaction<void> {
+/**
+ * Always the last statements of a transaction: counters and sequence in one update, then the rows under the numbers
+ * that it took. They read the sequence themselves, so that they can go to the database together with other writes.
+ */
+export function closeBooks(books: Books): Statement[] {
   const { workspaceId, running = 0, suspended = 0, waiting = 0, entries = [] } = books
-  const [load] = yield* sql<{ seq: number }>(
+  const counted = statement(
     `update workspace_load set running = running + $2, suspended = suspended + $3, waiting = waiting + $4,
-       seq = seq + $5 where workspace_id = $1 returning seq`,
+       seq = seq + $5 where workspace_id = $1`,
     [workspaceId, running, suspended, waiting, entries.length],
   )
-  let seq = (load?.seq ?? 0) - entries.length
-  for (const { taskId, messageId, items } of entries) {
-    seq += 1
-    yield* sql(
+  const told = entries.map(({ taskId, messageId, items }, index) =>
+    statement(
       `insert into events (workspace_id, seq, task_id, message_id, at_ms, delta, items)
-       values ($1, $2, $3, $4, now_ms(), $5, $6)`,
-      [workspaceId, seq, taskId, messageId, items.every(isDelta) ? 1 : 0, JSON.stringify(items)],
-    )
-  }
+       select workspace_id, seq - $2, $3, $4, now_ms(), $5, $6 from workspace_load where workspace_id = $1`,
+      [workspaceId, entries.length - 1 - index, taskId, messageId, items.every(isDelta) ? 1 : 0, JSON.stringify(items)],
+    ),
+  )
+  return [counted, ...told]
 }
 
 const isDelta = (item: Item): boolean => item.t === 'turn' && item.event.type === 'text'

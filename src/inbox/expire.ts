@@ -1,5 +1,5 @@
 /** Messages that nobody began within their time become dead letters, so that no sender waits for ever in silence. */
-import { sql, type Transaction } from '../store/store.ts'
+import { sql, type Transaction, together } from '../store/store.ts'
 import { moveUp } from './conversation.ts'
 import { endTask } from './dead.ts'
 import { closeBooks } from './event-log.ts'
@@ -40,7 +40,7 @@ export function* expire({ id, workspaceId, conversationId, taskId }: Expired): T
   // While another message of the task runs, the task lives; this one is looked at again when that has ended.
   if (message === undefined || running !== undefined) return false
   const { ended, items } = yield* endTask(taskId, { code: 'expired', message: 'the message was not started in time' })
-  yield* moveUp(conversationId)
-  yield* closeBooks({ workspaceId, waiting: -ended, entries: [{ taskId, messageId: id, items }] })
+  const entries = [{ taskId, messageId: id, items }]
+  yield* together([moveUp(conversationId), ...closeBooks({ workspaceId, waiting: -ended, entries })])
   return true
 }

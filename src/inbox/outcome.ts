@@ -1,15 +1,15 @@
 /** What each outcome of a turn does to its message and its task. Called inside the settle transaction only. */
-import type { Part, TaskState } from '../protocol/a2a.ts'
-import { sql, type Transaction } from '../store/store.ts'
+import type { TaskState } from '../protocol/a2a.ts'
+import { type Statement, statement, type Transaction, together } from '../store/store.ts'
 import { endTask } from './dead.ts'
-import { type Addressed, addDelivery } from './delivery-rows.ts'
+import { type Addressed, deliver } from './delivery-rows.ts'
 import type { Item, Said, StoredReply } from './event-log.ts'
 import type { Failure, LeaseKey, NumberedEvents, Outcome } from './inbox.ts'
 import { voidQuestions } from './questions.ts'
 import { setTaskState } from './tasks.ts'
 
 /** Keeps the session that a turn left behind, or drops a lost one; injected, for sessions are another room's rows. */
-export type KeepSession = (key: LeaseKey, token: string | undefined) => Transaction<void>
+export type KeepSession = (key: LeaseKey, token: string | undefined) => Statement
 
 export interface Settlement {
   readonly key: LeaseKey
@@ -26,10 +26,14 @@ export interface HeldMessage extends Addressed {
   suspended: number
   asked: number
   settled_epoch: number | null
+  /** 1 when the task has another message that is unsettled. */
+  task_open: number
   outcome: string | null
 }
 
 export interface Ended {
+  /** What records it, for the settle to run with its other writes. */
+  readonly writes: readonly Statement[]
   readonly items: readonly Item[]
   /** How the number of waiting messages changes: +1 when this one goes back, less those that ended with it. */
   readonly waiting: number
@@ -42,82 +46,78 @@ const FINALITY_STATES: Readonly<Record<(Outcome & { type: 'done' })['finality'],
   rejected: 'TASK_STATE_REJECTED',
 }
 
-export function* recordOutcome({ key, outcome, keepSession }: Settlement, message: HeldMessage): Transaction<Ended> {
+export function* recordOutcome(settlement: Settlement, message: HeldMessage): Transaction<Ended> {
+  const { key, outcome, keepSession } = settlement
   const requeued = message.asked === 1 ? yield* closeQuestions(message, outcome) : 0
   // Cancel committed first: whatever the turn still said, the task stays cancelled.
   if (message.state === 'stopping') {
-    yield* closeMessage(key, { state: 'canceled', outcome: outcome.type })
-    return { items: [], waiting: 0 }
+    return { writes: [closeMessage(key, { state: 'canceled', outcome: outcome.type })], items: [], waiting: 0 }
   }
   if (outcome.type === 'released' || outcome.type === 'stopped') {
     const interrupted = outcome.type === 'stopped' || outcome.interrupted
-    yield* reopenMessage(key, { outcome: outcome.type, interrupted })
-    return { items: [], waiting: 1 + requeued }
-  }
-  if (outcome.type === 'done') {
-    if (outcome.session !== undefined) yield* keepSession(key, outcome.session)
-    return yield* recordReply(key, message, outcome)
+    return { writes: [reopenMessage(key, { outcome: outcome.type, interrupted })], items: [], waiting: 1 + requeued }
   }
   if (outcome.type === 'dead') return yield* recordDead(key, message, outcome.failure)
-  if (outcome.reason === 'session_lost') yield* keepSession(key, undefined)
-  const ended = yield* recordRetry(key, message, outcome)
-  return { ...ended, waiting: ended.waiting + requeued }
+  if (outcome.type === 'done') return recordReply(message, outcome, settlement)
+  const lost = outcome.reason === 'session_lost' ? [keepSession(key, undefined)] : []
+  const ended = recordRetry(key, message, outcome)
+  return { ...ended, writes: [...lost, ...ended.writes], waiting: ended.waiting + requeued }
 }
 
 /** A turn that runs again asks again: what was answered goes back into the queue. One that ended has no questions. */
 function* closeQuestions(message: HeldMessage, outcome: Outcome): Transaction<number> {
   const again = message.state !== 'stopping' && outcome.type !== 'done' && outcome.type !== 'dead'
   if (again) return yield* voidQuestions(message.id)
-  yield* sql(`update asks set state = 'void' where message_id = $1 and state = 'open'`, [message.id])
+  yield* together([statement(`update asks set state = 'void' where message_id = $1 and state = 'open'`, [message.id])])
   return 0
 }
 
-function* recordReply(key: LeaseKey, message: HeldMessage, outcome: Outcome & { type: 'done' }): Transaction<Ended> {
-  const { parts, artifacts, finality } = outcome
+type Done = Outcome & { type: 'done' }
+
+function recordReply(message: HeldMessage, outcome: Done, { key, keepSession }: Settlement): Ended {
+  const { parts, artifacts, finality, session } = outcome
   const reply: StoredReply = { parts, artifacts }
-  yield* closeMessage(key, { state: 'done', outcome: 'done', reply: JSON.stringify(reply) })
-  const items: Item[] = [{ t: 'reply' }]
+  const state = FINALITY_STATES[finality]
+  const said: Said | undefined = finality === 'completed' ? undefined : { parts }
   // A task ends only when no other message of it is unsettled.
-  const [open] = yield* sql('select 1 as open from messages where task_id = $1 and settled_at is null limit 1', [
-    message.task_id,
-  ])
-  if (open === undefined) {
-    const state = FINALITY_STATES[finality]
-    const said: Said | undefined = finality === 'completed' ? undefined : { parts }
-    yield* setTaskState(message.task_id, state, said)
-    items.push({ t: 'status', state, ...said })
+  const last = message.task_open === 0
+  return {
+    writes: [
+      closeMessage(key, { state: 'done', outcome: 'done', reply: JSON.stringify(reply) }),
+      ...(last ? [setTaskState(message.task_id, state, said)] : []),
+      ...(session === undefined ? [] : [keepSession(key, session)]),
+      ...deliver(message, { state, parts }),
+    ],
+    items: [{ t: 'reply' }, ...(last ? [{ t: 'status', state, ...said } as const] : [])],
+    waiting: 0,
   }
-  yield* addDelivery(message, { state: FINALITY_STATES[finality], parts })
-  return { items, waiting: 0 }
 }
 
 type Retry = Outcome & { type: 'retry' }
 
-function* recordRetry(key: LeaseKey, message: HeldMessage, outcome: Retry): Transaction<Ended> {
+function recordRetry(key: LeaseKey, message: HeldMessage, outcome: Retry): Ended {
   const { failure, afterMs, interrupted, reason } = outcome
-  yield* reopenMessage(key, {
+  const said = { parts: [{ text: failure.message }], code: failure.code }
+  const reopened = reopenMessage(key, {
     outcome: 'retry',
     afterMs,
     interrupted,
     failures: reason === 'failure' ? 1 : 0,
     sessionRetried: reason === 'session_lost',
   })
-  const said = sayFailure(failure)
-  yield* setTaskState(message.task_id, 'TASK_STATE_WORKING', said)
-  return { items: [{ t: 'status', state: 'TASK_STATE_WORKING', ...said }], waiting: 1 }
+  return {
+    writes: [reopened, setTaskState(message.task_id, 'TASK_STATE_WORKING', said)],
+    items: [{ t: 'status', state: 'TASK_STATE_WORKING', ...said }],
+    waiting: 1,
+  }
 }
 
 function* recordDead(key: LeaseKey, message: HeldMessage, failure: Failure): Transaction<Ended> {
   const { ended, items } = yield* endTask(message.task_id, failure)
-  yield* sql('update messages set settled_epoch = $2 where id = $1', [key.messageId, key.epoch])
+  const epoch = statement('update messages set settled_epoch = $2 where id = $1', [key.messageId, key.epoch])
   // This one was not waiting; the task's others were.
-  return { items, waiting: 1 - ended }
+  return { writes: [epoch], items, waiting: 1 - ended }
 }
-
-const sayFailure = (failure: Failure): { parts: Part[]; code: string } => ({
-  parts: [{ text: failure.message }],
-  code: failure.code,
-})
 
 interface Closing {
   readonly state: 'done' | 'canceled'
@@ -125,13 +125,12 @@ interface Closing {
   readonly reply?: string
 }
 
-function* closeMessage(key: LeaseKey, { state, outcome, reply }: Closing): Transaction<void> {
-  yield* sql(
+const closeMessage = (key: LeaseKey, { state, outcome, reply }: Closing): Statement =>
+  statement(
     `update messages set state = $2, outcome = $3, reply = $4, settled_at = now_ms(), settled_epoch = $5,
        suspended = 0 where id = $1`,
     [key.messageId, state, outcome, reply ?? null, key.epoch],
   )
-}
 
 interface Reopening {
   readonly outcome: Outcome['type']
@@ -141,14 +140,13 @@ interface Reopening {
   readonly sessionRetried?: boolean
 }
 
-function* reopenMessage(key: LeaseKey, reopening: Reopening): Transaction<void> {
+function reopenMessage(key: LeaseKey, reopening: Reopening): Statement {
   const { outcome, interrupted, afterMs = 0, failures = 0, sessionRetried = false } = reopening
-  yield* sql(
-    `update messages set state = 'queued', suspended = 0, outcome = $2, settled_epoch = $3, failures = failures + $4,
-       ready_at = case when $7 = 0 then ready_at else now_ms() + $7 end,
-       interrupted = case when $5 = 1 then 1 else interrupted end,
-       session_retried = case when $6 = 1 then 1 else session_retried end
-     where id = $1`,
-    [key.messageId, outcome, key.epoch, failures, interrupted ? 1 : 0, sessionRetried ? 1 : 0, afterMs],
-  )
+  const set = ["state = 'queued'", 'suspended = 0', 'outcome = $2', 'settled_epoch = $3', 'failures = failures + $4']
+  if (afterMs > 0) set.push('ready_at = now_ms() + $5')
+  else set.push('ready_at = ready_at + $5')
+  if (interrupted) set.push('interrupted = 1')
+  if (sessionRetried) set.push('session_retried = 1')
+  const values = [key.messageId, outcome, key.epoch, failures, afterMs]
+  return statement(`update messages set ${set.join(', ')} where id = $1`, values)
 }

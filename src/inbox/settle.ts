@@ -5,7 +5,7 @@
  */
 import { statement, type Transaction, together } from '../store/store.ts'
 import { unseenItems } from './append.ts'
-import { type Claim, takeOldest } from './claim.ts'
+import { type Claim, claimHead, type HeadRow, selectOldest } from './claim.ts'
 import { freeConversation } from './conversation.ts'
 import { closeBooks, type Item } from './event-log.ts'
 import type { LeaseKey, Outcome } from './inbox.ts'
@@ -31,35 +31,46 @@ export function* settle(settlement: Settlement): Transaction<Settled> {
     return { answer: 'stale', next: undefined }
   }
   const ended = yield* recordOutcome(settlement, message)
-  yield* freeConversation(key.conversationId)
-  // A suspended turn has no slot to hand on.
+  const freed = [...ended.writes, freeConversation(key.conversationId)]
+  // A suspended turn has no slot to hand on, and where nothing waits there is nobody to hand it to.
   const hands = message.suspended === 0 && held.worker !== null && settlement.accepts(held.worker)
-  const worker = hands ? (held.worker as string) : undefined
-  const claim = worker === undefined ? undefined : yield* takeOldest(key.workspaceId, worker)
-  yield* closeBooks(books(settlement, { message, ended, next: claim }))
-  const next = worker === undefined || claim === undefined ? undefined : { worker, claim }
-  return { answer: 'settled', next }
+  const worker = hands && held.waiting + ended.waiting > 0 ? (held.worker as string) : undefined
+  if (worker === undefined) {
+    yield* together([...freed, ...closeBooks(books(settlement, { message, ended, next: undefined }))])
+    return { answer: 'settled', next: undefined }
+  }
+  const answers = yield* together([...freed, selectOldest(key.workspaceId)])
+  const [head] = answers.at(-1) as unknown as HeadRow[]
+  const claim = head === undefined ? undefined : claimHead(key.workspaceId, head, worker)
+  yield* together([...(claim?.writes ?? []), ...closeBooks(books(settlement, { message, ended, next: claim }))])
+  return { answer: 'settled', next: claim && { worker, claim } }
 }
 
 interface HeldConversation {
   lease_epoch: number
   worker: string | null
+  waiting: number
+}
+
+interface OpenLease {
+  readonly held: HeldConversation | undefined
+  readonly message: HeldMessage | undefined
 }
 
 /** Locked in the order that every transaction keeps (load, conversation, message), or two nodes would deadlock. */
-function* openLease(
-  key: LeaseKey,
-): Transaction<{ held: HeldConversation | undefined; message: HeldMessage | undefined }> {
-  const [, [held], [message]] = (yield* together([
-    statement('select slots from workspace_load where workspace_id = $1 /*for update*/', [key.workspaceId]),
+function* openLease(key: LeaseKey): Transaction<OpenLease> {
+  const [[load], [lease], [message]] = (yield* together([
+    statement('select waiting from workspace_load where workspace_id = $1 /*for update*/', [key.workspaceId]),
     statement('select lease_epoch, worker from conversations where id = $1 /*for update*/', [key.conversationId]),
     statement(
-      `select id, workspace_id, task_id, reply_to, state, appended, suspended, asked, settled_epoch, outcome
-       from messages where id = $1 /*for update*/`,
+      `select m.id, m.workspace_id, m.task_id, m.reply_to, m.state, m.appended, m.suspended, m.asked, m.settled_epoch,
+         m.outcome, case when exists (select 1 from messages o where o.task_id = m.task_id and o.id <> m.id
+           and o.settled_at is null) then 1 else 0 end as task_open
+       from messages m where m.id = $1 /*for update*/`,
       [key.messageId],
     ),
-  ])) as unknown as [unknown, HeldConversation[], HeldMessage[]]
-  return { held, message }
+  ])) as unknown as [{ waiting: number }[], Omit<HeldConversation, 'waiting'>[], HeldMessage[]]
+  return { held: lease && { ...lease, waiting: load?.waiting ?? 0 }, message }
 }
 
 interface Change {
@@ -85,5 +96,5 @@ function* keepLate(key: LeaseKey, outcome: Outcome): Transaction<void> {
   const entries = [
     { taskId: key.taskId, messageId: key.messageId, items: [{ t: 'late', parts: outcome.parts } as const] },
   ]
-  yield* closeBooks({ workspaceId: key.workspaceId, running: 0, waiting: 0, entries })
+  yield* together(closeBooks({ workspaceId: key.workspaceId, entries }))
 }

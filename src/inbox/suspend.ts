@@ -3,7 +3,7 @@
  * its slot, so that teams cannot deadlock on each other's slots. When the wait ends it takes the slot back, over the
  * limit if need be.
  */
-import { sql, type Transaction } from '../store/store.ts'
+import { sql, statement, type Transaction, together } from '../store/store.ts'
 import { type Claim, takeOldest } from './claim.ts'
 import { closeBooks } from './event-log.ts'
 import type { LeaseKey, Standing } from './inbox.ts'
@@ -44,15 +44,16 @@ export function* suspend(key: LeaseKey, accepts: (workerId: string) => boolean):
   if (message.state === 'stopping') return { answer: 'stop', next: undefined }
   if (message.suspended === 1) return { answer: 'held', next: undefined }
   if (message.waiting_turns >= SUSPENDED_MAX) return { answer: 'refused', next: undefined }
-  yield* sql('update messages set suspended = 1 where id = $1', [key.messageId])
   const claim = accepts(message.worker) ? yield* takeOldest(key.workspaceId, message.worker) : undefined
-  yield* closeBooks({
+  const books = {
     workspaceId: key.workspaceId,
     running: claim === undefined ? -1 : 0,
     suspended: 1,
     waiting: claim === undefined ? 0 : -1,
     entries: claim === undefined ? [] : [claim.entry],
-  })
+  }
+  const own = statement('update messages set suspended = 1 where id = $1', [key.messageId])
+  yield* together([own, ...(claim?.writes ?? []), ...closeBooks(books)])
   return { answer: 'held', next: claim && { worker: message.worker, claim } }
 }
 
@@ -65,6 +66,8 @@ export function* resume(key: LeaseKey): Transaction<Standing> {
 
 export function* takeSlotBack(key: LeaseKey, { suspended }: WaitingMessage): Transaction<void> {
   if (suspended === 0) return
-  yield* sql('update messages set suspended = 0 where id = $1', [key.messageId])
-  yield* closeBooks({ workspaceId: key.workspaceId, running: 1, suspended: -1 })
+  yield* together([
+    statement('update messages set suspended = 0 where id = $1', [key.messageId]),
+    ...closeBooks({ workspaceId: key.workspaceId, running: 1, suspended: -1 }),
+  ])
 }

@@ -3,7 +3,7 @@
  * over, messages expire, questions are denied, old rows go. Wake-ups make the first quick; the timer makes all sure.
  */
 import { toMoleculeError } from '../errors.ts'
-import { sql, type Transaction } from '../store/store.ts'
+import { sql, type Transaction, together } from '../store/store.ts'
 import { denyAsk, findUnanswered } from './ask.ts'
 import { type Claim, LEASE_MS, openWorkspaces, takeOldest } from './claim.ts'
 import type { Desk } from './desks.ts'
@@ -116,7 +116,8 @@ function* claimOne(workspaceId: string, worker: string): Transaction<Claim | und
   if (load === undefined || load.running >= load.slots) return undefined
   const claim = yield* takeOldest(workspaceId, worker)
   if (claim === undefined) return undefined
-  yield* closeBooks({ workspaceId, running: 1, waiting: -1, entries: [claim.entry] })
+  const books = { workspaceId, running: 1, waiting: -1, entries: [claim.entry] }
+  yield* together([...claim.writes, ...closeBooks(books)])
   return claim
 }
 

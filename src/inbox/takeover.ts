@@ -2,8 +2,8 @@
  * Leases that ran out: their worker has been silent for a whole lease time. Running out changes nothing by itself, so
  * a worker that only slept can still settle; what counts is whether another has taken over, and that raises the epoch.
  */
-import { sql, type Transaction } from '../store/store.ts'
-import { type Claim, type ConversationRow, leaseConversation } from './claim.ts'
+import { sql, statement, type Transaction, together } from '../store/store.ts'
+import { type Claim, claimHead, type HeadRow, selectHead } from './claim.ts'
 import { closeBooks } from './event-log.ts'
 import { countLoss, LOST_COLUMNS, type LostMessage } from './loss.ts'
 import { freeLost } from './recover.ts'
@@ -48,20 +48,23 @@ export function* findLapsed(): Transaction<Lapsed[]> {
 export function* takeLapsed(lapsed: Lapsed, worker: string): Transaction<Claim | undefined> {
   const held = yield* stillLapsed(lapsed)
   if (held === undefined) return undefined
-  const { message, conversation } = held
+  const { message, head } = held
   const loss = yield* countLoss(message)
   if (!loss.again) {
     yield* freeLost(message, loss)
     return undefined
   }
-  const claim = yield* leaseConversation(lapsed.workspaceId, conversation, worker)
-  yield* closeBooks({
+  // The counters of the message were raised since it was read.
+  const lost = { ...head, losses: head.losses + 1, interrupted: 1 }
+  const claim = claimHead(lapsed.workspaceId, lost, worker)
+  const books = {
     workspaceId: lapsed.workspaceId,
     running: message.suspended,
     suspended: -message.suspended,
     waiting: loss.waiting,
     entries: [claim.entry],
-  })
+  }
+  yield* together([...claim.writes, ...closeBooks(books)])
   return claim
 }
 
@@ -73,19 +76,20 @@ export function* freeLapsed(lapsed: Lapsed): Transaction<void> {
 
 interface Held {
   readonly message: LostMessage
-  readonly conversation: ConversationRow
+  readonly head: HeadRow
 }
 
 function* stillLapsed({ workspaceId, conversationId }: Lapsed): Transaction<Held | undefined> {
-  yield* sql('select slots from workspace_load where workspace_id = $1 /*for update*/', [workspaceId])
-  const [conversation] = yield* sql<ConversationRow>(
-    `select id, principal, context_id, lease_epoch from conversations
-     where id = $1 and worker is not null and lease_until < now_ms() /*for update*/`,
-    [conversationId],
-  )
-  const [message] = yield* sql<LostMessage>(
-    `select ${LOST_COLUMNS} from messages where conversation_id = $1 and state in ('leased', 'stopping')`,
-    [conversationId],
-  )
-  return conversation === undefined || message === undefined ? undefined : { message, conversation }
+  const [, [lapsed], [message], [head]] = (yield* together([
+    statement('select slots from workspace_load where workspace_id = $1 /*for update*/', [workspaceId]),
+    statement(
+      'select id from conversations where id = $1 and worker is not null and lease_until < now_ms() /*for update*/',
+      [conversationId],
+    ),
+    statement(`select ${LOST_COLUMNS} from messages where conversation_id = $1 and state in ('leased', 'stopping')`, [
+      conversationId,
+    ]),
+    selectHead(conversationId),
+  ])) as unknown as [unknown, object[], LostMessage[], HeadRow[]]
+  return lapsed === undefined || message === undefined || head === undefined ? undefined : { message, head }
 }

@@ -2,18 +2,17 @@
 import { MoleculeError } from '../errors.ts'
 import type { Artifact, Message, Task, TaskState } from '../protocol/a2a.ts'
 import { restoreEnvelope } from '../protocol/envelope.ts'
-import { sql, type Transaction } from '../store/store.ts'
+import { type Statement, sql, statement, type Transaction } from '../store/store.ts'
 import { replyArtifactId, type Said, type StoredReply, statusMessage } from './event-log.ts'
 import type { TaskView } from './inbox.ts'
 import { whyWaiting } from './why-waiting.ts'
 
-export function* setTaskState(taskId: string, state: TaskState, said?: Said): Transaction<void> {
-  yield* sql('update tasks set state = $2, status_message = $3, updated_at = now_ms() where id = $1', [
+export const setTaskState = (taskId: string, state: TaskState, said?: Said): Statement =>
+  statement('update tasks set state = $2, status_message = $3, updated_at = now_ms() where id = $1', [
     taskId,
     state,
     said === undefined ? null : JSON.stringify(said),
   ])
-}
 
 export interface TaskRow {
   id: string

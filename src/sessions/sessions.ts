@@ -3,7 +3,7 @@
  * host's disk, so its row carries the host: another host starts afresh. Written inside the settle transaction only,
  * so that a token is kept exactly when the turn that gave it is.
  */
-import { sql, type Transaction } from '../store/store.ts'
+import { type Statement, sql, statement, type Transaction } from '../store/store.ts'
 
 export interface SessionKey {
   readonly workspaceId: string
@@ -11,12 +11,9 @@ export interface SessionKey {
 }
 
 /** Keeps the token for this host, or forgets the session when the backend said that it is lost. */
-export function* keepSession(host: string, key: SessionKey, token: string | undefined): Transaction<void> {
-  if (token === undefined) {
-    yield* sql('delete from sessions where conversation_id = $1', [key.conversationId])
-    return
-  }
-  yield* sql(
+export function keepSession(host: string, key: SessionKey, token: string | undefined): Statement {
+  if (token === undefined) return statement('delete from sessions where conversation_id = $1', [key.conversationId])
+  return statement(
     `insert into sessions (conversation_id, workspace_id, host, runtime, token, updated_at)
      select $1, id, $3, runtime, $4, now_ms() from workspaces where id = $2
      on conflict (conversation_id) do update

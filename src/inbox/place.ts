@@ -1,0 +1,131 @@
+/** Where an admitted letter goes: the rows of its task, its message and its conversation, as statements. */
+import { isInterrupted, type TaskState } from '../protocol/a2a.ts'
+import { type Statement, statement } from '../store/store.ts'
+import { LEASE_MS } from './claim.ts'
+import { EXPIRY_MS } from './expire.ts'
+import type { Lease, Letter } from './inbox.ts'
+import { setTaskState } from './tasks.ts'
+
+/** A letter with everything computed that needs no database, so that the transaction is short and repeatable. */
+export interface PreparedLetter {
+  readonly letter: Letter
+  readonly key: string
+  readonly dedupe: Uint8Array
+  readonly hash: string
+  readonly envelopeText: string
+}
+
+export interface TaskRow {
+  id: string
+  context_id: string
+  principal: string
+  state: TaskState
+}
+
+export interface Conversation {
+  readonly id: string
+  readonly exists: boolean
+  /** No turn runs in it and nothing waits. */
+  readonly free: boolean
+  readonly epoch: number
+  readonly n: number
+}
+
+export interface Place {
+  readonly conversation: Conversation
+  readonly contextId: string
+  readonly task: TaskRow | undefined
+  /** Who leases it at once. */
+  readonly worker: string | undefined
+}
+
+export function placeTask(
+  letter: Letter,
+  place: Place,
+  { taskId, state }: { taskId: string; state: TaskState },
+): Statement[] {
+  const { conversation, contextId, task } = place
+  if (task !== undefined) return isInterrupted(task.state) ? [setTaskState(taskId, 'TASK_STATE_WORKING')] : []
+  const row = statement(
+    `insert into tasks (id, workspace_id, conversation_id, context_id, principal, state, created_at, updated_at)
+     values ($1, $2, $3, $4, $5, $6, now_ms(), now_ms())`,
+    [taskId, letter.workspaceId, conversation.id, contextId, letter.principal, state],
+  )
+  return [row]
+}
+
+export interface Placing {
+  readonly id: string
+  readonly conversation: Conversation
+  readonly taskId: string
+  readonly state: 'queued' | 'leased' | 'answer'
+}
+
+/** An answer is settled from the start: the turn that takes it decides what it was worth. */
+export function placeMessage(prepared: PreparedLetter, { id, conversation, taskId, state }: Placing): Statement {
+  const { letter, key, dedupe, hash, envelopeText } = prepared
+  return statement(
+    `insert into messages (id, workspace_id, conversation_id, task_id, n, dedupe, content_hash, idempotency_key,
+       envelope, sender, reply_to, state, admitted_at, ready_at, expires_at, settled_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, now_ms(), now_ms(), now_ms() + $13,
+       ${state === 'answer' ? 'now_ms()' : 'null'})`,
+    [
+      id,
+      letter.workspaceId,
+      conversation.id,
+      taskId,
+      conversation.n,
+      dedupe,
+      hash,
+      key,
+      envelopeText,
+      JSON.stringify(letter.sender),
+      letter.replyTo === undefined ? null : JSON.stringify(letter.replyTo),
+      state,
+      letter.expiresInMs ?? EXPIRY_MS,
+    ],
+  )
+}
+
+export function toLease(
+  { letter, key }: PreparedLetter,
+  place: Place,
+  ids: { taskId: string; messageId: string },
+): Lease {
+  return {
+    workspaceId: letter.workspaceId,
+    conversationId: place.conversation.id,
+    ...ids,
+    epoch: place.conversation.epoch + 1,
+    contextId: place.contextId,
+    principal: letter.principal,
+    sender: letter.sender,
+    envelope: letter.envelope,
+    idempotencyKey: key,
+    failures: 0,
+    losses: 0,
+    interrupted: false,
+    sessionRetried: false,
+  }
+}
+
+const LEASED = `lease_epoch = $3, worker = $4, lease_until = now_ms() + ${LEASE_MS}`
+
+export function placeConversation({ workspaceId, principal }: Letter, place: Place): Statement {
+  const { conversation, contextId, worker } = place
+  const { id, n, epoch } = conversation
+  if (!conversation.exists) {
+    const [until, ready] = worker === undefined ? ['null', 'now_ms()'] : [`now_ms() + ${LEASE_MS}`, 'null']
+    return statement(
+      `insert into conversations (id, workspace_id, principal, context_id, last_n, lease_epoch, worker, lease_until,
+         ready_at) values ($1, $2, $3, $4, $5, $6, $7, ${until}, ${ready})`,
+      [id, workspaceId, principal, contextId, n, worker === undefined ? epoch : epoch + 1, worker ?? null],
+    )
+  }
+  if (worker !== undefined) {
+    return statement(`update conversations set last_n = $2, ${LEASED} where id = $1`, [id, n, epoch + 1, worker])
+  }
+  // An older message that waits keeps its own ready time: order within a conversation is absolute.
+  const ready = conversation.free ? ', ready_at = now_ms()' : ''
+  return statement(`update conversations set last_n = $2${ready} where id = $1`, [id, n])
+}
