@@ -22,18 +22,28 @@ export function ulid(nowMs: number = Date.now()): string {
   } else {
     increment()
   }
-  let time = lastMs
+  let text = encodeTime(lastMs)
+  for (const digit of random) text += ALPHABET[digit]
+  return text
+}
+
+/** No ULID made at or after this time sorts before it. */
+export function ulidFloor(timeMs: number): string {
+  return encodeTime(timeMs) + '0'.repeat(RANDOM_CHARACTERS)
+}
+
+/** `ws_<ULID>`: the id of a workspace. */
+export const workspaceId = (): string => `ws_${ulid()}`
+
+function encodeTime(timeMs: number): string {
+  let time = Math.max(0, timeMs)
   let text = ''
   for (let index = 0; index < TIME_CHARACTERS; index++) {
     text = ALPHABET[time % 32] + text
     time = Math.floor(time / 32)
   }
-  for (const digit of random) text += ALPHABET[digit]
   return text
 }
-
-/** `ws_<ULID>`: the id of a workspace. */
-export const workspaceId = (): string => `ws_${ulid()}`
 
 function increment(): void {
   for (let index = RANDOM_CHARACTERS - 1; index >= 0; index--) {

@@ -3,7 +3,7 @@
  * (admit, then follow), `Inbox` is what a worker sees (lease, extend, append, settle). The worker's face is small
  * enough to be spoken over HTTP: `molecule connect` is the same runtime on a remote Inbox.
  */
-import type { Artifact, Message, Part, StreamResponse, Task } from '../protocol/a2a.ts'
+import type { Artifact, Message, Part, StreamResponse, Task, TaskState } from '../protocol/a2a.ts'
 import type { Envelope } from '../protocol/envelope.ts'
 import type { Sender } from '../protocol/request.ts'
 import type { DeliveryBody, ReplyAddress } from './delivery-rows.ts'
@@ -62,11 +62,40 @@ export interface Reception {
   admit(letter: Letter): Promise<Admitted>
   /** The task as it is now, or undefined for a stranger: tasks are seen by their principal; no principal = the owner. */
   task(taskId: string, options?: TaskView): Promise<Task | undefined>
+  /** The task and the number of the last entry of its log, read at one moment: following on from there misses nothing. */
+  snapshot(taskId: string, view?: TaskView): Promise<Snapshot | undefined>
+  list(query: TaskQuery): Promise<TaskPage>
   follow(taskId: string, afterSeq: number, signal: AbortSignal): AsyncIterable<LogEntry>
   /** Resolves when the task is final or interrupted, or after `maxMs`, or on abort: with the task as it then is. */
   settled(taskId: string, maxMs: number, signal: AbortSignal): Promise<Task | undefined>
   /** Commits `canceled`; a running turn is told to stop. Again = the same answer; another final state refuses. */
   cancel(taskId: string, options?: TaskView): Promise<Task>
+}
+
+export interface Snapshot {
+  readonly task: Task
+  readonly seq: number
+  /** The oldest entry that the log still has; a cursor before it has been pruned. */
+  readonly firstSeq: number
+}
+
+export interface TaskQuery {
+  readonly workspaceId: string
+  readonly principal?: string
+  readonly contextId?: string
+  readonly state?: TaskState
+  readonly changedSinceMs?: number
+  readonly historyLength?: number
+  /** Where the last page ended. */
+  readonly after?: { readonly updatedAtMs: number; readonly id: string }
+  readonly limit: number
+}
+
+export interface TaskPage {
+  readonly tasks: readonly Task[]
+  /** How many match in all. */
+  readonly total: number
+  readonly next?: { readonly updatedAtMs: number; readonly id: string }
 }
 
 export interface TaskView {

@@ -9,7 +9,8 @@ import { cancel } from './cancel.ts'
 import { readLog } from './event-log.ts'
 import type { Handout, LogEntry, Reception } from './inbox.ts'
 import type { Office } from './office.ts'
-import { findTask, readTask, type TaskRow, taskNotFound } from './tasks.ts'
+import { listTasks } from './task-list.ts'
+import { findTask, readSnapshot, readTask, type TaskRow, taskNotFound } from './tasks.ts'
 
 /** A missed wake-up costs a reader at most this. */
 const LOOK_MS = 5000
@@ -33,6 +34,8 @@ export function createReception(office: Office, backroom: Backroom): Reception {
       return admitted
     },
     task: (taskId, view = {}) => store.read(() => readTask(taskId, view)),
+    snapshot: (taskId, view = {}) => store.read(() => readSnapshot(taskId, view)),
+    list: (query) => store.read(() => listTasks(query)),
     follow: (taskId, afterSeq, signal) => follow(office, { taskId, afterSeq }, signal),
     settled: (taskId, maxMs, signal) => settled(office, { taskId, maxMs }, signal),
     async cancel(taskId, view = {}) {

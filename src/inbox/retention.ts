@@ -2,6 +2,7 @@
  * Retention: what has ended is kept for a time and then goes, a small slice at a time so that no writer waits long.
  * Nothing unsettled is ever touched, nor a dead letter or delivery that nobody has handled.
  */
+import { ulidFloor } from '../ids.ts'
 import { type Store, sql, type Transaction } from '../store/store.ts'
 
 /** Rows deleted in one transaction. */
@@ -59,13 +60,16 @@ const pruneEvents = ({ eventMs }: RetentionOptions) =>
 /** Tasks with all of their messages, replies and keys, when they ended long ago and nothing of them needs a person. */
 const pruneTasks = ({ taskMs }: RetentionOptions) =>
   function* (): Transaction<number> {
+    const [time] = yield* sql<{ now: number }>('select now_ms() as now')
+    // Ids are time-ordered: a task that was made lately is passed over without being looked at.
+    const before = ulidFloor((time?.now ?? 0) - taskMs)
     const tasks = yield* sql<{ id: string; conversation_id: string }>(
-      `select t.id, t.conversation_id from tasks t where t.updated_at < now_ms() - $1
+      `select t.id, t.conversation_id from tasks t where t.id < $2 and t.updated_at < now_ms() - $1
        and not exists (select 1 from messages m where m.task_id = t.id and (m.settled_at is null
          or (m.state = 'dead' and m.replayed_as is null and m.discarded_at is null)))
        and not exists (select 1 from deliveries d where d.task_id = t.id and d.finished_at is null)
-       order by t.updated_at limit ${SLICE_ROWS_MAX}`,
-      [taskMs],
+       order by t.id limit ${SLICE_ROWS_MAX}`,
+      [taskMs, before],
     )
     for (const task of tasks) {
       for (const table of ['events', 'asks', 'deliveries', 'messages']) {

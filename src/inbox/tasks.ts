@@ -4,7 +4,7 @@ import type { Artifact, Message, Task, TaskState } from '../protocol/a2a.ts'
 import { restoreEnvelope } from '../protocol/envelope.ts'
 import { type Statement, sql, statement, type Transaction } from '../store/store.ts'
 import { replyArtifactId, type Said, type StoredReply, statusMessage } from './event-log.ts'
-import type { TaskView } from './inbox.ts'
+import type { Snapshot, TaskView } from './inbox.ts'
 import { whyWaiting } from './why-waiting.ts'
 
 export const setTaskState = (taskId: string, state: TaskState, said?: Said): Statement =>
@@ -63,6 +63,15 @@ export function* readTask(taskId: string, view: TaskView): Transaction<Task | un
     ...(artifacts.length > 0 && { artifacts }),
     ...(history.length > 0 && { history }),
   }
+}
+
+export function* readSnapshot(taskId: string, view: TaskView): Transaction<Snapshot | undefined> {
+  const task = yield* readTask(taskId, view)
+  const [range] = yield* sql<{ last: number | null; first: number | null }>(
+    'select max(seq) as last, min(seq) as first from events where task_id = $1',
+    [taskId],
+  )
+  return task && { task, seq: range?.last ?? 0, firstSeq: range?.first ?? 0 }
 }
 
 function artifactsOf({ id, reply }: MessageRow): Artifact[] {

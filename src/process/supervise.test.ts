@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { eventually, linuxOnly, markedPids } from '../../test/fakes/marked.ts'
+import { eventually, isAlive, linuxOnly, markedPids } from '../../test/fakes/marked.ts'
 import { createBench } from '../../test/fakes/processes.ts'
 import { type Clock, systemClock, TIMER_MS_MAX } from '../clock.ts'
 
@@ -54,9 +54,11 @@ test('RE-5 escapees that keep forking are hunted down', linuxOnly, async (t) => 
 
 test('a process that ignores SIGTERM is killed after its grace', async (t) => {
   const { sh } = createBench(t)
+  const startedMs = performance.now()
   const result = await sh("trap '' TERM; echo ready; sleep 300", { timeoutMs: 150, killGraceMs: 100 })
   assert.equal(result.end, 'timed_out')
   assert.equal(result.signal, 'SIGKILL')
+  assert.ok(performance.now() - startedMs < 5_000, 'the grace was not that of the run')
 })
 
 test('a process gets SIGTERM first, and its last words are kept', async (t) => {
@@ -183,6 +185,21 @@ test('a time-out longer than any timer is waited for in steps', async (t) => {
   const result = await sh('sleep 300', { timeoutMs: 2 * TIMER_MS_MAX + 5 })
   assert.equal(result.end, 'timed_out')
   assert.deepEqual(waits.slice(0, 3), [TIMER_MS_MAX, TIMER_MS_MAX, 5])
+})
+
+test('pipes are let go even where an escapee beyond our reach still holds them', linuxOnly, async (t) => {
+  const { sh } = createBench(t)
+  const before = readdirSync('/proc/self/fd').length
+  const escape = `setsid env -i /bin/sh -c 'echo $$ > "$0"; exec sleep 300' "$f"`
+  const line = `f="$PWD/$$"; ${escape} & while [ ! -s "$f" ]; do sleep 0.01; done; cat "$f"`
+  const results = await Promise.all(Array.from({ length: 8 }, () => sh(line)))
+  const escapees = results.map((result) => Number(text(result.stdout))).filter((pid) => pid > 1)
+  t.after(() => {
+    for (const pid of escapees) process.kill(pid, 'SIGKILL')
+  })
+  assert.equal(escapees.length, 8)
+  await eventually('they are closed', () => readdirSync('/proc/self/fd').length < before + 8)
+  assert.ok(escapees.every(isAlive))
 })
 
 test('no way of ending leaves a file descriptor open', linuxOnly, async (t) => {

@@ -38,8 +38,10 @@ export function* together(statements: readonly Statement[]): Transaction<Row[][]
  * rejects with `store_unavailable` (retryable): then nothing of the transaction was kept, or, where the answer to a
  * COMMIT was lost, repeating it is safe because every write of ours is idempotent by key. The generator may be run
  * more than once (deadlock, serialization), so it must not touch anything outside itself.
- * `lane` is a key, the workspace's id: writes of one key run in the order they were asked for and never wait for each
- * other's locks. Writes of different keys may run side by side, those without a key beside any.
+ * `lane` is a key, the workspace's id: writes of one key run in the order they were asked for, each after the end of
+ * the one before. A write with a key touches rows of that workspace only: writes of different keys may share one
+ * transaction and go through it side by side, where row locks do not keep them apart. What touches several workspaces,
+ * or rows of none, goes without a key; it shares a transaction with no keyed write.
  * `read` sees one consistent snapshot and never waits for writers; its generator too may be run more than once.
  */
 export interface Store {

@@ -5,6 +5,7 @@ import { cancelling } from './inbox/cancel.ts'
 import { deadLetters } from './inbox/dead-letters.ts'
 import { deliveries } from './inbox/deliveries.ts'
 import { createInboxBench } from './inbox/harness.ts'
+import { reading } from './inbox/reading.ts'
 import { recovery } from './inbox/recover.ts'
 import { retention } from './inbox/retention.ts'
 import { settling } from './inbox/settle.ts'
@@ -21,6 +22,7 @@ export function inboxContract(underTest: StoreUnderTest): void {
     settling(bench)
     cancelling(bench)
     recovery(bench)
+    reading(bench)
     takingOver(bench)
     deadLetters(bench)
     waitingTurns(bench)

@@ -111,6 +111,11 @@ function createFakeReception(): Pick<Desk, 'reception' | 'letters' | 'waiting' |
       if (task === undefined || view.historyLength === undefined) return task
       return { ...task, history: task.history?.slice(task.history.length - view.historyLength) ?? [] }
     },
+    async snapshot(taskId, view = {}) {
+      const task = find(taskId, view)?.task
+      return task && { task, seq: 0, firstSeq: 0 }
+    },
+    list: async () => ({ tasks: [], total: 0 }),
     async *follow(): AsyncIterable<LogEntry> {},
     async settled(taskId, maxMs, signal) {
       const kept = find(taskId)

@@ -52,7 +52,7 @@ create table tasks (
   created_at bigint not null,
   updated_at bigint not null
 );
-create index tasks_age on tasks (updated_at);
+create index tasks_list on tasks (workspace_id, updated_at, id);
 
 -- state: queued, leased, stopping (cancelled while running), done, dead, canceled, answer (to a question of a turn).
 -- suspended: its turn waits and holds no slot. asked: it asked a person something in this attempt. replay_of, replayed_as: a dead letter sent again.

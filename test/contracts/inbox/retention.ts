@@ -27,7 +27,7 @@ export function retention(bench: InboxBench): void {
         await bench.sql(`update ${table} set ${columns} where workspace_id = $1`, id)
       }
       await bench.sql('update events set at_ms = 1 where workspace_id = $1', id)
-      await prune(bench.store, { taskMs: 3600_000, eventMs: forever, deltaMs: forever }, signal)
+      await prune(bench.store, { taskMs: -60_000, eventMs: forever, deltaMs: forever }, signal)
     })
     assert.equal(await bench.local.reception.task(old.taskId), undefined)
     const [kept] = await bench.sql('select count(*) as rows from events where task_id = $1', old.taskId)
@@ -37,7 +37,7 @@ export function retention(bench: InboxBench): void {
     assert.equal(letter?.taskId, dead.taskId)
     await bench.local.deadLetters.discard(id, letter?.id ?? '')
     await bench.sql('update tasks set updated_at = 1 where workspace_id = $1', id)
-    await prune(bench.store, { taskMs: 3600_000, eventMs: forever, deltaMs: forever }, signal)
+    await prune(bench.store, { taskMs: -60_000, eventMs: forever, deltaMs: forever }, signal)
     assert.equal(await bench.local.reception.task(dead.taskId), undefined)
     assert.equal(
       (await bench.local.reception.admit(letterTo(id, { messageId: 'old-1', text: 'new life' }))).duplicate,

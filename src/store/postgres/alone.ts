@@ -1,0 +1,51 @@
+/**
+ * One operation in a transaction of its own: after its group failed, and again when it met a deadlock, a lock that
+ * did not come free, or a key that another node inserted at the same moment (on the second run it finds that row).
+ */
+import { type Clock, sleep } from '../../clock.ts'
+import type { Transaction } from '../store.ts'
+import type { Connection } from './connection.ts'
+import { asStoreError, isRetried } from './errors.ts'
+import { advance } from './statements.ts'
+
+const TRIES_MAX = 5
+/** Times the number of tries so far, times a random part. */
+const RETRY_MS = 10
+/** Longer than a dead node's open transaction lives, and far longer than any living one. */
+const LOCK_MS_MAX = 15_000
+
+/** A write that somebody waits for. */
+export interface Operation {
+  readonly key: string
+  readonly transaction: () => Transaction<unknown>
+  readonly resolve: (value: never) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** Answers the operation. Never rejects. */
+export async function runAlone(connection: Connection, operation: Operation, clock: Clock): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return operation.resolve((await transact(connection, operation.transaction)) as never)
+    } catch (error) {
+      await connection.rollback()
+      const again = isRetried(error) && attempt < TRIES_MAX && connection.lost === undefined
+      if (!again) return operation.reject(asStoreError(error))
+      await sleep(clock, RETRY_MS * attempt * Math.random())
+    }
+  }
+}
+
+async function transact<T>(connection: Connection, transaction: () => Transaction<T>): Promise<T> {
+  const steps = transaction()
+  let step = advance(steps, [])
+  if (step.done) return step.value
+  let before: readonly string[] = ['begin', `set local lock_timeout = ${LOCK_MS_MAX}`]
+  while (!step.done) {
+    const rows = await connection.send(step.value, before)
+    before = []
+    step = advance(steps, rows)
+  }
+  await connection.commit()
+  return step.value
+}

@@ -1,0 +1,94 @@
+/**
+ * Hints between the processes on one store: which workspaces changed. Sent and heard over one connection of their own,
+ * merged for some milliseconds (a NOTIFY for each write would halve the throughput), without data, and never needed
+ * for being right: whoever waits also looks by itself now and then.
+ */
+import { type Clock, sleep } from '../../clock.ts'
+import type { Log } from '../../log.ts'
+import { statement } from '../store.ts'
+import type { Connection } from './connection.ts'
+import type { Connector } from './connector.ts'
+import { createLink } from './link.ts'
+
+const CHANNEL = 'molecule_workspaces'
+const MERGE_MS = 5
+/** The server takes 8,000. */
+const PAYLOAD_BYTES_MAX = 7000
+const ANY = '*'
+
+type HintCallback = (workspaceIds: readonly string[] | typeof ANY) => void
+
+export interface Hints {
+  /** Resolves when everything that is said from now on will be heard. */
+  start(): Promise<void>
+  notify(workspaceIds: readonly string[]): void
+  listen(callback: HintCallback): () => void
+  /** Says what is still to be said, then closes. */
+  close(): Promise<void>
+}
+
+export interface HintsOptions {
+  readonly connector: Connector
+  readonly clock: Clock
+  readonly log: Log
+}
+
+export function createHints({ connector, clock, log }: HintsOptions): Hints {
+  const callbacks = new Set<HintCallback>()
+  let pending = new Set<string>()
+  let saying: Promise<void> | undefined
+  let heardBefore = false
+
+  const tell: HintCallback = (workspaceIds) => {
+    for (const callback of callbacks) callback(workspaceIds)
+  }
+  const prepare = async (connection: Connection) => {
+    connection.onNotification((payload, processId) => {
+      if (processId === connection.processId) return
+      tell(payload === ANY ? ANY : payload.split(','))
+    })
+    // A hint may be lost in a crash, so it need not wait for the disk.
+    await connection.control(`set synchronous_commit = off; listen ${CHANNEL}`)
+    // What was said while nobody listened is not said again.
+    if (heardBefore) tell(ANY)
+    heardBefore = true
+  }
+  const link = createLink({ connector, clock, log, name: 'hints', prepare })
+
+  const say = async () => {
+    while (pending.size > 0) {
+      await sleep(clock, MERGE_MS)
+      const payload = payloadOf(pending)
+      pending = new Set()
+      try {
+        const connection = await link.get()
+        await connection.send([statement('select pg_notify($1, $2)', [CHANNEL, payload])])
+      } catch (error) {
+        log.debug({ err: error }, 'a hint to other nodes was lost; they will look by themselves')
+      }
+    }
+    saying = undefined
+  }
+  return {
+    async start() {
+      await link.get()
+    },
+    notify(workspaceIds) {
+      for (const id of workspaceIds) pending.add(id)
+      saying ??= say()
+    },
+    listen(callback) {
+      callbacks.add(callback)
+      return () => void callbacks.delete(callback)
+    },
+    async close() {
+      await saying
+      await link.close()
+    },
+  }
+}
+
+function payloadOf(workspaceIds: ReadonlySet<string>): string {
+  const payload = [...workspaceIds].join(',')
+  return Buffer.byteLength(payload) > PAYLOAD_BYTES_MAX ? ANY : payload
+}

@@ -1,0 +1,88 @@
+/**
+ * Reads: a few connections, each used by one reader at a time. A reader of one statement needs no transaction; one of
+ * several gets a snapshot. Which it is shows only after the first step, so a reader that turns out to go on is begun
+ * anew inside a snapshot, and its first statement is remembered for the next time.
+ */
+import type { Row, Statement, Transaction } from '../store.ts'
+import type { Connection } from './connection.ts'
+import { asStoreError, unavailable } from './errors.ts'
+import type { Link } from './link.ts'
+import { advance } from './statements.ts'
+
+const QUEUE_READERS_MAX = 10_000
+const REMEMBERED_TEXTS_MAX = 1000
+const BEGIN = 'begin isolation level repeatable read read only'
+
+export interface Readers {
+  read<T>(transaction: () => Transaction<T>): Promise<T>
+  /** Waits for readers under way, then closes the connections. */
+  close(): Promise<void>
+}
+
+export function createReaders(links: readonly Link[]): Readers {
+  const free = [...links]
+  const waiting: ((link: Link) => void)[] = []
+  const longTexts = new Set<string>()
+
+  const acquire = async (): Promise<Link> => free.pop() ?? (await new Promise((resolve) => waiting.push(resolve)))
+  const release = (link: Link) => {
+    const next = waiting.shift()
+    if (next === undefined) free.push(link)
+    else next(link)
+  }
+  const readOn = async <T>(connection: Connection, transaction: () => Transaction<T>): Promise<T> => {
+    const steps = transaction()
+    const first = advance(steps, [])
+    if (first.done) return first.value
+    const [only, ...others] = first.value
+    const short = only !== undefined && others.length === 0 && !longTexts.has(only.text)
+    if (!short) return await snapshot(connection, { steps, asks: first.value })
+    const second = advance(steps, await connection.send(first.value))
+    if (second.done) return second.value
+    if (longTexts.size < REMEMBERED_TEXTS_MAX) longTexts.add(only.text)
+    return await snapshot(connection, { steps: transaction(), asks: undefined })
+  }
+  return {
+    async read(transaction) {
+      if (waiting.length >= QUEUE_READERS_MAX) throw unavailable(`${waiting.length} reads wait already`)
+      const link = await acquire()
+      try {
+        return await readOn(await link.get(), transaction)
+      } catch (error) {
+        throw asStoreError(error)
+      } finally {
+        release(link)
+      }
+    },
+    async close() {
+      // Whoever holds a connection or waits for one comes first: this one waits at the end of the same line.
+      const all = await Promise.all(links.map(acquire))
+      await Promise.all(all.map((link) => link.close()))
+    },
+  }
+}
+
+interface Begun<T> {
+  readonly steps: Transaction<T>
+  /** Its first step; undefined when it has not been asked yet. */
+  readonly asks: readonly Statement[] | undefined
+}
+
+async function snapshot<T>(connection: Connection, { steps, asks }: Begun<T>): Promise<T> {
+  let before: readonly string[] = [BEGIN]
+  const send = async (statements: readonly Statement[]): Promise<Row[][]> => {
+    const rows = await connection.send(statements, before)
+    before = []
+    return rows
+  }
+  try {
+    let step = advance(steps, asks === undefined ? [] : await send(asks))
+    while (!step.done) step = advance(steps, await send(step.value))
+    // Not waited for: whoever uses the connection next is served after it.
+    void connection.rollback()
+    return step.value
+  } catch (error) {
+    await connection.rollback()
+    throw error
+  }
+}

@@ -1,0 +1,59 @@
+/** What readers see of tasks: snapshots to follow on from, and lists. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { TaskQuery } from '../../../src/inbox/inbox.ts'
+import { letterTo } from '../../fakes/letters.ts'
+import { done, type InboxBench } from './harness.ts'
+
+export function reading(bench: InboxBench): void {
+  test('IN-5 following on from a snapshot shows every later event and no earlier one', async () => {
+    const id = await bench.workspace()
+    await bench.withHand(id, async (hand) => {
+      const { taskId } = await bench.local.reception.admit(letterTo(id))
+      const lease = await hand.lease()
+      await bench.local.inbox.append(lease, { from: 1, events: [{ type: 'text', delta: 'before' }] })
+      const snapshot = await bench.local.reception.snapshot(taskId)
+      assert.equal(snapshot?.task.id, taskId)
+      await bench.local.inbox.append(lease, { from: 2, events: [{ type: 'text', delta: 'after' }] })
+      await bench.local.inbox.settle(lease, done('whole'))
+      const seen: string[] = []
+      for await (const { wire } of bench.local.reception.follow(
+        taskId,
+        snapshot?.seq ?? 0,
+        AbortSignal.timeout(5000),
+      )) {
+        for (const { artifactUpdate } of wire)
+          if (artifactUpdate) seen.push(artifactUpdate.artifact.parts[0]?.text ?? '')
+      }
+      assert.deepEqual(seen, ['after', 'whole'])
+    })
+  })
+
+  test('tasks are listed the last changed first, filtered, page by page, each once', async () => {
+    const id = await bench.workspace()
+    const made: string[] = []
+    for (let count = 0; count < 7; count++) {
+      const principal = count % 2 === 0 ? 'people' : 'ws:other'
+      const { taskId } = await bench.local.reception.admit(letterTo(id, { contextId: `c${count}`, principal }))
+      await bench.sql('update tasks set updated_at = $1 where id = $2', 1000 + Math.floor(count / 2), taskId)
+      made.push(taskId)
+    }
+    const ask = async (more: Partial<TaskQuery>) => {
+      const seen: string[] = []
+      let after: TaskQuery['after']
+      do {
+        const query = { workspaceId: id, limit: 2, ...more, ...(after && { after }) }
+        const page = await bench.local.reception.list(query)
+        seen.push(...page.tasks.map((task) => task.id))
+        after = page.next
+      } while (after !== undefined)
+      return seen
+    }
+    assert.deepEqual(await ask({}), made.toReversed())
+    assert.deepEqual(await ask({ principal: 'ws:other' }), [made[5], made[3], made[1]])
+    assert.deepEqual(await ask({ contextId: 'c4' }), [made[4]])
+    assert.deepEqual(await ask({ changedSinceMs: 1003 }), [made[6]])
+    assert.deepEqual(await ask({ state: 'TASK_STATE_COMPLETED' }), [])
+    assert.equal((await bench.local.reception.list({ workspaceId: id, limit: 1 })).total, 7)
+  })
+}

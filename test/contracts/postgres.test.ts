@@ -1,0 +1,30 @@
+/** The contracts of store and inbox on a real PostgreSQL, and what only an engine over a network has to prove. */
+import { after, before } from 'node:test'
+import { systemClock } from '../../src/clock.ts'
+import { silentLog } from '../../src/log.ts'
+import { openPostgres } from '../../src/store/postgres/postgres.ts'
+import { startPostgres, type TestPostgres } from '../fakes/postgres.ts'
+import { inboxContract } from './inbox-contract.ts'
+import { hints } from './postgres/hints.ts'
+import { nodes } from './postgres/nodes.ts'
+import { outage } from './postgres/outage.ts'
+import { sharing } from './postgres/sharing.ts'
+import { storeContract } from './store-contract.ts'
+
+let server: TestPostgres
+before(async () => {
+  server = await startPostgres()
+})
+after(() => server.stop())
+
+async function open() {
+  const store = await openPostgres({ url: await server.url(), clock: systemClock, log: silentLog })
+  return { store, dispose: () => store.close() }
+}
+
+storeContract({ name: 'PostgreSQL', open })
+inboxContract({ name: 'PostgreSQL', open })
+sharing(() => server)
+nodes(() => server)
+hints(() => server)
+outage(() => server)

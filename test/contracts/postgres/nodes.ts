@@ -1,0 +1,106 @@
+/** Several nodes on one database: they start together, meet at the same rows, and each answer stays right. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { MoleculeError } from '../../../src/errors.ts'
+import { type Store, sql } from '../../../src/store/store.ts'
+import { addNote, type GetServer, openNodes, openStore, pause, readNote } from './bench.ts'
+
+export function nodes(getServer: GetServer): void {
+  describe('several nodes on one database', () => {
+    test('nodes that start together on an empty database make the schema once', async (t) => {
+      const url = await getServer().url()
+      const stores = await Promise.all([1, 2, 3, 4].map(() => openStore(t, url)))
+      for (const store of stores) {
+        const rows = await store.read(() => sql<{ version: number }>('select version from schema_version order by 1'))
+        assert.deepEqual(
+          rows.map(({ version }) => version),
+          rows.map((_, index) => index + 1),
+        )
+        assert.ok(rows.length > 0)
+      }
+    })
+
+    test('a database from a newer Molecule is refused', async (t) => {
+      const url = await getServer().url()
+      const store = await openStore(t, url)
+      await store.write(() => sql('insert into schema_version (version) values (9999)'))
+      await assert.rejects(openStore(t, url), (error) => (error as MoleculeError).code === 'bad_config')
+    })
+
+    test('nodes that lock rows crosswise are both served', async (t) => {
+      const [left, right] = (await openNodes(t, getServer(), 2)) as [Store, Store]
+      await addNote(left, 'a')
+      await addNote(left, 'b')
+      let runs = 0
+      const cross = (store: Store, ids: readonly string[]) =>
+        store.write(function* () {
+          runs += 1
+          for (const id of ids) {
+            yield* sql(`update notes set body = body || '+' where id = $1`, [id])
+            yield* pause(0.2)
+          }
+        }, 'k')
+      await Promise.all([cross(left, ['a', 'b']), cross(right, ['b', 'a'])])
+      assert.ok(runs > 2, 'they did not meet')
+      assert.deepEqual([await readNote(left, 'a'), await readNote(left, 'b')], ['++', '++'])
+    })
+
+    test('a deadlock between two that run alone is tried again', async (t) => {
+      const stores = (await openNodes(t, getServer(), 2)) as [Store, Store]
+      await addNote(stores[0], 'a')
+      await addNote(stores[0], 'b')
+      // Raised by hand on the first runs: the database's own detection takes a second each time.
+      const runs = [0, 0]
+      const deadlock = (index: 0 | 1) =>
+        stores[index].write(function* () {
+          runs[index] = (runs[index] ?? 0) + 1
+          if ((runs[index] ?? 0) < 4)
+            yield* sql(`do $$ begin raise exception 'deadlock' using errcode = '40P01'; end $$`)
+          yield* sql(`update notes set body = body || '+' where id = 'a'`)
+        }, 'k')
+      await Promise.all([deadlock(0), deadlock(1)])
+      assert.deepEqual(runs, [4, 4])
+      assert.equal(await readNote(stores[0], 'a'), '++')
+    })
+
+    test('one that meets deadlocks for ever is told that the store is unavailable', async (t) => {
+      const [store] = (await openNodes(t, getServer(), 1)) as [Store]
+      const hopeless = store.write(() => sql(`do $$ begin raise exception 'x' using errcode = '40001'; end $$`))
+      await assert.rejects(hopeless, (error) => (error as MoleculeError).code === 'store_unavailable')
+    })
+
+    test('two nodes that insert the same key: the second finds the row of the first', async (t) => {
+      const stores = await openNodes(t, getServer(), 2)
+      const admit = (store: Store, body: string) =>
+        store.write(function* () {
+          const [known] = yield* sql<{ body: string }>(`select body from notes where id = 'same'`)
+          if (known !== undefined) return known.body
+          yield* pause(0.1)
+          yield* sql(`insert into notes (id, body) values ('same', $1)`, [body])
+          return body
+        }, 'k')
+      const bodies = await Promise.all(stores.map((store, index) => admit(store, `node ${index}`)))
+      assert.equal(new Set(bodies).size, 1)
+    })
+
+    test('a key that is taken for good is an error of its own', async (t) => {
+      const [store] = (await openNodes(t, getServer(), 1)) as [Store]
+      await addNote(store, 'taken')
+      await assert.rejects(addNote(store, 'taken'), (error) => (error as { code?: string }).code === '23505')
+    })
+
+    test('nodes that count in the same rows lose nothing', async (t) => {
+      const stores = (await openNodes(t, getServer(), 3)) as [Store, Store, Store]
+      const keys = Array.from({ length: 10 }, (_, index) => `counter-${index}`)
+      for (const key of keys) await addNote(stores[0], key, '0')
+      const count = (store: Store, key: string) =>
+        store.write(function* () {
+          const [row] = yield* sql<{ body: string }>('select body from notes where id = $1 /*for update*/', [key])
+          yield* sql('update notes set body = $2 where id = $1', [key, String(Number(row?.body) + 1)])
+        }, key)
+      const all = stores.flatMap((store) => Array.from({ length: 20 }, () => keys.map((key) => count(store, key))))
+      await Promise.all(all.flat())
+      for (const key of keys) assert.equal(await readNote(stores[0], key), '60')
+    })
+  })
+}
