@@ -82,7 +82,7 @@ export function placeMessage(prepared: PreparedLetter, { id, conversation, taskI
       JSON.stringify(letter.sender),
       letter.replyTo === undefined ? null : JSON.stringify(letter.replyTo),
       state,
-      letter.expiresInMs ?? EXPIRY_MS,
+      Math.round(letter.expiresInMs ?? EXPIRY_MS),
     ],
   )
 }

@@ -190,8 +190,8 @@ test('a time-out longer than any timer is waited for in steps', async (t) => {
 test('pipes are let go even where an escapee beyond our reach still holds them', linuxOnly, async (t) => {
   const { sh } = createBench(t)
   const before = readdirSync('/proc/self/fd').length
-  const escape = `setsid env -i /bin/sh -c 'echo $$ > "$0"; exec sleep 300' "$f"`
-  const line = `f="$PWD/$$"; ${escape} & while [ ! -s "$f" ]; do sleep 0.01; done; cat "$f"`
+  const leaving = `setsid env -i /bin/sh -c 'echo $$ > "$0"; exec sleep 300' "$f"`
+  const line = `f="$PWD/$$"; ${leaving} & while [ ! -s "$f" ]; do sleep 0.01; done; cat "$f"`
   const results = await Promise.all(Array.from({ length: 8 }, () => sh(line)))
   const escapees = results.map((result) => Number(text(result.stdout))).filter((pid) => pid > 1)
   t.after(() => {

@@ -43,7 +43,7 @@ function mayRetry({ error, usedTool }: Failing): boolean {
 
 function waitMs(error: MoleculeError, attempt: number): number {
   const resetAfterMs = error.details['resetAfterMs']
-  if (typeof resetAfterMs === 'number' && resetAfterMs >= 0) return resetAfterMs
+  if (typeof resetAfterMs === 'number' && resetAfterMs >= 0) return Math.ceil(resetAfterMs)
   return RETRY_AFTER_MS[Math.min(attempt, RETRY_AFTER_MS.length) - 1] ?? 0
 }
 

@@ -22,7 +22,13 @@ test('PL-2 a workspace is made with every field, answered with 201 and found aga
   }
   const { status, json, headers } = await create(opened, input)
   assert.equal(status, 201)
-  assert.deepEqual(json, { ...input, id: json.id, status: 'online', created_at: '2023-11-14T22:13:20.000Z' })
+  assert.deepEqual(json, {
+    ...input,
+    id: json.id,
+    status: 'online',
+    current_task: null,
+    created_at: '2023-11-14T22:13:20.000Z',
+  })
   assert.equal(headers.location, `/workspaces/${json.id}`)
   const found = await opened.knock(`/workspaces/${json.id}`, { token: secretOf('admin') })
   assert.deepEqual(found.json, { ...json, queue_depth: 0, running: 0 })

@@ -32,8 +32,9 @@ const MACHINE_REASONS: ReadonlyMap<string, string> = new Map([
   ['57P03', 'it is starting up or shutting down'],
 ])
 
-/** Worth running again: deadlock, serialization, a lock not had in time, and a key that another node was first with. */
-const RETRIED_CODES: ReadonlySet<string> = new Set(['40P01', '40001', '55P03', '23505'])
+/** Worth running again: deadlock, serialization, and a key that another node was first with. */
+const RETRIED_CODES: ReadonlySet<string> = new Set(['40P01', '40001', '23505'])
+const LOCK_NOT_HAD = '55P03'
 
 /** Codes of errors after which the server hangs up, where it does not say so in English. */
 const PARTING_CODES = /^(08...|57P0[123]|25P03)$/
@@ -41,6 +42,9 @@ const PARTING_CODES = /^(08...|57P0[123]|25P03)$/
 const codeOf = (error: unknown): string => String((error as { code?: unknown })?.code ?? '')
 
 export const isRetried = (error: unknown): boolean => RETRIED_CODES.has(codeOf(error))
+
+/** Also a lock that a group did not wait for. Alone it waits long, and then once: else a lane stands for minutes. */
+export const isRetriedAlone = (error: unknown): boolean => isRetried(error) || codeOf(error) === LOCK_NOT_HAD
 
 /** Whether the server hangs up after this, which it does some moments later. */
 export function isParting(error: unknown): boolean {

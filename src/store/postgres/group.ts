@@ -10,7 +10,7 @@ import type { Clock } from '../../clock.ts'
 import type { Row, Statement, Transaction } from '../store.ts'
 import { type Operation, runAlone } from './alone.ts'
 import type { Connection } from './connection.ts'
-import { asStoreError, isRetried } from './errors.ts'
+import { asStoreError, isRetriedAlone } from './errors.ts'
 import { advance, isReading } from './statements.ts'
 
 /** No operation begins in a group that is older than this, so that nobody waits behind a crowd. */
@@ -117,6 +117,6 @@ interface Failed {
 async function runApart(connection: Connection, { begun }: Group, { error, clock }: Failed): Promise<void> {
   await connection.rollback()
   const [first] = begun
-  if (first !== undefined && begun.length === 1 && !isRetried(error)) return first.reject(asStoreError(error))
+  if (first !== undefined && begun.length === 1 && !isRetriedAlone(error)) return first.reject(asStoreError(error))
   for (const operation of begun) await runAlone(connection, operation, clock)
 }

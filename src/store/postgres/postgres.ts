@@ -14,6 +14,7 @@ import { createLink } from './link.ts'
 import { migrate } from './migrate.ts'
 import { createReaders } from './readers.ts'
 
+/** Connections are made when first needed; with the lane without a key and the hints a node has at most ten. */
 const LANES_DEFAULT = 4
 const READERS_DEFAULT = 4
 

@@ -69,6 +69,17 @@ export function nodes(getServer: GetServer): void {
       await assert.rejects(hopeless, (error) => (error as MoleculeError).code === 'store_unavailable')
     })
 
+    test('a lock that does not come free is waited for once more, alone, and then told', async (t) => {
+      const [store] = (await openNodes(t, getServer(), 1)) as [Store]
+      let runs = 0
+      const stuck = store.write(() => {
+        runs += 1
+        return sql(`do $$ begin raise exception 'x' using errcode = '55P03'; end $$`)
+      })
+      await assert.rejects(stuck, (error) => (error as MoleculeError).code === 'store_unavailable')
+      assert.equal(runs, 2)
+    })
+
     test('two nodes that insert the same key: the second finds the row of the first', async (t) => {
       const stores = await openNodes(t, getServer(), 2)
       const admit = (store: Store, body: string) =>
