@@ -42,7 +42,7 @@ function main(withDev) {
 function isComplete(manifest, withDev) {
   if (!existsSync(join(modules, '.package-lock.json'))) return false
   const wanted = { ...manifest.dependencies, ...(withDev ? manifest.devDependencies : {}) }
-  const isThere = Object.entries(wanted).every(([name, version]) => installedVersion(name) === version)
+  const isThere = Object.entries(wanted).every(([name, spec]) => installedVersion(name) === versionOf(spec))
   return isThere && Object.entries(manifest.optionalDependencies ?? {}).every(isOptionalFine)
 }
 
@@ -57,6 +57,15 @@ function isOptionalFine([name, version]) {
   if (found !== undefined) return found === version
   const platform = process.platform === 'win32' ? 'win' : process.platform
   return nodeMajor() >= NODE_MAJOR_MIN || name !== `node-${platform}-${process.arch}`
+}
+
+/**
+ * The exact version in a specifier: `1.2.3`, or of another name's package `npm:name@1.2.3`.
+ *
+ * @param {string} spec
+ */
+function versionOf(spec) {
+  return spec.startsWith('npm:') ? spec.slice(spec.lastIndexOf('@') + 1) : spec
 }
 
 /** @param {any} manifest */

@@ -18,7 +18,8 @@ const NPM = `
   if (process.env.NPM_FAILS) process.exit(7)
   const { dependencies, devDependencies } = JSON.parse(readFileSync('package.json', 'utf8'))
   const wanted = { ...dependencies, ...(args.includes('--include=dev') ? devDependencies : {}) }
-  for (const [name, version] of Object.entries(wanted)) {
+  for (const [name, spec] of Object.entries(wanted)) {
+    const version = spec.replace(/^npm:.*@/, '')
     mkdirSync('node_modules/' + name, { recursive: true })
     writeFileSync('node_modules/' + name + '/package.json', JSON.stringify({ name, version }))
   }
@@ -57,6 +58,13 @@ function makeClone(t: TestContext) {
 }
 
 describe('installing what is missing', () => {
+  it('knows a package that is installed under another name', (t) => {
+    const { setManifest, install } = makeClone(t)
+    setManifest({ old: 'npm:@scope/runner@0.3.1' })
+    assert.equal(install().status, 0)
+    assert.equal(install().npm, undefined)
+  })
+
   it('installs what runs in a fresh clone, after one line that says so', (t) => {
     const { install } = makeClone(t)
     const { status, stdout, stderr, npm } = install()
