@@ -15,6 +15,8 @@ import { runTurn } from './turn.ts'
 
 /** A third of the lease time: two renewals may fail before anybody may take over. */
 const RENEW_MS = 10_000
+/** How long a drained turn may still try to store its outcome. */
+const LEAVE_MS = 5000
 /** The wait before asking an inbox again that could not hand out work. */
 const TAKE_RETRY_MS = 1000
 
@@ -47,6 +49,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const pool = createBackendPool(options.build)
   const running = new Map<string, RunningTurn>()
   const taking = new AbortController()
+  const leaving = new AbortController()
   let loop: Promise<void> = Promise.resolve()
   let cancelRenewal: (() => void) | undefined
 
@@ -62,7 +65,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     turn.done = runTurn(lease, { ...options, take: pool.take, obey }, stop.signal)
       .then((end) => {
         options.passed?.('answered')
-        return settleTurn(lease, { inbox, clock, log, end }, stop.signal)
+        return settleTurn(lease, { inbox, clock, log, end, leaving: leaving.signal }, stop.signal)
       })
       .catch((error) =>
         log.error({ err: toMoleculeError(error), messageId: lease.messageId }, 'a turn broke the runtime'),
@@ -96,6 +99,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       await loop
       if (graceMs > 0) await Promise.race([ended(), sleep(clock, graceMs)])
       for (const { lease } of running.values()) halt(lease, 'drain')
+      await Promise.race([ended(), sleep(clock, LEAVE_MS)])
+      leaving.abort()
       await ended()
       cancelRenewal?.()
       await pool.close()

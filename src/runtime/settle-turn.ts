@@ -10,8 +10,6 @@ import type { TurnEnd } from './turn.ts'
 
 const RETRY_MS = 250
 const RETRY_MS_MAX = 10_000
-/** An inbox that is gone this long has given the message to somebody else: the lease ran out long ago. */
-const RETRIES_MAX = 200
 
 /** Why a turn is stopped from outside; it decides what its message becomes. */
 export type StopReason = 'canceled' | 'stale' | 'drain'
@@ -21,13 +19,15 @@ export interface Settling {
   readonly clock: Clock
   readonly log: Log
   readonly end: TurnEnd
+  /** The runtime is leaving: an outcome that cannot be stored now is given up, and the message will be run again. */
+  readonly leaving: AbortSignal
 }
 
 export async function settleTurn(lease: Lease, settling: Settling, stopped: AbortSignal): Promise<void> {
-  const { inbox, clock, log, end } = settling
+  const { inbox, clock, log, end, leaving } = settling
   const outcome = finalOutcome(end.outcome, stopped.aborted ? (stopped.reason as StopReason) : undefined)
   if (outcome === undefined) return
-  for (let tries = 0; tries < RETRIES_MAX; tries++) {
+  for (let tries = 0; ; tries++) {
     try {
       const answer = await inbox.settle(lease, outcome, end.unsent)
       if (answer === 'stale') log.warn({ messageId: lease.messageId }, 'a result came after another worker took over')
@@ -35,14 +35,10 @@ export async function settleTurn(lease: Lease, settling: Settling, stopped: Abor
     } catch (thrown) {
       const error = toMoleculeError(thrown)
       log.warn({ err: error, messageId: lease.messageId, outcome: outcome.type }, 'a turn could not be settled yet')
-      if (!error.retryable) return
-      await sleep(clock, Math.min(RETRY_MS * 2 ** tries, RETRY_MS_MAX))
+      if (!error.retryable || leaving.aborted) return
+      await sleep(clock, Math.min(RETRY_MS * 2 ** tries, RETRY_MS_MAX), leaving)
     }
   }
-  log.error(
-    { messageId: lease.messageId, outcome: outcome.type },
-    'a turn could not be settled; its lease will run out',
-  )
 }
 
 /** A turn that came to its own end before the stop reached it keeps that end, unless the message is cancelled. */
