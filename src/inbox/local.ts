@@ -50,6 +50,7 @@ export function createLocalInbox(options: LocalInboxOptions): LocalInbox {
     ...options,
     desks,
     watchers,
+    held: new Set(),
     changed(workspaceId, taskId) {
       watchers.changed(taskId)
       store.notify([workspaceId])

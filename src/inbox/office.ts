@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
 import type { Store } from '../store/store.ts'
 import type { Desks } from './desks.ts'
-import type { Checkpoint } from './inbox.ts'
+import type { Checkpoint, LeaseKey } from './inbox.ts'
 import type { KeepSession } from './outcome.ts'
 import type { Watchers } from './watchers.ts'
 
@@ -13,8 +13,16 @@ export interface Office {
   readonly log: Log
   readonly desks: Desks
   readonly watchers: Watchers
+  /**
+   * Leases that workers of this process really have, by `leaseName`. One that is stored as theirs and is not among
+   * them belongs to nobody: it was committed, and the answer that would have told us was lost.
+   */
+  readonly held: Set<string>
   readonly keepSession: KeepSession
   readonly passed: (checkpoint: Checkpoint) => void
   /** A task changed: readers here look at once, other processes on this store get a hint. Call after the commit. */
   changed(workspaceId: string, taskId: string): void
 }
+
+export const leaseName = ({ messageId, epoch }: Pick<LeaseKey, 'messageId' | 'epoch'>): string =>
+  `${messageId}.${epoch}`

@@ -10,7 +10,7 @@ import type { Desk } from './desks.ts'
 import { closeBooks } from './event-log.ts'
 import { expire, findExpired } from './expire.ts'
 import type { Handout, LeaseKey } from './inbox.ts'
-import type { Office } from './office.ts'
+import { leaseName, type Office } from './office.ts'
 import { prune, RETENTION } from './retention.ts'
 import { findLapsed, freeLapsed, type Lapsed, takeLapsed } from './takeover.ts'
 
@@ -122,10 +122,10 @@ function* claimOne(workspaceId: string, worker: string): Transaction<Claim | und
 }
 
 async function takeOver(office: Office, handOut: HandOut): Promise<void> {
-  const { store, desks, log } = office
+  const { store, desks, held, log } = office
   for (const lapsed of await store.read(findLapsed)) {
-    // A worker of this process is alive, however late its renewal: nobody takes over from himself.
-    if (desks.get(lapsed.worker) !== undefined) continue
+    // A worker of this process is alive, however late its renewal: nobody takes over from himself what he has.
+    if (desks.get(lapsed.worker) !== undefined && held.has(leaseName(lapsed))) continue
     const worker = takerOf(office, lapsed)
     if (lapsed.stopping) await store.write(() => freeLapsed(lapsed), lapsed.workspaceId)
     else if (worker !== undefined) {

@@ -16,6 +16,8 @@ export interface Lapsed {
   readonly conversationId: string
   readonly hosted: boolean
   readonly worker: string
+  readonly messageId: string
+  readonly epoch: number
   /** Cancelled meanwhile: to be freed, not taken over. */
   readonly stopping: boolean
 }
@@ -25,12 +27,15 @@ interface LapsedRow {
   conversation_id: string
   hosted: number
   worker: string
+  message_id: string
+  lease_epoch: number
   state: string
 }
 
 export function* findLapsed(): Transaction<Lapsed[]> {
   const rows = yield* sql<LapsedRow>(
-    `select c.workspace_id, c.id as conversation_id, l.hosted, c.worker, m.state from conversations c
+    `select c.workspace_id, c.id as conversation_id, l.hosted, c.worker, c.lease_epoch, m.id as message_id, m.state
+     from conversations c
      join workspace_load l on l.workspace_id = c.workspace_id
      join messages m on m.conversation_id = c.id and m.state in ('leased', 'stopping')
      where c.worker is not null and c.lease_until < now_ms() order by c.lease_until limit ${LAPSED_MAX}`,
@@ -40,6 +45,8 @@ export function* findLapsed(): Transaction<Lapsed[]> {
     conversationId: row.conversation_id,
     hosted: row.hosted === 1,
     worker: row.worker,
+    messageId: row.message_id,
+    epoch: row.lease_epoch,
     stopping: row.state === 'stopping',
   }))
 }

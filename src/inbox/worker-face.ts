@@ -7,8 +7,8 @@ import { append, extend } from './append.ts'
 import { ask } from './ask.ts'
 import type { Claim } from './claim.ts'
 import type { Desk } from './desks.ts'
-import type { Handout, Inbox, LeaseKey, Worker } from './inbox.ts'
-import type { Office } from './office.ts'
+import type { Handout, Inbox, LeaseKey, Standing, Worker } from './inbox.ts'
+import { leaseName, type Office } from './office.ts'
 import { settle } from './settle.ts'
 import { resume, type Suspended, suspend } from './suspend.ts'
 
@@ -27,8 +27,13 @@ export interface WorkerFaceOptions {
 }
 
 export function createWorkerFace({ office, fill, lookAfter }: WorkerFaceOptions): WorkerFace {
-  const { store, desks, keepSession } = office
+  const { store, desks, held, keepSession } = office
   const accepts = (workerId: string) => desks.get(workerId) !== undefined
+  /** What was taken over is no longer in anybody's hands here, and may never be settled. */
+  const noted = (key: LeaseKey, standing: Standing) => {
+    if (standing === 'stale') held.delete(leaseName(key))
+    return standing
+  }
   const passOn = (next: { worker: string; claim: Claim } | undefined) => {
     if (next === undefined) return
     const { lease } = next.claim
@@ -52,15 +57,17 @@ export function createWorkerFace({ office, fill, lookAfter }: WorkerFaceOptions)
         for (const handout of desk.clear()) if (handout.type === 'lease') giveBack(office, face, handout.lease)
       }
     },
-    extend: (keys) => Promise.all(keys.map((key) => store.write(() => extend(key), key.workspaceId))),
+    extend: (keys) =>
+      Promise.all(keys.map(async (key) => noted(key, await store.write(() => extend(key), key.workspaceId)))),
     async append(key, events) {
-      const standing = await store.write(() => append(key, events), key.workspaceId)
+      const standing = noted(key, await store.write(() => append(key, events), key.workspaceId))
       office.changed(key.workspaceId, key.taskId)
       return standing
     },
     async settle(key, outcome, unsent) {
       const settlement = { key, outcome, unsent, accepts, keepSession }
       const { answer, next } = await store.write(() => settle(settlement), key.workspaceId)
+      held.delete(leaseName(key))
       office.passed('settled')
       office.changed(key.workspaceId, key.taskId)
       passOn(next)
@@ -80,6 +87,7 @@ export function createWorkerFace({ office, fill, lookAfter }: WorkerFaceOptions)
       ),
     handOut(workerId, handout) {
       const desk = desks.get(workerId)
+      if (desk !== undefined && handout.type === 'lease') held.add(leaseName(handout.lease))
       if (desk !== undefined) desk.put(handout)
       else if (handout.type === 'lease') giveBack(office, face, handout.lease)
     },
@@ -87,8 +95,9 @@ export function createWorkerFace({ office, fill, lookAfter }: WorkerFaceOptions)
   return face
 }
 
-function giveBack({ log }: Office, face: WorkerFace, key: LeaseKey): void {
+function giveBack({ log, held }: Office, face: WorkerFace, key: LeaseKey): void {
   face.settle(key, { type: 'released', interrupted: false }).catch((error) => {
+    held.delete(leaseName(key))
     log.warn({ err: toMoleculeError(error), messageId: key.messageId }, 'a lease could not be given back')
   })
 }
