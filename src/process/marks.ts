@@ -34,26 +34,28 @@ export async function killMarked(wanted: Wanted): Promise<Kill> {
   // Two clean looks: in the middle of its `exec` a process shows an empty environment and would slip through one.
   let cleanLooks = 0
   while (cleanLooks < 2) {
-    const found = await findMarked(wanted)
-    cleanLooks = found.length === 0 ? cleanLooks + 1 : 0
-    for (const pid of found) if (killIfMarked(pid, wanted)) pids.add(pid)
-    if (found.length > 0 && performance.now() > deadlineMs) return { pids, complete: false }
+    const found = await killOnSight(wanted, pids)
+    cleanLooks = found === 0 ? cleanLooks + 1 : 0
+    if (found > 0 && performance.now() > deadlineMs) return { pids, complete: false }
     if (cleanLooks < 2) await delay(PAUSE_MS)
   }
   return { pids, complete: true }
 }
 
-async function findMarked(wanted: Wanted): Promise<number[]> {
-  const found: number[] = []
+/** Resolves to how many were found; those that it killed are added. */
+async function killOnSight(wanted: Wanted, killed: Set<number>): Promise<number> {
+  let found = 0
   await scanProcesses('environ', (pid, environment) => {
     const value = markOf(environment)
     // A platform started from inside one of its own turns carries the mark too, and would end itself.
-    if (value !== undefined && wanted(value) && pid !== process.pid) found.push(pid)
+    if (value === undefined || !wanted(value) || pid === process.pid) return
+    found += 1
+    if (killIfMarked(pid, wanted)) killed.add(pid)
   })
   return found
 }
 
-/** Looks again and kills in one breath: since the scan the pid may have been given to somebody else. */
+/** Looks again and kills in one breath: since it was read the pid may have been given to somebody else. */
 function killIfMarked(pid: number, wanted: Wanted): boolean {
   try {
     const value = markOf(readFileSync(`/proc/${pid}/environ`))

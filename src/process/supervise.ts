@@ -28,7 +28,7 @@ export function createProcesses(options: ProcessesOptions): Processes {
   const runs: House['runs'] = new Map()
   const isLive = (mark: string) => runs.keys().some((run) => run.options.mark === mark && !run.treeEnded)
   const sweeper = createSweeper({ owner, clock, log, isLive })
-  const records = createRecords(options.recordsDir, log)
+  const records = createRecords(options.recordsDir, { clock, log })
   const house: House = { owner, clock, log, killGraceMs, sweeper, records, runs }
   const closeAll = async () => {
     for (const run of runs.keys()) run.stop('canceled')

@@ -122,6 +122,14 @@ test('a command that is missing, not executable, or killed by a signal says so',
   assert.equal(killed.details['signal'], 'SIGKILL')
 })
 
+test('a command that opens a standard stream by name is told how to do without', linuxOnly, async (t) => {
+  const { failure } = bench(t)
+  for (const cmd of ['cat /dev/stdin', 'echo oops > /dev/stderr']) {
+    assert.match((await failure({ cmd })).message, /cannot be opened here: read stdin itself, write with >&2/)
+  }
+  assert.doesNotMatch((await failure({ cmd: 'echo oops >&2; exit 1' })).message, /cannot be opened/)
+})
+
 test('a working folder that is not there is a retryable spawn failure that names it', async (t) => {
   const { failure } = bench(t)
   const error = await failure({ cmd: 'cat' }, { workingDir: '/nowhere' })

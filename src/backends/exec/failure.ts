@@ -24,7 +24,7 @@ export function failureOf(result: RunResult, facts: CommandFacts): MoleculeError
   switch (result.end) {
     case 'exited':
       if (result.exitCode === 0) return undefined
-      return new MoleculeError('exit', `${command} ${howItEnded(result)}${said}`, {
+      return new MoleculeError('exit', `${command} ${howItEnded(result)}${said}${hint(stderr)}`, {
         retryable: true,
         details: { exitCode: result.exitCode, signal: result.signal, stderr },
       })
@@ -64,6 +64,12 @@ function howItEnded({ exitCode, signal }: RunResult): string {
   if (exitCode === 127) return 'exited with code 127: command not found'
   if (exitCode === 126) return 'exited with code 126: command found but not executable'
   return `exited with code ${exitCode}`
+}
+
+/** Node gives a child sockets on Linux, which cannot be opened by name; the system's own words for it help nobody. */
+function hint(stderr: string): string {
+  if (!/\/dev\/std(in|out|err): No such device or address/.test(stderr)) return ''
+  return '; /dev/stdin, /dev/stdout and /dev/stderr cannot be opened here: read stdin itself, write with >&2'
 }
 
 function isContinuation(byte: number | undefined): boolean {

@@ -1,11 +1,11 @@
 /**
  * The embedded engine: node:sqlite, WAL, synchronous=FULL. All writes go through one queue and share commits (group
- * commit): an fsync costs a millisecond, so thirty operations in one transaction cost what one would alone. Each
- * operation has a savepoint of its own, and its promise resolves only after the COMMIT of its group.
+ * commit): an fsync costs a millisecond, so thirty operations in one transaction cost what one would alone. One that
+ * fails takes nothing of the others with it, and every promise resolves only after the COMMIT of its group.
  */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Clock } from '../../clock.ts'
-import type { Store, Transaction } from '../store.ts'
+import type { Row, Store, Transaction } from '../store.ts'
 import { type Connection, connect } from './connection.ts'
 import { asStoreError } from './errors.ts'
 import { migrate } from './migrate.ts'
@@ -75,28 +75,86 @@ export function openSqlite({ path, clock }: SqliteOptions): Store {
 /** Runs one group and answers its callers. What does not fit stays in the queue. */
 function commitGroup(connection: Connection, queue: Operation[], clock: Clock): void {
   const group: Operation[] = []
-  const results: Result[] = []
   try {
-    connection.database.exec('begin immediate')
-    const startMs = clock.monotonicMs()
-    while (queue.length > 0 && group.length < GROUP_OPERATIONS_MAX && clock.monotonicMs() - startMs < GROUP_MS_MAX) {
-      const operation = queue.shift() as Operation
-      group.push(operation)
-      results.push(runUnderSavepoint(connection, operation.transaction))
-    }
-    connection.database.exec('commit')
+    answer(
+      group,
+      inOneCommit(connection, () => runOpenly(connection, { queue, group, clock })),
+    )
   } catch (error) {
-    if (connection.database.isTransaction) connection.database.exec('rollback')
     if (group.length === 0) group.push(...queue.splice(0))
-    const failure = asStoreError(error)
-    for (const operation of group) operation.reject(failure)
-    return
+    if (error instanceof HalfDone) commitApart(connection, group)
+    else refuse(group, error)
   }
+}
+
+/** An operation threw after it had written, and what it wrote cannot be told from what the others did. */
+class HalfDone extends Error {}
+
+interface Group {
+  readonly queue: Operation[]
+  /** Filled with those that were begun. */
+  readonly group: Operation[]
+  readonly clock: Clock
+}
+
+/**
+ * Without a savepoint each, which would cost as much as a write: an operation that fails nearly always does so before
+ * it has written anything. When one does not, the group is rolled back and run again, the slow way.
+ */
+function runOpenly(connection: Connection, { queue, group, clock }: Group): Result[] {
+  const results: Result[] = []
+  const startMs = clock.monotonicMs()
+  while (queue.length > 0 && group.length < GROUP_OPERATIONS_MAX && clock.monotonicMs() - startMs < GROUP_MS_MAX) {
+    const operation = queue.shift() as Operation
+    group.push(operation)
+    const writes = { begun: false }
+    try {
+      results.push({ value: drive(connection, operation.transaction, writes) })
+      assertAlive(connection.database)
+    } catch (error) {
+      assertAlive(connection.database, error)
+      if (writes.begun) throw new HalfDone('an operation failed after it had written', { cause: error })
+      results.push({ error: asStoreError(error) })
+    }
+  }
+  return results
+}
+
+/** The same operations, each under a savepoint of its own, so that the one that fails takes back only what it wrote. */
+function commitApart(connection: Connection, group: readonly Operation[]): void {
+  try {
+    const results = inOneCommit(connection, () =>
+      group.map(({ transaction }) => runUnderSavepoint(connection, transaction)),
+    )
+    answer(group, results)
+  } catch (error) {
+    refuse(group, error)
+  }
+}
+
+function inOneCommit<T>({ database }: Connection, work: () => T): T {
+  try {
+    database.exec('begin immediate')
+    const result = work()
+    database.exec('commit')
+    return result
+  } catch (error) {
+    if (database.isTransaction) database.exec('rollback')
+    throw error
+  }
+}
+
+function answer(group: readonly Operation[], results: readonly Result[]): void {
   for (const [index, operation] of group.entries()) {
     const result = results[index] as Result
     if ('error' in result) operation.reject(result.error)
     else operation.resolve(result.value as never)
   }
+}
+
+function refuse(group: readonly Operation[], error: unknown): void {
+  const failure = asStoreError(error)
+  for (const operation of group) operation.reject(failure)
 }
 
 function runUnderSavepoint(connection: Connection, transaction: () => Transaction<unknown>): Result {
@@ -123,21 +181,29 @@ function assertAlive(database: DatabaseSync, cause?: unknown): void {
   if (!database.isTransaction) throw cause ?? new Error('the transaction was rolled back by the database')
 }
 
+/**
+ * One snapshot without a transaction: the writer is this same thread and cannot commit between two statements of a
+ * read, and no other process uses the store.
+ */
 function readSnapshot<T>(connection: Connection, transaction: () => Transaction<T>): T {
   try {
-    connection.run('begin', [])
     return drive(connection, transaction)
   } catch (error) {
     throw asStoreError(error)
-  } finally {
-    if (connection.database.isTransaction) connection.run('commit', [])
   }
 }
 
-function drive<T>(connection: Connection, transaction: () => Transaction<T>): T {
+function drive<T>(connection: Connection, transaction: () => Transaction<T>, writes = { begun: false }): T {
   const steps = transaction()
   let step = steps.next([])
-  while (!step.done) step = steps.next(step.value.map(({ text, values }) => connection.run(text, values)))
+  while (!step.done) {
+    const answers: Row[][] = []
+    for (const { text, values } of step.value) {
+      if (!writes.begun && !connection.isReading(text)) writes.begun = true
+      answers.push(connection.run(text, values))
+    }
+    step = steps.next(answers)
+  }
   return step.value
 }
 
