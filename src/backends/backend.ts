@@ -6,7 +6,7 @@ import type { Clock } from '../clock.ts'
 import type { MoleculeError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { Processes } from '../process/processes.ts'
-import type { Artifact, Message, Part } from '../protocol/a2a.ts'
+import type { Artifact, Message, Metadata, Part, Words } from '../protocol/a2a.ts'
 import type { Request } from '../protocol/request.ts'
 import type { Options } from './options.ts'
 
@@ -21,6 +21,8 @@ export interface McpServer {
 export interface Turn {
   /** Unique to this attempt; it marks every process that the attempt starts. */
   readonly id: string
+  /** The inbox's own id of the message: the same on every attempt, and nobody else's. */
+  readonly messageId: string
   readonly request: Request
   /** The text for a model agent: the message's text, with a first line added when an earlier attempt was interrupted. */
   readonly prompt: string
@@ -33,6 +35,8 @@ export interface Turn {
   readonly maxTurns?: number
   readonly allowedTools: readonly string[]
   readonly mcpServers: readonly McpServer[]
+  /** What earlier attempts at this message noted; empty at the first. */
+  readonly notes: Readonly<Record<string, string>>
   /** What a child of this turn gets on top of the inherited, stripped environment. */
   readonly env: Readonly<Record<string, string>>
 }
@@ -46,10 +50,22 @@ export type BackendEvent =
   | { readonly type: 'activity' }
   | { readonly type: 'text'; readonly delta: string }
   | { readonly type: 'tool'; readonly name: string; readonly state: 'started' | 'finished' | 'failed' }
-  | { readonly type: 'status'; readonly text: string }
+  /** `said` is for the caller to see as the task's status; the text alone is for whoever watches. */
+  | { readonly type: 'status'; readonly text: string; readonly said?: Words }
+  /** Kept at once for the next attempt at this message: when the stream is asked to go on, the note is durable. */
+  | { readonly type: 'note'; readonly key: string; readonly value: string }
   | { readonly type: 'usage'; readonly inputTokens?: number; readonly outputTokens?: number; readonly costUsd?: number }
   | { readonly type: 'artifact'; readonly artifact: Artifact; readonly append: boolean; readonly lastChunk: boolean }
-  | { readonly type: 'done'; readonly parts: readonly Part[]; readonly finality: Finality }
+  | {
+      readonly type: 'done'
+      /** The reply; none where artifacts and `said` are all there is. */
+      readonly parts: readonly Part[]
+      readonly finality: Finality
+      /** Of the reply. */
+      readonly metadata?: Metadata
+      /** What the task's last status says, where that is not the reply itself. */
+      readonly said?: Words
+    }
   | { readonly type: 'failed'; readonly error: MoleculeError }
 
 export type Validation =
@@ -60,7 +76,8 @@ export type Validation =
 /**
  * Contract: safe for concurrent turns. `run` never throws for an expected failure: the stream ends in exactly one
  * `done` or `failed`. Aborting the signal ends the turn at once, and when the stream has ended, whichever way, no
- * process of that turn is left. `close` is called once and is idempotent; it leaves no process behind.
+ * process of that turn is left. The signal's reason is `canceled` when somebody cancelled the message; with any other
+ * the message may be run again. `close` is called once and is idempotent; it leaves no process behind.
  */
 export interface Backend {
   readonly name: string

@@ -12,7 +12,7 @@ const named = (name: string): BackendDefinition => ({ ...mock, name })
 test('BK-6 names are sorted, and the house comes with exec and mock', () => {
   const registry = createRegistry([named('zebra'), named('ant'), named('mouse')])
   assert.deepEqual(registry.names(), ['ant', 'mouse', 'zebra'])
-  assert.deepEqual(createRegistry(builtinBackends).names(), ['exec', 'mock'])
+  assert.deepEqual(createRegistry(builtinBackends).names(), ['a2a', 'exec', 'mock'])
 })
 
 test('BK-6 an empty name, a missing factory and a duplicate name are refused', () => {

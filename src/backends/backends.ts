@@ -3,13 +3,14 @@
  * in `--backend` into a Backend. A plain typed list, no registration by import. Wrong entries fail at start, loudly.
  */
 import { MoleculeError } from '../errors.ts'
+import { a2a } from './a2a/a2a.ts'
 import type { Backend, BackendContext, BackendDefinition } from './backend.ts'
 import { exec } from './exec/exec.ts'
 import { mock } from './mock/mock.ts'
 import { createOptions } from './options.ts'
 
 /** Every backend that comes with the house. A new one is a folder beside these and one entry here. */
-export const builtinBackends: readonly BackendDefinition[] = [exec, mock]
+export const builtinBackends: readonly BackendDefinition[] = [a2a, exec, mock]
 
 export interface Registry {
   /** Sorted; what `--help` shows. */

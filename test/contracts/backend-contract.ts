@@ -11,6 +11,8 @@ import { createOptions } from '../../src/backends/options.ts'
 import { systemClock } from '../../src/clock.ts'
 import type { ErrorCode } from '../../src/errors.ts'
 import { silentLog } from '../../src/log.ts'
+import type { Artifact } from '../../src/protocol/a2a.ts'
+import { mergeArtifact } from '../../src/protocol/artifacts.ts'
 import { joinText } from '../../src/protocol/request.ts'
 import { eventually, markedPids } from '../fakes/marked.ts'
 import { createBench, PLAIN_ENVIRONMENT } from '../fakes/processes.ts'
@@ -76,7 +78,7 @@ export function backendContract(name: string, subject: BackendSubject): void {
     const { list } = await events(subject.streaming, { text })
     assert.equal(streamedText(list), text)
     assert.equal(doneText(list), text)
-    assert.ok(list.filter((event) => event.type === 'text').length > 1)
+    assert.ok(list.filter((event) => event.type === 'text' || event.type === 'artifact').length > 1)
   })
 
   check('sessions are kept over turns, or there are none', async ({ events }) => {
@@ -214,9 +216,14 @@ function doneText(list: readonly BackendEvent[]): string {
   assertOneEnd(list)
   const end = list.at(-1)
   assert.ok(end?.type === 'done', `the turn failed: ${end?.type === 'failed' ? end.error.message : ''}`)
-  assert.ok(end.parts.length > 0)
+  const artifacts = list.reduce<Artifact[]>(
+    (known, event) => (event.type === 'artifact' ? mergeArtifact(known, event) : known),
+    [],
+  )
+  const parts = [...artifacts.flatMap((artifact) => artifact.parts), ...end.parts]
+  assert.ok(parts.length > 0)
   assert.equal(end.finality, 'completed')
-  return end.parts.map((part) => part.text ?? '').join('')
+  return parts.map((part) => part.text ?? '').join('')
 }
 
 function failureIn(list: readonly BackendEvent[]) {

@@ -15,6 +15,8 @@ export function makeTurn({ text = '', parts = [{ type: 'text', text }], request,
   turns += 1
   return {
     id: `turn_${process.pid}_${turns}`,
+    messageId: `message_${turns}`,
+    notes: {},
     prompt: text,
     systemPrompt: '',
     workingDir: '/',
@@ -45,7 +47,12 @@ export async function listEvents(stream: AsyncIterable<BackendEvent>): Promise<B
   return events
 }
 
-/** The deltas joined: what a reader of the stream has seen. */
+/** The deltas joined, and the chunks of artifacts: what a reader of the stream has seen. */
 export function streamedText(events: readonly BackendEvent[]): string {
-  return events.map((event) => (event.type === 'text' ? event.delta : '')).join('')
+  return events
+    .map((event) => {
+      if (event.type === 'artifact') return event.artifact.parts.map((part) => part.text ?? '').join('')
+      return event.type === 'text' ? event.delta : ''
+    })
+    .join('')
 }

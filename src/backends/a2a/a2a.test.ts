@@ -1,0 +1,245 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { json } from 'node:stream/consumers'
+import { type TestContext, test } from 'node:test'
+import { createBench, PLAIN_ENVIRONMENT } from '../../../test/fakes/processes.ts'
+import { listEvents, makeTurn, type TurnGiven } from '../../../test/fakes/turns.ts'
+import { systemClock } from '../../clock.ts'
+import { silentLog } from '../../log.ts'
+import type { Message, Part, StreamResponse, TaskState } from '../../protocol/a2a.ts'
+import type { BackendEvent } from '../backend.ts'
+import { createOptions } from '../options.ts'
+import { a2a } from './a2a.ts'
+
+interface Rpc {
+  readonly method: string
+  readonly params: { readonly id?: string; readonly message?: Message }
+}
+
+/** What the other side does with each call: `stream` and `answer` say it in 1.0 words. */
+interface Talk {
+  stream(...events: StreamResponse[]): void
+  answer(result: object): void
+  refuse(code: number, message: string): void
+  readonly response: ServerResponse
+}
+
+/** A scripted 1.0 agent, and the backend in front of it. */
+async function remote(t: TestContext, talk: (rpc: Rpc, talk: Talk) => void, streaming = true) {
+  const calls: Rpc[] = []
+  const server = createServer((request, response) => {
+    if (request.method === 'GET') {
+      const supportedInterfaces = [{ url: '/rpc', protocolBinding: 'JSONRPC', protocolVersion: '1.0' }]
+      return void response.end(JSON.stringify({ capabilities: { streaming }, supportedInterfaces }))
+    }
+    const write = (more: object) => response.end(JSON.stringify({ jsonrpc: '2.0', id: 1, ...more }))
+    const talking: Talk = {
+      response,
+      answer: (result) => void write({ result }),
+      refuse: (code, message) => void write({ error: { code, message } }),
+      stream(...events) {
+        if (!response.headersSent) response.writeHead(200, { 'Content-Type': 'text/event-stream' })
+        for (const result of events) response.write(`data: ${JSON.stringify({ jsonrpc: '2.0', id: 1, result })}\n\n`)
+      },
+    }
+    json(request).then((rpc) => {
+      calls.push(rpc as Rpc)
+      talk(rpc as Rpc, talking)
+    }, assert.fail)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const context = {
+    processes: createBench(t).processes,
+    environment: PLAIN_ENVIRONMENT,
+    clock: systemClock,
+    log: silentLog,
+  }
+  // The clock's timers hold no process open, and while a poll waits there is nothing else.
+  const keepAlive = setTimeout(() => undefined, 60_000)
+  t.after(() => clearTimeout(keepAlive))
+  const backend = a2a.create(createOptions({ url }), context)
+  t.after(() => backend.close())
+  const run = (given: TurnGiven, signal = new AbortController().signal) =>
+    listEvents(backend.run(makeTurn(given), signal))
+  return { calls, run, backend, methods: () => calls.map(({ method }) => method) }
+}
+
+const task = (state: TaskState, more: object = {}): StreamResponse => ({
+  task: { id: 'up-1', contextId: 'ctx-1', status: { state }, ...more },
+})
+const status = (state: TaskState): StreamResponse => ({
+  statusUpdate: { taskId: 'up-1', contextId: 'ctx-1', status: { state } },
+})
+const artifact = (text: string, append = false): StreamResponse => ({
+  artifactUpdate: { taskId: 'up-1', contextId: 'ctx-1', artifact: { artifactId: 'a', parts: [{ text }] }, append },
+})
+const whole = (...parts: Part[]) => ({ artifacts: [{ artifactId: 'a', parts }] })
+const notesIn = (events: readonly BackendEvent[]) =>
+  Object.fromEntries(events.flatMap((event) => (event.type === 'note' ? [[event.key, event.value]] : [])))
+const failureIn = (events: readonly BackendEvent[]) => {
+  const end = events.at(-1)
+  assert.ok(end?.type === 'failed', JSON.stringify(end))
+  return end.error
+}
+
+test('AG-11 the note that it sends comes before the send, and the task is noted with its first event', async (t) => {
+  const { calls, run } = await remote(t, (_rpc, { stream, response }) => {
+    stream(task('TASK_STATE_SUBMITTED'), status('TASK_STATE_COMPLETED'))
+    response.end()
+  })
+  const events = await run({ messageId: 'msg_7', text: 'hi' })
+  assert.deepEqual(
+    events.map((event) => event.type),
+    ['note', 'note', 'session', 'activity', 'activity', 'session', 'done'],
+  )
+  assert.deepEqual(notesIn(events), { sending: 'mol-msg_7', upstream: '{"taskId":"up-1","contextId":"ctx-1"}' })
+  assert.equal(calls[0]?.params.message?.messageId, 'mol-msg_7')
+})
+
+test('AG-11 the trace of a message goes on to the other side', async (t) => {
+  const traces: unknown[] = []
+  const { run } = await remote(t, (_rpc, { stream, response }) => {
+    traces.push(response.req.headers['traceparent'])
+    stream(task('TASK_STATE_COMPLETED'))
+    response.end()
+  })
+  const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
+  await run({ text: 'hi', env: { TRACEPARENT: traceparent } })
+  await run({ text: 'hi' })
+  assert.deepEqual(traces, [traceparent, undefined])
+})
+
+test('AG-11 an attempt after one that sent and learned nothing sends the same id again', async (t) => {
+  const { calls, run } = await remote(t, (_rpc, { stream, response }) => {
+    stream(task('TASK_STATE_COMPLETED'))
+    response.end()
+  })
+  await run({ messageId: 'msg_7', text: 'hi', notes: { sending: 'mol-msg_7' } })
+  assert.deepEqual(
+    calls.map(({ params }) => params.message?.messageId),
+    ['mol-msg_7'],
+  )
+})
+
+test('AG-11 an attempt that knows the task asks for it, listens on, and tells nothing twice', async (t) => {
+  const { run, methods } = await remote(t, ({ method }, { answer, stream, response }) => {
+    const soFar = task('TASK_STATE_WORKING', whole({ text: 'one ' }))
+    if (method === 'GetTask') return answer(soFar.task as object)
+    stream(soFar, artifact('two', true), status('TASK_STATE_COMPLETED'))
+    response.end()
+  })
+  const events = await run({ notes: { sending: 'x', upstream: '{"taskId":"up-1"}' } })
+  assert.deepEqual(methods(), ['GetTask', 'SubscribeToTask'])
+  const chunks = events.flatMap((event) => (event.type === 'artifact' ? event.artifact.parts[0]?.text : []))
+  assert.deepEqual(chunks, ['one ', 'two'])
+  assert.equal(events.at(-1)?.type, 'done')
+})
+
+test('AG-11 a stream that is cut in the middle is taken up again without sending', async (t) => {
+  const { run, methods } = await remote(t, ({ method }, { answer, stream, response }) => {
+    if (method === 'SendStreamingMessage') {
+      stream(task('TASK_STATE_WORKING'), artifact('one '))
+      return void setTimeout(() => response.destroy(), 20)
+    }
+    if (method === 'GetTask') return answer(task('TASK_STATE_WORKING', whole({ text: 'one ' })).task as object)
+    stream(task('TASK_STATE_COMPLETED', whole({ text: 'one ' }, { text: 'two' })))
+    response.end()
+  })
+  const events = await run({ text: 'hi' })
+  assert.deepEqual(methods(), ['SendStreamingMessage', 'GetTask', 'SubscribeToTask'])
+  const last = events.findLast((event) => event.type === 'artifact')
+  assert.deepEqual([last?.append, last?.artifact.parts], [false, [{ text: 'one ' }, { text: 'two' }]])
+  assert.equal(events.at(-1)?.type, 'done')
+})
+
+test('AG-11 an agent without streams is sent to once and then asked until it ends', async (t) => {
+  let asked = 0
+  const talk = ({ method }: Rpc, { answer }: Talk) => {
+    if (method === 'SendMessage') return answer(task('TASK_STATE_SUBMITTED'))
+    asked += 1
+    answer(task(asked < 2 ? 'TASK_STATE_WORKING' : 'TASK_STATE_COMPLETED', whole({ text: 'x' })).task as object)
+  }
+  const { run, methods } = await remote(t, talk, false)
+  const events = await run({ text: 'hi' })
+  assert.deepEqual(methods(), ['SendMessage', 'GetTask', 'GetTask'])
+  assert.equal(events.at(-1)?.type, 'done')
+})
+
+test('AG-11 the state before an answer is not its end: an old question in the first snapshot is passed over', async (t) => {
+  const { run } = await remote(t, (_rpc, { stream, response }) => {
+    stream(task('TASK_STATE_INPUT_REQUIRED'), status('TASK_STATE_WORKING'), artifact('blue it is'))
+    stream(status('TASK_STATE_COMPLETED'))
+    response.end()
+  })
+  const sessionToken = JSON.stringify({ contextId: 'ctx-1', taskId: 'up-1', ourTaskId: 'task_x' })
+  const events = await run({ text: 'blue', sessionToken, request: { task_id: 'task_x' } })
+  const end = events.at(-1)
+  assert.deepEqual(end?.type === 'done' && end.finality, 'completed')
+})
+
+test('AG-11 an answer to a task that is gone over there begins a new session', async (t) => {
+  const { run } = await remote(t, (_rpc, { refuse }) => refuse(-32001, 'no such task'))
+  const sessionToken = JSON.stringify({ contextId: 'ctx-1', taskId: 'up-1', ourTaskId: 'task_x' })
+  const lost = failureIn(await run({ text: 'blue', sessionToken, request: { task_id: 'task_x' } }))
+  assert.equal(lost.code, 'session_lost')
+  const other = failureIn(await run({ text: 'blue', sessionToken, request: { task_id: 'task_y' } }))
+  assert.equal(other.code, 'not_found')
+})
+
+test('AG-11 a message that has been here is refused before it is sent', async (t) => {
+  const { run, calls } = await remote(t, () => undefined)
+  const raw = { params: { message: { metadata: { molecule_path: ['ws_0', 'ws_1'] } } } }
+  const error = failureIn(await run({ text: 'hi', request: { workspace_id: 'ws_1', raw } }))
+  assert.deepEqual([error.code, error.retryable], ['forbidden', false])
+  assert.match(error.message, /circle: ws_0 -> ws_1 -> ws_1/)
+  assert.equal(calls.length, 0)
+})
+
+test('AG-11 only a cancel is passed on: a drain leaves the task to the next attempt', async (t) => {
+  for (const [reason, expected] of [
+    ['canceled', ['SendStreamingMessage', 'CancelTask']],
+    ['drain', ['SendStreamingMessage']],
+  ] as const) {
+    const stop = new AbortController()
+    const { backend, methods } = await remote(t, ({ method }, { answer, stream }) => {
+      if (method === 'CancelTask') return answer(task('TASK_STATE_CANCELED').task as object)
+      stream(task('TASK_STATE_WORKING'))
+    })
+    const events: BackendEvent[] = []
+    for await (const event of backend.run(makeTurn({ text: 'hi' }), stop.signal)) {
+      events.push(event)
+      if (event.type === 'session') stop.abort(reason)
+    }
+    assert.equal(failureIn(events).code, 'canceled')
+    assert.deepEqual(methods(), expected)
+  }
+})
+
+test('AG-11 what is cancelled before the agent has named its task is cancelled there as soon as it has', async (t) => {
+  const stop = new AbortController()
+  const { run, methods } = await remote(t, ({ method }, { answer, stream }) => {
+    if (method === 'CancelTask') return answer(task('TASK_STATE_CANCELED').task as object)
+    stop.abort('canceled')
+    setTimeout(stream, 20, task('TASK_STATE_WORKING'))
+  })
+  assert.equal(failureIn(await run({ text: 'hi' }, stop.signal)).code, 'canceled')
+  assert.deepEqual(methods(), ['SendStreamingMessage', 'CancelTask'])
+})
+
+test('AG-11 a remote agent that cannot be reached is worth another try; one that refuses is not', async (t) => {
+  const { run } = await remote(t, (_rpc, { response }) => void response.destroy())
+  const broken = failureIn(await run({ text: 'hi' }))
+  assert.deepEqual([broken.code, broken.retryable], ['timeout', true])
+  const refusing = await remote(t, (_rpc, { refuse }) => refuse(-32602, 'parts are missing'))
+  const refused = failureIn(await refusing.run({ text: 'hi' }))
+  assert.deepEqual([refused.code, refused.retryable], ['agent_failed', false])
+  assert.match(refused.message, /parts are missing/)
+})

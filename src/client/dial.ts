@@ -1,0 +1,127 @@
+/**
+ * One HTTP exchange with an address that has been chosen already: no redirects, no shared connections, no proxy, a
+ * limit on every wait and on the size of the answer. `outbound.ts` decides where it may go.
+ */
+import { type IncomingHttpHeaders, type IncomingMessage, request as requestHttp } from 'node:http'
+import { request as requestHttps } from 'node:https'
+import type { LookupFunction } from 'node:net'
+import { MoleculeError } from '../errors.ts'
+
+export interface Dial {
+  readonly url: URL
+  readonly method: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | undefined
+  readonly lookup: LookupFunction
+  readonly headersMs: number
+  readonly bytesMax: number
+}
+
+export interface Answer {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  /** The body as it comes. Fails with `too_large`, with `timeout`, or as `canceled`. May be read once. */
+  chunks(): AsyncIterable<Buffer>
+  text(): Promise<string>
+  /** Whoever does not read the body says so: an unread one holds its connection. */
+  discard(): void
+}
+
+const CONNECT_MS = 10_000
+
+export async function dial(dialing: Dial, signal: AbortSignal): Promise<Answer> {
+  const failure = (cause: unknown) => dialFailure(cause, dialing.url, signal)
+  try {
+    signal.throwIfAborted()
+    const incoming = await headOf(dialing, signal)
+    return toAnswer(incoming, dialing.bytesMax, failure)
+  } catch (cause) {
+    throw failure(cause)
+  }
+}
+
+function headOf(dialing: Dial, signal: AbortSignal): Promise<IncomingMessage> {
+  const { url, method, headers, body, lookup, headersMs } = dialing
+  const send = url.protocol === 'https:' ? requestHttps : requestHttp
+  const length = body === undefined ? {} : { 'Content-Length': String(Buffer.byteLength(body)) }
+  // No agent: a kept connection would outlive the judgement that opened it, and an agent may go through a proxy.
+  const options = { method, headers: { ...headers, ...length }, lookup, agent: false, signal } as const
+  return new Promise((resolve, reject) => {
+    const outgoing = send(url, options)
+    const tooLate = (what: string, limitMs: number) => () =>
+      outgoing.destroy(new DialTimeout(`${what} within ${limitMs / 1000} s`))
+    const connecting = setTimeout(tooLate('could not be connected to', CONNECT_MS), CONNECT_MS)
+    const waiting = setTimeout(tooLate('did not answer', headersMs), headersMs)
+    const stop = () => {
+      clearTimeout(connecting)
+      clearTimeout(waiting)
+    }
+    outgoing.once('socket', (socket) => {
+      const connected = url.protocol === 'https:' ? 'secureConnect' : 'connect'
+      socket.once(connected, () => clearTimeout(connecting))
+    })
+    outgoing.once('response', (incoming) => {
+      stop()
+      resolve(incoming)
+    })
+    outgoing.once('error', (error) => {
+      stop()
+      reject(error)
+    })
+    outgoing.end(body)
+  })
+}
+
+function toAnswer(incoming: IncomingMessage, bytesMax: number, failure: (cause: unknown) => MoleculeError): Answer {
+  async function* chunks(): AsyncIterable<Buffer> {
+    let bytes = 0
+    try {
+      for await (const chunk of incoming as AsyncIterable<Buffer>) {
+        bytes += chunk.length
+        if (bytes > bytesMax) throw tooLarge(bytesMax)
+        yield chunk
+      }
+    } catch (cause) {
+      throw failure(cause)
+    } finally {
+      incoming.destroy()
+    }
+  }
+  return {
+    status: incoming.statusCode ?? 0,
+    headers: incoming.headers,
+    chunks,
+    async text() {
+      const all: Buffer[] = []
+      for await (const chunk of chunks()) all.push(chunk)
+      return Buffer.concat(all).toString('utf8')
+    },
+    discard: () => {
+      incoming.on('error', () => undefined)
+      incoming.destroy()
+    },
+  }
+}
+
+class DialTimeout extends Error {}
+
+function tooLarge(limitBytes: number): MoleculeError {
+  const message = `the answer is larger than ${limitBytes} bytes`
+  return new MoleculeError('too_large', message, { details: { limitBytes } })
+}
+
+/** No answer, or half of one. Whether it may be asked again is the caller's to know; that it may help is said here. */
+function dialFailure(cause: unknown, url: URL, signal: AbortSignal): MoleculeError {
+  if (cause instanceof MoleculeError) return cause
+  if (cause instanceof DialTimeout) {
+    return new MoleculeError('timeout', `${url.origin} ${cause.message}`, { retryable: true, cause })
+  }
+  if (signal.aborted) {
+    const late = (signal.reason as Error | undefined)?.name === 'TimeoutError'
+    return late
+      ? new MoleculeError('timeout', `${url.origin} did not answer in time`, { retryable: true, cause })
+      : new MoleculeError('canceled', 'the request was cancelled', { cause })
+  }
+  const code = (cause as NodeJS.ErrnoException).code ?? (cause as Error).message
+  return new MoleculeError('timeout', `${url.origin} cannot be reached (${code})`, { retryable: true, cause })
+}

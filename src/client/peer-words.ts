@@ -1,0 +1,131 @@
+/**
+ * What a remote agent says, read into our words (A2A 1.0) whichever version it speaks. Lenient about what is missing,
+ * as protocol buffers leave out what is empty; strict about what we rely on: ids, states, parts.
+ * Invariant: what this gives out has the shape of its type, whatever came in.
+ */
+import { MoleculeError } from '../errors.ts'
+import type { Artifact, Message, Metadata, Part, StreamResponse, Task, TaskState, TaskStatus } from '../protocol/a2a.ts'
+import { isJsonObject, type JsonObject } from '../protocol/json.ts'
+import { readPart } from '../protocol/part.ts'
+
+/** The answer to a send, or one event of a stream: with `kind` it is 0.3's, otherwise 1.0's one-of. */
+export function readEvent(value: unknown): StreamResponse {
+  const event = object(value, 'the answer')
+  if (event['kind'] === 'task' || 'task' in event) return { task: readTask(event['task'] ?? event) }
+  if (event['kind'] === 'message' || 'message' in event) return { message: readMessage(event['message'] ?? event) }
+  if (event['kind'] === 'status-update' || 'statusUpdate' in event) {
+    const update = object(event['statusUpdate'] ?? event, 'the status update')
+    return { statusUpdate: { ...namesOf(update), status: readStatus(update['status']), ...metadataOf(update) } }
+  }
+  if (event['kind'] === 'artifact-update' || 'artifactUpdate' in event) {
+    const update = object(event['artifactUpdate'] ?? event, 'the artifact update')
+    const chunk = { append: update['append'] === true, lastChunk: update['lastChunk'] === true }
+    const artifact = readArtifact(update['artifact'])
+    return { artifactUpdate: { ...namesOf(update), artifact, ...chunk, ...metadataOf(update) } }
+  }
+  throw strange('it is neither task, message nor update')
+}
+
+export function readTask(value: unknown): Task {
+  const task = object(value, 'the task')
+  if (typeof task['id'] !== 'string' || task['id'] === '') throw strange('the task has no id')
+  const artifacts = list(task['artifacts']).map(readArtifact)
+  const history = list(task['history']).map(readMessage)
+  return {
+    id: task['id'],
+    contextId: text(task['contextId']),
+    status: readStatus(task['status']),
+    ...(artifacts.length > 0 && { artifacts }),
+    ...(history.length > 0 && { history }),
+    ...metadataOf(task),
+  }
+}
+
+function readStatus(value: unknown): TaskStatus {
+  const status = object(value, 'the status')
+  const { message, timestamp } = status
+  return {
+    state: readState(status['state']),
+    ...(isJsonObject(message) && { message: readMessage(message) }),
+    ...(typeof timestamp === 'string' && { timestamp }),
+  }
+}
+
+const STATES: readonly TaskState[] = [
+  'TASK_STATE_SUBMITTED',
+  'TASK_STATE_WORKING',
+  'TASK_STATE_COMPLETED',
+  'TASK_STATE_FAILED',
+  'TASK_STATE_CANCELED',
+  'TASK_STATE_INPUT_REQUIRED',
+  'TASK_STATE_REJECTED',
+  'TASK_STATE_AUTH_REQUIRED',
+]
+
+/** `input-required` is TASK_STATE_INPUT_REQUIRED; one that nobody knows is not known to be over. */
+function readState(value: unknown): TaskState {
+  const name = `TASK_STATE_${text(value).toUpperCase().replaceAll('-', '_').replace('TASK_STATE_', '')}`
+  return STATES.find((state) => state === name) ?? 'TASK_STATE_WORKING'
+}
+
+function readMessage(value: unknown): Message {
+  const message = object(value, 'the message')
+  const { contextId, taskId } = message
+  const extensions = strings(message['extensions'])
+  const referenceTaskIds = strings(message['referenceTaskIds'])
+  return {
+    messageId: text(message['messageId']),
+    role: message['role'] === 'user' || message['role'] === 'ROLE_USER' ? 'ROLE_USER' : 'ROLE_AGENT',
+    parts: readParts(message['parts']),
+    ...(text(contextId) !== '' && { contextId: text(contextId) }),
+    ...(text(taskId) !== '' && { taskId: text(taskId) }),
+    ...(extensions.length > 0 && { extensions }),
+    ...(referenceTaskIds.length > 0 && { referenceTaskIds }),
+    ...metadataOf(message),
+  }
+}
+
+function readArtifact(value: unknown): Artifact {
+  const artifact = object(value, 'the artifact')
+  const { name, description } = artifact
+  const extensions = strings(artifact['extensions'])
+  return {
+    artifactId: text(artifact['artifactId']),
+    parts: readParts(artifact['parts']),
+    ...(text(name) !== '' && { name: text(name) }),
+    ...(text(description) !== '' && { description: text(description) }),
+    ...(extensions.length > 0 && { extensions }),
+    ...metadataOf(artifact),
+  }
+}
+
+/** Empty names are absent ones: an agent on protocol buffers cannot tell them apart, and a caller should not see them. */
+function readParts(value: unknown): Part[] {
+  return list(value).map((item, index) => {
+    try {
+      const { mediaType, filename, ...part } = readPart(item, `parts[${index}]`)
+      return { ...part, ...(mediaType ? { mediaType } : {}), ...(filename ? { filename } : {}) }
+    } catch (cause) {
+      throw strange((cause as Error).message, cause)
+    }
+  })
+}
+
+const namesOf = (update: JsonObject) => ({ taskId: text(update['taskId']), contextId: text(update['contextId']) })
+
+function metadataOf({ metadata }: JsonObject): { metadata?: Metadata } {
+  return isJsonObject(metadata) && Object.keys(metadata).length > 0 ? { metadata: metadata as Metadata } : {}
+}
+
+const text = (value: unknown): string => (typeof value === 'string' ? value : '')
+const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
+const strings = (value: unknown): string[] => list(value).filter((item) => typeof item === 'string')
+
+function object(value: unknown, what: string): JsonObject {
+  if (isJsonObject(value)) return value
+  throw strange(`${what} is no object`)
+}
+
+function strange(problem: string, cause?: unknown): MoleculeError {
+  return new MoleculeError('agent_failed', `the remote agent's answer is not A2A: ${problem}`, { cause })
+}
