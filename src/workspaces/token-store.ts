@@ -1,83 +1,148 @@
 /**
  * Tokens in the store, and the admin's, which is held as a hash in memory. Login codes are memory only: they live ten
- * minutes and a restart prints a new one.
+ * minutes and a restart prints a new one. Verifying is on the path of every request: a secret that was verified a
+ * moment ago costs one hash, and when a token was last used is written beside the request, at most once a minute.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../clock.ts'
+import { MoleculeError } from '../errors.ts'
 import { ulid } from '../ids.ts'
-import { type Store, sql, type Transaction } from '../store/store.ts'
-import type { Identity, TokenRole, Tokens } from './tokens.ts'
+import { type Log, silentLog } from '../log.ts'
+import type { Store } from '../store/store.ts'
+import { createRevocations } from './revocations.ts'
+import * as rows from './token-rows.ts'
+import type { NewToken, Tokens } from './tokens.ts'
+import { createVerified } from './verified.ts'
 
 const SECRET_BYTES = 32
+/** So that a leaked token can be recognised for what it is, by people and by scanners. */
+const SECRET_PREFIX = 'mol_'
 const LOGIN_CODE_MS = 10 * 60_000
 const SESSION_MS = 30 * 24 * 3600_000
 /** More codes than anybody can use; the oldest go first. */
 const LOGIN_CODES_MAX = 100
-/** Nothing longer was ever issued: refuse before hashing. */
-const SECRET_CHARACTERS_MAX = 256
+/** Nothing longer was ever issued: refuse before hashing. An admin's own token may have 512 characters. */
+const SECRET_CHARACTERS_MAX = 512
+const TOUCH_MS = 60_000
+/** Tokens whose last use is remembered here; one that falls out is written once more. */
+const TOUCHED_MAX = 10_000
+const ADMIN_ID = 'admin'
 
 export interface TokenStoreOptions {
   readonly store: Store
   readonly clock: Clock
   readonly adminToken: string
+  readonly log?: Log
 }
 
-export function createTokens({ store, clock, adminToken }: TokenStoreOptions): Tokens {
+export function createTokens({ store, clock, adminToken, log = silentLog }: TokenStoreOptions): Tokens {
   const adminHash = hash(adminToken)
-  const admin = person('admin', 'admin', 'admin')
-  const codes = new Map<string, number>()
+  const admin = rows.person(ADMIN_ID, ADMIN_ID, 'admin')
+  const verified = createVerified(clock)
+  const touch = createTouch({ store, clock, log })
+  const revocations = createRevocations({ clock, stillGood: (ids) => store.read(() => rows.validIds(ids)) })
+  const forget = (tokenId: string) => {
+    verified.drop(tokenId)
+    revocations.tell(tokenId)
+  }
+  const sessions = createSessions({ store, clock, log }, forget)
   return {
+    ...sessions,
     async verify(secret) {
       if (secret.length === 0 || secret.length > SECRET_CHARACTERS_MAX) return undefined
       const hashed = hash(secret)
       if (timingSafeEqual(hashed, adminHash)) return admin
-      return await store.read(() => findToken(hashed.toString('hex')))
+      const hex = hashed.toString('hex')
+      const look = () => store.read(() => rows.findByHash(hashed))
+      const identity = verified.get(hex) ?? (await verified.remember(hex, look))
+      if (identity !== undefined) touch(identity.tokenId)
+      return identity
     },
-    issueLoginCode() {
-      const code = randomBytes(SECRET_BYTES).toString('base64url')
-      for (const [known, untilMs] of codes) {
-        if (untilMs < clock.monotonicMs() || codes.size >= LOGIN_CODES_MAX) codes.delete(known)
-      }
-      codes.set(hash(code).toString('hex'), clock.monotonicMs() + LOGIN_CODE_MS)
-      return code
+    async create(input) {
+      assertComplete(input)
+      const token = { id: ulid(), secret: newSecret() }
+      await store.write(() => rows.insertToken({ ...input, id: token.id, kind: 'token', hash: hex(token.secret) }))
+      return token
     },
-    async exchangeLoginCode(code) {
-      const name = hash(code.slice(0, SECRET_CHARACTERS_MAX)).toString('hex')
-      const untilMs = codes.get(name)
-      codes.delete(name)
-      if (untilMs === undefined || untilMs < clock.monotonicMs()) return undefined
-      const secret = randomBytes(SECRET_BYTES).toString('base64url')
-      await store.write(() => insertSession(hash(secret).toString('hex')))
-      return { secret, maxAgeSeconds: SESSION_MS / 1000 }
+    list: () => store.read(rows.listRows),
+    async rotate(id, overlapMs) {
+      const token = { id, secret: newSecret() }
+      await store.write(() => rows.rotateRow({ id, hash: hex(token.secret), overlapMs }))
+      verified.drop(id)
+      return token
     },
-    revokeSession: (secret) => store.write(() => deleteSession(hash(secret).toString('hex'))),
+    async revoke(id) {
+      await store.write(() => rows.deleteRow(id))
+      forget(id)
+    },
+    // The admin's own token is of this process and ends with it.
+    onRevoked: (id, callback) => (id === ADMIN_ID ? () => undefined : revocations.watch(id, callback)),
   }
 }
 
 const hash = (secret: string): Buffer => createHash('sha256').update(secret).digest()
+const hex = (secret: string): string => hash(secret).toString('hex')
+const newSecret = (): string => SECRET_PREFIX + randomBytes(SECRET_BYTES).toString('base64url')
 
-/** All people with an admin or member token share one principal: what one asked, another may read on. */
-function person(tokenId: string, name: string, role: TokenRole): Identity {
-  return { tokenId, name, role, principal: 'people', sender: { kind: 'person', id: tokenId, name, door: 'http' } }
+/** A token that speaks for a workspace must name it, and one that does not must not seem to. */
+function assertComplete({ role, workspaceId, conversationId, workspaces }: NewToken): void {
+  const speaks = role === 'workspace' || role === 'conversation'
+  requireField('workspace_id', workspaceId !== undefined, { role, needed: speaks })
+  requireField('conversation_id', conversationId !== undefined, { role, needed: role === 'conversation' })
+  requireField('workspaces', workspaces !== undefined && workspaces.length > 0, { role, needed: role === 'caller' })
 }
 
-function* findToken(hashed: string): Transaction<Identity | undefined> {
-  const [row] = yield* sql<{ id: string; name: string; role: TokenRole }>(
-    'select id, name, role from tokens where hash = $1 and (expires_at is null or expires_at > now_ms())',
-    [hashed],
-  )
-  return row === undefined ? undefined : person(row.id, row.name, row.role)
+function requireField(path: string, given: boolean, { role, needed }: { role: string; needed: boolean }): void {
+  if (given === needed) return
+  const message = `a token with the role ${role} ${needed ? 'needs' : 'has no'} "${path}"`
+  throw new MoleculeError('invalid_request', message, { details: { path } })
 }
 
-function* insertSession(hashed: string): Transaction<void> {
-  yield* sql('delete from tokens where expires_at < now_ms()')
-  yield* sql(
-    `insert into tokens (id, kind, name, role, hash, created_at, expires_at)
-     values ($1, 'session', 'browser', 'admin', $2, now_ms(), now_ms() + $3)`,
-    [ulid(), hashed, SESSION_MS],
-  )
+interface Parts {
+  readonly store: Store
+  readonly clock: Clock
+  readonly log: Log
 }
 
-function* deleteSession(hashed: string): Transaction<void> {
-  yield* sql(`delete from tokens where hash = $1 and kind = 'session'`, [hashed])
+/** Notes when a token was last used, never in the way of the request that used it. */
+function createTouch({ store, clock, log }: Parts): (tokenId: string) => void {
+  const touched = new Map<string, number>()
+  return (tokenId) => {
+    const nowMs = clock.monotonicMs()
+    if (nowMs - (touched.get(tokenId) ?? Number.NEGATIVE_INFINITY) < TOUCH_MS) return
+    if (touched.size >= TOUCHED_MAX) touched.clear()
+    touched.set(tokenId, nowMs)
+    store
+      .write(() => rows.touchRow(tokenId))
+      .catch((err: unknown) => log.warn({ err, tokenId }, 'when a token was last used could not be written'))
+  }
+}
+
+/** A browser's way to a token: a code printed once, traded for a session. */
+function createSessions({ store, clock }: Parts, forget: (tokenId: string) => void) {
+  const codes = new Map<string, number>()
+  return {
+    issueLoginCode(): string {
+      const code = randomBytes(SECRET_BYTES).toString('base64url')
+      for (const [known, untilMs] of codes) {
+        if (untilMs < clock.monotonicMs() || codes.size >= LOGIN_CODES_MAX) codes.delete(known)
+      }
+      codes.set(hex(code), clock.monotonicMs() + LOGIN_CODE_MS)
+      return code
+    },
+    async exchangeLoginCode(code: string) {
+      const name = hex(code.slice(0, SECRET_CHARACTERS_MAX))
+      const untilMs = codes.get(name)
+      codes.delete(name)
+      if (untilMs === undefined || untilMs < clock.monotonicMs()) return undefined
+      const secret = newSecret()
+      const session = { id: ulid(), kind: 'session', name: 'browser', role: 'admin', expiresInMs: SESSION_MS } as const
+      await store.write(() => rows.insertToken({ ...session, hash: hex(secret) }))
+      return { secret, maxAgeSeconds: SESSION_MS / 1000 }
+    },
+    async revokeSession(secret: string): Promise<void> {
+      const id = await store.write(() => rows.deleteSession(hex(secret)))
+      if (id !== undefined) forget(id)
+    },
+  }
 }

@@ -1,6 +1,9 @@
 /** What a workspace is, as the rest of the house sees it: an agent with an address. */
 import type { Json } from '../protocol/a2a.ts'
 
+/** What an agent may do without asking. */
+export type Permission = 'ask' | 'allowed_tools' | 'bypass'
+
 export type WorkspaceStatus = 'provisioning' | 'online' | 'degraded' | 'offline' | 'paused' | 'failed'
 
 export interface Workspace {
@@ -16,11 +19,15 @@ export interface Workspace {
   /** First try plus retries, before a message becomes a dead letter. */
   readonly maxAttempts: number
   readonly workingDir: string
+  readonly permission?: Permission
   readonly runtimeConfig: Readonly<Record<string, Json>>
   readonly status: WorkspaceStatus
   readonly statusReason?: string
   readonly createdAtMs: number
 }
+
+/** A bridge runs it, somewhere else: the platform keeps its mail and hands it out. */
+export const isExternal = ({ runtime }: { readonly runtime: string }): boolean => runtime === 'external'
 
 /** What `POST /workspaces` may say; everything but the name has a default. */
 export interface NewWorkspace {
@@ -33,6 +40,9 @@ export interface NewWorkspace {
   readonly maxConcurrentTasks?: number
   readonly maxAttempts?: number
   readonly workingDir?: string
+  readonly permission?: Permission
+  /** A folder of `<data-dir>/templates` to start from. */
+  readonly template?: string
   readonly runtimeConfig?: Readonly<Record<string, Json>>
 }
 
@@ -44,6 +54,25 @@ export interface WorkspaceLoad {
   readonly currentTask?: string
 }
 
+/** What `PATCH` may say; null takes a value away. Keys of `runtimeConfig` are merged into those that are there. */
+export interface WorkspaceChange {
+  readonly name?: string
+  readonly role?: string
+  readonly runtime?: string
+  readonly model?: string | null
+  readonly parentId?: string | null
+  readonly tier?: number
+  readonly maxConcurrentTasks?: number
+  readonly maxAttempts?: number
+  readonly workingDir?: string
+  readonly permission?: Permission
+  readonly runtimeConfig?: Readonly<Record<string, Json>>
+}
+
+export interface Removal {
+  readonly cascade: boolean
+}
+
 /**
  * Contract: `create` provisions the folder, records the workspace and answers when it is online, or `failed` with the
  * reason; input that cannot be a workspace is refused with `invalid_request` before anything is made.
@@ -52,4 +81,18 @@ export interface Workspaces {
   create(input: NewWorkspace): Promise<Workspace>
   get(id: string): Promise<(Workspace & WorkspaceLoad) | undefined>
   list(): Promise<(Workspace & WorkspaceLoad)[]>
+}
+
+/**
+ * What becomes of a workspace after it was made. Contract: each throws `not_found` for one that is not there, and
+ * answers when the change is durable. `remove` ends all its messages with a reason and is final: the id is never used
+ * again. A paused workspace takes messages and begins none; `now` also stops the turns that run.
+ */
+export interface Lifecycle {
+  change(id: string, change: WorkspaceChange): Promise<Workspace & WorkspaceLoad>
+  /** Gives the ids that went, the workspace's own last. */
+  remove(id: string, removal: Removal): Promise<string[]>
+  restart(id: string): Promise<Workspace & WorkspaceLoad>
+  pause(id: string, options: { readonly now: boolean }): Promise<Workspace & WorkspaceLoad>
+  resume(id: string): Promise<Workspace & WorkspaceLoad>
 }

@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { presenceOf, type Sign } from './presence.ts'
+
+const NOW_MS = 1_000_000
+const hosted: Sign = { nowMs: NOW_MS, stored: 'online', paused: false, hosted: true }
+const elsewhere: Sign = { ...hosted, hosted: false, heardAtMs: NOW_MS - 1000 }
+
+test('PL-4 one that the platform runs is online, or failed with its reason, or paused', () => {
+  assert.deepEqual(presenceOf(hosted), { status: 'online' })
+  const failed = presenceOf({ ...hosted, stored: 'failed', storedReason: 'no such program' })
+  assert.deepEqual(failed, { status: 'failed', statusReason: 'no such program' })
+  assert.equal(presenceOf({ ...hosted, stored: 'failed', paused: true }).status, 'paused')
+  assert.equal(presenceOf({ ...hosted, heardAtMs: 0 }).status, 'online', 'an old report is not a silence of ours')
+})
+
+test('PL-4 one that runs elsewhere is offline before it is heard of, and after 90 s of silence', () => {
+  const { heardAtMs: _, ...unheard } = elsewhere
+  assert.equal(presenceOf(unheard).status, 'offline')
+  assert.match(presenceOf(unheard).statusReason ?? '', /never connected/)
+  assert.deepEqual(presenceOf(elsewhere), { status: 'online' })
+  assert.equal(presenceOf({ ...elsewhere, heardAtMs: NOW_MS - 90_000 }).status, 'online')
+  const silent = presenceOf({ ...elsewhere, heardAtMs: NOW_MS - 90_001 })
+  assert.equal(silent.status, 'offline')
+  assert.match(silent.statusReason ?? '', /90 s/)
+})
+
+test('PL-4 one that is alive but takes no mail, fails often or says that it is stuck is degraded with the reason', () => {
+  const cases: readonly [Partial<Sign>, RegExp][] = [
+    [{ mailSinceMs: NOW_MS - 61_000 }, /takes no mail.*61 s/],
+    [{ report: { error_rate: 0.5 } }, /50 %/],
+    [{ report: { runtime_state: 'wedged' } }, /wedged/],
+  ]
+  for (const [sign, words] of cases) {
+    const { status, statusReason } = presenceOf({ ...elsewhere, ...sign })
+    assert.equal(status, 'degraded')
+    assert.match(statusReason ?? '', words)
+  }
+  assert.equal(presenceOf({ ...elsewhere, mailSinceMs: NOW_MS - 59_000 }).status, 'online')
+  assert.equal(presenceOf({ ...elsewhere, report: { error_rate: 0.49, runtime_state: 'ok' } }).status, 'online')
+})
