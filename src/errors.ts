@@ -21,11 +21,15 @@ export type ErrorCode =
   | 'not_cancelable'
   /** The workspace's queue is full; `details.retryAfterMs` says when to come again. */
   | 'queue_full'
+  /** One token asks more often than it may; `details.retryAfterMs` says when to come again. */
+  | 'too_many_requests'
+  /** What the cursor asks for is no longer kept; `details.prunedSeq` is the last number that went. */
+  | 'pruned'
   /** A body, an output or an upload passed its limit; `details.limitBytes`. */
   | 'too_large'
   /** A lease whose epoch is no longer current, or a settle that contradicts the one stored. */
   | 'stale_lease'
-  /** The store cannot be reached or refused the transaction; nothing was written. */
+  /** The store cannot be reached or refused the transaction. Where its answer was lost, the write may stand. */
   | 'store_unavailable'
   /** Configuration that cannot work: a missing option, a bad duration, an unknown runtime. */
   | 'bad_config'
@@ -47,6 +51,8 @@ export type ErrorCode =
   | 'auth_failed'
   /** The agent no longer knows the session it was asked to resume. */
   | 'session_lost'
+  /** The agent itself says that its task failed, or gives an answer that is none; its reason is the message. */
+  | 'agent_failed'
   /** The agent used up the turns it was allowed. */
   | 'max_turns'
   /** The worker vanished too often while running this message. */

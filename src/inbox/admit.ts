@@ -8,6 +8,7 @@ import { MoleculeError } from '../errors.ts'
 import { ulid } from '../ids.ts'
 import { isFinal, isInterrupted, type TaskState } from '../protocol/a2a.ts'
 import { contentHash, writeEnvelope } from '../protocol/envelope.ts'
+import { refuseCircle } from '../protocol/relay-path.ts'
 import { sql, statement, type Transaction, together } from '../store/store.ts'
 import { answerAsk, type OpenAsk, openAskOf } from './ask.ts'
 import { closeBooks } from './event-log.ts'
@@ -29,6 +30,7 @@ const QUEUE_RETRY_AFTER_MS = 5000
 
 export function prepareLetter(letter: Letter): PreparedLetter {
   const { workspaceId, principal, envelope } = letter
+  refuseCircle(envelope.message.metadata, workspaceId)
   const key = letter.idempotencyKey ?? envelope.message.messageId
   const name = JSON.stringify([workspaceId, principal, key])
   // 16 bytes in one indexed column: a random text key of full length costs a third of the write throughput.
@@ -51,9 +53,11 @@ export interface Admission {
 export function* admit(prepared: PreparedLetter, ready: Ready): Transaction<Admission> {
   const { letter } = prepared
   const given = letter.envelope.message
-  const task = given.taskId === undefined ? undefined : yield* continuedTask(letter, given.taskId)
-  const contextId = task?.context_id ?? given.contextId ?? ulid()
+  const named = given.taskId === undefined ? undefined : yield* continuedTask(letter, given.taskId)
+  const contextId = named?.context_id ?? given.contextId ?? ulid()
   const found = yield* lookUp(prepared, contextId)
+  // As it is under the lock: it may have ended since it was looked up.
+  const task = named && { ...named, state: found.taskState ?? named.state }
   const duplicate = found.known && attach(prepared, found.known)
   if (duplicate !== undefined) return { admitted: duplicate }
   if (task !== undefined) assertOpen(letter, task)
@@ -63,7 +67,8 @@ export function* admit(prepared: PreparedLetter, ready: Ready): Transaction<Admi
   if (task !== undefined && asked !== undefined) return yield* admitAnswer(prepared, { conversation, task, asked })
   const worker = load.hosted === 1 ? ready.hosted : ready.named
   // A newcomer may not jump the queue: where something older is ready it waits its turn.
-  const claims = worker !== undefined && load.running < load.slots && conversation.free && load.ready === 0
+  const open = load.paused === 0 && load.running < load.slots
+  const claims = worker !== undefined && open && conversation.free && load.ready === 0
   const place: Place = { conversation, contextId, task, worker: claims ? worker : undefined }
   return yield* settleIn(prepared, place)
 }
@@ -122,6 +127,7 @@ interface KnownRow {
 
 interface LoadRow {
   hosted: number
+  paused: number
   slots: number
   running: number
   waiting: number
@@ -141,18 +147,21 @@ interface Found {
   readonly known: KnownRow | undefined
   readonly load: LoadRow | undefined
   readonly conversation: ConversationRow | undefined
+  readonly taskState: TaskState | undefined
 }
 
 /** All that has to be known, in one step; locked in the order that every transaction keeps. */
 function* lookUp({ letter, dedupe }: PreparedLetter, contextId: string): Transaction<Found> {
-  const [[known], [load], [conversation]] = (yield* together([
+  const { taskId } = letter.envelope.message
+  const state = 'select state from tasks where id = $1'
+  const [[known], [load], [conversation], tasks] = (yield* together([
     statement(
       `select m.task_id, m.content_hash, t.context_id
        from messages m join tasks t on t.id = m.task_id where m.dedupe = $1`,
       [dedupe],
     ),
     statement(
-      `select hosted, slots, running, waiting, case when waiting > 0 and exists (
+      `select hosted, paused, slots, running, waiting, case when waiting > 0 and exists (
          select 1 from conversations c where c.workspace_id = $1 and c.ready_at <= now_ms()) then 1 else 0 end as ready
        from workspace_load where workspace_id = $1 /*for update*/`,
       [letter.workspaceId],
@@ -162,8 +171,9 @@ function* lookUp({ letter, dedupe }: PreparedLetter, contextId: string): Transac
        where workspace_id = $1 and principal = $2 and context_id = $3 /*for update*/`,
       [letter.workspaceId, letter.principal, contextId],
     ),
-  ])) as unknown as [KnownRow[], LoadRow[], ConversationRow[]]
-  return { known, load, conversation }
+    ...(taskId === undefined ? [] : [statement(state, [taskId])]),
+  ])) as unknown as [KnownRow[], LoadRow[], ConversationRow[], { state: TaskState }[] | undefined]
+  return { known, load, conversation, taskState: tasks?.[0]?.state }
 }
 
 /** The task of the same letter admitted before, in whatever state it is; other content under the same key is refused. */

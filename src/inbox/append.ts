@@ -6,6 +6,7 @@ import { sql, statement, type Transaction, together } from '../store/store.ts'
 import { LEASE_MS } from './claim.ts'
 import { closeBooks, type Item } from './event-log.ts'
 import type { LeaseKey, NumberedEvents, Standing } from './inbox.ts'
+import { lockWorkspace } from './lock.ts'
 
 interface HeldRow {
   lease_epoch: number
@@ -18,6 +19,7 @@ export function* append(key: LeaseKey, numbered: NumberedEvents): Transaction<St
   const held = yield* heldBy(key)
   if (held === undefined) return 'stale'
   const items = unseenItems(numbered, held.appended)
+  for (const [name, value] of Object.entries(numbered.notes ?? {})) yield* keepNote(key, { name, value })
   if (items.length > 0) {
     const entries = [{ taskId: held.task_id, messageId: key.messageId, items }]
     yield* together([
@@ -26,6 +28,14 @@ export function* append(key: LeaseKey, numbered: NumberedEvents): Transaction<St
     ])
   }
   return standing(held)
+}
+
+function* keepNote(key: LeaseKey, { name, value }: { name: string; value: string }): Transaction<void> {
+  yield* sql(
+    `insert into turn_notes (message_id, key, value, task_id, workspace_id) values ($1, $2, $3, $4, $5)
+     on conflict (message_id, key) do update set value = excluded.value`,
+    [key.messageId, name, value, key.taskId, key.workspaceId],
+  )
 }
 
 export function* extend(key: LeaseKey): Transaction<Standing> {
@@ -43,11 +53,14 @@ export function unseenItems(numbered: NumberedEvents | undefined, appended: numb
 }
 
 function* heldBy(key: LeaseKey): Transaction<HeldRow | undefined> {
-  const [held] = yield* sql<HeldRow>(
-    `select c.lease_epoch, m.state, m.task_id, m.appended
-     from messages m join conversations c on c.id = m.conversation_id where m.id = $1`,
-    [key.messageId],
-  )
+  const [, [held]] = (yield* together([
+    lockWorkspace(key.workspaceId),
+    statement(
+      `select c.lease_epoch, m.state, m.task_id, m.appended
+       from messages m join conversations c on c.id = m.conversation_id where m.id = $1`,
+      [key.messageId],
+    ),
+  ])) as unknown as [unknown, HeldRow[]]
   const current = held?.lease_epoch === key.epoch && (held.state === 'leased' || held.state === 'stopping')
   return current ? held : undefined
 }

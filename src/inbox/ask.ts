@@ -7,21 +7,26 @@ import type { Part } from '../protocol/a2a.ts'
 import { sql, type Transaction, together } from '../store/store.ts'
 import { closeBooks } from './event-log.ts'
 import type { LeaseKey, Question, Standing } from './inbox.ts'
+import { lockWorkspace } from './lock.ts'
 import { openWaiting, type Suspended, suspend, takeSlotBack } from './suspend.ts'
 import { setTaskState } from './tasks.ts'
 
 /** How long a question waits where it does not say otherwise. */
-export const ASK_TIMEOUT_MS = 30 * 60_000
+const ASK_TIMEOUT_MS = 30 * 60_000
 const EXPIRED_MAX = 100
 
 export function* ask(key: LeaseKey, question: Question, accepts: (id: string) => boolean): Transaction<Suspended> {
-  const [known] = yield* sql('select state from asks where message_id = $1 and id = $2 and epoch = $3', [
-    key.messageId,
-    question.id,
-    key.epoch,
-  ])
+  const message = yield* openWaiting(key)
+  if (message === undefined) return { answer: 'stale', next: undefined }
+  if (message.state === 'stopping') return { answer: 'stop', next: undefined }
+  const asked = yield* sql<{ id: string; state: string }>(
+    'select id, state from asks where message_id = $1 and epoch = $2',
+    [key.messageId, key.epoch],
+  )
   // The answer to an earlier ask was lost and the worker asks again: one question is put once.
-  if (known !== undefined) return { answer: 'held', next: undefined }
+  if (asked.some(({ id }) => id === question.id)) return { answer: 'held', next: undefined }
+  // The next message of the task is the answer: with two questions open nobody could tell to which.
+  if (asked.some(({ state }) => state === 'open')) return { answer: 'refused', next: undefined }
   const suspended = yield* suspend(key, accepts)
   if (suspended.answer !== 'held') return suspended
   yield* sql(
@@ -97,6 +102,7 @@ export function* answerAsk(open: OpenAsk, answerMessageId: string): Transaction<
 
 /** Nobody answered in time: the turn goes on with a denial. False when somebody did meanwhile. */
 export function* denyAsk(open: OpenAsk): Transaction<boolean> {
+  yield* together([lockWorkspace(open.key.workspaceId)])
   const denied = yield* sql(
     `update asks set state = 'denied' where message_id = $1 and id = $2 and state = 'open' returning id`,
     [open.key.messageId, open.id],

@@ -9,6 +9,7 @@ import { sql, type Transaction, together } from '../store/store.ts'
 import { moveUp } from './conversation.ts'
 import { closeBooks } from './event-log.ts'
 import type { LeaseKey, TaskView } from './inbox.ts'
+import { lockWorkspace } from './lock.ts'
 import { findTask, setTaskState, type TaskRow, taskNotFound } from './tasks.ts'
 
 export interface Canceled {
@@ -24,9 +25,10 @@ interface RunningRow {
 }
 
 export function* cancel(taskId: string, view: TaskView): Transaction<Canceled> {
+  const workspaceId = (yield* findTask(taskId, view))?.workspace_id ?? ''
+  yield* together([lockWorkspace(workspaceId)])
   const task = yield* findTask(taskId, view)
   if (task === undefined) throw taskNotFound(taskId)
-  const { workspace_id: workspaceId } = task
   if (task.state === 'TASK_STATE_CANCELED') return { workspaceId }
   if (isFinal(task.state)) {
     throw new MoleculeError('not_cancelable', `task ${taskId} has ended already (${task.state})`)

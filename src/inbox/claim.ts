@@ -26,7 +26,7 @@ export function* openWorkspaces(limit: number): Transaction<string[]> {
   const rows = yield* sql<{ workspace_id: string }>(
     `select l.workspace_id from workspace_load l
      join conversations c on c.workspace_id = l.workspace_id and c.ready_at <= now_ms()
-     where l.hosted = 1 and l.running < l.slots
+     where l.hosted = 1 and l.paused = 0 and l.running < l.slots
      group by l.workspace_id order by min(c.ready_at) limit $1`,
     [limit],
   )
@@ -55,11 +55,13 @@ const HEAD = `select c.id as conversation_id, c.principal, c.context_id, c.lease
 const ITS_OLDEST = `(select o.id from messages o where o.conversation_id = c.id and o.settled_at is null
   order by o.n limit 1)`
 
-/** The oldest ready conversation of a workspace, with the message that is its turn. */
+/** The oldest ready conversation of a workspace, with the message that is its turn; none while it is paused. */
 export const selectOldest = (workspaceId: string): Statement =>
   statement(
     `${HEAD} from (select id, principal, context_id, lease_epoch from conversations
-       where workspace_id = $1 and ready_at <= now_ms() order by ready_at, id limit 1 /*for update skip locked*/) c
+       where workspace_id = $1 and ready_at <= now_ms()
+       and exists (select 1 from workspace_load l where l.workspace_id = $1 and l.paused = 0)
+       order by ready_at, id limit 1 /*for update skip locked*/) c
      join messages m on m.id = ${ITS_OLDEST}`,
     [workspaceId],
   )

@@ -10,6 +10,7 @@ import { sql, type Transaction, together } from '../store/store.ts'
 import { closeBooks } from './event-log.ts'
 import { EXPIRY_MS } from './expire.ts'
 import type { DeadLetter } from './inbox.ts'
+import type { Said } from './said.ts'
 
 /** Shown in one list; older ones come into view as these are handled. */
 const LIST_MAX = 200
@@ -41,7 +42,7 @@ export function* listDead(workspaceId: string): Transaction<DeadLetter[]> {
 }
 
 function toDeadLetter(row: DeadRow): DeadLetter {
-  const said = JSON.parse(row.status_message ?? '{}') as { parts?: { text?: string }[]; code?: string }
+  const said = JSON.parse(row.status_message ?? '{}') as Partial<Said>
   return {
     id: row.id,
     taskId: row.task_id,
@@ -51,6 +52,7 @@ function toDeadLetter(row: DeadRow): DeadLetter {
     message: restoreEnvelope(row.envelope).message,
     code: said.code ?? 'internal',
     reason: said.parts?.[0]?.text ?? '',
+    ...(said.detail !== undefined && { detail: said.detail }),
     failures: row.failures,
     losses: row.losses,
     atMs: row.settled_at,

@@ -3,6 +3,7 @@ import { sql, type Transaction, together } from '../store/store.ts'
 import { type Addressed, deliver } from './delivery-rows.ts'
 import type { Item } from './event-log.ts'
 import type { Failure } from './inbox.ts'
+import { publicly, saidOf } from './said.ts'
 import { setTaskState } from './tasks.ts'
 
 export interface EndedTask {
@@ -18,8 +19,9 @@ export function* endTask(taskId: string, failure: Failure): Transaction<EndedTas
      where task_id = $1 and settled_at is null returning id, workspace_id, task_id, reply_to`,
     [taskId],
   )
-  const said = { parts: [{ text: failure.message }], code: failure.code }
-  const deliveries = ended.flatMap((message) => deliver(message, { state: 'TASK_STATE_FAILED', ...said }))
+  const said = saidOf(failure)
+  const told = publicly(said)
+  const deliveries = ended.flatMap((message) => deliver(message, { state: 'TASK_STATE_FAILED', ...told }))
   yield* together([setTaskState(taskId, 'TASK_STATE_FAILED', said), ...deliveries])
-  return { ended: ended.length, items: [{ t: 'status', state: 'TASK_STATE_FAILED', ...said }] }
+  return { ended: ended.length, items: [{ t: 'status', state: 'TASK_STATE_FAILED', ...told }] }
 }

@@ -56,10 +56,12 @@ function createDesk(worker: Worker): Desk {
     },
     async take(signal) {
       while (handouts.length === 0 && !signal.aborted) {
-        await new Promise<void>((resolve) => {
-          wake = resolve
-          signal.addEventListener('abort', () => resolve(), { once: true })
-        })
+        const woken = Promise.withResolvers<void>()
+        wake = woken.resolve
+        signal.addEventListener('abort', wake, { once: true })
+        await woken.promise
+        // A signal that outlives a million messages must not keep a listener of each.
+        signal.removeEventListener('abort', wake)
       }
       return signal.aborted ? undefined : handouts.shift()
     },

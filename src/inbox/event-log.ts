@@ -3,12 +3,13 @@
  * each item is one event on the wire. Numbers are taken last in a transaction, so commit order is number order and
  * a reader that asks for "after N" never misses a row that committed late.
  */
-import type { Artifact, Message, Part, StreamResponse, TaskState } from '../protocol/a2a.ts'
+import type { Artifact, Metadata, Part, StreamResponse, TaskState, Words } from '../protocol/a2a.ts'
 import { type Statement, sql, statement, type Transaction } from '../store/store.ts'
 import type { LogEntry, TurnEvent } from './inbox.ts'
+import { type Said, statusMessage, type TaskName } from './said.ts'
 
 export type Item =
-  | { readonly t: 'status'; readonly state: TaskState; readonly parts?: readonly Part[]; readonly code?: string }
+  | ({ readonly t: 'status'; readonly state: TaskState } & Partial<Said>)
   /** A new attempt begins: what was shown of the reply so far is void. */
   | { readonly t: 'reset' }
   /** The whole reply, which is stored once, with its message. */
@@ -16,6 +17,8 @@ export type Item =
   /** A result that came after another worker had taken over; kept for the owner, never the reply. */
   | { readonly t: 'late'; readonly parts: readonly Part[] }
   | { readonly t: 'turn'; readonly event: TurnEvent }
+  /** What somebody wrote into the log; it belongs to no task. */
+  | { readonly t: 'note'; readonly type: string; readonly text: string; readonly by: string }
 
 export interface NewEntry {
   readonly taskId: string
@@ -66,17 +69,6 @@ interface EventRow {
   reply: string | null
 }
 
-/** What a task's state is explained with: a failure's sentence and code, an agent's question. */
-export interface Said {
-  readonly parts: readonly Part[]
-  readonly code?: string
-}
-
-export interface TaskName {
-  readonly id: string
-  readonly contextId: string
-}
-
 /** The next page of a task's log after `afterSeq`, in wire form. */
 export function* readLog(task: TaskName, afterSeq: number): Transaction<LogEntry[]> {
   const rows = yield* sql<EventRow>(
@@ -95,7 +87,7 @@ function toWire(task: TaskName, row: EventRow): StreamResponse[] {
     if (item.t === 'status') wire.push(statusUpdate(task, row, { item, index }))
     else if (item.t === 'reset') wire.push(replyUpdate(task, row, { parts: [], append: false, lastChunk: false }))
     else if (item.t === 'reply') wire.push(...replyUpdates(task, row))
-    else if (item.t === 'turn') wire.push(...turnUpdate(task, row, item.event))
+    else if (item.t === 'turn') wire.push(...turnUpdate(task, row, { event: item.event, index }))
   }
   return wire
 }
@@ -105,28 +97,18 @@ function statusUpdate(
   row: EventRow,
   at: { item: Item & { t: 'status' }; index: number },
 ): StreamResponse {
-  const { parts, code, state } = at.item
-  const id = `${task.id}.${row.seq}.${at.index}`
-  const message = parts === undefined ? {} : { message: statusMessage(task, id, { parts, ...(code && { code }) }) }
+  const { t: _kind, state, parts, ...words } = at.item
+  const messageId = `${task.id}.${row.seq}.${at.index}`
+  const message = parts === undefined ? {} : { message: statusMessage(task, { messageId, said: { ...words, parts } }) }
   const status = { state, ...message, timestamp: new Date(row.at_ms).toISOString() }
   return { statusUpdate: { taskId: task.id, contextId: task.contextId, status } }
 }
 
-/** What a task's state is explained with, as the agent's message: a failure's sentence, the agent's question. */
-export function statusMessage(task: TaskName, messageId: string, said: Said): Message {
-  return {
-    messageId,
-    taskId: task.id,
-    contextId: task.contextId,
-    role: 'ROLE_AGENT',
-    parts: said.parts,
-    ...(said.code === undefined ? {} : { metadata: { code: said.code } }),
-  }
-}
-
 /** The reply as it is stored with its message. */
 export interface StoredReply {
+  /** None where the artifacts are all there is. */
   readonly parts: readonly Part[]
+  readonly metadata?: Metadata
   readonly artifacts: readonly Artifact[]
 }
 
@@ -135,17 +117,24 @@ export const replyArtifactId = (messageId: string): string => `reply-${messageId
 
 function replyUpdates(task: TaskName, row: EventRow): StreamResponse[] {
   const reply = JSON.parse(row.reply ?? '{"parts":[],"artifacts":[]}') as StoredReply
-  return [replyUpdate(task, row, { parts: reply.parts, append: false, lastChunk: true })]
+  if (reply.parts.length === 0) return []
+  const { parts, metadata } = reply
+  return [replyUpdate(task, row, { parts, append: false, lastChunk: true, ...(metadata && { metadata }) })]
 }
 
-type Chunk = { parts: readonly Part[]; append: boolean; lastChunk: boolean }
+type Chunk = Words & { append: boolean; lastChunk: boolean }
 
-function replyUpdate(task: TaskName, row: EventRow, { parts, append, lastChunk }: Chunk): StreamResponse {
-  const artifact = { artifactId: replyArtifactId(row.message_id), parts }
+function replyUpdate(task: TaskName, row: EventRow, { append, lastChunk, ...words }: Chunk): StreamResponse {
+  const artifact = { artifactId: replyArtifactId(row.message_id), ...words }
   return { artifactUpdate: { taskId: task.id, contextId: task.contextId, artifact, append, lastChunk } }
 }
 
-function turnUpdate(task: TaskName, row: EventRow, event: TurnEvent): StreamResponse[] {
+function turnUpdate(task: TaskName, row: EventRow, at: { event: TurnEvent; index: number }): StreamResponse[] {
+  const { event, index } = at
+  if (event.type === 'status' && event.said !== undefined) {
+    const item = { t: 'status', state: 'TASK_STATE_WORKING', ...event.said } as const
+    return [statusUpdate(task, row, { item, index })]
+  }
   if (event.type === 'text') {
     return [replyUpdate(task, row, { parts: [{ text: event.delta }], append: true, lastChunk: false })]
   }

@@ -3,7 +3,7 @@
  * (admit, then follow), `Inbox` is what a worker sees (lease, extend, append, settle). The worker's face is small
  * enough to be spoken over HTTP: `molecule connect` is the same runtime on a remote Inbox.
  */
-import type { Artifact, Message, Part, StreamResponse, Task, TaskState } from '../protocol/a2a.ts'
+import type { Artifact, Message, Metadata, Part, StreamResponse, Task, TaskState, Words } from '../protocol/a2a.ts'
 import type { Envelope } from '../protocol/envelope.ts'
 import type { Sender } from '../protocol/request.ts'
 import type { DeliveryBody, ReplyAddress } from './delivery-rows.ts'
@@ -86,6 +86,7 @@ export interface TaskQuery {
   readonly state?: TaskState
   readonly changedSinceMs?: number
   readonly historyLength?: number
+  readonly detail?: boolean
   /** Where the last page ended. */
   readonly after?: { readonly updatedAtMs: number; readonly id: string }
   readonly limit: number
@@ -103,6 +104,8 @@ export interface TaskView {
   readonly workspaceId?: string
   /** Unset = all, 0 = none, N = the last N messages. */
   readonly historyLength?: number
+  /** The owner looks: what a program said when it failed is shown. */
+  readonly detail?: boolean
 }
 
 // ---- the worker's face
@@ -143,7 +146,8 @@ export type TurnEvent =
   | { readonly type: 'text'; readonly delta: string }
   | { readonly type: 'artifact'; readonly artifact: Artifact; readonly append: boolean; readonly lastChunk: boolean }
   | { readonly type: 'tool'; readonly name: string; readonly state: 'started' | 'finished' | 'failed' }
-  | { readonly type: 'status'; readonly text: string }
+  /** `said` is what the task's status says on the wire; the text alone is for whoever watches. */
+  | { readonly type: 'status'; readonly text: string; readonly said?: Words }
 
 export interface Usage {
   readonly inputTokens?: number
@@ -154,7 +158,13 @@ export interface Usage {
 /** What went wrong, in the form that is stored: our code, one sentence, and details for the owner. */
 export interface Failure {
   readonly code: string
+  /** In the program's own words, secrets masked: for the owner. */
   readonly message: string
+  /** What everybody is told instead, where the message is not ours: one sentence, and what kind of failure it is. */
+  readonly sentence?: string
+  readonly category?: string
+  /** Under which the log has everything. */
+  readonly id?: string
   readonly details?: Readonly<Record<string, unknown>>
 }
 
@@ -165,6 +175,10 @@ export type Outcome =
       readonly parts: readonly Part[]
       /** What the turn made besides its reply, whole. */
       readonly artifacts: readonly Artifact[]
+      /** Of the reply. */
+      readonly metadata?: Metadata
+      /** What the task's status says, where that is not the reply itself. */
+      readonly said?: Words
       readonly session?: string
       readonly usage?: Usage
     }
@@ -177,7 +191,8 @@ export type Outcome =
       /** The attempt may have done things before it broke off: the next prompt says so. */
       readonly interrupted: boolean
     }
-  | { readonly type: 'dead'; readonly failure: Failure }
+  /** What the turn made before it failed stays to be seen. */
+  | { readonly type: 'dead'; readonly failure: Failure; readonly artifacts?: readonly Artifact[] }
   /** A cancelled turn has ended; its conversation is free again. */
   | { readonly type: 'stopped' }
   /** Given back (drain, or never begun); counted against nothing. */
@@ -190,7 +205,7 @@ export type Standing = 'held' | 'stop' | 'stale'
 export type Handout =
   | { readonly type: 'lease'; readonly lease: Lease }
   | { readonly type: 'stop'; readonly key: LeaseKey }
-  /** What a person said to a question of this turn; undefined = denied, for nobody answered in time. */
+  /** What a person said to a question of this turn; undefined = denied, for nobody answered in time. May come again. */
   | {
       readonly type: 'answer'
       readonly key: LeaseKey
@@ -202,6 +217,8 @@ export type Handout =
 export interface NumberedEvents {
   readonly from: number
   readonly events: readonly TurnEvent[]
+  /** For the next attempt at the message, by key; a later value of a key replaces the earlier. */
+  readonly notes?: Readonly<Record<string, string>>
 }
 
 /**
@@ -219,7 +236,7 @@ export interface Inbox {
   suspend(key: LeaseKey): Promise<Standing | 'refused'>
   /** The wait is over: the turn takes its slot back, over the limit if need be. */
   resume(key: LeaseKey): Promise<Standing>
-  /** Puts a question to whoever sent the task and suspends the turn; the answer comes as a handout. */
+  /** Puts a question to whoever sent the task and suspends the turn; the answer comes as a handout. One at a time. */
   ask(key: LeaseKey, question: Question): Promise<Standing | 'refused'>
 }
 
@@ -243,6 +260,8 @@ export interface DeadLetter {
   readonly message: Message
   readonly code: string
   readonly reason: string
+  /** The program's own words, for the owner. */
+  readonly detail?: string
   readonly failures: number
   readonly losses: number
   readonly atMs: number
@@ -253,6 +272,90 @@ export interface DeadLetters {
   /** Admits it again as a new task in the same conversation; replaying twice is one replay. Gives the task's id. */
   replay(workspaceId: string, messageId: string): Promise<string>
   discard(workspaceId: string, messageId: string): Promise<void>
+}
+
+// ---- how much there is
+
+export interface LoadReport {
+  /** Messages that wait and turns that run, of all workspaces. */
+  readonly waiting: number
+  readonly running: number
+  /** The busiest, the longest queue first. */
+  readonly workspaces: readonly {
+    readonly id: string
+    readonly waiting: number
+    readonly running: number
+    /** How long its oldest message that could run has been waiting. */
+    readonly oldestWaitingMs: number
+  }[]
+}
+
+// ---- a workspace's queue as a whole
+
+/**
+ * Contract: a paused queue takes messages in and hands none out; a running turn goes on, or with `now` is killed and
+ * its message waits again. `end` settles all that is open with the failure, in one step with taking the queue away,
+ * and gives the number of tasks it ended; again = nothing.
+ */
+export interface Queues {
+  pause(workspaceId: string, options: { readonly now: boolean }): Promise<void>
+  resume(workspaceId: string): Promise<void>
+  end(workspaceId: string, failure: Failure): Promise<number>
+}
+
+// ---- what happened in a workspace
+
+export interface ActivityQuery {
+  readonly workspaceId: string
+  /** The number of the last entry that is known; 0 = from the oldest that is kept. */
+  readonly sinceSeq: number
+  readonly type?: string
+  readonly limit: number
+}
+
+/** One thing that happened. Several may share a number: what was stored together is told together. */
+export interface ActivityEntry {
+  readonly seq: number
+  readonly atMs: number
+  /** status, reply, retry, late, tool, progress, artifact, or what a note calls itself. */
+  readonly type: string
+  readonly taskId?: string
+  readonly state?: string
+  readonly name?: string
+  readonly text?: string
+  /** Who wrote a note. */
+  readonly by?: string
+}
+
+export interface ActivityPage {
+  readonly entries: readonly ActivityEntry[]
+  /** Where the next page begins; the same as asked when nothing is new. */
+  readonly nextSeq: number
+}
+
+export interface Note {
+  readonly type: string
+  readonly text: string
+  readonly by: string
+}
+
+/** All entries of one row of the log; pieces of replies are entries of the type `text`. */
+export interface ActivityRow {
+  readonly seq: number
+  readonly entries: readonly ActivityEntry[]
+}
+
+/**
+ * Contract: `read` and `place` throw `pruned` where something between the cursor and what is kept has gone. `follow`
+ * yields every row after `afterSeq`, in commit order, each once, until the signal aborts or the workspace is gone.
+ */
+export interface Activity {
+  read(query: ActivityQuery): Promise<ActivityPage>
+  /** Where to follow from: the number given, if it is still a place to go on from, else the end of the log. */
+  place(workspaceId: string, afterSeq: number | undefined): Promise<number>
+  follow(workspaceId: string, afterSeq: number, signal: AbortSignal): AsyncIterable<ActivityRow>
+  /** Gives the note's number. */
+  report(workspaceId: string, note: Note): Promise<number>
 }
 
 // ---- what doors push out

@@ -5,12 +5,17 @@
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
 import type { Store } from '../store/store.ts'
+import { createActivity } from './activity.ts'
+import { mendClock } from './clock-back.ts'
 import { discard, listDead, replay } from './dead-letters.ts'
 import { createDeliveries, voidSending } from './deliveries.ts'
 import { createDesks } from './desks.ts'
-import type { Checkpoint, DeadLetters, Deliveries, Inbox, Reception } from './inbox.ts'
+import type { Activity, Checkpoint, DeadLetters, Deliveries, Inbox, LoadReport, Queues, Reception } from './inbox.ts'
+import { reportLoad } from './load-report.ts'
 import type { Office } from './office.ts'
 import type { KeepSession } from './outcome.ts'
+import { createPushConfigs, type PushConfigs, voidClaims } from './push-configs.ts'
+import { createQueues } from './queues.ts'
 import { createReception } from './reception.ts'
 import { voidLeases } from './recover.ts'
 import { createSweep } from './sweep.ts'
@@ -32,6 +37,10 @@ export interface LocalInbox {
   readonly reception: Reception
   readonly deadLetters: DeadLetters
   readonly deliveries: Deliveries
+  readonly pushConfigs: PushConfigs
+  load(): Promise<LoadReport>
+  readonly queues: Queues
+  readonly activity: Activity
   /**
    * Voids what an earlier process of this host held, before any worker comes; the host's lock must be held. Returns how
    * many turns were lost.
@@ -53,10 +62,15 @@ export function createLocalInbox(options: LocalInboxOptions): LocalInbox {
     held: new Set(),
     changed(workspaceId, taskId) {
       watchers.changed(taskId)
+      watchers.changed(workspaceId)
       store.notify([workspaceId])
     },
   }
-  const sweep = createSweep(office, () => inbox.handOut)
+  const sweep = createSweep(
+    office,
+    () => inbox.handOut,
+    (key) => inbox.giveBack(key),
+  )
   const inbox = createWorkerFace({ office, fill: sweep.fill, lookAfter: sweep.lookAfter })
   const reception = createReception(office, { handOut: inbox.handOut, look: sweep.look })
   sweep.start()
@@ -69,8 +83,15 @@ export function createLocalInbox(options: LocalInboxOptions): LocalInbox {
     reception,
     deadLetters: createDeadLetters(office, sweep.look),
     deliveries: createDeliveries(store, options.host),
+    pushConfigs: createPushConfigs(store, options.host),
+    load: () => store.read(reportLoad),
+    queues: createQueues(office, sweep.look),
+    activity: createActivity(office),
     async recover() {
+      const backMs = store.engine === 'sqlite' ? await store.write(mendClock) : 0
+      if (backMs > 0) options.log.warn({ backMs }, 'the clock was set back; what waits was moved back with it')
       await store.write(() => voidSending(options.host))
+      await store.write(() => voidClaims(options.host))
       return await store.write(() => voidLeases(options.host))
     },
     close() {

@@ -5,7 +5,7 @@
 import { sql, type Transaction } from '../store/store.ts'
 import { endTask } from './dead.ts'
 import type { Item } from './event-log.ts'
-import { voidQuestions } from './questions.ts'
+import { closeQuestions, voidQuestions } from './questions.ts'
 
 /** A message whose worker vanished this often is a dead letter: it is likely what takes the worker down. */
 const LOSSES_MAX = 5
@@ -31,14 +31,16 @@ export interface Loss {
 }
 
 export function* countLoss(message: LostMessage): Transaction<Loss> {
-  const requeued = yield* voidQuestions(message.id)
   if (message.state === 'stopping') {
+    // Its task is cancelled and has ended: an answer that went back into the queue would bring it to life again.
+    yield* closeQuestions(message.id)
     yield* sql(
       `update messages set state = 'canceled', outcome = 'stopped', suspended = 0, settled_at = now_ms() where id = $1`,
       [message.id],
     )
-    return { again: false, items: [], waiting: requeued }
+    return { again: false, items: [], waiting: 0 }
   }
+  const requeued = yield* voidQuestions(message.id)
   if (message.losses + 1 < LOSSES_MAX) {
     yield* sql(
       `update messages set state = 'queued', losses = losses + 1, interrupted = 1, suspended = 0 where id = $1`,

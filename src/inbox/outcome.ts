@@ -1,11 +1,12 @@
 /** What each outcome of a turn does to its message and its task. Called inside the settle transaction only. */
-import type { TaskState } from '../protocol/a2a.ts'
-import { type Statement, statement, type Transaction, together } from '../store/store.ts'
+import type { Part, TaskState } from '../protocol/a2a.ts'
+import { type Statement, statement, type Transaction } from '../store/store.ts'
 import { endTask } from './dead.ts'
 import { type Addressed, deliver } from './delivery-rows.ts'
-import type { Item, Said, StoredReply } from './event-log.ts'
-import type { Failure, LeaseKey, NumberedEvents, Outcome } from './inbox.ts'
-import { voidQuestions } from './questions.ts'
+import type { Item, StoredReply } from './event-log.ts'
+import type { LeaseKey, NumberedEvents, Outcome } from './inbox.ts'
+import { closeQuestions, voidQuestions } from './questions.ts'
+import { publicly, type Said, saidOf } from './said.ts'
 import { setTaskState } from './tasks.ts'
 
 /** Keeps the session that a turn left behind, or drops a lost one; injected, for sessions are another room's rows. */
@@ -48,7 +49,7 @@ const FINALITY_STATES: Readonly<Record<(Outcome & { type: 'done' })['finality'],
 
 export function* recordOutcome(settlement: Settlement, message: HeldMessage): Transaction<Ended> {
   const { key, outcome, keepSession } = settlement
-  const requeued = message.asked === 1 ? yield* closeQuestions(message, outcome) : 0
+  const requeued = message.asked === 1 ? yield* endQuestions(message, outcome) : 0
   // Cancel committed first: whatever the turn still said, the task stays cancelled.
   if (message.state === 'stopping') {
     return { writes: [closeMessage(key, { state: 'canceled', outcome: outcome.type })], items: [], waiting: 0 }
@@ -57,7 +58,7 @@ export function* recordOutcome(settlement: Settlement, message: HeldMessage): Tr
     const interrupted = outcome.type === 'stopped' || outcome.interrupted
     return { writes: [reopenMessage(key, { outcome: outcome.type, interrupted })], items: [], waiting: 1 + requeued }
   }
-  if (outcome.type === 'dead') return yield* recordDead(key, message, outcome.failure)
+  if (outcome.type === 'dead') return yield* recordDead(key, message, outcome)
   if (outcome.type === 'done') return recordReply(message, outcome, settlement)
   const lost = outcome.reason === 'session_lost' ? [keepSession(key, undefined)] : []
   const ended = recordRetry(key, message, outcome)
@@ -65,20 +66,21 @@ export function* recordOutcome(settlement: Settlement, message: HeldMessage): Tr
 }
 
 /** A turn that runs again asks again: what was answered goes back into the queue. One that ended has no questions. */
-function* closeQuestions(message: HeldMessage, outcome: Outcome): Transaction<number> {
+function* endQuestions(message: HeldMessage, outcome: Outcome): Transaction<number> {
   const again = message.state !== 'stopping' && outcome.type !== 'done' && outcome.type !== 'dead'
   if (again) return yield* voidQuestions(message.id)
-  yield* together([statement(`update asks set state = 'void' where message_id = $1 and state = 'open'`, [message.id])])
+  yield* closeQuestions(message.id)
   return 0
 }
 
 type Done = Outcome & { type: 'done' }
 
 function recordReply(message: HeldMessage, outcome: Done, { key, keepSession }: Settlement): Ended {
-  const { parts, artifacts, finality, session } = outcome
-  const reply: StoredReply = { parts, artifacts }
+  const { parts, artifacts, metadata, finality, session } = outcome
+  const reply: StoredReply = { parts, artifacts, ...(metadata && { metadata }) }
   const state = FINALITY_STATES[finality]
-  const said: Said | undefined = finality === 'completed' ? undefined : { parts }
+  const said: Said | undefined =
+    outcome.said ?? (finality === 'completed' || parts.length === 0 ? undefined : { parts })
   // A task ends only when no other message of it is unsettled.
   const last = message.task_open === 0
   return {
@@ -86,18 +88,24 @@ function recordReply(message: HeldMessage, outcome: Done, { key, keepSession }: 
       closeMessage(key, { state: 'done', outcome: 'done', reply: JSON.stringify(reply) }),
       ...(last ? [setTaskState(message.task_id, state, said)] : []),
       ...(session === undefined ? [] : [keepSession(key, session)]),
-      ...deliver(message, { state, parts }),
+      ...deliver(message, { state, parts: spoken(outcome) }),
     ],
     items: [{ t: 'reply' }, ...(last ? [{ t: 'status', state, ...said } as const] : [])],
     waiting: 0,
   }
 }
 
+/** The whole answer where only one message can be shown of it: a chat has no artifacts. */
+function spoken({ parts, artifacts, said }: Done): readonly Part[] {
+  if (parts.length > 0) return parts
+  return [...artifacts.flatMap((artifact) => artifact.parts), ...(said?.parts ?? [])]
+}
+
 type Retry = Outcome & { type: 'retry' }
 
 function recordRetry(key: LeaseKey, message: HeldMessage, outcome: Retry): Ended {
   const { failure, afterMs, interrupted, reason } = outcome
-  const said = { parts: [{ text: failure.message }], code: failure.code }
+  const said = saidOf(failure)
   const reopened = reopenMessage(key, {
     outcome: 'retry',
     afterMs,
@@ -107,16 +115,25 @@ function recordRetry(key: LeaseKey, message: HeldMessage, outcome: Retry): Ended
   })
   return {
     writes: [reopened, setTaskState(message.task_id, 'TASK_STATE_WORKING', said)],
-    items: [{ t: 'status', state: 'TASK_STATE_WORKING', ...said }],
+    items: [{ t: 'status', state: 'TASK_STATE_WORKING', ...publicly(said) }],
     waiting: 1,
   }
 }
 
-function* recordDead(key: LeaseKey, message: HeldMessage, failure: Failure): Transaction<Ended> {
+type Dead = Outcome & { type: 'dead' }
+
+function* recordDead(key: LeaseKey, message: HeldMessage, { failure, artifacts = [] }: Dead): Transaction<Ended> {
   const { ended, items } = yield* endTask(message.task_id, failure)
-  const epoch = statement('update messages set settled_epoch = $2 where id = $1', [key.messageId, key.epoch])
+  const reply: StoredReply | null = artifacts.length > 0 ? { parts: [], artifacts } : null
+  // The failure that ended it is one of its failures: a dead letter after four attempts shows four.
+  const set = 'settled_epoch = $2, failures = failures + 1, reply = $3'
+  const counted = statement(`update messages set ${set} where id = $1`, [
+    key.messageId,
+    key.epoch,
+    reply && JSON.stringify(reply),
+  ])
   // This one was not waiting; the task's others were.
-  return { writes: [epoch], items, waiting: 1 - ended }
+  return { writes: [counted], items, waiting: 1 - ended }
 }
 
 interface Closing {

@@ -2,18 +2,18 @@
  * The door's face of the local inbox: admit, then follow. Readers wait on watchers, which only say "look again", and
  * read the store; so a reader sees exactly what is durable, in commit order.
  */
-import { sleep } from '../clock.ts'
 import { isFinal, isInterrupted, type Task, type TaskState } from '../protocol/a2a.ts'
+import { sql, type Transaction } from '../store/store.ts'
 import { admit, prepareLetter } from './admit.ts'
 import { cancel } from './cancel.ts'
 import { readLog } from './event-log.ts'
 import type { Handout, LogEntry, Reception } from './inbox.ts'
 import type { Office } from './office.ts'
 import { listTasks } from './task-list.ts'
-import { findTask, readSnapshot, readTask, type TaskRow, taskNotFound } from './tasks.ts'
+import { findTask, readSnapshot, readTask, showTask, type TaskRow, taskNotFound } from './tasks.ts'
 
 /** A missed wake-up costs a reader at most this. */
-const LOOK_MS = 5000
+export const LOOK_MS = 5000
 
 /** How the door's face moves the worker's: a lease made on admission, and work that a cancel set free. */
 export interface Backroom {
@@ -86,34 +86,60 @@ async function settled(
   const { store, clock } = office
   const news = listen(office, taskId)
   const untilMs = clock.monotonicMs() + maxMs
+  let looked = false
   try {
     for (;;) {
-      const row = await store.read(() => findTask(taskId, {}))
       const leftMs = untilMs - clock.monotonicMs()
-      if (row === undefined || isAtRest(row.state) || leftMs <= 0 || signal.aborted) break
+      const isLate = leftMs <= 0 || signal.aborted
+      const found = await store.read(function* () {
+        const row = yield* findTask(taskId, {})
+        if (row === undefined) return { task: undefined }
+        const over = isLate || isAtRest(row.state)
+        // A message that was handed out on admission is not asked about: most are, and have ended at the next look.
+        const asks = !over && (looked || row.state === 'TASK_STATE_SUBMITTED')
+        return over || (asks && (yield* isPaused(row))) ? { task: yield* showTask(row, {}) } : undefined
+      })
+      if (found !== undefined) return found.task
+      looked = true
       await news.next(Math.min(leftMs, LOOK_MS), signal)
     }
   } finally {
     news.stop()
   }
-  return await store.read(() => readTask(taskId, {}))
 }
 
-/** News of one task. What came while nobody listened is not lost: the next wait then ends at once. */
-function listen({ clock, watchers }: Office, taskId: string) {
+/** Nobody knows how long a pause will last: who waits for a task of which nothing runs is answered at once. */
+function* isPaused({ id, workspace_id: workspaceId }: TaskRow): Transaction<boolean> {
+  const rows = yield* sql(
+    `select 1 as paused from workspace_load where workspace_id = $1 and paused = 1 and not exists (
+       select 1 from messages m where m.task_id = $2 and m.state in ('leased', 'stopping'))`,
+    [workspaceId, id],
+  )
+  return rows.length > 0
+}
+
+/**
+ * News of one task, or of one workspace. What came while nobody listened is not lost: the next wait then ends at once. Made without signals
+ * of its own, because every blocking call waits here and an abort costs as much as a query.
+ */
+export function listen({ clock, watchers }: Office, id: string) {
   let fresh = false
-  let wake: (() => void) | undefined
-  const stop = watchers.watch(taskId, () => {
+  let wake: () => void = () => undefined
+  const stop = watchers.watch(id, () => {
     fresh = true
-    wake?.()
+    wake()
   })
   return {
     stop,
     async next(maxMs: number, signal: AbortSignal): Promise<void> {
-      if (!fresh) {
-        const waiting = new AbortController()
-        wake = () => waiting.abort()
-        await sleep(clock, maxMs, AbortSignal.any([waiting.signal, signal]))
+      if (!fresh && !signal.aborted) {
+        const woken = Promise.withResolvers<void>()
+        wake = woken.resolve
+        const stopTimer = clock.after(maxMs, wake)
+        signal.addEventListener('abort', wake, { once: true })
+        await woken.promise
+        signal.removeEventListener('abort', wake)
+        stopTimer()
       }
       fresh = false
     },

@@ -2,20 +2,35 @@
  * After a crash: the leases of this host's earlier process are void. The lock on its data folder proves that it is
  * gone, so nobody has to wait for them to run out. What it was running is counted as a loss and runs again.
  */
-import { sql, type Transaction, together } from '../store/store.ts'
+import { sql, statement, type Transaction, together } from '../store/store.ts'
 import { freeConversation } from './conversation.ts'
 import { closeBooks } from './event-log.ts'
+import { lockWorkspace } from './lock.ts'
 import { countLoss, LOST_COLUMNS, type Loss, type LostMessage } from './loss.ts'
 
 /** Voids the leases of every worker of this host; returns how many turns were lost. */
 export function* voidLeases(host: string): Transaction<number> {
-  const lost = yield* sql<LostMessage>(
-    `select ${LOST_COLUMNS} from messages where state in ('leased', 'stopping') and conversation_id in (
-       select id from conversations where worker like $1) order by workspace_id, conversation_id`,
-    [`${host}.%`],
+  const workers = `${host}.%`
+  const held = yield* sql<{ id: string; workspace_id: string }>(
+    'select id, workspace_id from conversations where worker like $1 order by workspace_id, id',
+    [workers],
   )
-  for (const message of lost) yield* freeLost(message, yield* countLoss(message))
-  return lost.length
+  let lost = 0
+  for (const { id, workspace_id: workspaceId } of held) {
+    const [, [message]] = (yield* together([
+      lockWorkspace(workspaceId),
+      // Looked at again under the lock: another node may have taken over meanwhile.
+      statement(
+        `select ${LOST_COLUMNS} from messages where conversation_id = $1 and state in ('leased', 'stopping')
+         and exists (select 1 from conversations c where c.id = $1 and c.worker like $2)`,
+        [id, workers],
+      ),
+    ])) as unknown as [unknown, LostMessage[]]
+    if (message === undefined) continue
+    yield* freeLost(message, yield* countLoss(message))
+    lost += 1
+  }
+  return lost
 }
 
 /** Ends a lease whose worker is gone without giving it to another: the message waits again, or has ended. */

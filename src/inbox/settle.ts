@@ -32,9 +32,10 @@ export function* settle(settlement: Settlement): Transaction<Settled> {
   }
   const ended = yield* recordOutcome(settlement, message)
   const freed = [...ended.writes, freeConversation(key.conversationId)]
-  // A suspended turn has no slot to hand on, and where nothing waits there is nobody to hand it to.
-  const hands = message.suspended === 0 && held.worker !== null && settlement.accepts(held.worker)
-  const worker = hands && held.waiting + ended.waiting > 0 ? (held.worker as string) : undefined
+  // A suspended turn has no slot to hand on, one over the limit is given up, and nobody may be there to take it.
+  const slot = message.suspended === 0 && held.running <= held.slots && held.waiting + ended.waiting > 0
+  const hands = slot && held.worker !== null && settlement.accepts(held.worker)
+  const worker = hands ? (held.worker as string) : undefined
   if (worker === undefined) {
     yield* together([...freed, ...closeBooks(books(settlement, { message, ended, next: undefined }))])
     return { answer: 'settled', next: undefined }
@@ -46,21 +47,28 @@ export function* settle(settlement: Settlement): Transaction<Settled> {
   return { answer: 'settled', next: claim && { worker, claim } }
 }
 
-interface HeldConversation {
-  lease_epoch: number
-  worker: string | null
+interface Load {
+  slots: number
+  running: number
   waiting: number
 }
 
+interface LeaseRow {
+  lease_epoch: number
+  worker: string | null
+}
+
 interface OpenLease {
-  readonly held: HeldConversation | undefined
+  readonly held: (LeaseRow & Load) | undefined
   readonly message: HeldMessage | undefined
 }
 
 /** Locked in the order that every transaction keeps (load, conversation, message), or two nodes would deadlock. */
 function* openLease(key: LeaseKey): Transaction<OpenLease> {
   const [[load], [lease], [message]] = (yield* together([
-    statement('select waiting from workspace_load where workspace_id = $1 /*for update*/', [key.workspaceId]),
+    statement('select slots, running, waiting from workspace_load where workspace_id = $1 /*for update*/', [
+      key.workspaceId,
+    ]),
     statement('select lease_epoch, worker from conversations where id = $1 /*for update*/', [key.conversationId]),
     statement(
       `select m.id, m.workspace_id, m.task_id, m.reply_to, m.state, m.appended, m.suspended, m.asked, m.settled_epoch,
@@ -69,8 +77,8 @@ function* openLease(key: LeaseKey): Transaction<OpenLease> {
        from messages m where m.id = $1 /*for update*/`,
       [key.messageId],
     ),
-  ])) as unknown as [{ waiting: number }[], Omit<HeldConversation, 'waiting'>[], HeldMessage[]]
-  return { held: lease && { ...lease, waiting: load?.waiting ?? 0 }, message }
+  ])) as unknown as [Load[], LeaseRow[], HeldMessage[]]
+  return { held: load && lease && { ...load, ...lease }, message }
 }
 
 interface Change {

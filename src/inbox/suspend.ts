@@ -16,12 +16,14 @@ export interface WaitingMessage {
   suspended: number
   worker: string
   waiting_turns: number
+  /** More turns hold a slot than there are slots. */
+  over_limit: boolean
 }
 
 /** The lease's message if it is still held; locked in the order every transaction keeps. */
 export function* openWaiting(key: LeaseKey): Transaction<WaitingMessage | undefined> {
-  const [load] = yield* sql<{ suspended: number }>(
-    'select suspended from workspace_load where workspace_id = $1 /*for update*/',
+  const [load] = yield* sql<{ slots: number; running: number; suspended: number }>(
+    'select slots, running, suspended from workspace_load where workspace_id = $1 /*for update*/',
     [key.workspaceId],
   )
   const [row] = yield* sql<{ state: string; suspended: number; worker: string }>(
@@ -29,7 +31,8 @@ export function* openWaiting(key: LeaseKey): Transaction<WaitingMessage | undefi
      where m.id = $1 and c.lease_epoch = $2 and m.state in ('leased', 'stopping')`,
     [key.messageId, key.epoch],
   )
-  return row === undefined ? undefined : { ...row, waiting_turns: load?.suspended ?? 0 }
+  if (row === undefined || load === undefined) return undefined
+  return { ...row, waiting_turns: load.suspended, over_limit: load.running > load.slots }
 }
 
 export interface Suspended {
@@ -44,7 +47,8 @@ export function* suspend(key: LeaseKey, accepts: (workerId: string) => boolean):
   if (message.state === 'stopping') return { answer: 'stop', next: undefined }
   if (message.suspended === 1) return { answer: 'held', next: undefined }
   if (message.waiting_turns >= SUSPENDED_MAX) return { answer: 'refused', next: undefined }
-  const claim = accepts(message.worker) ? yield* takeOldest(key.workspaceId, message.worker) : undefined
+  const hands = !message.over_limit && accepts(message.worker)
+  const claim = hands ? yield* takeOldest(key.workspaceId, message.worker) : undefined
   const books = {
     workspaceId: key.workspaceId,
     running: claim === undefined ? -1 : 0,

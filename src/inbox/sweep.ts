@@ -9,10 +9,12 @@ import { type Claim, LEASE_MS, openWorkspaces, takeOldest } from './claim.ts'
 import type { Desk } from './desks.ts'
 import { closeBooks } from './event-log.ts'
 import { expire, findExpired } from './expire.ts'
-import type { Handout, LeaseKey } from './inbox.ts'
-import { leaseName, type Office } from './office.ts'
+import type { Handout } from './inbox.ts'
+import type { Office } from './office.ts'
 import { prune, RETENTION } from './retention.ts'
 import { findLapsed, freeLapsed, type Lapsed, takeLapsed } from './takeover.ts'
+import { createUnheard, type GiveBack } from './unheard.ts'
+import { findWords } from './words.ts'
 
 /** How late a missed wake-up can be. */
 const SWEEP_MS = 5000
@@ -32,7 +34,7 @@ export interface Sweep {
 
 export type HandOut = (workerId: string, handout: Handout) => void
 
-export function createSweep(office: Office, handOut: () => HandOut): Sweep {
+export function createSweep(office: Office, handOut: () => HandOut, giveBack: GiveBack): Sweep {
   const { clock, log, desks } = office
   const stopped = new AbortController()
   const timers = new Set<() => void>()
@@ -52,11 +54,13 @@ export function createSweep(office: Office, handOut: () => HandOut): Sweep {
     })
     timers.add(cancel)
   }
+  const lookForUnheard = createUnheard(office, giveBack)
   const fill = (desk: Desk) => fillDesk(office, handOut(), desk)
   const fillAll = async () => {
     for (const desk of desks.all()) await fill(desk)
   }
   const sweep = async () => {
+    await lookForUnheard()
     if (clock.monotonicMs() - steadySinceMs >= LEASE_MS) await takeOver(office, handOut())
     await tidy(office, handOut())
     await fillAll()
@@ -122,10 +126,11 @@ function* claimOne(workspaceId: string, worker: string): Transaction<Claim | und
 }
 
 async function takeOver(office: Office, handOut: HandOut): Promise<void> {
-  const { store, desks, held, log } = office
-  for (const lapsed of await store.read(findLapsed)) {
-    // A worker of this process is alive, however late its renewal: nobody takes over from himself what he has.
-    if (desks.get(lapsed.worker) !== undefined && held.has(leaseName(lapsed))) continue
+  const { store, desks, log } = office
+  const named = [...desks.all()].flatMap(({ worker }) => (worker.workspaces === 'hosted' ? [] : worker.workspaces))
+  for (const lapsed of await store.read(() => findLapsed(named))) {
+    // A worker of this process is alive, however late its renewal: nobody takes over from himself.
+    if (desks.get(lapsed.worker) !== undefined) continue
     const worker = takerOf(office, lapsed)
     if (lapsed.stopping) await store.write(() => freeLapsed(lapsed), lapsed.workspaceId)
     else if (worker !== undefined) {
@@ -141,7 +146,7 @@ function takerOf({ desks }: Office, { workspaceId, hosted }: Lapsed): string | u
   return hosted ? ready.hosted : ready.named
 }
 
-/** Expired messages, unanswered questions, and cancels that were made in another process. */
+/** Expired messages, unanswered questions, and what was said to turns of this process in another one. */
 async function tidy(office: Office, handOut: HandOut): Promise<void> {
   const { store, desks } = office
   for (const expired of await store.read(findExpired)) {
@@ -154,34 +159,7 @@ async function tidy(office: Office, handOut: HandOut): Promise<void> {
     office.changed(asked.key.workspaceId, asked.key.taskId)
     handOut(asked.worker, { type: 'answer', key: asked.key, askId: asked.id, parts: undefined })
   }
-  for (const { worker, key } of await store.read(findStopping)) {
-    if (desks.get(worker) !== undefined) handOut(worker, { type: 'stop', key })
+  for (const { worker, handout } of await store.read(findWords)) {
+    if (desks.get(worker) !== undefined) handOut(worker, handout)
   }
-}
-
-interface StoppingRow {
-  worker: string
-  workspace_id: string
-  conversation_id: string
-  task_id: string
-  message_id: string
-  lease_epoch: number
-}
-
-function* findStopping(): Transaction<{ worker: string; key: LeaseKey }[]> {
-  const rows = yield* sql<StoppingRow>(
-    `select c.worker, c.lease_epoch, m.workspace_id, m.conversation_id, m.task_id, m.id as message_id
-     from messages m join conversations c on c.id = m.conversation_id 
-     where m.state in ('leased', 'stopping') and m.state <> 'leased' limit 200`,
-  )
-  return rows.map((row) => ({
-    worker: row.worker,
-    key: {
-      workspaceId: row.workspace_id,
-      conversationId: row.conversation_id,
-      taskId: row.task_id,
-      messageId: row.message_id,
-      epoch: row.lease_epoch,
-    },
-  }))
 }

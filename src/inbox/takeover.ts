@@ -16,8 +16,6 @@ export interface Lapsed {
   readonly conversationId: string
   readonly hosted: boolean
   readonly worker: string
-  readonly messageId: string
-  readonly epoch: number
   /** Cancelled meanwhile: to be freed, not taken over. */
   readonly stopping: boolean
 }
@@ -27,26 +25,28 @@ interface LapsedRow {
   conversation_id: string
   hosted: number
   worker: string
-  message_id: string
-  lease_epoch: number
   state: string
 }
 
-export function* findLapsed(): Transaction<Lapsed[]> {
+/**
+ * What workers of this process could take over: of hosted workspaces and of the ones they named. Others would only fill
+ * the list and hide what can be done. While a workspace is paused nobody takes over in it: that would be a new turn.
+ */
+export function* findLapsed(named: readonly string[]): Transaction<Lapsed[]> {
+  const ours = named.map((_, index) => `$${index + 1}`).join(', ') || 'null'
   const rows = yield* sql<LapsedRow>(
-    `select c.workspace_id, c.id as conversation_id, l.hosted, c.worker, c.lease_epoch, m.id as message_id, m.state
-     from conversations c
+    `select c.workspace_id, c.id as conversation_id, l.hosted, c.worker, m.state from conversations c
      join workspace_load l on l.workspace_id = c.workspace_id
      join messages m on m.conversation_id = c.id and m.state in ('leased', 'stopping')
-     where c.worker is not null and c.lease_until < now_ms() order by c.lease_until limit ${LAPSED_MAX}`,
+     where c.worker is not null and c.lease_until < now_ms() and (m.state = 'stopping' or (l.paused = 0 and (l.hosted = 1 or c.workspace_id in (${ours}))))
+     order by c.lease_until limit ${LAPSED_MAX}`,
+    named,
   )
   return rows.map((row) => ({
     workspaceId: row.workspace_id,
     conversationId: row.conversation_id,
     hosted: row.hosted === 1,
     worker: row.worker,
-    messageId: row.message_id,
-    epoch: row.lease_epoch,
     stopping: row.state === 'stopping',
   }))
 }

@@ -14,7 +14,8 @@ export function* listTasks(query: TaskQuery): Transaction<TaskPage> {
   )
   const page = rows.slice(0, query.limit)
   const tasks: Task[] = []
-  const view = query.historyLength === undefined ? {} : { historyLength: query.historyLength }
+  const { historyLength, detail = false } = query
+  const view = historyLength === undefined ? { detail } : { historyLength, detail }
   for (const { id } of page) {
     const task = yield* readTask(id, view)
     if (task !== undefined) tasks.push(task)

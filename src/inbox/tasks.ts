@@ -1,10 +1,12 @@
 /** Tasks as callers see them: their state, and the snapshot that is read from the task, its messages and replies. */
 import { MoleculeError } from '../errors.ts'
-import type { Artifact, Message, Task, TaskState } from '../protocol/a2a.ts'
+import { type Artifact, isFinal, type Message, type Task, type TaskState } from '../protocol/a2a.ts'
 import { restoreEnvelope } from '../protocol/envelope.ts'
 import { type Statement, sql, statement, type Transaction } from '../store/store.ts'
-import { replyArtifactId, type Said, type StoredReply, statusMessage } from './event-log.ts'
+import { replyArtifactId, type StoredReply } from './event-log.ts'
 import type { Snapshot, TaskView } from './inbox.ts'
+import { partialArtifacts } from './partial-artifacts.ts'
+import { type Said, statusMessage } from './said.ts'
 import { whyWaiting } from './why-waiting.ts'
 
 export const setTaskState = (taskId: string, state: TaskState, said?: Said): Statement =>
@@ -48,18 +50,22 @@ interface MessageRow {
 
 export function* readTask(taskId: string, view: TaskView): Transaction<Task | undefined> {
   const row = yield* findTask(taskId, view)
-  if (row === undefined) return undefined
+  return row === undefined ? undefined : yield* showTask(row, view)
+}
+
+/** The task of a row that the viewer may see. */
+export function* showTask(row: TaskRow, view: TaskView): Transaction<Task> {
   const messages = yield* sql<MessageRow>('select id, envelope, reply from messages where task_id = $1 order by n', [
-    taskId,
+    row.id,
   ])
   const waits = row.state === 'TASK_STATE_SUBMITTED' && row.status_message === null
   const words = waits ? yield* whyWaiting(row) : undefined
-  const artifacts = messages.flatMap(artifactsOf)
+  const artifacts = latest(messages.flatMap(artifactsOf))
   const history = historyOf(row, messages, view.historyLength)
   return {
     id: row.id,
     contextId: row.context_id,
-    status: { state: row.state, ...statusWords(row, words), timestamp: new Date(row.updated_at).toISOString() },
+    status: { state: row.state, ...statusWords(row, words, view), timestamp: new Date(row.updated_at).toISOString() },
     ...(artifacts.length > 0 && { artifacts }),
     ...(history.length > 0 && { history }),
   }
@@ -71,13 +77,23 @@ export function* readSnapshot(taskId: string, view: TaskView): Transaction<Snaps
     'select max(seq) as last, min(seq) as first from events where task_id = $1',
     [taskId],
   )
-  return task && { task, seq: range?.last ?? 0, firstSeq: range?.first ?? 0 }
+  if (task === undefined) return undefined
+  const { first, last } = { first: range?.first ?? 0, last: range?.last ?? 0 }
+  // A task that rests has no answer in the making, and one whose log begins and ends here has shown nothing yet.
+  if (first === last || isFinal(task.status.state)) return { task, seq: last, firstSeq: first }
+  const artifacts = [...(task.artifacts ?? []), ...(yield* partialArtifacts(task, task.artifacts ?? []))]
+  return { task: artifacts.length > 0 ? { ...task, artifacts } : task, seq: last, firstSeq: first }
 }
 
 function artifactsOf({ id, reply }: MessageRow): Artifact[] {
   if (reply === null) return []
-  const { parts, artifacts } = JSON.parse(reply) as StoredReply
-  return [...artifacts, { artifactId: replyArtifactId(id), parts }]
+  const { artifacts, ...words } = JSON.parse(reply) as StoredReply
+  return words.parts.length === 0 ? [...artifacts] : [...artifacts, { artifactId: replyArtifactId(id), ...words }]
+}
+
+/** An agent that goes on with a task may give an artifact of it anew: the last one counts, in the first one's place. */
+function latest(artifacts: readonly Artifact[]): Artifact[] {
+  return [...new Map(artifacts.map((artifact) => [artifact.artifactId, artifact])).values()]
 }
 
 /** Unset = all, 0 = none, N = the last N. */
@@ -89,8 +105,9 @@ function historyOf(row: TaskRow, messages: readonly MessageRow[], length: number
   })
 }
 
-function statusWords(row: TaskRow, waiting: Said | undefined): { message?: Message } {
-  const words = row.status_message === null ? waiting : (JSON.parse(row.status_message) as Said)
-  if (words === undefined) return {}
-  return { message: statusMessage({ id: row.id, contextId: row.context_id }, `${row.id}.status`, words) }
+function statusWords(row: TaskRow, waiting: Said | undefined, { detail }: TaskView): { message?: Message } {
+  const said = row.status_message === null ? waiting : (JSON.parse(row.status_message) as Said)
+  if (said === undefined) return {}
+  const messageId = `${row.id}.status`
+  return { message: statusMessage({ id: row.id, contextId: row.context_id }, { messageId, said, detail }) }
 }

@@ -1,30 +1,30 @@
-/** Readers of this process that wait for a task to change. A wake-up is a hint only: readers look in the store. */
+/** Readers of this process that wait for a task, or a whole workspace, to change. A wake-up is a hint only: readers look in the store. */
 
 export interface Watchers {
-  /** Calls back after each change of the task until the returned function is called. */
-  watch(taskId: string, callback: () => void): () => void
-  changed(taskId: string): void
+  /** Calls back after each change of what has this id until the returned function is called. */
+  watch(id: string, callback: () => void): () => void
+  changed(id: string): void
   /** Something changed elsewhere, and it is not known what: every reader looks. */
   changedElsewhere(): void
 }
 
 export function createWatchers(): Watchers {
-  const byTask = new Map<string, Set<() => void>>()
+  const byId = new Map<string, Set<() => void>>()
   const wake = (callbacks: Iterable<() => void>) => {
     for (const callback of callbacks) callback()
   }
   return {
-    watch(taskId, callback) {
-      const callbacks = byTask.get(taskId) ?? new Set()
-      byTask.set(taskId, callbacks.add(callback))
+    watch(id, callback) {
+      const callbacks = byId.get(id) ?? new Set()
+      byId.set(id, callbacks.add(callback))
       return () => {
         callbacks.delete(callback)
-        if (callbacks.size === 0 && byTask.get(taskId) === callbacks) byTask.delete(taskId)
+        if (callbacks.size === 0 && byId.get(id) === callbacks) byId.delete(id)
       }
     },
-    changed: (taskId) => wake(byTask.get(taskId) ?? []),
+    changed: (id) => wake(byId.get(id) ?? []),
     changedElsewhere() {
-      for (const callbacks of byTask.values()) wake(callbacks)
+      for (const callbacks of byId.values()) wake(callbacks)
     },
   }
 }

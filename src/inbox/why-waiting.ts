@@ -1,6 +1,6 @@
 /** Why a task has not begun, in words: so that nobody has to guess whether a message is lost, late or in line. */
 import { sql, type Transaction } from '../store/store.ts'
-import type { Said } from './event-log.ts'
+import type { Said } from './said.ts'
 
 interface HeadRow {
   id: string
@@ -10,6 +10,7 @@ interface HeadRow {
 }
 
 interface LoadRow {
+  paused: number
   slots: number
   running: number
   waiting: number
@@ -27,13 +28,15 @@ export function* whyWaiting(task: WaitingTask): Transaction<Said> {
      where conversation_id = $1 and settled_at is null order by n limit 1`,
     [task.conversation_id],
   )
-  const [load] = yield* sql<LoadRow>('select slots, running, waiting from workspace_load where workspace_id = $1', [
-    task.workspace_id,
-  ])
+  const [load] = yield* sql<LoadRow>(
+    'select paused, slots, running, waiting from workspace_load where workspace_id = $1',
+    [task.workspace_id],
+  )
   return { parts: [{ text: inWords(task, head, load) }], code: 'waiting' }
 }
 
 function inWords(task: WaitingTask, head: HeadRow | undefined, load: LoadRow | undefined): string {
+  if (load?.paused === 1) return 'waiting: the workspace is paused'
   if (head !== undefined && head.task_id !== task.id) {
     const soon = head.state === 'queued' && head.in_ms > 0 ? `, next try in ${Math.ceil(head.in_ms / 1000)} s` : ''
     return `waiting behind message ${head.id} of the same conversation${soon}`

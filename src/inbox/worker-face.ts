@@ -14,6 +14,8 @@ import { resume, type Suspended, suspend } from './suspend.ts'
 
 export interface WorkerFace extends Inbox {
   handOut(workerId: string, handout: Handout): void
+  /** A lease that no worker has begun, or will ever hear of, goes back unharmed. */
+  giveBack(key: LeaseKey): void
 }
 
 /** Gets work for a worker that has just come. */
@@ -54,7 +56,7 @@ export function createWorkerFace({ office, fill, lookAfter }: WorkerFaceOptions)
         for (let handout = await desk.take(signal); handout; handout = await desk.take(signal)) yield handout
       } finally {
         desks.close(desk)
-        for (const handout of desk.clear()) if (handout.type === 'lease') giveBack(office, face, handout.lease)
+        for (const handout of desk.clear()) if (handout.type === 'lease') face.giveBack(handout.lease)
       }
     },
     extend: (keys) =>
@@ -89,15 +91,14 @@ export function createWorkerFace({ office, fill, lookAfter }: WorkerFaceOptions)
       const desk = desks.get(workerId)
       if (desk !== undefined && handout.type === 'lease') held.add(leaseName(handout.lease))
       if (desk !== undefined) desk.put(handout)
-      else if (handout.type === 'lease') giveBack(office, face, handout.lease)
+      else if (handout.type === 'lease') face.giveBack(handout.lease)
+    },
+    giveBack(key) {
+      face.settle(key, { type: 'released', interrupted: false }).catch((error) => {
+        held.delete(leaseName(key))
+        office.log.warn({ err: toMoleculeError(error), messageId: key.messageId }, 'a lease could not be given back')
+      })
     },
   }
   return face
-}
-
-function giveBack({ log, held }: Office, face: WorkerFace, key: LeaseKey): void {
-  face.settle(key, { type: 'released', interrupted: false }).catch((error) => {
-    held.delete(leaseName(key))
-    log.warn({ err: toMoleculeError(error), messageId: key.messageId }, 'a lease could not be given back')
-  })
 }

@@ -30,6 +30,9 @@ export interface Message {
   readonly referenceTaskIds?: readonly string[]
 }
 
+/** What somebody says, without the names around it: of a status, of a reply. */
+export type Words = Pick<Message, 'parts' | 'metadata'>
+
 export type TaskState =
   | 'TASK_STATE_SUBMITTED'
   | 'TASK_STATE_WORKING'

@@ -16,6 +16,8 @@ export interface Brief {
   readonly model?: string
   /** First try plus retries. */
   readonly maxAttempts: number
+  /** What earlier attempts at the message noted. */
+  readonly notes?: Readonly<Record<string, string>>
   /** Added to the environment of the turn's children. */
   readonly env: Readonly<Record<string, string>>
 }

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { message } from '../../test/fakes/arbitraries.ts'
 import { MoleculeError } from '../errors.ts'
 import type { Message } from './a2a.ts'
-import { message } from '../../test/fakes/arbitraries.ts'
 import {
   contentHash,
   idempotencyKey,

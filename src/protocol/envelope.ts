@@ -30,6 +30,8 @@ export interface Envelope {
   readonly message: Message
   /** The JSON-RPC envelope as it came, less push-notification credentials. */
   readonly raw: unknown
+  /** The W3C trace that the message belongs to. */
+  readonly traceparent?: string
 }
 
 /** A send of either version, told apart by its method name. Throws `invalid_request` with the place of the problem. */
@@ -41,19 +43,32 @@ export function readEnvelope(raw: unknown): Envelope {
   if (known === undefined) throw invalid('method', 'is not one that sends a message')
   check(known.version === '1.0' ? sendMessageParamsSchema : messageSendParamsSchema, params, 'params')
   const message = readMessage((params as SendParams).message)
-  return { version: known.version, method, message, raw: withoutCredentials(raw as RawSend) }
+  return { version: known.version, method, message, raw: withoutCredentials(withoutTrace(raw as RawSend)) }
+}
+
+function withoutTrace(raw: RawSend): RawSend {
+  if (!Object.hasOwn(raw, TRACE_KEY)) return raw
+  const { [TRACE_KEY]: _claimed, ...rest } = raw
+  return rest as RawSend
 }
 
 /** What is stored. */
 export function writeEnvelope(envelope: Envelope): string {
-  return JSON.stringify(envelope.raw)
+  const { raw, traceparent } = envelope
+  return JSON.stringify(traceparent === undefined ? raw : { ...(raw as RawSend), [TRACE_KEY]: traceparent })
 }
+
+/** Where the trace is kept beside what came; a sender's own member of that name is dropped. */
+const TRACE_KEY = '_traceparent'
 
 /** From what was stored. Not checked again: it was when it was admitted, and a lease must not cost that twice. */
 export function restoreEnvelope(stored: string): Envelope {
-  const raw = JSON.parse(stored) as RawSend
-  const version = sendMethod(raw.method)?.version ?? '1.0'
-  return { version, method: raw.method, message: readMessage(raw.params.message), raw }
+  const kept = JSON.parse(stored) as RawSend
+  const version = sendMethod(kept.method)?.version ?? '1.0'
+  const envelope = { version, method: kept.method, message: readMessage(kept.params.message) }
+  if (!Object.hasOwn(kept, TRACE_KEY)) return { ...envelope, raw: kept }
+  const { [TRACE_KEY]: traceparent, ...raw } = kept
+  return { ...envelope, raw, traceparent: String(traceparent) }
 }
 
 export interface RequestOrigin {

@@ -4,7 +4,7 @@
  */
 import type { ErrorCode, MoleculeError } from '../errors.ts'
 import { isJsonObject } from './json.ts'
-import { JSON_DEPTH_MAX, jsonDepthWithin, jsonRpcRequestSchema } from './schemas.ts'
+import { JSON_DEPTH_MAX, jsonDepthWithin, jsonRpcRequestSchema, judge } from './schemas.ts'
 
 export type JsonRpcId = string | number | null
 
@@ -66,6 +66,7 @@ export const JSON_RPC_CODES = {
   storeUnavailable: -32055,
   staleLease: -32056,
   inUse: -32057,
+  tooManyRequests: -32058,
 } as const
 
 export type ParsedJsonRpc =
@@ -83,7 +84,7 @@ export function parseJsonRpc(body: unknown): ParsedJsonRpc {
   }
   if (Array.isArray(value))
     return refuse(null, JSON_RPC_CODES.invalidRequest, 'A2A takes one request at a time, not a batch')
-  const parsed = jsonRpcRequestSchema.safeParse(value)
+  const parsed = judge(jsonRpcRequestSchema, value)
   const id = readableId(value)
   if (!parsed.success) {
     const issue = parsed.error.issues[0]
@@ -145,6 +146,8 @@ export const WIRE_ERRORS: Readonly<Record<ErrorCode, WireError>> = {
   unsupported_operation: wire('unsupportedOperation', 400, 'UNSUPPORTED_OPERATION'),
   not_cancelable: wire('taskNotCancelable', 400, 'TASK_NOT_CANCELABLE'),
   queue_full: wire('queueFull', 429, 'QUEUE_FULL'),
+  too_many_requests: wire('tooManyRequests', 429, 'TOO_MANY_REQUESTS'),
+  pruned: wire('invalidParams', 410, 'PRUNED'),
   too_large: wire('tooLarge', 413, 'TOO_LARGE'),
   stale_lease: wire('staleLease', 409, 'STALE_LEASE'),
   store_unavailable: wire('storeUnavailable', 503, 'STORE_UNAVAILABLE'),
@@ -161,6 +164,7 @@ export const WIRE_ERRORS: Readonly<Record<ErrorCode, WireError>> = {
   rate_limited: wire('turnFailed', 503, 'RATE_LIMITED'),
   auth_failed: wire('turnFailed', 502, 'AUTH_FAILED'),
   session_lost: wire('turnFailed', 502, 'SESSION_LOST'),
+  agent_failed: wire('turnFailed', 502, 'AGENT_FAILED'),
   max_turns: wire('turnFailed', 502, 'MAX_TURNS'),
   worker_lost: wire('turnFailed', 502, 'WORKER_LOST'),
   expired: wire('turnFailed', 504, 'EXPIRED'),

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { part } from '../../test/fakes/arbitraries.ts'
 import { MoleculeError } from '../errors.ts'
 import type { Part } from './a2a.ts'
-import { part } from '../../test/fakes/arbitraries.ts'
 import { fromRequestPart, readPart, toRequestPart } from './part.ts'
 import { partToV03 } from './v03-part.ts'
 

@@ -120,3 +120,9 @@ test('depth is counted in objects and arrays, and any depth is survived', () => 
     }),
   )
 })
+
+test('RE-4 an object whose length cannot be compared is refused like any other wrong value', () => {
+  const sly = { length: { toString: 0 } }
+  assert.match(refusal(sendMessageParamsSchema, send({ messageId: sly })), /must/)
+  assert.match(refusal(sendMessageParamsSchema, send({ parts: sly })), /must/)
+})

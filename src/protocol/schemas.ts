@@ -21,10 +21,28 @@ const TOKEN_CHARACTERS_MAX = 8192
 
 /** The value as the schema gives it back; otherwise `invalid_request` with the first problem's place and reason. */
 export function check<Schema extends z.ZodType>(schema: Schema, value: unknown, path: string): z.output<Schema> {
-  const result = schema.safeParse(value)
+  const result = judge(schema, value)
   if (result.success) return result.data
   const issue = result.error.issues[0]
   throw invalid(pathInWords(path, issue?.path ?? []), issue?.message ?? 'is not valid')
+}
+
+/**
+ * What the schema says of a value, whatever the value is. A check of a length looks at `length` before the type is
+ * settled, and an object can hold one there that cannot be compared: zod throws then, where it should refuse.
+ */
+export function judge<Schema extends z.ZodType>(
+  schema: Schema,
+  value: unknown,
+): z.ZodSafeParseResult<z.output<Schema>> {
+  try {
+    return schema.safeParse(value)
+  } catch (cause) {
+    const message = 'must not have an object with a "length" where a text or a list belongs'
+    const error = new z.ZodError([{ code: 'custom', path: [], message, input: undefined }])
+    error.cause = cause
+    return { success: false, error: error as z.ZodError<z.output<Schema>> }
+  }
 }
 
 /** No more than `levelsMax` objects and arrays inside each other. Level by level, so that no depth can end us. */

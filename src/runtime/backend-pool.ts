@@ -8,6 +8,8 @@ import type { Brief } from '../protocol/brief.ts'
 export interface BackendPool {
   /** The workspace's backend and the function to call when the turn is over. */
   take(workspaceId: string, brief: Brief): { backend: Backend; giveBack: () => void }
+  /** The workspace's next turn gets a new backend; the old one is closed after its last turn. */
+  retire(workspaceId: string): void
   /** Closes every backend once. */
   close(): Promise<void>
 }
@@ -45,6 +47,11 @@ export function createBackendPool(build: (brief: Brief) => Backend): BackendPool
         if (taken.retired && taken.turns === 0) void close(taken)
       }
       return { backend: taken.backend, giveBack }
+    },
+    retire(workspaceId) {
+      const pooled = current.get(workspaceId)
+      current.delete(workspaceId)
+      if (pooled !== undefined) retire(pooled, close)
     },
     async close() {
       await Promise.allSettled([...all].map(close))

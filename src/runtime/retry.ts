@@ -4,6 +4,7 @@
  */
 import type { MoleculeError } from '../errors.ts'
 import type { Failure, Lease, Outcome } from '../inbox/inbox.ts'
+import { failureWords } from './failure-words.ts'
 
 /** The waits before the second, third, fourth attempt; later ones wait as long as the last. */
 const RETRY_AFTER_MS = [5_000, 10_000, 20_000] as const
@@ -29,9 +30,10 @@ export function outcomeOf(failing: Failing): Outcome {
     return { type: 'dead', failure: toFailure(error) }
   }
   const seconds = Math.ceil(afterMs / 1000)
-  const message = `attempt ${attempt + 1} of ${maxAttempts} in ${seconds} s: ${error.message}`
+  const schedule = `attempt ${attempt + 1} of ${maxAttempts} in ${seconds} s`
+  const failure = toFailure(error, (words) => `${schedule}: ${words}`)
   const interrupted = INTERRUPTING.has(error.code)
-  return { type: 'retry', failure: { ...toFailure(error), message }, afterMs, reason: 'failure', interrupted }
+  return { type: 'retry', failure, afterMs, reason: 'failure', interrupted }
 }
 
 /** Ends that may have left work half done. */
@@ -47,6 +49,9 @@ function waitMs(error: MoleculeError, attempt: number): number {
   return RETRY_AFTER_MS[Math.min(attempt, RETRY_AFTER_MS.length) - 1] ?? 0
 }
 
-export function toFailure(error: MoleculeError): Failure {
-  return { code: error.code, message: error.message, details: error.details }
+/** The error's own words for the owner, a sentence of ours for everybody; `say` puts either into a wider one. */
+export function toFailure(error: MoleculeError, say: (words: string) => string = (words) => words): Failure {
+  const failure = { code: error.code, message: say(error.message), details: error.details }
+  const words = failureWords(error)
+  return words === undefined ? failure : { ...failure, sentence: say(words.sentence), category: words.category }
 }

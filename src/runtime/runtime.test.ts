@@ -6,6 +6,7 @@ import { after, before, describe, test } from 'node:test'
 import { letterTo } from '../../test/fakes/letters.ts'
 import { until } from '../../test/fakes/living.ts'
 import type { Backend, BackendEvent, Turn } from '../backends/backend.ts'
+import { type WiredWorkspaces, wireWorkspaces } from '../cli/wire-workspaces.ts'
 import { systemClock } from '../clock.ts'
 import { MoleculeError } from '../errors.ts'
 import { createLocalInbox, type LocalInbox } from '../inbox/local.ts'
@@ -13,8 +14,6 @@ import { silentLog } from '../log.ts'
 import { keepSession } from '../sessions/sessions.ts'
 import { openSqlite } from '../store/sqlite/sqlite.ts'
 import { type Store, sql } from '../store/store.ts'
-import { createBriefing } from '../workspaces/brief.ts'
-import { createWorkspaces } from '../workspaces/workspaces.ts'
 import { createRuntime, type Runtime } from './runtime.ts'
 
 const HOST = 'here'
@@ -25,6 +24,7 @@ type Play = (turn: Turn, signal: AbortSignal) => AsyncIterable<BackendEvent>
 describe('the runtime', () => {
   let folder: string
   let store: Store
+  let house: WiredWorkspaces
   let mail: LocalInbox
   let runtime: Runtime
   let runs = 0
@@ -43,7 +43,7 @@ describe('the runtime', () => {
       worker: { id: `${HOST}.${++runs}`, workspaces: 'hosted' },
       clock: systemClock,
       log: silentLog,
-      brief: createBriefing({ store, host: HOST }),
+      brief: house.brief,
       build: backend,
     })
     runtime.start()
@@ -51,6 +51,8 @@ describe('the runtime', () => {
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'molecule-runtime-'))
     store = openSqlite({ path: join(folder, 'molecule.db'), clock: systemClock })
+    const here = { store, clock: systemClock, log: silentLog, host: HOST, dataDir: folder }
+    house = wireWorkspaces({ ...here, check: async () => ({ ok: true }) })
     mail = createLocalInbox({
       store,
       clock: systemClock,
@@ -65,10 +67,9 @@ describe('the runtime', () => {
     await rm(folder, { recursive: true })
   })
 
-  const workspaces = () => createWorkspaces({ store, folder, check: async () => ({ ok: true }) })
   /** Sends one message to a new workspace (or the given) and waits for its task to come to rest. */
   const send = async (options: { id?: string; contextId?: string; maxAttempts?: number } = {}) => {
-    const made = options.id ?? (await workspaces().create({ name: 'w', maxAttempts: options.maxAttempts ?? 4 })).id
+    const made = options.id ?? (await house.workspaces.create({ name: 'w', maxAttempts: options.maxAttempts ?? 4 })).id
     const letter = letterTo(made, { text: 'hello', contextId: options.contextId ?? 'c' })
     const { taskId } = await mail.reception.admit(letter)
     const task = await mail.reception.settled(taskId, 20_000, AbortSignal.timeout(20_000))
@@ -134,7 +135,7 @@ describe('the runtime', () => {
       }
       yield text('done')
     }
-    const { id } = await workspaces().create({ name: 'w' })
+    const { id } = await house.workspaces.create({ name: 'w' })
     const { taskId } = await mail.reception.admit(letterTo(id, { text: 'hello' }))
     await withRuntime(() => until(async () => prompts.length === 1))
     await withRuntime(async () => {
@@ -151,8 +152,8 @@ describe('the runtime', () => {
       await gate.promise
       yield { type: 'failed', error: new MoleculeError('exit', 'broke') }
     }
-    const { id } = await workspaces().create({ name: 'w', maxConcurrentTasks: 2 })
-    const current = async () => (await workspaces().get(id))?.currentTask
+    const { id } = await house.workspaces.create({ name: 'w', maxConcurrentTasks: 2 })
+    const current = async () => (await house.workspaces.get(id))?.currentTask
     await withRuntime(async () => {
       assert.equal(await current(), undefined)
       const first = await mail.reception.admit(letterTo(id, { text: 'paint\n  the fence', contextId: 'a' }))
@@ -178,7 +179,7 @@ describe('the runtime', () => {
         if (event !== undefined) yield event
       }
       await withRuntime(async () => {
-        const { id } = await workspaces().create({ name })
+        const { id } = await house.workspaces.create({ name })
         const { taskId } = await mail.reception.admit(letterTo(id))
         const attempts = async () => {
           const [row] = await store.read(() =>
@@ -211,7 +212,12 @@ describe('the runtime', () => {
     await withRuntime(async () => {
       const { task } = await send({ maxAttempts: 1 })
       assert.equal(task?.status.message?.metadata?.['code'], 'timeout')
-      assert.match(task?.status.message?.parts[0]?.text ?? '', /no sign of life for 150ms/)
+      assert.match(
+        task?.status.message?.parts[0]?.text ?? '',
+        /^the agent was not done within its time \(timeout, err_/,
+      )
+      const owned = await mail.reception.task(task?.id ?? '', { detail: true })
+      assert.match(owned?.status.message?.parts[0]?.text ?? '', /no sign of life for 150ms/)
       assert.deepEqual(aborted, [true])
     }, 150)
   })
@@ -222,7 +228,7 @@ describe('the runtime', () => {
       await gate.promise
       yield text('ok')
     }
-    const { id } = await workspaces().create({ name: 'w' })
+    const { id } = await house.workspaces.create({ name: 'w' })
     await withRuntime(async () => {
       const admit = (contextId: string) => mail.reception.admit(letterTo(id, { contextId }))
       const tasks = [await admit('a'), await admit('a'), await admit('b')]

@@ -7,9 +7,12 @@ import type { Backend } from '../backends/backend.ts'
 import { type Clock, sleep } from '../clock.ts'
 import { toMoleculeError } from '../errors.ts'
 import type { Checkpoint, Inbox, Lease, LeaseKey, Standing, Worker } from '../inbox/inbox.ts'
-import type { Log } from '../log.ts'
+import { type Log, maskPatterns } from '../log.ts'
+import type { Metrics } from '../metrics.ts'
 import type { Brief } from '../protocol/brief.ts'
 import { createBackendPool } from './backend-pool.ts'
+import { countTurn } from './count-turn.ts'
+import { explainFailure } from './explain-failure.ts'
 import { type StopReason, settleTurn } from './settle-turn.ts'
 import { runTurn } from './turn.ts'
 
@@ -28,12 +31,17 @@ export interface RuntimeOptions {
   readonly brief: (lease: Lease) => Promise<Brief>
   /** Builds the backend that a brief asks for; throws `bad_config`. */
   readonly build: (brief: Brief) => Backend
+  /** Takes secrets out of what a program said, before it is stored. */
+  readonly mask?: (text: string) => string
+  readonly metrics?: Metrics
   readonly passed?: (checkpoint: Checkpoint) => void
 }
 
 export interface Runtime {
   /** Begins to take work. */
   start(): void
+  /** The workspace's next turn begins with a new backend. */
+  retireBackend(workspaceId: string): void
   /** Takes no more work, lets running turns end for `graceMs`, then kills and releases them. Idempotent. */
   drain(graceMs: number): Promise<void>
 }
@@ -65,7 +73,10 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     turn.done = runTurn(lease, { ...options, take: pool.take, obey }, stop.signal)
       .then((end) => {
         options.passed?.('answered')
-        return settleTurn(lease, { inbox, clock, log, end, leaving: leaving.signal }, stop.signal)
+        const outcome = explainFailure(end.outcome, lease, { log, mask: options.mask ?? maskPatterns })
+        const told = { ...end, outcome }
+        if (options.metrics !== undefined) countTurn(options.metrics, outcome)
+        return settleTurn(lease, { inbox, clock, log, end: told, leaving: leaving.signal }, stop.signal)
       })
       .catch((error) =>
         log.error({ err: toMoleculeError(error), messageId: lease.messageId }, 'a turn broke the runtime'),
@@ -94,6 +105,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       scheduleRenewal()
       loop = takeWork(options, { begin, halt }, taking.signal)
     },
+    retireBackend: pool.retire,
     async drain(graceMs) {
       taking.abort()
       await loop
@@ -126,7 +138,8 @@ async function takeWork(
     try {
       for await (const handout of inbox.leases(worker, signal)) {
         if (handout.type === 'lease') hands.begin(handout.lease)
-        else hands.halt(handout.key, 'canceled')
+        // Answers come only to turns that ask, and what asks brings its own way to hear.
+        if (handout.type === 'stop') hands.halt(handout.key, 'canceled')
       }
     } catch (error) {
       log.warn({ err: toMoleculeError(error) }, 'the inbox could not be asked for work; trying again')

@@ -7,8 +7,8 @@ import { formatDuration } from '../duration.ts'
 import { MoleculeError } from '../errors.ts'
 
 export interface Stall {
-  /** Aborted when the agent has been silent for too long. */
-  readonly signal: AbortSignal
+  /** Aborted when the agent has been silent for too long; absent where it may be. */
+  readonly signal: AbortSignal | undefined
   /** Why, once that has happened. */
   readonly error: MoleculeError | undefined
   signOfLife(): void
@@ -16,11 +16,11 @@ export interface Stall {
 }
 
 export function createStall(clock: Clock, stallMs: number | undefined): Stall {
+  if (stallMs === undefined) return NEVER
   const stalled = new AbortController()
   let error: MoleculeError | undefined
   let cancel: (() => void) | undefined
   const arm = () => {
-    if (stallMs === undefined) return
     cancel?.()
     cancel = clock.after(stallMs, () => {
       error = new MoleculeError('timeout', `the agent gave no sign of life for ${formatDuration(stallMs)}`, {
@@ -39,3 +39,5 @@ export function createStall(clock: Clock, stallMs: number | undefined): Stall {
     end: () => cancel?.(),
   }
 }
+
+const NEVER: Stall = { signal: undefined, error: undefined, signOfLife: () => undefined, end: () => undefined }

@@ -11,6 +11,8 @@ const MERGE_CHARACTERS_MAX = 8192
 
 export interface TurnLog {
   add(event: TurnEvent): void
+  /** Kept for the next attempt: resolves when it is durable, with how the lease stands. */
+  note(note: { readonly key: string; readonly value: string }): Promise<Standing>
   /** Waits for appends in flight and gives what the inbox has not got. */
   rest(): Promise<NumberedEvents>
 }
@@ -74,6 +76,7 @@ export function createTurnLog({ inbox, key, clock, onStanding, onError }: TurnLo
       }
       arm()
     },
+    note: ({ key: name, value }) => inbox.append(key, { from, events: [], notes: { [name]: value } }),
     async rest() {
       ended = true
       disarm()

@@ -8,10 +8,10 @@ import { MoleculeError, toMoleculeError } from '../errors.ts'
 import type { Inbox, Lease, NumberedEvents, Outcome, Standing, Usage } from '../inbox/inbox.ts'
 import type { Log } from '../log.ts'
 import type { Artifact } from '../protocol/a2a.ts'
+import { mergeArtifact } from '../protocol/artifacts.ts'
 import type { Brief } from '../protocol/brief.ts'
 import { toRequest } from '../protocol/envelope.ts'
 import { joinText } from '../protocol/request.ts'
-import { mergeArtifact } from './artifacts.ts'
 import type { BackendPool } from './backend-pool.ts'
 import { outcomeOf, toFailure } from './retry.ts'
 import { createStall, type Stall } from './stall.ts'
@@ -47,17 +47,21 @@ export async function runTurn(lease: Lease, context: TurnContext, signal: AbortS
   }
   const turnLog = openTurnLog(lease, context)
   const stall = createStall(context.clock, taken.backend.stallMs)
-  const events = taken.backend.run(toTurn(lease, brief), AbortSignal.any([signal, stall.signal]))
-  const heard = await hear(events, { turnLog, stall })
+  const stopped = stall.signal === undefined ? signal : AbortSignal.any([signal, stall.signal])
+  const events = taken.backend.run(toTurn(lease, brief), stopped)
+  const keep: Ears['keep'] = async (note) => context.obey(await turnLog.note(note))
+  const heard = await hear(events, { turnLog, stall, keep })
   taken.giveBack()
   const unsent = await turnLog.rest()
   const { end, usedTool } = heard
   if (end.type === 'failed') {
-    return { outcome: outcomeOf({ lease, error: end.error, maxAttempts: brief.maxAttempts, usedTool }), unsent }
+    const outcome = outcomeOf({ lease, error: end.error, maxAttempts: brief.maxAttempts, usedTool })
+    const keeps = outcome.type === 'dead' && heard.artifacts.length > 0
+    return { outcome: keeps ? { ...outcome, artifacts: heard.artifacts } : outcome, unsent }
   }
   const { session, usage, artifacts } = heard
   const kept = { ...(session !== undefined && { session }), ...(usage !== undefined && { usage }) }
-  return { outcome: { type: 'done', finality: end.finality, parts: end.parts, artifacts, ...kept }, unsent }
+  return { outcome: { ...end, artifacts, ...kept }, unsent }
 }
 
 /** Without brief or backend there is no turn: a store that is away gives the message back, anything else is final. */
@@ -71,23 +75,28 @@ function openTurnLog(lease: Lease, { inbox, clock, log, obey }: TurnContext): Tu
   return createTurnLog({ inbox, key: lease, clock, onStanding: obey, onError })
 }
 
-interface Heard {
-  end: BackendEvent & { type: 'done' | 'failed' }
+type End = BackendEvent & { type: 'done' | 'failed' }
+
+interface Hearing {
+  end: End | undefined
   session?: string
   usage?: Usage
   usedTool: boolean
   artifacts: Artifact[]
 }
 
+type Heard = Hearing & { readonly end: End }
+
 interface Ears {
   readonly turnLog: TurnLog
   readonly stall: Stall
+  /** Resolves when the note is durable. */
+  readonly keep: (note: { key: string; value: string }) => Promise<void>
 }
 
 /** Listens to the backend until its one end; what comes after the end is not listened to. */
-async function hear(events: AsyncIterable<BackendEvent>, { turnLog, stall }: Ears): Promise<Heard> {
-  const noEnd = new MoleculeError('no_end', 'the agent stopped without an answer', { retryable: true })
-  const heard: Heard = { end: { type: 'failed', error: noEnd }, usedTool: false, artifacts: [] }
+async function hear(events: AsyncIterable<BackendEvent>, { turnLog, stall, keep }: Ears): Promise<Heard> {
+  const heard: Hearing = { end: undefined, usedTool: false, artifacts: [] }
   try {
     for await (const event of events) {
       stall.signOfLife()
@@ -95,7 +104,8 @@ async function hear(events: AsyncIterable<BackendEvent>, { turnLog, stall }: Ear
         heard.end = event
         break
       }
-      note(heard, event)
+      remember(heard, event)
+      if (event.type === 'note') await keep(event)
       if (event.type === 'text' || event.type === 'tool' || event.type === 'artifact' || event.type === 'status') {
         turnLog.add(event)
       }
@@ -104,11 +114,13 @@ async function hear(events: AsyncIterable<BackendEvent>, { turnLog, stall }: Ear
     heard.end = { type: 'failed', error: toMoleculeError(error) }
   }
   stall.end()
-  if (heard.end.type === 'failed' && stall.error !== undefined) heard.end = { type: 'failed', error: stall.error }
-  return heard
+  const end = heard.end ?? { type: 'failed', error: noEnd() }
+  return { ...heard, end: end.type === 'failed' && stall.error !== undefined ? { ...end, error: stall.error } : end }
 }
 
-function note(heard: Heard, event: BackendEvent): void {
+const noEnd = () => new MoleculeError('no_end', 'the agent stopped without an answer', { retryable: true })
+
+function remember(heard: Hearing, event: BackendEvent): void {
   if (event.type === 'session') heard.session = event.token
   if (event.type === 'tool') heard.usedTool = true
   if (event.type === 'artifact') heard.artifacts = mergeArtifact(heard.artifacts, event)
@@ -129,13 +141,16 @@ function toTurn(lease: Lease, brief: Brief): Turn {
   const text = joinText(request.parts)
   return {
     id: `${lease.messageId}.${lease.epoch}`,
+    messageId: lease.messageId,
     request,
     prompt: lease.interrupted ? `${INTERRUPTED_LINE}\n\n${text}` : text,
     systemPrompt: brief.systemPrompt,
     workingDir: brief.workingDir,
     allowedTools: [],
     mcpServers: [],
-    env: brief.env,
+    notes: brief.notes ?? {},
+    // As OpenTelemetry's own tools look for it in a child.
+    env: envelope.traceparent === undefined ? brief.env : { ...brief.env, TRACEPARENT: envelope.traceparent },
     ...(brief.sessionToken !== undefined && { sessionToken: brief.sessionToken }),
     ...(brief.history !== undefined && { history: brief.history }),
     ...(brief.model !== undefined && { model: brief.model }),

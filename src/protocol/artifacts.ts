@@ -1,5 +1,5 @@
 /** Artifacts that come in chunks, put together as a reader of the stream would. */
-import type { Artifact } from '../protocol/a2a.ts'
+import type { Artifact } from './a2a.ts'
 
 export interface ArtifactChunk {
   readonly artifact: Artifact

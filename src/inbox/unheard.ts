@@ -1,0 +1,51 @@
+/**
+ * Leases that nobody heard of: the write that made them was committed and its answer was lost. They stand in the name of
+ * a worker of this process, which is alive, so that nobody takes over, and which will never settle them. Seen in two
+ * sweeps they are given back as if they had never been taken; by then every answer that was on its way has come.
+ */
+import { sql, type Transaction } from '../store/store.ts'
+import type { LeaseKey } from './inbox.ts'
+import { leaseName, type Office } from './office.ts'
+
+/** Looked at in one sweep; the next sees to the rest. */
+const LEASES_MAX = 1000
+
+export type GiveBack = (key: LeaseKey) => void
+
+/** Returns the look to be taken in every sweep. */
+export function createUnheard({ store, desks, held }: Office, giveBack: GiveBack): () => Promise<void> {
+  let doubted: ReadonlySet<string> = new Set()
+  return async () => {
+    const unheard: LeaseKey[] = []
+    for (const { worker } of desks.all()) {
+      const stored = await store.read(() => findLeasesOf(worker.id))
+      unheard.push(...stored.filter((key) => !held.has(leaseName(key))))
+    }
+    for (const key of unheard) if (doubted.has(leaseName(key))) giveBack(key)
+    doubted = new Set(unheard.map(leaseName))
+  }
+}
+
+interface LeaseRow {
+  workspace_id: string
+  conversation_id: string
+  task_id: string
+  message_id: string
+  lease_epoch: number
+}
+
+function* findLeasesOf(worker: string): Transaction<LeaseKey[]> {
+  const rows = yield* sql<LeaseRow>(
+    `select m.workspace_id, m.conversation_id, m.task_id, m.id as message_id, c.lease_epoch from conversations c
+     join messages m on m.conversation_id = c.id and m.state in ('leased', 'stopping')
+     where c.worker = $1 order by c.lease_until limit ${LEASES_MAX}`,
+    [worker],
+  )
+  return rows.map((row) => ({
+    workspaceId: row.workspace_id,
+    conversationId: row.conversation_id,
+    taskId: row.task_id,
+    messageId: row.message_id,
+    epoch: row.lease_epoch,
+  }))
+}

@@ -1,0 +1,68 @@
+/**
+ * What running turns have to be told: that they are cancelled, and what was answered to their questions. Whoever says
+ * it tells a worker of his own process at once; a worker elsewhere hears of it here, from the store, until it settles.
+ */
+import type { Part } from '../protocol/a2a.ts'
+import { restoreEnvelope } from '../protocol/envelope.ts'
+import { sql, type Transaction } from '../store/store.ts'
+import type { Handout, LeaseKey } from './inbox.ts'
+
+const WORDS_MAX = 200
+
+export interface Word {
+  readonly worker: string
+  readonly handout: Handout
+}
+
+interface TurnRow {
+  worker: string
+  workspace_id: string
+  conversation_id: string
+  task_id: string
+  message_id: string
+  lease_epoch: number
+}
+
+interface AnswerRow extends TurnRow {
+  ask_id: string
+  /** Null for a question that nobody answered in time. */
+  envelope: string | null
+}
+
+const TURN = 'c.worker, c.lease_epoch, m.workspace_id, m.conversation_id, m.task_id, m.id as message_id'
+// Both states stand there for the sake of the index of running messages: without it all messages would be read.
+const RUNNING = `from messages m join conversations c on c.id = m.conversation_id`
+
+export function* findWords(): Transaction<Word[]> {
+  const stopping = yield* sql<TurnRow>(
+    `select ${TURN} ${RUNNING} where m.state in ('leased', 'stopping') and m.state = 'stopping' limit ${WORDS_MAX}`,
+  )
+  const answered = yield* sql<AnswerRow>(
+    `select ${TURN}, a.id as ask_id, o.envelope ${RUNNING}
+     join asks a on a.message_id = m.id and a.epoch = c.lease_epoch and a.state in ('answered', 'denied')
+     left join messages o on o.id = a.answer_message_id
+     where m.state in ('leased', 'stopping') and m.state = 'leased' and m.asked = 1 limit ${WORDS_MAX}`,
+  )
+  return [
+    ...stopping.map((row): Word => ({ worker: row.worker, handout: { type: 'stop', key: keyOf(row) } })),
+    ...answered.map((row): Word => ({ worker: row.worker, handout: answerOf(row) })),
+  ]
+}
+
+const answerOf = (row: AnswerRow): Handout => ({
+  type: 'answer',
+  key: keyOf(row),
+  askId: row.ask_id,
+  parts: partsOf(row.envelope),
+})
+
+const partsOf = (envelope: string | null): readonly Part[] | undefined =>
+  envelope === null ? undefined : restoreEnvelope(envelope).message.parts
+
+const keyOf = (row: TurnRow): LeaseKey => ({
+  workspaceId: row.workspace_id,
+  conversationId: row.conversation_id,
+  taskId: row.task_id,
+  messageId: row.message_id,
+  epoch: row.lease_epoch,
+})
