@@ -24,6 +24,10 @@ export async function main(argv: readonly string[], terminal: Terminal = process
     .option('--database <url>', 'postgres://... instead of the embedded store (DATABASE_URL)')
     .option('--drain <duration>', 'how long running turns may finish at shutdown (10s; MOLECULE_DRAIN)')
     .option('--max-block <duration>', 'how long a blocking call waits for its answer (120s; MOLECULE_MAX_BLOCK)')
+    .option(
+      '--allow-outbound <list>',
+      'private hosts or ranges that webhooks may go to, with commas between (none; MOLECULE_ALLOW_OUTBOUND)',
+    )
     .option('--log-level <level>', 'debug, info, warn, error or silent (info; MOLECULE_LOG_LEVEL)')
     .action(async (options: UpOptions) => {
       const { up } = await import('./commands/up.ts')

@@ -6,24 +6,27 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { BackendContext } from '../backends/backend.ts'
 import { builtinBackends, createRegistry, type Registry } from '../backends/backends.ts'
+import { createOutbound } from '../client/outbound.ts'
 import { systemClock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import { createHttpDoor } from '../doors/http/http.ts'
+import { createWebhooks } from '../doors/webhooks/webhooks.ts'
 import { ulid } from '../ids.ts'
 import type { Checkpoint } from '../inbox/inbox.ts'
-import { createLocalInbox } from '../inbox/local.ts'
-import type { MaskingLog } from '../log.ts'
+import { createLocalInbox, type LocalInbox, type LocalInboxOptions } from '../inbox/local.ts'
+import { type MaskingLog, secretValues } from '../log.ts'
+import { createMetrics } from '../metrics.ts'
 import { reapOrphans } from '../process/records.ts'
 import { createProcesses } from '../process/supervise.ts'
 import { createRuntime } from '../runtime/runtime.ts'
 import { keepSession } from '../sessions/sessions.ts'
 import { openSqlite } from '../store/sqlite/sqlite.ts'
 import { type Store, sql } from '../store/store.ts'
-import { createBriefing } from '../workspaces/brief.ts'
+import type { Check } from '../workspaces/rows.ts'
 import { createTokens } from '../workspaces/token-store.ts'
-import { type Check, createWorkspaces } from '../workspaces/workspaces.ts'
 import { writeWhole } from './data-folder.ts'
 import { readVersion } from './version.ts'
+import { wireWorkspaces } from './wire-workspaces.ts'
 
 /** How long a backend may take to say whether it can run here. */
 const VALIDATE_MS_MAX = 10_000
@@ -51,36 +54,34 @@ export interface Wiring {
 export async function wire(wiring: Wiring): Promise<Platform> {
   const { config, adminToken, log, passed = () => undefined } = wiring
   const clock = systemClock
+  const metrics = createMetrics()
   const host = ensureHostId(config.dataDir)
   const { processes, orphansReaped, build, check } = await wireBackends(wiring, host)
 
   const store = await openStore(config, log)
-  const mail = createLocalInbox({
-    store,
-    clock,
-    log,
-    host,
-    keepSession: (key, token) => keepSession(host, key, token),
-    passed,
-  })
-  const lost = await mail.recover()
-  if (lost > 0) log.warn({ turns: lost }, 'turns that a crash cut off will run again')
-
+  const mail = await wireMail({ store, clock, log, host, passed })
+  const wired = wireWorkspaces({ store, clock, log, host, dataDir: config.dataDir, check })
   const runtime = createRuntime({
     inbox: mail.inbox,
     worker: { id: `${host}.${ulid()}`, workspaces: 'hosted' },
     clock,
     log,
-    brief: createBriefing({ store, host }),
+    brief: wired.brief,
     build,
+    mask: log.mask,
+    metrics,
     passed,
   })
-  const tokens = createTokens({ store, clock, adminToken })
+  const { webhooks, push } = wireWebhooks(wiring, mail)
+  const tokens = createTokens({ store, clock, adminToken, log })
   let draining = false
   const door = createHttpDoor({
     reception: mail.reception,
     deadLetters: mail.deadLetters,
-    workspaces: createWorkspaces({ store, folder: join(config.dataDir, 'workspaces'), check }),
+    metrics,
+    load: mail.load,
+    workspaces: wired.workspaces,
+    ...wired.careFor({ mail, runtime, tokens }),
     tokens,
     log,
     clock,
@@ -88,11 +89,14 @@ export async function wire(wiring: Wiring): Promise<Platform> {
     port: config.port,
     version: readVersion(),
     maxBlockMs: config.maxBlockMs,
+    push,
     unready: async () => (draining ? 'shutting down' : whyUnready(store)),
   })
   const close = async (drainMs: number) => {
     draining = true
     await runtime.drain(drainMs)
+    await webhooks.close()
+    await wired.upkeep.stop()
     mail.close()
     await door.close()
     await processes.close()
@@ -104,12 +108,31 @@ export async function wire(wiring: Wiring): Promise<Platform> {
     await close(0)
     throw error
   }
+  await webhooks.start()
   runtime.start()
+  wired.upkeep.start()
   return { url: door.url, loginUrl: `${door.url}/#${tokens.issueLoginCode()}`, orphansReaped, close }
+}
+
+/** The inbox, after what an earlier process held has been set free. */
+async function wireMail(options: Omit<LocalInboxOptions, 'keepSession'>): Promise<LocalInbox> {
+  const { host, log } = options
+  const mail = createLocalInbox({ ...options, keepSession: (key, token) => keepSession(host, key, token) })
+  const lost = await mail.recover()
+  if (lost > 0) log.warn({ turns: lost }, 'turns that a crash cut off will run again')
+  return mail
+}
+
+/** The door that calls callers back, and what the HTTP door needs of it. */
+function wireWebhooks({ config, log }: Wiring, { pushConfigs: configs, reception }: LocalInbox) {
+  const outbound = createOutbound({ allow: config.allowOutbound })
+  const webhooks = createWebhooks({ configs, reception, outbound, clock: systemClock, log })
+  return { webhooks, push: { configs, check: outbound.check, wake: webhooks.wake } }
 }
 
 /** Processes and the backends that run on them; what an earlier process left running is ended first. */
 async function wireBackends({ config, log, environment }: Wiring, host: string) {
+  for (const secret of secretValues(environment)) log.hide(secret)
   const recordsDir = join(config.dataDir, 'processes')
   const orphansReaped = await reapOrphans({ recordsDir, owner: host, log })
   const processes = createProcesses({ owner: host, recordsDir, clock: systemClock, log })

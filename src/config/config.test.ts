@@ -25,6 +25,7 @@ test('PL-1 without any setting the defaults hold', async (t) => {
     database: undefined,
     drainMs: 10_000,
     maxBlockMs: 120_000,
+    allowOutbound: [],
   })
   assert.ok(Object.isFrozen(config))
 })
@@ -44,6 +45,14 @@ test('flags win over the environment, which wins over the file, which wins over 
   assert.equal(config.host, 'environment')
   assert.equal(config.drainMs, 3000)
   assert.equal(config.maxBlockMs, 120_000)
+})
+
+test('allow-outbound is a list in the file, and words with commas between anywhere else', async (t) => {
+  const inFile = await loadConfig(withFile(t, 'allow-outbound: [10.0.0.0/8, hook.test]\n'))
+  assert.deepEqual(inFile.allowOutbound, ['10.0.0.0/8', 'hook.test'])
+  const inVariable = withFile(t, '', { env: { MOLECULE_ALLOW_OUTBOUND: '127.0.0.1/32, hook.test,' } })
+  assert.deepEqual((await loadConfig(inVariable)).allowOutbound, ['127.0.0.1/32', 'hook.test'])
+  await assert.rejects(loadConfig(withFile(t, 'allow-outbound: [1]\n')), /allow-outbound.*list of texts/)
 })
 
 test('an empty environment variable counts as unset', async (t) => {
@@ -88,7 +97,7 @@ test('a database that is none is refused without showing its password', async (t
 
 test('a file with an unknown key, bad YAML or no map is refused with its path', async (t) => {
   for (const [text, problem] of [
-    ['prot: 80\n', /"prot" is not one of database, drain, host/],
+    ['prot: 80\n', /"prot" is not one of allow-outbound, database, drain, host/],
     ['data-dir: /elsewhere\n', /"data-dir" is not one of/],
     ['port: "80\n', /line \d/],
     ['- port\n', /must be a map/],

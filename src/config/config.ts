@@ -21,6 +21,8 @@ export interface Config {
   readonly drainMs: number
   /** How long a blocking call waits before it answers with the task as it is. */
   readonly maxBlockMs: number
+  /** Host names, addresses and ranges that URLs given by others may lead to though they are inside. */
+  readonly allowOutbound: readonly string[]
 }
 
 export interface ConfigSources {
@@ -46,6 +48,7 @@ export async function loadConfig(sources: ConfigSources): Promise<Config> {
     database: setting<string | undefined>('database', toDatabase, undefined),
     drainMs: setting('drain', toDurationMs, 10_000),
     maxBlockMs: setting('max-block', toDurationMs, 120_000),
+    allowOutbound: setting<readonly string[]>('allow-outbound', toList, []),
   })
 }
 
@@ -68,7 +71,15 @@ interface ConfigFile {
 }
 
 /** Settings that the file may hold; `data-dir` is not among them. */
-const FILE_KEYS: ReadonlySet<string> = new Set(['port', 'host', 'database', 'log-level', 'drain', 'max-block'])
+const FILE_KEYS: ReadonlySet<string> = new Set([
+  'port',
+  'host',
+  'database',
+  'log-level',
+  'drain',
+  'max-block',
+  'allow-outbound',
+])
 
 /** Names that the world had before us. */
 const ENVIRONMENT_NAMES: Readonly<Record<string, string>> = { 'data-dir': 'MOLECULE_HOME', database: 'DATABASE_URL' }
@@ -139,6 +150,15 @@ function readTextIfThere(path: string): string | undefined {
 function toText(value: unknown): string {
   if (typeof value === 'string' && value.trim() !== '') return value
   throw new TypeError('it must be a text that is not empty')
+}
+
+/** `a, b` as a flag or variable has it, or a list as the file may. */
+function toList(value: unknown): readonly string[] {
+  const entries: unknown = typeof value === 'string' ? value.split(',') : value
+  if (!Array.isArray(entries) || !entries.every((entry) => typeof entry === 'string')) {
+    throw new TypeError('it must be a list of texts')
+  }
+  return entries.map((entry) => entry.trim()).filter((entry) => entry !== '')
 }
 
 function toDatabase(value: unknown): string {

@@ -2,60 +2,108 @@
  * The A2A methods served here, by their 1.0 names; callers of 0.3 get the same with their own words around it. Each
  * row names the action that its caller must be allowed: rules are per method, not per route.
  */
-import type { ServerResponse } from 'node:http'
 import { MoleculeError } from '../../errors.ts'
 import type { Reception, TaskView } from '../../inbox/inbox.ts'
 import type { Task } from '../../protocol/a2a.ts'
-import { idempotencyKey, type ProtocolVersion, readEnvelope, sendOptions } from '../../protocol/envelope.ts'
-import type { JsonRpcRequest, Method } from '../../protocol/json-rpc.ts'
+import {
+  type Envelope,
+  idempotencyKey,
+  type ProtocolVersion,
+  readEnvelope,
+  sendOptions,
+} from '../../protocol/envelope.ts'
 import { check, ID_CHARACTERS_MAX, taskIdParamsSchema } from '../../protocol/schemas.ts'
+import { readTraceparent } from '../../protocol/trace.ts'
 import { taskToV03 } from '../../protocol/v03.ts'
-import type { Identity } from '../../workspaces/tokens.ts'
+import type { A2aCall, A2aDesk, A2aResult } from './a2a-call.ts'
+import { openStream, type TaskStream } from './a2a-streams.ts'
+import { type Capabilities, extendedCard } from './agent-card.ts'
 import { type Action, requireAccess, taskScope } from './auth.ts'
-import type { Waiting } from './waiting.ts'
+import { baseUrl } from './base-url.ts'
+import { listTasks } from './list-tasks.ts'
+import {
+  acceptPush,
+  createPush,
+  deletePush,
+  getPush,
+  listPush,
+  type PushCall,
+  type PushDesk,
+  required as requirePush,
+} from './push.ts'
+import type { Waiter } from './waiting.ts'
 
-export interface A2aCall {
-  readonly rpc: JsonRpcRequest
-  readonly method: Method
-  readonly workspaceId: string
-  readonly identity: Identity
-  /** The `Idempotency-Key` header. */
-  readonly givenKey: string | undefined
-  readonly response: ServerResponse
-}
-
-export interface A2aDesk {
-  readonly reception: Reception
-  readonly waiting: Waiting
-  readonly maxBlockMs: number
-}
-
-/** The method's result, in the words of the version that it was called in. */
-export async function callMethod(call: A2aCall, desk: A2aDesk): Promise<unknown> {
+export async function callMethod(call: A2aCall, desk: A2aDesk): Promise<A2aResult> {
   const served = SERVED.get(call.method.name1_0)
-  if (served === undefined) {
-    throw new MoleculeError('unsupported_operation', `${call.rpc.method} is not served here yet`)
-  }
+  if (served === undefined) throw new MoleculeError('unsupported_operation', `${call.rpc.method} is not served here`)
   requireAccess(call.identity, served.action)
-  return served.run(call, desk)
+  await desk.reach(call.identity, call.workspaceId, served.action)
+  return 'open' in served ? { stream: await served.open(call, desk) } : { value: await served.run(call, desk) }
 }
 
-interface Served {
-  readonly action: Action
-  readonly run: (call: A2aCall, desk: A2aDesk) => Promise<unknown>
-}
+type Served = { readonly action: Action } & (
+  | { readonly run: (call: A2aCall, desk: A2aDesk) => Promise<unknown> }
+  | { readonly open: (call: A2aCall, desk: A2aDesk) => Promise<TaskStream> }
+)
 
-const SERVED: ReadonlyMap<string, Served> = new Map([
+const SERVED: ReadonlyMap<string, Served> = new Map<string, Served>([
   ['SendMessage', { action: 'message.send', run: sendMessage }],
+  ['SendStreamingMessage', { action: 'message.send', open: sendStreamingMessage }],
   ['GetTask', { action: 'task.read', run: getTask }],
+  ['ListTasks', { action: 'task.read', run: listTasks }],
   ['CancelTask', { action: 'task.cancel', run: cancelTask }],
+  ['SubscribeToTask', { action: 'task.read', open: subscribeToTask }],
+  ['CreateTaskPushNotificationConfig', { action: 'task.push', run: pushMethod(createPush) }],
+  ['GetTaskPushNotificationConfig', { action: 'task.push', run: pushMethod(getPush) }],
+  ['ListTaskPushNotificationConfigs', { action: 'task.push', run: pushMethod(listPush) }],
+  ['DeleteTaskPushNotificationConfig', { action: 'task.push', run: pushMethod(deletePush) }],
+  ['GetExtendedAgentCard', { action: 'workspace.read', run: getExtendedCard }],
 ])
 
-async function sendMessage(call: A2aCall, { reception, waiting, maxBlockMs }: A2aDesk): Promise<unknown> {
-  const { identity, workspaceId } = call
-  const envelope = readEnvelope(call.rpc)
+/** Which action each method is, by its 1.0 name; for the API document. */
+export const A2A_ACTIONS: ReadonlyMap<string, Action> = new Map([...SERVED].map(([name, { action }]) => [name, action]))
+
+/** What cards say of this server; read from the table above, so that it cannot promise what is not served. */
+export const CAPABILITIES: Capabilities = {
+  streaming: SERVED.has('SendStreamingMessage'),
+  pushNotifications: SERVED.has('CreateTaskPushNotificationConfig'),
+  extendedAgentCard: SERVED.has('GetExtendedAgentCard'),
+}
+
+async function sendMessage(call: A2aCall, desk: A2aDesk): Promise<unknown> {
+  const { reception, waiting, maxBlockMs } = desk
+  const { envelope, taskId } = await admit(call, desk)
   const { blocking, historyLength } = sendOptions(envelope)
-  const key = headerKey(call.givenKey) ?? idempotencyKey(envelope)
+  const task = blocking
+    ? await waiting.during(waiterOf(call), (signal) => reception.settled(taskId, maxBlockMs, signal))
+    : await reception.task(taskId, scope(call))
+  const sent = withHistory(await withDetail(required(task, taskId), call, reception), historyLength)
+  return envelope.version === '1.0' ? { task: sent } : taskToV03(sent)
+}
+
+/** Whoever waits: where the answer goes, and by whose token. */
+const waiterOf = ({ exchange, identity }: A2aCall): Waiter => ({ response: exchange.response, identity })
+
+async function sendStreamingMessage(call: A2aCall, desk: A2aDesk): Promise<TaskStream> {
+  const { envelope, taskId } = await admit(call, desk)
+  const { historyLength } = sendOptions(envelope)
+  const view = { ...scope(call), ...(historyLength === undefined ? {} : { historyLength }) }
+  return openStream(desk.reception, { taskId, view, lastEventId: lastEventId(call), endedToo: true })
+}
+
+async function subscribeToTask(call: A2aCall, { reception }: A2aDesk): Promise<TaskStream> {
+  const { id: taskId } = check(taskIdParamsSchema, call.rpc.params, 'params')
+  return openStream(reception, { taskId, view: scope(call), lastEventId: lastEventId(call), endedToo: false })
+}
+
+const lastEventId = ({ exchange }: A2aCall): string | undefined => exchange.request.headers['last-event-id']?.toString()
+
+async function admit(call: A2aCall, { reception, push }: A2aDesk): Promise<{ envelope: Envelope; taskId: string }> {
+  const { identity, workspaceId, exchange } = call
+  const traceparent = readTraceparent(exchange.request.headers['traceparent'])
+  const envelope = { ...readEnvelope(call.rpc), ...(traceparent !== undefined && { traceparent }) }
+  const key = headerKey(exchange.request.headers['idempotency-key']?.toString()) ?? idempotencyKey(envelope)
+  const keepPush = await acceptPush({ params: call.rpc.params, version: envelope.version, workspaceId }, push)
   const { taskId } = await reception.admit({
     workspaceId,
     principal: identity.principal,
@@ -63,11 +111,17 @@ async function sendMessage(call: A2aCall, { reception, waiting, maxBlockMs }: A2
     envelope,
     ...(key === undefined ? {} : { idempotencyKey: key }),
   })
-  const task = blocking
-    ? await waiting.during(call.response, (signal) => reception.settled(taskId, maxBlockMs, signal))
-    : await reception.task(taskId, { workspaceId })
-  const sent = withHistory(required(task, taskId), historyLength)
-  return envelope.version === '1.0' ? { task: sent } : taskToV03(sent)
+  await keepPush?.(taskId)
+  // A task that goes on has something to tell again.
+  if (envelope.message.taskId !== undefined) await push?.configs.nudge(workspaceId, taskId)
+  return { envelope, taskId }
+}
+
+async function getExtendedCard(call: A2aCall, { workspaces, version }: A2aDesk): Promise<unknown> {
+  const workspace = await workspaces.get(call.workspaceId)
+  if (workspace === undefined) throw new MoleculeError('not_found', `there is no workspace ${call.workspaceId}`)
+  const about = { base: baseUrl(call.exchange.request), version, capabilities: CAPABILITIES }
+  return extendedCard(workspace, about, call.method.version)
 }
 
 async function getTask(call: A2aCall, { reception }: A2aDesk): Promise<unknown> {
@@ -77,13 +131,39 @@ async function getTask(call: A2aCall, { reception }: A2aDesk): Promise<unknown> 
   return inWords(task, call.method.version)
 }
 
+/** Only whoever sees the task: for others it does not exist, and neither do its webhooks. */
+function pushMethod(run: (call: PushCall, desk: PushDesk) => Promise<unknown>) {
+  return (call: A2aCall, { reception, push }: A2aDesk) => {
+    const seq = async (id: string) => {
+      const snapshot = await reception.snapshot(id, ownScope(call))
+      required(snapshot?.task, id)
+      return snapshot?.seq ?? 0
+    }
+    const { workspaceId, method, rpc } = call
+    return run({ params: rpc.params, version: method.version, workspaceId, seq }, requirePush(push))
+  }
+}
+
 async function cancelTask(call: A2aCall, { reception }: A2aDesk): Promise<unknown> {
   const { id } = check(taskIdParamsSchema, call.rpc.params, 'params')
-  return inWords(await reception.cancel(id, scope(call)), call.method.version)
+  return inWords(await reception.cancel(id, ownScope(call)), call.method.version)
+}
+
+/** A workspace sees all that is said to it, but ends, and has itself told of, only what it began itself. */
+function ownScope(call: A2aCall): TaskView {
+  const { role, principal } = call.identity
+  return role === 'workspace' ? { workspaceId: call.workspaceId, principal } : scope(call)
+}
+
+/** Whoever waited is told what everybody may know; an owner reads a failure again with what the program said. */
+async function withDetail(task: Task, call: A2aCall, reception: Reception): Promise<Task> {
+  const failed = task.status.message?.metadata?.['error_id'] !== undefined
+  const view = scope(call)
+  return failed && view.detail === true ? ((await reception.task(task.id, view)) ?? task) : task
 }
 
 function scope({ workspaceId, identity }: A2aCall): TaskView {
-  return { workspaceId, ...taskScope(identity) }
+  return { workspaceId, ...taskScope(identity, workspaceId) }
 }
 
 const inWords = (task: Task, version: ProtocolVersion): unknown => (version === '1.0' ? task : taskToV03(task))

@@ -4,6 +4,7 @@
  * it; so the answer is sent whole, and the rest of the body is read into nothing for a while before the end.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { FILE_BYTES_MAX } from '../../workspaces/files.ts'
 import { A2A_BODY_BYTES_MAX } from './body.ts'
 
 /** One request on its way through the door. */
@@ -23,10 +24,11 @@ export const REQUEST_ID = 'X-Request-Id'
 
 export function writeAnswer({ request, response, requestId }: Exchange, { status, headers, body }: Answer): void {
   if (response.destroyed) return
-  const bytes = Buffer.from(JSON.stringify(body))
+  // As text, so that Node sends it in one write with the headers.
+  const text = JSON.stringify(body)
   response.writeHead(status, {
     'Content-Type': 'application/json',
-    'Content-Length': bytes.length,
+    'Content-Length': Buffer.byteLength(text),
     'Cache-Control': 'no-store',
     'X-Content-Type-Options': 'nosniff',
     [REQUEST_ID]: requestId,
@@ -34,16 +36,17 @@ export function writeAnswer({ request, response, requestId }: Exchange, { status
     ...headers,
   })
   if (request.complete || isHeldBack(request)) {
-    response.end(bytes)
+    response.end(text)
     return
   }
-  response.write(bytes)
+  response.write(text)
   endAfterBody(request, response)
 }
 
 /** The client asked before sending a body that no route takes: it gets no `100 Continue` and sends nothing. */
-export function isHeldBack({ headers }: IncomingMessage): boolean {
-  return headers.expect !== undefined && Number(headers['content-length']) > A2A_BODY_BYTES_MAX
+export function isHeldBack({ method, headers }: IncomingMessage): boolean {
+  const bytesMax = method === 'PUT' ? FILE_BYTES_MAX : A2A_BODY_BYTES_MAX
+  return headers.expect !== undefined && Number(headers['content-length']) > bytesMax
 }
 
 /** How long the rest of a refused body is read. */

@@ -2,34 +2,65 @@
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { type Context, Hono } from 'hono'
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
-import type { DeadLetters } from '../../inbox/inbox.ts'
+import type { Activity, DeadLetters, LoadReport } from '../../inbox/inbox.ts'
 import type { Log } from '../../log.ts'
+import type { Metrics } from '../../metrics.ts'
+import type { WorkspaceFiles } from '../../workspaces/files.ts'
+import type { Registry } from '../../workspaces/registry.ts'
 import type { Tokens } from '../../workspaces/tokens.ts'
-import type { Workspaces } from '../../workspaces/workspace.ts'
+import type { Lifecycle, Workspaces } from '../../workspaces/workspace.ts'
+import { aboutRoutes } from './about.ts'
+import { activityRoutes } from './activity.ts'
 import { writeAnswer } from './answer.ts'
 import type { Auth } from './auth.ts'
 import type { HttpEnv } from './context.ts'
 import { deadLetterRoutes } from './dead-letters.ts'
 import { errorAnswer, logFailure } from './errors.ts'
+import { type EventOptions, eventRoutes } from './events.ts'
+import { fileRoutes } from './files.ts'
 import { type HealthOptions, healthRoutes } from './health.ts'
+import { lifecycleRoutes } from './lifecycle.ts'
 import { loginRoutes } from './login.ts'
+import { metricsRoutes } from './metrics-route.ts'
 import { platformRoutes } from './platform.ts'
+import type { Reach } from './reach.ts'
+import { registryRoutes } from './registry.ts'
+import { tokenRoutes } from './token-routes.ts'
 
-export interface AppOptions extends HealthOptions {
+/** What the routes of workspaces need besides looking them up. */
+export interface WorkspaceCare {
+  readonly lifecycle: Lifecycle
+  readonly files: WorkspaceFiles
+  readonly registry: Registry
+  readonly activity: Activity
+}
+
+export interface AppOptions extends HealthOptions, WorkspaceCare, EventOptions {
   readonly deadLetters: DeadLetters
   readonly workspaces: Workspaces
   readonly tokens: Tokens
   readonly auth: Auth
+  readonly reach: Reach
+  readonly metrics: Metrics
+  readonly load: () => Promise<LoadReport>
   readonly log: Log
 }
 
 export function createApp(options: AppOptions): Hono<HttpEnv> {
-  const { workspaces, tokens, auth, log } = options
+  const { tokens, auth, log } = options
   const app = new Hono<HttpEnv>()
   app.route('/', healthRoutes(options))
+  app.route('/', aboutRoutes(options))
   app.route('/', loginRoutes(tokens, auth))
-  app.route('/', platformRoutes(workspaces, auth))
+  app.route('/', platformRoutes(options))
+  app.route('/', lifecycleRoutes(options))
+  app.route('/', fileRoutes(options))
+  app.route('/', registryRoutes(options))
+  app.route('/', activityRoutes(options))
+  app.route('/', eventRoutes(options))
   app.route('/', deadLetterRoutes(options))
+  app.route('/', tokenRoutes(options))
+  app.route('/', metricsRoutes(options))
   const refuse = (thrown: unknown, context: Context<HttpEnv>) => {
     const { incoming: request, outgoing: response, requestId } = context.env
     const error = toMoleculeError(thrown)

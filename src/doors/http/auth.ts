@@ -1,19 +1,34 @@
 /**
  * Who is asking, and may they. A bearer token or the browser's session cookie becomes an Identity through `Tokens`;
  * nothing else in a request says who it is from. Closed by default: every action names the roles that may do it, on
- * loopback too, and a role that no rule names may do nothing.
+ * loopback too, and a role that no rule names may do nothing. Which workspace it may be done to is `reach.ts`.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { MoleculeError } from '../../errors.ts'
-import type { Identity, TokenRole, Tokens } from '../../workspaces/tokens.ts'
+import { type Identity, TOKEN_ROLES, type TokenRole, type Tokens } from '../../workspaces/tokens.ts'
+import type { RateLimit } from './rate-limit.ts'
 
 /** What can be done through this door, each with the roles that may. */
 const ROLES_ALLOWED = {
+  'platform.read': TOKEN_ROLES,
+  'metrics.read': ['admin', 'member', 'viewer'],
+  'token.handle': ['admin'],
   'workspace.create': ['admin'],
-  'workspace.read': ['admin', 'member', 'viewer'],
-  'message.send': ['admin', 'member'],
-  'task.read': ['admin', 'member', 'viewer'],
-  'task.cancel': ['admin', 'member'],
+  'workspace.read': TOKEN_ROLES,
+  'workspace.change': ['admin'],
+  'workspace.delete': ['admin'],
+  'workspace.restart': ['admin', 'member'],
+  'workspace.pause': ['admin', 'member'],
+  'registry.report': ['admin', 'workspace'],
+  'registry.peers': ['admin', 'member', 'viewer', 'workspace', 'conversation'],
+  'activity.read': ['admin', 'member', 'viewer', 'workspace'],
+  'activity.report': ['admin', 'member', 'workspace', 'conversation'],
+  'file.read': ['admin'],
+  'file.write': ['admin'],
+  'message.send': ['admin', 'member', 'caller', 'workspace', 'conversation'],
+  'task.read': TOKEN_ROLES,
+  'task.cancel': ['admin', 'member', 'caller', 'workspace', 'conversation'],
+  'task.push': ['admin', 'member', 'caller', 'workspace', 'conversation'],
   'dead-letter.read': ['admin', 'member', 'viewer'],
   'dead-letter.handle': ['admin', 'member'],
 } as const satisfies Record<string, readonly TokenRole[]>
@@ -28,27 +43,44 @@ export interface AuthRequest {
 export interface Auth {
   /** The cookie's name: a browser shares cookies among the ports of a host, so two platforms need two names. */
   readonly cookieName: string
-  identify(request: AuthRequest): Promise<Identity>
+  /** Counts the request against its token's limit; the routes of workers, who poll, are not counted. */
+  identify(request: AuthRequest, options?: { readonly counted: boolean }): Promise<Identity>
   /** The session secret in the cookie, unverified. */
   sessionSecret(request: AuthRequest): string | undefined
 }
 
-export function createAuth(tokens: Tokens, port: number): Auth {
+export interface AuthOptions {
+  readonly tokens: Tokens
+  readonly port: number
+  readonly rateLimit: RateLimit
+}
+
+export function createAuth({ tokens, port, rateLimit }: AuthOptions): Auth {
   const cookieName = `molecule_session_${port}`
   const sessionSecret = (request: AuthRequest) => readCookie(request.headers.cookie, cookieName)
   return {
     cookieName,
     sessionSecret,
-    async identify(request) {
-      const { authorization } = request.headers
-      if (authorization !== undefined) return verified(tokens, bearer(authorization))
-      const secret = sessionSecret(request)
-      if (secret === undefined) throw unauthenticated('this needs a token')
-      requireSameOrigin(request)
-      return verified(tokens, secret)
+    async identify(request, { counted } = { counted: true }) {
+      const identity = await verified(tokens, secretOf(request, sessionSecret))
+      if (counted && identity.role !== 'admin') rateLimit.count(identity.tokenId)
+      return identity
     },
   }
 }
+
+/** The secret a request shows: a bearer token before a cookie, which counts only from a page of ours. */
+function secretOf(request: AuthRequest, sessionSecret: Auth['sessionSecret']): string {
+  const { authorization } = request.headers
+  if (authorization !== undefined) return bearer(authorization)
+  const secret = sessionSecret(request)
+  if (secret === undefined) throw unauthenticated('this needs a token')
+  requireSameOrigin(request)
+  return secret
+}
+
+/** For the API document. */
+export const rolesOf = (action: Action): readonly TokenRole[] => ROLES_ALLOWED[action]
 
 /** Throws `forbidden` with the reason in words. */
 export function requireAccess(identity: Identity, action: Action): void {
@@ -70,9 +102,20 @@ export function requireSameOrigin({ method, headers }: AuthRequest): void {
   })
 }
 
-/** Tasks are seen by their principal, by admins and by viewers; the key is absent for those who see all. */
-export function taskScope(identity: Identity): { principal?: string } {
-  return identity.role === 'admin' || identity.role === 'viewer' ? {} : { principal: identity.principal }
+/**
+ * Tasks are seen by their principal, by the workspace itself and by people; for others they do not exist. The key is
+ * absent for those who see all. A conversation's token is not the workspace: it must not read what others said to it.
+ */
+export function taskScope({ role, principal, workspaceId: own }: Identity, workspaceId: string): TaskScope {
+  // What a program said when it failed is for its owners; everybody else is told one clean sentence.
+  if (role === 'admin' || role === 'member') return { detail: true }
+  if (role === 'viewer') return {}
+  return role === 'workspace' && own === workspaceId ? {} : { principal }
+}
+
+export interface TaskScope {
+  readonly principal?: string
+  readonly detail?: boolean
 }
 
 async function verified(tokens: Tokens, secret: string): Promise<Identity> {

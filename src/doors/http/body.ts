@@ -16,13 +16,20 @@ export async function readJson(request: IncomingMessage, bytesMax: number): Prom
   return parseJson(await readBody(request, bytesMax))
 }
 
+/** The same for a route whose body may be left out: undefined then. */
+export async function readOptionalJson(request: IncomingMessage, bytesMax: number): Promise<unknown> {
+  const body = await readBody(request, bytesMax)
+  return body.length === 0 ? undefined : parseJson(body)
+}
+
 /** Judged on the bytes: parsing 8 MiB of brackets takes a second and 350 MB before the value could be refused. */
 export function requireShallow(body: Buffer): void {
   if (!isDeeperThan(body, JSON_DEPTH_MAX)) return
   throw new MoleculeError('invalid_request', `the body is nested deeper than ${JSON_DEPTH_MAX} levels`)
 }
 
-function parseJson(body: Buffer): unknown {
+/** JSON in UTF-8 and of bounded depth. */
+export function parseJson(body: Buffer): unknown {
   if (!isUtf8(body)) throw new MoleculeError('invalid_request', 'the body is not valid UTF-8')
   requireShallow(body)
   try {

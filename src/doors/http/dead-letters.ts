@@ -5,6 +5,7 @@ import type { DeadLetter, DeadLetters } from '../../inbox/inbox.ts'
 import type { Workspaces } from '../../workspaces/workspace.ts'
 import type { Auth } from './auth.ts'
 import { allow, type HttpEnv } from './context.ts'
+import { seesConfig } from './reach.ts'
 
 export interface DeadLetterOptions {
   readonly deadLetters: DeadLetters
@@ -19,7 +20,8 @@ export function deadLetterRoutes({ deadLetters, workspaces, auth }: DeadLetterOp
     const id = context.req.param('id')
     if ((await workspaces.get(id)) === undefined) throw new MoleculeError('not_found', `there is no workspace ${id}`)
     const dead = await deadLetters.list(id)
-    return context.json({ dead_letters: dead.map(viewDeadLetter) })
+    const detail = seesConfig(context.get('identity'))
+    return context.json({ dead_letters: dead.map((one) => viewDeadLetter(one, detail)) })
   })
   routes.post(`${at}/:message/replay`, allow(auth, 'dead-letter.handle'), async (context) => {
     const { id, message } = context.req.param()
@@ -33,13 +35,14 @@ export function deadLetterRoutes({ deadLetters, workspaces, auth }: DeadLetterOp
   return routes
 }
 
-function viewDeadLetter(dead: DeadLetter) {
+function viewDeadLetter(dead: DeadLetter, detail: boolean) {
   return {
     id: dead.id,
     task_id: dead.taskId,
     context_id: dead.contextId,
     code: dead.code,
     reason: dead.reason,
+    ...(detail && dead.detail !== undefined && { detail: dead.detail }),
     failures: dead.failures,
     losses: dead.losses,
     sender: dead.sender,

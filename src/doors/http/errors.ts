@@ -47,7 +47,8 @@ const STORE_RETRY_AFTER_MS = 1000
 /** Codes whose message may speak of files, queries and stacks. */
 const INSIDE: Partial<Readonly<Record<ErrorCode, string>>> = {
   internal: 'something went wrong here; the log has it under this id',
-  store_unavailable: 'the store cannot be reached right now and nothing was written; the log has more under this id',
+  store_unavailable:
+    'the store cannot be reached right now; the same message may safely be sent again; the log has more under this id',
 }
 
 const HINTS: Partial<Readonly<Record<ErrorCode, string>>> = {
@@ -55,6 +56,7 @@ const HINTS: Partial<Readonly<Record<ErrorCode, string>>> = {
     'send "Authorization: Bearer <token>"; the admin token is in the file admin-token of the data folder',
   forbidden: 'ask an admin for a token with the right role',
   queue_full: 'wait as long as Retry-After says, then send the same message again',
+  too_many_requests: 'wait as long as Retry-After says, then send the same again',
   too_large: 'send less at once, or send a URL in place of the content',
   idempotency_conflict: 'use a new messageId for new content',
   store_unavailable: 'send the same again after Retry-After',

@@ -29,7 +29,7 @@ test('PL-1 /ready is 200 when it takes work and 503 with the reason when not', a
   assert.equal((await knock('/ready')).status, 200)
 })
 
-test('every answer has an X-Request-Id of its own', async (t) => {
+test('PL-15 every answer has an X-Request-Id of its own', async (t) => {
   const { knock, rpc } = await openDoor(t)
   const answers = [
     await knock('/health'),
@@ -60,7 +60,7 @@ test('a Host that is not this platform is refused before anything else, on every
   }
 })
 
-test('a body over its limit is 413: 1 MiB, for A2A 8 MiB', async (t) => {
+test('PL-9 a body over its limit is 413: 1 MiB, for A2A 8 MiB', async (t) => {
   const { knock, rpc } = await openDoor(t)
   const over = await knock('/workspaces', { method: 'POST', token: secretOf('admin'), body: 'x'.repeat(MIB + 1) })
   assert.equal(over.status, 413)

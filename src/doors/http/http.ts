@@ -1,5 +1,5 @@
 /**
- * The HTTP door: one Node server. Every request gets an id and has its Host checked; A2A messages then go straight to
+ * The HTTP door: one Node server. Every request gets an id and has its Host checked; A2A then goes straight to
  * `a2a.ts`, everything else through Hono. Closing answers whoever waits, lets running requests finish within a limit
  * and leaves no socket open.
  */
@@ -9,24 +9,33 @@ import { getRequestListener } from '@hono/node-server'
 import { type Clock, sleep } from '../../clock.ts'
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import { ulid } from '../../ids.ts'
-import type { DeadLetters, Reception } from '../../inbox/inbox.ts'
+import type { DeadLetters, LoadReport, Reception } from '../../inbox/inbox.ts'
 import type { Log } from '../../log.ts'
+import { createMetrics, type Metrics } from '../../metrics.ts'
 import type { Tokens } from '../../workspaces/tokens.ts'
 import type { Workspaces } from '../../workspaces/workspace.ts'
 import type { Door } from '../door.ts'
-import { a2aWorkspaceId, createA2a } from './a2a.ts'
+import { a2aAddress, createA2a } from './a2a.ts'
 import { type Exchange, isHeldBack, REQUEST_ID, writeAnswer } from './answer.ts'
-import { createApp } from './app.ts'
+import { createApp, type WorkspaceCare } from './app.ts'
 import { createAuth } from './auth.ts'
 import { errorAnswer, logFailure } from './errors.ts'
 import { createHostRule } from './host.ts'
+import { oneAfterAnother } from './one-after-another.ts'
+import type { PushDesk } from './push.ts'
+import { createRateLimit } from './rate-limit.ts'
+import { createReach } from './reach.ts'
+import { SSE_LIMITS, type SseLimits } from './sse.ts'
 import { createWaiting, type Waiting } from './waiting.ts'
 
-export interface HttpDoorOptions {
+export interface HttpDoorOptions extends WorkspaceCare {
   readonly reception: Reception
   readonly deadLetters: DeadLetters
   readonly workspaces: Workspaces
   readonly tokens: Tokens
+  /** Where requests are counted, and how much waits; for `/metrics`. */
+  readonly metrics?: Metrics
+  readonly load?: () => Promise<LoadReport>
   readonly log: Log
   readonly clock: Clock
   readonly host: string
@@ -35,12 +44,16 @@ export interface HttpDoorOptions {
   readonly version: string
   /** How long a blocking call waits before it answers with the task as it is. */
   readonly maxBlockMs: number
+  /** Webhooks of tasks; absent where there are none. */
+  readonly push?: PushDesk
   /** Why the platform takes no work right now, or undefined when it does; `/ready` asks. */
   readonly unready: () => Promise<string | undefined>
   /** How long running requests may finish after `close`. */
   readonly closeGraceMs?: number
   /** How long a client may take to send a whole request. */
   readonly requestTimeoutMs?: number
+  /** How long streams may be silent, and how slow their readers. */
+  readonly sseLimits?: SseLimits
 }
 
 export interface HttpDoor extends Door {
@@ -63,7 +76,7 @@ export function createHttpDoor(options: HttpDoorOptions): HttpDoor {
     connectionsCheckingInterval: Math.min(5000, requestTimeout),
     keepAliveTimeout: KEEP_ALIVE_MS,
   })
-  const waiting = createWaiting()
+  const waiting = createWaiting(options.tokens)
   const inFlight = createInFlight()
   let closed: Promise<void> | undefined
   return {
@@ -75,10 +88,11 @@ export function createHttpDoor(options: HttpDoorOptions): HttpDoor {
       await listen(server, options)
       const unready = async () => (closed === undefined ? options.unready() : 'shutting down')
       const listener = createListener({ ...options, unready }, waiting, (server.address() as AddressInfo).port)
-      server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+      const take = oneAfterAnother((request, response) => {
         inFlight.add(response)
         listener(request, response)
       })
+      server.on('request', take)
       server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
         // A client that asks first is told the truth before it sends: no `100 Continue` for what would be refused.
         if (!isHeldBack(request)) response.writeContinue()
@@ -97,20 +111,24 @@ export function createHttpDoor(options: HttpDoorOptions): HttpDoor {
 
 function createListener(options: HttpDoorOptions, waiting: Waiting, port: number): Listener {
   const { log, tokens } = options
-  const auth = createAuth(tokens, port)
+  const auth = createAuth({ tokens, port, rateLimit: createRateLimit(options.clock) })
+  const reach = createReach(options.workspaces)
+  const metrics = options.metrics ?? createMetrics()
   const isOurHost = createHostRule(options.host)
-  const a2a = createA2a({ ...options, auth, waiting })
-  const app = createApp({ ...options, auth })
+  const streaming = { waiting, limits: options.sseLimits ?? SSE_LIMITS }
+  const a2a = createA2a({ ...options, ...streaming, auth, reach })
+  const app = createApp({ load: async () => NO_LOAD, ...options, ...streaming, auth, reach, metrics })
   const rest = getRequestListener(
     (request, env) => app.fetch(request, { ...env, requestId: String(env.outgoing.getHeader(REQUEST_ID)) }),
     { overrideGlobalObjects: false, autoCleanupIncoming: false },
   )
   return (request, response) => {
+    response.once('close', () => countRequest(metrics, response))
     const requestId = `req_${ulid()}`
-    const workspaceId = request.method === 'POST' ? a2aWorkspaceId(request.url) : undefined
     if (!isOurHost(request.headers.host)) return refuseHost({ request, response, requestId }, log)
-    if (workspaceId !== undefined) {
-      a2a({ request, response, requestId, workspaceId }).catch((thrown: unknown) => {
+    const address = a2aAddress(request.method, request.url)
+    if (address !== undefined) {
+      a2a({ request, response, requestId }, address).catch((thrown: unknown) => {
         // Whatever goes wrong in answering one caller must not end the platform for all.
         logFailure(log, toMoleculeError(thrown), { request, response, requestId })
         response.destroy()
@@ -121,6 +139,14 @@ function createListener(options: HttpDoorOptions, waiting: Waiting, port: number
     response.setHeader('X-Content-Type-Options', 'nosniff')
     void rest(request, response)
   }
+}
+
+const NO_LOAD: LoadReport = { waiting: 0, running: 0, workspaces: [] }
+
+/** By class alone: a path or a client as a label would be a series for each. */
+function countRequest(metrics: Metrics, { headersSent, statusCode }: ServerResponse): void {
+  const status = headersSent ? `${Math.floor(statusCode / 100)}xx` : 'none'
+  metrics.count('molecule_http_requests_total', { status })
 }
 
 function refuseHost(exchange: Exchange, log: Log): void {

@@ -7,6 +7,7 @@ import { readFileSync } from 'node:fs'
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import { MoleculeError } from '../../errors.ts'
+import { judge } from '../../protocol/schemas.ts'
 import type { Tokens } from '../../workspaces/tokens.ts'
 import { type Auth, requireSameOrigin } from './auth.ts'
 import { BODY_BYTES_MAX, readJson } from './body.ts'
@@ -56,10 +57,10 @@ const PAGE_HEADERS = {
 const LINK_SPENT = 'this login link was used already or is too old'
 const CODE_CHARACTERS_MAX = 256
 
-const loginBody = z.strictObject({ code: z.string().min(1).max(CODE_CHARACTERS_MAX) })
+export const loginSchema = z.strictObject({ code: z.string().min(1).max(CODE_CHARACTERS_MAX) })
 
 function readCode(body: unknown): string {
-  const result = loginBody.safeParse(body)
+  const result = judge(loginSchema, body)
   if (result.success) return result.data.code
   throw new MoleculeError('invalid_request', 'the body must be {"code": "..."}', { cause: result.error })
 }

@@ -1,0 +1,33 @@
+/** One call of an A2A method, whichever binding and version it came by, and what methods are served from. */
+import type { Reception } from '../../inbox/inbox.ts'
+import type { JsonRpcRequest, Method } from '../../protocol/json-rpc.ts'
+import type { Identity } from '../../workspaces/tokens.ts'
+import type { Workspaces } from '../../workspaces/workspace.ts'
+import type { TaskStream } from './a2a-streams.ts'
+import type { Exchange } from './answer.ts'
+import type { PushDesk } from './push.ts'
+import type { Reach } from './reach.ts'
+import type { Waiting } from './waiting.ts'
+
+export interface A2aCall {
+  /** As it came; a REST call in the words that JSON-RPC would have used for it. */
+  readonly rpc: JsonRpcRequest
+  readonly method: Method
+  readonly workspaceId: string
+  readonly identity: Identity
+  readonly exchange: Exchange
+}
+
+export interface A2aDesk {
+  readonly reception: Reception
+  readonly workspaces: Workspaces
+  readonly waiting: Waiting
+  readonly reach: Reach
+  readonly maxBlockMs: number
+  readonly version: string
+  /** Absent: this door has no webhooks, which A2A allows. */
+  readonly push?: PushDesk
+}
+
+/** What a method answers: a value in the words of the version that it was called in, or a stream. */
+export type A2aResult = { readonly value: unknown } | { readonly stream: TaskStream }

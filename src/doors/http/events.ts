@@ -1,0 +1,67 @@
+/**
+ * A workspace's whole log as server-sent events, the pieces of replies included. One event a row of the log, its number
+ * the id: who comes back with `Last-Event-ID` gets every later row once. Without one it begins now.
+ */
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
+import { Hono } from 'hono'
+import type { Clock } from '../../clock.ts'
+import { MoleculeError, toMoleculeError } from '../../errors.ts'
+import type { Activity } from '../../inbox/inbox.ts'
+import type { Log } from '../../log.ts'
+import { viewEntry } from './activity.ts'
+import type { Auth } from './auth.ts'
+import { allow, type HttpEnv } from './context.ts'
+import { logFailure } from './errors.ts'
+import { requireItself } from './reach.ts'
+import { type SseEvent, type SseLimits, writeEvents } from './sse.ts'
+import type { Waiting } from './waiting.ts'
+
+export interface EventOptions {
+  readonly activity: Activity
+  readonly auth: Auth
+  readonly waiting: Waiting
+  readonly clock: Clock
+  readonly limits: SseLimits
+  readonly log: Log
+}
+
+export function eventRoutes(options: EventOptions): Hono<HttpEnv> {
+  const { activity, auth, waiting, log } = options
+  const routes = new Hono<HttpEnv>()
+  routes.get('/workspaces/:id/events', allow(auth, 'activity.read'), async (context) => {
+    const identity = context.get('identity')
+    const workspaceId = context.req.param('id')
+    requireItself(identity, workspaceId)
+    const given = context.req.header('Last-Event-ID') ?? context.req.query('since')
+    // Everything that can be refused is refused before the stream begins.
+    const sinceSeq = await activity.place(workspaceId, given === undefined || given === '' ? undefined : toSeq(given))
+    const { incoming: request, outgoing: response, requestId } = context.env
+    const exchange = { request, response, requestId }
+    try {
+      await waiting.during({ response, identity }, (signal) =>
+        writeEvents(exchange, rows(activity, { workspaceId, sinceSeq }, signal), options),
+      )
+    } catch (thrown) {
+      // The answer has begun: all that can be told now is its end.
+      logFailure(log, toMoleculeError(thrown), exchange)
+      response.destroy()
+    }
+    return RESPONSE_ALREADY_SENT
+  })
+  return routes
+}
+
+async function* rows(
+  activity: Activity,
+  { workspaceId, sinceSeq }: { workspaceId: string; sinceSeq: number },
+  signal: AbortSignal,
+): AsyncIterable<SseEvent> {
+  for await (const { seq, entries } of activity.follow(workspaceId, sinceSeq, signal)) {
+    yield { id: String(seq), data: JSON.stringify({ seq, events: entries.map(viewEntry) }) }
+  }
+}
+
+function toSeq(given: string): number {
+  if (/^\d{1,15}$/.test(given)) return Number(given)
+  throw new MoleculeError('invalid_request', 'Last-Event-ID must be a number that an earlier event had')
+}

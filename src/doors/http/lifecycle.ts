@@ -1,0 +1,60 @@
+/**
+ * What becomes of a workspace, over HTTP: PATCH, DELETE, restart, pause, resume. Deleting needs the workspace's name
+ * or id a second time, because it cannot be taken back.
+ */
+import { type Context, Hono } from 'hono'
+import { MoleculeError } from '../../errors.ts'
+import type { Lifecycle, Workspaces } from '../../workspaces/workspace.ts'
+import type { Auth } from './auth.ts'
+import { BODY_BYTES_MAX, readJson } from './body.ts'
+import { allow, type HttpEnv } from './context.ts'
+import { readWorkspaceChange, viewWorkspace } from './workspace-form.ts'
+
+export interface LifecycleOptions {
+  readonly workspaces: Workspaces
+  readonly lifecycle: Lifecycle
+  readonly auth: Auth
+}
+
+export function lifecycleRoutes({ workspaces, lifecycle, auth }: LifecycleOptions): Hono<HttpEnv> {
+  const routes = new Hono<HttpEnv>()
+  const at = '/workspaces/:id'
+  routes.patch(at, allow(auth, 'workspace.change'), async (context) => {
+    const change = readWorkspaceChange(await readJson(context.env.incoming, BODY_BYTES_MAX))
+    return context.json(viewWorkspace(await lifecycle.change(context.req.param('id'), change)))
+  })
+  routes.delete(at, allow(auth, 'workspace.delete'), async (context) => {
+    const id = context.req.param('id')
+    const cascade = readSwitch(context, 'cascade')
+    const workspace = await workspaces.get(id)
+    if (workspace === undefined) throw new MoleculeError('not_found', `there is no workspace ${id}`)
+    requireConfirmation(context.req.query('confirm'), workspace)
+    return context.json({ deleted: await lifecycle.remove(id, { cascade }) })
+  })
+  routes.post(`${at}/restart`, allow(auth, 'workspace.restart'), async (context) =>
+    context.json(viewWorkspace(await lifecycle.restart(context.req.param('id')))),
+  )
+  routes.post(`${at}/pause`, allow(auth, 'workspace.pause'), async (context) => {
+    const now = readSwitch(context, 'now')
+    return context.json(viewWorkspace(await lifecycle.pause(context.req.param('id'), { now })))
+  })
+  routes.post(`${at}/resume`, allow(auth, 'workspace.pause'), async (context) =>
+    context.json(viewWorkspace(await lifecycle.resume(context.req.param('id')))),
+  )
+  return routes
+}
+
+function requireConfirmation(confirm: string | undefined, { id, name }: { id: string; name: string }): void {
+  if (confirm === id || confirm === name) return
+  const problem = confirm === undefined ? 'deleting needs' : `${JSON.stringify(confirm)} is not its name:`
+  throw new MoleculeError('invalid_request', `${problem} confirm=<the name or id of the workspace> in the query`, {
+    details: { path: 'confirm' },
+  })
+}
+
+function readSwitch(context: Context<HttpEnv>, name: string): boolean {
+  const value = context.req.query(name)
+  if (value === undefined || value === 'false') return false
+  if (value === 'true') return true
+  throw new MoleculeError('invalid_request', `${name} must be true or false`, { details: { path: name } })
+}

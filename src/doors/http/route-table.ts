@@ -1,0 +1,197 @@
+/**
+ * Every route of this door as data: what it is for, who may use it, what it takes. The API document is made of it, and
+ * the tests that try every route with every kind of token and with broken bodies are made of the document. A route that
+ * is served and not listed here fails the suite.
+ */
+import { z } from 'zod'
+import { sendMessageParamsSchema } from '../../protocol/schemas.ts'
+import { A2A_ACTIONS } from './a2a-methods.ts'
+import { restRoutes } from './a2a-rest.ts'
+import { noteSchema } from './activity.ts'
+import type { Action } from './auth.ts'
+import { CARD_PATH } from './card-route.ts'
+import { loginSchema } from './login.ts'
+import { reportSchema } from './registry.ts'
+import { newTokenSchema, rotationSchema } from './token-form.ts'
+import { newWorkspaceSchema, workspaceChangeSchema } from './workspace-form.ts'
+
+export interface Route {
+  readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete'
+  /** As the router has it: `/workspaces/:id`. */
+  readonly path: string
+  readonly summary: string
+  /** What its caller must be allowed to do; open = needs no token; a2a = each JSON-RPC method has its own rule. */
+  readonly access: Action | 'open' | 'a2a'
+  /** Of a JSON body. A route that reads one and does not say so would escape the fuzzing. */
+  readonly body?: z.ZodType
+  readonly bodyOptional?: true
+  /** The status of success, and what it brings. */
+  readonly success: readonly [status: number, description: string]
+  /** The A2A method that a route of the REST binding is. */
+  readonly a2aMethod?: string
+}
+
+const workspace = '/workspaces/:id'
+const file = `${workspace}/files/:path{.+}`
+const deadLetters = `${workspace}/dead-letters`
+
+const REST_BODIES: Readonly<Record<string, z.ZodType>> = {
+  SendMessage: sendMessageParamsSchema,
+  SendStreamingMessage: sendMessageParamsSchema,
+}
+
+export const ROUTES: readonly Route[] = [
+  page('/', 'The canvas'),
+  page('/page.js', 'The script of the page'),
+  page('/page.css', 'The style of the page'),
+  page('/icon.svg', 'The icon of the page'),
+  {
+    method: 'post',
+    path: '/login',
+    summary: 'Trade a single-use code for a session cookie',
+    access: 'open',
+    body: loginSchema,
+    success: [204, 'The cookie'],
+  },
+  {
+    method: 'post',
+    path: '/logout',
+    summary: 'End the session of the cookie',
+    access: 'open',
+    success: [204, 'The cookie is cleared'],
+  },
+  { method: 'get', path: '/health', summary: 'Is it alive', access: 'open', success: [200, 'It is'] },
+  { method: 'get', path: '/ready', summary: 'Does it take work', access: 'open', success: [200, 'It does'] },
+  read('/version', 'Name and version', 'platform.read'),
+  read('/metrics', 'Counters and load, as Prometheus reads them', 'metrics.read'),
+  read('/openapi.json', 'This document', 'platform.read'),
+  {
+    method: 'post',
+    path: '/tokens',
+    summary: 'Make a token; the secret is in this answer only',
+    access: 'token.handle',
+    body: newTokenSchema,
+    success: [201, 'Its id and secret'],
+  },
+  read('/tokens', 'All tokens and sessions, without their secrets', 'token.handle'),
+  {
+    method: 'post',
+    path: '/tokens/:id/rotate',
+    summary: 'A new secret at once; the old one stays good for the overlap',
+    access: 'token.handle',
+    body: rotationSchema,
+    bodyOptional: true,
+    success: [200, 'Its id and new secret'],
+  },
+  remove('/tokens/:id', 'Revoke a token; its open streams and waiting calls end', 'token.handle'),
+  {
+    method: 'post',
+    path: '/workspaces',
+    summary: 'Make a workspace',
+    access: 'workspace.create',
+    body: newWorkspaceSchema,
+    success: [201, 'The workspace'],
+  },
+  read('/workspaces', 'The workspaces that the token reaches', 'workspace.read'),
+  read(workspace, 'One workspace', 'workspace.read'),
+  {
+    method: 'post',
+    path: `${workspace}/a2a`,
+    summary: 'A2A JSON-RPC of 1.0 and 0.3',
+    access: 'a2a',
+    success: [200, 'A JSON-RPC answer'],
+  },
+  ...restBinding(),
+  {
+    method: 'get',
+    path: `${workspace}/a2a${CARD_PATH}`,
+    summary: 'The agent card',
+    access: 'open',
+    success: [200, 'The card'],
+  },
+  {
+    method: 'patch',
+    path: workspace,
+    summary: 'Change a workspace; what is not said stays',
+    access: 'workspace.change',
+    body: workspaceChangeSchema,
+    success: [200, 'The workspace'],
+  },
+  {
+    method: 'delete',
+    path: workspace,
+    summary: 'Delete a workspace; needs its name or id as confirm in the query, and cascade=true for those below it',
+    access: 'workspace.delete',
+    success: [200, 'The ids that are gone'],
+  },
+  turn('restart', 'Begin the next turn with a new backend, and check whether it can run', 'workspace.restart'),
+  turn('pause', 'Keep the queue and begin no turn; now=true also stops those that run', 'workspace.pause'),
+  turn('resume', 'Go on after a pause', 'workspace.pause'),
+  read(`${workspace}/files`, 'The files of the configuration folder', 'file.read'),
+  read(file, 'One file', 'file.read'),
+  {
+    method: 'put',
+    path: file,
+    summary: 'Write a file: the body as it is',
+    access: 'file.write',
+    success: [201, 'Its path and size; 200 when it was there'],
+  },
+  remove(file, 'Remove a file', 'file.write'),
+  read(`${workspace}/activity`, 'What happened, after the number since; type and limit choose', 'activity.read'),
+  {
+    method: 'post',
+    path: `${workspace}/activity`,
+    summary: 'Add a note to what happened',
+    access: 'activity.report',
+    body: noteSchema,
+    success: [201, 'Its number'],
+  },
+  read(`${workspace}/events`, 'All of its log as server-sent events, after Last-Event-ID or from now', 'activity.read'),
+  report('register', 'A workspace that runs elsewhere is there'),
+  report('heartbeat', 'It is still there, and how it does'),
+  read('/registry/discover/:id', 'Where a workspace is reached', 'workspace.read'),
+  read('/registry/:id/peers', 'The workspaces that one may talk to', 'registry.peers'),
+  read(deadLetters, 'What has failed for good', 'dead-letter.read'),
+  {
+    method: 'post',
+    path: `${deadLetters}/:message/replay`,
+    summary: 'Send a dead letter again',
+    access: 'dead-letter.handle',
+    success: [200, 'The new task'],
+  },
+  remove(`${deadLetters}/:message`, 'Let a dead letter go', 'dead-letter.handle'),
+]
+
+/** The REST binding of A2A: each route of it whose method is served. */
+function restBinding(): Route[] {
+  return restRoutes().flatMap(([http, below, name]): Route[] => {
+    const access = A2A_ACTIONS.get(name)
+    if (access === undefined) return []
+    const summary = `A2A 1.0 REST: ${name}`
+    const body = http === 'POST' && { body: REST_BODIES[name] ?? z.looseObject({}), bodyOptional: true as const }
+    const method = http.toLowerCase() as Route['method']
+    const path = `${workspace}/a2a${below.replaceAll(/\{(\w+)\}/g, ':$1')}`
+    return [{ method, path, summary, access, success: [200, 'The result'], a2aMethod: name, ...body }]
+  })
+}
+
+function page(path: string, summary: string): Route {
+  return { method: 'get', path, summary, access: 'open', success: [200, summary] }
+}
+
+function read(path: string, summary: string, access: Action): Route {
+  return { method: 'get', path, summary, access, success: [200, summary] }
+}
+
+function turn(name: string, summary: string, access: Action): Route {
+  return { method: 'post', path: `${workspace}/${name}`, summary, access, success: [200, 'The workspace'] }
+}
+
+function report(name: string, summary: string): Route {
+  const success = [200, 'How it stands, and when to be heard again'] as const
+  return { method: 'post', path: `/registry/${name}`, summary, access: 'registry.report', body: reportSchema, success }
+}
+
+function remove(path: string, summary: string, access: Action): Route {
+  return { method: 'delete', path, summary, access, success: [204, 'Done'] }
+}
