@@ -1,10 +1,14 @@
 /** The inbox's contract, run on every engine: what happens to a message in each case. */
 import { after, before, describe } from 'node:test'
+import { activity } from './inbox/activity.ts'
 import { admission } from './inbox/admit.ts'
 import { cancelling } from './inbox/cancel.ts'
 import { deadLetters } from './inbox/dead-letters.ts'
 import { deliveries } from './inbox/deliveries.ts'
 import { createInboxBench } from './inbox/harness.ts'
+import { notes } from './inbox/notes.ts'
+import { pushes } from './inbox/push.ts'
+import { queues } from './inbox/queues.ts'
 import { reading } from './inbox/reading.ts'
 import { recovery } from './inbox/recover.ts'
 import { retention } from './inbox/retention.ts'
@@ -28,5 +32,9 @@ export function inboxContract(underTest: StoreUnderTest): void {
     waitingTurns(bench)
     deliveries(bench)
     retention(bench)
+    notes(bench)
+    pushes(bench)
+    queues(bench)
+    activity(bench)
   })
 }

@@ -56,4 +56,21 @@ export function reading(bench: InboxBench): void {
     assert.deepEqual(await ask({ state: 'TASK_STATE_COMPLETED' }), [])
     assert.equal((await bench.local.reception.list({ workspaceId: id, limit: 1 })).total, 7)
   })
+
+  test('PL-10 the report of load has the queue of a workspace, how old it is, and what runs', async () => {
+    const id = await bench.workspace()
+    for (let count = 0; count < 3; count++) await bench.local.reception.admit(letterTo(id))
+    await bench.sql('update conversations set ready_at = ready_at - 5000 where workspace_id = $1', id)
+    const before = await bench.local.load()
+    const queue = before.workspaces.find((workspace) => workspace.id === id)
+    assert.deepEqual([queue?.waiting, queue?.running], [3, 0])
+    assert.ok((queue?.oldestWaitingMs ?? 0) >= 5000)
+    assert.ok(before.waiting >= 3)
+    await bench.withHand(id, async (hand) => {
+      const lease = await hand.lease()
+      const during = (await bench.local.load()).workspaces.find((workspace) => workspace.id === id)
+      assert.deepEqual([during?.waiting, during?.running], [2, 1])
+      await bench.local.inbox.settle(lease, done('one'))
+    })
+  })
 }

@@ -14,12 +14,15 @@ export function retention(bench: InboxBench): void {
     const old = await bench.local.reception.admit(letterTo(id, { contextId: 'old', messageId: 'old-1' }))
     const dead = await bench.local.reception.admit(letterTo(id, { contextId: 'dead' }))
     const retrying = await bench.local.reception.admit(letterTo(id, { contextId: 'retrying' }))
+    const asking = await bench.local.reception.admit(letterTo(id, { contextId: 'asking' }))
     const waiting = await bench.local.reception.admit(letterTo(id, { contextId: 'waiting' }))
     await bench.withHand(id, async (hand) => {
       await bench.local.inbox.settle(await hand.lease(), done('old'))
       await bench.local.inbox.settle(await hand.lease(), { type: 'dead', failure })
       const retry = { type: 'retry', failure, afterMs: 3600_000, reason: 'failure', interrupted: false } as const
       await bench.local.inbox.settle(await hand.lease(), retry)
+      const question = { type: 'done', finality: 'input_required', parts: [{ text: '?' }], artifacts: [] } as const
+      await bench.local.inbox.settle(await hand.lease(), question)
       await hand.lease()
       for (const table of ['tasks', 'messages'] as const) {
         const columns =
@@ -32,7 +35,7 @@ export function retention(bench: InboxBench): void {
     assert.equal(await bench.local.reception.task(old.taskId), undefined)
     const [kept] = await bench.sql('select count(*) as rows from events where task_id = $1', old.taskId)
     assert.equal(Number(kept?.['rows']), 0)
-    for (const { taskId } of [dead, retrying, waiting]) assert.ok(await bench.local.reception.task(taskId))
+    for (const { taskId } of [dead, retrying, asking, waiting]) assert.ok(await bench.local.reception.task(taskId))
     const [letter] = await bench.local.deadLetters.list(id)
     assert.equal(letter?.taskId, dead.taskId)
     await bench.local.deadLetters.discard(id, letter?.id ?? '')

@@ -1,0 +1,113 @@
+/**
+ * The inbox against a simple model: random steps by two nodes on one store (admit, lease, lose a lease, append, settle,
+ * cancel, wait, crash, restart), and after each of them the rows must be what the model says. In the end a healthy
+ * worker takes whatever is left: every message that was admitted has its outcome.
+ * The parts: model.ts knows what must be, world.ts does it for real, rows.ts holds what is true of the rows in any case.
+ */
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import fc from 'fast-check'
+import type { Store } from '../../src/store/store.ts'
+import type { Command } from './inbox-model/command.ts'
+import * as door from './inbox-model/door-steps.ts'
+import { closeGame, conclude, type Game, openGame } from './inbox-model/game.ts'
+import { current, isUnsettled, type Model, settle } from './inbox-model/model.ts'
+import * as node from './inbox-model/node-steps.ts'
+import { runStorm, waves } from './inbox-model/storm.ts'
+import * as worker from './inbox-model/worker-steps.ts'
+import type { Engine } from './inbox-model/world.ts'
+
+/** What happens often stands more than once. */
+const STEPS: fc.Arbitrary<Command>[] = [
+  ...[door.admitNew, door.admitNew, door.admitNew, door.admitAgain, door.continueTask, door.continueTask],
+  ...[door.cancelTask, door.followTask],
+  ...[worker.settle, worker.settle, worker.settle, worker.settle, worker.settleTwice, worker.append, worker.append],
+  ...[worker.extend, worker.suspend, worker.resume, worker.ask, worker.ask],
+  ...[node.lapse, node.lapse, node.sweep, node.sweep, node.wait, node.crash, node.restart, node.leaveOrJoin],
+]
+
+export interface ModelTestOptions {
+  readonly runs: number
+  readonly steps: number
+}
+
+export function inboxModel(engine: Engine, options: ModelTestOptions): void {
+  describe(`the inbox against a model on ${engine.name}`, () => {
+    let stores: readonly Store[]
+    let dispose: () => Promise<void>
+    before(async () => {
+      ;({ stores, dispose } = await engine.open())
+    })
+    after(() => dispose())
+
+    test('IN-1 IN-2 IN-3 IN-5 IN-10 RE-1 whatever two nodes do and wherever they crash, nothing is lost and nothing is done twice', async () => {
+      // Without bias, for fast-check would rather give short lists.
+      const commands = fc.noBias(fc.commands(STEPS, { maxCommands: options.steps, size: 'max' }))
+      const property = fc.asyncProperty(commands, async (chosen) => {
+        const game = await openGame(stores)
+        try {
+          await fc.asyncModelRun(() => ({ model: game.model, real: game }), chosen)
+          await drain(game)
+          await checkReaders(game)
+        } finally {
+          await closeGame(game)
+        }
+      })
+      await fc.assert(property, { numRuns: options.runs })
+    })
+
+    test('IN-2 IN-3 IN-5 IN-8 RE-1 two nodes that do everything at the same moment leave nothing unsound and nothing undone', async () => {
+      const property = fc.asyncProperty(waves, (chosen) => runStorm(stores, chosen))
+      await fc.assert(property, { numRuns: options.runs })
+    })
+  })
+}
+
+/** More rounds than anything that is left could need. */
+const DRAIN_ROUNDS_MAX = 200
+
+/** Both nodes are well and settle whatever they are given. */
+async function drain(game: Game): Promise<void> {
+  const { world, model } = game
+  await node.restartDead(game)
+  for (const one of world.nodes) if (one.worker === undefined) world.join(one)
+  await conclude(game)
+  for (let round = 0; hasWork(model); round++) {
+    assert.ok(round < DRAIN_ROUNDS_MAX, 'a healthy worker brings every message to its end')
+    for (const held of current(model)) {
+      const outcome = { type: 'done', finality: 'completed', parts: [{ text: 'at last' }], artifacts: [] } as const
+      const own = world.nodes.find(({ name }) => held.worker.startsWith(`${name}.`))
+      const expected = settle(held, outcome, { from: 1, events: [] })
+      assert.equal(await own?.local.inbox.settle(held.lease, outcome), expected)
+      await conclude(game)
+    }
+    await node.waitForRetries(game)
+    for (const one of world.nodes) await node.sweepNode(game, one)
+  }
+  const counters = game.rows.loads.map(({ running, suspended, waiting }) => running + suspended + waiting)
+  assert.deepEqual(counters, [0, 0])
+}
+
+const hasWork = ({ messages }: Model) => messages.values().some(isUnsettled)
+
+/** Whoever followed from the start saw every entry once, in order; and so does whoever begins now. */
+async function checkReaders(game: Game): Promise<void> {
+  const { rows, world, model, followers } = game
+  const logOf = (taskId: string) => rows.events.filter(({ task_id }) => task_id === taskId).map(({ seq }) => seq)
+  // A reader on a node that heard nothing looks by itself after a while.
+  for (const one of world.nodes) await world.sweep(one)
+  await Promise.all(followers.map(({ ended }) => ended))
+  for (const { task, seqs } of followers) {
+    const last = seqs.at(-1) ?? 0
+    assert.deepEqual(
+      seqs,
+      logOf(task.id).filter((seq) => seq <= last),
+    )
+  }
+  const [reader] = world.nodes
+  for (const { id } of model.tasks.values()) {
+    const seqs: number[] = []
+    for await (const { seq } of reader?.local.reception.follow(id, 0, AbortSignal.timeout(10_000)) ?? []) seqs.push(seq)
+    assert.deepEqual(seqs, logOf(id))
+  }
+}

@@ -1,0 +1,102 @@
+/** Activity: the log of a workspace as people read it. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { prune } from '../../../src/inbox/retention.ts'
+import { letterTo } from '../../fakes/letters.ts'
+import { code, done, failure, type InboxBench } from './harness.ts'
+
+const HOUR_MS = 3600_000
+const NOW_AND_THEN = { taskMs: 1000 * HOUR_MS, eventMs: HOUR_MS, deltaMs: HOUR_MS }
+
+export function activity(bench: InboxBench): void {
+  test('PL-6 what happened is told in order, without pieces of replies, page by page and by type', async () => {
+    const id = await bench.workspace()
+    const { reception, inbox, activity: log } = bench.local
+    await bench.withHand(id, async (hand) => {
+      const { taskId } = await reception.admit(letterTo(id))
+      const first = await hand.lease()
+      await inbox.append(first, { from: 1, events: [{ type: 'text', delta: 'he' }] })
+      await inbox.append(first, { from: 2, events: [{ type: 'tool', name: 'search', state: 'started' }] })
+      await inbox.settle(first, { type: 'retry', failure, afterMs: 0, reason: 'failure', interrupted: false })
+      const second = await hand.lease()
+      assert.equal((await log.report(id, { type: 'deployed', text: 'version 2', by: 'ci' })) > 0, true)
+      await inbox.settle(second, done('hello'))
+      const { entries, nextSeq } = await log.read({ workspaceId: id, sinceSeq: 0, limit: 100 })
+      const told = entries.map(({ type, state, name, text, by }) => [type, state ?? name ?? by, text])
+      assert.deepEqual(told, [
+        ['status', 'TASK_STATE_WORKING', undefined],
+        ['tool', 'started', undefined],
+        ['status', 'TASK_STATE_WORKING', failure.message],
+        ['status', 'TASK_STATE_WORKING', undefined],
+        ['retry', undefined, undefined],
+        ['deployed', 'ci', 'version 2'],
+        ['reply', undefined, 'hello'],
+        ['status', 'TASK_STATE_COMPLETED', undefined],
+      ])
+      assert.ok(entries.every((entry) => (entry.taskId === taskId) === (entry.type !== 'deployed')))
+      let cursor = 0
+      const paged: string[] = []
+      for (let page = 0; page < 20; page++) {
+        const next = await log.read({ workspaceId: id, sinceSeq: cursor, limit: 1 })
+        paged.push(...next.entries.map(({ type }) => type))
+        cursor = next.nextSeq
+      }
+      assert.deepEqual([paged, cursor], [entries.map(({ type }) => type), nextSeq])
+      const notes = await log.read({ workspaceId: id, sinceSeq: 0, type: 'deployed', limit: 10 })
+      assert.deepEqual(
+        notes.entries.map(({ text }) => text),
+        ['version 2'],
+      )
+    })
+  })
+
+  test('PL-6 a cursor before what retention has left is refused, and notes go with the rest', async () => {
+    const id = await bench.workspace()
+    const { activity: log } = bench.local
+    const note = { type: 'note', text: 'x', by: 'me' }
+    const [first, second] = [await log.report(id, note), await log.report(id, note)]
+    await bench.sql('update events set at_ms = at_ms - $2 where workspace_id = $1', id, 2 * HOUR_MS)
+    const third = await log.report(id, note)
+    await prune(bench.store, NOW_AND_THEN, AbortSignal.timeout(60_000))
+    await assert.rejects(log.read({ workspaceId: id, sinceSeq: first, limit: 10 }), code('pruned'))
+    for (const sinceSeq of [0, second]) {
+      const { entries } = await log.read({ workspaceId: id, sinceSeq, limit: 10 })
+      assert.deepEqual(
+        entries.map(({ seq }) => seq),
+        [third],
+      )
+    }
+    await assert.rejects(log.read({ workspaceId: 'ws_none', sinceSeq: 0, limit: 10 }), code('not_found'))
+    await assert.rejects(log.report('ws_none', note), code('not_found'))
+  })
+
+  test('PL-7 a follower gets every row once, in order, those to come too, and ends with the workspace', async () => {
+    const id = await bench.workspace()
+    const { reception, inbox, activity: log, queues } = bench.local
+    const seen: { seq: number; types: string[] }[] = []
+    const following = (async () => {
+      for await (const { seq, entries } of log.follow(id, 0, AbortSignal.timeout(60_000))) {
+        seen.push({ seq, types: entries.map(({ type }) => type) })
+      }
+    })()
+    await bench.withHand(id, async (hand) => {
+      await reception.admit(letterTo(id))
+      const lease = await hand.lease()
+      await inbox.append(lease, { from: 1, events: [{ type: 'text', delta: 'he' }] })
+      await inbox.settle(lease, done('hello'))
+      await log.report(id, { type: 'deployed', text: 'x', by: 'ci' })
+    })
+    const end = await log.place(id, undefined)
+    await queues.end(id, { code: 'canceled', message: 'gone' })
+    await following
+    assert.deepEqual(
+      seen.map(({ seq }) => seq),
+      Array.from({ length: end }, (_, index) => index + 1),
+    )
+    assert.deepEqual(
+      seen.flatMap(({ types }) => types),
+      ['status', 'text', 'reply', 'status', 'deployed'],
+    )
+    await assert.rejects(log.place(id, 1), code('not_found'))
+  })
+}

@@ -1,0 +1,218 @@
+/**
+ * The audit: what was promised against what is stored and what the clients saw, after the last life has ended. Each
+ * check is one sentence that must hold, with everything that breaks it. It reads tables and files by means of its own,
+ * so that a mistake of the platform cannot hide itself.
+ */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Database, DatabaseRow } from './database.ts'
+import type { Sent } from './load.ts'
+
+export interface Check {
+  readonly title: string
+  /** What breaks it; none = it holds. */
+  readonly violations: readonly string[]
+}
+
+export interface Audit {
+  readonly admitted: number
+  readonly answered: number
+  /** Ended without an answer, by code. */
+  readonly failed: Readonly<Record<string, number>>
+  readonly lost: number
+  readonly answeredTwice: number
+  /** Runs of exec agents, and how many exec messages there were. */
+  readonly agentRuns: number
+  readonly counted: number
+  readonly checks: readonly Check[]
+}
+
+interface StoredMessage {
+  readonly key: string
+  readonly taskId: string
+  readonly conversationId: string
+  readonly n: number
+  readonly state: string
+  readonly attempts: number
+  readonly reply: string | undefined
+  readonly taskState: string
+  readonly code: string | undefined
+  /** Where the log tells its reply. */
+  replySeqs: number[]
+}
+
+export async function audit(database: Database, sent: readonly Sent[], runsDir: string): Promise<Audit> {
+  const stored = await readMessages(database)
+  const byKey = new Map(stored.map((message) => [message.key, message]))
+  const runs = readRuns(runsDir)
+  const lost = sent.flatMap((message) => describeLoss(message, byKey.get(message.messageId)))
+  const twice = [...repeated(stored), ...stored.flatMap(describeTwice), ...sent.flatMap(describeTwoAnswers)]
+  const failed: Record<string, number> = {}
+  for (const { state, code = 'unknown' } of stored) {
+    if (state === 'dead') failed[code] = (failed[code] ?? 0) + 1
+  }
+  return {
+    admitted: stored.length,
+    answered: stored.filter(({ state }) => state === 'done').length,
+    failed,
+    lost: lost.length,
+    answeredTwice: twice.length,
+    agentRuns: [...runs.values()].reduce((total, marks) => total + marks.length, 0),
+    counted: sent.filter(({ counted }) => counted).length,
+    checks: [
+      { title: 'RE-1 every acknowledged message has its task, and that is final', violations: lost },
+      { title: 'RE-1 no message has two replies, in the store, in the log or at its client', violations: twice },
+      { title: 'RE-1 every reply is the right one', violations: wrong(sent, byKey) },
+      {
+        title: 'RE-1 an agent ran for every answer, once a lease and only in attempts that count',
+        violations: overrun(sent, { byKey, runs }),
+      },
+      { title: 'IN-2 replies of a conversation come in the order of its messages', violations: disordered(stored) },
+      { title: 'IN-5 the log of every workspace has every number once', violations: await gaps(database) },
+      { title: 'RT-5 every session has counted each answer once', violations: await miscounted(database) },
+      { title: 'RE-1 nothing is leased or waits, and every counter is zero', violations: await leftOpen(database) },
+    ],
+  }
+}
+
+async function readMessages(database: Database): Promise<StoredMessage[]> {
+  const rows = await database.rows(
+    `select m.id, m.idempotency_key, m.task_id, m.conversation_id, m.n, m.state, m.failures, m.losses, m.reply,
+       t.state as task_state, t.status_message from messages m left join tasks t on t.id = m.task_id`,
+  )
+  const byId = new Map(rows.map((row) => [String(row['id']), toMessage(row)]))
+  for (const event of await database.rows(`select seq, message_id, items from events order by seq`)) {
+    const items = JSON.parse(String(event['items'])) as { t: string }[]
+    for (const item of items) {
+      if (item.t === 'reply') byId.get(String(event['message_id']))?.replySeqs.push(Number(event['seq']))
+    }
+  }
+  return [...byId.values()]
+}
+
+function toMessage(row: DatabaseRow): StoredMessage {
+  const said = JSON.parse(String(row['status_message'] ?? '{}')) as { code?: string }
+  const reply = row['reply'] === null ? undefined : (JSON.parse(String(row['reply'])) as { parts: { text?: string }[] })
+  return {
+    key: String(row['idempotency_key']),
+    taskId: String(row['task_id']),
+    conversationId: String(row['conversation_id']),
+    n: Number(row['n']),
+    state: String(row['state']),
+    attempts: Number(row['failures']) + Number(row['losses']) + (row['state'] === 'done' ? 1 : 0),
+    reply: reply?.parts[0]?.text,
+    taskState: String(row['task_state']),
+    code: said.code,
+    replySeqs: [],
+  }
+}
+
+/** The marks of all runs, by message. */
+function readRuns(runsDir: string): Map<string, string[]> {
+  const lines = (name: string) => readFileSync(join(runsDir, name), 'utf8').split('\n').filter(Boolean)
+  return new Map(readdirSync(runsDir).map((name) => [name, lines(name)]))
+}
+
+const FINAL_STATES: Readonly<Record<string, string>> = { done: 'TASK_STATE_COMPLETED', dead: 'TASK_STATE_FAILED' }
+
+/** A message that its client was told of must be there, under that task, and at its end. */
+function describeLoss({ messageId, taskIds, end }: Sent, stored: StoredMessage | undefined): string[] {
+  if (taskIds.size === 0) return [`${messageId} was never acknowledged, though its client went on asking`]
+  if (stored === undefined) return [`${messageId} was acknowledged and is not stored`]
+  if (!taskIds.has(stored.taskId)) return [`${messageId} was acknowledged with another task than it has`]
+  if (FINAL_STATES[stored.state] !== stored.taskState) {
+    return [`${messageId} is ${stored.state}, its task ${stored.taskState}`]
+  }
+  return end === stored.taskState ? [] : [`${messageId} ended ${stored.taskState}, its client was told ${end}`]
+}
+
+function repeated(stored: readonly StoredMessage[]): string[] {
+  const groups = Map.groupBy(stored, ({ key }) => key)
+  return [...groups].flatMap(([key, all]) => (all.length > 1 ? [`${key} was stored ${all.length} times`] : []))
+}
+
+function describeTwice({ key, state, reply, replySeqs }: StoredMessage): string[] {
+  const wanted = state === 'done' ? 1 : 0
+  if (replySeqs.length !== wanted) return [`${key} is ${state} and the log tells ${replySeqs.length} replies of it`]
+  if ((reply === undefined) === (state === 'done')) return [`${key} is ${state}, its stored reply is ${reply}`]
+  return []
+}
+
+function describeTwoAnswers({ messageId, replies, taskIds }: Sent): string[] {
+  if (replies.size > 1) return [`the client of ${messageId} was given ${[...replies].join(' and ')}`]
+  return taskIds.size > 1 ? [`the client of ${messageId} was told of the tasks ${[...taskIds].join(' and ')}`] : []
+}
+
+function wrong(sent: readonly Sent[], byKey: ReadonlyMap<string, StoredMessage>): string[] {
+  return sent.flatMap(({ messageId, expected, replies }) => {
+    const seen = new Set(replies)
+    const stored = byKey.get(messageId)?.reply
+    if (stored !== undefined) seen.add(stored)
+    seen.delete(expected)
+    return [...seen].map((reply) => `${messageId} was answered with ${JSON.stringify(reply)}`)
+  })
+}
+
+interface Runs {
+  readonly byKey: ReadonlyMap<string, StoredMessage>
+  readonly runs: ReadonlyMap<string, readonly string[]>
+}
+
+/** After a crash an agent may run again, but each run is a lease of its own and each lost one was counted. */
+function overrun(sent: readonly Sent[], { byKey, runs }: Runs): string[] {
+  return sent.flatMap(({ messageId, counted }) => {
+    const stored = byKey.get(messageId)
+    const marks = runs.get(messageId) ?? []
+    if (!counted || stored === undefined) return []
+    if (stored.state === 'done' && marks.length === 0) return [`${messageId} was answered and its agent never ran`]
+    if (new Set(marks).size < marks.length) return [`${messageId} ran twice under one lease: ${marks.join(', ')}`]
+    if (marks.length <= stored.attempts) return []
+    return [`${messageId} ran ${marks.length} times in ${stored.attempts} attempts`]
+  })
+}
+
+function disordered(stored: readonly StoredMessage[]): string[] {
+  const answered = stored.filter(({ replySeqs }) => replySeqs.length > 0)
+  const conversations = Map.groupBy(answered, ({ conversationId }) => conversationId)
+  return [...conversations.values()].flatMap((messages) => {
+    const inOrder = messages.sort((a, b) => a.n - b.n)
+    return inOrder.flatMap((message, index) => {
+      const before = inOrder[index - 1]?.replySeqs[0] ?? 0
+      return (message.replySeqs[0] ?? 0) > before ? [] : [`${message.key} was answered before the one before it`]
+    })
+  })
+}
+
+async function gaps(database: Database): Promise<string[]> {
+  const rows = await database.rows(
+    `select l.workspace_id, l.seq, (select count(*) from events e where e.workspace_id = l.workspace_id) as total,
+       (select max(seq) from events e where e.workspace_id = l.workspace_id) as last from workspace_load l`,
+  )
+  return rows
+    .filter((row) => Number(row['seq']) !== Number(row['total']) || Number(row['seq']) !== Number(row['last']))
+    .map((row) => `${row['workspace_id']} is at ${row['seq']}, has ${row['total']} rows, the last ${row['last']}`)
+}
+
+/** The mock's session counts its turns and is kept with the answer: once each, also where a turn was run again. */
+async function miscounted(database: Database): Promise<string[]> {
+  const rows = await database.rows(
+    `select s.conversation_id, s.token, (select count(*) from messages m
+       where m.conversation_id = s.conversation_id and m.state = 'done') as answers
+     from sessions s where s.runtime = 'mock'`,
+  )
+  if (rows.length === 0) return ['there is no session at all']
+  return rows
+    .filter((row) => row['token'] !== `mock-${row['answers']}`)
+    .map((row) => `${row['conversation_id']} has ${row['answers']} answers and the session ${row['token']}`)
+}
+
+async function leftOpen(database: Database): Promise<string[]> {
+  const counters = await database.rows(
+    'select * from workspace_load where running <> 0 or waiting <> 0 or suspended <> 0',
+  )
+  const held = await database.rows(
+    'select id, worker, ready_at from conversations where worker is not null or ready_at is not null',
+  )
+  const unsettled = await database.rows('select idempotency_key, state from messages where settled_at is null')
+  return [...counters, ...held, ...unsettled].map((row) => JSON.stringify(row))
+}

@@ -1,0 +1,112 @@
+/**
+ * The wall clock jumps, while a platform runs or between two lives, as when a time server corrects it. Stored times are
+ * the store's own: wall time at its start plus time that only goes forward. So nothing becomes due too early and nothing
+ * waits an hour too long. (On PostgreSQL the time is the server's, and none of ours.)
+ */
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import type { Clock } from '../../src/clock.ts'
+import { createLocalInbox } from '../../src/inbox/local.ts'
+import { silentLog } from '../../src/log.ts'
+import { openSqlite } from '../../src/store/sqlite/sqlite.ts'
+import { sql, statement } from '../../src/store/store.ts'
+import { letterTo } from '../fakes/letters.ts'
+
+const START_MS = 1_800_000_000_000
+const HOUR_MS = 3_600_000
+
+/** A clock whose two faces are moved apart. */
+function jumpingClock() {
+  const faces = { wallMs: START_MS, monotonicMs: 5000 }
+  const clock: Clock = {
+    nowMs: () => faces.wallMs,
+    monotonicMs: () => faces.monotonicMs,
+    after: () => () => undefined,
+  }
+  const pass = (ms: number) => {
+    faces.wallMs += ms
+    faces.monotonicMs += ms
+  }
+  return { clock, faces, pass }
+}
+
+function openFolder(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'molecule-crash-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  return folder
+}
+
+function openStore(t: TestContext, clock: Clock) {
+  const store = openSqlite({ path: join(openFolder(t), 'molecule.db'), clock })
+  t.after(() => store.close())
+  const now = async () => {
+    const [row] = await store.write(() => sql<{ ms: number }>('select now_ms() as ms'))
+    return row?.ms ?? 0
+  }
+  return { store, now }
+}
+
+test('RE-3 the wall clock jumps back an hour: the time of the store goes on', async (t) => {
+  const { clock, faces, pass } = jumpingClock()
+  const { now } = openStore(t, clock)
+  assert.equal(await now(), START_MS)
+  pass(1000)
+  faces.wallMs -= HOUR_MS
+  assert.equal(await now(), START_MS + 1000)
+  pass(1)
+  assert.equal(await now(), START_MS + 1001)
+})
+
+test('RE-3 the wall clock jumps forward a day: nothing is due a day too early', async (t) => {
+  const { clock, faces, pass } = jumpingClock()
+  const { store, now } = openStore(t, clock)
+  faces.wallMs += 24 * HOUR_MS
+  pass(5)
+  assert.equal(await now(), START_MS + 5)
+  const [read] = await store.read(() => sql<{ ms: number }>('select now_ms() as ms'))
+  assert.equal(read?.ms, START_MS + 5, 'readers have the same time as writers')
+})
+
+function openLife(path: string, clock: Clock) {
+  const store = openSqlite({ path, clock })
+  const keepSession = () => statement('select 1')
+  const local = createLocalInbox({ store, clock, log: silentLog, host: 'host', keepSession })
+  const close = async () => {
+    local.close()
+    await store.close()
+  }
+  return { store, local, close }
+}
+
+const WAITING = 'select ready_at - now_ms() as wait_ms, expires_at - now_ms() as left_ms from messages order by n, id'
+
+test('RE-3 IN-7 the wall clock was set back an hour between two lives: what waits does not wait an hour longer, and a retry and an expiry keep their distance', async (t) => {
+  const path = join(openFolder(t), 'molecule.db')
+  const first = openLife(path, jumpingClock().clock)
+  await first.store.write(() => sql(`insert into workspace_load (workspace_id, hosted, slots) values ('w', 1, 1)`))
+  const { taskId } = await first.local.reception.admit(letterTo('w'))
+  const { taskId: retried } = await first.local.reception.admit(letterTo('w'))
+  await first.store.write(() => sql('update messages set ready_at = ready_at + 5000 where task_id = $1', [retried]))
+  const waiting = await first.store.read(() => sql(WAITING))
+  await first.close()
+
+  const { clock, faces } = jumpingClock()
+  faces.wallMs -= HOUR_MS
+  for (let life = 2; life <= 3; life++) {
+    const { store, local, close } = openLife(path, clock)
+    await local.recover()
+    assert.deepEqual(await store.read(() => sql(WAITING)), waiting, `in life ${life}`)
+    await close()
+  }
+  const { local, close } = openLife(path, clock)
+  const leaving = new AbortController()
+  const handouts = local.inbox.leases({ id: 'host.1', workspaces: 'hosted' }, leaving.signal)[Symbol.asyncIterator]()
+  const { value } = await handouts.next()
+  assert.equal(value?.type === 'lease' && value.lease.taskId, taskId)
+  leaving.abort()
+  await handouts.return?.()
+  await close()
+})

@@ -1,0 +1,33 @@
+/** A look into the platform's database from outside, the same for both engines: SQL text in, rows out. */
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { Client } from 'pg'
+
+export type DatabaseRow = Readonly<Record<string, string | number | null>>
+
+export interface Database {
+  rows(text: string): Promise<DatabaseRow[]>
+  close(): Promise<void>
+}
+
+export interface DatabasePlace {
+  readonly dataDir: string
+  /** `postgres://...`; unset = the embedded store of the data folder. */
+  readonly database?: string | undefined
+}
+
+export async function openDatabase({ dataDir, database: url }: DatabasePlace): Promise<Database> {
+  if (url === undefined) {
+    const embedded = new DatabaseSync(join(dataDir, 'molecule.db'), { readOnly: true })
+    return {
+      rows: async (text) => embedded.prepare(text).all() as DatabaseRow[],
+      close: async () => embedded.close(),
+    }
+  }
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  return {
+    rows: async (text) => (await client.query(text)).rows,
+    close: () => client.end(),
+  }
+}

@@ -1,0 +1,86 @@
+/**
+ * The disk is full: the platform refuses what it cannot keep, with a clear answer, loses nothing that it has
+ * acknowledged, and goes on by itself when there is room again. A real disk where the system lets us make one.
+ */
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { beginLife } from './life.ts'
+import { memoryBytes } from './memory.ts'
+import { eventually } from './scene.ts'
+import { findSmallDisk } from './small-disk.ts'
+
+const TOKEN = 'a-token-of-more-than-32-characters-for-a-test'
+const TEXT = 'x'.repeat(100_000)
+/** Far more than the disk can take: each message is stored twice, with its reply. */
+const SENDS_MAX = 200
+const REFUSED_WANTED = 10
+const MIB = 1024 * 1024
+
+async function prepare(t: TestContext) {
+  const dataDir = mkdtempSync(join(tmpdir(), 'molecule-crash-'))
+  const disk = findSmallDisk(dataDir)
+  const life = beginLife({ dataDir, wrapper: disk.wrapper, env: { MOLECULE_ADMIN_TOKEN: TOKEN } })
+  t.after(async () => {
+    await life.kill()
+    rmSync(dataDir, { recursive: true, force: true })
+  })
+  const url = await life.ready
+  const call = async (method: string, path: string, content?: object) => {
+    const headers = { Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application/json' }
+    const response = await fetch(url + path, { method, headers, ...(content && { body: JSON.stringify(content) }) })
+    // biome-ignore lint/suspicious/noExplicitAny: a test reads whatever came over the wire
+    return { status: response.status, body: (await response.json()) as any }
+  }
+  const { body } = await call('POST', '/workspaces', { name: 'echo', runtime: 'mock', runtime_config: { reply: '%s' } })
+  const send = (messageId: string) => {
+    const message = { messageId, role: 'ROLE_USER', parts: [{ text: `${messageId} ${TEXT}` }] }
+    // A message may be kept and its answer not yet; nobody is to wait for that here.
+    const params = { message, configuration: { returnImmediately: true } }
+    return call('POST', `/workspaces/${body.id}/a2a`, { jsonrpc: '2.0', id: 1, method: 'SendMessage', params })
+  }
+  return { disk, life, call, send, workspaceId: body.id as string }
+}
+
+test('RE-3 RE-1 the disk is full: a clear 503 for what cannot be kept, nothing acknowledged is lost, and with room again everything is answered without a restart', async (t) => {
+  const { disk, life, call, send, workspaceId } = await prepare(t)
+  const acknowledged: string[] = []
+  const refused: string[] = []
+  const bytesBefore = memoryBytes(life.pid)
+  for (let n = 1; n <= SENDS_MAX && refused.length < REFUSED_WANTED; n++) {
+    const answer = await send(`m${n}`)
+    if (answer.status === 200) acknowledged.push(`m${n}`)
+    else {
+      assert.equal(answer.status, 503, JSON.stringify(answer.body).slice(0, 300))
+      assert.equal(answer.body.error.data[0].reason, 'STORE_UNAVAILABLE')
+      refused.push(`m${n}`)
+    }
+  }
+  assert.equal(refused.length, REFUSED_WANTED, 'the disk never got full')
+  assert.equal((await call('GET', '/health')).body.pid, life.pid)
+  // What is there can still be read.
+  assert.equal((await call('GET', `/workspaces/${workspaceId}`)).status, 200)
+  t.diagnostic(`${disk.kind}: ${acknowledged.length} acknowledged, then refused; ${memory(life.pid, bytesBefore)}`)
+
+  disk.makeRoom(life.pid)
+  for (const messageId of [...refused, ...acknowledged]) {
+    await eventually(`${messageId} is answered`, async () => {
+      const { body } = await send(messageId)
+      await delay(20)
+      return body.result?.task?.artifacts?.at(-1)?.parts[0]?.text === `${messageId} ${TEXT}`
+    })
+  }
+  const { running, queue_depth: waiting } = (await call('GET', `/workspaces/${workspaceId}`)).body
+  assert.deepEqual([running, waiting], [0, 0])
+  assert.equal((await call('GET', '/health')).body.pid, life.pid)
+  assert.equal(await life.stop(), 0, life.output())
+})
+
+function memory(pid: number, before: number): string {
+  const grown = memoryBytes(pid) - before
+  assert.ok(grown < 200 * MIB, `memory grew by ${grown} bytes`)
+  return `memory grew by ${(grown / MIB).toFixed(0)} MiB`
+}

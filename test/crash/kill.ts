@@ -1,0 +1,103 @@
+/**
+ * `npm run test:crash`: a platform under load is killed with `kill -9` at random moments and started again, on SQLite
+ * and on PostgreSQL; afterwards everything is counted. It prints its seed, so that a bad run can be repeated (as far as
+ * the system's own timing allows), and ends with 1 if a single check does not hold.
+ */
+import { parseArgs } from 'node:util'
+import { startPostgres } from '../fakes/postgres.ts'
+import { type CampaignOptions, type Report, runCampaign } from './campaign.ts'
+import { createRandom } from './random.ts'
+
+const ROUNDS_DEFAULT = 200
+const VIOLATIONS_SHOWN = 10
+
+type Engine = 'sqlite' | 'postgres'
+
+interface Settings {
+  readonly engines: readonly Engine[]
+  readonly rounds: number
+  readonly seed: number
+}
+
+const settings = readSettings(process.argv.slice(2))
+process.exitCode = (await main(settings)) ? 0 : 1
+
+async function main({ engines, rounds, seed }: Settings): Promise<boolean> {
+  say(`kill -9 at ${rounds} random moments under load, on ${engines.join(' and ')}; seed ${seed}\n`)
+  let passed = 0
+  let failed = 0
+  for (const [index, engine] of engines.entries()) {
+    const share = Math.floor(rounds / engines.length) + (index < rounds % engines.length ? 1 : 0)
+    const startMs = performance.now()
+    const report = await runOn(engine, { rounds: share, seed: seed + index })
+    show(engine, report, (performance.now() - startMs) / 1000)
+    const broken = report.checks.filter(({ violations }) => violations.length > 0).length
+    failed += broken
+    passed += report.checks.length - broken
+  }
+  say(`${passed} passed, ${failed} failed\n`)
+  return failed === 0
+}
+
+async function runOn(engine: Engine, { rounds, seed }: { rounds: number; seed: number }): Promise<Report> {
+  const options: CampaignOptions = { rounds, random: createRandom(seed), progress: (round) => tick(round, rounds) }
+  if (engine === 'sqlite') return await runCampaign(options)
+  const postgres = await startPostgres()
+  try {
+    return await runCampaign({ ...options, database: await postgres.url() })
+  } finally {
+    await postgres.stop()
+  }
+}
+
+function show(engine: Engine, report: Report, seconds: number): void {
+  const { admitted, answered, failed, lost, answeredTwice, agentRuns, counted, orphans } = report
+  const reasons = Object.entries(failed).map(([code, count]) => `${count} ${code}`)
+  const failures = reasons.length === 0 ? '0' : reasons.join(', ')
+  const { kills, killsWhileStarting, messagesSentAgain } = report
+  say(
+    `${engine}: rounds ${kills - killsWhileStarting}, admitted ${admitted}, answered ${answered}, failed ${failures}, ` +
+      `lost ${lost}, answered twice ${answeredTwice}, agent runs ${agentRuns}, orphans ${orphans}\n`,
+  )
+  say(
+    `  ${kills} kills, ${killsWhileStarting} of them while it was starting; ${messagesSentAgain} messages sent again by ` +
+      `clients; ${agentRuns} runs for ${counted} exec messages: a run that a kill cut off is run again; ` +
+      `${seconds.toFixed(0)} s\n`,
+  )
+  for (const { title, violations } of report.checks) {
+    say(`  ${violations.length === 0 ? 'ok    ' : 'FAILED'} ${title}\n`)
+    for (const violation of violations.slice(0, VIOLATIONS_SHOWN)) say(`         ${violation}\n`)
+    if (violations.length > VIOLATIONS_SHOWN) say(`         and ${violations.length - VIOLATIONS_SHOWN} more\n`)
+  }
+}
+
+function readSettings(args: string[]): Settings {
+  const { values } = parseArgs({
+    args,
+    options: { rounds: { type: 'string' }, engine: { type: 'string' }, seed: { type: 'string' } },
+  })
+  const engine = values.engine ?? 'both'
+  if (engine !== 'both' && engine !== 'sqlite' && engine !== 'postgres') {
+    throw new TypeError(`--engine must be sqlite, postgres or both, not ${engine}`)
+  }
+  return {
+    engines: engine === 'both' ? ['sqlite', 'postgres'] : [engine],
+    rounds: wholeNumber('rounds', values.rounds ?? String(ROUNDS_DEFAULT)),
+    seed: wholeNumber('seed', values.seed ?? String(Date.now() % 1_000_000)),
+  }
+}
+
+function wholeNumber(name: string, text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new TypeError(`--${name} must be a whole number, not ${text}`)
+  return Number(text)
+}
+
+/** Somebody who watches sees that it goes on; a log file gets a line now and then. */
+function tick(round: number, rounds: number): void {
+  if (process.stdout.isTTY) process.stdout.write(`\r  ${round} of ${rounds}${round === rounds ? '\n' : ''}`)
+  else if (round % 25 === 0) say(`  ${round} of ${rounds}\n`)
+}
+
+function say(text: string): void {
+  process.stdout.write(text)
+}

@@ -1,0 +1,118 @@
+/**
+ * A poison message: its backend fails every time. It must end as a dead letter with the reason, hold up nobody but its
+ * own conversation, and be answered after all once the backend is mended and somebody replays it. Its retries are a
+ * schedule in the store, which a crash does not reset.
+ */
+import assert from 'node:assert/strict'
+import { readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, type TestContext, test } from 'node:test'
+import { type PlatformUnderTest, reasonText, replyText } from '../e2e/platform.ts'
+import { createScene, eventually, type Scene, send, writingDown } from './scene.ts'
+
+const FAILED = 'TASK_STATE_FAILED'
+
+/** Fails for the word "poison" while the file "broken" is there; every run notes when it was, in nanoseconds. */
+async function prepare(t: TestContext): Promise<{ scene: Scene; workspaceId: string }> {
+  const scene = await createScene(t)
+  const broken = join(scene.folder, 'broken')
+  await writeFile(broken, '')
+  const platform = await scene.start()
+  const fails = `[ "$input" = poison ] && [ -e '${broken}' ] && echo 'no power' >&2 && exit 1`
+  const cmd = writingDown(scene.folder, `date +%s%N >> '${scene.folder}/times'; ${fails}; echo "done: $input"`)
+  const workspaceId = await platform.exec(cmd, { max_attempts: 2 })
+  return { scene, workspaceId }
+}
+
+const deadLetters = async (platform: PlatformUnderTest, workspaceId: string) =>
+  (await platform.request('GET', `/workspaces/${workspaceId}/dead-letters`)).body.dead_letters
+
+const replay = async (platform: PlatformUnderTest, workspaceId: string, id: string): Promise<string> =>
+  (await platform.request('POST', `/workspaces/${workspaceId}/dead-letters/${id}/replay`)).body.task_id
+
+describe('a backend that always fails', { concurrency: true }, () => {
+  test('IN-4 RE-1 the message is a dead letter after its attempts, with the reason; another conversation is answered meanwhile; replayed when the backend is mended, it is answered under its old messageId', async (t) => {
+    const { scene, workspaceId } = await prepare(t)
+    const { platform } = scene
+    const poison = { workspaceId, messageId: 'poison', text: 'poison', contextId: 'sick' }
+    const first = await send(platform, { ...poison, wait: false })
+    await eventually('the first attempt fails', async () => (await stateOf(scene, poison)).includes('attempt 2 of 2'))
+
+    const behind = { workspaceId, messageId: 'behind', text: 'behind it', contextId: 'sick' }
+    assert.ok(await send(platform, { ...behind, wait: false }))
+    const other = await send(platform, { workspaceId, messageId: 'other', text: 'well', contextId: 'healthy' })
+    assert.equal(other && replyText(other), 'done: well\n')
+    assert.deepEqual(await scene.runs(), ['poison', 'well'], 'the one behind the poison has overtaken it')
+
+    const failed = await send(platform, poison)
+    assert.deepEqual([failed?.id, failed?.status.state], [first?.id, FAILED])
+    assert.match(failed ? reasonText(failed) : '', /exited with code 1.*no power/)
+    const followed = await send(platform, behind)
+    assert.equal(followed && replyText(followed), 'done: behind it\n')
+    const [letter, ...more] = await deadLetters(platform, workspaceId)
+    assert.deepEqual([letter.task_id, letter.code, letter.failures, letter.losses, more], [first?.id, 'exit', 2, 0, []])
+    assert.match(letter.reason, /exit code 1/)
+    assert.match(letter.detail, /exited with code 1.*no power/)
+
+    await rm(join(scene.folder, 'broken'))
+    const replayed = await replay(platform, workspaceId, letter.id)
+    assert.equal(await replay(platform, workspaceId, letter.id), replayed, 'replaying twice is one replay')
+    const answered = await send(platform, poison)
+    assert.deepEqual([answered?.id, answered && replyText(answered)], [replayed, 'done: poison\n'])
+    assert.notEqual(replayed, first?.id)
+    assert.deepEqual(await deadLetters(platform, workspaceId), [])
+    const old = await platform.rpc(workspaceId, 'GetTask', { id: first?.id })
+    assert.equal(old.body.result.status.state, FAILED, 'the old task stays failed')
+    await scene.end()
+    assert.deepEqual(await scene.runs(), ['poison', 'well', 'poison', 'behind it', 'poison'])
+  })
+
+  test('RT-6 IN-4 killed while a message waits for its retry: the next platform waits out the rest and runs it as attempt 2, the last', async (t) => {
+    const { scene, workspaceId } = await prepare(t)
+    const poison = { workspaceId, messageId: 'poison', text: 'poison' }
+    const first = await send(scene.platform, { ...poison, wait: false })
+    await eventually('the first attempt fails', async () => (await stateOf(scene, poison)).includes('attempt 2 of 2'))
+    await scene.died()
+    const platform = await scene.start()
+    const failed = await send(platform, poison)
+    assert.deepEqual([failed?.id, failed?.status.state], [first?.id, FAILED])
+    const [letter] = await deadLetters(platform, workspaceId)
+    // Nothing ran when the platform was killed, so nothing was lost; and two failures are both that it may have.
+    assert.deepEqual([letter.failures, letter.losses], [2, 0])
+    await scene.end()
+    assert.deepEqual(await scene.runs(), ['poison', 'poison'])
+    // A lower limit, which a slow machine cannot break: it was promised 5 s of peace.
+    const [before = 0, after = 0] = await times(scene)
+    assert.ok(after - before >= 4900, `the second attempt came after ${after - before} ms`)
+  })
+
+  test('RE-1 IN-4 RT-6 killed in the middle of its last attempt: the loss is counted apart, and the message has its attempt back', async (t) => {
+    const { scene, workspaceId } = await prepare(t)
+    const poison = { workspaceId, messageId: 'poison', text: 'poison' }
+    await send(scene.platform, { ...poison, wait: false })
+    await eventually('the first attempt fails', async () => (await stateOf(scene, poison)).includes('attempt 2 of 2'))
+    await scene.died()
+    // Dies with its second attempt leased and not begun.
+    const doomed = await scene.start({ MOLECULE_CRASH_AT: 'leased' })
+    assert.equal(await send(doomed, poison), undefined)
+    await scene.died('by itself')
+    const platform = await scene.start()
+    const failed = await send(platform, poison)
+    assert.equal(failed?.status.state, FAILED)
+    const [stored] = await scene.end()
+    assert.deepEqual([stored?.failures, stored?.losses], [2, 1])
+    assert.deepEqual(await scene.runs(), ['poison', 'poison'])
+  })
+})
+
+/** What the message's task says of itself. */
+async function stateOf({ platform }: Scene, message: Parameters<typeof send>[1]): Promise<string> {
+  const task = await send(platform, { ...message, wait: false })
+  return task ? reasonText(task) : ''
+}
+
+/** When each run was, in milliseconds. */
+async function times(scene: Scene): Promise<number[]> {
+  const lines = (await readFile(join(scene.folder, 'times'), 'utf8')).split('\n').filter(Boolean)
+  return lines.map((line) => Number(BigInt(line) / 1_000_000n))
+}

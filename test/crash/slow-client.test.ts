@@ -1,0 +1,122 @@
+/**
+ * Clients that are slow on purpose or by misfortune: half a request that never ends, an answer or a stream that is never
+ * read. They cost the platform bounded memory and nobody else a thing. How long such a request may take is the door's
+ * own test, with a short limit (src/doors/http/http.test.ts); here it is a real platform and many at once.
+ */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { type PlatformUnderTest, replyText } from '../e2e/platform.ts'
+import { memoryBytes } from './memory.ts'
+import { createScene } from './scene.ts'
+
+const MIB = 1024 * 1024
+const HALF_SENDERS = 100
+const NEVER_READERS = 20
+/** Asked for on one connection, without reading a single answer. */
+const PIPELINED = 300
+const REPLY_BYTES = MIB
+/** For as long as this the slow ones do what they do. */
+const WHILE_MS = 1000
+
+interface Bench {
+  readonly platform: PlatformUnderTest
+  /** Answers with a mebibyte. */
+  readonly workspaceId: string
+  /** A connection that says this and then nothing more, and never reads. */
+  open(words: string): Promise<Socket>
+  end(): Promise<void>
+}
+
+async function prepare(t: TestContext): Promise<Bench> {
+  const scene = await createScene(t)
+  const platform = await scene.start()
+  const workspaceId = await platform.exec(`cat >/dev/null; head -c ${REPLY_BYTES} /dev/zero | tr '\\0' x`)
+  const sockets: Socket[] = []
+  t.after(() => {
+    for (const socket of sockets) socket.destroy()
+  })
+  return {
+    platform,
+    workspaceId,
+    async open(words) {
+      const socket = connect(Number(new URL(platform.url).port), '127.0.0.1')
+      sockets.push(socket)
+      // The platform may hang up on us; that is its right.
+      socket.on('error', () => undefined).pause()
+      await once(socket, 'connect')
+      socket.write(words)
+      return socket
+    },
+    async end() {
+      for (const socket of sockets) socket.destroy()
+      await scene.end()
+    },
+  }
+}
+
+function request({ platform, workspaceId }: Bench, body: string, length = Buffer.byteLength(body)): string {
+  const head = [
+    `POST /workspaces/${workspaceId}/a2a HTTP/1.1`,
+    `Host: ${new URL(platform.url).host}`,
+    `Authorization: Bearer ${platform.token}`,
+    'Content-Type: application/json',
+    'A2A-Version: 1.0',
+    `Content-Length: ${length}`,
+  ]
+  return `${head.join('\r\n')}\r\n\r\n${body}`
+}
+
+const rpc = (method: string, params: object): string => JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
+
+/** While the slow ones are there, others are served, and memory grows by no more than this. */
+async function assertServed(t: TestContext, { platform }: Bench, limits: { bytesBefore: number; bytesMax: number }) {
+  const echo = await platform.exec('cat')
+  for (let n = 1; n <= 5; n++) assert.equal(replyText(await platform.send(echo, `hello ${n}`)), `hello ${n}`)
+  await delay(WHILE_MS)
+  assert.equal(replyText(await platform.send(echo, 'still there')), 'still there')
+  assert.equal((await platform.request('GET', '/ready')).status, 200)
+  const grown = memoryBytes(platform.pid) - limits.bytesBefore
+  t.diagnostic(`memory grew by ${(grown / MIB).toFixed(0)} MiB`)
+  assert.ok(grown < limits.bytesMax, `memory grew by ${grown} bytes`)
+}
+
+test('RE-3 a hundred clients send half a request and then nothing: others are served, and only what was sent is held', async (t) => {
+  const bench = await prepare(t)
+  const bytesBefore = memoryBytes(bench.platform.pid)
+  const half = 'x'.repeat(MIB / 2)
+  await Promise.all(Array.from({ length: HALF_SENDERS }, () => bench.open(request(bench, half, 2 * half.length))))
+  await assertServed(t, bench, { bytesBefore, bytesMax: 3 * HALF_SENDERS * half.length })
+  await bench.end()
+})
+
+test('RE-3 a client asks for the same large answer again and again and never reads: others are served, and the answers do not pile up', async (t) => {
+  const bench = await prepare(t)
+  const task = await bench.platform.send(bench.workspaceId, 'go')
+  assert.equal(replyText(task)?.length, REPLY_BYTES)
+  const bytesBefore = memoryBytes(bench.platform.pid)
+  const socket = await bench.open('')
+  const ask = request(bench, rpc('GetTask', { id: task.id }))
+  for (let n = 0; n < PIPELINED; n++) socket.write(ask)
+  await assertServed(t, bench, { bytesBefore, bytesMax: (PIPELINED * REPLY_BYTES) / 2 })
+  await bench.end()
+})
+
+test('RE-3 IN-10 clients open streams of a large answer and never read: others are served, and each costs a bounded part of it', async (t) => {
+  const bench = await prepare(t)
+  const bytesBefore = memoryBytes(bench.platform.pid)
+  const streams = Array.from({ length: NEVER_READERS }, (_, n) => {
+    const message = { messageId: `stream-${n}`, contextId: `${n}`, role: 'ROLE_USER', parts: [{ text: 'go' }] }
+    return bench.open(request(bench, rpc('SendStreamingMessage', { message })))
+  })
+  await Promise.all(streams)
+  await assertServed(t, bench, { bytesBefore, bytesMax: 8 * NEVER_READERS * REPLY_BYTES })
+  // Their messages were admitted like any other, and nobody had to read for that.
+  for (let n = 0; n < NEVER_READERS; n++) {
+    const again = { messageId: `stream-${n}`, contextId: `${n}` }
+    assert.equal(replyText(await bench.platform.send(bench.workspaceId, 'go', again))?.length, REPLY_BYTES)
+  }
+  await bench.end()
+})

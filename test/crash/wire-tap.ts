@@ -1,0 +1,69 @@
+/**
+ * Stands between a platform and its PostgreSQL and can lose the answer to one COMMIT: the server has committed, the
+ * connection breaks, and nobody on the other side can know. No other way of stopping a server does that reliably.
+ */
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+
+export interface WireTap {
+  /** The database's address through here. */
+  readonly url: string
+  /** Loses the answer to the next COMMIT on a connection over which this text went; resolves when it is lost. */
+  loseCommitOf(text: string): Promise<void>
+  close(): Promise<void>
+}
+
+interface Waiting {
+  readonly text: string
+  readonly lost: () => void
+}
+
+const COMMITTED = Buffer.from('COMMIT\0')
+
+export async function tapWire(databaseUrl: string): Promise<WireTap> {
+  const { port, hostname } = new URL(databaseUrl)
+  const sockets = new Set<Socket>()
+  let waiting: Waiting | undefined
+  const server = createServer((inner) => {
+    const outer = connect(Number(port), hostname)
+    const both = [inner, outer]
+    const end = () => {
+      for (const socket of both) socket.destroy()
+    }
+    for (const socket of both) {
+      sockets.add(socket)
+      socket.on('error', end).on('close', () => {
+        sockets.delete(socket)
+        end()
+      })
+    }
+    let said = false
+    inner.on('data', (chunk) => {
+      if (waiting !== undefined && chunk.includes(waiting.text)) said = true
+      outer.write(chunk)
+    })
+    outer.on('data', (chunk) => {
+      if (!said || waiting === undefined || !chunk.includes(COMMITTED)) return void inner.write(chunk)
+      const { lost } = waiting
+      waiting = undefined
+      end()
+      lost()
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = new URL(databaseUrl)
+  address.port = String((server.address() as AddressInfo).port)
+  return {
+    url: address.href,
+    loseCommitOf: (text) =>
+      new Promise((resolve) => {
+        waiting = { text, lost: resolve }
+      }),
+    async close() {
+      server.close()
+      for (const socket of sockets) socket.destroy()
+      await once(server, 'close')
+    },
+  }
+}
