@@ -1,0 +1,123 @@
+/**
+ * A durable `SendMessage` to a finished task against the in-memory `@a2a-js/sdk` with express doing the same: 32
+ * connections, a workspace with 64 slots, SQLite FULL, each server in a process of its own, slices by turns in one run.
+ * Then the time to a stream's first event.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { startPlatform } from '../test/e2e/platform.ts'
+import { firstEventMs, load, openLines, type Target } from './load.ts'
+import { alternate, median } from './measure.ts'
+
+const CONNECTIONS = 32
+const SLOTS = 64
+const ROUNDS = 10
+const SLICE_MS = 1500
+const STREAM_ROUNDS = 100
+const RATIO_MIN = 1.5
+const FIRST_EVENT_RATIO_MAX = 2
+/** What Linux counts CPU time in. */
+const TICK_US = 10_000
+
+interface Contender {
+  readonly pid: number
+  readonly target: Omit<Target, 'body' | 'expected'>
+}
+
+let messages = 0
+
+/** A new message each time, in a conversation of its own. */
+const bodyOf = (method: string) => () => {
+  const message = { messageId: `bench-${process.pid}-${++messages}`, role: 'ROLE_USER', parts: [{ text: 'hello' }] }
+  return JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { message } })
+}
+
+function cpuUs(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return (Number(fields[11]) + Number(fields[12])) * TICK_US
+}
+
+interface Slice {
+  readonly perSecond: number
+  readonly cpuUs: number
+}
+
+async function throughput(contenders: Readonly<Record<string, Contender>>): Promise<Record<string, Slice[]>> {
+  const slices: Record<string, Slice[]> = {}
+  const runs: Record<string, () => Promise<void>> = {}
+  for (const [name, { pid, target }] of Object.entries(contenders)) {
+    const whole = { ...target, body: bodyOf('SendMessage'), expected: 'TASK_STATE_COMPLETED' }
+    const lines = await openLines(whole, CONNECTIONS)
+    const kept: Slice[] = []
+    slices[name] = kept
+    runs[name] = async () => {
+      const [startMs, startUs] = [performance.now(), cpuUs(pid)]
+      const answered = await load(lines, SLICE_MS)
+      const perSecond = (answered * 1000) / (performance.now() - startMs)
+      kept.push({ perSecond, cpuUs: (cpuUs(pid) - startUs) / answered })
+    }
+  }
+  await alternate({ rounds: 2, contenders: runs })
+  for (const kept of Object.values(slices)) kept.length = 0
+  await alternate({ rounds: ROUNDS, contenders: runs })
+  return slices
+}
+
+async function firstEvents(contenders: Readonly<Record<string, Contender>>): Promise<Record<string, number>> {
+  const times: Record<string, number[]> = {}
+  const runs = Object.entries(contenders).map(([name, { target }]) => {
+    const kept: number[] = []
+    times[name] = kept
+    const whole = { ...target, body: bodyOf('SendStreamingMessage'), expected: '"task"' }
+    return [name, async () => void kept.push(await firstEventMs(whole))] as const
+  })
+  await alternate({ rounds: STREAM_ROUNDS, contenders: Object.fromEntries(runs) })
+  return Object.fromEntries(Object.entries(times).map(([name, kept]) => [name, median(kept)]))
+}
+
+const peer = spawn(process.execPath, [fileURLToPath(new URL('./peers/sdk-server.ts', import.meta.url))], {
+  stdio: ['ignore', 'pipe', 'inherit'],
+})
+const platform = await startPlatform()
+try {
+  const [announced] = await once(peer.stdout, 'data')
+  const { body } = await platform.request('POST', '/workspaces', {
+    name: 'bench',
+    runtime: 'mock',
+    max_concurrent_tasks: SLOTS,
+  })
+  const version = { 'A2A-Version': '1.0' }
+  const contenders = {
+    molecule: {
+      pid: platform.pid,
+      target: {
+        port: Number(new URL(platform.url).port),
+        path: `/workspaces/${body.id}/a2a`,
+        headers: { ...version, Authorization: `Bearer ${platform.token}` },
+      },
+    },
+    sdk: {
+      pid: peer.pid as number,
+      target: { port: Number(/\d+/.exec(String(announced))?.[0]), path: '/', headers: version },
+    },
+  }
+  const { molecule = [], sdk = [] } = await throughput(contenders)
+  const rate = (slices: readonly Slice[]) => median(slices.map(({ perSecond }) => perSecond))
+  const cost = (slices: readonly Slice[]) => median(slices.map((slice) => slice.cpuUs))
+  const ratio = median(molecule.map(({ perSecond }, round) => perSecond / (sdk[round]?.perSecond ?? Number.NaN)))
+  console.log(`molecule, durable   ${rate(molecule).toFixed(0)} requests/s, ${cost(molecule).toFixed(0)} us CPU each`)
+  console.log(`sdk and express     ${rate(sdk).toFixed(0)} requests/s, ${cost(sdk).toFixed(0)} us CPU each`)
+  console.log(`ratio, pair by pair ${ratio.toFixed(2)} (at least ${RATIO_MIN})`)
+  const first = await firstEvents(contenders)
+  const firstRatio = (first['molecule'] ?? Number.NaN) / (first['sdk'] ?? Number.NaN)
+  console.log(
+    `first stream event  ${first['molecule']?.toFixed(2)} ms and ${first['sdk']?.toFixed(2)} ms, ratio ${firstRatio.toFixed(2)} (at most ${FIRST_EVENT_RATIO_MAX})`,
+  )
+  if (!(ratio >= RATIO_MIN && firstRatio <= FIRST_EVENT_RATIO_MAX)) process.exitCode = 1
+} finally {
+  peer.kill('SIGKILL')
+  await platform.dispose()
+}

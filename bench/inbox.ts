@@ -1,0 +1,186 @@
+/**
+ * What the inbox does in a second: on SQLite against itself with a commit for each operation, which is what group
+ * commit is worth, and on PostgreSQL against pg-boss doing the same job on the same server. Slices by turns in one
+ * process; medians. Beside it whether the event loop stays free under that load, and whether it rests afterwards.
+ */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { setTimeout as delay } from 'node:timers/promises'
+import { systemClock } from '../src/clock.ts'
+import { silentLog } from '../src/log.ts'
+import { openPostgres } from '../src/store/postgres/postgres.ts'
+import { openSqlite } from '../src/store/sqlite/sqlite.ts'
+import { startPostgres } from '../test/fakes/postgres.ts'
+import { CALLERS, type Mill, openMill } from './inbox/mill.ts'
+import { oneCommitEach, openBoss } from './inbox/peers.ts'
+import { alternate, median } from './measure.ts'
+
+const ROUNDS = 10
+/** In one slice; below the thousand that may wait in a workspace. */
+const SQLITE_MESSAGES = 960
+const POSTGRES_MESSAGES = 960
+const IDLE_MS = 5000
+
+const GROUP_RATIO_MIN = 10
+const BOSS_RATIO_MIN = 2
+const LOOP_DELAY_MS_MAX = 50
+const IDLE_PERCENT_MAX = 1
+
+interface Result {
+  readonly line: string
+  readonly met: boolean
+}
+
+const results: Result[] = []
+const tell = (line: string, met = true) => {
+  console.log(line)
+  results.push({ line, met })
+}
+const perSecond = (count: number, tookMs: readonly number[]) =>
+  `${Math.round((count / median(tookMs)) * 1000).toLocaleString('en')}/s`.padStart(8)
+
+interface Compared {
+  readonly name: string
+  readonly count: number
+  readonly ours: readonly [string, readonly number[]]
+  readonly theirs: readonly [string, readonly number[]]
+  readonly ratioMin: number
+}
+
+function compare({ name, count, ours, theirs, ratioMin }: Compared): string {
+  const ratio = median(theirs[1]) / median(ours[1])
+  const sides = [ours, theirs].map(([who, times]) => `${who} ${perSecond(count, times)}`).join('   ')
+  tell(`  ${name.padEnd(16)} ${sides}   ${ratio.toFixed(1)}x (at least ${ratioMin}x)`, ratio >= ratioMin)
+  return `${name} ${ratio.toFixed(1)}x`
+}
+
+/** Runs the work with the event loop watched; keeps its 99th percentile. */
+async function watched(p99sMs: number[], work: () => Promise<unknown>): Promise<void> {
+  // A new one each time: one that was disabled counts the time until it is enabled again as a delay.
+  const loop = monitorEventLoopDelay({ resolution: 1 })
+  loop.enable()
+  await work()
+  loop.disable()
+  p99sMs.push(loop.percentile(99) / 1e6)
+}
+
+function tellDelay(p99sMs: readonly number[]): void {
+  const worstMs = Math.max(...p99sMs)
+  const line = `  event-loop delay p99 ${median(p99sMs).toFixed(1)} ms, in the worst slice ${worstMs.toFixed(1)} ms (under ${LOOP_DELAY_MS_MAX} ms)`
+  tell(line, worstMs < LOOP_DELAY_MS_MAX)
+}
+
+async function benchSqlite(group: Mill, alone: Mill): Promise<string[]> {
+  const shape = `one workspace of ${CALLERS} slots`
+  console.log(`SQLite, synchronous = FULL, ${CALLERS} callers, ${shape}, slices of ${SQLITE_MESSAGES} messages`)
+  const p99sMs: number[] = []
+  const times = {
+    groupAdmit: [] as number[],
+    groupSettle: [] as number[],
+    aloneAdmit: [] as number[],
+    aloneSettle: [] as number[],
+  }
+  const slice = async (mill: Mill, [admits, settles]: readonly [number[], number[]]) => {
+    admits.push(await mill.admit(SQLITE_MESSAGES))
+    settles.push(await mill.settle(SQLITE_MESSAGES))
+  }
+  await slice(group, [[], []])
+  await slice(alone, [[], []])
+  await alternate({
+    rounds: ROUNDS,
+    contenders: {
+      group: () => watched(p99sMs, () => slice(group, [times.groupAdmit, times.groupSettle])),
+      alone: () => slice(alone, [times.aloneAdmit, times.aloneSettle]),
+    },
+  })
+  const about = { count: SQLITE_MESSAGES, ratioMin: GROUP_RATIO_MIN }
+  const ratios = [
+    compare({
+      ...about,
+      name: 'admit',
+      ours: ['group commit', times.groupAdmit],
+      theirs: ['one commit each', times.aloneAdmit],
+    }),
+    compare({
+      ...about,
+      name: 'lease + settle',
+      ours: ['group commit', times.groupSettle],
+      theirs: ['one commit each', times.aloneSettle],
+    }),
+  ]
+  const commitMs = (median(times.aloneAdmit) - median(times.groupAdmit)) / SQLITE_MESSAGES
+  console.log(`  a commit of its own costs ${commitMs.toFixed(2)} ms here; the slower the disk, the more a group saves`)
+  tellDelay(p99sMs)
+  return ratios
+}
+
+async function benchPostgres(mill: Mill, url: string): Promise<string> {
+  console.log(
+    `PostgreSQL, fsync on, ${CALLERS} callers, ${CALLERS} workspaces of one slot, slices of ${POSTGRES_MESSAGES} messages`,
+  )
+  const p99sMs: number[] = []
+  const boss = await openBoss(url)
+  try {
+    const times = { ours: [] as number[], boss: [] as number[] }
+    await mill.serve(POSTGRES_MESSAGES)
+    await boss.serve(POSTGRES_MESSAGES)
+    await alternate({
+      rounds: ROUNDS,
+      contenders: {
+        ours: () => watched(p99sMs, async () => times.ours.push(await mill.serve(POSTGRES_MESSAGES))),
+        boss: async () => times.boss.push(await boss.serve(POSTGRES_MESSAGES)),
+      },
+    })
+    const ratio = compare({
+      name: 'a whole message',
+      count: POSTGRES_MESSAGES,
+      ours: ['admit, lease, settle', times.ours],
+      theirs: ['pg-boss send, fetch, complete', times.boss],
+      ratioMin: BOSS_RATIO_MIN,
+    })
+    tellDelay(p99sMs)
+    return ratio
+  } finally {
+    await boss.close()
+  }
+}
+
+async function benchIdle(): Promise<void> {
+  const before = process.cpuUsage()
+  await delay(IDLE_MS)
+  const { user, system } = process.cpuUsage(before)
+  const percent = ((user + system) / 1000 / IDLE_MS) * 100
+  tell(
+    `idle CPU over ${IDLE_MS / 1000} s with both open: ${percent.toFixed(2)} % (at most ${IDLE_PERCENT_MAX} %)`,
+    percent <= IDLE_PERCENT_MAX,
+  )
+}
+
+const folder = await mkdtemp(join(tmpdir(), 'molecule-bench-'))
+const sqlite = (name: string) => openSqlite({ path: join(folder, name), clock: systemClock })
+const server = await startPostgres()
+const mills: Mill[] = []
+const open = async (...args: Parameters<typeof openMill>) => {
+  const mill = await openMill(...args)
+  mills.push(mill)
+  return mill
+}
+try {
+  const oneWorkspace = { workspaces: 1, slots: CALLERS }
+  const ratios = await benchSqlite(
+    await open(sqlite('group.db'), oneWorkspace),
+    await open(oneCommitEach(sqlite('alone.db')), oneWorkspace),
+  )
+  const store = await openPostgres({ url: await server.url(), clock: systemClock, log: silentLog })
+  const against = await benchPostgres(await open(store, { workspaces: CALLERS, slots: 1 }), await server.url())
+  await benchIdle()
+  console.log(`ratio: ${ratios.join(', ')}; against pg-boss ${against}`)
+  for (const { line, met } of results) if (!met) console.log(`missed: ${line.trim()}`)
+  if (results.some(({ met }) => !met)) process.exitCode = 1
+} finally {
+  for (const mill of mills) await mill.close()
+  await server.stop()
+  await rm(folder, { recursive: true })
+}
