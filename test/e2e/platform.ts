@@ -122,7 +122,8 @@ async function announced(child: ChildProcess, output: () => string): Promise<str
   for (;;) {
     const url = /runs at (http:\S+)/.exec(output())?.[1]
     if (url !== undefined) return url
-    if (child.exitCode !== null) throw new Error(`molecule up ended with ${child.exitCode}: ${output()}`)
+    const end = child.exitCode ?? child.signalCode
+    if (end !== null) throw new Error(`molecule up ended with ${end}: ${output()}`)
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
 }

@@ -3,15 +3,18 @@
  * tokens in maps. It keeps the contracts of the real ones as far as a door can see them, and remembers what it was
  * handed.
  */
+
+import type { WorkspaceCare } from '../../src/doors/http/app.ts'
 import { MoleculeError } from '../../src/errors.ts'
 import type { DeadLetters, Letter, LogEntry, Reception, TaskView } from '../../src/inbox/inbox.ts'
 import type { MaskingLog } from '../../src/log.ts'
 import { createLog } from '../../src/log.ts'
-import { isFinal, type Task, type TaskState } from '../../src/protocol/a2a.ts'
-import type { Identity, TokenRole, Tokens } from '../../src/workspaces/tokens.ts'
+import { isFinal, isInterrupted, type StreamResponse, type Task, type TaskState } from '../../src/protocol/a2a.ts'
+import type { TokenRole, Tokens } from '../../src/workspaces/tokens.ts'
 import type { Workspace, Workspaces } from '../../src/workspaces/workspace.ts'
+import { createFakeTokens } from './desk-tokens.ts'
 
-export interface Desk {
+export interface Desk extends WorkspaceCare {
   readonly reception: Reception
   readonly deadLetters: DeadLetters
   readonly workspaces: Workspaces
@@ -22,30 +25,31 @@ export interface Desk {
   readonly letters: Letter[]
   /** How many calls wait for a task right now. */
   waiting(): number
+  /** How many streams follow a task right now. */
+  following(): number
+  /** One more row in the log of a task that was told to be slow. */
+  tell(taskId: string, wire: readonly StreamResponse[]): void
   /** Ends a task that was told to be slow. */
   finish(taskId: string): void
 }
 
-/** A workspace that is always there. */
+/** A workspace that is always there; the tokens of the roles workspace, conversation and caller are for it. */
 export const WORKSPACE_ID = 'ws_01M7FPH65GBDK8DY0646KAE617'
 
 /** One secret for each role; the secret is the role's name and a bit. */
 export const secretOf = (role: TokenRole): string => `${role}-secret`
 
-const ROLES: readonly TokenRole[] = ['admin', 'member', 'viewer', 'caller', 'workspace', 'conversation']
-
 export function createDesk(): Desk {
   const logged: Record<string, unknown>[] = []
   const log = createLog('debug', { write: (line) => logged.push(JSON.parse(line)) })
-  const { reception, letters, waiting, finish } = createFakeReception()
+  const workspaces = createFakeWorkspaces()
+  const exists = async (id: string) => (await workspaces.get(id)) !== undefined
   return {
-    reception,
-    letters,
-    waiting,
-    finish,
+    ...createFakeReception(exists),
     deadLetters: NO_DEAD_LETTERS,
-    workspaces: createFakeWorkspaces(),
-    tokens: createFakeTokens(),
+    ...NO_CARE,
+    workspaces,
+    tokens: createFakeTokens({ workspaceId: WORKSPACE_ID, secretOf }),
     log,
     logged,
   }
@@ -62,30 +66,64 @@ const NO_DEAD_LETTERS: DeadLetters = {
   },
 }
 
+const notThere = async (id: string): Promise<never> => {
+  throw new MoleculeError('not_found', `there is no workspace ${id}`)
+}
+
+/** What is done with workspaces is tried with real ones, end to end. */
+const NO_CARE: WorkspaceCare = {
+  lifecycle: { change: notThere, remove: notThere, restart: notThere, pause: notThere, resume: notThere },
+  files: { list: notThere, read: notThere, write: notThere, remove: notThere },
+  registry: { register: notThere, heartbeat: notThere, peers: notThere },
+  activity: {
+    read: ({ workspaceId }) => notThere(workspaceId),
+    report: notThere,
+    place: notThere,
+    async *follow() {},
+  },
+}
+
 interface Kept {
   task: Task
   readonly workspaceId: string
   readonly principal: string
   readonly done: PromiseWithResolvers<void>
+  readonly log: LogEntry[]
+  readonly readers: Set<() => void>
 }
 
-function createFakeReception(): Pick<Desk, 'reception' | 'letters' | 'waiting' | 'finish'> {
+type Exists = (workspaceId: string) => Promise<boolean>
+type FakeReception = Pick<Desk, 'reception' | 'letters' | 'waiting' | 'following' | 'tell' | 'finish'>
+
+function createFakeReception(exists: Exists): FakeReception {
   const letters: Letter[] = []
   const tasks = new Map<string, Kept>()
   let waiting = 0
+  let following = 0
+  let seq = 0
   const find = (taskId: string, view: TaskView = {}): Kept | undefined => {
     const kept = tasks.get(taskId)
     if (kept === undefined || (view.workspaceId ?? kept.workspaceId) !== kept.workspaceId) return undefined
     return (view.principal ?? kept.principal) === kept.principal ? kept : undefined
   }
+  const write = (kept: Kept, wire: readonly StreamResponse[]) => {
+    kept.log.push({ seq: ++seq, atMs: 0, wire })
+    for (const wake of kept.readers) wake()
+  }
   const settle = (kept: Kept, state: TaskState) => {
-    const artifacts = [{ artifactId: 'reply', parts: kept.task.history?.[0]?.parts ?? [] }]
-    kept.task = { ...kept.task, status: { state }, ...(state === 'TASK_STATE_COMPLETED' ? { artifacts } : {}) }
+    const { id: taskId, contextId } = kept.task
+    const artifact = { artifactId: 'reply', parts: kept.task.history?.[0]?.parts ?? [] }
+    const replied = state === 'TASK_STATE_COMPLETED'
+    kept.task = { ...kept.task, status: { state }, ...(replied && { artifacts: [artifact] }) }
+    const reply = { artifactUpdate: { taskId, contextId, artifact, append: false, lastChunk: true } }
+    write(kept, [...(replied ? [reply] : []), { statusUpdate: { taskId, contextId, status: { state } } }])
     kept.done.resolve()
   }
   const reception: Reception = {
     async admit(letter) {
       letters.push(letter)
+      const { workspaceId, principal } = letter
+      if (!(await exists(workspaceId))) throw new MoleculeError('not_found', `there is no workspace ${workspaceId}`)
       refuseAsTold(letter)
       const { message } = letter.envelope
       const known = [...tasks.values()].find((one) => one.task.history?.[0]?.messageId === message.messageId)
@@ -98,8 +136,9 @@ function createFakeReception(): Pick<Desk, 'reception' | 'letters' | 'waiting' |
       ]
       const task: Task = { id, contextId, status: { state: 'TASK_STATE_WORKING' }, history }
       const done = Promise.withResolvers<void>()
-      const kept: Kept = { task, workspaceId: letter.workspaceId, principal: letter.principal, done }
+      const kept: Kept = { task, workspaceId, principal, done, log: [], readers: new Set() }
       tasks.set(id, kept)
+      write(kept, [{ statusUpdate: { taskId: id, contextId, status: task.status } }])
       const text = message.parts[0]?.text
       if (text === 'ask') settle(kept, 'TASK_STATE_INPUT_REQUIRED')
       else if (text === 'fail') settle(kept, 'TASK_STATE_FAILED')
@@ -112,11 +151,35 @@ function createFakeReception(): Pick<Desk, 'reception' | 'letters' | 'waiting' |
       return { ...task, history: task.history?.slice(task.history.length - view.historyLength) ?? [] }
     },
     async snapshot(taskId, view = {}) {
-      const task = find(taskId, view)?.task
-      return task && { task, seq: 0, firstSeq: 0 }
+      const kept = find(taskId, view)
+      return kept && { task: kept.task, seq: kept.log.at(-1)?.seq ?? 0, firstSeq: kept.log[0]?.seq ?? 0 }
     },
-    list: async () => ({ tasks: [], total: 0 }),
-    async *follow(): AsyncIterable<LogEntry> {},
+    async list({ workspaceId, limit, after }) {
+      const mine = [...tasks.values()].filter((kept) => kept.workspaceId === workspaceId)
+      const all = mine.map(({ task }) => task).reverse()
+      const from = after === undefined ? 0 : all.findIndex(({ id }) => id === after.id) + 1
+      const page = all.slice(from, from + limit)
+      const last = from + limit < all.length ? page.at(-1) : undefined
+      return { tasks: page, total: all.length, ...(last && { next: { updatedAtMs: 0, id: last.id } }) }
+    },
+    async *follow(taskId, afterSeq, signal): AsyncIterable<LogEntry> {
+      const kept = tasks.get(taskId) as Kept
+      following++
+      try {
+        for (let last = afterSeq; !signal.aborted; ) {
+          const next = kept.log.find((entry) => entry.seq > last)
+          if (next === undefined) {
+            if (isFinal(kept.task.status.state) || isInterrupted(kept.task.status.state)) return
+            await newsOf(kept, signal)
+            continue
+          }
+          yield next
+          last = next.seq
+        }
+      } finally {
+        following--
+      }
+    },
     async settled(taskId, maxMs, signal) {
       const kept = find(taskId)
       waiting++
@@ -138,16 +201,21 @@ function createFakeReception(): Pick<Desk, 'reception' | 'letters' | 'waiting' |
       return kept.task
     },
   }
-  const finish = (taskId: string) => {
-    const kept = tasks.get(taskId)
-    if (kept) settle(kept, 'TASK_STATE_COMPLETED')
-  }
-  return { reception, letters, waiting: () => waiting, finish }
+  const finish = (taskId: string) => settle(tasks.get(taskId) as Kept, 'TASK_STATE_COMPLETED')
+  const tell = (taskId: string, wire: readonly StreamResponse[]) => write(tasks.get(taskId) as Kept, wire)
+  return { reception, letters, waiting: () => waiting, following: () => following, tell, finish }
+}
+
+async function newsOf({ readers }: Kept, signal: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  readers.add(resolve)
+  signal.addEventListener('abort', () => resolve(), { once: true })
+  await promise
+  readers.delete(resolve)
 }
 
 /** Messages that meet an error: the text is its name. */
-function refuseAsTold({ workspaceId, envelope: { message } }: Letter): void {
-  if (workspaceId !== WORKSPACE_ID) throw new MoleculeError('not_found', `there is no workspace ${workspaceId}`)
+function refuseAsTold({ envelope: { message } }: Letter): void {
   if (message.taskId === 'unknown') throw new MoleculeError('not_found', 'there is no task unknown')
   switch (message.parts[0]?.text) {
     case 'queue_full':
@@ -190,32 +258,4 @@ function createFakeWorkspaces(): Workspaces {
     },
     list: async () => [...all.values()].map(withLoad),
   }
-}
-
-function createFakeTokens(): Tokens {
-  const known = new Map<string, Identity>(ROLES.map((role) => [secretOf(role), identityOf(role)]))
-  const codes = new Set<string>()
-  let made = 0
-  return {
-    verify: async (secret) => known.get(secret),
-    issueLoginCode() {
-      const code = `code-${++made}`
-      codes.add(code)
-      return code
-    },
-    async exchangeLoginCode(code) {
-      if (!codes.delete(code)) return undefined
-      const secret = `session-${++made}`
-      known.set(secret, identityOf('admin'))
-      return { secret, maxAgeSeconds: 3600 }
-    },
-    async revokeSession(secret) {
-      known.delete(secret)
-    },
-  }
-}
-
-function identityOf(role: TokenRole): Identity {
-  const sender = { kind: 'person', id: role, name: role, door: 'http' } as const
-  return { tokenId: role, name: role, role, principal: role === 'caller' ? 'token:caller' : 'people', sender }
 }

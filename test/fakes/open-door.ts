@@ -1,9 +1,11 @@
 /** A real HTTP door on a loopback socket in front of a desk in memory, closed when the test ends; and ways to knock. */
 import { type IncomingHttpHeaders, request } from 'node:http'
 import type { TestContext } from 'node:test'
+import { createParser } from 'eventsource-parser'
 import { systemClock } from '../../src/clock.ts'
 import { createHttpDoor, type HttpDoor, type HttpDoorOptions } from '../../src/doors/http/http.ts'
 import { createDesk, type Desk, secretOf, WORKSPACE_ID } from './desk.ts'
+import { createPushDesk } from './push-desk.ts'
 
 export interface OpenDoor {
   readonly door: HttpDoor
@@ -13,6 +15,8 @@ export interface OpenDoor {
   knock(path: string, options?: Knock): Promise<Answer>
   /** A JSON-RPC call to the workspace that is always there, by an admin. */
   rpc(method: string, params: unknown, options?: Knock): Promise<Answer>
+  /** The same, of a method that answers with a stream. */
+  stream(method: string, params: unknown, options?: Knock): Promise<OpenStream>
 }
 
 export interface Knock {
@@ -33,14 +37,14 @@ export interface Answer {
 
 export async function openDoor(t: TestContext, options: Partial<HttpDoorOptions> = {}): Promise<OpenDoor> {
   const desk = createDesk()
-  const { reception, deadLetters, workspaces, tokens, log } = desk
   const door = createHttpDoor({
-    ...{ reception, deadLetters, workspaces, tokens, log },
+    ...desk,
     clock: systemClock,
     host: '127.0.0.1',
     port: 0,
     version: '1.2.3',
     maxBlockMs: 60_000,
+    push: createPushDesk(),
     unready: async () => undefined,
     ...options,
   })
@@ -48,15 +52,15 @@ export async function openDoor(t: TestContext, options: Partial<HttpDoorOptions>
   t.after(() => door.close())
   const { url } = door
   const knock = (path: string, knocking: Knock = {}) => send(url + path, knocking)
+  const a2aPath = `/workspaces/${WORKSPACE_ID}/a2a`
+  const call = (method: string, params: unknown, knocking: Knock = {}): Knock => {
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 7, method, params })
+    return { method: 'POST', token: secretOf('admin'), body, ...knocking }
+  }
   return {
     ...{ door, desk, url, knock },
-    rpc: (method, params, knocking = {}) =>
-      knock(`/workspaces/${WORKSPACE_ID}/a2a`, {
-        method: 'POST',
-        token: secretOf('admin'),
-        body: JSON.stringify({ jsonrpc: '2.0', id: 7, method, params }),
-        ...knocking,
-      }),
+    rpc: (method, params, knocking) => knock(a2aPath, call(method, params, knocking)),
+    stream: (method, params, knocking) => openStream(url + a2aPath, call(method, params, knocking)),
   }
 }
 
@@ -69,8 +73,56 @@ function send(url: string, { method = 'GET', headers = {}, body, token }: Knock)
       incoming.on('error', reject)
       incoming.on('end', () => {
         const text = Buffer.concat(chunks).toString()
-        const json = incoming.headers['content-type']?.includes('json') ? JSON.parse(text) : undefined
+        const json = text !== '' && incoming.headers['content-type']?.includes('json') ? JSON.parse(text) : undefined
         resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, text, json })
+      })
+    })
+    outgoing.on('error', reject)
+    outgoing.end(body)
+  })
+}
+
+export interface OpenStream {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  /** What has come so far. */
+  readonly events: readonly StreamEvent[]
+  /** How many comments have come: keep-alives. */
+  comments(): number
+  /** Resolves when the server has ended the stream, or cut it off. */
+  readonly ended: Promise<'ended' | 'cut'>
+  /** Goes away. */
+  leave(): void
+  /** Stops reading. */
+  pause(): void
+}
+
+export interface StreamEvent {
+  readonly id: string
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into events of every shape
+  readonly data: any
+}
+
+/** A request whose answer is a stream of events, read as it comes. */
+export function openStream(url: string, { method = 'POST', headers = {}, body, token }: Knock): Promise<OpenStream> {
+  const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` }
+  return new Promise((resolve, reject) => {
+    const outgoing = request(url, { method, headers: { ...authorization, ...headers }, agent: false }, (incoming) => {
+      const events: StreamEvent[] = []
+      let comments = 0
+      const parser = createParser({
+        onEvent: ({ id = '', data }) => events.push({ id, data: JSON.parse(data) }),
+        onComment: () => comments++,
+      })
+      incoming.setEncoding('utf8').on('data', (text: string) => parser.feed(text))
+      const ended = new Promise<'ended' | 'cut'>((end) => {
+        incoming.on('end', () => end('ended')).on('error', () => end('cut'))
+      })
+      const leave = () => outgoing.destroy()
+      const status = incoming.statusCode ?? 0
+      resolve({
+        ...{ status, headers: incoming.headers, events, comments: () => comments, ended, leave },
+        pause: () => incoming.pause(),
       })
     })
     outgoing.on('error', reject)

@@ -1,0 +1,77 @@
+/** A workspace's events, read by somebody who is cut off and by a platform that is killed. */
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { until } from '../fakes/living.ts'
+import { type PlatformUnderTest, startPlatform } from './platform.ts'
+
+interface Row {
+  readonly seq: number
+  readonly events: readonly { readonly type: string; readonly text?: string }[]
+}
+
+/** Reads events after `since` into `rows` until the connection ends or the signal says so. */
+async function listen(platform: PlatformUnderTest, id: string, reading: { rows: Row[]; signal: AbortSignal }) {
+  const last = reading.rows.at(-1)?.seq ?? 0
+  const response = await fetch(`${platform.url}/workspaces/${id}/events`, {
+    headers: { Authorization: `Bearer ${platform.token}`, 'Last-Event-ID': String(last) },
+    signal: reading.signal,
+  })
+  assert.equal(response.status, 200)
+  let text = ''
+  try {
+    for await (const chunk of (response.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream())) {
+      text += chunk
+      for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
+        const data = /^data: (.*)$/m.exec(text.slice(0, end))?.[1]
+        if (data !== undefined) reading.rows.push(JSON.parse(data))
+        text = text.slice(end + 2)
+      }
+    }
+  } catch {
+    // Cut off, by the test or with the platform; the next one goes on from the last row.
+  }
+}
+
+test('PL-7 a reader that is cut off, also by kill -9 of the platform, goes on with Last-Event-ID and misses nothing', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'molecule-e2e-'))
+  let platform = await startPlatform({ dataDir })
+  try {
+    const id = await platform.exec('echo one; sleep 0.1; echo two')
+    const rows: Row[] = []
+    const cut = new AbortController()
+    const first = listen(platform, id, { rows, signal: cut.signal })
+    await platform.send(id, 'a')
+    await until(async () => rows.length > 0)
+    cut.abort()
+    await first
+    await platform.send(id, 'b')
+    const second = listen(platform, id, { rows, signal: AbortSignal.timeout(60_000) })
+    await platform.send(id, 'c')
+    await platform.stop('SIGKILL')
+    await second
+    platform = await startPlatform({ dataDir })
+    const end = new AbortController()
+    const third = listen(platform, id, { rows, signal: end.signal })
+    await platform.send(id, 'd')
+    const replies = () => rows.flatMap(({ events }) => events).filter(({ type }) => type === 'reply').length
+    await until(async () => replies() === 4)
+    end.abort()
+    await third
+    const seqs = rows.map(({ seq }) => seq)
+    assert.deepEqual(
+      seqs,
+      Array.from({ length: seqs.length }, (_, index) => index + 1),
+    )
+    assert.ok(rows.flatMap(({ events }) => events).some(({ type, text }) => type === 'text' && text === 'one\n'))
+    const bad = await fetch(`${platform.url}/workspaces/${id}/events?since=x`, {
+      headers: { Authorization: `Bearer ${platform.token}` },
+    })
+    assert.equal(bad.status, 400)
+  } finally {
+    await platform.dispose()
+    await rm(dataDir, { recursive: true, force: true })
+  }
+})

@@ -1,0 +1,147 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { Agent, request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import fc from 'fast-check'
+import { type Platform, wire } from '../../src/cli/wire.ts'
+import { loadConfig } from '../../src/config/config.ts'
+import { describeApi } from '../../src/doors/http/openapi.ts'
+import { ROUTES } from '../../src/doors/http/route-table.ts'
+import { createLog } from '../../src/log.ts'
+import { bodies, fromSchema, type Schema } from '../fakes/fuzz.ts'
+
+/** Bodies in all where nothing else is said; `FUZZ_RUNS=10000` asks for that many on each route. */
+const BODIES = 2000
+const ADMIN = 'the-admin-of-the-fuzzed-platform'
+const HEAP_GROWTH_BYTES_MAX = 96 * 1024 * 1024
+
+let folder: string
+let platform: Platform
+let workspaceId: string
+let tokenId: string
+const agent = new Agent({ keepAlive: true, maxSockets: 8 })
+const failures: string[] = []
+
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'molecule-fuzz-'))
+  const flags = { port: '0', 'data-dir': folder, 'max-block': '200ms' }
+  const config = await loadConfig({ flags, env: {} })
+  const log = createLog('error', { write: (line) => failures.push(line.slice(0, 2000)) })
+  platform = await wire({ config, adminToken: ADMIN, log, environment: process.env })
+  const mock = { name: 'mock', runtime: 'mock', max_concurrent_tasks: 64 }
+  workspaceId = JSON.parse((await post('/workspaces', Buffer.from(JSON.stringify(mock)))).text).id
+  const viewer = Buffer.from('{"name":"rotated","role":"viewer"}')
+  tokenId = JSON.parse((await post('/tokens', viewer)).text).id
+})
+after(async () => {
+  agent.destroy()
+  await platform.close(1000)
+  await rm(folder, { recursive: true })
+})
+
+function post(path: string, body: Buffer): Promise<{ status: number; text: string }> {
+  return new Promise((resolve, reject) => {
+    const headers = { authorization: `Bearer ${ADMIN}`, 'content-length': body.length }
+    const outgoing = request(platform.url + path, { method: 'POST', agent, headers }, (incoming) => {
+      let text = ''
+      incoming.setEncoding('utf8').on('data', (chunk) => {
+        text += chunk
+      })
+      incoming.on('end', () => resolve({ status: incoming.statusCode ?? 0, text }))
+      incoming.on('error', reject)
+    })
+    outgoing.on('error', reject)
+    outgoing.end(body)
+  })
+}
+
+const document = describeApi(ROUTES, '0')
+const definitions = document.components.schemas as Record<string, Schema>
+
+/** Asked when a value is made, for it is known only once the platform runs. */
+const known = (id: () => string) => fc.constant(undefined).map(() => id())
+const hints = {
+  runtime: fc.constantFrom('mock', 'exec'),
+  runtime_config: fc.constantFrom({}, { cmd: 'cat' }, { reply: 'x', cmd: 'true' }),
+  parent_id: known(() => workspaceId),
+  working_dir: fc.constant('/tmp'),
+  role: fc.constantFrom('viewer', 'member', 'admin', 'ROLE_USER', 'user', 'x'),
+  workspace_id: known(() => workspaceId),
+  workspaces: known(() => workspaceId).map((id) => [id]),
+  expires_in: fc.constantFrom('1h', '1.5h', '1s'),
+  overlap: fc.constantFrom('1h', '0s'),
+  parts: fc.constantFrom([{ text: 'hello' }], [{ kind: 'text', text: 'hello' }], [{ data: { a: [1] } }]),
+}
+const grounds = { definitions, hints }
+
+/** What stands in a path: mostly what exists, else anything that a URL can carry. */
+const named = (id: () => string) =>
+  fc
+    .oneof({ weight: 9, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: fc.string({ minLength: 1 }) })
+    .map((other) => encodeURIComponent((other ?? id()).toWellFormed()))
+
+const METHODS = [
+  ...['SendMessage', 'message/send', 'SendStreamingMessage', 'message/stream', 'GetTask', 'tasks/get'],
+  ...['CancelTask', 'ListTasks', 'SubscribeToTask', 'GetExtendedAgentCard'],
+]
+
+const rpcBody = fc.record(
+  {
+    jsonrpc: fc.oneof({ weight: 20, arbitrary: fc.constant('2.0') }, { weight: 1, arbitrary: fc.string() }),
+    id: fc.oneof(fc.integer(), fc.string(), fc.constant(null)),
+    method: fc.oneof({ weight: 20, arbitrary: fc.constantFrom(...METHODS) }, { weight: 1, arbitrary: fc.string() }),
+    params: fc.oneof(
+      ...['SendMessage', 'MessageSend', 'TaskId', 'ListTasks'].map((name) =>
+        fromSchema(definitions[name] ?? {}, grounds),
+      ),
+    ),
+  },
+  { requiredKeys: ['jsonrpc', 'method'] },
+)
+
+const operations = Object.entries(document.paths).flatMap(([path, { post: operation }]) =>
+  operation === undefined ? [] : [{ path, operation }],
+)
+
+const runs = Number(process.env['FUZZ_RUNS'] ?? Math.ceil(BODIES / operations.length))
+
+for (const { path, operation } of operations) {
+  test(`RE-4 POST ${path}: any body is answered with 2xx or a 4xx that says why`, { timeout: 600_000 }, async () => {
+    const content = operation.requestBody?.content['application/json'] as { schema: Schema } | undefined
+    const value = operation['x-action'] === 'a2a' ? rpcBody : fromSchema(content?.schema ?? {}, grounds)
+    const id = named(() => (path.startsWith('/tokens') ? tokenId : workspaceId))
+    const property = fc.asyncProperty(bodies(value), id, async (body, name) => {
+      const { status, text } = await post(
+        path.replace('{id}', name).replace('{message}', 'm_nobody').replace('{task}', 't_nobody'),
+        body,
+      )
+      assert.ok((status >= 200 && status < 300) || (status >= 400 && status < 500), `${status} ${text.slice(0, 300)}`)
+      if (status >= 400) assert.notEqual(JSON.parse(text).error.message, '')
+    })
+    await fc.assert(property, { numRuns: 50, endOnFailure: true })
+    const beforeBytes = await heapBytes()
+    await fc.assert(property, { numRuns: runs, endOnFailure: false })
+    const grownBytes = (await heapBytes()) - beforeBytes
+    assert.ok(grownBytes < HEAP_GROWTH_BYTES_MAX, `the heap grew by ${grownBytes} bytes`)
+    assert.deepEqual(failures, [], 'nothing went wrong inside either')
+  })
+}
+
+/** After the collector has been: what is kept, not what has not been looked at yet. */
+async function heapBytes(): Promise<number> {
+  const { setFlagsFromString } = await import('node:v8')
+  const { runInNewContext } = await import('node:vm')
+  setFlagsFromString('--expose-gc')
+  ;(runInNewContext('gc') as () => void)()
+  return process.memoryUsage().heapUsed
+}
+
+test('RE-4 after all of it the platform is alive and answers a message', async () => {
+  const message = { messageId: 'after-the-storm', role: 'ROLE_USER', parts: [{ text: 'hello' }] }
+  const made = JSON.parse((await post('/workspaces', Buffer.from('{"name":"calm","runtime":"mock"}'))).text)
+  const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message } }))
+  const { text } = await post(`/workspaces/${made.id}/a2a`, body)
+  assert.match(text, /echo: hello/)
+})

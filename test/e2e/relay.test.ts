@@ -1,0 +1,294 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { after, test } from 'node:test'
+import { createA2aClient } from '../../src/client/a2a-client.ts'
+import { createOutbound } from '../../src/client/outbound.ts'
+import type { Message, Task, Words } from '../../src/protocol/a2a.ts'
+import { messageToV03, taskFromV03 } from '../../src/protocol/v03.ts'
+import { until } from '../fakes/living.ts'
+import { type RemoteAgent, startRemoteAgent } from '../fakes/remote/start.ts'
+import { type PlatformUnderTest, reasonText, startPlatform } from './platform.ts'
+
+const VERSIONS = ['1.0', '0.3'] as const
+type Version = (typeof VERSIONS)[number]
+
+const agents: Record<Version, RemoteAgent> = {
+  '1.0': await startRemoteAgent('1.0'),
+  '0.3': await startRemoteAgent('0.3'),
+}
+const shared = await startPlatform()
+after(async () => {
+  for (const version of VERSIONS) agents[version].stop()
+  await shared.dispose()
+})
+
+async function relayTo(platform: PlatformUnderTest, url: string, more: object = {}): Promise<string> {
+  const { status, body } = await platform.request('POST', '/workspaces', {
+    name: 'relay',
+    runtime: 'a2a',
+    url,
+    ...more,
+  })
+  assert.equal(status, 201, JSON.stringify(body))
+  assert.equal(body.status, 'online', JSON.stringify(body))
+  return body.id
+}
+
+const say = (text: string, more: Partial<Message> = {}): Message => ({
+  messageId: randomUUID(),
+  role: 'ROLE_USER',
+  parts: [{ text }],
+  ...more,
+})
+
+/** A blocking send by a caller of that version, as a task in our words. */
+async function ask(version: Version, id: string, message: Message): Promise<Task> {
+  const [method, params] =
+    version === '1.0' ? ['SendMessage', { message }] : ['message/send', { message: messageToV03(message) }]
+  const { body } = await shared.rpc(id, method, params)
+  assert.ok(body.result, JSON.stringify(body).slice(0, 500))
+  return version === '1.0' ? body.result.task : taskFromV03(body.result)
+}
+
+/** What a caller sees of a task, without the names that each side gives of its own. */
+function sight({ status, artifacts }: Task) {
+  const { state, message } = status
+  return { state, said: message && wordsOf(message), artifacts: artifacts ?? [] }
+}
+
+const wordsOf = ({ parts, metadata }: Words) => ({ parts, ...(metadata && { metadata }) })
+
+/** The same question put to the agent itself. */
+async function direct(agent: RemoteAgent, text: string): Promise<Task> {
+  const client = createA2aClient({ url: agent.url, outbound: createOutbound(), headers: async () => ({}) })
+  let id = ''
+  for await (const { task } of client.stream({ message: say(text) })) id ||= task?.id ?? ''
+  return await client.get(id)
+}
+
+for (const remote of VERSIONS) {
+  for (const caller of VERSIONS) {
+    test(`AG-11 a ${caller} caller sees of a ${remote} agent behind a relay what it would see directly`, async () => {
+      const agent = agents[remote]
+      const id = await relayTo(shared, agent.url)
+      for (const text of ['rich', 'stream one two three four five six', 'ask', 'login', 'reject', 'silent']) {
+        const seen = sight(await ask(caller, id, say(text, { contextId: randomUUID() })))
+        assert.deepEqual(seen, sight(await direct(agent, text)), text)
+      }
+      const broken = await ask(caller, id, say('break'))
+      assert.deepEqual(broken.artifacts, [{ artifactId: 'answer', parts: [{ text: 'half of it' }] }])
+      assert.equal(reasonText(broken), 'no paper left')
+      const failed = await ask(caller, id, say('fail'))
+      assert.equal(failed.status.state, 'TASK_STATE_FAILED')
+      assert.equal(reasonText(failed), 'the disk is full')
+    })
+
+    test(`AG-11 a bare message of a ${remote} agent is a completed task for a ${caller} caller`, async () => {
+      const id = await relayTo(shared, agents[remote].url)
+      const parts = [
+        { text: 'bare hello' },
+        { raw: 'aGk=', mediaType: 'text/plain', filename: 'a.txt' },
+        { data: { deep: [1, null] } },
+      ]
+      const task = await ask(caller, id, say('', { parts, metadata: { lang: 'en', idempotency_key: randomUUID() } }))
+      assert.equal(task.status.state, 'TASK_STATE_COMPLETED')
+      const [reply] = task.artifacts ?? []
+      assert.deepEqual(reply?.parts, [{ text: 'hello' }, ...parts.slice(1)])
+      assert.deepEqual(reply?.metadata, { mood: 'bare', more: { deep: [1, 2] } })
+      const sent = (await agents[remote].seen()).sends.at(-1)
+      assert.match(sent?.messageId ?? '', /^mol-/)
+      assert.deepEqual(sent?.metadata, { lang: 'en', molecule_path: [id] })
+      assert.deepEqual(sent?.parts, parts)
+    })
+
+    test(`AG-11 a ${remote} agent that asks is answered in the same task by a ${caller} caller`, async () => {
+      const id = await relayTo(shared, agents[remote].url)
+      const question = await ask(caller, id, say('ask'))
+      assert.equal(question.status.state, 'TASK_STATE_INPUT_REQUIRED')
+      const asked = (await agents[remote].seen()).sends.at(-1)
+      const names = { taskId: question.id, contextId: question.contextId }
+      const answer = await ask(caller, id, say('blue', names))
+      assert.equal(answer.id, question.id)
+      assert.equal(answer.status.state, 'TASK_STATE_COMPLETED')
+      assert.deepEqual(answer.artifacts, [{ artifactId: 'answer', parts: [{ text: 'you said blue' }] }])
+      const answered = (await agents[remote].seen()).sends.at(-1)
+      assert.deepEqual([answered?.taskId, answered?.contextId], [asked?.taskId, asked?.contextId])
+      // A new task of the conversation is a new one over there, in the same context.
+      await ask(caller, id, say('stream again', { contextId: question.contextId }))
+      const next = (await agents[remote].seen()).sends.at(-1)
+      assert.notEqual(next?.taskId, asked?.taskId)
+      assert.equal(next?.contextId, asked?.contextId)
+    })
+  }
+}
+
+/** Waits until the relay has noted which task of the agent its message became. */
+async function noted(dataDir: string): Promise<{ taskId: string }> {
+  let value: string | undefined
+  await until(async () => {
+    const database = new DatabaseSync(join(dataDir, 'molecule.db'), { readOnly: true })
+    value = database.prepare(`select value from turn_notes where key = 'upstream'`).get()?.['value'] as string
+    database.close()
+    return value !== undefined
+  })
+  return JSON.parse(value ?? '')
+}
+
+async function withDataDir(work: (dataDir: string) => Promise<void>): Promise<void> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'molecule-e2e-'))
+  try {
+    await work(dataDir)
+  } finally {
+    await rm(dataDir, { recursive: true, force: true })
+  }
+}
+
+for (const remote of VERSIONS) {
+  for (const moment of ['before', 'after'] as const) {
+    test(`AG-11 a relay killed in mid-task never sends to a ${remote} agent twice; it ends ${moment} the restart`, () =>
+      withDataDir(async (dataDir) => {
+        const agent = agents[remote]
+        let platform = await startPlatform({ dataDir })
+        try {
+          const id = await relayTo(platform, agent.url)
+          const { sends } = await agent.seen()
+          const message = say('slow')
+          const configuration = { returnImmediately: true }
+          await platform.rpc(id, 'SendMessage', { message, configuration })
+          await noted(dataDir)
+          await platform.stop('SIGKILL')
+          if (moment === 'before') await agent.release()
+          platform = await startPlatform({ dataDir })
+          if (moment === 'after') await agent.release()
+          const { body } = await platform.rpc(id, 'SendMessage', { message })
+          assert.equal(body.result.task.status.state, 'TASK_STATE_COMPLETED', JSON.stringify(body))
+          assert.deepEqual(body.result.task.artifacts, [
+            { artifactId: 'answer', parts: [{ text: 'one ' }, { text: 'two' }] },
+          ])
+          assert.equal((await agent.seen()).sends.length, sends.length + 1)
+        } finally {
+          await platform.dispose()
+        }
+      }))
+  }
+
+  test(`AG-11 a cancelled task is cancelled at the ${remote} agent too`, () =>
+    withDataDir(async (dataDir) => {
+      const platform = await startPlatform({ dataDir })
+      try {
+        const id = await relayTo(platform, agents[remote].url)
+        const configuration = { returnImmediately: true }
+        const { body } = await platform.rpc(id, 'SendMessage', { message: say('endless'), configuration })
+        const { taskId } = await noted(dataDir)
+        const canceled = await platform.rpc(id, 'CancelTask', { id: body.result.task.id })
+        assert.equal(canceled.body.result.status.state, 'TASK_STATE_CANCELED')
+        await until(async () => (await agents[remote].seen()).cancels.includes(taskId))
+      } finally {
+        await platform.dispose()
+      }
+    }))
+}
+
+test('AG-17 credentials come from a file or a variable, reach the agent, and are shown nowhere', () =>
+  withDataDir(async (dataDir) => {
+    const secret = 'a-secret-that-nobody-sees'
+    const tokenFile = join(dataDir, 'agent-token')
+    await writeFile(tokenFile, `${secret}-1\n`)
+    const platform = await startPlatform({
+      dataDir,
+      env: { AGENT_TOKEN: `${secret}-2` },
+      args: ['--log-level', 'debug'],
+    })
+    try {
+      const agent = agents['1.0']
+      const byFile = await relayTo(platform, agent.url, { runtime_config: { token_file: tokenFile } })
+      await platform.send(byFile, 'stream x')
+      assert.equal((await agent.seen()).authorization.at(-1), `Bearer ${secret}-1`)
+      await writeFile(tokenFile, `${secret}-3\n`)
+      await platform.send(byFile, 'stream x')
+      assert.equal((await agent.seen()).authorization.at(-1), `Bearer ${secret}-3`)
+      const byVariable = await relayTo(platform, agent.url, { runtime_config: { token_env: 'AGENT_TOKEN' } })
+      await platform.send(byVariable, 'stream x')
+      assert.equal((await agent.seen()).authorization.at(-1), `Bearer ${secret}-2`)
+      const headers = { Authorization: `Custom ${secret}-4`, 'X-Other': secret }
+      const byHeaders = await relayTo(platform, agent.url, { runtime_config: { headers } })
+      await platform.send(byHeaders, 'stream x')
+      assert.equal((await agent.seen()).authorization.at(-1), `Custom ${secret}-4`)
+      const refused = await platform.request('POST', '/workspaces', {
+        name: 'x',
+        runtime: 'a2a',
+        url: `http://ada:${secret}@127.0.0.1/`,
+      })
+      assert.equal(refused.status, 400)
+      const shown = await platform.request('GET', '/workspaces')
+      const log = await readFile(join(dataDir, 'molecule.log'), 'utf8')
+      for (const text of [JSON.stringify(shown.body), JSON.stringify(refused.body), log, platform.output()]) {
+        assert.ok(!text.includes(secret))
+      }
+    } finally {
+      await platform.dispose()
+    }
+  }))
+
+test('AG-17 a remote agent that is not there, or is none, makes a workspace that says so', async () => {
+  const make = async (url: string) => {
+    const { body } = await shared.request('POST', '/workspaces', { name: 'relay', runtime: 'a2a', url })
+    assert.equal(body.status, 'failed', JSON.stringify(body))
+    return body.status_reason as string
+  }
+  assert.match(await make('http://127.0.0.1:1/'), /cannot be reached.*Check the url/)
+  assert.match(await make(`${agents['1.0'].url}/nowhere`), /HTTP 404/)
+  const { status, body } = await shared.request('POST', '/workspaces', { name: 'relay', runtime: 'a2a' })
+  assert.equal(status, 400)
+  assert.match(body.error.message, /"url" is required/)
+})
+
+test('AG-11 a workspace of another platform is a remote agent like any other, and the same id is the same task there', async () => {
+  const other = await startPlatform()
+  try {
+    const target = await other.exec('cat')
+    const headers = { Authorization: `Bearer ${other.token}` }
+    const id = await relayTo(shared, `${other.url}/workspaces/${target}/a2a`, { runtime_config: { headers } })
+    const task = await ask('1.0', id, say('through two platforms'))
+    assert.equal(task.status.state, 'TASK_STATE_COMPLETED', JSON.stringify(task.status))
+    assert.deepEqual(task.artifacts?.[0]?.parts, [{ text: 'through two platforms' }])
+    const failing = await other.exec('echo no luck >&2; exit 3', { max_attempts: 1 })
+    const relay = await relayTo(shared, `${other.url}/workspaces/${failing}/a2a`, { runtime_config: { headers } })
+    const failed = await ask('1.0', relay, say('x'))
+    assert.equal(failed.status.state, 'TASK_STATE_FAILED')
+    assert.notEqual(reasonText(failed), '')
+  } finally {
+    await other.dispose()
+  }
+})
+
+test('AG-11 a relay that leads back to itself is refused with the circle', async () => {
+  // Which interface a card names is known only once there is a workspace to name.
+  let target = ''
+  const cards = createServer((_request, response) => {
+    const supportedInterfaces = [{ url: target, protocolBinding: 'JSONRPC', protocolVersion: '1.0' }]
+    response.setHeader('Content-Type', 'application/json')
+    response.end(JSON.stringify({ name: 'mirror', capabilities: {}, supportedInterfaces }))
+  })
+  cards.listen(0, '127.0.0.1')
+  await once(cards, 'listening')
+  try {
+    target = shared.url
+    const headers = { Authorization: `Bearer ${shared.token}` }
+    const url = `http://127.0.0.1:${(cards.address() as AddressInfo).port}`
+    const id = await relayTo(shared, url, { runtime_config: { headers } })
+    target = `${shared.url}/workspaces/${id}/a2a`
+    const task = await ask('1.0', id, say('hello'))
+    assert.equal(task.status.state, 'TASK_STATE_FAILED')
+    assert.match(reasonText(task), new RegExp(`circle: ${id} -> ${id}`))
+  } finally {
+    cards.close()
+  }
+})
