@@ -88,7 +88,7 @@ export const requirements: readonly Requirement[] = [
   built('PL-2', 'workspaces are made and managed over HTTP'),
   built('PL-3', 'config.yaml, whose errors name file and line'),
   built('PL-4', 'register, heartbeat, discover, peers and presence'),
-  built('PL-5', 'all of A2A, both versions and bindings, on one URL', 'all but push notifications'),
+  built('PL-5', 'all of A2A, both versions and bindings, on one URL'),
   built('PL-6', 'activity of a workspace, read and reported'),
   built('PL-7', 'numbered events over WebSocket and SSE without gaps', 'server-sent events of one workspace'),
   built('PL-8', 'who may talk to whom, and a denial that says why'),
