@@ -11,6 +11,7 @@ import { systemClock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import { createHttpDoor } from '../doors/http/http.ts'
 import { createWebhooks } from '../doors/webhooks/webhooks.ts'
+import { MoleculeError } from '../errors.ts'
 import { ulid } from '../ids.ts'
 import type { Checkpoint } from '../inbox/inbox.ts'
 import { createLocalInbox, type LocalInbox, type LocalInboxOptions } from '../inbox/local.ts'
@@ -104,11 +105,11 @@ export async function wire(wiring: Wiring): Promise<Platform> {
   }
   try {
     await door.start()
+    await webhooks.start()
   } catch (error) {
     await close(0)
     throw error
   }
-  await webhooks.start()
   runtime.start()
   wired.upkeep.start()
   return { url: door.url, loginUrl: `${door.url}/#${tokens.issueLoginCode()}`, orphansReaped, close }
@@ -193,6 +194,7 @@ async function whyUnready(store: Store): Promise<string | undefined> {
     })
     return undefined
   } catch (error) {
-    return (error as Error).message
+    // Anybody may ask this route: only words that are meant for everybody leave by it.
+    return error instanceof MoleculeError ? error.message : 'the store cannot be read'
   }
 }

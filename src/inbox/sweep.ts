@@ -94,11 +94,12 @@ export function createSweep(office: Office, handOut: () => HandOut, giveBack: Gi
 }
 
 async function fillDesk(office: Office, handOut: HandOut, { worker }: Desk): Promise<void> {
-  const { store } = office
+  const { store, desks } = office
   const hosted = worker.workspaces === 'hosted'
   const open = hosted ? await store.read(() => openWorkspaces(FILL_WORKSPACES_MAX)) : worker.workspaces
   for (const workspaceId of open) {
-    for (;;) {
+    // A worker that left meanwhile gives back what it is handed, and would be handed it again without end.
+    while (desks.get(worker.id) !== undefined) {
       const claim = await store.write(() => claimOne(workspaceId, worker.id), workspaceId)
       if (claim === undefined) break
       announce(office, handOut, { claim, worker: worker.id })

@@ -38,7 +38,7 @@ export interface InboxBench {
   readonly store: Store
   readonly local: LocalInbox
   /** A second process on the same store, with a clock of its own if the test moves time. */
-  newInbox(clock?: Clock): LocalInbox
+  newInbox(clock?: Clock, store?: Store): LocalInbox
   /** Runs statements behind the inbox's back, to make time pass in the store. */
   sql(text: string, ...values: Value[]): Promise<Row[]>
   workspace(slots?: number): Promise<string>
@@ -67,9 +67,9 @@ export function createInboxBench({ open }: StoreUnderTest): InboxBench {
       return local
     },
     sql: (text, ...values) => opened.store.write(() => sql(text, values)),
-    newInbox: (clock = systemClock) =>
+    newInbox: (clock = systemClock, store = opened.store) =>
       createLocalInbox({
-        store: opened.store,
+        store,
         clock,
         host: HOST,
         log: silentLog,

@@ -3,7 +3,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Lease, Outcome } from '../../../src/inbox/inbox.ts'
 import { sessionToken } from '../../../src/sessions/sessions.ts'
+import type { Store } from '../../../src/store/store.ts'
 import { letterTo } from '../../fakes/letters.ts'
+import { manualClock } from '../../fakes/manual-clock.ts'
 import { done, failure, HOST, type InboxBench } from './harness.ts'
 
 export function recovery(bench: InboxBench): void {
@@ -39,6 +41,36 @@ export function recovery(bench: InboxBench): void {
       assert.equal(lease.interrupted, false)
       await bench.local.inbox.settle(lease, done('ok'))
     })
+  })
+
+  test('a worker that leaves while work is being looked for is handed nothing over and over', async () => {
+    const id = await bench.workspace(0)
+    const { taskId } = await bench.local.reception.admit(letterTo(id))
+    const clock = manualClock()
+    let writes = 0
+    let leave: (() => Promise<void>) | undefined
+    const store: Store = {
+      ...bench.store,
+      async write(transaction, lane) {
+        writes += 1
+        const leaving = leave
+        leave = undefined
+        await leaving?.()
+        return await bench.store.write(transaction, lane)
+      },
+    }
+    const local = bench.newInbox(clock, store)
+    const hand = bench.hand(id, local)
+    assert.ok(await hand.idle())
+    await bench.sql('update workspace_load set slots = 1 where workspace_id = $1', id)
+    writes = 0
+    leave = hand.leave
+    clock.advance(5000)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    local.close()
+    assert.ok(writes > 0 && writes <= 2, `${writes} writes`)
+    assert.deepEqual(await bench.load(id), { running: 0, waiting: 1 })
+    await bench.local.reception.cancel(taskId)
   })
 
   test('RT-5 a session is kept at settle, belongs to one host, and is dropped when lost', async () => {
