@@ -4,8 +4,9 @@
  */
 import { type Clock, sleep } from '../clock.ts'
 import { toMoleculeError } from '../errors.ts'
-import type { Inbox, Lease, Outcome } from '../inbox/inbox.ts'
+import type { Inbox, Lease, NumberedEvents, Outcome } from '../inbox/inbox.ts'
 import type { Log } from '../log.ts'
+import { toFailure } from './retry.ts'
 import type { TurnEnd } from './turn.ts'
 
 const RETRY_MS = 250
@@ -25,18 +26,24 @@ export interface Settling {
 
 export async function settleTurn(lease: Lease, settling: Settling, stopped: AbortSignal): Promise<void> {
   const { inbox, clock, log, end, leaving } = settling
-  const outcome = finalOutcome(end.outcome, stopped.aborted ? (stopped.reason as StopReason) : undefined)
+  let outcome = finalOutcome(end.outcome, stopped.aborted ? (stopped.reason as StopReason) : undefined)
+  let unsent: NumberedEvents | undefined = end.unsent
   if (outcome === undefined) return
   for (let tries = 0; ; tries++) {
     try {
-      const answer = await inbox.settle(lease, outcome, end.unsent)
+      const answer = await inbox.settle(lease, outcome, unsent)
       if (answer === 'stale') log.warn({ messageId: lease.messageId }, 'a result came after another worker took over')
       return
     } catch (thrown) {
       const error = toMoleculeError(thrown)
       log.warn({ err: error, messageId: lease.messageId, outcome: outcome.type }, 'a turn could not be settled yet')
-      if (!error.retryable || leaving.aborted) return
-      await sleep(clock, Math.min(RETRY_MS * 2 ** tries, RETRY_MS_MAX), leaving)
+      if (leaving.aborted || (!error.retryable && outcome.type === 'dead')) return
+      if (error.retryable) await sleep(clock, Math.min(RETRY_MS * 2 ** tries, RETRY_MS_MAX), leaving)
+      else {
+        // What the store refuses for good (a reply that it cannot hold) would keep its conversation leased for ever.
+        outcome = { type: 'dead', failure: toFailure(error) }
+        unsent = undefined
+      }
     }
   }
 }
