@@ -12,14 +12,12 @@ export interface Connection {
 
 /** A writer that meets a reader's checkpoint waits this long before it gives up. */
 const BUSY_MS = 5000
-/** 32 MB of log before it is moved into the database: under load the usual 4 MB are full several times a second. */
-const CHECKPOINT_PAGES = 8000
 
 export function connect(path: string, nowMs: () => bigint): Connection {
   const database = new DatabaseSync(path)
   database.exec(`pragma busy_timeout = ${BUSY_MS}; pragma journal_mode = wal; pragma synchronous = full`)
   // What pages were before a savepoint would else go to a temporary file.
-  database.exec(`pragma temp_store = memory; pragma wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
+  database.exec('pragma temp_store = memory')
   database.function('now_ms', nowMs)
   const prepared = new Map<string, Prepared>()
   const prepare = (text: string): Prepared => {
