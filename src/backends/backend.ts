@@ -23,6 +23,8 @@ export interface Turn {
   readonly id: string
   /** The inbox's own id of the message: the same on every attempt, and nobody else's. */
   readonly messageId: string
+  /** Of the conversation, one turn at a time: what a warm agent is kept under. */
+  readonly conversationId: string
   readonly request: Request
   /** The text for a model agent: the message's text, with a first line added when an earlier attempt was interrupted. */
   readonly prompt: string
@@ -32,14 +34,29 @@ export interface Turn {
   readonly history?: readonly Message[]
   readonly workingDir: string
   readonly model?: string
-  readonly maxTurns?: number
-  readonly allowedTools: readonly string[]
   readonly mcpServers: readonly McpServer[]
   /** What earlier attempts at this message noted; empty at the first. */
   readonly notes: Readonly<Record<string, string>>
   /** What a child of this turn gets on top of the inherited, stripped environment. */
   readonly env: Readonly<Record<string, string>>
+  /**
+   * Asks a person and waits, without end as far as the turn's own clocks go: the runtime stops them and the turn gives
+   * up its slot. Nobody's answer in time, and a question that could not be put, are a denial.
+   */
+  readonly ask: (request: PermissionRequest, signal: AbortSignal) => Promise<Decision>
 }
+
+/** What an agent wants to do and may not without a person's word; the answer is bound to exactly this. */
+export interface PermissionRequest {
+  /** Unique within the turn: asking again under the same id asks nothing twice. */
+  readonly id: string
+  /** The tool, in the agent's own word for it. */
+  readonly tool: string
+  /** Exactly what would be done: the command line, or the tool's input as JSON. */
+  readonly subject: string
+}
+
+export type Decision = 'allowed' | 'denied'
 
 /** How a turn that went well leaves its task. */
 export type Finality = 'completed' | 'input_required' | 'auth_required' | 'rejected'

@@ -142,12 +142,13 @@ function toTurn(lease: Lease, brief: Brief): Turn {
   return {
     id: `${lease.messageId}.${lease.epoch}`,
     messageId: lease.messageId,
+    conversationId: lease.conversationId,
     request,
     prompt: lease.interrupted ? `${INTERRUPTED_LINE}\n\n${text}` : text,
     systemPrompt: brief.systemPrompt,
     workingDir: brief.workingDir,
-    allowedTools: [],
     mcpServers: [],
+    ask: async () => 'denied',
     notes: brief.notes ?? {},
     // As OpenTelemetry's own tools look for it in a child.
     env: envelope.traceparent === undefined ? brief.env : { ...brief.env, TRACEPARENT: envelope.traceparent },
