@@ -9,12 +9,15 @@ const TIME_CHARACTERS = 10
 const RANDOM_CHARACTERS = 16
 
 let lastMs = -1
+/** The time of `lastMs` as text: under load many ids are made in one millisecond. */
+let lastTime = ''
 const random = new Uint8Array(RANDOM_CHARACTERS)
 
 /** A new ULID. Two made in the same millisecond still sort in the order they were made. */
 export function ulid(nowMs: number = Date.now()): string {
   if (nowMs > lastMs) {
     lastMs = nowMs
+    lastTime = encodeTime(nowMs)
     randomFillSync(random)
     for (let index = 0; index < RANDOM_CHARACTERS; index++) random[index] = (random[index] as number) & 31
     // Room to count upwards: a leading digit below the top one cannot overflow.
@@ -22,7 +25,7 @@ export function ulid(nowMs: number = Date.now()): string {
   } else {
     increment()
   }
-  let text = encodeTime(lastMs)
+  let text = lastTime
   for (const digit of random) text += ALPHABET[digit]
   return text
 }

@@ -110,9 +110,10 @@ create table events (
   primary key (workspace_id, seq)
 );
 create index events_task on events (task_id, seq);
-create index events_age on events (at_ms);
+create index events_delta on events (at_ms) where delta = 1;
 
--- What a running turn asks a person. state: open, answered, denied, void (its worker is gone).
+-- What a running turn asks a person. state: open, answered, denied, void (its worker is gone). tool and subject: it asks
+-- for permission to do exactly that, and only the owners' word answers it; otherwise the task's next message does.
 create table asks (
   message_id text not null,
   id text not null,
@@ -121,7 +122,11 @@ create table asks (
   epoch integer not null,
   state text not null,
   question text not null,
+  tool text,
+  subject text,
   answer_message_id text,
+  answered_by text,
+  asked_at bigint not null,
   expires_at bigint not null,
   primary key (message_id, epoch, id)
 );

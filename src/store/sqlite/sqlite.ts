@@ -29,10 +29,8 @@ type Result = { readonly value: unknown } | { readonly error: unknown }
 
 export function openSqlite({ path, clock }: SqliteOptions): Store {
   const now = databaseTime(clock)
-  const writer = connect(path, now)
-  migrate(writer)
-  const reader = connect(path, now)
-  reader.database.exec('pragma query_only = on')
+  const connection = connect(path, now)
+  migrate(connection)
   const queue: Operation[] = []
   let scheduled = false
   let closed = false
@@ -40,7 +38,7 @@ export function openSqlite({ path, clock }: SqliteOptions): Store {
   const flush = () => {
     scheduled = false
     if (queue.length === 0) return
-    commitGroup(writer, queue, clock)
+    commitGroup(connection, queue, clock)
     schedule()
   }
   const schedule = () => {
@@ -58,7 +56,7 @@ export function openSqlite({ path, clock }: SqliteOptions): Store {
         queue.push({ transaction, resolve, reject })
         schedule()
       }),
-    read: async (transaction) => readSnapshot(reader, transaction),
+    read: async (transaction) => readSnapshot(connection, transaction),
     // One process a data folder: there is nobody to tell and nobody to hear from.
     notify: () => undefined,
     listen: () => () => undefined,
@@ -66,8 +64,7 @@ export function openSqlite({ path, clock }: SqliteOptions): Store {
       if (closed) return
       closed = true
       while (queue.length > 0) flush()
-      reader.database.close()
-      writer.database.close()
+      connection.database.close()
     },
   }
 }
@@ -107,13 +104,16 @@ function runOpenly(connection: Connection, { queue, group, clock }: Group): Resu
   while (queue.length > 0 && group.length < GROUP_OPERATIONS_MAX && clock.monotonicMs() - startMs < GROUP_MS_MAX) {
     const operation = queue.shift() as Operation
     group.push(operation)
-    const writes = { begun: false }
+    let wrote = false
     try {
-      results.push({ value: drive(connection, operation.transaction, writes) })
+      const value = drive(connection, operation.transaction, () => {
+        wrote = true
+      })
+      results.push({ value })
       assertAlive(connection.database)
     } catch (error) {
       assertAlive(connection.database, error)
-      if (writes.begun) throw new HalfDone('an operation failed after it had written', { cause: error })
+      if (wrote) throw new HalfDone('an operation failed after it had written', { cause: error })
       results.push({ error: asStoreError(error) })
     }
   }
@@ -161,7 +161,7 @@ function runUnderSavepoint(connection: Connection, transaction: () => Transactio
   const { database } = connection
   connection.run('savepoint operation', [])
   try {
-    const value = drive(connection, transaction)
+    const value = drive(connection, transaction, () => undefined)
     assertAlive(database)
     connection.run('release operation', [])
     return { value }
@@ -182,24 +182,30 @@ function assertAlive(database: DatabaseSync, cause?: unknown): void {
 }
 
 /**
- * One snapshot without a transaction: the writer is this same thread and cannot commit between two statements of a
- * read, and no other process uses the store.
+ * One snapshot without a transaction, on the writer's connection: this thread has no commit open while it reads, none
+ * can come between two statements, and no other process uses the store. A second connection would lose all its cached
+ * pages with every commit, which made a read three times as dear.
  */
 function readSnapshot<T>(connection: Connection, transaction: () => Transaction<T>): T {
   try {
-    return drive(connection, transaction)
+    return drive(connection, transaction, refuseWrite)
   } catch (error) {
     throw asStoreError(error)
   }
 }
 
-function drive<T>(connection: Connection, transaction: () => Transaction<T>, writes = { begun: false }): T {
+const refuseWrite = () => {
+  throw new Error('a read of the store must not write')
+}
+
+/** `beforeWrite` is called before each statement that does more than read. */
+function drive<T>(connection: Connection, transaction: () => Transaction<T>, beforeWrite: () => void): T {
   const steps = transaction()
   let step = steps.next([])
   while (!step.done) {
     const answers: Row[][] = []
     for (const { text, values } of step.value) {
-      if (!writes.begun && !connection.isReading(text)) writes.begun = true
+      if (!connection.isReading(text)) beforeWrite()
       answers.push(connection.run(text, values))
     }
     step = steps.next(answers)

@@ -1,0 +1,7 @@
+/** Schema 5: secrets that the platform makes for itself, once, and that every node on the store shares. */
+export const schema0005 = `
+create table secrets (
+  name text primary key,
+  value text not null
+);
+`
