@@ -25,6 +25,29 @@ export const systemClock: Clock = {
   },
 }
 
+/** A limit is counted in steps of this. */
+const AWAKE_STEP_MS = 10_000
+
+/**
+ * The clock of a machine that may be put to sleep: a longer wait is counted in steps, so that what it slept through,
+ * however long, counts as one step at most. Whether a system's own timers count it differs from system to system.
+ */
+export function awakeClock(clock: Clock): Clock {
+  return {
+    nowMs: clock.nowMs,
+    monotonicMs: clock.monotonicMs,
+    after(delayMs, callback) {
+      let cancel: () => void
+      const wait = (leftMs: number) => {
+        if (leftMs <= AWAKE_STEP_MS) cancel = clock.after(leftMs, callback)
+        else cancel = clock.after(AWAKE_STEP_MS, () => wait(leftMs - AWAKE_STEP_MS))
+      }
+      wait(delayMs)
+      return () => cancel()
+    },
+  }
+}
+
 /** Resolves after `delayMs`, or as soon as the signal aborts; never rejects. The caller looks at the signal. */
 export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {

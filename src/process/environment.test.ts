@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { childEnvironment } from './environment.ts'
 
-test('a child does not inherit our tokens, database and channel secrets, in whatever case', () => {
+test('RT-12 a child does not inherit our tokens, database and channel secrets, in whatever case', () => {
   const inherited = {
     PATH: '/bin',
     HOME: '/home/me',

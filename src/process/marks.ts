@@ -5,7 +5,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
-import { scanProcesses } from './proc.ts'
+import { parseStat, scanProcesses } from './proc.ts'
 
 const MARK_VARIABLE = 'MOLECULE_TURN'
 /** What cannot be killed within this (a process stuck in the kernel) is left to the next start. */
@@ -20,6 +20,12 @@ export const markEnvironment = (owner: string, mark: string): Record<string, str
 
 type Wanted = (value: string) => boolean
 
+/** Of those that carry a mark, the ones that were started since a moment, in the unit of start times, but for one. */
+export interface Younger {
+  readonly since: number
+  readonly except: number
+}
+
 export interface Kill {
   readonly pids: ReadonlySet<number>
   /** False when time ran out with some still there. */
@@ -27,14 +33,14 @@ export interface Kill {
 }
 
 /** Kills every process whose mark is wanted, and again until none is left: they may fork while we look. */
-export async function killMarked(wanted: Wanted): Promise<Kill> {
+export async function killMarked(wanted: Wanted, younger?: Younger): Promise<Kill> {
   const pids = new Set<number>()
   if (process.platform !== 'linux') return { pids, complete: true }
   const deadlineMs = performance.now() + KILL_MS_MAX
   // Two clean looks: in the middle of its `exec` a process shows an empty environment and would slip through one.
   let cleanLooks = 0
   while (cleanLooks < 2) {
-    const found = await killOnSight(wanted, pids)
+    const found = await killOnSight(wanted, pids, younger)
     cleanLooks = found === 0 ? cleanLooks + 1 : 0
     if (found > 0 && performance.now() > deadlineMs) return { pids, complete: false }
     if (cleanLooks < 2) await delay(PAUSE_MS)
@@ -43,12 +49,13 @@ export async function killMarked(wanted: Wanted): Promise<Kill> {
 }
 
 /** Resolves to how many were found; those that it killed are added. */
-async function killOnSight(wanted: Wanted, killed: Set<number>): Promise<number> {
+async function killOnSight(wanted: Wanted, killed: Set<number>, younger?: Younger): Promise<number> {
   let found = 0
   await scanProcesses('environ', (pid, environment) => {
     const value = markOf(environment)
     // A platform started from inside one of its own turns carries the mark too, and would end itself.
     if (value === undefined || !wanted(value) || pid === process.pid) return
+    if (younger !== undefined && !isYounger(pid, younger)) return
     found += 1
     if (killIfMarked(pid, wanted)) killed.add(pid)
   })
@@ -64,6 +71,16 @@ function killIfMarked(pid: number, wanted: Wanted): boolean {
     return true
   } catch {
     // It has ended by itself, which is all we want.
+    return false
+  }
+}
+
+function isYounger(pid: number, { since, except }: Younger): boolean {
+  if (pid === except) return false
+  try {
+    return Number(parseStat(readFileSync(`/proc/${pid}/stat`))?.startTime) >= since
+  } catch {
+    // It has ended by itself.
     return false
   }
 }

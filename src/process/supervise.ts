@@ -1,12 +1,14 @@
 /**
- * The house of all subprocesses: what runs share (the sweeper, the orphan records) and how they end together. The
- * life of one of them is in run.ts. Invariant: after `close` no process that was started here is alive.
+ * The house of all subprocesses: what they share (the sweeper, the orphan records) and how they end together. The
+ * life of one of them is in life.ts. Invariant: after `close` no process that was started here is alive.
  */
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
+import { type House, unstarted } from './life.ts'
 import type { Processes } from './processes.ts'
 import { createRecords } from './records.ts'
-import { type House, startRun, unstarted } from './run.ts'
+import { startRun } from './run.ts'
+import { startRunning, stillborn } from './running.ts'
 import { createSweeper } from './sweep.ts'
 
 /** What an agent gets to save its session before it is killed. */
@@ -25,14 +27,14 @@ export interface ProcessesOptions {
 
 export function createProcesses(options: ProcessesOptions): Processes {
   const { owner, clock, log, killGraceMs = KILL_GRACE_MS } = options
-  const runs: House['runs'] = new Map()
-  const isLive = (mark: string) => runs.keys().some((run) => run.options.mark === mark && !run.treeEnded)
+  const lives: House['lives'] = new Map()
+  const isLive = (mark: string) => lives.keys().some((life) => life.options.mark === mark && !life.treeEnded)
   const sweeper = createSweeper({ owner, clock, log, isLive })
   const records = createRecords(options.recordsDir, { clock, log })
-  const house: House = { owner, clock, log, killGraceMs, sweeper, records, runs }
+  const house: House = { owner, clock, log, killGraceMs, sweeper, records, lives }
   const closeAll = async () => {
-    for (const run of runs.keys()) run.stop('canceled')
-    await Promise.all(runs.values())
+    for (const life of lives.keys()) life.stop('canceled')
+    await Promise.all(lives.values())
     await sweeper.close()
     await records.close()
   }
@@ -41,6 +43,10 @@ export function createProcesses(options: ProcessesOptions): Processes {
     run(runOptions, signal) {
       if (closed !== undefined || signal.aborted) return Promise.resolve(unstarted('canceled'))
       return startRun(runOptions, signal, house)
+    },
+    start(startOptions) {
+      if (closed !== undefined) return stillborn(Promise.resolve(unstarted('canceled')))
+      return startRunning(startOptions, house)
     },
     close() {
       closed ??= closeAll()

@@ -1,0 +1,135 @@
+/**
+ * A subprocess that stays: fed as it goes, read line by line, stopped when nobody needs it any more; warm agents live
+ * in these. Invariant: `ended` resolves once, always, never rejects, and by then no process of it is left.
+ */
+import { readFileSync } from 'node:fs'
+import { beginLife, type House, type Life, seeToEnd, unstarted } from './life.ts'
+import { createLineReader } from './lines.ts'
+import { killMarked, markValue } from './marks.ts'
+import { createTail } from './output.ts'
+import { parseStat } from './proc.ts'
+import type { Running, RunResult, StartOptions } from './processes.ts'
+
+/** What an agent gets to leave by itself once its input has ended, before it is told to. */
+const INPUT_END_GRACE_MS = 500
+/** What may wait to be read by a process that does not read. */
+const WRITE_BYTES_MAX = 64 * 1024 * 1024
+/** Of Linux, on every architecture that Node runs on. */
+const TICKS_PER_SECOND = 100
+/** A larger difference between the two clocks is a container's own uptime, not the time that a spawn took. */
+const CLOCK_SLACK_TICKS = 2 * TICKS_PER_SECOND
+
+export function startRunning(options: StartOptions, house: House): Running {
+  const life = beginLife(options, house)
+  if (life instanceof Promise) return stillborn(life.then((cause) => unstarted('spawn_failed', cause)))
+  const clock = startClock(life.pid)
+  const stderr = createTail(options.stderrBytesKept)
+  const ended = supervise(life, options, stderr).finally(() => house.lives.delete(life))
+  house.lives.set(life, ended)
+  let stopping: Promise<RunResult> | undefined
+  return {
+    pid: life.pid,
+    ended,
+    write: (text) => write(life, text),
+    endInput: () => void life.child.stdin.end(),
+    stderr: () => ({ tail: stderr.bytes(), cut: stderr.cut() }),
+    stop() {
+      stopping ??= stop(life, ended)
+      return stopping
+    },
+    moment: clock,
+    stopChildrenSince: (moment) => stopChildrenSince(life, moment),
+  }
+}
+
+/** For a process that was never started. */
+export function stillborn(ended: Promise<RunResult>): Running {
+  return {
+    pid: undefined,
+    ended,
+    write: () => Promise.resolve(false),
+    endInput: () => undefined,
+    stderr: () => ({ tail: new Uint8Array(), cut: false }),
+    stop: () => ended,
+    moment: () => 0,
+    stopChildrenSince: () => Promise.resolve(true),
+  }
+}
+
+async function supervise(life: Life, options: StartOptions, stderr: ReturnType<typeof createTail>): Promise<RunResult> {
+  const { child, leader, house } = life
+  const lines = createLineReader(options.lineBytesMax, (line) => {
+    try {
+      options.onLine(line)
+    } catch (error) {
+      // Thrown from here it would end the whole platform; so it ends this process.
+      house.log.error({ err: error, pid: life.pid }, 'a line of a process could not be taken')
+      life.stop('canceled')
+    }
+  })
+  let over = false
+  child.stdout.on('data', (chunk: Uint8Array) => {
+    if (over || lines.push(chunk)) return
+    over = true
+    // Reads no more of it: one that prints for ever would have us busy until it is dead.
+    child.stdout.destroy()
+    life.stop('output_too_large')
+  })
+  child.stderr.on('data', (chunk: Uint8Array) => stderr.push(chunk))
+  const end = await seeToEnd(life, { onEnd: () => undefined, sweepNow: options.sweepLater !== true })
+  lines.end()
+  return {
+    end: over ? 'output_too_large' : end,
+    exitCode: leader.exitCode,
+    signal: leader.signal,
+    stdout: new Uint8Array(),
+    stderrTail: stderr.bytes(),
+    stderrCut: stderr.cut(),
+  }
+}
+
+/** Resolves when the system has taken it, so that a writer who waits is never far ahead of the reader. */
+function write({ child: { stdin } }: Life, text: string): Promise<boolean> {
+  if (!stdin.writable || stdin.writableLength > WRITE_BYTES_MAX) return Promise.resolve(false)
+  return new Promise((resolve) => {
+    // A pipe that is destroyed calls back with an error; a reader that is gone is seen by the exit.
+    stdin.write(text, (error) => resolve(error === undefined || error === null))
+  })
+}
+
+/** Its input ends first: an agent that leaves by itself has saved its session. */
+async function stop(life: Life, ended: Promise<RunResult>): Promise<RunResult> {
+  const { stdin } = life.child
+  // One whose input has ended before has had its time to leave.
+  if (stdin.writableEnded) life.stop('canceled')
+  stdin.end()
+  const timer = setTimeout(() => life.stop('canceled'), INPUT_END_GRACE_MS)
+  void life.leader.exited.then(() => clearTimeout(timer))
+  return ended
+}
+
+/**
+ * The moment of now in the unit of start times, read cheaply. In a container the uptime may be the container's while
+ * start times are the machine's; a process that has just been started tells how far they are apart.
+ */
+function startClock(pid: number): () => number {
+  if (process.platform !== 'linux') return () => 0
+  const uptimeTicks = () => Math.floor(Number.parseFloat(readFileSync('/proc/uptime', 'utf8')) * TICKS_PER_SECOND)
+  try {
+    const started = Number(parseStat(readFileSync(`/proc/${pid}/stat`))?.startTime)
+    const apart = started - uptimeTicks()
+    const offset = Math.abs(apart) < CLOCK_SLACK_TICKS ? 0 : apart
+    return () => uptimeTicks() + offset
+  } catch {
+    // It has ended already, so that nobody will be looked for either.
+    return uptimeTicks
+  }
+}
+
+async function stopChildrenSince({ pid, options, house }: Life, moment: number): Promise<boolean> {
+  if (process.platform !== 'linux') return false
+  const value = markValue(house.owner, options.mark)
+  const killed = await killMarked((found) => found === value, { since: moment, except: pid })
+  if (killed.pids.size > 0) house.log.info({ pids: [...killed.pids] }, 'killed what a cancelled turn had started')
+  return killed.complete
+}
