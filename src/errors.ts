@@ -49,10 +49,16 @@ export type ErrorCode =
   | 'rate_limited'
   /** The model provider refuses the credentials. */
   | 'auth_failed'
+  /** The model provider failed, or refuses the request for another reason; `details.status` is its HTTP status. */
+  | 'provider_failed'
+  /** The conversation has grown beyond what the model can hold. */
+  | 'context_full'
   /** The agent no longer knows the session it was asked to resume. */
   | 'session_lost'
   /** The agent itself says that its task failed, or gives an answer that is none; its reason is the message. */
   | 'agent_failed'
+  /** A file that came with the message could not be had: a URL that is refused or fails, or too much of it. */
+  | 'bad_attachment'
   /** The agent used up the turns it was allowed. */
   | 'max_turns'
   /** The worker vanished too often while running this message. */

@@ -18,6 +18,10 @@ export interface Brief {
   readonly maxAttempts: number
   /** What earlier attempts at the message noted. */
   readonly notes?: Readonly<Record<string, string>>
+  /** The turn is paid for: how long it took is kept, with what it said it used. */
+  readonly metered?: boolean
+  /** It may not begin yet. */
+  readonly parked?: { readonly afterMs: number; readonly reason: string }
   /** Added to the environment of the turn's children. */
   readonly env: Readonly<Record<string, string>>
 }

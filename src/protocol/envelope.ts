@@ -8,7 +8,7 @@ import { hash } from 'node:crypto'
 import type { Message, Metadata, Role } from './a2a.ts'
 import { invalid } from './invalid.ts'
 import { canonicalJson, isJsonObject, type JsonObject } from './json.ts'
-import { type Method, methodOf } from './json-rpc.ts'
+import { type JsonRpcRequest, type Method, methodOf } from './json-rpc.ts'
 import { readPart, toRequestPart } from './part.ts'
 import type { Request, Sender } from './request.ts'
 import {
@@ -34,16 +34,22 @@ export interface Envelope {
   readonly traceparent?: string
 }
 
-/** A send of either version, told apart by its method name. Throws `invalid_request` with the place of the problem. */
+/** From anybody's hands. Throws `invalid_request` with the place of the problem. */
 export function readEnvelope(raw: unknown): Envelope {
   if (!jsonDepthWithin(raw, JSON_DEPTH_MAX))
     throw invalid('the request', `is nested deeper than ${JSON_DEPTH_MAX} levels`)
-  const { method, params } = check(jsonRpcRequestSchema, raw, '')
+  check(jsonRpcRequestSchema, raw, '')
+  return readSend(raw as JsonRpcRequest)
+}
+
+/** A send of either version, told apart by its method name; the request itself has been judged (`parseJsonRpc`). */
+export function readSend(raw: JsonRpcRequest): Envelope {
+  const { method, params } = raw
   const known = sendMethod(method)
   if (known === undefined) throw invalid('method', 'is not one that sends a message')
   check(known.version === '1.0' ? sendMessageParamsSchema : messageSendParamsSchema, params, 'params')
   const message = readMessage((params as SendParams).message)
-  return { version: known.version, method, message, raw: withoutCredentials(withoutTrace(raw as RawSend)) }
+  return { version: known.version, method, message, raw: withoutCredentials(withoutTrace(raw as unknown as RawSend)) }
 }
 
 function withoutTrace(raw: RawSend): RawSend {

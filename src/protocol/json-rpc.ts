@@ -165,6 +165,9 @@ export const WIRE_ERRORS: Readonly<Record<ErrorCode, WireError>> = {
   auth_failed: wire('turnFailed', 502, 'AUTH_FAILED'),
   session_lost: wire('turnFailed', 502, 'SESSION_LOST'),
   agent_failed: wire('turnFailed', 502, 'AGENT_FAILED'),
+  provider_failed: wire('turnFailed', 502, 'PROVIDER_FAILED'),
+  context_full: wire('turnFailed', 502, 'CONTEXT_FULL'),
+  bad_attachment: wire('turnFailed', 502, 'BAD_ATTACHMENT'),
   max_turns: wire('turnFailed', 502, 'MAX_TURNS'),
   worker_lost: wire('turnFailed', 502, 'WORKER_LOST'),
   expired: wire('turnFailed', 504, 'EXPIRED'),
@@ -202,9 +205,11 @@ const METHODS: ReadonlyMap<string, Method> = new Map([
   ]),
 ])
 
+const UTF_8 = new TextDecoder('utf-8', { fatal: true })
+
 function decode(body: unknown): unknown {
   if (typeof body === 'string') return JSON.parse(body)
-  if (body instanceof Uint8Array) return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
+  if (body instanceof Uint8Array) return JSON.parse(UTF_8.decode(body))
   return body
 }
 
