@@ -15,8 +15,9 @@ import { LOOK_MS, listen } from './reception.ts'
 const ROWS_SCANNED_MAX = 2000
 /** What is shown of a long text; the whole is in the task. */
 const TEXT_CHARACTERS_MAX = 500
-/** A page of a follower: small enough to hold in memory for a thousand of them. */
+/** A page of a follower, small enough to hold in memory for a thousand of them; one row alone may be larger. */
 const FOLLOW_ROWS_MAX = 256
+const FOLLOW_CHARACTERS_MAX = 256 * 1024
 
 export function createActivity(office: Office): Activity {
   const { store, watchers } = office
@@ -24,6 +25,16 @@ export function createActivity(office: Office): Activity {
     read: (query) => store.read(() => readActivity(query)),
     place: (workspaceId, afterSeq) => store.read(() => place(workspaceId, afterSeq)),
     follow: (workspaceId, afterSeq, signal) => follow(office, { workspaceId, afterSeq }, signal),
+    async page(workspaceId, afterSeq) {
+      const rows = await store.read(() => readRows(workspaceId, afterSeq))
+      return rows?.map((row) => ({ seq: row.seq, entries: entriesOf(row) }))
+    },
+    heads: () => store.read(readHeads),
+    onChange: (callback) =>
+      watchers.watchAll((id) => {
+        // Tasks change under their own names too.
+        if (id === undefined || id.startsWith('ws_')) callback(id)
+      }),
     async report(workspaceId, note) {
       const seq = await store.write(() => report(workspaceId, note), workspaceId)
       watchers.changed(workspaceId)
@@ -59,13 +70,22 @@ async function* follow(
 /** The next rows of the log; undefined when the workspace is gone and all was read. */
 function* readRows(workspaceId: string, afterSeq: number): Transaction<EventRow[] | undefined> {
   const rows = yield* sql<EventRow>(
-    `select e.seq, e.at_ms, e.task_id, e.items, m.reply from events e left join messages m on m.id = e.message_id
-     where e.workspace_id = $1 and e.seq > $2 order by e.seq limit ${FOLLOW_ROWS_MAX}`,
+    `select p.seq, p.at_ms, p.task_id, p.items, m.reply from (
+       select e.*, sum(length(e.items)) over (order by e.seq) - length(e.items) as characters_before from (
+         select seq, at_ms, task_id, message_id, delta, items from events
+         where workspace_id = $1 and seq > $2 order by seq limit ${FOLLOW_ROWS_MAX}) e) p
+     left join messages m on m.id = p.message_id and p.delta = 0
+     where p.characters_before < ${FOLLOW_CHARACTERS_MAX} order by p.seq`,
     [workspaceId, afterSeq],
   )
   if (rows.length > 0) return rows
   const [load] = yield* sql('select seq from workspace_load where workspace_id = $1', [workspaceId])
   return load === undefined ? undefined : []
+}
+
+function* readHeads(): Transaction<ReadonlyMap<string, number>> {
+  const rows = yield* sql<{ workspace_id: string; seq: number }>('select workspace_id, seq from workspace_load')
+  return new Map(rows.map((row) => [row.workspace_id, row.seq]))
 }
 
 interface EventRow {
@@ -77,8 +97,9 @@ interface EventRow {
 }
 
 function* readActivity(query: ActivityQuery): Transaction<ActivityPage> {
-  const { workspaceId, sinceSeq, type, limit } = query
-  yield* place(workspaceId, sinceSeq)
+  const { workspaceId, type, limit, newest = false } = query
+  yield* place(workspaceId, query.sinceSeq)
+  const sinceSeq = newest ? yield* beforeNewest(query) : query.sinceSeq
   const rows = yield* sql<EventRow>(
     `select e.seq, e.at_ms, e.task_id, e.items, m.reply from events e left join messages m on m.id = e.message_id
      where e.workspace_id = $1 and e.seq > $2 and e.delta = 0 order by e.seq limit $3`,
@@ -88,11 +109,21 @@ function* readActivity(query: ActivityQuery): Transaction<ActivityPage> {
   let nextSeq = sinceSeq
   for (const row of rows) {
     // What was stored together is told together: a cursor names a whole row.
-    if (entries.length >= limit) break
+    // The newest are all there is after that place.
+    if (entries.length >= limit && !newest) break
     nextSeq = row.seq
     entries.push(...entriesOf(row).filter((entry) => entry.type === (type ?? entry.type) && entry.type !== 'text'))
   }
   return { entries, nextSeq }
+}
+
+/** The number after which the last `limit` rows come that people read. */
+function* beforeNewest({ workspaceId, sinceSeq, limit }: ActivityQuery): Transaction<number> {
+  const [row] = yield* sql<{ seq: number }>(
+    `select seq from events where workspace_id = $1 and seq > $2 and delta = 0 order by seq desc limit 1 offset $3`,
+    [workspaceId, sinceSeq, limit],
+  )
+  return row?.seq ?? sinceSeq
 }
 
 function* place(workspaceId: string, afterSeq: number | undefined): Transaction<number> {

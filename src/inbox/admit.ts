@@ -3,7 +3,6 @@
  * same letter admitted before. Where a worker stands ready and nothing older waits, the same transaction also leases
  * the message to it: one commit instead of two is half of what makes a durable answer fast.
  */
-import { createHash } from 'node:crypto'
 import { MoleculeError } from '../errors.ts'
 import { ulid } from '../ids.ts'
 import { isFinal, isInterrupted, type TaskState } from '../protocol/a2a.ts'
@@ -11,6 +10,7 @@ import { contentHash, writeEnvelope } from '../protocol/envelope.ts'
 import { refuseCircle } from '../protocol/relay-path.ts'
 import { sql, statement, type Transaction, together } from '../store/store.ts'
 import { answerAsk, type OpenAsk, openAskOf } from './ask.ts'
+import { dedupeOf } from './dedupe.ts'
 import { closeBooks } from './event-log.ts'
 import type { Admitted, Handout, Letter } from './inbox.ts'
 import {
@@ -32,9 +32,7 @@ export function prepareLetter(letter: Letter): PreparedLetter {
   const { workspaceId, principal, envelope } = letter
   refuseCircle(envelope.message.metadata, workspaceId)
   const key = letter.idempotencyKey ?? envelope.message.messageId
-  const name = JSON.stringify([workspaceId, principal, key])
-  // 16 bytes in one indexed column: a random text key of full length costs a third of the write throughput.
-  const dedupe = createHash('sha256').update(name).digest().subarray(0, 16)
+  const dedupe = dedupeOf({ workspaceId, principal, key })
   return { letter, key, dedupe, hash: contentHash(envelope.message), envelopeText: writeEnvelope(envelope) }
 }
 
@@ -54,8 +52,9 @@ export function* admit(prepared: PreparedLetter, ready: Ready): Transaction<Admi
   const { letter } = prepared
   const given = letter.envelope.message
   const named = given.taskId === undefined ? undefined : yield* continuedTask(letter, given.taskId)
-  const contextId = named?.context_id ?? given.contextId ?? ulid()
-  const found = yield* lookUp(prepared, contextId)
+  const givenContext = named?.context_id ?? given.contextId
+  const contextId = givenContext ?? ulid()
+  const found = yield* lookUp(prepared, givenContext)
   // As it is under the lock: it may have ended since it was looked up.
   const task = named && { ...named, state: found.taskState ?? named.state }
   const duplicate = found.known && attach(prepared, found.known)
@@ -64,23 +63,26 @@ export function* admit(prepared: PreparedLetter, ready: Ready): Transaction<Admi
   const load = assertRoom(letter.workspaceId, found.load)
   const conversation = toConversation(found.conversation)
   const asked = task !== undefined && isInterrupted(task.state) ? yield* openAskOf(task.id) : undefined
-  if (task !== undefined && asked !== undefined) return yield* admitAnswer(prepared, { conversation, task, asked })
+  if (task !== undefined && asked?.forPermission === false) {
+    return yield* admitAnswer(prepared, { conversation, task, asked })
+  }
   const worker = load.hosted === 1 ? ready.hosted : ready.named
   // A newcomer may not jump the queue: where something older is ready it waits its turn.
   const open = load.paused === 0 && load.running < load.slots
   const claims = worker !== undefined && open && conversation.free && load.ready === 0
-  const place: Place = { conversation, contextId, task, worker: claims ? worker : undefined }
+  const place: Place = { conversation, contextId, task, held: asked !== undefined, worker: claims ? worker : undefined }
   return yield* settleIn(prepared, place)
 }
 
 /** Writes the letter into its place, in one step. */
 function* settleIn(prepared: PreparedLetter, place: Place): Transaction<Admission> {
-  const { conversation, contextId, task, worker } = place
+  const { conversation, contextId, task, held, worker } = place
   const { workspaceId } = prepared.letter
   const claims = worker !== undefined
   const taskId = task?.id ?? ulid()
-  const messageId = ulid()
-  const state: TaskState = claims || task !== undefined ? 'TASK_STATE_WORKING' : 'TASK_STATE_SUBMITTED'
+  const messageId = prepared.letter.id ?? ulid()
+  const going: TaskState = claims || task !== undefined ? 'TASK_STATE_WORKING' : 'TASK_STATE_SUBMITTED'
+  const state = held && task !== undefined ? task.state : going
   const books = {
     workspaceId,
     running: claims ? 1 : 0,
@@ -108,7 +110,7 @@ interface Answering {
 /** The message answers a question of the task's running turn: it goes to that turn and never into the queue. */
 function* admitAnswer(prepared: PreparedLetter, { conversation, task, asked }: Answering): Transaction<Admission> {
   const { message } = prepared.letter.envelope
-  const id = ulid()
+  const id = prepared.letter.id ?? ulid()
   yield* together([
     statement('update conversations set last_n = $2 where id = $1', [conversation.id, conversation.n]),
     placeMessage(prepared, { id, conversation, taskId: task.id, state: 'answer' }),
@@ -150,11 +152,20 @@ interface Found {
   readonly taskState: TaskState | undefined
 }
 
-/** All that has to be known, in one step; locked in the order that every transaction keeps. */
-function* lookUp({ letter, dedupe }: PreparedLetter, contextId: string): Transaction<Found> {
+/**
+ * All that has to be known, in one step; locked in the order that every transaction keeps. Where the sender named no
+ * context there is no conversation to look for.
+ */
+function* lookUp({ letter, dedupe }: PreparedLetter, contextId: string | undefined): Transaction<Found> {
   const { taskId } = letter.envelope.message
   const state = 'select state from tasks where id = $1'
-  const [[known], [load], [conversation], tasks] = (yield* together([
+  const conversation = (name: string) =>
+    statement(
+      `select id, ready_at, worker, lease_epoch, last_n from conversations
+       where workspace_id = $1 and principal = $2 and context_id = $3 /*for update*/`,
+      [letter.workspaceId, letter.principal, name],
+    )
+  const [[known], [load], conversations, tasks] = (yield* together([
     statement(
       `select m.task_id, m.content_hash, t.context_id
        from messages m join tasks t on t.id = m.task_id where m.dedupe = $1`,
@@ -166,14 +177,11 @@ function* lookUp({ letter, dedupe }: PreparedLetter, contextId: string): Transac
        from workspace_load where workspace_id = $1 /*for update*/`,
       [letter.workspaceId],
     ),
-    statement(
-      `select id, ready_at, worker, lease_epoch, last_n from conversations
-       where workspace_id = $1 and principal = $2 and context_id = $3 /*for update*/`,
-      [letter.workspaceId, letter.principal, contextId],
-    ),
+    ...(contextId === undefined ? [] : [conversation(contextId)]),
+    // Whoever names a task has thereby named its context.
     ...(taskId === undefined ? [] : [statement(state, [taskId])]),
-  ])) as unknown as [KnownRow[], LoadRow[], ConversationRow[], { state: TaskState }[] | undefined]
-  return { known, load, conversation, taskState: tasks?.[0]?.state }
+  ])) as unknown as [KnownRow[], LoadRow[], ConversationRow[]?, { state: TaskState }[]?]
+  return { known, load, conversation: conversations?.[0], taskState: tasks?.[0]?.state }
 }
 
 /** The task of the same letter admitted before, in whatever state it is; other content under the same key is refused. */

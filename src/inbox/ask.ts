@@ -1,9 +1,11 @@
 /**
  * Questions of a running turn to a person. Asking suspends the turn and sets its task to input-required; the next
- * message with that task's id is the answer and goes to the waiting worker instead of into the queue. No answer in
- * time is a denial. If the worker dies the question is void and the answer is queued behind the re-run.
+ * message with that task's id is the answer and goes to the waiting worker instead of into the queue. A question for
+ * permission sets auth-required and is answered through `pending.ts` alone: who sends a task may not also allow what its
+ * agent does. No answer in time is a denial. If the worker dies the question is void and the answer is queued behind
+ * the re-run.
  */
-import type { Part } from '../protocol/a2a.ts'
+import type { Part, TaskState } from '../protocol/a2a.ts'
 import { sql, type Transaction, together } from '../store/store.ts'
 import { closeBooks } from './event-log.ts'
 import type { LeaseKey, Question, Standing } from './inbox.ts'
@@ -30,8 +32,8 @@ export function* ask(key: LeaseKey, question: Question, accepts: (id: string) =>
   const suspended = yield* suspend(key, accepts)
   if (suspended.answer !== 'held') return suspended
   yield* sql(
-    `insert into asks (message_id, id, workspace_id, task_id, epoch, state, question, expires_at)
-     values ($1, $2, $3, $4, $5, 'open', $6, now_ms() + $7)`,
+    `insert into asks (message_id, id, workspace_id, task_id, epoch, state, question, tool, subject, asked_at, expires_at)
+     values ($1, $2, $3, $4, $5, 'open', $6, $7, $8, now_ms(), now_ms() + $9)`,
     [
       key.messageId,
       question.id,
@@ -39,11 +41,14 @@ export function* ask(key: LeaseKey, question: Question, accepts: (id: string) =>
       key.taskId,
       key.epoch,
       JSON.stringify(question.parts),
+      question.permission?.tool ?? null,
+      question.permission?.subject ?? null,
       question.timeoutMs ?? ASK_TIMEOUT_MS,
     ],
   )
   yield* sql('update messages set asked = 1 where id = $1', [key.messageId])
-  yield* tell(key, 'TASK_STATE_INPUT_REQUIRED', question.parts)
+  const waits = question.permission === undefined ? 'TASK_STATE_INPUT_REQUIRED' : 'TASK_STATE_AUTH_REQUIRED'
+  yield* tell(key, { state: waits, parts: question.parts })
   return suspended
 }
 
@@ -52,6 +57,7 @@ export interface OpenAsk {
   readonly id: string
   readonly key: LeaseKey
   readonly worker: string
+  readonly forPermission: boolean
 }
 
 interface OpenAskRow {
@@ -62,9 +68,10 @@ interface OpenAskRow {
   epoch: number
   conversation_id: string
   worker: string
+  tool: string | null
 }
 
-const SELECT_OPEN = `select a.id, a.message_id, a.workspace_id, a.task_id, a.epoch, c.id as conversation_id, c.worker
+const SELECT_OPEN = `select a.id, a.message_id, a.workspace_id, a.task_id, a.epoch, a.tool, c.id as conversation_id, c.worker
   from asks a join messages m on m.id = a.message_id join conversations c on c.id = m.conversation_id
   where a.state = 'open' and c.lease_epoch = a.epoch and m.state = 'leased'`
 
@@ -72,6 +79,23 @@ const SELECT_OPEN = `select a.id, a.message_id, a.workspace_id, a.task_id, a.epo
 export function* openAskOf(taskId: string): Transaction<OpenAsk | undefined> {
   const [row] = yield* sql<OpenAskRow>(`${SELECT_OPEN} and a.task_id = $1`, [taskId])
   return row === undefined ? undefined : toOpenAsk(row)
+}
+
+/** The question itself, while its turn waits for it. */
+export function* findOpenAsk({ messageId, epoch, id }: AskName): Transaction<OpenAsk | undefined> {
+  const [row] = yield* sql<OpenAskRow>(`${SELECT_OPEN} and a.message_id = $1 and a.epoch = $2 and a.id = $3`, [
+    messageId,
+    epoch,
+    id,
+  ])
+  return row === undefined ? undefined : toOpenAsk(row)
+}
+
+/** What a question is called among all: unique for ever, because an epoch is. */
+export interface AskName {
+  readonly messageId: string
+  readonly epoch: number
+  readonly id: string
 }
 
 export function* findUnanswered(): Transaction<OpenAsk[]> {
@@ -82,6 +106,7 @@ export function* findUnanswered(): Transaction<OpenAsk[]> {
 const toOpenAsk = (row: OpenAskRow): OpenAsk => ({
   id: row.id,
   worker: row.worker,
+  forPermission: row.tool !== null,
   key: {
     workspaceId: row.workspace_id,
     conversationId: row.conversation_id,
@@ -103,12 +128,24 @@ export function* answerAsk(open: OpenAsk, answerMessageId: string): Transaction<
 /** Nobody answered in time: the turn goes on with a denial. False when somebody did meanwhile. */
 export function* denyAsk(open: OpenAsk): Transaction<boolean> {
   yield* together([lockWorkspace(open.key.workspaceId)])
-  const denied = yield* sql(
-    `update asks set state = 'denied' where message_id = $1 and id = $2 and state = 'open' returning id`,
-    [open.key.messageId, open.id],
+  return yield* closeAsk(open, { state: 'denied', by: null })
+}
+
+export interface Word {
+  readonly state: 'answered' | 'denied'
+  /** Who said so; null for the clock. */
+  readonly by: string | null
+}
+
+/** Closes the question, once, and lets its turn go on. False when it was closed before. The workspace is locked. */
+export function* closeAsk({ key, id }: OpenAsk, { state, by }: Word): Transaction<boolean> {
+  const closed = yield* sql(
+    `update asks set state = $4, answered_by = $5 where message_id = $1 and epoch = $2 and id = $3 and state = 'open'
+     returning id`,
+    [key.messageId, key.epoch, id, state, by],
   )
-  if (denied.length === 0) return false
-  yield* goOn(open.key)
+  if (closed.length === 0) return false
+  yield* goOn(key)
   return true
 }
 
@@ -116,13 +153,16 @@ function* goOn(key: LeaseKey): Transaction<Standing> {
   const message = yield* openWaiting(key)
   if (message === undefined) return 'stale'
   yield* takeSlotBack(key, message)
-  yield* tell(key, 'TASK_STATE_WORKING')
+  yield* tell(key, { state: 'TASK_STATE_WORKING' })
   return 'held'
 }
 
-type Told = 'TASK_STATE_INPUT_REQUIRED' | 'TASK_STATE_WORKING'
+interface Told {
+  readonly state: TaskState
+  readonly parts?: readonly Part[]
+}
 
-function* tell(key: LeaseKey, state: Told, parts?: readonly Part[]): Transaction<void> {
+function* tell(key: LeaseKey, { state, parts }: Told): Transaction<void> {
   const said = parts === undefined ? undefined : { parts }
   const items = [{ t: 'status', state, ...said } as const]
   const entries = [{ taskId: key.taskId, messageId: key.messageId, items }]

@@ -7,12 +7,14 @@
 import { restoreEnvelope } from '../protocol/envelope.ts'
 import type { Sender } from '../protocol/request.ts'
 import { type Statement, sql, statement, type Transaction, together } from '../store/store.ts'
-import type { Item, NewEntry } from './event-log.ts'
+import { closeBooks, type Item, type NewEntry } from './event-log.ts'
 import type { Lease } from './inbox.ts'
 import { setTaskState } from './tasks.ts'
 
 /** How long a worker may be silent before another takes over; it renews every third of that. */
 export const LEASE_MS = 30_000
+/** Conversations leased in one transaction: a worker that comes to a long queue is not to pay a commit for each. */
+export const CLAIMS_MAX = 32
 
 export interface Claim {
   readonly lease: Lease
@@ -74,6 +76,27 @@ export const selectHead = (conversationId: string): Statement =>
 export function* takeOldest(workspaceId: string, worker: string): Transaction<Claim | undefined> {
   const [[head]] = (yield* together([selectOldest(workspaceId)])) as unknown as [HeadRow[]]
   return head === undefined ? undefined : claimHead(workspaceId, head, worker)
+}
+
+/** Leases what is ready to the worker, the oldest first, as far as there are slots and up to the limit. */
+export function* claimReady(workspaceId: string, worker: string, claimsMax = CLAIMS_MAX): Transaction<Claim[]> {
+  const [load] = yield* sql<{ slots: number; running: number }>(
+    'select slots, running from workspace_load where workspace_id = $1 /*for update*/',
+    [workspaceId],
+  )
+  const free = load === undefined ? 0 : load.slots - load.running
+  const claims: Claim[] = []
+  while (claims.length < Math.min(free, claimsMax)) {
+    const claim = yield* takeOldest(workspaceId, worker)
+    if (claim === undefined) break
+    yield* together(claim.writes)
+    claims.push(claim)
+  }
+  const entries = claims.map(({ entry }) => entry)
+  if (claims.length > 0) {
+    yield* together(closeBooks({ workspaceId, running: claims.length, waiting: -claims.length, entries }))
+  }
+  return claims
 }
 
 /** The lease of that message to the worker, and the writes that make it so. */

@@ -26,6 +26,8 @@ export type Checkpoint =
 
 /** What a door hands in: who speaks, to whom, and the envelope the message came in. */
 export interface Letter {
+  /** What the message will be called: the id of the request that brought it, so that who knows one finds the other. */
+  readonly id?: string
   readonly workspaceId: string
   /** Who speaks, from token or door: `people`, `ws:<id>`, `token:<id>`, `schedule:<id>`, `discord:<channel>`. */
   readonly principal: string
@@ -153,6 +155,7 @@ export interface Usage {
   readonly inputTokens?: number
   readonly outputTokens?: number
   readonly costUsd?: number
+  readonly durationMs?: number
 }
 
 /** What went wrong, in the form that is stored: our code, one sentence, and details for the owner. */
@@ -168,7 +171,10 @@ export interface Failure {
   readonly details?: Readonly<Record<string, unknown>>
 }
 
-export type Outcome =
+/** How a turn ends, and what it used: every end of one that is paid for has cost something. */
+export type Outcome = End & { readonly usage?: Usage }
+
+type End =
   | {
       readonly type: 'done'
       readonly finality: 'completed' | 'input_required' | 'auth_required' | 'rejected'
@@ -180,7 +186,6 @@ export type Outcome =
       /** What the task's status says, where that is not the reply itself. */
       readonly said?: Words
       readonly session?: string
-      readonly usage?: Usage
     }
   /** Run again after `afterMs`. `session_lost` drops the session and is counted against neither counter. */
   | {
@@ -195,8 +200,12 @@ export type Outcome =
   | { readonly type: 'dead'; readonly failure: Failure; readonly artifacts?: readonly Artifact[] }
   /** A cancelled turn has ended; its conversation is free again. */
   | { readonly type: 'stopped' }
-  /** Given back (drain, or never begun); counted against nothing. */
-  | { readonly type: 'released'; readonly interrupted: boolean }
+  /** Given back (drain, or never begun); counted against nothing. Parked: not before that time, and why. */
+  | {
+      readonly type: 'released'
+      readonly interrupted: boolean
+      readonly parked?: { readonly afterMs: number; readonly said: Words }
+    }
 
 /** What the inbox says of a lease: still held, told to stop, or taken over. */
 export type Standing = 'held' | 'stop' | 'stale'
@@ -205,7 +214,7 @@ export type Standing = 'held' | 'stop' | 'stale'
 export type Handout =
   | { readonly type: 'lease'; readonly lease: Lease }
   | { readonly type: 'stop'; readonly key: LeaseKey }
-  /** What a person said to a question of this turn; undefined = denied, for nobody answered in time. May come again. */
+  /** What a person said to a question of this turn: undefined = denied, or nobody answered in time. May come again. */
   | {
       readonly type: 'answer'
       readonly key: LeaseKey
@@ -244,6 +253,8 @@ export interface Inbox {
 export interface Question {
   readonly id: string
   readonly parts: readonly Part[]
+  /** It asks whether it may do exactly this: for the owners to answer, not for whoever sent the task. */
+  readonly permission?: { readonly tool: string; readonly subject: string }
   /** No answer by then is a denial; 30 minutes where unset. */
   readonly timeoutMs?: number
 }
@@ -311,6 +322,8 @@ export interface ActivityQuery {
   readonly sinceSeq: number
   readonly type?: string
   readonly limit: number
+  /** The last ones in place of the first ones after `sinceSeq`. */
+  readonly newest?: boolean
 }
 
 /** One thing that happened. Several may share a number: what was stored together is told together. */
@@ -354,6 +367,12 @@ export interface Activity {
   /** Where to follow from: the number given, if it is still a place to go on from, else the end of the log. */
   place(workspaceId: string, afterSeq: number | undefined): Promise<number>
   follow(workspaceId: string, afterSeq: number, signal: AbortSignal): AsyncIterable<ActivityRow>
+  /** The next rows after a number, a few hundred at most; undefined when the workspace is gone and all was read. */
+  page(workspaceId: string, afterSeq: number): Promise<readonly ActivityRow[] | undefined>
+  /** The last number of every workspace's log. */
+  heads(): Promise<ReadonlyMap<string, number>>
+  /** Calls back with a workspace whose log may have grown, without one where any may have: advice to look, no more. */
+  onChange(callback: (workspaceId?: string) => void): () => void
   /** Gives the note's number. */
   report(workspaceId: string, note: Note): Promise<number>
 }

@@ -1,5 +1,5 @@
 /**
- * A turn whose worker vanished: counted, then run again, or a dead letter when it happened too often. What its agent
+ * A turn whose worker vanished: counted if it had begun, then run again, or a dead letter when it happened too often. What its agent
  * had asked is void, and an answer that had come goes back into the queue behind it.
  */
 import { sql, type Transaction } from '../store/store.ts'
@@ -10,6 +10,9 @@ import { closeQuestions, voidQuestions } from './questions.ts'
 /** A message whose worker vanished this often is a dead letter: it is likely what takes the worker down. */
 const LOSSES_MAX = 5
 
+/** Workers elsewhere are called so; no other is. */
+export const BRIDGE_PREFIX = 'bridge.'
+
 export interface LostMessage {
   id: string
   workspace_id: string
@@ -18,9 +21,13 @@ export interface LostMessage {
   state: string
   losses: number
   suspended: number
+  /** Its turn had begun: with the claim in this house, with its first event from a worker elsewhere. */
+  begun: number
 }
 
-export const LOST_COLUMNS = 'id, workspace_id, conversation_id, task_id, state, losses, suspended'
+export const LOST_COLUMNS = `id, workspace_id, conversation_id, task_id, state, losses, suspended,
+  case when appended > 0 or not exists (select 1 from conversations c
+    where c.id = messages.conversation_id and c.worker like '${BRIDGE_PREFIX}%') then 1 else 0 end as begun`
 
 export interface Loss {
   /** It is to be run again; otherwise it has ended. */
@@ -41,6 +48,10 @@ export function* countLoss(message: LostMessage): Transaction<Loss> {
     return { again: false, items: [], waiting: 0 }
   }
   const requeued = yield* voidQuestions(message.id)
+  if (message.begun === 0) {
+    yield* sql(`update messages set state = 'queued', suspended = 0 where id = $1`, [message.id])
+    return { again: true, items: [], waiting: requeued }
+  }
   if (message.losses + 1 < LOSSES_MAX) {
     yield* sql(
       `update messages set state = 'queued', losses = losses + 1, interrupted = 1, suspended = 0 where id = $1`,

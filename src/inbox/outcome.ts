@@ -1,5 +1,5 @@
 /** What each outcome of a turn does to its message and its task. Called inside the settle transaction only. */
-import type { Part, TaskState } from '../protocol/a2a.ts'
+import type { Part, TaskState, Words } from '../protocol/a2a.ts'
 import { type Statement, statement, type Transaction } from '../store/store.ts'
 import { endTask } from './dead.ts'
 import { type Addressed, deliver } from './delivery-rows.ts'
@@ -56,7 +56,10 @@ export function* recordOutcome(settlement: Settlement, message: HeldMessage): Tr
   }
   if (outcome.type === 'released' || outcome.type === 'stopped') {
     const interrupted = outcome.type === 'stopped' || outcome.interrupted
-    return { writes: [reopenMessage(key, { outcome: outcome.type, interrupted })], items: [], waiting: 1 + requeued }
+    const parked = outcome.type === 'released' ? outcome.parked : undefined
+    const { writes, items } = parked === undefined ? NOTHING_SAID : sayParked(message, parked.said)
+    const reopened = reopenMessage(key, { outcome: outcome.type, interrupted, afterMs: parkMs(parked?.afterMs) })
+    return { writes: [reopened, ...writes], items, waiting: 1 + requeued }
   }
   if (outcome.type === 'dead') return yield* recordDead(key, message, outcome)
   if (outcome.type === 'done') return recordReply(message, outcome, settlement)
@@ -71,6 +74,19 @@ function* endQuestions(message: HeldMessage, outcome: Outcome): Transaction<numb
   if (again) return yield* voidQuestions(message.id)
   yield* closeQuestions(message.id)
   return 0
+}
+
+/** Its worker looks again then; a bridge that says otherwise cannot hold a message back for days. */
+const PARK_MS_MAX = 3600_000
+const parkMs = (afterMs: number | undefined): number => Math.min(Math.max(0, Math.ceil(afterMs ?? 0)), PARK_MS_MAX)
+
+const NOTHING_SAID = { writes: [], items: [] } as const
+
+/** Why it waits, where whoever sent it looks. */
+function sayParked(message: HeldMessage, words: Words): Pick<Ended, 'writes' | 'items'> {
+  const said: Said = { ...words, code: 'waiting' }
+  const state = 'TASK_STATE_WORKING'
+  return { writes: [setTaskState(message.task_id, state, said)], items: [{ t: 'status', state, ...said }] }
 }
 
 type Done = Outcome & { type: 'done' }

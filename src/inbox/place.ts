@@ -35,6 +35,8 @@ export interface Place {
   readonly conversation: Conversation
   readonly contextId: string
   readonly task: TaskRow | undefined
+  /** The task's running turn waits for a permission: one more message does not set the task going again. */
+  readonly held: boolean
   /** Who leases it at once. */
   readonly worker: string | undefined
 }
@@ -44,8 +46,8 @@ export function placeTask(
   place: Place,
   { taskId, state }: { taskId: string; state: TaskState },
 ): Statement[] {
-  const { conversation, contextId, task } = place
-  if (task !== undefined) return isInterrupted(task.state) ? [setTaskState(taskId, 'TASK_STATE_WORKING')] : []
+  const { conversation, contextId, task, held } = place
+  if (task !== undefined) return isInterrupted(task.state) && !held ? [setTaskState(taskId, state)] : []
   const row = statement(
     `insert into tasks (id, workspace_id, conversation_id, context_id, principal, state, created_at, updated_at)
      values ($1, $2, $3, $4, $5, $6, now_ms(), now_ms())`,

@@ -3,7 +3,9 @@
  * Nothing unsettled is ever touched, nor a dead letter or delivery that nobody has handled.
  */
 import { ulidFloor } from '../ids.ts'
-import { type Store, sql, type Transaction } from '../store/store.ts'
+import { type Store, sql, statement, type Transaction, together } from '../store/store.ts'
+import { lockWorkspace } from './lock.ts'
+import { USAGE_PRUNED } from './usage.ts'
 
 /** Rows deleted in one transaction. */
 const SLICE_ROWS_MAX = 500
@@ -20,13 +22,18 @@ export const RETENTION: RetentionOptions = { taskMs: 30 * DAY_MS, eventMs: 7 * D
 
 /** Prunes slice by slice until nothing is old enough or the signal aborts. Returns the rows that went. */
 export async function prune(store: Store, options: RetentionOptions, signal: AbortSignal): Promise<number> {
+  const deltas = await bySlices(() => store.write(pruneDeltas(options)), signal)
+  const events = await pruneLogs(store, options, signal)
+  const tasks = await bySlices(() => store.write(pruneTasks(options)), signal)
+  return deltas + events + tasks + (await bySlices(() => store.write(pruneUsage), signal))
+}
+
+async function bySlices(slice: () => Promise<number>, signal: AbortSignal): Promise<number> {
   let total = 0
-  for (const slice of [pruneDeltas(options), pruneEvents(options), pruneTasks(options)]) {
-    let gone = SLICE_ROWS_MAX
-    while (gone >= SLICE_ROWS_MAX && !signal.aborted) {
-      gone = await store.write(slice)
-      total += gone
-    }
+  let gone = SLICE_ROWS_MAX
+  while (gone >= SLICE_ROWS_MAX && !signal.aborted) {
+    gone = await slice()
+    total += gone
   }
   return total
 }
@@ -44,36 +51,79 @@ const pruneDeltas = ({ deltaMs }: RetentionOptions) =>
     return rows.length
   }
 
-/** Other events of what has settled, and notes; a task that still runs keeps its whole story. */
-const pruneEvents = ({ eventMs }: RetentionOptions) =>
-  function* (): Transaction<number> {
-    const rows = yield* sql<PrunedRow>(
-      `delete from events where (workspace_id, seq) in (
-         select e.workspace_id, e.seq from events e left join messages m on m.id = e.message_id
-         where e.at_ms < now_ms() - $1 and (e.message_id is null or m.settled_at < now_ms() - $1)
-         order by e.at_ms limit ${SLICE_ROWS_MAX}) returning workspace_id, seq`,
-      [eventMs],
-    )
-    yield* rememberPruned(rows)
-    return rows.length
+/** Each log from its oldest entry on as far as it is old; so no index of ages has to be kept with every event. */
+async function pruneLogs(store: Store, { eventMs }: RetentionOptions, signal: AbortSignal): Promise<number> {
+  const next = (id: string) => store.read(() => logAfter(id))
+  let total = 0
+  for (let id = await next(''); id !== undefined && !signal.aborted; id = await next(id)) {
+    const workspaceId = id
+    for (let from: number | undefined = 0; from !== undefined && !signal.aborted; ) {
+      const place = { workspaceId, afterSeq: from, eventMs }
+      const slice: LogSlice = await store.write(() => pruneLog(place), workspaceId)
+      total += slice.gone
+      from = slice.nextSeq
+    }
   }
-
-interface PrunedRow {
-  workspace_id: string
-  seq: number
+  return total
 }
 
-/** A reader whose cursor lies before these can be told that it missed something. */
-function* rememberPruned(rows: readonly PrunedRow[]): Transaction<void> {
-  const last = new Map<string, number>()
-  for (const { workspace_id: id, seq } of rows) last.set(id, Math.max(seq, last.get(id) ?? 0))
-  // Locked in the order that every transaction keeps.
-  for (const id of [...last.keys()].sort()) {
+function* logAfter(workspaceId: string): Transaction<string | undefined> {
+  const [row] = yield* sql<{ id: string | null }>(
+    'select min(workspace_id) as id from events where workspace_id > $1',
+    [workspaceId],
+  )
+  return row?.id ?? undefined
+}
+
+interface LogPlace {
+  readonly workspaceId: string
+  readonly afterSeq: number
+  readonly eventMs: number
+}
+
+interface LogSlice {
+  readonly gone: number
+  /** Where the next slice begins; none when all that is old has been seen. */
+  readonly nextSeq: number | undefined
+}
+
+/** Events of what has settled, and notes; a task that still runs keeps its whole story. */
+function* pruneLog({ workspaceId, afterSeq, eventMs }: LogPlace): Transaction<LogSlice> {
+  const [, [slice]] = (yield* together([
+    lockWorkspace(workspaceId),
+    statement(
+      `select max(seq) as last, max(case when at_ms < now_ms() - $3 then 0 else 1 end) as young from (
+         select seq, at_ms from events where workspace_id = $1 and seq > $2 order by seq limit ${SLICE_ROWS_MAX}) as slice`,
+      [workspaceId, afterSeq, eventMs],
+    ),
+  ])) as unknown as [unknown, { last: number | null; young: number | null }[]]
+  const last = slice?.last ?? undefined
+  if (last === undefined) return { gone: 0, nextSeq: undefined }
+  const rows = yield* sql<{ seq: number }>(
+    `delete from events where workspace_id = $1 and seq > $2 and seq <= $3 and at_ms < now_ms() - $4
+     and (message_id is null or exists (
+       select 1 from messages m where m.id = events.message_id and m.settled_at < now_ms() - $4)) returning seq`,
+    [workspaceId, afterSeq, last, eventMs],
+  )
+  if (rows.length > 0) {
+    // A reader whose cursor lies before these can be told that it missed something.
+    const pruned = Math.max(...rows.map(({ seq }) => seq))
     yield* sql('update workspace_load set pruned_seq = $2 where workspace_id = $1 and pruned_seq < $2', [
-      id,
-      last.get(id) as number,
+      workspaceId,
+      pruned,
     ])
   }
+  return { gone: rows.length, nextSeq: slice?.young === 1 ? undefined : last }
+}
+
+/** What turns used, when no report shows it any more. */
+function* pruneUsage(): Transaction<number> {
+  const rows = yield* sql(
+    `delete from turn_usage where (message_id, epoch) in (
+       select message_id, epoch from turn_usage where ${USAGE_PRUNED} order by ended_at limit ${SLICE_ROWS_MAX})
+     returning epoch`,
+  )
+  return rows.length
 }
 
 /** Tasks with all of their messages, replies and keys, when they ended long ago and nothing of them needs a person. */

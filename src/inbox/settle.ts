@@ -10,6 +10,7 @@ import { freeConversation } from './conversation.ts'
 import { closeBooks, type Item } from './event-log.ts'
 import type { LeaseKey, Outcome } from './inbox.ts'
 import { type Ended, type HeldMessage, recordOutcome, type Settlement } from './outcome.ts'
+import { usageRows } from './usage.ts'
 
 export interface Settled {
   readonly answer: 'settled' | 'stale'
@@ -31,7 +32,7 @@ export function* settle(settlement: Settlement): Transaction<Settled> {
     return { answer: 'stale', next: undefined }
   }
   const ended = yield* recordOutcome(settlement, message)
-  const freed = [...ended.writes, freeConversation(key.conversationId)]
+  const freed = [...ended.writes, ...usageRows(key, outcome), freeConversation(key.conversationId)]
   // A suspended turn has no slot to hand on, one over the limit is given up, and nobody may be there to take it.
   const slot = message.suspended === 0 && held.running <= held.slots && held.waiting + ended.waiting > 0
   const hands = slot && held.worker !== null && settlement.accepts(held.worker)

@@ -3,11 +3,9 @@
  * over, messages expire, questions are denied, old rows go. Wake-ups make the first quick; the timer makes all sure.
  */
 import { toMoleculeError } from '../errors.ts'
-import { sql, type Transaction, together } from '../store/store.ts'
 import { denyAsk, findUnanswered } from './ask.ts'
-import { type Claim, LEASE_MS, openWorkspaces, takeOldest } from './claim.ts'
+import { CLAIMS_MAX, type Claim, claimReady, LEASE_MS, openWorkspaces } from './claim.ts'
 import type { Desk } from './desks.ts'
-import { closeBooks } from './event-log.ts'
 import { expire, findExpired } from './expire.ts'
 import type { Handout } from './inbox.ts'
 import type { Office } from './office.ts'
@@ -93,37 +91,28 @@ export function createSweep(office: Office, handOut: () => HandOut, giveBack: Gi
   }
 }
 
-async function fillDesk(office: Office, handOut: HandOut, { worker }: Desk): Promise<void> {
+async function fillDesk(office: Office, handOut: HandOut, desk: Desk): Promise<void> {
   const { store, desks } = office
+  const { worker } = desk
   const hosted = worker.workspaces === 'hosted'
   const open = hosted ? await store.read(() => openWorkspaces(FILL_WORKSPACES_MAX)) : worker.workspaces
   for (const workspaceId of open) {
     // A worker that left meanwhile gives back what it is handed, and would be handed it again without end.
-    while (desks.get(worker.id) !== undefined) {
-      const claim = await store.write(() => claimOne(workspaceId, worker.id), workspaceId)
-      if (claim === undefined) break
-      announce(office, handOut, { claim, worker: worker.id })
+    for (let wanted = wantedBy(desk); wanted > 0 && desks.get(worker.id) === desk; ) {
+      const most = wanted
+      const claims = await store.write(() => claimReady(workspaceId, worker.id, most), workspaceId)
+      for (const claim of claims) announce(office, handOut, { claim, worker: worker.id })
+      wanted = claims.length < most ? 0 : wantedBy(desk)
     }
   }
 }
+
+const wantedBy = (desk: Desk): number => Math.min(desk.free(), CLAIMS_MAX)
 
 function announce(office: Office, handOut: HandOut, { claim, worker }: { claim: Claim; worker: string }): void {
   const { lease } = claim
   office.changed(lease.workspaceId, lease.taskId)
   handOut(worker, { type: 'lease', lease })
-}
-
-function* claimOne(workspaceId: string, worker: string): Transaction<Claim | undefined> {
-  const [load] = yield* sql<{ slots: number; running: number }>(
-    'select slots, running from workspace_load where workspace_id = $1 /*for update*/',
-    [workspaceId],
-  )
-  if (load === undefined || load.running >= load.slots) return undefined
-  const claim = yield* takeOldest(workspaceId, worker)
-  if (claim === undefined) return undefined
-  const books = { workspaceId, running: 1, waiting: -1, entries: [claim.entry] }
-  yield* together([...claim.writes, ...closeBooks(books)])
-  return claim
 }
 
 async function takeOver(office: Office, handOut: HandOut): Promise<void> {

@@ -62,7 +62,7 @@ export function* takeLapsed(lapsed: Lapsed, worker: string): Transaction<Claim |
     return undefined
   }
   // The counters of the message were raised since it was read.
-  const lost = { ...head, losses: head.losses + 1, interrupted: 1 }
+  const lost = message.begun === 0 ? head : { ...head, losses: head.losses + 1, interrupted: 1 }
   const claim = claimHead(lapsed.workspaceId, lost, worker)
   const books = {
     workspaceId: lapsed.workspaceId,

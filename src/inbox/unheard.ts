@@ -34,7 +34,7 @@ interface LeaseRow {
   lease_epoch: number
 }
 
-function* findLeasesOf(worker: string): Transaction<LeaseKey[]> {
+export function* findLeasesOf(worker: string): Transaction<LeaseKey[]> {
   const rows = yield* sql<LeaseRow>(
     `select m.workspace_id, m.conversation_id, m.task_id, m.id as message_id, c.lease_epoch from conversations c
      join messages m on m.conversation_id = c.id and m.state in ('leased', 'stopping')

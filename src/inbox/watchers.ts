@@ -3,6 +3,8 @@
 export interface Watchers {
   /** Calls back after each change of what has this id until the returned function is called. */
   watch(id: string, callback: () => void): () => void
+  /** Calls back after each change with the id of what changed, without one where that is not known. */
+  watchAll(callback: (id?: string) => void): () => void
   changed(id: string): void
   /** Something changed elsewhere, and it is not known what: every reader looks. */
   changedElsewhere(): void
@@ -10,6 +12,7 @@ export interface Watchers {
 
 export function createWatchers(): Watchers {
   const byId = new Map<string, Set<() => void>>()
+  const ofAll = new Set<(id?: string) => void>()
   const wake = (callbacks: Iterable<() => void>) => {
     for (const callback of callbacks) callback()
   }
@@ -22,9 +25,17 @@ export function createWatchers(): Watchers {
         if (callbacks.size === 0 && byId.get(id) === callbacks) byId.delete(id)
       }
     },
-    changed: (id) => wake(byId.get(id) ?? []),
+    watchAll(callback) {
+      ofAll.add(callback)
+      return () => void ofAll.delete(callback)
+    },
+    changed(id) {
+      wake(byId.get(id) ?? [])
+      for (const callback of ofAll) callback(id)
+    },
     changedElsewhere() {
       for (const callbacks of byId.values()) wake(callbacks)
+      for (const callback of ofAll) callback()
     },
   }
 }

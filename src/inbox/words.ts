@@ -25,7 +25,8 @@ interface TurnRow {
 
 interface AnswerRow extends TurnRow {
   ask_id: string
-  /** Null for a question that nobody answered in time. */
+  ask_state: string
+  /** The message that answers; null for a denial, and for a permission, which is given without a message. */
   envelope: string | null
 }
 
@@ -38,7 +39,7 @@ export function* findWords(): Transaction<Word[]> {
     `select ${TURN} ${RUNNING} where m.state in ('leased', 'stopping') and m.state = 'stopping' limit ${WORDS_MAX}`,
   )
   const answered = yield* sql<AnswerRow>(
-    `select ${TURN}, a.id as ask_id, o.envelope ${RUNNING}
+    `select ${TURN}, a.id as ask_id, a.state as ask_state, o.envelope ${RUNNING}
      join asks a on a.message_id = m.id and a.epoch = c.lease_epoch and a.state in ('answered', 'denied')
      left join messages o on o.id = a.answer_message_id
      where m.state in ('leased', 'stopping') and m.state = 'leased' and m.asked = 1 limit ${WORDS_MAX}`,
@@ -53,11 +54,11 @@ const answerOf = (row: AnswerRow): Handout => ({
   type: 'answer',
   key: keyOf(row),
   askId: row.ask_id,
-  parts: partsOf(row.envelope),
+  parts: row.ask_state === 'denied' ? undefined : partsOf(row.envelope),
 })
 
-const partsOf = (envelope: string | null): readonly Part[] | undefined =>
-  envelope === null ? undefined : restoreEnvelope(envelope).message.parts
+const partsOf = (envelope: string | null): readonly Part[] =>
+  envelope === null ? [] : restoreEnvelope(envelope).message.parts
 
 const keyOf = (row: TurnRow): LeaseKey => ({
   workspaceId: row.workspace_id,

@@ -67,6 +67,14 @@ export function storeContract({ name, open }: StoreUnderTest): void {
       assert.equal(second?.status, 'fulfilled')
     })
 
+    test('a read that would write is refused and leaves nothing', async () => {
+      const sly = store.read(function* () {
+        yield* sql(`insert into notes (id, body) values (25, 'sly')`)
+      })
+      await assert.rejects(sly)
+      assert.deepEqual(await bodies(25, 25), [])
+    })
+
     test('a thousand concurrent transactions each see the one before', async () => {
       await insert(30, '0')()
       const add = () =>

@@ -42,6 +42,8 @@ export function activity(bench: InboxBench): void {
         cursor = next.nextSeq
       }
       assert.deepEqual([paged, cursor], [entries.map(({ type }) => type), nextSeq])
+      const newest = await log.read({ workspaceId: id, sinceSeq: 0, limit: 2, newest: true })
+      assert.deepEqual([newest.entries, newest.nextSeq], [entries.slice(-3), nextSeq])
       const notes = await log.read({ workspaceId: id, sinceSeq: 0, type: 'deployed', limit: 10 })
       assert.deepEqual(
         notes.entries.map(({ text }) => text),
@@ -98,5 +100,46 @@ export function activity(bench: InboxBench): void {
       ['status', 'text', 'reply', 'status', 'deployed'],
     )
     await assert.rejects(log.place(id, 1), code('not_found'))
+  })
+
+  test('PL-7 a page is limited by rows and by size, pages follow on each other, and every workspace has its head', async () => {
+    const id = await bench.workspace()
+    const { activity: log } = bench.local
+    const text = 'x'.repeat(4000)
+    const rows = 300
+    const reports = Array.from({ length: rows }, () => log.report(id, { type: 'note', text, by: 'me' }))
+    const last = Math.max(...(await Promise.all(reports)))
+    const seen: number[] = []
+    const sizes: number[] = []
+    for (let cursor = 0; cursor < last; cursor = seen.at(-1) ?? last) {
+      const page = (await log.page(id, cursor)) ?? []
+      seen.push(...page.map(({ seq }) => seq))
+      sizes.push(page.length)
+    }
+    assert.deepEqual(
+      seen,
+      Array.from({ length: rows }, (_, index) => index + 1),
+    )
+    assert.ok(Math.max(...sizes) < 70, 'a page holds about 256 KB')
+    assert.equal((await log.heads()).get(id), last)
+    assert.equal(await log.page('ws_nobody', 0), undefined)
+    assert.deepEqual(await log.page(id, last), [])
+  })
+
+  test('PL-7 whoever watches all logs is told which one may have grown', async () => {
+    const id = await bench.workspace()
+    const { activity: log, reception } = bench.local
+    const told: (string | undefined)[] = []
+    const stop = log.onChange((workspaceId) => told.push(workspaceId))
+    await log.report(id, { type: 'note', text: 'x', by: 'me' })
+    assert.ok(told.includes(id))
+    told.length = 0
+    await reception.admit(letterTo(id))
+    assert.ok(told.includes(id))
+    assert.ok(told.every((one) => one === undefined || one.startsWith('ws_')))
+    stop()
+    told.length = 0
+    await log.report(id, { type: 'note', text: 'x', by: 'me' })
+    assert.deepEqual(told, [])
   })
 }

@@ -74,6 +74,7 @@ export function createInboxBench({ open }: StoreUnderTest): InboxBench {
         host: HOST,
         log: silentLog,
         keepSession: (key, token) => keepSession(HOST, key, token),
+        keepSessionOn: (place) => (key, token) => keepSession(place, key, token),
       }),
     workspace: (slots = 1) => makeWorkspace(opened.store, slots),
     async load(id) {

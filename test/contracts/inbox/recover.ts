@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Lease, Outcome } from '../../../src/inbox/inbox.ts'
-import { sessionToken } from '../../../src/sessions/sessions.ts'
+import { findTurnRow } from '../../../src/sessions/sessions.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { letterTo } from '../../fakes/letters.ts'
+import { until } from '../../fakes/living.ts'
 import { manualClock } from '../../fakes/manual-clock.ts'
 import { done, failure, HOST, type InboxBench } from './harness.ts'
 
@@ -66,8 +67,10 @@ export function recovery(bench: InboxBench): void {
     writes = 0
     leave = hand.leave
     clock.advance(5000)
+    await until(async () => writes > 0)
     await new Promise((resolve) => setTimeout(resolve, 100))
     local.close()
+    await until(async () => JSON.stringify(await bench.load(id)) === '{"running":0,"waiting":1}')
     assert.ok(writes > 0 && writes <= 2, `${writes} writes`)
     assert.deepEqual(await bench.load(id), { running: 0, waiting: 1 })
     await bench.local.reception.cancel(taskId)
@@ -75,7 +78,8 @@ export function recovery(bench: InboxBench): void {
 
   test('RT-5 a session is kept at settle, belongs to one host, and is dropped when lost', async () => {
     const id = await bench.workspace()
-    const token = (lease: Lease, host = HOST) => bench.store.read(() => sessionToken(host, lease))
+    const token = (lease: Lease, host = HOST) =>
+      bench.store.read(() => findTurnRow(host, lease)).then((row) => row?.token ?? undefined)
     await bench.withHand(id, async (hand) => {
       await bench.local.reception.admit(letterTo(id, { contextId: 's' }))
       const first = await hand.lease()

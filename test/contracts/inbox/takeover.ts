@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { LocalInbox } from '../../../src/inbox/local.ts'
 import { letterTo } from '../../fakes/letters.ts'
+import { until } from '../../fakes/living.ts'
 import { type ManualClock, manualClock } from '../../fakes/manual-clock.ts'
 import { done, type InboxBench } from './harness.ts'
 
@@ -116,8 +117,10 @@ export function takingOver(bench: InboxBench): void {
     const begun = await bench.local.reception.admit(letterTo(id, { contextId: 'b' }))
     await bench.sql('update messages set expires_at = 1, losses = 1 where task_id = $1', begun.taskId)
     await withNode(async (_node, clock) => {
-      await new Promise((resolve) => setTimeout(resolve, 5))
-      await pass(clock, 5000)
+      await until(async () => {
+        await pass(clock, 5000)
+        return (await bench.state(taskId)) !== 'TASK_STATE_SUBMITTED'
+      })
       const task = await bench.local.reception.task(taskId)
       assert.equal(task?.status.state, 'TASK_STATE_FAILED')
       assert.deepEqual(task?.status.message?.metadata, { code: 'expired' })

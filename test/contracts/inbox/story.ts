@@ -1,0 +1,79 @@
+/** The story of a message: what explain tells, from the rows alone. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { letterTo } from '../../fakes/letters.ts'
+import { done, failure, type InboxBench } from './harness.ts'
+
+export function stories(bench: InboxBench): void {
+  const tell = (id: string, scope: { principal?: string; detail?: boolean } = {}) =>
+    bench.local.stories.find({ id, scopeOf: () => scope })
+  const types = async (id: string) => (await tell(id))?.steps.map(({ type }) => type)
+
+  test('CL-1 explain: each attempt with its outcome, found by message, by task and by the id that its sender gave', async () => {
+    const id = await bench.workspace()
+    const { reception, inbox } = bench.local
+    await bench.withHand(id, async (hand) => {
+      const letter = letterTo(id)
+      const { taskId } = await reception.admit(letter)
+      const first = await hand.lease()
+      await inbox.append(first, { from: 1, events: [{ type: 'tool', name: 'search', state: 'started' }] })
+      await inbox.settle(first, { type: 'retry', failure, afterMs: 0, reason: 'failure', interrupted: false })
+      const second = await hand.lease()
+      assert.deepEqual(await types(taskId), ['admitted', 'started', 'failed', 'started', 'running'])
+      await inbox.settle(second, done('hello'))
+      const story = await tell(taskId)
+      assert.deepEqual(
+        story?.steps.map(({ type }) => type),
+        ['admitted', 'started', 'failed', 'started', 'answered', 'ended'],
+      )
+      assert.match(story?.steps[2]?.text ?? '', /^attempt 1 failed: it broke \(exit\); it used search$/)
+      assert.match(story?.steps[4]?.text ?? '', /^attempt 2 gave the answer$/)
+      for (const name of [first.messageId, letter.envelope.message.messageId]) assert.deepEqual(await tell(name), story)
+      const { principal } = letter
+      assert.equal((await tell(taskId, { principal }))?.taskId, taskId)
+      assert.equal((await tell(letter.envelope.message.messageId, { principal }))?.taskId, taskId)
+      for (const name of [taskId, first.messageId, letter.envelope.message.messageId]) {
+        assert.equal(await tell(name, { principal: 'somebody else' }), undefined)
+      }
+      assert.equal(await tell('nothing'), undefined)
+    })
+  })
+
+  test('CL-1 explain: an attempt whose worker vanished was cut off, and a dead letter tells its end and its replay', async () => {
+    const id = await bench.workspace()
+    const { reception, inbox, deadLetters } = bench.local
+    await bench.withHand(id, async (hand) => {
+      const { taskId } = await reception.admit(letterTo(id))
+      const first = await hand.lease()
+      await inbox.settle(first, { type: 'released', interrupted: true })
+      const second = await hand.lease()
+      const said = { ...failure, sentence: 'the program failed', details: {} }
+      await inbox.settle(second, { type: 'dead', failure: said })
+      assert.deepEqual(await types(taskId), ['admitted', 'started', 'lost', 'started', 'ended', 'waiting'])
+      const owned = await tell(taskId, { detail: true })
+      assert.ok(owned?.steps.some(({ text }) => text === 'the program said: it broke'))
+      assert.ok(!(await tell(taskId))?.steps.some(({ text }) => text.includes('it broke')))
+      const replayed = await deadLetters.replay(id, first.messageId)
+      assert.equal((await types(taskId))?.at(-1), 'replayed')
+      assert.match((await tell(replayed))?.steps[0]?.text ?? '', new RegExp(`as a replay of ${first.messageId}$`))
+      await inbox.settle(await hand.lease(), done('well'))
+    })
+  })
+
+  test('CL-1 explain: a question and its answer, and what was delivered where', async () => {
+    const id = await bench.workspace()
+    const { reception, inbox } = bench.local
+    await bench.withHand(id, async (hand) => {
+      const letter = { ...letterTo(id), replyTo: { door: 'discord', channel: 'general' } }
+      const { taskId } = await reception.admit(letter)
+      const lease = await hand.lease()
+      await inbox.ask(lease, { id: 'q', parts: [{ text: 'may I?' }] })
+      await reception.admit(letterTo(id, { taskId }))
+      assert.equal((await hand.next()).type, 'answer')
+      await inbox.settle(lease, done('thanks'))
+      assert.deepEqual(await types(taskId), ['admitted', 'started', 'asked', 'resumed', 'answered', 'ended'])
+      const [delivery] = (await tell(taskId))?.deliveries ?? []
+      assert.deepEqual(delivery, { to: 'discord general', state: 'pending', tries: 0 })
+    })
+  })
+}
