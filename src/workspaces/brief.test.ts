@@ -51,14 +51,15 @@ describe('what a turn is told, and whether it can run', () => {
     const { id } = await workspaces.create({ name: 'a', role: 'r', model: 'large', maxAttempts: 2, runtimeConfig })
     const first = await brief(id)
     assert.deepEqual([first.model, first.maxAttempts, first.systemPrompt], ['large', 2, 'r'])
-    const auth_token_file = join(homes.path(id), '.auth-token')
-    assert.deepEqual(first.options, { cmd: 'cat', timeout: 'none', auth_token_file })
+    const config_dir = homes.path(id)
+    const auth_token_file = join(config_dir, '.auth-token')
+    assert.deepEqual(first.options, { cmd: 'cat', timeout: 'none', auth_token_file, config_dir })
     await writeFile(
       homes.configPath(id),
       'name: a\nmodel: large\nruntime_config:\n  model: larger\n  max_attempts: 7\n',
     )
     const second = await brief(id)
-    assert.deepEqual([second.model, second.maxAttempts, second.options], ['larger', 7, { model: 'larger' }])
+    assert.deepEqual([second.model, second.maxAttempts, second.options], ['larger', 7, { model: 'larger', config_dir }])
   })
 
   test('PL-3 many turns that start at once on a changed config read it once', async () => {

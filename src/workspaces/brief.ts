@@ -2,12 +2,12 @@
 import { isAbsolute, join } from 'node:path'
 import { MoleculeError } from '../errors.ts'
 import type { Brief } from '../protocol/brief.ts'
-import { sessionToken } from '../sessions/sessions.ts'
+import { findTurnRow, type SessionKey } from '../sessions/sessions.ts'
 import { type Store, sql, type Transaction } from '../store/store.ts'
 import type { Configs } from './configs.ts'
 import type { Homes } from './homes.ts'
 import { backendOptions } from './options.ts'
-import { findSettings, type TurnSettings } from './rows.ts'
+import { readSettings, type SettingsRow, type TurnSettings } from './rows.ts'
 import { defaultWorkingDir, ensureWorkingDir } from './working-dir.ts'
 
 export interface BriefOptions {
@@ -15,6 +15,15 @@ export interface BriefOptions {
   readonly host: string
   readonly homes: Homes
   readonly configs: Configs
+  /** What the children of a turn of that runtime are told of the platform. */
+  readonly surroundings?: (key: SessionKey, runtime: string) => Readonly<Record<string, string>>
+}
+
+/** A bridge works in a folder of its own, and its sessions live on its own machine. */
+export interface BriefedBridge {
+  readonly host: string
+  /** What it runs, where it says so: what is kept for some backends only is kept for it too. */
+  readonly backend?: string | undefined
 }
 
 /** Of a lease: whose message it is, and what is known of earlier attempts at it. */
@@ -30,36 +39,67 @@ interface BriefKey {
 
 /** A working folder that was there so lately is not looked at again: the look costs as much as a small query. */
 const FOLDER_SEEN_MS = 1000
+/** Workspaces whose settings are kept as they were last read. */
+const STANDING_MAX = 1000
 
 /** A config that cannot be used, or a working folder that has gone, is `bad_config`: the message ends with its words. */
-export function createBriefing({ store, host, homes, configs }: BriefOptions) {
+export function createBriefing(options: BriefOptions) {
+  const { store, homes, configs, surroundings = () => ({}) } = options
   const seenMs = new Map<string, number>()
-  return async (key: BriefKey): Promise<Brief> => {
+  const standing = createStanding(homes)
+  return async (key: BriefKey, bridge?: BriefedBridge): Promise<Brief> => {
+    const host = bridge?.host ?? options.host
     const id = key.workspaceId
     await configs.refresh(id)
-    const { workspace, token, notes } = await store.read(function* () {
+    const { row, notes } = await store.read(function* () {
       const noted = isAgain(key) ? yield* notesOf(key.messageId) : undefined
-      return { workspace: yield* findSettings(id), token: yield* sessionToken(host, key), notes: noted }
+      return { row: yield* findTurnRow(host, key), notes: noted }
     })
-    if (workspace === undefined) throw new MoleculeError('bad_config', `there is no workspace ${id}`)
+    if (row === undefined) throw new MoleculeError('bad_config', `there is no workspace ${id}`)
+    const brief = standing(id, row)
     const nowMs = performance.now()
-    if (nowMs - (seenMs.get(workspace.workingDir) ?? Number.NEGATIVE_INFINITY) > FOLDER_SEEN_MS) {
-      await ensureWorkingDir(workspace.workingDir, defaultWorkingDir(homes, id))
-      seenMs.set(workspace.workingDir, nowMs)
+    const seenAgoMs = nowMs - (seenMs.get(brief.workingDir) ?? Number.NEGATIVE_INFINITY)
+    if (bridge === undefined && seenAgoMs > FOLDER_SEEN_MS) {
+      await ensureWorkingDir(brief.workingDir, defaultWorkingDir(homes, id))
+      seenMs.set(brief.workingDir, nowMs)
     }
-    const { runtime, role, workingDir, maxAttempts } = workspace
-    const model = modelOf(workspace)
+    const runtime = bridge?.backend ?? brief.runtime
     return {
+      ...brief,
       runtime,
-      options: optionsOf(workspace, homes.path(id)),
-      systemPrompt: role,
-      workingDir,
-      maxAttempts,
-      env: {},
-      ...(token !== undefined && { sessionToken: token }),
-      ...(model !== undefined && { model }),
+      env: surroundings(key, runtime),
+      ...(row.token !== null && { sessionToken: row.token }),
       ...(notes !== undefined && { notes }),
     }
+  }
+}
+
+/** The part of a brief that is the same for every turn until somebody changes the workspace. */
+function createStanding(homes: Homes) {
+  const known = new Map<string, { readonly row: SettingsRow; readonly brief: Brief }>()
+  return (id: string, row: SettingsRow): Brief => {
+    const last = known.get(id)
+    if (last && last.row.settings === row.settings && last.row.role === row.role && last.row.runtime === row.runtime) {
+      return last.brief
+    }
+    if (known.size >= STANDING_MAX) known.clear()
+    const brief = standingBrief(readSettings(row), homes.path(id))
+    known.set(id, { row, brief })
+    return brief
+  }
+}
+
+function standingBrief(settings: TurnSettings, home: string): Brief {
+  const { runtime, role, workingDir, maxAttempts } = settings
+  const model = modelOf(settings)
+  return {
+    runtime,
+    options: optionsOf(settings, home),
+    systemPrompt: role,
+    workingDir,
+    maxAttempts,
+    env: {},
+    ...(model !== undefined && { model }),
   }
 }
 
@@ -72,9 +112,11 @@ function modelOf({ model, runtimeConfig }: TurnSettings): string | undefined {
 /** What the platform reads itself is none of the backend's options: a change of it needs no new backend. */
 const PLATFORM_KEYS: ReadonlySet<string> = new Set(['max_attempts', 'max_concurrent_tasks', 'working_dir'])
 
-function optionsOf({ runtimeConfig }: TurnSettings, home: string): Record<string, string> {
+function optionsOf({ runtimeConfig, permission }: TurnSettings, home: string): Record<string, string> {
   const entries = Object.entries(runtimeConfig).filter(([key]) => !PLATFORM_KEYS.has(key))
-  const options = backendOptions(Object.fromEntries(entries))
+  const options = backendOptions({ ...Object.fromEntries(entries), config_dir: home })
+  // What only an admin may set goes before what stands in a file.
+  if (permission !== undefined) options['permission'] = permission
   const file = options['auth_token_file']
   // A path in config.yaml is meant from where config.yaml is.
   if (file && !isAbsolute(file)) options['auth_token_file'] = join(home, file)

@@ -14,6 +14,7 @@ export const ROLE_CHARACTERS_MAX = 2000
 export const WORD_CHARACTERS_MAX = 200
 export const ATTEMPTS_MAX = 100
 export const SLOTS_MAX = 1000
+const TURNS_PER_HOUR_MAX = 1_000_000
 /** Far more than anybody writes by hand, and little enough to be parsed on every change. */
 const CONFIG_CHARACTERS_MAX = 256 * 1024
 const DEFAULT_RUNTIME = 'claude-code'
@@ -63,6 +64,7 @@ const schema = z.looseObject({
 const platformKeys = z.looseObject({
   max_attempts: whole(ATTEMPTS_MAX),
   max_concurrent_tasks: whole(SLOTS_MAX),
+  max_turns_per_hour: whole(TURNS_PER_HOUR_MAX),
   model: z.string().max(WORD_CHARACTERS_MAX).nullish(),
   working_dir: z.string().nullish(),
 })

@@ -57,8 +57,9 @@ export function createConfigs(options: ConfigsOptions): Configs {
     loading.set(id, running)
     return running
   }
+  const stampOf = createStamps(homes)
   const refresh = async (id: string) => {
-    const stamp = homes.stamp(id)
+    const stamp = stampOf(id)
     if (stamp === undefined) return
     if (known.get(id)?.stamp !== stamp) await load(id, stamp)
     const problem = known.get(id)?.problem
@@ -89,6 +90,21 @@ export function createConfigs(options: ConfigsOptions): Configs {
       }
       await Promise.all(Array.from({ length: RECHECKS_AT_ONCE }, work))
     },
+  }
+}
+
+/**
+ * Stamps of files, each looked at once in a turn of the event loop: a commit hands out thirty messages at a time, and a
+ * look at the disk costs as much as two queries. A file that changes meanwhile is seen in the next turn.
+ */
+function createStamps(homes: Homes): (id: string) => string | undefined {
+  const looked = new Map<string, string | undefined>()
+  return (id) => {
+    if (looked.has(id)) return looked.get(id)
+    if (looked.size === 0) setImmediate(() => looked.clear())
+    const stamp = homes.stamp(id)
+    looked.set(id, stamp)
+    return stamp
   }
 }
 

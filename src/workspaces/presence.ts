@@ -20,6 +20,8 @@ export interface Report {
   readonly error_rate?: number
   readonly runtime_state?: string
   readonly uptime_seconds?: number
+  /** What is wrong with it, in a sentence; empty = nothing. */
+  readonly problem?: string
 }
 
 export interface Sign {
@@ -54,7 +56,8 @@ export function presenceOf(sign: Sign): Presence {
 }
 
 function whyUnwell({ report, hosted, mailSinceMs, nowMs }: Sign): string | undefined {
-  const { error_rate: errorRate = 0, runtime_state: state = '' } = report ?? {}
+  const { error_rate: errorRate = 0, runtime_state: state = '', problem = '' } = report ?? {}
+  if (problem !== '') return problem
   if (UNWELL.has(state)) return `its runtime says that it is ${state}`
   if (errorRate >= ERROR_RATE_MAX) return `${Math.round(errorRate * 100)} % of its turns fail`
   const lyingMs = nowMs - (mailSinceMs ?? nowMs)

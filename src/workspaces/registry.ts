@@ -5,7 +5,7 @@
 import { type Store, sql, type Transaction } from '../store/store.ts'
 import { mayTalk } from './access.ts'
 import type { Report } from './presence.ts'
-import { find, list, notThere } from './rows.ts'
+import { find, list, notThere, setStatusText } from './rows.ts'
 import type { Workspace, WorkspaceLoad } from './workspace.ts'
 import { isWorkspaceId } from './workspaces.ts'
 
@@ -18,6 +18,8 @@ export interface Registry {
   register(id: string, report: Report): Promise<Workspace & WorkspaceLoad>
   /** Still there. What a report leaves out stays as it was last said. */
   heartbeat(id: string, report: Report): Promise<Workspace & WorkspaceLoad>
+  /** What it says it is doing, on its card from now on; empty = nothing. */
+  say(id: string, text: string): Promise<Workspace & WorkspaceLoad>
   /** Those that it may talk to. */
   peers(id: string): Promise<(Workspace & WorkspaceLoad)[]>
 }
@@ -33,6 +35,7 @@ export function createRegistry(store: Store): Registry {
   return {
     register: (id, report) => hear(id, () => register(id, report)),
     heartbeat: (id, report) => hear(id, () => heartbeat(id, report)),
+    say: (id, text) => hear(id, () => say(id, text)),
     async peers(id) {
       const all = await store.read(list)
       const own = all.find((workspace) => workspace.id === id)
@@ -60,6 +63,11 @@ function* heartbeat(id: string, report: Report): Transaction<void> {
     id,
     JSON.stringify(merged),
   ])
+}
+
+function* say(id: string, text: string): Transaction<void> {
+  yield* mustBeThere(id)
+  yield* setStatusText(id, text)
 }
 
 /** Locked, so that a workspace that is being deleted leaves nothing behind. */

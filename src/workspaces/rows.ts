@@ -15,11 +15,19 @@ const WORKSPACES_MAX = 10_000
 /** What is kept as one JSON value: read whole, never searched. */
 type Settings = Pick<
   Workspace,
-  'model' | 'parentId' | 'tier' | 'permission' | 'maxConcurrentTasks' | 'maxAttempts' | 'workingDir' | 'runtimeConfig'
+  | 'model'
+  | 'parentId'
+  | 'tier'
+  | 'permission'
+  | 'maxConcurrentTasks'
+  | 'maxAttempts'
+  | 'workingDir'
+  | 'runtimeConfig'
+  | 'statusText'
 >
 
 /** What is not in `config.yaml`. */
-export type OwnSettings = Pick<Settings, 'parentId' | 'tier' | 'permission' | 'workingDir'>
+export type OwnSettings = Pick<Settings, 'parentId' | 'tier' | 'permission' | 'workingDir' | 'statusText'>
 
 export type Check = { readonly ok: true } | { readonly ok: false; readonly reason: string }
 
@@ -85,6 +93,18 @@ export function* changeOwn(id: string, change: OwnChange): Transaction<void> {
   yield* sql('update workspaces set settings = $2 where id = $1', [id, JSON.stringify(settings)])
 }
 
+/** What the workspace says it is doing; empty = nothing. */
+export function* setStatusText(id: string, text: string): Transaction<void> {
+  const [row] = yield* sql<{ settings: string; now: number }>(
+    'select settings, now_ms() as now from workspaces where id = $1 and deleted_at is null',
+    [id],
+  )
+  if (row === undefined) throw notThere(id)
+  const { statusText: _before, ...settings } = JSON.parse(row.settings) as Settings
+  const changed = text === '' ? settings : { ...settings, statusText: { text, atMs: row.now } }
+  yield* sql('update workspaces set settings = $2 where id = $1', [id, JSON.stringify(changed)])
+}
+
 /** A workspace above itself would be nobody's child, and a cascade from it would never end. */
 function* mustNotCircle(id: string, parentId: string): Transaction<void> {
   yield* mustBeThere(parentId)
@@ -134,6 +154,7 @@ function settingsText(config: FileConfig, own: OwnSettings): string {
     ...(config.model !== undefined && { model: config.model }),
     ...(own.parentId !== undefined && { parentId: own.parentId }),
     ...(own.permission !== undefined && { permission: own.permission }),
+    ...(own.statusText !== undefined && { statusText: own.statusText }),
   }
   return JSON.stringify(settings)
 }
@@ -180,18 +201,22 @@ export function* find(id: string): Transaction<(Workspace & WorkspaceLoad) | und
 /** What a turn needs of its workspace. */
 export type TurnSettings = Pick<
   Workspace,
-  'role' | 'runtime' | 'model' | 'maxAttempts' | 'workingDir' | 'runtimeConfig'
+  'role' | 'runtime' | 'model' | 'maxAttempts' | 'workingDir' | 'runtimeConfig' | 'permission'
 >
 
-/** Only what a turn needs: the live numbers of a workspace cost more than a whole turn. */
-export function* findSettings(id: string): Transaction<TurnSettings | undefined> {
-  const [row] = yield* sql<{ role: string; runtime: string; settings: string }>(
-    `select w.role, w.runtime, w.settings from workspaces w join workspace_load l on l.workspace_id = w.id
-     where w.id = $1`,
-    [id],
-  )
-  return row && { ...(JSON.parse(row.settings) as Settings), role: row.role, runtime: row.runtime }
+/** The settings as they are stored: who has read them before need not read them again. */
+export interface SettingsRow {
+  readonly role: string
+  readonly runtime: string
+  readonly settings: string
 }
+
+/** What a turn needs of its workspace, and no more: the live numbers of a workspace cost more than a whole turn. */
+export const readSettings = ({ role, runtime, settings }: SettingsRow): TurnSettings => ({
+  ...(JSON.parse(settings) as Settings),
+  role,
+  runtime,
+})
 
 export function* list(): Transaction<(Workspace & WorkspaceLoad)[]> {
   const rows = yield* sql<WorkspaceRow>(`${SELECT} order by w.id limit ${WORKSPACES_MAX}`)

@@ -5,6 +5,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import { MoleculeError } from '../errors.ts'
 import { sql, type Transaction, type Value } from '../store/store.ts'
+import type { SpokenFor } from './conversation-tokens.ts'
 import type { Identity, NewToken, TokenInfo, TokenRole } from './tokens.ts'
 
 /** A list that a person can still read; programs that make tokens revoke them. */
@@ -70,6 +71,22 @@ function identityOf(row: TokenRow, speaker: string | null): Identity {
   const kept = conversationId === null ? {} : { conversationId }
   return { tokenId: id, name, role, principal: `ws:${speaksFor}`, sender, workspaceId: speaksFor, ...kept }
 }
+
+/** Of a conversation's token, as long as its workspace is there. */
+export function* findSpeaker({ workspaceId, conversationId }: SpokenFor): Transaction<VerifiedToken | undefined> {
+  const [row] = yield* sql<{ name: string }>('select name from workspaces where id = $1 and deleted_at is null', [
+    workspaceId,
+  ])
+  if (row === undefined) return undefined
+  const name = `conversation of ${row.name}`
+  const sender = { kind: 'agent', id: workspaceId, name: row.name, door: 'http' } as const
+  const tokenId = `${CONVERSATION_PREFIX}${conversationId}`
+  const identity = { tokenId, name, role: 'conversation', principal: `ws:${workspaceId}`, sender } as const
+  return { identity: { ...identity, workspaceId, conversationId }, leftMs: undefined }
+}
+
+/** Ids of tokens that have no row: they end with their workspace and with nothing else. */
+export const CONVERSATION_PREFIX = 'conversation:'
 
 /** All people share one principal: what one asked, another may read on. */
 export function person(tokenId: string, name: string, role: TokenRole): Identity {

@@ -3,12 +3,13 @@
  * minutes and a restart prints a new one. Verifying is on the path of every request: a secret that was verified a
  * moment ago costs one hash, and when a token was last used is written beside the request, at most once a minute.
  */
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { hash as digest, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import { MoleculeError } from '../errors.ts'
 import { ulid } from '../ids.ts'
 import { type Log, silentLog } from '../log.ts'
 import type { Store } from '../store/store.ts'
+import type { ConversationTokens } from './conversation-tokens.ts'
 import { createRevocations } from './revocations.ts'
 import * as rows from './token-rows.ts'
 import type { NewToken, Tokens } from './tokens.ts'
@@ -33,9 +34,11 @@ export interface TokenStoreOptions {
   readonly clock: Clock
   readonly adminToken: string
   readonly log?: Log
+  /** How tokens of conversations are read; absent where none are given out. */
+  readonly conversations?: Pick<ConversationTokens, 'read'>
 }
 
-export function createTokens({ store, clock, adminToken, log = silentLog }: TokenStoreOptions): Tokens {
+export function createTokens({ store, clock, adminToken, conversations, log = silentLog }: TokenStoreOptions): Tokens {
   const adminHash = hash(adminToken)
   const admin = rows.person(ADMIN_ID, ADMIN_ID, 'admin')
   const verified = createVerified(clock)
@@ -53,9 +56,10 @@ export function createTokens({ store, clock, adminToken, log = silentLog }: Toke
       const hashed = hash(secret)
       if (timingSafeEqual(hashed, adminHash)) return admin
       const hex = hashed.toString('hex')
-      const look = () => store.read(() => rows.findByHash(hashed))
+      const speaker = conversations?.read(secret)
+      const look = () => store.read(() => (speaker ? rows.findSpeaker(speaker) : rows.findByHash(hashed)))
       const identity = verified.get(hex) ?? (await verified.remember(hex, look))
-      if (identity !== undefined) touch(identity.tokenId)
+      if (identity !== undefined && speaker === undefined) touch(identity.tokenId)
       return identity
     },
     async create(input) {
@@ -75,12 +79,13 @@ export function createTokens({ store, clock, adminToken, log = silentLog }: Toke
       await store.write(() => rows.deleteRow(id))
       forget(id)
     },
-    // The admin's own token is of this process and ends with it.
-    onRevoked: (id, callback) => (id === ADMIN_ID ? () => undefined : revocations.watch(id, callback)),
+    // The admin's own token is of this process and ends with it; a conversation's ends with its workspace.
+    onRevoked: (id, callback) => (hasRow(id) ? revocations.watch(id, callback) : () => undefined),
   }
 }
 
-const hash = (secret: string): Buffer => createHash('sha256').update(secret).digest()
+const hasRow = (id: string): boolean => id !== ADMIN_ID && !id.startsWith(rows.CONVERSATION_PREFIX)
+const hash = (secret: string): Buffer => digest('sha256', secret, 'buffer')
 const hex = (secret: string): string => hash(secret).toString('hex')
 const newSecret = (): string => SECRET_PREFIX + randomBytes(SECRET_BYTES).toString('base64url')
 

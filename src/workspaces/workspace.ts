@@ -6,6 +6,11 @@ export type Permission = 'ask' | 'allowed_tools' | 'bypass'
 
 export type WorkspaceStatus = 'provisioning' | 'online' | 'degraded' | 'offline' | 'paused' | 'failed'
 
+export interface StatusText {
+  readonly text: string
+  readonly atMs: number
+}
+
 export interface Workspace {
   readonly id: string
   readonly name: string
@@ -21,6 +26,8 @@ export interface Workspace {
   readonly workingDir: string
   readonly permission?: Permission
   readonly runtimeConfig: Readonly<Record<string, Json>>
+  /** What it says it is doing, in its own words. */
+  readonly statusText?: StatusText
   readonly status: WorkspaceStatus
   readonly statusReason?: string
   readonly createdAtMs: number

@@ -1,0 +1,53 @@
+/**
+ * The tokens that the children of turns get: each speaks for its workspace in one conversation. They are computed from
+ * a secret of the platform and checked by computing them again, so that a turn costs no row and a warm agent, which
+ * outlives its turns, keeps the one it has. Invariant: nothing but this secret makes a token that is read here.
+ */
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { type Store, sql, type Transaction } from '../store/store.ts'
+
+export interface SpokenFor {
+  readonly workspaceId: string
+  readonly conversationId: string
+}
+
+export interface ConversationTokens {
+  issue(speaker: SpokenFor): string
+  /** Whom the token speaks for; undefined for anything else. */
+  read(token: string): SpokenFor | undefined
+}
+
+/** Like every token of ours, so that it is recognised and masked wherever it stands. */
+const PREFIX = 'mol_conversation_'
+const FORM = /^mol_conversation_(ws_[0-9A-Z]{26})_([0-9A-Z]{26})_[\w-]{43}$/
+
+export function createConversationTokens(secret: Buffer): ConversationTokens {
+  const issue = ({ workspaceId, conversationId }: SpokenFor) => {
+    const mac = createHmac('sha256', secret).update(`${workspaceId} ${conversationId}`).digest('base64url')
+    return `${PREFIX}${workspaceId}_${conversationId}_${mac}`
+  }
+  return {
+    issue,
+    read(token) {
+      const [, workspaceId, conversationId] = FORM.exec(token) ?? []
+      if (workspaceId === undefined || conversationId === undefined) return undefined
+      const speaker = { workspaceId, conversationId }
+      return timingSafeEqual(Buffer.from(issue(speaker)), Buffer.from(token)) ? speaker : undefined
+    },
+  }
+}
+
+const SECRET_BYTES = 32
+const SECRET_NAME = 'conversation-tokens'
+
+/** The platform's secret for them; made by whoever comes first, the same for every node. */
+export async function ensureConversationSecret(store: Store): Promise<Buffer> {
+  const fresh = randomBytes(SECRET_BYTES).toString('hex')
+  return Buffer.from(await store.write(() => keepFirst(fresh)), 'hex')
+}
+
+function* keepFirst(fresh: string): Transaction<string> {
+  yield* sql('insert into secrets (name, value) values ($1, $2) on conflict (name) do nothing', [SECRET_NAME, fresh])
+  const [kept] = yield* sql<{ value: string }>('select value from secrets where name = $1', [SECRET_NAME])
+  return kept?.value ?? fresh
+}
