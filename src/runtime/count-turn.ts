@@ -7,7 +7,7 @@ export function countTurn(metrics: Metrics, outcome: Outcome): void {
   if (outcome.type === 'retry' || outcome.type === 'dead') {
     metrics.count('molecule_turn_failures_total', { code: outcome.failure.code })
   }
-  if (outcome.type !== 'done' || outcome.usage === undefined) return
+  if (outcome.usage === undefined) return
   const { inputTokens = 0, outputTokens = 0 } = outcome.usage
   metrics.count('molecule_tokens_total', { direction: 'input' }, inputTokens)
   metrics.count('molecule_tokens_total', { direction: 'output' }, outputTokens)

@@ -14,6 +14,7 @@ test('RT-7 each kind of failure has its category', () => {
   assert.equal(category('exit', { exitCode: null, signal: 'SIGKILL' }), 'exit_signal')
   assert.equal(category('empty_response'), 'empty_response')
   assert.equal(category('backend_missing'), 'backend_missing')
+  assert.equal(category('bad_attachment'), 'bad_attachment')
   assert.equal(category('internal'), 'internal')
   assert.equal(category('agent_failed'), undefined, 'the agent said it to whoever asked')
 })

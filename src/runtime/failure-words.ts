@@ -29,6 +29,8 @@ function exitWords(exitCode: unknown, signal: unknown): FailureWords {
 const WORDS: Partial<Readonly<Record<ErrorCode, readonly [category: string, sentence: string]>>> = {
   rate_limited: ['rate_limited', 'the model provider asks to wait'],
   auth_failed: ['auth_failed', 'the agent could not log in to its model provider'],
+  provider_failed: ['provider_failed', 'the model provider could not answer'],
+  context_full: ['context_full', 'the conversation has grown beyond what the model can hold'],
   session_lost: ['session_error', 'the agent no longer knows this conversation'],
   timeout: ['timeout', 'the agent was not done within its time'],
   empty_response: ['empty_response', 'the agent ended without an answer'],
@@ -38,5 +40,6 @@ const WORDS: Partial<Readonly<Record<ErrorCode, readonly [category: string, sent
   bad_config: ['bad_config', 'the workspace is not set up in a way that can work'],
   max_turns: ['max_turns', 'the agent used up the steps it is allowed'],
   too_large: ['too_large', 'the agent printed more than it may'],
+  bad_attachment: ['bad_attachment', 'a file that came with the message could not be used'],
   canceled: ['canceled', 'the turn was cancelled'],
 }

@@ -124,6 +124,55 @@ describe('the runtime', () => {
     assert.deepEqual(seen, [undefined, undefined])
   })
 
+  /** Answers what is asked, as it is asked. */
+  const answering = async (id: string, decisions: readonly ('allowed' | 'denied')[]) => {
+    const subjects: string[] = []
+    for (const decision of decisions) {
+      await until(async () => (await mail.pending.list(id)).length === 1)
+      const [asked] = await mail.pending.list(id)
+      subjects.push(asked?.subject ?? '')
+      await mail.pending.answer(asked?.id ?? '', decision, 'Ana')
+    }
+    return subjects
+  }
+
+  test('AG-16 a turn that asks gives up its slot, asks one thing at a time, and is told each answer; its silence is no stall', async () => {
+    const decisions: string[] = []
+    play = async function* (turn, signal) {
+      if (turn.request.context_id === 'other') return yield text('meanwhile')
+      const both = ['rm a', 'rm b'].map((subject) => turn.ask({ id: subject, tool: 'Bash', subject }, signal))
+      decisions.push(...(await Promise.all(both)))
+      yield text('asked')
+    }
+    const { id } = await house.workspaces.create({ name: 'w' })
+    await withRuntime(async () => {
+      const { taskId } = await mail.reception.admit(letterTo(id, { text: 'hello', contextId: 'c' }))
+      await until(async () => (await mail.pending.list(id)).length === 1)
+      assert.equal((await send({ id, contextId: 'other' })).task?.status.state, 'TASK_STATE_COMPLETED')
+      await new Promise((resolve) => setTimeout(resolve, 300))
+      assert.deepEqual(await answering(id, ['allowed', 'denied']), ['rm a', 'rm b'])
+      await until(async () => (await mail.reception.task(taskId))?.status.state === 'TASK_STATE_COMPLETED')
+    }, 200)
+    assert.deepEqual(decisions, ['allowed', 'denied'])
+  })
+
+  test('AG-16 a cancelled turn that waits for an answer ends, and its question with it', async () => {
+    const decisions: string[] = []
+    play = async function* (turn, signal) {
+      decisions.push(await turn.ask({ id: 'x', tool: 'Bash', subject: 'rm a' }, signal))
+      yield text('asked')
+    }
+    const { id } = await house.workspaces.create({ name: 'w' })
+    await withRuntime(async () => {
+      const { taskId } = await mail.reception.admit(letterTo(id, { text: 'hello' }))
+      await until(async () => (await mail.pending.list(id)).length === 1)
+      await mail.reception.cancel(taskId)
+      await until(async () => decisions.length === 1)
+      assert.deepEqual([decisions, await mail.pending.list(id)], [['denied'], []])
+      assert.equal((await mail.reception.task(taskId))?.status.state, 'TASK_STATE_CANCELED')
+    })
+  })
+
   test('RT-11 a re-run after an interrupted attempt says so on the first line of the prompt', async () => {
     const prompts: string[] = []
     play = async function* (turn, signal) {

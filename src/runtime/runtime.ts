@@ -3,18 +3,19 @@
  * the inbox is, so the same runtime serves the platform and a bridge on somebody's laptop. Invariant: every lease it
  * took ends in a settle, and a computed reply is offered again and again until the inbox has it.
  */
-import type { Backend } from '../backends/backend.ts'
+import type { Backend, Decision } from '../backends/backend.ts'
 import { type Clock, sleep } from '../clock.ts'
 import { toMoleculeError } from '../errors.ts'
 import type { Checkpoint, Inbox, Lease, LeaseKey, Standing, Worker } from '../inbox/inbox.ts'
 import { type Log, maskPatterns } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Brief } from '../protocol/brief.ts'
+import type { Asks } from './asks.ts'
 import { createBackendPool } from './backend-pool.ts'
 import { countTurn } from './count-turn.ts'
 import { explainFailure } from './explain-failure.ts'
 import { type StopReason, settleTurn } from './settle-turn.ts'
-import { runTurn } from './turn.ts'
+import { runTurn, type TurnContext } from './turn.ts'
 
 /** A third of the lease time: two renewals may fail before anybody may take over. */
 const RENEW_MS = 10_000
@@ -49,6 +50,8 @@ export interface Runtime {
 interface RunningTurn {
   readonly lease: Lease
   readonly stop: AbortController
+  /** Set when the turn has begun: it hears the answers to its questions. */
+  hear?: Asks['hear']
   done: Promise<void>
 }
 
@@ -70,7 +73,10 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       if (standing === 'stale') stop.abort('stale' satisfies StopReason)
     }
     running.set(turnName(lease), turn)
-    turn.done = runTurn(lease, { ...options, take: pool.take, obey }, stop.signal)
+    const onAnswers: TurnContext['onAnswers'] = (hear) => {
+      turn.hear = hear
+    }
+    turn.done = runTurn(lease, { ...options, take: pool.take, obey, onAnswers }, stop.signal)
       .then((end) => {
         options.passed?.('answered')
         const outcome = explainFailure(end.outcome, lease, { log, mask: options.mask ?? maskPatterns })
@@ -84,6 +90,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       .finally(() => running.delete(turnName(lease)))
   }
   const halt = (key: LeaseKey, reason: StopReason) => running.get(turnName(key))?.stop.abort(reason)
+  const answer = (key: LeaseKey, askId: string, decision: Decision) =>
+    running.get(turnName(key))?.hear?.(askId, decision)
   const renew = async () => {
     const leases = [...running.values()].map(({ lease }) => lease)
     if (leases.length === 0) return
@@ -103,7 +111,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   return {
     start() {
       scheduleRenewal()
-      loop = takeWork(options, { begin, halt }, taking.signal)
+      loop = takeWork(options, { begin, halt, answer }, taking.signal)
     },
     retireBackend: pool.retire,
     async drain(graceMs) {
@@ -126,6 +134,7 @@ const turnName = (key: LeaseKey): string => `${key.messageId}.${key.epoch}`
 interface Hands {
   begin(lease: Lease): void
   halt(key: LeaseKey, reason: StopReason): void
+  answer(key: LeaseKey, askId: string, decision: Decision): void
 }
 
 /** Takes work until told to stop; an inbox that fails is asked again, or one error would end all work in silence. */
@@ -138,8 +147,10 @@ async function takeWork(
     try {
       for await (const handout of inbox.leases(worker, signal)) {
         if (handout.type === 'lease') hands.begin(handout.lease)
-        // Answers come only to turns that ask, and what asks brings its own way to hear.
         if (handout.type === 'stop') hands.halt(handout.key, 'canceled')
+        if (handout.type === 'answer') {
+          hands.answer(handout.key, handout.askId, handout.parts === undefined ? 'denied' : 'allowed')
+        }
       }
     } catch (error) {
       log.warn({ err: toMoleculeError(error) }, 'the inbox could not be asked for work; trying again')

@@ -50,8 +50,11 @@ export async function settleTurn(lease: Lease, settling: Settling, stopped: Abor
 
 /** A turn that came to its own end before the stop reached it keeps that end, unless the message is cancelled. */
 function finalOutcome(outcome: Outcome, reason: StopReason | undefined): Outcome | undefined {
-  if (reason === 'canceled') return { type: 'stopped' }
+  // Paid for, whatever becomes of it.
+  const used = outcome.usage === undefined ? {} : { usage: outcome.usage }
+  if (reason === 'canceled') return { type: 'stopped', ...used }
   if (reason === undefined || outcome.type === 'done') return outcome
   // Taken over: whatever this worker says now is stale, and a failure is of no use to anybody.
-  return reason === 'stale' ? undefined : { type: 'released', interrupted: true }
+  if (reason === 'stale') return undefined
+  return outcome.type === 'released' ? outcome : { type: 'released', interrupted: true, ...used }
 }

@@ -12,6 +12,8 @@ export interface Stall {
   /** Why, once that has happened. */
   readonly error: MoleculeError | undefined
   signOfLife(): void
+  /** The turn waits for somebody else: its silence is not held against the agent until the returned call. */
+  pause(): () => void
   end(): void
 }
 
@@ -20,8 +22,11 @@ export function createStall(clock: Clock, stallMs: number | undefined): Stall {
   const stalled = new AbortController()
   let error: MoleculeError | undefined
   let cancel: (() => void) | undefined
+  let waits = 0
+  let ended = false
   const arm = () => {
     cancel?.()
+    if (waits > 0 || ended) return
     cancel = clock.after(stallMs, () => {
       error = new MoleculeError('timeout', `the agent gave no sign of life for ${formatDuration(stallMs)}`, {
         retryable: true,
@@ -36,8 +41,25 @@ export function createStall(clock: Clock, stallMs: number | undefined): Stall {
       return error
     },
     signOfLife: arm,
-    end: () => cancel?.(),
+    pause() {
+      waits += 1
+      arm()
+      return () => {
+        waits -= 1
+        arm()
+      }
+    },
+    end() {
+      ended = true
+      cancel?.()
+    },
   }
 }
 
-const NEVER: Stall = { signal: undefined, error: undefined, signOfLife: () => undefined, end: () => undefined }
+const NEVER: Stall = {
+  signal: undefined,
+  error: undefined,
+  signOfLife: () => undefined,
+  pause: () => () => undefined,
+  end: () => undefined,
+}

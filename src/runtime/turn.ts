@@ -12,7 +12,9 @@ import { mergeArtifact } from '../protocol/artifacts.ts'
 import type { Brief } from '../protocol/brief.ts'
 import { toRequest } from '../protocol/envelope.ts'
 import { joinText } from '../protocol/request.ts'
+import { type Asks, createAsks } from './asks.ts'
 import type { BackendPool } from './backend-pool.ts'
+import { parkedOutcome, spent } from './metering.ts'
 import { outcomeOf, toFailure } from './retry.ts'
 import { createStall, type Stall } from './stall.ts'
 import { createTurnLog, type TurnLog } from './turn-log.ts'
@@ -26,6 +28,8 @@ export interface TurnContext {
   readonly take: BackendPool['take']
   /** Told how the lease stands whenever the inbox says so. */
   readonly obey: (standing: Standing) => void
+  /** Told once who hears the answers to the turn's questions. */
+  readonly onAnswers: (hear: Asks['hear']) => void
 }
 
 export interface TurnEnd {
@@ -41,27 +45,31 @@ export async function runTurn(lease: Lease, context: TurnContext, signal: AbortS
   let taken: ReturnType<BackendPool['take']>
   try {
     brief = await context.brief(lease)
+    if (brief.parked !== undefined) return { outcome: parkedOutcome(brief.parked), unsent: NOTHING_UNSENT }
     taken = context.take(lease.workspaceId, brief)
   } catch (error) {
     return { outcome: notBegun(toMoleculeError(error, 'bad_config')), unsent: NOTHING_UNSENT }
   }
   const turnLog = openTurnLog(lease, context)
+  const beganMs = context.clock.monotonicMs()
   const stall = createStall(context.clock, taken.backend.stallMs)
   const stopped = stall.signal === undefined ? signal : AbortSignal.any([signal, stall.signal])
-  const events = taken.backend.run(toTurn(lease, brief), stopped)
+  const asks = createAsks(lease, { ...context, stall })
+  context.onAnswers(asks.hear)
+  const events = taken.backend.run(toTurn(lease, brief, asks.ask), stopped)
   const keep: Ears['keep'] = async (note) => context.obey(await turnLog.note(note))
   const heard = await hear(events, { turnLog, stall, keep })
   taken.giveBack()
   const unsent = await turnLog.rest()
   const { end, usedTool } = heard
+  const used = spent(brief, heard.usage, context.clock.monotonicMs() - beganMs)
   if (end.type === 'failed') {
-    const outcome = outcomeOf({ lease, error: end.error, maxAttempts: brief.maxAttempts, usedTool })
+    const outcome = { ...outcomeOf({ lease, error: end.error, maxAttempts: brief.maxAttempts, usedTool }), ...used }
     const keeps = outcome.type === 'dead' && heard.artifacts.length > 0
     return { outcome: keeps ? { ...outcome, artifacts: heard.artifacts } : outcome, unsent }
   }
-  const { session, usage, artifacts } = heard
-  const kept = { ...(session !== undefined && { session }), ...(usage !== undefined && { usage }) }
-  return { outcome: { ...end, artifacts, ...kept }, unsent }
+  const { session, artifacts } = heard
+  return { outcome: { ...end, artifacts, ...used, ...(session !== undefined && { session }) }, unsent }
 }
 
 /** Without brief or backend there is no turn: a store that is away gives the message back, anything else is final. */
@@ -134,7 +142,7 @@ function remember(heard: Hearing, event: BackendEvent): void {
 const INTERRUPTED_LINE =
   'Note: an earlier attempt at this message was interrupted. Check what is already done before you do it again.'
 
-function toTurn(lease: Lease, brief: Brief): Turn {
+function toTurn(lease: Lease, brief: Brief, ask: Turn['ask']): Turn {
   const { workspaceId, taskId, contextId, idempotencyKey, sender, envelope } = lease
   const callerId = sender.kind === 'agent' ? sender.id : ''
   const request = toRequest({ workspaceId, callerId, taskId, contextId, idempotencyKey, sender, envelope })
@@ -148,7 +156,7 @@ function toTurn(lease: Lease, brief: Brief): Turn {
     systemPrompt: brief.systemPrompt,
     workingDir: brief.workingDir,
     mcpServers: [],
-    ask: async () => 'denied',
+    ask,
     notes: brief.notes ?? {},
     // As OpenTelemetry's own tools look for it in a child.
     env: envelope.traceparent === undefined ? brief.env : { ...brief.env, TRACEPARENT: envelope.traceparent },
