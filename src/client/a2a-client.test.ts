@@ -54,20 +54,24 @@ test('the card lies under a base URL, and a JSON file is the card itself', () =>
   assert.equal(cardUrl('https://a.test/cards/one.json?v=2'), 'https://a.test/cards/one.json?v=2')
 })
 
-test('the first JSON-RPC interface of a card is chosen, in either form; others are refused by name', () => {
+test('AG-11 the first JSON-RPC interface of a card is chosen, in either form, else REST of 1.0; others are refused by name', () => {
   const at = 'https://a.test/card.json'
   const grpc = { url: 'https://a.test/g', protocolBinding: 'GRPC', protocolVersion: '1.0' }
   const rpc = { url: '/rpc', protocolBinding: 'JSONRPC', protocolVersion: '1.0', tenant: 't' }
   const chosen = readCard({ name: 'x', supportedInterfaces: [grpc, rpc] }, at)
-  assert.deepEqual(chosen, { url: 'https://a.test/rpc', version: '1.0', streaming: false, name: 'x', tenant: 't' })
+  const expected = { url: 'https://a.test/rpc', version: '1.0', binding: 'JSONRPC', streaming: false, name: 'x' }
+  assert.deepEqual(chosen, { ...expected, tenant: 't' })
+  const rest = { url: '/rest', protocolBinding: 'HTTP+JSON', protocolVersion: '1.0' }
+  assert.equal(readCard({ supportedInterfaces: [rest, rpc] }, at).binding, 'JSONRPC')
+  assert.equal(readCard({ supportedInterfaces: [grpc, rest] }, at).binding, 'HTTP+JSON')
   const old = { url: 'https://a.test/rest', preferredTransport: 'HTTP+JSON', protocolVersion: '0.3.0' }
   const additionalInterfaces = [{ url: 'https://a.test/old', transport: 'JSONRPC' }]
   assert.equal(readCard({ ...old, additionalInterfaces }, at).url, 'https://a.test/old')
   assert.equal(readCard({ ...old, additionalInterfaces }, at).version, '0.3')
   // A hybrid card is spoken to in its newer version.
   assert.equal(readCard({ ...old, additionalInterfaces, supportedInterfaces: [rpc] }, at).version, '1.0')
-  assert.throws(() => readCard({ supportedInterfaces: [grpc] }, at), /no JSON-RPC interface.*GRPC 1\.0/)
-  assert.throws(() => readCard({ ...card('2.0', 'https://a.test') }, at), /no JSON-RPC interface/)
+  assert.throws(() => readCard({ supportedInterfaces: [grpc] }, at), /neither JSON-RPC.*GRPC 1\.0/)
+  assert.throws(() => readCard({ ...card('2.0', 'https://a.test') }, at), /neither JSON-RPC/)
   assert.throws(() => readCard('a page', at), /no agent card/)
   assert.throws(() => readCard(card('1.0', 'http://a.test/rpc'), at), /not safe/)
 })
@@ -174,4 +178,109 @@ test('an answer that is missing what matters is refused, and one that has too mu
   assert.deepEqual(readEvent({ message: { ...bare, parts } }), { message: cleaned })
   const strange = readEvent({ task: { id: 't', status: { state: 'TASK_STATE_NEW' } } })
   assert.equal(strange.task?.status.state, 'TASK_STATE_WORKING')
+})
+
+/** An agent that offers 1.0 over REST alone, for a tenant. */
+async function restAgent(t: TestContext, talk: (request: IncomingMessage, response: ServerResponse) => void) {
+  const asked: string[] = []
+  const server = createServer((request, response) => {
+    if (request.url?.endsWith('agent-card.json')) {
+      const offer = { url: '/rest/', protocolBinding: 'HTTP+JSON', protocolVersion: '1.0', tenant: 'a b' }
+      return void response.end(JSON.stringify({ capabilities: { streaming: true }, supportedInterfaces: [offer] }))
+    }
+    text(request).then((body) => {
+      asked.push(`${request.method} ${request.url} ${body}`)
+      talk(request, response)
+    }, assert.fail)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return { asked, client: createA2aClient({ url, outbound: createOutbound(), headers: async () => ({}) }) }
+}
+
+test('AG-11 over REST each method is its route, under the tenant, and answers are bare', async (t) => {
+  const task = { id: 't/1', contextId: 'c1', status: { state: 'TASK_STATE_WORKING' } }
+  const { asked, client } = await restAgent(t, ({ url = '', headers }, response) => {
+    if (headers.accept === 'text/event-stream') {
+      response.writeHead(200, { 'Content-Type': 'text/event-stream' })
+      return void response.end(`data: ${JSON.stringify({ task })}\n\n`)
+    }
+    response.end(JSON.stringify(url.endsWith(':send') ? { task } : task))
+  })
+  assert.deepEqual(await client.send({ message }), { task })
+  assert.deepEqual(await all(client.stream({ message })), [{ task }])
+  assert.deepEqual(await client.get('t/1'), task)
+  assert.deepEqual(await all(client.subscribe('t/1')), [{ task }])
+  assert.deepEqual(await client.cancel('t/1'), task)
+  const body = JSON.stringify({ message, configuration: { returnImmediately: true } })
+  assert.deepEqual(asked, [
+    `POST /rest/a%20b/message:send ${body}`,
+    `POST /rest/a%20b/message:stream ${body}`,
+    'GET /rest/a%20b/tasks/t%2F1 ',
+    'GET /rest/a%20b/tasks/t%2F1:subscribe ',
+    'POST /rest/a%20b/tasks/t%2F1:cancel {}',
+  ])
+})
+
+test('AG-11 a refusal over REST is told by its reason, else by its status, in the middle of a stream too', async (t) => {
+  const cases: [number, string | undefined, string, boolean][] = [
+    [404, 'TASK_NOT_FOUND', 'not_found', false],
+    [400, 'UNSUPPORTED_OPERATION', 'unsupported_operation', false],
+    [400, 'TASK_NOT_CANCELABLE', 'not_cancelable', false],
+    [404, undefined, 'unsupported_operation', false],
+    [401, undefined, 'auth_failed', false],
+    [403, undefined, 'agent_failed', false],
+    [429, undefined, 'rate_limited', true],
+    [500, undefined, 'agent_failed', true],
+    [503, 'SOMETHING_ELSE', 'agent_failed', true],
+  ]
+  for (const [status, reason, code, retryable] of cases) {
+    const error = { code: status, status: 'X', message: 'no', details: reason === undefined ? [] : [{ reason }] }
+    const { client } = await restAgent(t, ({ headers }, response) => {
+      const streams = headers.accept === 'text/event-stream'
+      response.writeHead(streams ? 200 : status, { 'Content-Type': streams ? 'text/event-stream' : 'application/json' })
+      response.end(streams ? `event: error\ndata: ${JSON.stringify({ error })}\n\n` : JSON.stringify({ error }))
+    })
+    await assert.rejects(client.get('t1'), { code, retryable }, `${status} ${reason}`)
+    await assert.rejects(all(client.subscribe('t1')), { code, retryable }, `${status} ${reason}`)
+  }
+})
+
+test("AG-17 a card or a redirect that leads to another host is judged as a stranger, though the URL is an admin's", async (t) => {
+  let visits = 0
+  const inside = createServer((_request, response) => {
+    visits += 1
+    response.end('{}')
+  })
+  inside.listen(0, '127.0.0.1')
+  await once(inside, 'listening')
+  const port = (inside.address() as AddressInfo).port
+  t.after(() => inside.close())
+  const resolve = async () => [{ address: '127.0.0.1', family: 4 } as const]
+  const cards = createServer((request, response) => {
+    if (request.url?.startsWith('/hop'))
+      return void response.writeHead(307, { Location: `http://127.0.0.1:${port}/` }).end()
+    response.end(JSON.stringify(card('1.0', request.url?.startsWith('/far') ? `http://127.0.0.1:${port}/` : '/hop')))
+  })
+  cards.listen(0, '127.0.0.1')
+  await once(cards, 'listening')
+  t.after(() => {
+    cards.closeAllConnections()
+    cards.close()
+  })
+  for (const path of ['far', 'near']) {
+    const url = `http://agent.test:${(cards.address() as AddressInfo).port}/${path}`
+    const client = createA2aClient({ url, outbound: createOutbound({ resolve }), headers: async () => ({}) })
+    await assert.rejects(client.send({ message }), { code: 'forbidden', message: /127\.0\.0\.1 is a loopback/ }, path)
+    const outbound = createOutbound({ resolve, allow: ['127.0.0.1'] })
+    await assert.rejects(createA2aClient({ url, outbound, headers: async () => ({}) }).get('t'), {
+      code: 'agent_failed',
+    })
+  }
+  assert.equal(visits, 2, 'only those that the owner allowed')
 })

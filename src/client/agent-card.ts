@@ -1,6 +1,7 @@
 /**
- * A remote agent's card: where it is found, and which of the interfaces it offers we speak to. Only JSON-RPC is spoken
- * here; of several such interfaces the card's own order decides, as it is the agent's order of preference.
+ * A remote agent's card: where it is found, and which of the interfaces it offers we speak to: JSON-RPC of 1.0 or 0.3,
+ * and where there is none the REST binding of 1.0. Of several of one kind the card's own order decides, as it is the
+ * agent's order of preference.
  */
 import { MoleculeError } from '../errors.ts'
 import type { ProtocolVersion } from '../protocol/envelope.ts'
@@ -11,6 +12,7 @@ const CARD_PATH = '.well-known/agent-card.json'
 export interface AgentInterface {
   readonly url: string
   readonly version: ProtocolVersion
+  readonly binding: 'JSONRPC' | 'HTTP+JSON'
   readonly tenant?: string
   readonly streaming: boolean
   /** What the agent calls itself. */
@@ -29,10 +31,10 @@ export function cardUrl(given: string): string {
 export function readCard(card: unknown, foundAt: string): AgentInterface {
   if (!isJsonObject(card)) throw new MoleculeError('bad_config', `what ${foundAt} answers is no agent card`)
   const offered = [...interfacesOf(card), ...legacyInterfacesOf(card)]
-  const chosen = offered.find(({ binding, version }) => binding === 'JSONRPC' && version !== undefined)
+  const chosen = offered.find(isJsonRpc) ?? offered.find(isRest)
   if (chosen?.version === undefined) {
     const seen = offered.map(({ binding, given }) => `${binding} ${given}`).join(', ') || 'none'
-    const message = `the agent card at ${foundAt} offers no JSON-RPC interface of A2A 1.0 or 0.3, only: ${seen}`
+    const message = `the agent card at ${foundAt} offers neither JSON-RPC of A2A 1.0 or 0.3 nor HTTP+JSON of 1.0, only: ${seen}`
     throw new MoleculeError('bad_config', message)
   }
   const url = interfaceUrl(chosen.url, foundAt)
@@ -40,6 +42,7 @@ export function readCard(card: unknown, foundAt: string): AgentInterface {
   return {
     url,
     version: chosen.version,
+    binding: isRest(chosen) ? 'HTTP+JSON' : 'JSONRPC',
     streaming: isJsonObject(capabilities) && capabilities['streaming'] === true,
     name: typeof name === 'string' ? name : '',
     ...(chosen.tenant !== '' && { tenant: chosen.tenant }),
@@ -53,6 +56,9 @@ interface Offer {
   readonly version: ProtocolVersion | undefined
   readonly tenant: string
 }
+
+const isJsonRpc = ({ binding, version }: Offer): boolean => binding === 'JSONRPC' && version !== undefined
+const isRest = ({ binding, version }: Offer): boolean => binding === 'HTTP+JSON' && version === '1.0'
 
 /** 1.0: `supportedInterfaces`. */
 function interfacesOf({ supportedInterfaces }: JsonObject): Offer[] {

@@ -42,7 +42,9 @@ const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504])
 
 function readError(text: string): WireFailure | undefined {
   try {
-    return (JSON.parse(text) as { error?: WireFailure } | null)?.error
+    const answer = JSON.parse(text) as { error?: WireFailure; reason?: unknown } | null
+    // `/ready` has no error of ours: it says in words why it takes no work.
+    return answer?.error ?? (typeof answer?.reason === 'string' ? { message: answer.reason } : undefined)
   } catch {
     // Not from the platform: a proxy's page. The status says all there is.
     return undefined

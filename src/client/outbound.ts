@@ -28,7 +28,7 @@ export interface OutboundRequest {
   /** They go to the origin of `url` alone; a redirect elsewhere is followed without them. */
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
-  /** The URL is an admin's own word: it may be inside. */
+  /** The URL is an admin's own word: its host may be inside. Where a redirect leads is not the admin's word. */
   readonly trusted?: boolean
   /** From the request to the head of the answer. */
   readonly headersMs?: number
@@ -56,10 +56,11 @@ export function createOutbound({ allow = [], resolve = systemResolve }: Outbound
     async send(request, signal) {
       const limit = request.totalMs === undefined ? undefined : AbortSignal.timeout(request.totalMs)
       const ends = AbortSignal.any([signal, limit].filter((each) => each !== undefined))
-      let url = readUrl(request.url)
+      const given = readUrl(request.url)
+      let url = given
       let { headers = {} } = request
       for (let hops = 0; ; hops++) {
-        const trusted = request.trusted === true
+        const trusted = request.trusted === true && url.hostname === given.hostname
         const addresses = await judge(url, trusted)
         const answer = await dial(toDial(request, { url, headers, addresses }), ends)
         const next = redirectOf(answer, request.method ?? 'GET')

@@ -12,12 +12,14 @@ const DELAY_MS_MAX = 60_000
 export interface RetryOptions {
   readonly clock: Clock
   readonly triesMax?: number
+  /** No more tries once it aborts: the last failure goes to the caller. */
+  readonly signal?: AbortSignal
   /** Told before each wait, for somebody who watches. */
   readonly onRetry?: (error: MoleculeError, delayMs: number) => void
 }
 
 export async function withRetries<T>(work: () => Promise<T>, options: RetryOptions): Promise<T> {
-  const { clock, triesMax = TRIES_MAX, onRetry } = options
+  const { clock, triesMax = TRIES_MAX, onRetry, signal } = options
   for (let tries = 1; ; tries++) {
     try {
       return await work()
@@ -25,7 +27,8 @@ export async function withRetries<T>(work: () => Promise<T>, options: RetryOptio
       if (!(thrown instanceof MoleculeError) || !thrown.retryable || tries >= triesMax) throw thrown
       const delayMs = delayBefore(thrown, tries)
       onRetry?.(thrown, delayMs)
-      await sleep(clock, delayMs)
+      await sleep(clock, delayMs, signal)
+      if (signal?.aborted) throw thrown
     }
   }
 }

@@ -1,12 +1,13 @@
 /**
- * A remote agent in a process of its own, built with the published SDK: `node agent.ts 1.0|0.3`. It prints its base URL.
+ * A remote agent in a process of its own, built with the published SDK: `node agent.ts 1.0|0.3|rest`. It prints its base
+ * URL; `rest` is 1.0 without JSON-RPC.
  * `GET /seen` tells what reached it (sends, cancels, the Authorization header), `POST /release` ends what is slow.
  */
 import { EventEmitter, once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { AgentCard, StreamResponse as Event10, Message } from '@a2a-js/sdk'
 import { AgentEvent, type AgentExecutionEvent, DefaultRequestHandler, InMemoryTaskStore } from '@a2a-js/sdk/server'
-import { agentCardHandler, jsonRpcHandler, UserBuilder } from '@a2a-js/sdk/server/express'
+import { agentCardHandler, jsonRpcHandler, restHandler, UserBuilder } from '@a2a-js/sdk/server/express'
 import * as v03 from 'a2a-v03/server'
 import * as express03 from 'a2a-v03/server/express'
 import express from 'express'
@@ -22,6 +23,7 @@ const control: Control = {
   released: async () => void (await once(releases, 'release')),
 }
 const canceled = new Set<string>()
+const REST = process.argv[2] === 'rest'
 
 interface Bus {
   publish(event: StreamResponse): void
@@ -70,7 +72,7 @@ function serve10(router: express.Router, base: string, word?: string): void {
     capabilities: { streaming: true },
     supportedInterfaces: [
       { url: `${base}/grpc`, protocolBinding: 'GRPC', protocolVersion: '1.0' },
-      { url: `${base}/rpc`, protocolBinding: 'JSONRPC', protocolVersion: '1.0' },
+      { url: `${base}/rpc`, protocolBinding: REST ? 'HTTP+JSON' : 'JSONRPC', protocolVersion: '1.0' },
     ],
     defaultInputModes: ['text'],
     defaultOutputModes: ['text'],
@@ -90,7 +92,8 @@ function serve10(router: express.Router, base: string, word?: string): void {
     cancelTask: (taskId, target) => cancel(taskId, bus(target)),
   })
   router.use('/.well-known/agent-card.json', agentCardHandler({ agentCardProvider: handler }))
-  router.use('/rpc', jsonRpcHandler({ requestHandler: handler, userBuilder: UserBuilder.noAuthentication }))
+  const serving = { requestHandler: handler, userBuilder: UserBuilder.noAuthentication }
+  router.use('/rpc', REST ? restHandler(serving) : jsonRpcHandler(serving))
 }
 
 function serve03(router: express.Router, base: string, word?: string): void {

@@ -20,7 +20,7 @@ export interface RemoteAgent {
   stop(): void
 }
 
-export async function startRemoteAgent(version: '1.0' | '0.3'): Promise<RemoteAgent> {
+export async function startRemoteAgent(version: '1.0' | '0.3' | 'rest'): Promise<RemoteAgent> {
   const child = spawn(process.execPath, [AGENT, version], { stdio: ['ignore', 'pipe', 'inherit'] })
   const [url] = (await once(createInterface(child.stdout), 'line')) as [string]
   return {
