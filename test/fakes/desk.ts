@@ -7,6 +7,7 @@
 import type { WorkspaceCare } from '../../src/doors/http/app.ts'
 import { MoleculeError } from '../../src/errors.ts'
 import type { DeadLetters, Letter, LogEntry, Reception, TaskView } from '../../src/inbox/inbox.ts'
+import type { Pending } from '../../src/inbox/pending.ts'
 import type { MaskingLog } from '../../src/log.ts'
 import { createLog } from '../../src/log.ts'
 import { isFinal, isInterrupted, type StreamResponse, type Task, type TaskState } from '../../src/protocol/a2a.ts'
@@ -66,20 +67,46 @@ const NO_DEAD_LETTERS: DeadLetters = {
   },
 }
 
+/** Nobody here has ever asked for anything. */
+const NOTHING_PENDING: Pending = {
+  list: async () => [],
+  answer: async (id) => {
+    throw new MoleculeError('not_found', `nothing with the id ${id} waits for an answer`)
+  },
+}
+
 const notThere = async (id: string): Promise<never> => {
   throw new MoleculeError('not_found', `there is no workspace ${id}`)
 }
 
 /** What is done with workspaces is tried with real ones, end to end. */
 const NO_CARE: WorkspaceCare = {
+  pending: NOTHING_PENDING,
   lifecycle: { change: notThere, remove: notThere, restart: notThere, pause: notThere, resume: notThere },
   files: { list: notThere, read: notThere, write: notThere, remove: notThere },
-  registry: { register: notThere, heartbeat: notThere, peers: notThere },
+  stories: { find: async () => undefined },
+  registry: { register: notThere, say: notThere, heartbeat: notThere, peers: notThere },
+  usage: { read: ({ workspaceId }) => notThere(workspaceId) },
   activity: {
     read: ({ workspaceId }) => notThere(workspaceId),
     report: notThere,
     place: notThere,
     async *follow() {},
+    page: async () => undefined,
+    heads: async () => new Map(),
+    onChange: () => () => undefined,
+  },
+  bridgeDesk: {
+    brief: () => notThere(''),
+    bridges: {
+      lease: async () => [],
+      extend: async (keys) => keys.map(() => 'stale' as const),
+      append: async () => 'stale',
+      settle: async () => 'stale',
+      suspend: async () => 'stale',
+      resume: async () => 'stale',
+      ask: async () => 'stale',
+    },
   },
 }
 

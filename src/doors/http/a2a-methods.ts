@@ -5,19 +5,14 @@
 import { MoleculeError } from '../../errors.ts'
 import type { Reception, TaskView } from '../../inbox/inbox.ts'
 import type { Task } from '../../protocol/a2a.ts'
-import {
-  type Envelope,
-  idempotencyKey,
-  type ProtocolVersion,
-  readEnvelope,
-  sendOptions,
-} from '../../protocol/envelope.ts'
+import { type Envelope, idempotencyKey, type ProtocolVersion, readSend, sendOptions } from '../../protocol/envelope.ts'
 import { check, ID_CHARACTERS_MAX, taskIdParamsSchema } from '../../protocol/schemas.ts'
 import { readTraceparent } from '../../protocol/trace.ts'
 import { taskToV03 } from '../../protocol/v03.ts'
 import type { A2aCall, A2aDesk, A2aResult } from './a2a-call.ts'
 import { openStream, type TaskStream } from './a2a-streams.ts'
 import { type Capabilities, extendedCard } from './agent-card.ts'
+import { REQUEST_ID_PREFIX } from './answer.ts'
 import { type Action, requireAccess, taskScope } from './auth.ts'
 import { baseUrl } from './base-url.ts'
 import { listTasks } from './list-tasks.ts'
@@ -101,10 +96,11 @@ const lastEventId = ({ exchange }: A2aCall): string | undefined => exchange.requ
 async function admit(call: A2aCall, { reception, push }: A2aDesk): Promise<{ envelope: Envelope; taskId: string }> {
   const { identity, workspaceId, exchange } = call
   const traceparent = readTraceparent(exchange.request.headers['traceparent'])
-  const envelope = { ...readEnvelope(call.rpc), ...(traceparent !== undefined && { traceparent }) }
+  const envelope = { ...readSend(call.rpc), ...(traceparent !== undefined && { traceparent }) }
   const key = headerKey(exchange.request.headers['idempotency-key']?.toString()) ?? idempotencyKey(envelope)
   const keepPush = await acceptPush({ params: call.rpc.params, version: envelope.version, workspaceId }, push)
   const { taskId } = await reception.admit({
+    id: exchange.requestId.slice(REQUEST_ID_PREFIX.length),
     workspaceId,
     principal: identity.principal,
     sender: identity.sender,

@@ -28,6 +28,11 @@ const someToken = async ({ desk }: OpenDoor) => (await desk.tokens.create({ name
 
 const reported = async () => ({ body: JSON.stringify({ workspace_id: WORKSPACE_ID }) })
 
+const workers = (status: number): Expected => row(401, 401, 403, 403, 403, 403, status, 403, status)
+const asBody = (body: object) => async () => ({ body: JSON.stringify(body) })
+const LEASE = { conversationId: 'c', taskId: 't', messageId: 'm', epoch: 1 }
+const CALL_FOR_WORK = { bridge: 'b', host: 'h', leases_max: 1, holding: [], wait_ms: 0 }
+
 const RULES: Readonly<Record<string, Rule>> = {
   'get /': { expected: everybody(200) },
   'get /page.js': { expected: everybody(200) },
@@ -70,16 +75,52 @@ const RULES: Readonly<Record<string, Rule>> = {
   'post /registry/heartbeat': { expected: row(401, 401, 403, 403, 403, 403, 404, 403, 404), prepare: reported },
   'get /registry/discover/{id}': { expected: row(401, 401, 200, 200, 200, 403, 200, 200, 200) },
   'get /registry/{id}/peers': { expected: row(401, 401, 404, 403, 404, 403, 404, 404, 404) },
+  // Nobody holds a lease here: whoever may work is told so. The workspace is run by the platform and takes no bridge.
+  'post /workspaces/{id}/inbox/lease': { expected: workers(400), prepare: asBody(CALL_FOR_WORK) },
+  'post /workspaces/{id}/inbox/extend': { expected: workers(200), prepare: asBody({ keys: [LEASE] }) },
+  'post /workspaces/{id}/inbox/append': {
+    expected: workers(200),
+    prepare: asBody({ key: LEASE, from: 1, events: [{ type: 'text', delta: 'x' }] }),
+  },
+  'post /workspaces/{id}/inbox/settle': {
+    expected: workers(200),
+    prepare: asBody({ key: LEASE, host: 'h', outcome: { type: 'stopped' } }),
+  },
+  'post /workspaces/{id}/inbox/suspend': { expected: workers(200), prepare: asBody({ key: LEASE }) },
+  'post /workspaces/{id}/inbox/resume': { expected: workers(200), prepare: asBody({ key: LEASE }) },
+  'post /workspaces/{id}/inbox/ask': {
+    expected: workers(200),
+    prepare: asBody({ key: LEASE, question: { id: 'q', parts: [{ text: 'may I?' }] } }),
+  },
   'get /workspaces/{id}/activity': { expected: row(401, 401, 404, 403, 404, 403, 404, 403, 404) },
   'get /workspaces/{id}/events': { expected: row(401, 401, 404, 403, 404, 403, 404, 403, 404) },
+  // Of a task of people's: the workspace itself sees it, a program, a peer and a child of the workspace do not.
+  'get /tasks/{id}/artifacts/{artifact}': {
+    expected: row(401, 401, 200, 404, 200, 404, 200, 404, 200),
+    prepare: async ({ rpc }) => {
+      const { json } = await rpc('SendMessage', say('hello', { message: fresh() }))
+      return { path: `/tasks/${json.result.task.id}/artifacts/reply` }
+    },
+  },
+  // Without an upgrade: who may is told to ask for one.
+  'get /ws': { expected: row(401, 401, 426, 403, 426, 426, 426, 403, 426) },
   'post /workspaces/{id}/activity': {
     expected: row(401, 401, 403, 403, 404, 403, 404, 404, 404),
     prepare: async () => ({ body: '{"type":"deployed","text":"version 2"}' }),
   },
+  'put /workspaces/{id}/status': {
+    expected: row(401, 401, 403, 403, 404, 403, 404, 404, 404),
+    prepare: async () => ({ body: '{"text":"testing"}' }),
+  },
+  'get /tasks/{id}': { expected: anyToken(404), prepare: async () => ({ path: '/tasks/t_nobody' }) },
+  'get /messages/{id}/story': { expected: anyToken(404), prepare: async () => ({ path: '/messages/m_nobody/story' }) },
   'get /workspaces/{id}/files': { expected: admins(404) },
   'get /workspaces/{id}/files/{path}': { expected: admins(404) },
   'put /workspaces/{id}/files/{path}': { expected: admins(404), prepare: async () => ({ body: 'content' }) },
   'delete /workspaces/{id}/files/{path}': { expected: admins(404) },
+  'get /pending': { expected: members(200) },
+  'post /pending/{id}': { expected: members(404), prepare: async () => ({ body: '{"decision":"allow"}' }) },
+  'get /workspaces/{id}/usage': { expected: row(401, 401, 404, 403, 404, 403, 404, 403, 404) },
   'get /workspaces/{id}/dead-letters': { expected: people(200) },
   // Nothing has failed there: who may is told that, everybody else is not even told that.
   'post /workspaces/{id}/dead-letters/{message}/replay': { expected: members(404) },

@@ -8,6 +8,7 @@ import { BODY_BYTES_MAX, readJson } from './body.ts'
 import { allow, type HttpEnv } from './context.ts'
 import { readForm } from './form.ts'
 import { requireItself } from './reach.ts'
+import { readSwitch } from './switch.ts'
 
 const NOTE_BYTES_MAX = 4096
 const TYPE_CHARACTERS_MAX = 64
@@ -38,7 +39,8 @@ export function activityRoutes({ activity, auth }: ActivityOptions): Hono<HttpEn
     const type = context.req.query('type')
     const sinceSeq = wholeNumber(context, 'since', { min: 0, max: Number.MAX_SAFE_INTEGER }) ?? 0
     const limit = wholeNumber(context, 'limit', { min: 1, max: ENTRIES_MAX }) ?? ENTRIES_DEFAULT
-    const page = await activity.read({ workspaceId, sinceSeq, limit, ...(type !== undefined && { type }) })
+    const newest = readSwitch(context, 'newest')
+    const page = await activity.read({ workspaceId, sinceSeq, limit, newest, ...(type !== undefined && { type }) })
     return context.json({ activity: page.entries.map(viewEntry), next: page.nextSeq })
   })
   routes.post(at, allow(auth, 'activity.report'), async (context) => {
@@ -52,7 +54,12 @@ export function activityRoutes({ activity, auth }: ActivityOptions): Hono<HttpEn
   return routes
 }
 
-function wholeNumber(context: Context<HttpEnv>, name: string, range: { min: number; max: number }): number | undefined {
+/** A whole number of the query within its range; undefined where it is not there. */
+export function wholeNumber(
+  context: Context<HttpEnv>,
+  name: string,
+  range: { min: number; max: number },
+): number | undefined {
   const given = context.req.query(name)
   if (given === undefined) return undefined
   const number = /^\d{1,16}$/.test(given) ? Number(given) : Number.NaN

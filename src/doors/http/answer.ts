@@ -21,6 +21,8 @@ export interface Answer {
 }
 
 export const REQUEST_ID = 'X-Request-Id'
+/** Before the ULID of a request. */
+export const REQUEST_ID_PREFIX = 'req_'
 
 export function writeAnswer({ request, response, requestId }: Exchange, { status, headers, body }: Answer): void {
   if (response.destroyed) return

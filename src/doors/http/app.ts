@@ -2,7 +2,10 @@
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { type Context, Hono } from 'hono'
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
-import type { Activity, DeadLetters, LoadReport } from '../../inbox/inbox.ts'
+import type { Activity, DeadLetters, LoadReport, Reception } from '../../inbox/inbox.ts'
+import type { Pending } from '../../inbox/pending.ts'
+import type { Stories } from '../../inbox/story.ts'
+import type { UsageBook } from '../../inbox/usage.ts'
 import type { Log } from '../../log.ts'
 import type { Metrics } from '../../metrics.ts'
 import type { WorkspaceFiles } from '../../workspaces/files.ts'
@@ -12,6 +15,7 @@ import type { Lifecycle, Workspaces } from '../../workspaces/workspace.ts'
 import { aboutRoutes } from './about.ts'
 import { activityRoutes } from './activity.ts'
 import { writeAnswer } from './answer.ts'
+import { artifactRoutes } from './artifacts.ts'
 import type { Auth } from './auth.ts'
 import type { HttpEnv } from './context.ts'
 import { deadLetterRoutes } from './dead-letters.ts'
@@ -19,13 +23,19 @@ import { errorAnswer, logFailure } from './errors.ts'
 import { type EventOptions, eventRoutes } from './events.ts'
 import { fileRoutes } from './files.ts'
 import { type HealthOptions, healthRoutes } from './health.ts'
+import { type BridgeDesk, inboxRoutes } from './inbox-routes.ts'
 import { lifecycleRoutes } from './lifecycle.ts'
 import { loginRoutes } from './login.ts'
 import { metricsRoutes } from './metrics-route.ts'
+import { pendingRoutes } from './pending.ts'
 import { platformRoutes } from './platform.ts'
 import type { Reach } from './reach.ts'
 import { registryRoutes } from './registry.ts'
+import { statusRoutes } from './status-route.ts'
+import { taskRoutes } from './task-routes.ts'
 import { tokenRoutes } from './token-routes.ts'
+import { usageRoutes } from './usage.ts'
+import { socketRoutes } from './ws.ts'
 
 /** What the routes of workspaces need besides looking them up. */
 export interface WorkspaceCare {
@@ -33,9 +43,15 @@ export interface WorkspaceCare {
   readonly files: WorkspaceFiles
   readonly registry: Registry
   readonly activity: Activity
+  readonly pending: Pending
+  /** For workspaces that bridges run. */
+  readonly bridgeDesk: BridgeDesk
+  readonly stories: Stories
+  readonly usage: UsageBook
 }
 
 export interface AppOptions extends HealthOptions, WorkspaceCare, EventOptions {
+  readonly reception: Reception
   readonly deadLetters: DeadLetters
   readonly workspaces: Workspaces
   readonly tokens: Tokens
@@ -56,9 +72,16 @@ export function createApp(options: AppOptions): Hono<HttpEnv> {
   app.route('/', lifecycleRoutes(options))
   app.route('/', fileRoutes(options))
   app.route('/', registryRoutes(options))
+  app.route('/', inboxRoutes(options))
+  app.route('/', artifactRoutes(options))
   app.route('/', activityRoutes(options))
   app.route('/', eventRoutes(options))
+  app.route('/', socketRoutes(options))
   app.route('/', deadLetterRoutes(options))
+  app.route('/', pendingRoutes(options))
+  app.route('/', taskRoutes(options))
+  app.route('/', statusRoutes(options))
+  app.route('/', usageRoutes(options))
   app.route('/', tokenRoutes(options))
   app.route('/', metricsRoutes(options))
   const refuse = (thrown: unknown, context: Context<HttpEnv>) => {

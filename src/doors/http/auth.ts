@@ -7,6 +7,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { MoleculeError } from '../../errors.ts'
 import { type Identity, TOKEN_ROLES, type TokenRole, type Tokens } from '../../workspaces/tokens.ts'
 import type { RateLimit } from './rate-limit.ts'
+import type { WrongTokens } from './wrong-tokens.ts'
 
 /** What can be done through this door, each with the roles that may. */
 const ROLES_ALLOWED = {
@@ -21,6 +22,8 @@ const ROLES_ALLOWED = {
   'workspace.pause': ['admin', 'member'],
   'registry.report': ['admin', 'workspace'],
   'registry.peers': ['admin', 'member', 'viewer', 'workspace', 'conversation'],
+  'inbox.work': ['admin', 'workspace'],
+  'status.report': ['admin', 'member', 'workspace', 'conversation'],
   'activity.read': ['admin', 'member', 'viewer', 'workspace'],
   'activity.report': ['admin', 'member', 'workspace', 'conversation'],
   'file.read': ['admin'],
@@ -29,6 +32,8 @@ const ROLES_ALLOWED = {
   'task.read': TOKEN_ROLES,
   'task.cancel': ['admin', 'member', 'caller', 'workspace', 'conversation'],
   'task.push': ['admin', 'member', 'caller', 'workspace', 'conversation'],
+  'pending.read': ['admin', 'member'],
+  'pending.answer': ['admin', 'member'],
   'dead-letter.read': ['admin', 'member', 'viewer'],
   'dead-letter.handle': ['admin', 'member'],
 } as const satisfies Record<string, readonly TokenRole[]>
@@ -38,6 +43,7 @@ export type Action = keyof typeof ROLES_ALLOWED
 export interface AuthRequest {
   readonly method?: string | undefined
   readonly headers: IncomingHttpHeaders
+  readonly socket?: { readonly remoteAddress?: string | undefined }
 }
 
 export interface Auth {
@@ -53,16 +59,19 @@ export interface AuthOptions {
   readonly tokens: Tokens
   readonly port: number
   readonly rateLimit: RateLimit
+  readonly wrongTokens: WrongTokens
 }
 
-export function createAuth({ tokens, port, rateLimit }: AuthOptions): Auth {
+export function createAuth({ tokens, port, rateLimit, wrongTokens }: AuthOptions): Auth {
   const cookieName = `molecule_session_${port}`
   const sessionSecret = (request: AuthRequest) => readCookie(request.headers.cookie, cookieName)
   return {
     cookieName,
     sessionSecret,
     async identify(request, { counted } = { counted: true }) {
-      const identity = await verified(tokens, secretOf(request, sessionSecret))
+      const from = request.socket?.remoteAddress ?? ''
+      const identity = await wrongTokens.verify(secretOf(request, sessionSecret), from, tokens.verify)
+      if (identity === undefined) throw unauthenticated('this token is not known here')
       if (counted && identity.role !== 'admin') rateLimit.count(identity.tokenId)
       return identity
     },
@@ -116,12 +125,6 @@ export function taskScope({ role, principal, workspaceId: own }: Identity, works
 export interface TaskScope {
   readonly principal?: string
   readonly detail?: boolean
-}
-
-async function verified(tokens: Tokens, secret: string): Promise<Identity> {
-  const identity = await tokens.verify(secret)
-  if (identity === undefined) throw unauthenticated('this token is not known here')
-  return identity
 }
 
 function bearer(authorization: string): string {

@@ -10,9 +10,9 @@ export interface HttpEnv {
 }
 
 /** The guard in front of a route: identified, and allowed to do this. */
-export function allow(auth: Auth, action: Action): MiddlewareHandler<HttpEnv> {
+export function allow(auth: Auth, action: Action, options?: { counted: boolean }): MiddlewareHandler<HttpEnv> {
   return async (context, next) => {
-    const identity = await auth.identify(context.env.incoming)
+    const identity = await auth.identify(context.env.incoming, options)
     requireAccess(identity, action)
     context.set('identity', identity)
     await next()

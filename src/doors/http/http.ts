@@ -1,6 +1,6 @@
 /**
  * The HTTP door: one Node server. Every request gets an id and has its Host checked; A2A then goes straight to
- * `a2a.ts`, everything else through Hono. Closing answers whoever waits, lets running requests finish within a limit
+ * `a2a.ts`, an upgrade to `ws.ts`, everything else through Hono. Closing answers whoever waits, lets running requests finish within a limit
  * and leaves no socket open.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -16,7 +16,7 @@ import type { Tokens } from '../../workspaces/tokens.ts'
 import type { Workspaces } from '../../workspaces/workspace.ts'
 import type { Door } from '../door.ts'
 import { a2aAddress, createA2a } from './a2a.ts'
-import { type Exchange, isHeldBack, REQUEST_ID, writeAnswer } from './answer.ts'
+import { type Exchange, isHeldBack, REQUEST_ID, REQUEST_ID_PREFIX, writeAnswer } from './answer.ts'
 import { createApp, type WorkspaceCare } from './app.ts'
 import { createAuth } from './auth.ts'
 import { errorAnswer, logFailure } from './errors.ts'
@@ -27,6 +27,8 @@ import { createRateLimit } from './rate-limit.ts'
 import { createReach } from './reach.ts'
 import { SSE_LIMITS, type SseLimits } from './sse.ts'
 import { createWaiting, type Waiting } from './waiting.ts'
+import { createWrongTokens } from './wrong-tokens.ts'
+import { createSockets, type Sockets } from './ws.ts'
 
 export interface HttpDoorOptions extends WorkspaceCare {
   readonly reception: Reception
@@ -75,9 +77,12 @@ export function createHttpDoor(options: HttpDoorOptions): HttpDoor {
     headersTimeout: Math.min(HEADERS_TIMEOUT_MS, requestTimeout),
     connectionsCheckingInterval: Math.min(5000, requestTimeout),
     keepAliveTimeout: KEEP_ALIVE_MS,
+    // Some clients offer HTTP/2 in passing with every request; that is no reason not to answer them.
+    shouldUpgradeCallback: ({ headers }) => headers.upgrade?.toLowerCase() === 'websocket',
   })
   const waiting = createWaiting(options.tokens)
   const inFlight = createInFlight()
+  let sockets: Sockets | undefined
   let closed: Promise<void> | undefined
   return {
     name: 'http',
@@ -87,12 +92,16 @@ export function createHttpDoor(options: HttpDoorOptions): HttpDoor {
     async start() {
       await listen(server, options)
       const unready = async () => (closed === undefined ? options.unready() : 'shutting down')
-      const listener = createListener({ ...options, unready }, waiting, (server.address() as AddressInfo).port)
+      const port = (server.address() as AddressInfo).port
+      const attending = createListener({ ...options, unready }, waiting, port)
+      const { listener } = attending
+      sockets = attending.sockets
       const take = oneAfterAnother((request, response) => {
         inFlight.add(response)
         listener(request, response)
       })
       server.on('request', take)
+      server.on('upgrade', sockets.upgrade)
       server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
         // A client that asks first is told the truth before it sends: no `100 Continue` for what would be refused.
         if (!isHeldBack(request)) response.writeContinue()
@@ -101,7 +110,7 @@ export function createHttpDoor(options: HttpDoorOptions): HttpDoor {
     },
     close() {
       closed ??= closeServer(
-        { server, waiting, inFlight, clock: options.clock },
+        { server, waiting, inFlight, sockets, clock: options.clock },
         options.closeGraceMs ?? CLOSE_GRACE_MS,
       )
       return closed
@@ -109,22 +118,32 @@ export function createHttpDoor(options: HttpDoorOptions): HttpDoor {
   }
 }
 
-function createListener(options: HttpDoorOptions, waiting: Waiting, port: number): Listener {
+interface Attending {
+  readonly listener: Listener
+  readonly sockets: Sockets
+}
+
+function createListener(options: HttpDoorOptions, waiting: Waiting, port: number): Attending {
   const { log, tokens } = options
-  const auth = createAuth({ tokens, port, rateLimit: createRateLimit(options.clock) })
+  const auth = createAuth({
+    ...{ tokens, port },
+    rateLimit: createRateLimit(options.clock),
+    wrongTokens: createWrongTokens(options.clock),
+  })
   const reach = createReach(options.workspaces)
   const metrics = options.metrics ?? createMetrics()
   const isOurHost = createHostRule(options.host)
   const streaming = { waiting, limits: options.sseLimits ?? SSE_LIMITS }
   const a2a = createA2a({ ...options, ...streaming, auth, reach })
   const app = createApp({ load: async () => NO_LOAD, ...options, ...streaming, auth, reach, metrics })
+  const sockets = createSockets({ ...options, limits: streaming.limits, auth, isOurHost })
   const rest = getRequestListener(
     (request, env) => app.fetch(request, { ...env, requestId: String(env.outgoing.getHeader(REQUEST_ID)) }),
     { overrideGlobalObjects: false, autoCleanupIncoming: false },
   )
-  return (request, response) => {
+  const listener: Listener = (request, response) => {
     response.once('close', () => countRequest(metrics, response))
-    const requestId = `req_${ulid()}`
+    const requestId = `${REQUEST_ID_PREFIX}${ulid()}`
     if (!isOurHost(request.headers.host)) return refuseHost({ request, response, requestId }, log)
     const address = a2aAddress(request.method, request.url)
     if (address !== undefined) {
@@ -139,6 +158,7 @@ function createListener(options: HttpDoorOptions, waiting: Waiting, port: number
     response.setHeader('X-Content-Type-Options', 'nosniff')
     void rest(request, response)
   }
+  return { listener, sockets }
 }
 
 const NO_LOAD: LoadReport = { waiting: 0, running: 0, workspaces: [] }
@@ -222,15 +242,19 @@ interface Closing {
   readonly server: Server
   readonly waiting: Waiting
   readonly inFlight: InFlight
+  readonly sockets: Sockets | undefined
   readonly clock: Clock
 }
 
-async function closeServer({ server, waiting, inFlight, clock }: Closing, graceMs: number): Promise<void> {
+async function closeServer({ server, waiting, inFlight, sockets, clock }: Closing, graceMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))
   waiting.end()
+  // The server waits for every connection, and knows nothing of those that were upgraded.
+  const socketsClosed = sockets?.close()
   const enough = new AbortController()
   await Promise.race([inFlight.finish(), sleep(clock, graceMs, enough.signal)])
   enough.abort()
   server.closeAllConnections()
+  await socketsClosed
   await closed
 }

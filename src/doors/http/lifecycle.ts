@@ -2,12 +2,13 @@
  * What becomes of a workspace, over HTTP: PATCH, DELETE, restart, pause, resume. Deleting needs the workspace's name
  * or id a second time, because it cannot be taken back.
  */
-import { type Context, Hono } from 'hono'
+import { Hono } from 'hono'
 import { MoleculeError } from '../../errors.ts'
 import type { Lifecycle, Workspaces } from '../../workspaces/workspace.ts'
 import type { Auth } from './auth.ts'
 import { BODY_BYTES_MAX, readJson } from './body.ts'
 import { allow, type HttpEnv } from './context.ts'
+import { readSwitch } from './switch.ts'
 import { readWorkspaceChange, viewWorkspace } from './workspace-form.ts'
 
 export interface LifecycleOptions {
@@ -50,11 +51,4 @@ function requireConfirmation(confirm: string | undefined, { id, name }: { id: st
   throw new MoleculeError('invalid_request', `${problem} confirm=<the name or id of the workspace> in the query`, {
     details: { path: 'confirm' },
   })
-}
-
-function readSwitch(context: Context<HttpEnv>, name: string): boolean {
-  const value = context.req.query(name)
-  if (value === undefined || value === 'false') return false
-  if (value === 'true') return true
-  throw new MoleculeError('invalid_request', `${name} must be true or false`, { details: { path: name } })
 }

@@ -13,6 +13,7 @@ import { createRateLimit } from './rate-limit.ts'
 import { createReach } from './reach.ts'
 import { SSE_LIMITS } from './sse.ts'
 import { createWaiting } from './waiting.ts'
+import { createWrongTokens } from './wrong-tokens.ts'
 
 test('PL-10 the document holds every route that is served, and no other', async (t) => {
   const { knock } = await openDoor(t)
@@ -20,7 +21,12 @@ test('PL-10 the document holds every route that is served, and no other', async 
   assert.equal(status, 200)
   assert.equal(json.openapi, '3.1.0')
   const desk = createDesk()
-  const auth = createAuth({ tokens: desk.tokens, port: 1, rateLimit: createRateLimit(systemClock) })
+  const auth = createAuth({
+    tokens: desk.tokens,
+    port: 1,
+    rateLimit: createRateLimit(systemClock),
+    wrongTokens: createWrongTokens(systemClock),
+  })
   const rest = { version: '1', unready: async () => undefined, auth, reach: createReach(desk.workspaces) }
   const load = async () => ({ waiting: 0, running: 0, workspaces: [] })
   const streaming = { waiting: createWaiting(desk.tokens), clock: systemClock, limits: SSE_LIMITS }

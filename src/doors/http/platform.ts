@@ -52,10 +52,16 @@ async function connect({ id, name }: Workspace, tokens: Tokens, origin: string) 
   return { auth_token: secret, connect: `molecule connect ${id} --token ${secret} --api-url ${origin}` }
 }
 
-function viewFor(identity: Identity, workspace: Workspace & WorkspaceLoad): WorkspaceView {
+/** What of a workspace this token may see. */
+export function viewFor(identity: Identity, workspace: Workspace & WorkspaceLoad): WorkspaceView {
   const view = viewWorkspace(workspace)
   if (seesConfig(identity)) return view
   // What others say to a workspace is for people: a program or a peer is not told what it works on.
-  const { current_task: task, ...shown } = withoutConfig(view)
-  return identity.role === 'viewer' && task !== undefined ? { ...shown, current_task: task } : shown
+  const shown = withoutConfig(view)
+  if (identity.role === 'viewer') return shown
+  const { current_task: _task, status_text: text, status_text_at: at, ...known } = shown
+  // Its own words it may read again.
+  return identity.workspaceId === workspace.id && text !== undefined
+    ? { ...known, status_text: text, status_text_at: at ?? null }
+    : known
 }

@@ -1,40 +1,59 @@
 /**
- * How often one token may ask: a window of a minute that opens with its first request. In memory and bounded: whoever
- * is forgotten because too many others came gets a new window, which errs on the side of answering.
+ * How often one token may ask, or one address be wrong: a window of a minute that opens with the first time. In memory
+ * and bounded: whoever is forgotten because too many others came gets a new window, which errs on the side of answering.
  */
 import type { Clock } from '../../clock.ts'
 import { MoleculeError } from '../../errors.ts'
 
 export const REQUESTS_A_MINUTE_MAX = 600
 const WINDOW_MS = 60_000
-const TOKENS_MAX = 10_000
+const NAMES_MAX = 10_000
 
 export interface RateLimit {
-  /** Throws `too_many_requests` with the time until the next window. */
-  count(tokenId: string): void
+  /** One more; throws `too_many_requests` with the time until the next window. */
+  count(name: string): void
+  /** Throws the same where the next one would be too many, and counts nothing. */
+  check(name: string): void
 }
 
-export function createRateLimit(clock: Clock): RateLimit {
-  const windows = new Map<string, { readonly untilMs: number; requests: number }>()
+export interface Rate {
+  readonly timesMax: number
+  /** What is said to whoever passed it. */
+  readonly message: string
+}
+
+const REQUESTS: Rate = {
+  timesMax: REQUESTS_A_MINUTE_MAX,
+  message: `this token has made its ${REQUESTS_A_MINUTE_MAX} requests of this minute`,
+}
+
+export function createRateLimit(clock: Clock, { timesMax, message }: Rate = REQUESTS): RateLimit {
+  const windows = new Map<string, { readonly untilMs: number; times: number }>()
+  const tooMany = (untilMs: number) => {
+    const details = { retryAfterMs: untilMs - clock.monotonicMs() }
+    return new MoleculeError('too_many_requests', message, { retryable: true, details })
+  }
   return {
-    count(tokenId) {
+    count(name) {
       const nowMs = clock.monotonicMs()
-      const known = windows.get(tokenId)
+      const known = windows.get(name)
       if (known === undefined || known.untilMs <= nowMs) {
         // Deleted first, so that the map's order is the order of the windows and the oldest goes first.
-        windows.delete(tokenId)
+        windows.delete(name)
         for (const oldest of windows.keys()) {
-          if (windows.size < TOKENS_MAX) break
+          if (windows.size < NAMES_MAX) break
           windows.delete(oldest)
         }
-        windows.set(tokenId, { untilMs: nowMs + WINDOW_MS, requests: 1 })
+        windows.set(name, { untilMs: nowMs + WINDOW_MS, times: 1 })
         return
       }
-      known.requests += 1
-      if (known.requests <= REQUESTS_A_MINUTE_MAX) return
-      const message = `this token has made its ${REQUESTS_A_MINUTE_MAX} requests of this minute`
-      const details = { retryAfterMs: known.untilMs - nowMs }
-      throw new MoleculeError('too_many_requests', message, { retryable: true, details })
+      known.times += 1
+      if (known.times > timesMax) throw tooMany(known.untilMs)
+    },
+    check(name) {
+      const known = windows.get(name)
+      if (known === undefined || known.untilMs <= clock.monotonicMs()) return
+      if (known.times >= timesMax) throw tooMany(known.untilMs)
     },
   }
 }

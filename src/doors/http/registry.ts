@@ -25,6 +25,7 @@ export const reportSchema = z.strictObject({
   error_rate: z.number().min(0).max(1).optional(),
   runtime_state: z.string().max(WORD_CHARACTERS_MAX).optional(),
   uptime_seconds: z.number().min(0).optional(),
+  problem: z.string().max(TASK_CHARACTERS_MAX).optional(),
 })
 
 export interface RegistryOptions {

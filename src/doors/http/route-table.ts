@@ -10,10 +10,14 @@ import { restRoutes } from './a2a-rest.ts'
 import { noteSchema } from './activity.ts'
 import type { Action } from './auth.ts'
 import { CARD_PATH } from './card-route.ts'
+import { appendSchema, askSchema, extendSchema, leaseSchema, settleSchema, suspendSchema } from './inbox-form.ts'
 import { loginSchema } from './login.ts'
+import { decisionSchema } from './pending.ts'
 import { reportSchema } from './registry.ts'
+import { statusSchema } from './status-route.ts'
 import { newTokenSchema, rotationSchema } from './token-form.ts'
 import { newWorkspaceSchema, workspaceChangeSchema } from './workspace-form.ts'
+import { WS_PATH } from './ws.ts'
 
 export interface Route {
   readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete'
@@ -137,7 +141,12 @@ export const ROUTES: readonly Route[] = [
     success: [201, 'Its path and size; 200 when it was there'],
   },
   remove(file, 'Remove a file', 'file.write'),
-  read(`${workspace}/activity`, 'What happened, after the number since; type and limit choose', 'activity.read'),
+  read(
+    `${workspace}/activity`,
+    'What happened, after the number since; type and limit choose, newest=true the last ones',
+    'activity.read',
+  ),
+  read('/tasks/:id/artifacts/:artifact', 'An artifact of a task, as a file; part chooses one of several', 'task.read'),
   {
     method: 'post',
     path: `${workspace}/activity`,
@@ -147,10 +156,48 @@ export const ROUTES: readonly Route[] = [
     success: [201, 'Its number'],
   },
   read(`${workspace}/events`, 'All of its log as server-sent events, after Last-Event-ID or from now', 'activity.read'),
+  work('lease', 'Wait for messages to run, each with its brief; says what the bridge holds', leaseSchema),
+  work('extend', 'Renew leases; how each stands', extendSchema),
+  work('append', 'What a turn tells while it runs; how its lease stands', appendSchema),
+  work('settle', 'Close a lease with its outcome', settleSchema),
+  work('suspend', 'A turn waits and gives up its slot', suspendSchema),
+  work('resume', 'Its wait is over', suspendSchema),
+  work('ask', 'Put a question of a turn to whoever sent its task', askSchema),
+  {
+    method: 'get',
+    path: WS_PATH,
+    summary: 'Events of many workspaces over a WebSocket; a request that asks for no upgrade is told so',
+    access: 'activity.read',
+    success: [101, 'The socket'],
+  },
   report('register', 'A workspace that runs elsewhere is there'),
   report('heartbeat', 'It is still there, and how it does'),
   read('/registry/discover/:id', 'Where a workspace is reached', 'workspace.read'),
   read('/registry/:id/peers', 'The workspaces that one may talk to', 'registry.peers'),
+  read('/pending', 'What running turns ask permission for; workspace_id chooses', 'pending.read'),
+  {
+    method: 'post',
+    path: '/pending/:id',
+    summary: 'Allow or deny exactly that, once',
+    access: 'pending.answer',
+    body: decisionSchema,
+    success: [200, 'The decision'],
+  },
+  {
+    method: 'put',
+    path: `${workspace}/status`,
+    summary: 'What the workspace says it is doing; an empty text takes it away',
+    access: 'status.report',
+    body: statusSchema,
+    success: [200, 'The text as it is shown'],
+  },
+  read('/tasks/:id', 'A task by its id alone', 'task.read'),
+  read(
+    '/messages/:id/story',
+    'What became of a message; its id, its task or the id that its sender gave it',
+    'task.read',
+  ),
+  read(`${workspace}/usage`, 'What its turns used, by day and by message', 'activity.read'),
   read(deadLetters, 'What has failed for good', 'dead-letter.read'),
   {
     method: 'post',
@@ -185,6 +232,11 @@ function read(path: string, summary: string, access: Action): Route {
 
 function turn(name: string, summary: string, access: Action): Route {
   return { method: 'post', path: `${workspace}/${name}`, summary, access, success: [200, 'The workspace'] }
+}
+
+function work(name: string, summary: string, body: z.ZodType): Route {
+  const path = `${workspace}/inbox/${name}`
+  return { method: 'post', path, summary, access: 'inbox.work', body, success: [200, 'How it stands'] }
 }
 
 function report(name: string, summary: string): Route {

@@ -21,6 +21,9 @@ export const SSE_LIMITS: SseLimits = { keepAliveMs: 15_000, unsentBytesMax: 1024
 /** Below this a text cannot be larger than any sensible limit, and need not be looked at as bytes. */
 const SMALL_CHARACTERS_MAX = 16_384
 
+/** A first event that comes within this time goes out with the head, in one packet; a quiet stream begins without. */
+const HEAD_MS_MAX = 10
+
 export interface SseEvent {
   /** What the reader sends as `Last-Event-ID` to go on after this event. */
   readonly id: string
@@ -47,6 +50,7 @@ export async function writeEvents(
     'X-Content-Type-Options': 'nosniff',
     [REQUEST_ID]: requestId,
   })
+  const stopWaiting = clock.after(HEAD_MS_MAX, () => response.flushHeaders())
   const stopKeepingAlive = keepAlive(response, clock, limits.keepAliveMs)
   try {
     for await (const { id, data } of events) {
@@ -58,6 +62,7 @@ export async function writeEvents(
     response.destroy()
     throw error
   } finally {
+    stopWaiting()
     stopKeepingAlive()
   }
 }

@@ -98,6 +98,8 @@ export function viewWorkspace(workspace: Workspace & Partial<WorkspaceLoad>): Wo
     queue_depth: workspace.queueDepth,
     running: workspace.running,
     current_task: workspace.currentTask ?? null,
+    status_text: workspace.statusText?.text,
+    status_text_at: workspace.statusText && new Date(workspace.statusText.atMs).toISOString(),
     model: workspace.model,
     parent_id: workspace.parentId,
     tier: workspace.tier,

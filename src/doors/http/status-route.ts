@@ -1,0 +1,38 @@
+/**
+ * What a workspace says it is doing: one line, set by any process that works for it, shown on its card at once and told
+ * to whoever follows its log. An empty text takes it away.
+ */
+import { Hono } from 'hono'
+import { z } from 'zod'
+import type { Activity } from '../../inbox/inbox.ts'
+import type { Registry } from '../../workspaces/registry.ts'
+import type { Auth } from './auth.ts'
+import { BODY_BYTES_MAX, readJson } from './body.ts'
+import { allow, type HttpEnv } from './context.ts'
+import { readForm } from './form.ts'
+import { requireItself } from './reach.ts'
+
+const STATUS_CHARACTERS_MAX = 500
+
+export const statusSchema = z.strictObject({ text: z.string().max(STATUS_CHARACTERS_MAX) })
+
+export interface StatusOptions {
+  readonly registry: Registry
+  readonly activity: Activity
+  readonly auth: Auth
+}
+
+export function statusRoutes({ registry, activity, auth }: StatusOptions): Hono<HttpEnv> {
+  const routes = new Hono<HttpEnv>()
+  routes.put('/workspaces/:id/status', allow(auth, 'status.report'), async (context) => {
+    const id = context.req.param('id')
+    const identity = context.get('identity')
+    requireItself(identity, id)
+    const { text } = readForm(statusSchema, await readJson(context.env.incoming, BODY_BYTES_MAX), 'a status')
+    const line = text.replaceAll(/\s+/g, ' ').trim()
+    await registry.say(id, line)
+    await activity.report(id, { type: 'status_text', text: line, by: identity.name })
+    return context.json({ status_text: line })
+  })
+  return routes
+}

@@ -1,0 +1,279 @@
+/**
+ * One client of `WS /ws`. It is written to only as fast as it reads: the next page of a log is read from the store when
+ * the socket has sent the one before, and what happened meanwhile is kept as "look there", never as a queue. So a slow
+ * client costs one page of memory. One that takes nothing for too long is cut off and resumes by its numbers.
+ */
+import type { WebSocket } from 'ws'
+import type { Clock } from '../../clock.ts'
+import { MoleculeError, toMoleculeError } from '../../errors.ts'
+import type { Activity } from '../../inbox/inbox.ts'
+import type { Log } from '../../log.ts'
+import type { Identity } from '../../workspaces/tokens.ts'
+import { errorAnswer } from './errors.ts'
+import { readForm } from './form.ts'
+import { viewFor } from './platform.ts'
+import { reachable, requireItself } from './reach.ts'
+import type { SseLimits } from './sse.ts'
+import type { PlatformWatch } from './ws-platform.ts'
+import * as words from './ws-words.ts'
+
+/** Messages of a client that wait to be read; who sends more than it listens to is cut off. */
+const PENDING_MAX = 16
+const UNREAD = 1008
+
+export interface ReaderOptions {
+  readonly identity: Identity
+  readonly requestId: string
+  readonly activity: Activity
+  readonly platform: PlatformWatch
+  readonly clock: Clock
+  readonly limits: SseLimits
+  readonly log: Log
+}
+
+export interface Reader {
+  /** The log of this workspace may have grown. */
+  hint(workspaceId: string): void
+  /** Where the logs end now; those that are behind are looked at. */
+  compare(heads: ReadonlyMap<string, number>): void
+}
+
+export function createReader(socket: WebSocket, options: ReaderOptions): Reader {
+  const state = new ReaderState(socket, options)
+  socket.on('message', (data, isBinary) => {
+    if (state.pending.length >= PENDING_MAX) return socket.close(UNREAD, 'more was said than listened to')
+    state.pending.push(isBinary ? '' : String(data))
+    state.wake()
+  })
+  socket.once('close', () => state.end())
+  run(state).catch((error: unknown) => {
+    // The store is away: the client comes back with its numbers.
+    options.log.warn({ err: toMoleculeError(error), requestId: options.requestId }, 'a reader of events was cut off')
+    socket.close(1011, 'try again')
+  })
+  return {
+    hint(workspaceId) {
+      if (!state.cursors.has(workspaceId)) return
+      state.stale.add(workspaceId)
+      state.wake()
+    },
+    compare(heads) {
+      for (const [id, seq] of state.cursors) if (heads.get(id) !== seq) state.stale.add(id)
+      state.wake()
+    },
+  }
+}
+
+class ReaderState {
+  readonly socket: WebSocket
+  readonly options: ReaderOptions
+  /** Messages of the client that were not read yet. */
+  readonly pending: string[] = []
+  /** The number of the last row that was told, of each log that is followed. */
+  readonly cursors = new Map<string, number>()
+  /** Logs that may have grown. */
+  readonly stale = new Set<string>()
+  /** Also those that are not named, and come later. */
+  others = false
+  /** What was told of each workspace; undefined where `_platform` is not followed. */
+  told: Map<string, string> | undefined
+  platformStale = false
+  private woken = Promise.withResolvers<void>()
+  private stopWatching: (() => void) | undefined
+
+  constructor(socket: WebSocket, options: ReaderOptions) {
+    this.socket = socket
+    this.options = options
+  }
+
+  get isOpen(): boolean {
+    return this.socket.readyState === this.socket.OPEN
+  }
+
+  wake(): void {
+    this.woken.resolve()
+  }
+
+  async wait(): Promise<void> {
+    await this.woken.promise
+    this.woken = Promise.withResolvers()
+  }
+
+  watchPlatform(): void {
+    // Nobody would stop the watching of one that has gone meanwhile.
+    if (!this.isOpen) return
+    this.stopWatching ??= this.options.platform.watch(() => {
+      this.platformStale = true
+      this.wake()
+    })
+  }
+
+  end(): void {
+    this.stopWatching?.()
+    this.wake()
+  }
+
+  /** Resolves when the socket has sent all of it, or is gone. */
+  send(messages: readonly string[]): Promise<void> {
+    const { socket, options } = this
+    if (messages.length === 0 || !this.isOpen) return Promise.resolve()
+    return new Promise((resolve) => {
+      const tooSlow = options.clock.after(options.limits.unsentMs, () => socket.terminate())
+      const done = () => {
+        tooSlow()
+        socket.off('close', done)
+        resolve()
+      }
+      socket.once('close', done)
+      messages.forEach((text, index) => {
+        if (index < messages.length - 1) socket.send(text)
+        else socket.send(text, done)
+      })
+    })
+  }
+}
+
+async function run(state: ReaderState): Promise<void> {
+  while (state.isOpen) {
+    if (await obeyNext(state)) continue
+    if (await tellPlatform(state)) continue
+    if (await tellNextLog(state)) continue
+    await state.wait()
+  }
+}
+
+async function obeyNext(state: ReaderState): Promise<boolean> {
+  const text = state.pending.shift()
+  if (text === undefined) return false
+  try {
+    await subscribe(state, readSubscription(text))
+  } catch (thrown) {
+    await refuse(state, thrown)
+  }
+  return true
+}
+
+function readSubscription(text: string): words.Subscription {
+  let body: unknown
+  try {
+    body = JSON.parse(text)
+  } catch (cause) {
+    throw new MoleculeError('invalid_request', 'a message must be JSON in text', { cause })
+  }
+  return readForm(words.subscriptionSchema, body, 'a subscription')
+}
+
+async function subscribe(state: ReaderState, { subscribe: named, others }: words.Subscription): Promise<void> {
+  for (const [name, seq] of Object.entries(named)) {
+    try {
+      if (name === words.PLATFORM) await followPlatform(state)
+      else await followLog(state, name, seq ?? undefined)
+    } catch (thrown) {
+      await refuse(state, thrown, name)
+    }
+  }
+  if (others === undefined) return
+  // Before the list is read: who comes in between is then among those that come later.
+  state.others = true
+  await followPlatform(state)
+  const heads = others === 'now' ? await state.options.activity.heads() : undefined
+  for (const { workspace } of await visible(state)) {
+    if (Object.hasOwn(named, workspace.id) || state.cursors.has(workspace.id) || !mayFollow(state, workspace.id))
+      continue
+    await begin(state, workspace.id, heads?.get(workspace.id) ?? 0)
+  }
+}
+
+async function followLog(state: ReaderState, workspaceId: string, seq: number | undefined): Promise<void> {
+  const { activity, identity } = state.options
+  requireItself(identity, workspaceId)
+  await begin(state, workspaceId, await activity.place(workspaceId, seq))
+}
+
+async function begin(state: ReaderState, workspaceId: string, seq: number): Promise<void> {
+  state.cursors.set(workspaceId, seq)
+  state.stale.add(workspaceId)
+  await state.send([words.subscribed(workspaceId, seq)])
+}
+
+async function followPlatform(state: ReaderState): Promise<void> {
+  state.watchPlatform()
+  const all = await visible(state)
+  state.told = new Map(all.map(({ workspace, mark }) => [workspace.id, mark]))
+  await state.send([words.snapshot(all.map(({ workspace }) => viewFor(state.options.identity, workspace)))])
+}
+
+/** Those that the token reaches. */
+async function visible({ options }: ReaderState) {
+  const all = await options.platform.workspaces()
+  const reached = new Set(
+    reachable(
+      options.identity,
+      all.map(({ workspace }) => workspace),
+    ),
+  )
+  return all.filter(({ workspace }) => reached.has(workspace))
+}
+
+function mayFollow({ options: { identity } }: ReaderState, workspaceId: string): boolean {
+  return identity.role !== 'workspace' || identity.workspaceId === workspaceId
+}
+
+async function tellPlatform(state: ReaderState): Promise<boolean> {
+  const { told } = state
+  if (!state.platformStale || told === undefined) return false
+  state.platformStale = false
+  const all = await visible(state)
+  const news: string[] = []
+  const come: string[] = []
+  const gone = new Set(told.keys())
+  for (const { workspace, mark } of all) {
+    const { id } = workspace
+    gone.delete(id)
+    const known = told.get(id)
+    if (known === mark) continue
+    told.set(id, mark)
+    news.push(
+      words.changed(known === undefined ? 'created' : 'changed', id, viewFor(state.options.identity, workspace)),
+    )
+    if (known === undefined && state.others && !state.cursors.has(id) && mayFollow(state, id)) come.push(id)
+  }
+  for (const id of gone) {
+    told.delete(id)
+    news.push(words.deleted(id))
+  }
+  await state.send(news)
+  for (const id of come) await begin(state, id, 0)
+  return true
+}
+
+/** One page of one log, the one that has waited longest. */
+async function tellNextLog(state: ReaderState): Promise<boolean> {
+  const [workspaceId] = state.stale
+  if (workspaceId === undefined) return false
+  state.stale.delete(workspaceId)
+  const cursor = state.cursors.get(workspaceId)
+  if (cursor === undefined) return true
+  const rows = await state.options.activity.page(workspaceId, cursor)
+  const last = rows?.at(-1)
+  if (rows === undefined) {
+    state.cursors.delete(workspaceId)
+    await state.send([words.ended(workspaceId)])
+  } else if (last !== undefined) {
+    state.cursors.set(workspaceId, last.seq)
+    // There may be more than one page.
+    state.stale.add(workspaceId)
+    await state.send(rows.map((row) => words.rowOf(workspaceId, row)))
+  }
+  return true
+}
+
+async function refuse(state: ReaderState, thrown: unknown, workspaceId?: string): Promise<void> {
+  const error = toMoleculeError(thrown)
+  const { requestId, log } = state.options
+  log.info({ requestId, code: error.code, reason: error.message, workspaceId }, 'a subscription was refused')
+  const { status, body } = errorAnswer(error, requestId)
+  const prunedSeq = error.details['prunedSeq']
+  const more = typeof prunedSeq === 'number' ? { pruned_seq: prunedSeq } : {}
+  await state.send([words.refusal(status, { ...(body as object), ...more }, workspaceId)])
+}
