@@ -2,6 +2,7 @@
  * The backend seam: how the runtime runs one turn of any agent. A backend turns a Turn into a stream of events that
  * ends in exactly one `done` or `failed`; it knows nothing of inboxes, doors or retries.
  */
+import type { Outbound } from '../client/outbound.ts'
 import type { Clock } from '../clock.ts'
 import type { MoleculeError } from '../errors.ts'
 import type { Log } from '../log.ts'
@@ -71,6 +72,7 @@ export type BackendEvent =
   | { readonly type: 'status'; readonly text: string; readonly said?: Words }
   /** Kept at once for the next attempt at this message: when the stream is asked to go on, the note is durable. */
   | { readonly type: 'note'; readonly key: string; readonly value: string }
+  /** Of the whole turn so far: a later one replaces it. What the agent does not say is left out, never 0. */
   | { readonly type: 'usage'; readonly inputTokens?: number; readonly outputTokens?: number; readonly costUsd?: number }
   | { readonly type: 'artifact'; readonly artifact: Artifact; readonly append: boolean; readonly lastChunk: boolean }
   | {
@@ -90,6 +92,14 @@ export type Validation =
   /** `problem` says what is wrong, `remedy` what to do, both in plain words. */
   | { readonly ok: false; readonly problem: string; readonly remedy: string }
 
+/** What a program no longer has of what its backend needs of it. */
+export interface Drift {
+  /** In a few words: "option --acp missing". */
+  readonly missing: string
+  /** What is done about it, in as many; undefined: nothing can be, and its turns fail. */
+  readonly instead?: string
+}
+
 /**
  * Contract: safe for concurrent turns. `run` never throws for an expected failure: the stream ends in exactly one
  * `done` or `failed`. Aborting the signal ends the turn at once, and when the stream has ended, whichever way, no
@@ -102,6 +112,11 @@ export interface Backend {
   readonly stallMs?: number
   validate(signal: AbortSignal): Promise<Validation>
   run(turn: Turn, signal: AbortSignal): AsyncIterable<BackendEvent>
+  /**
+   * Whether the program still speaks as expected: it is started and greeted, no model is asked, no file of the user's
+   * is changed and no process is left. Empty = it does. Rejects where that could not be told, as in too little time.
+   */
+  probe?(signal: AbortSignal): Promise<readonly Drift[]>
   close(): Promise<void>
 }
 
@@ -112,6 +127,8 @@ export interface BackendContext {
   readonly environment: Readonly<Record<string, string>>
   readonly clock: Clock
   readonly log: Log
+  /** The way to URLs that senders gave, with what the owner allows; absent where nothing but public ones may be asked. */
+  readonly outbound?: Outbound
 }
 
 export interface BackendDefinition {
@@ -122,6 +139,16 @@ export interface BackendDefinition {
   readonly options: Readonly<Record<string, string>>
   /** Whether retrying a time-out is safe to decide by tool use; `exec` cannot tell and retries. */
   readonly reportsTools: boolean
+  /** The agent runs commands of its own: it is told of its peers and given a folder for files (teammate.ts). */
+  readonly runsCommands?: boolean
+  /** Keeps no session of its own: each turn needs what was said before. Costs a query a turn, so only where needed. */
+  readonly usesHistory?: boolean
+  /** Starts no process: its turns need no environment, which costs a tenth of a small turn to make. */
+  readonly startsNothing?: boolean
+  /** Asks no model that is paid for: its turns are not metered, and `max_turns_per_hour` does not hold them up. */
+  readonly isFree?: boolean
+  /** The version of its program that it was tested with. */
+  readonly tested?: string
   /** Throws MoleculeError('bad_config') for options that cannot work. */
   create(options: Options, context: BackendContext): Backend
 }

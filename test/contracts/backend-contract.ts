@@ -24,11 +24,16 @@ export interface BackendSubject {
   readonly definition: BackendDefinition
   /** The reply is the text of the message, unchanged. */
   readonly echo: Values
-  /** The same, in several deltas. */
-  readonly streaming: Values
+  /** The same, in several deltas; null where the agent says all at once. */
+  readonly streaming: Values | null
   /** Runs until it is cancelled, with processes of its own where the backend starts any. */
   readonly endless: Values
   readonly startsProcesses: boolean
+  /**
+   * Its agent stays between turns: when a turn has ended, that one process may be left and nothing else. `endless` has
+   * the agent start a process of its own then, a tool, so that its end can be seen.
+   */
+  readonly staysWarm?: boolean
   /** Fails of itself, with `complaint` among what the agent said. */
   readonly failing: { readonly values: Values; readonly code: ErrorCode; readonly complaint: string }
   /** Ends well and says nothing; an error for model agents. */
@@ -50,7 +55,7 @@ export function backendContract(name: string, subject: BackendSubject): void {
     test(`${name}: ${title}`, { timeout: TEST_MS_MAX }, async (t) => {
       const keepAlive = setTimeout(() => undefined, TEST_MS_MAX)
       t.after(() => clearTimeout(keepAlive))
-      await body(createContractBench(t, subject.definition))
+      await body(createContractBench(t, subject))
     })
 
   check('text in, text out', async ({ reply }) => {
@@ -71,14 +76,6 @@ export function backendContract(name: string, subject: BackendSubject): void {
     const text = 'aé漢🙂'.repeat(MEBIBYTE / 10)
     assert.ok(Buffer.byteLength(text) >= MEBIBYTE - 10)
     assert.equal(await reply(subject.echo, text), text)
-  })
-
-  check('streaming: several deltas that joined are the reply', async ({ events }) => {
-    const text = 'one two three 漢字 four '.repeat(10)
-    const { list } = await events(subject.streaming, { text })
-    assert.equal(streamedText(list), text)
-    assert.equal(doneText(list), text)
-    assert.ok(list.filter((event) => event.type === 'text' || event.type === 'artifact').length > 1)
   })
 
   check('sessions are kept over turns, or there are none', async ({ events }) => {
@@ -106,26 +103,26 @@ export function backendContract(name: string, subject: BackendSubject): void {
     else assert.equal(doneText(list), '')
   })
 
-  check('a cancel in the middle of a turn ends it and leaves no process', async ({ build, isAnyAlive }) => {
+  check('a cancel in the middle of a turn ends it and leaves no process', async ({ build, isAtWork }) => {
     const backend = build(subject.endless)
     const cancel = new AbortController()
     const turn = makeTurn({ text: 'x' })
     const running = listEvents(backend.run(turn, cancel.signal))
-    if (subject.startsProcesses) await eventually('its process is there', () => isAnyAlive(turn))
+    if (subject.startsProcesses) await eventually('its process is there', () => isAtWork(turn))
     cancel.abort()
     assert.equal(failureIn(await running).code, 'canceled')
-    assert.ok(!isAnyAlive(turn))
+    assert.ok(!isAtWork(turn))
   })
 
-  check('a turn that is cancelled before it began does nothing', async ({ build, isAnyAlive }) => {
+  check('a turn that is cancelled before it began does nothing', async ({ build, isAtWork }) => {
     const turn = makeTurn({ text: 'x' })
     const list = await listEvents(build(subject.endless).run(turn, AbortSignal.abort()))
     assert.equal(failureIn(list).code, 'canceled')
-    assert.ok(!isAnyAlive(turn))
+    assert.ok(!isAtWork(turn))
   })
 
   check('sixteen turns at once do not mix', async ({ build }) => {
-    const backend = build(subject.streaming)
+    const backend = build(subject.streaming ?? subject.echo)
     const texts = Array.from({ length: 16 }, (_, n) => `message ${n} `.repeat(50))
     const signal = new AbortController().signal
     const replies = await Promise.all(texts.map((text) => collect(backend.run(makeTurn({ text }), signal))))
@@ -140,36 +137,45 @@ export function backendContract(name: string, subject: BackendSubject): void {
     const signal = new AbortController().signal
     const turn = makeTurn({ text: 'x' })
     const running = listEvents(backend.run(turn, signal))
-    if (subject.startsProcesses) await eventually('its process is there', () => bench.isAnyAlive(turn))
+    if (subject.startsProcesses) await eventually('its process is there', () => bench.isAtWork(turn))
     await Promise.all([backend.close(), backend.close()])
     await backend.close()
-    assert.ok(!bench.isAnyAlive(turn))
+    assert.equal(bench.alive(turn), 0)
     assert.equal(failureIn(await running).code, 'canceled')
     assert.equal(failureIn(await listEvents(backend.run(makeTurn({ text: 'x' }), signal))).code, 'canceled')
   })
 
-  check('a reader that walks away leaves no process', async ({ build, isAnyAlive }) => {
+  check('a reader that walks away leaves no process', async ({ build, isAtWork }) => {
     const turn = makeTurn({ text: 'x '.repeat(100) })
-    for await (const _ of build(subject.streaming).run(turn, new AbortController().signal)) break
-    assert.ok(!isAnyAlive(turn))
+    for await (const _ of build(subject.streaming ?? subject.echo).run(turn, new AbortController().signal)) break
+    assert.ok(!isAtWork(turn))
   })
 
-  const { slow, flood } = subject
+  const { slow, flood, streaming } = subject
+  if (streaming !== null) {
+    check('streaming: several deltas that joined are the reply', async ({ events }) => {
+      const text = 'one two three 漢字 four '.repeat(10)
+      const { list } = await events(streaming, { text })
+      assert.equal(streamedText(list), text)
+      assert.equal(doneText(list), text)
+      assert.ok(list.filter((event) => event.type === 'text' || event.type === 'artifact').length > 1)
+    })
+  }
   if (slow !== null) {
-    check('a time-out ends the turn and its processes', async ({ events, isAnyAlive }) => {
+    check('a time-out ends the turn and its processes', async ({ events, isAtWork }) => {
       const { list, turn } = await events(slow, { text: 'x' })
       const error = failureIn(list)
       assert.deepEqual([error.code, error.retryable], ['timeout', true])
-      assert.ok(!isAnyAlive(turn))
+      assert.ok(!isAtWork(turn))
     })
   }
   if (flood !== null) {
-    check('an output beyond 10 MiB is cut off and said to be too large', async ({ events, isAnyAlive }) => {
+    check('an output beyond 10 MiB is cut off and said to be too large', async ({ events, isAtWork }) => {
       const { list, turn } = await events(flood, { text: 'x' })
       const error = failureIn(list)
       assert.deepEqual([error.code, error.retryable], ['too_large', false])
       assert.equal(error.details['limitBytes'], 10 * MEBIBYTE)
-      assert.ok(!isAnyAlive(turn))
+      assert.ok(!isAtWork(turn))
     })
   }
 }
@@ -179,10 +185,13 @@ interface ContractBench {
   /** One turn of a backend that is then closed, with the stream's shape checked. */
   events(values: Values, given: TurnGiven): Promise<{ list: BackendEvent[]; turn: Turn }>
   reply(values: Values, text: string): Promise<string>
-  isAnyAlive(turn: Turn): boolean
+  /** How many processes of the turn there are; of a warm agent: of all its turns. */
+  alive(turn: Turn): number
+  /** There is more of it than may be left when a turn has ended. */
+  isAtWork(turn: Turn): boolean
 }
 
-function createContractBench(t: TestContext, definition: BackendDefinition): ContractBench {
+function createContractBench(t: TestContext, { definition, staysWarm = false }: BackendSubject): ContractBench {
   const { processes, owner, dir } = createBench(t)
   const context: BackendContext = { processes, environment: PLAIN_ENVIRONMENT, clock: systemClock, log: silentLog }
   const build = (values: Values): Backend => {
@@ -197,11 +206,14 @@ function createContractBench(t: TestContext, definition: BackendDefinition): Con
     assertOneEnd(list)
     return { list, turn }
   }
+  const alive = (turn: Turn) =>
+    process.platform === 'linux' ? markedPids(staysWarm ? `${owner}:` : `${owner}:${turn.id}\0`).length : 0
   return {
     build,
     events,
     reply: async (values, text) => doneText((await events(values, { text })).list),
-    isAnyAlive: (turn) => process.platform === 'linux' && markedPids(`${owner}:${turn.id}\0`).length > 0,
+    alive,
+    isAtWork: (turn) => alive(turn) > (staysWarm ? 1 : 0),
   }
 }
 

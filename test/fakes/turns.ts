@@ -1,6 +1,6 @@
 /** Turns for tests of backends: everything a turn needs, of which a test names only what it is about. */
 import type { BackendEvent, Turn } from '../../src/backends/backend.ts'
-import type { Request, RequestPart } from '../../src/protocol/request.ts'
+import { joinText, type Request, type RequestPart } from '../../src/protocol/request.ts'
 
 let turns = 0
 
@@ -18,7 +18,7 @@ export function makeTurn({ text = '', parts = [{ type: 'text', text }], request,
     messageId: `message_${turns}`,
     conversationId: `conversation_${turns}`,
     notes: {},
-    prompt: text,
+    prompt: joinText(parts),
     systemPrompt: '',
     workingDir: '/',
     mcpServers: [],

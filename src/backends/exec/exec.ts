@@ -6,8 +6,9 @@
 import { parseDuration } from '../../duration.ts'
 import { childEnvironment } from '../../process/environment.ts'
 import type { RunResult } from '../../process/processes.ts'
-import { joinText, type Request } from '../../protocol/request.ts'
+import { joinText } from '../../protocol/request.ts'
 import type { Backend, BackendContext, BackendDefinition, Turn } from '../backend.ts'
+import { metaOf } from '../engine/agent-environment.ts'
 import { badOption, booleanOption, type Options } from '../options.ts'
 import { type CommandFacts, failureOf, stderrTail } from './failure.ts'
 import { createOneShots, type OneShot } from './one-shot.ts'
@@ -30,6 +31,7 @@ export const exec: BackendDefinition = {
     output_max: 'how many bytes it may print (10485760)',
   },
   reportsTools: false,
+  isFree: true,
   create: (options, context) => createExec(readSettings(options), context),
 }
 
@@ -99,20 +101,8 @@ function describe(turn: Turn, settings: Settings, { shell, environment, log }: E
   }
 }
 
-/** Without `pass_meta` a command is told nothing of the platform: not the ids, nor the turn's address and token. */
+/** Without `pass_meta` a command is told nothing of the platform: not the ids, the address, the token, nor the path. */
 function additions({ env, request }: Turn, passMeta: boolean): Record<string, string> {
-  if (passMeta) return { ...env, ...meta(request) }
-  return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('MOLECULE_')))
-}
-
-function meta(request: Request): Record<string, string> {
-  const values = {
-    MOLECULE_WORKSPACE_ID: request.workspace_id,
-    MOLECULE_CALLER_ID: request.caller_id,
-    MOLECULE_MESSAGE_ID: request.message_id,
-    MOLECULE_TASK_ID: request.task_id,
-    MOLECULE_METHOD: request.method,
-  }
-  // The sender chooses some of them, and with a NUL inside no process could be started at all.
-  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, value.replaceAll('\0', '')]))
+  if (passMeta) return { ...env, ...metaOf(request) }
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('MOLECULE_') && name !== 'PATH'))
 }

@@ -1,0 +1,60 @@
+/**
+ * Whether a program still speaks ACP as we do: it is started as for a turn, greeted, and ended. No session is begun,
+ * which may need a log-in. Invariant: when this settles, the process is gone.
+ */
+import type { BackendContext, Drift } from '../../backend.ts'
+import type { StartFacts } from '../cli-errors.ts'
+import type { CliSettings } from '../cli-options.ts'
+import { driftIn, type Misunderstanding } from '../drift.ts'
+import { type Quiet, type Scratch, withScratch } from '../scratch.ts'
+import { OUTPUT_BYTES_MAX } from '../turns.ts'
+import { startAcpAgent } from './agent.ts'
+
+/** What is known of a program before it has a turn. */
+export interface Looked {
+  readonly settings: Pick<CliSettings, 'timeout'>
+  /** Program and arguments of the process. */
+  readonly command: (model: string | undefined) => readonly [string, ...string[]]
+  /** Its own variables, its token among them. */
+  readonly environment: () => Promise<Readonly<Record<string, string>>>
+  /** How it is kept quiet while it is only looked at; without it, it is not. */
+  readonly quiet?: Quiet | undefined
+  readonly misunderstanding?: Misunderstanding
+}
+
+export async function probeAcp(
+  program: Looked & { readonly quiet: Quiet },
+  context: BackendContext,
+  signal: AbortSignal,
+): Promise<readonly Drift[]> {
+  const { quiet } = program
+  const own = await program.environment()
+  return withScratch({ context, quiet, own }, (scratch) => look(program, context, scratch), signal)
+}
+
+async function look(program: Looked, context: BackendContext, scratch: Scratch): Promise<readonly Drift[]> {
+  const { processes, log, clock } = context
+  const { dir: cwd, env, mark, signal } = scratch
+  const command = program.command(undefined)
+  const facts = () => factsOf(program, command[0], clock.nowMs())
+  const agent = startAcpAgent({ processes, spawning: { command, cwd, env, mark }, log, facts })
+  const giveUp = () => void agent.stop()
+  signal.addEventListener('abort', giveUp, { once: true })
+  if (signal.aborted) giveUp()
+  try {
+    const { canLoad, canResume } = await agent.greeting
+    if (canLoad || canResume) return []
+    return [{ missing: 'session/load missing', instead: 'a conversation is forgotten when its process ends' }]
+  } catch (thrown) {
+    const missing = driftIn(thrown)
+    if (missing === undefined) throw thrown
+    return [{ missing }]
+  } finally {
+    signal.removeEventListener('abort', giveUp)
+    await agent.stop()
+  }
+}
+
+export function factsOf({ settings, misunderstanding }: Looked, command: string, nowMs: number): StartFacts {
+  return { command, timeout: settings.timeout, outputBytesMax: OUTPUT_BYTES_MAX, nowMs, misunderstanding }
+}

@@ -1,0 +1,95 @@
+/**
+ * A runnable stand-in for gemini 0.61.0: its flags, its stream-json and its errors as recorded from the real one, and
+ * `--acp` by the agent side of the published SDK. Sessions belong to the folder they began in, as with the real one.
+ */
+import { randomUUID } from 'node:crypto'
+import { acpAgent } from './acp-agent.ts'
+import {
+  complain,
+  endless,
+  flood,
+  inPieces,
+  loadSession,
+  print,
+  readFlags,
+  readStdin,
+  sample,
+  sampleLines,
+  saveSession,
+  scenario,
+} from './stage.ts'
+
+const { values: flags } = readFlags({
+  acp: { type: 'boolean' },
+  'allowed-tools': { type: 'string', multiple: true },
+  'approval-mode': { type: 'string' },
+  model: { type: 'string', short: 'm' },
+  'output-format': { type: 'string' },
+  resume: { type: 'string' },
+  'skip-trust': { type: 'boolean' },
+  version: { type: 'boolean' },
+})
+
+if (flags.version) print(scenario.startsWith('without-') ? '0.70.0\n' : '0.61.0\n')
+else if (flags.acp) acpAgent('gemini')
+else await answer()
+
+async function answer(): Promise<void> {
+  if (!flags['skip-trust']) return fail(55, sample('gemini/untrusted-folder.stderr'))
+  if (flags['output-format'] !== 'stream-json') return fail(1, 'this stand-in speaks stream-json only\n')
+  const prompt = await readStdin()
+  const id = flags.resume ?? randomUUID()
+  const before = flags.resume === undefined ? [] : loadSession(folderKey(id))
+  if (before === undefined || scenario === 'lost') return fail(42, sample('gemini/unknown-session-a.stderr'))
+  complain('YOLO mode is enabled. All tool calls will be automatically approved.\n')
+  await play(prompt, id)
+  saveSession(folderKey(id), [...before, prompt])
+}
+
+async function play(prompt: string, id: string): Promise<void> {
+  const [init, , , delta, result] = sampleLines('gemini/stream-json-success.jsonl')
+  const say = (content: string) => line({ ...delta, content })
+  line({ ...init, session_id: id })
+  switch (scenario.startsWith('without-') ? 'echo' : scenario) {
+    case 'echo':
+    case 'stream':
+      await inPieces(prompt, say)
+      break
+    case 'tool':
+      for (const event of sampleLines('gemini/stream-json-tool.jsonl').slice(1, -1)) line(event)
+      break
+    case 'argv':
+      say(JSON.stringify(process.argv.slice(2)))
+      break
+    case 'empty':
+      break
+    case 'endless':
+      return endless()
+    case 'flood':
+      return flood(`${JSON.stringify({ ...delta, content: 'x'.repeat(1000) })}\n`)
+    case 'crash':
+      return fail(1, 'no such luck\n')
+    default:
+      return failAsRecorded()
+  }
+  line({ ...result })
+}
+
+/** `error-401` and its like: the recorded end, and the status modulo 256 as exit code. */
+function failAsRecorded(): void {
+  line(sampleLines(`gemini/stream-json-${scenario}.jsonl`).at(-1) ?? {})
+  fail(Number(scenario.slice('error-'.length)) % 256, sample('gemini/error-401.stderr').split('\n{')[0] ?? '')
+}
+
+function line(value: object): void {
+  print(`${JSON.stringify(value)}\n`)
+}
+
+function fail(exitCode: number, stderr: string): void {
+  complain(stderr)
+  process.exitCode = exitCode
+}
+
+function folderKey(id: string): string {
+  return `${Buffer.from(process.cwd()).toString('hex')}-${id}`
+}

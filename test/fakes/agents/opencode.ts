@@ -1,0 +1,93 @@
+/**
+ * A runnable stand-in for opencode 1.18.33: `run --format json` as recorded from the real one, and `acp` by the agent
+ * side of the published SDK.
+ */
+import { randomUUID } from 'node:crypto'
+import { acpAgent } from './acp-agent.ts'
+import {
+  complain,
+  endless,
+  flood,
+  inPieces,
+  loadSession,
+  print,
+  readFlags,
+  readStdin,
+  sample,
+  sampleLines,
+  saveSession,
+  scenario,
+} from './stage.ts'
+
+const { values: flags, positionals } = readFlags({
+  auto: { type: 'boolean' },
+  continue: { type: 'boolean', short: 'c' },
+  format: { type: 'string' },
+  model: { type: 'string', short: 'm' },
+  session: { type: 'string', short: 's' },
+  version: { type: 'boolean' },
+})
+
+const [command] = positionals
+if (flags.version) print('1.18.33\n')
+// Without the command it takes the word for a folder, and leaves with exit code 0.
+else if (command === 'acp' && scenario === 'no-acp') complain('Error: Failed to change directory to /somewhere/acp\n')
+else if (command === 'acp') acpAgent('opencode')
+else if (command === 'run' && positionals.length === 1 && flags.format === 'json') await answer()
+else fail('unknown command\n')
+
+async function answer(): Promise<void> {
+  const prompt = await readStdin()
+  const before = flags.session === undefined ? [] : loadSession(flags.session)
+  if (before === undefined || scenario === 'lost') return fail(sample('opencode/unknown-session.stderr'))
+  const sessionID = flags.session ?? `ses_${randomUUID().replaceAll('-', '')}`
+  saveSession(sessionID, [...before, prompt])
+  await play(prompt, sessionID)
+}
+
+async function play(prompt: string, sessionID: string): Promise<void> {
+  const [start, text, finish] = sampleLines('opencode/success.jsonl') as [object, { part: object }, object]
+  const say = (words: string) => line({ ...text, sessionID, part: { ...text.part, text: words } })
+  if (!scenario.startsWith('error')) line({ ...start, sessionID })
+  switch (scenario) {
+    case 'no-acp':
+    case 'echo':
+      say(prompt)
+      break
+    case 'stream':
+      // The real one gives its text whole, but one piece for each part of the answer.
+      await inPieces(prompt, say)
+      break
+    case 'tool':
+      return replay('mcp-tool', sessionID)
+    case 'denied':
+      complain('! permission requested: bash (touch touched); auto-rejecting\n')
+      return replay('denied', sessionID)
+    case 'empty':
+      break
+    case 'endless':
+      return endless()
+    case 'flood':
+      return flood(`${JSON.stringify({ ...text, part: { ...text.part, text: 'x'.repeat(1000) } })}\n`)
+    case 'crash':
+      return fail('no such luck\n')
+    default:
+      line(sampleLines(`opencode/${scenario}.jsonl`)[0] ?? {})
+      process.exitCode = 1
+      return
+  }
+  line({ ...finish, sessionID })
+}
+
+function replay(name: string, sessionID: string): void {
+  for (const event of sampleLines(`opencode/${name}.jsonl`)) line({ ...event, sessionID })
+}
+
+function line(value: object): void {
+  print(`${JSON.stringify(value)}\n`)
+}
+
+function fail(stderr: string): void {
+  complain(stderr)
+  process.exitCode = 1
+}
