@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { CLIS } from '../../test/agents/clis.ts'
 import { createBench, PLAIN_ENVIRONMENT } from '../../test/fakes/processes.ts'
 import { systemClock } from '../clock.ts'
 import { silentLog } from '../log.ts'
 import type { BackendDefinition } from './backend.ts'
-import { builtinBackends, createRegistry } from './backends.ts'
+import { builtinBackends, createRegistry, resolveBackendName } from './backends.ts'
 import { mock } from './mock/mock.ts'
 
 const named = (name: string): BackendDefinition => ({ ...mock, name })
@@ -12,7 +13,8 @@ const named = (name: string): BackendDefinition => ({ ...mock, name })
 test('BK-6 names are sorted, and the house comes with exec and mock', () => {
   const registry = createRegistry([named('zebra'), named('ant'), named('mouse')])
   assert.deepEqual(registry.names(), ['ant', 'mouse', 'zebra'])
-  assert.deepEqual(createRegistry(builtinBackends).names(), ['a2a', 'exec', 'mock'])
+  const house = ['a2a', 'acp', 'claude-code', 'codex', 'exec', 'gemini', 'hermes', 'mcp', 'mock']
+  assert.deepEqual(createRegistry(builtinBackends).names(), [...house, 'openai', 'openclaw', 'opencode', 'stdio'])
 })
 
 test('BK-6 an empty name, a missing factory and a duplicate name are refused', () => {
@@ -51,4 +53,26 @@ const context = (t: Parameters<typeof createBench>[0]) => ({
   environment: PLAIN_ENVIRONMENT,
   clock: systemClock,
   log: silentLog,
+})
+
+test('BK-7 a name is resolved: every registered one, claude for short, undefined as the default', () => {
+  const registered = ['claude-code', 'codex', 'exec']
+  for (const name of registered) assert.equal(resolveBackendName(name, registered), name)
+  assert.equal(resolveBackendName('claude', registered), 'claude-code')
+  assert.equal(resolveBackendName(undefined, registered), 'claude-code')
+})
+
+test('BK-7 any other name, the empty one too, is refused with the valid ones', () => {
+  for (const name of ['', ' ', 'Claude', 'nope', 'constructor', '__proto__']) {
+    assert.throws(() => resolveBackendName(name, ['exec', 'claude-code']), {
+      code: 'bad_config',
+      message: `unknown backend "${name}"; valid: claude, claude-code, exec`,
+    })
+  }
+})
+
+test('CL-3 the versions that backends say they were tested with are those that the real ones are run in', () => {
+  const registry = createRegistry(builtinBackends)
+  const name = (cli: string) => (cli === 'claude' ? 'claude-code' : cli)
+  for (const { name: cli, version } of CLIS) assert.equal(registry.get(name(cli)).tested, version)
 })

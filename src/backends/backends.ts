@@ -4,13 +4,38 @@
  */
 import { MoleculeError } from '../errors.ts'
 import { a2a } from './a2a/a2a.ts'
+import { acp } from './acp/acp.ts'
 import type { Backend, BackendContext, BackendDefinition } from './backend.ts'
+import { claudeCode } from './claude-code/claude-code.ts'
+import { codex } from './codex/codex.ts'
 import { exec } from './exec/exec.ts'
+import { gemini } from './gemini/gemini.ts'
+import { hermes } from './hermes/hermes.ts'
+import { mcp } from './mcp/mcp.ts'
 import { mock } from './mock/mock.ts'
+import { openai } from './openai/openai.ts'
+import { openclaw } from './openclaw/openclaw.ts'
+import { opencode } from './opencode/opencode.ts'
 import { createOptions } from './options.ts'
+import { stdio } from './stdio/stdio.ts'
+import { asTeammate } from './teammate.ts'
 
 /** Every backend that comes with the house. A new one is a folder beside these and one entry here. */
-export const builtinBackends: readonly BackendDefinition[] = [a2a, exec, mock]
+export const builtinBackends: readonly BackendDefinition[] = [
+  a2a,
+  acp,
+  claudeCode,
+  codex,
+  exec,
+  gemini,
+  hermes,
+  mcp,
+  mock,
+  openai,
+  openclaw,
+  opencode,
+  stdio,
+]
 
 export interface Registry {
   /** Sorted; what `--help` shows. */
@@ -36,8 +61,28 @@ export function createRegistry(definitions: readonly BackendDefinition[]): Regis
   return {
     names: () => names,
     get,
-    build: (name, values, context) => get(name).create(createOptions(values), context),
+    build(name, values, context) {
+      const definition = get(name)
+      const backend = definition.create(createOptions(values), context)
+      return definition.runsCommands === true ? asTeammate(backend, context.log) : backend
+    },
   }
+}
+
+const DEFAULT_NAME = 'claude-code'
+/** Names that people say besides the registered ones. */
+const SHORT_NAMES: Readonly<Record<string, string>> = { claude: 'claude-code' }
+
+/**
+ * The backend that a name in `--backend` or in a setting stands for; undefined is the default. Everything else, the
+ * empty string too, fails with the names that would do: whoever reads a variable decides first whether it is set.
+ */
+export function resolveBackendName(name: string | undefined, registered: readonly string[]): string {
+  if (name === undefined) return DEFAULT_NAME
+  const resolved = SHORT_NAMES[name] ?? name
+  if (registered.includes(resolved)) return resolved
+  const valid = [...new Set([...registered, ...Object.keys(SHORT_NAMES)])].sort()
+  throw badConfig(`unknown backend "${name}"; valid: ${valid.join(', ')}`, { name, known: valid })
 }
 
 /** The types say so already, but a backend may come from an adapter that no compiler has seen. */

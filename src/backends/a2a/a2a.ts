@@ -9,7 +9,7 @@ import { sleep } from '../../clock.ts'
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import type { StreamResponse } from '../../protocol/a2a.ts'
 import type { Backend, BackendContext, BackendDefinition, BackendEvent, Turn, Validation } from '../backend.ts'
-import { readSettings, type Settings } from './settings.ts'
+import { ENDPOINT_OPTIONS, type Endpoint, readEndpoint } from '../endpoint.ts'
 import { createStory, type Story } from './story.ts'
 import { notedTask, outgoingMessage, SENDING_NOTE, UPSTREAM_NOTE, writeSession, writeUpstream } from './upstream.ts'
 
@@ -21,17 +21,16 @@ export const a2a: BackendDefinition = {
   summary: 'relay to a remote A2A agent, 1.0 or 0.3, found by its card',
   options: {
     url: "the agent's card or base URL",
-    token_file: 'a file that holds the bearer token for it',
-    token_env: "the name of the platform's variable that holds the bearer token for it",
-    headers: 'more headers for it, as a JSON object',
-    timeout: 'how long it may give no sign of life, e.g. 30s, 5m, or none (5m)',
+    ...ENDPOINT_OPTIONS,
   },
+  startsNothing: true,
   reportsTools: false,
-  create: (options, context) => createA2a(readSettings(options, context.environment), context),
+  isFree: true,
+  create: (options, context) => createA2a(readEndpoint(options, context.environment), context),
 }
 
-function createA2a({ url, headers, stallMs }: Settings, context: BackendContext): Backend {
-  const client = createA2aClient({ url, headers, outbound: createOutbound() })
+function createA2a({ url, headers, stallMs }: Endpoint, context: BackendContext): Backend {
+  const client = createA2aClient({ url, headers, outbound: context.outbound ?? createOutbound() })
   const closing = new AbortController()
   return {
     name: a2a.name,

@@ -25,7 +25,9 @@ export const mock: BackendDefinition = {
     fail_times: 'how many turns fail, the first ones, before it answers (all, where fail is set)',
     usage: 'true: report token counts (false)',
   },
+  startsNothing: true,
   reportsTools: true,
+  isFree: true,
   create: (options, context) => createMock(readSettings(options), context),
 }
 

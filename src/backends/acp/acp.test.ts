@@ -1,0 +1,281 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { createFakeAgents } from '../../../test/fakes/agents/program.ts'
+import { eventually, linuxOnly, markedPids } from '../../../test/fakes/marked.ts'
+import { createBench, PLAIN_ENVIRONMENT } from '../../../test/fakes/processes.ts'
+import { listEvents, makeTurn, streamedText, type TurnGiven } from '../../../test/fakes/turns.ts'
+import { systemClock } from '../../clock.ts'
+import { type Log, silentLog } from '../../log.ts'
+import type { Backend, BackendEvent, PermissionRequest } from '../backend.ts'
+import { createOptions } from '../options.ts'
+import { acp } from './acp.ts'
+
+const fake = createFakeAgents()
+const NEVER = new AbortController().signal
+
+interface Desk {
+  build(scenario: string, values?: Readonly<Record<string, string>>): Backend
+  run(backend: Backend, given: TurnGiven, signal?: AbortSignal): Promise<BackendEvent[]>
+  processes(): number
+  readonly warnings: unknown[]
+}
+
+function createDesk(t: TestContext): Desk {
+  const { processes, owner, dir } = createBench(t)
+  // The supervisor's own timers do not keep a test alive.
+  const keepAlive = setTimeout(() => undefined, 60_000)
+  t.after(() => clearTimeout(keepAlive))
+  const warnings: unknown[] = []
+  const log: Log = { ...silentLog, warn: (fields: unknown) => void warnings.push(fields) } as Log
+  return {
+    warnings,
+    build(scenario, { manners = 'plain', ...values } = {}) {
+      const options = createOptions({ cmd: `${fake('acp', scenario)} ${manners}`, ...values })
+      const backend = acp.create(options, { processes, environment: PLAIN_ENVIRONMENT, clock: systemClock, log })
+      t.after(() => backend.close())
+      return backend
+    },
+    run: (backend, given, signal = NEVER) => listEvents(backend.run(makeTurn({ workingDir: dir, ...given }), signal)),
+    processes: () => markedPids(`${owner}:`).length,
+  }
+}
+
+const tokenOf = (events: readonly BackendEvent[]) => {
+  const event = events.findLast(({ type }) => type === 'session')
+  assert.ok(event?.type === 'session')
+  return event.token
+}
+
+const failureOf = (events: readonly BackendEvent[]) => {
+  const end = events.at(-1)
+  assert.ok(end?.type === 'failed', `it did not fail: ${streamedText(events)}`)
+  return end.error
+}
+
+test('AG-7 many conversations share one process, each with its own memory', linuxOnly, async (t) => {
+  const { build, run, processes } = createDesk(t)
+  const backend = build('count')
+  const first = await Promise.all(['a', 'b', 'c'].map((text) => run(backend, { text })))
+  assert.equal(processes(), 1)
+  assert.deepEqual(first.map(streamedText), ['n=1', 'n=1', 'n=1'])
+  assert.equal(new Set(first.map(tokenOf)).size, 3)
+  const again = await run(backend, { text: 'again', sessionToken: tokenOf(first[0] ?? []) })
+  assert.equal(streamedText(again), 'n=2')
+  assert.ok(again.some((event) => event.type === 'usage' && event.inputTokens === 10 && event.outputTokens === 5))
+})
+
+for (const manners of ['gemini', 'plain'] as const) {
+  const way = manners === 'gemini' ? 'loaded, its history told again and not taken for an answer' : 'resumed'
+  test(`AG-7 RT-5 a session outlives its process: ${way}`, async (t) => {
+    const { build, run } = createDesk(t)
+    const before = build('count', { manners })
+    const token = tokenOf(await run(before, { text: 'one' }))
+    await before.close()
+    assert.equal(streamedText(await run(build('count', { manners }), { text: 'two', sessionToken: token })), 'n=2')
+  })
+}
+
+for (const [scenario, why] of [
+  ['lost', 'does not know it'],
+  ['no-load', 'cannot load any'],
+] as const) {
+  test(`RT-5 a session is lost where the new process ${why}`, async (t) => {
+    const { build, run } = createDesk(t)
+    const token = tokenOf(await run(build('echo'), { text: 'one' }))
+    const error = failureOf(await run(build(scenario), { text: 'two', sessionToken: token }))
+    assert.equal(error.code, 'session_lost')
+  })
+}
+
+test('AG-16 ask: a person is asked for exactly what the agent wants, and yes is for this once', async (t) => {
+  const { build, run } = createDesk(t)
+  const asked: PermissionRequest[] = []
+  const ask = async (wanted: PermissionRequest) => {
+    asked.push(wanted)
+    return 'allowed' as const
+  }
+  const events = await run(build('tool', { manners: 'gemini' }), { text: 'x', ask })
+  assert.equal(streamedText(events), 'chosen: proceed_once')
+  const [{ id, ...request }] = asked as [PermissionRequest]
+  assert.deepEqual(request, { tool: 'mcp_lab_ping_tool', subject: 'ping_tool (lab MCP Server)\n{"text":"pong?"}' })
+  assert.match(id, /^mcp_lab_ping_tool__/)
+})
+
+test('AG-16 a denial reaches the agent, and the reply says what was denied', async (t) => {
+  const { build, run } = createDesk(t)
+  const events = await run(build('tool'), { text: 'x' })
+  assert.equal(streamedText(events), 'chosen: cancel\n\n(Not allowed in this turn: mcp_lab_ping_tool.)')
+  assert.ok(events.some((event) => event.type === 'tool' && event.state === 'failed'))
+})
+
+for (const [title, values, given, chosen] of [
+  ['allowed_tools', { permission: 'allowed_tools', allowed_tools: 'edit, mcp_lab_ping_tool' }, {}, 'proceed_once'],
+  ['allowed_tools without it', { permission: 'allowed_tools', allowed_tools: 'edit' }, {}, 'cancel'],
+  ['bypass', { permission: 'bypass' }, {}, 'proceed_once'],
+  [
+    "a tool of Molecule's own server",
+    {},
+    { mcpServers: [{ name: 'lab', command: 'x', args: [], env: {} }] },
+    'proceed_once',
+  ],
+] as const) {
+  test(`AG-16 ${title}: nobody is asked, the agent is told ${chosen}`, async (t) => {
+    const { build, run } = createDesk(t)
+    const ask = () => assert.fail('somebody was asked')
+    const events = await run(build('tool', values), { text: 'x', ask, ...given })
+    assert.match(streamedText(events), new RegExp(`^chosen: ${chosen}`))
+  })
+}
+
+test('AG-16 a cancel while a person is asked ends the turn', async (t) => {
+  const { build, run } = createDesk(t)
+  const cancel = new AbortController()
+  const ask = (_: PermissionRequest, signal: AbortSignal) =>
+    new Promise<'denied'>((resolve) => {
+      signal.addEventListener('abort', () => resolve('denied'))
+      cancel.abort()
+    })
+  assert.equal(failureOf(await run(build('tool'), { text: 'x', ask }, cancel.signal)).code, 'canceled')
+})
+
+test('AG-7 why an agent stopped: refusal is a rejection, out of steps is max_turns, out of tokens an answer', async (t) => {
+  const { build, run } = createDesk(t)
+  const endOf = async (scenario: string) => (await run(build(scenario), { text: 'words' })).at(-1)
+  const refusal = await endOf('refusal')
+  assert.ok(refusal?.type === 'done')
+  assert.deepEqual([refusal.finality, refusal.parts], ['rejected', [{ text: 'words' }]])
+  const steps = await endOf('max_turn_requests')
+  assert.ok(steps?.type === 'failed')
+  assert.equal(steps.error.code, 'max_turns')
+  assert.equal((await endOf('max_tokens'))?.type, 'done')
+})
+
+for (const [manners, status, code] of [
+  ['gemini', 429, 'rate_limited'],
+  ['codex', 429, 'rate_limited'],
+  ['plain', 401, 'auth_failed'],
+  ['opencode', 400, 'provider_failed'],
+] as const) {
+  test(`AG-7 ${manners}'s way to say ${status} is ${code}`, async (t) => {
+    const { build, run } = createDesk(t)
+    assert.equal(failureOf(await run(build(`error-${status}`, { manners }), { text: 'x' })).code, code)
+  })
+}
+
+test('an agent that wants a log-in first is auth_failed', async (t) => {
+  const { build, run } = createDesk(t)
+  assert.equal(failureOf(await run(build('needs-login'), { text: 'x' })).code, 'auth_failed')
+})
+
+test(
+  'a process that dies in a turn fails it for another try, and the next turn has a new one',
+  linuxOnly,
+  async (t) => {
+    const { build, run, processes } = createDesk(t)
+    const backend = build('dies')
+    for (const text of ['one', 'two']) {
+      const error = failureOf(await run(backend, { text }))
+      assert.deepEqual([error.code, error.retryable, error.details['exitCode']], ['exit', true, 7])
+      assert.equal(processes(), 0)
+    }
+  },
+)
+
+test('an agent that does not stop when it is told to is ended, its children with it', linuxOnly, async (t) => {
+  const { build, run, processes } = createDesk(t)
+  const cancel = new AbortController()
+  const running = run(build('deaf'), { text: 'x' }, cancel.signal)
+  await eventually('its child is there', () => processes() === 2)
+  cancel.abort()
+  assert.equal(failureOf(await running).code, 'canceled')
+  assert.equal(processes(), 0)
+})
+
+test('a cancel leaves the turns of others alone; their process ends with the last of them', linuxOnly, async (t) => {
+  const { build, run, processes } = createDesk(t)
+  const backend = build('mixed')
+  const cancel = new AbortController()
+  const waiting = run(backend, { text: 'wait' }, cancel.signal)
+  await eventually('its child is there', () => processes() === 2)
+  const slow = run(backend, { text: 'slow words' })
+  const begun = run(backend, { text: 'quick' })
+  assert.equal(streamedText(await begun), 'quick')
+  cancel.abort()
+  assert.equal(failureOf(await waiting).code, 'canceled')
+  assert.equal(streamedText(await run(backend, { text: 'after' })), 'after')
+  assert.equal(streamedText(await slow), 'slow words')
+  await eventually('only the successor is left', () => processes() === 1)
+})
+
+test('AG-18 the model as it was written, provider and all, is set in the session', async (t) => {
+  const { build, run } = createDesk(t)
+  assert.equal(streamedText(await run(build('models'), { text: 'x' })), 'default')
+  assert.equal(streamedText(await run(build('models'), { text: 'x', model: 'fake/large' })), 'fake/large')
+  const over = build('models', { model: 'fake/large' })
+  assert.equal(streamedText(await run(over, { text: 'x', model: 'fake/small' })), 'fake/large')
+})
+
+test('AG-18 a model that the agent does not have is refused, not replaced by another in silence', async (t) => {
+  const { build, run } = createDesk(t)
+  const backend = build('models', { model: 'fake/none' })
+  for (const text of ['x', 'again']) {
+    const error = failureOf(await run(backend, { text }))
+    assert.equal(error.code, 'bad_config')
+    assert.match(error.message, /refuses the model fake\/none/)
+  }
+})
+
+test('AG-15 a model that the agent cannot be told, and an option that ACP has no word for, are warned of', async (t) => {
+  const { build, run, warnings } = createDesk(t)
+  const backend = build('echo', { model: 'fake/large', max_turns: '5' })
+  await run(backend, { text: 'x' })
+  await run(backend, { text: 'y' })
+  assert.deepEqual(warnings, [
+    { backend: 'acp', option: 'max_turns' },
+    { backend: 'acp', option: 'model' },
+  ])
+})
+
+test('a shared process gets no token of one conversation; an MCP server gets what it was given', async (t) => {
+  const { build, run } = createDesk(t)
+  const env = { MOLECULE_WORKSPACE_TOKEN: 'secret', MOLECULE_API_URL: 'http://127.0.0.1:1', TRACEPARENT: 'x' }
+  const mcpServers = [{ name: 'team', command: '/bin/true', args: ['a'], env: { TOKEN: 'secret' } }]
+  const told = JSON.parse(streamedText(await run(build('environment'), { text: 'x', env, mcpServers })))
+  assert.ok(told.names.includes('MOLECULE_API_URL'))
+  for (const name of ['MOLECULE_WORKSPACE_TOKEN', 'TRACEPARENT']) assert.ok(!told.names.includes(name), name)
+  const server = { name: 'team', command: '/bin/true', args: ['a'], env: [{ name: 'TOKEN', value: 'secret' }] }
+  assert.deepEqual(told.mcp, [server])
+})
+
+test('files that come with a message are named in the prompt, below the text', async (t) => {
+  const { build, run } = createDesk(t)
+  const parts = [
+    { type: 'text', text: 'look' },
+    { type: 'file', filename: 'a.txt', bytes: 'aGk=', mime_type: 'text/plain' },
+  ] as const
+  const reply = streamedText(await run(build('echo'), { parts }))
+  assert.match(
+    reply,
+    /^look\n\nFiles that came with this message.*\n- \.molecule\/inbox\/.*\/a\.txt \(text\/plain, 2 bytes\)$/,
+  )
+})
+
+test('BK-8 validate greets the agent: its version, or what is wrong and what to do', async (t) => {
+  const { build, processes } = createDesk(t)
+  assert.deepEqual(await build('echo').validate(NEVER), { ok: true, version: '0.99.0' })
+  const bare = await build('no-load').validate(NEVER)
+  assert.ok(bare.ok && bare.note?.includes('cannot load sessions'))
+  for (const cmd of ['/no/such/agent', '/bin/true']) {
+    const validation = await build('echo', { cmd }).validate(NEVER)
+    assert.ok(!validation.ok)
+    assert.match(validation.problem, /acp/)
+    assert.notEqual(validation.remedy, '')
+  }
+  assert.equal(processes(), 0)
+})
+
+test('a missing command is refused by name, and one with an open quote by what is wrong', (t) => {
+  const { build } = createDesk(t)
+  assert.throws(() => build('echo', { cmd: '' }), /"cmd" is required/)
+  assert.throws(() => build('echo', { cmd: 'agent "x' }), /a quote is not closed/)
+})

@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import type { CliSettings } from '../engine/cli-options.ts'
+import { type ArgsGiven, claudeCommand, mcpConfig } from './args.ts'
+
+/** Words that are no flags, as sessions, models and tools are. */
+const word = fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9 ()*:._-]{0,20}$/)
+const settings: fc.Arbitrary<ArgsGiven['settings']> = fc.record({
+  bin: word,
+  args: fc.array(word, { maxLength: 3 }),
+  mode: fc.constantFrom<CliSettings['mode']>('session', 'oneshot'),
+  permission: fc.constantFrom<CliSettings['permission']>('ask', 'allowed_tools', 'bypass'),
+  allowedTools: fc.array(word, { maxLength: 4 }),
+  maxTurns: fc.option(fc.integer({ min: 1, max: 1000 }), { nil: undefined }),
+})
+const given: fc.Arbitrary<ArgsGiven> = fc.record({
+  settings,
+  model: fc.option(word, { nil: undefined }),
+  sessionId: fc.option(fc.uuid(), { nil: undefined }),
+  systemPromptFile: fc.option(word, { nil: undefined }),
+  mcpConfigFile: fc.option(word, { nil: undefined }),
+  trustedServers: fc.array(word, { maxLength: 2 }),
+})
+
+/** The words that follow each occurrence of the flag. */
+const valuesOf = (command: readonly string[], flag: string) =>
+  command.flatMap((one, at) => (one === flag ? [command[at + 1]] : []))
+
+test('AG-13 the flags that claude needs are there, whatever else is set', () => {
+  fc.assert(
+    fc.property(given, (one) => {
+      const command = claudeCommand(one)
+      assert.deepEqual(command.slice(0, 2 + one.settings.args.length), [one.settings.bin, '-p', ...one.settings.args])
+      const isWarm = one.settings.mode === 'session'
+      assert.deepEqual(valuesOf(command, '--output-format'), [isWarm ? 'stream-json' : 'json'])
+      assert.deepEqual(valuesOf(command, '--input-format'), isWarm ? ['stream-json'] : [])
+      // stream-json is refused without it, and json becomes an array with it.
+      assert.equal(command.includes('--verbose'), isWarm)
+      const turns = one.settings.maxTurns
+      assert.deepEqual(valuesOf(command, '--max-turns'), turns === undefined ? [] : [String(turns)])
+      assert.deepEqual(valuesOf(command, '--model'), one.model === undefined ? [] : [one.model])
+    }),
+  )
+})
+
+test('AG-13 the resume flag is there exactly when there is a session', () => {
+  fc.assert(
+    fc.property(given, (one) => {
+      const command = claudeCommand(one)
+      assert.deepEqual(valuesOf(command, '--resume'), one.sessionId === undefined ? [] : [one.sessionId])
+      const isRenewed = one.sessionId !== undefined && one.systemPromptFile !== undefined
+      assert.deepEqual(valuesOf(command, '--system-prompt-snapshot'), isRenewed ? ['off'] : [])
+    }),
+  )
+})
+
+test('AG-13 AG-16 the permission flags are those of the setting, and bypass only where it was asked for', () => {
+  fc.assert(
+    fc.property(given, (one) => {
+      const { permission, allowedTools } = one.settings
+      const command = claudeCommand(one)
+      const isBypass = permission === 'bypass'
+      assert.equal(command.includes('--dangerously-skip-permissions'), isBypass)
+      const mode = { ask: ['default'], allowed_tools: ['dontAsk'], bypass: [] }[permission]
+      assert.deepEqual(valuesOf(command, '--permission-mode'), mode)
+      assert.deepEqual(valuesOf(command, '--permission-prompt-tool'), permission === 'ask' ? ['stdio'] : [])
+      const tools = [...allowedTools, ...one.trustedServers.map((name) => `mcp__${name}`)]
+      assert.deepEqual(valuesOf(command, '--allowedTools'), isBypass ? [] : tools)
+      // It swallows every word after it: what follows its one must be a flag.
+      for (const [at, flag] of command.entries()) {
+        if (flag === '--allowedTools') assert.match(command[at + 2] ?? '--', /^--/)
+      }
+    }),
+  )
+})
+
+test('AG-1 bin=echo args=hello builds echo -p hello', () => {
+  const command = claudeCommand({
+    settings: {
+      bin: 'echo',
+      args: ['hello'],
+      mode: 'oneshot',
+      permission: 'allowed_tools',
+      allowedTools: [],
+      maxTurns: 25,
+    },
+    model: undefined,
+    sessionId: undefined,
+    systemPromptFile: undefined,
+    mcpConfigFile: undefined,
+    trustedServers: [],
+  })
+  assert.deepEqual(command, [
+    'echo',
+    '-p',
+    'hello',
+    ...['--output-format', 'json', '--max-turns', '25', '--permission-mode', 'dontAsk'],
+  ])
+})
+
+test('the servers of a turn are loaded at once, so that a model sees their tools', () => {
+  const config = JSON.parse(mcpConfig([{ name: 'lab', command: 'node', args: ['s.mjs'], env: { A: 'b' } }]))
+  const server = { type: 'stdio', command: 'node', args: ['s.mjs'], env: { A: 'b' }, alwaysLoad: true }
+  assert.deepEqual(config, { mcpServers: { lab: server } })
+})

@@ -1,0 +1,93 @@
+/**
+ * What a turn of claude came to: its result, or the end of its process, as the one end of the turn. Here claude's own
+ * complaints are read; `is_error` counts and not `subtype`, which says `success` of a failed call.
+ */
+import { MoleculeError } from '../../errors.ts'
+import type { RunResult } from '../../process/processes.ts'
+import type { BackendEvent } from '../backend.ts'
+import {
+  deathAtStart,
+  deathOf,
+  emptyResponse,
+  maxTurnsUsed,
+  type ProcessFacts,
+  processFailure,
+  readComplaint,
+} from '../engine/cli-errors.ts'
+import type { EndEvent } from '../engine/turns.ts'
+import { stderrTail } from '../exec/failure.ts'
+import type { ClaudeResult } from './parse.ts'
+
+export interface OutcomeFacts extends ProcessFacts {
+  readonly maxTurns: number | undefined
+  /** Until when the provider refuses, as it said itself during the turn. */
+  readonly resetsAtMs?: number | undefined
+}
+
+/** This tool asks the person at the terminal; there is none, and the agent is told so. */
+export const QUESTION_TOOL = 'AskUserQuestion'
+
+export function endOf(result: ClaudeResult, facts: OutcomeFacts): EndEvent {
+  if (result.isError) return { type: 'failed', error: errorOf(result, facts) }
+  const text = withDenials(result)
+  if (text === '') return { type: 'failed', error: emptyResponse('claude') }
+  return { type: 'done', parts: [{ text }], finality: 'completed' }
+}
+
+/** Empty where claude does not say. */
+export function usageOf({ inputTokens, outputTokens, costUsd }: ClaudeResult): readonly Usage[] {
+  if (inputTokens === undefined && outputTokens === undefined && costUsd === undefined) return []
+  return [
+    {
+      type: 'usage',
+      ...(inputTokens !== undefined && { inputTokens }),
+      ...(outputTokens !== undefined && { outputTokens }),
+      ...(costUsd !== undefined && { costUsd }),
+    },
+  ]
+}
+
+type Usage = Extract<BackendEvent, { type: 'usage' }>
+
+/** A one-shot that ended without a result; where it could give one it does, whatever its exit code. */
+export function failureOfRun(run: RunResult, stdout: string, facts: OutcomeFacts): MoleculeError {
+  const error = explained(run) ?? processFailure(run, facts)
+  if (error !== undefined) return error
+  if (stdout.trim() === '') return emptyResponse('claude')
+  const shown = stdout.slice(0, 200)
+  const message = `Failed to parse CLI output: ${facts.command} printed something other than a result: ${shown}`
+  return new MoleculeError('agent_failed', message)
+}
+
+/** A warm process that ended in the middle of a turn. */
+export function deathInTurn(run: RunResult, facts: OutcomeFacts, hasSpoken: boolean): MoleculeError {
+  return explained(run) ?? (hasSpoken ? deathOf : deathAtStart)(run, facts)
+}
+
+function errorOf(result: ClaudeResult, { maxTurns, nowMs, resetsAtMs }: OutcomeFacts): MoleculeError {
+  if (result.subtype === 'error_max_turns') return maxTurnsUsed('claude', maxTurns)
+  const { text, status } = result
+  const error = readComplaint({ text, status, nowMs })
+  if (error === undefined)
+    return new MoleculeError('agent_failed', text || 'claude failed without a word', { retryable: true })
+  if (error.code !== 'rate_limited' || resetsAtMs === undefined) return error
+  const details = { ...error.details, resetAfterMs: Math.max(0, resetsAtMs - nowMs) }
+  return new MoleculeError(error.code, error.message, { retryable: error.retryable, details })
+}
+
+/** What claude refuses and a setting of ours mends. */
+function explained(run: RunResult): MoleculeError | undefined {
+  if (run.exitCode === 0 || !/cannot be used with root/i.test(stderrTail(run))) return undefined
+  return new MoleculeError('bad_config', AS_ROOT)
+}
+
+export const AS_ROOT =
+  'claude refuses `permission: bypass` as root: run Molecule as another user, set IS_SANDBOX=1 in its environment where this is a sandbox, or use `permission: allowed_tools`'
+
+/** A denied tool ends the turn as well as any other: whoever reads the reply must learn what was not done. */
+function withDenials({ text, deniedTools }: ClaudeResult): string {
+  const denied = deniedTools.filter((tool) => tool !== QUESTION_TOOL)
+  if (denied.length === 0) return text
+  const note = `(Not allowed in this turn: ${denied.join(', ')}.)`
+  return text === '' ? note : `${text}\n\n${note}`
+}

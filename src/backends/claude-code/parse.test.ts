@@ -1,0 +1,195 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import type { MoleculeError } from '../../errors.ts'
+import { endOf, failureOfRun, type OutcomeFacts } from './outcome.ts'
+import { parseLine, parseResult, type Said } from './parse.ts'
+
+const SAMPLES = join(import.meta.dirname, '../../../test/fakes/agents/samples/claude')
+const sample = (name: string) => readFileSync(join(SAMPLES, name), 'utf8')
+const saidIn = (name: string): readonly Said[] =>
+  sample(name)
+    .trim()
+    .split('\n')
+    .flatMap((line) => parseLine(line) ?? [])
+const facts: OutcomeFacts = {
+  command: 'claude',
+  timeout: '5m',
+  maxTurns: 25,
+  outputBytesMax: 1000,
+  nowMs: Date.parse('2026-11-15T12:00:00Z'),
+}
+const failureIn = (name: string): MoleculeError => {
+  const result = parseResult(sample(name))
+  assert.ok(result !== undefined)
+  const end = endOf(result, facts)
+  assert.ok(end.type === 'failed')
+  return end.error
+}
+
+test('the result of claude 2.1.325 is read from its json, first, resumed, and as an array', () => {
+  const first = parseResult(sample('json-success.json'))
+  const second = parseResult(sample('json-resumed.json'))
+  assert.equal(first?.sessionId, '4541ee71-e244-48c2-907f-39593267018d')
+  assert.equal(second?.sessionId, first.sessionId)
+  assert.equal(second.text, 'ok n=2 last=second turn')
+  assert.deepEqual([first.isError, first.inputTokens, first.outputTokens], [false, 10, 5])
+  // What it adds up over a session is not the cost of a turn.
+  assert.deepEqual([second.costUsd, (second.sessionCostUsd ?? 0) > (first.sessionCostUsd ?? 0)], [undefined, true])
+  assert.equal(parseResult(sample('json-verbose-array.json'))?.isError, false)
+})
+
+test('a recorded stream is a session, its text and a result', () => {
+  const said = saidIn('stream-json-success.jsonl')
+  assert.equal(said[0]?.type, 'init')
+  const result = said.at(-1)
+  assert.ok(result?.type === 'result' && !result.result.isError && result.result.text !== '')
+})
+
+test('tools of a recorded turn begin and end, with their names; this one was denied', () => {
+  const said = saidIn('stream-json-mcp-tool.jsonl')
+  const started = said.filter((one) => one.type === 'tool_started')
+  const ended = said.filter((one) => one.type === 'tool_ended')
+  assert.deepEqual(
+    started.map(({ name }) => name),
+    ['mcp__lab__ping_tool'],
+  )
+  assert.deepEqual(
+    ended.map(({ id, failed }) => [id, failed]),
+    [[started[0]?.id, true]],
+  )
+})
+
+test('an error calls itself success; what counts is is_error and the status', () => {
+  const codes = ['error-400.json', 'error-401.json', 'error-429.json', 'error-529.json', 'error-bad-model.json'].map(
+    (name) => {
+      const { code, retryable } = failureIn(name)
+      return [code, retryable]
+    },
+  )
+  assert.deepEqual(codes, [
+    ['provider_failed', false],
+    ['auth_failed', true],
+    ['rate_limited', true],
+    ['rate_limited', true],
+    ['provider_failed', false],
+  ])
+})
+
+test('retries inside claude are told while they happen, and its failure after them', () => {
+  const said = saidIn('error-500-with-retries.jsonl')
+  const retry = said.find((one) => one.type === 'retrying')
+  assert.equal(retry?.text, 'the model provider answered 500: retry 1 of 1 in 1 s')
+  const end = said.at(-1)
+  assert.ok(end?.type === 'result')
+  const outcome = endOf(end.result, facts)
+  assert.ok(outcome.type === 'failed' && outcome.error.code === 'provider_failed' && outcome.error.retryable)
+})
+
+test('RT-5 a session that claude does not know is lost, from its result and from stderr alone', () => {
+  const said = saidIn('unknown-session.stream-json.jsonl')[0]
+  assert.ok(said?.type === 'result')
+  const end = endOf(said.result, facts)
+  assert.ok(end.type === 'failed' && end.error.code === 'session_lost')
+  assert.equal(failureOfRun(exited(1, sample('unknown-session.json-mode.stderr')), '', facts).code, 'session_lost')
+})
+
+test('AG-16 what claude refuses to do as root is explained', () => {
+  const error = failureOfRun(exited(1, sample('root-refused.stderr')), '', facts)
+  assert.equal(error.code, 'bad_config')
+  assert.match(error.message, /IS_SANDBOX=1/)
+})
+
+test('a limit that says when it ends is waited for', () => {
+  const limit = parseLine('{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1794744000}}')
+  assert.deepEqual(limit, [{ type: 'limit', resetsAtMs: 1_794_744_000_000 }])
+  const result = parseResult(sample('error-429.json'))
+  assert.ok(result !== undefined)
+  const end = endOf(result, { ...facts, resetsAtMs: facts.nowMs + 90_000 })
+  assert.ok(end.type === 'failed')
+  assert.equal(end.error.details['resetAfterMs'], 90_000)
+})
+
+test('AG-13 text and session come back from what claude prints, in whatever order its keys are', () => {
+  const result = fc.record({ result: fc.string({ minLength: 1, unit: 'grapheme' }), session_id: fc.uuid() })
+  fc.assert(
+    fc.property(result, fc.constantFrom('first', 'last'), (one, order) => {
+      const rest = { type: 'result', is_error: false, subtype: 'success', permission_denials: [] }
+      const line = JSON.stringify(order === 'first' ? { ...rest, ...one } : { ...one, ...rest })
+      const said = parseLine(line)?.[0]
+      assert.ok(said?.type === 'result')
+      assert.deepEqual(said.result, parseResult(line))
+      assert.deepEqual([said.result.text, said.result.sessionId], [one.result, one.session_id])
+      assert.deepEqual(endOf(said.result, facts), {
+        type: 'done',
+        parts: [{ text: one.result }],
+        finality: 'completed',
+      })
+    }),
+  )
+})
+
+test('AG-13 deltas of text come back as they are, joined in order', () => {
+  fc.assert(
+    fc.property(fc.array(fc.string({ unit: 'grapheme' }), { maxLength: 10 }), (pieces) => {
+      const lines = pieces.map((text) => {
+        const event = { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } }
+        return JSON.stringify({ type: 'stream_event', event, parent_tool_use_id: null })
+      })
+      const said = lines.flatMap((line) => parseLine(line) ?? [])
+      assert.equal(said.map((one) => (one.type === 'text' ? one.delta : '')).join(''), pieces.join(''))
+    }),
+  )
+})
+
+test('AG-13 an exit code other than 0 is an error that holds what was said on stderr', () => {
+  const stderr = fc.stringMatching(/^[a-z ]{1,600}$/)
+  fc.assert(
+    fc.property(stderr, fc.integer({ min: 1, max: 255 }), (words, code) => {
+      const error = failureOfRun(exited(code, words), '', facts)
+      assert.ok(error.message.includes(words.trim()))
+      assert.ok(error.code !== 'exit' || error.details['exitCode'] === code)
+    }),
+  )
+})
+
+test('AG-13 nothing that claude might print breaks the reader', () => {
+  fc.assert(
+    fc.property(
+      fc.oneof(
+        fc.string(),
+        fc.json(),
+        fc.jsonValue().map((value) => JSON.stringify({ type: value })),
+      ),
+      (line) => {
+        parseLine(line)
+        parseResult(line)
+      },
+    ),
+  )
+  for (const type of ['system', 'stream_event', 'assistant', 'user', 'result', 'rate_limit_event', 'control_request']) {
+    fc.assert(
+      fc.property(fc.dictionary(fc.constantFrom(...KEYS), fc.jsonValue()), (message) => {
+        assert.ok(Array.isArray(parseLine(JSON.stringify({ ...message, type }))))
+      }),
+    )
+  }
+})
+
+test('output that is no result is an error that says so, and none at all is an empty answer', () => {
+  assert.match(failureOfRun(exited(0, ''), 'hello', facts).message, /^Failed to parse CLI output/)
+  assert.equal(failureOfRun(exited(0, ''), ' \n', facts).code, 'empty_response')
+})
+
+const KEYS = ['subtype', 'event', 'message', 'result', 'usage', 'request', 'rate_limit_info', 'errors', 'session_id']
+
+const exited = (exitCode: number, stderr: string) => ({
+  end: 'exited' as const,
+  exitCode,
+  signal: null,
+  stdout: new Uint8Array(),
+  stderrTail: new TextEncoder().encode(stderr),
+  stderrCut: false,
+})

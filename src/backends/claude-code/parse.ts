@@ -1,0 +1,193 @@
+/**
+ * What claude prints, read: each line of stream-json, and the one object of json, into what it means. Pure. Unknown
+ * messages mean that it is alive and nothing else, so that a newer claude that says more is understood as well.
+ */
+import { isJsonObject, type JsonObject } from '../../protocol/json.ts'
+
+export type Said =
+  /** Before every turn: it has taken the message. */
+  | { readonly type: 'init'; readonly sessionId: string }
+  /** A new block of text begins: another may have been before. */
+  | { readonly type: 'paragraph' }
+  | { readonly type: 'text'; readonly delta: string }
+  | { readonly type: 'tool_started'; readonly id: string; readonly name: string }
+  | { readonly type: 'tool_ended'; readonly id: string; readonly failed: boolean }
+  | { readonly type: 'retrying'; readonly text: string }
+  | { readonly type: 'limit'; readonly resetsAtMs: number }
+  | {
+      readonly type: 'ask'
+      readonly requestId: string
+      readonly toolUseId: string
+      readonly tool: string
+      readonly input: JsonObject
+    }
+  | { readonly type: 'ask_withdrawn'; readonly requestId: string }
+  | { readonly type: 'result'; readonly result: ClaudeResult }
+  | { readonly type: 'alive' }
+
+export interface ClaudeResult {
+  readonly sessionId: string
+  readonly isError: boolean
+  /** Of the kind of end only; an error of the provider calls itself `success`. */
+  readonly subtype: string
+  /** What it answered, or complains of. */
+  readonly text: string
+  readonly status: number | undefined
+  readonly deniedTools: readonly string[]
+  readonly inputTokens: number | undefined
+  readonly outputTokens: number | undefined
+  /** Of this turn alone; undefined where only the whole session's is told. */
+  readonly costUsd: number | undefined
+  /** Of the whole session up to now. */
+  readonly sessionCostUsd: number | undefined
+  /** Messages that wait behind the turn that has ended: ours, if it began one by itself. */
+  readonly queued: number
+}
+
+/** Undefined for a line that is no JSON object. */
+export function parseLine(line: string): readonly Said[] | undefined {
+  const message = parseObject(line)
+  return message === undefined ? undefined : read(message)
+}
+
+/** The result in the output of one-shot json: the object itself, or the last of an array (with `--verbose`). */
+export function parseResult(stdout: string): ClaudeResult | undefined {
+  const value = parseJson(stdout)
+  const candidates: readonly unknown[] = Array.isArray(value) ? value.toReversed() : [value]
+  const result = candidates.find((entry) => isJsonObject(entry) && entry['type'] === 'result')
+  return isJsonObject(result) ? toResult(result) : undefined
+}
+
+const ALIVE: readonly Said[] = [{ type: 'alive' }]
+
+function read(message: JsonObject): readonly Said[] {
+  switch (message['type']) {
+    case 'system':
+      return readSystem(message)
+    case 'stream_event':
+      return readStreamEvent(message)
+    case 'assistant':
+    case 'user':
+      return readContent(message)
+    case 'result':
+      return [{ type: 'result', result: toResult(message) }]
+    case 'rate_limit_event':
+      return readLimit(message)
+    case 'control_request':
+      return readControl(message)
+    case 'control_cancel_request':
+      return [{ type: 'ask_withdrawn', requestId: textOf(message['request_id']) }]
+    default:
+      return ALIVE
+  }
+}
+
+function readSystem(message: JsonObject): readonly Said[] {
+  if (message['subtype'] === 'init') return [{ type: 'init', sessionId: textOf(message['session_id']) }]
+  if (message['subtype'] !== 'api_retry') return ALIVE
+  const { attempt, max_retries: most, retry_delay_ms: delayMs, error_status: status } = message
+  const seconds = Math.ceil(Number(delayMs ?? 0) / 1000)
+  const text = `the model provider answered ${status ?? 'nothing'}: retry ${attempt ?? ''} of ${most ?? ''} in ${seconds} s`
+  return [{ type: 'retrying', text }]
+}
+
+/** Only the agent's own words; those of an agent that it started belong to that one's caller. */
+function readStreamEvent(message: JsonObject): readonly Said[] {
+  const { event } = message
+  if (!isJsonObject(event) || isOfSubagent(message)) return ALIVE
+  const { delta, content_block: block } = event
+  if (isJsonObject(delta) && delta['type'] === 'text_delta') return [{ type: 'text', delta: textOf(delta['text']) }]
+  if (isJsonObject(block) && block['type'] === 'text') return [{ type: 'paragraph' }]
+  return ALIVE
+}
+
+function readContent({ message }: JsonObject): readonly Said[] {
+  const content = isJsonObject(message) && Array.isArray(message['content']) ? message['content'] : []
+  const said = content.filter(isJsonObject).flatMap((block): readonly Said[] => {
+    if (block['type'] === 'tool_use') {
+      return [{ type: 'tool_started', id: textOf(block['id']), name: textOf(block['name']) }]
+    }
+    if (block['type'] !== 'tool_result') return []
+    return [{ type: 'tool_ended', id: textOf(block['tool_use_id']), failed: block['is_error'] === true }]
+  })
+  return said.length === 0 ? ALIVE : said
+}
+
+function readLimit({ rate_limit_info: info }: JsonObject): readonly Said[] {
+  if (!isJsonObject(info) || info['status'] !== 'rejected') return ALIVE
+  const resetsAt = info['resetsAt']
+  // In seconds.
+  return typeof resetsAt === 'number' ? [{ type: 'limit', resetsAtMs: resetsAt * 1000 }] : ALIVE
+}
+
+function readControl({ request_id: requestId, request }: JsonObject): readonly Said[] {
+  if (!isJsonObject(request) || request['subtype'] !== 'can_use_tool') return ALIVE
+  const { tool_name: tool, tool_use_id: toolUseId, input } = request
+  return [
+    {
+      type: 'ask',
+      requestId: textOf(requestId),
+      toolUseId: textOf(toolUseId) || textOf(requestId),
+      tool: textOf(tool),
+      input: isJsonObject(input) ? input : {},
+    },
+  ]
+}
+
+function toResult(message: JsonObject): ClaudeResult {
+  const { usage, result, errors, api_error_status: status, permission_denials: denials } = message
+  const { total_cost_usd: total } = message
+  const complaints = Array.isArray(errors) ? errors.filter((error) => typeof error === 'string') : []
+  const denied = Array.isArray(denials) ? denials.filter(isJsonObject).map((denial) => textOf(denial['tool_name'])) : []
+  return {
+    sessionId: textOf(message['session_id']),
+    isError: message['is_error'] === true,
+    subtype: textOf(message['subtype']),
+    text: typeof result === 'string' ? result : complaints.join('\n'),
+    status: typeof status === 'number' ? status : undefined,
+    deniedTools: [...new Set(denied)],
+    ...tokensOf(usage),
+    costUsd: costOf(message),
+    sessionCostUsd: typeof total === 'number' ? total : undefined,
+    queued: Number(message['queued_turn_count'] ?? 0),
+  }
+}
+
+function tokensOf(usage: unknown): Pick<ClaudeResult, 'inputTokens' | 'outputTokens'> {
+  if (!isJsonObject(usage)) return { inputTokens: undefined, outputTokens: undefined }
+  // What came from the cache and what went into it is read by the model as well.
+  const parts = ['input_tokens', 'cache_creation_input_tokens', 'cache_read_input_tokens'].map((key) => usage[key])
+  const counted = parts.filter((part) => typeof part === 'number')
+  const { output_tokens: output } = usage
+  return {
+    inputTokens: counted.length === 0 ? undefined : counted.reduce((sum, part) => sum + part, 0),
+    outputTokens: typeof output === 'number' ? output : undefined,
+  }
+}
+
+/** `total_cost_usd` adds up over a session, also over one that was resumed; the models of this turn alone do not. */
+function costOf({ model_usage_since_last_result: recent }: JsonObject): number | undefined {
+  if (!isJsonObject(recent)) return undefined
+  const costs = Object.values(recent)
+    .filter(isJsonObject)
+    .map((model) => model['costUSD'])
+  return costs.every((cost) => typeof cost === 'number') ? costs.reduce((sum, cost) => sum + cost, 0) : undefined
+}
+
+const isOfSubagent = ({ parent_tool_use_id: parent }: JsonObject): boolean =>
+  typeof parent === 'string' && parent !== ''
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+export function parseObject(line: string): JsonObject | undefined {
+  const value = parseJson(line)
+  return isJsonObject(value) ? value : undefined
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

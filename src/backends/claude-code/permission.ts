@@ -1,0 +1,88 @@
+/**
+ * Permission by claude's control protocol: before it uses a tool that nobody allowed it asks, and waits. The question
+ * goes to a person, bound to exactly what would be done; meanwhile the turn holds neither a place nor time.
+ * Invariant: every question of claude's is answered once, or withdrawn by it, or dies with the turn.
+ */
+
+import type { Running } from '../../process/processes.ts'
+import type { JsonObject } from '../../protocol/json.ts'
+import type { PermissionRequest, Turn } from '../backend.ts'
+import type { Telling } from '../engine/turns.ts'
+import type { WarmLease } from '../engine/warm.ts'
+import type { WarmProcess } from '../engine/warm-turn.ts'
+import { QUESTION_TOOL } from './outcome.ts'
+import { parseLine, type Said } from './parse.ts'
+
+type Ask = Extract<Said, { type: 'ask' }>
+
+export interface Permissions {
+  ask(ask: Ask): void
+  withdraw(requestId: string): void
+  /** Nobody waits for an answer any more. */
+  end(): void
+}
+
+const NOBODY_THERE =
+  'Nobody is at the terminal to answer. Put your question into your reply and end your turn; the answer comes as the next message.'
+const NO_TURN = 'Permission denied: nobody is being served now. Wait for the next message.'
+const DENIED = 'Permission denied: the person who was asked did not allow it. Do not try to get around it.'
+
+export function createPermissions(turn: Turn, lease: WarmLease<WarmProcess>, telling: Telling): Permissions {
+  const open = new Map<string, AbortController>()
+  const answer = (ask: Ask, response: object) => lease.agent.running.write(answerLine(ask, response))
+  const putToPerson = async (ask: Ask) => {
+    const stop = new AbortController()
+    open.set(ask.requestId, stop)
+    const signal = AbortSignal.any([stop.signal, telling.signal])
+    try {
+      const asked = lease.suspended(() => turn.ask(toRequest(ask), signal), signal)
+      const decision = await telling.paused(asked)
+      if (signal.aborted) return
+      // Exactly what was asked, and nothing that changed meanwhile.
+      const allowed = { behavior: 'allow', updatedInput: ask.input }
+      await answer(ask, decision === 'allowed' ? allowed : { behavior: 'deny', message: DENIED })
+    } catch {
+      // A question that cannot be put is a denial.
+      if (!signal.aborted) await answer(ask, { behavior: 'deny', message: DENIED })
+    } finally {
+      open.delete(ask.requestId)
+    }
+  }
+  return {
+    ask(ask) {
+      telling.emit({ type: 'activity' })
+      if (ask.tool === QUESTION_TOOL) void answer(ask, { behavior: 'deny', message: NOBODY_THERE })
+      else void putToPerson(ask)
+    },
+    withdraw: (requestId) => open.get(requestId)?.abort(),
+    end() {
+      for (const stop of open.values()) stop.abort()
+    },
+  }
+}
+
+/**
+ * Between turns claude may go on by itself, when something that it left in the background has ended. There is nobody
+ * to ask then, and a question without an answer would hold up the next message.
+ */
+export function denyUnheard(running: Pick<Running, 'write'>, line: string): void {
+  for (const said of parseLine(line) ?? []) {
+    if (said.type === 'ask') void running.write(answerLine(said, { behavior: 'deny', message: NO_TURN }))
+  }
+}
+
+function answerLine({ requestId }: Ask, response: object): string {
+  const answer = { subtype: 'success', request_id: requestId, response }
+  return `${JSON.stringify({ type: 'control_response', response: answer })}\n`
+}
+
+function toRequest({ toolUseId, tool, input }: Ask): PermissionRequest {
+  return { id: toolUseId, tool, subject: subjectOf(tool, input) }
+}
+
+/** A command alone reads better than JSON; with anything else in it that changes what happens, all is shown. */
+export function subjectOf(tool: string, input: JsonObject): string {
+  const { command, description: _, ...rest } = input
+  if (tool === 'Bash' && typeof command === 'string' && Object.keys(rest).length === 0) return command
+  return JSON.stringify(input)
+}

@@ -1,0 +1,103 @@
+/**
+ * Whether this claude still speaks as its backend does, without a model: warm, it is started with every flag of ours
+ * and sent the `initialize` of its control protocol; as a one-shot it is given no message at all, which it refuses
+ * after it has read its flags. Its `--help` would not do: it does not tell all of them. Invariant: nothing is left.
+ */
+import type { RunResult } from '../../process/processes.ts'
+import { isJsonObject } from '../../protocol/json.ts'
+import type { BackendContext, Drift } from '../backend.ts'
+import { deathAtStart, type ProcessFacts } from '../engine/cli-errors.ts'
+import type { CliSettings } from '../engine/cli-options.ts'
+import { driftIn } from '../engine/drift.ts'
+import { createPrivateFolder, type PrivateFolder } from '../engine/private-folder.ts'
+import { type Quiet, type Scratch, withScratch } from '../engine/scratch.ts'
+import { claudeCommand, mcpConfig } from './args.ts'
+import { parseObject } from './parse.ts'
+
+export interface Looking {
+  readonly context: BackendContext
+  readonly settings: CliSettings
+  readonly quiet: Quiet
+  readonly facts: ProcessFacts
+}
+
+const LINE_BYTES_MAX = 16 * 1024 * 1024
+const STDERR_BYTES_KEPT = 16 * 1024
+const REQUEST_ID = 'molecule-look'
+const INITIALIZE = { type: 'control_request', request_id: REQUEST_ID, request: { subtype: 'initialize' } }
+
+export async function probeClaude(looking: Looking, signal: AbortSignal): Promise<readonly Drift[]> {
+  const folder = createPrivateFolder()
+  const look = looking.settings.mode === 'session' ? greet : refuse
+  try {
+    return await withScratch(looking, (scratch) => look(looking, commandOf(looking, folder), scratch), signal)
+  } finally {
+    folder.remove()
+  }
+}
+
+type Command = readonly [string, ...string[]]
+
+/** With every flag that a turn may give it, but for the session: there is none to go on from. */
+function commandOf({ settings }: Looking, folder: PrivateFolder): Command {
+  return claudeCommand({
+    settings: { ...settings, allowedTools: ['Read'], maxTurns: 1 },
+    model: 'sonnet',
+    sessionId: undefined,
+    systemPromptFile: folder.write('system-prompt.md', 'Say nothing.'),
+    mcpConfigFile: folder.write('mcp.json', mcpConfig([])),
+    trustedServers: [],
+  })
+}
+
+async function greet({ context, facts }: Looking, command: Command, scratch: Scratch): Promise<readonly Drift[]> {
+  const { dir: cwd, env, mark, signal } = scratch
+  const heard = Promise.withResolvers<readonly Drift[]>()
+  const running = context.processes.start({
+    ...{ command, cwd, env, mark, stderrBytesKept: STDERR_BYTES_KEPT, lineBytesMax: LINE_BYTES_MAX },
+    onLine: (line) => {
+      const drift = driftInLine(line)
+      if (drift !== undefined) heard.resolve(drift)
+    },
+  })
+  const giveUp = () => void running.stop()
+  signal.addEventListener('abort', giveUp, { once: true })
+  if (signal.aborted) giveUp()
+  try {
+    void running.write(`${JSON.stringify(INITIALIZE)}\n`)
+    return await Promise.race([heard.promise, running.ended.then((run) => driftInRun(run, facts))])
+  } finally {
+    signal.removeEventListener('abort', giveUp)
+    await running.stop()
+  }
+}
+
+/** Undefined for every line that is not its answer. */
+function driftInLine(line: string): readonly Drift[] | undefined {
+  const message = parseObject(line)
+  const response = message?.['type'] === 'control_response' ? message['response'] : undefined
+  if (!isJsonObject(response) || response['request_id'] !== REQUEST_ID) return undefined
+  if (response['subtype'] === 'success') return []
+  // A turn itself does not need it, only what goes on around one.
+  const instead = 'kept warm, but it may not ask or be interrupted'
+  return [{ missing: 'control request initialize missing', instead }]
+}
+
+/** It left before it had answered. */
+function driftInRun(run: RunResult, facts: ProcessFacts): readonly Drift[] {
+  const error = deathAtStart(run, facts)
+  const missing = driftIn(error)
+  if (missing === undefined) throw error
+  return [{ missing }]
+}
+
+/** Without a message: nothing but an unknown flag is drift, for it has to fail. */
+async function refuse({ context, facts }: Looking, command: Command, scratch: Scratch): Promise<readonly Drift[]> {
+  const { dir: cwd, env, mark, signal } = scratch
+  const limits = { outputBytesMax: LINE_BYTES_MAX, stderrBytesKept: STDERR_BYTES_KEPT }
+  const run = await context.processes.run({ command, cwd, env, mark, input: '', ...limits }, signal)
+  const error = deathAtStart(run, facts)
+  if (run.end !== 'exited') throw error
+  const missing = driftIn(error)
+  return missing === undefined ? [] : [{ missing }]
+}

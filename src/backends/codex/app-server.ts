@@ -1,0 +1,100 @@
+/**
+ * A warm codex: one `codex app-server` a conversation, spoken to in JSON-RPC over its stdin and stdout. Here it is
+ * started, greeted and listened to; what a turn says to it is in app-turn.ts. Invariant: what it says reaches the turn
+ * that holds it, and nobody else; what it asks while no turn does is refused.
+ */
+import type { Log } from '../../log.ts'
+import type { Processes, Spawning } from '../../process/processes.ts'
+import { isJsonObject } from '../../protocol/json.ts'
+import { deathAtStart, deathOf, type ProcessFacts } from '../engine/cli-errors.ts'
+import { driftError, driftInAnswer } from '../engine/drift.ts'
+import { createRpc, type Rpc, unknownMethod } from '../engine/json-rpc.ts'
+import { OUTPUT_BYTES_MAX } from '../engine/turns.ts'
+import type { WarmProcess } from '../engine/warm-turn.ts'
+import { NO_TOTALS, type Totals } from './session.ts'
+
+const STDERR_BYTES_KEPT = 16 * 1024
+
+/** The turn that holds the process. */
+export interface Listener {
+  note(method: string, params: unknown): void
+  request(method: string, params: unknown, signal: AbortSignal): Promise<unknown>
+}
+
+export interface AppServer extends WarmProcess {
+  readonly rpc: Rpc
+  /** Greets it, once, and gives its version where it tells one; rejects where it did not understand or is gone. */
+  greet(signal: AbortSignal): Promise<string | undefined>
+  listener: Listener | undefined
+  /** The thread that it has loaded, and what that has used. */
+  thread: string | undefined
+  totals: Totals
+}
+
+export interface AppServerOptions {
+  readonly processes: Processes
+  readonly spawning: Omit<Spawning, 'stderrBytesKept'>
+  readonly facts: () => ProcessFacts
+  readonly log: Log
+  /** It reads none from its environment, unlike `codex exec`; so it is told. */
+  readonly apiKey?: string | undefined
+}
+
+export function startAppServer({ processes, spawning, facts, log, apiKey }: AppServerOptions): AppServer {
+  const rpc = createRpc({
+    write: (text) => running.write(text),
+    onNotification: (method, params) => server.listener?.note(method, params),
+    onRequest: async (method, params, signal) => {
+      if (server.listener === undefined) throw unknownMethod(method)
+      return server.listener.request(method, params, signal)
+    },
+    log,
+    omitVersion: true,
+  })
+  const running = processes.start({
+    ...spawning,
+    stderrBytesKept: STDERR_BYTES_KEPT,
+    lineBytesMax: OUTPUT_BYTES_MAX,
+    onLine: (line) => rpc.receive(line),
+  })
+  let isAtStart = true
+  const ended = running.ended.then((result) => {
+    const known = { ...facts(), misunderstanding: MISUNDERSTANDING }
+    rpc.end((isAtStart ? deathAtStart : deathOf)(result, known))
+  })
+  let greeted: Promise<string | undefined> | undefined
+  const server: AppServer = {
+    running,
+    rpc,
+    ended,
+    stop: () => running.stop(),
+    greet(signal) {
+      greeted ??= greet(rpc, apiKey, signal).finally(() => {
+        isAtStart = false
+      })
+      return greeted
+    },
+    listener: undefined,
+    thread: undefined,
+    totals: NO_TOTALS,
+  }
+  return server
+}
+
+/** Where it has no such command it takes the word for a prompt, and looks for somebody at the terminal. */
+const MISUNDERSTANDING = { says: /stdin is not a terminal/i, missing: 'command app-server missing' }
+
+async function greet(rpc: Rpc, apiKey: string | undefined, signal: AbortSignal): Promise<string | undefined> {
+  const clientInfo = { name: 'molecule', title: 'Molecule', version: '1' }
+  const ask = (method: string, params: unknown) =>
+    rpc.request(method, params, signal).catch((thrown: unknown) => {
+      const drift = driftInAnswer(method, thrown)
+      throw drift === undefined ? thrown : driftError('codex', drift, thrown)
+    })
+  const answer = await ask('initialize', { clientInfo, capabilities: null })
+  // Not waited for: one that reads nothing would hold the turn.
+  void rpc.notify('initialized', {})
+  if (apiKey !== undefined) await ask('account/login/start', { type: 'apiKey', apiKey })
+  const agent = isJsonObject(answer) ? answer['userAgent'] : undefined
+  return typeof agent === 'string' ? /\/(\d[\w.+-]*)/.exec(agent)?.[1] : undefined
+}

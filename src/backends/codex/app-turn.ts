@@ -1,0 +1,288 @@
+/**
+ * A turn on a warm codex: its thread is begun or resumed, the message is given, what it says becomes events, and
+ * `turn/completed` is the end. A cancelled turn is interrupted in codex's own way, so that process and memory stay;
+ * where it does not answer in time the process is ended, and the next one resumes.
+ */
+import { MoleculeError, toMoleculeError } from '../../errors.ts'
+import type { Log } from '../../log.ts'
+import { isJsonObject, type JsonObject } from '../../protocol/json.ts'
+import type { BackendEvent, Turn } from '../backend.ts'
+import { readComplaint } from '../engine/cli-errors.ts'
+import { driftError, driftInAnswer } from '../engine/drift.ts'
+import { RpcError } from '../engine/json-rpc.ts'
+import type { EndEvent, Telling } from '../engine/turns.ts'
+import type { WarmLease } from '../engine/warm.ts'
+import type { Worked } from '../engine/warm-turn.ts'
+import type { AppServer } from './app-server.ts'
+import { endOf } from './exec.ts'
+import { failureOf } from './failure.ts'
+import { createStory, type Story } from './items.ts'
+import { answerRequest, type Permissions } from './permission.ts'
+import {
+  instructionsMark,
+  NO_TOTALS,
+  promptFor,
+  readSession,
+  type Session,
+  type Totals,
+  usedSince,
+  writeSession,
+} from './session.ts'
+
+/** Measured: 10 to 50 ms. With what follows it a cancel ends within 5 s also where it is never answered. */
+const INTERRUPT_MS_MAX = 2_000
+
+export interface AppTurn {
+  readonly turn: Turn
+  /** What is said to it: the turn's prompt, and the files that came with it. */
+  readonly prompt: string
+  readonly lease: WarmLease<AppServer>
+  readonly model: string | undefined
+  /** How the thread is begun, and resumed: folder, permissions, MCP servers. */
+  readonly threadParams: JsonObject
+  readonly permissions: Pick<Permissions, 'allowedTools'> & { readonly asks: boolean }
+  /** Rejects where a codex of that version does not speak as we do. */
+  readonly checkProtocol: (version: string | undefined, signal: AbortSignal) => Promise<void>
+  readonly nowMs: () => number
+  readonly log: Log
+}
+
+export async function runAppTurn(given: AppTurn, telling: Telling): Promise<Worked> {
+  const { agent } = given.lease
+  const hearing = listen(given, telling)
+  try {
+    const session = readSession(given.turn.sessionToken)
+    await given.checkProtocol(await agent.greet(telling.signal), telling.signal)
+    const isOpened = await openThread(given, session, telling.signal)
+    const before = session === undefined ? NO_TOTALS : largest(agent.totals, session.totals)
+    const since = agent.running.moment()
+    const end = await converse(given, hearing, { session, telling })
+    if (end === undefined) return { end: CANCELED, isUsable: false }
+    // A thread that has just been opened starts its MCP servers too, which cannot be told from its tools.
+    const isUsable = !(isOpened && telling.signal.aborted)
+    return { end: tellEnd(given, { hearing, end, before }, telling), isUsable, since }
+  } catch (thrown) {
+    const error = toError(thrown, given.nowMs())
+    // A thread that is not there says nothing against the process; whatever else went wrong does.
+    return { end: { type: 'failed', error }, isUsable: error.code === 'session_lost' }
+  } finally {
+    agent.listener = undefined
+  }
+}
+
+const CANCELED: EndEvent = { type: 'failed', error: new MoleculeError('canceled', 'the turn was cancelled') }
+
+/** False where the process had it open already. */
+async function openThread(given: AppTurn, session: Session | undefined, signal: AbortSignal): Promise<boolean> {
+  const { turn, model, threadParams } = given
+  const { agent } = given.lease
+  if (session !== undefined && agent.thread === session.thread) return false
+  const params = { ...threadParams, ...(model !== undefined && { model }) }
+  const begun =
+    session === undefined
+      ? agent.rpc.request('thread/start', { ...params, ...instructionsOf(turn) }, signal)
+      : agent.rpc.request('thread/resume', { ...params, threadId: session.thread, excludeTurns: true }, signal)
+  agent.totals = NO_TOTALS
+  const answer = await begun.catch((thrown: unknown) => {
+    const drift = driftInAnswer(session === undefined ? 'thread/start' : 'thread/resume', thrown)
+    throw drift === undefined ? thrown : driftError('codex', drift, thrown)
+  })
+  const thread = isJsonObject(answer) && isJsonObject(answer['thread']) ? answer['thread']['id'] : undefined
+  if (typeof thread !== 'string') throw driftError('codex', 'id of the thread missing')
+  agent.thread = thread
+  return true
+}
+
+const instructionsOf = ({ systemPrompt }: Turn): JsonObject =>
+  systemPrompt === '' ? {} : { developerInstructions: systemPrompt }
+
+const largest = (one: Totals, other: Totals): Totals => (one.input >= other.input ? one : other)
+
+interface Conversing {
+  readonly session: Session | undefined
+  readonly telling: Telling
+}
+
+/** The turn as it ended; undefined where it was cancelled and did not end in time. */
+async function converse(
+  { turn, prompt, lease, model }: AppTurn,
+  hearing: Hearing,
+  { session, telling }: Conversing,
+): Promise<JsonObject | undefined> {
+  const { rpc, thread: threadId } = lease.agent
+  const text = promptFor(prompt, turn.systemPrompt, session)
+  const input = [{ type: 'text', text, text_elements: [] }]
+  const { aborted, patience, end: endWatch } = watchAbort(telling.signal)
+  try {
+    // Not by the turn's own signal: what has been said to codex cannot be taken back, only interrupted.
+    const answer = await rpc.request(
+      'turn/start',
+      { threadId, input, ...(model !== undefined && { model }) },
+      patience.signal,
+    )
+    const turnId = isJsonObject(answer) && isJsonObject(answer['turn']) ? answer['turn']['id'] : undefined
+    const gone = lease.agent.ended.then(() => undefined)
+    const first = await Promise.race([hearing.ended, aborted, gone])
+    if (first !== 'aborted' && first !== undefined) return first
+    // Where the process is gone, this rejects with what it died of.
+    await rpc.request('turn/interrupt', { threadId, turnId }, patience.signal)
+    return await Promise.race([hearing.ended, patience.isOver, gone])
+  } finally {
+    endWatch()
+  }
+}
+
+interface Patience {
+  /** Aborted when a cancelled turn has had its time to end. */
+  readonly signal: AbortSignal
+  readonly isOver: Promise<undefined>
+}
+
+interface Watch {
+  readonly aborted: Promise<'aborted'>
+  readonly patience: Patience
+  end(): void
+}
+
+/** Real time: it watches a process. */
+function watchAbort(signal: AbortSignal): Watch {
+  const aborted = Promise.withResolvers<'aborted'>()
+  const over = Promise.withResolvers<undefined>()
+  const impatient = new AbortController()
+  let timer: NodeJS.Timeout | undefined
+  const onAbort = () => {
+    aborted.resolve('aborted')
+    timer = setTimeout(() => {
+      impatient.abort()
+      over.resolve(undefined)
+    }, INTERRUPT_MS_MAX)
+  }
+  signal.addEventListener('abort', onAbort, { once: true })
+  if (signal.aborted) onAbort()
+  return {
+    aborted: aborted.promise,
+    patience: { signal: impatient.signal, isOver: over.promise },
+    end() {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', onAbort)
+    },
+  }
+}
+
+interface Ending {
+  readonly hearing: Hearing
+  readonly end: JsonObject
+  readonly before: Totals
+}
+
+/** The last words of a turn: what was denied, the session, what it used, and how it ended. */
+function tellEnd({ turn, lease, nowMs }: AppTurn, { hearing, end, before }: Ending, { emit }: Telling): EndEvent {
+  const { agent } = lease
+  for (const event of hearing.story.denials()) emit(event)
+  const instructions = instructionsMark(turn.systemPrompt)
+  const { thread, totals } = agent
+  if (thread !== undefined) emit({ type: 'session', token: writeSession({ thread, totals, instructions }) })
+  // Where nothing was added up, codex has not said.
+  if (totals.input !== before.input) emit({ type: 'usage', ...usedSince(before, totals) })
+  if (end['status'] === 'interrupted') return CANCELED
+  if (end['status'] === 'completed') return endOf(hearing.story.reply)
+  const error = isJsonObject(end['error']) ? end['error'] : {}
+  const message = String(error['message'] ?? '')
+  return { type: 'failed', error: failureOf({ message, info: error['codexErrorInfo'], nowMs: nowMs() }) }
+}
+
+interface Hearing {
+  readonly story: Story
+  /** The `turn` of `turn/completed`. */
+  readonly ended: Promise<JsonObject>
+}
+
+/** Hears what the process says from now on; of other threads (agents that this one started) nothing. */
+function listen({ turn, lease, permissions, log }: AppTurn, telling: Telling): Hearing {
+  const { agent } = lease
+  const story = createStory()
+  const ended = Promise.withResolvers<JsonObject>()
+  const changes = new Map<string, string>()
+  const commentary = new Set<string>()
+  const tell = (events: readonly BackendEvent[]) => {
+    for (const event of events) if (event.type !== 'done' && event.type !== 'failed') telling.emit(event)
+  }
+  const note = (method: string, params: unknown) => {
+    if (!isJsonObject(params)) return
+    const { threadId } = params
+    if (agent.thread !== undefined && threadId !== undefined && threadId !== agent.thread) return
+    if (method === 'turn/completed' && isJsonObject(params['turn'])) return ended.resolve(params['turn'])
+    if (method === 'thread/tokenUsage/updated') agent.totals = totalsOf(params['tokenUsage']) ?? agent.totals
+    if (method === 'warning') log.debug({ words: params['message'] }, 'codex warns')
+    tell(eventsOf({ method, params }, { story, changes, commentary }))
+  }
+  const ask: NonNullable<Permissions['ask']> = (request, signal) =>
+    telling.paused(lease.suspended(() => turn.ask(request, signal), signal))
+  let questions = 0
+  const given: Permissions = {
+    allowedTools: permissions.allowedTools,
+    ask: permissions.asks ? ask : undefined,
+    changesOf: (itemId) => changes.get(itemId),
+    newId() {
+      questions += 1
+      return `question-${questions}`
+    },
+  }
+  agent.listener = {
+    note,
+    request(method, params, signal) {
+      telling.emit({ type: 'activity' })
+      return answerRequest({ method, params }, given, AbortSignal.any([signal, telling.signal]))
+    },
+  }
+  return { story, ended: ended.promise }
+}
+
+interface Remembered {
+  readonly story: Story
+  readonly changes: Map<string, string>
+  /** The messages that codex calls commentary, by id. */
+  readonly commentary: Set<string>
+}
+
+interface Notification {
+  readonly method: string
+  readonly params: JsonObject
+}
+
+/** What a notification means for whoever watches the turn. */
+function eventsOf({ method, params }: Notification, { story, changes, commentary }: Remembered): BackendEvent[] {
+  const item = isJsonObject(params['item']) ? params['item'] : {}
+  const id = String(item['id'] ?? params['itemId'])
+  switch (method) {
+    case 'item/agentMessage/delta':
+      return commentary.has(id) ? [{ type: 'activity' }] : story.delta(id, String(params['delta'] ?? ''))
+    case 'item/started':
+      if (item['type'] === 'fileChange') changes.set(id, JSON.stringify(item['changes']))
+      if (item['type'] === 'agentMessage' && item['phase'] === 'commentary') commentary.add(id)
+      return story.tool(item, 'started')
+    case 'item/completed': {
+      if (item['type'] !== 'agentMessage') return story.tool(item, 'ended')
+      const text = String(item['text'] ?? '')
+      return commentary.has(id) ? story.commentary(text) : story.message(id, text)
+    }
+    case 'error': {
+      const error = isJsonObject(params['error']) ? params['error'] : {}
+      return params['willRetry'] === true ? [{ type: 'status', text: String(error['message']) }] : []
+    }
+    default:
+      return [{ type: 'activity' }]
+  }
+}
+
+function totalsOf(usage: unknown): Totals | undefined {
+  const total = isJsonObject(usage) ? usage['total'] : undefined
+  if (!isJsonObject(total)) return undefined
+  const { inputTokens: input, outputTokens: output } = total
+  return typeof input === 'number' && typeof output === 'number' ? { input, output } : undefined
+}
+
+function toError(thrown: unknown, nowMs: number): MoleculeError {
+  if (!(thrown instanceof RpcError)) return toMoleculeError(thrown)
+  return readComplaint({ text: thrown.message, nowMs }) ?? new MoleculeError('agent_failed', thrown.message)
+}

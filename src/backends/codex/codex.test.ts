@@ -1,0 +1,254 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { fakeProgram } from '../../../test/fakes/agents/program.ts'
+import { eventually, markedPids } from '../../../test/fakes/marked.ts'
+import { createBench, PLAIN_ENVIRONMENT } from '../../../test/fakes/processes.ts'
+import { listEvents, makeTurn, streamedText, type TurnGiven } from '../../../test/fakes/turns.ts'
+import { systemClock } from '../../clock.ts'
+import { silentLog } from '../../log.ts'
+import type { BackendEvent, Decision, PermissionRequest } from '../backend.ts'
+import { createOptions } from '../options.ts'
+import { codex } from './codex.ts'
+
+const { path: bin, dir } = fakeProgram('codex')
+
+function bench(t: TestContext, values: Record<string, string> = {}, environment: Record<string, string> = {}) {
+  const { processes, owner, dir: workingDir } = createBench(t)
+  const warned: string[] = []
+  const log = { ...silentLog, warn: (_: object, words: string) => void warned.push(words) } as typeof silentLog
+  const context = { processes, environment: { ...PLAIN_ENVIRONMENT, ...environment }, clock: systemClock, log }
+  const backend = codex.create(createOptions({ bin, permission: 'bypass', ...values }), context)
+  t.after(() => backend.close())
+  const keepAlive = setTimeout(() => undefined, 60_000)
+  t.after(() => clearTimeout(keepAlive))
+  let token: string | undefined
+  const run = async (text: string, given: TurnGiven = {}, signal = new AbortController().signal) => {
+    const known = token === undefined ? {} : { sessionToken: token }
+    const turn = makeTurn({ text, conversationId: 'c', workingDir, ...known, ...given })
+    const events = await listEvents(backend.run(turn, signal))
+    token = events.findLast((event) => event.type === 'session')?.token ?? token
+    return events
+  }
+  return { backend, run, warned, alive: () => markedPids(`${owner}:`).length, workingDir }
+}
+
+const told = (file: string) =>
+  readFileSync(join(dir, file), 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+
+function textOf(events: readonly BackendEvent[]): string {
+  const end = events.at(-1)
+  assert.ok(end?.type === 'done', JSON.stringify(end?.type === 'failed' ? end.error.message : end))
+  return end.parts.map((part) => part.text).join('')
+}
+
+function failureIn(events: readonly BackendEvent[]) {
+  const end = events.at(-1)
+  assert.ok(end?.type === 'failed', JSON.stringify(end))
+  return end.error
+}
+
+test('AG-2 one warm process answers the turns of a conversation, and another resumes the thread after it', async (t) => {
+  const first = bench(t)
+  await first.run('one')
+  assert.equal(textOf(await first.run('!count')), 'n=2 one|!count')
+  assert.equal(first.alive(), 1)
+  const events = await first.run('three')
+  assert.deepEqual(
+    events.find(({ type }) => type === 'usage'),
+    { type: 'usage', inputTokens: 10, outputTokens: 5 },
+  )
+  await first.backend.close()
+  const second = bench(t)
+  const token = events.findLast((event) => event.type === 'session')?.token ?? ''
+  const resumed = await second.run('!count', { sessionToken: token })
+  assert.equal(textOf(resumed), 'n=4 one|!count|three|!count')
+  assert.deepEqual(
+    resumed.find(({ type }) => type === 'usage'),
+    { type: 'usage', inputTokens: 10, outputTokens: 5 },
+  )
+})
+
+test('AG-2 one-shot: the thread is resumed, and one that codex silently began anew is a lost session', async (t) => {
+  const { run } = bench(t, { mode: 'oneshot' })
+  await run('one')
+  assert.equal(textOf(await run('!count')), 'n=2 one|!count')
+  const forgetful = bench(t, { mode: 'oneshot', args: '--fake forget' })
+  const sessionToken = '01a1de56-e19e-7c23-a0d9-b566626ebf70'
+  assert.equal(failureIn(await forgetful.run('x', { sessionToken })).code, 'session_lost')
+})
+
+test('AG-2 RT-5 an unknown thread is a lost session in both modes, and a warm process is still good after it', async (t) => {
+  for (const mode of ['session', 'oneshot']) {
+    const { run } = bench(t, { mode })
+    const lost = await run('x', { sessionToken: '11111111-2222-3333-4444-555555555555' })
+    assert.equal(failureIn(lost).code, 'session_lost')
+    assert.equal(failureIn(await run('x', { sessionToken: 'nonsense' })).code, 'session_lost')
+    assert.equal(textOf(await run('hello')), 'hello')
+  }
+})
+
+test('AG-2 a one-shot that stays after it has answered is not waited for', async (t) => {
+  const { run, alive } = bench(t, { mode: 'oneshot' })
+  assert.equal(textOf(await run('!linger hello')), 'hello')
+  assert.equal(alive(), 0)
+})
+
+test('AG-2 errors have the same meaning in both modes', async (t) => {
+  const expected = {
+    'error-401': 'auth_failed',
+    'error-429': 'rate_limited',
+    'error-500': 'provider_failed',
+    'error-529': 'rate_limited',
+    'bad-model': 'provider_failed',
+  }
+  for (const mode of ['session', 'oneshot']) {
+    const { run } = bench(t, { mode })
+    for (const [name, code] of Object.entries(expected)) {
+      assert.deepEqual([mode, name, failureIn(await run(`!${name}`)).code], [mode, name, code])
+    }
+  }
+  assert.equal(failureIn(await bench(t).run('!context')).code, 'context_full')
+})
+
+test('AG-2 a cancelled turn is interrupted: its tool dies, its process stays and goes on with the conversation', async (t) => {
+  const { run, alive } = bench(t)
+  await run('one')
+  const cancel = new AbortController()
+  const running = run('!endless', {}, cancel.signal)
+  await eventually('its tool is there', () => alive() === 2)
+  cancel.abort()
+  assert.equal(failureIn(await running).code, 'canceled')
+  assert.equal(alive(), 1)
+  assert.equal(textOf(await run('!count')), 'n=2 one|!count')
+})
+
+test('AG-2 one that does not hear the interrupt is ended, and the next process resumes', async (t) => {
+  const { run, alive } = bench(t)
+  await run('one')
+  const cancel = new AbortController()
+  const running = run('!deaf', {}, cancel.signal)
+  await eventually('its tool is there', () => alive() === 2)
+  cancel.abort()
+  assert.equal(failureIn(await running).code, 'canceled')
+  assert.equal(alive(), 0)
+  assert.equal(textOf(await run('!count')), 'n=2 one|!count')
+})
+
+test('AG-2 commentary is shown and is no part of the reply; two messages are, with a blank line between', async (t) => {
+  const { run } = bench(t)
+  const events = await run('!commentary well')
+  assert.equal(textOf(events), 'well')
+  assert.ok(events.some((event) => event.type === 'status' && event.text === 'Let me think.'))
+  const twice = await run('!twice well')
+  assert.equal(textOf(twice), 'First of all.\n\nwell')
+  assert.equal(streamedText(twice), 'First of all.\n\nwell')
+})
+
+const asking = (decision: Decision) => {
+  const asked: PermissionRequest[] = []
+  const ask = async (request: PermissionRequest) => {
+    asked.push(request)
+    return decision
+  }
+  return { asked, ask }
+}
+
+test('AG-16 AG-2 ask: a person decides on exactly that command, change or tool, and a denial is in the reply', async (t) => {
+  const { run } = bench(t, { permission: '' })
+  const cases = {
+    'ask-command rm -r x': ['shell', 'rm -r x'],
+    'ask-patch a.txt': ['apply_patch', '[{"path":"a.txt","kind":{"type":"add"},"diff":"+hello"}]'],
+    'ask-mcp seven': ['mcp__lab__ping', '{"wish":"seven"}'],
+  } as const
+  for (const [text, [tool, subject]] of Object.entries(cases)) {
+    const yes = asking('allowed')
+    assert.equal(textOf(await run(`!${text}`, { ask: yes.ask })), 'done')
+    assert.deepEqual(
+      yes.asked.map((one) => [one.tool, one.subject]),
+      [[tool, subject]],
+    )
+    const no = asking('denied')
+    assert.equal(textOf(await run(`!${text}`, { ask: no.ask })), `not done\n\n(Not allowed in this turn: ${tool}.)`)
+  }
+  const [begun] = told('threads.jsonl').slice(-1)
+  assert.deepEqual([begun.params.approvalPolicy, begun.params.sandbox], ['untrusted', 'workspace-write'])
+})
+
+test('AG-16 AG-2 allowed_tools: what is on the list is used unasked, the rest is refused unasked', async (t) => {
+  const { run } = bench(t, { permission: 'allowed_tools', allowed_tools: 'shell, mcp__lab' })
+  const never = async () => assert.fail('nobody is to be asked')
+  assert.equal(textOf(await run('!ask-command ls', { ask: never })), 'done')
+  assert.equal(textOf(await run('!ask-mcp x', { ask: never })), 'done')
+  assert.match(textOf(await run('!ask-patch a', { ask: never })), /^not done/)
+  assert.match(textOf(await run('!ask-other a', { ask: never })), /^not done/)
+})
+
+test('AG-15 AG-2 options that cannot be honoured are warned of by name', (t) => {
+  const { warned } = bench(t, { mode: 'oneshot', permission: 'ask', allowed_tools: 'shell', max_turns: '3' })
+  assert.deepEqual(
+    warned.map((words) => /option "(\w+)"/.exec(words)?.[1]),
+    ['max_turns', 'permission', 'allowed_tools'],
+  )
+  assert.ok(warned.every((words) => words.includes('"codex"')))
+})
+
+test('AG-18 AG-2 the prefix of a model is dropped; folder, instructions and servers are given over stdin', async (t) => {
+  const { run, workingDir } = bench(t)
+  const mcpServers = [{ name: 'lab', command: 'node', args: ['x'], env: { KEY: 'hush' } }]
+  await run('x', { model: 'openai/gpt-5', systemPrompt: 'Be brief.', mcpServers })
+  const { params } = told('threads.jsonl').at(-1)
+  assert.deepEqual([params.model, params.cwd, params.developerInstructions], ['gpt-5', workingDir, 'Be brief.'])
+  const lab = {
+    command: 'node',
+    args: ['x'],
+    env: { KEY: 'hush' },
+    required: true,
+    default_tools_approval_mode: 'approve',
+  }
+  assert.deepEqual(params.config, { mcp_servers: { lab } })
+  const { argv, env } = told('starts.jsonl').at(-1)
+  assert.doesNotMatch(JSON.stringify([argv, env]), /hush|brief/)
+  assert.equal(env.MOLECULE_WORKSPACE_ID, 'ws_1')
+})
+
+test('RT-9 AG-2 a key of the environment is left as it is; one from a file is given where there is none', async (t) => {
+  const { workingDir } = bench(t)
+  const file = join(workingDir, 'key')
+  const { writeFileSync } = await import('node:fs')
+  writeFileSync(file, 'sk-file\n')
+  await bench(t, { auth_token_file: file, mode: 'oneshot' }).run('x')
+  const fromFile = told('starts.jsonl').at(-1).env
+  assert.deepEqual([fromFile.CODEX_API_KEY, fromFile.OPENAI_API_KEY], ['sk-file', 'sk-file'])
+  await bench(t, { auth_token_file: file, mode: 'oneshot' }, { OPENAI_API_KEY: 'sk-env' }).run('x')
+  const fromEnv = told('starts.jsonl').at(-1).env
+  assert.deepEqual([fromEnv.CODEX_API_KEY, fromEnv.OPENAI_API_KEY], [undefined, 'sk-env'])
+})
+
+test('RT-9 AG-2 warm, a key is told to the process alone: its app server reads none from the environment', async (t) => {
+  const { workingDir } = bench(t)
+  const file = join(workingDir, 'key')
+  const { writeFileSync } = await import('node:fs')
+  writeFileSync(file, 'sk-file\n')
+  await bench(t, { auth_token_file: file }).run('x')
+  await bench(t, {}, { CODEX_API_KEY: 'sk-env' }).run('x')
+  assert.deepEqual(told('logins.jsonl').slice(-2), [
+    { type: 'apiKey', apiKey: 'sk-file' },
+    { type: 'apiKey', apiKey: 'sk-env' },
+  ])
+  const { argv } = told('starts.jsonl').at(-1)
+  assert.ok(argv.includes('cli_auth_credentials_store="ephemeral"'))
+  assert.doesNotMatch(JSON.stringify(argv), /sk-/)
+})
+
+test('BK-8 AG-2 validate finds codex and its version, or says how to get it', async (t) => {
+  const signal = new AbortController().signal
+  const found = await bench(t).backend.validate(signal)
+  assert.deepEqual([found.ok, found.ok && found.version], [true, '0.166.0'])
+  const missing = await bench(t, { bin: '/nowhere/codex' }).backend.validate(signal)
+  assert.ok(!missing.ok && /not found/.test(missing.problem) && /npm i -g @openai\/codex/.test(missing.remedy))
+})

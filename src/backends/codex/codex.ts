@@ -1,0 +1,197 @@
+/**
+ * The `codex` backend: OpenAI's Codex CLI. Warm by its app server, one process a conversation (its tools inherit that
+ * conversation's environment, and a cancel must reach the tools of one conversation only), or `codex exec` a message.
+ */
+
+import { childEnvironment } from '../../process/environment.ts'
+import type { Backend, BackendContext, BackendDefinition, Turn } from '../backend.ts'
+import { agentEnvironment } from '../engine/agent-environment.ts'
+import { writeAttachments } from '../engine/attachments.ts'
+import { type Auth, readAuth } from '../engine/auth.ts'
+import type { ProcessFacts } from '../engine/cli-errors.ts'
+import { type CliKind, type CliSettings, cliOptions, readCliSettings, warnOf } from '../engine/cli-options.ts'
+import { cliTurn } from '../engine/cli-turn.ts'
+import { withFallback } from '../engine/fallback.ts'
+import { chooseModel } from '../engine/model.ts'
+import { createTurns, type EndEvent, OUTPUT_BYTES_MAX, type Telling } from '../engine/turns.ts'
+import { validateCli } from '../engine/validate.ts'
+import { createWarm, type Warm } from '../engine/warm.ts'
+import { warmTurn } from '../engine/warm-turn.ts'
+import { type AppServer, startAppServer } from './app-server.ts'
+import { runAppTurn } from './app-turn.ts'
+import { appServerCommand, execCommand, mcpConfig, mcpVariables, type Server } from './args.ts'
+import { createExecReader } from './exec.ts'
+import { createProtocolCheck, type ProtocolCheck, probeExec, probeProtocol } from './probe.ts'
+import { instructionsMark, promptFor, readSession } from './session.ts'
+
+const KIND: CliKind = {
+  backend: 'codex',
+  bin: 'codex',
+  modes: ['session', 'oneshot'],
+  asksIn: ['session'],
+  // Codex goes on until it is done.
+  cannot: ['max_turns'],
+  quiet: {
+    stateIn: ['CODEX_HOME'],
+    files: { 'config.toml': 'check_for_update_on_startup = false\n[analytics]\nenabled = false\n' },
+  },
+}
+
+const TESTED = '0.166.0'
+
+export const codex: BackendDefinition = {
+  name: 'codex',
+  summary: "OpenAI's Codex CLI, kept warm between messages or run once a message",
+  options: cliOptions(KIND, {
+    allowed_tools:
+      'what it may use unasked: shell, apply_patch, mcp__<server>, mcp__<server>__<tool> (in mode session)',
+  }),
+  runsCommands: true,
+  reportsTools: true,
+  tested: TESTED,
+  create(options, context) {
+    const settings = readCliSettings(options, KIND, context.log)
+    if (settings.mode === 'oneshot' && settings.allowedTools.length > 0 && settings.permission !== 'bypass') {
+      warnOf(context.log, 'codex', {
+        option: 'allowed_tools',
+        why: 'in mode oneshot codex has no list of tools; its sandbox (workspace-write) is in force',
+      })
+    }
+    return withFallback(settings, context.log, (chosen) => createCodex(chosen, context))
+  },
+}
+
+/** A key of the environment is left where it is: which account pays must not change by our doing. */
+const AUTH: Auth = { variable: 'CODEX_API_KEY', from: ['CODEX_API_KEY'], instead: ['OPENAI_API_KEY'] }
+
+interface House extends BackendContext {
+  readonly settings: CliSettings
+  readonly warm: Warm<AppServer>
+  readonly protocol: ProtocolCheck
+}
+
+function createCodex(settings: CliSettings, context: BackendContext): Backend {
+  const { clock, processes } = context
+  const turns = createTurns({ clock, outputBytesMax: OUTPUT_BYTES_MAX, maxTimeMs: settings.maxTimeMs })
+  const warm = createWarm<AppServer>({ max: settings.warmMax, idleMs: settings.warmIdleMs, clock, sessionsMax: 1 })
+  const looking = { context, settings, quiet: KIND.quiet ?? { stateIn: [] } }
+  const protocol = createProtocolCheck(looking, TESTED)
+  const house: House = { ...context, settings, warm, protocol }
+  const env = childEnvironment(context.environment, {})
+  const probe = {
+    processes,
+    env,
+    backend: codex.name,
+    bin: settings.bin,
+    install: 'install it with `npm i -g @openai/codex`',
+    quiet: KIND.quiet,
+  }
+  const [work, look] = settings.mode === 'session' ? [runWarm, probeProtocol] : [runOnce, probeExec]
+  return {
+    name: codex.name,
+    ...(settings.timeoutMs !== undefined && { stallMs: settings.timeoutMs }),
+    validate: (signal) => validateCli(probe, signal),
+    run: (turn, signal) => turns.run((telling) => work(turn, house, telling), signal),
+    probe: (signal) => look(looking, signal),
+    async close() {
+      await Promise.all([turns.close(), protocol.close()])
+      await warm.close()
+    },
+  }
+}
+
+async function runOnce(turn: Turn, house: House, telling: Telling): Promise<EndEvent> {
+  const prompt = await promptOf(turn, house, telling.signal)
+  const { settings, processes, log } = house
+  const session = readSession(turn.sessionToken)
+  const servers = serversOf(turn, settings)
+  const command = execCommand({
+    settings,
+    workingDir: turn.workingDir,
+    model: modelOf(turn, settings),
+    thread: session?.thread,
+    systemPrompt: turn.systemPrompt,
+    mcpServers: servers,
+  })
+  const warn = (words: string) => log.debug({ workspace: turn.request.workspace_id, words }, 'codex warns')
+  const instructions = instructionsMark(turn.systemPrompt)
+  const reader = createExecReader({ session, instructions, facts: factsOf(house), warn })
+  const env = await environmentOf(turn, house, mcpVariables(servers))
+  const run = { command, cwd: turn.workingDir, env, mark: turn.id }
+  const input = promptFor(prompt, turn.systemPrompt, session)
+  return cliTurn(processes, { run, input, read: reader.read, conclude: reader.conclude })(telling)
+}
+
+async function runWarm(turn: Turn, house: House, telling: Telling): Promise<EndEvent> {
+  const prompt = await promptOf(turn, house, telling.signal)
+  const { settings, warm, clock, processes, log } = house
+  const env = await environmentOf(turn, house, {})
+  const apiKey = env[AUTH.variable]
+  const command = appServerCommand(settings, apiKey !== undefined)
+  const config = mcpConfig(serversOf(turn, settings))
+  const threadParams = { cwd: turn.workingDir, ...permissionParams(settings), config }
+  const launch = {
+    fingerprint: JSON.stringify([command, env, threadParams]),
+    start: () =>
+      startAppServer({
+        processes,
+        spawning: { command, cwd: turn.workingDir, env, mark: turn.id },
+        facts: () => factsOf(house),
+        log,
+        apiKey,
+      }),
+  }
+  return warmTurn({ warm, clock, key: turn.conversationId, launch }, telling, (lease) =>
+    runAppTurn(
+      {
+        turn,
+        prompt,
+        lease,
+        model: modelOf(turn, settings),
+        threadParams,
+        permissions: { allowedTools: settings.allowedTools, asks: settings.permission === 'ask' },
+        checkProtocol: house.protocol.check,
+        nowMs: () => clock.nowMs(),
+        log,
+      },
+      telling,
+    ),
+  )
+}
+
+/** With what came besides text, as files of the working folder. */
+async function promptOf(turn: Turn, { outbound, clock }: House, signal: AbortSignal): Promise<string> {
+  const { workingDir, id: turnId } = turn
+  const { promptLines } = await writeAttachments(turn.request.parts, { workingDir, turnId, outbound, clock }, signal)
+  return [turn.prompt, ...promptLines].join('\n')
+}
+
+/** Unless all is allowed, codex asks before every command that is not known to be harmless, and keeps its sandbox. */
+function permissionParams({ permission }: CliSettings) {
+  if (permission === 'bypass') return { approvalPolicy: 'never', sandbox: 'danger-full-access' } as const
+  return { approvalPolicy: 'untrusted', sandbox: 'workspace-write' } as const
+}
+
+/** The platform's own servers, and the owner's; where two have one name the platform's is meant. */
+function serversOf(turn: Turn, settings: CliSettings): readonly Server[] {
+  const own = turn.mcpServers.map((server) => ({ ...server, trusted: true }))
+  const others = settings.mcpServers.filter(({ name }) => !own.some((server) => server.name === name))
+  return [...own, ...others.map((server) => ({ ...server, trusted: false }))]
+}
+
+const modelOf = (turn: Turn, settings: CliSettings) => chooseModel(settings.model, turn.model, 'dropped')
+
+async function environmentOf(turn: Turn, house: House, more: Readonly<Record<string, string>>) {
+  const { settings, environment } = house
+  const auth = await readAuth(AUTH, environment, settings.authTokenFile)
+  const token = auth[AUTH.variable]
+  // A provider of the user's own reads the other name.
+  const both = token !== undefined && !environment['OPENAI_API_KEY'] ? { OPENAI_API_KEY: token } : {}
+  const { mode, passMeta } = settings
+  return agentEnvironment(turn, { context: house, mode, passMeta, own: { ...more, ...auth, ...both } })
+}
+
+function factsOf({ settings, clock }: House): ProcessFacts {
+  const { bin, timeout } = settings
+  return { command: bin, timeout, outputBytesMax: OUTPUT_BYTES_MAX, nowMs: clock.nowMs() }
+}

@@ -1,0 +1,114 @@
+/**
+ * A turn of `codex exec --json`, read: each line of stdout, pure but for what one turn remembers. The turn ends with
+ * `turn.completed` or `turn.failed`, not with the exit. `item.type=error` is a warning as often as not, and never ends
+ * a turn; `error` is followed by `turn.failed` or by another try.
+ */
+import { MoleculeError } from '../../errors.ts'
+import type { RunResult } from '../../process/processes.ts'
+import { isJsonObject, type JsonObject } from '../../protocol/json.ts'
+import type { BackendEvent } from '../backend.ts'
+import { emptyResponse, type ProcessFacts, processFailure } from '../engine/cli-errors.ts'
+import type { EndEvent } from '../engine/turns.ts'
+import { failureOf } from './failure.ts'
+import { createStory, type Story } from './items.ts'
+import { NO_TOTALS, type Session, type Totals, usedSince, writeSession } from './session.ts'
+
+export interface ExecTurn {
+  /** The session that was resumed. */
+  readonly session: Session | undefined
+  /** Of the system prompt of this turn. */
+  readonly instructions: string
+  readonly facts: ProcessFacts
+  readonly warn: (words: string) => void
+}
+
+export interface ExecReader {
+  read(line: string): readonly BackendEvent[]
+  /** The process ended without saying how the turn did. */
+  conclude(result: RunResult): EndEvent
+}
+
+export function createExecReader(turn: ExecTurn): ExecReader {
+  const story = createStory()
+  let thread: string | undefined
+  return {
+    read(line) {
+      const event = parse(line)
+      if (event === undefined) return []
+      if (event['type'] === 'thread.started') {
+        thread = String(event['thread_id'])
+        checkThread(thread, turn.session)
+        return [{ type: 'activity' }]
+      }
+      if (event['type'] === 'turn.completed') return finish(event, { ...turn, story, thread })
+      if (event['type'] === 'turn.failed')
+        return [failed(failureOf({ message: wordsOf(event['error']), nowMs: turn.facts.nowMs }))]
+      if (event['type'] === 'error') return [{ type: 'status', text: String(event['message']) }]
+      return readItem(event, story, turn.warn)
+    },
+    conclude(result) {
+      const error = processFailure(result, turn.facts)
+      return failed(error ?? new MoleculeError('no_end', 'codex left without an answer', { retryable: true }))
+    },
+  }
+}
+
+/** Asked to resume, and begun anew in silence: the conversation would have lost its memory without anybody knowing. */
+function checkThread(thread: string, session: Session | undefined): void {
+  if (session === undefined || session.thread === thread) return
+  throw new MoleculeError('session_lost', `codex began thread ${thread} instead of going on with ${session.thread}`)
+}
+
+interface Finishing extends ExecTurn {
+  readonly story: Story
+  readonly thread: string | undefined
+}
+
+function finish(event: JsonObject, { story, thread, session, instructions }: Finishing): BackendEvent[] {
+  const last = story.denials()
+  const before = session?.totals ?? NO_TOTALS
+  const totals = totalsOf(event['usage'])
+  const kept = thread === undefined ? [] : [sessionEvent({ thread, totals: totals ?? before, instructions })]
+  const used: BackendEvent[] = totals === undefined ? [] : [{ type: 'usage', ...usedSince(before, totals) }]
+  return [...last, ...kept, ...used, endOf(story.reply)]
+}
+
+const sessionEvent = (session: Session): BackendEvent => ({ type: 'session', token: writeSession(session) })
+
+export function endOf(reply: string): EndEvent {
+  if (reply === '') return failed(emptyResponse('codex'))
+  return { type: 'done', parts: [{ text: reply }], finality: 'completed' }
+}
+
+function totalsOf(usage: unknown): Totals | undefined {
+  if (!isJsonObject(usage)) return undefined
+  const { input_tokens: input, output_tokens: output } = usage
+  return typeof input === 'number' && typeof output === 'number' ? { input, output } : undefined
+}
+
+function readItem({ type, item }: JsonObject, story: Story, warn: (words: string) => void): BackendEvent[] {
+  if (!isJsonObject(item)) return [{ type: 'activity' }]
+  if (type === 'item.completed' && item['type'] === 'agent_message') {
+    return story.message(String(item['id']), String(item['text'] ?? ''))
+  }
+  if (type === 'item.completed' && item['type'] === 'error') {
+    warn(String(item['message']))
+    return [{ type: 'activity' }]
+  }
+  if (type === 'item.started') return story.tool(item, 'started')
+  return type === 'item.completed' ? story.tool(item, 'ended') : [{ type: 'activity' }]
+}
+
+const failed = (error: MoleculeError): EndEvent => ({ type: 'failed', error })
+
+const wordsOf = (error: unknown): string => (isJsonObject(error) ? String(error['message'] ?? '') : '')
+
+/** A line that is no event is passed over: codex prints warnings where it likes. */
+function parse(line: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(line)
+    return isJsonObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}

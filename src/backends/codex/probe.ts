@@ -1,0 +1,157 @@
+/**
+ * Whether this codex still speaks as its backend does, without a model: its app server is started, greeted and given a
+ * thread, and its own schema of the protocol is read for the words that a turn needs; for one-shots, its help. A codex
+ * of another version than the tested one is looked at before its first turn too. Invariant: nothing of it is left.
+ */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { isJsonObject } from '../../protocol/json.ts'
+import type { BackendContext, Drift } from '../backend.ts'
+import { abortable } from '../engine/abortable.ts'
+import type { ProcessFacts } from '../engine/cli-errors.ts'
+import type { CliSettings } from '../engine/cli-options.ts'
+import { driftError, driftIn, driftInAnswer } from '../engine/drift.ts'
+import { missingOptions } from '../engine/help.ts'
+import { type Quiet, type Scratch, withScratch } from '../engine/scratch.ts'
+import { OUTPUT_BYTES_MAX } from '../engine/turns.ts'
+import { startAppServer } from './app-server.ts'
+import { appServerCommand, execCommand } from './args.ts'
+
+export interface Looking {
+  readonly context: BackendContext
+  readonly settings: CliSettings
+  readonly quiet: Quiet
+}
+
+/** For `mode: session`. */
+export async function probeProtocol(looking: Looking, signal: AbortSignal): Promise<readonly Drift[]> {
+  const look = async (scratch: Scratch) => [
+    ...(await greetOnce(looking, scratch)),
+    ...(await readSchema(looking, scratch)),
+  ]
+  return withScratch(looking, look, signal)
+}
+
+/** For `mode: oneshot`. */
+export async function probeExec(looking: Looking, signal: AbortSignal): Promise<readonly Drift[]> {
+  const { settings, context } = looking
+  const given = { workingDir: '/', model: 'x', thread: 'x', systemPrompt: '', mcpServers: [] }
+  const permissions = ['allowed_tools', 'bypass'] as const
+  const question = {
+    processes: context.processes,
+    commands: [[settings.bin, 'exec', '--help'] as const],
+    words: permissions.flatMap((permission) => execCommand({ ...given, settings: { bin: '', args: [], permission } })),
+    facts: factsOf(looking),
+  }
+  return withScratch(looking, (scratch) => missingOptions(question, scratch), signal)
+}
+
+export interface ProtocolCheck {
+  /** Rejects where a codex of that version lacks what a warm turn cannot do without. Looks once. */
+  check(version: string | undefined, signal: AbortSignal): Promise<void>
+  /** Ends a look that is going on. Idempotent. */
+  close(): Promise<void>
+}
+
+export function createProtocolCheck(looking: Looking, tested: string): ProtocolCheck {
+  const closing = new AbortController()
+  let looked: Promise<readonly Drift[]> | undefined
+  const look = () =>
+    withScratch(looking, (scratch) => readSchema(looking, scratch), closing.signal).catch((error: unknown) => {
+      looking.context.log.debug({ error }, 'codex does not tell its schema')
+      return []
+    })
+  return {
+    async check(version, signal) {
+      if (version === tested) return
+      looked ??= look()
+      const fatal = (await abortable(looked, signal)).find(({ instead }) => instead === undefined)
+      if (fatal !== undefined) throw driftError('codex', fatal.missing)
+    },
+    async close() {
+      closing.abort()
+      await looked
+    },
+  }
+}
+
+async function greetOnce(looking: Looking, { dir, env, mark, signal }: Scratch): Promise<readonly Drift[]> {
+  const { context, settings } = looking
+  const { processes, log } = context
+  const spawning = { command: appServerCommand(settings), cwd: dir, env, mark }
+  const server = startAppServer({ processes, spawning, facts: () => factsOf(looking), log })
+  try {
+    await server.greet(signal)
+    const answer = await server.rpc.request('thread/start', { cwd: dir }, signal)
+    const thread = isJsonObject(answer) ? answer['thread'] : undefined
+    return isJsonObject(thread) && typeof thread['id'] === 'string' ? [] : [{ missing: 'id of the thread missing' }]
+  } catch (thrown) {
+    const missing = driftIn(thrown) ?? driftInAnswer('thread/start', thrown)
+    if (missing === undefined) throw thrown
+    return [{ missing }]
+  } finally {
+    await server.stop()
+  }
+}
+
+/** What a turn needs, and what becomes of one that can do without. */
+const PROTOCOL: readonly { readonly file: string; readonly kind: string; readonly words: Words }[] = [
+  {
+    file: 'ServerNotification.json',
+    kind: 'event',
+    words: {
+      'turn/completed': undefined,
+      'item/completed': undefined,
+      'item/agentMessage/delta': 'text comes whole, not streamed',
+      'thread/tokenUsage/updated': 'tokens are unknown',
+    },
+  },
+  {
+    file: 'ClientRequest.json',
+    kind: 'method',
+    words: {
+      'thread/start': undefined,
+      'thread/resume': undefined,
+      'turn/start': undefined,
+      'turn/interrupt': 'a cancelled turn ends the process',
+    },
+  },
+  {
+    file: 'ServerRequest.json',
+    kind: 'question',
+    words: {
+      'item/commandExecution/requestApproval': 'commands that need asking are refused',
+      'item/fileChange/requestApproval': 'changes that need asking are refused',
+    },
+  },
+]
+
+type Words = Readonly<Record<string, string | undefined>>
+
+/** Empty also where it does not tell one: that it can is no part of what we need. */
+async function readSchema({ context, settings }: Looking, scratch: Scratch): Promise<readonly Drift[]> {
+  const { dir, env, mark, signal } = scratch
+  const out = join(dir, 'schema')
+  const command = [...appServerCommand(settings), 'generate-json-schema', '--out', out] as const
+  const limits = { outputBytesMax: OUTPUT_BYTES_MAX, stderrBytesKept: 1024 }
+  const result = await context.processes.run(
+    { command: [command[0], ...command.slice(1)], cwd: dir, env, mark: `${mark}-schema`, input: '', ...limits },
+    signal,
+  )
+  if (result.exitCode !== 0) return []
+  const looked = PROTOCOL.map(async ({ file, kind, words }) => {
+    const schema = await readFile(join(out, file), 'utf8').catch(() => undefined)
+    if (schema === undefined) return []
+    const missing = Object.entries(words).filter(([word]) => !schema.includes(JSON.stringify(word)))
+    return missing.map(([word, instead]): Drift => {
+      const named = `${kind} ${word} missing`
+      return instead === undefined ? { missing: named } : { missing: named, instead }
+    })
+  })
+  return (await Promise.all(looked)).flat()
+}
+
+function factsOf({ settings, context }: Looking): ProcessFacts {
+  const { bin: command, timeout } = settings
+  return { command, timeout, outputBytesMax: OUTPUT_BYTES_MAX, nowMs: context.clock.nowMs() }
+}

@@ -1,0 +1,100 @@
+/**
+ * The `gemini` backend: Google's Gemini CLI, kept warm by its own ACP mode (the default; about 150 times sooner than
+ * a process a message) or started for each message. It has no flag that appends to its system prompt, and the
+ * variable for it replaces all of it, so the instructions stand before the first prompt of a session.
+ */
+import type { Backend, BackendContext, BackendDefinition } from '../backend.ts'
+import { createAcpBackend } from '../engine/acp/driver.ts'
+import { readAuth } from '../engine/auth.ts'
+import { type CliKind, type CliSettings, cliOptions, readCliSettings, warnOf } from '../engine/cli-options.ts'
+import { withFallback } from '../engine/fallback.ts'
+import { createLineAgent, type LineAgent, probeOf } from '../engine/line-agent.ts'
+import { chooseModel } from '../engine/model.ts'
+import { validateCli } from '../engine/validate.ts'
+import { acpArgs, oneShotArgs } from './args.ts'
+import { createGeminiReader } from './reader.ts'
+
+const kind: CliKind = {
+  backend: 'gemini',
+  bin: 'gemini',
+  modes: ['session', 'oneshot'],
+  asksIn: ['session'],
+  cannot: ['max_turns'],
+  quiet: {
+    stateIn: ['GEMINI_CLI_HOME'],
+    files: {
+      '.gemini/settings.json': JSON.stringify({
+        general: { disableAutoUpdate: true, enableAutoUpdate: false },
+        privacy: { usageStatisticsEnabled: false },
+        telemetry: { enabled: false },
+      }),
+    },
+  },
+}
+
+/** Without it a launcher stands before the program, ignores signals and costs a second. */
+const OWN_ENVIRONMENT = { GEMINI_CLI_NO_RELAUNCH: 'true' }
+
+const MINUTE_MS = 60_000
+
+/**
+ * Gemini keeps a session in a file that is named by the minute in which it began, and begins to load it by opening a
+ * new one, named by the minute of now. In the same minute that is the same file: the session is wiped and then not
+ * found (seen with 0.61).
+ */
+export const nextMinute = (begunMs: number): number => (Math.floor(begunMs / MINUTE_MS) + 1) * MINUTE_MS
+
+const agent: LineAgent = {
+  kind,
+  install: 'install it with `npm install -g @google/gemini-cli`',
+  auth: {
+    variable: 'GEMINI_API_KEY',
+    from: ['GEMINI_API_KEY'],
+    instead: ['GOOGLE_API_KEY', 'GOOGLE_APPLICATION_CREDENTIALS', 'GOOGLE_GENAI_USE_VERTEXAI'],
+  },
+  modelPrefix: 'dropped',
+  args: oneShotArgs,
+  environment: () => OWN_ENVIRONMENT,
+  createReader: createGeminiReader,
+  help: [['--help']],
+}
+
+export const gemini: BackendDefinition = {
+  name: 'gemini',
+  summary: "Google's Gemini CLI, warm by ACP or one process a message",
+  options: cliOptions(kind),
+  runsCommands: true,
+  reportsTools: true,
+  tested: '0.61.0',
+  create: (options, context) =>
+    withFallback(readCliSettings(options, kind, context.log), context.log, (settings) => build(settings, context)),
+}
+
+function build(settings: CliSettings, context: BackendContext): Backend {
+  if (settings.mode === 'oneshot') {
+    if (settings.mcpServers.length > 0) {
+      const why = 'gemini takes MCP servers from its settings files alone; mode session gives them by ACP'
+      warnOf(context.log, kind.backend, { option: 'mcp_servers', why })
+    }
+    return createLineAgent(agent, settings, context)
+  }
+  const { environment } = context
+  return createAcpBackend(
+    {
+      backend: kind.backend,
+      serves: 'conversation',
+      settings,
+      model: (turn) => chooseModel(settings.model, turn.model, agent.modelPrefix),
+      command: (model) => [settings.bin, ...acpArgs({ settings, model })],
+      modelByCommand: true,
+      loadableFromMs: nextMinute,
+      environment: async () => ({
+        ...(await readAuth(agent.auth, environment, settings.authTokenFile)),
+        ...OWN_ENVIRONMENT,
+      }),
+      quiet: kind.quiet,
+      validate: (signal) => validateCli(probeOf(agent, settings, context), signal),
+    },
+    context,
+  )
+}

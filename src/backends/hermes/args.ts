@@ -1,0 +1,19 @@
+/**
+ * The command line of hermes, pure, after its own reference: `chat --oneshot` with the prompt on stdin and its events
+ * as JSON lines. Not `-z`: that neither resumes a session nor asks before dangerous commands. `--in` keeps a resumed
+ * session in this working folder, `--source tool` keeps it out of the user's own list.
+ */
+import type { Call } from '../engine/line-agent.ts'
+
+export function hermesArgs(call: Pick<Call, 'settings' | 'model' | 'sessionId' | 'workingDir'>): readonly string[] {
+  const { settings, model, sessionId, workingDir } = call
+  const { permission, maxTurns, args } = settings
+  return [
+    ...['--in', workingDir, 'chat', '--oneshot', '--query-file', '-', '--format', 'stream-json', '--source', 'tool'],
+    ...(sessionId === undefined ? [] : ['--resume', sessionId]),
+    ...(model === undefined ? [] : ['--model', model]),
+    ...(maxTurns === undefined ? [] : ['--max-turns', String(maxTurns)]),
+    ...(permission === 'bypass' ? ['--yolo'] : []),
+    ...args,
+  ]
+}

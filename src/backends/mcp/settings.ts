@@ -1,0 +1,72 @@
+/** The options of the `mcp` backend: which server, which tool, and how the text of a message becomes its arguments. */
+import { parseDuration } from '../../duration.ts'
+import { MoleculeError } from '../../errors.ts'
+import { isJsonObject, type JsonObject } from '../../protocol/json.ts'
+import { type Endpoint, readEndpoint, readStall } from '../endpoint.ts'
+import { badOption, type Options } from '../options.ts'
+
+export interface Settings {
+  readonly tool: string
+  /** One of the two. */
+  readonly command: string | undefined
+  readonly endpoint: Endpoint | undefined
+  readonly argument: string | undefined
+  readonly template: JsonObject | undefined
+  /** Where the text goes has to be read from the tool itself. */
+  readonly needsSchema: boolean
+  readonly stallMs: number
+  readonly maxTimeMs: number | undefined
+  readonly warmMax: number
+  readonly warmIdleMs: number
+}
+
+/** What stands for the text of the message in `arguments`. */
+export const TEXT_MARK = '{{text}}'
+
+export function readSettings(options: Options, environment: Readonly<Record<string, string>>): Settings {
+  const command = options.get('command', '') || undefined
+  const hasUrl = options.get('url', '') !== ''
+  if ((command !== undefined) === hasUrl) {
+    throw new MoleculeError('bad_config', 'backend options: set one of "command" and "url", not both')
+  }
+  const argument = options.get('argument', '') || undefined
+  const template = readTemplate(options.get('arguments', ''))
+  const placesText = template !== undefined && JSON.stringify(template).includes(TEXT_MARK)
+  return {
+    tool: options.require('tool'),
+    command,
+    endpoint: hasUrl ? readEndpoint(options, environment) : undefined,
+    argument,
+    template,
+    needsSchema: argument === undefined && !placesText,
+    stallMs: readStall(options),
+    maxTimeMs: readDuration(options, 'max_time', 'none'),
+    warmMax: readCount(options, 'warm_max', '4'),
+    warmIdleMs: readDuration(options, 'warm_idle', '10m') ?? Number.POSITIVE_INFINITY,
+  }
+}
+
+function readTemplate(text: string): JsonObject | undefined {
+  if (text === '') return undefined
+  try {
+    const value: unknown = JSON.parse(text)
+    if (isJsonObject(value)) return value
+  } catch {
+    // Told below; the parser's words would quote what may be a secret.
+  }
+  throw new MoleculeError('bad_config', 'backend option "arguments" must be a JSON object')
+}
+
+function readDuration(options: Options, key: string, fallback: string): number | undefined {
+  const text = options.get(key, fallback)
+  if (text === 'none') return undefined
+  const ms = parseDuration(text)
+  if (ms !== undefined && ms > 0) return ms
+  throw badOption(key, text, 'a positive duration such as 90s or 5m, or none')
+}
+
+function readCount(options: Options, key: string, fallback: string): number {
+  const text = options.get(key, fallback)
+  if (/^[1-9]\d{0,5}$/.test(text)) return Number(text)
+  throw badOption(key, text, 'a positive number')
+}

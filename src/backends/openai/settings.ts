@@ -1,0 +1,54 @@
+/** The options of the `openai` backend. Without a URL it is OpenAI itself, and then its usual variable is the key. */
+import { MoleculeError } from '../../errors.ts'
+import { isJsonObject, type JsonObject } from '../../protocol/json.ts'
+import { type Endpoint, readLogin, readStall, readUrl } from '../endpoint.ts'
+import { createOptions, type Options } from '../options.ts'
+
+export interface Settings extends Endpoint {
+  readonly model: string | undefined
+  readonly params: JsonObject
+}
+
+const OPENAI_URL = 'https://api.openai.com/v1'
+const OPENAI_VARIABLE = 'OPENAI_API_KEY'
+
+export function readSettings(options: Options, environment: Readonly<Record<string, string>>): Settings {
+  const given = options.get('url', options.get('base_url', ''))
+  const url = readUrl(given || OPENAI_URL)
+  return {
+    url: baseOf(url),
+    stallMs: readStall(options),
+    headers: readLogin(withDefaultKey(options, given === ''), environment),
+    model: options.get('model', '') || undefined,
+    params: readParams(options.get('params', '')),
+  }
+}
+
+/** People paste the base or the whole address of the call; both are understood. */
+const baseOf = (url: string): string => url.replace(/\/+$/, '').replace(/\/chat\/completions$/, '')
+
+/** OpenAI's key is for OpenAI: an endpoint of somebody else gets only what was named for it. */
+function withDefaultKey(options: Options, isOpenai: boolean): Options {
+  const named = options.get('token_file', '') !== '' || options.get('token_env', '') !== ''
+  if (!isOpenai || named) return options
+  return createOptions({ headers: options.get('headers', ''), token_env: OPENAI_VARIABLE })
+}
+
+const OWN_FIELDS: ReadonlySet<string> = new Set(['messages', 'stream', 'model'])
+
+function readParams(text: string): JsonObject {
+  if (text === '') return {}
+  const value = parse(text)
+  if (!isJsonObject(value)) throw new MoleculeError('bad_config', 'backend option "params" must be a JSON object')
+  const own = Object.keys(value).find((key) => OWN_FIELDS.has(key))
+  if (own === undefined) return value
+  throw new MoleculeError('bad_config', `backend option "params" cannot set "${own}": the platform does`)
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,49 @@
+/**
+ * The `openclaw` backend: a process a message with `openclaw agent --local`, in a session of openclaw's own for each
+ * conversation. Slow by nature: a run takes about twenty seconds and a gigabyte.
+ */
+import type { BackendDefinition } from '../backend.ts'
+import { type CliKind, cliOptions, readCliSettings } from '../engine/cli-options.ts'
+import { createLineAgent, type LineAgent } from '../engine/line-agent.ts'
+import { openclawArgs } from './args.ts'
+import { createOpenclawReader } from './reader.ts'
+
+const kind: CliKind = {
+  backend: 'openclaw',
+  bin: 'openclaw',
+  modes: ['oneshot'],
+  asksIn: [],
+  cannot: [
+    ...(['mode', 'permission', 'allowed_tools', 'max_turns'] as const),
+    ...(['mcp_servers', 'auth_token_file', 'warm_max', 'warm_idle'] as const),
+  ],
+  quiet: { stateIn: ['OPENCLAW_STATE_DIR'] },
+}
+
+const AGENT = 'main'
+
+function describe(agent: string): LineAgent {
+  return {
+    kind,
+    install: 'install it with `npm install -g openclaw` and set it up with `openclaw setup`',
+    auth: { variable: '', from: [], instead: [] },
+    modelPrefix: 'kept',
+    args: (call) => openclawArgs({ ...call, agent }),
+    environment: () => ({}),
+    createReader: createOpenclawReader,
+    help: [['agent', '--help']],
+    promptFile: 'message.md',
+  }
+}
+
+export const openclaw: BackendDefinition = {
+  name: 'openclaw',
+  summary: 'OpenClaw, one process a message, with its own sessions',
+  options: cliOptions(kind, { agent: `which of its agents (${AGENT})` }),
+  // It names them only when all is over.
+  runsCommands: true,
+  reportsTools: false,
+  tested: '2026.9.6',
+  create: (options, context) =>
+    createLineAgent(describe(options.get('agent', AGENT)), readCliSettings(options, kind, context.log), context),
+}

@@ -1,0 +1,51 @@
+/**
+ * The command lines of opencode, and the settings that it takes by environment, pure. Left to itself it runs every
+ * tool unasked, so what may be used is always said: `OPENCODE_CONFIG_CONTENT` is laid over the user's own files and
+ * changes none of them.
+ */
+import type { McpServer } from '../backend.ts'
+import type { CliSettings } from '../engine/cli-options.ts'
+import type { Call } from '../engine/line-agent.ts'
+
+/** What looks and does not touch, inside the working folder. */
+const HARMLESS = ['read', 'glob', 'grep', 'list', 'lsp', 'todoread', 'todowrite', 'skill'] as const
+
+export function oneShotArgs(call: Pick<Call, 'settings' | 'model' | 'sessionId'>): readonly string[] {
+  const { settings, model, sessionId } = call
+  return [
+    ...['run', '--format', 'json'],
+    ...(settings.permission === 'bypass' ? ['--auto'] : []),
+    ...(model === undefined ? [] : ['--model', model]),
+    ...(sessionId === undefined ? [] : ['--session', sessionId, '--continue']),
+    ...settings.args,
+  ]
+}
+
+/** What a kept process is started with; sessions, models and prompts come later, by ACP. */
+export function acpArgs({ args }: Pick<CliSettings, 'args'>): readonly string[] {
+  return ['acp', ...args]
+}
+
+export interface Configured {
+  readonly settings: Pick<CliSettings, 'permission' | 'allowedTools'>
+  /** For one-shots, where nobody can be asked about their tools; a kept process is given them with each session. */
+  readonly mcpServers: readonly McpServer[]
+}
+
+export function configContent({ settings, mcpServers }: Configured): string {
+  const { permission, allowedTools } = settings
+  const allowed = [...HARMLESS, ...allowedTools, ...mcpServers.map(({ name }) => `${name}_*`)]
+  const mcp = mcpServers.map(({ name, command, args, env }) => [
+    name,
+    { type: 'local', command: [command, ...args], environment: env, enabled: true },
+  ])
+  return JSON.stringify({
+    autoupdate: false,
+    share: 'disabled',
+    permission:
+      permission === 'bypass'
+        ? { '*': 'allow' }
+        : { '*': 'ask', ...Object.fromEntries(allowed.map((tool) => [tool, 'allow'])) },
+    ...(mcp.length > 0 && { mcp: Object.fromEntries(mcp) }),
+  })
+}

@@ -1,0 +1,93 @@
+/**
+ * The `opencode` backend: kept warm by `opencode acp` (the default) or `opencode run` for each message. Its HTTP
+ * server answers a little sooner than ACP (about 0.2 s against 0.35 s, and 6 s for a run), but has a protocol of its
+ * own for prompts, events and permissions; ACP is the engine that two other backends use.
+ */
+import { randomBytes } from 'node:crypto'
+import type { Backend, BackendContext, BackendDefinition, McpServer } from '../backend.ts'
+import { createAcpBackend } from '../engine/acp/driver.ts'
+import { type Auth, readAuth } from '../engine/auth.ts'
+import { type CliKind, type CliSettings, cliOptions, readCliSettings } from '../engine/cli-options.ts'
+import { withFallback } from '../engine/fallback.ts'
+import { createLineAgent, type LineAgent, probeOf } from '../engine/line-agent.ts'
+import { chooseModel } from '../engine/model.ts'
+import { validateCli } from '../engine/validate.ts'
+import { acpArgs, configContent, oneShotArgs } from './args.ts'
+import { createOpencodeReader } from './reader.ts'
+
+const kind: CliKind = {
+  backend: 'opencode',
+  bin: 'opencode',
+  modes: ['session', 'oneshot'],
+  asksIn: ['session'],
+  cannot: ['max_turns'],
+  quiet: { stateIn: ['XDG_CONFIG_HOME', 'XDG_DATA_HOME', 'XDG_STATE_HOME', 'XDG_CACHE_HOME'], isShared: true },
+}
+
+const install = 'install it with `npm install -g opencode-ai`'
+const auth: Auth = { variable: 'OPENCODE_API_KEY', from: ['OPENCODE_API_KEY'], instead: [] }
+const MODEL_PREFIX = 'kept'
+
+/**
+ * The settings of its process; `OPENCODE_CONFIG_CONTENT` of the user's own would be lost: files are the place for it.
+ * In either mode it also opens an HTTP server on loopback, by which anybody on the machine could have it do anything:
+ * so that has a password that nobody knows.
+ */
+function createEnvironment(settings: CliSettings): (mcpServers: readonly McpServer[]) => Record<string, string> {
+  const password = randomBytes(32).toString('hex')
+  return (mcpServers) => ({
+    OPENCODE_CONFIG_CONTENT: configContent({ settings, mcpServers }),
+    OPENCODE_DISABLE_AUTOUPDATE: 'true',
+    OPENCODE_SERVER_PASSWORD: password,
+  })
+}
+
+function describe(ownEnvironment: ReturnType<typeof createEnvironment>): LineAgent {
+  return {
+    kind,
+    install,
+    auth,
+    modelPrefix: MODEL_PREFIX,
+    args: oneShotArgs,
+    environment: ({ mcpServers }) => ownEnvironment(mcpServers),
+    createReader: createOpencodeReader,
+    help: [['run', '--help']],
+  }
+}
+
+export const opencode: BackendDefinition = {
+  name: 'opencode',
+  summary: 'opencode, warm by ACP or one process a message',
+  options: cliOptions(kind),
+  runsCommands: true,
+  reportsTools: true,
+  tested: '1.18.33',
+  create: (options, context) =>
+    withFallback(readCliSettings(options, kind, context.log), context.log, (settings) => build(settings, context)),
+}
+
+/** Without the command it takes the word for a folder. */
+const MISUNDERSTANDING = { says: /failed to change directory to \S*acp/i, missing: 'command acp missing' }
+
+function build(settings: CliSettings, context: BackendContext): Backend {
+  const ownEnvironment = createEnvironment(settings)
+  if (settings.mode === 'oneshot') return createLineAgent(describe(ownEnvironment), settings, context)
+  const { environment } = context
+  return createAcpBackend(
+    {
+      backend: kind.backend,
+      serves: 'conversation',
+      settings,
+      model: (turn) => chooseModel(settings.model, turn.model, MODEL_PREFIX),
+      command: () => [settings.bin, ...acpArgs(settings)],
+      environment: async () => ({
+        ...(await readAuth(auth, environment, settings.authTokenFile)),
+        ...ownEnvironment([]),
+      }),
+      quiet: kind.quiet,
+      misunderstanding: MISUNDERSTANDING,
+      validate: (signal) => validateCli(probeOf({ kind, install }, settings, context), signal),
+    },
+    context,
+  )
+}

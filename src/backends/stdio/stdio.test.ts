@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import fc from 'fast-check'
+import { manualClock } from '../../../test/fakes/manual-clock.ts'
+import { eventually, markedPids } from '../../../test/fakes/marked.ts'
+import { createBench, PLAIN_ENVIRONMENT } from '../../../test/fakes/processes.ts'
+import { listEvents, makeTurn, type TurnGiven } from '../../../test/fakes/turns.ts'
+import { systemClock } from '../../clock.ts'
+import { silentLog } from '../../log.ts'
+import type { BackendEvent } from '../backend.ts'
+import { createOptions } from '../options.ts'
+import { createBackoff } from './backoff.ts'
+import { readReply, requestOf } from './lines.ts'
+import { stdio } from './stdio.ts'
+
+const PROGRAM = join(import.meta.dirname, '..', '..', '..', 'test', 'fakes', 'line-program.ts')
+
+function bench(t: TestContext, behaviour = 'echo') {
+  const { processes, owner, dir: workingDir } = createBench(t)
+  const context = { processes, environment: PLAIN_ENVIRONMENT, clock: systemClock, log: silentLog }
+  const cmd = `exec '${process.execPath}' '${PROGRAM}' ${behaviour}`
+  const backend = stdio.create(createOptions({ cmd }), context)
+  t.after(() => backend.close())
+  const keepAlive = setTimeout(() => undefined, 60_000)
+  t.after(() => clearTimeout(keepAlive))
+  const run = (text: string, given: TurnGiven = {}, signal = new AbortController().signal) =>
+    listEvents(backend.run(makeTurn({ text, workingDir, ...given, request: rawOf(text, given) }), signal))
+  return { run, alive: () => markedPids(`${owner}:`).length }
+}
+
+/** As it comes through a door: the text is in the envelope. */
+const rawOf = (text: string, given: TurnGiven) => ({
+  raw: { jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message: { parts: [{ text }] } } },
+  ...given.request,
+})
+
+function textOf(events: readonly BackendEvent[]): string {
+  const end = events.at(-1)
+  assert.ok(end?.type === 'done', JSON.stringify(end?.type === 'failed' ? end.error.message : end))
+  return end.parts.map((part) => part.text).join('')
+}
+
+function failureIn(events: readonly BackendEvent[]) {
+  const end = events.at(-1)
+  assert.ok(end?.type === 'failed', JSON.stringify(end))
+  return end.error
+}
+
+test('AG-8 one process answers all messages, those that are in it together by their ids', async (t) => {
+  const { run, alive } = bench(t)
+  const texts = Array.from({ length: 30 }, (_, n) => `!slowly ${n}`)
+  const replies = await Promise.all(texts.map((text) => run(text)))
+  assert.deepEqual(
+    replies.map(textOf),
+    texts.map((text) => text.slice('!slowly '.length)),
+  )
+  assert.match(textOf(await run('!count')), / 31$/)
+  assert.equal(alive(), 1)
+})
+
+test('AG-8 when it dies what it was working on fails to be tried again, and the next message finds another', async (t) => {
+  const { run } = bench(t)
+  const [first] = textOf(await run('!count')).split(' ')
+  const patient = run('!patient')
+  const died = failureIn(await run('!complain'))
+  const other = failureIn(await patient)
+  assert.deepEqual([died.code, died.retryable, other.code, other.retryable], ['exit', true, 'exit', true])
+  assert.match(died.message, /no such luck/)
+  const [second, count] = textOf(await run('!count')).split(' ')
+  assert.notEqual(second, first)
+  assert.equal(count, '1')
+})
+
+test('AG-8 the wait before a restart grows while it dies without having answered, and ends with an answer', async () => {
+  const clock = manualClock()
+  const backoff = createBackoff(clock)
+  const waits: number[] = []
+  const wait = async () => {
+    let isOver = false
+    const waiting = backoff.wait(new AbortController().signal).then(() => {
+      isOver = true
+    })
+    let waitedMs = 0
+    await Promise.resolve()
+    while (!isOver && waitedMs < 60_000) {
+      clock.advance(50)
+      waitedMs += 50
+      await new Promise(setImmediate)
+    }
+    await waiting
+    waits.push(waitedMs)
+  }
+  for (let deaths = 0; deaths < 5; deaths++) {
+    backoff.died()
+    await wait()
+  }
+  assert.deepEqual(waits.slice(1), [250, 500, 1000, 2000])
+  backoff.answered()
+  backoff.died()
+  await wait()
+  assert.ok((waits.at(-1) ?? 0) <= 50)
+})
+
+test('AG-8 a cancelled message is told to the program; one that does not give it up is ended', async (t) => {
+  const { run, alive } = bench(t)
+  const [pid] = textOf(await run('!count')).split(' ')
+  const cancel = async (text: string) => {
+    const stop = new AbortController()
+    const running = run(text, {}, stop.signal)
+    await run('!echo in between')
+    stop.abort()
+    return failureIn(await running).code
+  }
+  assert.equal(await cancel('!patient'), 'canceled')
+  assert.equal(textOf(await run('!count')).split(' ')[0], pid)
+  assert.equal(await cancel('!endless'), 'canceled')
+  await eventually('its processes are gone', () => alive() === 0)
+  assert.notEqual(textOf(await run('!count')).split(' ')[0], pid)
+})
+
+test('AG-8 an error of the program is its answer, and it may say that another try can help', async (t) => {
+  const refused = failureIn(await bench(t).run('!refuse not today'))
+  assert.deepEqual([refused.code, refused.retryable, refused.message], ['agent_failed', false, 'not today'])
+  assert.ok(failureIn(await bench(t, 'echo retryable').run('!refuse later')).retryable)
+})
+
+test('AG-8 lines that are no messages, and answers to nobody, are passed over', async (t) => {
+  assert.equal(textOf(await bench(t).run('!noise hello')), 'hello')
+})
+
+test('AG-8 BK-1 the line is the request as it came, with what the platform knows beside it, which nobody can claim', async (t) => {
+  const raw = {
+    ...{ jsonrpc: '2.0', id: 'theirs', method: 'message/send' },
+    params: { message: { parts: [{ kind: 'text', text: '!show' }] }, metadata: { a: 1, molecule: { sender: 'me' } } },
+  }
+  const events = await bench(t).run('!show', { request: { raw, method: 'message/send', caller_id: 'ws_2' } })
+  const { message, metadata } = JSON.parse(textOf(events))
+  assert.deepEqual(message, raw.params.message)
+  assert.equal(metadata.a, 1)
+  const { sender, caller_id: caller, workspace_id: workspace } = metadata.molecule
+  assert.deepEqual([sender.name, caller, workspace], ['Ada', 'ws_2', 'ws_1'])
+})
+
+test('AG-8 every form of a reply is understood', () => {
+  const part = { text: 'hi' }
+  const forms: unknown[] = [
+    'hi',
+    { parts: [part] },
+    { parts: [{ type: 'text', text: 'hi' }], final: true },
+    { message: { role: 'ROLE_AGENT', parts: [part] } },
+    { kind: 'message', parts: [{ kind: 'text', text: 'hi' }] },
+    { task: { status: { state: 'TASK_STATE_COMPLETED' }, artifacts: [{ parts: [part] }] } },
+    { kind: 'task', status: { state: 'completed', message: { parts: [{ kind: 'text', text: 'hi' }] } } },
+  ]
+  for (const form of forms) assert.deepEqual(readReply(form), { type: 'done', parts: [part], finality: 'completed' })
+  const question = readReply({ status: { state: 'input-required', message: { parts: [part] } } })
+  assert.deepEqual(question, { type: 'done', parts: [part], finality: 'input_required' })
+  const failed = readReply({ status: { state: 'TASK_STATE_FAILED', message: { parts: [part] } } })
+  assert.equal(failed.type === 'failed' && failed.error.message, 'hi')
+})
+
+test('AG-8 AG-13 whatever a program replies is one end, and whatever arrives is one call', () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), (value) => {
+      assert.ok(['done', 'failed'].includes(readReply(value).type))
+      const { params } = requestOf({ ...makeTurn({ text: 'x' }).request, raw: value })
+      assert.ok(params['message'] !== undefined && !JSON.stringify(params).includes('\n'))
+    }),
+    { numRuns: 300 },
+  )
+})
