@@ -4,6 +4,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { loadAdapters } from '../backends/adapters.ts'
 import type { BackendContext } from '../backends/backend.ts'
 import { builtinBackends, createRegistry, type Registry } from '../backends/backends.ts'
 import { createOutbound } from '../client/outbound.ts'
@@ -13,6 +14,7 @@ import { createHttpDoor } from '../doors/http/http.ts'
 import { createWebhooks } from '../doors/webhooks/webhooks.ts'
 import { MoleculeError } from '../errors.ts'
 import { ulid } from '../ids.ts'
+import type { KeepSessionOn } from '../inbox/bridges.ts'
 import type { Checkpoint } from '../inbox/inbox.ts'
 import { createLocalInbox, type LocalInbox, type LocalInboxOptions } from '../inbox/local.ts'
 import { type MaskingLog, secretValues } from '../log.ts'
@@ -23,8 +25,14 @@ import { createRuntime } from '../runtime/runtime.ts'
 import { keepSession } from '../sessions/sessions.ts'
 import { openSqlite } from '../store/sqlite/sqlite.ts'
 import { type Store, sql } from '../store/store.ts'
+import {
+  createConversationTokens,
+  ensureConversationSecret,
+  type SpokenFor,
+} from '../workspaces/conversation-tokens.ts'
 import type { Check } from '../workspaces/rows.ts'
 import { createTokens } from '../workspaces/token-store.ts'
+import { surroundingsOf } from './child-environment.ts'
 import { writeWhole } from './data-folder.ts'
 import { readVersion } from './version.ts'
 import { wireWorkspaces } from './wire-workspaces.ts'
@@ -53,15 +61,21 @@ export interface Wiring {
 
 /** Needs the data folder's lock to be held: what an earlier process left there is taken to be dead. */
 export async function wire(wiring: Wiring): Promise<Platform> {
-  const { config, adminToken, log, passed = () => undefined } = wiring
-  const clock = systemClock
-  const metrics = createMetrics()
+  const { config, adminToken, log, environment, passed = () => undefined } = wiring
+  const [clock, metrics] = [systemClock, createMetrics()]
   const host = ensureHostId(config.dataDir)
-  const { processes, orphansReaped, build, check } = await wireBackends(wiring, host)
+  const { processes, orphansReaped, build, check, kinds } = await wireBackends(wiring, host)
 
   const store = await openStore(config, log)
   const mail = await wireMail({ store, clock, log, host, passed })
-  const wired = wireWorkspaces({ store, clock, log, host, dataDir: config.dataDir, check })
+  const conversations = createConversationTokens(await ensureConversationSecret(store))
+  const surroundings = (key: SpokenFor, backend: string) => {
+    if (kinds.startsNothing(backend)) return {}
+    const { workspaceId } = key
+    return surroundingsOf({ apiUrl: door.url, workspaceId, token: conversations.issue(key), path: environment['PATH'] })
+  }
+  const parts = { store, clock, log, host, dataDir: config.dataDir, check, surroundings }
+  const wired = wireWorkspaces({ ...parts, ...kinds })
   const runtime = createRuntime({
     inbox: mail.inbox,
     worker: { id: `${host}.${ulid()}`, workspaces: 'hosted' },
@@ -74,7 +88,7 @@ export async function wire(wiring: Wiring): Promise<Platform> {
     passed,
   })
   const { webhooks, push } = wireWebhooks(wiring, mail)
-  const tokens = createTokens({ store, clock, adminToken, log })
+  const tokens = createTokens({ store, clock, adminToken, log, conversations })
   let draining = false
   const door = createHttpDoor({
     reception: mail.reception,
@@ -116,9 +130,10 @@ export async function wire(wiring: Wiring): Promise<Platform> {
 }
 
 /** The inbox, after what an earlier process held has been set free. */
-async function wireMail(options: Omit<LocalInboxOptions, 'keepSession'>): Promise<LocalInbox> {
+async function wireMail(options: Omit<LocalInboxOptions, 'keepSession' | 'keepSessionOn'>): Promise<LocalInbox> {
   const { host, log } = options
-  const mail = createLocalInbox({ ...options, keepSession: (key, token) => keepSession(host, key, token) })
+  const keepSessionOn: KeepSessionOn = (place) => (key, token) => keepSession(place, key, token)
+  const mail = createLocalInbox({ ...options, keepSession: keepSessionOn(host), keepSessionOn })
   const lost = await mail.recover()
   if (lost > 0) log.warn({ turns: lost }, 'turns that a crash cut off will run again')
   return mail
@@ -137,11 +152,21 @@ async function wireBackends({ config, log, environment }: Wiring, host: string) 
   const recordsDir = join(config.dataDir, 'processes')
   const orphansReaped = await reapOrphans({ recordsDir, owner: host, log })
   const processes = createProcesses({ owner: host, recordsDir, clock: systemClock, log })
-  const registry = createRegistry(builtinBackends)
-  const context: BackendContext = { processes, environment: defined(environment), clock: systemClock, log }
+  const taken = builtinBackends.map(({ name }) => name)
+  const adapters = await loadAdapters({ dir: join(config.dataDir, 'adapters'), taken, log })
+  const registry = createRegistry([...builtinBackends, ...adapters])
+  const outbound = createOutbound({ allow: config.allowOutbound })
+  const context: BackendContext = { processes, environment: defined(environment), clock: systemClock, log, outbound }
   const build = ({ runtime, options }: Chosen) => registry.build(runtime, options, context)
   const check = (runtime: string, options: Chosen['options']) => checkBackend(registry, { runtime, options }, context)
-  return { processes, orphansReaped, build, check }
+  const find = (runtime: string) => (registry.names().includes(runtime) ? registry.get(runtime) : undefined)
+  const kinds = {
+    startsNothing: (runtime: string) => find(runtime)?.startsNothing === true,
+    usesHistory: (runtime: string) => find(runtime)?.usesHistory === true,
+    // A runtime that is not here runs elsewhere, and is counted where it is paid for.
+    isMetered: (runtime: string) => find(runtime) !== undefined && find(runtime)?.isFree !== true,
+  }
+  return { processes, orphansReaped, build, check, kinds }
 }
 
 function defined(environment: Wiring['environment']): Record<string, string> {

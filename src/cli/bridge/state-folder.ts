@@ -1,0 +1,130 @@
+/**
+ * What a bridge keeps on its machine: `<home>/bridge/<platform>_<workspace>/<n>`, closed to others, one folder for each
+ * bridge of the workspace that runs here, held by a lock for life. The first free one is taken, so that a bridge that
+ * crashed finds what it left; what lies in the others whose bridges are gone is taken over. Under one number a bridge
+ * has the same name after every restart.
+ */
+import { createHash } from 'node:crypto'
+import { mkdirSync, readdirSync, readFileSync, renameSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { MoleculeError } from '../../errors.ts'
+import { ulid } from '../../ids.ts'
+import { type DataFolder, openDataFolder, writeWhole } from '../data-folder.ts'
+
+/** Bridges of one workspace on one machine. */
+const BRIDGES_MAX = 64
+
+export interface StateFolder {
+  readonly path: string
+  readonly outboxDir: string
+  readonly recordsDir: string
+  readonly logPath: string
+  /** Names this machine and user. */
+  readonly hostId: string
+  /** Names this bridge, and after a restart its successor. */
+  readonly bridgeId: string
+  /** Bridges that are gone; nobody takes their places before they are released. */
+  readonly gone: readonly GoneBridge[]
+  release(): void
+}
+
+export interface GoneBridge {
+  readonly bridgeId: string
+  /** What it had running. */
+  readonly recordsDir: string
+  release(): void
+}
+
+export interface StateOptions {
+  /** The data folder of this user. */
+  readonly home: string
+  readonly apiUrl: string
+  readonly workspaceId: string
+}
+
+export function openStateFolder({ home, apiUrl, workspaceId }: StateOptions): StateFolder {
+  const root = join(home, 'bridge')
+  const place = join(root, `${new URL(apiUrl).host.replaceAll(/[^\w.-]/g, '_')}_${workspaceId}`)
+  mkdirSync(place, { recursive: true, mode: 0o700 })
+  const hostId = ensureHostId(root)
+  const { lock, number } = takeFirstFree(place)
+  const outboxDir = join(lock.path, OUTBOX)
+  mkdirSync(outboxDir, { recursive: true, mode: 0o700 })
+  const idOf = (other: number) => bridgeIdOf(hostId, { workspaceId, number: other })
+  const gone = adopt(place, { number, outboxDir }).map(({ path, release, number: other }) => ({
+    bridgeId: idOf(other),
+    recordsDir: join(path, RECORDS),
+    release,
+  }))
+  return {
+    path: lock.path,
+    outboxDir,
+    recordsDir: join(lock.path, RECORDS),
+    logPath: join(lock.path, 'bridge.log'),
+    hostId,
+    bridgeId: idOf(number),
+    gone,
+    release: lock.release,
+  }
+}
+
+const OUTBOX = 'outbox'
+const RECORDS = 'processes'
+
+/** The machine's own name is part of it: a home that was copied, or is shared, must not make two bridges one. */
+function bridgeIdOf(hostId: string, { workspaceId, number }: { workspaceId: string; number: number }): string {
+  const machine = createHash('sha256').update(`${hostname()} ${workspaceId}`).digest('hex').slice(0, 12)
+  return `${hostId}-${machine}-${number}`
+}
+
+function takeFirstFree(place: string): { lock: DataFolder; number: number } {
+  for (let number = 0; number < BRIDGES_MAX; number++) {
+    const lock = tryLock(join(place, String(number)))
+    if (lock !== undefined) return { lock, number }
+  }
+  throw new MoleculeError('in_use', `${BRIDGES_MAX} bridges of this workspace run on this machine already; stop one`)
+}
+
+function tryLock(path: string): DataFolder | undefined {
+  try {
+    return openDataFolder(path)
+  } catch (thrown) {
+    if (thrown instanceof MoleculeError && thrown.code === 'in_use') return undefined
+    throw thrown
+  }
+}
+
+/** Moves the outboxes of bridges that are gone into ours and keeps their places. A lock that can be had proves it. */
+function adopt(place: string, { number, outboxDir }: { number: number; outboxDir: string }) {
+  const others = readdirSync(place).filter((name) => /^\d{1,2}$/.test(name) && Number(name) !== number)
+  return others.map(Number).flatMap((other) => {
+    const lock = tryLock(join(place, String(other)))
+    if (lock === undefined) return []
+    for (const file of filesIn(join(lock.path, OUTBOX))) {
+      renameSync(join(lock.path, OUTBOX, file), join(outboxDir, file))
+    }
+    return [{ ...lock, number: other }]
+  })
+}
+
+function filesIn(path: string): string[] {
+  try {
+    return readdirSync(path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    throw error
+  }
+}
+
+function ensureHostId(root: string): string {
+  const path = join(root, 'host-id')
+  try {
+    return readFileSync(path, 'utf8').trim()
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    const id = ulid()
+    writeWhole(path, `${id}\n`)
+    return id
+  }
+}

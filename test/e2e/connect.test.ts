@@ -1,0 +1,164 @@
+/** `molecule connect` when all goes well, and when it is used wrongly. */
+import assert from 'node:assert/strict'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { test } from 'node:test'
+import {
+  external,
+  launchBridge,
+  MOLECULE,
+  platformFor,
+  post,
+  show,
+  startBridge,
+  taskOf,
+  temporaryHome,
+  until,
+  watch,
+} from './bridge.ts'
+import { replyText } from './platform.ts'
+
+const ESCAPE = '\u001b'
+
+test('CN-1 connect registers, takes messages one after the other, answers, and ends with 0', async (t) => {
+  const platform = await platformFor(t)
+  const workspace = await external(platform)
+  const home = temporaryHome(t)
+  const bridge = await startBridge(t, { url: platform.url, workspace, home, cmd: 'tr a-z A-Z; pwd' })
+  assert.equal((await show(platform, workspace.id)).status, 'online')
+  for (const text of ['one', 'two', 'three']) {
+    assert.equal(replyText(await platform.send(workspace.id, text)), `${text.toUpperCase()}${home}\n`)
+  }
+  bridge.kill('SIGTERM')
+  assert.equal(await bridge.ended, 0)
+  assert.match(bridge.output(), /running "two" from admin/)
+  assert.match(bridge.output(), /answered "two"/)
+  assert.ok(!bridge.output().includes(ESCAPE))
+  assert.equal(statSync(join(home, 'bridge')).mode & 0o077, 0)
+})
+
+test('CN-1 the command in the answer to creating a workspace can be pasted', async (t) => {
+  const platform = await platformFor(t)
+  const workspace = await external(platform)
+  const env = { MOLECULE_HOME: temporaryHome(t), PATH: `${dirname(MOLECULE)}:${process.env['PATH']}` }
+  const line = `exec ${workspace.connect} --backend mock --backend-opt reply=ok`
+  const bridge = watch(t, { command: '/bin/sh', words: ['-c', line], env, cwd: env.MOLECULE_HOME })
+  await bridge.says(/waiting for messages/)
+  assert.equal(replyText(await platform.send(workspace.id, 'hello')), 'ok')
+  const commandLine = readFileSync(`/proc/${bridge.pid}/cmdline`, 'utf8')
+  assert.ok(!commandLine.includes(workspace.auth_token), 'the token stands in the list of processes')
+})
+
+test('CN-1 BK-7 what is typed wrongly ends with 2 and says what would be right', async (t) => {
+  const home = temporaryHome(t)
+  const workspace = { id: 'ws_1', auth_token: 'secret', connect: '' }
+  const start = { url: 'http://127.0.0.1:9', workspace, home }
+  const cases: [readonly string[], RegExp][] = [
+    [['--backend', 'nope'], /unknown backend "nope"; valid: a2a, .*claude, .*exec, .*mock/],
+    [['--backend', ''], /unknown backend ""; valid:/],
+    [['--backend', 'exec', '--backend-opt', 'cmd'], /It must be KEY=VALUE/],
+    [['--backend', 'mock', '--concurrency', '0'], /--concurrency must be a whole number from 1 to 64/],
+    [['--backend', 'mock', '--dir', '/nowhere'], /there is no folder \/nowhere/],
+    [['--backend', 'mock', '--drain', 'soon'], /--drain must be a duration/],
+    [['--backend', 'mock', '--api-url', 'ftp://x'], /--api-url is no http address/],
+    [['--nonsense'], /unknown option/],
+  ]
+  for (const [args, words] of cases) {
+    const bridge = launchBridge(t, { ...start, args })
+    assert.equal(await bridge.ended, 2, bridge.output())
+    assert.match(bridge.output(), words)
+  }
+  const tokenless = launchBridge(t, { ...start, token: [], args: ['--backend', 'mock'] })
+  assert.equal(await tokenless.ended, 2)
+  assert.match(tokenless.output(), /--token, --token-file or MOLECULE_WORKSPACE_TOKEN/)
+})
+
+test('CN-1 BK-5 BK-8 what cannot work is refused at the start with 1, unknown options are warned of', async (t) => {
+  const platform = await platformFor(t)
+  const workspace = await external(platform)
+  const hosted = { ...workspace, id: await platform.exec('cat') }
+  const start = { url: platform.url, workspace, home: temporaryHome(t) }
+  const refused = async (more: object, words: RegExp) => {
+    const bridge = launchBridge(t, { ...start, ...more })
+    assert.equal(await bridge.ended, 1, bridge.output())
+    assert.match(bridge.output(), words)
+  }
+  await refused({ args: ['--backend', 'mock'], token: ['--token', 'wrong'] }, /this token is not known here/)
+  await refused({ args: ['--backend', 'mock'], workspace: hosted }, /speaks for|does not reach/)
+  await refused({ args: ['--backend', 'exec'] }, /backend option "cmd" is required/)
+  const relay = ['--backend', 'a2a', '--backend-opt', 'url=http://127.0.0.1:9/']
+  await refused({ args: relay }, /the backend a2a cannot run here: .*127\.0\.0\.1:9/)
+  const options = ['--backend-opt', 'reply=ok', '--backend-opt', 'colour=red']
+  const bridge = await startBridge(t, { ...start, args: ['--backend', 'mock', ...options] })
+  assert.match(bridge.output(), /warning: the backend mock has no option "colour" and ignores it/)
+})
+
+test('CN-1 a dry run looks at everything and takes nothing', async (t) => {
+  const platform = await platformFor(t)
+  const workspace = await external(platform)
+  const waiting = await post(platform, workspace.id, 'hello')
+  const start = { url: platform.url, workspace, home: temporaryHome(t), cmd: 'cat' }
+  const rehearsal = launchBridge(t, { ...start, args: ['--dry-run'] })
+  assert.equal(await rehearsal.ended, 0, rehearsal.output())
+  assert.match(rehearsal.output(), /Dry run: nothing was registered.*workspace {2}Laptop.*backend {4}exec/s)
+  assert.equal((await show(platform, workspace.id)).status, 'offline')
+  assert.equal((await taskOf(platform, workspace.id, waiting)).status.state, 'TASK_STATE_SUBMITTED')
+})
+
+test('CN-2 the answer reaches a person and a peer, and progress streams while it runs', async (t) => {
+  const platform = await platformFor(t)
+  const workspace = await external(platform)
+  const peer = await external(platform, { name: 'Peer' })
+  const home = temporaryHome(t)
+  const gate = join(home, 'gate')
+  const cmd = `cat; echo; echo working; until [ -e ${gate} ]; do sleep 0.05; done; echo done`
+  await startBridge(t, { url: platform.url, workspace, home, cmd })
+  const message = { messageId: 'streamed', role: 'ROLE_USER', parts: [{ text: 'go' }] }
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'SendStreamingMessage', params: { message } })
+  const response = await fetch(`${platform.url}/workspaces/${workspace.id}/a2a`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${peer.auth_token}`, 'A2A-Version': '1.0' },
+    body,
+  })
+  let heard = ''
+  for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+    heard += Buffer.from(chunk).toString()
+    // The command ends only after its first words have been read from the stream.
+    if (heard.includes('working')) writeFileSync(gate, '')
+  }
+  assert.match(heard, /go\\nworking\\ndone/)
+  assert.match(heard, /TASK_STATE_COMPLETED/)
+  assert.equal(replyText(await platform.send(workspace.id, 'again')), 'again\nworking\ndone\n')
+})
+
+test('CN-8 a message is leased to an idle bridge in the moment of its admission, before its sender is answered', async (t) => {
+  const platform = await platformFor(t)
+  const workspace = await external(platform)
+  await startBridge(t, { url: platform.url, workspace, home: temporaryHome(t), cmd: 'sleep 0.2' })
+  for (let round = 0; round < 3; round++) {
+    await until(async () => (await show(platform, workspace.id)).queue_depth === 0)
+    const message = { messageId: `at-once-${round}`, role: 'ROLE_USER', parts: [{ text: 'x' }] }
+    const configuration = { returnImmediately: true }
+    const { body } = await platform.rpc(workspace.id, 'SendMessage', { message, configuration })
+    assert.equal(body.result.task.status.state, 'TASK_STATE_WORKING')
+    await until(async () => /COMPLETED/.test((await taskOf(platform, workspace.id, body.result.task.id)).status.state))
+  }
+})
+
+test('CN-1 in a terminal one line lives: it waits, it runs and for how long, it has answered', async (t) => {
+  const platform = await platformFor(t)
+  const workspace = await external(platform)
+  const home = temporaryHome(t)
+  const gate = join(home, 'gate')
+  const line = `${MOLECULE} connect ${workspace.id} --api-url ${platform.url} --backend exec --backend-opt cmd="until [ -e ${gate} ]; do sleep 0.05; done; cat"`
+  const env = { MOLECULE_HOME: home, MOLECULE_WORKSPACE_TOKEN: workspace.auth_token }
+  const words = ['-qfec', line, '/dev/null']
+  const bridge = watch(t, { command: 'script', words, env, cwd: home })
+  const drawn = (shown: string) => new RegExp(`\r${ESCAPE}\\[K${shown}`)
+  await bridge.says(drawn('waiting for messages \\(Ctrl-C stops\\)'))
+  await post(platform, workspace.id, `hello ${ESCAPE}[31mred`)
+  await bridge.says(drawn('running [1-9]\\d*(\\.\\d)? s: "hello  \\[31mred" from admin'))
+  writeFileSync(gate, '')
+  await bridge.says(/answered "hello {2}\[31mred" from admin \(\d+(\.\d)? s\)/)
+  bridge.kill('SIGTERM')
+})
