@@ -40,11 +40,10 @@ export async function main(argv: readonly string[], terminal: Terminal = process
   program
     .command('status')
     .description('tell how a task stands, and its answer once there is one')
-    .argument('<workspace>', 'id or name')
     .argument('<task>', 'the id of the task')
-    .action(async (workspace: string, task: string) => {
+    .action(async (task: string) => {
       const { status } = await import('./commands/a2a/status.ts')
-      await status({ workspace, task }, terminal)
+      await status(task, terminal)
     })
   return runProgram(program, { argv, terminal, prefix: '[A2A_ERROR]' })
 }

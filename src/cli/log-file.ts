@@ -4,6 +4,7 @@
  * one before.
  */
 import { closeSync, fstatSync, openSync, renameSync, writeSync } from 'node:fs'
+import { readable } from './log-lines.ts'
 
 export interface LogFileOptions {
   readonly path: string
@@ -55,20 +56,8 @@ export function openLogFile({ path, bytesMax = LOG_BYTES_MAX, terminal, verbose 
 const openForAppend = (path: string): number => openSync(path, 'a', 0o600)
 
 const WARN_LEVEL = 40
-const LEVEL_WORDS: Readonly<Record<number, string>> = { 20: 'debug', 30: 'info', 40: 'warning', 50: 'error' }
 
 /** The log writes its level first: `{"level":40,...`. */
 function levelOf(line: string): number {
   return Number(/^\{"level":(\d+)/.exec(line)?.[1] ?? WARN_LEVEL)
-}
-
-/** For a terminal: the sentence first, then what belongs to it; stacks stay in the file. */
-function readable(line: string): string {
-  const { level, time: _time, msg, err, ...fields } = JSON.parse(line) as Record<string, unknown>
-  const word = LEVEL_WORDS[Number(level)] ?? 'info'
-  const cause = (err as { message?: string } | undefined)?.message
-  const about = Object.entries(fields).map(
-    ([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
-  )
-  return [`${word}: ${String(msg)}`, ...(cause === undefined ? [] : [`(${cause})`]), ...about].join(' ') + '\n'
 }

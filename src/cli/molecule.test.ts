@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import test from 'node:test'
@@ -6,6 +7,7 @@ import { temporaryDir } from '../../test/fakes/processes.ts'
 import { recordingTerminal } from '../../test/fakes/terminal.ts'
 import { main as a2a } from './a2a.ts'
 import { main as molecule } from './molecule.ts'
+import { COMMANDS } from './tree.ts'
 
 test('--version is the version of the package, --help tells the commands; both succeed', async () => {
   const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
@@ -19,6 +21,18 @@ test('--version is the version of the package, --help tells the commands; both s
     assert.equal(await main(['--help'], terminal), 0)
     assert.ok(terminal.output().includes(word))
   }
+})
+
+test('CL-2 the first page of help lists every command and loads no parser', async () => {
+  const script = `
+    const { main } = await import(${JSON.stringify(new URL('./molecule.ts', import.meta.url).href)})
+    const code = await main(['--help'])
+    // The parser imports it, and nothing on the way to help does.
+    process.exitCode = process.moduleLoadList.includes('NativeModule child_process') ? 9 : code`
+  const { status, stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' })
+  assert.equal(status, 0)
+  for (const { name, hidden } of COMMANDS) assert.equal(new RegExp(`^ {2}${name} `, 'm').test(stdout), hidden !== true)
+  assert.ok(stdout.split('\n').every((line) => line.length <= 80))
 })
 
 test('what is not understood exits with 2 and says so', async () => {

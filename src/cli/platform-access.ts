@@ -24,14 +24,23 @@ export function platformFor(env: Environment): PlatformClient {
 /** The id that an id or a name stands for. Names need not be unique; then the ids are listed to choose from. */
 export async function resolveWorkspace(platform: PlatformClient, idOrName: string): Promise<string> {
   if (/^ws_[0-9A-Z]{26}$/.test(idOrName)) return idOrName
-  const named = (await platform.listWorkspaces()).filter(({ id, name }) => id === idOrName || name === idOrName)
+  const all = await platform.listWorkspaces()
+  const named = all.filter(({ id, name }) => id === idOrName || name === idOrName)
   const [workspace] = named
   if (workspace === undefined) {
-    throw new MoleculeError('not_found', `there is no workspace called "${idOrName}"; "a2a peers" lists them`)
+    throw new MoleculeError('not_found', `there is no workspace called "${idOrName}"; ${whatThereIs(all)}`)
   }
   if (named.length === 1) return workspace.id
   const ids = named.map(({ id }) => id).join(', ')
   throw new MoleculeError('invalid_request', `${named.length} workspaces are called "${idOrName}"; use an id: ${ids}`)
+}
+
+const NAMES_MAX = 20
+
+function whatThereIs(workspaces: readonly { readonly name: string }[]): string {
+  if (workspaces.length === 0) return 'there is none yet: make one with "molecule init"'
+  const names = workspaces.slice(0, NAMES_MAX).map(({ name }) => name)
+  return `there are ${names.join(', ')}${workspaces.length > NAMES_MAX ? ' and more' : ''}`
 }
 
 const LOOPBACK_HOSTS: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])

@@ -71,7 +71,7 @@ interface ConfigFile {
 }
 
 /** Settings that the file may hold; `data-dir` is not among them. */
-const FILE_KEYS: ReadonlySet<string> = new Set([
+export const FILE_KEYS: ReadonlySet<string> = new Set([
   'port',
   'host',
   'database',
@@ -84,7 +84,8 @@ const FILE_KEYS: ReadonlySet<string> = new Set([
 /** Names that the world had before us. */
 const ENVIRONMENT_NAMES: Readonly<Record<string, string>> = { 'data-dir': 'MOLECULE_HOME', database: 'DATABASE_URL' }
 
-function environmentName(key: string): string {
+/** The environment variable of a setting. */
+export function environmentName(key: string): string {
   return ENVIRONMENT_NAMES[key] ?? `MOLECULE_${key.toUpperCase().replaceAll('-', '_')}`
 }
 

@@ -1,4 +1,5 @@
 /** A terminal that nobody looks at: what a command writes is kept, what it reads is given. */
+import { Readable } from 'node:stream'
 import type { Terminal } from '../../src/cli/command-line.ts'
 
 export interface RecordingTerminal extends Terminal {
@@ -15,6 +16,7 @@ export function recordingTerminal(env: Terminal['env'] = {}, input = ''): Record
     env,
     readInput: async () => input,
     interactive: false,
+    input: () => Readable.from([input]),
     output: () => out.join(''),
     errors: () => err.join(''),
   }

@@ -14,6 +14,7 @@ import { crashPoint } from '../crash-point.ts'
 import { type DataFolder, openDataFolder } from '../data-folder.ts'
 import { openLogFile } from '../log-file.ts'
 import { findPortHolder } from '../port-holder.ts'
+import { listenForSignals, surviveClosedOutput } from '../stop-signals.ts'
 import type { Platform, Wiring } from '../wire.ts'
 
 export interface UpOptions {
@@ -85,16 +86,6 @@ async function startPlatform(wiring: Wiring): Promise<Platform> {
   }
 }
 
-/** `molecule up | head` closes the pipe after a line; a platform must not end by that. */
-function surviveClosedOutput(): () => void {
-  const ignore = () => undefined
-  const streams = [process.stdout, process.stderr]
-  for (const stream of streams) stream.on('error', ignore)
-  return () => {
-    for (const stream of streams) stream.off('error', ignore)
-  }
-}
-
 /** Names who has the port, where the system tells. */
 function portTaken({ host, port }: Config, cause: MoleculeError): MoleculeError {
   const holder = findPortHolder(port)
@@ -126,35 +117,6 @@ const FIRST_WORKSPACE = '{"name":"echo","runtime":"exec","runtime_config":{"cmd"
 /** As the shell wants it, inside `$( )` within double quotes too. */
 function quoted(path: string): string {
   return /^[\w./~-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`
-}
-
-interface StopSignals {
-  readonly first: Promise<NodeJS.Signals>
-  readonly second: Promise<NodeJS.Signals>
-  forget(): void
-}
-
-const STOP_SIGNALS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP']
-
-/** Listens from before the start, so that a signal while starting is a stop too and not a lost one. */
-function listenForSignals(): StopSignals {
-  const first = Promise.withResolvers<NodeJS.Signals>()
-  const second = Promise.withResolvers<NodeJS.Signals>()
-  let count = 0
-  const listener = (signal: NodeJS.Signals) => {
-    count++
-    if (count === 1) first.resolve(signal)
-    if (count === 2) second.resolve(signal)
-    if (count > 2) process.exit(EXIT_FAILED)
-  }
-  for (const signal of STOP_SIGNALS) process.on(signal, listener)
-  return {
-    first: first.promise,
-    second: second.promise,
-    forget() {
-      for (const signal of STOP_SIGNALS) process.off(signal, listener)
-    },
-  }
 }
 
 /** How long the processes of running turns may take to die at the second signal. */

@@ -9,7 +9,8 @@ import { withRetries } from '../../../client/retry.ts'
 import { type Clock, systemClock } from '../../../clock.ts'
 import { MoleculeError, toMoleculeError } from '../../../errors.ts'
 import { ulid } from '../../../ids.ts'
-import { isFinal, isInterrupted, type Message, type Task } from '../../../protocol/a2a.ts'
+import type { Message, Task } from '../../../protocol/a2a.ts'
+import { askAndWait } from '../../ask.ts'
 import type { Terminal } from '../../command-line.ts'
 import { platformFor, resolveWorkspace } from '../../platform-access.ts'
 import { replyText, stateWord } from './words.ts'
@@ -46,11 +47,7 @@ interface Asking {
 async function ask({ platform, clock, asked, text }: Asking): Promise<Task> {
   const message: Message = { messageId: `a2a-${ulid()}`, role: 'ROLE_USER', parts: [{ text }] }
   const workspaceId = await withRetries(() => resolveWorkspace(platform, asked.workspace), { clock })
-  for (;;) {
-    const task = await withRetries(() => platform.sendMessage(workspaceId, message, { wait: asked.wait }), { clock })
-    const { state } = task.status
-    if (!asked.wait || isFinal(state) || isInterrupted(state)) return task
-  }
+  return askAndWait({ platform, workspaceId, message, wait: asked.wait, clock })
 }
 
 function delegationFailure(workspace: string, reason: string, cause?: unknown): MoleculeError {

@@ -1,6 +1,7 @@
 /** How workspaces and tasks read on a terminal, for agents and people alike. */
 import type { WorkspaceSummary } from '../../../client/platform.ts'
 import type { Part, Task } from '../../../protocol/a2a.ts'
+import { alignColumns } from '../../output.ts'
 
 /** One line each: name, id, status, role; columns lined up. */
 export function workspaceTable(workspaces: readonly WorkspaceSummary[]): string {
@@ -10,14 +11,7 @@ export function workspaceTable(workspaces: readonly WorkspaceSummary[]): string 
     reason ? `${status} (${reason})` : status,
     role,
   ])
-  const widths = [0, 1, 2].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
-  const lines = rows.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join('  ')
-      .trimEnd(),
-  )
-  return `${lines.join('\n')}\n`
+  return alignColumns(rows)
 }
 
 /** `TASK_STATE_INPUT_REQUIRED` is `input required`. */

@@ -1,0 +1,127 @@
+/**
+ * Markdown on a terminal while it streams: headings, bold, code, lists become readable as the letters come, without
+ * going back over what was written. A few characters are held until it is clear what they mean. Control characters of
+ * the text are taken out: an agent's words must not drive the reader's terminal.
+ */
+import { withoutControls } from '../output.ts'
+
+export interface Markdown {
+  push(delta: string): void
+  /** Writes what is held back and ends every style. */
+  end(): void
+  /** Whether the last character written ended a line. */
+  atLineStart(): boolean
+}
+
+const RESET = '\u001b[0m'
+const BOLD = '\u001b[1m'
+const HEADING = '\u001b[1;4m'
+const CODE = '\u001b[36m'
+const DIM = '\u001b[2m'
+
+/** Plain: the text as it is, for what is no terminal. */
+export function plainMarkdown(write: (text: string) => void): Markdown {
+  let last = '\n'
+  return {
+    push(delta) {
+      if (delta === '') return
+      last = delta.at(-1) ?? last
+      write(delta)
+    },
+    end: () => undefined,
+    atLineStart: () => last === '\n',
+  }
+}
+
+interface State {
+  held: string
+  lineStart: boolean
+  fence: boolean
+  heading: boolean
+  bold: boolean
+  code: boolean
+}
+
+export function createMarkdown(write: (text: string) => void): Markdown {
+  const state: State = { held: '', lineStart: true, fence: false, heading: false, bold: false, code: false }
+  const drain = (final: boolean) => {
+    while (state.held !== '') {
+      const step = state.lineStart ? startOfLine(state, final) : withinLine(state, final)
+      if (step === undefined) return
+      state.held = state.held.slice(step.taken)
+      if (step.text !== '') write(step.text)
+    }
+  }
+  return {
+    push(delta) {
+      state.held += withoutControls(delta)
+      drain(false)
+    },
+    end() {
+      drain(true)
+      if (state.heading || state.bold || state.code || state.fence) write(RESET)
+      Object.assign(state, { fence: false, heading: false, bold: false, code: false })
+    },
+    atLineStart: () => state.lineStart && state.held === '',
+  }
+}
+
+/** How many held characters are done with, and what is written for them; undefined = more must come first. */
+type Step = { readonly taken: number; readonly text: string } | undefined
+
+function startOfLine(state: State, final: boolean): Step {
+  const { held } = state
+  const fence = /^ {0,3}(`{3,}[^\n]*)(\n|$)/.exec(held)
+  if (fence !== null && (fence[2] !== '' || final)) {
+    state.fence = !state.fence
+    return { taken: fence[0].length, text: `${DIM}${fence[1]}${RESET}${fence[2]}` }
+  }
+  const undecided = state.fence ? /^ {0,3}`{0,2}$|^ {0,3}`{3,}[^\n]*$/ : /^ *(#{1,6}|[-*+]|`{1,2}|`{3,}[^\n]*)?$/
+  if (!final && undecided.test(held)) return undefined
+  state.lineStart = false
+  if (state.fence) return { taken: 0, text: CODE }
+  const heading = /^#{1,6} +/.exec(held)
+  if (heading !== null) {
+    state.heading = true
+    return { taken: heading[0].length, text: HEADING }
+  }
+  const bullet = /^( *)[-*+] /.exec(held)
+  return bullet === null ? { taken: 0, text: '' } : { taken: bullet[0].length, text: `${bullet[1]}• ` }
+}
+
+function withinLine(state: State, final: boolean): Step {
+  const { held, code } = state
+  const special = held.search(specialIn(state))
+  if (special === -1) return { taken: held.length, text: held }
+  if (special > 0) return { taken: special, text: held.slice(0, special) }
+  if (held[0] === '\n') return endOfLine(state)
+  if (held[0] === '`') {
+    state.code = !code
+    return { taken: 1, text: state.code ? CODE : ended(state) }
+  }
+  if (held.length < 3 && !final) return undefined
+  if (state.bold && held.startsWith('**')) {
+    state.bold = false
+    return { taken: 2, text: ended(state) }
+  }
+  if (!state.bold && /^\*\*\S/.test(held)) {
+    state.bold = true
+    return { taken: 2, text: BOLD }
+  }
+  return { taken: 1, text: '*' }
+}
+
+function specialIn({ fence, code }: State): RegExp {
+  if (fence) return /\n/
+  return code ? /[\n`]/ : /[\n`*]/
+}
+
+/** A style that its author forgot to close ends with the line. */
+function endOfLine(state: State): Step {
+  const styled = state.heading || state.bold || state.code || state.fence
+  Object.assign(state, { lineStart: true, heading: false, bold: false, code: false })
+  return { taken: 1, text: styled ? `${RESET}\n` : '\n' }
+}
+
+/** After one style ends, those around it go on. */
+const ended = ({ heading, bold }: State): string => `${RESET}${heading ? HEADING : ''}${bold ? BOLD : ''}`

@@ -1,0 +1,55 @@
+/** `molecule agent`: who is there and what they do, and talking to them once. `chat` is for more than once. */
+import type { WorkspaceSummary } from '../../client/platform.ts'
+import { type Column, renderTable } from '../output.ts'
+import { resolveWorkspace } from '../platform-access.ts'
+import type { Define, Scene } from '../scene.ts'
+
+export const define: Define = (command, scene) => {
+  command
+    .command('list')
+    .description('list the agents and what they are doing')
+    .action(async () => list(await scene()))
+  command
+    .command('send')
+    .description('send an agent a message and print its answer')
+    .argument('<workspace>', 'id or name')
+    .argument('<message>', 'what to say; - reads it from stdin')
+    .option('--async', 'do not wait: print the id of the task')
+    .option('--context <id>', 'go on with that conversation')
+    .action(async (workspace: string, text: string, options: { async?: boolean; context?: string }) => {
+      const { send } = await import('./send.ts')
+      await send(await scene(), { workspace, text, wait: options.async !== true, contextId: options.context })
+    })
+  command
+    .command('peers')
+    .description('list those that an agent may talk to')
+    .argument('<workspace>', 'id or name')
+    .action(async (workspace: string) => peers(await scene(), workspace))
+}
+
+const COLUMNS: readonly Column<WorkspaceSummary>[] = [
+  { title: 'name', of: ({ name }) => name },
+  { title: 'status', of: ({ status }) => status },
+  { title: 'running', of: ({ running }) => running },
+  { title: 'waiting', of: ({ queue_depth: depth }) => depth },
+  { title: 'doing', of: ({ status_text: text, current_task: task }) => text ?? task },
+  { title: 'id', of: ({ id }) => id },
+]
+
+async function list({ platform, show }: Scene): Promise<void> {
+  const agents = await platform().listWorkspaces()
+  await show(agents, () => renderTable(agents, COLUMNS, 'There are no agents yet; make one with "molecule init".'))
+}
+
+const PEER_COLUMNS: readonly Column<WorkspaceSummary>[] = [
+  { title: 'name', of: ({ name }) => name },
+  { title: 'id', of: ({ id }) => id },
+  { title: 'status', of: ({ status, status_reason: reason }) => (reason ? `${status} (${reason})` : status) },
+  { title: 'role', of: ({ role }) => role },
+]
+
+async function peers({ platform, show }: Scene, idOrName: string): Promise<void> {
+  const client = platform()
+  const others = await client.peersOf(await resolveWorkspace(client, idOrName))
+  await show(others, () => renderTable(others, PEER_COLUMNS, `${idOrName} has no peers.`))
+}

@@ -1,0 +1,28 @@
+/** `molecule completion`: the script that makes a shell ask `molecule complete` when Tab is pressed. */
+import { Argument } from 'commander'
+import type { Define } from '../scene.ts'
+
+const SHELLS = ['bash', 'zsh', 'fish'] as const
+
+/** Our own: the library's needs the package bash-completion, and gives the typed words to `eval`. */
+const BASH_SCRIPT = `_molecule() {
+  local word
+  COMPREPLY=()
+  while IFS=$'\\t' read -r word _; do
+    [[ $word == :* ]] || COMPREPLY+=("$word")
+  done < <(molecule complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+}
+complete -F _molecule molecule
+`
+
+export const define: Define = (command, scene) => {
+  command
+    .addArgument(new Argument('<shell>').choices(SHELLS))
+    .addHelpText('after', `\nFor bash: eval "$(molecule completion bash)"; put the line into ~/.bashrc to keep it.`)
+    .action(async (shell: (typeof SHELLS)[number]) => {
+      const { terminal } = await scene()
+      if (shell === 'bash') return terminal.out(BASH_SCRIPT)
+      const { script } = await import('@bomb.sh/tab')
+      script(shell, 'molecule', 'molecule')
+    })
+}

@@ -1,0 +1,70 @@
+/**
+ * `molecule explain`: the story of one message. The platform tells it by the message's id, its task or the id that the
+ * sender gave it; what it does not know (the id of a request, of an error) is looked for in the log of this machine.
+ */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import type { StoryView } from '../../client/platform.ts'
+import { MoleculeError } from '../../errors.ts'
+import { LOG_FILE, readableLine } from '../log-lines.ts'
+import { renderFields, withoutControls } from '../output.ts'
+import type { Define, Scene } from '../scene.ts'
+
+export const define: Define = (command, scene) => {
+  command
+    .argument('<id>', 'of a message, a task, a request (X-Request-Id) or an error')
+    .action(async (id: string) => explain(await scene(), id))
+}
+
+async function explain(scene: Scene, id: string): Promise<void> {
+  const story = await scene
+    .platform()
+    .story(id)
+    .catch((thrown: unknown) => {
+      if (thrown instanceof MoleculeError && thrown.code === 'not_found') return undefined
+      throw thrown
+    })
+  if (story !== undefined) return await scene.show(story, () => tell(story))
+  const lines = await logLinesWith(scene.dataDir, id)
+  if (lines.length === 0) {
+    const message = `nothing is known of "${id}": neither a message nor a task here, nor a line of the log on this machine`
+    throw new MoleculeError('not_found', message)
+  }
+  await scene.show(
+    lines.map((line) => JSON.parse(line) as unknown),
+    () => lines.map(readableLine).join(''),
+  )
+}
+
+function tell({ steps, deliveries, ...story }: StoryView): string {
+  const { kind, name, door } = story.sender
+  const head = renderFields([
+    ['message', `${story.message_id} (the sender calls it ${story.sender_message_id})`],
+    ['task', `${story.task_id}, ${story.task_state.replace('TASK_STATE_', '').toLowerCase().replaceAll('_', ' ')}`],
+    ['workspace', story.workspace_id],
+    ['from', `${kind} ${name} by ${door}`],
+    ['text', story.text],
+  ])
+  const told = steps.map(({ at, text }) => `${at}  ${withoutControls(text)}\n`).join('')
+  const sent = deliveries.map(({ to, state, tries, error }) => {
+    const why = error === undefined ? '' : `: ${withoutControls(error)}`
+    return `delivery to ${to} is ${state} after ${tries} ${tries === 1 ? 'try' : 'tries'}${why}\n`
+  })
+  return `${head}\n${told}${sent.length > 0 ? `\n${sent.join('')}` : ''}`
+}
+
+const LINES_MAX = 200
+
+/** From the file and the one before it, the oldest first. */
+async function logLinesWith(dataDir: string, id: string): Promise<string[]> {
+  const { createReadStream } = await import('node:fs')
+  const { createInterface } = await import('node:readline')
+  const found: string[] = []
+  for (const path of [join(dataDir, `${LOG_FILE}.1`), join(dataDir, LOG_FILE)]) {
+    if (!existsSync(path)) continue
+    for await (const line of createInterface({ input: createReadStream(path) })) {
+      if (line.includes(JSON.stringify(id)) && found.length < LINES_MAX) found.push(line)
+    }
+  }
+  return found
+}

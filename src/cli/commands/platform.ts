@@ -1,0 +1,51 @@
+/** `molecule platform`: how the platform does. */
+import { Ended, EXIT_FAILED } from '../command-line.ts'
+import { renderFields } from '../output.ts'
+import type { Define, Scene } from '../scene.ts'
+
+export const define: Define = (command, scene) => {
+  command
+    .command('health')
+    .description('tell whether the platform is there and takes work; exit code 1 where it does not')
+    .action(async () => health(await scene()))
+}
+
+async function health({ platform, apiUrl, show }: Scene): Promise<void> {
+  const client = platform()
+  const { ready, reason } = await client.ready()
+  const { version, node } = await client.version()
+  const workspaces = await client.listWorkspaces()
+  const count = (status: string) => workspaces.filter((workspace) => workspace.status === status).length
+  const states = Object.fromEntries(
+    [...new Set(workspaces.map(({ status }) => status))].map((one) => [one, count(one)]),
+  )
+  const waiting = workspaces.reduce((sum, { queue_depth: depth = 0 }) => sum + depth, 0)
+  const running = workspaces.reduce((sum, workspace) => sum + (workspace.running ?? 0), 0)
+  const told = {
+    url: apiUrl,
+    ready,
+    ...(reason !== undefined && { reason }),
+    version,
+    node,
+    workspaces: states,
+    waiting,
+    running,
+  }
+  await show(told, () =>
+    renderFields([
+      ['url', apiUrl],
+      ['ready', ready ? 'yes' : `no: ${reason}`],
+      ['version', `${version} on Node ${node}`],
+      [
+        'workspaces',
+        workspaces.length === 0
+          ? 'none'
+          : Object.entries(states)
+              .map(([state, n]) => `${n} ${state}`)
+              .join(', '),
+      ],
+      ['messages', `${waiting} waiting, ${running} running`],
+    ]),
+  )
+  if (!ready) throw new Ended(EXIT_FAILED)
+}

@@ -1,0 +1,82 @@
+/** `molecule workspace create`: from flags to the body of `POST /workspaces`. */
+import type { Command } from 'commander'
+import type { PlatformClient } from '../../client/platform.ts'
+import { MoleculeError } from '../../errors.ts'
+import { renderFields } from '../output.ts'
+import { resolveWorkspace } from '../platform-access.ts'
+import type { Scene } from '../scene.ts'
+
+export function defineCreate(command: Command, scene: () => Promise<Scene>): void {
+  command
+    .description('make a workspace')
+    .argument('<name>', 'what it is called')
+    .option('--runtime <name>', 'the backend that runs it, or external for one that "molecule connect" runs')
+    .option('--role <text>', 'what it is for, in words that its peers read')
+    .option('--model <name>', 'the model its agent uses')
+    .option('--parent <workspace>', 'the workspace above it')
+    .option('--dir <folder>', 'where its agent works')
+    .option('--template <name>', 'a folder of templates/ in the data folder to start from')
+    .option('--permission <mode>', 'ask, allowed_tools or bypass')
+    .option('--concurrency <number>', 'how many turns may run at once')
+    .option('--set <key=value>', 'an option of the backend, as cmd=cat; may be given several times', collect, [])
+    .action(async (name: string, options: CreateOptions) => create(await scene(), name, options))
+}
+
+export interface CreateOptions {
+  readonly runtime?: string
+  readonly role?: string
+  readonly model?: string
+  readonly parent?: string
+  readonly dir?: string
+  readonly template?: string
+  readonly permission?: string
+  readonly concurrency?: string
+  readonly set?: readonly string[]
+}
+
+export const collect = (value: string, before: readonly string[]): readonly string[] => [...before, value]
+
+async function create({ platform, show }: Scene, name: string, options: CreateOptions): Promise<void> {
+  const client = platform()
+  const workspace = await client.createWorkspace(await toInput(client, name, options))
+  const { id, status, status_reason: reason, runtime, auth_token: token, connect } = workspace
+  await show(workspace, () =>
+    renderFields([
+      ['name', name],
+      ['id', id],
+      ['runtime', runtime],
+      ['status', reason ? `${status} (${reason})` : status],
+      ['token', token as string | undefined],
+      ['connect', connect as string | undefined],
+    ]),
+  )
+}
+
+/** What `POST /workspaces` takes; what was not said is left to the platform. */
+export async function toInput(
+  client: PlatformClient,
+  name: string,
+  options: CreateOptions,
+): Promise<Record<string, unknown>> {
+  const { runtime, role, model, parent, dir, template, permission, concurrency, set = [] } = options
+  const parentId = parent === undefined ? undefined : await resolveWorkspace(client, parent)
+  const entries = Object.entries({
+    ...{ name, runtime, role, model, template, permission },
+    parent_id: parentId,
+    working_dir: dir,
+    max_concurrent_tasks: concurrency === undefined ? undefined : toCount(concurrency),
+    runtime_config: set.length === 0 ? undefined : Object.fromEntries(set.map(toPair)),
+  })
+  return Object.fromEntries(entries.filter(([, value]) => value !== undefined))
+}
+
+function toPair(text: string): [string, string] {
+  const at = text.indexOf('=')
+  if (at > 0) return [text.slice(0, at), text.slice(at + 1)]
+  throw new MoleculeError('invalid_request', `--set takes key=value, not ${JSON.stringify(text)}`)
+}
+
+function toCount(text: string): number {
+  if (/^[1-9]\d{0,3}$/.test(text)) return Number(text)
+  throw new MoleculeError('invalid_request', `--concurrency takes a number from 1 to 9999, not ${JSON.stringify(text)}`)
+}

@@ -1,0 +1,119 @@
+/** `molecule workspace`: what is done with workspaces as a whole. */
+import type { Command } from 'commander'
+import type { WorkspaceSummary, WorkspaceTurn } from '../../client/platform.ts'
+import { MoleculeError } from '../../errors.ts'
+import { type Column, renderFields, renderTable, withoutControls } from '../output.ts'
+import { resolveWorkspace } from '../platform-access.ts'
+import type { Define, Scene } from '../scene.ts'
+import { defineCreate } from './workspace-create.ts'
+
+const WORKSPACE = 'id or name'
+
+export const define: Define = (command, scene) => {
+  command
+    .command('list')
+    .description('list the workspaces')
+    .action(async () => list(await scene()))
+  defineCreate(command.command('create'), scene)
+  command
+    .command('inspect')
+    .description('show everything about a workspace')
+    .argument('<workspace>', WORKSPACE)
+    .action(async (workspace: string) => inspect(await scene(), workspace))
+  command
+    .command('delete')
+    .description('delete a workspace; its waiting senders are told, its files are kept for 7 days')
+    .argument('<workspace>', WORKSPACE)
+    .option('--yes', 'do not ask')
+    .option('--cascade', 'also those below it')
+    .action(async (workspace: string, options: DeleteOptions) => remove(await scene(), workspace, options))
+  defineTurns(command, scene)
+  command
+    .command('delegate')
+    .description('give a workspace a task and print its answer')
+    .argument('<workspace>', WORKSPACE)
+    .argument('<task>', 'what to do, in words; - reads it from stdin')
+    .option('--async', 'do not wait: print the id of the task')
+    .action(async (workspace: string, task: string, options: { async?: boolean }) => {
+      const { send } = await import('./send.ts')
+      await send(await scene(), { workspace, text: task, wait: options.async !== true })
+    })
+}
+
+function defineTurns(command: Command, scene: () => Promise<Scene>): void {
+  command
+    .command('restart')
+    .description('begin the next turn with a new backend, and check whether it can run')
+    .argument('<workspace>', WORKSPACE)
+    .action(async (workspace: string) => turn(await scene(), workspace, 'restart'))
+  command
+    .command('pause')
+    .description('keep its queue and begin no turn')
+    .argument('<workspace>', WORKSPACE)
+    .option('--now', 'also stop the turns that run; they are run again later')
+    .action(async (workspace: string, { now }: { now?: boolean }) =>
+      turn(await scene(), workspace, now === true ? 'pause?now=true' : 'pause'),
+    )
+  command
+    .command('resume')
+    .description('go on after a pause')
+    .argument('<workspace>', WORKSPACE)
+    .action(async (workspace: string) => turn(await scene(), workspace, 'resume'))
+}
+
+const COLUMNS: readonly Column<WorkspaceSummary>[] = [
+  { title: 'name', of: ({ name }) => name },
+  { title: 'id', of: ({ id }) => id },
+  { title: 'runtime', of: ({ runtime }) => runtime },
+  { title: 'status', of: ({ status, status_reason: reason }) => (reason ? `${status} (${reason})` : status) },
+  { title: 'waiting', of: ({ queue_depth: depth }) => depth },
+  { title: 'role', of: ({ role }) => role },
+]
+
+async function list({ platform, show }: Scene): Promise<void> {
+  const workspaces = await platform().listWorkspaces()
+  await show(workspaces, () =>
+    renderTable(workspaces, COLUMNS, 'There are no workspaces yet; make one with "molecule init".'),
+  )
+}
+
+async function inspect({ platform, show }: Scene, idOrName: string): Promise<void> {
+  const client = platform()
+  const workspace = await client.getWorkspace(await resolveWorkspace(client, idOrName))
+  await show(workspace, () =>
+    renderFields(
+      Object.entries(workspace).map(([key, value]: [string, unknown]) => [
+        key,
+        typeof value === 'object' && value !== null ? JSON.stringify(value) : (value as string | number | null),
+      ]),
+    ),
+  )
+}
+
+interface DeleteOptions {
+  readonly yes?: boolean
+  readonly cascade?: boolean
+}
+
+async function remove(scene: Scene, idOrName: string, { yes, cascade }: DeleteOptions): Promise<void> {
+  const { terminal } = scene
+  const client = scene.platform()
+  const id = await resolveWorkspace(client, idOrName)
+  const { name } = await client.getWorkspace(id)
+  if (yes !== true) {
+    if (terminal.keyboard === undefined || !terminal.interactive) {
+      throw new MoleculeError('invalid_request', `deleting "${name}" cannot be taken back; add --yes if you mean it`)
+    }
+    const { typeToConfirm } = await import('../confirm.ts')
+    if (!(await typeToConfirm(terminal, name))) throw new MoleculeError('canceled', 'nothing was deleted')
+  }
+  const deleted = await client.deleteWorkspace(id, { confirm: id, cascade: cascade === true })
+  await scene.show({ deleted }, () => `${deleted.map((gone) => `deleted ${gone}`).join('\n')}\n`)
+}
+
+async function turn({ platform, show }: Scene, idOrName: string, wish: WorkspaceTurn): Promise<void> {
+  const client = platform()
+  const workspace = await client.turnWorkspace(await resolveWorkspace(client, idOrName), wish)
+  const { name, status, status_reason: reason } = workspace
+  await show(workspace, () => withoutControls(`${name} is ${status}${reason ? `: ${reason}` : ''}\n`))
+}

@@ -1,0 +1,193 @@
+/**
+ * What the platform stands on: the data folder and who can read it, the token's file, the store, the port, the disk, and
+ * how much space everything takes. Only looked at, never changed.
+ */
+import { readdirSync, readFileSync, statfsSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { type Config, loadConfig } from '../../config/config.ts'
+import { toMoleculeError } from '../../errors.ts'
+import { adminTokenPath } from '../admin-token.ts'
+import { readRunningPlatform } from '../data-folder.ts'
+import { findPortHolder } from '../port-holder.ts'
+import type { Finding } from './finding.ts'
+import type { Environment } from './payers.ts'
+
+const OTHERS_MODE_BITS = 0o077
+const FREE_BYTES_MIN = 500 * 1024 * 1024
+const NODE_MAJOR_MIN = 24
+/** Of the folders that may be large; more is told as "more than". */
+const FILES_COUNTED_MAX = 100_000
+
+export async function examineMachine(dataDir: string, env: Environment): Promise<Finding[]> {
+  const { config, finding } = await examineConfig(env)
+  return [
+    examineNode(),
+    finding,
+    examineFolder(dataDir),
+    examineToken(dataDir),
+    ...(config === undefined ? [] : [await examineStore(dataDir, config.database), examinePort(dataDir, config)]),
+    examineDisk(dataDir),
+    examineSizes(dataDir),
+  ]
+}
+
+function examineNode(): Finding {
+  const fits = Number.parseInt(process.versions.node, 10) >= NODE_MAJOR_MIN
+  return { area: 'platform', name: 'node', verdict: fits ? 'ok' : 'broken', text: process.version }
+}
+
+async function examineConfig(env: Environment): Promise<{ config?: Config; finding: Finding }> {
+  const about = { area: 'platform', name: 'settings' }
+  try {
+    const config = await loadConfig({ flags: {}, env })
+    return { config, finding: { ...about, verdict: 'ok', text: 'they can be read' } }
+  } catch (thrown) {
+    const text = toMoleculeError(thrown).message
+    return { finding: { ...about, verdict: 'broken', text, remedy: 'correct it, or "molecule config set KEY VALUE"' } }
+  }
+}
+
+function examineFolder(path: string): Finding {
+  const about = { area: 'data', name: 'folder' }
+  const mode = statSync(path, { throwIfNoEntry: false })?.mode
+  if (mode === undefined) {
+    return {
+      ...about,
+      verdict: 'note',
+      text: `${path} is not there yet`,
+      remedy: 'it is made by the first "molecule up"',
+    }
+  }
+  if ((mode & OTHERS_MODE_BITS) === 0) return { ...about, verdict: 'ok', text: `${path}, for its owner alone` }
+  return {
+    ...about,
+    verdict: 'broken',
+    text: `others on this machine can look into ${path}`,
+    remedy: `chmod 700 ${path}`,
+  }
+}
+
+function examineToken(dataDir: string): Finding {
+  const about = { area: 'tokens', name: 'admin token' }
+  const path = adminTokenPath(dataDir)
+  const file = statSync(path, { throwIfNoEntry: false })
+  if (file === undefined)
+    return { ...about, verdict: 'note', text: 'there is none yet', remedy: 'the first "molecule up" makes it' }
+  if ((file.mode & OTHERS_MODE_BITS) !== 0) {
+    const remedy = `chmod 600 ${path}; if others use this machine, remove the file and restart the platform for a new one`
+    return { ...about, verdict: 'broken', text: `others on this machine can read ${path}`, remedy }
+  }
+  try {
+    if (readFileSync(path, 'utf8').trim() !== '')
+      return { ...about, verdict: 'ok', text: `${path}, for its owner alone` }
+    return { ...about, verdict: 'broken', text: `${path} is empty`, remedy: 'restart the platform; it makes a new one' }
+  } catch (cause) {
+    return { ...about, verdict: 'broken', text: `${path} cannot be read (${(cause as NodeJS.ErrnoException).code})` }
+  }
+}
+
+async function examineStore(dataDir: string, database: string | undefined): Promise<Finding> {
+  return database === undefined ? examineSqlite(dataDir) : await examinePostgres(database)
+}
+
+/** Read only, beside a platform that may be writing: what is asked is small, whatever the size of the store. */
+function examineSqlite(dataDir: string): Finding {
+  const about = { area: 'store', name: 'embedded' }
+  const path = join(dataDir, 'molecule.db')
+  if (statSync(path, { throwIfNoEntry: false }) === undefined) {
+    return { ...about, verdict: 'note', text: 'there is none yet', remedy: 'the first "molecule up" makes it' }
+  }
+  try {
+    const store = new DatabaseSync(path, { readOnly: true, timeout: 2000 })
+    try {
+      const count = (table: string) => Number(store.prepare(`select count(*) as n from ${table}`).get()?.['n'] ?? 0)
+      return { ...about, verdict: 'ok', text: `${count('workspace_load')} workspaces, ${count('tasks')} tasks` }
+    } finally {
+      store.close()
+    }
+  } catch (cause) {
+    const text = `${path} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`
+    return { ...about, verdict: 'broken', text, remedy: 'stop the platform and restore a copy of the file' }
+  }
+}
+
+const CONNECT_MS_MAX = 5000
+
+async function examinePostgres(url: string): Promise<Finding> {
+  const { default: pg } = await import('pg')
+  const { host, pathname } = new URL(url)
+  const about = { area: 'store', name: `postgres ${host}${pathname}` }
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT_MS_MAX })
+  try {
+    await client.connect()
+    await client.query('select 1')
+    return { ...about, verdict: 'ok', text: 'it answers' }
+  } catch (cause) {
+    const text = `it cannot be reached: ${cause instanceof Error ? cause.message : String(cause)}`
+    return { ...about, verdict: 'broken', text, remedy: 'start it, or correct "database" (DATABASE_URL)' }
+  } finally {
+    await client.end().catch(() => undefined)
+  }
+}
+
+function examinePort(dataDir: string, { port, host }: Config): Finding {
+  const about = { area: 'ports', name: `${host}:${port}` }
+  const running = readRunningPlatform(dataDir)
+  const holder = findPortHolder(port)
+  if (holder === undefined) return { ...about, verdict: 'ok', text: 'free' }
+  if (holder.pid === running?.pid)
+    return { ...about, verdict: 'ok', text: `held by this platform (process ${holder.pid})` }
+  const text = `taken by process ${holder.pid} (${holder.command})`
+  if (running !== undefined) return { ...about, verdict: 'note', text: `${text}; this platform is at ${running.url}` }
+  return { ...about, verdict: 'broken', text, remedy: `stop it, or "molecule up --port ${port + 1}"` }
+}
+
+function examineDisk(dataDir: string): Finding {
+  const about = { area: 'disk', name: 'free' }
+  const { bavail, bsize } = statfsSync(nearestFolder(dataDir))
+  const free = bavail * bsize
+  const text = `${inWords(free)} free`
+  if (free >= FREE_BYTES_MIN) return { ...about, verdict: 'ok', text }
+  return {
+    ...about,
+    verdict: 'broken',
+    text,
+    remedy: `make room: below ${inWords(FREE_BYTES_MIN)} it takes no new mail`,
+  }
+}
+
+function nearestFolder(path: string): string {
+  let folder = path
+  while (statSync(folder, { throwIfNoEntry: false }) === undefined) folder = dirname(folder)
+  return folder
+}
+
+function examineSizes(dataDir: string): Finding {
+  const names = ['molecule.db', 'molecule.db-wal', 'molecule.log', 'molecule.log.1', 'workspaces']
+  const sizes = names.flatMap((name) => {
+    const { bytes, cut } = sizeOf(join(dataDir, name))
+    return bytes === 0 ? [] : [`${name} ${cut ? 'more than ' : ''}${inWords(bytes)}`]
+  })
+  return { area: 'data', name: 'sizes', verdict: 'ok', text: sizes.length === 0 ? 'nothing yet' : sizes.join(', ') }
+}
+
+function sizeOf(path: string): { bytes: number; cut: boolean } {
+  const stats = statSync(path, { throwIfNoEntry: false })
+  if (stats === undefined) return { bytes: 0, cut: false }
+  if (!stats.isDirectory()) return { bytes: stats.size, cut: false }
+  const entries = readdirSync(path, { recursive: true, withFileTypes: true })
+  const counted = entries.slice(0, FILES_COUNTED_MAX).filter((entry) => entry.isFile())
+  const sizes = counted.map(
+    ({ parentPath, name }) => statSync(join(parentPath, name), { throwIfNoEntry: false })?.size ?? 0,
+  )
+  return { bytes: sizes.reduce((sum, size) => sum + size, 0), cut: entries.length > FILES_COUNTED_MAX }
+}
+
+const UNITS = ['B', 'KB', 'MB', 'GB', 'TB']
+
+function inWords(bytes: number): string {
+  const power = Math.min(UNITS.length - 1, bytes === 0 ? 0 : Math.floor(Math.log10(bytes) / 3))
+  const value = bytes / 1000 ** power
+  return `${power === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${UNITS[power]}`
+}

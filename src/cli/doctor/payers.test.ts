@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { claudePayer, codexPayer, geminiPayer, hermesPayer, openclawPayer, opencodePayer } from './payers.ts'
+
+function makeHome(t: TestContext) {
+  const HOME = mkdtempSync(join(tmpdir(), 'molecule-payers-'))
+  t.after(() => rmSync(HOME, { recursive: true, force: true }))
+  const put = (path: string, text = '{}') => {
+    mkdirSync(join(HOME, path, '..'), { recursive: true })
+    writeFileSync(join(HOME, path), text)
+  }
+  return { HOME, put }
+}
+
+test('RT-13 claude: the order in which it looks is its own, and a key goes before a log-in', (t) => {
+  const { HOME, put } = makeHome(t)
+  assert.equal(claudePayer({ HOME }), undefined)
+  put('.claude.json', '{"oauthAccount": {"emailAddress": "ada@example.org"}}')
+  assert.equal(claudePayer({ HOME }), 'its own log-in')
+  put('.claude/.credentials.json')
+  assert.equal(claudePayer({ HOME }), 'its own log-in')
+  const token = { HOME, CLAUDE_CODE_OAUTH_TOKEN: 'x' }
+  assert.equal(claudePayer(token), 'CLAUDE_CODE_OAUTH_TOKEN')
+  const key = { ...token, ANTHROPIC_API_KEY: 'x' }
+  assert.equal(claudePayer(key), 'ANTHROPIC_API_KEY')
+  assert.equal(claudePayer({ ...key, ANTHROPIC_AUTH_TOKEN: 'x' }), 'ANTHROPIC_AUTH_TOKEN')
+  assert.equal(claudePayer({ ...key, CLAUDE_CODE_USE_BEDROCK: '1' }), 'the cloud account (CLAUDE_CODE_USE_BEDROCK)')
+  assert.equal(claudePayer({ ...key, CLAUDE_CODE_USE_BEDROCK: '0' }), 'ANTHROPIC_API_KEY')
+})
+
+test('RT-13 codex: CODEX_API_KEY goes before its log-in, OPENAI_API_KEY alone pays for nothing', (t) => {
+  const { HOME, put } = makeHome(t)
+  assert.equal(codexPayer({ HOME, OPENAI_API_KEY: 'x' }), undefined)
+  put('.codex/auth.json')
+  assert.equal(codexPayer({ HOME, OPENAI_API_KEY: 'x' }), 'its own log-in')
+  assert.equal(codexPayer({ HOME, CODEX_API_KEY: 'x' }), 'CODEX_API_KEY')
+})
+
+test('RT-13 gemini: what was chosen in its dialogue counts, else the environment, else a log-in', (t) => {
+  const { HOME, put } = makeHome(t)
+  const env = { HOME, GEMINI_API_KEY: 'x' }
+  assert.equal(geminiPayer({ HOME }), undefined)
+  put('.gemini/oauth_creds.json')
+  assert.equal(geminiPayer({ HOME }), 'its own log-in')
+  assert.equal(geminiPayer(env), 'GEMINI_API_KEY')
+  assert.equal(
+    geminiPayer({ ...env, GOOGLE_GENAI_USE_VERTEXAI: 'true' }),
+    'the cloud account (GOOGLE_GENAI_USE_VERTEXAI)',
+  )
+  put('.gemini/settings.json', '{ // mine\n "security": {"auth": {"selectedType": "oauth-personal"}}}')
+  assert.equal(geminiPayer(env), 'its own log-in')
+  put('.gemini/settings.json', '{"security": {"auth": {"selectedType": "gemini-api-key"}}}')
+  assert.equal(geminiPayer({ HOME }), undefined)
+})
+
+test('RT-13 those with many providers: their own log-ins, else all keys that the model may choose from', (t) => {
+  const { HOME, put } = makeHome(t)
+  const env = { HOME, ANTHROPIC_API_KEY: 'x', OPENAI_API_KEY: 'x' }
+  for (const payer of [opencodePayer, hermesPayer, openclawPayer]) {
+    assert.equal(payer({ HOME }), undefined)
+    assert.equal(payer(env), 'ANTHROPIC_API_KEY or OPENAI_API_KEY')
+  }
+  put('.local/share/opencode/auth.json')
+  put('.hermes/.env')
+  put('.openclaw/openclaw.json')
+  for (const payer of [opencodePayer, hermesPayer, openclawPayer]) assert.equal(payer(env), 'its own log-in')
+})

@@ -1,0 +1,33 @@
+/** The first page of help, made of the tree alone: whoever only asks what there is waits for nothing to be loaded. */
+import { COMMANDS, DESCRIPTION, GLOBAL_OPTIONS, HELP_OPTION, VERSION_OPTION } from './tree.ts'
+
+const COLUMNS_DEFAULT = 80
+const COLUMNS_MIN = 40
+
+export function firstHelp(columns = COLUMNS_DEFAULT): string {
+  const width = Math.max(columns, COLUMNS_MIN)
+  const commands = COMMANDS.filter(({ hidden }) => hidden !== true).map(({ name, summary }) => [name, summary] as const)
+  return [
+    'Usage: molecule [options] <command>',
+    wrap(DESCRIPTION, width, 0),
+    `Options:\n${list([...GLOBAL_OPTIONS, VERSION_OPTION, HELP_OPTION], width)}`,
+    `Commands:\n${list(commands, width)}`,
+    'molecule <command> --help tells more about each.\n',
+  ].join('\n\n')
+}
+
+function list(rows: readonly (readonly [string, string])[], width: number): string {
+  const first = Math.max(...rows.map(([term]) => term.length))
+  return rows.map(([term, text]) => `  ${term.padEnd(first)}  ${wrap(text, width, first + 4)}`).join('\n')
+}
+
+/** The first line is taken to begin at `indent` already. */
+function wrap(text: string, width: number, indent: number): string {
+  const lines = ['']
+  for (const word of text.split(' ')) {
+    const line = lines.at(-1) ?? ''
+    if (line !== '' && indent + line.length + word.length + 1 > width) lines.push(word)
+    else lines[lines.length - 1] = line === '' ? word : `${line} ${word}`
+  }
+  return lines.join(`\n${' '.repeat(indent)}`)
+}

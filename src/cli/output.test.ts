@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { render, renderFields, renderTable, withoutControls } from './output.ts'
+
+const COLUMNS = [
+  { title: 'name', of: ({ name }: { name: string }) => name },
+  { title: 'size', of: ({ name }: { name: string }) => name.length },
+]
+
+test('CL-1 a table has titles and columns that line up; an empty one says so', () => {
+  assert.equal(renderTable([{ name: 'a' }, { name: 'long' }], COLUMNS, 'none'), 'NAME  SIZE\na     1\nlong  4\n')
+  assert.equal(renderTable([], COLUMNS, 'There is none.'), 'There is none.\n')
+})
+
+test('a name cannot break the table it stands in, nor drive the terminal', () => {
+  assert.equal(renderTable([{ name: 'a\nb\u001b[31m\u0007' }], COLUMNS, ''), 'NAME  SIZE\na b   9\n')
+  assert.equal(withoutControls('\u001b]0;title\u0007x\ty\n'), ']0;titlex\ty\n')
+})
+
+test('fields leave out what is not there; JSON and YAML are whole', async () => {
+  const fields = [
+    ['a', 1],
+    ['longer', null],
+    ['b', undefined],
+    ['c', 'x'],
+  ] as const
+  assert.equal(renderFields(fields), 'a  1\nc  x\n')
+  assert.equal(await render({ a: [1] }, 'json'), '{\n  "a": [\n    1\n  ]\n}\n')
+  assert.equal(await render({ a: [1] }, 'yaml'), 'a:\n  - 1\n')
+})

@@ -1,0 +1,57 @@
+/**
+ * How commands show what they got: a table for people, JSON or YAML for programs. What an agent or another person
+ * wrote is shown without its control characters: a name must not move the cursor of whoever lists it.
+ */
+
+export const OUTPUT_FORMATS = ['table', 'json', 'yaml'] as const
+
+export type OutputFormat = (typeof OUTPUT_FORMATS)[number]
+
+export async function render(value: unknown, format: 'json' | 'yaml'): Promise<string> {
+  if (format === 'json') return `${JSON.stringify(value, null, 2)}\n`
+  const { stringify } = await import('yaml')
+  return stringify(value)
+}
+
+export interface Column<T> {
+  readonly title: string
+  readonly of: (row: T) => string | number | null | undefined
+}
+
+/** One line a row under the titles; `none` is said where there is no row. */
+export function renderTable<T>(rows: readonly T[], columns: readonly Column<T>[], none: string): string {
+  if (rows.length === 0) return `${none}\n`
+  const titles = columns.map(({ title }) => title.toUpperCase())
+  const cells = rows.map((row) => columns.map(({ of }) => oneLine(of(row))))
+  return alignColumns([titles, ...cells])
+}
+
+/** `key  value`, one a line; what is undefined is left out. */
+export function renderFields(fields: readonly (readonly [string, string | number | null | undefined])[]): string {
+  return alignColumns(
+    fields.flatMap(([key, value]) => (value === undefined || value === null ? [] : [[key, oneLine(value)]])),
+  )
+}
+
+export function alignColumns(rows: readonly (readonly string[])[]): string {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
+  const lines = rows.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  )
+  return `${lines.join('\n')}\n`
+}
+
+/** Without control characters; tab and newline stay. */
+export function withoutControls(text: string): string {
+  return text.replaceAll(CONTROLS, '')
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
+const CONTROLS = /\u001b\[[0-9;?]*[ -/]*[@-~]|[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g
+
+function oneLine(value: string | number | null | undefined): string {
+  return withoutControls(String(value ?? '')).replaceAll(/\s+/g, ' ')
+}

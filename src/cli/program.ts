@@ -1,0 +1,32 @@
+/** The tree of commands as the parser wants it, and running it. What the arguments do not name stays unloaded. */
+import { Command } from 'commander'
+import { runProgram, type Terminal } from './command-line.ts'
+import { firstHelp } from './help.ts'
+import type { Scene } from './scene.ts'
+import { COMMANDS, DESCRIPTION, GLOBAL_OPTIONS, HELP_OPTION, VERSION_OPTION } from './tree.ts'
+import { readVersion } from './version.ts'
+
+export async function runMolecule(argv: readonly string[], terminal: Terminal): Promise<number> {
+  const program = await buildProgram(terminal, (name) => argv.includes(name))
+  return await runProgram(program, { argv, terminal, prefix: 'error:' })
+}
+
+/** With everything below the commands that are asked for; the others are a name and a summary. */
+export async function buildProgram(terminal: Terminal, wanted: (name: string) => boolean): Promise<Command> {
+  const program = new Command('molecule')
+    .description(DESCRIPTION)
+    .version(readVersion(), ...VERSION_OPTION)
+    .helpOption(...HELP_OPTION)
+    .configureHelp({ showGlobalOptions: true })
+  for (const [flags, text] of GLOBAL_OPTIONS) program.option(flags, text)
+  const scene = async (): Promise<Scene> => {
+    const { openScene } = await import('./scene.ts')
+    return openScene(program.opts(), terminal)
+  }
+  for (const { name, summary, load, hidden = false } of COMMANDS) {
+    const command = program.command(name, { hidden }).description(summary)
+    if (wanted(name)) (await load()).define(command, scene, terminal)
+  }
+  program.helpInformation = () => firstHelp(terminal.screen?.columns)
+  return program
+}

@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import type { PermissionRequest } from '../../src/backends/backend.ts'
+import { type ClaudeGiven, errorOf, replyOf, setUpClaude, tokenOf } from '../fakes/agents/claude-bench.ts'
+import { fakeProgram } from '../fakes/agents/program.ts'
+import { manualClock } from '../fakes/manual-clock.ts'
+import { eventually, linuxOnly } from '../fakes/marked.ts'
+
+const fake = fakeProgram('claude')
+const setUp = (t: TestContext, given: Partial<ClaudeGiven> = {}) => setUpClaude(t, { program: fake, ...given })
+
+test('AG-16 a tool is used when a person allows exactly that, and not when they deny it', async (t) => {
+  const { run } = setUp(t)
+  const asked: PermissionRequest[] = []
+  const allowing = async (request: PermissionRequest) => {
+    asked.push(request)
+    return 'allowed' as const
+  }
+  const allowed = await run('!ask rm -rf build', { ask: allowing })
+  assert.deepEqual(asked, [{ id: 'toolu_1', tool: 'Bash', subject: 'rm -rf build' }])
+  assert.equal(replyOf(allowed), 'ran {"command":"rm -rf build","description":"what it is for"}')
+  const denied = replyOf(await run('!ask rm -rf /', { ask: async () => 'denied' }))
+  assert.match(denied, /^was told Permission denied/)
+  assert.match(denied, /\(Not allowed in this turn: Bash\.\)$/)
+  const broken = await run('!ask x', { ask: () => Promise.reject(new Error('nobody is there')) })
+  assert.match(replyOf(broken), /^was told Permission denied/)
+})
+
+test('AG-16 a question that nobody answers in time is a denial, and its turn took no place meanwhile', async (t) => {
+  const { run } = setUp(t, { options: { warm_max: '1' } })
+  const expiry = Promise.withResolvers<'denied'>()
+  const asking = run('!ask sleep', { conversationId: 'asks', ask: () => expiry.promise })
+  assert.equal(replyOf(await run('hello', { conversationId: 'other' })), 'hello')
+  expiry.resolve('denied')
+  assert.match(replyOf(await asking), /^was told Permission denied/)
+})
+
+test('AG-16 a turn that is cancelled while it asks ends at once, and the process stays', linuxOnly, async (t) => {
+  const { run, alive } = setUp(t, { clock: manualClock() })
+  const sessionToken = tokenOf(await run('one'))
+  const cancel = new AbortController()
+  const asked = Promise.withResolvers<void>()
+  const ask = (_: PermissionRequest, signal: AbortSignal) => {
+    asked.resolve()
+    return new Promise<'denied'>((resolve) => signal.addEventListener('abort', () => resolve('denied')))
+  }
+  const running = run('!ask forever', { ask, sessionToken }, cancel.signal)
+  await asked.promise
+  cancel.abort()
+  assert.equal(errorOf(await running).code, 'canceled')
+  assert.equal(alive(), 1)
+  assert.equal(replyOf(await run('two', { sessionToken })), 'two')
+})
+
+test('AG-16 what claude wants by itself between turns is denied, so that the next message finds it free', async (t) => {
+  const program = fakeProgram('claude')
+  const { run } = setUp(t, { program })
+  const sessionToken = tokenOf(await run('!wake'))
+  const answered = join(program.dir, 'woken.json')
+  await eventually('it was answered', () => existsSync(answered) && readFileSync(answered, 'utf8') !== '')
+  assert.equal(JSON.parse(readFileSync(answered, 'utf8')).behavior, 'deny')
+  assert.equal(replyOf(await run('!count two', { sessionToken })), 'n=2 !wake|!count two')
+})
+
+test('AG-16 tools that were denied without a question are named once in the reply', async (t) => {
+  for (const mode of ['session', 'oneshot']) {
+    const { run } = setUp(t, { options: { mode, permission: 'allowed_tools' } })
+    assert.equal(replyOf(await run('!denied I could not.')), 'I could not.\n\n(Not allowed in this turn: Bash.)')
+  }
+})
+
+test('AG-16 as root, bypass is explained before anything is run, and after claude refused it', async (t) => {
+  const refused = setUp(t, { options: { permission: 'bypass', args: '--fake root' } })
+  const error = errorOf(await refused.run('hello'))
+  assert.equal(error.code, 'bad_config')
+  assert.match(error.message, /IS_SANDBOX=1/)
+  const allowed = setUp(t, { options: { permission: 'bypass' }, environment: { IS_SANDBOX: '1' } })
+  assert.deepEqual((await allowed.backend.validate(new AbortController().signal)).ok, true)
+})

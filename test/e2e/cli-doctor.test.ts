@@ -1,0 +1,205 @@
+/** `molecule doctor` with agents that are really there, and with things that are really broken. */
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { type FakeAgent, writeFakeAgent } from '../fakes/agents/program.ts'
+import { eventually, isAlive, linuxOnly } from '../fakes/marked.ts'
+import { BIN, command } from './command.ts'
+import { startPlatform } from './platform.ts'
+
+interface Finding {
+  readonly area: string
+  readonly name: string
+  readonly verdict: string
+  readonly text: string
+  readonly remedy?: string
+}
+
+/** A machine with a home and a PATH of its own. */
+function machine(t: TestContext) {
+  const dir = mkdtempSync(join(tmpdir(), 'molecule-doctor-test-'))
+  t.after(() => rmSync(dir, { recursive: true, force: true }))
+  for (const name of ['bin', 'home', 'fake']) mkdirSync(join(dir, name))
+  const data = join(dir, 'data')
+  mkdirSync(data, { mode: 0o700 })
+  const env = {
+    PATH: `${join(dir, 'bin')}:${dirname(process.execPath)}:/usr/bin:/bin`,
+    HOME: join(dir, 'home'),
+    MOLECULE_HOME: data,
+    // Nobody listens there, whatever else runs on this machine.
+    MOLECULE_API_URL: 'http://127.0.0.1:1',
+    MOLECULE_PORT: '0',
+    ...Object.fromEntries(KEYS.map((name) => [name, ''])),
+  }
+  const program = (name: string, script: string) => {
+    writeFileSync(join(dir, 'bin', name), `#!/bin/sh\n${script}\n`)
+    chmodSync(join(dir, 'bin', name), 0o755)
+  }
+  const agent = (name: FakeAgent, scenario: string) =>
+    writeFakeAgent(join(dir, 'bin', name), { agent: name, scenario, dir: join(dir, 'fake') })
+  const doctor = async (args: readonly string[] = [], more: Record<string, string> = {}) => {
+    const { code, out, err } = await command(['doctor', '-o', 'json', ...args], { env: { ...env, ...more } })
+    assert.doesNotMatch(err, /^error/)
+    const findings = JSON.parse(out) as Finding[]
+    const of = (area: string, name?: string) =>
+      findings.find((one) => one.area === area && (name === undefined || one.name === name)) as Finding
+    return { code, findings, of }
+  }
+  return { dir, data, env, program, agent, doctor }
+}
+
+const KEYS = [
+  ...['ANTHROPIC_API_KEY', 'ANTHROPIC_AUTH_TOKEN', 'CLAUDE_CODE_OAUTH_TOKEN', 'CLAUDE_CONFIG_DIR', 'CODEX_HOME'],
+  ...['OPENAI_API_KEY', 'CODEX_API_KEY', 'GEMINI_API_KEY', 'GOOGLE_API_KEY', 'OPENROUTER_API_KEY', 'XDG_DATA_HOME'],
+  ...['CLAUDE_AUTH_TOKEN', 'CLAUDE_CODE_USE_BEDROCK', 'CLAUDE_CODE_USE_VERTEX', 'CLAUDE_CODE_USE_FOUNDRY'],
+  ...['GEMINI_CLI_HOME', 'GOOGLE_GENAI_USE_VERTEXAI', 'OPENCODE_API_KEY', 'HERMES_HOME', 'OPENCLAW_STATE_DIR'],
+]
+
+test('CL-3 each agent: found or not, its version, whether it speaks as expected, and what to do', async (t) => {
+  const { agent, program, doctor } = machine(t)
+  agent('claude', 'echo')
+  program('gemini', 'echo broken >&2; exit 7')
+  const { code, of } = await doctor()
+  const found = of('agents', 'claude')
+  assert.deepEqual([found.verdict, found.text], ['note', '2.1.325: speaks as expected; no log-in found'])
+  assert.match(found.remedy ?? '', /log in/)
+  assert.deepEqual([of('agents', 'codex').verdict, of('agents', 'codex').text], ['note', 'not installed'])
+  assert.match(of('agents', 'codex').remedy ?? '', /npm install -g @openai\/codex/)
+  assert.equal(of('agents', 'gemini').verdict, 'broken')
+  assert.match(of('agents', 'gemini').text, /exit code 7.*broken/s)
+  assert.equal(code, 1)
+})
+
+test('CL-3 a newer agent: what is missing is named, with the tested version and what is done about it', async (t) => {
+  const { agent, doctor, dir } = machine(t)
+  agent('codex', 'renamed')
+  agent('gemini', 'without-output-format')
+  agent('openclaw', 'without-message-file')
+  mkdirSync(join(dir, 'home', '.codex'))
+  writeFileSync(join(dir, 'home', '.codex', 'auth.json'), '{}')
+  const { code, of } = await doctor()
+  assert.deepEqual(of('agents', 'codex'), {
+    area: 'agents',
+    name: 'codex',
+    verdict: 'note',
+    text: '0.170.0 (tested: 0.166.0): event turn/completed missing, running one-shot without streaming; its own log-in pays',
+    remedy: 'npm install -g @openai/codex@0.166.0',
+  })
+  assert.match(of('agents', 'gemini').text, /^0\.70\.0 \(tested: 0\.61\.0\): speaks as expected;/)
+  const { verdict, text, remedy } = of('agents', 'openclaw')
+  assert.deepEqual([verdict, text], ['broken', '2026.9.6: option --message-file missing, its turns fail'])
+  assert.equal(remedy, 'npm install -g openclaw@2026.9.6')
+  assert.equal(code, 1)
+})
+
+test('RT-13 doctor says who pays: the log-in of the agent, or a variable by its name and never by its value', async (t) => {
+  const { agent, doctor, dir } = machine(t)
+  agent('claude', 'echo')
+  agent('gemini', 'echo')
+  agent('opencode', 'echo')
+  for (const name of ['.claude', '.gemini']) mkdirSync(join(dir, 'home', name))
+  writeFileSync(join(dir, 'home', '.claude', '.credentials.json'), '{}')
+  const keys = { ANTHROPIC_API_KEY: 'hush-1', GEMINI_API_KEY: 'hush-2', OPENAI_API_KEY: 'hush-3' }
+  const { of, findings } = await doctor([], keys)
+  assert.match(of('agents', 'claude').text, /; ANTHROPIC_API_KEY pays$/)
+  assert.match(of('agents', 'gemini').text, /; GEMINI_API_KEY pays$/)
+  assert.match(of('agents', 'opencode').text, /; ANTHROPIC_API_KEY or OPENAI_API_KEY or GEMINI_API_KEY pays$/)
+  assert.doesNotMatch(JSON.stringify(findings), /hush/)
+  writeFileSync(
+    join(dir, 'home', '.gemini', 'settings.json'),
+    '{"security":{"auth":{"selectedType":"oauth-personal"}}}',
+  )
+  writeFileSync(join(dir, 'home', '.gemini', 'oauth_creds.json'), '{}')
+  const { of: now } = await doctor([], { GEMINI_API_KEY: 'hush-2' })
+  assert.deepEqual([now('agents', 'claude').verdict, now('agents', 'gemini').verdict], ['ok', 'ok'])
+  assert.match(now('agents', 'claude').text, /; its own log-in pays$/)
+  assert.match(now('agents', 'gemini').text, /; its own log-in pays$/)
+})
+
+test('CL-3 --probe tells whether the provider lets it in, by one turn', async (t) => {
+  const { agent, doctor } = machine(t)
+  agent('claude', 'echo')
+  const well = await doctor(['--probe'])
+  assert.deepEqual([well.code, well.of('agents', 'claude').verdict], [0, 'ok'], well.of('agents', 'claude').text)
+  assert.match(well.of('agents', 'claude').text, /speaks as expected; it answers; its own settings say who pays$/)
+  agent('claude', 'error-401')
+  const out = await doctor(['--probe'], { ANTHROPIC_API_KEY: 'stale' })
+  assert.deepEqual([out.code, out.of('agents', 'claude').verdict], [0, 'note'])
+  assert.match(out.of('agents', 'claude').text, /refuses its credentials$/)
+  agent('claude', 'complain')
+  const changed = await doctor(['--probe'])
+  assert.deepEqual([changed.code, changed.of('agents', 'claude').verdict], [1, 'broken'])
+  assert.match(changed.of('agents', 'claude').text, /a try failed/)
+})
+
+test(
+  'CL-3 interrupted while it looks, doctor ends and takes every agent that it started with it',
+  linuxOnly,
+  async (t) => {
+    const { program, env, dir } = machine(t)
+    const pidFile = join(dir, 'pid')
+    // One that tells its version, then never answers and does not mind that its input has ended.
+    program('gemini', `[ "$1" = --version ] && echo 0.61.0 && exit; echo $$ > '${pidFile}'; exec sleep 300`)
+    const child = spawn(join(BIN, 'molecule'), ['doctor'], { env, stdio: 'ignore' })
+    const ended = once(child, 'exit')
+    await eventually('it looks', () => existsSync(pidFile) && readFileSync(pidFile, 'utf8').endsWith('\n'))
+    child.kill('SIGINT')
+    assert.deepEqual(await ended, [1, null])
+    assert.equal(isAlive(Number(readFileSync(pidFile, 'utf8'))), false)
+  },
+)
+
+test('CL-3 nothing started yet is no fault: exit code 0, and what comes first', async (t) => {
+  const { doctor } = machine(t)
+  const { code, of } = await doctor()
+  assert.equal(code, 0)
+  assert.equal(of('platform', 'http://127.0.0.1:1').remedy, 'start it: molecule up')
+  assert.deepEqual([of('store').verdict, of('tokens').verdict], ['note', 'note'])
+})
+
+test('CL-3 permissions, tokens, store, ports, settings: what is broken is said, and the exit code is 1', async (t) => {
+  const { data, doctor } = machine(t)
+  chmodSync(data, 0o755)
+  writeFileSync(join(data, 'admin-token'), 'secret-of-the-test\n')
+  chmodSync(join(data, 'admin-token'), 0o644)
+  writeFileSync(join(data, 'molecule.db'), 'this is no database, and longer than the header of one '.repeat(20))
+  const holder = createServer()
+  await new Promise<void>((resolve) => holder.listen(0, '127.0.0.1', resolve))
+  t.after(() => holder.close())
+  const { port } = holder.address() as { port: number }
+  const { code, findings, of } = await doctor([], { MOLECULE_PORT: String(port) })
+  assert.equal(code, 1)
+  assert.deepEqual([of('data', 'folder').verdict, of('data', 'folder').remedy], ['broken', `chmod 700 ${data}`])
+  assert.match(of('tokens').text, /others on this machine can read/)
+  assert.match(of('store').text, /cannot be read: .*not a database/)
+  assert.match(of('ports').text, new RegExp(`taken by process ${process.pid} `))
+  assert.match(of('data', 'sizes').text, /molecule\.db 1\.1 KB/)
+  assert.doesNotMatch(JSON.stringify(findings), /secret-of-the-test/)
+  writeFileSync(join(data, 'molecule.yaml'), 'port: eighty\n')
+  const { of: now } = await doctor([], { MOLECULE_PORT: '' })
+  assert.match(now('platform', 'settings').text, /cannot be "eighty"/)
+})
+
+test('CL-3 a platform that runs is told of, with the workspaces that failed; a table for people', async (t) => {
+  const { env } = machine(t)
+  const platform = await startPlatform()
+  t.after(() => platform.dispose())
+  await platform.exec('cat', { name: 'fine' })
+  await platform.request('POST', '/workspaces', { name: 'sick', runtime: 'claude-code' })
+  const own = { MOLECULE_HOME: platform.dataDir, MOLECULE_API_URL: '', MOLECULE_PORT: new URL(platform.url).port }
+  const { code, out } = await command(['doctor'], { env: { ...env, ...own } })
+  assert.equal(code, 1)
+  assert.match(out, /^ok +platform: http:\S+ +it runs and takes work, version /m)
+  assert.match(
+    out,
+    /^BROKEN +workspaces: sick +.*claude is not found.* -> correct it, then "molecule workspace restart/m,
+  )
+  assert.match(out, /^ok +store: embedded +2 workspaces, 0 tasks$/m)
+  assert.match(out, /^ok +ports: \S+ +held by this platform/m)
+  assert.doesNotMatch(out, new RegExp(platform.token))
+})

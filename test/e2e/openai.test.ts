@@ -1,0 +1,75 @@
+/** A workspace whose agent is a chat endpoint, end to end: its memory, what it used, and how much it may. */
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { startChatEndpoint } from '../fakes/chat-endpoint.ts'
+import { until } from '../fakes/living.ts'
+import { external, platformFor, startBridge, temporaryHome } from './bridge.ts'
+import { startPlatform } from './platform.ts'
+
+const endpoint = await startChatEndpoint()
+after(() => endpoint.stop())
+
+test('AG-9 RT-3 RT-13 a conversation is remembered here, its use is shown, and the hour is kept', async () => {
+  const platform = await startPlatform()
+  try {
+    const { status, body } = await platform.request('POST', '/workspaces', {
+      ...{ name: 'Ada', runtime: 'openai', role: 'Be brief.', model: 'small' },
+      runtime_config: { url: endpoint.as('echo'), max_turns_per_hour: 2, headers: { 'X-Secret': 'hush' } },
+    })
+    assert.equal(status, 201, JSON.stringify(body))
+    assert.doesNotMatch(JSON.stringify(body), /hush/)
+    const message = { contextId: 'talk' }
+    assert.equal(
+      (await platform.send(body.id, 'my name is Ada', message)).artifacts?.[0]?.parts[0]?.text,
+      'my name is Ada',
+    )
+    await platform.send(body.id, 'who am I?', message)
+    assert.deepEqual(endpoint.calls.at(-1)?.body.messages, [
+      { role: 'system', content: 'Be brief.' },
+      { role: 'user', content: 'my name is Ada' },
+      { role: 'assistant', content: 'my name is Ada' },
+      { role: 'user', content: 'who am I?' },
+    ])
+    assert.equal(endpoint.calls.at(-1)?.headers['x-secret'], 'hush')
+    const usage = await platform.request('GET', `/workspaces/${body.id}/usage?days=2&messages=1`)
+    const { duration_ms: took, ...total } = usage.body.total
+    assert.deepEqual(total, { turns: 2, unknown_turns: 0, input_tokens: 22, output_tokens: 10, cost_usd: null })
+    assert.ok(took > 0)
+    assert.deepEqual([usage.body.days.length, usage.body.messages.length], [1, 1])
+    assert.equal((await platform.request('GET', `/workspaces/${body.id}/usage?days=91`)).status, 400)
+    const { body: third } = await platform.rpc(body.id, 'SendMessage', {
+      message: { messageId: 'third', role: 'ROLE_USER', parts: [{ text: 'and now?' }], ...message },
+      configuration: { returnImmediately: true },
+    })
+    const { id } = third.result.task
+    await until(async () => {
+      const { body: shown } = await platform.rpc(body.id, 'GetTask', { id })
+      return /2 turns an hour .* used up/.test(shown.result.status.message?.parts[0]?.text ?? '')
+    })
+    assert.equal(endpoint.calls.length, 2)
+  } finally {
+    await platform.dispose()
+  }
+})
+
+test('CN-2 RT-3 RT-13 behind a bridge too the conversation is remembered, and the hour is kept', async (t) => {
+  const platform = await platformFor(t)
+  const workspace = await external(platform, { runtime_config: { max_turns_per_hour: 2 } })
+  const args = ['--backend', 'openai', '--backend-opt', `url=${endpoint.as('echo')}`, '--backend-opt', 'model=small']
+  await startBridge(t, { url: platform.url, workspace, home: temporaryHome(t), args })
+  const before = endpoint.calls.length
+  for (const text of ['my name is Bo', 'who am I?']) await platform.send(workspace.id, text, { contextId: 'talk' })
+  assert.deepEqual(
+    endpoint.calls.at(-1)?.body.messages.map(({ content }) => content),
+    ['my name is Bo', 'my name is Bo', 'who am I?'],
+  )
+  await platform.rpc(workspace.id, 'SendMessage', {
+    message: { messageId: 'third', contextId: 'talk', role: 'ROLE_USER', parts: [{ text: 'and now?' }] },
+    configuration: { returnImmediately: true },
+  })
+  await until(async () => {
+    const { body } = await platform.rpc(workspace.id, 'ListTasks', {})
+    return /2 turns an hour .* used up/.test(JSON.stringify(body))
+  })
+  assert.equal(endpoint.calls.length - before, 2)
+})
