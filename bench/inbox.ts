@@ -1,7 +1,8 @@
 /**
- * What the inbox does in a second: on SQLite against itself with a commit for each operation, which is what group
- * commit is worth, and on PostgreSQL against pg-boss doing the same job on the same server. Slices by turns in one
- * process; medians. Beside it whether the event loop stays free under that load, and whether it rests afterwards.
+ * What the inbox does in a second: on SQLite against the same transactions with a commit for each operation (admit, or
+ * lease and then settle), which is what sharing and merging commits is worth, and on PostgreSQL against pg-boss doing
+ * the same job on the same server. Slices by turns in one process; medians. Beside it whether the event loop stays free
+ * under that load, and whether it rests afterwards.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -12,9 +13,10 @@ import { systemClock } from '../src/clock.ts'
 import { silentLog } from '../src/log.ts'
 import { openPostgres } from '../src/store/postgres/postgres.ts'
 import { openSqlite } from '../src/store/sqlite/sqlite.ts'
+import type { Store } from '../src/store/store.ts'
 import { startPostgres } from '../test/fakes/postgres.ts'
 import { CALLERS, type Mill, openMill } from './inbox/mill.ts'
-import { oneCommitEach, openBoss } from './inbox/peers.ts'
+import { oneCommitEach, openBoss, settleApart } from './inbox/peers.ts'
 import { alternate, median } from './measure.ts'
 
 const ROUNDS = 10
@@ -72,7 +74,8 @@ function tellDelay(p99sMs: readonly number[]): void {
   tell(line, worstMs < LOOP_DELAY_MS_MAX)
 }
 
-async function benchSqlite(group: Mill, alone: Mill): Promise<string[]> {
+async function benchSqlite(group: Mill, store: Store): Promise<string[]> {
+  const alone = await open(store, { workspaces: 1, slots: CALLERS })
   const shape = `one workspace of ${CALLERS} slots`
   console.log(`SQLite, synchronous = FULL, ${CALLERS} callers, ${shape}, slices of ${SQLITE_MESSAGES} messages`)
   const p99sMs: number[] = []
@@ -82,17 +85,21 @@ async function benchSqlite(group: Mill, alone: Mill): Promise<string[]> {
     aloneAdmit: [] as number[],
     aloneSettle: [] as number[],
   }
-  const slice = async (mill: Mill, [admits, settles]: readonly [number[], number[]]) => {
-    admits.push(await mill.admit(SQLITE_MESSAGES))
-    settles.push(await mill.settle(SQLITE_MESSAGES))
+  const grouped = async (admits: number[], settles: number[]) => {
+    admits.push(await group.admit(SQLITE_MESSAGES))
+    settles.push(await group.settle(SQLITE_MESSAGES))
   }
-  await slice(group, [[], []])
-  await slice(alone, [[], []])
+  const apart = async (admits: number[], settles: number[]) => {
+    admits.push(await alone.admit(SQLITE_MESSAGES))
+    settles.push(await settleApart(store, alone.workspaceId, SQLITE_MESSAGES))
+  }
+  await grouped([], [])
+  await apart([], [])
   await alternate({
     rounds: ROUNDS,
     contenders: {
-      group: () => watched(p99sMs, () => slice(group, [times.groupAdmit, times.groupSettle])),
-      alone: () => slice(alone, [times.aloneAdmit, times.aloneSettle]),
+      group: () => watched(p99sMs, () => grouped(times.groupAdmit, times.groupSettle)),
+      alone: () => apart(times.aloneAdmit, times.aloneSettle),
     },
   })
   const about = { count: SQLITE_MESSAGES, ratioMin: GROUP_RATIO_MIN }
@@ -168,10 +175,9 @@ const open = async (...args: Parameters<typeof openMill>) => {
   return mill
 }
 try {
-  const oneWorkspace = { workspaces: 1, slots: CALLERS }
   const ratios = await benchSqlite(
-    await open(sqlite('group.db'), oneWorkspace),
-    await open(oneCommitEach(sqlite('alone.db')), oneWorkspace),
+    await open(sqlite('group.db'), { workspaces: 1, slots: CALLERS }),
+    oneCommitEach(sqlite('alone.db')),
   )
   const store = await openPostgres({ url: await server.url(), clock: systemClock, log: silentLog })
   const against = await benchPostgres(await open(store, { workspaces: CALLERS, slots: 1 }), await server.url())

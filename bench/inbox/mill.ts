@@ -13,10 +13,12 @@ import { type Store, sql } from '../../src/store/store.ts'
 import { letterTo } from '../../test/fakes/letters.ts'
 
 export const CALLERS = 32
-const HOST = 'bench'
-const DONE: Outcome = { type: 'done', finality: 'completed', parts: [{ text: 'hello back' }], artifacts: [] }
+export const HOST = 'bench'
+export const DONE: Outcome = { type: 'done', finality: 'completed', parts: [{ text: 'hello back' }], artifacts: [] }
 
 export interface Mill {
+  /** The first of its workspaces. */
+  readonly workspaceId: string
   /** So many messages are admitted, and nobody works. Gives the milliseconds it took. */
   admit(count: number): Promise<number>
   /** A worker leases and settles all that waits. Gives the milliseconds from its first lease to its last settle. */
@@ -63,6 +65,7 @@ export async function openMill(store: Store, options: MillOptions): Promise<Mill
   const stop = new AbortController()
   let serving: Promise<unknown> | undefined
   return {
+    workspaceId: workspaces[0] as string,
     async admit(count) {
       const letters = lettersFor(count)
       const startMs = performance.now()

@@ -1,10 +1,13 @@
 /**
- * What the inbox is measured against: itself with a commit for each operation, and pg-boss, the job queue that people
- * use on PostgreSQL, doing the same with a job: send it, fetch it, complete it.
+ * What the inbox is measured against: its own transactions with a commit for each operation, and pg-boss, the job queue
+ * that people use on PostgreSQL, doing the same with a job: send it, fetch it, complete it.
  */
 import { PgBoss } from 'pg-boss'
+import { claimReady } from '../../src/inbox/claim.ts'
+import { settle } from '../../src/inbox/settle.ts'
+import { keepSession } from '../../src/sessions/sessions.ts'
 import type { Store } from '../../src/store/store.ts'
-import { CALLERS, inParallel } from './mill.ts'
+import { CALLERS, DONE, HOST, inParallel } from './mill.ts'
 
 /** The same store, but a write begins only when the one before it is durable: so each is a commit of its own. */
 export function oneCommitEach(store: Store): Store {
@@ -18,6 +21,25 @@ export function oneCommitEach(store: Store): Store {
     },
   }
 }
+
+/**
+ * Leases and settles so many messages of a workspace, an operation and a commit at a time: one to lease, one to settle.
+ * Nothing is merged: a settle that hands its slot on would be the lease of the next message for nothing. Gives the
+ * milliseconds it took.
+ */
+export async function settleApart(store: Store, workspaceId: string, count: number): Promise<number> {
+  const startMs = performance.now()
+  const worker = `${HOST}.apart`
+  await inParallel(Array.from({ length: count }), async () => {
+    const [claim] = await store.write(() => claimReady(workspaceId, worker, 1), workspaceId)
+    if (claim === undefined) throw new Error('there is nothing to lease')
+    const settlement = { key: claim.lease, outcome: DONE, unsent: undefined, accepts: () => false, keepSession: keep }
+    await store.write(() => settle(settlement), workspaceId)
+  })
+  return performance.now() - startMs
+}
+
+const keep = (key: Parameters<typeof keepSession>[1], token: string | undefined) => keepSession(HOST, key, token)
 
 export interface Boss {
   /** Each caller sends a job, fetches one and completes it, and then the next. Gives the milliseconds it took. */

@@ -12,8 +12,10 @@ import { ROUTES } from '../../src/doors/http/route-table.ts'
 import { createLog } from '../../src/log.ts'
 import { bodies, fromSchema, type Schema } from '../fakes/fuzz.ts'
 
-/** Bodies in all where nothing else is said; `FUZZ_RUNS=10000` asks for that many on each route. */
+/** Bodies in all where nothing else is said; `npm run test:fuzz` asks for 10,000 on each route. */
 const BODIES = 2000
+/** On their way at once: the store then commits them together, and requests meet each other. */
+const AT_ONCE = 8
 const ADMIN = 'the-admin-of-the-fuzzed-platform'
 const HEAP_GROWTH_BYTES_MAX = 96 * 1024 * 1024
 
@@ -21,7 +23,7 @@ let folder: string
 let platform: Platform
 let workspaceId: string
 let tokenId: string
-const agent = new Agent({ keepAlive: true, maxSockets: 8 })
+const agent = new Agent({ keepAlive: true, maxSockets: AT_ONCE })
 const failures: string[] = []
 
 before(async () => {
@@ -112,21 +114,24 @@ for (const { path, operation } of operations) {
     const content = operation.requestBody?.content['application/json'] as { schema: Schema } | undefined
     const value = operation['x-action'] === 'a2a' ? rpcBody : fromSchema(content?.schema ?? {}, grounds)
     const id = named(() => (path.startsWith('/tokens') ? tokenId : workspaceId))
-    const property = fc.asyncProperty(bodies(value), id, async (body, name) => {
-      const { status, text } = await post(
-        path.replace('{id}', name).replace('{message}', 'm_nobody').replace('{task}', 't_nobody'),
-        body,
-      )
-      assert.ok((status >= 200 && status < 300) || (status >= 400 && status < 500), `${status} ${text.slice(0, 300)}`)
-      if (status >= 400) assert.notEqual(JSON.parse(text).error.message, '')
+    const several = fc.array(fc.tuple(bodies(value), id), { minLength: AT_ONCE, maxLength: AT_ONCE })
+    const property = fc.asyncProperty(several, async (all) => {
+      await Promise.all(all.map(([body, name]) => isAnswered(path, body, name)))
     })
-    await fc.assert(property, { numRuns: 50, endOnFailure: true })
+    await fc.assert(property, { numRuns: 10, endOnFailure: true })
     const beforeBytes = await heapBytes()
-    await fc.assert(property, { numRuns: runs, endOnFailure: false })
+    await fc.assert(property, { numRuns: Math.ceil(runs / AT_ONCE), endOnFailure: false })
     const grownBytes = (await heapBytes()) - beforeBytes
     assert.ok(grownBytes < HEAP_GROWTH_BYTES_MAX, `the heap grew by ${grownBytes} bytes`)
     assert.deepEqual(failures, [], 'nothing went wrong inside either')
   })
+}
+
+async function isAnswered(path: string, body: Buffer, name: string): Promise<void> {
+  const at = path.replace('{id}', name).replace('{message}', 'm_nobody').replace('{task}', 't_nobody')
+  const { status, text } = await post(at, body)
+  assert.ok((status >= 200 && status < 300) || (status >= 400 && status < 500), `${status} ${text.slice(0, 300)}`)
+  if (status >= 400) assert.notEqual(JSON.parse(text).error.message, '')
 }
 
 /** After the collector has been: what is kept, not what has not been looked at yet. */

@@ -87,7 +87,7 @@ test(
       assert.equal(answer.status, 400, JSON.stringify(answer.body))
       return answer.body.error.message as string
     }
-    assert.match(await refused({ runtime: 'nothing' }), /unknown backend "nothing".*exec, mock/)
+    assert.match(await refused({ runtime: 'nothing' }), /unknown backend "nothing".*exec, .*mock/)
     assert.match(await refused({ runtime_config: {} }), /"cmd" is required/)
     assert.match(await refused({ runtime_config: { cmd: 'cat', timeout: '5 apples' } }), /5 apples/)
     assert.match(await refused({ runtime_config: { cmd: 'cat', max_attempts: 'many' } }), /max_attempts/)

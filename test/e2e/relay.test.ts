@@ -16,16 +16,19 @@ import { until } from '../fakes/living.ts'
 import { type RemoteAgent, startRemoteAgent } from '../fakes/remote/start.ts'
 import { type PlatformUnderTest, reasonText, startPlatform } from './platform.ts'
 
+/** What a caller speaks; an agent may speak 1.0 over REST alone besides. */
 const VERSIONS = ['1.0', '0.3'] as const
+const REMOTES = [...VERSIONS, 'rest'] as const
 type Version = (typeof VERSIONS)[number]
 
-const agents: Record<Version, RemoteAgent> = {
+const agents: Record<(typeof REMOTES)[number], RemoteAgent> = {
   '1.0': await startRemoteAgent('1.0'),
   '0.3': await startRemoteAgent('0.3'),
+  rest: await startRemoteAgent('rest'),
 }
 const shared = await startPlatform()
 after(async () => {
-  for (const version of VERSIONS) agents[version].stop()
+  for (const remote of REMOTES) agents[remote].stop()
   await shared.dispose()
 })
 
@@ -73,7 +76,7 @@ async function direct(agent: RemoteAgent, text: string): Promise<Task> {
   return await client.get(id)
 }
 
-for (const remote of VERSIONS) {
+for (const remote of REMOTES) {
   for (const caller of VERSIONS) {
     test(`AG-11 a ${caller} caller sees of a ${remote} agent behind a relay what it would see directly`, async () => {
       const agent = agents[remote]
@@ -150,7 +153,7 @@ async function withDataDir(work: (dataDir: string) => Promise<void>): Promise<vo
   }
 }
 
-for (const remote of VERSIONS) {
+for (const remote of REMOTES) {
   for (const moment of ['before', 'after'] as const) {
     test(`AG-11 a relay killed in mid-task never sends to a ${remote} agent twice; it ends ${moment} the restart`, () =>
       withDataDir(async (dataDir) => {
@@ -291,4 +294,21 @@ test('AG-11 a relay that leads back to itself is refused with the circle', async
   } finally {
     cards.close()
   }
+})
+
+test('PL-17 an artifact of a real task is fetched as the file it is', async () => {
+  const id = await relayTo(shared, agents['1.0'].url)
+  const task = await ask('1.0', id, say('rich'))
+  const get = (path: string, token = shared.token) =>
+    fetch(`${shared.url}/tasks/${task.id}/artifacts/${path}`, { headers: { Authorization: `Bearer ${token}` } })
+  const table = await get('files?part=0')
+  assert.equal(table.headers.get('content-type'), 'text/csv')
+  assert.match(table.headers.get('content-disposition') ?? '', /^attachment; filename="table.csv"/)
+  assert.equal(await table.text(), 'a,b\n1,2\n')
+  const whole = (await (await get('files')).json()) as { parts: unknown[] }
+  assert.equal(whole.parts.length, 3)
+  assert.equal((await get('nothing')).status, 404)
+  const program = { name: 'program', role: 'caller', workspaces: [id] }
+  const { body } = await shared.request('POST', '/tokens', program)
+  assert.equal((await get('files', body.token)).status, 404, 'for a program that did not send it, it is not there')
 })

@@ -1,0 +1,125 @@
+/**
+ * What a bridge adds: from the sending of a message to the first instruction of the command on an idle bridge, one
+ * message through platform and bridge against a bare spawn of the same command, and `molecule --help` against the
+ * bare start of Node; each pair by turns in the same run. The peer of the first is a bridge that polls once a second,
+ * whose median is half a second by construction.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { type PlatformUnderTest, replyText, startPlatform } from '../test/e2e/platform.ts'
+import { alternate, median, percentile } from './measure.ts'
+
+const ROUNDS = 150
+const WARM_UP_ROUNDS = 30
+const START_MS_MAX = 15
+const ADDED_MS_MAX = 15
+const HELP_ROUNDS = 20
+const HELP_RATIO_MAX = 2
+/** Long enough for the bridge's next call to be parked again. */
+const IDLE_MS = 30
+const TEXT = 'hello molecule'
+const MOLECULE = fileURLToPath(new URL('../bin/molecule', import.meta.url))
+
+function output(command: string, args: readonly string[], input = ''): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'] })
+    let text = ''
+    child.stdout.on('data', (chunk) => (text += chunk))
+    child.on('error', reject)
+    child.on('close', () => resolve(text))
+    child.stdin.end(input)
+  })
+}
+
+const wallMs = (): number => performance.timeOrigin + performance.now()
+
+interface Scene {
+  readonly platform: PlatformUnderTest
+  readonly home: string
+  readonly close: (() => void)[]
+}
+
+/** An external workspace with a bridge that runs the command, waiting. */
+async function bridgeOf({ platform, home, close }: Scene, cmd: string): Promise<string> {
+  const { body } = await platform.request('POST', '/workspaces', { name: 'bench', runtime: 'external' })
+  const options = ['--api-url', platform.url, '--backend', 'exec', '--backend-opt', `cmd=${cmd}`]
+  const env = { ...process.env, MOLECULE_HOME: home, MOLECULE_WORKSPACE_TOKEN: body.auth_token }
+  const child = spawn(MOLECULE, ['connect', body.id, ...options], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  close.push(() => child.kill('SIGTERM'))
+  for await (const [chunk] of { [Symbol.asyncIterator]: () => chunksOf(child.stdout) }) {
+    if (String(chunk).includes('waiting for messages')) break
+  }
+  child.stdout.resume()
+  return body.id
+}
+
+async function* chunksOf(stream: NodeJS.ReadableStream): AsyncGenerator<[unknown]> {
+  for (;;) yield (await once(stream, 'data')) as [unknown]
+}
+
+async function startTimes({ platform }: Scene, id: string): Promise<number[]> {
+  const times: number[] = []
+  for (let round = 0; round < ROUNDS + WARM_UP_ROUNDS; round++) {
+    await delay(IDLE_MS)
+    const sentMs = wallMs()
+    const startedMs = Number(replyText(await platform.send(id, TEXT))) / 1e6
+    if (round >= WARM_UP_ROUNDS) times.push(startedMs - sentMs)
+  }
+  return times
+}
+
+const line = (name: string, values: readonly number[]) =>
+  console.log(`${name.padEnd(38)} p50 ${median(values).toFixed(2)} ms  p95 ${percentile(values, 95).toFixed(2)} ms`)
+
+function judge(words: string, isGood: boolean): void {
+  console.log(`${words} ${isGood ? '' : '  MISSED'}`)
+  if (!isGood) process.exitCode = 1
+}
+
+const scene: Scene = {
+  platform: await startPlatform(),
+  home: mkdtempSync(join(tmpdir(), 'molecule-bench-')),
+  close: [],
+}
+try {
+  const stamping = await bridgeOf(scene, 'date +%s%N')
+  const starts = await startTimes(scene, stamping)
+  line('message sent to first instruction', starts)
+  judge(
+    `at most ${START_MS_MAX} ms at the median; a poll a second: 500 ms, ratio ${(median(starts) / 500).toFixed(3)}`,
+    median(starts) <= START_MS_MAX,
+  )
+
+  const echo = await bridgeOf(scene, 'cat')
+  const pair = {
+    bridge: () => scene.platform.send(echo, TEXT),
+    bare: () => output('/bin/sh', ['-c', 'cat'], TEXT),
+  }
+  await alternate({ rounds: WARM_UP_ROUNDS, contenders: pair })
+  const { bridge = [], bare = [] } = await alternate({ rounds: ROUNDS, contenders: pair })
+  line('bare spawn of cat', bare)
+  line('through platform and bridge', bridge)
+  const addedMs = median(bridge) - median(bare)
+  const ratio = (median(bridge) / median(bare)).toFixed(2)
+  judge(
+    `added at the median ${addedMs.toFixed(2)} ms (at most ${ADDED_MS_MAX}), ratio ${ratio}`,
+    addedMs <= ADDED_MS_MAX,
+  )
+
+  const starting = { help: () => output(MOLECULE, ['--help']), node: () => output('node', ['-e', '0']) }
+  await alternate({ rounds: 3, contenders: starting })
+  const { help = [], node = [] } = await alternate({ rounds: HELP_ROUNDS, contenders: starting })
+  line('node -e 0', node)
+  line('molecule --help', help)
+  const helpRatio = median(help) / median(node)
+  judge(`ratio ${helpRatio.toFixed(2)} (under ${HELP_RATIO_MAX})`, helpRatio < HELP_RATIO_MAX)
+} finally {
+  for (const end of scene.close) end()
+  await scene.platform.dispose()
+  rmSync(scene.home, { recursive: true, force: true })
+}

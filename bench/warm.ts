@@ -1,0 +1,136 @@
+/**
+ * What a warm agent saves, and what Molecule adds to it: for each real CLI on the fake model, a message that follows
+ * another in a conversation, through the platform warm, through the platform one-shot, and to the CLI by hand in the
+ * same warm protocol. Same run, by turns; medians. `npm run bench -- warm claude` runs one of them.
+ */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { runApart } from '../test/agents/apart.ts'
+import { type Cli, findCli } from '../test/agents/clis.ts'
+import { ensureInstalled } from '../test/agents/install.ts'
+import { openStage, type Stage } from '../test/agents/stage.ts'
+import { replyText } from '../test/e2e/platform.ts'
+import { say } from '../test/fakes/agents/model.ts'
+import { alternate, median, timeMs } from './measure.ts'
+import { byHand, type Drive } from './warm/by-hand.ts'
+
+const ONE_SHOT_ROUNDS = 7
+const WARM_ROUNDS = 60
+const WARM_UP_ROUNDS = 5
+const ADDED_PERCENT_MAX = 10
+const ANSWER = 'Here you are.'
+
+interface Contest {
+  readonly runtime: string
+  readonly oneShot: Readonly<Record<string, string>>
+  readonly drive: Drive
+  /** How many times a one-shot takes as long as a warm message, at least. */
+  readonly timesMin: number
+}
+
+const CONTESTS: Readonly<Partial<Record<Cli['name'], Contest>>> = {
+  claude: { runtime: 'claude-code', oneShot: { mode: 'oneshot' }, drive: byHand.claude, timesMin: 5 },
+  codex: { runtime: 'codex', oneShot: { mode: 'oneshot' }, drive: byHand.codex, timesMin: 2 },
+  gemini: { runtime: 'gemini', oneShot: { mode: 'oneshot' }, drive: byHand.gemini, timesMin: 20 },
+  opencode: { runtime: 'opencode', oneShot: { mode: 'oneshot' }, drive: byHand.opencode, timesMin: 8 },
+}
+
+const flag = { type: 'boolean', default: false } as const
+const { values, positionals } = parseArgs({ options: { 'allow-network': flag, inside: flag }, allowPositionals: true })
+const names = positionals.length > 0 ? positionals : Object.keys(CONTESTS)
+if (values.inside) for (const name of names) await contest(findCli(name))
+else {
+  for (const name of names) await ensureInstalled(findCli(name))
+  const again = [process.execPath, fileURLToPath(import.meta.url), '--inside', ...names]
+  process.exitCode = await runApart(again, values['allow-network'])
+}
+
+async function contest(cli: Cli): Promise<void> {
+  const rules = CONTESTS[cli.name]
+  if (rules === undefined) throw new Error(`There is no warm form of ${cli.name} to measure.`)
+  const stage = await openStage({ cli, runtime: rules.runtime })
+  const cwd = await mkdtemp(join(tmpdir(), 'molecule-warm-'))
+  const { bin, home } = stage
+  const hand = await rules.drive({ bin, model: home.model, cwd, env: home.env })
+  try {
+    const warm = await conversation(stage, {})
+    const oneShot = await conversation(stage, rules.oneShot)
+    const firstMs = await timeMs(warm)
+    const contenders = { warm, byHand: () => hand.ask(say.answer).then(expectAnswer) }
+    await alternate({ rounds: WARM_UP_ROUNDS, contenders })
+    await oneShot()
+    const cold = await alternate({ rounds: ONE_SHOT_ROUNDS, contenders: { warm, oneShot } })
+    const added = await alternate({ rounds: WARM_ROUNDS, contenders })
+    report(cli, rules, {
+      firstMs,
+      oneShotMs: median(cold['oneShot'] ?? []),
+      besideOneShotMs: median(cold['warm'] ?? []),
+      warmMs: median(added['warm'] ?? []),
+      byHandMs: median(added['byHand'] ?? []),
+    })
+  } finally {
+    await hand.close()
+    await stage.dispose()
+    await rm(cwd, { recursive: true, force: true })
+  }
+}
+
+/** Sends one message more in a conversation of its own, each time that it is called. */
+async function conversation({ platform, workspace }: Stage, options: Readonly<Record<string, string>>) {
+  const id = await workspace(options)
+  const contextId = crypto.randomUUID()
+  return async () => {
+    const message = { messageId: crypto.randomUUID(), contextId, role: 'ROLE_USER', parts: [{ text: say.answer }] }
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message } })
+    const { result } = JSON.parse(await post(`${platform.url}/workspaces/${id}/a2a`, platform.token, body))
+    expectAnswer(replyText(result?.task) ?? JSON.stringify(result))
+  }
+}
+
+/** On a connection of its own, for some messages take longer than a server keeps an idle one; it costs little here. */
+function post(url: string, token: string, body: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    const outgoing = request(url, { method: 'POST', headers, agent: false }, (incoming) => {
+      let text = ''
+      incoming.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
+      incoming.on('end', () => resolve(text)).on('error', reject)
+    })
+    outgoing.on('error', reject).end(body)
+  })
+}
+
+/** A fast refusal must not look like speed. */
+function expectAnswer(text: string): void {
+  if (text !== ANSWER) throw new Error(`not the answer expected: ${text.slice(0, 1000)}`)
+}
+
+interface Medians {
+  /** One message, with the start of the agent. */
+  readonly firstMs: number
+  readonly oneShotMs: number
+  readonly besideOneShotMs: number
+  readonly warmMs: number
+  readonly byHandMs: number
+}
+
+function report({ name, version }: Cli, { timesMin }: Contest, medians: Medians): void {
+  const { firstMs, oneShotMs, besideOneShotMs, warmMs, byHandMs } = medians
+  const times = oneShotMs / besideOneShotMs
+  const addedPercent = (warmMs / byHandMs - 1) * 100
+  console.log(`${name} ${version}`)
+  console.log(`  first message of a conversation    ${firstMs.toFixed(1)} ms`)
+  console.log(`  one-shot through the platform  p50 ${oneShotMs.toFixed(1)} ms`)
+  console.log(`  warm through the platform      p50 ${besideOneShotMs.toFixed(1)} ms`)
+  console.log(`  ratio ${times.toFixed(1)} (at least ${timesMin})`)
+  console.log(`  warm through the platform      p50 ${warmMs.toFixed(1)} ms`)
+  console.log(`  warm by hand                   p50 ${byHandMs.toFixed(1)} ms`)
+  console.log(
+    `  added by Molecule ${(warmMs - byHandMs).toFixed(1)} ms, ${addedPercent.toFixed(0)} % (at most ${ADDED_PERCENT_MAX} %)`,
+  )
+  if (times < timesMin || addedPercent > ADDED_PERCENT_MAX) process.exitCode = 1
+}

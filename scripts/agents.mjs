@@ -1,0 +1,89 @@
+/**
+ * `npm run test:agents`: the real agent CLIs behind their backends, against a fake model, one line each. Words after
+ * `--` choose agents; openclaw, which is large and slow, runs only when it is named.
+ *
+ * What is missing is installed from npm, once a version, into the user's cache folder. Then everything runs in a
+ * network that has nothing but loopback and with a bare environment, so that nothing reaches a vendor and nothing of
+ * the user's is read. Where the system allows no such network they are refused; `--allow-network` runs them there too.
+ *
+ * Invariant: it ends well only if every step of every agent chosen has passed.
+ */
+import { dirname, join } from 'node:path'
+import { run } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { runApart } from '../test/agents/apart.ts'
+import { CLIS, findCli, ON_REQUEST } from '../test/agents/clis.ts'
+import { ensureInstalled } from '../test/agents/install.ts'
+
+const flag = /** @type {const} */ ({ type: 'boolean', default: false })
+const options = { 'allow-network': flag, inside: flag }
+
+process.chdir(dirname(dirname(fileURLToPath(import.meta.url))))
+try {
+  const { values, positionals } = parseArgs({ options, allowPositionals: true })
+  const clis = positionals.length > 0 ? positionals.map(findCli) : CLIS.filter(({ name }) => !ON_REQUEST.has(name))
+  if (values.inside) for (const cli of clis) await testAgent(cli)
+  else process.exitCode = await prepare(clis, values['allow-network'])
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error)
+  process.exitCode = 1
+}
+
+/**
+ * Installs what is missing and runs this same script again, apart.
+ *
+ * @param {import('../test/agents/clis.ts').Cli[]} clis
+ * @param {boolean} mayUseNetwork
+ */
+async function prepare(clis, mayUseNetwork) {
+  for (const cli of clis) {
+    const seconds = await ensureInstalled(cli)
+    if (seconds !== undefined) console.log(`installed ${cli.name} ${cli.version} in ${seconds.toFixed(1)} s`)
+  }
+  const names = clis.map(({ name }) => name)
+  return runApart([process.execPath, fileURLToPath(import.meta.url), '--inside', ...names], mayUseNetwork)
+}
+
+/**
+ * Runs one agent's steps and prints its line, and below it what went wrong.
+ *
+ * @param {import('../test/agents/clis.ts').Cli} cli
+ */
+async function testAgent({ name, version }) {
+  /** @type {string[]} */
+  const steps = []
+  /** @type {string[]} */
+  const problems = []
+  const startMs = performance.now()
+  const stream = run({ files: [join('test', 'agents', `${name}.test.ts`)], isolation: 'process', concurrency: 1 })
+  stream.on('test:pass', ({ name: step, details }) => {
+    if (details.type !== 'suite') steps.push(`${step} ok`)
+  })
+  stream.on('test:fail', ({ name: step, details }) => {
+    process.exitCode = 1
+    if (details.type !== 'suite') steps.push(`${step} FAILED`)
+    if (!isEcho(details.error)) problems.push(`${step}: ${explain(details.error)}`)
+  })
+  stream.on('test:stderr', ({ message }) => process.stderr.write(message))
+  for await (const _ of stream);
+  const seconds = ((performance.now() - startMs) / 1000).toFixed(0)
+  console.log(`${name} ${version}  ${steps.join(', ') || 'no step ran'} (${seconds} s)`)
+  for (const problem of problems) console.log(`\n${problem}\n`)
+  if (steps.length === 0) process.exitCode = 1
+}
+
+/**
+ * A group fails with each of its steps, and each step with a group that could not begin: that says nothing new.
+ *
+ * @param {Error} error
+ */
+function isEcho(error) {
+  return /subtests? failed|test did not finish before its parent/.test(error.message)
+}
+
+/** @param {Error} error */
+function explain(error) {
+  const { cause } = error
+  return cause instanceof Error ? (cause.stack ?? cause.message) : (error.stack ?? error.message)
+}

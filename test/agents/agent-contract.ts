@@ -1,0 +1,191 @@
+/**
+ * What every real agent CLI must do behind its backend, against the fake model: the same steps for each, in the order
+ * in which `npm run test:agents` reports them. A step's title is what the report calls it.
+ */
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import type { Task } from '../../src/protocol/a2a.ts'
+import { replyText } from '../e2e/platform.ts'
+import { type Model, recital, say, startModel } from '../fakes/agents/model.ts'
+import { livingWith } from '../fakes/living.ts'
+import { findCli } from './clis.ts'
+import { type Living, openStage, type Stage } from './stage.ts'
+
+export interface AgentSubject {
+  readonly cli: string
+  /** The backend's name. */
+  readonly runtime: string
+  /** Options that run a program for each message; null where there is no warm form to tell it from. */
+  readonly oneShot: Readonly<Record<string, string>> | null
+  /** Whether text comes while it is made. */
+  readonly streams: boolean
+  /** Whether a workspace can hand MCP servers to it. */
+  readonly takesMcpServers: boolean
+  /** Whether each conversation has a process of its own, so that their number must be held down. */
+  readonly capsProcesses: boolean
+}
+
+/** openclaw tries a refused call nine times before it gives up. */
+const STEP_MS_MAX = 300_000
+const TOOL_START_MS_MAX = 90_000
+const IDLE_MS_MAX = 60_000
+/** A tool that was told to stop has to be gone by then. */
+const CANCEL_MS_MAX = 5_000
+const CONVERSATIONS = 20
+const WARM_MAX = 4
+const WARM_IDLE = '2s'
+const LUCKY = '4711'
+const MCP_SERVER = fileURLToPath(new URL('../fakes/agents/mcp-server.ts', import.meta.url))
+
+export function agentContract(title: string, subject: AgentSubject): void {
+  const cli = findCli(subject.cli)
+  const { runtime, oneShot, streams, takesMcpServers, capsProcesses } = subject
+  let model: Model
+  let stage: Stage
+  let workspace: string
+  const step = (name: string, body: () => Promise<void>) => test(name, { timeout: STEP_MS_MAX }, body)
+
+  describe(title, () => {
+    before(async () => {
+      model = await startModel()
+      stage = await openStage({ cli, runtime, model })
+      workspace = await stage.workspace()
+    })
+    after(async () => {
+      await stage?.dispose()
+      await model?.stop()
+    })
+
+    step('first turn', async () => {
+      assert.equal(reply(await stage.ask(workspace, say.number(1), 'main')), 'I know 1')
+    })
+    step('resumed', async () => {
+      assert.equal(reply(await stage.ask(workspace, say.number(2), 'main')), 'I know 1 2')
+      await stage.restart()
+      assert.equal(reply(await stage.ask(workspace, say.number(3), 'main')), 'I know 1 2 3')
+    })
+    if (oneShot !== null) {
+      step('one-shot', async () => {
+        const other = await stage.workspace(oneShot)
+        const warm = await stage.agents()
+        assert.equal(reply(await stage.ask(other, say.number(1), 'main')), 'I know 1')
+        assert.equal(reply(await stage.ask(other, say.number(2), 'main')), 'I know 1 2')
+        assert.ok((await stage.agents()).length <= warm.length, 'a program is left of a message that is answered')
+      })
+    }
+    step('streamed', async () => {
+      const seen = await stage.stream(workspace, say.recite)
+      assert.equal(seen.at(-1), recital)
+      const halves = seen.filter((text) => text !== '' && text.length < recital.length && recital.startsWith(text))
+      if (streams) assert.ok(halves.length > 1, `only ${halves.length} pieces came before the whole`)
+    })
+    if (takesMcpServers) step('tool call', () => callTool(stage))
+    step('rate limit', async () => {
+      assert.equal(failureCode(await stage.ask(workspace, say.tooOften, 'limited')), 'rate_limited')
+    })
+    step('bad key', async () => {
+      const locked = await openStage({ cli, runtime, model, key: 'sk-not-the-key' })
+      try {
+        const task = await locked.ask(await locked.workspace(), say.number(1), 'main')
+        assert.equal(failureCode(task), 'auth_failed')
+      } finally {
+        await locked.dispose()
+      }
+    })
+    step('cancel', () => cancel(stage, workspace))
+    step('two at once', () => twoAtOnce(stage, workspace))
+    if (capsProcesses)
+      step(`${CONVERSATIONS} conversations in ${WARM_MAX}`, async () => {
+        const apart = await openStage({ cli, runtime, model })
+        try {
+          await capped(apart)
+        } finally {
+          await apart.dispose()
+        }
+      })
+    step('no process left', async () => {
+      await stage.stop()
+      assert.deepEqual(await stage.living(), [])
+    })
+  })
+}
+
+/** Of an MCP server that the workspace hands to its agent. */
+async function callTool(stage: Stage): Promise<void> {
+  const lucky = { command: process.execPath, args: [MCP_SERVER], env: { LUCKY_NUMBER: LUCKY } }
+  const workspace = await stage.workspace({ mcp_servers: { lucky } })
+  const said = reply(await stage.ask(workspace, say.useTool, 'tool'))
+  assert.match(said, new RegExp(`The tool said: .*${LUCKY} for seven`, 's'))
+}
+
+/** While a child of its shell, in a session of its own, is at work; afterwards the conversation goes on. */
+async function cancel(stage: Stage, workspace: string): Promise<void> {
+  assert.equal(reply(await stage.ask(workspace, say.number(1), 'canceled')), 'I know 1')
+  const seconds = 100_000 + Math.floor(Math.random() * 100_000)
+  const sleeping = () => livingWith(`sleep ${seconds}`)
+  const taskId = await stage.begin(workspace, say.linger(seconds), 'canceled')
+  // The shell around it has these words too; the child is the one that has nothing else.
+  const isThere = async () => (await stage.living()).some(({ words }) => words === `sleep ${seconds}`)
+  await until('the tool of the agent runs', isThere, TOOL_START_MS_MAX)
+  const { body } = await stage.platform.rpc(workspace, 'CancelTask', { id: taskId })
+  assert.equal(body.result.status.state, 'TASK_STATE_CANCELED')
+  await until('the tool of the agent is gone', async () => (await sleeping()).length === 0, CANCEL_MS_MAX)
+  assert.equal(reply(await stage.ask(workspace, say.number(2), 'canceled')), 'I know 1 2')
+}
+
+/** More conversations than processes may be kept: each is answered twice and remembered, the cap holds all the while. */
+async function capped(stage: Stage): Promise<void> {
+  const workspace = await stage.workspace({ warm_max: WARM_MAX, warm_idle: WARM_IDLE }, CONVERSATIONS)
+  // Codex makes a database when it first starts in a new home, and of several that do so at once some give up.
+  assert.equal(reply(await stage.ask(workspace, say.answer, 'before')), 'Here you are.')
+  let most: readonly Living[] = []
+  const watching = new AbortController()
+  const watch = async () => {
+    while (!watching.signal.aborted) {
+      const now = await stage.agents()
+      if (now.length > most.length) most = now
+    }
+  }
+  const watched = watch()
+  const contexts = Array.from({ length: CONVERSATIONS }, (_, n) => `capped-${n}`)
+  try {
+    for (const n of [1, 2]) {
+      const tasks = await Promise.all(contexts.map((context) => stage.ask(workspace, say.number(n), context)))
+      for (const task of tasks) assert.equal(reply(task), n === 1 ? 'I know 1' : 'I know 1 2')
+    }
+    await until('idle processes are closed', async () => (await stage.agents()).length === 0, IDLE_MS_MAX)
+  } finally {
+    watching.abort()
+    await watched
+  }
+  assert.ok(most.length > 1 && most.length <= WARM_MAX, JSON.stringify(most))
+}
+
+/** Whichever comes first, the other waits for it and knows of it. */
+async function twoAtOnce(stage: Stage, workspace: string): Promise<void> {
+  const both = await Promise.all([1, 2].map((n) => stage.ask(workspace, say.number(n), 'two')))
+  const known = both.map(reply).sort((a, b) => a.length - b.length)
+  assert.match(known.join(', '), /^I know (1, I know 1 2|2, I know 2 1)$/)
+  assert.equal(reply(await stage.ask(workspace, say.number(3), 'two')), `${known[1]} 3`)
+}
+
+async function until(what: string, isSo: () => Promise<boolean>, limitMs: number): Promise<void> {
+  const deadlineMs = performance.now() + limitMs
+  while (!(await isSo())) {
+    if (performance.now() > deadlineMs) throw new Error(`did not happen within ${limitMs} ms: ${what}`)
+    await delay(20)
+  }
+}
+
+/** The text of a task that went well. */
+function reply(task: Task): string {
+  assert.equal(task.status.state, 'TASK_STATE_COMPLETED', JSON.stringify(task.status))
+  return replyText(task) ?? ''
+}
+
+function failureCode(task: Task): unknown {
+  assert.equal(task.status.state, 'TASK_STATE_FAILED', JSON.stringify(task.status))
+  return task.status.message?.metadata?.['code']
+}

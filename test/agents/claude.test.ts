@@ -1,0 +1,10 @@
+import { agentContract } from './agent-contract.ts'
+
+agentContract('AG-14 claude', {
+  cli: 'claude',
+  runtime: 'claude-code',
+  oneShot: { mode: 'oneshot' },
+  streams: true,
+  takesMcpServers: true,
+  capsProcesses: true,
+})

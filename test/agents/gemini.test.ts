@@ -1,0 +1,10 @@
+import { agentContract } from './agent-contract.ts'
+
+agentContract('AG-14 gemini', {
+  cli: 'gemini',
+  runtime: 'gemini',
+  oneShot: { mode: 'oneshot' },
+  streams: true,
+  takesMcpServers: true,
+  capsProcesses: true,
+})

@@ -1,0 +1,10 @@
+import { agentContract } from './agent-contract.ts'
+
+agentContract('AG-14 opencode', {
+  cli: 'opencode',
+  runtime: 'opencode',
+  oneShot: { mode: 'oneshot' },
+  streams: true,
+  takesMcpServers: true,
+  capsProcesses: true,
+})

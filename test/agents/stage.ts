@@ -1,0 +1,154 @@
+/**
+ * Where a real CLI is put to work: the fake model, a home for the CLI, and a real platform whose workspaces run it.
+ * What a test sees is what a stranger sees, by HTTP; what it knows of processes it reads from /proc itself.
+ */
+import assert from 'node:assert/strict'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Json, Task } from '../../src/protocol/a2a.ts'
+import { type PlatformUnderTest, startPlatform } from '../e2e/platform.ts'
+import { MODEL_KEY, type Model, startModel } from '../fakes/agents/model.ts'
+import { openStream } from '../fakes/open-door.ts'
+import type { Cli } from './clis.ts'
+import { type Home, makeHome } from './home.ts'
+import { installedBin } from './install.ts'
+
+export interface StageOptions {
+  readonly cli: Cli
+  /** The backend's name. */
+  readonly runtime: string
+  /** Another key than the model lets in. */
+  readonly key?: string
+  readonly model?: Model
+}
+
+export interface Living {
+  readonly pid: string
+  readonly parentPid: string
+  /** Its command line. */
+  readonly words: string
+}
+
+export interface Stage {
+  readonly bin: string
+  readonly home: Home
+  readonly platform: PlatformUnderTest
+  /** A workspace whose agent may do everything unasked; gives its id. */
+  workspace(options?: Readonly<Record<string, Json>>, slots?: number): Promise<string>
+  /** A blocking message in a conversation; the task it led to. */
+  ask(workspaceId: string, text: string, contextId: string): Promise<Task>
+  /** The same without waiting. */
+  begin(workspaceId: string, text: string, contextId: string): Promise<string>
+  /** The reply as it stood after each piece that came. */
+  stream(workspaceId: string, text: string): Promise<string[]>
+  /** Stops the platform as a service manager would, and starts another on the same data. */
+  restart(): Promise<void>
+  /** Every process that was started in this home and still runs. */
+  living(): Promise<Living[]>
+  /** Those of them that are the CLI itself, and not what it started. */
+  agents(): Promise<Living[]>
+  /** Stops the platform as a service manager would. */
+  stop(): Promise<void>
+  /** Removes everything. */
+  dispose(): Promise<void>
+}
+
+export async function openStage({ cli, runtime, key = MODEL_KEY, model }: StageOptions): Promise<Stage> {
+  const served = model ?? (await startModel())
+  const home = await makeHome(cli, served, key)
+  const dataDir = await mkdtemp(join(tmpdir(), 'molecule-agents-'))
+  const bin = installedBin(cli)
+  const start = () => startPlatform({ dataDir, env: home.env })
+  let platform = await start()
+  const params = (text: string, contextId: string) => ({
+    message: { messageId: crypto.randomUUID(), contextId, role: 'ROLE_USER', parts: [{ text }] },
+  })
+  const living = () => livingIn(home.folder)
+  return {
+    bin,
+    home,
+    get platform() {
+      return platform
+    },
+    async workspace(options = {}, slots = 1) {
+      const { status, body } = await platform.request('POST', '/workspaces', {
+        name: cli.name,
+        runtime,
+        model: home.model,
+        // A failure is to be seen, not to be tried again.
+        max_attempts: 1,
+        max_concurrent_tasks: slots,
+        runtime_config: { bin, permission: 'bypass', max_turns_per_hour: 1000, ...options },
+      })
+      assert.equal(status, 201, JSON.stringify(body))
+      return body.id
+    },
+    async ask(workspaceId, text, contextId) {
+      const { body } = await platform.rpc(workspaceId, 'SendMessage', params(text, contextId))
+      assert.ok(body.result?.task, JSON.stringify(body).slice(0, 500))
+      return body.result.task
+    },
+    async begin(workspaceId, text, contextId) {
+      const call = { ...params(text, contextId), configuration: { returnImmediately: true } }
+      const { body } = await platform.rpc(workspaceId, 'SendMessage', call)
+      return body.result.task.id
+    },
+    async stream(workspaceId, text) {
+      const call = { jsonrpc: '2.0', id: 1, method: 'SendStreamingMessage', params: params(text, crypto.randomUUID()) }
+      const { token, url } = platform
+      const stream = await openStream(`${url}/workspaces/${workspaceId}/a2a`, { token, body: JSON.stringify(call) })
+      assert.equal(await stream.ended, 'ended')
+      const updates = stream.events.flatMap(({ data }) => data.result?.artifactUpdate ?? [])
+      const seen: string[] = []
+      for (const { append, artifact } of updates) {
+        const piece = artifact.parts.map((part: { text?: string }) => part.text ?? '').join('')
+        seen.push(append === true ? `${seen.at(-1) ?? ''}${piece}` : piece)
+      }
+      return seen
+    },
+    async restart() {
+      await platform.stop()
+      platform = await start()
+    },
+    living,
+    async agents() {
+      const all = await living()
+      // A child that has not become its program yet still has the words of its parent.
+      const isChild = ({ parentPid }: Living) => all.some(({ pid }) => pid === parentPid)
+      return all.filter((one) => one.words.includes(bin) && !isChild(one))
+    },
+    async stop() {
+      await platform.stop()
+    },
+    async dispose() {
+      await platform.stop('SIGKILL')
+      if (model === undefined) await served.stop()
+      await home.remove()
+      await rm(dataDir, { recursive: true, force: true, maxRetries: 5 })
+    },
+  }
+}
+
+/**
+ * By their environment: whatever a CLI starts has its home. The platform has it too and is no agent. Looking takes a
+ * while, in which one may end and another begin: only who is still there after the look has been there with the rest.
+ */
+async function livingIn(folder: string): Promise<Living[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
+  const found = (await Promise.all(pids.map((pid) => agentIn(folder, pid)))).filter((one) => one !== undefined)
+  const again = await Promise.all(found.map(({ pid }) => agentIn(folder, pid)))
+  return found.filter(({ words }, index) => words === again[index]?.words)
+}
+
+/** Undefined where the process is none that was started in this home. */
+async function agentIn(folder: string, pid: string): Promise<Living | undefined> {
+  const [environment, commandLine, stat] = await Promise.all(
+    ['environ', 'cmdline', 'stat'].map((name) => readFile(`/proc/${pid}/${name}`, 'latin1').catch(() => '')),
+  )
+  const isIn = `\0${environment}`.includes(`\0HOME=${folder}\0`)
+  const isAgent = `\0${environment}`.includes('\0MOLECULE_TURN=')
+  if (!isIn || !isAgent) return undefined
+  const parentPid = /\) \S (\d+) /.exec(stat ?? '')?.[1] ?? ''
+  return { pid, parentPid, words: (commandLine ?? '').split('\0').join(' ').trim() }
+}

@@ -1,0 +1,91 @@
+/** What the children of turns find in their environment, on the platform and on a bridge. */
+import assert from 'node:assert/strict'
+import { dirname } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { external, MOLECULE, platformFor, startBridge, temporaryHome } from './bridge.ts'
+import { type PlatformUnderTest, replyText } from './platform.ts'
+
+const SECRETS = {
+  MOLECULE_ADMIN_TOKEN: 'the-admin-token-of-this-test',
+  MOLECULE_DRAIN: '3s',
+  DISCORD_BOT_TOKEN: 'discord-secret',
+  TELEGRAM_BOT_TOKEN: 'telegram-secret',
+}
+
+const variables = (text: string | undefined): Record<string, string> =>
+  Object.fromEntries((text ?? '').split('\n').map((line) => line.split(/=(.*)/s).slice(0, 2) as [string, string]))
+
+async function ask(platform: PlatformUnderTest, token: string | undefined, path: string): Promise<number> {
+  return (await fetch(platform.url + path, { headers: { Authorization: `Bearer ${token}` } })).status
+}
+
+/** All that RT-12 says of the environment of a child. */
+async function assertTold(platform: PlatformUnderTest, id: string, env: Record<string, string>): Promise<void> {
+  const names = Object.keys(env).filter((name) => /^(MOLECULE|DISCORD|TELEGRAM|DATABASE)_/.test(name))
+  const meta = ['CALLER_ID', 'MESSAGE_ID', 'METHOD', 'TASK_ID', 'TURN'].map((name) => `MOLECULE_${name}`)
+  const told = ['MOLECULE_API_URL', 'MOLECULE_WORKSPACE_ID', 'MOLECULE_WORKSPACE_TOKEN']
+  assert.deepEqual(names.sort(), [...meta, ...told].sort())
+  assert.equal(env['MOLECULE_WORKSPACE_ID'], id)
+  assert.equal(env['MOLECULE_API_URL'], platform.url)
+  assert.equal(env['PATH']?.split(':')[0], dirname(MOLECULE))
+  const token = env['MOLECULE_WORKSPACE_TOKEN']
+  assert.equal(await ask(platform, token, `/registry/${id}/peers`), 200)
+  assert.equal(await ask(platform, token, '/tokens'), 403)
+}
+
+async function assertNothing(platform: PlatformUnderTest, id: string): Promise<void> {
+  const env = variables(replyText(await platform.send(id, 'x')))
+  assert.deepEqual(
+    Object.keys(env).filter((name) => /^(MOLECULE|DISCORD|TELEGRAM)_/.test(name)),
+    ['MOLECULE_TURN'],
+  )
+  assert.ok(!env['PATH']?.includes(dirname(MOLECULE)))
+}
+
+const withSecrets = (t: TestContext) => platformFor(t, { env: SECRETS })
+
+test('RT-12 a child of the platform with pass_meta is told of the platform and nothing else; without it, nothing', async (t) => {
+  const platform = await withSecrets(t)
+  const id = await platform.exec('env', { runtime_config: { pass_meta: 'true' } })
+  await assertTold(platform, id, variables(replyText(await platform.send(id, 'x'))))
+  await assertNothing(platform, await platform.exec('env'))
+})
+
+test("RT-12 a child of a bridge is told the same, and never the bridge's own token", async (t) => {
+  const platform = await withSecrets(t)
+  const workspace = await external(platform)
+  const start = { url: platform.url, workspace, home: temporaryHome(t), cmd: 'env' }
+  const meta = ['--backend-opt', 'pass_meta=true']
+  const token = ['--token', workspace.auth_token]
+  const env = { ...SECRETS, MOLECULE_WORKSPACE_TOKEN: workspace.auth_token }
+  const bridge = await startBridge(t, { ...start, token, env, args: meta })
+  const reply = replyText(await platform.send(workspace.id, 'x')) ?? ''
+  await assertTold(platform, workspace.id, variables(reply))
+  for (const secret of [workspace.auth_token, ...Object.values(SECRETS)]) assert.ok(!reply.includes(secret))
+  bridge.kill('SIGTERM')
+  await bridge.ended
+  await startBridge(t, { ...start, token, env })
+  await assertNothing(platform, workspace.id)
+})
+
+test('RT-12 a2a and molecule are found by a child, which speaks for its workspace and ends with it', async (t) => {
+  const platform = await platformFor(t)
+  const wanted = { name: 'asker', runtime_config: { pass_meta: 'true', timeout: '60s' } }
+  const id = await platform.exec(
+    'cat >/dev/null; command -v molecule; a2a peers; echo $MOLECULE_WORKSPACE_TOKEN',
+    wanted,
+  )
+  await platform.exec('cat', { name: 'Colleague' })
+  const reply = replyText(await platform.send(id, 'who is there?')) ?? ''
+  assert.match(reply, /\/bin\/molecule\n/)
+  assert.match(reply, /^Colleague .*online/m)
+  const token = reply.trim().split('\n').at(-1) ?? ''
+  const again = replyText(await platform.send(id, 'x', { contextId: 'another' })) ?? ''
+  assert.notEqual(again.trim().split('\n').at(-1), token)
+  const [mac = ''] = token.match(/[\w-]{43}$/) ?? []
+  const forged = token.replace(mac, mac.split('').reverse().join(''))
+  assert.equal(await ask(platform, forged, '/workspaces'), 401)
+  assert.equal(await ask(platform, token, `/workspaces/${id}`), 200)
+  assert.equal((await platform.request('DELETE', `/workspaces/${id}?confirm=asker`)).status, 200)
+  assert.ok([401, 403, 404].includes(await ask(platform, token, `/workspaces/${id}`)))
+})

@@ -1,0 +1,88 @@
+/** Relays that lead into each other: a message that would come back is refused with the way it went. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, test } from 'node:test'
+import { type PlatformUnderTest, reasonText, startPlatform } from './platform.ts'
+
+const here = await startPlatform()
+const there = await startPlatform()
+const servers: Server[] = []
+after(async () => {
+  for (const server of servers) server.close()
+  await here.dispose()
+  await there.dispose()
+})
+
+type Version = '1.0' | '0.3'
+
+/** A relay whose target is chosen afterwards: a circle cannot be built of cards that must be there already. */
+async function relay(on: PlatformUnderTest, version: Version, target: PlatformUnderTest) {
+  let url = target.url
+  const server = createServer((_request, response) => {
+    const modern = { supportedInterfaces: [{ url, protocolBinding: 'JSONRPC', protocolVersion: '1.0' }] }
+    const old = { url, protocolVersion: '0.3.0', preferredTransport: 'JSONRPC' }
+    response.setHeader('Content-Type', 'application/json')
+    response.end(JSON.stringify({ name: 'next', capabilities: {}, ...(version === '1.0' ? modern : old) }))
+  })
+  servers.push(server)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const headers = { Authorization: `Bearer ${target.token}` }
+  const { body } = await on.request('POST', '/workspaces', {
+    name: 'relay',
+    runtime: 'a2a',
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    runtime_config: { headers },
+    max_attempts: 1,
+  })
+  assert.equal(body.status, 'online', JSON.stringify(body))
+  return {
+    id: body.id as string,
+    leadTo: (id: string) => {
+      url = `${target.url}/workspaces/${id}/a2a`
+    },
+  }
+}
+
+for (const version of ['1.0', '0.3'] as const) {
+  for (const [name, other] of [
+    ['one platform', here],
+    ['two platforms', there],
+  ] as const) {
+    test(`TW-5 AG-11 A relays to B relays to A over ${version} on ${name}: refused with the chain, and nothing waits`, async () => {
+      const a = await relay(here, version, other)
+      const b = await relay(other, version, here)
+      a.leadTo(b.id)
+      b.leadTo(a.id)
+      const task = await here.send(a.id, 'hello')
+      assert.equal(task.status.state, 'TASK_STATE_FAILED')
+      assert.match(reasonText(task), new RegExp(`circle: ${a.id} -> ${b.id} -> ${a.id}`))
+      for (const [platform, id] of [
+        [here, a.id],
+        [other, b.id],
+      ] as const) {
+        const { body } = await platform.request('GET', `/workspaces/${id}`)
+        assert.deepEqual([body.queue_depth, body.running], [0, 0])
+      }
+    })
+  }
+}
+
+test('TW-5 AG-11 a message passes five relays and no sixth, and the refusal names them', async () => {
+  const echo = await here.exec('cat')
+  const chain = [await relay(here, '1.0', here)]
+  chain[0]?.leadTo(echo)
+  while (chain.length < 6) {
+    const before = await relay(here, '1.0', here)
+    before.leadTo(chain[0]?.id ?? '')
+    chain.unshift(before)
+  }
+  const ids = chain.map(({ id }) => id)
+  const tooLong = await here.send(ids[0] ?? '', 'hello')
+  assert.equal(tooLong.status.state, 'TASK_STATE_FAILED')
+  assert.match(reasonText(tooLong), new RegExp(`passed 5 relays already: ${ids.join(' -> ')}`))
+  const passed = await here.send(ids[2] ?? '', 'hello')
+  assert.equal(passed.artifacts?.[0]?.parts[0]?.text, 'hello')
+})

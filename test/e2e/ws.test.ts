@@ -1,0 +1,115 @@
+/** `WS /ws` of a real platform, read by a real client that is cut off and by a platform that is killed. */
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { until } from '../fakes/living.ts'
+import { by, type Listener, listenTo } from '../fakes/logs.ts'
+import { startPlatform } from './platform.ts'
+
+const repliesIn = (listeners: readonly Listener[]) =>
+  listeners.flatMap(({ heard }) => heard.flatMap(({ events = [] }) => events)).filter(({ type }) => type === 'reply')
+
+test('PL-7 PL-4 over a socket that is cut, and a platform that is killed, every event of every workspace comes once', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'molecule-e2e-'))
+  let platform = await startPlatform({ dataDir })
+  const listeners: Listener[] = []
+  const listen = async (subscription: object) => {
+    const listener = await listenTo(platform.url, by(platform.token))
+    listeners.push(listener)
+    listener.say(subscription)
+    return listener
+  }
+  /** Where a client stands: the last number of each workspace it has heard of. */
+  const cursors = () => {
+    const last: Record<string, number> = {}
+    for (const { heard } of listeners) {
+      for (const { workspace, seq } of heard) if (typeof seq === 'number') last[workspace] = seq
+    }
+    return last
+  }
+  try {
+    const one = await platform.exec('echo one; sleep 0.1; echo two')
+    const first = await listen({ subscribe: {}, others: 'beginning' })
+    await platform.send(one, 'a')
+    await until(async () => first.seqs(one).length > 0)
+    first.socket.terminate()
+    await first.closed
+    await platform.send(one, 'b')
+    // Made while nobody listened: whoever comes back and asks for the others too gets it from its beginning.
+    const two = await platform.exec('cat')
+    await platform.send(two, 'c')
+    const second = await listen({ subscribe: cursors(), others: 'beginning' })
+    await platform.send(one, 'd')
+    await platform.stop('SIGKILL')
+    await second.closed
+    platform = await startPlatform({ dataDir })
+    const third = await listen({ subscribe: cursors(), others: 'beginning' })
+    await platform.send(two, 'e')
+    await until(async () => repliesIn(listeners).length === 5)
+    for (const id of [one, two]) {
+      const seqs = listeners.flatMap((listener) => listener.seqs(id))
+      assert.deepEqual(
+        seqs,
+        Array.from({ length: seqs.length }, (_, index) => index + 1),
+        'nothing is missing and nothing came twice',
+      )
+    }
+    third.socket.terminate()
+  } finally {
+    for (const { socket } of listeners) socket.terminate()
+    await platform.dispose()
+    await rm(dataDir, { recursive: true, force: true })
+  }
+})
+
+test('PL-7 PL-4 what a workspace works on, its pause, its presence and its end show at _platform as they happen', async () => {
+  const platform = await startPlatform()
+  const listener = await listenTo(platform.url, by(platform.token))
+  try {
+    listener.say({ subscribe: { _platform: null } })
+    await until(async () => listener.heard.some(({ type }) => type === 'snapshot'))
+    const states = (of: string) =>
+      listener.heard.filter((said) => said.workspace === '_platform' && said.id === of).map(({ state }) => state)
+    const seen = (of: string, what: (state: Record<string, unknown>) => boolean) =>
+      until(async () => states(of).some((state) => state !== undefined && what(state)))
+
+    const id = await platform.exec('sleep 0.5; echo done')
+    await seen(id, ({ status }) => status === 'online')
+    const working = platform.send(id, 'tidy up')
+    await seen(id, ({ current_task: task }) => task === 'tidy up')
+    await working
+    await until(async () => states(id).at(-1)?.current_task === null)
+    await platform.request('POST', `/workspaces/${id}/pause`)
+    await seen(id, ({ status }) => status === 'paused')
+
+    const external = { name: 'afar', runtime: 'external' }
+    const { body: afar } = await platform.request('POST', '/workspaces', external)
+    await seen(afar.id, ({ status }) => status === 'offline')
+    await platform.request('POST', '/registry/register', { workspace_id: afar.id, current_task: 'reading' })
+    await seen(afar.id, ({ status }) => status === 'online')
+    await platform.request('DELETE', `/workspaces/${afar.id}?confirm=afar`)
+    await until(async () => listener.heard.some((said) => said.type === 'deleted' && said.id === afar.id))
+  } finally {
+    listener.socket.terminate()
+    await platform.dispose()
+  }
+})
+
+test('PL-12 revoking a token closes its socket and its event stream on a real platform', async () => {
+  const platform = await startPlatform()
+  try {
+    const { body } = await platform.request('POST', '/tokens', { name: 'screen', role: 'viewer' })
+    const id = await platform.exec('cat')
+    const listener = await listenTo(platform.url, by(body.token))
+    const headers = { Authorization: `Bearer ${body.token}` }
+    const events = await fetch(`${platform.url}/workspaces/${id}/events`, { headers })
+    assert.equal(events.status, 200)
+    await platform.request('DELETE', `/tokens/${body.id}`)
+    assert.equal(await listener.closed, 4401)
+    await assert.doesNotReject(events.text().catch(() => 'cut off'))
+  } finally {
+    await platform.dispose()
+  }
+})
