@@ -150,7 +150,7 @@ export const requirements: readonly Requirement[] = [
   pending('CV-6', 'one drawer for what needs a person'),
 
   // Command line
-  built('CL-1', 'all commands, authenticated, on routes that exist', 'without audit, stop, backup and restore'),
+  built('CL-1', 'all commands, authenticated, on routes that exist', 'without audit, backup and restore'),
   built('CL-2', 'progress, errors with advice, quick help'),
   built('CL-3', 'doctor looks at agents, store, ports and tokens'),
   pending('CL-4', 'login links, sessions and profiles'),

@@ -52,6 +52,11 @@ export const COMMANDS: readonly Entry[] = [
     summary: 'what agents ask permission for: list, allow, deny',
     load: () => import('./commands/pending.ts'),
   },
+  {
+    name: 'stop',
+    summary: 'end the turns that run and begin no more, of one workspace or of all',
+    load: () => import('./commands/stop.ts'),
+  },
   { name: 'explain', summary: 'tell what became of a message', load: () => import('./commands/explain.ts') },
   {
     name: 'logs',

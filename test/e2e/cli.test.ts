@@ -111,6 +111,19 @@ describe('the commands of molecule', () => {
     assert.equal((await json('workspace', 'restart', 'turner')).status, 'online')
   })
 
+  test('CL-1 stop ends the turn that runs, and its message waits until resume', async () => {
+    const id = await platform.exec('sleep 60; cat', { name: 'sleeper' })
+    const running = async () => (await platform.request('GET', `/workspaces/${id}`)).body.running
+    await well('agent', 'send', 'sleeper', 'x', '--async')
+    await until(async () => (await running()) === 1)
+    assert.equal((await molecule(['stop'])).code, 1)
+    assert.match(await well('stop', 'sleeper'), /^sleeper is paused; its messages wait\n$/)
+    await until(async () => (await running()) === 0)
+    const all = await json('stop', '--all')
+    assert.ok(all.length > 1 && all.every(({ status }: { status: string }) => status === 'paused'))
+    for (const { name } of all) await well('workspace', 'resume', name)
+  })
+
   test('CL-1 deleting asks for the name at a terminal, and for --yes elsewhere', async (t) => {
     const made = await json('workspace', 'create', 'goner', '--runtime', 'mock')
     const refused = await molecule(['workspace', 'delete', 'goner'])

@@ -1,0 +1,32 @@
+/** `molecule stop`: ends the turns that run, of one workspace or of all, and begins no more until `workspace resume`. */
+import { MoleculeError } from '../../errors.ts'
+import { withoutControls } from '../output.ts'
+import { resolveWorkspace } from '../platform-access.ts'
+import type { Define, Scene } from '../scene.ts'
+
+export const define: Define = (command, scene) => {
+  command
+    .argument('[workspace]', 'id or name')
+    .option('--all', 'every workspace')
+    .action(async (workspace: string | undefined, { all }: { all?: boolean }) => {
+      if ((workspace === undefined) !== (all === true)) {
+        throw new MoleculeError('invalid_request', 'name one workspace, or say --all')
+      }
+      await stop(await scene(), workspace)
+    })
+}
+
+async function stop({ platform, show }: Scene, workspace: string | undefined): Promise<void> {
+  const client = platform()
+  const ids =
+    workspace === undefined
+      ? (await client.listWorkspaces()).map(({ id }) => id)
+      : [await resolveWorkspace(client, workspace)]
+  const stopped: { name: string; status: string }[] = []
+  for (const id of ids) {
+    const { name, status } = await client.turnWorkspace(id, 'pause?now=true')
+    stopped.push({ name, status })
+  }
+  const lines = stopped.map(({ name, status }) => withoutControls(`${name} is ${status}; its messages wait\n`))
+  await show(stopped, () => lines.join('') || 'There is no workspace.\n')
+}
