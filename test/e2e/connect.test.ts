@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
+import { writeFakeAgent } from '../fakes/agents/program.ts'
 import {
   external,
   launchBridge,
@@ -47,6 +48,40 @@ test('CN-1 the command in the answer to creating a workspace can be pasted', asy
   assert.equal(replyText(await platform.send(workspace.id, 'hello')), 'ok')
   const commandLine = readFileSync(`/proc/${bridge.pid}/cmdline`, 'utf8')
   assert.ok(!commandLine.includes(workspace.auth_token), 'the token stands in the list of processes')
+})
+
+/** As people were told to type them; on PATH are a claude and a python that are not the real ones. */
+const LINES = [
+  ['', 'echo', /claude-code/],
+  [`--backend exec --backend-opt cmd="python myhandler.py"`, 'handled: hello', /exec/],
+  [`--backend-opt args="--model claude-sonnet-4-6"`, 'echo', /claude-code/],
+  ['--backend mock --backend-opt reply=ok', 'ok', /mock/],
+] as const
+
+test('CN-1 AG-1 EX-1 the four lines of the first announcement work as they were written', async (t) => {
+  const platform = await platformFor(t)
+  const folder = temporaryHome(t)
+  writeFakeAgent(join(folder, 'claude'), { agent: 'claude', scenario: 'echo', dir: folder })
+  writeFileSync(join(folder, 'python'), '#!/bin/sh\nexec /bin/sh "$@"\n', { mode: 0o755 })
+  writeFileSync(join(folder, 'myhandler.py'), 'printf "handled: "; cat\n')
+  for (const [words, answer, backend] of LINES) {
+    const workspace = await external(platform)
+    const env = {
+      MOLECULE_HOME: temporaryHome(t),
+      MOLECULE_API_URL: platform.url,
+      T: workspace.auth_token,
+      PATH: `${folder}:${dirname(MOLECULE)}:${process.env['PATH']}`,
+    }
+    const line = `exec molecule connect ${workspace.id} --token $T ${words}`
+    const bridge = watch(t, { command: '/bin/sh', words: ['-c', line], env, cwd: folder })
+    await bridge.says(/waiting for messages/)
+    assert.match(bridge.output(), backend)
+    assert.equal(replyText(await platform.send(workspace.id, 'hello')), answer === 'echo' ? 'hello' : answer)
+    bridge.kill('SIGTERM')
+    assert.equal(await bridge.ended, 0)
+  }
+  const starts = readFileSync(join(folder, 'starts.jsonl'), 'utf8').trim().split('\n')
+  assert.deepEqual(JSON.parse(starts.at(-1) ?? '').argv.slice(0, 3), ['-p', '--model', 'claude-sonnet-4-6'])
 })
 
 test('CN-1 BK-7 what is typed wrongly ends with 2 and says what would be right', async (t) => {
