@@ -41,7 +41,7 @@ const wallMs = (): number => performance.timeOrigin + performance.now()
 interface Scene {
   readonly platform: PlatformUnderTest
   readonly home: string
-  readonly close: (() => void)[]
+  readonly close: (() => Promise<unknown>)[]
 }
 
 /** An external workspace with a bridge that runs the command, waiting. */
@@ -50,7 +50,11 @@ async function bridgeOf({ platform, home, close }: Scene, cmd: string): Promise<
   const options = ['--api-url', platform.url, '--backend', 'exec', '--backend-opt', `cmd=${cmd}`]
   const env = { ...process.env, MOLECULE_HOME: home, MOLECULE_WORKSPACE_TOKEN: body.auth_token }
   const child = spawn(MOLECULE, ['connect', body.id, ...options], { env, stdio: ['ignore', 'pipe', 'inherit'] })
-  close.push(() => child.kill('SIGTERM'))
+  const ended = once(child, 'exit')
+  close.push(() => {
+    child.kill('SIGTERM')
+    return ended
+  })
   for await (const [chunk] of { [Symbol.asyncIterator]: () => chunksOf(child.stdout) }) {
     if (String(chunk).includes('waiting for messages')) break
   }
@@ -119,7 +123,7 @@ try {
   const helpRatio = median(help) / median(node)
   judge(`ratio ${helpRatio.toFixed(2)} (under ${HELP_RATIO_MAX})`, helpRatio < HELP_RATIO_MAX)
 } finally {
-  for (const end of scene.close) end()
+  await Promise.all(scene.close.map((end) => end()))
   await scene.platform.dispose()
   rmSync(scene.home, { recursive: true, force: true })
 }
