@@ -1,9 +1,9 @@
 /**
  * Files on the way out: a folder of the conversation in the working folder, where an agent puts what belongs to its
- * answer. Made anew for each turn, so that nothing of an attempt that broke off is handed over. Invariant: only files of
- * this folder itself leave, no link is followed, and together they stay below the limit.
+ * answer. Empty when a turn begins, so that nothing of an attempt that broke off is handed over. Invariant: only files
+ * of this folder itself leave, no link is followed, and together they stay below the limit.
  */
-import { mkdir, readdir, rm } from 'node:fs/promises'
+import { lstatSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { toMoleculeError } from '../../errors.ts'
 import type { Part } from '../../protocol/a2a.ts'
@@ -14,13 +14,30 @@ const FILES_MAX = 64
 /** All together: an answer crosses the wire and is stored whole. */
 const OUTBOX_BYTES_MAX = 16 * 1024 * 1024
 
-/** Throws `bad_config` where something that is no folder is in its place. */
+/**
+ * Throws `bad_config` where something that is no folder is in its place. Looked at without a thread in between: nearly
+ * always there is nothing to do, and six hops to a thread took longer than all the rest that is added to a warm turn.
+ */
 export async function openOutbox(workingDir: string, conversationId: string): Promise<string> {
-  const folder = join(await openMoleculeFolder(workingDir, 'outbox'), safeFileName(conversationId, 'conversation'))
-  await rm(folder, { recursive: true, force: true })
-  await mkdir(folder, { mode: 0o700 })
+  const name = safeFileName(conversationId, 'conversation')
+  const known = join(workingDir, '.molecule', 'outbox', name)
+  if (
+    isEmptyFolder(known) &&
+    isFolder(join(workingDir, '.molecule')) &&
+    isFolder(join(workingDir, '.molecule', 'outbox'))
+  ) {
+    return known
+  }
+  const folder = join(await openMoleculeFolder(workingDir, 'outbox'), name)
+  rmSync(folder, { recursive: true, force: true })
+  mkdirSync(folder, { mode: 0o700 })
   return folder
 }
+
+/** A folder itself and no link to one. */
+const isFolder = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+
+const isEmptyFolder = (path: string): boolean => isFolder(path) && readdirSync(path).length === 0
 
 export interface Outgoing {
   readonly files: readonly Part[]
@@ -28,12 +45,13 @@ export interface Outgoing {
   readonly refused: readonly string[]
 }
 
-/** Takes what is in the folder, by name; the folder is empty afterwards. */
+/** Takes what is in the folder, by name; nothing is left of it afterwards. */
 export async function emptyOutbox(folder: string, workingDir: string): Promise<Outgoing> {
+  if (isEmptyFolder(folder)) return { files: [], refused: [] }
   const files: Part[] = []
   const refused: string[] = []
   let room = OUTBOX_BYTES_MAX
-  for (const name of (await namesIn(folder)).slice(0, FILES_MAX)) {
+  for (const name of namesIn(folder).slice(0, FILES_MAX)) {
     try {
       const part = await collectFile(join(folder, name), workingDir)
       const bytes = Buffer.byteLength(part.raw ?? '', 'base64')
@@ -44,14 +62,14 @@ export async function emptyOutbox(folder: string, workingDir: string): Promise<O
       refused.push(`the file ${safeFileName(name, 'file')} was not handed over: ${toMoleculeError(thrown).message}`)
     }
   }
-  await rm(folder, { recursive: true, force: true })
+  rmSync(folder, { recursive: true, force: true })
   return { files, refused }
 }
 
-async function namesIn(folder: string): Promise<string[]> {
+function namesIn(folder: string): string[] {
   // The agent may have taken the folder away.
-  const entries = await readdir(folder, { withFileTypes: true }).catch(() => [])
-  return entries
+  if (!isFolder(folder)) return []
+  return readdirSync(folder, { withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => entry.name)
     .sort()
