@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
+import { builtinBackends, createRegistry } from '../../src/backends/backends.ts'
 import { writeFakeAgent } from '../fakes/agents/program.ts'
 import {
   external,
@@ -82,6 +83,18 @@ test('CN-1 AG-1 EX-1 the four lines of the first announcement work as they were 
   }
   const starts = readFileSync(join(folder, 'starts.jsonl'), 'utf8').trim().split('\n')
   assert.deepEqual(JSON.parse(starts.at(-1) ?? '').argv.slice(0, 3), ['-p', '--model', 'claude-sonnet-4-6'])
+})
+
+test('BK-6 CN-1 the help of connect names every backend, sorted', async (t) => {
+  const help = watch(t, { command: MOLECULE, words: ['connect', '--help'], env: {}, cwd: temporaryHome(t) })
+  assert.equal(await help.ended, 0)
+  const names = createRegistry(builtinBackends).names()
+  assert.ok(
+    help
+      .output()
+      .replaceAll(/\s+/g, ' ')
+      .includes(`the agent: ${names.join(', ')} (claude-code)`),
+  )
 })
 
 test('CN-1 BK-7 what is typed wrongly ends with 2 and says what would be right', async (t) => {

@@ -1,12 +1,14 @@
 /** What `molecule connect` takes; what it does is in `connect.ts`. */
 import { InvalidArgumentError } from 'commander'
+import { builtinBackends, createRegistry } from '../../backends/backends.ts'
 import type { Define } from '../scene.ts'
 import type { ConnectFlags } from './connect.ts'
 
 export const define: Define = (command, _scene, terminal) => {
+  const names = createRegistry(builtinBackends).names()
   command
     .argument('<workspace-id>', 'a workspace made with the runtime external')
-    .option('--backend <name>', 'the agent: claude-code, exec, mock and others (claude-code)')
+    .option('--backend <name>', `the agent: ${names.join(', ')} (claude-code)`)
     .option('--backend-opt <key=value>', 'an option of the backend; may be given several times', collect)
     .option('--token <token>', 'the token of the workspace (MOLECULE_WORKSPACE_TOKEN)')
     .option('--token-file <file>', 'a file with the token, read again when it changes (MOLECULE_WORKSPACE_TOKEN_FILE)')
