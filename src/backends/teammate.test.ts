@@ -82,6 +82,15 @@ test('PL-17 what is too large stays behind with a word, and what an attempt that
   assert.match(events[0]?.type === 'status' ? events[0].text : '', /huge was not handed over/)
 })
 
+test('PL-17 more files than an answer may have stay behind, each with a word', async (t) => {
+  const events = await answer({ workingDir: temporaryDir(t) }, (_turn, outbox) => {
+    for (let n = 0; n < 66; n++) writeFileSync(join(outbox, `f${n}`), 'x')
+    return undefined
+  })
+  const count = (type: BackendEvent['type']) => events.filter((event) => event.type === type).length
+  assert.deepEqual([count('artifact'), count('status'), count('done')], [64, 2, 1])
+})
+
 test('PL-17 a link in place of our folder is refused, not followed', async (t) => {
   const workingDir = temporaryDir(t)
   symlinkSync(temporaryDir(t), join(workingDir, '.molecule'))

@@ -51,8 +51,9 @@ export async function emptyOutbox(folder: string, workingDir: string): Promise<O
   const files: Part[] = []
   const refused: string[] = []
   let room = OUTBOX_BYTES_MAX
-  for (const name of namesIn(folder).slice(0, FILES_MAX)) {
+  for (const [index, name] of namesIn(folder).entries()) {
     try {
+      if (index >= FILES_MAX) throw new Error(`an answer may have ${FILES_MAX} files`)
       const part = await collectFile(join(folder, name), workingDir)
       const bytes = Buffer.byteLength(part.raw ?? '', 'base64')
       if (bytes > room) throw new Error(`all files of an answer together may have ${OUTBOX_BYTES_MAX} bytes`)
