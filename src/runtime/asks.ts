@@ -46,7 +46,7 @@ export function createAsks(lease: Lease, context: AskContext): Asks {
     const resume = context.stall.pause()
     try {
       if (!(await put({ lease, id, request }, context, signal))) return 'denied'
-      return await Promise.race([answer.promise, aborted(signal)])
+      return await answered(answer.promise, signal)
     } finally {
       resume()
     }
@@ -93,9 +93,15 @@ async function put({ lease, id, request }: Putting, context: AskContext, signal:
   return false
 }
 
-function aborted(signal: AbortSignal): Promise<Decision> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve('denied')
-    else signal.addEventListener('abort', () => resolve('denied'), { once: true })
-  })
+/** The answer, or a denial when the turn is stopped first. */
+async function answered(answer: Promise<Decision>, signal: AbortSignal): Promise<Decision> {
+  const stopped = Promise.withResolvers<Decision>()
+  const deny = () => stopped.resolve('denied')
+  signal.addEventListener('abort', deny, { once: true })
+  if (signal.aborted) deny()
+  try {
+    return await Promise.race([answer, stopped.promise])
+  } finally {
+    signal.removeEventListener('abort', deny)
+  }
 }
