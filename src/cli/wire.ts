@@ -2,7 +2,6 @@
  * The parts list of the platform: the only place where parts are joined. It reads from the bottom of the house up,
  * and closing goes the other way round: no new work, then running turns, then the answers to whoever waits for them.
  */
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { loadAdapters } from '../backends/adapters.ts'
 import type { BackendContext } from '../backends/backend.ts'
@@ -33,7 +32,7 @@ import {
 import type { Check } from '../workspaces/rows.ts'
 import { createTokens } from '../workspaces/token-store.ts'
 import { surroundingsOf } from './child-environment.ts'
-import { writeWhole } from './data-folder.ts'
+import { ensureHostId } from './host-id.ts'
 import { readVersion } from './version.ts'
 import { wireWorkspaces } from './wire-workspaces.ts'
 
@@ -197,19 +196,6 @@ async function openStore({ dataDir, database: url }: Config, log: MaskingLog): P
   log.hide(decodeURIComponent(new URL(url).password))
   const { openPostgres } = await import('../store/postgres/postgres.ts')
   return await openPostgres({ url, clock: systemClock, log })
-}
-
-/** Names this data folder for sessions, leases and process marks; made once. */
-function ensureHostId(dataDir: string): string {
-  const path = join(dataDir, 'host-id')
-  try {
-    return readFileSync(path, 'utf8').trim()
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-    const id = ulid()
-    writeWhole(path, `${id}\n`)
-    return id
-  }
 }
 
 async function whyUnready(store: Store): Promise<string | undefined> {

@@ -5,12 +5,12 @@
  * has the same name after every restart.
  */
 import { createHash } from 'node:crypto'
-import { mkdirSync, readdirSync, readFileSync, renameSync } from 'node:fs'
+import { mkdirSync, readdirSync, renameSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { MoleculeError } from '../../errors.ts'
-import { ulid } from '../../ids.ts'
-import { type DataFolder, openDataFolder, writeWhole } from '../data-folder.ts'
+import { type DataFolder, openDataFolder } from '../data-folder.ts'
+import { ensureHostId } from '../host-id.ts'
 
 /** Bridges of one workspace on one machine. */
 const BRIDGES_MAX = 64
@@ -114,17 +114,5 @@ function filesIn(path: string): string[] {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
     throw error
-  }
-}
-
-function ensureHostId(root: string): string {
-  const path = join(root, 'host-id')
-  try {
-    return readFileSync(path, 'utf8').trim()
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-    const id = ulid()
-    writeWhole(path, `${id}\n`)
-    return id
   }
 }
