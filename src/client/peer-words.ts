@@ -4,7 +4,17 @@
  * Invariant: what this gives out has the shape of its type, whatever came in.
  */
 import { MoleculeError } from '../errors.ts'
-import type { Artifact, Message, Metadata, Part, StreamResponse, Task, TaskState, TaskStatus } from '../protocol/a2a.ts'
+import {
+  type Artifact,
+  type Message,
+  type Metadata,
+  type Part,
+  type StreamResponse,
+  TASK_STATES,
+  type Task,
+  type TaskState,
+  type TaskStatus,
+} from '../protocol/a2a.ts'
 import { isJsonObject, type JsonObject } from '../protocol/json.ts'
 import { readPart } from '../protocol/part.ts'
 
@@ -51,21 +61,10 @@ function readStatus(value: unknown): TaskStatus {
   }
 }
 
-const STATES: readonly TaskState[] = [
-  'TASK_STATE_SUBMITTED',
-  'TASK_STATE_WORKING',
-  'TASK_STATE_COMPLETED',
-  'TASK_STATE_FAILED',
-  'TASK_STATE_CANCELED',
-  'TASK_STATE_INPUT_REQUIRED',
-  'TASK_STATE_REJECTED',
-  'TASK_STATE_AUTH_REQUIRED',
-]
-
 /** `input-required` is TASK_STATE_INPUT_REQUIRED; one that nobody knows is not known to be over. */
 function readState(value: unknown): TaskState {
   const name = `TASK_STATE_${text(value).toUpperCase().replaceAll('-', '_').replace('TASK_STATE_', '')}`
-  return STATES.find((state) => state === name) ?? 'TASK_STATE_WORKING'
+  return TASK_STATES.find((state) => state === name) ?? 'TASK_STATE_WORKING'
 }
 
 function readMessage(value: unknown): Message {

@@ -5,6 +5,7 @@
  * that help the sender. null counts as absent, as JSON of protocol buffers has it.
  */
 import { z } from 'zod'
+import { TASK_STATES } from './a2a.ts'
 import { invalid } from './invalid.ts'
 
 export const ID_CHARACTERS_MAX = 256
@@ -192,20 +193,7 @@ export const listTasksParamsSchema = z.object(
   {
     contextId: optionalId.transform((id) => id || undefined),
     status: z
-      .enum(
-        [
-          'TASK_STATE_UNSPECIFIED',
-          'TASK_STATE_SUBMITTED',
-          'TASK_STATE_WORKING',
-          'TASK_STATE_COMPLETED',
-          'TASK_STATE_FAILED',
-          'TASK_STATE_CANCELED',
-          'TASK_STATE_INPUT_REQUIRED',
-          'TASK_STATE_REJECTED',
-          'TASK_STATE_AUTH_REQUIRED',
-        ],
-        'must be a task state',
-      )
+      .enum(['TASK_STATE_UNSPECIFIED', ...TASK_STATES], 'must be a task state')
       .nullish()
       .transform((state) => (state === 'TASK_STATE_UNSPECIFIED' ? undefined : (state ?? undefined))),
     pageSize: z
