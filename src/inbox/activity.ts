@@ -6,8 +6,9 @@
 import { MoleculeError } from '../errors.ts'
 import type { Part } from '../protocol/a2a.ts'
 import { sql, type Transaction } from '../store/store.ts'
+import type { Activity, ActivityEntry, ActivityPage, ActivityQuery, ActivityRow, Note } from './activity-seam.ts'
 import type { Item, StoredReply } from './event-log.ts'
-import type { Activity, ActivityEntry, ActivityPage, ActivityQuery, ActivityRow, Note, TurnEvent } from './inbox.ts'
+import type { TurnEvent } from './inbox.ts'
 import type { Office } from './office.ts'
 import { LOOK_MS, listen } from './reception.ts'
 

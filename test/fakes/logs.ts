@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { type ClientOptions, WebSocket } from 'ws'
 import { MoleculeError } from '../../src/errors.ts'
-import type { Activity, ActivityRow } from '../../src/inbox/inbox.ts'
+import type { Activity, ActivityRow } from '../../src/inbox/activity-seam.ts'
 
 export interface Logs {
   readonly activity: Activity

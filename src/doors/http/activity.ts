@@ -2,7 +2,7 @@
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import { MoleculeError } from '../../errors.ts'
-import type { Activity, ActivityEntry } from '../../inbox/inbox.ts'
+import type { Activity, ActivityEntry } from '../../inbox/activity-seam.ts'
 import type { Auth } from './auth.ts'
 import { BODY_BYTES_MAX, readJson } from './body.ts'
 import { allow, type HttpEnv } from './context.ts'

@@ -4,7 +4,7 @@
  */
 import { Hono } from 'hono'
 import { z } from 'zod'
-import type { Activity } from '../../inbox/inbox.ts'
+import type { Activity } from '../../inbox/activity-seam.ts'
 import type { Registry } from '../../workspaces/registry.ts'
 import type { Auth } from './auth.ts'
 import { BODY_BYTES_MAX, readJson } from './body.ts'

@@ -6,7 +6,7 @@
 import type { WebSocket } from 'ws'
 import type { Clock } from '../../clock.ts'
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
-import type { Activity } from '../../inbox/inbox.ts'
+import type { Activity } from '../../inbox/activity-seam.ts'
 import type { Log } from '../../log.ts'
 import type { Identity } from '../../workspaces/tokens.ts'
 import { errorAnswer } from './errors.ts'

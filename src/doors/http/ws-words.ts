@@ -3,7 +3,7 @@
  * told each row of each log with its number, and what becomes of the workspaces themselves under the name `_platform`.
  */
 import { z } from 'zod'
-import type { ActivityRow } from '../../inbox/inbox.ts'
+import type { ActivityRow } from '../../inbox/activity-seam.ts'
 import { viewEntry } from './activity.ts'
 import type { WorkspaceView } from './workspace-form.ts'
 
