@@ -13,6 +13,8 @@ import { migrate } from './migrate.ts'
 /** A group ends at this many operations or after this time, so that no caller waits behind a crowd. */
 const GROUP_OPERATIONS_MAX = 200
 const GROUP_MS_MAX = 5
+/** How long a group may gather: while each turn of the event loop brings more, and never longer than this. */
+const GATHER_MS_MAX = 1
 
 export interface SqliteOptions {
   readonly path: string
@@ -41,10 +43,16 @@ export function openSqlite({ path, clock }: SqliteOptions): Store {
     commitGroup(connection, queue, clock)
     schedule()
   }
+  /** What arrives together is committed together: one more turn of the event loop costs far less than one more commit. */
+  const gather = (known: number, sinceMs: number) => {
+    const grows = queue.length > known && queue.length < GROUP_OPERATIONS_MAX
+    if (!grows || clock.monotonicMs() - sinceMs > GATHER_MS_MAX) return flush()
+    setImmediate(gather, queue.length, sinceMs)
+  }
   const schedule = () => {
     if (scheduled || queue.length === 0) return
     scheduled = true
-    setImmediate(flush)
+    setImmediate(gather, 0, clock.monotonicMs())
   }
 
   return {
@@ -198,15 +206,17 @@ const refuseWrite = () => {
   throw new Error('a read of the store must not write')
 }
 
-/** `beforeWrite` is called before each statement that does more than read. */
+/** All statements see one time. `beforeWrite` is called before each that does more than read. */
 function drive<T>(connection: Connection, transaction: () => Transaction<T>, beforeWrite: () => void): T {
+  const nowMs = connection.nowMs()
   const steps = transaction()
   let step = steps.next([])
   while (!step.done) {
     const answers: Row[][] = []
     for (const { text, values } of step.value) {
-      if (!connection.isReading(text)) beforeWrite()
-      answers.push(connection.run(text, values))
+      const statement = connection.prepare(text)
+      if (!statement.reads) beforeWrite()
+      answers.push(statement.run(values, nowMs))
     }
     step = steps.next(answers)
   }
