@@ -9,24 +9,38 @@ const TIME_CHARACTERS = 10
 const RANDOM_CHARACTERS = 16
 
 let lastMs = -1
-/** The time of `lastMs` as text: under load many ids are made in one millisecond. */
-let lastTime = ''
-const random = new Uint8Array(RANDOM_CHARACTERS)
+/** All of the last ULID but its last character: under load many are made in one millisecond and differ in that alone. */
+let lastStem = ''
+const digits = new Uint8Array(RANDOM_CHARACTERS)
+/** Random bytes are dear one call at a time. */
+const pool = new Uint8Array(256 * RANDOM_CHARACTERS)
+let poolUsed = pool.length
 
 /** A new ULID. Two made in the same millisecond still sort in the order they were made. */
 export function ulid(nowMs: number = Date.now()): string {
   if (nowMs > lastMs) {
     lastMs = nowMs
-    lastTime = encodeTime(nowMs)
-    randomFillSync(random)
-    for (let index = 0; index < RANDOM_CHARACTERS; index++) random[index] = (random[index] as number) & 31
-    // Room to count upwards: a leading digit below the top one cannot overflow.
-    random[0] = (random[0] as number) & 15
-  } else {
-    increment()
+    draw()
+    lastStem = stemOf(lastMs)
+  } else if (increment() < RANDOM_CHARACTERS - 1) {
+    lastStem = stemOf(lastMs)
   }
-  let text = lastTime
-  for (const digit of random) text += ALPHABET[digit]
+  return lastStem + ALPHABET[digits[RANDOM_CHARACTERS - 1] as number]
+}
+
+function draw(): void {
+  if (poolUsed === pool.length) {
+    randomFillSync(pool)
+    poolUsed = 0
+  }
+  for (let index = 0; index < RANDOM_CHARACTERS; index++) digits[index] = (pool[poolUsed++] as number) & 31
+  // Room to count upwards: a leading digit below the top one cannot overflow.
+  digits[0] = (digits[0] as number) & 15
+}
+
+function stemOf(timeMs: number): string {
+  let text = encodeTime(timeMs)
+  for (const digit of digits.subarray(0, -1)) text += ALPHABET[digit]
   return text
 }
 
@@ -48,10 +62,10 @@ function encodeTime(timeMs: number): string {
   return text
 }
 
-function increment(): void {
-  for (let index = RANDOM_CHARACTERS - 1; index >= 0; index--) {
-    const next = ((random[index] as number) + 1) % 32
-    random[index] = next
-    if (next !== 0) return
-  }
+/** Counts one up; gives the leftmost place that changed. */
+function increment(): number {
+  let index = RANDOM_CHARACTERS - 1
+  for (; index > 0 && digits[index] === 31; index--) digits[index] = 0
+  digits[index] = (digits[index] as number) + 1
+  return index
 }

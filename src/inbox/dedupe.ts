@@ -16,7 +16,9 @@ export interface DedupeName {
 }
 
 export function dedupeOf({ workspaceId, principal, key }: DedupeName): Uint8Array {
-  const start = Buffer.from(key.slice(0, KEY_BYTES)).subarray(0, KEY_BYTES)
-  const name = JSON.stringify([workspaceId, principal, key])
-  return Buffer.concat([start, hash('sha256', name, 'buffer').subarray(0, HASH_BYTES)])
+  const bytes = Buffer.allocUnsafe(KEY_BYTES + HASH_BYTES)
+  // Whole characters only, so that the key's part may be shorter.
+  const start = bytes.write(key, 0, KEY_BYTES)
+  const hashed = hash('sha256', JSON.stringify([workspaceId, principal, key]), 'binary')
+  return bytes.subarray(0, start + bytes.write(hashed, start, HASH_BYTES, 'latin1'))
 }
