@@ -12,7 +12,8 @@ import { countLoss, LOST_COLUMNS, type Loss, type LostMessage } from './loss.ts'
 export function* voidLeases(host: string): Transaction<number> {
   const workers = `${host}.%`
   const held = yield* sql<{ id: string; workspace_id: string }>(
-    'select id, workspace_id from conversations where worker like $1 order by workspace_id, id',
+    `select c.id, c.workspace_id from messages m join conversations c on c.id = m.conversation_id
+     where m.state in ('leased', 'stopping') and c.worker like $1 order by c.workspace_id, c.id`,
     [workers],
   )
   let lost = 0

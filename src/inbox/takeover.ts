@@ -35,10 +35,10 @@ interface LapsedRow {
 export function* findLapsed(named: readonly string[]): Transaction<Lapsed[]> {
   const ours = named.map((_, index) => `$${index + 1}`).join(', ') || 'null'
   const rows = yield* sql<LapsedRow>(
-    `select c.workspace_id, c.id as conversation_id, l.hosted, c.worker, m.state from conversations c
-     join workspace_load l on l.workspace_id = c.workspace_id
-     join messages m on m.conversation_id = c.id and m.state in ('leased', 'stopping')
-     where c.worker is not null and c.lease_until < now_ms() and (m.state = 'stopping' or (l.paused = 0 and (l.hosted = 1 or c.workspace_id in (${ours}))))
+    `select c.workspace_id, c.id as conversation_id, l.hosted, c.worker, m.state from messages m
+     join conversations c on c.id = m.conversation_id join workspace_load l on l.workspace_id = c.workspace_id
+     where m.state in ('leased', 'stopping') and c.worker is not null and c.lease_until < now_ms()
+     and (m.state = 'stopping' or (l.paused = 0 and (l.hosted = 1 or c.workspace_id in (${ours}))))
      order by c.lease_until limit ${LAPSED_MAX}`,
     named,
   )

@@ -36,9 +36,9 @@ interface LeaseRow {
 
 export function* findLeasesOf(worker: string): Transaction<LeaseKey[]> {
   const rows = yield* sql<LeaseRow>(
-    `select m.workspace_id, m.conversation_id, m.task_id, m.id as message_id, c.lease_epoch from conversations c
-     join messages m on m.conversation_id = c.id and m.state in ('leased', 'stopping')
-     where c.worker = $1 order by c.lease_until limit ${LEASES_MAX}`,
+    `select m.workspace_id, m.conversation_id, m.task_id, m.id as message_id, c.lease_epoch from messages m
+     join conversations c on c.id = m.conversation_id where m.state in ('leased', 'stopping') and c.worker = $1
+     order by c.lease_until limit ${LEASES_MAX}`,
     [worker],
   )
   return rows.map((row) => ({

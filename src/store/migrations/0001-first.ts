@@ -1,4 +1,7 @@
-/** Schema 1: workspaces, tokens, and the durable core. Times are milliseconds of the database's own clock. */
+/**
+ * Schema 1: workspaces, tokens, and the durable core. Times are milliseconds of the database's own clock. Every index
+ * is paid for by every message: what is leased is found by \`messages_one_lease\`, which is there anyway.
+ */
 export const schema0001 = `
 create table workspaces (
   id text primary key,
@@ -39,7 +42,6 @@ create table conversations (
 );
 create unique index conversations_name on conversations (workspace_id, principal, context_id);
 create index conversations_ready on conversations (workspace_id, ready_at, id) where ready_at is not null;
-create index conversations_leased on conversations (lease_until) where worker is not null;
 
 create table tasks (
   id text primary key,
