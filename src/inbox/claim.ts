@@ -57,16 +57,14 @@ const HEAD = `select c.id as conversation_id, c.principal, c.context_id, c.lease
 const ITS_OLDEST = `(select o.id from messages o where o.conversation_id = c.id and o.settled_at is null
   order by o.n limit 1)`
 
+const OLDEST = `${HEAD} from (select id, principal, context_id, lease_epoch from conversations
+    where workspace_id = $1 and ready_at <= now_ms()
+    and exists (select 1 from workspace_load l where l.workspace_id = $1 and l.paused = 0)
+    order by ready_at, id limit 1 /*for update skip locked*/) c
+  join messages m on m.id = ${ITS_OLDEST}`
+
 /** The oldest ready conversation of a workspace, with the message that is its turn; none while it is paused. */
-export const selectOldest = (workspaceId: string): Statement =>
-  statement(
-    `${HEAD} from (select id, principal, context_id, lease_epoch from conversations
-       where workspace_id = $1 and ready_at <= now_ms()
-       and exists (select 1 from workspace_load l where l.workspace_id = $1 and l.paused = 0)
-       order by ready_at, id limit 1 /*for update skip locked*/) c
-     join messages m on m.id = ${ITS_OLDEST}`,
-    [workspaceId],
-  )
+export const selectOldest = (workspaceId: string): Statement => statement(OLDEST, [workspaceId])
 
 /** One conversation, whatever its state, with the message that is its turn. */
 export const selectHead = (conversationId: string): Statement =>
@@ -99,15 +97,14 @@ export function* claimReady(workspaceId: string, worker: string, claimsMax = CLA
   return claims
 }
 
+const LEASE = `update conversations set lease_epoch = $2, worker = $3, lease_until = now_ms() + ${LEASE_MS},
+  ready_at = null where id = $1`
+
 /** The lease of that message to the worker, and the writes that make it so. */
 export function claimHead(workspaceId: string, head: HeadRow, worker: string): Claim {
   const epoch = head.lease_epoch + 1
   const writes = [
-    statement(
-      `update conversations set lease_epoch = $2, worker = $3, lease_until = now_ms() + ${LEASE_MS}, ready_at = null
-       where id = $1`,
-      [head.conversation_id, epoch, worker],
-    ),
+    statement(LEASE, [head.conversation_id, epoch, worker]),
     statement(`update messages set state = 'leased', appended = 0, asked = 0 where id = $1`, [head.id]),
     setTaskState(head.task_id, 'TASK_STATE_WORKING'),
   ]

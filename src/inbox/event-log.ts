@@ -49,7 +49,7 @@ export function closeBooks(books: Books): Statement[] {
   const told = entries.map(({ taskId, messageId, items }, index) =>
     statement(
       `insert into events (workspace_id, seq, task_id, message_id, at_ms, delta, items)
-       select workspace_id, seq - $2, $3, $4, now_ms(), $5, $6 from workspace_load where workspace_id = $1`,
+       values ($1, (select seq from workspace_load where workspace_id = $1) - $2, $3, $4, now_ms(), $5, $6)`,
       [workspaceId, entries.length - 1 - index, taskId, messageId, items.every(isDelta) ? 1 : 0, JSON.stringify(items)],
     ),
   )

@@ -63,30 +63,33 @@ export interface Placing {
   readonly state: 'queued' | 'leased' | 'answer'
 }
 
+// Texts of the hot path are made once: a text that is put together anew has to be hashed anew to find its statement.
+
+const insertMessage = (settledAt: string): string =>
+  `insert into messages (id, workspace_id, conversation_id, task_id, n, dedupe, content_hash, idempotency_key,
+     envelope, sender, reply_to, state, admitted_at, ready_at, expires_at, settled_at)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, now_ms(), now_ms(), now_ms() + $13, ${settledAt})`
+const INSERT_OPEN = insertMessage('null')
 /** An answer is settled from the start: the turn that takes it decides what it was worth. */
+const INSERT_ANSWER = insertMessage('now_ms()')
+
 export function placeMessage(prepared: PreparedLetter, { id, conversation, taskId, state }: Placing): Statement {
   const { letter, key, dedupe, hash, envelopeText } = prepared
-  return statement(
-    `insert into messages (id, workspace_id, conversation_id, task_id, n, dedupe, content_hash, idempotency_key,
-       envelope, sender, reply_to, state, admitted_at, ready_at, expires_at, settled_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, now_ms(), now_ms(), now_ms() + $13,
-       ${state === 'answer' ? 'now_ms()' : 'null'})`,
-    [
-      id,
-      letter.workspaceId,
-      conversation.id,
-      taskId,
-      conversation.n,
-      dedupe,
-      hash,
-      key,
-      envelopeText,
-      JSON.stringify(letter.sender),
-      letter.replyTo === undefined ? null : JSON.stringify(letter.replyTo),
-      state,
-      Math.round(letter.expiresInMs ?? EXPIRY_MS),
-    ],
-  )
+  return statement(state === 'answer' ? INSERT_ANSWER : INSERT_OPEN, [
+    id,
+    letter.workspaceId,
+    conversation.id,
+    taskId,
+    conversation.n,
+    dedupe,
+    hash,
+    key,
+    envelopeText,
+    JSON.stringify(letter.sender),
+    letter.replyTo === undefined ? null : JSON.stringify(letter.replyTo),
+    state,
+    Math.round(letter.expiresInMs ?? EXPIRY_MS),
+  ])
 }
 
 export function toLease(
@@ -111,22 +114,23 @@ export function toLease(
   }
 }
 
-const LEASED = `lease_epoch = $3, worker = $4, lease_until = now_ms() + ${LEASE_MS}`
+const insertConversation = (leaseUntil: string, readyAt: string): string =>
+  `insert into conversations (id, workspace_id, principal, context_id, last_n, lease_epoch, worker, lease_until, ready_at)
+   values ($1, $2, $3, $4, $5, $6, $7, ${leaseUntil}, ${readyAt})`
+const INSERT_LEASED = insertConversation(`now_ms() + ${LEASE_MS}`, 'null')
+const INSERT_READY = insertConversation('null', 'now_ms()')
+const LEASE = `update conversations set last_n = $2, lease_epoch = $3, worker = $4, lease_until = now_ms() + ${LEASE_MS}
+  where id = $1`
 
 export function placeConversation({ workspaceId, principal }: Letter, place: Place): Statement {
   const { conversation, contextId, worker } = place
   const { id, n, epoch } = conversation
   if (!conversation.exists) {
-    const [until, ready] = worker === undefined ? ['null', 'now_ms()'] : [`now_ms() + ${LEASE_MS}`, 'null']
-    return statement(
-      `insert into conversations (id, workspace_id, principal, context_id, last_n, lease_epoch, worker, lease_until,
-         ready_at) values ($1, $2, $3, $4, $5, $6, $7, ${until}, ${ready})`,
-      [id, workspaceId, principal, contextId, n, worker === undefined ? epoch : epoch + 1, worker ?? null],
-    )
+    const values = [id, workspaceId, principal, contextId, n]
+    if (worker === undefined) return statement(INSERT_READY, [...values, epoch, null])
+    return statement(INSERT_LEASED, [...values, epoch + 1, worker])
   }
-  if (worker !== undefined) {
-    return statement(`update conversations set last_n = $2, ${LEASED} where id = $1`, [id, n, epoch + 1, worker])
-  }
+  if (worker !== undefined) return statement(LEASE, [id, n, epoch + 1, worker])
   // An older message that waits keeps its own ready time: order within a conversation is absolute.
   const ready = conversation.free ? ', ready_at = now_ms()' : ''
   return statement(`update conversations set last_n = $2${ready} where id = $1`, [id, n])
