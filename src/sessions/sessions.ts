@@ -22,23 +22,12 @@ export function keepSession(host: string, key: SessionKey, token: string | undef
   )
 }
 
-/** A workspace's settings as they are stored, and the session that its next turn goes on with. */
-export interface TurnRow {
-  readonly role: string
-  readonly runtime: string
-  readonly settings: string
-  readonly token: string | null
-}
-
-/**
- * The token is that of the conversation's session on this host, if the workspace still runs the backend that gave it.
- * With the settings in one statement, because both are read before every turn. Undefined where the workspace is gone.
- */
-export function* findTurnRow(host: string, key: SessionKey): Transaction<TurnRow | undefined> {
-  const [row] = yield* sql<TurnRow>(
-    `select w.role, w.runtime, w.settings, s.token from workspaces w join workspace_load l on l.workspace_id = w.id
-     left join sessions s on s.conversation_id = $2 and s.host = $3 and s.runtime = w.runtime where w.id = $1`,
-    [key.workspaceId, key.conversationId, host],
+/** The token of the conversation's session on this host, if the workspace still runs the backend that gave it. */
+export function* findSession(host: string, { conversationId }: SessionKey): Transaction<string | undefined> {
+  const [row] = yield* sql<{ token: string }>(
+    `select s.token from sessions s join workspaces w on w.id = s.workspace_id and w.runtime = s.runtime
+     where s.conversation_id = $1 and s.host = $2`,
+    [conversationId, host],
   )
-  return row
+  return row?.token
 }

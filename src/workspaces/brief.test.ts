@@ -7,8 +7,9 @@ import { until } from '../../test/fakes/living.ts'
 import { systemClock } from '../clock.ts'
 import { MoleculeError } from '../errors.ts'
 import { silentLog } from '../log.ts'
+import { keepSession } from '../sessions/sessions.ts'
 import { openSqlite } from '../store/sqlite/sqlite.ts'
-import { type Store, sql } from '../store/store.ts'
+import { type Store, sql, together } from '../store/store.ts'
 import { createBriefing } from './brief.ts'
 import { type Configs, createConfigs } from './configs.ts'
 import { createHomes, type Homes } from './homes.ts'
@@ -27,10 +28,11 @@ describe('what a turn is told, and whether it can run', () => {
   let workspaces: Workspaces
   /** What the program behind each command says of itself. */
   let check: (command: string | undefined) => Check
-  const brief = (id: string) =>
+  const brief = (id: string, epoch = 1) =>
     createBriefing({ store, host: 'here', homes, configs })({
       ...{ workspaceId: id, conversationId: 'c', messageId: 'm' },
       ...fresh,
+      epoch,
     })
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'molecule-brief-'))
@@ -60,6 +62,15 @@ describe('what a turn is told, and whether it can run', () => {
     )
     const second = await brief(id)
     assert.deepEqual([second.model, second.maxAttempts, second.options], ['larger', 7, { model: 'larger', config_dir }])
+  })
+
+  test('RT-5 a later turn of a conversation is told its session, if the workspace still runs what gave it', async () => {
+    const { id } = await workspaces.create({ name: 'a', runtime: 'exec', runtimeConfig: { cmd: 'cat' } })
+    const key = { workspaceId: id, conversationId: 'c' }
+    await store.write(() => together([keepSession('here', key, 'token-1')]))
+    assert.equal((await brief(id, 2)).sessionToken, 'token-1')
+    await writeFile(homes.configPath(id), 'name: a\nruntime: mock\n')
+    assert.equal((await brief(id, 3)).sessionToken, undefined)
   })
 
   test('PL-3 many turns that start at once on a changed config read it once', async () => {

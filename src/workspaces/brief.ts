@@ -2,12 +2,13 @@
 import { isAbsolute, join } from 'node:path'
 import { MoleculeError } from '../errors.ts'
 import type { Brief } from '../protocol/brief.ts'
-import { findTurnRow, type SessionKey } from '../sessions/sessions.ts'
+import { findSession, type SessionKey } from '../sessions/sessions.ts'
 import { type Store, sql, type Transaction } from '../store/store.ts'
 import type { Configs } from './configs.ts'
 import type { Homes } from './homes.ts'
+import { lookOnce } from './look-once.ts'
 import { backendOptions } from './options.ts'
-import { readSettings, type SettingsRow, type TurnSettings } from './rows.ts'
+import { findSettings, readSettings, type SettingsRow, type TurnSettings } from './rows.ts'
 import { defaultWorkingDir, ensureWorkingDir } from './working-dir.ts'
 
 export interface BriefOptions {
@@ -31,6 +32,7 @@ interface BriefKey {
   readonly workspaceId: string
   readonly conversationId: string
   readonly messageId: string
+  readonly epoch: number
   readonly failures: number
   readonly losses: number
   readonly interrupted: boolean
@@ -47,15 +49,14 @@ export function createBriefing(options: BriefOptions) {
   const { store, homes, configs, surroundings = () => ({}) } = options
   const seenMs = new Map<string, number>()
   const standing = createStanding(homes)
+  const settingsOf = lookOnce((id) => store.read(() => findSettings(id)))
   return async (key: BriefKey, bridge?: BriefedBridge): Promise<Brief> => {
     const host = bridge?.host ?? options.host
     const id = key.workspaceId
     await configs.refresh(id)
-    const { row, notes } = await store.read(function* () {
-      const noted = isAgain(key) ? yield* notesOf(key.messageId) : undefined
-      return { row: yield* findTurnRow(host, key), notes: noted }
-    })
+    const row = await settingsOf(id)
     if (row === undefined) throw new MoleculeError('bad_config', `there is no workspace ${id}`)
+    const kept = isFirst(key) ? NOTHING_KEPT : await store.read(() => keptFor(host, key))
     const brief = standing(id, row)
     const nowMs = performance.now()
     const seenAgoMs = nowMs - (seenMs.get(brief.workingDir) ?? Number.NEGATIVE_INFINITY)
@@ -68,10 +69,23 @@ export function createBriefing(options: BriefOptions) {
       ...brief,
       runtime,
       env: surroundings(key, runtime),
-      ...(row.token !== null && { sessionToken: row.token }),
-      ...(notes !== undefined && { notes }),
+      ...kept,
     }
   }
+}
+
+type Kept = Pick<Brief, 'sessionToken' | 'notes'>
+
+const NOTHING_KEPT: Kept = {}
+
+/** No turn of its conversation came before this one, so none has left anything: the common case asks for nothing. */
+const isFirst = ({ epoch }: BriefKey): boolean => epoch === 1
+
+/** What earlier turns of the conversation, and earlier attempts at this message, kept for this one. */
+function* keptFor(host: string, key: BriefKey): Transaction<Kept> {
+  const sessionToken = yield* findSession(host, key)
+  const notes = isAgain(key) ? yield* notesOf(key.messageId) : undefined
+  return { ...(sessionToken !== undefined && { sessionToken }), ...(notes !== undefined && { notes }) }
 }
 
 /** The part of a brief that is the same for every turn until somebody changes the workspace. */
@@ -123,7 +137,7 @@ function optionsOf({ runtimeConfig, permission }: TurnSettings, home: string): R
   return options
 }
 
-/** Nothing can have been noted before the first attempt: the common case asks for nothing. */
+/** Nothing can have been noted before the first attempt. */
 const isAgain = ({ failures, losses, interrupted, sessionRetried }: BriefKey): boolean =>
   failures > 0 || losses > 0 || interrupted || sessionRetried
 

@@ -8,6 +8,7 @@ import type { Log } from '../log.ts'
 import type { Store } from '../store/store.ts'
 import { changeConfig, type FileConfig, locate, parseConfig } from './config-file.ts'
 import type { Homes } from './homes.ts'
+import { lookOnce } from './look-once.ts'
 import { backendOptions } from './options.ts'
 import { type Check, find, list, mirror, setChecked } from './rows.ts'
 import { isExternal, type Workspace } from './workspace.ts'
@@ -57,7 +58,7 @@ export function createConfigs(options: ConfigsOptions): Configs {
     loading.set(id, running)
     return running
   }
-  const stampOf = createStamps(homes)
+  const stampOf = lookOnce(homes.stamp)
   const refresh = async (id: string) => {
     const stamp = stampOf(id)
     if (stamp === undefined) return
@@ -90,21 +91,6 @@ export function createConfigs(options: ConfigsOptions): Configs {
       }
       await Promise.all(Array.from({ length: RECHECKS_AT_ONCE }, work))
     },
-  }
-}
-
-/**
- * Stamps of files, each looked at once in a turn of the event loop: a commit hands out thirty messages at a time, and a
- * look at the disk costs as much as two queries. A file that changes meanwhile is seen in the next turn.
- */
-function createStamps(homes: Homes): (id: string) => string | undefined {
-  const looked = new Map<string, string | undefined>()
-  return (id) => {
-    if (looked.has(id)) return looked.get(id)
-    if (looked.size === 0) setImmediate(() => looked.clear())
-    const stamp = homes.stamp(id)
-    looked.set(id, stamp)
-    return stamp
   }
 }
 

@@ -211,6 +211,16 @@ export interface SettingsRow {
   readonly settings: string
 }
 
+/** Undefined where the workspace is gone. */
+export function* findSettings(id: string): Transaction<SettingsRow | undefined> {
+  const [row] = yield* sql<SettingsRow>(
+    `select w.role, w.runtime, w.settings from workspaces w join workspace_load l on l.workspace_id = w.id
+     where w.id = $1`,
+    [id],
+  )
+  return row
+}
+
 /** What a turn needs of its workspace, and no more: the live numbers of a workspace cost more than a whole turn. */
 export const readSettings = ({ role, runtime, settings }: SettingsRow): TurnSettings => ({
   ...(JSON.parse(settings) as Settings),

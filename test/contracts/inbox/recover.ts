@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Lease, Outcome } from '../../../src/inbox/inbox.ts'
-import { findTurnRow } from '../../../src/sessions/sessions.ts'
+import { findSession } from '../../../src/sessions/sessions.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { until } from '../../fakes/living.ts'
@@ -78,8 +78,7 @@ export function recovery(bench: InboxBench): void {
 
   test('RT-5 a session is kept at settle, belongs to one host, and is dropped when lost', async () => {
     const id = await bench.workspace()
-    const token = (lease: Lease, host = HOST) =>
-      bench.store.read(() => findTurnRow(host, lease)).then((row) => row?.token ?? undefined)
+    const token = (lease: Lease, host = HOST) => bench.store.read(() => findSession(host, lease))
     await bench.withHand(id, async (hand) => {
       await bench.local.reception.admit(letterTo(id, { contextId: 's' }))
       const first = await hand.lease()
