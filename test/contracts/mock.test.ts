@@ -3,7 +3,7 @@ import { backendContract } from './backend-contract.ts'
 
 backendContract('BK-9 BK-4 mock', {
   definition: mock,
-  echo: { reply: '%s' },
+  echo: { reply: '%s', session: 'true' },
   streaming: { reply: '%s', stream: 'true' },
   endless: { delay: '1h' },
   startsProcesses: false,

@@ -60,10 +60,25 @@ const answering = (runsDir: string, before = ''): string =>
 /** Helpers that a tool might leave behind, with some messages: one in the group of the command, one that has left it. */
 const LEAVING_CHILDREN = 'if [ $((n % 4)) = 0 ]; then sleep 86 >/dev/null 2>&1 & setsid sleep 86 >/dev/null 2>&1 & fi; '
 
+/** A session that counts its turns shows whether each was kept once. */
+const COUNTING = { session: 'true' }
+
 /** Turns are short, so that hardly any message is cut off five times, after which it would be a dead letter. */
 const KINDS: readonly Kind[] = [
-  { name: 'mock', slots: 1, conversations: 2, runtime: 'mock', config: () => ({ delay: '10ms', stream: 'true' }) },
-  { name: 'mock, four slots', slots: 4, conversations: 5, runtime: 'mock', config: () => ({ delay: '20ms' }) },
+  {
+    name: 'mock',
+    slots: 1,
+    conversations: 2,
+    runtime: 'mock',
+    config: () => ({ ...COUNTING, delay: '10ms', stream: 'true' }),
+  },
+  {
+    name: 'mock, four slots',
+    slots: 4,
+    conversations: 5,
+    runtime: 'mock',
+    config: () => ({ ...COUNTING, delay: '20ms' }),
+  },
   { name: 'exec', slots: 1, conversations: 2, runtime: 'exec', config: (dir) => ({ cmd: answering(dir) }) },
   {
     name: 'exec with children, three slots',

@@ -66,7 +66,9 @@ test('AG-12 usage: token counts when asked for, the same each time', async (t) =
 })
 
 test('AG-12 the session counts its turns, and a token that is not its own begins anew', async (t) => {
-  const backend = build(t, {})
+  const silent = await events(build(t, {}), {})
+  assert.ok(silent.every((event) => event.type !== 'session'))
+  const backend = build(t, { session: 'true' })
   const next = async (sessionToken?: string) => {
     const list = await events(backend, sessionToken === undefined ? {} : { sessionToken })
     return list.find((event) => event.type === 'session')?.token

@@ -1,6 +1,6 @@
 /**
  * The `mock` backend: an agent without a model, for CI and first runs. It answers from a template, can be slow, stream,
- * fail and report usage, and keeps a session that counts its turns, so that everything around a backend can be tried.
+ * fail, report usage and keep a session that counts its turns, so that everything around a backend can be tried.
  */
 import { type Clock, sleep } from '../../clock.ts'
 import { parseDuration } from '../../duration.ts'
@@ -24,6 +24,7 @@ export const mock: BackendDefinition = {
     fail: 'fail with this message instead of answering',
     fail_times: 'how many turns fail, the first ones, before it answers (all, where fail is set)',
     usage: 'true: report token counts (false)',
+    session: 'true: keep a session that counts the turns of its conversation (false)',
   },
   startsNothing: true,
   reportsTools: true,
@@ -38,6 +39,7 @@ interface Settings {
   readonly fail: string
   readonly failTimes: number
   readonly usage: boolean
+  readonly session: boolean
 }
 
 function createMock(settings: Settings, { clock }: BackendContext): Backend {
@@ -49,7 +51,7 @@ function createMock(settings: Settings, { clock }: BackendContext): Backend {
     run(turn, signal) {
       turns += 1
       const fails = turns <= settings.failTimes
-      return answer(turn, { ...settings, fails, clock }, AbortSignal.any([signal, closing.signal]))
+      return answer(turn, { ...settings, fails, clock, closing: closing.signal }, signal)
     },
     close() {
       closing.abort()
@@ -72,6 +74,7 @@ function readSettings(options: Options): Settings {
     fail: fail || 'the mock was told to fail',
     failTimes: failTimes === '' ? defaultFailTimes(fail) : Number(failTimes),
     usage: booleanOption(options, 'usage', false),
+    session: booleanOption(options, 'session', false),
   }
 }
 
@@ -80,20 +83,22 @@ const defaultFailTimes = (fail: string): number => (fail === '' ? 0 : FAIL_TIMES
 interface Answering extends Settings {
   readonly fails: boolean
   readonly clock: Clock
+  readonly closing: AbortSignal
 }
 
 async function* answer(turn: Turn, settings: Answering, signal: AbortSignal): AsyncGenerator<BackendEvent> {
+  const { clock, delayMs, closing } = settings
   yield { type: 'activity' }
-  if (settings.delayMs > 0) await sleep(settings.clock, settings.delayMs, signal)
-  if (signal.aborted) return yield failed(new MoleculeError('canceled', 'the mock was canceled'))
+  if (delayMs > 0) await sleep(clock, delayMs, AbortSignal.any([signal, closing]))
+  if (signal.aborted || closing.aborted) return yield failed(new MoleculeError('canceled', 'the mock was canceled'))
   if (settings.fails) return yield failed(new MoleculeError('exit', settings.fail, { retryable: true }))
   const message = joinText(turn.request.parts)
   // By a function, because `$&` in a message is not ours to interpret.
   const reply = settings.reply.replaceAll('%s', () => message)
-  yield { type: 'session', token: nextToken(turn.sessionToken) }
+  if (settings.session) yield { type: 'session', token: nextToken(turn.sessionToken) }
   for (const delta of settings.stream ? pieces(reply) : [reply]) {
     if (delta !== '') yield { type: 'text', delta }
-    if (signal.aborted) return yield failed(new MoleculeError('canceled', 'the mock was canceled'))
+    if (signal.aborted || closing.aborted) return yield failed(new MoleculeError('canceled', 'the mock was canceled'))
   }
   if (settings.usage) yield { type: 'usage', inputTokens: tokens(message), outputTokens: tokens(reply) }
   yield { type: 'done', parts: [{ text: reply }], finality: 'completed' }
