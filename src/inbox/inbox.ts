@@ -62,6 +62,8 @@ export interface LogEntry {
  */
 export interface Reception {
   admit(letter: Letter): Promise<Admitted>
+  /** Admits, and waits like `settled`. */
+  send(letter: Letter, sending: Sending, signal: AbortSignal): Promise<Task>
   /** The task as it is now, or undefined for a stranger: tasks are seen by their principal; no principal = the owner. */
   task(taskId: string, options?: TaskView): Promise<Task | undefined>
   /** The task and the number of the last entry of its log, read at one moment: following on from there misses nothing. */
@@ -72,6 +74,12 @@ export interface Reception {
   settled(taskId: string, maxMs: number, signal: AbortSignal): Promise<Task | undefined>
   /** Commits `canceled`; a running turn is told to stop. Again = the same answer; another final state refuses. */
   cancel(taskId: string, options?: TaskView): Promise<Task>
+}
+
+export interface Sending {
+  readonly maxMs: number
+  /** What has to be done between admission and waiting. */
+  readonly onAdmitted?: (admitted: Admitted) => Promise<void>
 }
 
 export interface Snapshot {

@@ -72,8 +72,8 @@ export function createLocalInbox(options: LocalInboxOptions): LocalInbox {
     desks,
     watchers,
     held: new Set(),
-    changed(workspaceId, taskId) {
-      watchers.changed(taskId)
+    changed(workspaceId, taskId, rest) {
+      watchers.changed(taskId, rest)
       watchers.changed(workspaceId)
       store.notify([workspaceId])
     },

@@ -5,6 +5,7 @@ import type { Store } from '../store/store.ts'
 import type { Desks } from './desks.ts'
 import type { Checkpoint, LeaseKey } from './inbox.ts'
 import type { KeepSession } from './outcome.ts'
+import type { Rest } from './rest.ts'
 import type { Watchers } from './watchers.ts'
 
 export interface Office {
@@ -21,7 +22,7 @@ export interface Office {
   readonly keepSession: KeepSession
   readonly passed: (checkpoint: Checkpoint) => void
   /** A task changed: readers here look at once, other processes on this store get a hint. Call after the commit. */
-  changed(workspaceId: string, taskId: string): void
+  changed(workspaceId: string, taskId: string, rest?: Rest): void
 }
 
 export const leaseName = ({ messageId, epoch }: Pick<LeaseKey, 'messageId' | 'epoch'>): string =>

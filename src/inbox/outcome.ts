@@ -6,6 +6,7 @@ import { type Addressed, deliver } from './delivery-rows.ts'
 import type { Item, StoredReply } from './event-log.ts'
 import type { LeaseKey, NumberedEvents, Outcome } from './inbox.ts'
 import { closeQuestions, voidQuestions } from './questions.ts'
+import type { Rest } from './rest.ts'
 import { publicly, type Said, saidOf } from './said.ts'
 import { setTaskState } from './tasks.ts'
 
@@ -21,14 +22,17 @@ export interface Settlement {
   readonly keepSession: KeepSession
 }
 
-export interface HeldMessage extends Addressed {
+/** What a settle has to know of its message, beside the key. */
+export interface HeldMessage {
+  reply_to: string | null
   state: string
   appended: number
   suspended: number
   asked: number
   settled_epoch: number | null
-  /** 1 when the task has another message that is unsettled. */
-  task_open: number
+  /** The task's other messages: null where there are none, else how many of them are unsettled. */
+  others_open: number | null
+  now: number
   outcome: string | null
 }
 
@@ -38,6 +42,8 @@ export interface Ended {
   readonly items: readonly Item[]
   /** How the number of waiting messages changes: +1 when this one goes back, less those that ended with it. */
   readonly waiting: number
+  /** The task comes to rest with it, which is the settle's to write. */
+  readonly rest?: Rest
 }
 
 const FINALITY_STATES: Readonly<Record<(Outcome & { type: 'done' })['finality'], TaskState>> = {
@@ -49,7 +55,7 @@ const FINALITY_STATES: Readonly<Record<(Outcome & { type: 'done' })['finality'],
 
 export function* recordOutcome(settlement: Settlement, message: HeldMessage): Transaction<Ended> {
   const { key, outcome, keepSession } = settlement
-  const requeued = message.asked === 1 ? yield* endQuestions(message, outcome) : 0
+  const requeued = message.asked === 1 ? yield* endQuestions(key, { message, outcome }) : 0
   // Cancel committed first: whatever the turn still said, the task stays cancelled.
   if (message.state === 'stopping') {
     return { writes: [closeMessage(key, { state: 'canceled', outcome: outcome.type })], items: [], waiting: 0 }
@@ -57,22 +63,27 @@ export function* recordOutcome(settlement: Settlement, message: HeldMessage): Tr
   if (outcome.type === 'released' || outcome.type === 'stopped') {
     const interrupted = outcome.type === 'stopped' || outcome.interrupted
     const parked = outcome.type === 'released' ? outcome.parked : undefined
-    const { writes, items } = parked === undefined ? NOTHING_SAID : sayParked(message, parked.said)
+    const { writes, items } = parked === undefined ? NOTHING_SAID : sayParked(key, parked.said)
     const reopened = reopenMessage(key, { outcome: outcome.type, interrupted, afterMs: parkMs(parked?.afterMs) })
     return { writes: [reopened, ...writes], items, waiting: 1 + requeued }
   }
-  if (outcome.type === 'dead') return yield* recordDead(key, message, outcome)
+  if (outcome.type === 'dead') return yield* recordDead(key, outcome)
   if (outcome.type === 'done') return recordReply(message, outcome, settlement)
   const lost = outcome.reason === 'session_lost' ? [keepSession(key, undefined)] : []
-  const ended = recordRetry(key, message, outcome)
+  const ended = recordRetry(key, outcome)
   return { ...ended, writes: [...lost, ...ended.writes], waiting: ended.waiting + requeued }
 }
 
+interface Ending {
+  readonly message: HeldMessage
+  readonly outcome: Outcome
+}
+
 /** A turn that runs again asks again: what was answered goes back into the queue. One that ended has no questions. */
-function* endQuestions(message: HeldMessage, outcome: Outcome): Transaction<number> {
+function* endQuestions({ messageId }: LeaseKey, { message, outcome }: Ending): Transaction<number> {
   const again = message.state !== 'stopping' && outcome.type !== 'done' && outcome.type !== 'dead'
-  if (again) return yield* voidQuestions(message.id)
-  yield* closeQuestions(message.id)
+  if (again) return yield* voidQuestions(messageId)
+  yield* closeQuestions(messageId)
   return 0
 }
 
@@ -83,13 +94,20 @@ const parkMs = (afterMs: number | undefined): number => Math.min(Math.max(0, Mat
 const NOTHING_SAID = { writes: [], items: [] } as const
 
 /** Why it waits, where whoever sent it looks. */
-function sayParked(message: HeldMessage, words: Words): Pick<Ended, 'writes' | 'items'> {
+function sayParked({ taskId }: LeaseKey, words: Words): Pick<Ended, 'writes' | 'items'> {
   const said: Said = { ...words, code: 'waiting' }
   const state = 'TASK_STATE_WORKING'
-  return { writes: [setTaskState(message.task_id, state, said)], items: [{ t: 'status', state, ...said }] }
+  return { writes: [setTaskState(taskId, state, said)], items: [{ t: 'status', state, ...said }] }
 }
 
 type Done = Outcome & { type: 'done' }
+
+const addressed = ({ messageId, workspaceId, taskId }: LeaseKey, { reply_to }: HeldMessage): Addressed => ({
+  id: messageId,
+  workspace_id: workspaceId,
+  task_id: taskId,
+  reply_to,
+})
 
 function recordReply(message: HeldMessage, outcome: Done, { key, keepSession }: Settlement): Ended {
   const { parts, artifacts, metadata, finality, session } = outcome
@@ -98,16 +116,16 @@ function recordReply(message: HeldMessage, outcome: Done, { key, keepSession }: 
   const said: Said | undefined =
     outcome.said ?? (finality === 'completed' || parts.length === 0 ? undefined : { parts })
   // A task ends only when no other message of it is unsettled.
-  const last = message.task_open === 0
+  const last = (message.others_open ?? 0) === 0
   return {
     writes: [
       closeMessage(key, { state: 'done', outcome: 'done', reply: JSON.stringify(reply) }),
-      ...(last ? [setTaskState(message.task_id, state, said)] : []),
       ...(session === undefined ? [] : [keepSession(key, session)]),
-      ...deliver(message, { state, parts: spoken(outcome) }),
+      ...deliver(addressed(key, message), { state, parts: spoken(outcome) }),
     ],
     items: [{ t: 'reply' }, ...(last ? [{ t: 'status', state, ...said } as const] : [])],
     waiting: 0,
+    ...(last && { rest: { state, reply, ...(said && { said }), atMs: message.now } }),
   }
 }
 
@@ -119,7 +137,7 @@ function spoken({ parts, artifacts, said }: Done): readonly Part[] {
 
 type Retry = Outcome & { type: 'retry' }
 
-function recordRetry(key: LeaseKey, message: HeldMessage, outcome: Retry): Ended {
+function recordRetry(key: LeaseKey, outcome: Retry): Ended {
   const { failure, afterMs, interrupted, reason } = outcome
   const said = saidOf(failure)
   const reopened = reopenMessage(key, {
@@ -130,7 +148,7 @@ function recordRetry(key: LeaseKey, message: HeldMessage, outcome: Retry): Ended
     sessionRetried: reason === 'session_lost',
   })
   return {
-    writes: [reopened, setTaskState(message.task_id, 'TASK_STATE_WORKING', said)],
+    writes: [reopened, setTaskState(key.taskId, 'TASK_STATE_WORKING', said)],
     items: [{ t: 'status', state: 'TASK_STATE_WORKING', ...publicly(said) }],
     waiting: 1,
   }
@@ -138,8 +156,8 @@ function recordRetry(key: LeaseKey, message: HeldMessage, outcome: Retry): Ended
 
 type Dead = Outcome & { type: 'dead' }
 
-function* recordDead(key: LeaseKey, message: HeldMessage, { failure, artifacts = [] }: Dead): Transaction<Ended> {
-  const { ended, items } = yield* endTask(message.task_id, failure)
+function* recordDead(key: LeaseKey, { failure, artifacts = [] }: Dead): Transaction<Ended> {
+  const { ended, items } = yield* endTask(key.taskId, failure)
   const reply: StoredReply | null = artifacts.length > 0 ? { parts: [], artifacts } : null
   // The failure that ended it is one of its failures: a dead letter after four attempts shows four.
   const set = 'settled_epoch = $2, failures = failures + 1, reply = $3'

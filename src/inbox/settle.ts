@@ -10,12 +10,16 @@ import { freeConversation } from './conversation.ts'
 import { closeBooks, type Item } from './event-log.ts'
 import type { LeaseKey, Outcome } from './inbox.ts'
 import { type Ended, type HeldMessage, recordOutcome, type Settlement } from './outcome.ts'
+import type { Rest } from './rest.ts'
+import { setTaskRest } from './tasks.ts'
 import { usageRows } from './usage.ts'
 
 export interface Settled {
   readonly answer: 'settled' | 'stale'
   /** What the freed slot went to. */
   readonly next: { readonly worker: string; readonly claim: Claim } | undefined
+  /** How the task came to rest with it, where this message is all there is of the task. */
+  readonly rest?: Rest
 }
 
 export function* settle(settlement: Settlement): Transaction<Settled> {
@@ -32,54 +36,56 @@ export function* settle(settlement: Settlement): Transaction<Settled> {
     return { answer: 'stale', next: undefined }
   }
   const ended = yield* recordOutcome(settlement, message)
-  const freed = [...ended.writes, ...usageRows(key, outcome), freeConversation(key.conversationId)]
+  // Others have seen more of the task than this message.
+  const alone = message.others_open === null && ended.rest !== undefined ? { rest: ended.rest } : {}
+  const rested = ended.rest === undefined ? [] : [setTaskRest(key.taskId, ended.rest)]
+  const freed = [...ended.writes, ...rested, ...usageRows(key, outcome), freeConversation(key.conversationId)]
   // A suspended turn has no slot to hand on, one over the limit is given up, and nobody may be there to take it.
   const slot = message.suspended === 0 && held.running <= held.slots && held.waiting + ended.waiting > 0
   const hands = slot && held.worker !== null && settlement.accepts(held.worker)
   const worker = hands ? (held.worker as string) : undefined
   if (worker === undefined) {
     yield* together([...freed, ...closeBooks(books(settlement, { message, ended, next: undefined }))])
-    return { answer: 'settled', next: undefined }
+    return { answer: 'settled', next: undefined, ...alone }
   }
   const answers = yield* together([...freed, selectOldest(key.workspaceId)])
   const [head] = answers.at(-1) as unknown as HeadRow[]
   const claim = head === undefined ? undefined : claimHead(key.workspaceId, head, worker)
   yield* together([...(claim?.writes ?? []), ...closeBooks(books(settlement, { message, ended, next: claim }))])
-  return { answer: 'settled', next: claim && { worker, claim } }
+  return { answer: 'settled', next: claim && { worker, claim }, ...alone }
 }
 
-interface Load {
+interface HeldLease {
   slots: number
   running: number
   waiting: number
-}
-
-interface LeaseRow {
   lease_epoch: number
   worker: string | null
 }
 
 interface OpenLease {
-  readonly held: (LeaseRow & Load) | undefined
+  readonly held: HeldLease | undefined
   readonly message: HeldMessage | undefined
 }
 
 /** Locked in the order that every transaction keeps (load, conversation, message), or two nodes would deadlock. */
 function* openLease(key: LeaseKey): Transaction<OpenLease> {
-  const [[load], [lease], [message]] = (yield* together([
-    statement('select slots, running, waiting from workspace_load where workspace_id = $1 /*for update*/', [
-      key.workspaceId,
-    ]),
-    statement('select lease_epoch, worker from conversations where id = $1 /*for update*/', [key.conversationId]),
+  const [[held], [message]] = (yield* together([
     statement(
-      `select m.id, m.workspace_id, m.task_id, m.reply_to, m.state, m.appended, m.suspended, m.asked, m.settled_epoch,
-         m.outcome, case when exists (select 1 from messages o where o.task_id = m.task_id and o.id <> m.id
-           and o.settled_at is null) then 1 else 0 end as task_open
+      `select l.slots, l.running, l.waiting, c.lease_epoch, c.worker from workspace_load l
+       join conversations c on c.workspace_id = l.workspace_id
+       where l.workspace_id = $1 and c.id = $2 /*for update*/`,
+      [key.workspaceId, key.conversationId],
+    ),
+    statement(
+      `select m.reply_to, m.state, m.appended, m.suspended, m.asked, m.settled_epoch, m.outcome, now_ms() as now,
+         (select sum(case when o.settled_at is null then 1 else 0 end) from messages o
+          where o.task_id = m.task_id and o.id <> m.id) as others_open
        from messages m where m.id = $1 /*for update*/`,
       [key.messageId],
     ),
-  ])) as unknown as [Load[], LeaseRow[], HeldMessage[]]
-  return { held: load && lease && { ...load, ...lease }, message }
+  ])) as unknown as [HeldLease[], HeldMessage[]]
+  return { held, message }
 }
 
 interface Change {

@@ -6,15 +6,27 @@ import { type Statement, sql, statement, type Transaction } from '../store/store
 import { replyArtifactId, type StoredReply } from './event-log.ts'
 import type { Snapshot, TaskView } from './inbox.ts'
 import { partialArtifacts } from './partial-artifacts.ts'
-import { type Said, statusMessage } from './said.ts'
+import type { Rest } from './rest.ts'
+import { type Said, statusMessage, type TaskName } from './said.ts'
 import { whyWaiting } from './why-waiting.ts'
 
 export const setTaskState = (taskId: string, state: TaskState, said?: Said): Statement =>
   statement('update tasks set state = $2, status_message = $3, updated_at = now_ms() where id = $1', [
     taskId,
     state,
-    said === undefined ? null : JSON.stringify(said),
+    textOf(said),
   ])
+
+/** The same at a time that whoever waits for the task has to be told too. */
+export const setTaskRest = (taskId: string, { state, said, atMs }: Rest): Statement =>
+  statement('update tasks set state = $2, status_message = $3, updated_at = $4 where id = $1', [
+    taskId,
+    state,
+    textOf(said),
+    atMs,
+  ])
+
+const textOf = (said: Said | undefined): string | null => (said === undefined ? null : JSON.stringify(said))
 
 export interface TaskRow {
   id: string
@@ -55,21 +67,47 @@ export function* readTask(taskId: string, view: TaskView): Transaction<Task | un
 
 /** The task of a row that the viewer may see. */
 export function* showTask(row: TaskRow, view: TaskView): Transaction<Task> {
-  const messages = yield* sql<MessageRow>('select id, envelope, reply from messages where task_id = $1 order by n', [
+  const rows = yield* sql<MessageRow>('select id, envelope, reply from messages where task_id = $1 order by n', [
     row.id,
   ])
   const waits = row.state === 'TASK_STATE_SUBMITTED' && row.status_message === null
   const words = waits ? yield* whyWaiting(row) : undefined
-  const artifacts = latest(messages.flatMap(artifactsOf))
-  const history = historyOf(row, messages, view.historyLength)
+  const said = row.status_message === null ? words : (JSON.parse(row.status_message) as Said)
+  const standing = { id: row.id, contextId: row.context_id, state: row.state, said, atMs: row.updated_at }
+  return toTask(standing, rows.map(toExchange), view)
+}
+
+/** How a task stands. */
+export interface TaskStanding extends TaskName {
+  readonly state: TaskState
+  readonly said: Said | undefined
+  readonly atMs: number
+}
+
+/** One message of a task and what was answered. */
+export interface Exchange {
+  readonly id: string
+  readonly message: Message
+  readonly reply: StoredReply | undefined
+}
+
+export function toTask(task: TaskStanding, exchanges: readonly Exchange[], view: TaskView): Task {
+  const artifacts = latest(exchanges.flatMap(artifactsOf))
+  const history = historyOf(task, exchanges, view.historyLength)
   return {
-    id: row.id,
-    contextId: row.context_id,
-    status: { state: row.state, ...statusWords(row, words, view), timestamp: new Date(row.updated_at).toISOString() },
+    id: task.id,
+    contextId: task.contextId,
+    status: { state: task.state, ...statusWords(task, view), timestamp: new Date(task.atMs).toISOString() },
     ...(artifacts.length > 0 && { artifacts }),
     ...(history.length > 0 && { history }),
   }
 }
+
+const toExchange = ({ id, envelope, reply }: MessageRow): Exchange => ({
+  id,
+  message: restoreEnvelope(envelope).message,
+  reply: reply === null ? undefined : (JSON.parse(reply) as StoredReply),
+})
 
 export function* readSnapshot(taskId: string, view: TaskView): Transaction<Snapshot | undefined> {
   const task = yield* readTask(taskId, view)
@@ -85,29 +123,25 @@ export function* readSnapshot(taskId: string, view: TaskView): Transaction<Snaps
   return { task: artifacts.length > 0 ? { ...task, artifacts } : task, seq: last, firstSeq: first }
 }
 
-function artifactsOf({ id, reply }: MessageRow): Artifact[] {
-  if (reply === null) return []
-  const { artifacts, ...words } = JSON.parse(reply) as StoredReply
+function artifactsOf({ id, reply }: Exchange): Artifact[] {
+  if (reply === undefined) return []
+  const { artifacts, ...words } = reply
   return words.parts.length === 0 ? [...artifacts] : [...artifacts, { artifactId: replyArtifactId(id), ...words }]
 }
 
 /** An agent that goes on with a task may give an artifact of it anew: the last one counts, in the first one's place. */
-function latest(artifacts: readonly Artifact[]): Artifact[] {
+function latest(artifacts: readonly Artifact[]): readonly Artifact[] {
+  if (artifacts.length < 2) return artifacts
   return [...new Map(artifacts.map((artifact) => [artifact.artifactId, artifact])).values()]
 }
 
 /** Unset = all, 0 = none, N = the last N. */
-function historyOf(row: TaskRow, messages: readonly MessageRow[], length: number | undefined): Message[] {
-  const from = length === undefined ? 0 : Math.max(0, messages.length - length)
-  return messages.slice(from).map((message) => {
-    const { message: words } = restoreEnvelope(message.envelope)
-    return { ...words, taskId: row.id, contextId: row.context_id }
-  })
+function historyOf({ id, contextId }: TaskName, exchanges: readonly Exchange[], length: number | undefined): Message[] {
+  const from = length === undefined ? 0 : Math.max(0, exchanges.length - length)
+  return exchanges.slice(from).map(({ message }) => ({ ...message, taskId: id, contextId }))
 }
 
-function statusWords(row: TaskRow, waiting: Said | undefined, { detail }: TaskView): { message?: Message } {
-  const said = row.status_message === null ? waiting : (JSON.parse(row.status_message) as Said)
-  if (said === undefined) return {}
-  const messageId = `${row.id}.status`
-  return { message: statusMessage({ id: row.id, contextId: row.context_id }, { messageId, said, detail }) }
+function statusWords(task: TaskStanding, { detail }: TaskView): { message?: Message } {
+  const { said } = task
+  return said === undefined ? {} : { message: statusMessage(task, { messageId: `${task.id}.status`, said, detail }) }
 }

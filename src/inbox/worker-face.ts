@@ -76,10 +76,10 @@ export function createWorkerFace({ office, fill, lookAfter }: WorkerFaceOptions)
     settle: (key, outcome, unsent) => face.settleFor(key, { outcome, unsent, keepSession }),
     async settleFor(key, settling) {
       const settlement = { key, ...settling, accepts: accepting(key) }
-      const { answer, next } = await store.write(() => settle(settlement), key.workspaceId)
+      const { answer, next, rest } = await store.write(() => settle(settlement), key.workspaceId)
       letGo(key)
       office.passed('settled')
-      office.changed(key.workspaceId, key.taskId)
+      office.changed(key.workspaceId, key.taskId, rest)
       passOn(next)
       if (settling.outcome.type === 'retry') lookAfter(settling.outcome.afterMs)
       return answer

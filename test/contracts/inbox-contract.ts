@@ -14,6 +14,7 @@ import { queues } from './inbox/queues.ts'
 import { reading } from './inbox/reading.ts'
 import { recovery } from './inbox/recover.ts'
 import { retention } from './inbox/retention.ts'
+import { sending } from './inbox/sending.ts'
 import { settling } from './inbox/settle.ts'
 import { stories } from './inbox/story.ts'
 import { takingOver } from './inbox/takeover.ts'
@@ -28,6 +29,7 @@ export function inboxContract(underTest: StoreUnderTest): void {
     after(bench.close)
     admission(bench)
     settling(bench)
+    sending(bench)
     cancelling(bench)
     recovery(bench)
     reading(bench)

@@ -172,6 +172,11 @@ function createFakeReception(exists: Exists): FakeReception {
       else if (text !== 'slow') settle(kept, 'TASK_STATE_COMPLETED')
       return { taskId: id, contextId, duplicate: false }
     },
+    async send(letter, { maxMs, onAdmitted }, signal) {
+      const admitted = await reception.admit(letter)
+      await onAdmitted?.(admitted)
+      return (await reception.settled(admitted.taskId, maxMs, signal)) as Task
+    },
     async task(taskId, view = {}) {
       const task = find(taskId, view)?.task
       if (task === undefined || view.historyLength === undefined) return task

@@ -3,9 +3,9 @@
  * row names the action that its caller must be allowed: rules are per method, not per route.
  */
 import { MoleculeError } from '../../errors.ts'
-import type { Reception, TaskView } from '../../inbox/inbox.ts'
+import type { Admitted, Letter, Reception, TaskView } from '../../inbox/inbox.ts'
 import type { Task } from '../../protocol/a2a.ts'
-import { type Envelope, idempotencyKey, type ProtocolVersion, readSend, sendOptions } from '../../protocol/envelope.ts'
+import { idempotencyKey, type ProtocolVersion, readSend, sendOptions } from '../../protocol/envelope.ts'
 import { check, ID_CHARACTERS_MAX, taskIdParamsSchema } from '../../protocol/schemas.ts'
 import { readTraceparent } from '../../protocol/trace.ts'
 import { taskToV03 } from '../../protocol/v03.ts'
@@ -66,22 +66,31 @@ export const CAPABILITIES: Capabilities = {
 }
 
 async function sendMessage(call: A2aCall, desk: A2aDesk): Promise<unknown> {
-  const { reception, waiting, maxBlockMs } = desk
-  const { envelope, taskId } = await admit(call, desk)
-  const { blocking, historyLength } = sendOptions(envelope)
+  const { reception, waiting, maxBlockMs: maxMs } = desk
+  const { letter, onAdmitted } = await readLetter(call, desk)
+  const { blocking, historyLength } = sendOptions(letter.envelope)
   const task = blocking
-    ? await waiting.during(waiterOf(call), (signal) => reception.settled(taskId, maxBlockMs, signal))
-    : await reception.task(taskId, scope(call))
-  const sent = withHistory(await withDetail(required(task, taskId), call, reception), historyLength)
-  return envelope.version === '1.0' ? { task: sent } : taskToV03(sent)
+    ? await waiting.during(waiterOf(call), (signal) => reception.send(letter, { maxMs, onAdmitted }, signal))
+    : await admitted(call, { letter, onAdmitted }, reception)
+  const sent = withHistory(await withDetail(task, call, reception), historyLength)
+  return letter.envelope.version === '1.0' ? { task: sent } : taskToV03(sent)
+}
+
+async function admitted(call: A2aCall, { letter, onAdmitted }: Sent, reception: Reception): Promise<Task> {
+  const admission = await reception.admit(letter)
+  await onAdmitted(admission)
+  return required(await reception.task(admission.taskId, scope(call)), admission.taskId)
 }
 
 /** Whoever waits: where the answer goes, and by whose token. */
 const waiterOf = ({ exchange, identity }: A2aCall): Waiter => ({ response: exchange.response, identity })
 
 async function sendStreamingMessage(call: A2aCall, desk: A2aDesk): Promise<TaskStream> {
-  const { envelope, taskId } = await admit(call, desk)
-  const { historyLength } = sendOptions(envelope)
+  const { letter, onAdmitted } = await readLetter(call, desk)
+  const admission = await desk.reception.admit(letter)
+  await onAdmitted(admission)
+  const { taskId } = admission
+  const { historyLength } = sendOptions(letter.envelope)
   const view = { ...scope(call), ...(historyLength === undefined ? {} : { historyLength }) }
   return openStream(desk.reception, { taskId, view, lastEventId: lastEventId(call), endedToo: true })
 }
@@ -93,24 +102,34 @@ async function subscribeToTask(call: A2aCall, { reception }: A2aDesk): Promise<T
 
 const lastEventId = ({ exchange }: A2aCall): string | undefined => exchange.request.headers['last-event-id']?.toString()
 
-async function admit(call: A2aCall, { reception, push }: A2aDesk): Promise<{ envelope: Envelope; taskId: string }> {
+interface Sent {
+  readonly letter: Letter
+  /** Keeps the webhook that came with it, once there is a task to tell of. */
+  readonly onAdmitted: (admitted: Admitted) => Promise<void>
+}
+
+async function readLetter(call: A2aCall, { push }: A2aDesk): Promise<Sent> {
   const { identity, workspaceId, exchange } = call
   const traceparent = readTraceparent(exchange.request.headers['traceparent'])
   const envelope = { ...readSend(call.rpc), ...(traceparent !== undefined && { traceparent }) }
   const key = headerKey(exchange.request.headers['idempotency-key']?.toString()) ?? idempotencyKey(envelope)
   const keepPush = await acceptPush({ params: call.rpc.params, version: envelope.version, workspaceId }, push)
-  const { taskId } = await reception.admit({
+  const letter = {
     id: exchange.requestId.slice(REQUEST_ID_PREFIX.length),
     workspaceId,
     principal: identity.principal,
     sender: identity.sender,
     envelope,
     ...(key === undefined ? {} : { idempotencyKey: key }),
-  })
-  await keepPush?.(taskId)
-  // A task that goes on has something to tell again.
-  if (envelope.message.taskId !== undefined) await push?.configs.nudge(workspaceId, taskId)
-  return { envelope, taskId }
+  }
+  return {
+    letter,
+    async onAdmitted({ taskId }) {
+      await keepPush?.(taskId)
+      // A task that goes on has something to tell again.
+      if (envelope.message.taskId !== undefined) await push?.configs.nudge(workspaceId, taskId)
+    },
+  }
 }
 
 async function getExtendedCard(call: A2aCall, { workspaces, version }: A2aDesk): Promise<unknown> {

@@ -1,0 +1,119 @@
+/** Whoever sends and waits is told the task as it is stored, at once, though it is not read back where it need not be. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Outcome } from '../../../src/inbox/inbox.ts'
+import type { Store } from '../../../src/store/store.ts'
+import { letterTo } from '../../fakes/letters.ts'
+import { manualClock } from '../../fakes/manual-clock.ts'
+import { code, done, failure, type InboxBench } from './harness.ts'
+
+const MINUTE_MS = 60_000
+const WAIT = { maxMs: MINUTE_MS }
+const patience = () => AbortSignal.timeout(MINUTE_MS)
+
+const FILE = { artifactId: 'file', name: 'a.txt', parts: [{ text: 'in a file' }] }
+const OUTCOMES: Readonly<Record<string, Outcome>> = {
+  'a reply': done('hello back'),
+  'files and metadata': { ...done('see the file'), artifacts: [FILE], metadata: { seen: true } } as Outcome,
+  'nothing but files': { type: 'done', finality: 'completed', parts: [], artifacts: [FILE] },
+  'a question': { type: 'done', finality: 'input_required', parts: [{ text: 'which one?' }], artifacts: [] },
+  'a refusal': { type: 'done', finality: 'rejected', parts: [{ text: 'not my job' }], artifacts: [] },
+  'a dead letter': { type: 'dead', failure },
+}
+
+export function sending(bench: InboxBench): void {
+  for (const [name, outcome] of Object.entries(OUTCOMES)) {
+    test(`IN-7 a sender that waits is told of ${name} as it is stored`, async () => {
+      const id = await bench.workspace()
+      const { reception, inbox } = bench.local
+      await bench.withHand(id, async (hand) => {
+        const sent = reception.send(letterTo(id), WAIT, patience())
+        const lease = await hand.lease()
+        await inbox.settle(lease, outcome)
+        assert.deepEqual(await sent, await reception.task(lease.taskId))
+      })
+    })
+  }
+
+  test('IN-7 an answer that came while its sender did something else is neither missed nor read back', async () => {
+    const id = await bench.workspace()
+    const reads = countingReads(bench.store)
+    // Its time never moves: nothing but the news itself can wake whoever waits.
+    const local = bench.newInbox(manualClock(), reads.store)
+    const hand = bench.hand(id, local)
+    await hand.idle()
+    reads.count = 0
+    const onAdmitted = async () => void (await local.inbox.settle(await hand.lease(), done('early')))
+    const task = await local.reception.send(letterTo(id), { ...WAIT, onAdmitted }, patience())
+    assert.equal(task.status.state, 'TASK_STATE_COMPLETED')
+    assert.equal(reads.count, 0)
+    await hand.leave()
+    local.close()
+  })
+
+  test('IN-7 a task of several messages is told whole, when the last of them is settled', async () => {
+    const id = await bench.workspace()
+    const { reception, inbox } = bench.local
+    await bench.withHand(id, async (hand) => {
+      const first = reception.send(letterTo(id), WAIT, patience())
+      const lease = await hand.lease()
+      const second = reception.send(letterTo(id, { taskId: lease.taskId }), WAIT, patience())
+      while ((await reception.task(lease.taskId))?.history?.length !== 2) await nextTurn()
+      await inbox.settle(lease, done('one'))
+      await inbox.settle(await hand.lease(), done('two'))
+      const [told, toldToo] = await Promise.all([first, second])
+      assert.deepEqual(told, await reception.task(lease.taskId))
+      assert.deepEqual([told.history?.length, told.artifacts?.length], [2, 2])
+      assert.deepEqual(toldToo, told)
+    })
+  })
+
+  test('IN-1 the same letter sent again is told of the task of the first; one that is refused waits for nothing', async () => {
+    const id = await bench.workspace()
+    const { reception, inbox } = bench.local
+    await bench.withHand(id, async (hand) => {
+      const letter = letterTo(id)
+      const first = reception.send(letter, WAIT, patience())
+      const lease = await hand.lease()
+      const again = reception.send(letter, WAIT, patience())
+      await inbox.settle(lease, done('once'))
+      assert.deepEqual(await again, await first)
+      assert.deepEqual(await reception.send(letter, WAIT, patience()), await first)
+    })
+    await assert.rejects(reception.send(letterTo('ws_none'), WAIT, patience()), code('not_found'))
+    const refused = new Error('no webhook there')
+    const onAdmitted = () => Promise.reject(refused)
+    await assert.rejects(reception.send(letterTo(id), { ...WAIT, onAdmitted }, patience()), refused)
+  })
+
+  test('IN-7 waiting ends with the time given and with the signal, with the task as it is', async () => {
+    const id = await bench.workspace()
+    const { reception, inbox } = bench.local
+    await bench.withHand(id, async (hand) => {
+      const late = await reception.send(letterTo(id), { maxMs: 20 }, patience())
+      assert.equal(late.status.state, 'TASK_STATE_WORKING')
+      const leave = new AbortController()
+      const left = reception.send(letterTo(id), WAIT, leave.signal)
+      await inbox.settle(await hand.lease(), done('late'))
+      const lease = await hand.lease()
+      leave.abort()
+      assert.equal((await left).status.state, 'TASK_STATE_WORKING')
+      await inbox.settle(lease, done('nobody waits'))
+    })
+  })
+}
+
+function countingReads(store: Store): { readonly store: Store; count: number } {
+  const counted = {
+    count: 0,
+    store: {
+      ...store,
+      read: (transaction: Parameters<Store['read']>[0]) => {
+        counted.count += 1
+        return store.read(transaction)
+      },
+    } as Store,
+  }
+  return counted
+}
