@@ -26,8 +26,9 @@ export interface AppServer extends WarmProcess {
   /** Greets it, once, and gives its version where it tells one; rejects where it did not understand or is gone. */
   greet(signal: AbortSignal): Promise<string | undefined>
   listener: Listener | undefined
-  /** The thread that it has loaded, and what that has used. */
+  /** The thread that it has loaded, the model that the thread was last told, and what it has used. */
   thread: string | undefined
+  model: string | undefined
   totals: Totals
 }
 
@@ -76,6 +77,7 @@ export function startAppServer({ processes, spawning, facts, log, apiKey }: AppS
     },
     listener: undefined,
     thread: undefined,
+    model: undefined,
     totals: NO_TOTALS,
   }
   return server

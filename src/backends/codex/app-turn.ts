@@ -90,6 +90,7 @@ async function openThread(given: AppTurn, session: Session | undefined, signal: 
   const thread = isJsonObject(answer) && isJsonObject(answer['thread']) ? answer['thread']['id'] : undefined
   if (typeof thread !== 'string') throw driftError('codex', 'id of the thread missing')
   agent.thread = thread
+  agent.model = model
   return true
 }
 
@@ -109,19 +110,19 @@ async function converse(
   hearing: Hearing,
   { session, telling }: Conversing,
 ): Promise<JsonObject | undefined> {
-  const { rpc, thread: threadId } = lease.agent
+  const { agent } = lease
+  const { rpc, thread: threadId } = agent
+  // A thread keeps its model, and codex takes 3 ms to be told one, be it the same.
+  const change = model === undefined || model === agent.model ? {} : { model }
+  agent.model = model ?? agent.model
   const text = promptFor(prompt, turn.systemPrompt, session)
   const input = [{ type: 'text', text, text_elements: [] }]
   const { aborted, patience, end: endWatch } = watchAbort(telling.signal)
   try {
     // Not by the turn's own signal: what has been said to codex cannot be taken back, only interrupted.
-    const answer = await rpc.request(
-      'turn/start',
-      { threadId, input, ...(model !== undefined && { model }) },
-      patience.signal,
-    )
+    const answer = await rpc.request('turn/start', { threadId, input, ...change }, patience.signal)
     const turnId = isJsonObject(answer) && isJsonObject(answer['turn']) ? answer['turn']['id'] : undefined
-    const gone = lease.agent.ended.then(() => undefined)
+    const gone = agent.ended.then(() => undefined)
     const first = await Promise.race([hearing.ended, aborted, gone])
     if (first !== 'aborted' && first !== undefined) return first
     // Where the process is gone, this rejects with what it died of.

@@ -216,6 +216,14 @@ test('AG-18 AG-2 the prefix of a model is dropped; folder, instructions and serv
   assert.equal(env.MOLECULE_WORKSPACE_ID, 'ws_1')
 })
 
+test('AG-18 AG-2 a thread is told its model when it is opened, and again only when it is another', async (t) => {
+  const { run } = bench(t)
+  for (const model of ['gpt-5', 'gpt-5', 'gpt-6', 'gpt-6']) await run('x', { model })
+  const models = told('turns.jsonl').map((turn) => turn.model)
+  assert.deepEqual(models.slice(-4), [undefined, undefined, 'gpt-6', undefined])
+  assert.equal(told('threads.jsonl').at(-1).params.model, 'gpt-5')
+})
+
 test('RT-9 AG-2 a key of the environment is left as it is; one from a file is given where there is none', async (t) => {
   const { workingDir } = bench(t)
   const file = join(workingDir, 'key')

@@ -171,6 +171,7 @@ async function answer({ id, method, params = {} }: { id: unknown; method: string
     return interrupt?.()
   }
   if (method !== 'turn/start' || loaded === undefined) return refuse(`unknown method ${method}`)
+  appendFileSync(join(dir, 'turns.jsonl'), `${JSON.stringify(params)}\n`)
   const turn = { id: randomUUID(), items: [], status: 'inProgress', error: null }
   print({ id, result: { turn } })
   const [input] = params['input'] as { text: string }[]
