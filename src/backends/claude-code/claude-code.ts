@@ -3,7 +3,7 @@
  * both ways) or started once a message (`mode=oneshot`). Its memory is claude's own; our session token is its session
  * id. What it prints is read in parse.ts, what it comes to in outcome.ts, its flags are in args.ts.
  */
-import { createHash } from 'node:crypto'
+import { childEnvironment } from '../../process/environment.ts'
 import type { Running } from '../../process/processes.ts'
 import type {
   Backend,
@@ -15,7 +15,7 @@ import type {
   Turn,
   Validation,
 } from '../backend.ts'
-import { agentEnvironment } from '../engine/agent-environment.ts'
+import { additionsOf } from '../engine/agent-environment.ts'
 import { writeAttachments } from '../engine/attachments.ts'
 import { type Auth, readAuth } from '../engine/auth.ts'
 import { type CliKind, type CliSettings, cliOptions, readCliSettings } from '../engine/cli-options.ts'
@@ -147,7 +147,8 @@ async function perform(turn: Turn, claude: Claude, telling: Telling): Promise<En
 interface Plan {
   readonly claude: Claude
   readonly turn: Turn
-  readonly env: Readonly<Record<string, string>>
+  /** Of its environment, what is not inherited. */
+  readonly additions: Readonly<Record<string, string>>
   readonly model: string | undefined
   readonly servers: readonly McpServer[]
 }
@@ -160,16 +161,18 @@ async function makePlan(turn: Turn, claude: Claude): Promise<Plan> {
     ...(await readAuth(AUTH, known, settings.authTokenFile)),
   }
   const { mode, passMeta } = settings
-  const env = agentEnvironment(turn, { context, mode, passMeta, own })
   return {
     claude,
     turn,
-    env: withoutAnotherClaude(env),
+    additions: additionsOf(turn, { mode, passMeta, own }),
     model: chooseModel(settings.model, turn.model, 'dropped'),
     // The last of a name counts: nobody stands in for a server of the platform.
     servers: [...settings.mcpServers, ...turn.mcpServers],
   }
 }
+
+const environmentOf = ({ claude, additions }: Plan) =>
+  withoutAnotherClaude(childEnvironment(claude.context.environment, additions))
 
 const withoutAnotherClaude = (env: Readonly<Record<string, string>>) =>
   Object.fromEntries(Object.entries(env).filter(([name]) => !OF_ANOTHER_CLAUDE.has(name)))
@@ -189,10 +192,10 @@ function commandOf({ claude: { settings }, turn, model, servers }: Plan, folder:
 }
 
 function launchOf(plan: Plan): Launch<ClaudeAgent> {
-  const { turn, env, model, servers } = plan
-  const parts = [model, servers, env, turn.workingDir, turn.systemPrompt]
+  const { turn, additions, model, servers } = plan
   return {
-    fingerprint: createHash('sha256').update(JSON.stringify(parts)).digest('base64'),
+    // What is inherited is the same for every turn of this backend.
+    fingerprint: JSON.stringify([model, servers, additions, turn.workingDir, turn.systemPrompt]),
     // A conversation that was begun anew, or whose session is another by now, must not find the old memory.
     fits: (agent) => agent.sessionId === turn.sessionToken,
     start: () => startAgent(plan),
@@ -200,13 +203,13 @@ function launchOf(plan: Plan): Launch<ClaudeAgent> {
 }
 
 function startAgent(plan: Plan): ClaudeAgent {
-  const { claude, turn, env } = plan
+  const { claude, turn } = plan
   const { processes, log } = claude.context
   const folder = createPrivateFolder()
   const running: Running = processes.start({
     command: commandOf(plan, folder),
     cwd: turn.workingDir,
-    env,
+    env: environmentOf(plan),
     mark: turn.id,
     stderrBytesKept: STDERR_BYTES_KEPT,
     killGraceMs: KILL_GRACE_MS,
@@ -227,7 +230,8 @@ function startAgent(plan: Plan): ClaudeAgent {
 }
 
 async function oneShot(plan: Plan, prompt: string, telling: Telling): Promise<EndEvent> {
-  const { claude, turn, env } = plan
+  const { claude, turn } = plan
+  const env = environmentOf(plan)
   const folder = createPrivateFolder()
   try {
     const work = cliTurn(claude.context.processes, {

@@ -5,7 +5,7 @@
 
 import { childEnvironment } from '../../process/environment.ts'
 import type { Backend, BackendContext, BackendDefinition, Turn } from '../backend.ts'
-import { agentEnvironment } from '../engine/agent-environment.ts'
+import { additionsOf } from '../engine/agent-environment.ts'
 import { writeAttachments } from '../engine/attachments.ts'
 import { type Auth, readAuth } from '../engine/auth.ts'
 import type { ProcessFacts } from '../engine/cli-errors.ts'
@@ -116,7 +116,7 @@ async function runOnce(turn: Turn, house: House, telling: Telling): Promise<EndE
   const warn = (words: string) => log.debug({ workspace: turn.request.workspace_id, words }, 'codex warns')
   const instructions = instructionsMark(turn.systemPrompt)
   const reader = createExecReader({ session, instructions, facts: factsOf(house), warn })
-  const env = await environmentOf(turn, house, mcpVariables(servers))
+  const env = childEnvironment(house.environment, await additionsFor(turn, house, mcpVariables(servers)))
   const run = { command, cwd: turn.workingDir, env, mark: turn.id }
   const input = promptFor(prompt, turn.systemPrompt, session)
   return cliTurn(processes, { run, input, read: reader.read, conclude: reader.conclude })(telling)
@@ -125,17 +125,18 @@ async function runOnce(turn: Turn, house: House, telling: Telling): Promise<EndE
 async function runWarm(turn: Turn, house: House, telling: Telling): Promise<EndEvent> {
   const prompt = await promptOf(turn, house, telling.signal)
   const { settings, warm, clock, processes, log } = house
-  const env = await environmentOf(turn, house, {})
-  const apiKey = env[AUTH.variable]
+  const additions = await additionsFor(turn, house, {})
+  const apiKey = additions[AUTH.variable]
   const command = appServerCommand(settings, apiKey !== undefined)
   const config = mcpConfig(serversOf(turn, settings))
   const threadParams = { cwd: turn.workingDir, ...permissionParams(settings), config }
   const launch = {
-    fingerprint: JSON.stringify([command, env, threadParams]),
+    // What is inherited is the same for every turn of this backend.
+    fingerprint: JSON.stringify([command, additions, threadParams]),
     start: () =>
       startAppServer({
         processes,
-        spawning: { command, cwd: turn.workingDir, env, mark: turn.id },
+        spawning: { command, cwd: turn.workingDir, env: childEnvironment(house.environment, additions), mark: turn.id },
         facts: () => factsOf(house),
         log,
         apiKey,
@@ -181,14 +182,14 @@ function serversOf(turn: Turn, settings: CliSettings): readonly Server[] {
 
 const modelOf = (turn: Turn, settings: CliSettings) => chooseModel(settings.model, turn.model, 'dropped')
 
-async function environmentOf(turn: Turn, house: House, more: Readonly<Record<string, string>>) {
+async function additionsFor(turn: Turn, house: House, more: Readonly<Record<string, string>>) {
   const { settings, environment } = house
   const auth = await readAuth(AUTH, environment, settings.authTokenFile)
   const token = auth[AUTH.variable]
   // A provider of the user's own reads the other name.
   const both = token !== undefined && !environment['OPENAI_API_KEY'] ? { OPENAI_API_KEY: token } : {}
   const { mode, passMeta } = settings
-  return agentEnvironment(turn, { context: house, mode, passMeta, own: { ...more, ...auth, ...both } })
+  return additionsOf(turn, { mode, passMeta, own: { ...more, ...auth, ...both } })
 }
 
 function factsOf({ settings, clock }: House): ProcessFacts {

@@ -9,26 +9,34 @@ import type { BackendContext, Turn } from '../backend.ts'
 import type { Mode } from './cli-options.ts'
 
 /** What is of one turn alone; a process that is kept cannot be told. */
-const OF_ONE_TURN: ReadonlySet<string> = new Set([
+const OF_ONE_TURN = [
   'TRACEPARENT',
   'MOLECULE_CALLER_ID',
   'MOLECULE_MESSAGE_ID',
   'MOLECULE_TASK_ID',
   'MOLECULE_METHOD',
-])
+] as const
 
-export interface AgentEnvironment {
-  readonly context: Pick<BackendContext, 'environment'>
+export interface Given {
   readonly mode: Mode
   readonly passMeta: boolean
   /** The agent's own, its token among them; they win. */
   readonly own: Readonly<Record<string, string>>
 }
 
+export interface AgentEnvironment extends Given {
+  readonly context: Pick<BackendContext, 'environment'>
+}
+
 export function agentEnvironment(turn: Turn, given: AgentEnvironment): Record<string, string> {
-  const told = { ...turn.env, ...(given.passMeta && metaOf(turn.request)) }
-  const kept = Object.entries(told).filter(([name]) => given.mode === 'oneshot' || !OF_ONE_TURN.has(name))
-  return childEnvironment(given.context.environment, { ...Object.fromEntries(kept), ...given.own })
+  return childEnvironment(given.context.environment, additionsOf(turn, given))
+}
+
+/** What is not inherited: all by which the environments of two turns of one backend can differ. */
+export function additionsOf(turn: Turn, { mode, passMeta, own }: Given): Record<string, string> {
+  const told: Record<string, string> = { ...turn.env, ...(passMeta && metaOf(turn.request)) }
+  if (mode === 'session') for (const name of OF_ONE_TURN) delete told[name]
+  return { ...told, ...own }
 }
 
 /** The ids of a message, as its child reads them. */

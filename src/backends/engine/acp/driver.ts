@@ -5,12 +5,12 @@
  * what its tools left running with it; where others run beside it, nobody can tell whose child is whose, so the process
  * gets no new turns and ends with the last of them. Invariant: a turn never runs in a session of another conversation.
  */
-import { createHash } from 'node:crypto'
 import { sleep } from '../../../clock.ts'
 import { toMoleculeError } from '../../../errors.ts'
+import { childEnvironment } from '../../../process/environment.ts'
 import type { Backend, BackendContext, Turn } from '../../backend.ts'
 import { abortable } from '../abortable.ts'
-import { agentEnvironment } from '../agent-environment.ts'
+import { additionsOf } from '../agent-environment.ts'
 import { writeAttachments } from '../attachments.ts'
 import { type CliSettings, warnOf } from '../cli-options.ts'
 import { withFiles } from '../line-agent.ts'
@@ -109,19 +109,16 @@ async function launchOf({ program, context, generation }: House, turn: Turn): Pr
   const { processes, log, clock } = context
   const { settings, backend } = program
   const own = await program.environment()
-  const given = { context, mode: 'session', passMeta: settings.passMeta, own } as const
-  const { [OF_ONE_CONVERSATION]: token, ...shared } = agentEnvironment(turn, given)
-  const isOwn = program.serves === 'conversation' && token !== undefined
-  const env = isOwn ? { ...shared, [OF_ONE_CONVERSATION]: token } : shared
+  const additions = additionsOf(turn, { mode: 'session', passMeta: settings.passMeta, own })
+  if (program.serves === 'workspace') delete additions[OF_ONE_CONVERSATION]
   const command = program.command(program.model(turn))
   const cwd = turn.workingDir
-  const fingerprint = createHash('sha256')
-    .update(JSON.stringify([command, cwd, env, generation]))
-    .digest('hex')
   return {
-    fingerprint,
+    // What is inherited is the same for every turn of this backend.
+    fingerprint: JSON.stringify([command, cwd, additions, generation]),
     start: () => {
       launches += 1
+      const env = childEnvironment(context.environment, additions)
       const spawning = { command, cwd, env, mark: `${backend}-${process.pid}-${launches}` }
       const facts = () => factsOf(program, command[0], clock.nowMs())
       return { ...startAcpAgent({ processes, spawning, log, facts }), generation }
