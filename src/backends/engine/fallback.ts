@@ -46,9 +46,17 @@ class Falling implements Backend {
     return this.warm.validate(signal)
   }
 
+  /** Where the turn has not begun and is to be run the other way, its end is kept. */
   async *run(turn: Turn, signal: AbortSignal): AsyncGenerator<BackendEvent> {
     if (this.drift === undefined) {
-      const drift = yield* this.runWarm(turn, signal)
+      let hasBegun = false
+      let drift: string | undefined
+      for await (const event of this.warm.run(turn, signal)) {
+        if (event.type === 'failed' && !hasBegun && !signal.aborted && !this.closed) drift = driftIn(event.error)
+        if (drift !== undefined) break
+        hasBegun ||= event.type !== 'activity' && event.type !== 'status'
+        yield event
+      }
       if (drift === undefined) return
       this.fall(drift)
     }
@@ -71,18 +79,6 @@ class Falling implements Backend {
   async close(): Promise<void> {
     this.closed = true
     await Promise.all([this.warm.close(), this.oneShot?.close()])
-  }
-
-  /** Resolves to what is missing where the turn has not begun and is to be run the other way; its end is then kept. */
-  private async *runWarm(turn: Turn, signal: AbortSignal): AsyncGenerator<BackendEvent, string | undefined> {
-    let hasBegun = false
-    for await (const event of this.warm.run(turn, signal)) {
-      const drift = event.type === 'failed' && !hasBegun ? driftIn(event.error) : undefined
-      if (drift !== undefined && !signal.aborted && !this.closed) return drift
-      hasBegun ||= event.type !== 'activity' && event.type !== 'status'
-      yield event
-    }
-    return undefined
   }
 
   /** Turns may come here together: the first one warns. */

@@ -4,7 +4,7 @@
  * the session, a digest of the instructions that the session has seen, and where it matters when the session began.
  * Invariant: unchanged instructions are sent once.
  */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Turn } from '../backend.ts'
 
 export interface Opening {
@@ -53,5 +53,5 @@ function wrap(systemPrompt: string, isChange: boolean): string {
 
 function digestOf(systemPrompt: string): string {
   if (systemPrompt.trim() === '') return 'none'
-  return createHash('sha256').update(systemPrompt).digest('hex').slice(0, 16)
+  return hash('sha256', systemPrompt, 'hex').slice(0, 16)
 }

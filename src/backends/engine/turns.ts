@@ -77,16 +77,18 @@ async function* runOne(work: Work, signal: AbortSignal, engine: Engine): AsyncGe
   try {
     while (end === undefined) {
       await mail.news()
-      yield* mail.take()
+      // Not `yield*`, which takes twice as long over each.
+      for (const event of mail.take()) yield event
     }
     // What was told while the reader was busy with what came before.
-    yield* mail.take()
+    for (const event of mail.take()) yield event
     yield end
   } finally {
     // Also when the reader walks away in the middle: nobody would ever stop what it began.
     time.end()
     signal.removeEventListener('abort', onAbort)
-    stop.abort(canceled())
+    // After the end it reaches only who still waits for somebody's answer.
+    stop.abort(end === undefined ? canceled() : OVER)
     await working
     engine.live.delete(stop)
   }
@@ -182,6 +184,9 @@ function watchTime({ clock, maxTimeMs }: Engine, stop: AbortController): Watch {
 }
 
 const canceled = () => new MoleculeError('canceled', 'the turn was cancelled')
+
+/** Made once: an error takes its time to look where it comes from, and every turn ends. */
+const OVER = new MoleculeError('canceled', 'the turn is over')
 
 const timedOut = (ms: number) =>
   new MoleculeError('timeout', `the agent was not done after ${formatDuration(ms)} and was stopped`, {

@@ -3,7 +3,6 @@
  * decided, and the way it stops becomes the end. A cancel is told to the agent, which then has a moment to stop by
  * itself. Invariant: when this resolves nobody listens to the session any more.
  */
-import { setTimeout as delay } from 'node:timers/promises'
 import { MoleculeError } from '../../../errors.ts'
 import { isJsonObject, type JsonObject } from '../../../protocol/json.ts'
 import type { BackendEvent } from '../../backend.ts'
@@ -67,20 +66,17 @@ export async function runPrompt(agent: AcpAgent, given: PromptGiven, telling: Te
 
 /** On abort: `session/cancel`, and after a moment nobody waits for the agent any more. */
 function tellStop(tell: () => Promise<unknown>, signal: AbortSignal, hard: AbortController) {
-  const over = new AbortController()
+  let timer: NodeJS.Timeout | undefined
   const onAbort = () => {
     void tell()
-    delay(CANCEL_MS, undefined, { signal: over.signal }).then(
-      () => hard.abort(),
-      () => undefined,
-    )
+    timer = setTimeout(() => hard.abort(), CANCEL_MS)
   }
   signal.addEventListener('abort', onAbort, { once: true })
   if (signal.aborted) onAbort()
   return {
     release: () => {
       signal.removeEventListener('abort', onAbort)
-      over.abort()
+      clearTimeout(timer)
     },
   }
 }
