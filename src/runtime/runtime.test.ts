@@ -110,6 +110,22 @@ describe('the runtime', () => {
     assert.deepEqual(seen, [undefined, 'session-1', 'session-2', undefined, undefined])
   })
 
+  test('RT-5 a session that is stored already is not written again', async () => {
+    play = async function* () {
+      yield { type: 'session', token: 'the same' }
+      yield text('ok')
+    }
+    await withRuntime(async () => {
+      const { id } = await send()
+      await store.write(function* () {
+        yield* sql('update sessions set updated_at = 7 where workspace_id = $1', [id])
+      })
+      await send({ id })
+      const rows = await store.read(() => sql('select token, updated_at from sessions where workspace_id = $1', [id]))
+      assert.deepEqual({ ...rows[0] }, { token: 'the same', updated_at: 7 })
+    })
+  })
+
   test('RT-5 a session of a turn that failed is not kept', async () => {
     const seen: (string | undefined)[] = []
     play = async function* (turn) {

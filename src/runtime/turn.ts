@@ -69,7 +69,9 @@ export async function runTurn(lease: Lease, context: TurnContext, signal: AbortS
     return { outcome: keeps ? { ...outcome, artifacts: heard.artifacts } : outcome, unsent }
   }
   const { session, artifacts } = heard
-  return { outcome: { ...end, artifacts, ...used, ...(session !== undefined && { session }) }, unsent }
+  // What is stored already is not written again: it would be a page more to sync before the answer goes out.
+  const kept = session === undefined || session === brief.sessionToken ? {} : { session }
+  return { outcome: { ...end, artifacts, ...used, ...kept }, unsent }
 }
 
 /** Without brief or backend there is no turn: a store that is away gives the message back, anything else is final. */
