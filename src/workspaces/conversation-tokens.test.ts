@@ -17,6 +17,14 @@ test('RT-12 a conversation token is read back as what it was issued for, by whoe
   assert.equal(maskPatterns(`it is ${token}.`), 'it is [hidden].')
 })
 
+test('RT-12 a conversation keeps its token, however many others got theirs meanwhile', () => {
+  const tokens = createConversationTokens(randomBytes(32))
+  const speakers = Array.from({ length: 1500 }, speaker)
+  const issued = speakers.map(tokens.issue)
+  assert.deepEqual(speakers.map(tokens.issue), issued)
+  assert.equal(new Set(issued).size, speakers.length)
+})
+
 test('RT-12 no other text is a token: not an altered one, not one with the names of another', () => {
   const tokens = createConversationTokens(randomBytes(32))
   const [one, other] = [speaker(), speaker()]

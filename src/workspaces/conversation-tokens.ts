@@ -21,18 +21,30 @@ export interface ConversationTokens {
 const PREFIX = 'mol_conversation_'
 const FORM = /^mol_conversation_(ws_[0-9A-Z]{26})_([0-9A-Z]{26})_[\w-]{43}$/
 
+/** Conversations whose token is kept: between two messages, computing it is the dearest step of a brief. */
+const ISSUED_MAX = 1000
+
 export function createConversationTokens(secret: Buffer): ConversationTokens {
-  const issue = ({ workspaceId, conversationId }: SpokenFor) => {
+  const issued = new Map<string, string>()
+  const compute = ({ workspaceId, conversationId }: SpokenFor) => {
     const mac = createHmac('sha256', secret).update(`${workspaceId} ${conversationId}`).digest('base64url')
     return `${PREFIX}${workspaceId}_${conversationId}_${mac}`
   }
   return {
-    issue,
+    issue(speaker) {
+      const name = `${speaker.workspaceId} ${speaker.conversationId}`
+      const known = issued.get(name)
+      if (known !== undefined) return known
+      if (issued.size >= ISSUED_MAX) issued.clear()
+      const token = compute(speaker)
+      issued.set(name, token)
+      return token
+    },
     read(token) {
       const [, workspaceId, conversationId] = FORM.exec(token) ?? []
       if (workspaceId === undefined || conversationId === undefined) return undefined
       const speaker = { workspaceId, conversationId }
-      return timingSafeEqual(Buffer.from(issue(speaker)), Buffer.from(token)) ? speaker : undefined
+      return timingSafeEqual(Buffer.from(compute(speaker)), Buffer.from(token)) ? speaker : undefined
     },
   }
 }
