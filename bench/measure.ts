@@ -1,4 +1,5 @@
 /** What benchmarks share: medians, and slices of two contenders in turn, because this machine's speed wanders. */
+import { setTimeout } from 'node:timers/promises'
 
 export function median(values: readonly number[]): number {
   return percentile(values, 50)
@@ -18,15 +19,18 @@ export async function timeMs(work: () => Promise<unknown>): Promise<number> {
 export interface Alternation {
   readonly rounds: number
   readonly contenders: Readonly<Record<string, () => Promise<unknown>>>
+  /** Before each: what the one before still does after its answer is not the next one's. */
+  readonly pauseMs?: number
 }
 
 /** Runs each contender once a round, the order turning with the rounds; gives each one's times. */
-export async function alternate({ rounds, contenders }: Alternation): Promise<Record<string, number[]>> {
+export async function alternate({ rounds, contenders, pauseMs = 0 }: Alternation): Promise<Record<string, number[]>> {
   const names = Object.keys(contenders)
   const times: Record<string, number[]> = Object.fromEntries(names.map((name) => [name, []]))
   for (let round = 0; round < rounds; round++) {
     for (let turn = 0; turn < names.length; turn++) {
       const name = names[(round + turn) % names.length] as string
+      if (pauseMs > 0) await setTimeout(pauseMs)
       times[name]?.push(await timeMs(contenders[name] as () => Promise<unknown>))
     }
   }

@@ -2,9 +2,12 @@
  * What a warm agent saves, and what Molecule adds to it: for each real CLI on the fake model, a message that follows
  * another in a conversation, through the platform warm, through the platform one-shot, and to the CLI by hand in the
  * same warm protocol. Same run, by turns; medians. `npm run bench -- warm claude` runs one of them.
+ *
+ * Either side has what the other has: the same program, model and inherited environment, a conversation of the same
+ * length, a line that is open already (a pipe, a connection), and a client that does no more than it must. What is
+ * Molecule's own stays on its side: the words it adds to the instructions, and two commits that are synced.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
-import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -13,8 +16,8 @@ import { runApart } from '../test/agents/apart.ts'
 import { type Cli, findCli } from '../test/agents/clis.ts'
 import { ensureInstalled } from '../test/agents/install.ts'
 import { openStage, type Stage } from '../test/agents/stage.ts'
-import { replyText } from '../test/e2e/platform.ts'
 import { say } from '../test/fakes/agents/model.ts'
+import { openLines } from './load.ts'
 import { alternate, median, timeMs } from './measure.ts'
 import { byHand, type Drive } from './warm/by-hand.ts'
 
@@ -22,6 +25,11 @@ const ONE_SHOT_ROUNDS = 7
 const WARM_ROUNDS = 60
 const WARM_UP_ROUNDS = 5
 const ADDED_PERCENT_MAX = 10
+/**
+ * Measured: opencode is busy for 80 ms after it has answered, claude for 5, and whoever comes next pays for it, the side
+ * with more processes more. With a pause both begin on a machine at rest, as a person's next message does.
+ */
+const PAUSE_MS = 50
 const ANSWER = 'Here you are.'
 
 interface Contest {
@@ -61,10 +69,11 @@ async function contest(cli: Cli): Promise<void> {
     const oneShot = await conversation(stage, rules.oneShot)
     const firstMs = await timeMs(warm)
     const contenders = { warm, byHand: () => hand.ask(say.answer).then(expectAnswer) }
+    await contenders.byHand()
     await alternate({ rounds: WARM_UP_ROUNDS, contenders })
     await oneShot()
-    const cold = await alternate({ rounds: ONE_SHOT_ROUNDS, contenders: { warm, oneShot } })
-    const added = await alternate({ rounds: WARM_ROUNDS, contenders })
+    const cold = await alternate({ rounds: ONE_SHOT_ROUNDS, contenders: { ...contenders, oneShot } })
+    const added = await alternate({ rounds: WARM_ROUNDS, contenders, pauseMs: PAUSE_MS })
     report(cli, rules, {
       firstMs,
       oneShotMs: median(cold['oneShot'] ?? []),
@@ -83,25 +92,19 @@ async function contest(cli: Cli): Promise<void> {
 async function conversation({ platform, workspace }: Stage, options: Readonly<Record<string, string>>) {
   const id = await workspace(options)
   const contextId = crypto.randomUUID()
-  return async () => {
+  const body = () => {
     const message = { messageId: crypto.randomUUID(), contextId, role: 'ROLE_USER', parts: [{ text: say.answer }] }
-    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message } })
-    const { result } = JSON.parse(await post(`${platform.url}/workspaces/${id}/a2a`, platform.token, body))
-    expectAnswer(replyText(result?.task) ?? JSON.stringify(result))
+    return JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message } })
   }
-}
-
-/** On a connection of its own, for some messages take longer than a server keeps an idle one; it costs little here. */
-function post(url: string, token: string, body: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
-    const outgoing = request(url, { method: 'POST', headers, agent: false }, (incoming) => {
-      let text = ''
-      incoming.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
-      incoming.on('end', () => resolve(text)).on('error', reject)
-    })
-    outgoing.on('error', reject).end(body)
-  })
+  const target = {
+    port: Number(new URL(platform.url).port),
+    path: `/workspaces/${id}/a2a`,
+    headers: { Authorization: `Bearer ${platform.token}` },
+    body,
+    expected: `"text":"${ANSWER}"`,
+  }
+  const [line] = await openLines(target, 1)
+  return () => line?.ask() ?? Promise.reject(new Error('no line'))
 }
 
 /** A fast refusal must not look like speed. */

@@ -93,7 +93,8 @@ async function driveAcp(driven: Driven, args: readonly string[]): Promise<ByHand
 }
 
 function start({ bin, cwd, env }: Driven, args: readonly string[]): ChildProcessWithoutNullStreams {
-  const child = spawn(bin, args, { cwd, env: { PATH: process.env['PATH'], ...env }, detached: true })
+  // As the platform passes it on: some programs are slower where they find more in it.
+  const child = spawn(bin, args, { cwd, env: { ...process.env, ...env }, detached: true })
   child.stderr.resume()
   return child
 }

@@ -114,13 +114,13 @@ async function converse(
   const { rpc, thread: threadId } = agent
   // A thread keeps its model, and codex takes 3 ms to be told one, be it the same.
   const change = model === undefined || model === agent.model ? {} : { model }
-  agent.model = model ?? agent.model
   const text = promptFor(prompt, turn.systemPrompt, session)
   const input = [{ type: 'text', text, text_elements: [] }]
   const { aborted, patience, end: endWatch } = watchAbort(telling.signal)
   try {
     // Not by the turn's own signal: what has been said to codex cannot be taken back, only interrupted.
     const answer = await rpc.request('turn/start', { threadId, input, ...change }, patience.signal)
+    agent.model = model ?? agent.model
     const turnId = isJsonObject(answer) && isJsonObject(answer['turn']) ? answer['turn']['id'] : undefined
     const gone = agent.ended.then(() => undefined)
     const first = await Promise.race([hearing.ended, aborted, gone])
