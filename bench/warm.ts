@@ -4,7 +4,8 @@
  * same warm protocol. Same run, by turns; medians. `npm run bench -- warm claude` runs one of them.
  *
  * Either side has what the other has: the same program, model and inherited environment, a conversation of the same
- * length, a line that is open already (a pipe, a connection), and a client that does no more than it must. What is
+ * length, a line that is open already (a pipe, a connection), and a client that does no more than it must. The platform
+ * has been running for a while: a fresh one interprets code that it will have compiled a thousand messages later. What is
  * Molecule's own stays on its side: the words it adds to the instructions, and two commits that are synced.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -17,7 +18,7 @@ import { type Cli, findCli } from '../test/agents/clis.ts'
 import { ensureInstalled } from '../test/agents/install.ts'
 import { openStage, type Stage } from '../test/agents/stage.ts'
 import { say } from '../test/fakes/agents/model.ts'
-import { openLines } from './load.ts'
+import { load, openLines, type Target } from './load.ts'
 import { alternate, median, timeMs } from './measure.ts'
 import { byHand, type Drive } from './warm/by-hand.ts'
 
@@ -30,6 +31,9 @@ const ADDED_PERCENT_MAX = 10
  * with more processes more. With a pause both begin on a machine at rest, as a person's next message does.
  */
 const PAUSE_MS = 50
+/** About ten thousand messages. */
+const RUN_IN_MS = 2000
+const RUN_IN_CONNECTIONS = 32
 const ANSWER = 'Here you are.'
 
 interface Contest {
@@ -65,6 +69,7 @@ async function contest(cli: Cli): Promise<void> {
   const { bin, home } = stage
   const hand = await rules.drive({ bin, model: home.model, cwd, env: home.env })
   try {
+    await runIn(stage)
     const warm = await conversation(stage, {})
     const oneShot = await conversation(stage, rules.oneShot)
     const firstMs = await timeMs(warm)
@@ -88,23 +93,48 @@ async function contest(cli: Cli): Promise<void> {
   }
 }
 
+/** What any platform has behind it that has been up for a day. */
+async function runIn({ platform }: Stage): Promise<void> {
+  const slots = { max_concurrent_tasks: RUN_IN_CONNECTIONS }
+  const { body: workspace } = await platform.request('POST', '/workspaces', {
+    name: 'run-in',
+    runtime: 'mock',
+    ...slots,
+  })
+  const message = () => ({ messageId: crypto.randomUUID(), role: 'ROLE_USER', parts: [{ text: say.answer }] })
+  const lines = await openLines(
+    targetOf(platform, workspace.id, { message, expected: 'COMPLETED' }),
+    RUN_IN_CONNECTIONS,
+  )
+  await load(lines, RUN_IN_MS)
+  for (const line of lines) line.close()
+}
+
 /** Sends one message more in a conversation of its own, each time that it is called. */
 async function conversation({ platform, workspace }: Stage, options: Readonly<Record<string, string>>) {
   const id = await workspace(options)
   const contextId = crypto.randomUUID()
-  const body = () => {
-    const message = { messageId: crypto.randomUUID(), contextId, role: 'ROLE_USER', parts: [{ text: say.answer }] }
-    return JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message } })
-  }
-  const target = {
-    port: Number(new URL(platform.url).port),
-    path: `/workspaces/${id}/a2a`,
-    headers: { Authorization: `Bearer ${platform.token}` },
-    body,
-    expected: `"text":"${ANSWER}"`,
-  }
-  const [line] = await openLines(target, 1)
+  const message = () => ({
+    ...{ messageId: crypto.randomUUID(), contextId, role: 'ROLE_USER' },
+    parts: [{ text: say.answer }],
+  })
+  const [line] = await openLines(targetOf(platform, id, { message, expected: `"text":"${ANSWER}"` }), 1)
   return () => line?.ask() ?? Promise.reject(new Error('no line'))
+}
+
+interface Sending {
+  readonly message: () => object
+  readonly expected: string
+}
+
+function targetOf({ url, token }: Stage['platform'], workspaceId: string, { message, expected }: Sending): Target {
+  return {
+    port: Number(new URL(url).port),
+    path: `/workspaces/${workspaceId}/a2a`,
+    headers: { Authorization: `Bearer ${token}` },
+    body: () => JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message: message() } }),
+    expected,
+  }
 }
 
 /** A fast refusal must not look like speed. */
