@@ -96,7 +96,8 @@ async function* answer(turn: Turn, settings: Answering, signal: AbortSignal): As
   // By a function, because `$&` in a message is not ours to interpret.
   const reply = settings.reply.replaceAll('%s', () => message)
   if (settings.session) yield { type: 'session', token: nextToken(turn.sessionToken) }
-  for (const delta of settings.stream ? pieces(reply) : [reply]) {
+  // Whole it comes with the end, and a piece that is all of it would say the same twice.
+  for (const delta of settings.stream ? pieces(reply) : []) {
     if (delta !== '') yield { type: 'text', delta }
     if (signal.aborted || closing.aborted) return yield failed(new MoleculeError('canceled', 'the mock was canceled'))
   }
