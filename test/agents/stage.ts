@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Json, Task } from '../../src/protocol/a2a.ts'
+import { isFinal, isInterrupted, type Json, type Task } from '../../src/protocol/a2a.ts'
 import { type PlatformUnderTest, startPlatform } from '../e2e/platform.ts'
 import { MODEL_KEY, type Model, startModel } from '../fakes/agents/model.ts'
 import { openStream } from '../fakes/open-door.ts'
@@ -85,9 +85,15 @@ export async function openStage({ cli, runtime, key = MODEL_KEY, model }: StageO
       return body.id
     },
     async ask(workspaceId, text, contextId) {
-      const { body } = await platform.rpc(workspaceId, 'SendMessage', params(text, contextId))
-      assert.ok(body.result?.task, JSON.stringify(body).slice(0, 500))
-      return body.result.task
+      const call = params(text, contextId)
+      for (;;) {
+        const { body } = await platform.rpc(workspaceId, 'SendMessage', call)
+        const task: Task | undefined = body.result?.task
+        assert.ok(task, JSON.stringify(body).slice(0, 500))
+        // Some take longer than a call may block (openclaw tries a refused one for three minutes): the same message again
+        // attaches to its task. A step has a time of its own.
+        if (isFinal(task.status.state) || isInterrupted(task.status.state)) return task
+      }
     },
     async begin(workspaceId, text, contextId) {
       const call = { ...params(text, contextId), configuration: { returnImmediately: true } }
