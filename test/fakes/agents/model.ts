@@ -136,7 +136,7 @@ const SHELLS: Readonly<Record<string, (command: string) => Readonly<Record<strin
   exec_command: (command) => ({ cmd: command, yield_time_ms: 600_000 }),
   shell_command: (command) => ({ command, timeout_ms: 600_000 }),
   shell: (command) => ({ command: ['sh', '-c', command], timeout_ms: 600_000 }),
-  exec: (command) => ({ command, timeout: 600 }),
+  exec: (command) => ({ command, timeoutSeconds: 600 }),
 }
 
 /** `setsid` takes the sleep out of the group of whoever started it; the shell waits for it all the same. */
