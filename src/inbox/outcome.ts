@@ -22,7 +22,7 @@ export interface Settlement {
   readonly keepSession: KeepSession
 }
 
-/** What a settle has to know of its message, beside the key. */
+/** What a settle has to know of its message, beside the key, which is known to fit: a bridge's was looked up first. */
 export interface HeldMessage {
   reply_to: string | null
   state: string

@@ -15,7 +15,7 @@ export interface WarmAgent {
 }
 
 export interface Launch<A extends WarmAgent> {
-  /** All that the process was started with; an agent with another one is replaced. */
+  /** All that the process was started with, its secrets too: only ever compared. An agent with another one is replaced. */
   readonly fingerprint: string
   /** What else must hold of one that is there, or it is replaced: that it is in the right session, for one. */
   readonly fits?: (agent: A) => boolean

@@ -9,7 +9,7 @@ import { MoleculeError } from '../../errors.ts'
 import { childEnvironment } from '../../process/environment.ts'
 import type { Backend, BackendContext, BackendDefinition, Turn, Validation } from '../backend.ts'
 import { ENDPOINT_OPTIONS } from '../endpoint.ts'
-import { agentEnvironment } from '../engine/agent-environment.ts'
+import { additionsOf } from '../engine/agent-environment.ts'
 import { createTurns, type EndEvent, OUTPUT_BYTES_MAX, type Telling } from '../engine/turns.ts'
 import { createWarm, type Warm } from '../engine/warm.ts'
 import { warmTurn } from '../engine/warm-turn.ts'
@@ -88,10 +88,14 @@ async function askHttp(turn: Turn, { settings, http }: House, telling: Telling):
 
 function askProgram(turn: Turn, house: House, telling: Telling): Promise<EndEvent> {
   const { warm, clock, settings } = house
-  const env = agentEnvironment(turn, { context: house, mode: 'session', passMeta: true, own: {} })
+  const additions = additionsOf(turn, { mode: 'session', passMeta: true, own: {} })
   const launch = {
-    fingerprint: JSON.stringify([settings.command, turn.workingDir, env]),
-    start: () => startServer({ cwd: turn.workingDir, env, mark: turn.id }, house),
+    // What is inherited is the same for every turn of this backend.
+    fingerprint: JSON.stringify([settings.command, turn.workingDir, additions]),
+    start: () => {
+      const env = childEnvironment(house.environment, additions)
+      return startServer({ cwd: turn.workingDir, env, mark: turn.id }, house)
+    },
   }
   return warmTurn({ warm, clock, key: turn.conversationId, launch }, telling, async ({ agent }) => {
     try {
