@@ -50,6 +50,21 @@ test(
 )
 
 test(
+  'PL-1 the command that up prints makes a first workspace, pasted into another shell',
+  withPlatform(async (platform) => {
+    const command = /in another terminal:\n +(\S.*)\n/.exec(platform.output())?.[1]
+    const shell = spawn('sh', ['-c', `${command} --yes --runtime mock --name first`], { stdio: 'ignore' })
+    const [code] = await once(shell, 'exit')
+    assert.equal(code, 0)
+    const { body } = await platform.request('GET', '/workspaces')
+    assert.deepEqual(
+      body.workspaces.map(({ name, status }: { name: string; status: string }) => ({ name, status })),
+      [{ name: 'first', status: 'online' }],
+    )
+  }),
+)
+
+test(
   'PL-1 the printed link logs a browser in once',
   withPlatform(async (platform) => {
     const code = /log in +http:\S+#(\S+)/.exec(platform.output())?.[1]

@@ -3,8 +3,9 @@
  * what to do about it; then it runs until a signal, drains and leaves nothing behind. The first signal asks running
  * turns to finish, the second stops them.
  */
-import { join } from 'node:path'
-import { type Config, loadConfig } from '../../config/config.ts'
+import { join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { type Config, loadConfig, loadDataDir } from '../../config/config.ts'
 import { formatDuration } from '../../duration.ts'
 import { MoleculeError } from '../../errors.ts'
 import { createLog, type MaskingLog } from '../../log.ts'
@@ -61,7 +62,7 @@ async function run({ config, folder, log, terminal }: Running): Promise<void> {
     const wiring = { config, adminToken: adminToken.token, log, environment, ...crashPoint(environment) }
     const platform = await startPlatform(wiring)
     folder.announce({ pid: process.pid, url: platform.url, startedAt: new Date().toISOString() })
-    terminal.out(greeting(platform, adminToken, config))
+    terminal.out(greeting(platform, adminToken, { config, env: environment }))
     log.info({ url: platform.url, pid: process.pid, dataDir: config.dataDir }, 'the platform is up')
     const signal = await stop.first
     log.info({ signal, drainMs: config.drainMs }, 'the platform stops')
@@ -94,17 +95,21 @@ function portTaken({ host, port }: Config, cause: MoleculeError): MoleculeError 
   return new MoleculeError('in_use', message, { cause, details: { port, ...holder } })
 }
 
-function greeting(platform: Platform, adminToken: AdminToken, config: Config): string {
+interface Place {
+  readonly config: Config
+  readonly env: Terminal['env']
+}
+
+function greeting(platform: Platform, adminToken: AdminToken, { config, env }: Place): string {
   const { url, loginUrl, orphansReaped } = platform
-  const tokenFile = quoted(adminToken.path)
   const lines = [
     `Molecule runs at ${url}`,
     `  log in       ${loginUrl}   (once, within 10 minutes)`,
     `  admin token  ${adminToken.path}`,
     `  log          ${join(config.dataDir, LOG_FILE)}`,
     '',
-    'Make a first workspace:',
-    `  curl -s ${url}/workspaces -H "Authorization: Bearer $(cat ${tokenFile})" -d '${FIRST_WORKSPACE}'`,
+    'Make a first workspace, in another terminal:',
+    `  ${ourCommand(config.dataDir, env)} init`,
     '',
   ]
   if (orphansReaped > 0)
@@ -112,9 +117,16 @@ function greeting(platform: Platform, adminToken: AdminToken, config: Config): s
   return `${lines.join('\n')}\n`
 }
 
-const FIRST_WORKSPACE = '{"name":"echo","runtime":"exec","runtime_config":{"cmd":"cat"}}'
+const MOLECULE = fileURLToPath(new URL('../../../bin/molecule', import.meta.url))
 
-/** As the shell wants it, inside `$( )` within double quotes too. */
+/** This program as it is called from here, and told where this platform lives if it would look elsewhere. */
+function ourCommand(dataDir: string, env: Terminal['env']): string {
+  const found = loadDataDir({ flags: {}, env })
+  const home = found === dataDir && !env['MOLECULE_HOME'] ? '' : `MOLECULE_HOME=${quoted(dataDir)} `
+  return home + quoted(relative('', MOLECULE))
+}
+
+/** As the shell wants it. */
 function quoted(path: string): string {
   return /^[\w./~-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`
 }
