@@ -7,7 +7,7 @@ import type { TaskState } from '../protocol/a2a.ts'
 import { restoreEnvelope } from '../protocol/envelope.ts'
 import type { Sender } from '../protocol/request.ts'
 import { type Store, sql, type Transaction } from '../store/store.ts'
-import { dedupeOf } from './dedupe.ts'
+import { dedupeRange } from './dedupe.ts'
 import type { Item } from './event-log.ts'
 import type { Said } from './said.ts'
 import { type MessageRow, type StoryStep, tellSteps } from './story-steps.ts'
@@ -58,8 +58,8 @@ export function createStories(store: Store): Stories {
 
 const TEXT_CHARACTERS_MAX = 300
 const ROWS_MAX = 2000
-/** (workspace, principal) pairs that are tried for a sender's own id; the rest has to be asked for by ours. */
-const PAIRS_MAX = 1000
+/** Messages that their senders called the same; the rest has to be asked for by our ids. */
+const NAMESAKES_MAX = 1000
 
 const SELECT = `select m.id, m.workspace_id, m.task_id, m.idempotency_key, m.envelope, m.sender, m.state, m.failures,
   m.losses, m.admitted_at, m.ready_at, now_ms() as now, m.replay_of, m.replayed_as, m.discarded_at, t.context_id,
@@ -78,37 +78,22 @@ function* findStory({ id: given, scopeOf }: StoryQuery): Transaction<Story | und
   return yield* tell(message, detail)
 }
 
-/**
- * The id that a sender gave is unique only to the sender and the workspace, and stored as a hash of all three: so every
- * sender that has ever spoken to a workspace is tried, by the index of their conversations, never by reading messages.
- */
+/** The id that a sender gave is unique only to the sender and the workspace: the first that this reader may see. */
 function* findBySender(key: string, scopeOf: StoryQuery['scopeOf']): Transaction<MessageRow | undefined> {
-  const workspaces = yield* sql<{ id: string }>(
-    `select workspace_id as id from workspace_load order by workspace_id desc limit ${PAIRS_MAX}`,
+  const named = yield* sql<{ id: string; workspace_id: string; principal: string }>(
+    `select m.id, m.workspace_id, t.principal from messages m join tasks t on t.id = m.task_id
+     join workspace_load l on l.workspace_id = m.workspace_id
+     where m.dedupe between $1 and $2 and m.idempotency_key = $3
+     order by m.workspace_id desc, t.principal limit ${NAMESAKES_MAX}`,
+    [...dedupeRange(key), key],
   )
-  let tried = 0
-  for (const { id: workspaceId } of workspaces) {
-    const own = scopeOf(workspaceId).principal
-    let after = ''
-    while (tried++ < PAIRS_MAX) {
-      const principal = own ?? (yield* nextPrincipal(workspaceId, after))
-      if (principal === undefined) break
-      const dedupe = dedupeOf({ workspaceId, principal, key })
-      const [found] = yield* sql<MessageRow>(`${SELECT} where m.dedupe = $1`, [dedupe])
-      if (found !== undefined) return found
-      if (own !== undefined) break
-      after = principal
-    }
-  }
-  return undefined
-}
-
-function* nextPrincipal(workspaceId: string, after: string): Transaction<string | undefined> {
-  const [row] = yield* sql<{ next: string | null }>(
-    'select min(principal) as next from conversations where workspace_id = $1 and principal > $2',
-    [workspaceId, after],
-  )
-  return row?.next ?? undefined
+  const seen = named.find(({ workspace_id: workspaceId, principal }) => {
+    const { principal: own = principal } = scopeOf(workspaceId)
+    return own === principal
+  })
+  if (seen === undefined) return undefined
+  const [message] = yield* sql<MessageRow>(`${SELECT} where m.id = $1`, [seen.id])
+  return message
 }
 
 function* tell(message: MessageRow, detail: boolean): Transaction<Story> {

@@ -39,6 +39,19 @@ export function stories(bench: InboxBench): void {
     })
   })
 
+  test('CL-1 explain: of an id that several senders gave each reader is told his own, and never one that begins alike', async () => {
+    const id = await bench.workspace()
+    const messageId = `a name of more than sixteen bytes, in ${id}`
+    const from = async (principal: string) =>
+      (await bench.local.reception.admit(letterTo(id, { messageId, principal }))).taskId
+    const [people, agent] = [await from('people'), await from('ws:x')]
+    await bench.local.reception.admit(letterTo(id, { messageId: `${messageId} as well` }))
+    assert.equal((await tell(messageId, { principal: 'people' }))?.taskId, people)
+    assert.equal((await tell(messageId, { principal: 'ws:x' }))?.taskId, agent)
+    assert.equal((await tell(messageId))?.taskId, people)
+    assert.equal(await tell(messageId.slice(0, -1)), undefined)
+  })
+
   test('CL-1 explain: an attempt whose worker vanished was cut off, and a dead letter tells its end and its replay', async () => {
     const id = await bench.workspace()
     const { reception, inbox, deadLetters } = bench.local
