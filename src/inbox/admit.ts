@@ -53,7 +53,6 @@ export function* admit(prepared: PreparedLetter, ready: Ready): Transaction<Admi
   const given = letter.envelope.message
   const named = given.taskId === undefined ? undefined : yield* continuedTask(letter, given.taskId)
   const givenContext = named?.context_id ?? given.contextId
-  const contextId = givenContext ?? ulid()
   const found = yield* lookUp(prepared, givenContext)
   // As it is under the lock: it may have ended since it was looked up.
   const task = named && { ...named, state: found.taskState ?? named.state }
@@ -70,6 +69,8 @@ export function* admit(prepared: PreparedLetter, ready: Ready): Transaction<Admi
   // A newcomer may not jump the queue: where something older is ready it waits its turn.
   const open = load.paused === 0 && load.running < load.slots
   const claims = worker !== undefined && open && conversation.free && load.ready === 0
+  // A context of our making is called like its conversation, which is then found without an index of names.
+  const contextId = givenContext ?? conversation.id
   const place: Place = { conversation, contextId, task, held: asked !== undefined, worker: claims ? worker : undefined }
   return yield* settleIn(prepared, place)
 }
@@ -153,18 +154,22 @@ interface Found {
 }
 
 /**
+ * The conversation of a context that its sender named, or of one that was made for this sender; one that was made for
+ * somebody else has that id too, and is not found.
+ */
+const CONVERSATION = `select id, ready_at, worker, lease_epoch, last_n from conversations
+  where id = coalesce((select n.id from conversations n where n.workspace_id = $1 and n.principal = $2
+      and n.context_id = $3 and n.id <> n.context_id), $3)
+    and workspace_id = $1 and principal = $2 and context_id = $3 /*for update*/`
+
+/**
  * All that has to be known, in one step; locked in the order that every transaction keeps. Where the sender named no
  * context there is no conversation to look for.
  */
 function* lookUp({ letter, dedupe }: PreparedLetter, contextId: string | undefined): Transaction<Found> {
   const { taskId } = letter.envelope.message
   const state = 'select state from tasks where id = $1'
-  const conversation = (name: string) =>
-    statement(
-      `select id, ready_at, worker, lease_epoch, last_n from conversations
-       where workspace_id = $1 and principal = $2 and context_id = $3 /*for update*/`,
-      [letter.workspaceId, letter.principal, name],
-    )
+  const conversation = (name: string) => statement(CONVERSATION, [letter.workspaceId, letter.principal, name])
   const [[known], [load], conversations, tasks] = (yield* together([
     statement(
       `select m.task_id, m.content_hash, t.context_id

@@ -93,7 +93,7 @@ const LEFT_BEHIND: readonly string[] = [
    where workspace_id = $1 and state = 'dead' and replayed_as is null and discarded_at is null`,
   `update asks set state = 'void' where workspace_id = $1 and state = 'open'`,
   `update conversations set worker = null, lease_until = null, ready_at = null, lease_epoch = lease_epoch + 1
-   where workspace_id = $1`,
+   where id in (select t.conversation_id from tasks t where t.workspace_id = $1)`,
   'delete from sessions where workspace_id = $1',
   'delete from workspace_load where workspace_id = $1',
 ]

@@ -28,6 +28,7 @@ create table workspace_load (
 );
 
 -- (workspace, principal, context): one turn at a time. The lease is on this row and fenced by its epoch.
+-- A conversation whose context the platform made is called like that context, and so found by its id alone.
 -- ready_at: when its oldest unsettled message may run; null when nothing waits or while it is leased.
 create table conversations (
   id text primary key,
@@ -40,7 +41,7 @@ create table conversations (
   lease_until bigint,
   worker text
 );
-create unique index conversations_name on conversations (workspace_id, principal, context_id);
+create unique index conversations_name on conversations (workspace_id, principal, context_id) where id <> context_id;
 create index conversations_ready on conversations (workspace_id, ready_at, id) where ready_at is not null;
 
 create table tasks (

@@ -7,6 +7,16 @@ import { letterTo } from '../../fakes/letters.ts'
 import { code, done, type InboxBench } from './harness.ts'
 
 export function admission(bench: InboxBench): void {
+  const conversations = (id: string, contextId: string) =>
+    bench.sql(
+      'select id, last_n from conversations where workspace_id = $1 and context_id = $2 order by principal',
+      id,
+      contextId,
+    )
+  /** How many messages each conversation of that name has had, by principal. */
+  const depths = async (id: string, contextId: string) =>
+    (await conversations(id, contextId)).map(({ last_n: messages }) => messages)
+
   test('IN-1 the same message again attaches to its task in whatever state and runs nothing', async () => {
     const id = await bench.workspace()
     await bench.withHand(id, async (hand) => {
@@ -53,6 +63,38 @@ export function admission(bench: InboxBench): void {
     )
     assert.equal(await bench.local.reception.task(taskId, { principal: 'ws:b' }), undefined)
     assert.equal((await bench.local.reception.task(taskId, { principal: 'ws:a' }))?.id, taskId)
+  })
+
+  test('a context that we made is continued by its name, and one that a sender named is one conversation', async () => {
+    const id = await bench.workspace()
+    const { reception } = bench.local
+    const { contextId } = await reception.admit(letterTo(id))
+    assert.equal((await reception.admit(letterTo(id, { contextId }))).contextId, contextId)
+    await reception.admit(letterTo(id, { contextId: 'mine' }))
+    await reception.admit(letterTo(id, { contextId: 'mine' }))
+    // What a conversation is called inside is no name of its context.
+    const [mine] = await conversations(id, 'mine')
+    await reception.admit(letterTo(id, { contextId: String(mine?.['id']) }))
+    assert.deepEqual(await depths(id, contextId), [2])
+    assert.deepEqual(await depths(id, 'mine'), [2])
+    assert.deepEqual(await depths(id, String(mine?.['id'])), [1])
+  })
+
+  test('whoever names a context that we made for somebody else has a conversation of his own', async () => {
+    const [id, elsewhere] = [await bench.workspace(), await bench.workspace()]
+    const { reception } = bench.local
+    const { contextId, taskId } = await reception.admit(letterTo(id, { principal: 'ws:a' }))
+    const strangers = [
+      letterTo(id, { contextId, principal: 'ws:b' }),
+      letterTo(elsewhere, { contextId, principal: 'ws:a' }),
+    ]
+    for (const stranger of strangers) assert.equal((await reception.admit(stranger)).contextId, contextId)
+    await reception.admit(letterTo(id, { contextId, principal: 'ws:b' }))
+    await reception.admit(letterTo(elsewhere, { contextId, principal: 'ws:a' }))
+    await reception.admit(letterTo(id, { contextId, taskId, principal: 'ws:a' }))
+    await reception.admit(letterTo(id, { contextId, principal: 'ws:a' }))
+    assert.deepEqual(await depths(id, contextId), [3, 2])
+    assert.deepEqual(await depths(elsewhere, contextId), [2])
   })
 
   test('a full queue refuses with a time to come again, and an unknown workspace is not found', async () => {
