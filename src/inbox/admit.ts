@@ -80,8 +80,8 @@ function* settleIn(prepared: PreparedLetter, place: Place): Transaction<Admissio
   const { conversation, contextId, task, held, worker } = place
   const { workspaceId } = prepared.letter
   const claims = worker !== undefined
-  const taskId = task?.id ?? ulid()
   const messageId = prepared.letter.id ?? ulid()
+  const taskId = task?.id ?? messageId
   const going: TaskState = claims || task !== undefined ? 'TASK_STATE_WORKING' : 'TASK_STATE_SUBMITTED'
   const state = held && task !== undefined ? task.state : going
   const books = {

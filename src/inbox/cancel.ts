@@ -10,6 +10,7 @@ import { moveUp } from './conversation.ts'
 import { closeBooks } from './event-log.ts'
 import type { LeaseKey, TaskView } from './inbox.ts'
 import { lockWorkspace } from './lock.ts'
+import { ofTask } from './of-task.ts'
 import { findTask, setTaskState, type TaskRow, taskNotFound } from './tasks.ts'
 
 export interface Canceled {
@@ -35,12 +36,12 @@ export function* cancel(taskId: string, view: TaskView): Transaction<Canceled> {
   }
   const queued = yield* sql<{ id: string }>(
     `update messages set state = 'canceled', outcome = 'stopped', settled_at = now_ms()
-     where task_id = $1 and state = 'queued' returning id`,
+     where ${ofTask('messages', '$1')} and state = 'queued' returning id`,
     [taskId],
   )
   const [running] = yield* sql<RunningRow>(
     `select m.id, c.lease_epoch, c.worker from messages m join conversations c on c.id = m.conversation_id
-     where m.task_id = $1 and m.state = 'leased'`,
+     where ${ofTask('m', '$1')} and m.state = 'leased'`,
     [taskId],
   )
   if (running !== undefined) yield* sql(`update messages set state = 'stopping' where id = $1`, [running.id])
@@ -56,9 +57,10 @@ export function* cancel(taskId: string, view: TaskView): Transaction<Canceled> {
 }
 
 function* lastMessage(taskId: string): Transaction<string> {
-  const [row] = yield* sql<{ id: string }>('select id from messages where task_id = $1 order by n desc limit 1', [
-    taskId,
-  ])
+  const [row] = yield* sql<{ id: string }>(
+    `select m.id from messages m where ${ofTask('m', '$1')} order by m.n desc limit 1`,
+    [taskId],
+  )
   return row?.id ?? ''
 }
 

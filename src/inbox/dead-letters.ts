@@ -81,19 +81,18 @@ export function* replay(workspaceId: string, messageId: string): Transaction<str
   if (dead.replayed_as !== null) return dead.replayed_as
   if (dead.state !== 'dead') throw notDead(messageId)
   const taskId = ulid()
-  const newId = ulid()
   yield* sql(
     `insert into tasks (id, workspace_id, conversation_id, context_id, principal, state, created_at, updated_at)
      values ($1, $2, $3, $4, $5, 'TASK_STATE_SUBMITTED', now_ms(), now_ms())`,
     [taskId, workspaceId, dead.conversation_id, dead.context_id, dead.principal],
   )
-  yield* copyMessage({ from: messageId, to: newId, taskId, dedupe: dead.dedupe })
+  yield* copyMessage({ from: messageId, to: taskId, dedupe: dead.dedupe })
   yield* sql(
     `update conversations set last_n = last_n + 1,
        ready_at = case when worker is null then coalesce(ready_at, now_ms()) else ready_at end where id = $1`,
     [dead.conversation_id],
   )
-  const entries = [{ taskId, messageId: newId, items: [{ t: 'status', state: 'TASK_STATE_SUBMITTED' } as const] }]
+  const entries = [{ taskId, messageId: taskId, items: [{ t: 'status', state: 'TASK_STATE_SUBMITTED' } as const] }]
   yield* together(closeBooks({ workspaceId, waiting: 1, entries }))
   return taskId
 }
@@ -112,21 +111,21 @@ const notDead = (messageId: string) => new MoleculeError('not_found', `there is 
 
 interface Copy {
   readonly from: string
+  /** The new message, which opens the new task. */
   readonly to: string
-  readonly taskId: string
   readonly dedupe: Uint8Array
 }
 
 /** From now on the sender's key leads to the new task: a client that retries meets the replay, not the failure. */
-function* copyMessage({ from, to, taskId, dedupe }: Copy): Transaction<void> {
+function* copyMessage({ from, to, dedupe }: Copy): Transaction<void> {
   const spent = createHash('sha256').update(from).digest().subarray(0, 16)
-  yield* sql('update messages set replayed_as = $2, dedupe = $3 where id = $1', [from, taskId, spent])
+  yield* sql('update messages set replayed_as = $2, dedupe = $3 where id = $1', [from, to, spent])
   yield* sql(
     `insert into messages (id, workspace_id, conversation_id, task_id, n, dedupe, content_hash, idempotency_key,
        envelope, sender, reply_to, replay_of, state, admitted_at, ready_at, expires_at)
-     select $2, m.workspace_id, m.conversation_id, $3, c.last_n + 1, $4, m.content_hash, m.idempotency_key,
+     select $2, m.workspace_id, m.conversation_id, $2, c.last_n + 1, $3, m.content_hash, m.idempotency_key,
        m.envelope, m.sender, m.reply_to, m.id, 'queued', now_ms(), now_ms(), now_ms() + ${EXPIRY_MS}
      from messages m join conversations c on c.id = m.conversation_id where m.id = $1`,
-    [from, to, taskId, dedupe],
+    [from, to, dedupe],
   )
 }

@@ -3,6 +3,7 @@ import { sql, type Transaction, together } from '../store/store.ts'
 import { type Addressed, deliver } from './delivery-rows.ts'
 import type { Item } from './event-log.ts'
 import type { Failure } from './inbox.ts'
+import { ofTask } from './of-task.ts'
 import { publicly, saidOf } from './said.ts'
 import { setTaskState } from './tasks.ts'
 
@@ -16,7 +17,7 @@ export interface EndedTask {
 export function* endTask(taskId: string, failure: Failure): Transaction<EndedTask> {
   const ended = yield* sql<Addressed>(
     `update messages set state = 'dead', outcome = 'dead', settled_at = now_ms()
-     where task_id = $1 and settled_at is null returning id, workspace_id, task_id, reply_to`,
+     where ${ofTask('messages', '$1')} and settled_at is null returning id, workspace_id, task_id, reply_to`,
     [taskId],
   )
   const said = saidOf(failure)

@@ -3,6 +3,7 @@ import { sql, type Transaction, together } from '../store/store.ts'
 import { moveUp } from './conversation.ts'
 import { endTask } from './dead.ts'
 import { closeBooks } from './event-log.ts'
+import { ofTask } from './of-task.ts'
 
 /** How long a message may wait for its first attempt. */
 export const EXPIRY_MS = 24 * 3600_000
@@ -33,7 +34,7 @@ export function* findExpired(): Transaction<Expired[]> {
 export function* expire({ id, workspaceId, conversationId, taskId }: Expired): Transaction<boolean> {
   yield* sql('select slots from workspace_load where workspace_id = $1 /*for update*/', [workspaceId])
   const [running] = yield* sql(
-    `select id from messages where task_id = $1 and state in ('leased', 'stopping') limit 1`,
+    `select m.id from messages m where ${ofTask('m', '$1')} and m.state in ('leased', 'stopping') limit 1`,
     [taskId],
   )
   const [message] = yield* sql(`select id from messages where id = $1 and state = 'queued'`, [id])

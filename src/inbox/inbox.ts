@@ -26,7 +26,10 @@ export type Checkpoint =
 
 /** What a door hands in: who speaks, to whom, and the envelope the message came in. */
 export interface Letter {
-  /** What the message will be called: the id of the request that brought it, so that who knows one finds the other. */
+  /**
+   * What the message will be called, and the task that it opens: the id of the request that brought it, so that who
+   * knows one finds the other. A ULID.
+   */
   readonly id?: string
   readonly workspaceId: string
   /** Who speaks, from token or door: `people`, `ws:<id>`, `token:<id>`, `schedule:<id>`, `discord:<channel>`. */

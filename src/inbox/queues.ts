@@ -8,6 +8,7 @@ import { sql, statement, type Transaction, together } from '../store/store.ts'
 import { endTask } from './dead.ts'
 import { closeBooks, type NewEntry } from './event-log.ts'
 import type { Failure, LeaseKey, Queues } from './inbox.ts'
+import { ofTask } from './of-task.ts'
 import type { Office } from './office.ts'
 
 /** The queue has work again that nobody was told of. */
@@ -68,7 +69,7 @@ function* end(workspaceId: string, failure: Failure): Transaction<Ended> {
   yield* sql('select slots from workspace_load where workspace_id = $1 /*for update*/', [workspaceId])
   const running = yield* findRunning(workspaceId)
   const open = yield* sql<{ id: string; message_id: string }>(
-    `select t.id, (select max(m.id) from messages m where m.task_id = t.id) as message_id from tasks t
+    `select t.id, (select max(m.id) from messages m where ${ofTask('m', 't.id')}) as message_id from tasks t
      where t.workspace_id = $1 and t.state in ('TASK_STATE_SUBMITTED', 'TASK_STATE_WORKING',
        'TASK_STATE_INPUT_REQUIRED', 'TASK_STATE_AUTH_REQUIRED') order by t.id`,
     [workspaceId],

@@ -8,6 +8,7 @@ import { type Admission, admit, prepareLetter } from './admit.ts'
 import { cancel } from './cancel.ts'
 import { readLog } from './event-log.ts'
 import type { Handout, Letter, LogEntry, Reception } from './inbox.ts'
+import { ofTask } from './of-task.ts'
 import type { Office } from './office.ts'
 import type { Rest } from './rest.ts'
 import { listTasks } from './task-list.ts'
@@ -165,7 +166,7 @@ function restingTask(id: string, { contextId, messageId, message }: Begun, { sta
 function* isPaused({ id, workspace_id: workspaceId }: TaskRow): Transaction<boolean> {
   const rows = yield* sql(
     `select 1 as paused from workspace_load where workspace_id = $1 and paused = 1 and not exists (
-       select 1 from messages m where m.task_id = $2 and m.state in ('leased', 'stopping'))`,
+       select 1 from messages m where ${ofTask('m', '$2')} and m.state in ('leased', 'stopping'))`,
     [workspaceId, id],
   )
   return rows.length > 0

@@ -5,6 +5,7 @@
 import { ulidFloor } from '../ids.ts'
 import { type Store, sql, statement, type Transaction, together } from '../store/store.ts'
 import { lockWorkspace } from './lock.ts'
+import { cameLater, ofTask } from './of-task.ts'
 import { USAGE_PRUNED } from './usage.ts'
 
 /** Rows deleted in one transaction. */
@@ -126,6 +127,8 @@ function* pruneUsage(): Transaction<number> {
   return rows.length
 }
 
+const KEPT = `(m.settled_at is null or (m.state = 'dead' and m.replayed_as is null and m.discarded_at is null))`
+
 /** Tasks with all of their messages, replies and keys, when they ended long ago and nothing of them needs a person. */
 const pruneTasks = ({ taskMs }: RetentionOptions) =>
   function* (): Transaction<number> {
@@ -135,16 +138,17 @@ const pruneTasks = ({ taskMs }: RetentionOptions) =>
     const tasks = yield* sql<{ id: string; conversation_id: string }>(
       `select t.id, t.conversation_id from tasks t where t.id < $2 and t.updated_at < now_ms() - $1
        and t.state in ('TASK_STATE_COMPLETED', 'TASK_STATE_FAILED', 'TASK_STATE_CANCELED', 'TASK_STATE_REJECTED')
-       and not exists (select 1 from messages m where m.task_id = t.id and (m.settled_at is null
-         or (m.state = 'dead' and m.replayed_as is null and m.discarded_at is null)))
+       and not exists (select 1 from messages m where m.id = t.id and ${KEPT})
+       and not exists (select 1 from messages m where ${cameLater('m', 't.id')} and ${KEPT})
        and not exists (select 1 from deliveries d where d.task_id = t.id and d.finished_at is null)
        order by t.id limit ${SLICE_ROWS_MAX}`,
       [taskMs, before],
     )
     for (const task of tasks) {
-      for (const table of ['events', 'asks', 'deliveries', 'turn_notes', 'push_configs', 'messages']) {
+      for (const table of ['events', 'asks', 'deliveries', 'turn_notes', 'push_configs']) {
         yield* sql(`delete from ${table} where task_id = $1`, [task.id])
       }
+      yield* sql(`delete from messages where ${ofTask('messages', '$1')}`, [task.id])
       yield* sql('delete from tasks where id = $1', [task.id])
       yield* pruneConversation(task.conversation_id)
     }

@@ -9,6 +9,7 @@ import { type Claim, claimHead, type HeadRow, selectOldest } from './claim.ts'
 import { freeConversation } from './conversation.ts'
 import { closeBooks, type Item } from './event-log.ts'
 import type { LeaseKey, Outcome } from './inbox.ts'
+import { cameLater, ofTask } from './of-task.ts'
 import { type Ended, type HeldMessage, recordOutcome, type Settlement } from './outcome.ts'
 import type { Rest } from './rest.ts'
 import { setTaskRest } from './tasks.ts'
@@ -68,6 +69,14 @@ interface OpenLease {
   readonly message: HeldMessage | undefined
 }
 
+const messageWith = (others: string): string =>
+  `select m.reply_to, m.state, m.appended, m.suspended, m.asked, m.settled_epoch, m.outcome, now_ms() as now,
+     (select sum(case when o.settled_at is null then 1 else 0 end) from messages o where ${others}) as others_open
+   from messages m where m.id = $1 /*for update*/`
+/** The message that opened its task, and one that came later. */
+const OPENING = messageWith(cameLater('o', '$1'))
+const LATER = messageWith(`${ofTask('o', '$2')} and o.id <> $1`)
+
 /** Locked in the order that every transaction keeps (load, conversation, message), or two nodes would deadlock. */
 function* openLease(key: LeaseKey): Transaction<OpenLease> {
   const [[held], [message]] = (yield* together([
@@ -77,13 +86,7 @@ function* openLease(key: LeaseKey): Transaction<OpenLease> {
        where l.workspace_id = $1 and c.id = $2 /*for update*/`,
       [key.workspaceId, key.conversationId],
     ),
-    statement(
-      `select m.reply_to, m.state, m.appended, m.suspended, m.asked, m.settled_epoch, m.outcome, now_ms() as now,
-         (select sum(case when o.settled_at is null then 1 else 0 end) from messages o
-          where o.task_id = m.task_id and o.id <> m.id) as others_open
-       from messages m where m.id = $1 /*for update*/`,
-      [key.messageId],
-    ),
+    key.messageId === key.taskId ? statement(OPENING, [key.messageId]) : statement(LATER, [key.messageId, key.taskId]),
   ])) as unknown as [HeldLease[], HeldMessage[]]
   return { held, message }
 }

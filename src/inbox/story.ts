@@ -42,7 +42,7 @@ export interface StoryScope {
 }
 
 export interface StoryQuery {
-  /** The inbox's id of a message, the id of its task, or the id that its sender gave it. */
+  /** The inbox's id of a message, which is that of its task where it opened one, or the id that its sender gave it. */
   readonly id: string
   readonly scopeOf: (workspaceId: string) => StoryScope
 }
@@ -69,8 +69,7 @@ function* findStory({ id: given, scopeOf }: StoryQuery): Transaction<Story | und
   // A message is called like the request that brought it.
   const id = given.replace(/^req_/, '')
   const [row] = yield* sql<MessageRow>(`${SELECT} where m.id = $1`, [id])
-  const [first] = row ? [row] : yield* sql<MessageRow>(`${SELECT} where m.task_id = $1 order by m.n limit 1`, [id])
-  const message = first ?? (yield* findBySender(id, scopeOf))
+  const message = row ?? (yield* findBySender(id, scopeOf))
   if (message === undefined) return undefined
   const { principal, detail = false } = scopeOf(message.workspace_id)
   // Somebody else's message is answered like none: naming an id must not tell whether it exists.

@@ -5,6 +5,7 @@ import { restoreEnvelope } from '../protocol/envelope.ts'
 import { type Statement, sql, statement, type Transaction } from '../store/store.ts'
 import { replyArtifactId, type StoredReply } from './event-log.ts'
 import type { Snapshot, TaskView } from './inbox.ts'
+import { ofTask } from './of-task.ts'
 import { partialArtifacts } from './partial-artifacts.ts'
 import type { Rest } from './rest.ts'
 import { type Said, statusMessage, type TaskName } from './said.ts'
@@ -65,11 +66,11 @@ export function* readTask(taskId: string, view: TaskView): Transaction<Task | un
   return row === undefined ? undefined : yield* showTask(row, view)
 }
 
+const ITS_MESSAGES = `select m.id, m.envelope, m.reply from messages m where ${ofTask('m', '$1')} order by m.n`
+
 /** The task of a row that the viewer may see. */
 export function* showTask(row: TaskRow, view: TaskView): Transaction<Task> {
-  const rows = yield* sql<MessageRow>('select id, envelope, reply from messages where task_id = $1 order by n', [
-    row.id,
-  ])
+  const rows = yield* sql<MessageRow>(ITS_MESSAGES, [row.id])
   const waits = row.state === 'TASK_STATE_SUBMITTED' && row.status_message === null
   const words = waits ? yield* whyWaiting(row) : undefined
   const said = row.status_message === null ? words : (JSON.parse(row.status_message) as Said)

@@ -44,6 +44,7 @@ create table conversations (
 create unique index conversations_name on conversations (workspace_id, principal, context_id) where id <> context_id;
 create index conversations_ready on conversations (workspace_id, ready_at, id) where ready_at is not null;
 
+-- A task is called like the message that opened it.
 create table tasks (
   id text primary key,
   workspace_id text not null,
@@ -93,7 +94,7 @@ create table messages (
   discarded_at bigint
 );
 create unique index messages_dedupe on messages (dedupe);
-create index messages_task on messages (task_id, n);
+create index messages_task on messages (task_id, n) where task_id <> id;
 create unique index messages_order on messages (conversation_id, n);
 create unique index messages_open on messages (conversation_id, n) where settled_at is null;
 create index messages_expiry on messages (expires_at) where state = 'queued';

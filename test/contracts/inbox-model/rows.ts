@@ -105,6 +105,8 @@ export function checkRows(rows: Rows): void {
     const whole = Array.from({ length: load.seq }, (_, index) => index + 1)
     assert.deepEqual(seqs, whole, 'the log of a workspace is numbered without gaps')
   }
+  const opening = new Set(rows.messages.filter((message) => message.id === message.task_id).map(({ id }) => id))
+  for (const { id } of rows.tasks) assert.ok(opening.has(id), 'a task is called like the message that opened it')
   const taskStates = new Map(rows.tasks.map(({ id, state }) => [id, state]))
   for (const message of rows.messages) {
     const { state, settled_at: settledAt, reply, task_id: taskId } = message

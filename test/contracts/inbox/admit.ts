@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { MoleculeError } from '../../../src/errors.ts'
+import { ulid } from '../../../src/ids.ts'
 import { sql } from '../../../src/store/store.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { code, done, type InboxBench } from './harness.ts'
@@ -63,6 +64,30 @@ export function admission(bench: InboxBench): void {
     )
     assert.equal(await bench.local.reception.task(taskId, { principal: 'ws:b' }), undefined)
     assert.equal((await bench.local.reception.task(taskId, { principal: 'ws:a' }))?.id, taskId)
+  })
+
+  test('a task is called like the message that opened it, and that like its request; later ones have names of their own', async () => {
+    const id = await bench.workspace()
+    const { reception, inbox } = bench.local
+    await bench.withHand(id, async (hand) => {
+      const request = ulid()
+      const { taskId } = await reception.admit({ ...letterTo(id), id: request })
+      const later = { ...letterTo(id, { taskId }), id: ulid() }
+      await reception.admit(later)
+      const opening = await hand.lease()
+      assert.deepEqual([taskId, opening.taskId, opening.messageId], [request, request, request])
+      await inbox.settle(opening, done('first'))
+      assert.equal(await bench.state(taskId), 'TASK_STATE_WORKING')
+      const next = await hand.lease()
+      assert.deepEqual([next.taskId, next.messageId], [taskId, later.id])
+      await inbox.settle(next, done('second'))
+      const task = await reception.task(taskId)
+      assert.equal(task?.status.state, 'TASK_STATE_COMPLETED')
+      assert.deepEqual(
+        task?.artifacts?.map(({ artifactId }) => artifactId),
+        [`reply-${taskId}`, `reply-${later.id}`],
+      )
+    })
   })
 
   test('a context that we made is continued by its name, and one that a sender named is one conversation', async () => {
