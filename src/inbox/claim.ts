@@ -7,6 +7,7 @@
 import { restoreEnvelope } from '../protocol/envelope.ts'
 import type { Sender } from '../protocol/request.ts'
 import { type Statement, sql, statement, type Transaction, together } from '../store/store.ts'
+import { ITS_OLDEST } from './conversation.ts'
 import { closeBooks, type Item, type NewEntry } from './event-log.ts'
 import type { Lease } from './inbox.ts'
 import { setTaskState } from './tasks.ts'
@@ -54,10 +55,8 @@ export interface HeadRow {
 
 const HEAD = `select c.id as conversation_id, c.principal, c.context_id, c.lease_epoch, m.id, m.task_id, m.envelope,
   m.sender, m.idempotency_key, m.failures, m.losses, m.interrupted, m.session_retried`
-const ITS_OLDEST = `(select o.id from messages o where o.conversation_id = c.id and o.settled_at is null
-  order by o.n limit 1)`
 
-const OLDEST = `${HEAD} from (select id, principal, context_id, lease_epoch from conversations
+const OLDEST = `${HEAD} from (select id, principal, context_id, lease_epoch, settled_n from conversations
     where workspace_id = $1 and ready_at <= now_ms()
     and exists (select 1 from workspace_load l where l.workspace_id = $1 and l.paused = 0)
     order by ready_at, id limit 1 /*for update skip locked*/) c

@@ -24,6 +24,7 @@ export interface Settlement {
 
 /** What a settle has to know of its message, beside the key, which is known to fit: a bridge's was looked up first. */
 export interface HeldMessage {
+  n: number
   reply_to: string | null
   state: string
   appended: number
@@ -37,6 +38,8 @@ export interface HeldMessage {
 }
 
 export interface Ended {
+  /** It is to be run again; otherwise it has ended. */
+  readonly again: boolean
   /** What records it, for the settle to run with its other writes. */
   readonly writes: readonly Statement[]
   readonly items: readonly Item[]
@@ -58,14 +61,15 @@ export function* recordOutcome(settlement: Settlement, message: HeldMessage): Tr
   const requeued = message.asked === 1 ? yield* endQuestions(key, { message, outcome }) : 0
   // Cancel committed first: whatever the turn still said, the task stays cancelled.
   if (message.state === 'stopping') {
-    return { writes: [closeMessage(key, { state: 'canceled', outcome: outcome.type })], items: [], waiting: 0 }
+    const closed = closeMessage(key, { state: 'canceled', outcome: outcome.type })
+    return { again: false, writes: [closed], items: [], waiting: 0 }
   }
   if (outcome.type === 'released' || outcome.type === 'stopped') {
     const interrupted = outcome.type === 'stopped' || outcome.interrupted
     const parked = outcome.type === 'released' ? outcome.parked : undefined
     const { writes, items } = parked === undefined ? NOTHING_SAID : sayParked(key, parked.said)
     const reopened = reopenMessage(key, { outcome: outcome.type, interrupted, afterMs: parkMs(parked?.afterMs) })
-    return { writes: [reopened, ...writes], items, waiting: 1 + requeued }
+    return { again: true, writes: [reopened, ...writes], items, waiting: 1 + requeued }
   }
   if (outcome.type === 'dead') return yield* recordDead(key, outcome)
   if (outcome.type === 'done') return recordReply(message, outcome, settlement)
@@ -118,6 +122,7 @@ function recordReply(message: HeldMessage, outcome: Done, { key, keepSession }: 
   // A task ends only when no other message of it is unsettled.
   const last = (message.others_open ?? 0) === 0
   return {
+    again: false,
     writes: [
       closeMessage(key, { state: 'done', outcome: 'done', reply: JSON.stringify(reply) }),
       ...(session === undefined ? [] : [keepSession(key, session)]),
@@ -148,6 +153,7 @@ function recordRetry(key: LeaseKey, outcome: Retry): Ended {
     sessionRetried: reason === 'session_lost',
   })
   return {
+    again: true,
     writes: [reopened, setTaskState(key.taskId, 'TASK_STATE_WORKING', said)],
     items: [{ t: 'status', state: 'TASK_STATE_WORKING', ...publicly(said) }],
     waiting: 1,
@@ -167,7 +173,7 @@ function* recordDead(key: LeaseKey, { failure, artifacts = [] }: Dead): Transact
     reply && JSON.stringify(reply),
   ])
   // This one was not waiting; the task's others were.
-  return { writes: [counted], items, waiting: 1 - ended }
+  return { again: false, writes: [counted], items, waiting: 1 - ended }
 }
 
 interface Closing {

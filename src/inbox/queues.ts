@@ -86,10 +86,14 @@ function* end(workspaceId: string, failure: Failure): Transaction<Ended> {
   return { running, taskIds: open.map(({ id }) => id) }
 }
 
+/** Of what waits and of what runs apart, for each has an index that holds nothing else. */
+const cancelAll = (open: string): string =>
+  `update messages set state = 'canceled', outcome = 'stopped', settled_at = now_ms() where workspace_id = $1 and ${open}`
+
 /** No person can see to its dead letters any more; a raised epoch makes every later word of a worker stale. */
 const LEFT_BEHIND: readonly string[] = [
-  `update messages set state = 'canceled', outcome = 'stopped', settled_at = now_ms()
-   where workspace_id = $1 and settled_at is null`,
+  cancelAll(`state = 'queued'`),
+  cancelAll(`state in ('leased', 'stopping')`),
   `update messages set discarded_at = now_ms()
    where workspace_id = $1 and state = 'dead' and replayed_as is null and discarded_at is null`,
   `update asks set state = 'void' where workspace_id = $1 and state = 'open'`,

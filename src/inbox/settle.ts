@@ -40,7 +40,8 @@ export function* settle(settlement: Settlement): Transaction<Settled> {
   // Others have seen more of the task than this message.
   const alone = message.others_open === null && ended.rest !== undefined ? { rest: ended.rest } : {}
   const rested = ended.rest === undefined ? [] : [setTaskRest(key.taskId, ended.rest)]
-  const freed = [...ended.writes, ...rested, ...usageRows(key, outcome), freeConversation(key.conversationId)]
+  const free = freeConversation(key.conversationId, ended.again ? undefined : message.n)
+  const freed = [...ended.writes, ...rested, ...usageRows(key, outcome), free]
   // A suspended turn has no slot to hand on, one over the limit is given up, and nobody may be there to take it.
   const slot = message.suspended === 0 && held.running <= held.slots && held.waiting + ended.waiting > 0
   const hands = slot && held.worker !== null && settlement.accepts(held.worker)
@@ -70,7 +71,7 @@ interface OpenLease {
 }
 
 const messageWith = (others: string): string =>
-  `select m.reply_to, m.state, m.appended, m.suspended, m.asked, m.settled_epoch, m.outcome, now_ms() as now,
+  `select m.n, m.reply_to, m.state, m.appended, m.suspended, m.asked, m.settled_epoch, m.outcome, now_ms() as now,
      (select sum(case when o.settled_at is null then 1 else 0 end) from messages o where ${others}) as others_open
    from messages m where m.id = $1 /*for update*/`
 /** The message that opened its task, and one that came later. */

@@ -1,5 +1,6 @@
 /** Why a task has not begun, in words: so that nobody has to guess whether a message is lost, late or in line. */
 import { sql, type Transaction } from '../store/store.ts'
+import { ITS_OLDEST } from './conversation.ts'
 import type { Said } from './said.ts'
 
 interface HeadRow {
@@ -24,8 +25,8 @@ export interface WaitingTask {
 
 export function* whyWaiting(task: WaitingTask): Transaction<Said> {
   const [head] = yield* sql<HeadRow>(
-    `select id, task_id, state, ready_at - now_ms() as in_ms from messages
-     where conversation_id = $1 and settled_at is null order by n limit 1`,
+    `select m.id, m.task_id, m.state, m.ready_at - now_ms() as in_ms from conversations c
+     join messages m on m.id = ${ITS_OLDEST} where c.id = $1`,
     [task.conversation_id],
   )
   const [load] = yield* sql<LoadRow>(

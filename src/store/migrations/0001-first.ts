@@ -29,6 +29,7 @@ create table workspace_load (
 
 -- (workspace, principal, context): one turn at a time. The lease is on this row and fenced by its epoch.
 -- A conversation whose context the platform made is called like that context, and so found by its id alone.
+-- settled_n: no message up to this number is unsettled, nor will be: from there on the oldest unsettled one is looked for.
 -- ready_at: when its oldest unsettled message may run; null when nothing waits or while it is leased.
 create table conversations (
   id text primary key,
@@ -36,6 +37,7 @@ create table conversations (
   principal text not null,
   context_id text not null,
   last_n integer not null default 0,
+  settled_n integer not null default 0,
   ready_at bigint,
   lease_epoch integer not null default 0,
   lease_until bigint,
@@ -96,7 +98,6 @@ create table messages (
 create unique index messages_dedupe on messages (dedupe);
 create index messages_task on messages (task_id, n) where task_id <> id;
 create unique index messages_order on messages (conversation_id, n);
-create unique index messages_open on messages (conversation_id, n) where settled_at is null;
 create index messages_expiry on messages (expires_at) where state = 'queued';
 create index messages_dead on messages (workspace_id, settled_at) where state = 'dead';
 create unique index messages_one_lease on messages (conversation_id) where state in ('leased', 'stopping');

@@ -26,6 +26,7 @@ export interface MessageRow {
 export interface ConversationRow {
   id: string
   workspace_id: string
+  settled_n: number
   lease_epoch: number
   worker: string | null
   ready_at: number | null
@@ -83,7 +84,7 @@ function* allRows(): Transaction<Rows> {
        from messages m join conversations c on c.id = m.conversation_id order by m.conversation_id, m.n`,
     ),
     conversations: yield* sql<ConversationRow>(
-      'select id, workspace_id, lease_epoch, worker, ready_at from conversations',
+      'select id, workspace_id, settled_n, lease_epoch, worker, ready_at from conversations',
     ),
     tasks: yield* sql<TaskRow>('select id, state from tasks'),
     loads: yield* sql<LoadRow>('select workspace_id, slots, running, suspended, waiting, seq from workspace_load'),
@@ -138,6 +139,7 @@ function checkConversation({ now, messages }: Rows, conversation: ConversationRo
     ({ conversation_id, settled_at }) => conversation_id === conversation.id && settled_at === null,
   )
   const [head] = unsettled
+  assert.ok(conversation.settled_n < (head?.n ?? Number.POSITIVE_INFINITY), 'what is said to be settled is')
   const running = unsettled.filter(isRunningRow)
   assert.ok(running.length <= 1, 'one turn at a time in a conversation')
   if (running.length > 0) assert.equal(running[0], head, 'what runs is the oldest of its conversation')

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Lease } from '../../../src/inbox/inbox.ts'
 import { letterTo } from '../../fakes/letters.ts'
-import { done, type InboxBench } from './harness.ts'
+import { done, failure, type InboxBench } from './harness.ts'
 
 export function waitingTurns(bench: InboxBench): void {
   const counts = async (id: string) => {
@@ -84,6 +84,33 @@ export function waitingTurns(bench: InboxBench): void {
       assert.equal(task?.status.state, 'TASK_STATE_COMPLETED')
       assert.equal(task?.history?.length, 2)
       assert.ok(await hand.idle())
+    })
+  })
+
+  test('IN-9 an answer to a turn that is tried again goes back to its place, behind what was there before it', async () => {
+    const id = await bench.workspace()
+    const { reception, inbox } = bench.local
+    await bench.withHand(id, async (hand) => {
+      const { contextId } = await reception.admit(letterTo(id, { text: 'before' }))
+      await inbox.settle(await hand.lease(), done('well'))
+      const { taskId } = await reception.admit(letterTo(id, { contextId, text: 'work' }))
+      const lease = await hand.lease()
+      await reception.admit(letterTo(id, { contextId, text: 'between' }))
+      await inbox.ask(lease, question)
+      await reception.admit(letterTo(id, { taskId, text: 'yes' }))
+      await reception.admit(letterTo(id, { contextId, text: 'behind' }))
+      await hand.next()
+      await inbox.settle(lease, { type: 'retry', failure, afterMs: 0, reason: 'failure', interrupted: false })
+      assert.deepEqual(await counts(id), { running: 1, suspended: 0, waiting: 3 })
+      const texts: unknown[] = []
+      while (texts.length < 4) {
+        const next = await hand.lease()
+        texts.push(next.envelope.message.parts[0]?.text)
+        await inbox.settle(next, done('well'))
+      }
+      assert.deepEqual(texts, ['work', 'between', 'yes', 'behind'])
+      assert.equal(await bench.state(taskId), 'TASK_STATE_COMPLETED')
+      assert.deepEqual(await counts(id), { running: 0, suspended: 0, waiting: 0 })
     })
   })
 
