@@ -9,8 +9,17 @@ import { schema0003 } from './migrations/0003-workspaces.ts'
 import { schema0004 } from './migrations/0004-push.ts'
 import { schema0005 } from './migrations/0005-secrets.ts'
 import { schema0006 } from './migrations/0006-usage.ts'
+import { schema0007 } from './migrations/0007-fewer-indexes.ts'
 
-const MIGRATIONS: readonly string[] = [schema0001, schema0002, schema0003, schema0004, schema0005, schema0006]
+const MIGRATIONS: readonly string[] = [
+  schema0001,
+  schema0002,
+  schema0003,
+  schema0004,
+  schema0005,
+  schema0006,
+  schema0007,
+]
 
 /** The migrations that a store at version `current` still lacks, as [version, text]; refuses a store from the future. */
 export function missingMigrations(current: number): [number, string][] {

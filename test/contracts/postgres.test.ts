@@ -1,5 +1,6 @@
 /** The contracts of store and inbox on a real PostgreSQL, and what only an engine over a network has to prove. */
 import { after, before } from 'node:test'
+import { Client } from 'pg'
 import { systemClock } from '../../src/clock.ts'
 import { silentLog } from '../../src/log.ts'
 import { openPostgres } from '../../src/store/postgres/postgres.ts'
@@ -10,6 +11,7 @@ import { nodes } from './postgres/nodes.ts'
 import { outage } from './postgres/outage.ts'
 import { sharing } from './postgres/sharing.ts'
 import { storeContract } from './store-contract.ts'
+import { upgradeContract } from './upgrade.ts'
 
 let server: TestPostgres
 before(async () => {
@@ -17,13 +19,24 @@ before(async () => {
 })
 after(() => server.stop())
 
-async function open() {
-  const store = await openPostgres({ url: await server.url(), clock: systemClock, log: silentLog })
+async function open(url?: string) {
+  const store = await openPostgres({ url: url ?? (await server.url()), clock: systemClock, log: silentLog })
   return { store, dispose: () => store.close() }
 }
 
 storeContract({ name: 'PostgreSQL', open })
 inboxContract({ name: 'PostgreSQL', open })
+upgradeContract({
+  name: 'PostgreSQL',
+  async prepare(statements) {
+    const url = await server.url()
+    const client = new Client({ connectionString: url })
+    await client.connect()
+    await client.query(statements)
+    await client.end()
+    return () => open(url)
+  },
+})
 sharing(() => server)
 nodes(() => server)
 hints(() => server)

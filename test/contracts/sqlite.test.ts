@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { systemClock } from '../../src/clock.ts'
@@ -9,9 +10,11 @@ import { openSqlite } from '../../src/store/sqlite/sqlite.ts'
 import { sql } from '../../src/store/store.ts'
 import { inboxContract } from './inbox-contract.ts'
 import { storeContract } from './store-contract.ts'
+import { upgradeContract } from './upgrade.ts'
 
-async function open() {
+async function open(prepare: (path: string) => void = () => undefined) {
   const folder = await mkdtemp(join(tmpdir(), 'molecule-sqlite-'))
+  prepare(join(folder, 'molecule.db'))
   const store = openSqlite({ path: join(folder, 'molecule.db'), clock: systemClock })
   const dispose = async () => {
     await store.close()
@@ -22,6 +25,15 @@ async function open() {
 
 storeContract({ name: 'SQLite', open })
 inboxContract({ name: 'SQLite', open })
+upgradeContract({
+  name: 'SQLite',
+  prepare: async (statements) => () =>
+    open((path) => {
+      const database = new DatabaseSync(path)
+      database.exec(statements)
+      database.close()
+    }),
+})
 
 test('what arrives in the next turn of the event loop still shares the commit, but a group gathers for a moment only', async () => {
   const { store, dispose } = await open()

@@ -28,8 +28,6 @@ create table workspace_load (
 );
 
 -- (workspace, principal, context): one turn at a time. The lease is on this row and fenced by its epoch.
--- A conversation whose context the platform made is called like that context, and so found by its id alone.
--- settled_n: no message up to this number is unsettled, nor will be: from there on the oldest unsettled one is looked for.
 -- ready_at: when its oldest unsettled message may run; null when nothing waits or while it is leased.
 create table conversations (
   id text primary key,
@@ -37,16 +35,14 @@ create table conversations (
   principal text not null,
   context_id text not null,
   last_n integer not null default 0,
-  settled_n integer not null default 0,
   ready_at bigint,
   lease_epoch integer not null default 0,
   lease_until bigint,
   worker text
 );
-create unique index conversations_name on conversations (workspace_id, principal, context_id) where id <> context_id;
+create unique index conversations_name on conversations (workspace_id, principal, context_id);
 create index conversations_ready on conversations (workspace_id, ready_at, id) where ready_at is not null;
 
--- A task is called like the message that opened it.
 create table tasks (
   id text primary key,
   workspace_id text not null,
@@ -96,8 +92,9 @@ create table messages (
   discarded_at bigint
 );
 create unique index messages_dedupe on messages (dedupe);
-create index messages_task on messages (task_id, n) where task_id <> id;
+create index messages_task on messages (task_id, n);
 create unique index messages_order on messages (conversation_id, n);
+create unique index messages_open on messages (conversation_id, n) where settled_at is null;
 create index messages_expiry on messages (expires_at) where state = 'queued';
 create index messages_dead on messages (workspace_id, settled_at) where state = 'dead';
 create unique index messages_one_lease on messages (conversation_id) where state in ('leased', 'stopping');

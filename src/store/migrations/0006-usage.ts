@@ -1,4 +1,4 @@
-/** Schema 5: what turns cost. */
+/** Schema 6: what turns cost. */
 export const schema0006 = `
 -- One row a turn of an agent that is paid for, or that said what it used. What it did not say is null, never 0.
 create table turn_usage (

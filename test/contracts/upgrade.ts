@@ -1,0 +1,96 @@
+/** A store that an earlier version wrote: it is brought forward when it is opened, and what waited in it is answered. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { missingMigrations } from '../../src/store/migrations.ts'
+import { letterTo } from '../fakes/letters.ts'
+import { createInboxBench, done } from './inbox/harness.ts'
+import type { StoreUnderTest } from './store-contract.ts'
+
+export interface UpgradeUnderTest {
+  readonly name: string
+  /** A store in which nothing but these statements was ever run; opening it is opening it with today's program. */
+  prepare(statements: string): Promise<StoreUnderTest['open']>
+}
+
+export function upgradeContract({ name, prepare }: UpgradeUnderTest): void {
+  describe(`an earlier store on ${name}`, () => {
+    const versions = missingMigrations(0).slice(0, -1)
+    for (const [version] of versions) {
+      test(`IN-10 one of version ${version} is brought forward, and what waited in it is answered in its order`, async () => {
+        const upTo = versions.slice(0, version).map(([number, text]) => `${text}; ${recorded(number)}`)
+        const versionTable = 'create table schema_version (version integer not null);'
+        const bench = createInboxBench({ name, open: await prepare([versionTable, ...upTo, LEFT_BY_IT].join('\n')) })
+        await bench.open()
+        try {
+          const { reception, inbox } = bench.local
+          await bench.withHand(WORKSPACE, async (hand) => {
+            for (const messageId of ['m2', 'm3']) {
+              const lease = await hand.lease()
+              assert.equal(lease.messageId, messageId)
+              await inbox.settle(lease, done(`answer to ${messageId}`))
+            }
+            const { taskId } = await reception.admit(letterTo(WORKSPACE, { contextId: 'ctx' }))
+            const lease = await hand.lease()
+            assert.equal(lease.conversationId, 'c1')
+            await inbox.settle(lease, done('well'))
+            const { tasks } = await reception.list({ workspaceId: WORKSPACE, limit: 10 })
+            assert.deepEqual(
+              tasks.map(({ id }) => id),
+              [taskId, 't2', 't1'],
+            )
+          })
+          const answers = async (taskId: string) =>
+            (await reception.task(taskId))?.artifacts?.map(({ parts }) => parts[0]?.text)
+          assert.deepEqual(await answers('t1'), ['answer to m1'])
+          assert.deepEqual(await answers('t2'), ['answer to m2', 'answer to m3'])
+          assert.equal(await bench.state('t2'), 'TASK_STATE_COMPLETED')
+          assert.deepEqual(await bench.load(WORKSPACE), { running: 0, waiting: 0 })
+        } finally {
+          await bench.close()
+        }
+      })
+    }
+  })
+}
+
+const recorded = (version: number): string => `insert into schema_version (version) values (${version});`
+
+const WORKSPACE = 'ws_01K00000000000000000000000'
+
+interface OldMessage {
+  readonly id: string
+  readonly taskId: string
+  readonly n: number
+  readonly state: 'done' | 'queued'
+}
+
+const oldMessage = ({ id, taskId, n, state }: OldMessage): string => {
+  const message = { messageId: id, role: 'ROLE_USER', parts: [{ text: 'hello' }] }
+  const envelope = { jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message } }
+  const sender = { kind: 'person', id: 'admin', name: 'admin', door: 'http' }
+  const reply =
+    state === 'done' ? `'${JSON.stringify({ parts: [{ text: `answer to ${id}` }], artifacts: [] })}'` : 'null'
+  const settled = state === 'done' ? '2' : 'null'
+  return `insert into messages (id, workspace_id, conversation_id, task_id, n, dedupe, content_hash, idempotency_key,
+      envelope, sender, state, admitted_at, ready_at, expires_at, settled_at, reply)
+    values ('${id}', '${WORKSPACE}', 'c1', '${taskId}', ${n}, '${id}', '', '${id}', '${JSON.stringify(envelope)}',
+      '${JSON.stringify(sender)}', '${state}', 1, 1, 99999999999999, ${settled}, ${reply});
+    insert into events (workspace_id, seq, task_id, message_id, at_ms, items)
+    values ('${WORKSPACE}', ${n}, '${taskId}', '${id}', 1, '[{"t":"status","state":"TASK_STATE_SUBMITTED"}]');`
+}
+
+const oldTask = (id: string, state: string): string =>
+  `insert into tasks (id, workspace_id, conversation_id, context_id, principal, state, created_at, updated_at)
+   values ('${id}', '${WORKSPACE}', 'c1', 'ctx', 'people', '${state}', 1, 1);`
+
+/** One task that has ended, and one of two messages that wait. */
+const LEFT_BY_IT = `
+insert into workspace_load (workspace_id, hosted, slots, waiting, seq) values ('${WORKSPACE}', 0, 1, 2, 3);
+insert into conversations (id, workspace_id, principal, context_id, last_n, ready_at)
+  values ('c1', '${WORKSPACE}', 'people', 'ctx', 3, 1);
+${oldTask('t1', 'TASK_STATE_COMPLETED')}
+${oldTask('t2', 'TASK_STATE_SUBMITTED')}
+${oldMessage({ id: 'm1', taskId: 't1', n: 1, state: 'done' })}
+${oldMessage({ id: 'm2', taskId: 't2', n: 2, state: 'queued' })}
+${oldMessage({ id: 'm3', taskId: 't2', n: 3, state: 'queued' })}
+`
