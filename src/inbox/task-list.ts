@@ -47,7 +47,8 @@ function conditions(query: TaskQuery): Condition {
 function beyond(where: string, values: readonly Value[], after: { updatedAtMs: number; id: string }): Condition {
   const at = values.length
   return {
-    where: `${where} and (updated_at < $${at + 1} or (updated_at = $${at + 1} and id < $${at + 2}))`,
+    // The first condition alone is what an index can begin at.
+    where: `${where} and updated_at <= $${at + 1} and (updated_at < $${at + 1} or id < $${at + 2})`,
     values: [...values, after.updatedAtMs, after.id],
   }
 }

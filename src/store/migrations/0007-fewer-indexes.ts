@@ -12,4 +12,8 @@ create index messages_task on messages (task_id, n) where task_id <> id;
 -- No message up to this number is unsettled, nor will be: from there on the oldest unsettled one is looked for.
 alter table conversations add column settled_n integer not null default 0;
 drop index messages_open;
+
+-- Tasks that changed in the same millisecond are few: they are put in order when they are read.
+drop index tasks_list;
+create index tasks_list on tasks (workspace_id, updated_at);
 `
