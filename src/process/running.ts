@@ -3,6 +3,7 @@
  * in these. Invariant: `ended` resolves once, always, never rejects, and by then no process of it is left.
  */
 import { readFileSync } from 'node:fs'
+import { uptime } from 'node:os'
 import { beginLife, type House, type Life, seeToEnd, unstarted } from './life.ts'
 import { createLineReader } from './lines.ts'
 import { killMarked, markValue } from './marks.ts'
@@ -114,7 +115,7 @@ async function stop(life: Life, ended: Promise<RunResult>): Promise<RunResult> {
  */
 function startClock(pid: number): () => number {
   if (process.platform !== 'linux') return () => 0
-  const uptimeTicks = () => Math.floor(Number.parseFloat(readFileSync('/proc/uptime', 'utf8')) * TICKS_PER_SECOND)
+  const uptimeTicks = () => Math.floor(uptime() * TICKS_PER_SECOND)
   try {
     const started = Number(parseStat(readFileSync(`/proc/${pid}/stat`))?.startTime)
     const apart = started - uptimeTicks()
