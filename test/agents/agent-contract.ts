@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Task } from '../../src/protocol/a2a.ts'
 import { replyText } from '../e2e/platform.ts'
-import { type Model, recital, say, startModel } from '../fakes/agents/model.ts'
+import { delivery, type Model, recital, say, startModel } from '../fakes/agents/model.ts'
 import { livingWith } from '../fakes/living.ts'
 import { findCli } from './clis.ts'
 import { type Living, openStage, type Stage } from './stage.ts'
@@ -82,6 +82,7 @@ export function agentContract(title: string, subject: AgentSubject): void {
       if (streams) assert.ok(halves.length > 1, `only ${halves.length} pieces came before the whole`)
     })
     if (takesMcpServers) step('tool call', () => callTool(stage))
+    step('artifact', () => deliver(stage, workspace))
     step('rate limit', async () => {
       assert.equal(failureCode(await stage.ask(workspace, say.tooOften, 'limited')), 'rate_limited')
     })
@@ -118,6 +119,18 @@ async function callTool(stage: Stage): Promise<void> {
   const workspace = await stage.workspace({ mcp_servers: { lucky } })
   const said = reply(await stage.ask(workspace, say.useTool, 'tool'))
   assert.match(said, new RegExp(`The tool said: .*${LUCKY} for seven`, 's'))
+}
+
+/** What the agent's shell writes where the agent was told to comes with the task, byte for byte, and never again. */
+async function deliver(stage: Stage, workspace: string): Promise<void> {
+  const task = await stage.ask(workspace, say.deliver, 'delivered')
+  assert.equal(reply(task), 'It is delivered.')
+  const raw = delivery.content.toString('base64')
+  const file = { raw, filename: delivery.name, mediaType: 'application/octet-stream' }
+  assert.deepEqual(filesOf(task), [{ name: delivery.name, parts: [file] }])
+  const next = await stage.ask(workspace, say.answer, 'delivered')
+  assert.equal(reply(next), 'Here you are.')
+  assert.deepEqual(filesOf(next), [])
 }
 
 /** While a child of its shell, in a session of its own, is at work; afterwards the conversation goes on. */
@@ -184,6 +197,10 @@ function reply(task: Task): string {
   assert.equal(task.status.state, 'TASK_STATE_COMPLETED', JSON.stringify(task.status))
   return replyText(task) ?? ''
 }
+
+/** All but the reply, which has no name. */
+const filesOf = ({ artifacts = [] }: Task) =>
+  artifacts.flatMap(({ name, parts }) => (name === undefined ? [] : [{ name, parts }]))
 
 function failureCode(task: Task): unknown {
   assert.equal(task.status.state, 'TASK_STATE_FAILED', JSON.stringify(task.status))

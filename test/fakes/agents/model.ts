@@ -23,11 +23,16 @@ export const say = {
   useTool: 'Please use the lucky tool.',
   /** Has the agent start `sleep` in a session of its own, by its shell, and wait for it. */
   linger: (seconds: number) => `Please linger for ${seconds} s.`,
+  /** Has the agent write `delivery` by its shell, into the folder for files of its answer that it was told of. */
+  deliver: 'Please deliver the file.',
   /** Is refused: the provider asks to wait. */
   tooOften: 'Please refuse, too often.',
 } as const
 
 export const recital = Array.from({ length: 40 }, (_, line) => `line ${line} of the recital`).join(', ')
+
+/** No text in any encoding, so that nothing on its way can have taken it for some. */
+export const delivery = { name: 'delivery.bin', content: Buffer.from([0x00, 0xff, 0x0d, 0x0a, 0xc3, 0x28, 0x5c]) }
 
 export interface Model {
   /** Of the server itself; CLIs add their own paths. */
@@ -89,8 +94,10 @@ const RULES: readonly Rule[] = [
   },
   { told: /Please use the lucky tool/, after: 'message', answer: callTool },
   { told: /Please use the lucky tool/, after: 'tool', answer: reportTool },
-  { told: /Please linger/, after: 'message', answer: callShell },
+  { told: /Please linger/, after: 'message', answer: linger },
   { told: /Please linger/, after: 'tool', answer: { content: 'The shell came back.', usage: USAGE } },
+  { told: /Please deliver/, after: 'message', answer: deliver },
+  { told: /Please deliver/, after: 'tool', answer: { content: 'It is delivered.', usage: USAGE } },
   {
     told: /Please refuse/,
     answer: {
@@ -109,7 +116,7 @@ function orderOf({ messages }: ChatCompletionRequest): { text: string; hasToolRe
   return { text: textOf(message), hasToolResult: messages.slice(at).some(({ role }) => role === 'tool') }
 }
 
-const ORDER = /number \d+, please count|Please (answer|recite|use the lucky tool|linger|refuse)/
+const ORDER = /number \d+, please count|Please (answer|recite|use the lucky tool|linger|deliver|refuse)/
 
 function count(request: ChatCompletionRequest): FixtureResponse {
   const texts = request.messages.filter(({ role }) => role === 'user').map(textOf)
@@ -130,9 +137,9 @@ function reportTool(request: ChatCompletionRequest): FixtureResponse {
 
 /** The shell tools of claude, codex, gemini and opencode, with what each wants to be told. */
 const SHELLS: Readonly<Record<string, (command: string) => Readonly<Record<string, unknown>>>> = {
-  Bash: (command) => ({ command, description: 'Lingers', timeout: 600_000 }),
-  bash: (command) => ({ command, description: 'Lingers', timeout: 600_000 }),
-  run_shell_command: (command) => ({ command, description: 'Lingers' }),
+  Bash: (command) => ({ command, description: 'As told', timeout: 600_000 }),
+  bash: (command) => ({ command, description: 'As told', timeout: 600_000 }),
+  run_shell_command: (command) => ({ command, description: 'As told' }),
   exec_command: (command) => ({ cmd: command, yield_time_ms: 600_000 }),
   shell_command: (command) => ({ command, timeout_ms: 600_000 }),
   shell: (command) => ({ command: ['sh', '-c', command], timeout_ms: 600_000 }),
@@ -140,13 +147,24 @@ const SHELLS: Readonly<Record<string, (command: string) => Readonly<Record<strin
 }
 
 /** `setsid` takes the sleep out of the group of whoever started it; the shell waits for it all the same. */
-function callShell(request: ChatCompletionRequest): FixtureResponse {
+function linger(request: ChatCompletionRequest): FixtureResponse {
   const seconds = /linger for (\d+) s/.exec(orderOf(request)?.text ?? '')?.[1]
+  return callShell(request, `setsid sleep ${seconds} & wait`)
+}
+
+/** Where to is taken from the agent's instructions: one that was not told cannot deliver. */
+function deliver(request: ChatCompletionRequest): FixtureResponse {
+  const folder = /into the folder that (\$\w+) names/.exec(request.messages.map(textOf).join('\n'))?.[1]
+  if (folder === undefined) return { content: 'There is no word of a folder for files.', usage: USAGE }
+  const octal = [...delivery.content].map((byte) => `\\${byte.toString(8).padStart(3, '0')}`).join('')
+  return callShell(request, `printf '${octal}' > "${folder}/${delivery.name}"`)
+}
+
+function callShell(request: ChatCompletionRequest, command: string): FixtureResponse {
   const names = toolNames(request)
   const name = Object.keys(SHELLS).find((shell) => names.includes(shell))
   if (name === undefined) return { content: `There is no shell among ${names.join(', ')}.`, usage: USAGE }
-  const args = SHELLS[name]?.(`setsid sleep ${seconds} & wait`)
-  return { toolCalls: [{ name, arguments: JSON.stringify(args) }], usage: USAGE }
+  return { toolCalls: [{ name, arguments: JSON.stringify(SHELLS[name]?.(command)) }], usage: USAGE }
 }
 
 const toolNames = ({ tools = [] }: ChatCompletionRequest): string[] => tools.map((tool) => tool.function.name)
