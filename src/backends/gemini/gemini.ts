@@ -88,6 +88,8 @@ function build(settings: CliSettings, context: BackendContext): Backend {
       command: (model) => [settings.bin, ...acpArgs({ settings, model })],
       modelByCommand: true,
       loadableFromMs: nextMinute,
+      // Seen with 0.61: its cleaning of old sessions takes every file without a message, and all others of that id.
+      sweepsAtStart: true,
       environment: async () => ({
         ...(await readAuth(agent.auth, environment, settings.authTokenFile)),
         ...OWN_ENVIRONMENT,

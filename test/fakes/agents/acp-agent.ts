@@ -14,7 +14,7 @@ import {
   RequestError,
   type RequestPermissionRequest,
 } from '@agentclientprotocol/sdk'
-import { inPieces, loadSession, sampleLines, saveSession, scenario, startEscapee } from './stage.ts'
+import { inPieces, loadSession, sampleLines, saveSession, scenario, startEscapee, sweepSessions } from './stage.ts'
 
 export type Manners = 'plain' | 'gemini' | 'opencode' | 'codex'
 
@@ -40,6 +40,8 @@ const SAMPLES: Readonly<Record<Manners, string>> = {
   codex: 'acp/codex-acp.from-agent.jsonl',
 }
 
+const SLOW_MS = 400
+
 export function acpAgent(manners: Manners): void {
   const sessions = new Map<string, Session>()
   const recorded = sampleLines(SAMPLES[manners])
@@ -47,11 +49,17 @@ export function acpAgent(manners: Manners): void {
   const open = (sessionId: string, prompts: string[], mcp: readonly unknown[] = []) =>
     sessions.set(sessionId, { prompts, cancel: new AbortController(), model: { current: 'default' }, mcp })
   agent({ name: `fake ${manners}` })
-    .onRequest('initialize', () => Object.assign(structuredClone(initialized), overrides()) as never)
-    .onRequest('session/new', ({ params }) => {
+    .onRequest('initialize', async () => {
+      if (scenario === 'slow') await delay(SLOW_MS)
+      if (manners === 'gemini') sweepSessions()
+      return Object.assign(structuredClone(initialized), overrides()) as never
+    })
+    .onRequest('session/new', async ({ params }) => {
       if (scenario === 'needs-login') throw RequestError.authRequired()
       const sessionId = manners === 'opencode' ? `ses_${randomUUID().replaceAll('-', '')}` : randomUUID()
       open(sessionId, [], params.mcpServers)
+      if (manners === 'gemini') saveSession(sessionId, [])
+      if (scenario === 'slow') await delay(SLOW_MS)
       return { sessionId, ...modelChoice() }
     })
     .onRequest('session/load', async ({ params, client }) => {
@@ -86,7 +94,8 @@ export function acpAgent(manners: Manners): void {
       session.cancel = new AbortController()
       const text = params.prompt.map((block) => (block.type === 'text' ? block.text : '')).join('')
       session.prompts.push(text)
-      saveSession(params.sessionId, session.prompts)
+      // What was swept away while it was open is not there again.
+      if (manners !== 'gemini' || loadSession(params.sessionId)) saveSession(params.sessionId, session.prompts)
       return await play({ sessionId: params.sessionId, text, session, client }, manners)
     })
     .connect(ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>))
@@ -150,6 +159,7 @@ async function play(prompt: Prompt, manners: Manners): Promise<PromptResponse> {
       await say(client, sessionId, session.model.current)
       return finished()
     case 'echo':
+    case 'slow':
     case 'no-load':
     case 'lost':
       await pieces(prompt)

@@ -3,7 +3,7 @@
  * strictly as the real programs read theirs. They import nothing of the house, so that they cannot share its mistakes.
  */
 import { spawn } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type ParseArgsConfig, parseArgs } from 'node:util'
@@ -61,6 +61,15 @@ export function loadSession(id: string): string[] | undefined {
 export function saveSession(id: string, prompts: readonly string[]): void {
   mkdirSync(HOME, { recursive: true })
   writeFileSync(join(HOME, `session-${id}.json`), JSON.stringify(prompts))
+}
+
+/** Removes what was begun and never used, as gemini does when it starts: also what another process has just begun. */
+export function sweepSessions(): void {
+  if (!existsSync(HOME)) return
+  for (const name of readdirSync(HOME)) {
+    const id = /^session-(.*)\.json$/.exec(name)?.[1]
+    if (id !== undefined && loadSession(id)?.length === 0) rmSync(join(HOME, name), { force: true })
+  }
 }
 
 export function print(text: string): void {

@@ -23,6 +23,7 @@ import { type AcpPermission, isAllowed, isOfServers } from './permission.ts'
 import { factsOf, type Looked, probeAcp } from './probe.ts'
 import { runPrompt, type Verdict } from './prompt.ts'
 import { openSession } from './session.ts'
+import { createStarts, type Starts } from './starts.ts'
 
 export interface AcpLimits {
   /** Turns at once in one process; more wait. */
@@ -47,6 +48,8 @@ export interface AcpProgram extends Looked {
   readonly modelByCommand?: boolean
   /** From when on a session that began then may be loaded into a new process; undefined = at once. */
   readonly loadableFromMs?: (begunMs: number) => number
+  /** Whether one that starts removes sessions in which nothing was said yet, those of others too. */
+  readonly sweepsAtStart?: boolean
   readonly validate: Backend['validate']
 }
 
@@ -60,7 +63,8 @@ export function createAcpBackend(program: AcpProgram, context: BackendContext, l
     clock,
     sessionsMax: program.serves === 'workspace' ? limits.turnsMax : 1,
   })
-  const house: House = { program, context, limits, warm, generation: 0, warnedOf: new Set() }
+  const starts = program.sweepsAtStart === true ? createStarts(clock) : undefined
+  const house: House = { program, context, limits, warm, starts, generation: 0, warnedOf: new Set() }
   return {
     name: backend,
     ...(settings.timeoutMs !== undefined && { stallMs: settings.timeoutMs }),
@@ -83,6 +87,7 @@ interface House {
   readonly context: BackendContext
   readonly limits: AcpLimits
   readonly warm: Warm<DrivenAgent>
+  readonly starts: Starts | undefined
   /** Raised when the process shall have a successor for new turns; a backend is of one workspace. */
   generation: number
   /** What has been warned of already: it would be the same with every turn. */
@@ -105,7 +110,7 @@ async function perform(house: House, turn: Turn, telling: Telling): Promise<EndE
 
 let launches = 0
 
-async function launchOf({ program, context, generation }: House, turn: Turn): Promise<Launch<DrivenAgent>> {
+async function launchOf({ program, context, starts, generation }: House, turn: Turn): Promise<Launch<DrivenAgent>> {
   const { processes, log, clock } = context
   const { settings, backend } = program
   const own = await program.environment()
@@ -121,7 +126,9 @@ async function launchOf({ program, context, generation }: House, turn: Turn): Pr
       const env = childEnvironment(context.environment, additions)
       const spawning = { command, cwd, env, mark: `${backend}-${process.pid}-${launches}` }
       const facts = () => factsOf(program, command[0], clock.nowMs())
-      return { ...startAcpAgent({ processes, spawning, log, facts }), generation }
+      const agent = startAcpAgent({ processes, spawning, log, facts })
+      starts?.note(agent.greeting)
+      return { ...agent, generation }
     },
   }
 }
@@ -172,8 +179,9 @@ async function prompted(house: House, lease: WarmLease<DrivenAgent>, { turn, tel
     nowMs,
     onModelRefused: (why: string) => warnOnce(house, { option: 'model', why }),
   }
-  if (opening.sessionId !== undefined && !agent.sessions.has(opening.sessionId)) {
+  if (opening.sessionId === undefined || !agent.sessions.has(opening.sessionId)) {
     await untilLoadable(house, opening.begunMs, telling)
+    await house.starts?.over(telling.signal)
   }
   const sessionId = await openSession(agent, wish, telling.signal)
   const begunMs = sessionId === opening.sessionId ? opening.begunMs : context.clock.nowMs()
