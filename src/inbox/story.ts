@@ -9,6 +9,7 @@ import type { Sender } from '../protocol/request.ts'
 import { type Store, sql, type Transaction } from '../store/store.ts'
 import { dedupeRange } from './dedupe.ts'
 import type { Item } from './event-log.ts'
+import { cameLater } from './of-task.ts'
 import type { Said } from './said.ts'
 import { type MessageRow, type StoryStep, tellSteps } from './story-steps.ts'
 
@@ -69,7 +70,11 @@ function* findStory({ id: given, scopeOf }: StoryQuery): Transaction<Story | und
   // A message is called like the request that brought it.
   const id = given.replace(/^req_/, '')
   const [row] = yield* sql<MessageRow>(`${SELECT} where m.id = $1`, [id])
-  const message = row ?? (yield* findBySender(id, scopeOf))
+  // A task from before tasks were called like the message that opened them.
+  const [first] = row
+    ? [row]
+    : yield* sql<MessageRow>(`${SELECT} where ${cameLater('m', '$1')} order by m.n limit 1`, [id])
+  const message = first ?? (yield* findBySender(id, scopeOf))
   if (message === undefined) return undefined
   const { principal, detail = false } = scopeOf(message.workspace_id)
   // Somebody else's message is answered like none: naming an id must not tell whether it exists.

@@ -44,6 +44,8 @@ export function upgradeContract({ name, prepare }: UpgradeUnderTest): void {
           assert.deepEqual(await answers('t1'), ['answer to m1'])
           assert.deepEqual(await answers('t2'), ['answer to m2', 'answer to m3'])
           assert.equal(await bench.state('t2'), 'TASK_STATE_COMPLETED')
+          const explained = (id: string) => bench.local.stories.find({ id, scopeOf: () => ({}) })
+          for (const id of ['t2', 'm2']) assert.equal((await explained(id))?.messageId, 'm2')
           assert.deepEqual(await bench.load(WORKSPACE), { running: 0, waiting: 0 })
         } finally {
           await bench.close()
