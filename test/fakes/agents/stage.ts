@@ -3,7 +3,7 @@
  * strictly as the real programs read theirs. They import nothing of the house, so that they cannot share its mistakes.
  */
 import { spawn } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type ParseArgsConfig, parseArgs } from 'node:util'
@@ -54,21 +54,31 @@ export async function readStdin(): Promise<string> {
 
 /** What the session was told so far, oldest first; undefined where nobody knows it. */
 export function loadSession(id: string): string[] | undefined {
-  const path = join(HOME, `session-${id}.json`)
-  return existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : undefined
+  try {
+    return JSON.parse(readFileSync(sessionPath(id), 'utf8'))
+  } catch (error) {
+    // Another process may be sweeping.
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
 }
 
 export function saveSession(id: string, prompts: readonly string[]): void {
   mkdirSync(HOME, { recursive: true })
-  writeFileSync(join(HOME, `session-${id}.json`), JSON.stringify(prompts))
+  // Whole or not at all: others look at it meanwhile.
+  const aside = `${sessionPath(id)}.${process.pid}`
+  writeFileSync(aside, JSON.stringify(prompts))
+  renameSync(aside, sessionPath(id))
 }
+
+const sessionPath = (id: string): string => join(HOME, `session-${id}.json`)
 
 /** Removes what was begun and never used, as gemini does when it starts: also what another process has just begun. */
 export function sweepSessions(): void {
   if (!existsSync(HOME)) return
   for (const name of readdirSync(HOME)) {
     const id = /^session-(.*)\.json$/.exec(name)?.[1]
-    if (id !== undefined && loadSession(id)?.length === 0) rmSync(join(HOME, name), { force: true })
+    if (id !== undefined && loadSession(id)?.length === 0) rmSync(sessionPath(id), { force: true })
   }
 }
 
