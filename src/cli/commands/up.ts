@@ -123,7 +123,8 @@ const MOLECULE = fileURLToPath(new URL('../../../bin/molecule', import.meta.url)
 function ourCommand(dataDir: string, env: Terminal['env']): string {
   const found = loadDataDir({ flags: {}, env })
   const home = found === dataDir && !env['MOLECULE_HOME'] ? '' : `MOLECULE_HOME=${quoted(dataDir)} `
-  return home + quoted(relative('', MOLECULE))
+  const path = relative('', MOLECULE)
+  return home + quoted(path.includes('/') ? path : `./${path}`)
 }
 
 /** As the shell wants it. */
