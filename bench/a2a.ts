@@ -87,10 +87,10 @@ interface Measured {
 
 /** A platform and a peer that have just been started. */
 async function measurePair(): Promise<Measured> {
+  const platform = await startPlatform()
   const peer = spawn(process.execPath, [fileURLToPath(new URL('./peers/sdk-server.ts', import.meta.url))], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  const platform = await startPlatform()
   try {
     const [announced] = await once(peer.stdout, 'data')
     const { body } = await platform.request('POST', '/workspaces', {

@@ -5,8 +5,9 @@
  *
  * Either side has what the other has: the same program, model and inherited environment, as many processes one after the
  * other, conversations of the same length, a line that is open already (a pipe, a connection), and a client that does no
- * more than it must. The platform has been running for a while: a fresh one interprets code that it will have compiled a thousand messages later. What is
- * Molecule's own stays on its side: the words it adds to the instructions, and two commits that are synced.
+ * more than it must. The platform has been running for a while: a fresh one interprets code that it will have compiled a
+ * thousand messages later. What is Molecule's own stays on its side: the words it adds to the instructions, and two
+ * commits that are synced.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -72,50 +73,52 @@ async function contest(cli: Cli): Promise<void> {
     const workspace = await stage.workspace({ warm_max: '1' })
     const oneShot = await conversation(stage, await stage.workspace(rules.oneShot))
     await oneShot()
-    const firstsMs: number[] = []
-    const cold = { oneShot: [] as number[], warm: [] as number[] }
-    const added = { warm: [] as number[], byHand: [] as number[] }
-    for (let pair = 0; pair < PAIRS; pair++) {
-      const { firstMs, contenders, close } = await openPair(stage, rules.drive, workspace)
-      try {
-        firstsMs.push(firstMs)
-        const slow = await alternate({ rounds: ONE_SHOT_ROUNDS, contenders: { warm: contenders.warm, oneShot } })
-        cold.oneShot.push(...(slow['oneShot'] ?? []))
-        cold.warm.push(...(slow['warm'] ?? []))
-        const quick = await alternate({ rounds: WARM_ROUNDS, contenders, pauseMs: PAUSE_MS })
-        added.warm.push(...(quick['warm'] ?? []))
-        added.byHand.push(...(quick['byHand'] ?? []))
-      } finally {
-        await close()
-      }
-    }
+    const pairs: Measured[] = []
+    while (pairs.length < PAIRS) pairs.push(await measurePair(stage, { drive: rules.drive, workspace, oneShot }))
+    const all = (times: (pair: Measured) => readonly number[] | undefined) =>
+      median(pairs.flatMap((pair) => times(pair) ?? []))
     report(cli, rules, {
-      firstMs: median(firstsMs),
-      oneShotMs: median(cold.oneShot),
-      besideOneShotMs: median(cold.warm),
-      warmMs: median(added.warm),
-      byHandMs: median(added.byHand),
+      firstMs: all(({ firstMs }) => [firstMs]),
+      oneShotMs: all(({ cold }) => cold['oneShot']),
+      besideOneShotMs: all(({ cold }) => cold['warm']),
+      warmMs: all(({ added }) => added['warm']),
+      byHandMs: all(({ added }) => added['byHand']),
     })
   } finally {
     await stage.dispose()
   }
 }
 
-/** A new process on either side, each with a conversation that has just begun. */
-async function openPair(stage: Stage, drive: Drive, workspace: string) {
+interface Sides {
+  readonly drive: Drive
+  /** Whose agent is kept warm. */
+  readonly workspace: string
+  readonly oneShot: () => Promise<void>
+}
+
+interface Measured {
+  readonly firstMs: number
+  readonly cold: Readonly<Record<string, number[]>>
+  readonly added: Readonly<Record<string, number[]>>
+}
+
+/** A new process on either side, each with a conversation that begins with it. */
+async function measurePair(stage: Stage, { drive, workspace, oneShot }: Sides): Promise<Measured> {
   const { bin, home } = stage
   const cwd = await mkdtemp(join(tmpdir(), 'molecule-warm-'))
   const hand = await drive({ bin, model: home.model, cwd, env: home.env })
-  const warm = await conversation(stage, workspace)
-  const contenders = { warm, byHand: () => hand.ask(say.answer).then(expectAnswer) }
-  const firstMs = await timeMs(warm)
-  await contenders.byHand()
-  await alternate({ rounds: WARM_UP_ROUNDS, contenders })
-  const close = async () => {
+  try {
+    const warm = await conversation(stage, workspace)
+    const contenders = { warm, byHand: () => hand.ask(say.answer).then(expectAnswer) }
+    const firstMs = await timeMs(warm)
+    await contenders.byHand()
+    await alternate({ rounds: WARM_UP_ROUNDS, contenders })
+    const cold = await alternate({ rounds: ONE_SHOT_ROUNDS, contenders: { warm, oneShot } })
+    return { firstMs, cold, added: await alternate({ rounds: WARM_ROUNDS, contenders, pauseMs: PAUSE_MS }) }
+  } finally {
     await hand.close()
     await rm(cwd, { recursive: true, force: true })
   }
-  return { firstMs, contenders, close }
 }
 
 /** What any platform has behind it that has been up for a day. */
