@@ -34,6 +34,8 @@ const IDLE_MS_MAX = 60_000
 /** A tool that was told to stop has to be gone by then. */
 const CANCEL_MS_MAX = 5_000
 const CONVERSATIONS = 20
+/** As a workspace has by default: of several opencodes that start at once, one finds the database that they share locked. */
+const ATTEMPTS = 4
 const WARM_MAX = 4
 const WARM_IDLE = '2s'
 const LUCKY = '4711'
@@ -150,7 +152,8 @@ async function cancel(stage: Stage, workspace: string): Promise<void> {
 
 /** More conversations than processes may be kept: each is answered twice and remembered, the cap holds all the while. */
 async function capped(stage: Stage): Promise<void> {
-  const workspace = await stage.workspace({ warm_max: WARM_MAX, warm_idle: WARM_IDLE }, CONVERSATIONS)
+  const shape = { slots: CONVERSATIONS, attempts: ATTEMPTS }
+  const workspace = await stage.workspace({ warm_max: WARM_MAX, warm_idle: WARM_IDLE }, shape)
   // Codex makes a database when it first starts in a new home, and of several that do so at once some give up.
   assert.equal(reply(await stage.ask(workspace, say.answer, 'before')), 'Here you are.')
   let most: readonly Living[] = []

@@ -35,7 +35,8 @@ export interface Stage {
   readonly home: Home
   readonly platform: PlatformUnderTest
   /** A workspace whose agent may do everything unasked; gives its id. */
-  workspace(options?: Readonly<Record<string, Json>>, slots?: number): Promise<string>
+  /** One slot; a failure is to be seen, not to be tried again, unless `attempts` says so. */
+  workspace(options?: Readonly<Record<string, Json>>, shape?: { slots?: number; attempts?: number }): Promise<string>
   /** A blocking message in a conversation; the task it led to. */
   ask(workspaceId: string, text: string, contextId: string): Promise<Task>
   /** The same without waiting. */
@@ -71,13 +72,12 @@ export async function openStage({ cli, runtime, key = MODEL_KEY, model }: StageO
     get platform() {
       return platform
     },
-    async workspace(options = {}, slots = 1) {
+    async workspace(options = {}, { slots = 1, attempts = 1 } = {}) {
       const { status, body } = await platform.request('POST', '/workspaces', {
         name: cli.name,
         runtime,
         model: home.model,
-        // A failure is to be seen, not to be tried again.
-        max_attempts: 1,
+        max_attempts: attempts,
         max_concurrent_tasks: slots,
         runtime_config: { bin, permission: 'bypass', max_turns_per_hour: 1000, ...options },
       })
