@@ -34,8 +34,7 @@ export interface Stage {
   readonly bin: string
   readonly home: Home
   readonly platform: PlatformUnderTest
-  /** A workspace whose agent may do everything unasked; gives its id. */
-  /** One slot; a failure is to be seen, not to be tried again, unless `attempts` says so. */
+  /** A workspace whose agent may do everything unasked, with one slot, whose failures are seen and not tried again; its id. */
   workspace(options?: Readonly<Record<string, Json>>, shape?: { slots?: number; attempts?: number }): Promise<string>
   /** A blocking message in a conversation; the task it led to. */
   ask(workspaceId: string, text: string, contextId: string): Promise<Task>
