@@ -59,6 +59,7 @@ export const requirements: readonly Requirement[] = [
   built('AG-16', 'permission modes ask, allowed_tools and bypass'),
   built('AG-17', 'credentials by file or variable name, never shown again'),
   built('AG-18', 'which model setting wins, and what becomes of its prefix'),
+  pending('AG-19', 'one table says how each failure of each CLI is treated'),
 
   // Inbox
   built('IN-1', 'the same message again attaches, other content conflicts'),
@@ -102,6 +103,12 @@ export const requirements: readonly Requirement[] = [
   pending('PL-16', 'an audit that can only grow'),
   built('PL-17', 'files and artifacts in and out, safely'),
   pending('PL-18', 'tier 1 is sandboxed or fails'),
+  pending('PL-19', 'webhooks are signed with a secret of their own'),
+  pending('PL-20', 'people are named users, by OIDC or login link'),
+  pending('PL-21', 'TLS from two files, reloaded when they change'),
+  pending('PL-22', 'agents run as another user, within memory and CPU limits'),
+  pending('PL-23', 'pages are bounded by bytes and never block the event loop'),
+  pending('PL-24', 'always-allow rules are listed, revoked and audited'),
 
   // Runtime
   pending('RT-1', 'what the system prompt is made of and when it is sent'),
@@ -117,6 +124,8 @@ export const requirements: readonly Requirement[] = [
   built('RT-11', 'a re-run tells the agent that it is one'),
   built('RT-12', 'what children find in their environment and what not'),
   built('RT-13', 'tokens, cost and time per turn, and a limit an hour', 'all but delegation trees'),
+  pending('RT-14', 'a rate limit without a time parks and is tried again'),
+  pending('RT-15', 'a new session after a lost one gets the stored conversation'),
 
   // Teamwork
   pending('TW-1', 'an MCP server with the teamwork tools for each workspace'),
@@ -128,6 +137,8 @@ export const requirements: readonly Requirement[] = [
   pending('TW-7', 'memory is kept, searched, summarised, forgotten'),
   built('TW-8', 'status text shows on the card at once'),
   pending('TW-9', 'limits of one root message, and a stop for all'),
+  pending('TW-10', 'budgets of a workspace and of a root message'),
+  pending('TW-11', 'apply makes a team equal to a file, export writes it'),
 
   // Gateway
   pending('GW-1', 'a Discord bot set up by environment alone'),
@@ -140,6 +151,8 @@ export const requirements: readonly Requirement[] = [
   pending('GW-8', 'wording of time-out, parse and exit failures'),
   pending('GW-9', 'approvals and questions are one durable list'),
   pending('GW-10', 'what channels share lives once; a channel stays small'),
+  pending('GW-11', 'Telegram is a second channel on the shared chat door'),
+  pending('GW-12', 'channels are added, bound and removed by command'),
 
   // Canvas
   pending('CV-1', 'a live card for each workspace'),
@@ -155,6 +168,8 @@ export const requirements: readonly Requirement[] = [
   built('CL-3', 'doctor looks at agents, store, ports and tokens'),
   pending('CL-4', 'login links, sessions and profiles'),
   built('CL-5', 'chat in the terminal'),
+  pending('CL-6', 'slash commands, pasted lines and files in terminal chat'),
+  pending('CL-7', 'status is an overview, tasks have commands, names are accepted'),
 
   // Schedules
   pending('SC-1', 'messages on a schedule, never two at once'),
@@ -168,6 +183,9 @@ export const requirements: readonly Requirement[] = [
   pending('RE-6', 'safe upgrades, backup and restore'),
   pending('RE-7', 'nothing grows without bound'),
   pending('RE-8', 'which workspaces belong to a node, and which float'),
+  pending('RE-9', 'every attack that ever worked is a test'),
+  pending('RE-10', 'readiness proves a durable write, a corrupt store is refused'),
+  pending('RE-11', 'npm test always ends and names a hung test'),
 ]
 
 function built(id: string, text: string, part?: string): Requirement {
