@@ -1,17 +1,17 @@
 /**
- * The import table of the house, as data: which room may see which. `scripts/layers.ts` enforces it, `npm run check`
- * runs that. To open a door between two rooms, change this file and say why in the commit.
+ * The import table of the house, as data: which layer may see which. `scripts/layers.ts` enforces it, `npm run check`
+ * runs that. To open a door between two layers, change this file and say why in the commit.
  *
- * A room may always import its own files and every leaf. `mayImport` lists other rooms, or single files of them: the
- * seams, where a room may know the shape of another but not its insides.
+ * A layer may always import its own files and every leaf. `mayImport` lists other layers, or single files of them: the
+ * seams, where a layer may know the shape of another but not its insides.
  */
 
 /** @type {import('./scripts/layers.ts').LayerTable} */
-export const layers = {
+export const layerTable = {
   /** Import nothing of ours, and everybody may import them. */
   leaves: ['src/errors.ts', 'src/log.ts', 'src/clock.ts', 'src/ids.ts', 'src/duration.ts', 'src/metrics.ts'],
 
-  rooms: {
+  layers: {
     'src/protocol': { mayImport: [] },
     'src/process': { mayImport: [] },
     'src/store': { mayImport: [] },
@@ -37,7 +37,7 @@ export const layers = {
     web: { mayImport: ['src/protocol', 'src/client'] },
   },
 
-  /** Outside the house: what stands here may import anything, and no room may import it. */
+  /** Outside the house: what stands here may import anything, and no layer may import it. */
   outside: ['test', 'bench', 'scripts', 'layers.mjs'],
 
   /** Adapters are files of the owner's data folder, never of ours. */

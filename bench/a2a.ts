@@ -9,7 +9,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { startPlatform } from '../test/e2e/platform.ts'
-import { firstEventMs, load, openLines, type Target } from './load.ts'
+import { firstEventMs, type LoadTarget, load, openConnections } from './load.ts'
 import { alternate, median } from './measure.ts'
 
 const CONNECTIONS = 32
@@ -25,7 +25,7 @@ const TICK_US = 10_000
 
 interface Contender {
   readonly pid: number
-  readonly target: Omit<Target, 'body' | 'expected'>
+  readonly target: Omit<LoadTarget, 'body' | 'expected'>
 }
 
 let messages = 0
@@ -52,7 +52,7 @@ async function throughput(contenders: Readonly<Record<string, Contender>>): Prom
   const runs: Record<string, () => Promise<void>> = {}
   for (const [name, { pid, target }] of Object.entries(contenders)) {
     const whole = { ...target, body: bodyOf('SendMessage'), expected: 'TASK_STATE_COMPLETED' }
-    const lines = await openLines(whole, CONNECTIONS)
+    const lines = await openConnections(whole, CONNECTIONS)
     const kept: Slice[] = []
     slices[name] = kept
     runs[name] = async () => {
@@ -125,13 +125,13 @@ for (let pair = 0; pair < PAIRS; pair++) pairs.push(await measurePair())
 
 const slicesOf = (name: string) => pairs.flatMap(({ slices }) => slices[name] ?? [])
 const [molecule, sdk] = [slicesOf('molecule'), slicesOf('sdk')]
-const told = (slices: readonly Slice[]) => {
+const describeSlices = (slices: readonly Slice[]) => {
   const [rate, cost] = [median(slices.map(({ perSecond }) => perSecond)), median(slices.map((slice) => slice.cpuUs))]
   return `${rate.toFixed(0)} requests/s, ${cost.toFixed(0)} us CPU each`
 }
 const ratio = median(molecule.map(({ perSecond }, round) => perSecond / (sdk[round]?.perSecond ?? Number.NaN)))
-console.log(`molecule, durable   ${told(molecule)}`)
-console.log(`sdk and express     ${told(sdk)}`)
+console.log(`molecule, durable   ${describeSlices(molecule)}`)
+console.log(`sdk and express     ${describeSlices(sdk)}`)
 console.log(`ratio, pair by pair ${ratio.toFixed(2)} (at least ${RATIO_MIN})`)
 const firstOf = (name: string) => median(pairs.flatMap(({ firstMs }) => firstMs[name] ?? []))
 const [ours, theirs] = [firstOf('molecule'), firstOf('sdk')]

@@ -38,14 +38,14 @@ function output(command: string, args: readonly string[], input = ''): Promise<s
 
 const wallMs = (): number => performance.timeOrigin + performance.now()
 
-interface Scene {
+interface BenchmarkContext {
   readonly platform: PlatformUnderTest
   readonly home: string
   readonly close: (() => Promise<unknown>)[]
 }
 
 /** An external workspace with a bridge that runs the command, waiting. */
-async function bridgeOf({ platform, home, close }: Scene, cmd: string): Promise<string> {
+async function bridgeOf({ platform, home, close }: BenchmarkContext, cmd: string): Promise<string> {
   const { body } = await platform.request('POST', '/workspaces', { name: 'bench', runtime: 'external' })
   const options = ['--api-url', platform.url, '--backend', 'exec', '--backend-opt', `cmd=${cmd}`]
   const env = { ...process.env, MOLECULE_HOME: home, MOLECULE_WORKSPACE_TOKEN: body.auth_token }
@@ -66,7 +66,7 @@ async function* chunksOf(stream: NodeJS.ReadableStream): AsyncGenerator<[unknown
   for (;;) yield (await once(stream, 'data')) as [unknown]
 }
 
-async function startTimes({ platform }: Scene, id: string): Promise<number[]> {
+async function startTimes({ platform }: BenchmarkContext, id: string): Promise<number[]> {
   const times: number[] = []
   for (let round = 0; round < ROUNDS + WARM_UP_ROUNDS; round++) {
     await delay(IDLE_MS)
@@ -77,40 +77,40 @@ async function startTimes({ platform }: Scene, id: string): Promise<number[]> {
   return times
 }
 
-const line = (name: string, values: readonly number[]) =>
+const printTimes = (name: string, values: readonly number[]) =>
   console.log(`${name.padEnd(38)} p50 ${median(values).toFixed(2)} ms  p95 ${percentile(values, 95).toFixed(2)} ms`)
 
-function judge(words: string, isGood: boolean): void {
+function printGoal(words: string, isGood: boolean): void {
   console.log(`${words} ${isGood ? '' : '  MISSED'}`)
   if (!isGood) process.exitCode = 1
 }
 
-const scene: Scene = {
+const context: BenchmarkContext = {
   platform: await startPlatform(),
   home: mkdtempSync(join(tmpdir(), 'molecule-bench-')),
   close: [],
 }
 try {
-  const stamping = await bridgeOf(scene, 'date +%s%N')
-  const starts = await startTimes(scene, stamping)
-  line('message sent to first instruction', starts)
-  judge(
+  const stamping = await bridgeOf(context, 'date +%s%N')
+  const starts = await startTimes(context, stamping)
+  printTimes('message sent to first instruction', starts)
+  printGoal(
     `at most ${START_MS_MAX} ms at the median; a poll a second: 500 ms, ratio ${(median(starts) / 500).toFixed(3)}`,
     median(starts) <= START_MS_MAX,
   )
 
-  const echo = await bridgeOf(scene, 'cat')
+  const echo = await bridgeOf(context, 'cat')
   const pair = {
-    bridge: () => scene.platform.send(echo, TEXT),
+    bridge: () => context.platform.send(echo, TEXT),
     bare: () => output('/bin/sh', ['-c', 'cat'], TEXT),
   }
   await alternate({ rounds: WARM_UP_ROUNDS, contenders: pair })
   const { bridge = [], bare = [] } = await alternate({ rounds: ROUNDS, contenders: pair })
-  line('bare spawn of cat', bare)
-  line('through platform and bridge', bridge)
+  printTimes('bare spawn of cat', bare)
+  printTimes('through platform and bridge', bridge)
   const addedMs = median(bridge) - median(bare)
   const ratio = (median(bridge) / median(bare)).toFixed(2)
-  judge(
+  printGoal(
     `added at the median ${addedMs.toFixed(2)} ms (at most ${ADDED_MS_MAX}), ratio ${ratio}`,
     addedMs <= ADDED_MS_MAX,
   )
@@ -118,12 +118,12 @@ try {
   const starting = { help: () => output(MOLECULE, ['--help']), node: () => output('node', ['-e', '0']) }
   await alternate({ rounds: 3, contenders: starting })
   const { help = [], node = [] } = await alternate({ rounds: HELP_ROUNDS, contenders: starting })
-  line('node -e 0', node)
-  line('molecule --help', help)
+  printTimes('node -e 0', node)
+  printTimes('molecule --help', help)
   const helpRatio = median(help) / median(node)
-  judge(`ratio ${helpRatio.toFixed(2)} (under ${HELP_RATIO_MAX})`, helpRatio < HELP_RATIO_MAX)
+  printGoal(`ratio ${helpRatio.toFixed(2)} (under ${HELP_RATIO_MAX})`, helpRatio < HELP_RATIO_MAX)
 } finally {
-  await Promise.all(scene.close.map((end) => end()))
-  await scene.platform.dispose()
-  rmSync(scene.home, { recursive: true, force: true })
+  await Promise.all(context.close.map((end) => end()))
+  await context.platform.dispose()
+  rmSync(context.home, { recursive: true, force: true })
 }

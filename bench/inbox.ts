@@ -20,8 +20,8 @@ import { openPostgres } from '../src/store/postgres/postgres.ts'
 import { openSqlite } from '../src/store/sqlite/sqlite.ts'
 import type { Store } from '../src/store/store.ts'
 import { startPostgres } from '../test/fakes/postgres.ts'
-import { CALLERS, type Mill, openMill } from './inbox/mill.ts'
-import { oneCommitEach, openBoss, settleApart } from './inbox/peers.ts'
+import { CALLERS, type InboxBenchmark, openInboxBenchmark } from './inbox/mill.ts'
+import { oneCommitEach, openPgBoss, settleOneByOne } from './inbox/peers.ts'
 import { alternate, median } from './measure.ts'
 
 const ROUNDS = 10
@@ -45,7 +45,7 @@ interface Result {
 }
 
 const results: Result[] = []
-const tell = (line: string, met = true) => {
+const report = (line: string, met = true) => {
   console.log(line)
   results.push({ line, met })
 }
@@ -65,12 +65,12 @@ function compare({ name, count, ours, theirs, ratioMin }: Compared): string {
   const ratio = median(theirs[1]) / median(ours[1])
   const sides = [ours, theirs].map(([who, times]) => `${who} ${perSecond(count, times)}`).join('   ')
   const bound = ratioMin === undefined ? '' : ` (at least ${ratioMin}x)`
-  tell(`  ${name.padEnd(16)} ${sides}   ${ratio.toFixed(1)}x${bound}`, ratioMin === undefined || ratio >= ratioMin)
+  report(`  ${name.padEnd(16)} ${sides}   ${ratio.toFixed(1)}x${bound}`, ratioMin === undefined || ratio >= ratioMin)
   return `${name} ${ratio.toFixed(1)}x`
 }
 
 /** Runs the work with the event loop watched; keeps its 99th percentile. */
-async function watched(p99sMs: number[], work: () => Promise<unknown>): Promise<void> {
+async function measureLoopDelay(p99sMs: number[], work: () => Promise<unknown>): Promise<void> {
   // A new one each time: one that was disabled counts the time until it is enabled again as a delay.
   const loop = monitorEventLoopDelay({ resolution: 1 })
   loop.enable()
@@ -79,14 +79,14 @@ async function watched(p99sMs: number[], work: () => Promise<unknown>): Promise<
   p99sMs.push(loop.percentile(99) / 1e6)
 }
 
-function tellDelay(p99sMs: readonly number[]): void {
+function reportLoopDelay(p99sMs: readonly number[]): void {
   const worstMs = Math.max(...p99sMs)
   const line = `  event-loop delay p99 ${median(p99sMs).toFixed(1)} ms, in the worst slice ${worstMs.toFixed(1)} ms (under ${LOOP_DELAY_MS_MAX} ms)`
-  tell(line, worstMs < LOOP_DELAY_MS_MAX)
+  report(line, worstMs < LOOP_DELAY_MS_MAX)
 }
 
-async function benchSqlite(group: Mill, store: Store, { always }: { always: boolean }): Promise<string[]> {
-  const alone = await open(store, { workspaces: 1, slots: CALLERS })
+async function benchSqlite(group: InboxBenchmark, store: Store, { always }: { always: boolean }): Promise<string[]> {
+  const alone = await openBenchmark(store, { workspaces: 1, slots: CALLERS })
   const shape = `one workspace of ${CALLERS} slots`
   console.log(`SQLite, synchronous = FULL, ${CALLERS} callers, ${shape}, slices of ${SQLITE_MESSAGES} messages`)
   const p99sMs: number[] = []
@@ -102,14 +102,14 @@ async function benchSqlite(group: Mill, store: Store, { always }: { always: bool
   }
   const apart = async (admits: number[], settles: number[]) => {
     admits.push(await alone.admit(SQLITE_MESSAGES))
-    settles.push(await settleApart(store, alone.workspaceId, SQLITE_MESSAGES))
+    settles.push(await settleOneByOne(store, alone.workspaceId, SQLITE_MESSAGES))
   }
   await grouped([], [])
   await apart([], [])
   await alternate({
     rounds: ROUNDS,
     contenders: {
-      group: () => watched(p99sMs, () => grouped(times.groupAdmit, times.groupSettle)),
+      group: () => measureLoopDelay(p99sMs, () => grouped(times.groupAdmit, times.groupSettle)),
       alone: () => apart(times.aloneAdmit, times.aloneSettle),
     },
   })
@@ -134,7 +134,7 @@ async function benchSqlite(group: Mill, store: Store, { always }: { always: bool
     ? ''
     : `: too little for the bound of ${GROUP_RATIO_MIN}x, which is for ${JUDGED_COMMIT_MS_MIN} ms and more`
   console.log(`  a commit of its own costs ${commitMs.toFixed(2)} ms${judged}`)
-  tellDelay(p99sMs)
+  reportLoopDelay(p99sMs)
   return ratios
 }
 
@@ -153,20 +153,20 @@ async function withSlowerCommits<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-async function benchPostgres(mill: Mill, url: string): Promise<string> {
+async function benchPostgres(benchmark: InboxBenchmark, url: string): Promise<string> {
   console.log(
     `PostgreSQL, fsync on, ${CALLERS} callers, ${CALLERS} workspaces of one slot, slices of ${POSTGRES_MESSAGES} messages`,
   )
   const p99sMs: number[] = []
-  const boss = await openBoss(url)
+  const boss = await openPgBoss(url)
   try {
     const times = { ours: [] as number[], boss: [] as number[] }
-    await mill.serve(POSTGRES_MESSAGES)
+    await benchmark.serve(POSTGRES_MESSAGES)
     await boss.serve(POSTGRES_MESSAGES)
     await alternate({
       rounds: ROUNDS,
       contenders: {
-        ours: () => watched(p99sMs, async () => times.ours.push(await mill.serve(POSTGRES_MESSAGES))),
+        ours: () => measureLoopDelay(p99sMs, async () => times.ours.push(await benchmark.serve(POSTGRES_MESSAGES))),
         boss: async () => times.boss.push(await boss.serve(POSTGRES_MESSAGES)),
       },
     })
@@ -177,7 +177,7 @@ async function benchPostgres(mill: Mill, url: string): Promise<string> {
       theirs: ['pg-boss send, fetch, complete', times.boss],
       ratioMin: BOSS_RATIO_MIN,
     })
-    tellDelay(p99sMs)
+    reportLoopDelay(p99sMs)
     return ratio
   } finally {
     await boss.close()
@@ -189,7 +189,7 @@ async function benchIdle(): Promise<void> {
   await delay(IDLE_MS)
   const { user, system } = process.cpuUsage(before)
   const percent = ((user + system) / 1000 / IDLE_MS) * 100
-  tell(
+  report(
     `idle CPU over ${IDLE_MS / 1000} s with both open: ${percent.toFixed(2)} % (at most ${IDLE_PERCENT_MAX} %)`,
     percent <= IDLE_PERCENT_MAX,
   )
@@ -198,29 +198,29 @@ async function benchIdle(): Promise<void> {
 const folder = await mkdtemp(join(tmpdir(), 'molecule-bench-'))
 const sqlite = (name: string) => openSqlite({ path: join(folder, name), clock: systemClock })
 const server = await startPostgres()
-const mills: Mill[] = []
-const open = async (...args: Parameters<typeof openMill>) => {
-  const mill = await openMill(...args)
-  mills.push(mill)
-  return mill
+const benchmarks: InboxBenchmark[] = []
+const openBenchmark = async (...args: Parameters<typeof openInboxBenchmark>) => {
+  const benchmark = await openInboxBenchmark(...args)
+  benchmarks.push(benchmark)
+  return benchmark
 }
 try {
   const shape = { workspaces: 1, slots: CALLERS }
   const alone = oneCommitEach(sqlite('alone.db'))
-  const ratios = await benchSqlite(await open(sqlite('group.db'), shape), alone, { always: false })
+  const ratios = await benchSqlite(await openBenchmark(sqlite('group.db'), shape), alone, { always: false })
   console.log(`The same with ${ADDED_COMMIT_MS} ms added to every commit`)
   const slower = await withSlowerCommits(async () => {
     const slowAlone = oneCommitEach(sqlite('slow-alone.db'))
-    return benchSqlite(await open(sqlite('slow-group.db'), shape), slowAlone, { always: true })
+    return benchSqlite(await openBenchmark(sqlite('slow-group.db'), shape), slowAlone, { always: true })
   })
   const store = await openPostgres({ url: await server.url(), clock: systemClock, log: silentLog })
-  const against = await benchPostgres(await open(store, { workspaces: CALLERS, slots: 1 }), await server.url())
+  const against = await benchPostgres(await openBenchmark(store, { workspaces: CALLERS, slots: 1 }), await server.url())
   await benchIdle()
   console.log(`ratio: ${ratios.join(', ')}; with slower commits ${slower.join(', ')}; against pg-boss ${against}`)
   for (const { line, met } of results) if (!met) console.log(`missed: ${line.trim()}`)
   if (results.some(({ met }) => !met)) process.exitCode = 1
 } finally {
-  for (const mill of mills) await mill.close()
+  for (const benchmark of benchmarks) await benchmark.close()
   await server.stop()
   await rm(folder, { recursive: true })
 }

@@ -5,7 +5,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 
-export interface Target {
+export interface LoadTarget {
   readonly port: number
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
@@ -15,13 +15,13 @@ export interface Target {
   readonly expected: string
 }
 
-interface Line {
+interface LoadConnection {
   ask(): Promise<void>
   close(): void
 }
 
 /** Sends on every connection, one request after the other, for so long; gives how many were answered. */
-export async function load(lines: readonly Line[], durationMs: number): Promise<number> {
+export async function load(lines: readonly LoadConnection[], durationMs: number): Promise<number> {
   const untilMs = performance.now() + durationMs
   let answered = 0
   const work = lines.map(async (line) => {
@@ -34,11 +34,11 @@ export async function load(lines: readonly Line[], durationMs: number): Promise<
   return answered
 }
 
-export function openLines(target: Target, connections: number): Promise<Line[]> {
-  return Promise.all(Array.from({ length: connections }, () => openLine(target)))
+export function openConnections(target: LoadTarget, connections: number): Promise<LoadConnection[]> {
+  return Promise.all(Array.from({ length: connections }, () => openConnection(target)))
 }
 
-async function openLine(target: Target): Promise<Line> {
+async function openConnection(target: LoadTarget): Promise<LoadConnection> {
   const socket = connect({ host: '127.0.0.1', port: target.port, noDelay: true })
   await once(socket, 'connect')
   let received = ''
@@ -61,7 +61,7 @@ async function openLine(target: Target): Promise<Line> {
   }
 }
 
-export function requestText({ path, headers, body }: Target): string {
+export function requestText({ path, headers, body }: LoadTarget): string {
   const text = body()
   const all = {
     Host: 'localhost',
@@ -82,7 +82,7 @@ function isWhole(answer: string): boolean {
 }
 
 /** How long until the first event of a stream, on a connection of its own. */
-export async function firstEventMs(target: Target): Promise<number> {
+export async function firstEventMs(target: LoadTarget): Promise<number> {
   const socket = connect({ host: '127.0.0.1', port: target.port, noDelay: true })
   await once(socket, 'connect')
   const startMs = performance.now()

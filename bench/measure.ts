@@ -16,7 +16,7 @@ export async function timeMs(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - start
 }
 
-export interface Alternation {
+export interface AlternateOptions {
   readonly rounds: number
   readonly contenders: Readonly<Record<string, () => Promise<unknown>>>
   /** Before each: what the one before still does after its answer is not the next one's. */
@@ -24,7 +24,11 @@ export interface Alternation {
 }
 
 /** Runs each contender once a round, the order turning with the rounds; gives each one's times. */
-export async function alternate({ rounds, contenders, pauseMs = 0 }: Alternation): Promise<Record<string, number[]>> {
+export async function alternate({
+  rounds,
+  contenders,
+  pauseMs = 0,
+}: AlternateOptions): Promise<Record<string, number[]>> {
   const names = Object.keys(contenders)
   const times: Record<string, number[]> = Object.fromEntries(names.map((name) => [name, []]))
   for (let round = 0; round < rounds; round++) {

@@ -14,14 +14,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { runApart } from '../test/agents/apart.ts'
+import { runIsolated } from '../test/agents/apart.ts'
 import { type Cli, findCli } from '../test/agents/clis.ts'
 import { ensureInstalled } from '../test/agents/install.ts'
-import { openStage, type Stage } from '../test/agents/stage.ts'
-import { say } from '../test/fakes/agents/model.ts'
-import { load, openLines, type Target } from './load.ts'
+import { type AgentHarness, openAgentHarness } from '../test/agents/stage.ts'
+import { modelPrompts } from '../test/fakes/agents/model.ts'
+import { type LoadTarget, load, openConnections } from './load.ts'
 import { alternate, median, timeMs } from './measure.ts'
-import { byHand, type Drive } from './warm/by-hand.ts'
+import { directAgents, type StartDirectAgent } from './warm/by-hand.ts'
 
 const ONE_SHOT_ROUNDS = 2
 /** Measured: of six processes of one CLI, started alike, one answers by a fifth sooner than another, for all its life. */
@@ -39,42 +39,42 @@ const RUN_IN_MS = 2000
 const RUN_IN_CONNECTIONS = 32
 const ANSWER = 'Here you are.'
 
-interface Contest {
+interface WarmBenchmark {
   readonly runtime: string
   readonly oneShot: Readonly<Record<string, string>>
-  readonly drive: Drive
+  readonly drive: StartDirectAgent
   /** How many times a one-shot takes as long as a warm message, at least. */
   readonly timesMin: number
 }
 
-const CONTESTS: Readonly<Partial<Record<Cli['name'], Contest>>> = {
-  claude: { runtime: 'claude-code', oneShot: { mode: 'oneshot' }, drive: byHand.claude, timesMin: 5 },
-  codex: { runtime: 'codex', oneShot: { mode: 'oneshot' }, drive: byHand.codex, timesMin: 2 },
-  gemini: { runtime: 'gemini', oneShot: { mode: 'oneshot' }, drive: byHand.gemini, timesMin: 20 },
-  opencode: { runtime: 'opencode', oneShot: { mode: 'oneshot' }, drive: byHand.opencode, timesMin: 8 },
+const WARM_BENCHMARKS: Readonly<Partial<Record<Cli['name'], WarmBenchmark>>> = {
+  claude: { runtime: 'claude-code', oneShot: { mode: 'oneshot' }, drive: directAgents.claude, timesMin: 5 },
+  codex: { runtime: 'codex', oneShot: { mode: 'oneshot' }, drive: directAgents.codex, timesMin: 2 },
+  gemini: { runtime: 'gemini', oneShot: { mode: 'oneshot' }, drive: directAgents.gemini, timesMin: 20 },
+  opencode: { runtime: 'opencode', oneShot: { mode: 'oneshot' }, drive: directAgents.opencode, timesMin: 8 },
 }
 
 const flag = { type: 'boolean', default: false } as const
 const { values, positionals } = parseArgs({ options: { 'allow-network': flag, inside: flag }, allowPositionals: true })
-const names = positionals.length > 0 ? positionals : Object.keys(CONTESTS)
-if (values.inside) for (const name of names) await contest(findCli(name))
+const names = positionals.length > 0 ? positionals : Object.keys(WARM_BENCHMARKS)
+if (values.inside) for (const name of names) await runBenchmark(findCli(name))
 else {
   for (const name of names) await ensureInstalled(findCli(name))
   const again = [process.execPath, fileURLToPath(import.meta.url), '--inside', ...names]
-  process.exitCode = await runApart(again, values['allow-network'])
+  process.exitCode = await runIsolated(again, values['allow-network'])
 }
 
-async function contest(cli: Cli): Promise<void> {
-  const rules = CONTESTS[cli.name]
+async function runBenchmark(cli: Cli): Promise<void> {
+  const rules = WARM_BENCHMARKS[cli.name]
   if (rules === undefined) throw new Error(`There is no warm form of ${cli.name} to measure.`)
-  const stage = await openStage({ cli, runtime: rules.runtime })
+  const harness = await openAgentHarness({ cli, runtime: rules.runtime })
   try {
-    await runIn(stage)
-    const workspace = await stage.workspace({ warm_max: '1' })
-    const oneShot = await conversation(stage, await stage.workspace(rules.oneShot))
+    await warmUpPlatform(harness)
+    const workspace = await harness.workspace({ warm_max: '1' })
+    const oneShot = await conversation(harness, await harness.workspace(rules.oneShot))
     await oneShot()
     const pairs: Measured[] = []
-    while (pairs.length < PAIRS) pairs.push(await measurePair(stage, { drive: rules.drive, workspace, oneShot }))
+    while (pairs.length < PAIRS) pairs.push(await measurePair(harness, { drive: rules.drive, workspace, oneShot }))
     const all = (times: (pair: Measured) => readonly number[] | undefined) =>
       median(pairs.flatMap((pair) => times(pair) ?? []))
     report(cli, rules, {
@@ -82,15 +82,15 @@ async function contest(cli: Cli): Promise<void> {
       oneShotMs: all(({ cold }) => cold['oneShot']),
       besideOneShotMs: all(({ cold }) => cold['warm']),
       warmMs: all(({ added }) => added['warm']),
-      byHandMs: all(({ added }) => added['byHand']),
+      directMs: all(({ added }) => added['direct']),
     })
   } finally {
-    await stage.dispose()
+    await harness.dispose()
   }
 }
 
 interface Sides {
-  readonly drive: Drive
+  readonly drive: StartDirectAgent
   /** Whose agent is kept warm. */
   readonly workspace: string
   readonly oneShot: () => Promise<void>
@@ -103,15 +103,15 @@ interface Measured {
 }
 
 /** A new process on either side, each with a conversation that begins with it. */
-async function measurePair(stage: Stage, { drive, workspace, oneShot }: Sides): Promise<Measured> {
-  const { bin, home } = stage
+async function measurePair(harness: AgentHarness, { drive, workspace, oneShot }: Sides): Promise<Measured> {
+  const { bin, home } = harness
   const cwd = await mkdtemp(join(tmpdir(), 'molecule-warm-'))
   const hand = await drive({ bin, model: home.model, cwd, env: home.env })
   try {
-    const warm = await conversation(stage, workspace)
-    const contenders = { warm, byHand: () => hand.ask(say.answer).then(expectAnswer) }
+    const warm = await conversation(harness, workspace)
+    const contenders = { warm, direct: () => hand.ask(modelPrompts.answer).then(expectAnswer) }
     const firstMs = await timeMs(warm)
-    await contenders.byHand()
+    await contenders.direct()
     await alternate({ rounds: WARM_UP_ROUNDS, contenders })
     const cold = await alternate({ rounds: ONE_SHOT_ROUNDS, contenders: { warm, oneShot } })
     return { firstMs, cold, added: await alternate({ rounds: WARM_ROUNDS, contenders, pauseMs: PAUSE_MS }) }
@@ -122,15 +122,15 @@ async function measurePair(stage: Stage, { drive, workspace, oneShot }: Sides): 
 }
 
 /** What any platform has behind it that has been up for a day. */
-async function runIn({ platform }: Stage): Promise<void> {
+async function warmUpPlatform({ platform }: AgentHarness): Promise<void> {
   const slots = { max_concurrent_tasks: RUN_IN_CONNECTIONS }
   const { body: workspace } = await platform.request('POST', '/workspaces', {
     name: 'run-in',
     runtime: 'mock',
     ...slots,
   })
-  const message = () => ({ messageId: crypto.randomUUID(), role: 'ROLE_USER', parts: [{ text: say.answer }] })
-  const lines = await openLines(
+  const message = () => ({ messageId: crypto.randomUUID(), role: 'ROLE_USER', parts: [{ text: modelPrompts.answer }] })
+  const lines = await openConnections(
     targetOf(platform, workspace.id, { message, expected: 'COMPLETED' }),
     RUN_IN_CONNECTIONS,
   )
@@ -139,13 +139,13 @@ async function runIn({ platform }: Stage): Promise<void> {
 }
 
 /** Sends one message more in a conversation of its own, each time that it is called. */
-async function conversation({ platform }: Stage, id: string) {
+async function conversation({ platform }: AgentHarness, id: string) {
   const contextId = crypto.randomUUID()
   const message = () => ({
     ...{ messageId: crypto.randomUUID(), contextId, role: 'ROLE_USER' },
-    parts: [{ text: say.answer }],
+    parts: [{ text: modelPrompts.answer }],
   })
-  const [line] = await openLines(targetOf(platform, id, { message, expected: `"text":"${ANSWER}"` }), 1)
+  const [line] = await openConnections(targetOf(platform, id, { message, expected: `"text":"${ANSWER}"` }), 1)
   return () => line?.ask() ?? Promise.reject(new Error('no line'))
 }
 
@@ -154,7 +154,11 @@ interface Sending {
   readonly expected: string
 }
 
-function targetOf({ url, token }: Stage['platform'], workspaceId: string, { message, expected }: Sending): Target {
+function targetOf(
+  { url, token }: AgentHarness['platform'],
+  workspaceId: string,
+  { message, expected }: Sending,
+): LoadTarget {
   return {
     port: Number(new URL(url).port),
     path: `/workspaces/${workspaceId}/a2a`,
@@ -175,22 +179,22 @@ interface Medians {
   readonly oneShotMs: number
   readonly besideOneShotMs: number
   readonly warmMs: number
-  readonly byHandMs: number
+  readonly directMs: number
 }
 
-function report({ name, version }: Cli, { timesMin }: Contest, medians: Medians): void {
-  const { firstMs, oneShotMs, besideOneShotMs, warmMs, byHandMs } = medians
+function report({ name, version }: Cli, { timesMin }: WarmBenchmark, medians: Medians): void {
+  const { firstMs, oneShotMs, besideOneShotMs, warmMs, directMs } = medians
   const times = oneShotMs / besideOneShotMs
-  const addedPercent = (warmMs / byHandMs - 1) * 100
+  const addedPercent = (warmMs / directMs - 1) * 100
   console.log(`${name} ${version}`)
   console.log(`  first message of a conversation    ${firstMs.toFixed(1)} ms`)
   console.log(`  one-shot through the platform  p50 ${oneShotMs.toFixed(1)} ms`)
   console.log(`  warm through the platform      p50 ${besideOneShotMs.toFixed(1)} ms`)
   console.log(`  ratio ${times.toFixed(1)} (at least ${timesMin})`)
   console.log(`  warm through the platform      p50 ${warmMs.toFixed(1)} ms`)
-  console.log(`  warm by hand                   p50 ${byHandMs.toFixed(1)} ms`)
+  console.log(`  warm by hand                   p50 ${directMs.toFixed(1)} ms`)
   console.log(
-    `  added by Molecule ${(warmMs - byHandMs).toFixed(1)} ms, ${addedPercent.toFixed(0)} % (at most ${ADDED_PERCENT_MAX} %)`,
+    `  added by Molecule ${(warmMs - directMs).toFixed(1)} ms, ${addedPercent.toFixed(0)} % (at most ${ADDED_PERCENT_MAX} %)`,
   )
   if (times < timesMin || addedPercent > ADDED_PERCENT_MAX) process.exitCode = 1
 }

@@ -12,8 +12,8 @@ import { dirname, join } from 'node:path'
 import { run } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { runApart } from '../test/agents/apart.ts'
-import { CLIS, findCli, ON_REQUEST } from '../test/agents/clis.ts'
+import { runIsolated } from '../test/agents/apart.ts'
+import { CLIS, findCli, ONLY_WHEN_NAMED } from '../test/agents/clis.ts'
 import { ensureInstalled } from '../test/agents/install.ts'
 
 const flag = /** @type {const} */ ({ type: 'boolean', default: false })
@@ -22,7 +22,7 @@ const options = { 'allow-network': flag, inside: flag }
 process.chdir(dirname(dirname(fileURLToPath(import.meta.url))))
 try {
   const { values, positionals } = parseArgs({ options, allowPositionals: true })
-  const clis = positionals.length > 0 ? positionals.map(findCli) : CLIS.filter(({ name }) => !ON_REQUEST.has(name))
+  const clis = positionals.length > 0 ? positionals.map(findCli) : CLIS.filter(({ name }) => !ONLY_WHEN_NAMED.has(name))
   if (values.inside) for (const cli of clis) await testAgent(cli)
   else process.exitCode = await prepare(clis, values['allow-network'])
 } catch (error) {
@@ -42,7 +42,7 @@ async function prepare(clis, mayUseNetwork) {
     if (seconds !== undefined) console.log(`installed ${cli.name} ${cli.version} in ${seconds.toFixed(1)} s`)
   }
   const names = clis.map(({ name }) => name)
-  return runApart([process.execPath, fileURLToPath(import.meta.url), '--inside', ...names], mayUseNetwork)
+  return runIsolated([process.execPath, fileURLToPath(import.meta.url), '--inside', ...names], mayUseNetwork)
 }
 
 /**

@@ -1,6 +1,6 @@
 /**
- * `npm run check`: style, types, the import table and what is unused, all at once, each with one line when it is fine
- * and with everything it has to say when it is not. It changes no file; `npm run format` does.
+ * `npm run check` runs five checks in parallel: style, types, import table, type names, unused code. A check that passes prints
+ * one line; a check that fails prints its whole output. It changes no file; `npm run format` does.
  */
 import { spawn } from 'node:child_process'
 import { delimiter, dirname, join } from 'node:path'
@@ -15,6 +15,7 @@ const CHECKS = [
   { name: 'unused', command: ['knip', '--no-progress'] },
   { name: 'style', command: ['biome', 'ci', '--error-on-warnings', '--max-diagnostics=100', `--colors=${COLORS}`] },
   { name: 'layers', command: ['node', 'scripts/layers.ts'] },
+  { name: 'names', command: ['node', 'scripts/type-names.ts'] },
 ]
 
 const outcomes = await Promise.all(CHECKS.map(runCheck))

@@ -4,12 +4,12 @@
  */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { layers } from '../layers.mjs'
+import { layerTable } from '../layers.mjs'
 import { checkLayers, type LayerTable, readSources } from './layers.ts'
 
 const TABLE: LayerTable = {
   leaves: ['src/errors.ts', 'src/ids.ts'],
-  rooms: {
+  layers: {
     'src/words': { mayImport: [] },
     'src/post': { mayImport: ['src/words'] },
     'src/engine': { mayImport: ['src/words', 'src/post/seam.ts'] },
@@ -32,20 +32,20 @@ function messageOf(sources: Record<string, string>): string {
 }
 
 describe('a clean tree passes', () => {
-  it('lets a room import its own files, leaves, the rooms listed and packages', () => {
+  it('lets a layer import its own files, leaves, the layers listed and packages', () => {
     const source = `import './other.ts'\nimport '../errors.ts'\nimport '../words/a.ts'\nimport 'node:fs'\nimport 'zod'\n`
     assert.deepEqual(check({ 'src/post/a.ts': source }), [])
   })
-  it('lets a room import a single listed file of another room', () => {
+  it('lets a layer import a single listed file of another layer', () => {
     assert.deepEqual(check({ 'src/engine/a.ts': `import type { Seam } from '../post/seam.ts'` }), [])
   })
-  it('lets the room that joins the parts import everything', () => {
+  it('lets the layer that joins the parts import everything', () => {
     assert.deepEqual(check({ 'src/cli/wire.ts': `import '../doors/http/http.ts'\nimport '../post/post.ts'` }), [])
   })
-  it('lets siblings import their engine and the files of their room', () => {
+  it('lets siblings import their engine and the files of their layer', () => {
     assert.deepEqual(check({ 'src/doors/discord/a.ts': `import '../chat/chat.ts'\nimport '../door.ts'` }), [])
   })
-  it('lets the list of a room import every sibling', () => {
+  it('lets the list of a layer import every sibling', () => {
     assert.deepEqual(check({ 'src/doors/doors.ts': `import './http/http.ts'\nimport './discord/discord.ts'` }), [])
   })
   it('lets tests and tools import anything, also by a computed name', () => {
@@ -62,13 +62,13 @@ describe('a clean tree passes', () => {
 })
 
 describe('each rule reports a planted violation with its file and line', () => {
-  it('unknown-room: a file that stands in no room', () => {
+  it('unknown-layer: a file that stands in no layer', () => {
     assert.deepEqual(check({ 'src/attic/a.ts': '', 'src/loose.ts': '' }), [
-      'src/attic/a.ts:1 unknown-room',
-      'src/loose.ts:1 unknown-room',
+      'src/attic/a.ts:1 unknown-layer',
+      'src/loose.ts:1 unknown-layer',
     ])
   })
-  it('forbidden-room: a static import, a type, a re-export, a dynamic import and an inline type', () => {
+  it('forbidden-layer: a static import, a type, a re-export, a dynamic import and an inline type', () => {
     const source = [
       `import { a } from '../post/a.ts'`,
       `import type { B } from '../post/a.ts'`,
@@ -78,25 +78,25 @@ describe('each rule reports a planted violation with its file and line', () => {
       'await import(`../post/a.ts`)',
       `export type D = import('../post/a.ts').D`,
     ]
-    const expected = source.map((_, index) => `src/words/a.ts:${index + 1} forbidden-room`)
+    const expected = source.map((_, index) => `src/words/a.ts:${index + 1} forbidden-layer`)
     assert.deepEqual(check({ 'src/words/a.ts': source.join('\n') }), expected)
   })
-  it('forbidden-room: another file of a room whose seam alone is listed', () => {
+  it('forbidden-layer: another file of a layer whose seam alone is listed', () => {
     assert.deepEqual(check({ 'src/engine/a.ts': `\nimport '../post/insides.ts'` }), [
-      'src/engine/a.ts:2 forbidden-room',
+      'src/engine/a.ts:2 forbidden-layer',
     ])
   })
-  it('forbidden-room: a test or a tool, even from the room that may import everything', () => {
+  it('forbidden-layer: a test or a tool, even from the layer that may import everything', () => {
     assert.deepEqual(check({ 'src/cli/a.ts': `import '../../test/fakes/fake.ts'\nimport '../words/b.test.ts'` }), [
-      'src/cli/a.ts:1 forbidden-room',
-      'src/cli/a.ts:2 forbidden-room',
+      'src/cli/a.ts:1 forbidden-layer',
+      'src/cli/a.ts:2 forbidden-layer',
     ])
   })
   it('sibling: one door importing another, and the engine importing a door', () => {
     assert.deepEqual(check({ 'src/doors/discord/a.ts': `import '../http/b.ts'` }), ['src/doors/discord/a.ts:1 sibling'])
     assert.deepEqual(check({ 'src/doors/chat/a.ts': `import '../http/b.ts'` }), ['src/doors/chat/a.ts:1 sibling'])
   })
-  it('leaf: a leaf importing a room or another leaf', () => {
+  it('leaf: a leaf importing a layer or another leaf', () => {
     assert.deepEqual(check({ 'src/ids.ts': `import './words/a.ts'\nimport './errors.ts'` }), [
       'src/ids.ts:1 leaf',
       'src/ids.ts:2 leaf',
@@ -156,9 +156,9 @@ describe('the message', () => {
 })
 
 describe('the real table', () => {
-  it('names only rooms that may be imported by a known name', () => {
-    const known = new Set(Object.keys(layers.rooms))
-    for (const { mayImport } of Object.values(layers.rooms)) {
+  it('names only layers that may be imported by a known name', () => {
+    const known = new Set(Object.keys(layerTable.layers))
+    for (const { mayImport } of Object.values(layerTable.layers)) {
       if (mayImport === 'everything') continue
       for (const name of mayImport) assert.ok(known.has(name) || name.endsWith('.ts'), name)
     }

@@ -1,24 +1,24 @@
 /**
  * Enforces the import table of `layers.mjs` on every source file; a part of `npm run check`. An import that is only a
- * type counts like any other, because it is knowledge of another room all the same.
+ * type counts like any other, because it is knowledge of another layer all the same.
  *
  * Invariant: `checkLayers` is pure. A file's place is decided by its path, an import's by the path it resolves to.
  */
 import { globSync, readFileSync } from 'node:fs'
 import { posix } from 'node:path'
-import { layers } from '../layers.mjs'
+import { layerTable } from '../layers.mjs'
 import { readImports } from './imports.ts'
 
-export interface Room {
-  /** Other rooms, or single files of them. */
+export interface Layer {
+  /** Other layers, or single files of them. */
   readonly mayImport: 'everything' | readonly string[]
-  /** Present where a room's folders are siblings that may not see each other; these they all may see. */
+  /** Present where a layer's folders are siblings that may not see each other; these they all may see. */
   readonly engines?: readonly string[]
 }
 
 export interface LayerTable {
   readonly leaves: readonly string[]
-  readonly rooms: Readonly<Record<string, Room>>
+  readonly layers: Readonly<Record<string, Layer>>
   readonly outside: readonly string[]
   /** Files that load the code of others: what they import is known only when they run. */
   readonly loaders?: readonly string[]
@@ -33,8 +33,8 @@ export interface Violation {
 }
 
 type LayerRule =
-  | 'unknown-room'
-  | 'forbidden-room'
+  | 'unknown-layer'
+  | 'forbidden-layer'
   | 'sibling'
   | 'leaf'
   | 'cycle'
@@ -45,7 +45,7 @@ type LayerRule =
   | 'syntax'
 
 type Place =
-  | { readonly kind: 'room'; readonly name: string; readonly room: Room }
+  | { readonly kind: 'layer'; readonly name: string; readonly layer: Layer }
   | { readonly kind: 'leaf' | 'outside' | 'unknown' }
 
 /** A file of ours that another file of ours imports. */
@@ -68,10 +68,10 @@ export function checkLayers(files: ReadonlyMap<string, string>, table: LayerTabl
   for (const [file, source] of files) {
     const report = (line: number, finding: Finding | undefined) =>
       finding && violations.push({ file, line, ...finding })
-    report(1, judgeFile(file, table))
+    report(1, checkFile(file, table))
     try {
       for (const { specifier, line } of readImports(file, source)) {
-        const finding = judgeSpecifier(file, specifier, table)
+        const finding = checkSpecifier(file, specifier, table)
         report(line, finding)
         if (!finding && specifier?.startsWith('.')) edges.push({ from: file, to: resolve(file, specifier), line })
       }
@@ -80,7 +80,7 @@ export function checkLayers(files: ReadonlyMap<string, string>, table: LayerTabl
     }
   }
   for (const edge of edges) {
-    const finding = judgeEdge(edge, table)
+    const finding = checkEdge(edge, table)
     if (finding) violations.push({ file: edge.from, line: edge.line, ...finding })
   }
   violations.push(...findCycles(edges))
@@ -94,13 +94,13 @@ export function readSources(root: string): Map<string, string> {
   return new Map(paths.map((path) => [path.replaceAll('\\', '/'), readFileSync(`${root}/${path}`, 'utf8')]))
 }
 
-function judgeFile(file: string, table: LayerTable): Finding | undefined {
+function checkFile(file: string, table: LayerTable): Finding | undefined {
   if (placeOf(file, table).kind !== 'unknown') return
-  return { rule: 'unknown-room', message: 'it stands in no room and is no leaf: move it, or list it in layers.mjs' }
+  return { rule: 'unknown-layer', message: 'it stands in no layer and is no leaf: move it, or list it in layers.mjs' }
 }
 
 /** What can be said from the words alone: is this an import that the table can be held against? */
-function judgeSpecifier(file: string, specifier: string | undefined, table: LayerTable): Finding | undefined {
+function checkSpecifier(file: string, specifier: string | undefined, table: LayerTable): Finding | undefined {
   if (specifier === undefined) {
     // Outside the house there is no table to hold it against, so there it does no harm.
     if (placeOf(file, table).kind === 'outside' || table.loaders?.includes(file)) return
@@ -117,46 +117,46 @@ function judgeSpecifier(file: string, specifier: string | undefined, table: Laye
   return { rule: 'extension', message: `"${specifier}" lacks its extension: Node runs our sources, so write the .ts` }
 }
 
-function judgeEdge({ from, to }: Edge, table: LayerTable): Finding | undefined {
+function checkEdge({ from, to }: Edge, table: LayerTable): Finding | undefined {
   const source = placeOf(from, table)
   const target = placeOf(to, table)
   if (source.kind === 'leaf') return { rule: 'leaf', message: `a leaf imports nothing of ours, but this imports ${to}` }
   // Tests may see everything; a file without a place has been reported as such.
-  if (source.kind !== 'room') return
+  if (source.kind !== 'layer') return
   if (target.kind === 'leaf') return
   if (target.kind === 'outside') {
-    return { rule: 'forbidden-room', message: `${to} is a test or a tool, which no room may import` }
+    return { rule: 'forbidden-layer', message: `${to} is a test or a tool, which no layer may import` }
   }
-  if (target.kind === 'room' && target.name === source.name) return judgeSibling({ from, to }, source)
-  const { mayImport } = source.room
+  if (target.kind === 'layer' && target.name === source.name) return checkSibling({ from, to }, source)
+  const { mayImport } = source.layer
   if (mayImport === 'everything' || mayImport.includes(to)) return
-  if (target.kind === 'room' && mayImport.includes(target.name)) return
+  if (target.kind === 'layer' && mayImport.includes(target.name)) return
   const allowed = mayImport.length === 0 ? 'only leaf files' : `only leaf files and ${mayImport.join(', ')}`
-  return { rule: 'forbidden-room', message: `${source.name} may not import ${to}: it may import ${allowed}` }
+  return { rule: 'forbidden-layer', message: `${source.name} may not import ${to}: it may import ${allowed}` }
 }
 
-function judgeSibling(
+function checkSibling(
   { from, to }: Pick<Edge, 'from' | 'to'>,
-  { name, room }: { name: string; room: Room },
+  { name, layer }: { name: string; layer: Layer },
 ): Finding | undefined {
   const own = folderIn(name, from)
   const other = folderIn(name, to)
-  if (!room.engines || !own || !other || own === other || room.engines.includes(other)) return
-  const shared = room.engines.join(', ')
+  if (!layer.engines || !own || !other || own === other || layer.engines.includes(other)) return
+  const shared = layer.engines.join(', ')
   return { rule: 'sibling', message: `${own} may not import its sibling ${other}: what they share is in ${shared}` }
 }
 
-/** The folder directly inside a room that holds the file, or undefined for a file of the room itself. */
-function folderIn(room: string, file: string): string | undefined {
-  const [folder, ...rest] = file.slice(room.length + 1).split('/')
-  return rest.length > 0 ? `${room}/${folder}` : undefined
+/** The folder directly inside a layer that holds the file, or undefined for a file of the layer itself. */
+function folderIn(layer: string, file: string): string | undefined {
+  const [folder, ...rest] = file.slice(layer.length + 1).split('/')
+  return rest.length > 0 ? `${layer}/${folder}` : undefined
 }
 
 function placeOf(file: string, table: LayerTable): Place {
   const isUnder = (path: string) => file === path || file.startsWith(`${path}/`)
   if (/\.test\.tsx?$/.test(file) || table.outside.some(isUnder)) return { kind: 'outside' }
   if (table.leaves.includes(file)) return { kind: 'leaf' }
-  for (const [name, room] of Object.entries(table.rooms)) if (isUnder(name)) return { kind: 'room', name, room }
+  for (const [name, layer] of Object.entries(table.layers)) if (isUnder(name)) return { kind: 'layer', name, layer }
   return { kind: 'unknown' }
 }
 
@@ -192,7 +192,7 @@ function resolve(file: string, specifier: string): string {
 
 if (import.meta.main) {
   const files = readSources(posix.join(import.meta.dirname, '..'))
-  const violations = checkLayers(files, layers)
+  const violations = checkLayers(files, layerTable)
   for (const { file, line, rule, message } of violations) console.error(`${file}:${line} ${rule}: ${message}`)
   if (violations.length > 0) process.exitCode = 1
 }

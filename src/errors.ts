@@ -72,7 +72,7 @@ export type ErrorCode =
   /** A defect of ours. */
   | 'internal'
 
-export interface ErrorOptions {
+export interface MoleculeErrorOptions {
   /** May the same thing succeed if it is simply tried again later? */
   readonly retryable?: boolean
   readonly cause?: unknown
@@ -85,7 +85,7 @@ export class MoleculeError extends Error {
   readonly retryable: boolean
   readonly details: Readonly<Record<string, unknown>>
 
-  constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
+  constructor(code: ErrorCode, message: string, options: MoleculeErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.code = code
     this.retryable = options.retryable ?? false

@@ -20,15 +20,15 @@ let poolUsed = pool.length
 export function ulid(nowMs: number = Date.now()): string {
   if (nowMs > lastMs) {
     lastMs = nowMs
-    draw()
+    drawRandomDigits()
     lastStem = stemOf(lastMs)
-  } else if (increment() < RANDOM_CHARACTERS - 1) {
+  } else if (incrementDigits() < RANDOM_CHARACTERS - 1) {
     lastStem = stemOf(lastMs)
   }
   return lastStem + ALPHABET[digits[RANDOM_CHARACTERS - 1] as number]
 }
 
-function draw(): void {
+function drawRandomDigits(): void {
   if (poolUsed === pool.length) {
     randomFillSync(pool)
     poolUsed = 0
@@ -63,7 +63,7 @@ function encodeTime(timeMs: number): string {
 }
 
 /** Counts one up; gives the leftmost place that changed. */
-function increment(): number {
+function incrementDigits(): number {
   let index = RANDOM_CHARACTERS - 1
   for (; index > 0 && digits[index] === 31; index--) digits[index] = 0
   digits[index] = (digits[index] as number) + 1

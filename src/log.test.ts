@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { createLog, createMasking, maskPatterns, secretValues } from './log.ts'
+import { createLog, createSecretMask, maskPatterns, secretValues } from './log.ts'
 
 test('a hidden secret never reaches a line, wherever it stands', () => {
   const lines: string[] = []
@@ -56,7 +56,7 @@ test('RT-7 a key never stays in a text, wherever it stands', () => {
 test('RT-7 what we hold is masked whatever it is made of, also as JSON writes it, and the longer before the shorter', () => {
   const secret = fc.string({ minLength: 8, maxLength: 40 }).filter((text) => !'[hidden]'.includes(text))
   const property = fc.property(fc.array(secret, { minLength: 1, maxLength: 5 }), fc.string(), (secrets, text) => {
-    const { hide, mask } = createMasking()
+    const { hide, mask } = createSecretMask()
     for (const one of secrets) hide(one)
     for (const one of secrets) {
       const plain = mask(`${text} ${one} ${text}`)
@@ -67,7 +67,7 @@ test('RT-7 what we hold is masked whatever it is made of, also as JSON writes it
     }
   })
   fc.assert(property, { numRuns: 500 })
-  const { hide, mask } = createMasking()
+  const { hide, mask } = createSecretMask()
   hide('beginning')
   hide('beginning-and-end')
   assert.equal(mask('beginning-and-end'), '[hidden]')

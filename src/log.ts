@@ -13,12 +13,12 @@ export interface Log {
   error(fields: object, message: string): void
 }
 
-export interface MaskingLog extends Log, Masking {}
+export interface MaskingLog extends Log, SecretMask {}
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
 
 export function createLog(level: LogLevel, destination: { write(line: string): unknown }): MaskingLog {
-  const { hide, mask } = createMasking()
+  const { hide, mask } = createSecretMask()
   const masked = { write: (line: string) => destination.write(mask(line)) }
   const logger = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, masked)
   return {
@@ -44,13 +44,13 @@ const SECRET_CHARACTERS_MIN = 8
 /** Settings, not messages: a set that grows without end would be a leak of its own. */
 const SECRETS_MAX = 10_000
 
-export interface Masking {
+export interface SecretMask {
   /** From now on this value is shown as `[hidden]`. */
   hide(secret: string): void
   mask(text: string): string
 }
 
-export function createMasking(): Masking {
+export function createSecretMask(): SecretMask {
   // The longest first: where one secret begins like another, the rest of the longer one must not be left standing.
   let secrets: string[] = []
   return {

@@ -1,11 +1,11 @@
 /**
- * A mill for messages: an inbox on some store with callers on one side and a worker on the other that settles each
+ * A benchmark for messages: an inbox on some store with callers on one side and a worker on the other that settles each
  * lease at once. What it takes is what the inbox takes, for nothing else is done. Each message is a conversation of
  * its own; with as many slots as callers nobody waits for anything but the store.
  */
 import { systemClock } from '../../src/clock.ts'
 import { workspaceId } from '../../src/ids.ts'
-import type { Handout, Letter, Outcome } from '../../src/inbox/inbox.ts'
+import type { Directive, Letter, Outcome } from '../../src/inbox/inbox.ts'
 import { createLocalInbox } from '../../src/inbox/local.ts'
 import { silentLog } from '../../src/log.ts'
 import { keepSession } from '../../src/sessions/sessions.ts'
@@ -16,7 +16,7 @@ export const CALLERS = 32
 export const HOST = 'bench'
 export const DONE: Outcome = { type: 'done', finality: 'completed', parts: [{ text: 'hello back' }], artifacts: [] }
 
-export interface Mill {
+export interface InboxBenchmark {
   /** The first of its workspaces. */
   readonly workspaceId: string
   /** So many messages are admitted, and nobody works. Gives the milliseconds it took. */
@@ -28,13 +28,13 @@ export interface Mill {
   close(): Promise<void>
 }
 
-export interface MillOptions {
+export interface InboxBenchmarkOptions {
   readonly workspaces: number
   /** Of each workspace. */
   readonly slots: number
 }
 
-export async function openMill(store: Store, options: MillOptions): Promise<Mill> {
+export async function openInboxBenchmark(store: Store, options: InboxBenchmarkOptions): Promise<InboxBenchmark> {
   const workspaces = await makeWorkspaces(store, options)
   const { inbox, reception, close } = createLocalInbox({
     store,
@@ -50,18 +50,18 @@ export async function openMill(store: Store, options: MillOptions): Promise<Mill
   /** Settles whatever comes and says of which task, until the signal aborts. Gives the time of the first lease. */
   const work = async (signal: AbortSignal, settled: (taskId: string) => void) => {
     const worker = { id: `${HOST}.${++workers}`, workspaces: 'hosted' } as const
-    const settleOne = async ({ lease }: Handout & { type: 'lease' }) => {
+    const settleOne = async ({ lease }: Directive & { type: 'lease' }) => {
       await inbox.settle(lease, DONE)
       settled(lease.taskId)
     }
     let startMs = 0
-    for await (const handout of inbox.leases(worker, signal)) {
+    for await (const directive of inbox.leases(worker, signal)) {
       startMs ||= performance.now()
-      if (handout.type === 'lease') void settleOne(handout)
+      if (directive.type === 'lease') void settleOne(directive)
     }
     return startMs
   }
-  const waiting = createWaiting()
+  const waiting = createTaskWaiters()
   const stop = new AbortController()
   let serving: Promise<unknown> | undefined
   return {
@@ -98,7 +98,7 @@ export async function openMill(store: Store, options: MillOptions): Promise<Mill
 }
 
 /** Callers that wait for their task, which may have been settled before they know its name. */
-function createWaiting() {
+function createTaskWaiters() {
   const callers = new Map<string, () => void>()
   const early = new Set<string>()
   return {
@@ -114,7 +114,7 @@ function createWaiting() {
   }
 }
 
-async function makeWorkspaces(store: Store, { workspaces, slots }: MillOptions): Promise<string[]> {
+async function makeWorkspaces(store: Store, { workspaces, slots }: InboxBenchmarkOptions): Promise<string[]> {
   const ids = Array.from({ length: workspaces }, workspaceId)
   await store.write(function* () {
     for (const id of ids) {

@@ -27,7 +27,7 @@ export function oneCommitEach(store: Store): Store {
  * Nothing is merged: a settle that hands its slot on would be the lease of the next message for nothing. Gives the
  * milliseconds it took.
  */
-export async function settleApart(store: Store, workspaceId: string, count: number): Promise<number> {
+export async function settleOneByOne(store: Store, workspaceId: string, count: number): Promise<number> {
   const startMs = performance.now()
   const worker = `${HOST}.apart`
   await inParallel(Array.from({ length: count }), async () => {
@@ -41,7 +41,7 @@ export async function settleApart(store: Store, workspaceId: string, count: numb
 
 const keep = (key: Parameters<typeof keepSession>[1], token: string | undefined) => keepSession(HOST, key, token)
 
-export interface Boss {
+export interface PgBossPeer {
   /** Each caller sends a job, fetches one and completes it, and then the next. Gives the milliseconds it took. */
   serve(count: number): Promise<number>
   close(): Promise<void>
@@ -50,7 +50,7 @@ export interface Boss {
 const QUEUE = 'messages'
 const JOB = { text: 'hello molecule, how are you today' }
 
-export async function openBoss(url: string): Promise<Boss> {
+export async function openPgBoss(url: string): Promise<PgBossPeer> {
   // A connection for each caller, and no housekeeping beside the work: it is to be as quick as it can be.
   const boss = new PgBoss({ connectionString: url, max: CALLERS, supervise: false, schedule: false })
   boss.on('error', (error) => {

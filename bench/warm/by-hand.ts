@@ -1,5 +1,5 @@
 /**
- * Each agent CLI driven by hand in its own warm protocol, with as little around it as there can be: what a message
+ * Each agent CLI driven directly in its own warm protocol, with as little around it as there can be: what a message
  * costs when nothing but the CLI is in the way. It checks nothing, keeps nothing and recovers from nothing.
  */
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
@@ -7,35 +7,35 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import type { Cli } from '../../test/agents/clis.ts'
 
-export interface ByHand {
+export interface DirectAgent {
   /** One message in the one conversation; gives the reply's text. */
   ask(text: string): Promise<string>
   close(): Promise<void>
 }
 
-export interface Driven {
+export interface DirectAgentOptions {
   readonly bin: string
   readonly model: string
   readonly cwd: string
   readonly env: Readonly<Record<string, string>>
 }
 
-export type Drive = (driven: Driven) => Promise<ByHand>
+export type StartDirectAgent = (options: DirectAgentOptions) => Promise<DirectAgent>
 
-export const byHand = {
-  claude: driveClaude,
-  codex: driveCodex,
-  gemini: (driven: Driven) =>
-    driveAcp(driven, ['--acp', '--skip-trust', '--approval-mode', 'yolo', '-m', driven.model]),
-  opencode: (driven: Driven) => driveAcp(driven, ['acp']),
-} satisfies Partial<Record<Cli['name'], Drive>>
+export const directAgents = {
+  claude: startClaude,
+  codex: startCodex,
+  gemini: (options: DirectAgentOptions) =>
+    startAcp(options, ['--acp', '--skip-trust', '--approval-mode', 'yolo', '-m', options.model]),
+  opencode: (options: DirectAgentOptions) => startAcp(options, ['acp']),
+} satisfies Partial<Record<Cli['name'], StartDirectAgent>>
 
-async function driveClaude(driven: Driven): Promise<ByHand> {
-  const child = start(driven, [
+async function startClaude(options: DirectAgentOptions): Promise<DirectAgent> {
+  const child = start(options, [
     ...['-p', '--input-format', 'stream-json', '--output-format', 'stream-json', '--verbose'],
-    ...['--include-partial-messages', '--dangerously-skip-permissions', '--model', driven.model],
+    ...['--include-partial-messages', '--dangerously-skip-permissions', '--model', options.model],
   ])
-  const lines = linesOf(child)
+  const lines = jsonLinesOf(child)
   return {
     async ask(text) {
       const message = { role: 'user', content: [{ type: 'text', text }] }
@@ -47,19 +47,19 @@ async function driveClaude(driven: Driven): Promise<ByHand> {
   }
 }
 
-async function driveCodex(driven: Driven): Promise<ByHand> {
-  const child = start(driven, ['app-server', '--disable', 'plugins'])
+async function startCodex(options: DirectAgentOptions): Promise<DirectAgent> {
+  const child = start(options, ['app-server', '--disable', 'plugins'])
   const rpc = rpcOf(child)
   await rpc.call('initialize', { clientInfo: { name: 'by-hand', version: '1' } })
   rpc.tell('initialized', {})
   const policy = { approvalPolicy: 'never', sandbox: 'danger-full-access' }
-  const started = await rpc.call('thread/start', { cwd: driven.cwd, model: driven.model, ...policy })
-  const threadId = (started['thread'] as Line)['id']
+  const started = await rpc.call('thread/start', { cwd: options.cwd, model: options.model, ...policy })
+  const threadId = (started['thread'] as JsonLine)['id']
   return {
     async ask(text) {
       let said = ''
       const completed = rpc.lines.next(({ method, params }) => {
-        const item = (params as Line | undefined)?.['item'] as Line | undefined
+        const item = (params as JsonLine | undefined)?.['item'] as JsonLine | undefined
         if (method === 'item/completed' && item?.['type'] === 'agentMessage') said = String(item['text'])
         return method === 'turn/completed'
       })
@@ -71,18 +71,18 @@ async function driveCodex(driven: Driven): Promise<ByHand> {
   }
 }
 
-async function driveAcp(driven: Driven, args: readonly string[]): Promise<ByHand> {
-  const child = start(driven, args)
+async function startAcp(options: DirectAgentOptions, args: readonly string[]): Promise<DirectAgent> {
+  const child = start(options, args)
   const rpc = rpcOf(child)
   await rpc.call('initialize', { protocolVersion: 1, clientCapabilities: {} })
-  const { sessionId } = await rpc.call('session/new', { cwd: driven.cwd, mcpServers: [] })
+  const { sessionId } = await rpc.call('session/new', { cwd: options.cwd, mcpServers: [] })
   return {
     async ask(text) {
       let said = ''
       const stop = rpc.lines.each(({ method, params }) => {
-        const update = (params as Line | undefined)?.['update'] as Line | undefined
+        const update = (params as JsonLine | undefined)?.['update'] as JsonLine | undefined
         if (method !== 'session/update' || update?.['sessionUpdate'] !== 'agent_message_chunk') return
-        said += (update['content'] as Line)['text']
+        said += (update['content'] as JsonLine)['text']
       })
       await rpc.call('session/prompt', { sessionId, prompt: [{ type: 'text', text }] })
       stop()
@@ -92,7 +92,7 @@ async function driveAcp(driven: Driven, args: readonly string[]): Promise<ByHand
   }
 }
 
-function start({ bin, cwd, env }: Driven, args: readonly string[]): ChildProcessWithoutNullStreams {
+function start({ bin, cwd, env }: DirectAgentOptions, args: readonly string[]): ChildProcessWithoutNullStreams {
   // As the platform passes it on: some programs are slower where they find more in it.
   const child = spawn(bin, args, { cwd, env: { ...process.env, ...env }, detached: true })
   child.stderr.resume()
@@ -107,34 +107,34 @@ async function end(child: ChildProcessWithoutNullStreams): Promise<void> {
   await exit
 }
 
-type Line = Readonly<Record<string, unknown>>
+type JsonLine = Readonly<Record<string, unknown>>
 
-interface Lines {
+interface JsonLines {
   /** The next line that is wanted. */
-  next(wanted: (line: Line) => boolean): Promise<Line>
+  next(wanted: (line: JsonLine) => boolean): Promise<JsonLine>
   /** Every line from now on, until stopped. */
-  each(hear: (line: Line) => void): () => void
+  each(hear: (line: JsonLine) => void): () => void
 }
 
-function linesOf(child: ChildProcessWithoutNullStreams): Lines {
-  const listeners = new Set<(line: Line) => void>()
+function jsonLinesOf(child: ChildProcessWithoutNullStreams): JsonLines {
+  const listeners = new Set<(line: JsonLine) => void>()
   // An agent that ends, ends every wait for a line of it.
   const ended = Promise.withResolvers<never>()
   child.once('exit', () => ended.reject(new Error('the agent ended')))
   ended.promise.catch(() => undefined)
   createInterface({ input: child.stdout }).on('line', (text) => {
     if (!text.startsWith('{')) return
-    const line = JSON.parse(text) as Line
+    const line = JSON.parse(text) as JsonLine
     for (const listener of listeners) listener(line)
   })
-  const each: Lines['each'] = (hear) => {
+  const each: JsonLines['each'] = (hear) => {
     listeners.add(hear)
     return () => listeners.delete(hear)
   }
   return {
     each,
     next(wanted) {
-      const found = Promise.withResolvers<Line>()
+      const found = Promise.withResolvers<JsonLine>()
       const stop = each((line) => {
         if (!wanted(line)) return
         stop()
@@ -146,19 +146,19 @@ function linesOf(child: ChildProcessWithoutNullStreams): Lines {
 }
 
 function rpcOf(child: ChildProcessWithoutNullStreams) {
-  const lines = linesOf(child)
+  const lines = jsonLinesOf(child)
   let calls = 0
-  const write = (line: Line) => child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...line })}\n`)
+  const write = (line: JsonLine) => child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...line })}\n`)
   return {
     lines,
-    tell: (method: string, params: Line) => write({ method, params }),
-    async call(method: string, params: Line): Promise<Line> {
+    tell: (method: string, params: JsonLine) => write({ method, params }),
+    async call(method: string, params: JsonLine): Promise<JsonLine> {
       const id = ++calls
       const answer = lines.next((line) => line['id'] === id && line['method'] === undefined)
       write({ id, method, params })
       const { result, error } = await answer
       if (error !== undefined) throw new Error(`${method}: ${JSON.stringify(error)}`)
-      return result as Line
+      return result as JsonLine
     },
   }
 }

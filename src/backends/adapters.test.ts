@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { chmodSync, cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { createBench, PLAIN_ENVIRONMENT, temporaryDir } from '../../test/fakes/processes.ts'
+import { createProcessHarness, PLAIN_ENVIRONMENT, temporaryDir } from '../../test/fakes/processes.ts'
 import { listEvents, makeTurn } from '../../test/fakes/turns.ts'
 import { systemClock } from '../clock.ts'
 import { MoleculeError } from '../errors.ts'
@@ -12,7 +12,7 @@ import { createOptions } from './options.ts'
 
 const EXAMPLE = join(import.meta.dirname, '..', '..', 'docs', 'backends', 'example-adapter')
 
-function bench(t: TestContext) {
+function setUp(t: TestContext) {
   const dir = temporaryDir(t)
   const reported: string[] = []
   const log = { ...silentLog, error: (_: object, words: string) => void reported.push(words) } as typeof silentLog
@@ -31,11 +31,11 @@ const source = (name: string, more = '') =>
    async function* run() { ${more || "yield { type: 'done', parts: [{ text: 'hi' }], finality: 'completed' }"} }`
 
 test('RT-10 the documented example is registered and answers', async (t) => {
-  const { dir, load, reported } = bench(t)
+  const { dir, load, reported } = setUp(t)
   cpSync(EXAMPLE, join(dir, 'parrot'), { recursive: true })
   const [parrot] = await load()
   assert.deepEqual([parrot?.name, reported], ['parrot', []])
-  const { processes } = createBench(t)
+  const { processes } = createProcessHarness(t)
   const context = { processes, environment: PLAIN_ENVIRONMENT, clock: systemClock, log: silentLog }
   const backend = parrot?.create(createOptions({}), context)
   const events = await listEvents(backend?.run(makeTurn({ text: 'one two' }), new AbortController().signal) ?? never())
@@ -47,7 +47,7 @@ test('RT-10 the documented example is registered and answers', async (t) => {
 })
 
 test('RT-10 BK-6 a broken adapter, and one whose name is taken, are reported by name and skipped; the others work', async (t) => {
-  const { dir, add, load, reported } = bench(t)
+  const { dir, add, load, reported } = setUp(t)
   add('a-good', source('good'))
   add('b-again', source('good'))
   add('c-exec', source('exec'))
@@ -84,7 +84,7 @@ test('RT-10 BK-6 a broken adapter, and one whose name is taken, are reported by 
 })
 
 test('RT-10 code that others on the machine may write is not run', async (t) => {
-  const { dir, add, load, reported } = bench(t)
+  const { dir, add, load, reported } = setUp(t)
   add('open', source('open'))
   chmodSync(join(dir, 'open', 'a.js'), 0o666)
   assert.deepEqual(await load(), [])
@@ -92,16 +92,16 @@ test('RT-10 code that others on the machine may write is not run', async (t) => 
 })
 
 test('RT-10 no folder of adapters is no adapters', async (t) => {
-  const { dir } = bench(t)
+  const { dir } = setUp(t)
   assert.deepEqual(await loadAdapters({ dir: join(dir, 'none'), taken: [], log: silentLog }), [])
 })
 
 test('RT-10 an error of any class is understood by its code, and one of none is the agent’s own', async (t) => {
-  const { add, load } = bench(t)
+  const { add, load } = setUp(t)
   const error = `Object.assign(new Error('wait'), { code: 'rate_limited', retryable: true, details: { resetAfterMs: 5 } })`
   add('limited', source('limited', `yield { type: 'failed', error: ${error} }`))
   add('odd', source('odd', "yield { type: 'failed', error: 'just a text' }"))
-  const { processes } = createBench(t)
+  const { processes } = createProcessHarness(t)
   const context = { processes, environment: PLAIN_ENVIRONMENT, clock: systemClock, log: silentLog }
   const ends: unknown[] = []
   for (const definition of await load()) {

@@ -17,7 +17,7 @@ const SETUP_MS_MAX = 30_000
 /** Everybody on the machine may write; a group of one's own is the rule on many systems, and is left alone. */
 const WRITABLE_BY_OTHERS = 0o002
 
-export interface AdapterOptions {
+export interface LoadAdaptersOptions {
   /** `<data-dir>/adapters`; it need not be there. */
   readonly dir: string
   /** Names that are taken. */
@@ -26,9 +26,9 @@ export interface AdapterOptions {
 }
 
 /** Reported and skipped: what is broken, what has a name that is taken. Sorted by folder, so that the first one wins. */
-export async function loadAdapters({ dir, taken, log }: AdapterOptions): Promise<readonly BackendDefinition[]> {
+export async function loadAdapters({ dir, taken, log }: LoadAdaptersOptions): Promise<readonly BackendDefinition[]> {
   const loaded: BackendDefinition[] = []
-  for (const folder of await foldersOf(dir)) {
+  for (const folder of await listFolders(dir)) {
     try {
       const definition = await loadAdapter(join(dir, folder), log)
       const names = [...taken, ...loaded.map(({ name }) => name)]
@@ -43,7 +43,7 @@ export async function loadAdapters({ dir, taken, log }: AdapterOptions): Promise
   return loaded
 }
 
-async function foldersOf(dir: string): Promise<string[]> {
+async function listFolders(dir: string): Promise<string[]> {
   if (!existsSync(dir)) return []
   const entries: Dirent[] = await readdir(dir, { withFileTypes: true })
   const folders = entries.filter(
@@ -56,18 +56,18 @@ async function foldersOf(dir: string): Promise<string[]> {
 }
 
 async function loadAdapter(path: string, log: Log): Promise<BackendDefinition> {
-  const entry = join(path, await entryOf(path))
-  for (const place of [path, entry]) await mustBeOurs(place)
+  const entry = join(path, await findEntryFile(path))
+  for (const place of [path, entry]) await checkOwner(place)
   const module: unknown = await import(pathToFileURL(entry).href)
-  const exported = isModule(module) ? (module['backend'] ?? module['default']) : undefined
+  const exported = isObject(module) ? (module['backend'] ?? module['default']) : undefined
   const definition = checkDefinition(exported)
-  const setup = isModule(module) ? module['setup'] : undefined
-  if (typeof setup === 'function') await setUp(setup as Setup, log)
-  return { ...definition, create: (options, context) => guarded(definition.create(options, context)) }
+  const setup = isObject(module) ? module['setup'] : undefined
+  if (typeof setup === 'function') await runSetup(setup as Setup, log)
+  return { ...definition, create: (options, context) => withOurErrors(definition.create(options, context)) }
 }
 
 /** As Node would find it: `exports`, `main`, or `index.js`. */
-async function entryOf(path: string): Promise<string> {
+async function findEntryFile(path: string): Promise<string> {
   const file = join(path, 'package.json')
   if (!existsSync(file)) throw new Error('it has no package.json')
   const manifest: unknown = JSON.parse(await readFile(file, 'utf8'))
@@ -78,7 +78,7 @@ async function entryOf(path: string): Promise<string> {
   return [entry, main].find((one) => typeof one === 'string') ?? 'index.js'
 }
 
-async function mustBeOurs(path: string): Promise<void> {
+async function checkOwner(path: string): Promise<void> {
   const { mode, uid } = await stat(path)
   const us = process.getuid?.()
   if (us === undefined) return
@@ -87,13 +87,13 @@ async function mustBeOurs(path: string): Promise<void> {
 }
 
 function checkDefinition(exported: unknown): BackendDefinition {
-  if (!isModule(exported)) throw new Error('it exports no backend: neither "backend" nor a default')
+  if (!isObject(exported)) throw new Error('it exports no backend: neither "backend" nor a default')
   const { name, summary, options, create } = exported
   if (typeof name !== 'string' || !/^[a-z][a-z0-9-]{0,63}$/.test(name)) {
     throw new Error('the name of its backend must be of small letters, digits and -')
   }
   if (typeof create !== 'function') throw new Error(`backend "${name}" has no factory: create must be a function`)
-  if (!isModule(options)) throw new Error(`backend "${name}" does not say which options it reads`)
+  if (!isObject(options)) throw new Error(`backend "${name}" does not say which options it reads`)
   if (typeof summary !== 'string') throw new Error(`backend "${name}" has no summary`)
   return exported as unknown as BackendDefinition
 }
@@ -101,7 +101,7 @@ function checkDefinition(exported: unknown): BackendDefinition {
 type Setup = (given: { readonly log: Log }) => unknown
 
 /** Once, before anything of it is used; one that hangs must not keep the platform from starting. */
-async function setUp(setup: Setup, log: Log): Promise<void> {
+async function runSetup(setup: Setup, log: Log): Promise<void> {
   const late = Promise.withResolvers<never>()
   const words = `its setup was not done within ${SETUP_MS_MAX / 1000} s`
   const timer = setTimeout(() => late.reject(new Error(words)), SETUP_MS_MAX)
@@ -113,7 +113,7 @@ async function setUp(setup: Setup, log: Log): Promise<void> {
 }
 
 /** An adapter cannot have our class of errors, or has another copy of it: whatever it calls one is made ours. */
-function guarded(backend: Backend): Backend {
+function withOurErrors(backend: Backend): Backend {
   const { name, stallMs } = backend
   return {
     name,
@@ -125,24 +125,28 @@ function guarded(backend: Backend): Backend {
 }
 
 async function* ourErrors(events: AsyncIterable<BackendEvent>): AsyncGenerator<BackendEvent> {
-  for await (const event of events) yield event.type === 'failed' ? { ...event, error: toOurs(event.error) } : event
+  for await (const event of events) yield event.type === 'failed' ? { ...event, error: toOurError(event.error) } : event
 }
 
-function toOurs(error: unknown): MoleculeError {
+function toOurError(error: unknown): MoleculeError {
   if (error instanceof MoleculeError) return error
-  const { code, message, retryable, details } = (isModule(error) ? error : {}) as Partial<MoleculeError>
-  return new MoleculeError(KNOWN_CODES.find((known) => known === code) ?? 'agent_failed', message ?? String(error), {
-    retryable: retryable === true,
-    cause: error,
-    ...(isJsonObject(details) && { details }),
-  })
+  const { code, message, retryable, details } = (isObject(error) ? error : {}) as Partial<MoleculeError>
+  return new MoleculeError(
+    TURN_ERROR_CODES.find((known) => known === code) ?? 'agent_failed',
+    message ?? String(error),
+    {
+      retryable: retryable === true,
+      cause: error,
+      ...(isJsonObject(details) && { details }),
+    },
+  )
 }
 
 /** Those with which a turn may end. */
-const KNOWN_CODES: readonly ErrorCode[] = [
+const TURN_ERROR_CODES: readonly ErrorCode[] = [
   ...(['bad_config', 'backend_missing', 'spawn_failed', 'timeout', 'exit', 'empty_response', 'rate_limited'] as const),
   ...(['auth_failed', 'provider_failed', 'context_full', 'session_lost', 'agent_failed', 'max_turns'] as const),
   ...(['too_large', 'canceled'] as const),
 ]
 
-const isModule = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null

@@ -7,9 +7,9 @@ import type { Clock } from '../clock.ts'
 import type { MoleculeError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { Processes } from '../process/processes.ts'
-import type { Artifact, Message, Metadata, Part, Words } from '../protocol/a2a.ts'
+import type { Artifact, Message, MessageContent, Metadata, Part } from '../protocol/a2a.ts'
 import type { Request } from '../protocol/request.ts'
-import type { Options } from './options.ts'
+import type { BackendOptions } from './options.ts'
 
 export interface McpServer {
   readonly name: string
@@ -69,7 +69,7 @@ export type BackendEvent =
   | { readonly type: 'text'; readonly delta: string }
   | { readonly type: 'tool'; readonly name: string; readonly state: 'started' | 'finished' | 'failed' }
   /** `said` is for the caller to see as the task's status; the text alone is for whoever watches. */
-  | { readonly type: 'status'; readonly text: string; readonly said?: Words }
+  | { readonly type: 'status'; readonly text: string; readonly said?: MessageContent }
   /** Kept at once for the next attempt at this message: when the stream is asked to go on, the note is durable. */
   | { readonly type: 'note'; readonly key: string; readonly value: string }
   /** Of the whole turn so far: a later one replaces it. What the agent does not say is left out, never 0. */
@@ -83,7 +83,7 @@ export type BackendEvent =
       /** Of the reply. */
       readonly metadata?: Metadata
       /** What the task's last status says, where that is not the reply itself. */
-      readonly said?: Words
+      readonly said?: MessageContent
     }
   | { readonly type: 'failed'; readonly error: MoleculeError }
 
@@ -139,7 +139,7 @@ export interface BackendDefinition {
   readonly options: Readonly<Record<string, string>>
   /** Whether retrying a time-out is safe to decide by tool use; `exec` cannot tell and retries. */
   readonly reportsTools: boolean
-  /** The agent runs commands of its own: it is told of its peers and given a folder for files (teammate.ts). */
+  /** The agent runs commands of its own: it is told of its peers and given a folder for files (peers-and-outbox.ts). */
   readonly runsCommands?: boolean
   /** Keeps no session of its own: each turn needs what was said before. Costs a query a turn, so only where needed. */
   readonly usesHistory?: boolean
@@ -150,5 +150,5 @@ export interface BackendDefinition {
   /** The version of its program that it was tested with. */
   readonly tested?: string
   /** Throws MoleculeError('bad_config') for options that cannot work. */
-  create(options: Options, context: BackendContext): Backend
+  create(options: BackendOptions, context: BackendContext): Backend
 }

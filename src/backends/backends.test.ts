@@ -1,36 +1,42 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { CLIS } from '../../test/agents/clis.ts'
-import { createBench, PLAIN_ENVIRONMENT } from '../../test/fakes/processes.ts'
+import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../test/fakes/processes.ts'
 import { systemClock } from '../clock.ts'
 import { silentLog } from '../log.ts'
 import type { BackendDefinition } from './backend.ts'
-import { builtinBackends, createRegistry, resolveBackendName } from './backends.ts'
+import { builtinBackends, createBackendRegistry, resolveBackendName } from './backends.ts'
 import { mock } from './mock/mock.ts'
 
 const named = (name: string): BackendDefinition => ({ ...mock, name })
 
 test('BK-6 names are sorted, and the house comes with exec and mock', () => {
-  const registry = createRegistry([named('zebra'), named('ant'), named('mouse')])
+  const registry = createBackendRegistry([named('zebra'), named('ant'), named('mouse')])
   assert.deepEqual(registry.names(), ['ant', 'mouse', 'zebra'])
   const house = ['a2a', 'acp', 'claude-code', 'codex', 'exec', 'gemini', 'hermes', 'mcp', 'mock']
-  assert.deepEqual(createRegistry(builtinBackends).names(), [...house, 'openai', 'openclaw', 'opencode', 'stdio'])
+  assert.deepEqual(createBackendRegistry(builtinBackends).names(), [
+    ...house,
+    'openai',
+    'openclaw',
+    'opencode',
+    'stdio',
+  ])
 })
 
 test('BK-6 an empty name, a missing factory and a duplicate name are refused', () => {
   for (const name of ['', '  ']) {
-    assert.throws(() => createRegistry([named(name)]), { code: 'bad_config', message: 'a backend has no name' })
+    assert.throws(() => createBackendRegistry([named(name)]), { code: 'bad_config', message: 'a backend has no name' })
   }
   const broken = { ...mock, name: 'broken', create: undefined } as unknown as BackendDefinition
-  assert.throws(() => createRegistry([broken]), { code: 'bad_config', message: /"broken" has no factory/ })
-  assert.throws(() => createRegistry([named('twice'), named('twice')]), {
+  assert.throws(() => createBackendRegistry([broken]), { code: 'bad_config', message: /"broken" has no factory/ })
+  assert.throws(() => createBackendRegistry([named('twice'), named('twice')]), {
     code: 'bad_config',
     message: 'two backends are called "twice"',
   })
 })
 
 test('BK-6 an unknown name fails with the sorted list of the known', (t) => {
-  const registry = createRegistry([named('zebra'), named('ant')])
+  const registry = createBackendRegistry([named('zebra'), named('ant')])
   const error = { code: 'bad_config', message: 'unknown backend "cat"; known: ant, zebra' }
   assert.throws(() => registry.get('cat'), error)
   assert.throws(() => registry.build('cat', {}, context(t)), error)
@@ -38,7 +44,7 @@ test('BK-6 an unknown name fails with the sorted list of the known', (t) => {
 })
 
 test('BK-6 building a known name gives its backend; BK-5 with keys that it does not know ignored', async (t) => {
-  const registry = createRegistry(builtinBackends)
+  const registry = createBackendRegistry(builtinBackends)
   const backend = registry.build('mock', { reply: 'hi', nonsense: 'x' }, context(t))
   assert.equal(backend.name, 'mock')
   assert.equal(registry.get('mock'), mock)
@@ -48,8 +54,8 @@ test('BK-6 building a known name gives its backend; BK-5 with keys that it does 
   })
 })
 
-const context = (t: Parameters<typeof createBench>[0]) => ({
-  processes: createBench(t).processes,
+const context = (t: Parameters<typeof createProcessHarness>[0]) => ({
+  processes: createProcessHarness(t).processes,
   environment: PLAIN_ENVIRONMENT,
   clock: systemClock,
   log: silentLog,
@@ -72,7 +78,7 @@ test('BK-7 any other name, the empty one too, is refused with the valid ones', (
 })
 
 test('CL-3 the versions that backends say they were tested with are those that the real ones are run in', () => {
-  const registry = createRegistry(builtinBackends)
+  const registry = createBackendRegistry(builtinBackends)
   const name = (cli: string) => (cli === 'claude' ? 'claude-code' : cli)
   for (const { name: cli, version } of CLIS) assert.equal(registry.get(name(cli)).tested, version)
 })

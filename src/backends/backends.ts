@@ -18,7 +18,7 @@ import { openclaw } from './openclaw/openclaw.ts'
 import { opencode } from './opencode/opencode.ts'
 import { createOptions } from './options.ts'
 import { stdio } from './stdio/stdio.ts'
-import { asTeammate } from './teammate.ts'
+import { withPeersAndOutbox } from './teammate.ts'
 
 /** Every backend that comes with the house. A new one is a folder beside these and one entry here. */
 export const builtinBackends: readonly BackendDefinition[] = [
@@ -37,7 +37,7 @@ export const builtinBackends: readonly BackendDefinition[] = [
   stdio,
 ]
 
-export interface Registry {
+export interface BackendRegistry {
   /** Sorted; what `--help` shows. */
   names(): readonly string[]
   /** An unknown name fails with the sorted list of the known. */
@@ -45,7 +45,7 @@ export interface Registry {
   build(name: string, values: Readonly<Record<string, string>>, context: BackendContext): Backend
 }
 
-export function createRegistry(definitions: readonly BackendDefinition[]): Registry {
+export function createBackendRegistry(definitions: readonly BackendDefinition[]): BackendRegistry {
   const byName = new Map<string, BackendDefinition>()
   for (const definition of definitions) {
     assertUsable(definition)
@@ -64,7 +64,7 @@ export function createRegistry(definitions: readonly BackendDefinition[]): Regis
     build(name, values, context) {
       const definition = get(name)
       const backend = definition.create(createOptions(values), context)
-      return definition.runsCommands === true ? asTeammate(backend, context.log) : backend
+      return definition.runsCommands === true ? withPeersAndOutbox(backend, context.log) : backend
     },
   }
 }

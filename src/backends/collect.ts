@@ -10,7 +10,7 @@ import { toRequestPart } from '../protocol/part.ts'
 import { type Response, textResponse } from '../protocol/request.ts'
 import type { BackendEvent } from './backend.ts'
 
-export async function collect(events: AsyncIterable<BackendEvent>): Promise<Response> {
+export async function collectResponse(events: AsyncIterable<BackendEvent>): Promise<Response> {
   let artifacts: readonly Artifact[] = []
   for await (const event of events) {
     if (event.type === 'artifact') artifacts = mergeArtifact(artifacts, event)

@@ -7,7 +7,7 @@ import { readFile } from 'node:fs/promises'
 import { parseDuration } from '../duration.ts'
 import { MoleculeError } from '../errors.ts'
 import { isJsonObject } from '../protocol/json.ts'
-import { badOption, type Options } from './options.ts'
+import { type BackendOptions, badOption } from './options.ts'
 
 export interface Endpoint {
   readonly url: string
@@ -27,12 +27,19 @@ export const ENDPOINT_OPTIONS = {
   timeout: 'how long it may give no sign of life, e.g. 30s, 5m, or none (5m)',
 } as const
 
-export function readEndpoint(options: Options, environment: Readonly<Record<string, string>>): Endpoint {
-  return { url: readUrl(options.require('url')), stallMs: readStall(options), headers: readLogin(options, environment) }
+export function readEndpoint(options: BackendOptions, environment: Readonly<Record<string, string>>): Endpoint {
+  return {
+    url: readUrl(options.require('url')),
+    stallMs: readStallMs(options),
+    headers: readAuthHeaders(options, environment),
+  }
 }
 
 /** The headers that log us in, read anew at each call. */
-export function readLogin(options: Options, environment: Readonly<Record<string, string>>): Endpoint['headers'] {
+export function readAuthHeaders(
+  options: BackendOptions,
+  environment: Readonly<Record<string, string>>,
+): Endpoint['headers'] {
   const tokenFile = options.get('token_file', '')
   const tokenEnv = options.get('token_env', '')
   if (tokenFile !== '' && tokenEnv !== '') {
@@ -53,7 +60,7 @@ export function readUrl(text: string): string {
   throw new MoleculeError('bad_config', 'backend option "url" must be an http or https URL without a password in it')
 }
 
-export function readStall(options: Options): number {
+export function readStallMs(options: BackendOptions): number {
   const text = options.get('timeout', STALL_DEFAULT)
   if (text === 'none') return STALL_NONE_MS
   const stallMs = parseDuration(text)
@@ -80,7 +87,7 @@ const isHeader = ([name, value]: [string, unknown]): boolean =>
 
 async function readToken(path: string): Promise<string> {
   try {
-    return checkedToken((await readFile(path, 'utf8')).trim(), 'the file of "token_file"')
+    return checkToken((await readFile(path, 'utf8')).trim(), 'the file of "token_file"')
   } catch (cause) {
     if (cause instanceof MoleculeError) throw cause
     const code = (cause as NodeJS.ErrnoException).code ?? 'unknown error'
@@ -89,10 +96,10 @@ async function readToken(path: string): Promise<string> {
 }
 
 function readVariable(name: string, environment: Readonly<Record<string, string>>): string | undefined {
-  return name === '' ? undefined : checkedToken(environment[name] ?? '', `the variable ${name} of "token_env"`)
+  return name === '' ? undefined : checkToken(environment[name] ?? '', `the variable ${name} of "token_env"`)
 }
 
-function checkedToken(token: string, where: string): string {
+function checkToken(token: string, where: string): string {
   if (/^[\x21-\x7e]+$/.test(token)) return token
   throw new MoleculeError('bad_config', `${where} holds no token`)
 }

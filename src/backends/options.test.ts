@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { booleanOption, createOptions, unknownKeys } from './options.ts'
+import { booleanOption, createOptions, unknownOptionKeys } from './options.ts'
 
 test('BK-5 get gives the value, and the fallback where it is missing or empty', () => {
   const options = createOptions({ model: 'large', empty: '' })
@@ -34,8 +34,8 @@ test('BK-5 get and require agree for any key and value', () => {
 
 test('BK-5 keys that a backend does not know are listed, sorted, for a warning', () => {
   const definition = { options: { cmd: 'the command', timeout: 'how long' } }
-  assert.deepEqual(unknownKeys(definition, { zeal: '1', cmd: 'cat', constructor: '2' }), ['constructor', 'zeal'])
-  assert.deepEqual(unknownKeys(definition, { timeout: '1s' }), [])
+  assert.deepEqual(unknownOptionKeys(definition, { zeal: '1', cmd: 'cat', constructor: '2' }), ['constructor', 'zeal'])
+  assert.deepEqual(unknownOptionKeys(definition, { timeout: '1s' }), [])
 })
 
 test('a switch is true or false in any case, and a typo is refused by name and value', () => {

@@ -4,7 +4,7 @@
  */
 import { MoleculeError } from '../errors.ts'
 
-export interface Options {
+export interface BackendOptions {
   /** The value, or the fallback where it is missing or empty. */
   get(key: string, fallback: string): string
   /** The value; missing or empty fails with the key's name. */
@@ -12,11 +12,11 @@ export interface Options {
   readonly keys: readonly string[]
 }
 
-export function createOptions(values: Readonly<Record<string, string>>): Options {
+export function createOptions(values: Readonly<Record<string, string>>): BackendOptions {
   return {
-    get: (key, fallback) => own(values, key) || fallback,
+    get: (key, fallback) => ownValue(values, key) || fallback,
     require(key) {
-      const value = own(values, key)
+      const value = ownValue(values, key)
       if (value) return value
       throw new MoleculeError('bad_config', `backend option "${key}" is required`, { details: { key } })
     },
@@ -25,7 +25,7 @@ export function createOptions(values: Readonly<Record<string, string>>): Options
 }
 
 /** `true` or `false` in any case; anything else is refused, because a typo must not silently mean "off". */
-export function booleanOption(options: Options, key: string, fallback: boolean): boolean {
+export function booleanOption(options: BackendOptions, key: string, fallback: boolean): boolean {
   const text = options.get(key, String(fallback)).toLowerCase()
   if (text === 'true' || text === 'false') return text === 'true'
   throw badOption(key, options.get(key, ''), 'true or false')
@@ -38,7 +38,7 @@ export function badOption(key: string, value: string, expected: string): Molecul
 }
 
 /** The keys that the backend does not know and will ignore, sorted: for whoever configures it to be warned of. */
-export function unknownKeys(
+export function unknownOptionKeys(
   definition: { readonly options: Readonly<Record<string, string>> },
   values: Readonly<Record<string, string>>,
 ): string[] {
@@ -48,6 +48,6 @@ export function unknownKeys(
 }
 
 /** Only the map's own keys: `constructor` is an option nobody set. */
-function own(values: Readonly<Record<string, string>>, key: string): string {
+function ownValue(values: Readonly<Record<string, string>>, key: string): string {
   return Object.hasOwn(values, key) ? (values[key] ?? '') : ''
 }

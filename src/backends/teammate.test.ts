@@ -3,15 +3,15 @@ import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { temporaryDir } from '../../test/fakes/processes.ts'
-import { listEvents, makeTurn, type TurnGiven } from '../../test/fakes/turns.ts'
+import { listEvents, makeTurn, type TurnOverrides } from '../../test/fakes/turns.ts'
 import { silentLog } from '../log.ts'
 import type { Backend, BackendEvent, Turn } from './backend.ts'
-import { asTeammate } from './teammate.ts'
+import { withPeersAndOutbox } from './teammate.ts'
 
 const DONE: BackendEvent = { type: 'done', parts: [{ text: 'made' }], finality: 'completed' }
 
 /** An agent that does what the test says with its turn, and then answers. */
-async function answer(given: TurnGiven, work: (turn: Turn, outbox: string) => BackendEvent | undefined) {
+async function answer(given: TurnOverrides, work: (turn: Turn, outbox: string) => BackendEvent | undefined) {
   const backend: Backend = {
     name: 'played',
     validate: async () => ({ ok: true }),
@@ -20,7 +20,7 @@ async function answer(given: TurnGiven, work: (turn: Turn, outbox: string) => Ba
     },
     close: async () => undefined,
   }
-  return await listEvents(asTeammate(backend, silentLog).run(makeTurn(given), new AbortController().signal))
+  return await listEvents(withPeersAndOutbox(backend, silentLog).run(makeTurn(given), new AbortController().signal))
 }
 
 test('TW-2 an agent with a token of its conversation is told of its peers, after its own system prompt', async (t) => {

@@ -7,18 +7,18 @@ import { toMoleculeError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { Artifact, Part } from '../protocol/a2a.ts'
 import type { Backend, BackendEvent, Turn } from './backend.ts'
-import { emptyOutbox, openOutbox } from './engine/outbox.ts'
+import { collectOutbox, openOutbox } from './engine/outbox.ts'
 
-const PEERS = `You run as one of several workspaces of Molecule. On your PATH are:
+const PEERS_INSTRUCTIONS = `You run as one of several workspaces of Molecule. On your PATH are:
 - \`a2a peers\`: the other workspaces that you can ask.
 - \`a2a delegate <workspace> "<task>"\`: gives one of them a task and prints its answer. With --async it prints the id of the task, and \`a2a status <id>\` tells how it stands.
 - \`molecule status "<text>"\`: shows people what you are doing; an empty text takes it away.
 An answer that begins with [A2A_ERROR] is a failure of the other workspace. Never pass it on as it is: ask another one, do it yourself, or say which one was unavailable and give your own best answer.`
 
-const FILES =
+const OUTBOX_INSTRUCTIONS =
   'Files that belong to your answer: write them into the folder that $MOLECULE_OUTBOX names; they are handed over with your reply.'
 
-export function asTeammate(backend: Backend, log: Log): Backend {
+export function withPeersAndOutbox(backend: Backend, log: Log): Backend {
   const probe = backend.probe?.bind(backend)
   return {
     name: backend.name,
@@ -48,16 +48,20 @@ async function* runWithOutbox(
     return
   }
   // Without a token the commands would be refused.
-  const told = [turn.systemPrompt, turn.env['MOLECULE_WORKSPACE_TOKEN'] === undefined ? '' : PEERS, FILES]
+  const instructions = [
+    turn.systemPrompt,
+    turn.env['MOLECULE_WORKSPACE_TOKEN'] === undefined ? '' : PEERS_INSTRUCTIONS,
+    OUTBOX_INSTRUCTIONS,
+  ]
   const given: Turn = {
     ...turn,
-    systemPrompt: told.filter((text) => text !== '').join('\n\n'),
+    systemPrompt: instructions.filter((text) => text !== '').join('\n\n'),
     env: { ...turn.env, MOLECULE_OUTBOX: outbox },
   }
   for await (const event of backend.run(given, signal)) {
     if (event.type === 'done') {
-      const { files, refused } = await emptyOutbox(outbox, turn.workingDir)
-      for (const [index, file] of files.entries()) yield handOver(turn, index, file)
+      const { files, refused } = await collectOutbox(outbox, turn.workingDir)
+      for (const [index, file] of files.entries()) yield fileArtifactEvent(turn, index, file)
       for (const text of refused) {
         log.warn({ messageId: turn.messageId }, text)
         yield { type: 'status', text }
@@ -67,7 +71,7 @@ async function* runWithOutbox(
   }
 }
 
-function handOver({ messageId }: Turn, index: number, file: Part): BackendEvent {
+function fileArtifactEvent({ messageId }: Turn, index: number, file: Part): BackendEvent {
   const artifact: Artifact = { artifactId: `${messageId}-file-${index + 1}`, parts: [file] }
   const named = file.filename === undefined ? artifact : { ...artifact, name: file.filename }
   return { type: 'artifact', artifact: named, append: false, lastChunk: true }

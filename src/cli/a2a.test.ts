@@ -26,8 +26,8 @@ async function platform(t: TestContext, maxBlockMs = 60_000) {
 }
 
 test('peers lists the other workspaces with name, id, status and role', async (t) => {
-  const { run, desk } = await platform(t)
-  await desk.workspaces.create({ name: 'Ada', role: 'Backend engineer' })
+  const { run, fakePlatform } = await platform(t)
+  await fakePlatform.workspaces.create({ name: 'Ada', role: 'Backend engineer' })
   const { code, output } = await run(['peers'])
   assert.equal(code, 0)
   assert.match(output, new RegExp(`^echo  ${WORKSPACE_ID}  online\nAda   ws_1 +online  Backend engineer\n$`))
@@ -43,34 +43,37 @@ test('info tells about the own workspace, and says what is missing outside of on
 })
 
 test('delegate prints the answer and nothing else, by id or by name, from the argument or stdin', async (t) => {
-  const { run, desk } = await platform(t)
+  const { run, fakePlatform } = await platform(t)
   assert.deepEqual(await run(['delegate', WORKSPACE_ID, 'say this']), { code: 0, output: 'say this\n', errors: '' })
   assert.equal((await run(['delegate', 'echo', '-'], {}, 'from stdin')).output, 'from stdin\n')
   assert.equal((await run(['delegate', 'echo', '-'], {}, ' \n')).code, 1)
-  assert.notEqual(desk.letters[0]?.envelope.message.messageId, desk.letters[1]?.envelope.message.messageId)
+  assert.notEqual(
+    fakePlatform.letters[0]?.envelope.message.messageId,
+    fakePlatform.letters[1]?.envelope.message.messageId,
+  )
 })
 
 test('work that outlasts one blocking call is waited for by attaching again', async (t) => {
-  const { run, desk } = await platform(t, 20)
+  const { run, fakePlatform } = await platform(t, 20)
   const answer = run(['delegate', 'echo', 'slow'])
-  await eventually('it has attached again', () => desk.letters.length >= 3)
-  desk.finish('task-1')
+  await eventually('it has attached again', () => fakePlatform.letters.length >= 3)
+  fakePlatform.finish('task-1')
   assert.equal((await answer).output, 'slow\n')
-  assert.equal(new Set(desk.letters.map(({ envelope }) => envelope.message.messageId)).size, 1)
+  assert.equal(new Set(fakePlatform.letters.map(({ envelope }) => envelope.message.messageId)).size, 1)
 })
 
 test('TW-2 delegate --async prints the task, and status tells how it stands by the task alone', async (t) => {
-  const { run, desk } = await platform(t)
+  const { run, fakePlatform } = await platform(t)
   assert.equal((await run(['delegate', '--async', 'echo', 'slow'])).output, 'task-1\n')
   assert.equal((await run(['status', 'task-1'])).output, 'working\n')
-  desk.finish('task-1')
+  fakePlatform.finish('task-1')
   assert.equal((await run(['status', 'task-1'])).output, 'completed\nslow\n')
 })
 
 test('a failed delegation begins with [A2A_ERROR] and gives three ways on, whatever failed', async (t) => {
-  const { run, desk } = await platform(t)
-  await desk.workspaces.create({ name: 'twin' })
-  await desk.workspaces.create({ name: 'twin' })
+  const { run, fakePlatform } = await platform(t)
+  await fakePlatform.workspaces.create({ name: 'twin' })
+  await fakePlatform.workspaces.create({ name: 'twin' })
   for (const [argv, reason] of [
     [['delegate', 'echo', 'fail'], /ended failed/],
     [['delegate', 'echo', 'ask'], /ended input required/],

@@ -9,19 +9,26 @@ import { sleep } from '../clock.ts'
 import { MoleculeError } from '../errors.ts'
 import { isFinal, isInterrupted, type Message, type Task } from '../protocol/a2a.ts'
 
-const LOOK_MS = 1000
+const POLL_MS = 1000
 
-export interface Asking extends RetryOptions {
+export interface PlatformSendOptions extends RetryOptions {
   readonly platform: PlatformClient
   readonly workspaceId: string
   readonly message: Message
   /** False: the task as it was admitted. */
   readonly wait: boolean
   /** Told what the turn waits for. */
-  readonly onWaiting?: (words: string) => void
+  readonly onWaiting?: (statusText: string) => void
 }
 
-export async function askAndWait({ platform, workspaceId, message, wait, onWaiting, ...retry }: Asking): Promise<Task> {
+export async function sendAndWait({
+  platform,
+  workspaceId,
+  message,
+  wait,
+  onWaiting,
+  ...retry
+}: PlatformSendOptions): Promise<Task> {
   for (;;) {
     const task = await withRetries(() => platform.sendMessage(workspaceId, message, { wait }), retry)
     const { state } = task.status
@@ -29,7 +36,7 @@ export async function askAndWait({ platform, workspaceId, message, wait, onWaiti
     if (!isInterrupted(state)) continue
     if (state !== 'TASK_STATE_AUTH_REQUIRED' || !(await isRunning(platform, task.id))) return task
     onWaiting?.((task.status.message?.parts ?? []).map(({ text }) => text ?? '').join(''))
-    await sleep(retry.clock, LOOK_MS)
+    await sleep(retry.clock, POLL_MS)
   }
 }
 

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 
 const BIN = resolve(fileURLToPath(import.meta.url), '../../../bin')
 
-export interface Surroundings {
+export interface ChildEnvironmentOptions {
   readonly apiUrl: string
   readonly workspaceId: string
   /** Absent where the platform gave none. */
@@ -16,7 +16,12 @@ export interface Surroundings {
   readonly path: string | undefined
 }
 
-export function surroundingsOf({ apiUrl, workspaceId, token, path }: Surroundings): Record<string, string> {
+export function childEnvironmentOf({
+  apiUrl,
+  workspaceId,
+  token,
+  path,
+}: ChildEnvironmentOptions): Record<string, string> {
   return {
     MOLECULE_API_URL: apiUrl,
     MOLECULE_WORKSPACE_ID: workspaceId,

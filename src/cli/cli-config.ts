@@ -5,7 +5,7 @@
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { MoleculeError } from '../errors.ts'
-import { writeWhole } from './data-folder.ts'
+import { writeFileAtomically } from './data-folder.ts'
 import { OUTPUT_FORMATS } from './output.ts'
 
 export interface CliConfig {
@@ -25,7 +25,7 @@ export function readCliConfig(dataDir: string): CliConfig {
     const value: unknown = JSON.parse(readFileSync(path, 'utf8'))
     if (typeof value !== 'object' || value === null) throw new TypeError('it must be a map of settings')
     const entries = Object.entries(value)
-    for (const [key, setting] of entries) check(key as CliKey, setting)
+    for (const [key, setting] of entries) checkSetting(key as CliKey, setting)
     return Object.fromEntries(entries) as CliConfig
   } catch (cause) {
     const code = (cause as NodeJS.ErrnoException).code
@@ -37,13 +37,13 @@ export function readCliConfig(dataDir: string): CliConfig {
 
 /** Undefined takes the setting away. */
 export function writeCliConfig(dataDir: string, key: CliKey, value: string | undefined): void {
-  if (value !== undefined) check(key, value)
+  if (value !== undefined) checkSetting(key, value)
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   const settings = { ...readCliConfig(dataDir), [key]: value }
-  writeWhole(cliConfigPath(dataDir), `${JSON.stringify(settings, null, 2)}\n`)
+  writeFileAtomically(cliConfigPath(dataDir), `${JSON.stringify(settings, null, 2)}\n`)
 }
 
-function check(key: CliKey, value: unknown): void {
+function checkSetting(key: CliKey, value: unknown): void {
   if (!CLI_KEYS.includes(key)) throw new MoleculeError('bad_config', `"${key}" is not one of ${CLI_KEYS.join(', ')}`)
   const fits =
     key === 'output'

@@ -53,39 +53,39 @@ export const processTerminal: Terminal = {
 /** How the text of a failure begins. */
 export type FailurePrefix = 'error:' | '[A2A_ERROR]'
 
-export interface RunOptions {
+export interface RunProgramOptions {
   readonly argv: readonly string[]
   readonly terminal: Terminal
   readonly prefix: FailurePrefix
 }
 
 /** Runs the arguments through the program and answers the exit code. */
-export async function runProgram(program: Command, { argv, terminal, prefix }: RunOptions): Promise<number> {
+export async function runProgram(program: Command, { argv, terminal, prefix }: RunProgramOptions): Promise<number> {
   program.exitOverride()
   program.configureOutput({ writeOut: terminal.out, writeErr: terminal.err })
   inheritSettings(program)
   // Our timers do not keep a process alive: a command that waits before it tries again would end in the middle.
-  const hold = setInterval(() => undefined, HOLD_MS)
+  const keepAlive = setInterval(() => undefined, KEEP_ALIVE_MS)
   try {
     await program.parseAsync([...argv], { from: 'user' })
     return EXIT_DONE
   } catch (thrown) {
-    if (isOfParser(thrown)) return thrown.exitCode === 0 ? EXIT_DONE : EXIT_USAGE
-    if (thrown instanceof Ended) return thrown.exitCode
-    const words = describeFailure(thrown, program.opts()['verbose'] === true)
-    // An agent's own words may stand in it.
-    terminal.err(`${prefix} ${terminal.interactive ? withoutControls(words) : words}\n`)
+    if (isParserError(thrown)) return thrown.exitCode === 0 ? EXIT_DONE : EXIT_USAGE
+    if (thrown instanceof ExitError) return thrown.exitCode
+    const message = describeFailure(thrown, program.opts()['verbose'] === true)
+    // An agent's own message may stand in it.
+    terminal.err(`${prefix} ${terminal.interactive ? withoutControls(message) : message}\n`)
     return EXIT_FAILED
   } finally {
-    clearInterval(hold)
+    clearInterval(keepAlive)
   }
 }
 
-const HOLD_MS = 60_000
+const KEEP_ALIVE_MS = 60_000
 
 /** Thrown by a command that has said everything itself and ends with a code of its own. */
-export class Ended extends Error {
-  override readonly name = 'Ended'
+export class ExitError extends Error {
+  override readonly name = 'ExitError'
   readonly exitCode: number
 
   constructor(exitCode: number) {
@@ -95,7 +95,7 @@ export class Ended extends Error {
 }
 
 /** By its name: importing the parser for its class would load it for those who only want to write a line. */
-function isOfParser(thrown: unknown): thrown is CommanderError {
+function isParserError(thrown: unknown): thrown is CommanderError {
   return thrown instanceof Error && (thrown as Partial<CommanderError>).code?.startsWith?.('commander.') === true
 }
 

@@ -36,7 +36,7 @@ export function openDataFolder(path: string): DataFolder {
     path,
     openToOthers: (statSync(path).mode & 0o007) !== 0,
     announce(platform) {
-      writeWhole(announcementPath(path), `${JSON.stringify(platform)}\n`)
+      writeFileAtomically(announcementPath(path), `${JSON.stringify(platform)}\n`)
     },
     release() {
       if (released) return
@@ -60,7 +60,7 @@ export function readRunningPlatform(path: string): RunningPlatform | undefined {
 }
 
 /** Written aside and renamed, so that a reader never sees half of it and a crash never leaves half of it. */
-export function writeWhole(path: string, text: string): void {
+export function writeFileAtomically(path: string, text: string): void {
   const aside = `${path}.${process.pid}.new`
   writeFileSync(aside, text, { mode: 0o600, flush: true })
   renameSync(aside, path)
@@ -93,7 +93,7 @@ function takeLock(path: string): DatabaseSync {
     return lock
   } catch (cause) {
     lock?.close()
-    if (isBusy(cause)) throw inUse(path, cause)
+    if (isBusy(cause)) throw inUseError(path, cause)
     const problem = cause instanceof Error ? cause.message : String(cause)
     throw new MoleculeError(
       'bad_config',
@@ -112,7 +112,7 @@ function isBusy(thrown: unknown): boolean {
   return ((thrown as { errcode?: number }).errcode ?? 0) % 256 === SQLITE_BUSY
 }
 
-function inUse(path: string, cause: unknown): MoleculeError {
+function inUseError(path: string, cause: unknown): MoleculeError {
   const holder = readRunningPlatform(path)
   const who = holder
     ? `Molecule runs on the data folder ${path} already: process ${holder.pid} at ${holder.url}. Use that one`

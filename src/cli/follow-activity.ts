@@ -5,31 +5,34 @@ import { MoleculeError } from '../errors.ts'
 
 const RETRY_MS = 500
 
-export interface Following {
+export interface FollowActivityOptions {
   readonly client: PlatformClient
   readonly id: string
   readonly since: number
   readonly clock: Clock
   /** Told once each time the platform cannot be reached. */
-  readonly away: (error: MoleculeError) => void
+  readonly onUnreachable: (error: MoleculeError) => void
 }
 
 /** Ends with the signal; what trying again cannot mend is thrown. */
-export async function* followActivity(following: Following, signal: AbortSignal): AsyncIterable<ActivityView> {
-  const { client, id, clock } = following
-  let { since } = following
-  let told = false
+export async function* followActivity(
+  options: FollowActivityOptions,
+  signal: AbortSignal,
+): AsyncIterable<ActivityView> {
+  const { client, id, clock } = options
+  let { since } = options
+  let reported = false
   while (!signal.aborted) {
     try {
       for await (const { seq, events } of client.events(id, since, signal)) {
-        told = false
+        reported = false
         yield* events
         since = seq
       }
     } catch (thrown) {
       if (!(thrown instanceof MoleculeError) || !thrown.retryable) throw thrown
-      if (!told) following.away(thrown)
-      told = true
+      if (!reported) options.onUnreachable(thrown)
+      reported = true
       await sleep(clock, RETRY_MS, signal)
     }
   }

@@ -4,7 +4,7 @@ import { COMMANDS, DESCRIPTION, GLOBAL_OPTIONS, HELP_OPTION, VERSION_OPTION } fr
 const COLUMNS_DEFAULT = 80
 const COLUMNS_MIN = 40
 
-export function firstHelp(columns = COLUMNS_DEFAULT): string {
+export function rootHelp(columns = COLUMNS_DEFAULT): string {
   const width = Math.max(columns, COLUMNS_MIN)
   const commands = COMMANDS.filter(({ hidden }) => hidden !== true).map(({ name, summary }) => [name, summary] as const)
   return [

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ulid } from '../ids.ts'
-import { writeWhole } from './data-folder.ts'
+import { writeFileAtomically } from './data-folder.ts'
 
 export function ensureHostId(folder: string): string {
   const path = join(folder, 'host-id')
@@ -11,7 +11,7 @@ export function ensureHostId(folder: string): string {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
     const id = ulid()
-    writeWhole(path, `${id}\n`)
+    writeFileAtomically(path, `${id}\n`)
     return id
   }
 }

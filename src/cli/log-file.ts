@@ -4,7 +4,7 @@
  * one before.
  */
 import { closeSync, fstatSync, openSync, renameSync, writeSync } from 'node:fs'
-import { readable } from './log-lines.ts'
+import { formatLogLine } from './log-lines.ts'
 
 export interface LogFileOptions {
   readonly path: string
@@ -36,7 +36,7 @@ export function openLogFile({ path, bytesMax = LOG_BYTES_MAX, terminal, verbose 
   }
   return {
     write(line) {
-      if (verbose || levelOf(line) >= WARN_LEVEL) terminal.err(terminal.interactive ? readable(line) : line)
+      if (verbose || levelOf(line) >= WARN_LEVEL) terminal.err(terminal.interactive ? formatLogLine(line) : line)
       if (closed) return
       try {
         append(line)

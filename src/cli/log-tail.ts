@@ -6,53 +6,53 @@ import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs'
 import { type Clock, sleep, systemClock } from '../clock.ts'
 import { MoleculeError } from '../errors.ts'
 
-const LOOK_MS = 250
+const POLL_MS = 250
 const CHUNK_BYTES = 65_536
 /** Of the end of the file, for the last lines. */
 const TAIL_BYTES_MAX = 4 * 1024 * 1024
 
-export interface TailWish {
+export interface TailFileOptions {
   readonly count: number
   readonly follow: boolean
   readonly signal: AbortSignal
   readonly clock?: Clock
 }
 
-export async function* tailFile(path: string, wish: TailWish): AsyncIterable<string> {
-  const { count, follow, signal, clock = systemClock } = wish
-  let descriptor = open(path)
+export async function* tailFile(path: string, options: TailFileOptions): AsyncIterable<string> {
+  const { count, follow, signal, clock = systemClock } = options
+  let descriptor = openLog(path)
   const decoder = new TextDecoder()
   try {
     const { size } = fstatSync(descriptor)
     let position = Math.max(0, size - TAIL_BYTES_MAX)
-    let rest = ''
+    let partialLine = ''
     const read = (): string[] => {
       const chunk = Buffer.alloc(CHUNK_BYTES)
       for (let bytes = -1; bytes !== 0; position += bytes) {
         bytes = readSync(descriptor, chunk, 0, CHUNK_BYTES, position)
-        rest += decoder.decode(chunk.subarray(0, bytes), { stream: true })
+        partialLine += decoder.decode(chunk.subarray(0, bytes), { stream: true })
       }
-      const lines = rest.split('\n')
-      rest = lines.pop() ?? ''
+      const lines = partialLine.split('\n')
+      partialLine = lines.pop() ?? ''
       return lines.filter((line) => line !== '')
     }
     yield* read().slice(-count)
     while (follow && !signal.aborted) {
-      await sleep(clock, LOOK_MS, signal)
+      await sleep(clock, POLL_MS, signal)
       yield* read()
-      if (!isAnother(path, descriptor)) continue
+      if (!isRotated(path, descriptor)) continue
       yield* read()
       closeSync(descriptor)
-      descriptor = open(path)
+      descriptor = openLog(path)
       position = 0
-      rest = ''
+      partialLine = ''
     }
   } finally {
     closeSync(descriptor)
   }
 }
 
-function open(path: string): number {
+function openLog(path: string): number {
   try {
     return openSync(path, 'r')
   } catch (cause) {
@@ -62,7 +62,7 @@ function open(path: string): number {
 }
 
 /** Between the rename and the new file there is none for a moment: then the old one is still ours. */
-function isAnother(path: string, descriptor: number): boolean {
+function isRotated(path: string, descriptor: number): boolean {
   const named = statSync(path, { throwIfNoEntry: false })
   return named !== undefined && named.ino !== fstatSync(descriptor).ino
 }

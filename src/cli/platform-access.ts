@@ -13,7 +13,7 @@ type Environment = Terminal['env']
 
 const DEFAULT_URL = 'http://localhost:8080'
 
-export function platformFor(env: Environment): PlatformClient {
+export function platformClientFor(env: Environment): PlatformClient {
   const url = env['MOLECULE_API_URL'] || DEFAULT_URL
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
     throw new MoleculeError('bad_config', `MOLECULE_API_URL is no http address: "${url}"`)
@@ -22,13 +22,13 @@ export function platformFor(env: Environment): PlatformClient {
 }
 
 /** The id that an id or a name stands for. Names need not be unique; then the ids are listed to choose from. */
-export async function resolveWorkspace(platform: PlatformClient, idOrName: string): Promise<string> {
+export async function resolveWorkspaceId(platform: PlatformClient, idOrName: string): Promise<string> {
   if (/^ws_[0-9A-Z]{26}$/.test(idOrName)) return idOrName
   const all = await platform.listWorkspaces()
   const named = all.filter(({ id, name }) => id === idOrName || name === idOrName)
   const [workspace] = named
   if (workspace === undefined) {
-    throw new MoleculeError('not_found', `there is no workspace called "${idOrName}"; ${whatThereIs(all)}`)
+    throw new MoleculeError('not_found', `there is no workspace called "${idOrName}"; ${availableNames(all)}`)
   }
   if (named.length === 1) return workspace.id
   const ids = named.map(({ id }) => id).join(', ')
@@ -37,7 +37,7 @@ export async function resolveWorkspace(platform: PlatformClient, idOrName: strin
 
 const NAMES_MAX = 20
 
-function whatThereIs(workspaces: readonly { readonly name: string }[]): string {
+function availableNames(workspaces: readonly { readonly name: string }[]): string {
   if (workspaces.length === 0) return 'there is none yet: make one with "molecule init"'
   const names = workspaces.slice(0, NAMES_MAX).map(({ name }) => name)
   return `there are ${names.join(', ')}${workspaces.length > NAMES_MAX ? ' and more' : ''}`

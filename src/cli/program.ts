@@ -1,8 +1,8 @@
 /** The tree of commands as the parser wants it, and running it. What the arguments do not name stays unloaded. */
 import { Command } from 'commander'
 import { runProgram, type Terminal } from './command-line.ts'
-import { firstHelp } from './help.ts'
-import type { Scene } from './scene.ts'
+import { rootHelp } from './help.ts'
+import type { CommandContext } from './scene.ts'
 import { COMMANDS, DESCRIPTION, GLOBAL_OPTIONS, HELP_OPTION, VERSION_OPTION } from './tree.ts'
 import { readVersion } from './version.ts'
 
@@ -19,14 +19,14 @@ export async function buildProgram(terminal: Terminal, wanted: (name: string) =>
     .helpOption(...HELP_OPTION)
     .configureHelp({ showGlobalOptions: true })
   for (const [flags, text] of GLOBAL_OPTIONS) program.option(flags, text)
-  const scene = async (): Promise<Scene> => {
-    const { openScene } = await import('./scene.ts')
-    return openScene(program.opts(), terminal)
+  const openContext = async (): Promise<CommandContext> => {
+    const { openCommandContext } = await import('./scene.ts')
+    return openCommandContext(program.opts(), terminal)
   }
   for (const { name, summary, load, hidden = false } of COMMANDS) {
     const command = program.command(name, { hidden }).description(summary)
-    if (wanted(name)) (await load()).define(command, scene, terminal)
+    if (wanted(name)) (await load()).define(command, openContext, terminal)
   }
-  program.helpInformation = () => firstHelp(terminal.screen?.columns)
+  program.helpInformation = () => rootHelp(terminal.screen?.columns)
   return program
 }

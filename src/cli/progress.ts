@@ -10,7 +10,7 @@ const PLAIN_LINE_MS = 30_000
 const CLEAR_LINE = '\r\u001b[2K'
 
 export interface Progress {
-  say(text: string): void
+  update(text: string): void
   /** Idempotent; leaves nothing on a terminal. */
   stop(): void
 }
@@ -28,7 +28,7 @@ function startProgress({ err, interactive }: Pick<Terminal, 'err' | 'interactive
     interactive ? FRAME_MS : PLAIN_LINE_MS,
   )
   return {
-    say(next) {
+    update(next) {
       if (next === text) return
       text = next
       err(line())

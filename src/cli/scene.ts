@@ -11,12 +11,12 @@ import { readCliConfig } from './cli-config.ts'
 import type { Terminal } from './command-line.ts'
 import { readRunningPlatform } from './data-folder.ts'
 import { OUTPUT_FORMATS, type OutputFormat, render } from './output.ts'
-import { platformFor } from './platform-access.ts'
+import { platformClientFor } from './platform-access.ts'
 
 /** Gives a command its arguments, options, commands below it and what it does. */
-export type Define = (command: Command, scene: () => Promise<Scene>, terminal: Terminal) => void
+export type DefineCommand = (command: Command, openContext: () => Promise<CommandContext>, terminal: Terminal) => void
 
-export interface Scene {
+export interface CommandContext {
   readonly terminal: Terminal
   readonly dataDir: string
   readonly output: OutputFormat
@@ -34,35 +34,35 @@ export interface GlobalOptions {
 
 const DEFAULT_URL = 'http://localhost:8080'
 
-export function openScene(options: GlobalOptions, given: Terminal): Scene {
+export function openCommandContext(options: GlobalOptions, given: Terminal): CommandContext {
   const dataDir = loadDataDir({ flags: {}, env: given.env })
   const config = readCliConfig(dataDir)
-  const output = toFormat(options.output ?? (given.env['MOLECULE_OUTPUT'] || config.output || 'table'))
+  const output = toOutputFormat(options.output ?? (given.env['MOLECULE_OUTPUT'] || config.output || 'table'))
   const asked = options.apiUrl || given.env['MOLECULE_API_URL'] || config.api_url
   const apiUrl = asked || readRunningPlatform(dataDir)?.url || DEFAULT_URL
   const terminal: Terminal = { ...given, env: { ...given.env, MOLECULE_API_URL: apiUrl } }
-  endWithReader()
+  exitOnClosedPipe()
   return {
     ...{ terminal, dataDir, output, apiUrl },
-    platform: () => platformFor(terminal.env),
+    platform: () => platformClientFor(terminal.env),
     async show(value, table) {
       terminal.out(output === 'table' ? table() : await render(value, output))
     },
   }
 }
 
-function toFormat(word: string): OutputFormat {
+function toOutputFormat(word: string): OutputFormat {
   const format = OUTPUT_FORMATS.find((known) => known === word)
   if (format !== undefined) return format
   throw new MoleculeError('invalid_request', `there is no output "${word}"; use ${OUTPUT_FORMATS.join(', ')}`)
 }
 
-let watching = false
+let watchesOutput = false
 
 /** `molecule logs | head` closes the pipe after a few lines: that is an end, not a failure. */
-function endWithReader(): void {
-  if (watching) return
-  watching = true
+function exitOnClosedPipe(): void {
+  if (watchesOutput) return
+  watchesOutput = true
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(0)
     throw error

@@ -4,13 +4,13 @@ import { EXIT_FAILED } from './command-line.ts'
 export interface StopSignals {
   readonly first: Promise<NodeJS.Signals>
   readonly second: Promise<NodeJS.Signals>
-  forget(): void
+  stopListening(): void
 }
 
 const STOP_SIGNALS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP']
 
 /** Listens from before the start, so that a signal while starting is a stop too and not a lost one. */
-export function listenForSignals(): StopSignals {
+export function listenForStopSignals(): StopSignals {
   const first = Promise.withResolvers<NodeJS.Signals>()
   const second = Promise.withResolvers<NodeJS.Signals>()
   let count = 0
@@ -24,14 +24,14 @@ export function listenForSignals(): StopSignals {
   return {
     first: first.promise,
     second: second.promise,
-    forget() {
+    stopListening() {
       for (const signal of STOP_SIGNALS) process.off(signal, listener)
     },
   }
 }
 
 /** `molecule up | head` closes the pipe after a line; what runs for long must not end by that. */
-export function surviveClosedOutput(): () => void {
+export function ignoreClosedOutput(): () => void {
   const ignore = () => undefined
   const streams = [process.stdout, process.stderr]
   for (const stream of streams) stream.on('error', ignore)

@@ -2,7 +2,7 @@
  * The tree of the `molecule` command as data: the options that every command takes, and the commands, each with a line
  * about it and the file that defines what stands below. Nothing is loaded before it is named, so that help is quick.
  */
-import type { Define } from './scene.ts'
+import type { DefineCommand } from './scene.ts'
 
 export const DESCRIPTION =
   'Gives every command-line agent an address: durable workspaces that people, programs and agents talk to.'
@@ -16,15 +16,15 @@ export const GLOBAL_OPTIONS: readonly (readonly [flags: string, text: string])[]
 export const VERSION_OPTION = ['--version', 'print the version'] as const
 export const HELP_OPTION = ['-h, --help', 'show help'] as const
 
-export interface Entry {
+export interface CommandEntry {
   readonly name: string
   readonly summary: string
-  readonly load: () => Promise<{ readonly define: Define }>
+  readonly load: () => Promise<{ readonly define: DefineCommand }>
   /** For shells, not for people. */
   readonly hidden?: boolean
 }
 
-export const COMMANDS: readonly Entry[] = [
+export const COMMANDS: readonly CommandEntry[] = [
   { name: 'up', summary: 'start the platform in this terminal', load: () => import('./commands/up-options.ts') },
   {
     name: 'connect',

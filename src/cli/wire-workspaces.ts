@@ -1,34 +1,34 @@
 /** The part of the parts list that has to do with workspaces: their folders, their briefs, and what is done with them. */
 import type { Clock } from '../clock.ts'
-import type { WorkspaceCare } from '../doors/http/app.ts'
+import type { WorkspaceRoutesContext } from '../doors/http/app.ts'
 import type { Lease } from '../inbox/inbox.ts'
 import type { LocalInbox } from '../inbox/local.ts'
 import type { Log } from '../log.ts'
 import type { Brief } from '../protocol/brief.ts'
 import type { Store } from '../store/store.ts'
-import { type BriefedBridge, createBriefing } from '../workspaces/brief.ts'
-import { createConfigs } from '../workspaces/configs.ts'
-import { createFiles } from '../workspaces/files.ts'
+import { type BriefedBridge, createBriefMaker } from '../workspaces/brief.ts'
+import { createWorkspaceConfigs } from '../workspaces/configs.ts'
+import { createWorkspaceFiles } from '../workspaces/files.ts'
 import { withHistory } from '../workspaces/history.ts'
 import { createHomes } from '../workspaces/homes.ts'
-import { createLifecycle } from '../workspaces/lifecycle.ts'
-import { createRegistry } from '../workspaces/registry.ts'
-import type { Check } from '../workspaces/rows.ts'
+import { createWorkspaceLifecycle } from '../workspaces/lifecycle.ts'
+import { createWorkspaceRegistry } from '../workspaces/registry.ts'
+import type { BackendCheck } from '../workspaces/rows.ts'
 import type { Tokens } from '../workspaces/tokens.ts'
 import { withTurnLimit } from '../workspaces/turn-limit.ts'
-import { createUpkeep, type Upkeep } from '../workspaces/upkeep.ts'
+import { createWorkspaceUpkeep, type WorkspaceUpkeep } from '../workspaces/upkeep.ts'
 import type { Workspaces } from '../workspaces/workspace.ts'
 import { createWorkspaces } from '../workspaces/workspaces.ts'
 
-export interface WorkspaceParts {
+export interface WireWorkspacesOptions {
   readonly store: Store
   readonly clock: Clock
   readonly log: Log
   readonly host: string
   readonly dataDir: string
   /** What the children of turns are told of the platform. */
-  readonly surroundings?: NonNullable<Parameters<typeof createBriefing>[0]['surroundings']>
-  readonly check: (runtime: string, options: Readonly<Record<string, string>>) => Promise<Check>
+  readonly childEnvironment?: NonNullable<Parameters<typeof createBriefMaker>[0]['childEnvironment']>
+  readonly check: (runtime: string, options: Readonly<Record<string, string>>) => Promise<BackendCheck>
   /** Which backends have no memory of their own; none where unset. */
   readonly usesHistory?: (runtime: string) => boolean
   /** Which backends ask a model that is paid for; none where unset. */
@@ -36,8 +36,8 @@ export interface WorkspaceParts {
 }
 
 /** Parts that are built after the workspaces, or on their briefs. */
-export interface OtherParts {
-  readonly mail: LocalInbox
+export interface DoorPartsOptions {
+  readonly localInbox: LocalInbox
   readonly runtime: { retireBackend(workspaceId: string): void }
   readonly tokens: Pick<Tokens, 'list' | 'revoke'>
 }
@@ -45,16 +45,16 @@ export interface OtherParts {
 export interface WiredWorkspaces {
   readonly workspaces: Workspaces
   readonly brief: (lease: Lease) => Promise<Brief>
-  readonly upkeep: Upkeep
+  readonly upkeep: WorkspaceUpkeep
   /** What needs the parts that are built on briefs. */
-  careFor(others: OtherParts): WorkspaceCare
+  createDoorParts(others: DoorPartsOptions): WorkspaceRoutesContext
 }
 
-export function wireWorkspaces(parts: WorkspaceParts): WiredWorkspaces {
+export function wireWorkspaces(parts: WireWorkspacesOptions): WiredWorkspaces {
   const { store, clock, usesHistory = () => false, isMetered = () => false } = parts
   const homes = createHomes(parts.dataDir)
-  const configs = createConfigs({ ...parts, homes })
-  const briefing: (lease: Lease, bridge?: BriefedBridge) => Promise<Brief> = createBriefing({
+  const configs = createWorkspaceConfigs({ ...parts, homes })
+  const briefing: (lease: Lease, bridge?: BriefedBridge) => Promise<Brief> = createBriefMaker({
     ...parts,
     homes,
     configs,
@@ -63,24 +63,24 @@ export function wireWorkspaces(parts: WorkspaceParts): WiredWorkspaces {
   return {
     workspaces: createWorkspaces({ store, homes, configs }),
     brief,
-    upkeep: createUpkeep({ ...parts, homes, configs }),
-    careFor: ({ mail, runtime, tokens }) => ({
-      lifecycle: createLifecycle({
+    upkeep: createWorkspaceUpkeep({ ...parts, homes, configs }),
+    createDoorParts: ({ localInbox, runtime, tokens }) => ({
+      lifecycle: createWorkspaceLifecycle({
         ...{ store, homes, configs, clock },
-        queues: mail.queues,
+        queues: localInbox.queues,
         retireBackend: runtime.retireBackend,
         async revokeTokens(workspaceId) {
           const own = (await tokens.list()).filter((token) => token.workspaceId === workspaceId)
           for (const { id } of own) await tokens.revoke(id)
         },
       }),
-      registry: createRegistry(store),
-      activity: mail.activity,
-      pending: mail.pending,
-      bridgeDesk: { bridges: mail.bridges, brief },
-      stories: mail.stories,
-      usage: mail.usage,
-      files: createFiles({ store, homes, configs }),
+      registry: createWorkspaceRegistry(store),
+      activity: localInbox.activity,
+      pending: localInbox.pendingAsks,
+      bridgeContext: { bridges: localInbox.bridges, brief },
+      stories: localInbox.stories,
+      usage: localInbox.usage,
+      files: createWorkspaceFiles({ store, homes, configs }),
     }),
   }
 }

@@ -5,10 +5,10 @@
 import { join } from 'node:path'
 import { loadAdapters } from '../backends/adapters.ts'
 import type { BackendContext } from '../backends/backend.ts'
-import { builtinBackends, createRegistry, type Registry } from '../backends/backends.ts'
+import { type BackendRegistry, builtinBackends, createBackendRegistry } from '../backends/backends.ts'
 import { createOutbound } from '../client/outbound.ts'
 import { systemClock } from '../clock.ts'
-import type { Config } from '../config/config.ts'
+import type { PlatformConfig } from '../config/config.ts'
 import { createHttpDoor } from '../doors/http/http.ts'
 import { createWebhooks } from '../doors/webhooks/webhooks.ts'
 import { MoleculeError } from '../errors.ts'
@@ -25,19 +25,19 @@ import { keepSession } from '../sessions/sessions.ts'
 import { openSqlite } from '../store/sqlite/sqlite.ts'
 import { type Store, sql } from '../store/store.ts'
 import {
+  type ConversationSubject,
   createConversationTokens,
   ensureConversationSecret,
-  type SpokenFor,
 } from '../workspaces/conversation-tokens.ts'
-import type { Check } from '../workspaces/rows.ts'
+import type { BackendCheck } from '../workspaces/rows.ts'
 import { createTokens } from '../workspaces/token-store.ts'
-import { surroundingsOf } from './child-environment.ts'
+import { childEnvironmentOf } from './child-environment.ts'
 import { ensureHostId } from './host-id.ts'
 import { readVersion } from './version.ts'
 import { wireWorkspaces } from './wire-workspaces.ts'
 
 /** How long a backend may take to say whether it can run here. */
-const VALIDATE_MS_MAX = 10_000
+const VALIDATE_TIMEOUT_MS = 10_000
 
 export interface Platform {
   readonly url: string
@@ -48,8 +48,8 @@ export interface Platform {
   close(drainMs: number): Promise<void>
 }
 
-export interface Wiring {
-  readonly config: Config
+export interface WireOptions {
+  readonly config: PlatformConfig
   readonly adminToken: string
   readonly log: MaskingLog
   /** What this process inherited; children of turns get it stripped. */
@@ -59,24 +59,24 @@ export interface Wiring {
 }
 
 /** Needs the data folder's lock to be held: what an earlier process left there is taken to be dead. */
-export async function wire(wiring: Wiring): Promise<Platform> {
-  const { config, adminToken, log, environment, passed = () => undefined } = wiring
+export async function wire(options: WireOptions): Promise<Platform> {
+  const { config, adminToken, log, environment, passed = () => undefined } = options
   const [clock, metrics] = [systemClock, createMetrics()]
   const host = ensureHostId(config.dataDir)
-  const { processes, orphansReaped, build, check, kinds } = await wireBackends(wiring, host)
+  const { processes, orphansReaped, build, check, backendTraits } = await wireBackends(options, host)
 
   const store = await openStore(config, log)
-  const mail = await wireMail({ store, clock, log, host, passed })
+  const localInbox = await wireInbox({ store, clock, log, host, passed })
   const conversations = createConversationTokens(await ensureConversationSecret(store))
-  const surroundings = (key: SpokenFor, backend: string) => {
-    if (kinds.startsNothing(backend)) return {}
-    const { workspaceId } = key
-    return surroundingsOf({ apiUrl: door.url, workspaceId, token: conversations.issue(key), path: environment['PATH'] })
+  const childEnvironment = (key: ConversationSubject, backend: string) => {
+    if (backendTraits.startsNothing(backend)) return {}
+    const path = environment['PATH']
+    return childEnvironmentOf({ ...key, apiUrl: door.url, token: conversations.issue(key), path })
   }
-  const parts = { store, clock, log, host, dataDir: config.dataDir, check, surroundings }
-  const wired = wireWorkspaces({ ...parts, ...kinds })
+  const parts = { store, clock, log, host, dataDir: config.dataDir, check, childEnvironment }
+  const wired = wireWorkspaces({ ...parts, ...backendTraits })
   const runtime = createRuntime({
-    inbox: mail.inbox,
+    inbox: localInbox.inbox,
     worker: { id: `${host}.${ulid()}`, workspaces: 'hosted' },
     clock,
     log,
@@ -86,16 +86,16 @@ export async function wire(wiring: Wiring): Promise<Platform> {
     metrics,
     passed,
   })
-  const { webhooks, push } = wireWebhooks(wiring, mail)
+  const { webhooks, push } = wireWebhooks(options, localInbox)
   const tokens = createTokens({ store, clock, adminToken, log, conversations })
   let draining = false
   const door = createHttpDoor({
-    reception: mail.reception,
-    deadLetters: mail.deadLetters,
+    reception: localInbox.reception,
+    deadLetters: localInbox.deadLetters,
     metrics,
-    load: mail.load,
+    load: localInbox.load,
     workspaces: wired.workspaces,
-    ...wired.careFor({ mail, runtime, tokens }),
+    ...wired.createDoorParts({ localInbox, runtime, tokens }),
     tokens,
     log,
     clock,
@@ -104,14 +104,14 @@ export async function wire(wiring: Wiring): Promise<Platform> {
     version: readVersion(),
     maxBlockMs: config.maxBlockMs,
     push,
-    unready: async () => (draining ? 'shutting down' : whyUnready(store)),
+    unready: async () => (draining ? 'shutting down' : unreadyReason(store)),
   })
   const close = async (drainMs: number) => {
     draining = true
     await runtime.drain(drainMs)
     await webhooks.close()
     await wired.upkeep.stop()
-    mail.close()
+    localInbox.close()
     await door.close()
     await processes.close()
     await store.close()
@@ -129,60 +129,71 @@ export async function wire(wiring: Wiring): Promise<Platform> {
 }
 
 /** The inbox, after what an earlier process held has been set free. */
-async function wireMail(options: Omit<LocalInboxOptions, 'keepSession' | 'keepSessionOn'>): Promise<LocalInbox> {
+async function wireInbox(options: Omit<LocalInboxOptions, 'keepSession' | 'keepSessionOn'>): Promise<LocalInbox> {
   const { host, log } = options
   const keepSessionOn: KeepSessionOn = (place) => (key, token) => keepSession(place, key, token)
-  const mail = createLocalInbox({ ...options, keepSession: keepSessionOn(host), keepSessionOn })
-  const lost = await mail.recover()
+  const localInbox = createLocalInbox({ ...options, keepSession: keepSessionOn(host), keepSessionOn })
+  const lost = await localInbox.recover()
   if (lost > 0) log.warn({ turns: lost }, 'turns that a crash cut off will run again')
-  return mail
+  return localInbox
 }
 
 /** The door that calls callers back, and what the HTTP door needs of it. */
-function wireWebhooks({ config, log }: Wiring, { pushConfigs: configs, reception }: LocalInbox) {
+function wireWebhooks({ config, log }: WireOptions, { pushConfigs: configs, reception }: LocalInbox) {
   const outbound = createOutbound({ allow: config.allowOutbound })
   const webhooks = createWebhooks({ configs, reception, outbound, clock: systemClock, log })
   return { webhooks, push: { configs, check: outbound.check, wake: webhooks.wake } }
 }
 
 /** Processes and the backends that run on them; what an earlier process left running is ended first. */
-async function wireBackends({ config, log, environment }: Wiring, host: string) {
+async function wireBackends({ config, log, environment }: WireOptions, host: string) {
   for (const secret of secretValues(environment)) log.hide(secret)
   const recordsDir = join(config.dataDir, 'processes')
   const orphansReaped = await reapOrphans({ recordsDir, owner: host, log })
   const processes = createProcesses({ owner: host, recordsDir, clock: systemClock, log })
   const taken = builtinBackends.map(({ name }) => name)
   const adapters = await loadAdapters({ dir: join(config.dataDir, 'adapters'), taken, log })
-  const registry = createRegistry([...builtinBackends, ...adapters])
+  const registry = createBackendRegistry([...builtinBackends, ...adapters])
   const outbound = createOutbound({ allow: config.allowOutbound })
-  const context: BackendContext = { processes, environment: defined(environment), clock: systemClock, log, outbound }
-  const build = ({ runtime, options }: Chosen) => registry.build(runtime, options, context)
-  const check = (runtime: string, options: Chosen['options']) => checkBackend(registry, { runtime, options }, context)
+  const context: BackendContext = {
+    processes,
+    environment: withoutUndefined(environment),
+    clock: systemClock,
+    log,
+    outbound,
+  }
+  const build = ({ runtime, options }: BackendChoice) => registry.build(runtime, options, context)
+  const check = (runtime: string, options: BackendChoice['options']) =>
+    checkBackend(registry, { runtime, options }, context)
   const find = (runtime: string) => (registry.names().includes(runtime) ? registry.get(runtime) : undefined)
-  const kinds = {
+  const backendTraits = {
     startsNothing: (runtime: string) => find(runtime)?.startsNothing === true,
     usesHistory: (runtime: string) => find(runtime)?.usesHistory === true,
     // A runtime that is not here runs elsewhere, and is counted where it is paid for.
     isMetered: (runtime: string) => find(runtime) !== undefined && find(runtime)?.isFree !== true,
   }
-  return { processes, orphansReaped, build, check, kinds }
+  return { processes, orphansReaped, build, check, backendTraits }
 }
 
-function defined(environment: Wiring['environment']): Record<string, string> {
+function withoutUndefined(environment: WireOptions['environment']): Record<string, string> {
   const entries = Object.entries(environment).filter((entry): entry is [string, string] => entry[1] !== undefined)
   return Object.fromEntries(entries)
 }
 
-interface Chosen {
+interface BackendChoice {
   readonly runtime: string
   readonly options: Readonly<Record<string, string>>
 }
 
 /** Builds the backend only to ask whether it can run; throws `bad_config` for options it refuses. */
-async function checkBackend(registry: Registry, { runtime, options }: Chosen, context: BackendContext): Promise<Check> {
+async function checkBackend(
+  registry: BackendRegistry,
+  { runtime, options }: BackendChoice,
+  context: BackendContext,
+): Promise<BackendCheck> {
   const backend = registry.build(runtime, options, context)
   try {
-    const validation = await backend.validate(AbortSignal.timeout(VALIDATE_MS_MAX))
+    const validation = await backend.validate(AbortSignal.timeout(VALIDATE_TIMEOUT_MS))
     return validation.ok ? { ok: true } : { ok: false, reason: `${validation.problem} ${validation.remedy}` }
   } finally {
     await backend.close()
@@ -190,7 +201,7 @@ async function checkBackend(registry: Registry, { runtime, options }: Chosen, co
 }
 
 /** The engine is loaded only where it is used: most have no PostgreSQL. */
-async function openStore({ dataDir, database: url }: Config, log: MaskingLog): Promise<Store> {
+async function openStore({ dataDir, database: url }: PlatformConfig, log: MaskingLog): Promise<Store> {
   if (url === undefined) return openSqlite({ path: join(dataDir, 'molecule.db'), clock: systemClock })
   log.hide(url)
   log.hide(decodeURIComponent(new URL(url).password))
@@ -198,7 +209,7 @@ async function openStore({ dataDir, database: url }: Config, log: MaskingLog): P
   return await openPostgres({ url, clock: systemClock, log })
 }
 
-async function whyUnready(store: Store): Promise<string | undefined> {
+async function unreadyReason(store: Store): Promise<string | undefined> {
   try {
     await store.read(function* () {
       yield* sql('select 1 as alive')

@@ -9,7 +9,7 @@ import type { Message } from '../protocol/a2a.ts'
 import { createA2aClient } from './a2a-client.ts'
 import { cardUrl, readCard } from './agent-card.ts'
 import { createOutbound } from './outbound.ts'
-import { readEvent } from './peer-words.ts'
+import { readRemoteEvent } from './peer-words.ts'
 
 type Rpc = { method: string; params: { id?: string; message?: Message; configuration?: object } }
 type Talk = (rpc: Rpc, response: ServerResponse, request: IncomingMessage) => void | Promise<void>
@@ -170,13 +170,13 @@ test('what an agent refuses becomes an error of ours with its words, and says wh
 
 test('an answer that is missing what matters is refused, and one that has too much of nothing is cleaned', () => {
   for (const value of [null, {}, { task: {} }, { kind: 'task', status: {} }, { message: { parts: [{}] } }]) {
-    assert.throws(() => readEvent(value), { code: 'agent_failed' })
+    assert.throws(() => readRemoteEvent(value), { code: 'agent_failed' })
   }
   const bare = { messageId: 'm', role: 'ROLE_AGENT', contextId: '', extensions: [], metadata: {} }
   const parts = [{ text: 'x', mediaType: '', filename: '' }]
   const cleaned = { messageId: 'm', role: 'ROLE_AGENT', parts: [{ text: 'x' }] }
-  assert.deepEqual(readEvent({ message: { ...bare, parts } }), { message: cleaned })
-  const strange = readEvent({ task: { id: 't', status: { state: 'TASK_STATE_NEW' } } })
+  assert.deepEqual(readRemoteEvent({ message: { ...bare, parts } }), { message: cleaned })
+  const strange = readRemoteEvent({ task: { id: 't', status: { state: 'TASK_STATE_NEW' } } })
   assert.equal(strange.task?.status.state, 'TASK_STATE_WORKING')
 })
 

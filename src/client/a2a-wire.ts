@@ -7,11 +7,11 @@ import { isJsonObject } from '../protocol/json.ts'
 import { JSON_RPC_CODES } from '../protocol/json-rpc.ts'
 import type { AgentInterface } from './agent-card.ts'
 
-export type Version = AgentInterface['version']
+export type RemoteVersion = AgentInterface['version']
 
-export interface Asking {
-  readonly method: MethodName
-  readonly params: (version: Version) => object
+export interface RemoteAgentCall {
+  readonly method: RemoteMethod
+  readonly params: (version: RemoteVersion) => object
   /** The task that it is about; of a send there is none. */
   readonly taskId?: string
   /** Of the message: an agent uses an extension only where the header names it too. */
@@ -19,7 +19,7 @@ export interface Asking {
   readonly traceparent?: string | undefined
 }
 
-export type MethodName = keyof typeof METHODS
+export type RemoteMethod = keyof typeof METHODS
 
 const METHODS = {
   send: { '1.0': 'SendMessage', '0.3': 'message/send', rest: ['POST', '/message:send'] },
@@ -27,7 +27,7 @@ const METHODS = {
   get: { '1.0': 'GetTask', '0.3': 'tasks/get', rest: ['GET', '/tasks/{id}'] },
   subscribe: { '1.0': 'SubscribeToTask', '0.3': 'tasks/resubscribe', rest: ['GET', '/tasks/{id}:subscribe'] },
   cancel: { '1.0': 'CancelTask', '0.3': 'tasks/cancel', rest: ['POST', '/tasks/{id}:cancel'] },
-} as const satisfies Record<string, Record<Version, string> & { rest: readonly ['GET' | 'POST', string] }>
+} as const satisfies Record<string, Record<RemoteVersion, string> & { rest: readonly ['GET' | 'POST', string] }>
 
 export interface WireRequest {
   readonly url: string
@@ -35,17 +35,20 @@ export interface WireRequest {
   readonly body?: string
 }
 
-export function toWire(asking: Asking, to: AgentInterface): WireRequest {
-  return to.binding === 'HTTP+JSON' ? toRest(asking, to) : toJsonRpc(asking, to)
+export function toWireRequest(agentCall: RemoteAgentCall, to: AgentInterface): WireRequest {
+  return to.binding === 'HTTP+JSON' ? toRestRequest(agentCall, to) : toJsonRpcRequest(agentCall, to)
 }
 
-function toJsonRpc({ method, params }: Asking, { url, version, tenant }: AgentInterface): WireRequest {
+function toJsonRpcRequest({ method, params }: RemoteAgentCall, { url, version, tenant }: AgentInterface): WireRequest {
   const given = tenant === undefined ? params(version) : { tenant, ...params(version) }
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: METHODS[method][version], params: given })
   return { url, method: 'POST', body }
 }
 
-function toRest({ method, params, taskId }: Asking, { url, version, tenant }: AgentInterface): WireRequest {
+function toRestRequest(
+  { method, params, taskId }: RemoteAgentCall,
+  { url, version, tenant }: AgentInterface,
+): WireRequest {
   const [http, path] = METHODS[method].rest
   const at = new URL(url)
   const below = path.replace('{id}', encodeURIComponent(taskId ?? ''))
@@ -59,12 +62,13 @@ const REASON_CHARACTERS_MAX = 300
 
 /** What an answer, or an event of a stream, brings; the agent's error becomes ours, with the agent's own words. */
 export function resultOf(value: unknown, { binding }: AgentInterface): unknown {
-  const { result, error } = (isJsonObject(value) ? value : {}) as { result?: unknown; error?: PeerError | null }
-  if (error !== undefined && error !== null) throw refusalOf(binding === 'HTTP+JSON' ? codeOfRest(error) : error)
+  const { result, error } = (isJsonObject(value) ? value : {}) as { result?: unknown; error?: RemoteError | null }
+  if (error !== undefined && error !== null)
+    throw refusalOf(binding === 'HTTP+JSON' ? restErrorToJsonRpc(error) : error)
   return binding === 'HTTP+JSON' ? value : result
 }
 
-interface PeerError {
+interface RemoteError {
   readonly code?: unknown
   readonly message?: unknown
   readonly details?: unknown
@@ -89,7 +93,7 @@ const RPC_CODES_OF_STATUSES: Readonly<Record<number, number>> = {
 }
 
 /** A `google.rpc.Status` as the JSON-RPC error it stands for: by its reason, else by its HTTP status. */
-function codeOfRest({ code, message, details }: PeerError): PeerError {
+function restErrorToJsonRpc({ code, message, details }: RemoteError): RemoteError {
   const reasons = (Array.isArray(details) ? details : []).map((each) =>
     isJsonObject(each) ? each['reason'] : undefined,
   )
@@ -98,7 +102,7 @@ function codeOfRest({ code, message, details }: PeerError): PeerError {
   return { code: RPC_CODES_OF_STATUSES[Number(code)] ?? code, message }
 }
 
-function refusalOf({ code, message: said }: PeerError): MoleculeError {
+function refusalOf({ code, message: said }: RemoteError): MoleculeError {
   const message = `the remote agent refused: ${String(said ?? 'without a reason').slice(0, REASON_CHARACTERS_MAX)}`
   const details = { rpcCode: code }
   switch (code) {

@@ -7,7 +7,7 @@ import { BlockList, isIP, isIPv6 } from 'node:net'
 import { MoleculeError } from '../errors.ts'
 
 /** The kinds of inside, each with its ranges; the first that matches names the reason. */
-const INSIDE: readonly (readonly [reason: string, ranges: readonly string[]])[] = [
+const NON_PUBLIC_RANGES: readonly (readonly [reason: string, ranges: readonly string[]])[] = [
   ['an unspecified address', ['0.0.0.0/8', '::/128']],
   ['a loopback address', ['127.0.0.0/8', '::1/128']],
   ['a link-local address, where clouds keep their metadata', ['169.254.0.0/16', 'fe80::/10']],
@@ -25,17 +25,17 @@ const INSIDE: readonly (readonly [reason: string, ranges: readonly string[]])[] 
   ],
 ]
 
-const insideLists = INSIDE.map(([reason, ranges]) => ({ reason, list: listOf(ranges) }))
+const nonPublicLists = NON_PUBLIC_RANGES.map(([reason, ranges]) => ({ reason, list: blockListOf(ranges) }))
 /** What IPv6 gives out to the public; everything else is kept for something. */
-const GLOBAL_IPV6 = listOf(['2000::/3'])
-const MAPPED = /^::ffff:[0-9a-f]{1,4}:[0-9a-f]{1,4}$/i
+const GLOBAL_IPV6 = blockListOf(['2000::/3'])
+const MAPPED_IPV4 = /^::ffff:[0-9a-f]{1,4}:[0-9a-f]{1,4}$/i
 
 /** Why this address is nobody's public one, in words; undefined for a public one. */
-export function whyInside(address: string): string | undefined {
+export function nonPublicReason(address: string): string | undefined {
   const family = isIP(address)
   if (family === 0) return 'not an address'
   const plain = address.split('%', 1)[0] ?? address
-  const found = insideLists.find(({ list }) => list.check(plain, family === 6 ? 'ipv6' : 'ipv4'))
+  const found = nonPublicLists.find(({ list }) => list.check(plain, family === 6 ? 'ipv6' : 'ipv4'))
   if (found !== undefined) return found.reason
   if (family === 4 || isMapped(plain) || GLOBAL_IPV6.check(plain, 'ipv6')) return undefined
   return 'a reserved address'
@@ -43,7 +43,7 @@ export function whyInside(address: string): string | undefined {
 
 /** `::ffff:a.b.c.d` in any spelling: the lists above have judged it by its IPv4 rules already. */
 function isMapped(address: string): boolean {
-  return MAPPED.test(new URL(`http://[${address}]/`).hostname.slice(1, -1))
+  return MAPPED_IPV4.test(new URL(`http://[${address}]/`).hostname.slice(1, -1))
 }
 
 /** What may be reached though it is inside: names and ranges that the owner has listed. */
@@ -61,7 +61,7 @@ export function createAllowList(entries: readonly string[]): AllowList {
     else if (isName(entry)) names.add(entry)
     else throw new MoleculeError('bad_config', `allow-outbound: "${entry}" is neither a host name nor a range`)
   }
-  const list = listOf(ranges)
+  const list = blockListOf(ranges)
   return {
     allowsName: (name) => names.has(name.toLowerCase().replace(/\.$/, '')),
     allowsAddress: (address) => list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4'),
@@ -78,7 +78,7 @@ function isRange(text: string): boolean {
 const isName = (text: string): boolean =>
   /^[a-z0-9_]([a-z0-9_-]*[a-z0-9])?(\.[a-z0-9_-]+)*$/.test(text) && !/^[\d.]+$/.test(text)
 
-function listOf(ranges: readonly string[]): BlockList {
+function blockListOf(ranges: readonly string[]): BlockList {
   const list = new BlockList()
   for (const range of ranges) {
     const [address = '', bits] = range.split('/')

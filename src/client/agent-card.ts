@@ -49,7 +49,7 @@ export function readCard(card: unknown, foundAt: string): AgentInterface {
   }
 }
 
-interface Offer {
+interface OfferedInterface {
   readonly url: string
   readonly binding: string
   readonly given: string
@@ -57,27 +57,27 @@ interface Offer {
   readonly tenant: string
 }
 
-const isJsonRpc = ({ binding, version }: Offer): boolean => binding === 'JSONRPC' && version !== undefined
-const isRest = ({ binding, version }: Offer): boolean => binding === 'HTTP+JSON' && version === '1.0'
+const isJsonRpc = ({ binding, version }: OfferedInterface): boolean => binding === 'JSONRPC' && version !== undefined
+const isRest = ({ binding, version }: OfferedInterface): boolean => binding === 'HTTP+JSON' && version === '1.0'
 
 /** 1.0: `supportedInterfaces`. */
-function interfacesOf({ supportedInterfaces }: JsonObject): Offer[] {
+function interfacesOf({ supportedInterfaces }: JsonObject): OfferedInterface[] {
   const listed = Array.isArray(supportedInterfaces) ? supportedInterfaces.filter(isJsonObject) : []
-  return listed.map((each) => toOffer(each['url'], each['protocolBinding'], each))
+  return listed.map((each) => toOfferedInterface(each['url'], each['protocolBinding'], each))
 }
 
 /** 0.3: the card itself is the first interface, others are additional. */
-function legacyInterfacesOf(card: JsonObject): Offer[] {
+function legacyInterfacesOf(card: JsonObject): OfferedInterface[] {
   if (typeof card['url'] !== 'string') return []
   const { protocolVersion, additionalInterfaces } = card
   const more = Array.isArray(additionalInterfaces) ? additionalInterfaces.filter(isJsonObject) : []
   return [
-    toOffer(card['url'], card['preferredTransport'] ?? 'JSONRPC', { protocolVersion }),
-    ...more.map((each) => toOffer(each['url'], each['transport'], { protocolVersion })),
+    toOfferedInterface(card['url'], card['preferredTransport'] ?? 'JSONRPC', { protocolVersion }),
+    ...more.map((each) => toOfferedInterface(each['url'], each['transport'], { protocolVersion })),
   ]
 }
 
-function toOffer(url: unknown, binding: unknown, more: JsonObject): Offer {
+function toOfferedInterface(url: unknown, binding: unknown, more: JsonObject): OfferedInterface {
   const given = String(more['protocolVersion'] ?? '')
   return {
     url: String(url ?? ''),

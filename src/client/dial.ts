@@ -7,7 +7,7 @@ import { request as requestHttps } from 'node:https'
 import type { LookupFunction } from 'node:net'
 import { MoleculeError } from '../errors.ts'
 
-export interface Dial {
+export interface DialOptions {
   readonly url: URL
   readonly method: string
   readonly headers: Readonly<Record<string, string>>
@@ -17,7 +17,7 @@ export interface Dial {
   readonly bytesMax: number
 }
 
-export interface Answer {
+export interface OutboundResponse {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   /** The body as it comes. Fails with `too_large`, with `timeout`, or as `canceled`. May be read once. */
@@ -29,18 +29,18 @@ export interface Answer {
 
 const CONNECT_MS = 10_000
 
-export async function dial(dialing: Dial, signal: AbortSignal): Promise<Answer> {
+export async function dial(dialing: DialOptions, signal: AbortSignal): Promise<OutboundResponse> {
   const failure = (cause: unknown) => dialFailure(cause, dialing.url, signal)
   try {
     signal.throwIfAborted()
-    const incoming = await headOf(dialing, signal)
-    return toAnswer(incoming, dialing.bytesMax, failure)
+    const incoming = await waitForHeaders(dialing, signal)
+    return toOutboundResponse(incoming, dialing.bytesMax, failure)
   } catch (cause) {
     throw failure(cause)
   }
 }
 
-function headOf(dialing: Dial, signal: AbortSignal): Promise<IncomingMessage> {
+function waitForHeaders(dialing: DialOptions, signal: AbortSignal): Promise<IncomingMessage> {
   const { url, method, headers, body, lookup, headersMs } = dialing
   const send = url.protocol === 'https:' ? requestHttps : requestHttp
   const length = body === undefined ? {} : { 'Content-Length': String(Buffer.byteLength(body)) }
@@ -72,7 +72,11 @@ function headOf(dialing: Dial, signal: AbortSignal): Promise<IncomingMessage> {
   })
 }
 
-function toAnswer(incoming: IncomingMessage, bytesMax: number, failure: (cause: unknown) => MoleculeError): Answer {
+function toOutboundResponse(
+  incoming: IncomingMessage,
+  bytesMax: number,
+  failure: (cause: unknown) => MoleculeError,
+): OutboundResponse {
   async function* chunks(): AsyncIterable<Buffer> {
     let bytes = 0
     try {

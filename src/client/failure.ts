@@ -8,7 +8,7 @@ import { WIRE_ERRORS } from '../protocol/json-rpc.ts'
 /** From an answer that is no success: the platform's own error, A2A's, or whatever a proxy says. */
 export function failureFromAnswer(answer: Response, text: string): MoleculeError {
   const { status } = answer
-  const error = readError(text)
+  const error = readErrorBody(text)
   const message = typeof error?.message === 'string' ? error.message : `the answer was HTTP ${status} without a reason`
   return new MoleculeError(codeOf(error) ?? codeOfStatus(status), withHint(message, error?.hint), {
     retryable: RETRYABLE_STATUSES.has(status),
@@ -18,12 +18,12 @@ export function failureFromAnswer(answer: Response, text: string): MoleculeError
 
 /** From the `error` of a JSON-RPC answer. */
 export function failureFromRpc(error: unknown): MoleculeError {
-  const wire = (error ?? {}) as WireFailure
+  const wire = (error ?? {}) as PlatformErrorBody
   return new MoleculeError(codeOf(wire) ?? 'internal', String(wire.message ?? 'the platform answered with nothing'))
 }
 
 /** No answer at all. Everything that we send may be sent again, so this is always worth another try. */
-export function unreachable(url: string, cause: unknown, timedOut: boolean): MoleculeError {
+export function platformUnreachable(url: string, cause: unknown, timedOut: boolean): MoleculeError {
   const reason = (cause as { cause?: { code?: string } }).cause?.code ?? (cause as Error).message
   const message = timedOut
     ? `the platform at ${url} did not answer in time`
@@ -31,7 +31,7 @@ export function unreachable(url: string, cause: unknown, timedOut: boolean): Mol
   return new MoleculeError('timeout', message, { retryable: true, cause, details: { url } })
 }
 
-interface WireFailure {
+interface PlatformErrorBody {
   readonly code?: unknown
   readonly message?: unknown
   readonly hint?: unknown
@@ -40,9 +40,9 @@ interface WireFailure {
 
 const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504])
 
-function readError(text: string): WireFailure | undefined {
+function readErrorBody(text: string): PlatformErrorBody | undefined {
   try {
-    const answer = JSON.parse(text) as { error?: WireFailure; reason?: unknown } | null
+    const answer = JSON.parse(text) as { error?: PlatformErrorBody; reason?: unknown } | null
     // `/ready` has no error of ours: it says in words why it takes no work.
     return answer?.error ?? (typeof answer?.reason === 'string' ? { message: answer.reason } : undefined)
   } catch {
@@ -51,7 +51,7 @@ function readError(text: string): WireFailure | undefined {
   }
 }
 
-function codeOf(error: WireFailure | undefined): ErrorCode | undefined {
+function codeOf(error: PlatformErrorBody | undefined): ErrorCode | undefined {
   if (typeof error?.code === 'string' && Object.hasOwn(WIRE_ERRORS, error.code)) return error.code as ErrorCode
   const reason = Array.isArray(error?.data) ? error.data[0]?.reason : undefined
   const known = Object.entries(WIRE_ERRORS).find(([, wire]) => wire.reason === reason)

@@ -5,11 +5,11 @@ import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { MoleculeError } from '../errors.ts'
-import { createAllowList, whyInside } from './addresses.ts'
-import { type Address, createOutbound, type OutboundOptions } from './outbound.ts'
+import { createAllowList, nonPublicReason } from './addresses.ts'
+import { createOutbound, type OutboundOptions, type ResolvedAddress } from './outbound.ts'
 
-const PUBLIC: Address = { address: '93.184.215.14', family: 4 }
-const LOOPBACK: Address = { address: '127.0.0.1', family: 4 }
+const PUBLIC: ResolvedAddress = { address: '93.184.215.14', family: 4 }
+const LOOPBACK: ResolvedAddress = { address: '127.0.0.1', family: 4 }
 
 /** A server on loopback that counts its visits. */
 async function serve(t: TestContext, answer: (request: IncomingMessage, response: ServerResponse) => void) {
@@ -40,7 +40,7 @@ async function refusal(work: Promise<unknown>): Promise<string> {
   return error.message
 }
 
-const names = (table: Record<string, Address[]>): NonNullable<OutboundOptions['resolve']> => {
+const names = (table: Record<string, ResolvedAddress[]>): NonNullable<OutboundOptions['resolve']> => {
   return async (name) => table[name] ?? []
 }
 
@@ -53,9 +53,9 @@ test('addresses inside are told from public ones in every spelling', () => {
     ...['fe80::1', 'fe80::1%eth0', 'fc00::1', 'fd00:ec2::254', 'fec0::1', 'ff02::1', '2001:db8::1', '64:ff9b::a00:1'],
     ...['2002:7f00:1::', '2001::1', '64:ff9b:1::1', '100::1', '4000::1', 'not an address', ''],
   ]
-  for (const address of inside) assert.ok(whyInside(address) !== undefined, address)
+  for (const address of inside) assert.ok(nonPublicReason(address) !== undefined, address)
   for (const address of ['8.8.8.8', '172.32.0.1', '100.128.0.1', '2606:4700::1111', '::ffff:8.8.8.8']) {
-    assert.equal(whyInside(address), undefined, address)
+    assert.equal(nonPublicReason(address), undefined, address)
   }
 })
 

@@ -7,10 +7,10 @@
 import { lookup } from 'node:dns/promises'
 import { isIP, type LookupFunction } from 'node:net'
 import { MoleculeError } from '../errors.ts'
-import { type AllowList, createAllowList, whyInside } from './addresses.ts'
-import { type Answer, type Dial, dial } from './dial.ts'
+import { type AllowList, createAllowList, nonPublicReason } from './addresses.ts'
+import { type DialOptions, dial, type OutboundResponse } from './dial.ts'
 
-export interface Address {
+export interface ResolvedAddress {
   readonly address: string
   readonly family: 4 | 6
 }
@@ -19,7 +19,7 @@ export interface OutboundOptions {
   /** Host names, addresses and ranges that may be reached though they are inside. */
   readonly allow?: readonly string[]
   /** All addresses of a name; the system's resolver where unset. */
-  readonly resolve?: (name: string) => Promise<readonly Address[]>
+  readonly resolve?: (name: string) => Promise<readonly ResolvedAddress[]>
 }
 
 export interface OutboundRequest {
@@ -40,7 +40,7 @@ export interface OutboundRequest {
 export interface Outbound {
   /** Judges a URL without asking it anything; throws `forbidden` with the reason. */
   check(url: string): Promise<void>
-  send(request: OutboundRequest, signal?: AbortSignal): Promise<Answer>
+  send(request: OutboundRequest, signal?: AbortSignal): Promise<OutboundResponse>
 }
 
 const REDIRECTS_MAX = 3
@@ -48,10 +48,10 @@ const HEADERS_MS = 15_000
 export const ANSWER_BYTES_MAX = 10 * 1024 * 1024
 
 export function createOutbound({ allow = [], resolve = systemResolve }: OutboundOptions = {}): Outbound {
-  const judge = createJudge(createAllowList(allow), resolve)
+  const checkAddresses = createAddressCheck(createAllowList(allow), resolve)
   return {
     async check(url) {
-      await judge(readUrl(url), false)
+      await checkAddresses(readUrl(url), false)
     },
     async send(request, signal) {
       const limit = request.totalMs === undefined ? undefined : AbortSignal.timeout(request.totalMs)
@@ -61,12 +61,12 @@ export function createOutbound({ allow = [], resolve = systemResolve }: Outbound
       let { headers = {} } = request
       for (let hops = 0; ; hops++) {
         const trusted = request.trusted === true && url.hostname === given.hostname
-        const addresses = await judge(url, trusted)
-        const answer = await dial(toDial(request, { url, headers, addresses }), ends)
+        const addresses = await checkAddresses(url, trusted)
+        const answer = await dial(toDialOptions(request, { url, headers, addresses }), ends)
         const next = redirectOf(answer, request.method ?? 'GET')
         if (next === undefined) return answer
         answer.discard()
-        if (hops === REDIRECTS_MAX) throw refused(request.url, `it leads on more than ${REDIRECTS_MAX} times`)
+        if (hops === REDIRECTS_MAX) throw refusedUrl(request.url, `it leads on more than ${REDIRECTS_MAX} times`)
         const target = readUrl(next, url)
         // Whoever answers for one origin has no say over where our credentials go.
         if (target.origin !== url.origin) headers = withoutCredentials(headers)
@@ -79,16 +79,16 @@ export function createOutbound({ allow = [], resolve = systemResolve }: Outbound
 interface Hop {
   readonly url: URL
   readonly headers: Readonly<Record<string, string>>
-  readonly addresses: readonly Address[]
+  readonly addresses: readonly ResolvedAddress[]
 }
 
-function toDial(request: OutboundRequest, { url, headers, addresses }: Hop): Dial {
+function toDialOptions(request: OutboundRequest, { url, headers, addresses }: Hop): DialOptions {
   const { method = 'GET', body, headersMs = HEADERS_MS, bytesMax = ANSWER_BYTES_MAX } = request
-  return { url, headers, method, body, headersMs, bytesMax, lookup: pinned(addresses) }
+  return { url, headers, method, body, headersMs, bytesMax, lookup: pinnedLookup(addresses) }
 }
 
 /** Answers with the judged addresses whatever it is asked: this is what pins the connection. */
-function pinned(addresses: readonly Address[]): LookupFunction {
+function pinnedLookup(addresses: readonly ResolvedAddress[]): LookupFunction {
   return (_name, options, callback) => {
     const [first] = addresses
     if (options.all === true) callback(null, [...addresses])
@@ -98,26 +98,26 @@ function pinned(addresses: readonly Address[]): LookupFunction {
 
 /** Only http and https, and no password in the URL, which would end up in logs. */
 function readUrl(text: string, base?: URL): URL {
-  if (!URL.canParse(text, base?.href)) throw refused(text, 'it is not a URL')
+  if (!URL.canParse(text, base?.href)) throw refusedUrl(text, 'it is not a URL')
   const url = new URL(text, base)
-  if (url.protocol !== 'http:' && url.protocol !== 'https:') throw refused(text, 'it is neither http nor https')
-  if (url.username !== '' || url.password !== '') throw refused(url.host, 'it has a user name or password in it')
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') throw refusedUrl(text, 'it is neither http nor https')
+  if (url.username !== '' || url.password !== '') throw refusedUrl(url.host, 'it has a user name or password in it')
   return url
 }
 
-type Judge = (url: URL, trusted: boolean) => Promise<readonly Address[]>
+type AddressCheck = (url: URL, trusted: boolean) => Promise<readonly ResolvedAddress[]>
 
-function createJudge(allowed: AllowList, resolve: NonNullable<OutboundOptions['resolve']>): Judge {
+function createAddressCheck(allowed: AllowList, resolve: NonNullable<OutboundOptions['resolve']>): AddressCheck {
   return async (url, trusted) => {
     const name = url.hostname.replace(/^\[|\]$/g, '')
     const addresses = await addressesOf(name, resolve)
     if (trusted || allowed.allowsName(name)) return addresses
     // All of them: the connection may go to any, and one public address must not vouch for a private one.
     for (const { address } of addresses) {
-      const reason = allowed.allowsAddress(address) ? undefined : whyInside(address)
+      const reason = allowed.allowsAddress(address) ? undefined : nonPublicReason(address)
       if (reason === undefined) continue
       const subject = address === name ? `${address} is` : `${name} is at ${address},`
-      throw refused(url.href, `${subject} ${reason}; the platform's owner can allow it with --allow-outbound`)
+      throw refusedUrl(url.href, `${subject} ${reason}; the platform's owner can allow it with --allow-outbound`)
     }
     return addresses
   }
@@ -126,10 +126,10 @@ function createJudge(allowed: AllowList, resolve: NonNullable<OutboundOptions['r
 async function addressesOf(
   name: string,
   resolve: NonNullable<OutboundOptions['resolve']>,
-): Promise<readonly Address[]> {
+): Promise<readonly ResolvedAddress[]> {
   const family = isIP(name)
   if (family !== 0) return [{ address: name, family: family as 4 | 6 }]
-  let addresses: readonly Address[]
+  let addresses: readonly ResolvedAddress[]
   try {
     addresses = await resolve(name)
   } catch (cause) {
@@ -140,13 +140,13 @@ async function addressesOf(
   throw new MoleculeError('timeout', `the name ${name} has no address`, { retryable: true })
 }
 
-async function systemResolve(name: string): Promise<Address[]> {
+async function systemResolve(name: string): Promise<ResolvedAddress[]> {
   const found = await lookup(name, { all: true, verbatim: true })
   return found.map(({ address, family }) => ({ address, family: family as 4 | 6 }))
 }
 
 /** A POST is repeated only where the answer says that it must stay one. */
-function redirectOf({ status, headers }: Answer, method: string): string | undefined {
+function redirectOf({ status, headers }: OutboundResponse, method: string): string | undefined {
   const follows = status === 307 || status === 308 || (method === 'GET' && [301, 302, 303].includes(status))
   return follows ? headers.location : undefined
 }
@@ -157,6 +157,6 @@ function withoutCredentials(headers: Readonly<Record<string, string>>): Record<s
   return Object.fromEntries(Object.entries(headers).filter(([name]) => HARMLESS_HEADERS.has(name.toLowerCase())))
 }
 
-function refused(url: string, reason: string): MoleculeError {
+function refusedUrl(url: string, reason: string): MoleculeError {
   return new MoleculeError('forbidden', `the URL ${url} is refused: ${reason}`, { details: { reason } })
 }

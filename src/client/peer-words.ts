@@ -19,31 +19,31 @@ import { isJsonObject, type JsonObject } from '../protocol/json.ts'
 import { readPart } from '../protocol/part.ts'
 
 /** The answer to a send, or one event of a stream: with `kind` it is 0.3's, otherwise 1.0's one-of. */
-export function readEvent(value: unknown): StreamResponse {
-  const event = object(value, 'the answer')
-  if (event['kind'] === 'task' || 'task' in event) return { task: readTask(event['task'] ?? event) }
+export function readRemoteEvent(value: unknown): StreamResponse {
+  const event = requireObject(value, 'the answer')
+  if (event['kind'] === 'task' || 'task' in event) return { task: readRemoteTask(event['task'] ?? event) }
   if (event['kind'] === 'message' || 'message' in event) return { message: readMessage(event['message'] ?? event) }
   if (event['kind'] === 'status-update' || 'statusUpdate' in event) {
-    const update = object(event['statusUpdate'] ?? event, 'the status update')
-    return { statusUpdate: { ...namesOf(update), status: readStatus(update['status']), ...metadataOf(update) } }
+    const update = requireObject(event['statusUpdate'] ?? event, 'the status update')
+    return { statusUpdate: { ...idsOf(update), status: readStatus(update['status']), ...metadataOf(update) } }
   }
   if (event['kind'] === 'artifact-update' || 'artifactUpdate' in event) {
-    const update = object(event['artifactUpdate'] ?? event, 'the artifact update')
+    const update = requireObject(event['artifactUpdate'] ?? event, 'the artifact update')
     const chunk = { append: update['append'] === true, lastChunk: update['lastChunk'] === true }
     const artifact = readArtifact(update['artifact'])
-    return { artifactUpdate: { ...namesOf(update), artifact, ...chunk, ...metadataOf(update) } }
+    return { artifactUpdate: { ...idsOf(update), artifact, ...chunk, ...metadataOf(update) } }
   }
-  throw strange('it is neither task, message nor update')
+  throw notA2a('it is neither task, message nor update')
 }
 
-export function readTask(value: unknown): Task {
-  const task = object(value, 'the task')
-  if (typeof task['id'] !== 'string' || task['id'] === '') throw strange('the task has no id')
-  const artifacts = list(task['artifacts']).map(readArtifact)
-  const history = list(task['history']).map(readMessage)
+export function readRemoteTask(value: unknown): Task {
+  const task = requireObject(value, 'the task')
+  if (typeof task['id'] !== 'string' || task['id'] === '') throw notA2a('the task has no id')
+  const artifacts = listOrEmpty(task['artifacts']).map(readArtifact)
+  const history = listOrEmpty(task['history']).map(readMessage)
   return {
     id: task['id'],
-    contextId: text(task['contextId']),
+    contextId: textOrEmpty(task['contextId']),
     status: readStatus(task['status']),
     ...(artifacts.length > 0 && { artifacts }),
     ...(history.length > 0 && { history }),
@@ -52,7 +52,7 @@ export function readTask(value: unknown): Task {
 }
 
 function readStatus(value: unknown): TaskStatus {
-  const status = object(value, 'the status')
+  const status = requireObject(value, 'the status')
   const { message, timestamp } = status
   return {
     state: readState(status['state']),
@@ -63,21 +63,21 @@ function readStatus(value: unknown): TaskStatus {
 
 /** `input-required` is TASK_STATE_INPUT_REQUIRED; one that nobody knows is not known to be over. */
 function readState(value: unknown): TaskState {
-  const name = `TASK_STATE_${text(value).toUpperCase().replaceAll('-', '_').replace('TASK_STATE_', '')}`
+  const name = `TASK_STATE_${textOrEmpty(value).toUpperCase().replaceAll('-', '_').replace('TASK_STATE_', '')}`
   return TASK_STATES.find((state) => state === name) ?? 'TASK_STATE_WORKING'
 }
 
 function readMessage(value: unknown): Message {
-  const message = object(value, 'the message')
+  const message = requireObject(value, 'the message')
   const { contextId, taskId } = message
-  const extensions = strings(message['extensions'])
-  const referenceTaskIds = strings(message['referenceTaskIds'])
+  const extensions = stringsOf(message['extensions'])
+  const referenceTaskIds = stringsOf(message['referenceTaskIds'])
   return {
-    messageId: text(message['messageId']),
+    messageId: textOrEmpty(message['messageId']),
     role: message['role'] === 'user' || message['role'] === 'ROLE_USER' ? 'ROLE_USER' : 'ROLE_AGENT',
     parts: readParts(message['parts']),
-    ...(text(contextId) !== '' && { contextId: text(contextId) }),
-    ...(text(taskId) !== '' && { taskId: text(taskId) }),
+    ...(textOrEmpty(contextId) !== '' && { contextId: textOrEmpty(contextId) }),
+    ...(textOrEmpty(taskId) !== '' && { taskId: textOrEmpty(taskId) }),
     ...(extensions.length > 0 && { extensions }),
     ...(referenceTaskIds.length > 0 && { referenceTaskIds }),
     ...metadataOf(message),
@@ -85,14 +85,14 @@ function readMessage(value: unknown): Message {
 }
 
 function readArtifact(value: unknown): Artifact {
-  const artifact = object(value, 'the artifact')
+  const artifact = requireObject(value, 'the artifact')
   const { name, description } = artifact
-  const extensions = strings(artifact['extensions'])
+  const extensions = stringsOf(artifact['extensions'])
   return {
-    artifactId: text(artifact['artifactId']),
+    artifactId: textOrEmpty(artifact['artifactId']),
     parts: readParts(artifact['parts']),
-    ...(text(name) !== '' && { name: text(name) }),
-    ...(text(description) !== '' && { description: text(description) }),
+    ...(textOrEmpty(name) !== '' && { name: textOrEmpty(name) }),
+    ...(textOrEmpty(description) !== '' && { description: textOrEmpty(description) }),
     ...(extensions.length > 0 && { extensions }),
     ...metadataOf(artifact),
   }
@@ -100,31 +100,34 @@ function readArtifact(value: unknown): Artifact {
 
 /** Empty names are absent ones: an agent on protocol buffers cannot tell them apart, and a caller should not see them. */
 function readParts(value: unknown): Part[] {
-  return list(value).map((item, index) => {
+  return listOrEmpty(value).map((item, index) => {
     try {
       const { mediaType, filename, ...part } = readPart(item, `parts[${index}]`)
       return { ...part, ...(mediaType ? { mediaType } : {}), ...(filename ? { filename } : {}) }
     } catch (cause) {
-      throw strange((cause as Error).message, cause)
+      throw notA2a((cause as Error).message, cause)
     }
   })
 }
 
-const namesOf = (update: JsonObject) => ({ taskId: text(update['taskId']), contextId: text(update['contextId']) })
+const idsOf = (update: JsonObject) => ({
+  taskId: textOrEmpty(update['taskId']),
+  contextId: textOrEmpty(update['contextId']),
+})
 
 function metadataOf({ metadata }: JsonObject): { metadata?: Metadata } {
   return isJsonObject(metadata) && Object.keys(metadata).length > 0 ? { metadata: metadata as Metadata } : {}
 }
 
-const text = (value: unknown): string => (typeof value === 'string' ? value : '')
-const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
-const strings = (value: unknown): string[] => list(value).filter((item) => typeof item === 'string')
+const textOrEmpty = (value: unknown): string => (typeof value === 'string' ? value : '')
+const listOrEmpty = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
+const stringsOf = (value: unknown): string[] => listOrEmpty(value).filter((item) => typeof item === 'string')
 
-function object(value: unknown, what: string): JsonObject {
+function requireObject(value: unknown, what: string): JsonObject {
   if (isJsonObject(value)) return value
-  throw strange(`${what} is no object`)
+  throw notA2a(`${what} is no object`)
 }
 
-function strange(problem: string, cause?: unknown): MoleculeError {
+function notA2a(problem: string, cause?: unknown): MoleculeError {
   return new MoleculeError('agent_failed', `the remote agent's answer is not A2A: ${problem}`, { cause })
 }

@@ -5,7 +5,7 @@
  */
 import { MoleculeError } from '../errors.ts'
 import type { Message, StreamResponse, Task } from '../protocol/a2a.ts'
-import { failureFromAnswer, failureFromRpc, unreachable } from './failure.ts'
+import { failureFromAnswer, failureFromRpc, platformUnreachable } from './failure.ts'
 
 /** What the commands read of a workspace; the platform may send more. */
 export interface WorkspaceSummary {
@@ -41,7 +41,7 @@ export interface ActivityPageView {
   readonly next: number
 }
 
-export interface ActivityWish {
+export interface ActivityPageQuery {
   readonly since: number
   readonly limit: number
   /** The last ones in place of the first ones after `since`. */
@@ -67,7 +67,7 @@ export interface StoryView {
 }
 
 /** Something an agent wants to do and waits for a person's word on. */
-export interface PendingView {
+export interface PendingAskView {
   readonly id: string
   readonly workspace_id: string
   readonly task_id: string
@@ -106,22 +106,22 @@ export interface PlatformClient {
   createWorkspace(input: Readonly<Record<string, unknown>>): Promise<WorkspaceSummary & Record<string, unknown>>
   /** Gives the ids that are gone. */
   deleteWorkspace(id: string, options: { readonly confirm: string; readonly cascade: boolean }): Promise<string[]>
-  turnWorkspace(id: string, turn: WorkspaceTurn): Promise<WorkspaceSummary>
+  runWorkspaceAction(id: string, turn: WorkspaceAction): Promise<WorkspaceSummary>
   peersOf(id: string): Promise<WorkspaceSummary[]>
   /** One line on the workspace's card; empty = none. */
   setStatus(id: string, text: string): Promise<void>
   version(): Promise<VersionView>
   /** Whether it takes work; false with the reason where it says that it does not. */
   ready(): Promise<{ readonly ready: boolean; readonly reason?: string }>
-  activity(id: string, query: ActivityWish): Promise<ActivityPageView>
+  activity(id: string, query: ActivityPageQuery): Promise<ActivityPageView>
   /** Every later row of the workspace's log as it comes, until the signal aborts; a broken stream throws. */
   events(id: string, since: number | undefined, signal: AbortSignal): AsyncIterable<EventsView>
   story(id: string): Promise<StoryView>
-  pending(): Promise<PendingView[]>
-  decide(id: string, decision: 'allow' | 'deny'): Promise<void>
+  listPendingAsks(): Promise<PendingAskView[]>
+  answerAsk(id: string, decision: 'allow' | 'deny'): Promise<void>
 }
 
-export type WorkspaceTurn = 'restart' | 'pause' | 'pause?now=true' | 'resume'
+export type WorkspaceAction = 'restart' | 'pause' | 'pause?now=true' | 'resume'
 
 export interface EventsView {
   readonly seq: number
@@ -166,18 +166,18 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
       const params = { ...query, includeArtifacts: true }
       return (await rpc<{ tasks: Task[] }>(workspaceId, { method: 'ListTasks', params })).tasks
     },
-    ...plainCalls(call),
+    ...simpleCalls(call),
     events: (id, since, signal) => followEvents(options, { id, since }, signal),
   }
 }
 
-type PlainCalls = Omit<
+type SimpleCalls = Omit<
   PlatformClient,
   'listWorkspaces' | 'getWorkspace' | 'sendMessage' | 'getTask' | 'cancelTask' | 'listTasks' | 'events'
 >
 
 /** What is one request and its answer. */
-function plainCalls(call: Call): PlainCalls {
+function simpleCalls(call: Call): SimpleCalls {
   const at = (id: string, below = '') => `/workspaces/${encodeURIComponent(id)}${below}`
   const get = async <T>(path: string): Promise<T> => (await call({ method: 'GET', path })) as T
   return {
@@ -190,7 +190,8 @@ function plainCalls(call: Call): PlainCalls {
       const path = at(id, `?confirm=${encodeURIComponent(confirm)}&cascade=${cascade}`)
       return ((await call({ method: 'DELETE', path })) as { deleted: string[] }).deleted
     },
-    turnWorkspace: async (id, turn) => (await call({ method: 'POST', path: at(id, `/${turn}`) })) as WorkspaceSummary,
+    runWorkspaceAction: async (id, turn) =>
+      (await call({ method: 'POST', path: at(id, `/${turn}`) })) as WorkspaceSummary,
     peersOf: async (id) =>
       (await get<{ peers: WorkspaceSummary[] }>(`/registry/${encodeURIComponent(id)}/peers`)).peers,
     async setStatus(id, text) {
@@ -210,8 +211,8 @@ function plainCalls(call: Call): PlainCalls {
     },
     activity: (id, { since, limit, newest }) => get(at(id, `/activity?since=${since}&limit=${limit}&newest=${newest}`)),
     story: (id) => get(`/messages/${encodeURIComponent(id)}/story`),
-    pending: async () => (await get<{ pending: PendingView[] }>('/pending')).pending,
-    async decide(id, decision) {
+    listPendingAsks: async () => (await get<{ pending: PendingAskView[] }>('/pending')).pending,
+    async answerAsk(id, decision) {
       const path = `/pending/${encodeURIComponent(id)}`
       await call({ method: 'POST', path, body: JSON.stringify({ decision }) })
     },
@@ -254,7 +255,7 @@ function createCall(options: PlatformClientOptions): Call {
       throw failureFromAnswer(answer, text)
     } catch (thrown) {
       if (thrown instanceof MoleculeError) throw thrown
-      throw unreachable(base, thrown, limit.aborted)
+      throw platformUnreachable(base, thrown, limit.aborted)
     }
   }
 }
@@ -279,19 +280,20 @@ async function* followEvents(
     const answer = await send(base + path, { headers, signal: ends, redirect: 'error' })
     if (!answer.ok || answer.body === null) throw failureFromAnswer(answer, await answer.text())
     const { readSse } = await import('./sse.ts')
-    for await (const data of readSse(heard(answer.body, () => watch.refresh()))) yield JSON.parse(data) as EventsView
+    for await (const data of readSse(withSilenceReset(answer.body, () => watch.refresh())))
+      yield JSON.parse(data) as EventsView
   } catch (thrown) {
     if (signal.aborted) return
     if (thrown instanceof MoleculeError) throw thrown
-    throw unreachable(base, thrown, silence.signal.aborted)
+    throw platformUnreachable(base, thrown, silence.signal.aborted)
   } finally {
     clearTimeout(watch)
     silence.abort()
   }
-  if (!signal.aborted) throw unreachable(base, new Error('the stream ended'), false)
+  if (!signal.aborted) throw platformUnreachable(base, new Error('the stream ended'), false)
 }
 
-async function* heard(body: AsyncIterable<Uint8Array>, refresh: () => void): AsyncIterable<Buffer> {
+async function* withSilenceReset(body: AsyncIterable<Uint8Array>, refresh: () => void): AsyncIterable<Buffer> {
   for await (const chunk of body) {
     refresh()
     yield Buffer.from(chunk)

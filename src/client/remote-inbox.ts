@@ -5,24 +5,33 @@
  * runtime only after the platform has stored that its turn begins; what is lost before that is counted by nobody.
  */
 import { MoleculeError, toMoleculeError } from '../errors.ts'
-import type { Handout, Inbox, Lease, LeaseKey, NumberedEvents, Outcome, Standing, Worker } from '../inbox/inbox.ts'
+import type {
+  Directive,
+  Inbox,
+  Lease,
+  LeaseKey,
+  LeaseStanding,
+  NumberedEvents,
+  Outcome,
+  Worker,
+} from '../inbox/inbox.ts'
 import type { Log } from '../log.ts'
 import type { Brief } from '../protocol/brief.ts'
 import { restoreEnvelope } from '../protocol/envelope.ts'
-import { type Line, persist } from './remote-inbox-line.ts'
+import { type PlatformConnection, retryUntilAnswered } from './remote-inbox-line.ts'
 import { createQueue, type Queue } from './remote-inbox-queue.ts'
 
 /** How long a call for work is parked. */
 const WAIT_MS = 20_000
 /** An answer that is this late will not come: the connection is dead and nobody has said so. */
-const LATE_MS = 5_000
+const LATE_ANSWER_MS = 5_000
 const CALL_MS = 10_000
 const SETTLE_MS = 30_000
-/** What a running turn tells waits so long for a line that rests, and goes with the next then. */
+/** What a running turn tells waits so long for a connection that rests, and goes with the next then. */
 const APPEND_PATIENCE_MS = 2_000
 
 export interface RemoteInboxOptions {
-  readonly line: Line
+  readonly connection: PlatformConnection
   readonly workspaceId: string
   /** Where the sessions live. */
   readonly host: string
@@ -45,16 +54,16 @@ export interface RemoteInbox extends Inbox {
   leave(worker: Worker): Promise<void>
 }
 
-interface State extends RemoteInboxOptions {
+interface RemoteInboxState extends RemoteInboxOptions {
   readonly holding: Map<string, RemoteBrief>
   readonly suspended: Set<string>
   readonly at: string
 }
 
 export function createRemoteInbox(options: RemoteInboxOptions): RemoteInbox {
-  const { line } = options
+  const { connection } = options
   const at = `/workspaces/${encodeURIComponent(options.workspaceId)}/inbox`
-  const state: State = { ...options, at, holding: new Map(), suspended: new Set() }
+  const state: RemoteInboxState = { ...options, at, holding: new Map(), suspended: new Set() }
   const letGo = (key: LeaseKey) => {
     state.holding.delete(nameOf(key))
     state.suspended.delete(nameOf(key))
@@ -64,34 +73,34 @@ export function createRemoteInbox(options: RemoteInboxOptions): RemoteInbox {
     return standing
   }
   const stand = async <S extends string>(name: string, key: LeaseKey, more: object = {}): Promise<S> => {
-    const body = { key: bare(key), ...more }
-    const { standing } = await line.post<{ standing: S }>(`${at}/${name}`, { body, timeoutMs: CALL_MS })
+    const body = { key: toWireKey(key), ...more }
+    const { standing } = await connection.post<{ standing: S }>(`${at}/${name}`, { body, timeoutMs: CALL_MS })
     return heard(key, standing)
   }
   return {
     leases: (worker, signal) => takeWork(state, worker, signal),
     async extend(keys) {
-      const call = { body: { keys: keys.map(bare) }, timeoutMs: CALL_MS, patienceMs: 0 }
-      const { standings } = await line.post<{ standings: Standing[] }>(`${at}/extend`, call)
+      const call = { body: { keys: keys.map(toWireKey) }, timeoutMs: CALL_MS, maxWaitMs: 0 }
+      const { standings } = await connection.post<{ standings: LeaseStanding[] }>(`${at}/extend`, call)
       return keys.map((key, index) => heard(key, standings[index] ?? 'stale'))
     },
-    append: (key, events) => tell(state, key, afterStart(events)).then((standing) => heard(key, standing)),
+    append: (key, events) => postEvents(state, key, numberAfterStart(events)).then((standing) => heard(key, standing)),
     async settle(key, outcome, unsent) {
-      const answer = await settle(state, key, { outcome, ...(unsent && { unsent: afterStart(unsent) }) })
+      const answer = await postSettle(state, key, { outcome, ...(unsent && { unsent: numberAfterStart(unsent) }) })
       letGo(key)
       return answer
     },
     async suspend(key) {
-      const standing = await stand<Standing | 'refused'>('suspend', key)
+      const standing = await stand<LeaseStanding | 'refused'>('suspend', key)
       if (standing === 'held') state.suspended.add(nameOf(key))
       return standing
     },
     async resume(key) {
       state.suspended.delete(nameOf(key))
-      return await stand<Standing>('resume', key)
+      return await stand<LeaseStanding>('resume', key)
     },
     async ask(key, question) {
-      const standing = await stand<Standing | 'refused'>('ask', key, { question })
+      const standing = await stand<LeaseStanding | 'refused'>('ask', key, { question })
       if (standing === 'held') state.suspended.add(nameOf(key))
       return standing
     },
@@ -101,8 +110,8 @@ export function createRemoteInbox(options: RemoteInboxOptions): RemoteInbox {
       return brief
     },
     async leave(worker) {
-      const body = callForWork(state, worker, { leasesMax: 0, waitMs: 0 })
-      await line.post(`${at}/lease`, { body, timeoutMs: LATE_MS })
+      const body = leaseRequest(state, worker, { leasesMax: 0, waitMs: 0 })
+      await connection.post(`${at}/lease`, { body, timeoutMs: LATE_ANSWER_MS })
     },
   }
 }
@@ -110,39 +119,52 @@ export function createRemoteInbox(options: RemoteInboxOptions): RemoteInbox {
 const nameOf = ({ messageId, epoch }: LeaseKey): string => `${messageId}.${epoch}`
 
 /** As it goes over the wire, where the address names the workspace. */
-const bare = ({ conversationId, taskId, messageId, epoch }: LeaseKey) => ({ conversationId, taskId, messageId, epoch })
+const toWireKey = ({ conversationId, taskId, messageId, epoch }: LeaseKey) => ({
+  conversationId,
+  taskId,
+  messageId,
+  epoch,
+})
 
 /** The first event of every lease is that it has begun; the runtime's own are counted after it. */
-const afterStart = (events: NumberedEvents): NumberedEvents => ({ ...events, from: events.from + 1 })
+const numberAfterStart = (events: NumberedEvents): NumberedEvents => ({ ...events, from: events.from + 1 })
 
-async function tell({ line, at }: State, key: LeaseKey, events: NumberedEvents): Promise<Standing> {
-  const call = { body: { key: bare(key), ...events }, timeoutMs: CALL_MS, patienceMs: APPEND_PATIENCE_MS }
-  return (await line.post<{ standing: Standing }>(`${at}/append`, call)).standing
+async function postEvents(
+  { connection, at }: RemoteInboxState,
+  key: LeaseKey,
+  events: NumberedEvents,
+): Promise<LeaseStanding> {
+  const call = { body: { key: toWireKey(key), ...events }, timeoutMs: CALL_MS, maxWaitMs: APPEND_PATIENCE_MS }
+  return (await connection.post<{ standing: LeaseStanding }>(`${at}/append`, call)).standing
 }
 
 type Settling = { readonly outcome: Outcome; readonly unsent?: NumberedEvents }
 
-async function settle({ line, at, host }: State, key: LeaseKey, settling: Settling): Promise<'settled' | 'stale'> {
-  const body = { key: bare(key), host, ...settling }
-  return (await line.post<{ answer: 'settled' | 'stale' }>(`${at}/settle`, { body, timeoutMs: SETTLE_MS })).answer
+async function postSettle(
+  { connection, at, host }: RemoteInboxState,
+  key: LeaseKey,
+  settling: Settling,
+): Promise<'settled' | 'stale'> {
+  const body = { key: toWireKey(key), host, ...settling }
+  return (await connection.post<{ answer: 'settled' | 'stale' }>(`${at}/settle`, { body, timeoutMs: SETTLE_MS })).answer
 }
 
-function callForWork(
-  { host, backend, holding }: State,
+function leaseRequest(
+  { host, backend, holding }: RemoteInboxState,
   worker: Worker,
   { leasesMax, waitMs }: { leasesMax: number; waitMs: number },
 ) {
   return { bridge: worker.id, host, backend, leases_max: leasesMax, holding: [...holding.keys()], wait_ms: waitMs }
 }
 
-async function* takeWork(state: State, worker: Worker, signal: AbortSignal): AsyncGenerator<Handout> {
-  const queue = createQueue<Handout>()
-  const polling = poll(state, { worker, queue }, signal)
+async function* takeWork(state: RemoteInboxState, worker: Worker, signal: AbortSignal): AsyncGenerator<Directive> {
+  const queue = createQueue<Directive>()
+  const polling = pollForWork(state, { worker, queue }, signal)
   try {
-    for (let handout = await queue.take(signal); handout; handout = await queue.take(signal)) yield handout
+    for (let directive = await queue.take(signal); directive; directive = await queue.take(signal)) yield directive
   } finally {
     await polling
-    for (const handout of queue.clear()) if (handout.type === 'lease') await release(state, handout.lease)
+    for (const directive of queue.clear()) if (directive.type === 'lease') await release(state, directive.lease)
   }
 }
 
@@ -152,50 +174,50 @@ interface WireLease {
   readonly brief: RemoteBrief
 }
 
-type WireHandout = WireLease | Exclude<Handout, { type: 'lease' }>
+type WireDirective = WireLease | Exclude<Directive, { type: 'lease' }>
 
 interface Polling {
   readonly worker: Worker
-  readonly queue: Queue<Handout>
+  readonly queue: Queue<Directive>
 }
 
 /** Asks for work until told to stop. While turns run it is asked too, to hear that one of them is cancelled. */
-async function poll(state: State, { worker, queue }: Polling, signal: AbortSignal): Promise<void> {
-  const { line, at, holding, suspended, concurrency } = state
+async function pollForWork(state: RemoteInboxState, { worker, queue }: Polling, signal: AbortSignal): Promise<void> {
+  const { connection, at, holding, suspended, concurrency } = state
   const beginning = new Set<Promise<void>>()
   while (!signal.aborted) {
     try {
-      const body = callForWork(state, worker, { leasesMax: concurrency + suspended.size, waitMs: WAIT_MS })
-      const call = { body, timeoutMs: WAIT_MS + LATE_MS }
-      const { handouts } = await line.post<{ handouts: WireHandout[] }>(`${at}/lease`, call, signal)
-      for (const handout of handouts) {
-        if (handout.type !== 'lease') queue.put(handout)
+      const body = leaseRequest(state, worker, { leasesMax: concurrency + suspended.size, waitMs: WAIT_MS })
+      const call = { body, timeoutMs: WAIT_MS + LATE_ANSWER_MS }
+      const { handouts } = await connection.post<{ handouts: WireDirective[] }>(`${at}/lease`, call, signal)
+      for (const directive of handouts) {
+        if (directive.type !== 'lease') queue.put(directive)
         else {
-          const lease: Lease = { ...handout.lease, envelope: restoreEnvelope(handout.lease.envelope) }
-          holding.set(nameOf(lease), handout.brief)
-          const begun = begin(state, { lease, queue }, signal).finally(() => beginning.delete(begun))
+          const lease: Lease = { ...directive.lease, envelope: restoreEnvelope(directive.lease.envelope) }
+          holding.set(nameOf(lease), directive.brief)
+          const begun = beginTurn(state, { lease, queue }, signal).finally(() => beginning.delete(begun))
           beginning.add(begun)
         }
       }
     } catch (thrown) {
       const error = toMoleculeError(thrown)
-      if (!signal.aborted && !error.retryable) line.rest(error)
+      if (!signal.aborted && !error.retryable) connection.backoff(error)
     }
   }
   await Promise.all(beginning)
 }
 
 /** Has the platform store that the turn begins, and only then hands it on. */
-async function begin(
-  state: State,
-  { lease, queue }: { lease: Lease; queue: Queue<Handout> },
+async function beginTurn(
+  state: RemoteInboxState,
+  { lease, queue }: { lease: Lease; queue: Queue<Directive> },
   signal: AbortSignal,
 ): Promise<void> {
   const started: NumberedEvents = { from: 1, events: [{ type: 'status', text: state.startedText }] }
   try {
-    const standing = await persist(() => tell(state, lease, started), signal)
+    const standing = await retryUntilAnswered(() => postEvents(state, lease, started), signal)
     if (standing === 'held') return queue.put({ type: 'lease', lease })
-    if (standing === 'stop') await settle(state, lease, { outcome: { type: 'stopped' } })
+    if (standing === 'stop') await postSettle(state, lease, { outcome: { type: 'stopped' } })
     state.holding.delete(nameOf(lease))
   } catch (thrown) {
     state.log.warn({ err: toMoleculeError(thrown), messageId: lease.messageId }, 'a turn could not begin')
@@ -204,10 +226,10 @@ async function begin(
 }
 
 /** Given back unharmed; where that cannot be said now, the next call for work says it by not naming the lease. */
-async function release(state: State, lease: Lease): Promise<void> {
+async function release(state: RemoteInboxState, lease: Lease): Promise<void> {
   state.holding.delete(nameOf(lease))
   const outcome: Outcome = { type: 'released', interrupted: false }
-  await settle(state, lease, { outcome }).catch((error: unknown) =>
+  await postSettle(state, lease, { outcome }).catch((error: unknown) =>
     state.log.warn({ err: toMoleculeError(error), messageId: lease.messageId }, 'a lease could not be given back'),
   )
 }

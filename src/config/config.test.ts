@@ -4,12 +4,12 @@ import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import test, { type TestContext } from 'node:test'
 import { temporaryDir } from '../../test/fakes/processes.ts'
-import { CONFIG_FILE, type ConfigSources, loadConfig, loadDataDir } from './config.ts'
+import { type ConfigSources, loadConfig, loadDataDir, PLATFORM_CONFIG_FILE } from './config.ts'
 
 /** A data folder with this `molecule.yaml`, and sources that point to it. */
 function withFile(t: TestContext, text: string, more: Partial<ConfigSources> = {}): ConfigSources & { path: string } {
   const dir = temporaryDir(t)
-  const path = join(dir, CONFIG_FILE)
+  const path = join(dir, PLATFORM_CONFIG_FILE)
   writeFileSync(path, text)
   return { flags: more.flags ?? {}, env: { MOLECULE_HOME: dir, ...more.env }, path }
 }
@@ -114,6 +114,6 @@ test('a file with an unknown key, bad YAML or no map is refused with its path', 
 test('an empty file is no file, an unreadable one is an error', async (t) => {
   assert.equal((await loadConfig(withFile(t, '# nothing\n'))).port, 8080)
   const dir = temporaryDir(t)
-  mkdirSync(join(dir, CONFIG_FILE))
+  mkdirSync(join(dir, PLATFORM_CONFIG_FILE))
   await assert.rejects(loadConfig({ flags: {}, env: { MOLECULE_HOME: dir } }), { message: /cannot be read \(EISDIR\)/ })
 })

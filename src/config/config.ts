@@ -10,7 +10,7 @@ import { parseDuration } from '../duration.ts'
 import { MoleculeError } from '../errors.ts'
 import type { LogLevel } from '../log.ts'
 
-export interface Config {
+export interface PlatformConfig {
   readonly port: number
   readonly host: string
   readonly dataDir: string
@@ -31,14 +31,14 @@ export interface ConfigSources {
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
-export const CONFIG_FILE = 'molecule.yaml'
+export const PLATFORM_CONFIG_FILE = 'molecule.yaml'
 
-export async function loadConfig(sources: ConfigSources): Promise<Config> {
+export async function loadConfig(sources: ConfigSources): Promise<PlatformConfig> {
   const dataDir = loadDataDir(sources)
-  const file = await readConfigFile(join(dataDir, CONFIG_FILE))
+  const file = await readConfigFile(join(dataDir, PLATFORM_CONFIG_FILE))
   const setting = <T>(key: string, parse: (value: unknown) => T, fallback: T): T => {
-    const found = find(key, sources, file)
-    return found === undefined ? fallback : parsed(key, found, parse)
+    const found = findSetting(key, sources, file)
+    return found === undefined ? fallback : parseSetting(key, found, parse)
   }
   return Object.freeze({
     port: setting('port', toPort, 8080),
@@ -54,18 +54,18 @@ export async function loadConfig(sources: ConfigSources): Promise<Config> {
 
 /** Where the data lives, from flag and environment alone: the file lies inside it and cannot say where it is. */
 export function loadDataDir(sources: ConfigSources): string {
-  const found = find('data-dir', sources, undefined)
+  const found = findSetting('data-dir', sources, undefined)
   if (found === undefined) return join(homedir(), '.molecule')
-  return resolve(parsed('data-dir', found, toText))
+  return resolve(parseSetting('data-dir', found, toText))
 }
 
-interface Found {
+interface FoundSetting {
   readonly value: unknown
   /** For the error: `--port`, `MOLECULE_PORT`, `/path/molecule.yaml`. */
   readonly source: string
 }
 
-interface ConfigFile {
+interface SettingsFile {
   readonly path: string
   readonly values: Readonly<Record<string, unknown>>
 }
@@ -92,7 +92,7 @@ export function environmentName(key: string): string {
 /** Settings that may hold a password and are never shown. */
 const SECRET_KEYS: ReadonlySet<string> = new Set(['database'])
 
-function find(key: string, sources: ConfigSources, file: ConfigFile | undefined): Found | undefined {
+function findSetting(key: string, sources: ConfigSources, file: SettingsFile | undefined): FoundSetting | undefined {
   const flag = sources.flags[key]
   if (flag !== undefined) return { value: flag, source: `--${key}` }
   const name = environmentName(key)
@@ -102,7 +102,7 @@ function find(key: string, sources: ConfigSources, file: ConfigFile | undefined)
   return undefined
 }
 
-function parsed<T>(key: string, found: Found, parse: (value: unknown) => T): T {
+function parseSetting<T>(key: string, found: FoundSetting, parse: (value: unknown) => T): T {
   try {
     return parse(found.value)
   } catch (cause) {
@@ -115,7 +115,7 @@ function parsed<T>(key: string, found: Found, parse: (value: unknown) => T): T {
   }
 }
 
-async function readConfigFile(path: string): Promise<ConfigFile | undefined> {
+async function readConfigFile(path: string): Promise<SettingsFile | undefined> {
   const text = readTextIfThere(path)
   if (text === undefined) return undefined
   // Most have no file, and every command that asks only for the data folder needs no parser either.

@@ -30,7 +30,7 @@ export interface ActivityPage {
   readonly nextSeq: number
 }
 
-export interface Note {
+export interface ActivityNote {
   readonly type: string
   readonly text: string
   readonly by: string
@@ -49,7 +49,7 @@ export interface ActivityRow {
 export interface Activity {
   read(query: ActivityQuery): Promise<ActivityPage>
   /** Where to follow from: the number given, if it is still a place to go on from, else the end of the log. */
-  place(workspaceId: string, afterSeq: number | undefined): Promise<number>
+  resolveCursor(workspaceId: string, afterSeq: number | undefined): Promise<number>
   follow(workspaceId: string, afterSeq: number, signal: AbortSignal): AsyncIterable<ActivityRow>
   /** The next rows after a number, a few hundred at most; undefined when the workspace is gone and all was read. */
   page(workspaceId: string, afterSeq: number): Promise<readonly ActivityRow[] | undefined>
@@ -58,5 +58,5 @@ export interface Activity {
   /** Calls back with a workspace whose log may have grown, without one where any may have: advice to look, no more. */
   onChange(callback: (workspaceId?: string) => void): () => void
   /** Gives the note's number. */
-  report(workspaceId: string, note: Note): Promise<number>
+  addNote(workspaceId: string, note: ActivityNote): Promise<number>
 }

@@ -6,11 +6,18 @@
 import { MoleculeError } from '../errors.ts'
 import type { Part } from '../protocol/a2a.ts'
 import { sql, type Transaction } from '../store/store.ts'
-import type { Activity, ActivityEntry, ActivityPage, ActivityQuery, ActivityRow, Note } from './activity-seam.ts'
-import type { Item, StoredReply } from './event-log.ts'
+import type {
+  Activity,
+  ActivityEntry,
+  ActivityNote,
+  ActivityPage,
+  ActivityQuery,
+  ActivityRow,
+} from './activity-seam.ts'
+import type { LogItem, StoredReply } from './event-log.ts'
 import type { TurnEvent } from './inbox.ts'
-import type { Office } from './office.ts'
-import { LOOK_MS, listen } from './reception.ts'
+import type { InboxContext } from './office.ts'
+import { listenForChanges, RECHECK_MS } from './reception.ts'
 
 /** Rows of the log looked through for one page; a filter that finds little ends here and goes on from `nextSeq`. */
 const ROWS_SCANNED_MAX = 2000
@@ -20,12 +27,12 @@ const TEXT_CHARACTERS_MAX = 500
 const FOLLOW_ROWS_MAX = 256
 const FOLLOW_CHARACTERS_MAX = 256 * 1024
 
-export function createActivity(office: Office): Activity {
-  const { store, watchers } = office
+export function createActivity(context: InboxContext): Activity {
+  const { store, watchers } = context
   return {
     read: (query) => store.read(() => readActivity(query)),
-    place: (workspaceId, afterSeq) => store.read(() => place(workspaceId, afterSeq)),
-    follow: (workspaceId, afterSeq, signal) => follow(office, { workspaceId, afterSeq }, signal),
+    resolveCursor: (workspaceId, afterSeq) => store.read(() => resolveCursor(workspaceId, afterSeq)),
+    follow: (workspaceId, afterSeq, signal) => follow(context, { workspaceId, afterSeq }, signal),
     async page(workspaceId, afterSeq) {
       const rows = await store.read(() => readRows(workspaceId, afterSeq))
       return rows?.map((row) => ({ seq: row.seq, entries: entriesOf(row) }))
@@ -36,8 +43,8 @@ export function createActivity(office: Office): Activity {
         // Tasks change under their own names too.
         if (id === undefined || id.startsWith('ws_')) callback(id)
       }),
-    async report(workspaceId, note) {
-      const seq = await store.write(() => report(workspaceId, note), workspaceId)
+    async addNote(workspaceId, note) {
+      const seq = await store.write(() => addNote(workspaceId, note), workspaceId)
       watchers.changed(workspaceId)
       store.notify([workspaceId])
       return seq
@@ -46,25 +53,25 @@ export function createActivity(office: Office): Activity {
 }
 
 async function* follow(
-  office: Office,
+  context: InboxContext,
   from: { workspaceId: string; afterSeq: number },
   signal: AbortSignal,
 ): AsyncIterable<ActivityRow> {
   const { workspaceId } = from
-  const news = listen(office, workspaceId)
+  const changes = listenForChanges(context, workspaceId)
   let { afterSeq } = from
   try {
     while (!signal.aborted) {
-      const rows = await office.store.read(() => readRows(workspaceId, afterSeq))
+      const rows = await context.store.read(() => readRows(workspaceId, afterSeq))
       if (rows === undefined) return
       for (const row of rows) {
         afterSeq = row.seq
         yield { seq: row.seq, entries: entriesOf(row) }
       }
-      if (rows.length === 0) await news.next(LOOK_MS, signal)
+      if (rows.length === 0) await changes.next(RECHECK_MS, signal)
     }
   } finally {
-    news.stop()
+    changes.stop()
   }
 }
 
@@ -99,7 +106,7 @@ interface EventRow {
 
 function* readActivity(query: ActivityQuery): Transaction<ActivityPage> {
   const { workspaceId, type, limit, newest = false } = query
-  yield* place(workspaceId, query.sinceSeq)
+  yield* resolveCursor(workspaceId, query.sinceSeq)
   const sinceSeq = newest ? yield* beforeNewest(query) : query.sinceSeq
   const rows = yield* sql<EventRow>(
     `select e.seq, e.at_ms, e.task_id, e.items, m.reply from events e left join messages m on m.id = e.message_id
@@ -127,7 +134,7 @@ function* beforeNewest({ workspaceId, sinceSeq, limit }: ActivityQuery): Transac
   return row?.seq ?? sinceSeq
 }
 
-function* place(workspaceId: string, afterSeq: number | undefined): Transaction<number> {
+function* resolveCursor(workspaceId: string, afterSeq: number | undefined): Transaction<number> {
   const [load] = yield* sql<{ seq: number; pruned_seq: number }>(
     'select seq, pruned_seq from workspace_load where workspace_id = $1',
     [workspaceId],
@@ -141,27 +148,27 @@ function* place(workspaceId: string, afterSeq: number | undefined): Transaction<
 
 function entriesOf(row: EventRow): ActivityEntry[] {
   const at = { seq: row.seq, atMs: row.at_ms, ...(row.task_id !== null && { taskId: row.task_id }) }
-  const items = JSON.parse(row.items) as Item[]
+  const items = JSON.parse(row.items) as LogItem[]
   return items.flatMap((item) => {
-    const told = tell(item, row)
-    return told === undefined ? [] : [{ ...at, ...told }]
+    const entry = toEntryBody(item, row)
+    return entry === undefined ? [] : [{ ...at, ...entry }]
   })
 }
 
-type Told = Omit<ActivityEntry, 'seq' | 'atMs' | 'taskId'>
+type EntryBody = Omit<ActivityEntry, 'seq' | 'atMs' | 'taskId'>
 
-function tell(item: Item, row: EventRow): Told | undefined {
+function toEntryBody(item: LogItem, row: EventRow): EntryBody | undefined {
   if (item.t === 'status') return { type: 'status', state: item.state, ...textOf(item.parts) }
   if (item.t === 'reset') return { type: 'retry' }
   if (item.t === 'reply') return { type: 'reply', ...textOf(replyParts(row.reply)) }
   if (item.t === 'late') return { type: 'late', ...textOf(item.parts) }
   if (item.t === 'note') return { type: item.type, text: item.text, by: item.by }
-  return tellEvent(item.event)
+  return turnEventBody(item.event)
 }
 
-function tellEvent(event: TurnEvent): Told | undefined {
+function turnEventBody(event: TurnEvent): EntryBody | undefined {
   if (event.type === 'tool') return { type: 'tool', name: event.name, state: event.state }
-  if (event.type === 'status') return { type: 'progress', text: short(event.text) }
+  if (event.type === 'status') return { type: 'progress', text: truncate(event.text) }
   if (event.type === 'artifact') {
     const { name, artifactId } = event.artifact
     return event.lastChunk ? { type: 'artifact', name: name ?? artifactId } : undefined
@@ -174,14 +181,14 @@ const replyParts = (reply: string | null): readonly Part[] =>
 
 function textOf(parts: readonly Part[] | undefined): { text?: string } {
   const text = parts?.map((part) => part.text ?? '').join('') ?? ''
-  return text === '' ? {} : { text: short(text) }
+  return text === '' ? {} : { text: truncate(text) }
 }
 
-const short = (text: string): string =>
+const truncate = (text: string): string =>
   text.length > TEXT_CHARACTERS_MAX ? `${text.slice(0, TEXT_CHARACTERS_MAX - 1)}…` : text
 
-function* report(workspaceId: string, { type, text, by }: Note): Transaction<number> {
-  const item: Item = { t: 'note', type, text, by }
+function* addNote(workspaceId: string, { type, text, by }: ActivityNote): Transaction<number> {
+  const item: LogItem = { t: 'note', type, text, by }
   const [load] = yield* sql<{ seq: number }>(
     'update workspace_load set seq = seq + 1 where workspace_id = $1 returning seq',
     [workspaceId],

@@ -7,21 +7,21 @@ import { MoleculeError } from '../errors.ts'
 import { ulid } from '../ids.ts'
 import { isFinal, isInterrupted, type TaskState } from '../protocol/a2a.ts'
 import { contentHash, writeEnvelope } from '../protocol/envelope.ts'
-import { refuseCircle } from '../protocol/relay-path.ts'
+import { refuseLoop } from '../protocol/relay-path.ts'
 import { sql, statement, type Transaction, together } from '../store/store.ts'
 import { answerAsk, type OpenAsk, openAskOf } from './ask.ts'
 import { dedupeOf } from './dedupe.ts'
-import { closeBooks } from './event-log.ts'
-import type { Admitted, Handout, Letter } from './inbox.ts'
+import { recordChange } from './event-log.ts'
+import type { Admitted, Directive, Letter } from './inbox.ts'
 import {
-  type Conversation,
-  type Place,
+  type ContinuedTaskRow,
+  conversationStatement,
+  leaseOfLetter,
+  messageStatement,
+  type Placement,
   type PreparedLetter,
-  placeConversation,
-  placeMessage,
-  placeTask,
-  type TaskRow,
-  toLease,
+  type TargetConversation,
+  taskStatements,
 } from './place.ts'
 
 /** Messages that may wait in one workspace before a sender is told to come again. */
@@ -30,14 +30,14 @@ const QUEUE_RETRY_AFTER_MS = 5000
 
 export function prepareLetter(letter: Letter): PreparedLetter {
   const { workspaceId, principal, envelope } = letter
-  refuseCircle(envelope.message.metadata, workspaceId)
+  refuseLoop(envelope.message.metadata, workspaceId)
   const key = letter.idempotencyKey ?? envelope.message.messageId
   const dedupe = dedupeOf({ workspaceId, principal, key })
   return { letter, key, dedupe, hash: contentHash(envelope.message), envelopeText: writeEnvelope(envelope) }
 }
 
 /** The workers that would take a message at once: one for hosted workspaces, one that named this workspace. */
-export interface Ready {
+export interface ReadyWorkers {
   readonly hosted?: string
   readonly named?: string
 }
@@ -45,10 +45,10 @@ export interface Ready {
 export interface Admission {
   readonly admitted: Admitted
   /** What is handed out because of it: the message itself as a lease, or as the answer a turn waits for. */
-  readonly handout?: { readonly worker: string; readonly handout: Handout }
+  readonly toWorker?: { readonly worker: string; readonly directive: Directive }
 }
 
-export function* admit(prepared: PreparedLetter, ready: Ready): Transaction<Admission> {
+export function* admit(prepared: PreparedLetter, ready: ReadyWorkers): Transaction<Admission> {
   const { letter } = prepared
   const given = letter.envelope.message
   const named = given.taskId === undefined ? undefined : yield* continuedTask(letter, given.taskId)
@@ -56,10 +56,10 @@ export function* admit(prepared: PreparedLetter, ready: Ready): Transaction<Admi
   const found = yield* lookUp(prepared, givenContext)
   // As it is under the lock: it may have ended since it was looked up.
   const task = named && { ...named, state: found.taskState ?? named.state }
-  const duplicate = found.known && attach(prepared, found.known)
+  const duplicate = found.known && attachDuplicate(prepared, found.known)
   if (duplicate !== undefined) return { admitted: duplicate }
   if (task !== undefined) assertOpen(letter, task)
-  const load = assertRoom(letter.workspaceId, found.load)
+  const load = assertQueueNotFull(letter.workspaceId, found.load)
   const conversation = toConversation(found.conversation)
   const asked = task !== undefined && isInterrupted(task.state) ? yield* openAskOf(task.id) : undefined
   if (task !== undefined && asked?.forPermission === false) {
@@ -71,40 +71,46 @@ export function* admit(prepared: PreparedLetter, ready: Ready): Transaction<Admi
   const claims = worker !== undefined && open && conversation.free && load.ready === 0
   // A context of our making is called like its conversation, which is then found without an index of names.
   const contextId = givenContext ?? conversation.id
-  const place: Place = { conversation, contextId, task, held: asked !== undefined, worker: claims ? worker : undefined }
-  return yield* settleIn(prepared, place)
+  const place: Placement = {
+    conversation,
+    contextId,
+    task,
+    waitsForPermission: asked !== undefined,
+    worker: claims ? worker : undefined,
+  }
+  return yield* insertMessage(prepared, place)
 }
 
 /** Writes the letter into its place, in one step. */
-function* settleIn(prepared: PreparedLetter, place: Place): Transaction<Admission> {
-  const { conversation, contextId, task, held, worker } = place
+function* insertMessage(prepared: PreparedLetter, place: Placement): Transaction<Admission> {
+  const { conversation, contextId, task, waitsForPermission, worker } = place
   const { workspaceId } = prepared.letter
   const claims = worker !== undefined
   const messageId = prepared.letter.id ?? ulid()
   const taskId = task?.id ?? messageId
   const going: TaskState = claims || task !== undefined ? 'TASK_STATE_WORKING' : 'TASK_STATE_SUBMITTED'
-  const state = held && task !== undefined ? task.state : going
-  const books = {
+  const state = waitsForPermission && task !== undefined ? task.state : going
+  const change = {
     workspaceId,
     running: claims ? 1 : 0,
     waiting: claims ? 0 : 1,
     entries: [{ taskId, messageId, items: [{ t: 'status', state } as const] }],
   }
   yield* together([
-    ...placeTask(prepared.letter, place, { taskId, state }),
-    placeConversation(prepared.letter, place),
-    placeMessage(prepared, { id: messageId, conversation, taskId, state: claims ? 'leased' : 'queued' }),
-    ...closeBooks(books),
+    ...taskStatements(prepared.letter, place, { taskId, state }),
+    conversationStatement(prepared.letter, place),
+    messageStatement(prepared, { id: messageId, conversation, taskId, state: claims ? 'leased' : 'queued' }),
+    ...recordChange(change),
   ])
   const admitted = { taskId, contextId, duplicate: false }
   if (!claims) return { admitted }
-  const lease = toLease(prepared, place, { taskId, messageId })
-  return { admitted, handout: { worker, handout: { type: 'lease', lease } } }
+  const lease = leaseOfLetter(prepared, place, { taskId, messageId })
+  return { admitted, toWorker: { worker, directive: { type: 'lease', lease } } }
 }
 
 interface Answering {
-  readonly conversation: Conversation
-  readonly task: TaskRow
+  readonly conversation: TargetConversation
+  readonly task: ContinuedTaskRow
   readonly asked: OpenAsk
 }
 
@@ -114,12 +120,12 @@ function* admitAnswer(prepared: PreparedLetter, { conversation, task, asked }: A
   const id = prepared.letter.id ?? ulid()
   yield* together([
     statement('update conversations set last_n = $2 where id = $1', [conversation.id, conversation.n]),
-    placeMessage(prepared, { id, conversation, taskId: task.id, state: 'answer' }),
+    messageStatement(prepared, { id, conversation, taskId: task.id, state: 'answer' }),
   ])
   yield* answerAsk(asked, id)
   const admitted = { taskId: task.id, contextId: task.context_id, duplicate: false }
-  const handout: Handout = { type: 'answer', key: asked.key, askId: asked.id, parts: message.parts }
-  return { admitted, handout: { worker: asked.worker, handout } }
+  const directive: Directive = { type: 'answer', key: asked.key, askId: asked.id, parts: message.parts }
+  return { admitted, toWorker: { worker: asked.worker, directive } }
 }
 
 interface KnownRow {
@@ -190,7 +196,7 @@ function* lookUp({ letter, dedupe }: PreparedLetter, contextId: string | undefin
 }
 
 /** The task of the same letter admitted before, in whatever state it is; other content under the same key is refused. */
-function attach({ letter, hash }: PreparedLetter, known: KnownRow): Admitted {
+function attachDuplicate({ letter, hash }: PreparedLetter, known: KnownRow): Admitted {
   const { taskId, contextId } = letter.envelope.message
   const same =
     known.content_hash === hash &&
@@ -201,15 +207,15 @@ function attach({ letter, hash }: PreparedLetter, known: KnownRow): Admitted {
   throw new MoleculeError('idempotency_conflict', message, { details: { taskId: known.task_id } })
 }
 
-function assertRoom(workspaceId: string, load: LoadRow | undefined): LoadRow {
+function assertQueueNotFull(workspaceId: string, load: LoadRow | undefined): LoadRow {
   if (load === undefined) throw new MoleculeError('not_found', `there is no workspace ${workspaceId}`)
   if (load.waiting < QUEUE_MESSAGES_MAX) return load
   const message = `the workspace's queue is full: ${load.waiting} messages wait`
   throw new MoleculeError('queue_full', message, { retryable: true, details: { retryAfterMs: QUEUE_RETRY_AFTER_MS } })
 }
 
-function* continuedTask(letter: Letter, taskId: string): Transaction<TaskRow> {
-  const [task] = yield* sql<TaskRow>(
+function* continuedTask(letter: Letter, taskId: string): Transaction<ContinuedTaskRow> {
+  const [task] = yield* sql<ContinuedTaskRow>(
     'select id, context_id, principal, state from tasks where id = $1 and workspace_id = $2',
     [taskId, letter.workspaceId],
   )
@@ -219,7 +225,7 @@ function* continuedTask(letter: Letter, taskId: string): Transaction<TaskRow> {
 }
 
 /** Looked at only after duplicates: the same message again attaches, also when its task has ended meanwhile. */
-function assertOpen({ envelope }: Letter, task: TaskRow): void {
+function assertOpen({ envelope }: Letter, task: ContinuedTaskRow): void {
   const { contextId } = envelope.message
   if (contextId !== undefined && contextId !== task.context_id) {
     throw new MoleculeError('invalid_request', `task ${task.id} belongs to another context than ${contextId}`)
@@ -228,7 +234,7 @@ function assertOpen({ envelope }: Letter, task: TaskRow): void {
   throw new MoleculeError('unsupported_operation', `task ${task.id} has ended and takes no more messages`)
 }
 
-function toConversation(row: ConversationRow | undefined): Conversation {
+function toConversation(row: ConversationRow | undefined): TargetConversation {
   if (row === undefined) return { id: ulid(), exists: false, free: true, epoch: 0, n: 1 }
   const free = row.worker === null && row.ready_at === null
   return { id: row.id, exists: true, free, epoch: row.lease_epoch, n: row.last_n + 1 }

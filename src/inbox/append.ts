@@ -4,8 +4,8 @@
  */
 import { sql, statement, type Transaction, together } from '../store/store.ts'
 import { LEASE_MS } from './claim.ts'
-import { closeBooks, type Item } from './event-log.ts'
-import type { LeaseKey, NumberedEvents, Standing } from './inbox.ts'
+import { type LogItem, recordChange } from './event-log.ts'
+import type { LeaseKey, LeaseStanding, NumberedEvents } from './inbox.ts'
 import { lockWorkspace } from './lock.ts'
 
 interface HeldRow {
@@ -15,7 +15,7 @@ interface HeldRow {
   appended: number
 }
 
-export function* append(key: LeaseKey, numbered: NumberedEvents): Transaction<Standing> {
+export function* append(key: LeaseKey, numbered: NumberedEvents): Transaction<LeaseStanding> {
   const held = yield* heldBy(key)
   if (held === undefined) return 'stale'
   const items = unseenItems(numbered, held.appended)
@@ -24,7 +24,7 @@ export function* append(key: LeaseKey, numbered: NumberedEvents): Transaction<St
     const entries = [{ taskId: held.task_id, messageId: key.messageId, items }]
     yield* together([
       statement('update messages set appended = $2 where id = $1', [key.messageId, held.appended + items.length]),
-      ...closeBooks({ workspaceId: key.workspaceId, entries }),
+      ...recordChange({ workspaceId: key.workspaceId, entries }),
     ])
   }
   return standing(held)
@@ -38,7 +38,7 @@ function* keepNote(key: LeaseKey, { name, value }: { name: string; value: string
   )
 }
 
-export function* extend(key: LeaseKey): Transaction<Standing> {
+export function* extend(key: LeaseKey): Transaction<LeaseStanding> {
   const held = yield* heldBy(key)
   if (held === undefined) return 'stale'
   yield* sql(`update conversations set lease_until = now_ms() + ${LEASE_MS} where id = $1`, [key.conversationId])
@@ -46,7 +46,7 @@ export function* extend(key: LeaseKey): Transaction<Standing> {
 }
 
 /** The events that are new to the log: a repeated append, its answer having been lost, adds nothing. */
-export function unseenItems(numbered: NumberedEvents | undefined, appended: number): Item[] {
+export function unseenItems(numbered: NumberedEvents | undefined, appended: number): LogItem[] {
   if (numbered === undefined) return []
   const seen = Math.max(0, appended + 1 - numbered.from)
   return numbered.events.slice(seen).map((event) => ({ t: 'turn', event }))
@@ -65,4 +65,4 @@ function* heldBy(key: LeaseKey): Transaction<HeldRow | undefined> {
   return current ? held : undefined
 }
 
-const standing = (held: HeldRow): Standing => (held.state === 'stopping' ? 'stop' : 'held')
+const standing = (held: HeldRow): LeaseStanding => (held.state === 'stopping' ? 'stop' : 'held')

@@ -1,24 +1,24 @@
 /**
  * Questions of a running turn to a person. Asking suspends the turn and sets its task to input-required; the next
  * message with that task's id is the answer and goes to the waiting worker instead of into the queue. A question for
- * permission sets auth-required and is answered through `pending.ts` alone: who sends a task may not also allow what its
+ * permission sets auth-required and is answered through `pending-asks.ts` alone: who sends a task may not also allow what its
  * agent does. No answer in time is a denial. If the worker dies the question is void and the answer is queued behind
  * the re-run.
  */
 import type { Part, TaskState } from '../protocol/a2a.ts'
 import { sql, type Transaction, together } from '../store/store.ts'
-import { closeBooks } from './event-log.ts'
-import type { LeaseKey, Question, Standing } from './inbox.ts'
+import { recordChange } from './event-log.ts'
+import type { Ask, LeaseKey, LeaseStanding } from './inbox.ts'
 import { lockWorkspace } from './lock.ts'
-import { openWaiting, type Suspended, suspend, takeSlotBack } from './suspend.ts'
+import { lockHeldTurn, type SuspendOutput, suspend, takeSlotBack } from './suspend.ts'
 import { setTaskState } from './tasks.ts'
 
 /** How long a question waits where it does not say otherwise. */
 const ASK_TIMEOUT_MS = 30 * 60_000
 const EXPIRED_MAX = 100
 
-export function* ask(key: LeaseKey, question: Question, accepts: (id: string) => boolean): Transaction<Suspended> {
-  const message = yield* openWaiting(key)
+export function* ask(key: LeaseKey, question: Ask, accepts: (id: string) => boolean): Transaction<SuspendOutput> {
+  const message = yield* lockHeldTurn(key)
   if (message === undefined) return { answer: 'stale', next: undefined }
   if (message.state === 'stopping') return { answer: 'stop', next: undefined }
   const asked = yield* sql<{ id: string; state: string }>(
@@ -48,7 +48,7 @@ export function* ask(key: LeaseKey, question: Question, accepts: (id: string) =>
   )
   yield* sql('update messages set asked = 1 where id = $1', [key.messageId])
   const waits = question.permission === undefined ? 'TASK_STATE_INPUT_REQUIRED' : 'TASK_STATE_AUTH_REQUIRED'
-  yield* tell(key, { state: waits, parts: question.parts })
+  yield* setAskStatus(key, { state: waits, parts: question.parts })
   return suspended
 }
 
@@ -82,7 +82,7 @@ export function* openAskOf(taskId: string): Transaction<OpenAsk | undefined> {
 }
 
 /** The question itself, while its turn waits for it. */
-export function* findOpenAsk({ messageId, epoch, id }: AskName): Transaction<OpenAsk | undefined> {
+export function* findOpenAsk({ messageId, epoch, id }: AskKey): Transaction<OpenAsk | undefined> {
   const [row] = yield* sql<OpenAskRow>(`${SELECT_OPEN} and a.message_id = $1 and a.epoch = $2 and a.id = $3`, [
     messageId,
     epoch,
@@ -92,7 +92,7 @@ export function* findOpenAsk({ messageId, epoch, id }: AskName): Transaction<Ope
 }
 
 /** What a question is called among all: unique for ever, because an epoch is. */
-export interface AskName {
+export interface AskKey {
   readonly messageId: string
   readonly epoch: number
   readonly id: string
@@ -122,7 +122,7 @@ export function* answerAsk(open: OpenAsk, answerMessageId: string): Transaction<
     `update asks set state = 'answered', answer_message_id = $3 where message_id = $1 and id = $2 and state = 'open'`,
     [open.key.messageId, open.id, answerMessageId],
   )
-  yield* goOn(open.key)
+  yield* resumeTurn(open.key)
 }
 
 /** Nobody answered in time: the turn goes on with a denial. False when somebody did meanwhile. */
@@ -131,29 +131,29 @@ export function* denyAsk(open: OpenAsk): Transaction<boolean> {
   return yield* closeAsk(open, { state: 'denied', by: null })
 }
 
-export interface Word {
+export interface AskAnswer {
   readonly state: 'answered' | 'denied'
   /** Who said so; null for the clock. */
   readonly by: string | null
 }
 
 /** Closes the question, once, and lets its turn go on. False when it was closed before. The workspace is locked. */
-export function* closeAsk({ key, id }: OpenAsk, { state, by }: Word): Transaction<boolean> {
+export function* closeAsk({ key, id }: OpenAsk, { state, by }: AskAnswer): Transaction<boolean> {
   const closed = yield* sql(
     `update asks set state = $4, answered_by = $5 where message_id = $1 and epoch = $2 and id = $3 and state = 'open'
      returning id`,
     [key.messageId, key.epoch, id, state, by],
   )
   if (closed.length === 0) return false
-  yield* goOn(key)
+  yield* resumeTurn(key)
   return true
 }
 
-function* goOn(key: LeaseKey): Transaction<Standing> {
-  const message = yield* openWaiting(key)
+function* resumeTurn(key: LeaseKey): Transaction<LeaseStanding> {
+  const message = yield* lockHeldTurn(key)
   if (message === undefined) return 'stale'
   yield* takeSlotBack(key, message)
-  yield* tell(key, { state: 'TASK_STATE_WORKING' })
+  yield* setAskStatus(key, { state: 'TASK_STATE_WORKING' })
   return 'held'
 }
 
@@ -162,9 +162,9 @@ interface Told {
   readonly parts?: readonly Part[]
 }
 
-function* tell(key: LeaseKey, { state, parts }: Told): Transaction<void> {
-  const said = parts === undefined ? undefined : { parts }
-  const items = [{ t: 'status', state, ...said } as const]
+function* setAskStatus(key: LeaseKey, { state, parts }: Told): Transaction<void> {
+  const status = parts === undefined ? undefined : { parts }
+  const items = [{ t: 'status', state, ...status } as const]
   const entries = [{ taskId: key.taskId, messageId: key.messageId, items }]
-  yield* together([setTaskState(key.taskId, state, said), ...closeBooks({ workspaceId: key.workspaceId, entries })])
+  yield* together([setTaskState(key.taskId, state, status), ...recordChange({ workspaceId: key.workspaceId, entries })])
 }

@@ -1,21 +1,21 @@
 /**
  * Workers elsewhere: a bridge asks for work by one call after the other, each of which waits until there is some. While
- * a call waits, the bridge has a desk here like any worker, so that admission leases to it at once. Between two calls
+ * a call waits, the bridge has a queue here like any worker, so that admission leases to it at once. Between two calls
  * it has none, and the store alone knows what it holds. Invariant: what is stored as leased to a bridge that says it
  * does not hold it goes back at once; the answer that would have told it was lost, or the bridge has been restarted.
  */
 import { type Clock, sleep } from '../clock.ts'
 import { MoleculeError } from '../errors.ts'
 import { sql, statement, type Transaction, together } from '../store/store.ts'
-import type { Desk } from './desks.ts'
-import type { Handout, Inbox, LeaseKey, NumberedEvents, Outcome } from './inbox.ts'
+import type { WorkerQueue } from './desks.ts'
+import type { Directive, Inbox, LeaseKey, NumberedEvents, Outcome } from './inbox.ts'
 import { lockWorkspace } from './lock.ts'
-import { BRIDGE_PREFIX, countLoss, LOST_COLUMNS, type LostMessage } from './loss.ts'
-import { leaseName, type Office } from './office.ts'
+import { BRIDGE_PREFIX, LOST_COLUMNS, type LostMessage, recordLoss } from './loss.ts'
+import { type InboxContext, leaseId } from './office.ts'
 import type { KeepSession } from './outcome.ts'
 import { freeLost } from './recover.ts'
 import { findLeasesOf } from './unheard.ts'
-import type { Fill, WorkerFace } from './worker-face.ts'
+import type { FillQueue, WorkerInbox } from './worker-face.ts'
 
 /** Bridges of one workspace that may wait for work at a time. */
 export const BRIDGES_MAX = 64
@@ -40,11 +40,11 @@ export type KeepSessionOn = (host: string) => KeepSession
  * inbox; a key of another workspace is stale.
  */
 export interface Bridges extends Omit<Inbox, 'leases' | 'settle'> {
-  lease(call: BridgeCall, signal: AbortSignal): Promise<Handout[]>
-  settle(key: LeaseKey, settling: BridgeSettling): ReturnType<Inbox['settle']>
+  lease(call: BridgeCall, signal: AbortSignal): Promise<Directive[]>
+  settle(key: LeaseKey, settling: BridgeSettleInput): ReturnType<Inbox['settle']>
 }
 
-export interface BridgeSettling {
+export interface BridgeSettleInput {
   readonly outcome: Outcome
   readonly unsent?: NumberedEvents
   /** Where the session lives that the outcome speaks of. */
@@ -52,9 +52,9 @@ export interface BridgeSettling {
 }
 
 export interface BridgesOptions {
-  readonly office: Office
-  readonly face: WorkerFace
-  readonly fill: Fill
+  readonly context: InboxContext
+  readonly workerInbox: WorkerInbox
+  readonly fill: FillQueue
   readonly keepSessionOn: KeepSessionOn
 }
 
@@ -64,8 +64,8 @@ interface Waiting {
   readonly ended: Promise<void>
 }
 
-export function createBridges({ office, face, fill, keepSessionOn }: BridgesOptions): Bridges {
-  const { store } = office
+export function createBridges({ context, workerInbox, fill, keepSessionOn }: BridgesOptions): Bridges {
+  const { store } = context
   const waiting = new Map<string, Waiting>()
   const own = async <T>(key: LeaseKey, work: () => Promise<T>): Promise<T | 'stale'> =>
     (await store.read(() => belongs(key))) ? work() : 'stale'
@@ -76,96 +76,101 @@ export function createBridges({ office, face, fill, keepSessionOn }: BridgesOpti
         before.superseded.abort()
         await before.ended
       }
-      requirePlace(waiting, call.workspaceId)
+      requireCapacity(waiting, call.workspaceId)
       const superseded = new AbortController()
       const ended = Promise.withResolvers<void>()
       waiting.set(worker, { workspaceId: call.workspaceId, superseded, ended: ended.promise })
       try {
-        return await takeWork({ office, face, fill }, call, AbortSignal.any([signal, superseded.signal]))
+        return await takeWork({ context, workerInbox, fill }, call, AbortSignal.any([signal, superseded.signal]))
       } finally {
         waiting.delete(worker)
         ended.resolve()
       }
     },
-    extend: (keys) => Promise.all(keys.map((key) => own(key, async () => (await face.extend([key]))[0] ?? 'stale'))),
-    append: (key, events) => own(key, () => face.append(key, events)),
+    extend: (keys) =>
+      Promise.all(keys.map((key) => own(key, async () => (await workerInbox.extend([key]))[0] ?? 'stale'))),
+    append: (key, events) => own(key, () => workerInbox.append(key, events)),
     settle: (key, { outcome, unsent, host }) =>
-      own(key, () => face.settleFor(key, { outcome, unsent, keepSession: keepSessionOn(host) })),
-    suspend: (key) => own(key, () => face.suspend(key)),
-    resume: (key) => own(key, () => face.resume(key)),
-    ask: (key, question) => own(key, () => face.ask(key, question)),
+      own(key, () => workerInbox.settleFor(key, { outcome, unsent, keepSession: keepSessionOn(host) })),
+    suspend: (key) => own(key, () => workerInbox.suspend(key)),
+    resume: (key) => own(key, () => workerInbox.resume(key)),
+    ask: (key, question) => own(key, () => workerInbox.ask(key, question)),
   }
 }
 
 /** Unlike any worker of a platform, and of its workspace alone, whatever it calls itself. */
 const workerName = ({ workspaceId, bridge }: BridgeCall): string => `${BRIDGE_PREFIX}${workspaceId}.${bridge}`
 
-function requirePlace(waiting: ReadonlyMap<string, Waiting>, workspaceId: string): void {
+function requireCapacity(waiting: ReadonlyMap<string, Waiting>, workspaceId: string): void {
   const here = waiting.values().filter((one) => one.workspaceId === workspaceId)
   if ([...here].length < BRIDGES_MAX) return
   const message = `${BRIDGES_MAX} bridges wait for work of this workspace already`
   throw new MoleculeError('too_many_requests', message, { retryable: true, details: { retryAfterMs: 10_000 } })
 }
 
-type Parts = Pick<BridgesOptions, 'office' | 'face' | 'fill'>
+type Parts = Pick<BridgesOptions, 'context' | 'workerInbox' | 'fill'>
 
-async function takeWork({ office, face, fill }: Parts, call: BridgeCall, signal: AbortSignal): Promise<Handout[]> {
-  const { desks, clock } = office
+async function takeWork(
+  { context, workerInbox, fill }: Parts,
+  call: BridgeCall,
+  signal: AbortSignal,
+): Promise<Directive[]> {
+  const { workerQueues, clock } = context
   const worker = { id: workerName(call), workspaces: [call.workspaceId] }
-  const holding = await reconcile(office, call)
+  const holding = await reconcile(context, call)
   if (signal.aborted) return []
-  const desk = desks.open(worker, { leasesMax: call.leasesMax, holding })
-  let handouts: Handout[] = []
+  const queue = workerQueues.open(worker, { leasesMax: call.leasesMax, holding })
+  let directives: Directive[] = []
   try {
-    await fill(desk)
-    handouts = await firstOf(desk, { clock, waitMs: call.waitMs }, signal)
+    await fill(queue)
+    directives = await takeAvailable(queue, { clock, waitMs: call.waitMs }, signal)
   } finally {
-    desks.close(desk)
+    workerQueues.close(queue)
     // Nobody will hear of what came for a caller that has gone.
-    const unheard = signal.aborted ? [...handouts, ...desk.clear()] : desk.clear()
-    for (const handout of unheard) if (handout.type === 'lease') face.giveBack(handout.lease)
+    const undelivered = signal.aborted ? [...directives, ...queue.clear()] : queue.clear()
+    for (const directive of undelivered) if (directive.type === 'lease') workerInbox.releaseLease(directive.lease)
   }
-  return signal.aborted ? [] : handouts
+  return signal.aborted ? [] : directives
 }
 
 /** Everything that is there when the first thing is. */
-async function firstOf(
-  desk: Desk,
+async function takeAvailable(
+  queue: WorkerQueue,
   { clock, waitMs }: { clock: Clock; waitMs: number },
   signal: AbortSignal,
-): Promise<Handout[]> {
+): Promise<Directive[]> {
   const enough = new AbortController()
   const over = AbortSignal.any([signal, enough.signal])
   void sleep(clock, waitMs, over).then(() => enough.abort())
-  const first = await desk.take(over)
+  const first = await queue.take(over)
   enough.abort()
-  return first === undefined ? desk.clear() : [first, ...desk.clear()]
+  return first === undefined ? queue.clear() : [first, ...queue.clear()]
 }
 
 /** Sets free what the bridge was leased and does not hold; gives the names of what it does hold. */
-async function reconcile({ store, held, changed }: Office, call: BridgeCall): Promise<Set<string>> {
+async function reconcile({ store, held, changed }: InboxContext, call: BridgeCall): Promise<Set<string>> {
   const { workspaceId } = call
   const worker = workerName(call)
-  const said = new Set(call.holding)
+  const reported = new Set(call.holding)
   // Before the store is asked: what is settled from now on takes its name away again.
-  for (const name of said) held.add(name)
+  for (const name of reported) held.add(name)
   let stored: ReadonlySet<string> = new Set()
   try {
     const leases = await store.read(() => findLeasesOf(worker))
-    stored = new Set(leases.map(leaseName))
+    stored = new Set(leases.map(leaseId))
     for (const key of leases) {
-      if (said.has(leaseName(key))) continue
-      held.delete(leaseName(key))
-      await store.write(() => setFree(key, worker), workspaceId)
+      if (reported.has(leaseId(key))) continue
+      held.delete(leaseId(key))
+      await store.write(() => freeLease(key, worker), workspaceId)
       changed(workspaceId, key.taskId)
     }
   } finally {
-    for (const name of said) if (!stored.has(name)) held.delete(name)
+    for (const name of reported) if (!stored.has(name)) held.delete(name)
   }
-  return new Set([...said].filter((name) => held.has(name)))
+  return new Set([...reported].filter((name) => held.has(name)))
 }
 
-function* setFree(key: LeaseKey, worker: string): Transaction<void> {
+function* freeLease(key: LeaseKey, worker: string): Transaction<void> {
   const [, [message]] = (yield* together([
     lockWorkspace(key.workspaceId),
     statement(
@@ -174,7 +179,7 @@ function* setFree(key: LeaseKey, worker: string): Transaction<void> {
       [key.messageId, worker, key.epoch],
     ),
   ])) as unknown as [unknown, LostMessage[]]
-  if (message !== undefined) yield* freeLost(message, yield* countLoss(message))
+  if (message !== undefined) yield* freeLost(message, yield* recordLoss(message))
 }
 
 /** A bridge's token is for one workspace: a key that names another's message must lead nowhere. */

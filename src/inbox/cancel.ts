@@ -6,14 +6,14 @@
 import { MoleculeError } from '../errors.ts'
 import { isFinal } from '../protocol/a2a.ts'
 import { sql, type Transaction, together } from '../store/store.ts'
-import { moveUp } from './conversation.ts'
-import { closeBooks } from './event-log.ts'
+import { refreshReadiness } from './conversation.ts'
+import { recordChange } from './event-log.ts'
 import type { LeaseKey, TaskView } from './inbox.ts'
 import { lockWorkspace } from './lock.ts'
-import { ofTask } from './of-task.ts'
-import { findTask, setTaskState, type TaskRow, taskNotFound } from './tasks.ts'
+import { messagesOfTask } from './of-task.ts'
+import { findTask, type StoredTaskRow, setTaskState, taskNotFound } from './tasks.ts'
 
-export interface Canceled {
+export interface CanceledTask {
   readonly workspaceId: string
   /** The turn to stop, and who runs it. */
   readonly running?: { readonly key: LeaseKey; readonly worker: string }
@@ -25,7 +25,7 @@ interface RunningRow {
   worker: string
 }
 
-export function* cancel(taskId: string, view: TaskView): Transaction<Canceled> {
+export function* cancel(taskId: string, view: TaskView): Transaction<CanceledTask> {
   const workspaceId = (yield* findTask(taskId, view))?.workspace_id ?? ''
   yield* together([lockWorkspace(workspaceId)])
   const task = yield* findTask(taskId, view)
@@ -36,12 +36,12 @@ export function* cancel(taskId: string, view: TaskView): Transaction<Canceled> {
   }
   const queued = yield* sql<{ id: string }>(
     `update messages set state = 'canceled', outcome = 'stopped', settled_at = now_ms()
-     where ${ofTask('messages', '$1')} and state = 'queued' returning id`,
+     where ${messagesOfTask('messages', '$1')} and state = 'queued' returning id`,
     [taskId],
   )
   const [running] = yield* sql<RunningRow>(
     `select m.id, c.lease_epoch, c.worker from messages m join conversations c on c.id = m.conversation_id
-     where ${ofTask('m', '$1')} and m.state = 'leased'`,
+     where ${messagesOfTask('m', '$1')} and m.state = 'leased'`,
     [taskId],
   )
   if (running !== undefined) yield* sql(`update messages set state = 'stopping' where id = $1`, [running.id])
@@ -49,8 +49,8 @@ export function* cancel(taskId: string, view: TaskView): Transaction<Canceled> {
   const entries = [{ taskId, messageId, items: [{ t: 'status', state: 'TASK_STATE_CANCELED' } as const] }]
   yield* together([
     setTaskState(taskId, 'TASK_STATE_CANCELED'),
-    ...(queued.length > 0 ? [moveUp(task.conversation_id)] : []),
-    ...closeBooks({ workspaceId, waiting: -queued.length, entries }),
+    ...(queued.length > 0 ? [refreshReadiness(task.conversation_id)] : []),
+    ...recordChange({ workspaceId, waiting: -queued.length, entries }),
   ])
   if (running === undefined) return { workspaceId }
   return { workspaceId, running: { key: keyOf(task, running), worker: running.worker } }
@@ -58,13 +58,13 @@ export function* cancel(taskId: string, view: TaskView): Transaction<Canceled> {
 
 function* lastMessage(taskId: string): Transaction<string> {
   const [row] = yield* sql<{ id: string }>(
-    `select m.id from messages m where ${ofTask('m', '$1')} order by m.n desc limit 1`,
+    `select m.id from messages m where ${messagesOfTask('m', '$1')} order by m.n desc limit 1`,
     [taskId],
   )
   return row?.id ?? ''
 }
 
-const keyOf = (task: TaskRow, running: RunningRow): LeaseKey => ({
+const keyOf = (task: StoredTaskRow, running: RunningRow): LeaseKey => ({
   workspaceId: task.workspace_id,
   conversationId: task.conversation_id,
   taskId: task.id,

@@ -7,8 +7,8 @@
 import { restoreEnvelope } from '../protocol/envelope.ts'
 import type { Sender } from '../protocol/request.ts'
 import { type Statement, sql, statement, type Transaction, together } from '../store/store.ts'
-import { ITS_OLDEST } from './conversation.ts'
-import { closeBooks, type Item, type NewEntry } from './event-log.ts'
+import { OLDEST_UNSETTLED_ID } from './conversation.ts'
+import { type LogItem, type NewLogEntry, recordChange } from './event-log.ts'
 import type { Lease } from './inbox.ts'
 import { setTaskState } from './tasks.ts'
 
@@ -19,13 +19,13 @@ export const CLAIMS_MAX = 32
 
 export interface Claim {
   readonly lease: Lease
-  readonly entry: NewEntry
+  readonly entry: NewLogEntry
   /** What makes it so: for the caller to run with its own writes. */
   readonly writes: readonly Statement[]
 }
 
 /** Workspaces with a ready conversation and a free slot, the longest waiting first. */
-export function* openWorkspaces(limit: number): Transaction<string[]> {
+export function* findClaimableWorkspaces(limit: number): Transaction<string[]> {
   const rows = yield* sql<{ workspace_id: string }>(
     `select l.workspace_id from workspace_load l
      join conversations c on c.workspace_id = l.workspace_id and c.ready_at <= now_ms()
@@ -60,17 +60,19 @@ const OLDEST = `${HEAD} from (select id, principal, context_id, lease_epoch, set
     where workspace_id = $1 and ready_at <= now_ms()
     and exists (select 1 from workspace_load l where l.workspace_id = $1 and l.paused = 0)
     order by ready_at, id limit 1 /*for update skip locked*/) c
-  join messages m on m.id = ${ITS_OLDEST}`
+  join messages m on m.id = ${OLDEST_UNSETTLED_ID}`
 
 /** The oldest ready conversation of a workspace, with the message that is its turn; none while it is paused. */
 export const selectOldest = (workspaceId: string): Statement => statement(OLDEST, [workspaceId])
 
 /** One conversation, whatever its state, with the message that is its turn. */
 export const selectHead = (conversationId: string): Statement =>
-  statement(`${HEAD} from conversations c join messages m on m.id = ${ITS_OLDEST} where c.id = $1`, [conversationId])
+  statement(`${HEAD} from conversations c join messages m on m.id = ${OLDEST_UNSETTLED_ID} where c.id = $1`, [
+    conversationId,
+  ])
 
 /** Leases the oldest ready conversation to the worker. The caller counts the slot and runs the writes. */
-export function* takeOldest(workspaceId: string, worker: string): Transaction<Claim | undefined> {
+export function* claimOldest(workspaceId: string, worker: string): Transaction<Claim | undefined> {
   const [[head]] = (yield* together([selectOldest(workspaceId)])) as unknown as [HeadRow[]]
   return head === undefined ? undefined : claimHead(workspaceId, head, worker)
 }
@@ -84,14 +86,14 @@ export function* claimReady(workspaceId: string, worker: string, claimsMax = CLA
   const free = load === undefined ? 0 : load.slots - load.running
   const claims: Claim[] = []
   while (claims.length < Math.min(free, claimsMax)) {
-    const claim = yield* takeOldest(workspaceId, worker)
+    const claim = yield* claimOldest(workspaceId, worker)
     if (claim === undefined) break
     yield* together(claim.writes)
     claims.push(claim)
   }
   const entries = claims.map(({ entry }) => entry)
   if (claims.length > 0) {
-    yield* together(closeBooks({ workspaceId, running: claims.length, waiting: -claims.length, entries }))
+    yield* together(recordChange({ workspaceId, running: claims.length, waiting: -claims.length, entries }))
   }
   return claims
 }
@@ -107,7 +109,7 @@ export function claimHead(workspaceId: string, head: HeadRow, worker: string): C
     statement(`update messages set state = 'leased', appended = 0, asked = 0 where id = $1`, [head.id]),
     setTaskState(head.task_id, 'TASK_STATE_WORKING'),
   ]
-  return { lease: toLease(workspaceId, head, epoch), entry: started(head), writes }
+  return { lease: toLease(workspaceId, head, epoch), entry: startedEntry(head), writes }
 }
 
 function toLease(workspaceId: string, head: HeadRow, epoch: number): Lease {
@@ -130,9 +132,9 @@ function toLease(workspaceId: string, head: HeadRow, epoch: number): Lease {
 }
 
 /** A new attempt voids what an earlier one showed of its reply, so that a retry never doubles text. */
-function started(head: HeadRow): NewEntry {
+function startedEntry(head: HeadRow): NewLogEntry {
   const again = head.failures + head.losses + head.interrupted + head.session_retried > 0
-  const items: Item[] = [{ t: 'status', state: 'TASK_STATE_WORKING' }]
+  const items: LogItem[] = [{ t: 'status', state: 'TASK_STATE_WORKING' }]
   if (again) items.push({ t: 'reset' })
   return { taskId: head.task_id, messageId: head.id, items }
 }

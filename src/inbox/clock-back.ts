@@ -20,7 +20,7 @@ interface Latest {
 }
 
 /** Returns by how much the clock was set back, as far as what waits can tell; 0 where all is well. */
-export function* mendClock(): Transaction<number> {
+export function* correctClock(): Transaction<number> {
   // Only what waits is asked: it is moved with the clock, so that the next start finds all in order.
   const [latest] = yield* sql<Latest>(
     `select max(admitted_at) - now_ms() as admitted_in, max(ready_at) - now_ms() as ready_in

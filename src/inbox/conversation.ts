@@ -10,7 +10,7 @@ const oldest = (column: string, conversation: { id: string; settledN: string }):
     and m.settled_at is null order by m.n limit 1)`
 
 /** The id of the oldest unsettled message of a conversation `c`. */
-export const ITS_OLDEST = oldest('id', { id: 'c.id', settledN: 'c.settled_n' })
+export const OLDEST_UNSETTLED_ID = oldest('id', { id: 'c.id', settledN: 'c.settled_n' })
 
 const READY_AT = oldest('ready_at', { id: 'conversations.id', settledN: 'conversations.settled_n' })
 const FREE = `update conversations set worker = null, lease_until = null, ready_at = ${READY_AT} where id = $1`
@@ -22,5 +22,5 @@ export const freeConversation = (conversationId: string, settledN?: number): Sta
   settledN === undefined ? statement(FREE, [conversationId]) : statement(FREE_BEHIND, [conversationId, settledN])
 
 /** Waiting messages have gone: those behind them move up, unless a turn is running, whose end will see to it. */
-export const moveUp = (conversationId: string): Statement =>
+export const refreshReadiness = (conversationId: string): Statement =>
   statement(`update conversations set ready_at = ${READY_AT} where id = $1 and worker is null`, [conversationId])

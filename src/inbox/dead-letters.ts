@@ -7,10 +7,10 @@ import { MoleculeError } from '../errors.ts'
 import { ulid } from '../ids.ts'
 import { restoreEnvelope } from '../protocol/envelope.ts'
 import { sql, type Transaction, together } from '../store/store.ts'
-import { closeBooks } from './event-log.ts'
+import { recordChange } from './event-log.ts'
 import { EXPIRY_MS } from './expire.ts'
 import type { DeadLetter } from './inbox.ts'
-import type { Said } from './said.ts'
+import type { StatusMessage } from './said.ts'
 
 /** Shown in one list; older ones come into view as these are handled. */
 const LIST_MAX = 200
@@ -29,7 +29,7 @@ interface DeadRow {
 }
 
 /** The unhandled dead letters of a workspace, the newest first. */
-export function* listDead(workspaceId: string): Transaction<DeadLetter[]> {
+export function* listDeadLetters(workspaceId: string): Transaction<DeadLetter[]> {
   const rows = yield* sql<DeadRow>(
     `select m.id, m.task_id, t.context_id, t.principal, m.envelope, m.sender, m.failures, m.losses, m.settled_at,
        t.status_message
@@ -42,7 +42,7 @@ export function* listDead(workspaceId: string): Transaction<DeadLetter[]> {
 }
 
 function toDeadLetter(row: DeadRow): DeadLetter {
-  const said = JSON.parse(row.status_message ?? '{}') as Partial<Said>
+  const status = JSON.parse(row.status_message ?? '{}') as Partial<StatusMessage>
   return {
     id: row.id,
     taskId: row.task_id,
@@ -50,9 +50,9 @@ function toDeadLetter(row: DeadRow): DeadLetter {
     principal: row.principal,
     sender: JSON.parse(row.sender),
     message: restoreEnvelope(row.envelope).message,
-    code: said.code ?? 'internal',
-    reason: said.parts?.[0]?.text ?? '',
-    ...(said.detail !== undefined && { detail: said.detail }),
+    code: status.code ?? 'internal',
+    reason: status.parts?.[0]?.text ?? '',
+    ...(status.detail !== undefined && { detail: status.detail }),
     failures: row.failures,
     losses: row.losses,
     atMs: row.settled_at,
@@ -93,7 +93,7 @@ export function* replay(workspaceId: string, messageId: string): Transaction<str
     [dead.conversation_id],
   )
   const entries = [{ taskId, messageId: taskId, items: [{ t: 'status', state: 'TASK_STATE_SUBMITTED' } as const] }]
-  yield* together(closeBooks({ workspaceId, waiting: 1, entries }))
+  yield* together(recordChange({ workspaceId, waiting: 1, entries }))
   return taskId
 }
 

@@ -12,13 +12,13 @@ const KEY_BYTES = 16
 const SUM_BYTES = 4
 const HASH_BYTES = 12
 
-export interface DedupeName {
+export interface DedupeInput {
   readonly workspaceId: string
   readonly principal: string
   readonly key: string
 }
 
-export function dedupeOf({ workspaceId, principal, key }: DedupeName): Uint8Array {
+export function dedupeOf({ workspaceId, principal, key }: DedupeInput): Uint8Array {
   const bytes = Buffer.allocUnsafe(KEY_BYTES + SUM_BYTES + HASH_BYTES)
   const start = writeKey(bytes, key)
   const hashed = hash('sha256', JSON.stringify([workspaceId, principal, key]), 'binary')

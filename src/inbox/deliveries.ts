@@ -18,7 +18,7 @@ export function createDeliveries(store: Store, host: string): Deliveries {
   return {
     take: (door) => store.write(() => take(door, host)),
     finish: (id, result) => store.write(() => finish(id, result)),
-    needingYou: () => store.read(needingYou),
+    needingDecision: () => store.read(needingDecision),
     resolve: (id, decision) => store.write(() => resolve(id, decision)),
   }
 }
@@ -82,7 +82,7 @@ function* finish(id: string, result: DeliveryResult): Transaction<void> {
 }
 
 /** At start: what this host was sending when it died may have arrived. Returns how many are unknown now. */
-export function* voidSending(host: string): Transaction<number> {
+export function* markSendingUnknown(host: string): Transaction<number> {
   const rows = yield* sql(
     `update deliveries set state = 'unknown', error = 'the platform stopped while it was being sent'
      where state = 'sending' and sender = $1 returning id`,
@@ -93,7 +93,7 @@ export function* voidSending(host: string): Transaction<number> {
 
 type Needing = DeliveryRow & { state: 'failed' | 'unknown'; error: string | null }
 
-function* needingYou(): Transaction<Awaited<ReturnType<Deliveries['needingYou']>>> {
+function* needingDecision(): Transaction<Awaited<ReturnType<Deliveries['needingDecision']>>> {
   const rows = yield* sql<Needing>(
     `select id, workspace_id, task_id, channel, body, tries, state, error from deliveries
      where state in ('failed', 'unknown') and finished_at is null order by id limit ${LIST_MAX}`,

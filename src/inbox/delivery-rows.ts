@@ -19,7 +19,7 @@ export interface DeliveryBody {
   readonly code?: string
 }
 
-export interface Addressed {
+export interface AddressedMessage {
   readonly id: string
   readonly workspace_id: string
   readonly task_id: string
@@ -28,7 +28,7 @@ export interface Addressed {
 }
 
 /** The duty to tell whoever sent this message, if it said where. */
-export function deliver(message: Addressed, body: DeliveryBody): Statement[] {
+export function deliveryStatements(message: AddressedMessage, body: DeliveryBody): Statement[] {
   if (message.reply_to === null) return []
   const { door, channel } = JSON.parse(message.reply_to) as ReplyAddress
   const row = statement(

@@ -1,15 +1,15 @@
 /**
- * The workspace's numbered event log: how turns and tasks are told to readers. A stored row holds several items and
+ * The workspace's numbered event log: how turns and tasks are shown to readers. A stored row holds several items and
  * each item is one event on the wire. Numbers are taken last in a transaction, so commit order is number order and
  * a reader that asks for "after N" never misses a row that committed late.
  */
-import type { Artifact, Metadata, Part, StreamResponse, TaskState, Words } from '../protocol/a2a.ts'
+import type { Artifact, MessageContent, Metadata, Part, StreamResponse, TaskState } from '../protocol/a2a.ts'
 import { type Statement, sql, statement, type Transaction } from '../store/store.ts'
 import type { LogEntry, TurnEvent } from './inbox.ts'
-import { type Said, statusMessage, type TaskName } from './said.ts'
+import { type StatusMessage, type TaskIds, toAgentMessage } from './said.ts'
 
-export type Item =
-  | ({ readonly t: 'status'; readonly state: TaskState } & Partial<Said>)
+export type LogItem =
+  | ({ readonly t: 'status'; readonly state: TaskState } & Partial<StatusMessage>)
   /** A new attempt begins: what was shown of the reply so far is void. */
   | { readonly t: 'reset' }
   /** The whole reply, which is stored once, with its message. */
@@ -20,43 +20,43 @@ export type Item =
   /** What somebody wrote into the log; it belongs to no task. */
   | { readonly t: 'note'; readonly type: string; readonly text: string; readonly by: string }
 
-export interface NewEntry {
+export interface NewLogEntry {
   readonly taskId: string
   readonly messageId: string
-  readonly items: readonly Item[]
+  readonly items: readonly LogItem[]
 }
 
 /** What a transaction changes in the workspace's counters, and what it has to tell. */
-export interface Books {
+export interface Change {
   readonly workspaceId: string
   readonly running?: number
   readonly suspended?: number
   readonly waiting?: number
-  readonly entries?: readonly NewEntry[]
+  readonly entries?: readonly NewLogEntry[]
 }
 
 /**
  * Always the last statements of a transaction: counters and sequence in one update, then the rows under the numbers
  * that it took. They read the sequence themselves, so that they can go to the database together with other writes.
  */
-export function closeBooks(books: Books): Statement[] {
-  const { workspaceId, running = 0, suspended = 0, waiting = 0, entries = [] } = books
+export function recordChange(change: Change): Statement[] {
+  const { workspaceId, running = 0, suspended = 0, waiting = 0, entries = [] } = change
   const counted = statement(
     `update workspace_load set running = running + $2, suspended = suspended + $3, waiting = waiting + $4,
        seq = seq + $5 where workspace_id = $1`,
     [workspaceId, running, suspended, waiting, entries.length],
   )
-  const told = entries.map(({ taskId, messageId, items }, index) =>
+  const rows = entries.map(({ taskId, messageId, items }, index) =>
     statement(
       `insert into events (workspace_id, seq, task_id, message_id, at_ms, delta, items)
        values ($1, (select seq from workspace_load where workspace_id = $1) - $2, $3, $4, now_ms(), $5, $6)`,
       [workspaceId, entries.length - 1 - index, taskId, messageId, items.every(isDelta) ? 1 : 0, JSON.stringify(items)],
     ),
   )
-  return [counted, ...told]
+  return [counted, ...rows]
 }
 
-const isDelta = (item: Item): boolean => item.t === 'turn' && item.event.type === 'text'
+const isDelta = (item: LogItem): boolean => item.t === 'turn' && item.event.type === 'text'
 
 /** A page is small enough to hold in memory for a thousand readers at once. */
 const PAGE_ENTRIES_MAX = 256
@@ -70,7 +70,7 @@ interface EventRow {
 }
 
 /** The next page of a task's log after `afterSeq`, in wire form. */
-export function* readLog(task: TaskName, afterSeq: number): Transaction<LogEntry[]> {
+export function* readLog(task: TaskIds, afterSeq: number): Transaction<LogEntry[]> {
   const rows = yield* sql<EventRow>(
     `select e.seq, e.at_ms, e.message_id, e.items, m.reply
      from events e join messages m on m.id = e.message_id
@@ -80,8 +80,8 @@ export function* readLog(task: TaskName, afterSeq: number): Transaction<LogEntry
   return rows.map((row) => ({ seq: row.seq, atMs: row.at_ms, wire: toWire(task, row) }))
 }
 
-function toWire(task: TaskName, row: EventRow): StreamResponse[] {
-  const items = JSON.parse(row.items) as Item[]
+function toWire(task: TaskIds, row: EventRow): StreamResponse[] {
+  const items = JSON.parse(row.items) as LogItem[]
   const wire: StreamResponse[] = []
   for (const [index, item] of items.entries()) {
     if (item.t === 'status') wire.push(statusUpdate(task, row, { item, index }))
@@ -93,13 +93,14 @@ function toWire(task: TaskName, row: EventRow): StreamResponse[] {
 }
 
 function statusUpdate(
-  task: TaskName,
+  task: TaskIds,
   row: EventRow,
-  at: { item: Item & { t: 'status' }; index: number },
+  at: { item: LogItem & { t: 'status' }; index: number },
 ): StreamResponse {
-  const { t: _kind, state, parts, ...words } = at.item
+  const { t: _kind, state, parts, ...content } = at.item
   const messageId = `${task.id}.${row.seq}.${at.index}`
-  const message = parts === undefined ? {} : { message: statusMessage(task, { messageId, said: { ...words, parts } }) }
+  const message =
+    parts === undefined ? {} : { message: toAgentMessage(task, { messageId, status: { ...content, parts } }) }
   const status = { state, ...message, timestamp: new Date(row.at_ms).toISOString() }
   return { statusUpdate: { taskId: task.id, contextId: task.contextId, status } }
 }
@@ -115,21 +116,21 @@ export interface StoredReply {
 /** All attempts of a message write one artifact, so that a retry replaces text and never doubles it. */
 export const replyArtifactId = (messageId: string): string => `reply-${messageId}`
 
-function replyUpdates(task: TaskName, row: EventRow): StreamResponse[] {
+function replyUpdates(task: TaskIds, row: EventRow): StreamResponse[] {
   const reply = JSON.parse(row.reply ?? '{"parts":[],"artifacts":[]}') as StoredReply
   if (reply.parts.length === 0) return []
   const { parts, metadata } = reply
   return [replyUpdate(task, row, { parts, append: false, lastChunk: true, ...(metadata && { metadata }) })]
 }
 
-type Chunk = Words & { append: boolean; lastChunk: boolean }
+type Chunk = MessageContent & { append: boolean; lastChunk: boolean }
 
-function replyUpdate(task: TaskName, row: EventRow, { append, lastChunk, ...words }: Chunk): StreamResponse {
-  const artifact = { artifactId: replyArtifactId(row.message_id), ...words }
+function replyUpdate(task: TaskIds, row: EventRow, { append, lastChunk, ...content }: Chunk): StreamResponse {
+  const artifact = { artifactId: replyArtifactId(row.message_id), ...content }
   return { artifactUpdate: { taskId: task.id, contextId: task.contextId, artifact, append, lastChunk } }
 }
 
-function turnUpdate(task: TaskName, row: EventRow, at: { event: TurnEvent; index: number }): StreamResponse[] {
+function turnUpdate(task: TaskIds, row: EventRow, at: { event: TurnEvent; index: number }): StreamResponse[] {
   const { event, index } = at
   if (event.type === 'status' && event.said !== undefined) {
     const item = { t: 'status', state: 'TASK_STATE_WORKING', ...event.said } as const

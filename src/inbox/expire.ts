@@ -1,22 +1,22 @@
 /** Messages that nobody began within their time become dead letters, so that no sender waits for ever in silence. */
 import { sql, type Transaction, together } from '../store/store.ts'
-import { moveUp } from './conversation.ts'
-import { endTask } from './dead.ts'
-import { closeBooks } from './event-log.ts'
-import { ofTask } from './of-task.ts'
+import { refreshReadiness } from './conversation.ts'
+import { failTask } from './dead.ts'
+import { recordChange } from './event-log.ts'
+import { messagesOfTask } from './of-task.ts'
 
 /** How long a message may wait for its first attempt. */
 export const EXPIRY_MS = 24 * 3600_000
 const EXPIRED_MAX = 100
 
-export interface Expired {
+export interface ExpiredMessage {
   readonly id: string
   readonly workspaceId: string
   readonly conversationId: string
   readonly taskId: string
 }
 
-export function* findExpired(): Transaction<Expired[]> {
+export function* findExpired(): Transaction<ExpiredMessage[]> {
   const rows = yield* sql<{ id: string; workspace_id: string; conversation_id: string; task_id: string }>(
     `select id, workspace_id, conversation_id, task_id from messages
      where state = 'queued' and expires_at < now_ms() and failures + losses + interrupted = 0
@@ -31,17 +31,17 @@ export function* findExpired(): Transaction<Expired[]> {
 }
 
 /** Ends the message with its task, unless it was begun meanwhile. */
-export function* expire({ id, workspaceId, conversationId, taskId }: Expired): Transaction<boolean> {
+export function* expire({ id, workspaceId, conversationId, taskId }: ExpiredMessage): Transaction<boolean> {
   yield* sql('select slots from workspace_load where workspace_id = $1 /*for update*/', [workspaceId])
   const [running] = yield* sql(
-    `select m.id from messages m where ${ofTask('m', '$1')} and m.state in ('leased', 'stopping') limit 1`,
+    `select m.id from messages m where ${messagesOfTask('m', '$1')} and m.state in ('leased', 'stopping') limit 1`,
     [taskId],
   )
   const [message] = yield* sql(`select id from messages where id = $1 and state = 'queued'`, [id])
   // While another message of the task runs, the task lives; this one is looked at again when that has ended.
   if (message === undefined || running !== undefined) return false
-  const { ended, items } = yield* endTask(taskId, { code: 'expired', message: 'the message was not started in time' })
+  const { ended, items } = yield* failTask(taskId, { code: 'expired', message: 'the message was not started in time' })
   const entries = [{ taskId, messageId: id, items }]
-  yield* together([moveUp(conversationId), ...closeBooks({ workspaceId, waiting: -ended, entries })])
+  yield* together([refreshReadiness(conversationId), ...recordChange({ workspaceId, waiting: -ended, entries })])
   return true
 }

@@ -3,7 +3,16 @@
  * (admit, then follow), `Inbox` is what a worker sees (lease, extend, append, settle). The worker's face is small
  * enough to be spoken over HTTP: `molecule connect` is the same runtime on a remote Inbox.
  */
-import type { Artifact, Message, Metadata, Part, StreamResponse, Task, TaskState, Words } from '../protocol/a2a.ts'
+import type {
+  Artifact,
+  Message,
+  MessageContent,
+  Metadata,
+  Part,
+  StreamResponse,
+  Task,
+  TaskState,
+} from '../protocol/a2a.ts'
 import type { Envelope } from '../protocol/envelope.ts'
 import type { Sender } from '../protocol/request.ts'
 import type { DeliveryBody, ReplyAddress } from './delivery-rows.ts'
@@ -66,26 +75,26 @@ export interface LogEntry {
 export interface Reception {
   admit(letter: Letter): Promise<Admitted>
   /** Admits, and waits like `settled`. */
-  send(letter: Letter, sending: Sending, signal: AbortSignal): Promise<Task>
+  send(letter: Letter, sending: SendAndWaitOptions, signal: AbortSignal): Promise<Task>
   /** The task as it is now, or undefined for a stranger: tasks are seen by their principal; no principal = the owner. */
   task(taskId: string, options?: TaskView): Promise<Task | undefined>
   /** The task and the number of the last entry of its log, read at one moment: following on from there misses nothing. */
-  snapshot(taskId: string, view?: TaskView): Promise<Snapshot | undefined>
+  snapshot(taskId: string, view?: TaskView): Promise<TaskSnapshot | undefined>
   list(query: TaskQuery): Promise<TaskPage>
   follow(taskId: string, afterSeq: number, signal: AbortSignal): AsyncIterable<LogEntry>
   /** Resolves when the task is final or interrupted, or after `maxMs`, or on abort: with the task as it then is. */
-  settled(taskId: string, maxMs: number, signal: AbortSignal): Promise<Task | undefined>
+  waitForResult(taskId: string, maxMs: number, signal: AbortSignal): Promise<Task | undefined>
   /** Commits `canceled`; a running turn is told to stop. Again = the same answer; another final state refuses. */
   cancel(taskId: string, options?: TaskView): Promise<Task>
 }
 
-export interface Sending {
+export interface SendAndWaitOptions {
   readonly maxMs: number
   /** What has to be done between admission and waiting. */
   readonly onAdmitted?: (admitted: Admitted) => Promise<void>
 }
 
-export interface Snapshot {
+export interface TaskSnapshot {
   readonly task: Task
   readonly seq: number
   /** The oldest entry that the log still has; a cursor before it has been pruned. */
@@ -160,7 +169,7 @@ export type TurnEvent =
   | { readonly type: 'artifact'; readonly artifact: Artifact; readonly append: boolean; readonly lastChunk: boolean }
   | { readonly type: 'tool'; readonly name: string; readonly state: 'started' | 'finished' | 'failed' }
   /** `said` is what the task's status says on the wire; the text alone is for whoever watches. */
-  | { readonly type: 'status'; readonly text: string; readonly said?: Words }
+  | { readonly type: 'status'; readonly text: string; readonly said?: MessageContent }
 
 export interface Usage {
   readonly inputTokens?: number
@@ -195,7 +204,7 @@ type End =
       /** Of the reply. */
       readonly metadata?: Metadata
       /** What the task's status says, where that is not the reply itself. */
-      readonly said?: Words
+      readonly said?: MessageContent
       readonly session?: string
     }
   /** Run again after `afterMs`. `session_lost` drops the session and is counted against neither counter. */
@@ -215,14 +224,14 @@ type End =
   | {
       readonly type: 'released'
       readonly interrupted: boolean
-      readonly parked?: { readonly afterMs: number; readonly said: Words }
+      readonly parked?: { readonly afterMs: number; readonly said: MessageContent }
     }
 
 /** What the inbox says of a lease: still held, told to stop, or taken over. */
-export type Standing = 'held' | 'stop' | 'stale'
+export type LeaseStanding = 'held' | 'stop' | 'stale'
 
 /** What a worker is handed: work, or the word that work it holds was cancelled. */
-export type Handout =
+export type Directive =
   | { readonly type: 'lease'; readonly lease: Lease }
   | { readonly type: 'stop'; readonly key: LeaseKey }
   /** What a person said to a question of this turn: undefined = denied, or nobody answered in time. May come again. */
@@ -247,21 +256,21 @@ export interface NumberedEvents {
  * the second time. A settle is valid while its epoch is current, even after the lease time ran out.
  */
 export interface Inbox {
-  leases(worker: Worker, signal: AbortSignal): AsyncIterable<Handout>
-  extend(keys: readonly LeaseKey[]): Promise<Standing[]>
-  append(key: LeaseKey, events: NumberedEvents): Promise<Standing>
+  leases(worker: Worker, signal: AbortSignal): AsyncIterable<Directive>
+  extend(keys: readonly LeaseKey[]): Promise<LeaseStanding[]>
+  append(key: LeaseKey, events: NumberedEvents): Promise<LeaseStanding>
   /** Events not yet appended and the outcome, in one transaction. `stale`: this result is not the reply. */
   settle(key: LeaseKey, outcome: Outcome, unsent?: NumberedEvents): Promise<'settled' | 'stale'>
   /** The turn waits: it keeps lease and conversation and gives up its slot. Refused when too many wait already. */
-  suspend(key: LeaseKey): Promise<Standing | 'refused'>
+  suspend(key: LeaseKey): Promise<LeaseStanding | 'refused'>
   /** The wait is over: the turn takes its slot back, over the limit if need be. */
-  resume(key: LeaseKey): Promise<Standing>
-  /** Puts a question to whoever sent the task and suspends the turn; the answer comes as a handout. One at a time. */
-  ask(key: LeaseKey, question: Question): Promise<Standing | 'refused'>
+  resume(key: LeaseKey): Promise<LeaseStanding>
+  /** Puts a question to whoever sent the task and suspends the turn; the answer comes as a directive. One at a time. */
+  ask(key: LeaseKey, question: Ask): Promise<LeaseStanding | 'refused'>
 }
 
 /** A question of a running turn; its id is unique to the turn, so that asking again asks nothing twice. */
-export interface Question {
+export interface Ask {
   readonly id: string
   readonly parts: readonly Part[]
   /** It asks whether it may do exactly this: for the owners to answer, not for whoever sent the task. */
@@ -319,7 +328,7 @@ export interface LoadReport {
  * its message waits again. `end` settles all that is open with the failure, in one step with taking the queue away,
  * and gives the number of tasks it ended; again = nothing.
  */
-export interface Queues {
+export interface WorkspaceQueues {
   pause(workspaceId: string, options: { readonly now: boolean }): Promise<void>
   resume(workspaceId: string): Promise<void>
   end(workspaceId: string, failure: Failure): Promise<number>
@@ -352,7 +361,7 @@ export interface Deliveries {
   take(door: string): Promise<Delivery | undefined>
   finish(id: string, result: DeliveryResult): Promise<void>
   /** What a person has to look at: given up, or unknown. */
-  needingYou(): Promise<(Delivery & { readonly state: 'failed' | 'unknown'; readonly error: string })[]>
+  needingDecision(): Promise<(Delivery & { readonly state: 'failed' | 'unknown'; readonly error: string })[]>
   /** A person's word on one of those: send it again, or let it be. */
   resolve(id: string, decision: 'resend' | 'dismiss'): Promise<void>
 }

@@ -8,24 +8,24 @@ import type { Store } from '../store/store.ts'
 import { createActivity } from './activity.ts'
 import type { Activity } from './activity-seam.ts'
 import { type Bridges, createBridges, type KeepSessionOn } from './bridges.ts'
-import { mendClock } from './clock-back.ts'
-import { discard, listDead, replay } from './dead-letters.ts'
-import { createDeliveries, voidSending } from './deliveries.ts'
-import { createDesks } from './desks.ts'
-import type { Checkpoint, DeadLetters, Deliveries, Inbox, LoadReport, Queues, Reception } from './inbox.ts'
+import { correctClock } from './clock-back.ts'
+import { discard, listDeadLetters, replay } from './dead-letters.ts'
+import { createDeliveries, markSendingUnknown } from './deliveries.ts'
+import { createWorkerQueues } from './desks.ts'
+import type { Checkpoint, DeadLetters, Deliveries, Inbox, LoadReport, Reception, WorkspaceQueues } from './inbox.ts'
 import { reportLoad } from './load-report.ts'
-import type { Office } from './office.ts'
+import type { InboxContext } from './office.ts'
 import type { KeepSession } from './outcome.ts'
-import { createPending, type Pending } from './pending.ts'
-import { createPushConfigs, type PushConfigs, voidClaims } from './push-configs.ts'
-import { createQueues } from './queues.ts'
+import { createPendingAsks, type PendingAsks } from './pending.ts'
+import { createPushConfigs, type PushConfigs, releasePushClaims } from './push-configs.ts'
+import { createWorkspaceQueues } from './queues.ts'
 import { createReception } from './reception.ts'
-import { voidLeases } from './recover.ts'
+import { recoverLeases } from './recover.ts'
 import { createStories, type Stories } from './story.ts'
 import { createSweep } from './sweep.ts'
-import { createUsageBook, type UsageBook } from './usage.ts'
+import { createUsageReader, type UsageReader } from './usage.ts'
 import { createWatchers } from './watchers.ts'
-import { createWorkerFace } from './worker-face.ts'
+import { createWorkerInbox } from './worker-face.ts'
 
 export interface LocalInboxOptions {
   readonly store: Store
@@ -41,18 +41,18 @@ export interface LocalInboxOptions {
 
 export interface LocalInbox {
   readonly inbox: Inbox
-  /** The worker's face for those who call from elsewhere. */
+  /** The worker's side for those who call from elsewhere. */
   readonly bridges: Bridges
   readonly reception: Reception
   readonly deadLetters: DeadLetters
   readonly deliveries: Deliveries
-  readonly pending: Pending
+  readonly pendingAsks: PendingAsks
   readonly pushConfigs: PushConfigs
   load(): Promise<LoadReport>
-  readonly queues: Queues
+  readonly queues: WorkspaceQueues
   readonly activity: Activity
   readonly stories: Stories
-  readonly usage: UsageBook
+  readonly usage: UsageReader
   /**
    * Voids what an earlier process of this host held, before any worker comes; the host's lock must be held. Returns how
    * many turns were lost.
@@ -64,29 +64,29 @@ export interface LocalInbox {
 
 export function createLocalInbox(options: LocalInboxOptions): LocalInbox {
   const { store } = options
-  const desks = createDesks()
+  const workerQueues = createWorkerQueues()
   const watchers = createWatchers()
-  const office: Office = {
+  const context: InboxContext = {
     passed: () => undefined,
     ...options,
-    desks,
+    workerQueues,
     watchers,
     held: new Set(),
-    changed(workspaceId, taskId, rest) {
-      watchers.changed(taskId, rest)
+    changed(workspaceId, taskId, result) {
+      watchers.changed(taskId, result)
       watchers.changed(workspaceId)
       store.notify([workspaceId])
     },
   }
   const sweep = createSweep(
-    office,
-    () => inbox.handOut,
-    (key) => inbox.giveBack(key),
+    context,
+    () => inbox.sendDirective,
+    (key) => inbox.releaseLease(key),
   )
-  const inbox = createWorkerFace({ office, fill: sweep.fill, lookAfter: sweep.lookAfter })
+  const inbox = createWorkerInbox({ context, fill: sweep.fill, lookAfter: sweep.lookAfter })
   const { keepSessionOn = () => options.keepSession } = options
-  const bridges = createBridges({ office, face: inbox, fill: sweep.fill, keepSessionOn })
-  const reception = createReception(office, { handOut: inbox.handOut, look: sweep.look })
+  const bridges = createBridges({ context, workerInbox: inbox, fill: sweep.fill, keepSessionOn })
+  const reception = createReception(context, { sendDirective: inbox.sendDirective, look: sweep.look })
   sweep.start()
   const stopListening = store.listen(() => {
     watchers.changedElsewhere()
@@ -96,21 +96,21 @@ export function createLocalInbox(options: LocalInboxOptions): LocalInbox {
     inbox,
     bridges,
     reception,
-    deadLetters: createDeadLetters(office, sweep.look),
+    deadLetters: createDeadLetters(context, sweep.look),
     deliveries: createDeliveries(store, options.host),
-    pending: createPending(office, inbox.handOut),
+    pendingAsks: createPendingAsks(context, inbox.sendDirective),
     pushConfigs: createPushConfigs(store, options.host),
     load: () => store.read(reportLoad),
-    queues: createQueues(office, sweep.look),
-    activity: createActivity(office),
+    queues: createWorkspaceQueues(context, sweep.look),
+    activity: createActivity(context),
     stories: createStories(store),
-    usage: createUsageBook(store),
+    usage: createUsageReader(store),
     async recover() {
-      const backMs = store.engine === 'sqlite' ? await store.write(mendClock) : 0
+      const backMs = store.engine === 'sqlite' ? await store.write(correctClock) : 0
       if (backMs > 0) options.log.warn({ backMs }, 'the clock was set back; what waits was moved back with it')
-      await store.write(() => voidSending(options.host))
-      await store.write(() => voidClaims(options.host))
-      return await store.write(() => voidLeases(options.host))
+      await store.write(() => markSendingUnknown(options.host))
+      await store.write(() => releasePushClaims(options.host))
+      return await store.write(() => recoverLeases(options.host))
     },
     close() {
       stopListening()
@@ -119,9 +119,9 @@ export function createLocalInbox(options: LocalInboxOptions): LocalInbox {
   }
 }
 
-function createDeadLetters({ store, changed }: Office, look: () => void): DeadLetters {
+function createDeadLetters({ store, changed }: InboxContext, look: () => void): DeadLetters {
   return {
-    list: (workspaceId) => store.read(() => listDead(workspaceId)),
+    list: (workspaceId) => store.read(() => listDeadLetters(workspaceId)),
     async replay(workspaceId, messageId) {
       const taskId = await store.write(() => replay(workspaceId, messageId), workspaceId)
       changed(workspaceId, taskId)

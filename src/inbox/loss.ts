@@ -3,9 +3,9 @@
  * had asked is void, and an answer that had come goes back into the queue behind it.
  */
 import { sql, type Transaction } from '../store/store.ts'
-import { endTask } from './dead.ts'
-import type { Item } from './event-log.ts'
-import { closeQuestions, voidQuestions } from './questions.ts'
+import { failTask } from './dead.ts'
+import type { LogItem } from './event-log.ts'
+import { closeAsks, voidAsks } from './questions.ts'
 
 /** A message whose worker vanished this often is a dead letter: it is likely what takes the worker down. */
 const LOSSES_MAX = 5
@@ -29,25 +29,25 @@ export const LOST_COLUMNS = `id, workspace_id, conversation_id, task_id, state, 
   case when appended > 0 or not exists (select 1 from conversations c
     where c.id = messages.conversation_id and c.worker like '${BRIDGE_PREFIX}%') then 1 else 0 end as begun`
 
-export interface Loss {
+export interface LostTurn {
   /** It is to be run again; otherwise it has ended. */
   readonly again: boolean
-  readonly items: readonly Item[]
+  readonly items: readonly LogItem[]
   /** How many messages wait now that did not before (answers that go back), or no longer do. */
   readonly waiting: number
 }
 
-export function* countLoss(message: LostMessage): Transaction<Loss> {
+export function* recordLoss(message: LostMessage): Transaction<LostTurn> {
   if (message.state === 'stopping') {
     // Its task is cancelled and has ended: an answer that went back into the queue would bring it to life again.
-    yield* closeQuestions(message.id)
+    yield* closeAsks(message.id)
     yield* sql(
       `update messages set state = 'canceled', outcome = 'stopped', suspended = 0, settled_at = now_ms() where id = $1`,
       [message.id],
     )
     return { again: false, items: [], waiting: 0 }
   }
-  const requeued = yield* voidQuestions(message.id)
+  const requeued = yield* voidAsks(message.id)
   if (message.begun === 0) {
     yield* sql(`update messages set state = 'queued', suspended = 0 where id = $1`, [message.id])
     return { again: true, items: [], waiting: requeued }
@@ -60,8 +60,8 @@ export function* countLoss(message: LostMessage): Transaction<Loss> {
     return { again: true, items: [], waiting: requeued }
   }
   yield* sql('update messages set losses = losses + 1, suspended = 0 where id = $1', [message.id])
-  const words = `the worker was lost ${LOSSES_MAX} times while running this message`
-  const { ended, items } = yield* endTask(message.task_id, { code: 'worker_lost', message: words })
+  const text = `the worker was lost ${LOSSES_MAX} times while running this message`
+  const { ended, items } = yield* failTask(message.task_id, { code: 'worker_lost', message: text })
   // The lost message itself was not waiting; the task's others were.
   return { again: false, items, waiting: requeued + 1 - ended }
 }

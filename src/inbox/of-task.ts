@@ -4,9 +4,9 @@
  */
 
 /** The condition, for a table (or its alias) of messages and an expression that gives the task's id. */
-export const ofTask = (messages: string, taskId: string): string =>
-  `(${messages}.id = ${taskId} or ${cameLater(messages, taskId)})`
+export const messagesOfTask = (messages: string, taskId: string): string =>
+  `(${messages}.id = ${taskId} or ${laterMessagesOfTask(messages, taskId)})`
 
 /** The same without the message that opened the task. */
-export const cameLater = (messages: string, taskId: string): string =>
+export const laterMessagesOfTask = (messages: string, taskId: string): string =>
   `(${messages}.task_id = ${taskId} and ${messages}.task_id <> ${messages}.id)`

@@ -2,28 +2,27 @@
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
 import type { Store } from '../store/store.ts'
-import type { Desks } from './desks.ts'
+import type { WorkerQueues } from './desks.ts'
 import type { Checkpoint, LeaseKey } from './inbox.ts'
 import type { KeepSession } from './outcome.ts'
-import type { Rest } from './rest.ts'
+import type { TaskResult } from './rest.ts'
 import type { Watchers } from './watchers.ts'
 
-export interface Office {
+export interface InboxContext {
   readonly store: Store
   readonly clock: Clock
   readonly log: Log
-  readonly desks: Desks
+  readonly workerQueues: WorkerQueues
   readonly watchers: Watchers
   /**
-   * Leases that workers of this process really have, by `leaseName`. One that is stored as theirs and is not among
+   * Leases that workers of this process really have, by `leaseId`. One that is stored as theirs and is not among
    * them belongs to nobody: it was committed, and the answer that would have told us was lost.
    */
   readonly held: Set<string>
   readonly keepSession: KeepSession
   readonly passed: (checkpoint: Checkpoint) => void
   /** A task changed: readers here look at once, other processes on this store get a hint. Call after the commit. */
-  changed(workspaceId: string, taskId: string, rest?: Rest): void
+  changed(workspaceId: string, taskId: string, result?: TaskResult): void
 }
 
-export const leaseName = ({ messageId, epoch }: Pick<LeaseKey, 'messageId' | 'epoch'>): string =>
-  `${messageId}.${epoch}`
+export const leaseId = ({ messageId, epoch }: Pick<LeaseKey, 'messageId' | 'epoch'>): string => `${messageId}.${epoch}`

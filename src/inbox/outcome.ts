@@ -1,19 +1,19 @@
 /** What each outcome of a turn does to its message and its task. Called inside the settle transaction only. */
-import type { Part, TaskState, Words } from '../protocol/a2a.ts'
+import type { MessageContent, Part, TaskState } from '../protocol/a2a.ts'
 import { type Statement, statement, type Transaction } from '../store/store.ts'
-import { endTask } from './dead.ts'
-import { type Addressed, deliver } from './delivery-rows.ts'
-import type { Item, StoredReply } from './event-log.ts'
+import { failTask } from './dead.ts'
+import { type AddressedMessage, deliveryStatements } from './delivery-rows.ts'
+import type { LogItem, StoredReply } from './event-log.ts'
 import type { LeaseKey, NumberedEvents, Outcome } from './inbox.ts'
-import { closeQuestions, voidQuestions } from './questions.ts'
-import type { Rest } from './rest.ts'
-import { publicly, type Said, saidOf } from './said.ts'
+import { closeAsks, voidAsks } from './questions.ts'
+import type { TaskResult } from './rest.ts'
+import { type StatusMessage, statusMessageOf, withoutDetail } from './said.ts'
 import { setTaskState } from './tasks.ts'
 
 /** Keeps the session that a turn left behind, or drops a lost one; injected, for sessions are another room's rows. */
 export type KeepSession = (key: LeaseKey, token: string | undefined) => Statement
 
-export interface Settlement {
+export interface SettleInput {
   readonly key: LeaseKey
   readonly outcome: Outcome
   readonly unsent: NumberedEvents | undefined
@@ -37,16 +37,16 @@ export interface HeldMessage {
   outcome: string | null
 }
 
-export interface Ended {
+export interface RecordedOutcome {
   /** It is to be run again; otherwise it has ended. */
   readonly again: boolean
   /** What records it, for the settle to run with its other writes. */
   readonly writes: readonly Statement[]
-  readonly items: readonly Item[]
+  readonly items: readonly LogItem[]
   /** How the number of waiting messages changes: +1 when this one goes back, less those that ended with it. */
   readonly waiting: number
   /** The task comes to rest with it, which is the settle's to write. */
-  readonly rest?: Rest
+  readonly result?: TaskResult
 }
 
 const FINALITY_STATES: Readonly<Record<(Outcome & { type: 'done' })['finality'], TaskState>> = {
@@ -56,9 +56,9 @@ const FINALITY_STATES: Readonly<Record<(Outcome & { type: 'done' })['finality'],
   rejected: 'TASK_STATE_REJECTED',
 }
 
-export function* recordOutcome(settlement: Settlement, message: HeldMessage): Transaction<Ended> {
+export function* recordOutcome(settlement: SettleInput, message: HeldMessage): Transaction<RecordedOutcome> {
   const { key, outcome, keepSession } = settlement
-  const requeued = message.asked === 1 ? yield* endQuestions(key, { message, outcome }) : 0
+  const requeued = message.asked === 1 ? yield* endAsks(key, { message, outcome }) : 0
   // Cancel committed first: whatever the turn still said, the task stays cancelled.
   if (message.state === 'stopping') {
     const closed = closeMessage(key, { state: 'canceled', outcome: outcome.type })
@@ -67,7 +67,7 @@ export function* recordOutcome(settlement: Settlement, message: HeldMessage): Tr
   if (outcome.type === 'released' || outcome.type === 'stopped') {
     const interrupted = outcome.type === 'stopped' || outcome.interrupted
     const parked = outcome.type === 'released' ? outcome.parked : undefined
-    const { writes, items } = parked === undefined ? NOTHING_SAID : sayParked(key, parked.said)
+    const { writes, items } = parked === undefined ? NO_STATUS : parkedStatus(key, parked.said)
     const reopened = reopenMessage(key, { outcome: outcome.type, interrupted, afterMs: parkMs(parked?.afterMs) })
     return { again: true, writes: [reopened, ...writes], items, waiting: 1 + requeued }
   }
@@ -84,10 +84,10 @@ interface Ending {
 }
 
 /** A turn that runs again asks again: what was answered goes back into the queue. One that ended has no questions. */
-function* endQuestions({ messageId }: LeaseKey, { message, outcome }: Ending): Transaction<number> {
+function* endAsks({ messageId }: LeaseKey, { message, outcome }: Ending): Transaction<number> {
   const again = message.state !== 'stopping' && outcome.type !== 'done' && outcome.type !== 'dead'
-  if (again) return yield* voidQuestions(messageId)
-  yield* closeQuestions(messageId)
+  if (again) return yield* voidAsks(messageId)
+  yield* closeAsks(messageId)
   return 0
 }
 
@@ -95,29 +95,32 @@ function* endQuestions({ messageId }: LeaseKey, { message, outcome }: Ending): T
 const PARK_MS_MAX = 3600_000
 const parkMs = (afterMs: number | undefined): number => Math.min(Math.max(0, Math.ceil(afterMs ?? 0)), PARK_MS_MAX)
 
-const NOTHING_SAID = { writes: [], items: [] } as const
+const NO_STATUS = { writes: [], items: [] } as const
 
 /** Why it waits, where whoever sent it looks. */
-function sayParked({ taskId }: LeaseKey, words: Words): Pick<Ended, 'writes' | 'items'> {
-  const said: Said = { ...words, code: 'waiting' }
+function parkedStatus({ taskId }: LeaseKey, content: MessageContent): Pick<RecordedOutcome, 'writes' | 'items'> {
+  const status: StatusMessage = { ...content, code: 'waiting' }
   const state = 'TASK_STATE_WORKING'
-  return { writes: [setTaskState(taskId, state, said)], items: [{ t: 'status', state, ...said }] }
+  return { writes: [setTaskState(taskId, state, status)], items: [{ t: 'status', state, ...status }] }
 }
 
 type Done = Outcome & { type: 'done' }
 
-const addressed = ({ messageId, workspaceId, taskId }: LeaseKey, { reply_to }: HeldMessage): Addressed => ({
+const toAddressedMessage = (
+  { messageId, workspaceId, taskId }: LeaseKey,
+  { reply_to }: HeldMessage,
+): AddressedMessage => ({
   id: messageId,
   workspace_id: workspaceId,
   task_id: taskId,
   reply_to,
 })
 
-function recordReply(message: HeldMessage, outcome: Done, { key, keepSession }: Settlement): Ended {
+function recordReply(message: HeldMessage, outcome: Done, { key, keepSession }: SettleInput): RecordedOutcome {
   const { parts, artifacts, metadata, finality, session } = outcome
   const reply: StoredReply = { parts, artifacts, ...(metadata && { metadata }) }
   const state = FINALITY_STATES[finality]
-  const said: Said | undefined =
+  const status: StatusMessage | undefined =
     outcome.said ?? (finality === 'completed' || parts.length === 0 ? undefined : { parts })
   // A task ends only when no other message of it is unsettled.
   const last = (message.others_open ?? 0) === 0
@@ -126,25 +129,25 @@ function recordReply(message: HeldMessage, outcome: Done, { key, keepSession }: 
     writes: [
       closeMessage(key, { state: 'done', outcome: 'done', reply: JSON.stringify(reply) }),
       ...(session === undefined ? [] : [keepSession(key, session)]),
-      ...deliver(addressed(key, message), { state, parts: spoken(outcome) }),
+      ...deliveryStatements(toAddressedMessage(key, message), { state, parts: wholeAnswer(outcome) }),
     ],
-    items: [{ t: 'reply' }, ...(last ? [{ t: 'status', state, ...said } as const] : [])],
+    items: [{ t: 'reply' }, ...(last ? [{ t: 'status', state, ...status } as const] : [])],
     waiting: 0,
-    ...(last && { rest: { state, reply, ...(said && { said }), atMs: message.now } }),
+    ...(last && { result: { state, reply, ...(status && { status }), atMs: message.now } }),
   }
 }
 
 /** The whole answer where only one message can be shown of it: a chat has no artifacts. */
-function spoken({ parts, artifacts, said }: Done): readonly Part[] {
+function wholeAnswer({ parts, artifacts, said }: Done): readonly Part[] {
   if (parts.length > 0) return parts
   return [...artifacts.flatMap((artifact) => artifact.parts), ...(said?.parts ?? [])]
 }
 
 type Retry = Outcome & { type: 'retry' }
 
-function recordRetry(key: LeaseKey, outcome: Retry): Ended {
+function recordRetry(key: LeaseKey, outcome: Retry): RecordedOutcome {
   const { failure, afterMs, interrupted, reason } = outcome
-  const said = saidOf(failure)
+  const status = statusMessageOf(failure)
   const reopened = reopenMessage(key, {
     outcome: 'retry',
     afterMs,
@@ -154,16 +157,16 @@ function recordRetry(key: LeaseKey, outcome: Retry): Ended {
   })
   return {
     again: true,
-    writes: [reopened, setTaskState(key.taskId, 'TASK_STATE_WORKING', said)],
-    items: [{ t: 'status', state: 'TASK_STATE_WORKING', ...publicly(said) }],
+    writes: [reopened, setTaskState(key.taskId, 'TASK_STATE_WORKING', status)],
+    items: [{ t: 'status', state: 'TASK_STATE_WORKING', ...withoutDetail(status) }],
     waiting: 1,
   }
 }
 
 type Dead = Outcome & { type: 'dead' }
 
-function* recordDead(key: LeaseKey, { failure, artifacts = [] }: Dead): Transaction<Ended> {
-  const { ended, items } = yield* endTask(key.taskId, failure)
+function* recordDead(key: LeaseKey, { failure, artifacts = [] }: Dead): Transaction<RecordedOutcome> {
+  const { ended, items } = yield* failTask(key.taskId, failure)
   const reply: StoredReply | null = artifacts.length > 0 ? { parts: [], artifacts } : null
   // The failure that ended it is one of its failures: a dead letter after four attempts shows four.
   const set = 'settled_epoch = $2, failures = failures + 1, reply = $3'

@@ -5,10 +5,10 @@
 import type { Artifact, TaskArtifactUpdate } from '../protocol/a2a.ts'
 import type { Transaction } from '../store/store.ts'
 import { readLog } from './event-log.ts'
-import type { TaskName } from './said.ts'
+import type { TaskIds } from './said.ts'
 
 /** The artifacts that the log tells of and that are not among those of settled messages. */
-export function* partialArtifacts(task: TaskName, settled: readonly Artifact[]): Transaction<Artifact[]> {
+export function* partialArtifacts(task: TaskIds, settled: readonly Artifact[]): Transaction<Artifact[]> {
   const whole = new Set(settled.map(({ artifactId }) => artifactId))
   const partial = new Map<string, Artifact>()
   for (let afterSeq = 0; ; ) {

@@ -5,16 +5,16 @@
  */
 import { MoleculeError } from '../errors.ts'
 import { sql, type Transaction, together } from '../store/store.ts'
-import { type AskName, closeAsk, findOpenAsk, type OpenAsk } from './ask.ts'
-import { closeBooks } from './event-log.ts'
-import type { Handout } from './inbox.ts'
+import { type AskKey, closeAsk, findOpenAsk, type OpenAsk } from './ask.ts'
+import { recordChange } from './event-log.ts'
+import type { Directive } from './inbox.ts'
 import { lockWorkspace } from './lock.ts'
-import type { Office } from './office.ts'
+import type { InboxContext } from './office.ts'
 
 /** Shown at once; the oldest come first, and what is answered makes room. */
 const LISTED_MAX = 500
 
-export interface PendingPermission {
+export interface PendingAsk {
   readonly id: string
   readonly workspaceId: string
   readonly taskId: string
@@ -26,33 +26,36 @@ export interface PendingPermission {
   readonly expiresInMs: number
 }
 
-export type PendingDecision = 'allowed' | 'denied'
+export type AskDecision = 'allowed' | 'denied'
 
 /** Contract: `answer` counts once; the same word again changes nothing, another one is refused. */
-export interface Pending {
-  list(workspaceId?: string): Promise<PendingPermission[]>
+export interface PendingAsks {
+  list(workspaceId?: string): Promise<PendingAsk[]>
   /** `by` names who said so. */
-  answer(id: string, decision: PendingDecision, by: string): Promise<void>
+  answer(id: string, decision: AskDecision, by: string): Promise<void>
 }
 
-export function createPending(office: Office, handOut: (workerId: string, handout: Handout) => void): Pending {
-  const { store } = office
+export function createPendingAsks(
+  context: InboxContext,
+  sendDirective: (workerId: string, directive: Directive) => void,
+): PendingAsks {
+  const { store } = context
   return {
-    list: (workspaceId) => store.read(() => listPending(workspaceId)),
+    list: (workspaceId) => store.read(() => listPendingAsks(workspaceId)),
     async answer(id, decision, by) {
-      const name = parseName(id)
+      const name = parseAskKey(id)
       const workspaceId = await store.read(() => workspaceOf(name))
       if (workspaceId === undefined) throw unknownAsk(id)
-      const open = await store.write(() => answerPending({ name, workspaceId, decision, by }), workspaceId)
+      const open = await store.write(() => answerPendingAsk({ name, workspaceId, decision, by }), workspaceId)
       if (open === undefined) return
       const { key, worker } = open
-      office.changed(key.workspaceId, key.taskId)
-      handOut(worker, { type: 'answer', key, askId: open.id, parts: decision === 'allowed' ? [] : undefined })
+      context.changed(key.workspaceId, key.taskId)
+      sendDirective(worker, { type: 'answer', key, askId: open.id, parts: decision === 'allowed' ? [] : undefined })
     },
   }
 }
 
-interface PendingRow {
+interface PendingAskRow {
   id: string
   message_id: string
   epoch: number
@@ -64,9 +67,9 @@ interface PendingRow {
   expires_in: number
 }
 
-function* listPending(workspaceId: string | undefined): Transaction<PendingPermission[]> {
+function* listPendingAsks(workspaceId: string | undefined): Transaction<PendingAsk[]> {
   const one = workspaceId === undefined ? '' : 'and a.workspace_id = $1'
-  const rows = yield* sql<PendingRow>(
+  const rows = yield* sql<PendingAskRow>(
     `select a.id, a.message_id, a.epoch, a.workspace_id, a.task_id, a.tool, a.subject, a.asked_at,
        a.expires_at - now_ms() as expires_in
      from asks a join messages m on m.id = a.message_id join conversations c on c.id = m.conversation_id
@@ -87,44 +90,47 @@ function* listPending(workspaceId: string | undefined): Transaction<PendingPermi
 }
 
 /** `<message>.<epoch>.<question>`: the whole name of the question, so that no answer can reach another one. */
-function parseName(id: string): AskName {
+function parseAskKey(id: string): AskKey {
   const [, messageId, epoch, ask] = /^([^.]{1,64})\.(\d{1,15})\.(.{1,128})$/s.exec(id) ?? []
   if (messageId === undefined || epoch === undefined || ask === undefined) throw unknownAsk(id)
   return { messageId, epoch: Number(epoch), id: ask }
 }
 
-const BY_NAME = 'from asks where message_id = $1 and epoch = $2 and id = $3 and tool is not null'
+const BY_KEY = 'from asks where message_id = $1 and epoch = $2 and id = $3 and tool is not null'
 
-function* workspaceOf({ messageId, epoch, id }: AskName): Transaction<string | undefined> {
-  const [row] = yield* sql<{ workspace_id: string }>(`select workspace_id ${BY_NAME}`, [messageId, epoch, id])
+function* workspaceOf({ messageId, epoch, id }: AskKey): Transaction<string | undefined> {
+  const [row] = yield* sql<{ workspace_id: string }>(`select workspace_id ${BY_KEY}`, [messageId, epoch, id])
   return row?.workspace_id
 }
 
 interface Answering {
-  readonly name: AskName
+  readonly name: AskKey
   readonly workspaceId: string
-  readonly decision: PendingDecision
+  readonly decision: AskDecision
   readonly by: string
 }
 
 /** The question that was answered now; undefined when the same had been said before. */
-function* answerPending({ name, workspaceId, decision, by }: Answering): Transaction<OpenAsk | undefined> {
+function* answerPendingAsk({ name, workspaceId, decision, by }: Answering): Transaction<OpenAsk | undefined> {
   yield* together([lockWorkspace(workspaceId)])
   const state = decision === 'allowed' ? 'answered' : 'denied'
   const open = yield* findOpenAsk(name)
   if (open !== undefined && (yield* closeAsk(open, { state, by }))) {
     const { taskId, messageId } = open.key
     const items = [{ t: 'note', type: 'permission', text: decision, by } as const]
-    yield* together(closeBooks({ workspaceId, entries: [{ taskId, messageId, items }] }))
+    yield* together(recordChange({ workspaceId, entries: [{ taskId, messageId, items }] }))
     return open
   }
   const { messageId, epoch, id } = name
-  const [row] = yield* sql<{ state: string }>(`select state ${BY_NAME}`, [messageId, epoch, id])
+  const [row] = yield* sql<{ state: string }>(`select state ${BY_KEY}`, [messageId, epoch, id])
   if (row?.state === state) return undefined
-  throw new MoleculeError('unsupported_operation', WORDS[row?.state ?? ''] ?? 'nobody waits for this answer any more')
+  throw new MoleculeError(
+    'unsupported_operation',
+    REFUSALS[row?.state ?? ''] ?? 'nobody waits for this answer any more',
+  )
 }
 
-const WORDS: Readonly<Record<string, string>> = {
+const REFUSALS: Readonly<Record<string, string>> = {
   answered: 'this was allowed already',
   denied: 'this was denied already, or not answered in time',
 }

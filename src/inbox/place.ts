@@ -15,14 +15,14 @@ export interface PreparedLetter {
   readonly envelopeText: string
 }
 
-export interface TaskRow {
+export interface ContinuedTaskRow {
   id: string
   context_id: string
   principal: string
   state: TaskState
 }
 
-export interface Conversation {
+export interface TargetConversation {
   readonly id: string
   readonly exists: boolean
   /** No turn runs in it and nothing waits. */
@@ -31,23 +31,23 @@ export interface Conversation {
   readonly n: number
 }
 
-export interface Place {
-  readonly conversation: Conversation
+export interface Placement {
+  readonly conversation: TargetConversation
   readonly contextId: string
-  readonly task: TaskRow | undefined
+  readonly task: ContinuedTaskRow | undefined
   /** The task's running turn waits for a permission: one more message does not set the task going again. */
-  readonly held: boolean
+  readonly waitsForPermission: boolean
   /** Who leases it at once. */
   readonly worker: string | undefined
 }
 
-export function placeTask(
+export function taskStatements(
   letter: Letter,
-  place: Place,
+  place: Placement,
   { taskId, state }: { taskId: string; state: TaskState },
 ): Statement[] {
-  const { conversation, contextId, task, held } = place
-  if (task !== undefined) return isInterrupted(task.state) && !held ? [setTaskState(taskId, state)] : []
+  const { conversation, contextId, task, waitsForPermission } = place
+  if (task !== undefined) return isInterrupted(task.state) && !waitsForPermission ? [setTaskState(taskId, state)] : []
   const row = statement(
     `insert into tasks (id, workspace_id, conversation_id, context_id, principal, state, created_at, updated_at)
      values ($1, $2, $3, $4, $5, $6, now_ms(), now_ms())`,
@@ -56,24 +56,24 @@ export function placeTask(
   return [row]
 }
 
-export interface Placing {
+export interface NewMessage {
   readonly id: string
-  readonly conversation: Conversation
+  readonly conversation: TargetConversation
   readonly taskId: string
   readonly state: 'queued' | 'leased' | 'answer'
 }
 
 // Texts of the hot path are made once: a text that is put together anew has to be hashed anew to find its statement.
 
-const insertMessage = (settledAt: string): string =>
+const messageInsertText = (settledAt: string): string =>
   `insert into messages (id, workspace_id, conversation_id, task_id, n, dedupe, content_hash, idempotency_key,
      envelope, sender, reply_to, state, admitted_at, ready_at, expires_at, settled_at)
    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, now_ms(), now_ms(), now_ms() + $13, ${settledAt})`
-const INSERT_OPEN = insertMessage('null')
+const INSERT_OPEN = messageInsertText('null')
 /** An answer is settled from the start: the turn that takes it decides what it was worth. */
-const INSERT_ANSWER = insertMessage('now_ms()')
+const INSERT_ANSWER = messageInsertText('now_ms()')
 
-export function placeMessage(prepared: PreparedLetter, { id, conversation, taskId, state }: Placing): Statement {
+export function messageStatement(prepared: PreparedLetter, { id, conversation, taskId, state }: NewMessage): Statement {
   const { letter, key, dedupe, hash, envelopeText } = prepared
   return statement(state === 'answer' ? INSERT_ANSWER : INSERT_OPEN, [
     id,
@@ -92,9 +92,9 @@ export function placeMessage(prepared: PreparedLetter, { id, conversation, taskI
   ])
 }
 
-export function toLease(
+export function leaseOfLetter(
   { letter, key }: PreparedLetter,
-  place: Place,
+  place: Placement,
   ids: { taskId: string; messageId: string },
 ): Lease {
   return {
@@ -114,15 +114,15 @@ export function toLease(
   }
 }
 
-const insertConversation = (leaseUntil: string, readyAt: string): string =>
+const conversationInsertText = (leaseUntil: string, readyAt: string): string =>
   `insert into conversations (id, workspace_id, principal, context_id, last_n, lease_epoch, worker, lease_until, ready_at)
    values ($1, $2, $3, $4, $5, $6, $7, ${leaseUntil}, ${readyAt})`
-const INSERT_LEASED = insertConversation(`now_ms() + ${LEASE_MS}`, 'null')
-const INSERT_READY = insertConversation('null', 'now_ms()')
+const INSERT_LEASED = conversationInsertText(`now_ms() + ${LEASE_MS}`, 'null')
+const INSERT_READY = conversationInsertText('null', 'now_ms()')
 const LEASE = `update conversations set last_n = $2, lease_epoch = $3, worker = $4, lease_until = now_ms() + ${LEASE_MS}
   where id = $1`
 
-export function placeConversation({ workspaceId, principal }: Letter, place: Place): Statement {
+export function conversationStatement({ workspaceId, principal }: Letter, place: Placement): Statement {
   const { conversation, contextId, worker } = place
   const { id, n, epoch } = conversation
   if (!conversation.exists) {

@@ -57,7 +57,7 @@ export interface PushConfigs {
   /** It could not be told: it is due again later each time, until it is given up. Answers whether it was. */
   fail(push: StoredPush, reason: string): Promise<'later' | 'given_up'>
   /** All is told for now: for good where the task is final. */
-  rest(key: PushKey): Promise<void>
+  idle(key: PushKey): Promise<void>
   release(key: PushKey): Promise<void>
 }
 
@@ -70,7 +70,7 @@ const RETRY_MS_MAX = 3600_000
 const WHOLE_ENTRY = 1_000_000_000
 const CLAIM_MS = 60_000
 /** How often a task that waits for its caller is looked at without being nudged. */
-const REST_MS = 60_000
+const IDLE_MS = 60_000
 
 export function createPushConfigs(store: Store, host: string): PushConfigs {
   return {
@@ -94,13 +94,13 @@ export function createPushConfigs(store: Store, host: string): PushConfigs {
     isCurrent: (push) => store.read(() => isCurrent(push)),
     advance: (push, cursor) => store.write(() => advance(push, cursor), push.workspaceId),
     fail: (push, reason) => store.write(() => fail(push, reason), push.workspaceId),
-    rest: (key) => store.write(() => rest(key), key.workspaceId),
+    idle: (key) => store.write(() => idle(key), key.workspaceId),
     release: (key) => store.write(() => release(key), key.workspaceId),
   }
 }
 
 /** At start: what this host followed when it died is due at once. */
-export function* voidClaims(host: string): Transaction<void> {
+export function* releasePushClaims(host: string): Transaction<void> {
   yield* sql('update push_configs set worker = null, next_at = now_ms() where worker = $1', [host])
 }
 
@@ -231,9 +231,9 @@ function* fail({ taskId, id, config }: StoredPush, reason: string): Transaction<
 
 const FINAL = `('TASK_STATE_COMPLETED', 'TASK_STATE_FAILED', 'TASK_STATE_CANCELED', 'TASK_STATE_REJECTED')`
 
-function* rest({ taskId, id }: PushKey): Transaction<void> {
+function* idle({ taskId, id }: PushKey): Transaction<void> {
   yield* sql(
-    `update push_configs set worker = null, next_at = now_ms() + ${REST_MS},
+    `update push_configs set worker = null, next_at = now_ms() + ${IDLE_MS},
        state = case when exists (select 1 from tasks t where t.id = $1 and t.state in ${FINAL}) then 'done' else state end
      where task_id = $1 and id = $2 and state = 'active'`,
     [taskId, id],

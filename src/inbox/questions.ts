@@ -2,13 +2,13 @@
 import { sql, type Transaction } from '../store/store.ts'
 
 /** Nobody waits for an answer any more; what was answered is spent. */
-export function* closeQuestions(messageId: string): Transaction<void> {
+export function* closeAsks(messageId: string): Transaction<void> {
   yield* sql(`update asks set state = 'void' where message_id = $1 and state = 'open'`, [messageId])
 }
 
 /** Open questions are void; answers go back into the queue, for an answer is spent only when its turn has settled. */
-export function* voidQuestions(messageId: string): Transaction<number> {
-  yield* closeQuestions(messageId)
+export function* voidAsks(messageId: string): Transaction<number> {
+  yield* closeAsks(messageId)
   const answers = yield* sql(
     `update messages set state = 'queued', settled_at = null, outcome = null where state = 'answer' and id in (
        select answer_message_id from asks where message_id = $1 and state = 'answered') returning id`,

@@ -5,19 +5,19 @@
  */
 import { MoleculeError } from '../errors.ts'
 import { sql, statement, type Transaction, together } from '../store/store.ts'
-import { endTask } from './dead.ts'
-import { closeBooks, type NewEntry } from './event-log.ts'
-import type { Failure, LeaseKey, Queues } from './inbox.ts'
-import { ofTask } from './of-task.ts'
-import type { Office } from './office.ts'
+import { failTask } from './dead.ts'
+import { type NewLogEntry, recordChange } from './event-log.ts'
+import type { Failure, LeaseKey, WorkspaceQueues } from './inbox.ts'
+import { messagesOfTask } from './of-task.ts'
+import type { InboxContext } from './office.ts'
 
 /** The queue has work again that nobody was told of. */
 type Look = () => void
 
-export function createQueues(office: Office, look: Look): Queues {
-  const { store, desks, watchers } = office
-  const stop = (running: readonly Running[]) => {
-    for (const { worker, key } of running) desks.get(worker)?.put({ type: 'stop', key })
+export function createWorkspaceQueues(context: InboxContext, look: Look): WorkspaceQueues {
+  const { store, workerQueues, watchers } = context
+  const stop = (running: readonly RunningTurn[]) => {
+    for (const { worker, key } of running) workerQueues.get(worker)?.put({ type: 'stop', key })
   }
   return {
     async pause(workspaceId, { now }) {
@@ -35,19 +35,19 @@ export function createQueues(office: Office, look: Look): Queues {
     async end(workspaceId, failure) {
       const ended = await store.write(() => end(workspaceId, failure), workspaceId)
       stop(ended.running)
-      for (const taskId of ended.taskIds) office.changed(workspaceId, taskId)
+      for (const taskId of ended.taskIds) context.changed(workspaceId, taskId)
       watchers.changed(workspaceId)
       return ended.taskIds.length
     },
   }
 }
 
-interface Running {
+interface RunningTurn {
   readonly worker: string
   readonly key: LeaseKey
 }
 
-function* pause(workspaceId: string, now: boolean): Transaction<Running[]> {
+function* pause(workspaceId: string, now: boolean): Transaction<RunningTurn[]> {
   yield* setPaused(workspaceId, 1)
   return now ? yield* findRunning(workspaceId) : []
 }
@@ -61,7 +61,7 @@ function* setPaused(workspaceId: string, paused: 0 | 1): Transaction<void> {
 }
 
 interface Ended {
-  readonly running: readonly Running[]
+  readonly running: readonly RunningTurn[]
   readonly taskIds: readonly string[]
 }
 
@@ -69,19 +69,19 @@ function* end(workspaceId: string, failure: Failure): Transaction<Ended> {
   yield* sql('select slots from workspace_load where workspace_id = $1 /*for update*/', [workspaceId])
   const running = yield* findRunning(workspaceId)
   const open = yield* sql<{ id: string; message_id: string }>(
-    `select t.id, (select max(m.id) from messages m where ${ofTask('m', 't.id')}) as message_id from tasks t
+    `select t.id, (select max(m.id) from messages m where ${messagesOfTask('m', 't.id')}) as message_id from tasks t
      where t.workspace_id = $1 and t.state in ('TASK_STATE_SUBMITTED', 'TASK_STATE_WORKING',
        'TASK_STATE_INPUT_REQUIRED', 'TASK_STATE_AUTH_REQUIRED') order by t.id`,
     [workspaceId],
   )
-  const entries: NewEntry[] = []
+  const entries: NewLogEntry[] = []
   for (const task of open) {
-    const { items } = yield* endTask(task.id, failure)
+    const { items } = yield* failTask(task.id, failure)
     entries.push({ taskId: task.id, messageId: task.message_id, items })
   }
   yield* together([
-    ...closeBooks({ workspaceId, entries }),
-    ...LEFT_BEHIND.map((text) => statement(text, [workspaceId])),
+    ...recordChange({ workspaceId, entries }),
+    ...CLEANUP_STATEMENTS.map((text) => statement(text, [workspaceId])),
   ])
   return { running, taskIds: open.map(({ id }) => id) }
 }
@@ -91,7 +91,7 @@ const cancelAll = (open: string): string =>
   `update messages set state = 'canceled', outcome = 'stopped', settled_at = now_ms() where workspace_id = $1 and ${open}`
 
 /** No person can see to its dead letters any more; a raised epoch makes every later word of a worker stale. */
-const LEFT_BEHIND: readonly string[] = [
+const CLEANUP_STATEMENTS: readonly string[] = [
   cancelAll(`state = 'queued'`),
   cancelAll(`state in ('leased', 'stopping')`),
   `update messages set discarded_at = now_ms()
@@ -111,7 +111,7 @@ interface RunningRow {
   id: string
 }
 
-function* findRunning(workspaceId: string): Transaction<Running[]> {
+function* findRunning(workspaceId: string): Transaction<RunningTurn[]> {
   const rows = yield* sql<RunningRow>(
     `select c.worker, c.lease_epoch, m.conversation_id, m.task_id, m.id
      from messages m join conversations c on c.id = m.conversation_id

@@ -7,41 +7,41 @@ import { sql, type Transaction } from '../store/store.ts'
 import { type Admission, admit, prepareLetter } from './admit.ts'
 import { cancel } from './cancel.ts'
 import { readLog } from './event-log.ts'
-import type { Handout, Letter, LogEntry, Reception } from './inbox.ts'
-import { ofTask } from './of-task.ts'
-import type { Office } from './office.ts'
-import type { Rest } from './rest.ts'
+import type { Directive, Letter, LogEntry, Reception } from './inbox.ts'
+import { messagesOfTask } from './of-task.ts'
+import type { InboxContext } from './office.ts'
+import type { TaskResult } from './rest.ts'
 import { listTasks } from './task-list.ts'
-import { findTask, readSnapshot, readTask, showTask, type TaskRow, taskNotFound, toTask } from './tasks.ts'
+import { findTask, readSnapshot, readTask, type StoredTaskRow, showTask, taskNotFound, toTask } from './tasks.ts'
 
 /** A missed wake-up costs a reader at most this. */
-export const LOOK_MS = 5000
+export const RECHECK_MS = 5000
 
 /** How the door's face moves the worker's: a lease made on admission, and work that a cancel set free. */
-export interface Backroom {
-  handOut(workerId: string, handout: Handout): void
+export interface ReceptionOptions {
+  sendDirective(workerId: string, directive: Directive): void
   look(): void
 }
 
-export function createReception(office: Office, backroom: Backroom): Reception {
-  const { store, desks } = office
+export function createReception(context: InboxContext, options: ReceptionOptions): Reception {
+  const { store, workerQueues } = context
   const write = (letter: Letter) => {
     const prepared = prepareLetter(letter)
-    const ready = desks.ready(letter.workspaceId)
+    const ready = workerQueues.ready(letter.workspaceId)
     return store.write(() => admit(prepared, ready), letter.workspaceId)
   }
   const announce = ({ workspaceId }: Letter, { admitted }: Admission) => {
-    office.passed('admitted')
-    if (!admitted.duplicate) office.changed(workspaceId, admitted.taskId)
+    context.passed('admitted')
+    if (!admitted.duplicate) context.changed(workspaceId, admitted.taskId)
   }
-  const handOn = ({ handout }: Admission) => {
-    if (handout !== undefined) backroom.handOut(handout.worker, handout.handout)
+  const forward = ({ toWorker }: Admission) => {
+    if (toWorker !== undefined) options.sendDirective(toWorker.worker, toWorker.directive)
   }
   return {
     async admit(letter) {
       const admission = await write(letter)
       announce(letter, admission)
-      handOn(admission)
+      forward(admission)
       return admission.admitted
     },
     async send(letter, { maxMs, onAdmitted }, signal) {
@@ -49,34 +49,38 @@ export function createReception(office: Office, backroom: Backroom): Reception {
       const { taskId } = admission.admitted
       announce(letter, admission)
       // From before anybody has the message in hand, so that its end cannot be missed.
-      const news = listen(office, taskId)
+      const changes = listenForChanges(context, taskId)
       try {
-        handOn(admission)
+        forward(admission)
         await onAdmitted?.(admission.admitted)
-        const task = await settled(office, { taskId, maxMs, news, begun: begunBy(letter, admission) }, signal)
+        const task = await waitForResult(
+          context,
+          { taskId, maxMs, changes, begun: taskBegunBy(letter, admission) },
+          signal,
+        )
         if (task === undefined) throw taskNotFound(taskId)
         return task
       } finally {
-        news.stop()
+        changes.stop()
       }
     },
     task: (taskId, view = {}) => store.read(() => readTask(taskId, view)),
     snapshot: (taskId, view = {}) => store.read(() => readSnapshot(taskId, view)),
     list: (query) => store.read(() => listTasks(query)),
-    follow: (taskId, afterSeq, signal) => follow(office, { taskId, afterSeq }, signal),
-    async settled(taskId, maxMs, signal) {
-      const news = listen(office, taskId)
+    follow: (taskId, afterSeq, signal) => follow(context, { taskId, afterSeq }, signal),
+    async waitForResult(taskId, maxMs, signal) {
+      const changes = listenForChanges(context, taskId)
       try {
-        return await settled(office, { taskId, maxMs, news }, signal)
+        return await waitForResult(context, { taskId, maxMs, changes }, signal)
       } finally {
-        news.stop()
+        changes.stop()
       }
     },
     async cancel(taskId, view = {}) {
       const { workspaceId, running } = await store.write(() => cancel(taskId, view), view.workspaceId)
-      office.changed(workspaceId, taskId)
-      if (running !== undefined) desks.get(running.worker)?.put({ type: 'stop', key: running.key })
-      backroom.look()
+      context.changed(workspaceId, taskId)
+      if (running !== undefined) workerQueues.get(running.worker)?.put({ type: 'stop', key: running.key })
+      options.look()
       const task = await store.read(() => readTask(taskId, view))
       if (task === undefined) throw taskNotFound(taskId)
       return task
@@ -84,31 +88,31 @@ export function createReception(office: Office, backroom: Backroom): Reception {
   }
 }
 
-const isAtRest = (state: TaskState): boolean => isFinal(state) || isInterrupted(state)
+const hasResult = (state: TaskState): boolean => isFinal(state) || isInterrupted(state)
 
 async function* follow(
-  office: Office,
+  context: InboxContext,
   from: { taskId: string; afterSeq: number },
   signal: AbortSignal,
 ): AsyncIterable<LogEntry> {
-  const { store } = office
-  const news = listen(office, from.taskId)
+  const { store } = context
+  const changes = listenForChanges(context, from.taskId)
   let { afterSeq } = from
   try {
     while (!signal.aborted) {
       const { task, entries } = await store.read(function* () {
-        const row: TaskRow | undefined = yield* findTask(from.taskId, {})
+        const row: StoredTaskRow | undefined = yield* findTask(from.taskId, {})
         if (row === undefined) throw taskNotFound(from.taskId)
         return { task: row, entries: yield* readLog({ id: row.id, contextId: row.context_id }, afterSeq) }
       })
       yield* entries
       afterSeq = entries.at(-1)?.seq ?? afterSeq
       if (entries.length > 0) continue
-      if (isAtRest(task.state)) return
-      await news.next(LOOK_MS, signal)
+      if (hasResult(task.state)) return
+      await changes.next(RECHECK_MS, signal)
     }
   } finally {
-    news.stop()
+    changes.stop()
   }
 }
 
@@ -119,21 +123,21 @@ interface Begun {
   readonly message: Message
 }
 
-function begunBy({ envelope }: Letter, { admitted, handout }: Admission): Begun | undefined {
-  if (handout?.handout.type !== 'lease') return undefined
-  return { contextId: admitted.contextId, messageId: handout.handout.lease.messageId, message: envelope.message }
+function taskBegunBy({ envelope }: Letter, { admitted, toWorker }: Admission): Begun | undefined {
+  if (toWorker?.directive.type !== 'lease') return undefined
+  return { contextId: admitted.contextId, messageId: toWorker.directive.lease.messageId, message: envelope.message }
 }
 
 interface Wait {
   readonly taskId: string
   readonly maxMs: number
-  readonly news: News
+  readonly changes: ChangeListener
   readonly begun?: Begun | undefined
 }
 
-async function settled(office: Office, wait: Wait, signal: AbortSignal): Promise<Task | undefined> {
-  const { store, clock } = office
-  const { taskId, news, begun } = wait
+async function waitForResult(context: InboxContext, wait: Wait, signal: AbortSignal): Promise<Task | undefined> {
+  const { store, clock } = context
+  const { taskId, changes, begun } = wait
   const untilMs = clock.monotonicMs() + wait.maxMs
   // What was handed out on admission has not ended yet: the first look is spared.
   let looks = begun === undefined
@@ -141,40 +145,44 @@ async function settled(office: Office, wait: Wait, signal: AbortSignal): Promise
     const leftMs = untilMs - clock.monotonicMs()
     const isLate = leftMs <= 0 || signal.aborted
     if (looks || isLate) {
-      const found = await store.read(() => atRest(taskId, isLate))
+      const found = await store.read(() => readTaskIfDone(taskId, isLate))
       if (found !== undefined) return found.task
     }
     looks = true
-    const rest = await news.next(Math.min(leftMs, LOOK_MS), signal)
-    if (begun !== undefined && rest !== undefined) return restingTask(taskId, begun, rest)
+    const result = await changes.next(Math.min(leftMs, RECHECK_MS), signal)
+    if (begun !== undefined && result !== undefined) return taskFromResult(taskId, begun, result)
   }
 }
 
 /** Undefined while waiting makes sense. */
-function* atRest(taskId: string, isLate: boolean): Transaction<{ task: Task | undefined } | undefined> {
+function* readTaskIfDone(taskId: string, isLate: boolean): Transaction<{ task: Task | undefined } | undefined> {
   const row = yield* findTask(taskId, {})
   if (row === undefined) return { task: undefined }
-  const over = isLate || isAtRest(row.state) || (yield* isPaused(row))
+  const over = isLate || hasResult(row.state) || (yield* isPaused(row))
   return over ? { task: yield* showTask(row, {}) } : undefined
 }
 
-function restingTask(id: string, { contextId, messageId, message }: Begun, { state, said, reply, atMs }: Rest): Task {
-  return toTask({ id, contextId, state, said, atMs }, [{ id: messageId, message, reply }], {})
+function taskFromResult(
+  id: string,
+  { contextId, messageId, message }: Begun,
+  { state, status, reply, atMs }: TaskResult,
+): Task {
+  return toTask({ id, contextId, state, status, atMs }, [{ id: messageId, message, reply }], {})
 }
 
 /** Nobody knows how long a pause will last: who waits for a task of which nothing runs is answered at once. */
-function* isPaused({ id, workspace_id: workspaceId }: TaskRow): Transaction<boolean> {
+function* isPaused({ id, workspace_id: workspaceId }: StoredTaskRow): Transaction<boolean> {
   const rows = yield* sql(
     `select 1 as paused from workspace_load where workspace_id = $1 and paused = 1 and not exists (
-       select 1 from messages m where ${ofTask('m', '$2')} and m.state in ('leased', 'stopping'))`,
+       select 1 from messages m where ${messagesOfTask('m', '$2')} and m.state in ('leased', 'stopping'))`,
     [workspaceId, id],
   )
   return rows.length > 0
 }
 
-export interface News {
-  /** Resolves when there is news, after `maxMs`, or on abort; with how the task came to rest, where that was the news. */
-  next(maxMs: number, signal: AbortSignal): Promise<Rest | undefined>
+export interface ChangeListener {
+  /** Resolves when the task changed, after `maxMs`, or on abort; with how the task came to rest, where that was the change. */
+  next(maxMs: number, signal: AbortSignal): Promise<TaskResult | undefined>
   stop(): void
 }
 
@@ -182,13 +190,13 @@ export interface News {
  * News of one task, or of one workspace. What came while nobody listened is not lost: the next wait then ends at once. Made without signals
  * of its own, because every blocking call waits here and an abort costs as much as a query.
  */
-export function listen({ clock, watchers }: Office, id: string): News {
+export function listenForChanges({ clock, watchers }: InboxContext, id: string): ChangeListener {
   let fresh = false
-  let rest: Rest | undefined
+  let result: TaskResult | undefined
   let wake: () => void = () => undefined
   const stop = watchers.watch(id, (given) => {
     fresh = true
-    rest = given
+    result = given
     wake()
   })
   return {
@@ -204,7 +212,7 @@ export function listen({ clock, watchers }: Office, id: string): News {
         stopTimer()
       }
       fresh = false
-      return rest
+      return result
     },
   }
 }

@@ -4,12 +4,12 @@
  */
 import { sql, statement, type Transaction, together } from '../store/store.ts'
 import { freeConversation } from './conversation.ts'
-import { closeBooks } from './event-log.ts'
+import { recordChange } from './event-log.ts'
 import { lockWorkspace } from './lock.ts'
-import { countLoss, LOST_COLUMNS, type Loss, type LostMessage } from './loss.ts'
+import { LOST_COLUMNS, type LostMessage, type LostTurn, recordLoss } from './loss.ts'
 
 /** Voids the leases of every worker of this host; returns how many turns were lost. */
-export function* voidLeases(host: string): Transaction<number> {
+export function* recoverLeases(host: string): Transaction<number> {
   const workers = `${host}.%`
   const held = yield* sql<{ id: string; workspace_id: string }>(
     `select c.id, c.workspace_id from messages m join conversations c on c.id = m.conversation_id
@@ -28,20 +28,20 @@ export function* voidLeases(host: string): Transaction<number> {
       ),
     ])) as unknown as [unknown, LostMessage[]]
     if (message === undefined) continue
-    yield* freeLost(message, yield* countLoss(message))
+    yield* freeLost(message, yield* recordLoss(message))
     lost += 1
   }
   return lost
 }
 
 /** Ends a lease whose worker is gone without giving it to another: the message waits again, or has ended. */
-export function* freeLost(message: LostMessage, { again, items, waiting }: Loss): Transaction<void> {
-  const books = {
+export function* freeLost(message: LostMessage, { again, items, waiting }: LostTurn): Transaction<void> {
+  const change = {
     workspaceId: message.workspace_id,
     running: message.suspended - 1,
     suspended: -message.suspended,
     waiting: waiting + (again ? 1 : 0),
     entries: items.length === 0 ? [] : [{ taskId: message.task_id, messageId: message.id, items }],
   }
-  yield* together([freeConversation(message.conversation_id), ...closeBooks(books)])
+  yield* together([freeConversation(message.conversation_id), ...recordChange(change)])
 }

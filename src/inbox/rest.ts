@@ -4,11 +4,11 @@
  */
 import type { TaskState } from '../protocol/a2a.ts'
 import type { StoredReply } from './event-log.ts'
-import type { Said } from './said.ts'
+import type { StatusMessage } from './said.ts'
 
-export interface Rest {
+export interface TaskResult {
   readonly state: TaskState
-  readonly said?: Said
+  readonly status?: StatusMessage
   readonly reply: StoredReply
   readonly atMs: number
 }

@@ -5,7 +5,7 @@
 import { ulidFloor } from '../ids.ts'
 import { type Store, sql, statement, type Transaction, together } from '../store/store.ts'
 import { lockWorkspace } from './lock.ts'
-import { cameLater, ofTask } from './of-task.ts'
+import { laterMessagesOfTask, messagesOfTask } from './of-task.ts'
 import { USAGE_PRUNED } from './usage.ts'
 
 /** Rows deleted in one transaction. */
@@ -54,7 +54,7 @@ const pruneDeltas = ({ deltaMs }: RetentionOptions) =>
 
 /** Each log from its oldest entry on as far as it is old; so no index of ages has to be kept with every event. */
 async function pruneLogs(store: Store, { eventMs }: RetentionOptions, signal: AbortSignal): Promise<number> {
-  const next = (id: string) => store.read(() => logAfter(id))
+  const next = (id: string) => store.read(() => nextWorkspaceWithLog(id))
   let total = 0
   for (let id = await next(''); id !== undefined && !signal.aborted; id = await next(id)) {
     const workspaceId = id
@@ -68,7 +68,7 @@ async function pruneLogs(store: Store, { eventMs }: RetentionOptions, signal: Ab
   return total
 }
 
-function* logAfter(workspaceId: string): Transaction<string | undefined> {
+function* nextWorkspaceWithLog(workspaceId: string): Transaction<string | undefined> {
   const [row] = yield* sql<{ id: string | null }>(
     'select min(workspace_id) as id from events where workspace_id > $1',
     [workspaceId],
@@ -76,7 +76,7 @@ function* logAfter(workspaceId: string): Transaction<string | undefined> {
   return row?.id ?? undefined
 }
 
-interface LogPlace {
+interface LogPosition {
   readonly workspaceId: string
   readonly afterSeq: number
   readonly eventMs: number
@@ -89,7 +89,7 @@ interface LogSlice {
 }
 
 /** Events of what has settled, and notes; a task that still runs keeps its whole story. */
-function* pruneLog({ workspaceId, afterSeq, eventMs }: LogPlace): Transaction<LogSlice> {
+function* pruneLog({ workspaceId, afterSeq, eventMs }: LogPosition): Transaction<LogSlice> {
   const [, [slice]] = (yield* together([
     lockWorkspace(workspaceId),
     statement(
@@ -139,7 +139,7 @@ const pruneTasks = ({ taskMs }: RetentionOptions) =>
       `select t.id, t.conversation_id from tasks t where t.id < $2 and t.updated_at < now_ms() - $1
        and t.state in ('TASK_STATE_COMPLETED', 'TASK_STATE_FAILED', 'TASK_STATE_CANCELED', 'TASK_STATE_REJECTED')
        and not exists (select 1 from messages m where m.id = t.id and ${KEPT})
-       and not exists (select 1 from messages m where ${cameLater('m', 't.id')} and ${KEPT})
+       and not exists (select 1 from messages m where ${laterMessagesOfTask('m', 't.id')} and ${KEPT})
        and not exists (select 1 from deliveries d where d.task_id = t.id and d.finished_at is null)
        order by t.id limit ${SLICE_ROWS_MAX}`,
       [taskMs, before],
@@ -148,7 +148,7 @@ const pruneTasks = ({ taskMs }: RetentionOptions) =>
       for (const table of ['events', 'asks', 'deliveries', 'turn_notes', 'push_configs']) {
         yield* sql(`delete from ${table} where task_id = $1`, [task.id])
       }
-      yield* sql(`delete from messages where ${ofTask('messages', '$1')}`, [task.id])
+      yield* sql(`delete from messages where ${messagesOfTask('messages', '$1')}`, [task.id])
       yield* sql('delete from tasks where id = $1', [task.id])
       yield* pruneConversation(task.conversation_id)
     }

@@ -3,11 +3,11 @@
  * itself said is kept beside it and shown only where the owner is known to look. So a door that asks for nothing
  * special, a stream and a chat can leak nothing.
  */
-import type { Message, Words } from '../protocol/a2a.ts'
+import type { Message, MessageContent } from '../protocol/a2a.ts'
 import type { Failure } from './inbox.ts'
 
 /** A failure's sentence and code, an agent's question. As stored. */
-export interface Said extends Words {
+export interface StatusMessage extends MessageContent {
   readonly code?: string
   readonly category?: string
   /** Where the log has everything. */
@@ -21,7 +21,7 @@ export interface Said extends Words {
 const STDERR_CHARACTERS_MAX = 500
 
 /** A failure of the inbox itself has no sentence: its message is ours and clean. */
-export function saidOf(failure: Failure): Said {
+export function statusMessageOf(failure: Failure): StatusMessage {
   const { code, message, sentence, category, id, details } = failure
   if (sentence === undefined) return { parts: [{ text: message }], code }
   const stderr = details?.['stderr']
@@ -36,32 +36,32 @@ export function saidOf(failure: Failure): Said {
 }
 
 /** What everybody may see of it. */
-export function publicly({ detail: _detail, stderr: _stderr, ...said }: Said): Said {
-  return said
+export function withoutDetail({ detail: _detail, stderr: _stderr, ...status }: StatusMessage): StatusMessage {
+  return status
 }
 
 /** With what only the owner sees: the program's own words after the sentence. */
-function toOwner(said: Said): Said {
-  if (said.detail === undefined) return said
-  const sentence = said.parts.map(({ text }) => text ?? '').join('')
-  return { ...said, parts: [{ text: `${sentence}\n${said.detail}` }] }
+function withDetail(status: StatusMessage): StatusMessage {
+  if (status.detail === undefined) return status
+  const sentence = status.parts.map(({ text }) => text ?? '').join('')
+  return { ...status, parts: [{ text: `${sentence}\n${status.detail}` }] }
 }
 
-export interface TaskName {
+export interface TaskIds {
   readonly id: string
   readonly contextId: string
 }
 
-export interface Telling {
+export interface StatusMessageOptions {
   readonly messageId: string
-  readonly said: Said
+  readonly status: StatusMessage
   /** The owner looks: details are shown. */
   readonly detail?: boolean | undefined
 }
 
 /** As the agent's message. */
-export function statusMessage(task: TaskName, { messageId, said, detail = false }: Telling): Message {
-  const { parts, code, category, errorId, stderr, metadata: kept } = detail ? toOwner(said) : publicly(said)
+export function toAgentMessage(task: TaskIds, { messageId, status, detail = false }: StatusMessageOptions): Message {
+  const { parts, code, category, errorId, stderr, metadata: kept } = detail ? withDetail(status) : withoutDetail(status)
   const metadata = {
     ...kept,
     ...(code !== undefined && { code }),

@@ -7,23 +7,23 @@ import { statement, type Transaction, together } from '../store/store.ts'
 import { unseenItems } from './append.ts'
 import { type Claim, claimHead, type HeadRow, selectOldest } from './claim.ts'
 import { freeConversation } from './conversation.ts'
-import { closeBooks, type Item } from './event-log.ts'
+import { type LogItem, recordChange } from './event-log.ts'
 import type { LeaseKey, Outcome } from './inbox.ts'
-import { cameLater, ofTask } from './of-task.ts'
-import { type Ended, type HeldMessage, recordOutcome, type Settlement } from './outcome.ts'
-import type { Rest } from './rest.ts'
-import { setTaskRest } from './tasks.ts'
+import { laterMessagesOfTask, messagesOfTask } from './of-task.ts'
+import { type HeldMessage, type RecordedOutcome, recordOutcome, type SettleInput } from './outcome.ts'
+import type { TaskResult } from './rest.ts'
+import { setTaskResult } from './tasks.ts'
 import { usageRows } from './usage.ts'
 
-export interface Settled {
+export interface SettleOutput {
   readonly answer: 'settled' | 'stale'
   /** What the freed slot went to. */
   readonly next: { readonly worker: string; readonly claim: Claim } | undefined
   /** How the task came to rest with it, where this message is all there is of the task. */
-  readonly rest?: Rest
+  readonly result?: TaskResult
 }
 
-export function* settle(settlement: Settlement): Transaction<Settled> {
+export function* settle(settlement: SettleInput): Transaction<SettleOutput> {
   const { key, outcome } = settlement
   const { held, message } = yield* openLease(key)
   if (held === undefined || message === undefined) return { answer: 'stale', next: undefined }
@@ -33,27 +33,30 @@ export function* settle(settlement: Settlement): Transaction<Settled> {
   }
   const running = message.state === 'leased' || message.state === 'stopping'
   if (held.lease_epoch !== key.epoch || !running) {
-    yield* keepLate(key, outcome)
+    yield* logLateResult(key, outcome)
     return { answer: 'stale', next: undefined }
   }
   const ended = yield* recordOutcome(settlement, message)
   // Others have seen more of the task than this message.
-  const alone = message.others_open === null && ended.rest !== undefined ? { rest: ended.rest } : {}
-  const rested = ended.rest === undefined ? [] : [setTaskRest(key.taskId, ended.rest)]
+  const alone = message.others_open === null && ended.result !== undefined ? { result: ended.result } : {}
+  const resultWrites = ended.result === undefined ? [] : [setTaskResult(key.taskId, ended.result)]
   const free = freeConversation(key.conversationId, ended.again ? undefined : message.n)
-  const freed = [...ended.writes, ...rested, ...usageRows(key, outcome), free]
+  const freed = [...ended.writes, ...resultWrites, ...usageRows(key, outcome), free]
   // A suspended turn has no slot to hand on, one over the limit is given up, and nobody may be there to take it.
   const slot = message.suspended === 0 && held.running <= held.slots && held.waiting + ended.waiting > 0
-  const hands = slot && held.worker !== null && settlement.accepts(held.worker)
-  const worker = hands ? (held.worker as string) : undefined
+  const passesSlot = slot && held.worker !== null && settlement.accepts(held.worker)
+  const worker = passesSlot ? (held.worker as string) : undefined
   if (worker === undefined) {
-    yield* together([...freed, ...closeBooks(books(settlement, { message, ended, next: undefined }))])
+    yield* together([...freed, ...recordChange(settleChange(settlement, { message, ended, next: undefined }))])
     return { answer: 'settled', next: undefined, ...alone }
   }
   const answers = yield* together([...freed, selectOldest(key.workspaceId)])
   const [head] = answers.at(-1) as unknown as HeadRow[]
   const claim = head === undefined ? undefined : claimHead(key.workspaceId, head, worker)
-  yield* together([...(claim?.writes ?? []), ...closeBooks(books(settlement, { message, ended, next: claim }))])
+  yield* together([
+    ...(claim?.writes ?? []),
+    ...recordChange(settleChange(settlement, { message, ended, next: claim })),
+  ])
   return { answer: 'settled', next: claim && { worker, claim }, ...alone }
 }
 
@@ -75,8 +78,8 @@ const messageWith = (others: string): string =>
      (select sum(case when o.settled_at is null then 1 else 0 end) from messages o where ${others}) as others_open
    from messages m where m.id = $1 /*for update*/`
 /** The message that opened its task, and one that came later. */
-const OPENING = messageWith(cameLater('o', '$1'))
-const LATER = messageWith(`${ofTask('o', '$2')} and o.id <> $1`)
+const OPENING = messageWith(laterMessagesOfTask('o', '$1'))
+const LATER = messageWith(`${messagesOfTask('o', '$2')} and o.id <> $1`)
 
 /** Locked in the order that every transaction keeps (load, conversation, message), or two nodes would deadlock. */
 function* openLease(key: LeaseKey): Transaction<OpenLease> {
@@ -94,12 +97,12 @@ function* openLease(key: LeaseKey): Transaction<OpenLease> {
 
 interface Change {
   readonly message: HeldMessage
-  readonly ended: Ended
+  readonly ended: RecordedOutcome
   readonly next: Claim | undefined
 }
 
-function books({ key, unsent }: Settlement, { message, ended, next }: Change) {
-  const items: Item[] = [...unseenItems(unsent, message.appended), ...ended.items]
+function settleChange({ key, unsent }: SettleInput, { message, ended, next }: Change) {
+  const items: LogItem[] = [...unseenItems(unsent, message.appended), ...ended.items]
   const own = { taskId: key.taskId, messageId: key.messageId, items }
   return {
     workspaceId: key.workspaceId,
@@ -110,10 +113,10 @@ function books({ key, unsent }: Settlement, { message, ended, next }: Change) {
   }
 }
 
-function* keepLate(key: LeaseKey, outcome: Outcome): Transaction<void> {
+function* logLateResult(key: LeaseKey, outcome: Outcome): Transaction<void> {
   if (outcome.type !== 'done') return
   const entries = [
     { taskId: key.taskId, messageId: key.messageId, items: [{ t: 'late', parts: outcome.parts } as const] },
   ]
-  yield* together(closeBooks({ workspaceId: key.workspaceId, entries }))
+  yield* together(recordChange({ workspaceId: key.workspaceId, entries }))
 }

@@ -4,7 +4,7 @@
  */
 import { isInterrupted, type Part, type TaskState } from '../protocol/a2a.ts'
 import type { Sender } from '../protocol/request.ts'
-import type { Item } from './event-log.ts'
+import type { LogItem } from './event-log.ts'
 
 export interface StoryStep {
   readonly atMs: number
@@ -14,7 +14,7 @@ export interface StoryStep {
 }
 
 /** A message with what its task says of it, as stored. */
-export interface MessageRow {
+export interface StoryMessageRow {
   id: string
   workspace_id: string
   task_id: string
@@ -39,27 +39,31 @@ export interface MessageRow {
 /** One row of the log. */
 export interface LoggedItems {
   readonly atMs: number
-  readonly items: readonly Item[]
+  readonly items: readonly LogItem[]
 }
 
-const WORDS_CHARACTERS_MAX = 500
+const TEXT_CHARACTERS_MAX = 500
 
 /** `detail` is what the program said when it failed for good, for those who may see it. */
-export function tellSteps(message: MessageRow, log: readonly LoggedItems[], detail: string | undefined): StoryStep[] {
-  const teller = createTeller(message)
+export function storySteps(
+  message: StoryMessageRow,
+  log: readonly LoggedItems[],
+  detail: string | undefined,
+): StoryStep[] {
+  const builder = createStepBuilder(message)
   for (const { atMs, items } of log) {
-    for (const item of items) teller.hear(atMs, item, items)
+    for (const item of items) builder.add(atMs, item, items)
   }
-  return [...teller.steps, ...standing(message, log, detail)]
+  return [...builder.steps, ...currentSteps(message, log, detail)]
 }
 
-interface Teller {
+interface StepBuilder {
   readonly steps: StoryStep[]
-  hear(atMs: number, item: Item, row: readonly Item[]): void
+  add(atMs: number, item: LogItem, row: readonly LogItem[]): void
 }
 
-function createTeller(message: MessageRow): Teller {
-  const steps: StoryStep[] = [{ atMs: message.admitted_at, type: 'admitted', text: admission(message) }]
+function createStepBuilder(message: StoryMessageRow): StepBuilder {
+  const steps: StoryStep[] = [{ atMs: message.admitted_at, type: 'admitted', text: admissionText(message) }]
   const say = (atMs: number, type: string, text: string) => void steps.push({ atMs, type, text })
   let attempt = 0
   let open = false
@@ -80,37 +84,37 @@ function createTeller(message: MessageRow): Teller {
   }
   const end = (atMs: number, type: string, text: string) => {
     open = false
-    say(atMs, type, tools.size === 0 ? text : `${text}; it used ${[...tools].map(toolWords).join(', ')}`)
+    say(atMs, type, tools.size === 0 ? text : `${text}; it used ${[...tools].map(toolText).join(', ')}`)
   }
-  const hear: Teller['hear'] = (atMs, item, row) => {
+  const add: StepBuilder['add'] = (atMs, item, row) => {
     if (item.t === 'late')
       say(atMs, 'late', 'an answer came after another attempt had taken over; it was kept, not used')
     if (item.t === 'reply') end(atMs, 'answered', `attempt ${attempt} gave the answer`)
-    if (item.t === 'turn') hearTurn(atMs, item.event)
+    if (item.t === 'turn') addTurn(atMs, item.event)
     if (item.t !== 'status') return
-    const words = wordsOf(item.parts)
+    const text = textOf(item.parts)
     const code = item.code === undefined ? '' : ` (${item.code})`
-    if (item.state === 'TASK_STATE_WORKING' && words === '')
+    if (item.state === 'TASK_STATE_WORKING' && text === '')
       return begin(
         atMs,
         row.some(({ t }) => t === 'reset'),
       )
-    if (item.state === 'TASK_STATE_WORKING') return end(atMs, 'failed', `attempt ${attempt} failed: ${words}${code}`)
-    if (item.state === 'TASK_STATE_FAILED') return end(atMs, 'ended', `the task failed for good: ${words}${code}`)
+    if (item.state === 'TASK_STATE_WORKING') return end(atMs, 'failed', `attempt ${attempt} failed: ${text}${code}`)
+    if (item.state === 'TASK_STATE_FAILED') return end(atMs, 'ended', `the task failed for good: ${text}${code}`)
     if (isInterrupted(item.state)) {
       asked = open
-      return say(atMs, 'asked', words === '' ? 'the agent asks for something' : `the agent asks: ${words}`)
+      return say(atMs, 'asked', text === '' ? 'the agent asks for something' : `the agent asks: ${text}`)
     }
-    if (item.state !== 'TASK_STATE_SUBMITTED') say(atMs, 'ended', `the task is ${stateWord(item.state)}`)
+    if (item.state !== 'TASK_STATE_SUBMITTED') say(atMs, 'ended', `the task is ${stateText(item.state)}`)
   }
-  const hearTurn = (atMs: number, event: (Item & { t: 'turn' })['event']) => {
+  const addTurn = (atMs: number, event: (LogItem & { t: 'turn' })['event']) => {
     if (event.type === 'tool' && event.state === 'started') tools.set(event.name, (tools.get(event.name) ?? 0) + 1)
-    if (event.type === 'status') say(atMs, 'progress', cut(event.text))
+    if (event.type === 'status') say(atMs, 'progress', truncate(event.text))
   }
-  return { steps, hear }
+  return { steps, add }
 }
 
-function admission(message: MessageRow): string {
+function admissionText(message: StoryMessageRow): string {
   const sender = JSON.parse(message.sender) as Sender
   const who = sender.name === '' ? sender.id : sender.name
   const again = message.replay_of === null ? '' : `, as a replay of ${message.replay_of}`
@@ -118,7 +122,7 @@ function admission(message: MessageRow): string {
 }
 
 /** How it stands now, where that is not the end that the log tells of. */
-function standing(message: MessageRow, log: readonly LoggedItems[], detail: string | undefined): StoryStep[] {
+function currentSteps(message: StoryMessageRow, log: readonly LoggedItems[], detail: string | undefined): StoryStep[] {
   const { now, state } = message
   const steps: StoryStep[] = []
   const say = (type: string, text: string, atMs = now) => void steps.push({ atMs, type, text })
@@ -128,21 +132,22 @@ function standing(message: MessageRow, log: readonly LoggedItems[], detail: stri
   else if (state === 'queued') say('waiting', 'it waits for its turn')
   if (state === 'leased') say('running', 'the attempt is running now')
   if (state === 'stopping') say('running', 'it was cancelled and its processes are being ended')
-  if (state === 'dead' && detail !== undefined) say('detail', `the program said: ${cut(detail)}`)
+  if (state === 'dead' && detail !== undefined) say('detail', `the program said: ${truncate(detail)}`)
   if (message.replayed_as !== null) say('replayed', `it was sent again as task ${message.replayed_as}`)
   else if (message.discarded_at !== null) say('discarded', 'the dead letter was let go', message.discarded_at)
   else if (state === 'dead') say('waiting', 'it is a dead letter: a person may send it again or let it go')
   return steps
 }
 
-const seconds = ({ ready_at: readyAt }: MessageRow, now: number): number =>
+const seconds = ({ ready_at: readyAt }: StoryMessageRow, now: number): number =>
   Math.max(1, Math.ceil((readyAt - now) / 1000))
 
-const toolWords = ([name, times]: [string, number]): string => (times === 1 ? name : `${name} ${times} times`)
+const toolText = ([name, times]: [string, number]): string => (times === 1 ? name : `${name} ${times} times`)
 
-const stateWord = (state: string): string => state.replace('TASK_STATE_', '').toLowerCase().replaceAll('_', ' ')
+const stateText = (state: string): string => state.replace('TASK_STATE_', '').toLowerCase().replaceAll('_', ' ')
 
-const wordsOf = (parts: readonly Part[] | undefined): string => cut(parts?.map(({ text }) => text ?? '').join('') ?? '')
+const textOf = (parts: readonly Part[] | undefined): string =>
+  truncate(parts?.map(({ text }) => text ?? '').join('') ?? '')
 
-const cut = (text: string): string =>
-  text.length > WORDS_CHARACTERS_MAX ? `${text.slice(0, WORDS_CHARACTERS_MAX - 1)}…` : text
+const truncate = (text: string): string =>
+  text.length > TEXT_CHARACTERS_MAX ? `${text.slice(0, TEXT_CHARACTERS_MAX - 1)}…` : text

@@ -8,10 +8,10 @@ import { restoreEnvelope } from '../protocol/envelope.ts'
 import type { Sender } from '../protocol/request.ts'
 import { type Store, sql, type Transaction } from '../store/store.ts'
 import { dedupeRange } from './dedupe.ts'
-import type { Item } from './event-log.ts'
-import { cameLater } from './of-task.ts'
-import type { Said } from './said.ts'
-import { type MessageRow, type StoryStep, tellSteps } from './story-steps.ts'
+import type { LogItem } from './event-log.ts'
+import { laterMessagesOfTask } from './of-task.ts'
+import type { StatusMessage } from './said.ts'
+import { type StoryMessageRow, type StoryStep, storySteps } from './story-steps.ts'
 
 /** What was pushed out because of the message: by a door, or to a webhook of its task. */
 export interface StoryDelivery {
@@ -60,7 +60,7 @@ export function createStories(store: Store): Stories {
 const TEXT_CHARACTERS_MAX = 300
 const ROWS_MAX = 2000
 /** Messages that their senders called the same; the rest has to be asked for by our ids. */
-const NAMESAKES_MAX = 1000
+const SAME_SENDER_ID_MAX = 1000
 
 const SELECT = `select m.id, m.workspace_id, m.task_id, m.idempotency_key, m.envelope, m.sender, m.state, m.failures,
   m.losses, m.admitted_at, m.ready_at, now_ms() as now, m.replay_of, m.replayed_as, m.discarded_at, t.context_id,
@@ -69,26 +69,26 @@ const SELECT = `select m.id, m.workspace_id, m.task_id, m.idempotency_key, m.env
 function* findStory({ id: given, scopeOf }: StoryQuery): Transaction<Story | undefined> {
   // A message is called like the request that brought it.
   const id = given.replace(/^req_/, '')
-  const [row] = yield* sql<MessageRow>(`${SELECT} where m.id = $1`, [id])
+  const [row] = yield* sql<StoryMessageRow>(`${SELECT} where m.id = $1`, [id])
   // A task from before tasks were called like the message that opened them.
   const [first] = row
     ? [row]
-    : yield* sql<MessageRow>(`${SELECT} where ${cameLater('m', '$1')} order by m.n limit 1`, [id])
+    : yield* sql<StoryMessageRow>(`${SELECT} where ${laterMessagesOfTask('m', '$1')} order by m.n limit 1`, [id])
   const message = first ?? (yield* findBySender(id, scopeOf))
   if (message === undefined) return undefined
   const { principal, detail = false } = scopeOf(message.workspace_id)
   // Somebody else's message is answered like none: naming an id must not tell whether it exists.
   if (principal !== undefined && principal !== message.principal) return undefined
-  return yield* tell(message, detail)
+  return yield* toStory(message, detail)
 }
 
 /** The id that a sender gave is unique only to the sender and the workspace: the first that this reader may see. */
-function* findBySender(key: string, scopeOf: StoryQuery['scopeOf']): Transaction<MessageRow | undefined> {
+function* findBySender(key: string, scopeOf: StoryQuery['scopeOf']): Transaction<StoryMessageRow | undefined> {
   const named = yield* sql<{ id: string; workspace_id: string; principal: string }>(
     `select m.id, m.workspace_id, t.principal from messages m join tasks t on t.id = m.task_id
      join workspace_load l on l.workspace_id = m.workspace_id
      where m.dedupe between $1 and $2 and m.idempotency_key = $3
-     order by m.workspace_id desc, t.principal limit ${NAMESAKES_MAX}`,
+     order by m.workspace_id desc, t.principal limit ${SAME_SENDER_ID_MAX}`,
     [...dedupeRange(key), key],
   )
   const seen = named.find(({ workspace_id: workspaceId, principal }) => {
@@ -96,30 +96,30 @@ function* findBySender(key: string, scopeOf: StoryQuery['scopeOf']): Transaction
     return own === principal
   })
   if (seen === undefined) return undefined
-  const [message] = yield* sql<MessageRow>(`${SELECT} where m.id = $1`, [seen.id])
+  const [message] = yield* sql<StoryMessageRow>(`${SELECT} where m.id = $1`, [seen.id])
   return message
 }
 
-function* tell(message: MessageRow, detail: boolean): Transaction<Story> {
+function* toStory(message: StoryMessageRow, detail: boolean): Transaction<Story> {
   const rows = yield* sql<{ at_ms: number; items: string }>(
     `select at_ms, items from events where task_id = $1 and message_id = $2 and delta = 0
      order by seq limit ${ROWS_MAX}`,
     [message.task_id, message.id],
   )
-  const log = rows.map(({ at_ms: atMs, items }) => ({ atMs, items: JSON.parse(items) as Item[] }))
-  const { message: words } = restoreEnvelope(message.envelope)
-  const text = words.parts.map((part) => part.text ?? '').join('')
-  const said = JSON.parse(message.status_message ?? '{}') as Partial<Said>
+  const log = rows.map(({ at_ms: atMs, items }) => ({ atMs, items: JSON.parse(items) as LogItem[] }))
+  const { message: sent } = restoreEnvelope(message.envelope)
+  const text = sent.parts.map((part) => part.text ?? '').join('')
+  const status = JSON.parse(message.status_message ?? '{}') as Partial<StatusMessage>
   return {
     messageId: message.id,
     taskId: message.task_id,
     workspaceId: message.workspace_id,
     contextId: message.context_id,
     sender: JSON.parse(message.sender) as Sender,
-    senderMessageId: words.messageId,
+    senderMessageId: sent.messageId,
     text: text.length > TEXT_CHARACTERS_MAX ? `${text.slice(0, TEXT_CHARACTERS_MAX - 1)}…` : text,
     taskState: message.task_state,
-    steps: tellSteps(message, log, detail ? said.detail : undefined),
+    steps: storySteps(message, log, detail ? status.detail : undefined),
     deliveries: [...(yield* doorDeliveries(message, detail)), ...(yield* webhooks(message, detail))],
   }
 }
@@ -132,7 +132,7 @@ interface DeliveryRow {
   error: string | null
 }
 
-function* doorDeliveries(message: MessageRow, detail: boolean): Transaction<StoryDelivery[]> {
+function* doorDeliveries(message: StoryMessageRow, detail: boolean): Transaction<StoryDelivery[]> {
   const rows = yield* sql<DeliveryRow>(
     `select door, channel, state, tries, error from deliveries where task_id = $1 and message_id = $2 order by id
      limit ${ROWS_MAX}`,
@@ -147,7 +147,7 @@ function* doorDeliveries(message: MessageRow, detail: boolean): Transaction<Stor
 }
 
 /** Where a webhook goes, and why it failed, is its owner's: others are told that there is one. */
-function* webhooks({ task_id: taskId }: MessageRow, detail: boolean): Transaction<StoryDelivery[]> {
+function* webhooks({ task_id: taskId }: StoryMessageRow, detail: boolean): Transaction<StoryDelivery[]> {
   const rows = yield* sql<{ config: string; state: string; tries: number; reason: string | null }>(
     `select config, state, tries, reason from push_configs where task_id = $1 order by id limit ${ROWS_MAX}`,
     [taskId],

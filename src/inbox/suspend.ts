@@ -4,14 +4,14 @@
  * limit if need be.
  */
 import { sql, statement, type Transaction, together } from '../store/store.ts'
-import { type Claim, takeOldest } from './claim.ts'
-import { closeBooks } from './event-log.ts'
-import type { LeaseKey, Standing } from './inbox.ts'
+import { type Claim, claimOldest } from './claim.ts'
+import { recordChange } from './event-log.ts'
+import type { LeaseKey, LeaseStanding } from './inbox.ts'
 
 /** Turns of one workspace that may wait at a time; further waits are refused. */
 const SUSPENDED_MAX = 8
 
-export interface WaitingMessage {
+export interface HeldTurn {
   state: string
   suspended: number
   worker: string
@@ -21,7 +21,7 @@ export interface WaitingMessage {
 }
 
 /** The lease's message if it is still held; locked in the order every transaction keeps. */
-export function* openWaiting(key: LeaseKey): Transaction<WaitingMessage | undefined> {
+export function* lockHeldTurn(key: LeaseKey): Transaction<HeldTurn | undefined> {
   const [load] = yield* sql<{ slots: number; running: number; suspended: number }>(
     'select slots, running, suspended from workspace_load where workspace_id = $1 /*for update*/',
     [key.workspaceId],
@@ -35,21 +35,21 @@ export function* openWaiting(key: LeaseKey): Transaction<WaitingMessage | undefi
   return { ...row, waiting_turns: load.suspended, over_limit: load.running > load.slots }
 }
 
-export interface Suspended {
-  readonly answer: Standing | 'refused'
+export interface SuspendOutput {
+  readonly answer: LeaseStanding | 'refused'
   /** What the slot went to. */
   readonly next: { readonly worker: string; readonly claim: Claim } | undefined
 }
 
-export function* suspend(key: LeaseKey, accepts: (workerId: string) => boolean): Transaction<Suspended> {
-  const message = yield* openWaiting(key)
+export function* suspend(key: LeaseKey, accepts: (workerId: string) => boolean): Transaction<SuspendOutput> {
+  const message = yield* lockHeldTurn(key)
   if (message === undefined) return { answer: 'stale', next: undefined }
   if (message.state === 'stopping') return { answer: 'stop', next: undefined }
   if (message.suspended === 1) return { answer: 'held', next: undefined }
   if (message.waiting_turns >= SUSPENDED_MAX) return { answer: 'refused', next: undefined }
-  const hands = !message.over_limit && accepts(message.worker)
-  const claim = hands ? yield* takeOldest(key.workspaceId, message.worker) : undefined
-  const books = {
+  const passesSlot = !message.over_limit && accepts(message.worker)
+  const claim = passesSlot ? yield* claimOldest(key.workspaceId, message.worker) : undefined
+  const change = {
     workspaceId: key.workspaceId,
     running: claim === undefined ? -1 : 0,
     suspended: 1,
@@ -57,21 +57,21 @@ export function* suspend(key: LeaseKey, accepts: (workerId: string) => boolean):
     entries: claim === undefined ? [] : [claim.entry],
   }
   const own = statement('update messages set suspended = 1 where id = $1', [key.messageId])
-  yield* together([own, ...(claim?.writes ?? []), ...closeBooks(books)])
+  yield* together([own, ...(claim?.writes ?? []), ...recordChange(change)])
   return { answer: 'held', next: claim && { worker: message.worker, claim } }
 }
 
-export function* resume(key: LeaseKey): Transaction<Standing> {
-  const message = yield* openWaiting(key)
+export function* resume(key: LeaseKey): Transaction<LeaseStanding> {
+  const message = yield* lockHeldTurn(key)
   if (message === undefined) return 'stale'
   yield* takeSlotBack(key, message)
   return message.state === 'stopping' ? 'stop' : 'held'
 }
 
-export function* takeSlotBack(key: LeaseKey, { suspended }: WaitingMessage): Transaction<void> {
+export function* takeSlotBack(key: LeaseKey, { suspended }: HeldTurn): Transaction<void> {
   if (suspended === 0) return
   yield* together([
     statement('update messages set suspended = 0 where id = $1', [key.messageId]),
-    ...closeBooks({ workspaceId: key.workspaceId, running: 1, suspended: -1 }),
+    ...recordChange({ workspaceId: key.workspaceId, running: 1, suspended: -1 }),
   ])
 }

@@ -4,15 +4,15 @@
  */
 import { toMoleculeError } from '../errors.ts'
 import { denyAsk, findUnanswered } from './ask.ts'
-import { CLAIMS_MAX, type Claim, claimReady, LEASE_MS, openWorkspaces } from './claim.ts'
-import type { Desk } from './desks.ts'
+import { CLAIMS_MAX, type Claim, claimReady, findClaimableWorkspaces, LEASE_MS } from './claim.ts'
+import type { WorkerQueue } from './desks.ts'
 import { expire, findExpired } from './expire.ts'
-import type { Handout } from './inbox.ts'
-import type { Office } from './office.ts'
+import type { Directive } from './inbox.ts'
+import type { InboxContext } from './office.ts'
 import { prune, RETENTION } from './retention.ts'
-import { findLapsed, freeLapsed, type Lapsed, takeLapsed } from './takeover.ts'
-import { createUnheard, type GiveBack } from './unheard.ts'
-import { findWords } from './words.ts'
+import { findLapsed, freeLapsed, type LapsedLease, takeLapsed } from './takeover.ts'
+import { createLostLeaseCheck, type ReleaseLease } from './unheard.ts'
+import { findDirectives } from './words.ts'
 
 /** How late a missed wake-up can be. */
 const SWEEP_MS = 5000
@@ -22,7 +22,7 @@ const FILL_WORKSPACES_MAX = 50
 
 export interface Sweep {
   /** Leases all that is ready to the worker, as far as slots allow. */
-  fill(desk: Desk): Promise<void>
+  fill(queue: WorkerQueue): Promise<void>
   /** Looks for ready work soon. */
   look(): void
   lookAfter(delayMs: number): void
@@ -30,10 +30,14 @@ export interface Sweep {
   stop(): void
 }
 
-export type HandOut = (workerId: string, handout: Handout) => void
+export type SendDirective = (workerId: string, directive: Directive) => void
 
-export function createSweep(office: Office, handOut: () => HandOut, giveBack: GiveBack): Sweep {
-  const { clock, log, desks } = office
+export function createSweep(
+  context: InboxContext,
+  sendDirective: () => SendDirective,
+  releaseLease: ReleaseLease,
+): Sweep {
+  const { clock, log, workerQueues } = context
   const stopped = new AbortController()
   const timers = new Set<() => void>()
   let steadySinceMs = clock.monotonicMs()
@@ -52,15 +56,15 @@ export function createSweep(office: Office, handOut: () => HandOut, giveBack: Gi
     })
     timers.add(cancel)
   }
-  const lookForUnheard = createUnheard(office, giveBack)
-  const fill = (desk: Desk) => fillDesk(office, handOut(), desk)
+  const releaseLostLeases = createLostLeaseCheck(context, releaseLease)
+  const fill = (queue: WorkerQueue) => fillWorkerQueue(context, sendDirective(), queue)
   const fillAll = async () => {
-    for (const desk of desks.all()) await fill(desk)
+    for (const queue of workerQueues.all()) await fill(queue)
   }
   const sweep = async () => {
-    await lookForUnheard()
-    if (clock.monotonicMs() - steadySinceMs >= LEASE_MS) await takeOver(office, handOut())
-    await tidy(office, handOut())
+    await releaseLostLeases()
+    if (clock.monotonicMs() - steadySinceMs >= LEASE_MS) await takeOver(context, sendDirective())
+    await tidy(context, sendDirective())
     await fillAll()
   }
   const every = (delayMs: number, work: () => Promise<unknown>) =>
@@ -82,7 +86,7 @@ export function createSweep(office: Office, handOut: () => HandOut, giveBack: Gi
     lookAfter: (delayMs) => later(delayMs, fillAll),
     start() {
       every(SWEEP_MS, sweep)
-      every(PRUNE_MS, () => prune(office.store, RETENTION, stopped.signal))
+      every(PRUNE_MS, () => prune(context.store, RETENTION, stopped.signal))
     },
     stop() {
       stopped.abort()
@@ -91,65 +95,71 @@ export function createSweep(office: Office, handOut: () => HandOut, giveBack: Gi
   }
 }
 
-async function fillDesk(office: Office, handOut: HandOut, desk: Desk): Promise<void> {
-  const { store, desks } = office
-  const { worker } = desk
+async function fillWorkerQueue(context: InboxContext, sendDirective: SendDirective, queue: WorkerQueue): Promise<void> {
+  const { store, workerQueues } = context
+  const { worker } = queue
   const hosted = worker.workspaces === 'hosted'
-  const open = hosted ? await store.read(() => openWorkspaces(FILL_WORKSPACES_MAX)) : worker.workspaces
+  const open = hosted ? await store.read(() => findClaimableWorkspaces(FILL_WORKSPACES_MAX)) : worker.workspaces
   for (const workspaceId of open) {
     // A worker that left meanwhile gives back what it is handed, and would be handed it again without end.
-    for (let wanted = wantedBy(desk); wanted > 0 && desks.get(worker.id) === desk; ) {
+    for (let wanted = claimLimit(queue); wanted > 0 && workerQueues.get(worker.id) === queue; ) {
       const most = wanted
       const claims = await store.write(() => claimReady(workspaceId, worker.id, most), workspaceId)
-      for (const claim of claims) announce(office, handOut, { claim, worker: worker.id })
-      wanted = claims.length < most ? 0 : wantedBy(desk)
+      for (const claim of claims) announce(context, sendDirective, { claim, worker: worker.id })
+      wanted = claims.length < most ? 0 : claimLimit(queue)
     }
   }
 }
 
-const wantedBy = (desk: Desk): number => Math.min(desk.free(), CLAIMS_MAX)
+const claimLimit = (queue: WorkerQueue): number => Math.min(queue.free(), CLAIMS_MAX)
 
-function announce(office: Office, handOut: HandOut, { claim, worker }: { claim: Claim; worker: string }): void {
+function announce(
+  context: InboxContext,
+  sendDirective: SendDirective,
+  { claim, worker }: { claim: Claim; worker: string },
+): void {
   const { lease } = claim
-  office.changed(lease.workspaceId, lease.taskId)
-  handOut(worker, { type: 'lease', lease })
+  context.changed(lease.workspaceId, lease.taskId)
+  sendDirective(worker, { type: 'lease', lease })
 }
 
-async function takeOver(office: Office, handOut: HandOut): Promise<void> {
-  const { store, desks, log } = office
-  const named = [...desks.all()].flatMap(({ worker }) => (worker.workspaces === 'hosted' ? [] : worker.workspaces))
+async function takeOver(context: InboxContext, sendDirective: SendDirective): Promise<void> {
+  const { store, workerQueues, log } = context
+  const named = [...workerQueues.all()].flatMap(({ worker }) =>
+    worker.workspaces === 'hosted' ? [] : worker.workspaces,
+  )
   for (const lapsed of await store.read(() => findLapsed(named))) {
     // A worker of this process is alive, however late its renewal: nobody takes over from himself.
-    if (desks.get(lapsed.worker) !== undefined) continue
-    const worker = takerOf(office, lapsed)
+    if (workerQueues.get(lapsed.worker) !== undefined) continue
+    const worker = workerFor(context, lapsed)
     if (lapsed.stopping) await store.write(() => freeLapsed(lapsed), lapsed.workspaceId)
     else if (worker !== undefined) {
       const claim = await store.write(() => takeLapsed(lapsed, worker), lapsed.workspaceId)
       log.warn({ worker: lapsed.worker, conversationId: lapsed.conversationId }, 'a silent worker lost its lease')
-      if (claim !== undefined) announce(office, handOut, { claim, worker })
+      if (claim !== undefined) announce(context, sendDirective, { claim, worker })
     }
   }
 }
 
-function takerOf({ desks }: Office, { workspaceId, hosted }: Lapsed): string | undefined {
-  const ready = desks.ready(workspaceId)
+function workerFor({ workerQueues }: InboxContext, { workspaceId, hosted }: LapsedLease): string | undefined {
+  const ready = workerQueues.ready(workspaceId)
   return hosted ? ready.hosted : ready.named
 }
 
 /** Expired messages, unanswered questions, and what was said to turns of this process in another one. */
-async function tidy(office: Office, handOut: HandOut): Promise<void> {
-  const { store, desks } = office
+async function tidy(context: InboxContext, sendDirective: SendDirective): Promise<void> {
+  const { store, workerQueues } = context
   for (const expired of await store.read(findExpired)) {
     const gone = await store.write(() => expire(expired), expired.workspaceId)
-    if (gone) office.changed(expired.workspaceId, expired.taskId)
+    if (gone) context.changed(expired.workspaceId, expired.taskId)
   }
   for (const asked of await store.read(findUnanswered)) {
     const denied = await store.write(() => denyAsk(asked), asked.key.workspaceId)
     if (!denied) continue
-    office.changed(asked.key.workspaceId, asked.key.taskId)
-    handOut(asked.worker, { type: 'answer', key: asked.key, askId: asked.id, parts: undefined })
+    context.changed(asked.key.workspaceId, asked.key.taskId)
+    sendDirective(asked.worker, { type: 'answer', key: asked.key, askId: asked.id, parts: undefined })
   }
-  for (const { worker, handout } of await store.read(findWords)) {
-    if (desks.get(worker) !== undefined) handOut(worker, handout)
+  for (const { worker, directive } of await store.read(findDirectives)) {
+    if (workerQueues.get(worker) !== undefined) sendDirective(worker, directive)
   }
 }

@@ -4,14 +4,14 @@
  */
 import { sql, statement, type Transaction, together } from '../store/store.ts'
 import { type Claim, claimHead, type HeadRow, selectHead } from './claim.ts'
-import { closeBooks } from './event-log.ts'
-import { countLoss, LOST_COLUMNS, type LostMessage } from './loss.ts'
+import { recordChange } from './event-log.ts'
+import { LOST_COLUMNS, type LostMessage, recordLoss } from './loss.ts'
 import { freeLost } from './recover.ts'
 
 /** Lapsed leases seen to in one look; the next look sees to the rest. */
 const LAPSED_MAX = 50
 
-export interface Lapsed {
+export interface LapsedLease {
   readonly workspaceId: string
   readonly conversationId: string
   readonly hosted: boolean
@@ -32,7 +32,7 @@ interface LapsedRow {
  * What workers of this process could take over: of hosted workspaces and of the ones they named. Others would only fill
  * the list and hide what can be done. While a workspace is paused nobody takes over in it: that would be a new turn.
  */
-export function* findLapsed(named: readonly string[]): Transaction<Lapsed[]> {
+export function* findLapsed(named: readonly string[]): Transaction<LapsedLease[]> {
   const ours = named.map((_, index) => `$${index + 1}`).join(', ') || 'null'
   const rows = yield* sql<LapsedRow>(
     `select c.workspace_id, c.id as conversation_id, l.hosted, c.worker, m.state from messages m
@@ -52,11 +52,11 @@ export function* findLapsed(named: readonly string[]): Transaction<Lapsed[]> {
 }
 
 /** Takes the lapsed lease over for the worker, with the slot it held; undefined when the message has ended instead. */
-export function* takeLapsed(lapsed: Lapsed, worker: string): Transaction<Claim | undefined> {
+export function* takeLapsed(lapsed: LapsedLease, worker: string): Transaction<Claim | undefined> {
   const held = yield* stillLapsed(lapsed)
   if (held === undefined) return undefined
   const { message, head } = held
-  const loss = yield* countLoss(message)
+  const loss = yield* recordLoss(message)
   if (!loss.again) {
     yield* freeLost(message, loss)
     return undefined
@@ -64,21 +64,21 @@ export function* takeLapsed(lapsed: Lapsed, worker: string): Transaction<Claim |
   // The counters of the message were raised since it was read.
   const lost = message.begun === 0 ? head : { ...head, losses: head.losses + 1, interrupted: 1 }
   const claim = claimHead(lapsed.workspaceId, lost, worker)
-  const books = {
+  const change = {
     workspaceId: lapsed.workspaceId,
     running: message.suspended,
     suspended: -message.suspended,
     waiting: loss.waiting,
     entries: [claim.entry],
   }
-  yield* together([...claim.writes, ...closeBooks(books)])
+  yield* together([...claim.writes, ...recordChange(change)])
   return claim
 }
 
 /** Frees a cancelled conversation whose worker will never say that it has stopped. */
-export function* freeLapsed(lapsed: Lapsed): Transaction<void> {
+export function* freeLapsed(lapsed: LapsedLease): Transaction<void> {
   const held = yield* stillLapsed(lapsed)
-  if (held?.message.state === 'stopping') yield* freeLost(held.message, yield* countLoss(held.message))
+  if (held?.message.state === 'stopping') yield* freeLost(held.message, yield* recordLoss(held.message))
 }
 
 interface Held {
@@ -86,7 +86,7 @@ interface Held {
   readonly head: HeadRow
 }
 
-function* stillLapsed({ workspaceId, conversationId }: Lapsed): Transaction<Held | undefined> {
+function* stillLapsed({ workspaceId, conversationId }: LapsedLease): Transaction<Held | undefined> {
   const [, [lapsed], [message], [head]] = (yield* together([
     statement('select slots from workspace_load where workspace_id = $1 /*for update*/', [workspaceId]),
     statement(

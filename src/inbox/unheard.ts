@@ -5,24 +5,27 @@
  */
 import { sql, type Transaction } from '../store/store.ts'
 import type { LeaseKey } from './inbox.ts'
-import { leaseName, type Office } from './office.ts'
+import { type InboxContext, leaseId } from './office.ts'
 
 /** Looked at in one sweep; the next sees to the rest. */
 const LEASES_MAX = 1000
 
-export type GiveBack = (key: LeaseKey) => void
+export type ReleaseLease = (key: LeaseKey) => void
 
 /** Returns the look to be taken in every sweep. */
-export function createUnheard({ store, desks, held }: Office, giveBack: GiveBack): () => Promise<void> {
-  let doubted: ReadonlySet<string> = new Set()
+export function createLostLeaseCheck(
+  { store, workerQueues, held }: InboxContext,
+  releaseLease: ReleaseLease,
+): () => Promise<void> {
+  let suspected: ReadonlySet<string> = new Set()
   return async () => {
-    const unheard: LeaseKey[] = []
-    for (const { worker } of desks.all()) {
+    const lost: LeaseKey[] = []
+    for (const { worker } of workerQueues.all()) {
       const stored = await store.read(() => findLeasesOf(worker.id))
-      unheard.push(...stored.filter((key) => !held.has(leaseName(key))))
+      lost.push(...stored.filter((key) => !held.has(leaseId(key))))
     }
-    for (const key of unheard) if (doubted.has(leaseName(key))) giveBack(key)
-    doubted = new Set(unheard.map(leaseName))
+    for (const key of lost) if (suspected.has(leaseId(key))) releaseLease(key)
+    suspected = new Set(lost.map(leaseId))
   }
 }
 

@@ -36,12 +36,14 @@ export interface UsageQuery {
   readonly messages: number
 }
 
-export interface UsageBook {
+export interface UsageReader {
   /** Throws `not_found` for a workspace that is not there. */
   read(query: UsageQuery): Promise<UsageReport>
 }
 
-export const createUsageBook = (store: Store): UsageBook => ({ read: (query) => store.read(() => readUsage(query)) })
+export const createUsageReader = (store: Store): UsageReader => ({
+  read: (query) => store.read(() => readUsage(query)),
+})
 
 /** What the settle writes of it: nothing for a turn that nobody pays for. */
 export function usageRows(key: LeaseKey, { type, usage }: Outcome): Statement[] {

@@ -1,22 +1,22 @@
 /** Readers of this process that wait for a task, or a whole workspace, to change. A wake-up is a hint only: readers look in the store. */
-import type { Rest } from './rest.ts'
+import type { TaskResult } from './rest.ts'
 
 export interface Watchers {
   /** Calls back after each change of what has this id until the returned function is called. */
-  watch(id: string, callback: (rest?: Rest) => void): () => void
+  watch(id: string, callback: (result?: TaskResult) => void): () => void
   /** Calls back after each change with the id of what changed, without one where that is not known. */
   watchAll(callback: (id?: string) => void): () => void
-  /** `rest` spares whoever waits for the task's end the look, where it says all that there is to see. */
-  changed(id: string, rest?: Rest): void
+  /** `result` spares whoever waits for the task's end the look, where it says all that there is to see. */
+  changed(id: string, result?: TaskResult): void
   /** Something changed elsewhere, and it is not known what: every reader looks. */
   changedElsewhere(): void
 }
 
 export function createWatchers(): Watchers {
-  const byId = new Map<string, Set<(rest?: Rest) => void>>()
+  const byId = new Map<string, Set<(result?: TaskResult) => void>>()
   const ofAll = new Set<(id?: string) => void>()
-  const wake = (callbacks: Iterable<(rest?: Rest) => void>, rest?: Rest) => {
-    for (const callback of callbacks) callback(rest)
+  const wake = (callbacks: Iterable<(result?: TaskResult) => void>, result?: TaskResult) => {
+    for (const callback of callbacks) callback(result)
   }
   return {
     watch(id, callback) {
@@ -31,8 +31,8 @@ export function createWatchers(): Watchers {
       ofAll.add(callback)
       return () => void ofAll.delete(callback)
     },
-    changed(id, rest) {
-      wake(byId.get(id) ?? [], rest)
+    changed(id, result) {
+      wake(byId.get(id) ?? [], result)
       for (const callback of ofAll) callback(id)
     },
     changedElsewhere() {

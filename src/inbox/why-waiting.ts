@@ -1,7 +1,7 @@
 /** Why a task has not begun, in words: so that nobody has to guess whether a message is lost, late or in line. */
 import { sql, type Transaction } from '../store/store.ts'
-import { ITS_OLDEST } from './conversation.ts'
-import type { Said } from './said.ts'
+import { OLDEST_UNSETTLED_ID } from './conversation.ts'
+import type { StatusMessage } from './said.ts'
 
 interface HeadRow {
   id: string
@@ -23,20 +23,20 @@ export interface WaitingTask {
   readonly conversation_id: string
 }
 
-export function* whyWaiting(task: WaitingTask): Transaction<Said> {
+export function* whyWaiting(task: WaitingTask): Transaction<StatusMessage> {
   const [head] = yield* sql<HeadRow>(
     `select m.id, m.task_id, m.state, m.ready_at - now_ms() as in_ms from conversations c
-     join messages m on m.id = ${ITS_OLDEST} where c.id = $1`,
+     join messages m on m.id = ${OLDEST_UNSETTLED_ID} where c.id = $1`,
     [task.conversation_id],
   )
   const [load] = yield* sql<LoadRow>(
     'select paused, slots, running, waiting from workspace_load where workspace_id = $1',
     [task.workspace_id],
   )
-  return { parts: [{ text: inWords(task, head, load) }], code: 'waiting' }
+  return { parts: [{ text: reasonText(task, head, load) }], code: 'waiting' }
 }
 
-function inWords(task: WaitingTask, head: HeadRow | undefined, load: LoadRow | undefined): string {
+function reasonText(task: WaitingTask, head: HeadRow | undefined, load: LoadRow | undefined): string {
   if (load?.paused === 1) return 'waiting: the workspace is paused'
   if (head !== undefined && head.task_id !== task.id) {
     const soon = head.state === 'queued' && head.in_ms > 0 ? `, next try in ${Math.ceil(head.in_ms / 1000)} s` : ''

@@ -5,13 +5,13 @@
 import type { Part } from '../protocol/a2a.ts'
 import { restoreEnvelope } from '../protocol/envelope.ts'
 import { sql, type Transaction } from '../store/store.ts'
-import type { Handout, LeaseKey } from './inbox.ts'
+import type { Directive, LeaseKey } from './inbox.ts'
 
-const WORDS_MAX = 200
+const DIRECTIVES_MAX = 200
 
-export interface Word {
+export interface WorkerDirective {
   readonly worker: string
-  readonly handout: Handout
+  readonly directive: Directive
 }
 
 interface TurnRow {
@@ -34,23 +34,23 @@ const TURN = 'c.worker, c.lease_epoch, m.workspace_id, m.conversation_id, m.task
 // Both states stand there for the sake of the index of running messages: without it all messages would be read.
 const RUNNING = `from messages m join conversations c on c.id = m.conversation_id`
 
-export function* findWords(): Transaction<Word[]> {
+export function* findDirectives(): Transaction<WorkerDirective[]> {
   const stopping = yield* sql<TurnRow>(
-    `select ${TURN} ${RUNNING} where m.state in ('leased', 'stopping') and m.state = 'stopping' limit ${WORDS_MAX}`,
+    `select ${TURN} ${RUNNING} where m.state in ('leased', 'stopping') and m.state = 'stopping' limit ${DIRECTIVES_MAX}`,
   )
   const answered = yield* sql<AnswerRow>(
     `select ${TURN}, a.id as ask_id, a.state as ask_state, o.envelope ${RUNNING}
      join asks a on a.message_id = m.id and a.epoch = c.lease_epoch and a.state in ('answered', 'denied')
      left join messages o on o.id = a.answer_message_id
-     where m.state in ('leased', 'stopping') and m.state = 'leased' and m.asked = 1 limit ${WORDS_MAX}`,
+     where m.state in ('leased', 'stopping') and m.state = 'leased' and m.asked = 1 limit ${DIRECTIVES_MAX}`,
   )
   return [
-    ...stopping.map((row): Word => ({ worker: row.worker, handout: { type: 'stop', key: keyOf(row) } })),
-    ...answered.map((row): Word => ({ worker: row.worker, handout: answerOf(row) })),
+    ...stopping.map((row): WorkerDirective => ({ worker: row.worker, directive: { type: 'stop', key: keyOf(row) } })),
+    ...answered.map((row): WorkerDirective => ({ worker: row.worker, directive: answerOf(row) })),
   ]
 }
 
-const answerOf = (row: AnswerRow): Handout => ({
+const answerOf = (row: AnswerRow): Directive => ({
   type: 'answer',
   key: keyOf(row),
   askId: row.ask_id,

@@ -1,5 +1,5 @@
 /**
- * The worker's face of the local inbox: lease, extend, append, settle, and waiting. What a worker is handed is
+ * The worker's side of the local inbox: lease, extend, append, settle, and waiting. What a worker is handed is
  * committed before it is handed out; a lease whose worker has left meanwhile goes back unharmed.
  */
 import { toMoleculeError } from '../errors.ts'
@@ -7,79 +7,80 @@ import type { Transaction } from '../store/store.ts'
 import { append, extend } from './append.ts'
 import { ask } from './ask.ts'
 import type { Claim } from './claim.ts'
-import type { Desk } from './desks.ts'
-import type { Handout, Inbox, LeaseKey, NumberedEvents, Outcome, Standing, Worker } from './inbox.ts'
-import { leaseName, type Office } from './office.ts'
+import type { WorkerQueue } from './desks.ts'
+import type { Directive, Inbox, LeaseKey, LeaseStanding, NumberedEvents, Outcome, Worker } from './inbox.ts'
+import { type InboxContext, leaseId } from './office.ts'
 import type { KeepSession } from './outcome.ts'
 import { settle } from './settle.ts'
-import { resume, type Suspended, suspend } from './suspend.ts'
+import { resume, type SuspendOutput, suspend } from './suspend.ts'
 
-export interface WorkerFace extends Inbox {
+export interface WorkerInbox extends Inbox {
   /** A settle whose session token is kept for another host than ours. */
-  settleFor(key: LeaseKey, settling: Settling): ReturnType<Inbox['settle']>
-  handOut(workerId: string, handout: Handout): void
+  settleFor(key: LeaseKey, settling: SettleForInput): ReturnType<Inbox['settle']>
+  sendDirective(workerId: string, directive: Directive): void
   /** A lease that no worker has begun, or will ever hear of, goes back unharmed. */
-  giveBack(key: LeaseKey): void
+  releaseLease(key: LeaseKey): void
 }
 
-export interface Settling {
+export interface SettleForInput {
   readonly outcome: Outcome
   readonly unsent: NumberedEvents | undefined
   readonly keepSession: KeepSession
 }
 
 /** Gets work for a worker that has just come. */
-export type Fill = (desk: Desk) => Promise<void>
+export type FillQueue = (queue: WorkerQueue) => Promise<void>
 
-export interface WorkerFaceOptions {
-  readonly office: Office
-  readonly fill: Fill
+export interface WorkerInboxOptions {
+  readonly context: InboxContext
+  readonly fill: FillQueue
   /** There may be work to hand out at this time. */
   readonly lookAfter: (delayMs: number) => void
 }
 
-export function createWorkerFace({ office, fill, lookAfter }: WorkerFaceOptions): WorkerFace {
-  const { store, desks, held, keepSession } = office
-  const accepting = (key: LeaseKey) => (workerId: string) => desks.get(workerId)?.accepts(leaseName(key)) === true
+export function createWorkerInbox({ context, fill, lookAfter }: WorkerInboxOptions): WorkerInbox {
+  const { store, workerQueues, held, keepSession } = context
+  const accepting = (key: LeaseKey) => (workerId: string) => workerQueues.get(workerId)?.accepts(leaseId(key)) === true
   const letGo = (key: LeaseKey) => {
-    held.delete(leaseName(key))
-    desks.forget(leaseName(key))
+    held.delete(leaseId(key))
+    workerQueues.forget(leaseId(key))
   }
   /** What was taken over is no longer in anybody's hands here, and may never be settled. */
-  const noted = (key: LeaseKey, standing: Standing) => {
+  const noted = (key: LeaseKey, standing: LeaseStanding) => {
     if (standing === 'stale') letGo(key)
     return standing
   }
   const passOn = (next: { worker: string; claim: Claim } | undefined) => {
     if (next === undefined) return
     const { lease } = next.claim
-    office.changed(lease.workspaceId, lease.taskId)
-    face.handOut(next.worker, { type: 'lease', lease })
+    context.changed(lease.workspaceId, lease.taskId)
+    workerInbox.sendDirective(next.worker, { type: 'lease', lease })
   }
-  const suspended = async (key: LeaseKey, work: () => Transaction<Suspended>) => {
+  const suspended = async (key: LeaseKey, work: () => Transaction<SuspendOutput>) => {
     const { answer, next } = await store.write(work, key.workspaceId)
     // It waits and takes no room; what its slot went to does.
-    if (answer === 'held') desks.forget(leaseName(key))
-    office.changed(key.workspaceId, key.taskId)
+    if (answer === 'held') workerQueues.forget(leaseId(key))
+    context.changed(key.workspaceId, key.taskId)
     passOn(next)
     return answer
   }
-  const face: WorkerFace = {
-    leases: (worker, signal) => sitAt(worker, { desks, fill, giveBack: (key) => face.giveBack(key) }, signal),
+  const workerInbox: WorkerInbox = {
+    leases: (worker, signal) =>
+      takeDirectives(worker, { workerQueues, fill, releaseLease: (key) => workerInbox.releaseLease(key) }, signal),
     extend: (keys) =>
       Promise.all(keys.map(async (key) => noted(key, await store.write(() => extend(key), key.workspaceId)))),
     async append(key, events) {
       const standing = noted(key, await store.write(() => append(key, events), key.workspaceId))
-      office.changed(key.workspaceId, key.taskId)
+      context.changed(key.workspaceId, key.taskId)
       return standing
     },
-    settle: (key, outcome, unsent) => face.settleFor(key, { outcome, unsent, keepSession }),
+    settle: (key, outcome, unsent) => workerInbox.settleFor(key, { outcome, unsent, keepSession }),
     async settleFor(key, settling) {
       const settlement = { key, ...settling, accepts: accepting(key) }
-      const { answer, next, rest } = await store.write(() => settle(settlement), key.workspaceId)
+      const { answer, next, result } = await store.write(() => settle(settlement), key.workspaceId)
       letGo(key)
-      office.passed('settled')
-      office.changed(key.workspaceId, key.taskId, rest)
+      context.passed('settled')
+      context.changed(key.workspaceId, key.taskId, result)
       passOn(next)
       if (settling.outcome.type === 'retry') lookAfter(settling.outcome.afterMs)
       return answer
@@ -87,40 +88,44 @@ export function createWorkerFace({ office, fill, lookAfter }: WorkerFaceOptions)
     suspend: (key) => suspended(key, () => suspend(key, accepting(key))),
     resume: (key) => store.write(() => resume(key), key.workspaceId),
     ask: (key, question) => suspended(key, () => ask(key, question, accepting(key))),
-    handOut(workerId, handout) {
-      const desk = desks.get(workerId)
-      if (handout.type !== 'lease') return desk?.put(handout)
+    sendDirective(workerId, directive) {
+      const queue = workerQueues.get(workerId)
+      if (directive.type !== 'lease') return queue?.put(directive)
       // Two that were admitted at once may both have counted on the last place.
-      if (desk?.accepts() !== true) return face.giveBack(handout.lease)
-      held.add(leaseName(handout.lease))
-      desk.room?.holding.add(leaseName(handout.lease))
-      desk.put(handout)
+      if (queue?.accepts() !== true) return workerInbox.releaseLease(directive.lease)
+      held.add(leaseId(directive.lease))
+      queue.capacity?.holding.add(leaseId(directive.lease))
+      queue.put(directive)
     },
-    giveBack(key) {
+    releaseLease(key) {
       const failed = (error: unknown) => {
         letGo(key)
-        office.log.warn({ err: toMoleculeError(error), messageId: key.messageId }, 'a lease could not be given back')
+        context.log.warn({ err: toMoleculeError(error), messageId: key.messageId }, 'a lease could not be given back')
       }
       // Another worker may have room for it.
-      face.settle(key, { type: 'released', interrupted: false }).then(() => lookAfter(0), failed)
+      workerInbox.settle(key, { type: 'released', interrupted: false }).then(() => lookAfter(0), failed)
     },
   }
-  return face
+  return workerInbox
 }
 
 interface Seat {
-  readonly desks: Office['desks']
-  readonly fill: Fill
-  readonly giveBack: (key: LeaseKey) => void
+  readonly workerQueues: InboxContext['workerQueues']
+  readonly fill: FillQueue
+  readonly releaseLease: (key: LeaseKey) => void
 }
 
-async function* sitAt(worker: Worker, { desks, fill, giveBack }: Seat, signal: AbortSignal): AsyncIterable<Handout> {
-  const desk = desks.open(worker)
+async function* takeDirectives(
+  worker: Worker,
+  { workerQueues, fill, releaseLease }: Seat,
+  signal: AbortSignal,
+): AsyncIterable<Directive> {
+  const queue = workerQueues.open(worker)
   try {
-    await fill(desk)
-    for (let handout = await desk.take(signal); handout; handout = await desk.take(signal)) yield handout
+    await fill(queue)
+    for (let directive = await queue.take(signal); directive; directive = await queue.take(signal)) yield directive
   } finally {
-    desks.close(desk)
-    for (const handout of desk.clear()) if (handout.type === 'lease') giveBack(handout.lease)
+    workerQueues.close(queue)
+    for (const directive of queue.clear()) if (directive.type === 'lease') releaseLease(directive.lease)
   }
 }

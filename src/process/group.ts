@@ -8,11 +8,11 @@ import { parseStat, scanProcesses } from './proc.ts'
 
 const POLL_MS = 5
 /** A group that still answers after this may consist of zombies: worth a scan, and again each time twice as late. */
-const ZOMBIE_LOOK_MS = 20
+const ZOMBIE_SCAN_MS = 20
 /** A process that survives SIGKILL for so long is stuck in the kernel: nothing we do ends it. */
-const KILL_MS_MAX = 5_000
+const KILL_GROUP_MS_MAX = 5_000
 
-export interface Group {
+export interface ProcessGroup {
   /** The leader's pid, which is the group's number. */
   readonly pid: number
   /** Whether the leader has been waited for, from when on its number may be given to somebody else. */
@@ -20,27 +20,27 @@ export interface Group {
 }
 
 /** SIGTERM, SIGKILL to what is left after the grace. Resolves to whether the group is gone. */
-export async function stopGroup(group: Group, graceMs: number): Promise<boolean> {
+export async function stopGroup(group: ProcessGroup, graceMs: number): Promise<boolean> {
   signalGroup(group, 'SIGTERM')
-  if (!(await goneWithin(group, graceMs))) return killGroup(group)
+  if (!(await waitUntilGone(group, graceMs))) return killGroup(group)
   // Where only zombies were seen, one that was just being born may have been missed.
   signalGroup(group, 'SIGKILL')
   return true
 }
 
-export function killGroup(group: Group): Promise<boolean> {
+export function killGroup(group: ProcessGroup): Promise<boolean> {
   signalGroup(group, 'SIGKILL')
-  return goneWithin(group, KILL_MS_MAX)
+  return waitUntilGone(group, KILL_GROUP_MS_MAX)
 }
 
 /** Whether any process of the group is there, zombies included. */
-export function groupAlive({ pid, leaderReaped }: Group): boolean {
+export function groupAlive({ pid, leaderReaped }: ProcessGroup): boolean {
   // A group keeps its number from being used again, so a process with the number of a reaped leader is a stranger.
-  if (leaderReaped() && answers(pid)) return false
-  return answers(process.platform === 'win32' ? pid : -pid)
+  if (leaderReaped() && acceptsSignal(pid)) return false
+  return acceptsSignal(process.platform === 'win32' ? pid : -pid)
 }
 
-function signalGroup(group: Group, signal: 'SIGTERM' | 'SIGKILL'): void {
+function signalGroup(group: ProcessGroup, signal: 'SIGTERM' | 'SIGKILL'): void {
   if (!groupAlive(group)) return
   if (process.platform === 'win32') {
     // Its failure means that the tree is gone already; the poll that follows sees whether it is.
@@ -55,9 +55,9 @@ function signalGroup(group: Group, signal: 'SIGTERM' | 'SIGKILL'): void {
 }
 
 /** These waits watch the kernel, so they take real time, and keep the process alive until its children are dead. */
-async function goneWithin(group: Group, limitMs: number): Promise<boolean> {
+async function waitUntilGone(group: ProcessGroup, limitMs: number): Promise<boolean> {
   const startedMs = performance.now()
-  let zombieLookMs = ZOMBIE_LOOK_MS
+  let zombieLookMs = ZOMBIE_SCAN_MS
   while (groupAlive(group)) {
     const waitedMs = performance.now() - startedMs
     if (waitedMs >= limitMs) return false
@@ -74,7 +74,7 @@ async function goneWithin(group: Group, limitMs: number): Promise<boolean> {
  * The dead answer signals too, until somebody waits for them, and for orphans that is the system's first process: in a
  * container it may take its time, or never do it.
  */
-async function onlyZombies({ pid }: Group): Promise<boolean> {
+async function onlyZombies({ pid }: ProcessGroup): Promise<boolean> {
   if (process.platform !== 'linux') return false
   let live = 0
   await scanProcesses('stat', (_, content) => {
@@ -84,7 +84,7 @@ async function onlyZombies({ pid }: Group): Promise<boolean> {
   return live === 0
 }
 
-function answers(pid: number): boolean {
+function acceptsSignal(pid: number): boolean {
   try {
     process.kill(pid, 0)
     return true

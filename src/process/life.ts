@@ -1,5 +1,5 @@
 /**
- * What the lives of all subprocesses have in common, whether they run once (run.ts) or stay (running.ts): spawned into
+ * What the subprocesses of all subprocesses have in common, whether they run once (run.ts) or stay (running.ts): spawned into
  * a group of their own with a mark in their environment, recorded, and their whole tree seen to the end. Invariant:
  * `seeToEnd` resolves once, never rejects, and by then the tree is dead or reported as one that cannot be killed.
  */
@@ -7,10 +7,10 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
-import { type Group, groupAlive, killGroup, stopGroup } from './group.ts'
+import { groupAlive, killGroup, type ProcessGroup, stopGroup } from './group.ts'
 import { markEnvironment } from './marks.ts'
-import type { RunResult, Spawning } from './processes.ts'
-import type { Records } from './records.ts'
+import type { ProcessResult, SpawnOptions } from './processes.ts'
+import type { OrphanRecords } from './records.ts'
 import type { Sweeper } from './sweep.ts'
 
 /** After an exit the pipes may still hold data, or be held open by a grandchild for ever: silence tells them apart. */
@@ -18,27 +18,27 @@ const PIPE_SILENCE_MS = 100
 const PIPE_DRAIN_MS_MAX = 1_000
 
 /** What all children of one platform share. */
-export interface House {
+export interface ProcessContext {
   readonly owner: string
   readonly clock: Clock
   readonly log: Log
   readonly killGraceMs: number
   readonly sweeper: Sweeper
-  readonly records: Records
-  readonly lives: Map<Life, Promise<RunResult>>
+  readonly records: OrphanRecords
+  readonly subprocesses: Map<Subprocess, Promise<ProcessResult>>
 }
 
-type Stop = 'timed_out' | 'canceled' | 'output_too_large'
+type StopCause = 'timed_out' | 'canceled' | 'output_too_large'
 
-export interface Life {
+export interface Subprocess {
   readonly child: ChildProcessWithoutNullStreams
   readonly pid: number
-  readonly options: Spawning
-  readonly house: House
+  readonly options: SpawnOptions
+  readonly context: ProcessContext
   readonly leader: Leader
-  readonly stopped: Promise<Stop>
+  readonly stopped: Promise<StopCause>
   /** The first reason given is the one that counts. */
-  readonly stop: (end: Stop) => void
+  readonly stop: (end: StopCause) => void
   /** From here on whatever carries the mark is an escapee. */
   treeEnded: boolean
 }
@@ -52,26 +52,26 @@ export interface Leader {
   signal: NodeJS.Signals | null
 }
 
-/** At once, so that whoever closes the house right after finds it; a child that could not be spawned is its error. */
-export function beginLife(options: Spawning, house: House): Life | Promise<Error> {
-  const child = spawnChild(options, house.owner)
+/** At once, so that whoever closes the context right after finds it; a child that could not be spawned is its error. */
+export function spawnSubprocess(options: SpawnOptions, context: ProcessContext): Subprocess | Promise<Error> {
+  const child = spawnChild(options, context.owner)
   if (child instanceof Error) return Promise.resolve(child)
   const { pid } = child
   if (pid === undefined) return spawnError(child, options.cwd)
-  const { promise: stopped, resolve: stop } = Promise.withResolvers<Stop>()
+  const { promise: stopped, resolve: stop } = Promise.withResolvers<StopCause>()
   // A child that never reads its input, or has closed it, is in its right.
-  for (const pipe of [child.stdin, child.stdout, child.stderr]) pipe.on('error', ignored)
-  return { child, pid, options, house, leader: watchLeader(child), stopped, stop, treeEnded: false }
+  for (const pipe of [child.stdin, child.stdout, child.stderr]) pipe.on('error', ignoreError)
+  return { child, pid, options, context, leader: watchLeader(child), stopped, stop, treeEnded: false }
 }
 
-/** A life that never was. */
-export function unstarted(end: 'canceled' | 'spawn_failed', cause?: Error): RunResult {
+/** A subprocess that never was. */
+export function notStartedResult(end: 'canceled' | 'spawn_failed', cause?: Error): ProcessResult {
   const none = new Uint8Array()
   const facts = { end, exitCode: null, signal: null, stdout: none, stderrTail: none, stderrCut: false }
   return cause === undefined ? facts : { ...facts, cause }
 }
 
-export interface Ending {
+export interface SuperviseOptions {
   /** Before its tree is ended, with which its reason is settled. */
   readonly onEnd: () => void
   /** Waits for the sweep also where it ended by itself; otherwise that comes about a second later. */
@@ -79,21 +79,24 @@ export interface Ending {
 }
 
 /** Waits for the leader's exit or the order to stop, then ends what is left of the tree. Resolves to how it ended. */
-export async function seeToEnd(life: Life, { onEnd, sweepNow }: Ending): Promise<'exited' | Stop> {
-  const { child, pid, options, house } = life
-  const forget = house.records.add({ pid, mark: options.mark, program: options.command[0] })
-  const end = await Promise.race([life.leader.exited, life.stopped])
+export async function superviseToEnd(
+  subprocess: Subprocess,
+  { onEnd, sweepNow }: SuperviseOptions,
+): Promise<'exited' | StopCause> {
+  const { child, pid, options, context } = subprocess
+  const forget = context.records.add({ pid, mark: options.mark, program: options.command[0] })
+  const end = await Promise.race([subprocess.leader.exited, subprocess.stopped])
   onEnd()
-  const gone = end === 'exited' ? await finish(life, sweepNow) : await cutShort(life)
+  const gone = end === 'exited' ? await cleanUpAfterExit(subprocess, sweepNow) : await stopTree(subprocess)
   for (const pipe of [child.stdin, child.stdout, child.stderr]) pipe.destroy()
   // One that cannot be killed keeps its record for the next start, and must not keep this process from ending.
   if (gone) forget()
   else child.unref()
-  if (!gone) house.log.error({ pid, mark: options.mark }, 'a process cannot be killed')
+  if (!gone) context.log.error({ pid, mark: options.mark }, 'a process cannot be killed')
   return end
 }
 
-function spawnChild({ command, cwd, env, mark }: Spawning, owner: string): Life['child'] | Error {
+function spawnChild({ command, cwd, env, mark }: SpawnOptions, owner: string): Subprocess['child'] | Error {
   const [program, ...args] = command
   const onWindows = process.platform === 'win32'
   try {
@@ -112,7 +115,7 @@ function spawnChild({ command, cwd, env, mark }: Spawning, owner: string): Life[
   }
 }
 
-function spawnError(child: Life['child'], cwd: string): Promise<Error> {
+function spawnError(child: Subprocess['child'], cwd: string): Promise<Error> {
   return new Promise((resolve) => {
     child.once('error', (error: NodeJS.ErrnoException) => {
       // The system blames the program for a folder that is not there.
@@ -122,7 +125,7 @@ function spawnError(child: Life['child'], cwd: string): Promise<Error> {
   })
 }
 
-function watchLeader(child: Life['child']): Leader {
+function watchLeader(child: Subprocess['child']): Leader {
   const exited = Promise.withResolvers<'exited'>()
   const closed = Promise.withResolvers<void>()
   const leader: Leader = {
@@ -141,31 +144,31 @@ function watchLeader(child: Life['child']): Leader {
 }
 
 /** The leader has left by itself: takes what is still in the pipes, then ends what it left behind. */
-async function finish(life: Life, sweepNow: boolean): Promise<boolean> {
-  await drained(life)
-  const group: Group = { pid: life.pid, leaderReaped: () => true }
+async function cleanUpAfterExit(subprocess: Subprocess, sweepNow: boolean): Promise<boolean> {
+  await waitForPipes(subprocess)
+  const group: ProcessGroup = { pid: subprocess.pid, leaderReaped: () => true }
   const gone = !groupAlive(group) || (await killGroup(group))
-  life.treeEnded = true
-  if (sweepNow) await life.house.sweeper.now(life.options.mark)
-  else life.house.sweeper.later(life.options.mark)
+  subprocess.treeEnded = true
+  if (sweepNow) await subprocess.context.sweeper.now(subprocess.options.mark)
+  else subprocess.context.sweeper.later(subprocess.options.mark)
   return gone
 }
 
-async function cutShort(life: Life): Promise<boolean> {
-  const { options, house, leader } = life
-  const group: Group = { pid: life.pid, leaderReaped: () => leader.reaped }
-  const gone = await stopGroup(group, options.killGraceMs ?? house.killGraceMs)
+async function stopTree(subprocess: Subprocess): Promise<boolean> {
+  const { options, context, leader } = subprocess
+  const group: ProcessGroup = { pid: subprocess.pid, leaderReaped: () => leader.reaped }
+  const gone = await stopGroup(group, options.killGraceMs ?? context.killGraceMs)
   // Seen dead is not yet waited for, and its exit code comes only with that.
   if (gone) await leader.exited
-  life.treeEnded = true
-  await house.sweeper.now(options.mark)
+  subprocess.treeEnded = true
+  await context.sweeper.now(options.mark)
   // Its last words on stderr; an unmarked escapee may hold the pipe open for ever.
-  await drained(life)
+  await waitForPipes(subprocess)
   return gone
 }
 
 /** Resolves when the pipes are at their end, or have been silent, or have talked for too long after the exit. */
-function drained({ child, leader }: Life): Promise<void> {
+function waitForPipes({ child, leader }: Subprocess): Promise<void> {
   return new Promise((resolve) => {
     const deadlineMs = performance.now() + PIPE_DRAIN_MS_MAX
     let heard = false
@@ -192,6 +195,6 @@ function drained({ child, leader }: Life): Promise<void> {
   })
 }
 
-function ignored(): void {
+function ignoreError(): void {
   // The other end is gone; the exit tells the rest.
 }

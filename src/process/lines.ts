@@ -6,14 +6,14 @@
 const NEWLINE = 0x0a
 const RETURN = 0x0d
 
-export interface LineReader {
+export interface LineSplitter {
   /** False when the line being read has passed the limit; from then on nothing is given any more. */
   push(chunk: Uint8Array): boolean
   /** What came after the last newline, as a line. */
   end(): void
 }
 
-export function createLineReader(lineBytesMax: number, onLine: (line: string) => void): LineReader {
+export function createLineSplitter(lineBytesMax: number, onLine: (line: string) => void): LineSplitter {
   let held: Uint8Array[] = []
   let heldBytes = 0
   let over = false

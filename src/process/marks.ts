@@ -9,7 +9,7 @@ import { parseStat, scanProcesses } from './proc.ts'
 
 const MARK_VARIABLE = 'MOLECULE_TURN'
 /** What cannot be killed within this (a process stuck in the kernel) is left to the next start. */
-const KILL_MS_MAX = 2_000
+const KILL_MARKED_MS_MAX = 2_000
 const PAUSE_MS = 5
 
 export const markValue = (owner: string, mark: string): string => `${owner}:${mark}`
@@ -18,29 +18,29 @@ export const markEnvironment = (owner: string, mark: string): Record<string, str
   [MARK_VARIABLE]: markValue(owner, mark),
 })
 
-type Wanted = (value: string) => boolean
+type MarkFilter = (value: string) => boolean
 
 /** Of those that carry a mark, the ones that were started since a moment, in the unit of start times, but for one. */
-export interface Younger {
+export interface StartedSince {
   readonly since: number
   readonly except: number
 }
 
-export interface Kill {
+export interface KillResult {
   readonly pids: ReadonlySet<number>
   /** False when time ran out with some still there. */
   readonly complete: boolean
 }
 
 /** Kills every process whose mark is wanted, and again until none is left: they may fork while we look. */
-export async function killMarked(wanted: Wanted, younger?: Younger): Promise<Kill> {
+export async function killMarked(wanted: MarkFilter, younger?: StartedSince): Promise<KillResult> {
   const pids = new Set<number>()
   if (process.platform !== 'linux') return { pids, complete: true }
-  const deadlineMs = performance.now() + KILL_MS_MAX
+  const deadlineMs = performance.now() + KILL_MARKED_MS_MAX
   // Two clean looks: in the middle of its `exec` a process shows an empty environment and would slip through one.
   let cleanLooks = 0
   while (cleanLooks < 2) {
-    const found = await killOnSight(wanted, pids, younger)
+    const found = await killMarkedOnce(wanted, pids, younger)
     cleanLooks = found === 0 ? cleanLooks + 1 : 0
     if (found > 0 && performance.now() > deadlineMs) return { pids, complete: false }
     if (cleanLooks < 2) await delay(PAUSE_MS)
@@ -49,13 +49,13 @@ export async function killMarked(wanted: Wanted, younger?: Younger): Promise<Kil
 }
 
 /** Resolves to how many were found; those that it killed are added. */
-async function killOnSight(wanted: Wanted, killed: Set<number>, younger?: Younger): Promise<number> {
+async function killMarkedOnce(wanted: MarkFilter, killed: Set<number>, younger?: StartedSince): Promise<number> {
   let found = 0
   await scanProcesses('environ', (pid, environment) => {
     const value = markOf(environment)
     // A platform started from inside one of its own turns carries the mark too, and would end itself.
     if (value === undefined || !wanted(value) || pid === process.pid) return
-    if (younger !== undefined && !isYounger(pid, younger)) return
+    if (younger !== undefined && !wasStartedSince(pid, younger)) return
     found += 1
     if (killIfMarked(pid, wanted)) killed.add(pid)
   })
@@ -63,7 +63,7 @@ async function killOnSight(wanted: Wanted, killed: Set<number>, younger?: Younge
 }
 
 /** Looks again and kills in one breath: since it was read the pid may have been given to somebody else. */
-function killIfMarked(pid: number, wanted: Wanted): boolean {
+function killIfMarked(pid: number, wanted: MarkFilter): boolean {
   try {
     const value = markOf(readFileSync(`/proc/${pid}/environ`))
     if (value === undefined || !wanted(value)) return false
@@ -75,7 +75,7 @@ function killIfMarked(pid: number, wanted: Wanted): boolean {
   }
 }
 
-function isYounger(pid: number, { since, except }: Younger): boolean {
+function wasStartedSince(pid: number, { since, except }: StartedSince): boolean {
   if (pid === except) return false
   try {
     return Number(parseStat(readFileSync(`/proc/${pid}/stat`))?.startTime) >= since

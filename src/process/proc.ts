@@ -15,7 +15,7 @@ const LISTINGS_MAX = 10
  * Shows each process's file; one that has ended, or is not ours to read, shows as empty. Those that appear meanwhile
  * are shown too: a process that hands over to a child and leaves would else always be a step ahead of a slow scan.
  */
-export async function scanProcesses(file: 'environ' | 'stat', visit: Visit): Promise<void> {
+export async function scanProcesses(file: 'environ' | 'stat', visit: VisitProcess): Promise<void> {
   const seen = new Set<string>()
   for (let listing = 0; listing < LISTINGS_MAX; listing += 1) {
     const names = await readdir('/proc')
@@ -26,9 +26,9 @@ export async function scanProcesses(file: 'environ' | 'stat', visit: Visit): Pro
   }
 }
 
-type Visit = (pid: number, content: Buffer) => void
+type VisitProcess = (pid: number, content: Buffer) => void
 
-async function visitAll(names: readonly string[], file: string, visit: Visit): Promise<void> {
+async function visitAll(names: readonly string[], file: string, visit: VisitProcess): Promise<void> {
   // One iterator for all workers, so that each pid is taken once.
   const pids = names.values()
   const work = async () => {
@@ -38,7 +38,7 @@ async function visitAll(names: readonly string[], file: string, visit: Visit): P
   await Promise.all(Array.from({ length: Math.min(SCAN_WIDTH, names.length) }, work))
 }
 
-export interface Stat {
+export interface ProcessStat {
   /** `Z` is a zombie: dead, and only not yet waited for. */
   readonly state: string
   readonly group: number
@@ -47,11 +47,11 @@ export interface Stat {
 }
 
 /** Undefined for a process that is not there. */
-export async function readStat(pid: number): Promise<Stat | undefined> {
+export async function readStat(pid: number): Promise<ProcessStat | undefined> {
   return parseStat(await readFile(`/proc/${pid}/stat`).catch(() => Buffer.alloc(0)))
 }
 
-export function parseStat(content: Buffer): Stat | undefined {
+export function parseStat(content: Buffer): ProcessStat | undefined {
   if (content.length === 0) return undefined
   const line = content.toString('latin1')
   // The second field is the program's name, in brackets and free to contain spaces and brackets: count from its end.

@@ -5,7 +5,7 @@
  */
 
 /** What every child is started with. */
-export interface Spawning {
+export interface SpawnOptions {
   /** Program and arguments; the first is looked up on PATH of `env`. */
   readonly command: readonly [string, ...string[]]
   readonly cwd: string
@@ -20,7 +20,7 @@ export interface Spawning {
 }
 
 /** For a process that runs once. */
-export interface RunOptions extends Spawning {
+export interface ProcessRunOptions extends SpawnOptions {
   /** Written to stdin, which is then closed. */
   readonly input: string
   /** Stdout beyond this ends the process with `output_too_large`. */
@@ -32,7 +32,7 @@ export interface RunOptions extends Spawning {
 }
 
 /** How a subprocess ended, in facts; what they mean is for the backend to say. */
-export interface RunResult {
+export interface ProcessResult {
   readonly end: 'exited' | 'timed_out' | 'canceled' | 'output_too_large' | 'spawn_failed'
   readonly exitCode: number | null
   readonly signal: NodeJS.Signals | null
@@ -45,7 +45,7 @@ export interface RunResult {
 }
 
 /** For a process that stays and is talked to in lines. */
-export interface StartOptions extends Spawning {
+export interface ProcessStartOptions extends SpawnOptions {
   /** A line of stdout longer than this ends the process with `output_too_large`. */
   readonly lineBytesMax: number
   /** Called with each line of stdout as it comes, without its end; the last also where it has none. Must not throw. */
@@ -61,9 +61,9 @@ export interface StartOptions extends Spawning {
  * A process that stays. Contract: `ended` resolves once, always, never rejects, and by then no process of it is left
  * (but for `sweepLater`); all lines were given before. One that could not be started is one that has `ended` as `spawn_failed`.
  */
-export interface Running {
+export interface RunningProcess {
   readonly pid: number | undefined
-  readonly ended: Promise<RunResult>
+  readonly ended: Promise<ProcessResult>
   /** Resolves when the system has taken the text: false where it never will, for the process is gone or reads nothing. */
   write(text: string): Promise<boolean>
   /** No more is written: a process that reads to the end of its input has it all. */
@@ -71,7 +71,7 @@ export interface Running {
   /** The end of what it wrote to stderr so far. */
   stderr(): { readonly tail: Uint8Array; readonly cut: boolean }
   /** Ends its input, waits a moment, then SIGTERM, the grace, SIGKILL, and what carries its mark. Idempotent. */
-  stop(): Promise<RunResult>
+  stop(): Promise<ProcessResult>
   /** Now, for `stopChildrenSince`. */
   moment(): number
   /**
@@ -86,9 +86,9 @@ export interface Running {
  * that an escapee of a run that ended by itself (`exited`) is killed within seconds after.
  */
 export interface Processes {
-  run(options: RunOptions, signal: AbortSignal): Promise<RunResult>
+  run(options: ProcessRunOptions, signal: AbortSignal): Promise<ProcessResult>
   /** At once; after `close` it gives one that has ended as `canceled`. */
-  start(options: StartOptions): Running
+  start(options: ProcessStartOptions): RunningProcess
   /** Kills what is still running and finishes sweeping. Idempotent. */
   close(): Promise<void>
 }

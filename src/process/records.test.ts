@@ -5,14 +5,14 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { eventually, isAlive, linuxOnly, markedPids } from '../../test/fakes/marked.ts'
-import { createBench, PLAIN_ENVIRONMENT, temporaryDir } from '../../test/fakes/processes.ts'
+import { createProcessHarness, PLAIN_ENVIRONMENT, temporaryDir } from '../../test/fakes/processes.ts'
 import { silentLog } from '../log.ts'
 import { bootId, startTimeOf } from './identity.ts'
 import { reapOrphans } from './records.ts'
 
 test('a live child has a record without its arguments, and an ended one has none', async (t) => {
   const recordsDir = temporaryDir(t)
-  const { sh, processes } = createBench(t, { recordsDir })
+  const { sh, processes } = createProcessHarness(t, { recordsDir })
   const cancel = new AbortController()
   const running = sh('sleep 300 # secret', { mark: 'recorded' }, cancel.signal)
   await eventually('the record is there', () => readdirSync(recordsDir).length === 1)

@@ -17,7 +17,7 @@ import { readStat } from './proc.ts'
 /** A younger orphan is found by its mark; without marks there is nothing to wait for. Measured: 0.2 ms a run, more under load. */
 const RECORD_DELAY_MS = process.platform === 'linux' ? 100 : 0
 
-export interface Reaping {
+export interface ReapOptions {
   readonly recordsDir: string
   readonly owner: string
   readonly log: Log
@@ -27,8 +27,8 @@ export interface Reaping {
  * Ends what an earlier platform of this owner left running. To be called only while the owner's lock is held, or the
  * children of a platform that is alive would be killed. Resolves to how many were killed, a whole group counting one.
  */
-export async function reapOrphans({ recordsDir, owner, log }: Reaping): Promise<number> {
-  const files = (await readdir(recordsDir).catch(ifMissing)).filter((name) => /^\d+\.json$/.test(name))
+export async function reapOrphans({ recordsDir, owner, log }: ReapOptions): Promise<number> {
+  const files = (await readdir(recordsDir).catch(emptyIfMissing)).filter((name) => /^\d+\.json$/.test(name))
   let killed = 0
   for (const file of files) {
     const record = parseRecord(await readFile(join(recordsDir, file), 'utf8').catch(() => ''))
@@ -47,26 +47,29 @@ export async function reapOrphans({ recordsDir, owner, log }: Reaping): Promise<
   return killed + marked.pids.size
 }
 
-export interface Child {
+export interface RecordedChild {
   readonly pid: number
   readonly mark: string
   /** The program alone: arguments may hold secrets. */
   readonly program: string
 }
 
-export interface RecordsOptions {
+export interface OrphanRecordsOptions {
   readonly clock: Clock
   readonly log: Log
 }
 
-export interface Records {
+export interface OrphanRecords {
   /** Records a child that has just been started; the returned function takes the record away again. */
-  add(child: Child): () => void
+  add(child: RecordedChild): () => void
   /** Waits for what is being written and removed. */
   close(): Promise<void>
 }
 
-export function createRecords(recordsDir: string | undefined, { clock, log }: RecordsOptions): Records {
+export function createOrphanRecords(
+  recordsDir: string | undefined,
+  { clock, log }: OrphanRecordsOptions,
+): OrphanRecords {
   if (recordsDir === undefined) return { add: () => () => undefined, close: () => Promise.resolve() }
   mkdirSync(recordsDir, { recursive: true, mode: 0o700 })
   const boot = bootId()
@@ -83,7 +86,7 @@ export function createRecords(recordsDir: string | undefined, { clock, log }: Re
       const path = join(recordsDir, `${child.pid}.json`)
       let written: Promise<void> | undefined
       const record = () => {
-        written = track(boot.then((id) => write(path, child, id)))
+        written = track(boot.then((id) => writeRecord(path, child, id)))
       }
       const cancel = RECORD_DELAY_MS > 0 ? clock.after(RECORD_DELAY_MS, record) : record()
       return () => {
@@ -106,7 +109,7 @@ interface OrphanRecord {
   readonly command: string
 }
 
-async function write(path: string, { pid, mark, program }: Child, boot: string): Promise<void> {
+async function writeRecord(path: string, { pid, mark, program }: RecordedChild, boot: string): Promise<void> {
   const startTime = await startTimeOf(pid)
   // Ended already: there is nothing left to reap, and no identity to reap it by.
   if (startTime === undefined) return
@@ -134,7 +137,7 @@ async function isOrphan(record: OrphanRecord): Promise<boolean> {
   return (await startTimeOf(record.pid)) === record.startTime
 }
 
-function ifMissing(error: NodeJS.ErrnoException): string[] {
+function emptyIfMissing(error: NodeJS.ErrnoException): string[] {
   if (error.code === 'ENOENT') return []
   throw error
 }

@@ -4,35 +4,43 @@
  * dead (escapees of a run that ended by itself: about a second later).
  */
 import { TIMER_MS_MAX } from '../clock.ts'
-import { beginLife, type House, type Life, seeToEnd, unstarted } from './life.ts'
+import { notStartedResult, type ProcessContext, type Subprocess, spawnSubprocess, superviseToEnd } from './life.ts'
 import { createCapture, createTail } from './output.ts'
-import type { RunOptions, RunResult } from './processes.ts'
+import type { ProcessResult, ProcessRunOptions } from './processes.ts'
 
 /** Registers the run before it returns, so that a `close` right after finds it. */
-export async function startRun(options: RunOptions, signal: AbortSignal, house: House): Promise<RunResult> {
-  const life = beginLife(options, house)
-  if (life instanceof Promise) return unstarted('spawn_failed', await life)
-  const result = supervise(life, options, signal)
-  house.lives.set(life, result)
-  return result.finally(() => house.lives.delete(life))
+export async function runOnce(
+  options: ProcessRunOptions,
+  signal: AbortSignal,
+  context: ProcessContext,
+): Promise<ProcessResult> {
+  const subprocess = spawnSubprocess(options, context)
+  if (subprocess instanceof Promise) return notStartedResult('spawn_failed', await subprocess)
+  const result = supervise(subprocess, options, signal)
+  context.subprocesses.set(subprocess, result)
+  return result.finally(() => context.subprocesses.delete(subprocess))
 }
 
-async function supervise(life: Life, options: RunOptions, signal: AbortSignal): Promise<RunResult> {
-  const { stdout, stderr } = readOutput(life, options)
-  life.child.stdin.end(options.input)
-  const release = watchLimits(life, options, signal)
-  const end = await seeToEnd(life, { onEnd: release, sweepNow: false })
+async function supervise(
+  subprocess: Subprocess,
+  options: ProcessRunOptions,
+  signal: AbortSignal,
+): Promise<ProcessResult> {
+  const { stdout, stderr } = readOutput(subprocess, options)
+  subprocess.child.stdin.end(options.input)
+  const release = watchLimits(subprocess, options, signal)
+  const end = await superviseToEnd(subprocess, { onEnd: release, sweepNow: false })
   return {
     end: end === 'exited' && stdout.over() ? 'output_too_large' : end,
-    exitCode: life.leader.exitCode,
-    signal: life.leader.signal,
+    exitCode: subprocess.leader.exitCode,
+    signal: subprocess.leader.signal,
     stdout: stdout.bytes(),
     stderrTail: stderr.bytes(),
     stderrCut: stderr.cut(),
   }
 }
 
-function readOutput({ child, stop }: Life, options: RunOptions) {
+function readOutput({ child, stop }: Subprocess, options: ProcessRunOptions) {
   const stdout = createCapture(options.outputBytesMax)
   const stderr = createTail(options.stderrBytesKept)
   child.stdout.on('data', (chunk: Uint8Array) => {
@@ -48,13 +56,13 @@ function readOutput({ child, stop }: Life, options: RunOptions) {
 }
 
 /** Stops the run at its time-out or when the caller no longer wants it; the returned function ends the watch. */
-function watchLimits({ house, stop }: Life, { timeoutMs }: RunOptions, signal: AbortSignal): () => void {
+function watchLimits({ context, stop }: Subprocess, { timeoutMs }: ProcessRunOptions, signal: AbortSignal): () => void {
   const cancel = () => stop('canceled')
   signal.addEventListener('abort', cancel, { once: true })
   let cancelTimer: (() => void) | undefined
   // In steps, because one timer cannot be longer than TIMER_MS_MAX.
   const wait = (leftMs: number) => {
-    cancelTimer = house.clock.after(Math.min(leftMs, TIMER_MS_MAX), () => {
+    cancelTimer = context.clock.after(Math.min(leftMs, TIMER_MS_MAX), () => {
       if (leftMs > TIMER_MS_MAX) wait(leftMs - TIMER_MS_MAX)
       else stop('timed_out')
     })

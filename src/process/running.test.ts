@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { eventually, isAlive, linuxOnly, markedPids } from '../../test/fakes/marked.ts'
-import { createBench, PLAIN_ENVIRONMENT } from '../../test/fakes/processes.ts'
-import type { StartOptions } from './processes.ts'
+import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../test/fakes/processes.ts'
+import type { ProcessStartOptions } from './processes.ts'
 
 function starter(t: TestContext) {
-  const bench = createBench(t)
+  const harness = createProcessHarness(t)
   const lines: string[] = []
-  const start = (line: string, options: Partial<StartOptions> = {}) =>
-    bench.processes.start({
+  const start = (line: string, options: Partial<ProcessStartOptions> = {}) =>
+    harness.processes.start({
       command: ['/bin/sh', '-c', line],
-      cwd: bench.dir,
+      cwd: harness.dir,
       env: PLAIN_ENVIRONMENT,
       mark: 'warm-1',
       stderrBytesKept: 1024,
@@ -19,7 +19,7 @@ function starter(t: TestContext) {
       onLine: (text) => lines.push(text),
       ...options,
     })
-  return { ...bench, lines, start }
+  return { ...harness, lines, start }
 }
 
 test('a process that stays answers line by line, and ends when its input does', async (t) => {

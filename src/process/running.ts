@@ -4,12 +4,12 @@
  */
 import { readFileSync } from 'node:fs'
 import { uptime } from 'node:os'
-import { beginLife, type House, type Life, seeToEnd, unstarted } from './life.ts'
-import { createLineReader } from './lines.ts'
+import { notStartedResult, type ProcessContext, type Subprocess, spawnSubprocess, superviseToEnd } from './life.ts'
+import { createLineSplitter } from './lines.ts'
 import { killMarked, markValue } from './marks.ts'
 import { createTail } from './output.ts'
 import { parseStat } from './proc.ts'
-import type { Running, RunResult, StartOptions } from './processes.ts'
+import type { ProcessResult, ProcessStartOptions, RunningProcess } from './processes.ts'
 
 /** What an agent gets to leave by itself once its input has ended, before it is told to. */
 const INPUT_END_GRACE_MS = 500
@@ -20,31 +20,32 @@ const TICKS_PER_SECOND = 100
 /** A larger difference between the two clocks is a container's own uptime, not the time that a spawn took. */
 const CLOCK_SLACK_TICKS = 2 * TICKS_PER_SECOND
 
-export function startRunning(options: StartOptions, house: House): Running {
-  const life = beginLife(options, house)
-  if (life instanceof Promise) return stillborn(life.then((cause) => unstarted('spawn_failed', cause)))
-  const clock = startClock(life.pid)
+export function startProcess(options: ProcessStartOptions, context: ProcessContext): RunningProcess {
+  const subprocess = spawnSubprocess(options, context)
+  if (subprocess instanceof Promise)
+    return endedProcess(subprocess.then((cause) => notStartedResult('spawn_failed', cause)))
+  const clock = createStartTimeClock(subprocess.pid)
   const stderr = createTail(options.stderrBytesKept)
-  const ended = supervise(life, options, stderr).finally(() => house.lives.delete(life))
-  house.lives.set(life, ended)
-  let stopping: Promise<RunResult> | undefined
+  const ended = supervise(subprocess, options, stderr).finally(() => context.subprocesses.delete(subprocess))
+  context.subprocesses.set(subprocess, ended)
+  let stopping: Promise<ProcessResult> | undefined
   return {
-    pid: life.pid,
+    pid: subprocess.pid,
     ended,
-    write: (text) => write(life, text),
-    endInput: () => void life.child.stdin.end(),
+    write: (text) => write(subprocess, text),
+    endInput: () => void subprocess.child.stdin.end(),
     stderr: () => ({ tail: stderr.bytes(), cut: stderr.cut() }),
     stop() {
-      stopping ??= stop(life, ended)
+      stopping ??= stop(subprocess, ended)
       return stopping
     },
     moment: clock,
-    stopChildrenSince: (moment) => stopChildrenSince(life, moment),
+    stopChildrenSince: (moment) => stopChildrenSince(subprocess, moment),
   }
 }
 
 /** For a process that was never started. */
-export function stillborn(ended: Promise<RunResult>): Running {
+export function endedProcess(ended: Promise<ProcessResult>): RunningProcess {
   return {
     pid: undefined,
     ended,
@@ -57,15 +58,19 @@ export function stillborn(ended: Promise<RunResult>): Running {
   }
 }
 
-async function supervise(life: Life, options: StartOptions, stderr: ReturnType<typeof createTail>): Promise<RunResult> {
-  const { child, leader, house } = life
-  const lines = createLineReader(options.lineBytesMax, (line) => {
+async function supervise(
+  subprocess: Subprocess,
+  options: ProcessStartOptions,
+  stderr: ReturnType<typeof createTail>,
+): Promise<ProcessResult> {
+  const { child, leader, context } = subprocess
+  const lines = createLineSplitter(options.lineBytesMax, (line) => {
     try {
       options.onLine(line)
     } catch (error) {
       // Thrown from here it would end the whole platform; so it ends this process.
-      house.log.error({ err: error, pid: life.pid }, 'a line of a process could not be taken')
-      life.stop('canceled')
+      context.log.error({ err: error, pid: subprocess.pid }, 'a line of a process could not be taken')
+      subprocess.stop('canceled')
     }
   })
   let over = false
@@ -74,10 +79,10 @@ async function supervise(life: Life, options: StartOptions, stderr: ReturnType<t
     over = true
     // Reads no more of it: one that prints for ever would have us busy until it is dead.
     child.stdout.destroy()
-    life.stop('output_too_large')
+    subprocess.stop('output_too_large')
   })
   child.stderr.on('data', (chunk: Uint8Array) => stderr.push(chunk))
-  const end = await seeToEnd(life, { onEnd: () => undefined, sweepNow: options.sweepLater !== true })
+  const end = await superviseToEnd(subprocess, { onEnd: () => undefined, sweepNow: options.sweepLater !== true })
   lines.end()
   return {
     end: over ? 'output_too_large' : end,
@@ -90,7 +95,7 @@ async function supervise(life: Life, options: StartOptions, stderr: ReturnType<t
 }
 
 /** Resolves when the system has taken it, so that a writer who waits is never far ahead of the reader. */
-function write({ child: { stdin } }: Life, text: string): Promise<boolean> {
+function write({ child: { stdin } }: Subprocess, text: string): Promise<boolean> {
   if (!stdin.writable || stdin.writableLength > WRITE_BYTES_MAX) return Promise.resolve(false)
   return new Promise((resolve) => {
     // A pipe that is destroyed calls back with an error; a reader that is gone is seen by the exit.
@@ -99,13 +104,13 @@ function write({ child: { stdin } }: Life, text: string): Promise<boolean> {
 }
 
 /** Its input ends first: an agent that leaves by itself has saved its session. */
-async function stop(life: Life, ended: Promise<RunResult>): Promise<RunResult> {
-  const { stdin } = life.child
+async function stop(subprocess: Subprocess, ended: Promise<ProcessResult>): Promise<ProcessResult> {
+  const { stdin } = subprocess.child
   // One whose input has ended before has had its time to leave.
-  if (stdin.writableEnded) life.stop('canceled')
+  if (stdin.writableEnded) subprocess.stop('canceled')
   stdin.end()
-  const timer = setTimeout(() => life.stop('canceled'), INPUT_END_GRACE_MS)
-  void life.leader.exited.then(() => clearTimeout(timer))
+  const timer = setTimeout(() => subprocess.stop('canceled'), INPUT_END_GRACE_MS)
+  void subprocess.leader.exited.then(() => clearTimeout(timer))
   return ended
 }
 
@@ -113,7 +118,7 @@ async function stop(life: Life, ended: Promise<RunResult>): Promise<RunResult> {
  * The moment of now in the unit of start times, read cheaply. In a container the uptime may be the container's while
  * start times are the machine's; a process that has just been started tells how far they are apart.
  */
-function startClock(pid: number): () => number {
+function createStartTimeClock(pid: number): () => number {
   if (process.platform !== 'linux') return () => 0
   const uptimeTicks = () => Math.floor(uptime() * TICKS_PER_SECOND)
   try {
@@ -127,10 +132,10 @@ function startClock(pid: number): () => number {
   }
 }
 
-async function stopChildrenSince({ pid, options, house }: Life, moment: number): Promise<boolean> {
+async function stopChildrenSince({ pid, options, context }: Subprocess, moment: number): Promise<boolean> {
   if (process.platform !== 'linux') return false
-  const value = markValue(house.owner, options.mark)
+  const value = markValue(context.owner, options.mark)
   const killed = await killMarked((found) => found === value, { since: moment, except: pid })
-  if (killed.pids.size > 0) house.log.info({ pids: [...killed.pids] }, 'killed what a cancelled turn had started')
+  if (killed.pids.size > 0) context.log.info({ pids: [...killed.pids] }, 'killed what a cancelled turn had started')
   return killed.complete
 }

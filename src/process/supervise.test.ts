@@ -3,13 +3,13 @@ import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { eventually, isAlive, linuxOnly, markedPids } from '../../test/fakes/marked.ts'
-import { createBench } from '../../test/fakes/processes.ts'
+import { createProcessHarness } from '../../test/fakes/processes.ts'
 import { type Clock, systemClock, TIMER_MS_MAX } from '../clock.ts'
 
 const MEBIBYTE = 1024 * 1024
 
 test('a run gives stdout, exit code and stderr, and the child has nothing of our environment', async (t) => {
-  const { sh, owner } = createBench(t)
+  const { sh, owner } = createProcessHarness(t)
   const result = await sh('cat; echo oh >&2; exit 3', { input: 'hello' })
   assert.equal(result.end, 'exited')
   assert.equal(result.exitCode, 3)
@@ -22,14 +22,14 @@ test('a run gives stdout, exit code and stderr, and the child has nothing of our
 })
 
 test('RE-5 a time-out ends the whole group', linuxOnly, async (t) => {
-  const { sh, owner } = createBench(t)
+  const { sh, owner } = createProcessHarness(t)
   const result = await sh('sleep 300 & sleep 300', { timeoutMs: 200 })
   assert.equal(result.end, 'timed_out')
   assert.deepEqual(markedPids(owner), [])
 })
 
 test('RE-5 a cancel also ends what left the group, by setsid and by a double fork', linuxOnly, async (t) => {
-  const { sh, owner } = createBench(t)
+  const { sh, owner } = createProcessHarness(t)
   const cancel = new AbortController()
   const line = "setsid sleep 301 & (setsid sh -c 'sleep 302 & sleep 303 &' &); sleep 304"
   const running = sh(line, {}, cancel.signal)
@@ -40,7 +40,7 @@ test('RE-5 a cancel also ends what left the group, by setsid and by a double for
 })
 
 test('RE-5 escapees that keep forking are hunted down', linuxOnly, async (t) => {
-  const { sh, owner } = createBench(t)
+  const { sh, owner } = createProcessHarness(t)
   const cancel = new AbortController()
   // Each generation lives for a moment and leaves a child in a session of its own.
   const hydra = 'sleep 0.02; setsid "$0" -c "$HYDRA" "$0" &'
@@ -53,7 +53,7 @@ test('RE-5 escapees that keep forking are hunted down', linuxOnly, async (t) => 
 })
 
 test('a process that ignores SIGTERM is killed after its grace', async (t) => {
-  const { sh } = createBench(t)
+  const { sh } = createProcessHarness(t)
   const startedMs = performance.now()
   const result = await sh("trap '' TERM; echo ready; sleep 300", { timeoutMs: 150, killGraceMs: 100 })
   assert.equal(result.end, 'timed_out')
@@ -62,7 +62,7 @@ test('a process that ignores SIGTERM is killed after its grace', async (t) => {
 })
 
 test('a process gets SIGTERM first, and its last words are kept', async (t) => {
-  const { sh } = createBench(t)
+  const { sh } = createProcessHarness(t)
   const cancel = new AbortController()
   const line = "trap 'echo bye >&2; exit 7' TERM; echo ready; while :; do sleep 0.02; done"
   const ready = Promise.withResolvers<void>()
@@ -76,7 +76,7 @@ test('a process gets SIGTERM first, and its last words are kept', async (t) => {
 })
 
 test('RE-5 a grandchild that holds the pipe does not hold the run, and is ended with it', linuxOnly, async (t) => {
-  const { sh, owner } = createBench(t)
+  const { sh, owner } = createProcessHarness(t)
   const result = await sh('sleep 300 & echo hi')
   assert.equal(result.end, 'exited')
   assert.equal(text(result.stdout), 'hi\n')
@@ -84,7 +84,7 @@ test('RE-5 a grandchild that holds the pipe does not hold the run, and is ended 
 })
 
 test('RE-5 an escapee that holds the pipe does not hold the run, and is swept soon after', linuxOnly, async (t) => {
-  const { sh, owner } = createBench(t)
+  const { sh, owner } = createProcessHarness(t)
   const result = await sh('setsid sleep 300 & echo hi')
   assert.equal(result.exitCode, 0)
   assert.equal(text(result.stdout), 'hi\n')
@@ -92,7 +92,7 @@ test('RE-5 an escapee that holds the pipe does not hold the run, and is swept so
 })
 
 test('what a grandchild still writes when the leader has left is not lost', async (t) => {
-  const { sh } = createBench(t)
+  const { sh } = createProcessHarness(t)
   // Begins to write only when the leader has been waited for.
   const writer = 'while kill -0 $$ 2>/dev/null; do :; done; head -c 500000 /dev/zero'
   const result = await sh(`(${writer}) & echo early`)
@@ -100,7 +100,7 @@ test('what a grandchild still writes when the leader has left is not lost', asyn
 })
 
 test('RE-5 zombies that nobody waits for do not hold up the end', linuxOnly, async (t) => {
-  const { sh } = createBench(t)
+  const { sh } = createProcessHarness(t)
   // The first sleep stays in our group and dies; its parent has left the group and never waits for it.
   const startedMs = performance.now()
   const result = await sh('(sleep 0.01 & exec setsid sleep 300 >/dev/null 2>&1) & sleep 0.2; echo hi')
@@ -109,7 +109,7 @@ test('RE-5 zombies that nobody waits for do not hold up the end', linuxOnly, asy
 })
 
 test('a command that prints for ever is cut at its limit and killed', linuxOnly, async (t) => {
-  const { sh, owner } = createBench(t)
+  const { sh, owner } = createProcessHarness(t)
   const result = await sh('yes', { outputBytesMax: 100_000 })
   assert.equal(result.end, 'output_too_large')
   assert.equal(result.stdout.length, 100_000)
@@ -117,7 +117,7 @@ test('a command that prints for ever is cut at its limit and killed', linuxOnly,
 })
 
 test('output of exactly the limit is whole, one byte more is too much', async (t) => {
-  const { sh } = createBench(t)
+  const { sh } = createProcessHarness(t)
   const whole = await sh('head -c 5000 /dev/zero', { outputBytesMax: 5_000 })
   assert.deepEqual([whole.end, whole.stdout.length], ['exited', 5_000])
   const over = await sh('head -c 5001 /dev/zero', { outputBytesMax: 5_000 })
@@ -125,7 +125,7 @@ test('output of exactly the limit is whole, one byte more is too much', async (t
 })
 
 test('a child that never reads its input, or closes it, does no harm', async (t) => {
-  const { sh } = createBench(t)
+  const { sh } = createProcessHarness(t)
   const input = 'x'.repeat(MEBIBYTE)
   const deaf = await sh('sleep 0.05; echo done', { input })
   assert.deepEqual([deaf.exitCode, text(deaf.stdout)], [0, 'done\n'])
@@ -134,14 +134,14 @@ test('a child that never reads its input, or closes it, does no harm', async (t)
 })
 
 test('only the end of stderr is kept, and it is said that it was cut', async (t) => {
-  const { sh } = createBench(t)
+  const { sh } = createProcessHarness(t)
   const result = await sh('head -c 300000 /dev/zero >&2; printf end >&2', { stderrBytesKept: 10 })
   assert.equal(text(result.stderrTail), '\0\0\0\0\0\0\0end')
   assert.equal(result.stderrCut, true)
 })
 
 test('what cannot be started says why: program, folder, environment', async (t) => {
-  const { sh } = createBench(t)
+  const { sh } = createProcessHarness(t)
   const missing = await sh('', { command: ['/nowhere/program'] })
   assert.equal(missing.end, 'spawn_failed')
   assert.match(missing.cause?.message ?? '', /ENOENT/)
@@ -153,14 +153,14 @@ test('what cannot be started says why: program, folder, environment', async (t) 
 })
 
 test('a run whose signal is aborted already starts nothing', async (t) => {
-  const { sh, dir } = createBench(t)
+  const { sh, dir } = createProcessHarness(t)
   const result = await sh('touch started', {}, AbortSignal.abort())
   assert.equal(result.end, 'canceled')
   assert.ok(!existsSync(join(dir, 'started')))
 })
 
 test('RE-5 close ends what is running and sweeps what is due, once, and starts nothing after', linuxOnly, async (t) => {
-  const { sh, owner, processes, dir } = createBench(t)
+  const { sh, owner, processes, dir } = createProcessHarness(t)
   await sh('setsid sleep 300 >/dev/null 2>&1 & true')
   const running = sh('sleep 300')
   await eventually('both are there', () => markedPids(owner).length === 2)
@@ -181,14 +181,14 @@ test('a time-out longer than any timer is waited for in steps', async (t) => {
       return () => clearImmediate(timer)
     },
   }
-  const { sh } = createBench(t, { clock })
+  const { sh } = createProcessHarness(t, { clock })
   const result = await sh('sleep 300', { timeoutMs: 2 * TIMER_MS_MAX + 5 })
   assert.equal(result.end, 'timed_out')
   assert.deepEqual(waits.slice(0, 3), [TIMER_MS_MAX, TIMER_MS_MAX, 5])
 })
 
 test('pipes are let go even where an escapee beyond our reach still holds them', linuxOnly, async (t) => {
-  const { sh } = createBench(t)
+  const { sh } = createProcessHarness(t)
   const before = readdirSync('/proc/self/fd').length
   const leaving = `setsid env -i /bin/sh -c 'echo $$ > "$0"; exec sleep 300' "$f"`
   const line = `f="$PWD/$$"; ${leaving} & while [ ! -s "$f" ]; do sleep 0.01; done; cat "$f"`
@@ -203,7 +203,7 @@ test('pipes are let go even where an escapee beyond our reach still holds them',
 })
 
 test('no way of ending leaves a file descriptor open', linuxOnly, async (t) => {
-  const { sh } = createBench(t)
+  const { sh } = createProcessHarness(t)
   const all = () =>
     Promise.all([
       sh('cat', { input: 'x' }),

@@ -1,14 +1,14 @@
 /**
- * The house of all subprocesses: what they share (the sweeper, the orphan records) and how they end together. The
- * life of one of them is in life.ts. Invariant: after `close` no process that was started here is alive.
+ * The context of all subprocesses: what they share (the sweeper, the orphan records) and how they end together. The
+ * subprocess of one of them is in subprocess.ts. Invariant: after `close` no process that was started here is alive.
  */
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
-import { type House, unstarted } from './life.ts'
+import { notStartedResult, type ProcessContext } from './life.ts'
 import type { Processes } from './processes.ts'
-import { createRecords } from './records.ts'
-import { startRun } from './run.ts'
-import { startRunning, stillborn } from './running.ts'
+import { createOrphanRecords } from './records.ts'
+import { runOnce } from './run.ts'
+import { endedProcess, startProcess } from './running.ts'
 import { createSweeper } from './sweep.ts'
 
 /** What an agent gets to save its session before it is killed. */
@@ -27,26 +27,27 @@ export interface ProcessesOptions {
 
 export function createProcesses(options: ProcessesOptions): Processes {
   const { owner, clock, log, killGraceMs = KILL_GRACE_MS } = options
-  const lives: House['lives'] = new Map()
-  const isLive = (mark: string) => lives.keys().some((life) => life.options.mark === mark && !life.treeEnded)
+  const subprocesses: ProcessContext['subprocesses'] = new Map()
+  const isLive = (mark: string) =>
+    subprocesses.keys().some((subprocess) => subprocess.options.mark === mark && !subprocess.treeEnded)
   const sweeper = createSweeper({ owner, clock, log, isLive })
-  const records = createRecords(options.recordsDir, { clock, log })
-  const house: House = { owner, clock, log, killGraceMs, sweeper, records, lives }
+  const records = createOrphanRecords(options.recordsDir, { clock, log })
+  const context: ProcessContext = { owner, clock, log, killGraceMs, sweeper, records, subprocesses }
   const closeAll = async () => {
-    for (const life of lives.keys()) life.stop('canceled')
-    await Promise.all(lives.values())
+    for (const subprocess of subprocesses.keys()) subprocess.stop('canceled')
+    await Promise.all(subprocesses.values())
     await sweeper.close()
     await records.close()
   }
   let closed: Promise<void> | undefined
   return {
     run(runOptions, signal) {
-      if (closed !== undefined || signal.aborted) return Promise.resolve(unstarted('canceled'))
-      return startRun(runOptions, signal, house)
+      if (closed !== undefined || signal.aborted) return Promise.resolve(notStartedResult('canceled'))
+      return runOnce(runOptions, signal, context)
     },
     start(startOptions) {
-      if (closed !== undefined) return stillborn(Promise.resolve(unstarted('canceled')))
-      return startRunning(startOptions, house)
+      if (closed !== undefined) return endedProcess(Promise.resolve(notStartedResult('canceled')))
+      return startProcess(startOptions, context)
     },
     close() {
       closed ??= closeAll()

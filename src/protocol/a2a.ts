@@ -31,7 +31,7 @@ export interface Message {
 }
 
 /** What somebody says, without the names around it: of a status, of a reply. */
-export type Words = Pick<Message, 'parts' | 'metadata'>
+export type MessageContent = Pick<Message, 'parts' | 'metadata'>
 
 export const TASK_STATES = [
   'TASK_STATE_SUBMITTED',

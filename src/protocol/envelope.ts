@@ -6,17 +6,17 @@
  */
 import { hash } from 'node:crypto'
 import type { Message, Metadata, Role } from './a2a.ts'
-import { invalid } from './invalid.ts'
+import { invalidRequest } from './invalid.ts'
 import { canonicalJson, isJsonObject, type JsonObject } from './json.ts'
-import { type JsonRpcRequest, type Method, methodOf } from './json-rpc.ts'
+import { type A2aMethod, type JsonRpcRequest, methodOf } from './json-rpc.ts'
 import { readPart, toRequestPart } from './part.ts'
 import type { Request, Sender } from './request.ts'
 import {
-  check,
   JSON_DEPTH_MAX,
   jsonDepthWithin,
   jsonRpcRequestSchema,
   messageSendParamsSchema,
+  parseInput,
   sendMessageParamsSchema,
 } from './schemas.ts'
 
@@ -37,8 +37,8 @@ export interface Envelope {
 /** From anybody's hands. Throws `invalid_request` with the place of the problem. */
 export function readEnvelope(raw: unknown): Envelope {
   if (!jsonDepthWithin(raw, JSON_DEPTH_MAX))
-    throw invalid('the request', `is nested deeper than ${JSON_DEPTH_MAX} levels`)
-  check(jsonRpcRequestSchema, raw, '')
+    throw invalidRequest('the request', `is nested deeper than ${JSON_DEPTH_MAX} levels`)
+  parseInput(jsonRpcRequestSchema, raw, '')
   return readSend(raw as JsonRpcRequest)
 }
 
@@ -46,8 +46,8 @@ export function readEnvelope(raw: unknown): Envelope {
 export function readSend(raw: JsonRpcRequest): Envelope {
   const { method, params } = raw
   const known = sendMethod(method)
-  if (known === undefined) throw invalid('method', 'is not one that sends a message')
-  check(known.version === '1.0' ? sendMessageParamsSchema : messageSendParamsSchema, params, 'params')
+  if (known === undefined) throw invalidRequest('method', 'is not one that sends a message')
+  parseInput(known.version === '1.0' ? sendMessageParamsSchema : messageSendParamsSchema, params, 'params')
   const message = readMessage((params as SendParams).message)
   return { version: known.version, method, message, raw: withoutCredentials(withoutTrace(raw as unknown as RawSend)) }
 }
@@ -159,7 +159,7 @@ interface RawMessage {
   readonly idempotency_key?: string | null
 }
 
-function sendMethod(name: string): Method | undefined {
+function sendMethod(name: string): A2aMethod | undefined {
   const method = methodOf(name)
   return method?.name1_0 === 'SendMessage' || method?.name1_0 === 'SendStreamingMessage' ? method : undefined
 }

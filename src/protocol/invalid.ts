@@ -2,6 +2,6 @@
 import { MoleculeError } from '../errors.ts'
 
 /** `path` as in `params.message.parts[0].raw`; the message is the path and what is wrong with it. */
-export function invalid(path: string, problem: string): MoleculeError {
+export function invalidRequest(path: string, problem: string): MoleculeError {
   return new MoleculeError('invalid_request', `${path} ${problem}`, { details: { path } })
 }

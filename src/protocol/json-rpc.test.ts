@@ -3,7 +3,15 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { MoleculeError } from '../errors.ts'
-import { failure, JSON_RPC_CODES, methodOf, parseJsonRpc, success, toJsonRpcError, WIRE_ERRORS } from './json-rpc.ts'
+import {
+  JSON_RPC_CODES,
+  jsonRpcFailure,
+  jsonRpcSuccess,
+  methodOf,
+  parseJsonRpc,
+  toJsonRpcError,
+  WIRE_ERRORS,
+} from './json-rpc.ts'
 
 const request = { jsonrpc: '2.0', id: 7, method: 'GetTask', params: { id: 't' } }
 
@@ -88,8 +96,8 @@ test('an error carries its reason and only the details that may leave the house'
       },
     ],
   })
-  assert.deepEqual(failure(undefined, error), { jsonrpc: '2.0', id: null, error })
-  assert.deepEqual(success(7, {}), { jsonrpc: '2.0', id: 7, result: {} })
+  assert.deepEqual(jsonRpcFailure(undefined, error), { jsonrpc: '2.0', id: null, error })
+  assert.deepEqual(jsonRpcSuccess(7, {}), { jsonrpc: '2.0', id: 7, result: {} })
 })
 
 test('a method name says its version and its 1.0 name', () => {

@@ -4,7 +4,7 @@
  */
 import type { ErrorCode, MoleculeError } from '../errors.ts'
 import { isJsonObject } from './json.ts'
-import { JSON_DEPTH_MAX, jsonDepthWithin, jsonRpcRequestSchema, judge } from './schemas.ts'
+import { JSON_DEPTH_MAX, jsonDepthWithin, jsonRpcRequestSchema, safeParse } from './schemas.ts'
 
 export type JsonRpcId = string | number | null
 
@@ -80,28 +80,28 @@ export function parseJsonRpc(body: unknown): ParsedJsonRpc {
     value = decode(body)
   } catch {
     // The parser's own words quote the body; the sender has it, the answer need not.
-    return refuse(null, JSON_RPC_CODES.parseError, 'The body is not valid JSON in UTF-8')
+    return refuseRequest(null, JSON_RPC_CODES.parseError, 'The body is not valid JSON in UTF-8')
   }
   if (Array.isArray(value))
-    return refuse(null, JSON_RPC_CODES.invalidRequest, 'A2A takes one request at a time, not a batch')
-  const parsed = judge(jsonRpcRequestSchema, value)
+    return refuseRequest(null, JSON_RPC_CODES.invalidRequest, 'A2A takes one request at a time, not a batch')
+  const parsed = safeParse(jsonRpcRequestSchema, value)
   const id = readableId(value)
   if (!parsed.success) {
     const issue = parsed.error.issues[0]
     const place = issue?.path.join('.') || 'The body'
-    return refuse(id, JSON_RPC_CODES.invalidRequest, `${place} ${issue?.message}`)
+    return refuseRequest(id, JSON_RPC_CODES.invalidRequest, `${place} ${issue?.message}`)
   }
   if (!jsonDepthWithin(value, JSON_DEPTH_MAX)) {
-    return refuse(id, JSON_RPC_CODES.invalidRequest, `The body is nested deeper than ${JSON_DEPTH_MAX} levels`)
+    return refuseRequest(id, JSON_RPC_CODES.invalidRequest, `The body is nested deeper than ${JSON_DEPTH_MAX} levels`)
   }
   return { ok: true, request: value as JsonRpcRequest }
 }
 
-export function success(id: JsonRpcId | undefined, result: unknown): JsonRpcSuccess {
+export function jsonRpcSuccess(id: JsonRpcId | undefined, result: unknown): JsonRpcSuccess {
   return { jsonrpc: '2.0', id: id ?? null, result }
 }
 
-export function failure(id: JsonRpcId | undefined, error: JsonRpcError): JsonRpcFailure {
+export function jsonRpcFailure(id: JsonRpcId | undefined, error: JsonRpcError): JsonRpcFailure {
   return { jsonrpc: '2.0', id: id ?? null, error }
 }
 
@@ -130,7 +130,7 @@ export interface WireError {
   readonly reason: string
 }
 
-const wire = (code: keyof typeof JSON_RPC_CODES, status: number, reason: string): WireError => ({
+const wireError = (code: keyof typeof JSON_RPC_CODES, status: number, reason: string): WireError => ({
   code: JSON_RPC_CODES[code],
   status,
   reason,
@@ -138,50 +138,50 @@ const wire = (code: keyof typeof JSON_RPC_CODES, status: number, reason: string)
 
 /** Every error of ours in A2A. The lower half are ends of a turn: normally a failed task says them, not a failed call. */
 export const WIRE_ERRORS: Readonly<Record<ErrorCode, WireError>> = {
-  invalid_request: wire('invalidParams', 400, 'INVALID_PARAMS'),
-  unauthenticated: wire('unauthenticated', 401, 'UNAUTHENTICATED'),
-  forbidden: wire('forbidden', 403, 'FORBIDDEN'),
-  not_found: wire('taskNotFound', 404, 'TASK_NOT_FOUND'),
-  idempotency_conflict: wire('invalidParams', 409, 'IDEMPOTENCY_CONFLICT'),
-  unsupported_operation: wire('unsupportedOperation', 400, 'UNSUPPORTED_OPERATION'),
-  not_cancelable: wire('taskNotCancelable', 400, 'TASK_NOT_CANCELABLE'),
-  queue_full: wire('queueFull', 429, 'QUEUE_FULL'),
-  too_many_requests: wire('tooManyRequests', 429, 'TOO_MANY_REQUESTS'),
-  pruned: wire('invalidParams', 410, 'PRUNED'),
-  too_large: wire('tooLarge', 413, 'TOO_LARGE'),
-  stale_lease: wire('staleLease', 409, 'STALE_LEASE'),
-  store_unavailable: wire('storeUnavailable', 503, 'STORE_UNAVAILABLE'),
-  in_use: wire('inUse', 409, 'IN_USE'),
-  bad_config: wire('invalidParams', 400, 'BAD_CONFIG'),
-  internal: wire('internalError', 500, 'INTERNAL'),
+  invalid_request: wireError('invalidParams', 400, 'INVALID_PARAMS'),
+  unauthenticated: wireError('unauthenticated', 401, 'UNAUTHENTICATED'),
+  forbidden: wireError('forbidden', 403, 'FORBIDDEN'),
+  not_found: wireError('taskNotFound', 404, 'TASK_NOT_FOUND'),
+  idempotency_conflict: wireError('invalidParams', 409, 'IDEMPOTENCY_CONFLICT'),
+  unsupported_operation: wireError('unsupportedOperation', 400, 'UNSUPPORTED_OPERATION'),
+  not_cancelable: wireError('taskNotCancelable', 400, 'TASK_NOT_CANCELABLE'),
+  queue_full: wireError('queueFull', 429, 'QUEUE_FULL'),
+  too_many_requests: wireError('tooManyRequests', 429, 'TOO_MANY_REQUESTS'),
+  pruned: wireError('invalidParams', 410, 'PRUNED'),
+  too_large: wireError('tooLarge', 413, 'TOO_LARGE'),
+  stale_lease: wireError('staleLease', 409, 'STALE_LEASE'),
+  store_unavailable: wireError('storeUnavailable', 503, 'STORE_UNAVAILABLE'),
+  in_use: wireError('inUse', 409, 'IN_USE'),
+  bad_config: wireError('invalidParams', 400, 'BAD_CONFIG'),
+  internal: wireError('internalError', 500, 'INTERNAL'),
 
-  backend_missing: wire('turnFailed', 502, 'BACKEND_MISSING'),
-  spawn_failed: wire('turnFailed', 502, 'SPAWN_FAILED'),
-  timeout: wire('turnFailed', 504, 'TIMEOUT'),
-  exit: wire('turnFailed', 502, 'EXIT'),
-  empty_response: wire('turnFailed', 502, 'EMPTY_RESPONSE'),
-  no_end: wire('turnFailed', 502, 'NO_END'),
-  rate_limited: wire('turnFailed', 503, 'RATE_LIMITED'),
-  auth_failed: wire('turnFailed', 502, 'AUTH_FAILED'),
-  session_lost: wire('turnFailed', 502, 'SESSION_LOST'),
-  agent_failed: wire('turnFailed', 502, 'AGENT_FAILED'),
-  provider_failed: wire('turnFailed', 502, 'PROVIDER_FAILED'),
-  context_full: wire('turnFailed', 502, 'CONTEXT_FULL'),
-  bad_attachment: wire('turnFailed', 502, 'BAD_ATTACHMENT'),
-  max_turns: wire('turnFailed', 502, 'MAX_TURNS'),
-  worker_lost: wire('turnFailed', 502, 'WORKER_LOST'),
-  expired: wire('turnFailed', 504, 'EXPIRED'),
-  canceled: wire('turnFailed', 409, 'CANCELED'),
+  backend_missing: wireError('turnFailed', 502, 'BACKEND_MISSING'),
+  spawn_failed: wireError('turnFailed', 502, 'SPAWN_FAILED'),
+  timeout: wireError('turnFailed', 504, 'TIMEOUT'),
+  exit: wireError('turnFailed', 502, 'EXIT'),
+  empty_response: wireError('turnFailed', 502, 'EMPTY_RESPONSE'),
+  no_end: wireError('turnFailed', 502, 'NO_END'),
+  rate_limited: wireError('turnFailed', 503, 'RATE_LIMITED'),
+  auth_failed: wireError('turnFailed', 502, 'AUTH_FAILED'),
+  session_lost: wireError('turnFailed', 502, 'SESSION_LOST'),
+  agent_failed: wireError('turnFailed', 502, 'AGENT_FAILED'),
+  provider_failed: wireError('turnFailed', 502, 'PROVIDER_FAILED'),
+  context_full: wireError('turnFailed', 502, 'CONTEXT_FULL'),
+  bad_attachment: wireError('turnFailed', 502, 'BAD_ATTACHMENT'),
+  max_turns: wireError('turnFailed', 502, 'MAX_TURNS'),
+  worker_lost: wireError('turnFailed', 502, 'WORKER_LOST'),
+  expired: wireError('turnFailed', 504, 'EXPIRED'),
+  canceled: wireError('turnFailed', 409, 'CANCELED'),
 }
 
-export interface Method {
+export interface A2aMethod {
   readonly version: '1.0' | '0.3'
   /** What the method is called in 1.0, which is what we switch on. */
   readonly name1_0: string
 }
 
 /** Which version a method name belongs to; undefined for a name that neither has. */
-export const methodOf = (name: string): Method | undefined => METHODS.get(name)
+export const methodOf = (name: string): A2aMethod | undefined => METHODS.get(name)
 
 const V03_NAMES: Readonly<Record<string, string>> = {
   'message/send': 'SendMessage',
@@ -196,10 +196,10 @@ const V03_NAMES: Readonly<Record<string, string>> = {
   'agent/getAuthenticatedExtendedCard': 'GetExtendedAgentCard',
 }
 
-const METHODS: ReadonlyMap<string, Method> = new Map([
-  ...Object.entries(V03_NAMES).map(([name, name1_0]): [string, Method] => [name, { version: '0.3', name1_0 }]),
+const METHODS: ReadonlyMap<string, A2aMethod> = new Map([
+  ...Object.entries(V03_NAMES).map(([name, name1_0]): [string, A2aMethod] => [name, { version: '0.3', name1_0 }]),
   // ListTasks is the one method that came with 1.0.
-  ...[...Object.values(V03_NAMES), 'ListTasks'].map((name): [string, Method] => [
+  ...[...Object.values(V03_NAMES), 'ListTasks'].map((name): [string, A2aMethod] => [
     name,
     { version: '1.0', name1_0: name },
   ]),
@@ -219,7 +219,7 @@ function readableId(value: unknown): JsonRpcId {
   return typeof id === 'string' || typeof id === 'number' ? id : null
 }
 
-function refuse(id: JsonRpcId, code: number, message: string): ParsedJsonRpc {
+function refuseRequest(id: JsonRpcId, code: number, message: string): ParsedJsonRpc {
   const reason = code === JSON_RPC_CODES.parseError ? 'PARSE_ERROR' : 'INVALID_REQUEST'
-  return { ok: false, response: failure(id, { code, message, data: [errorInfo(reason)] }) }
+  return { ok: false, response: jsonRpcFailure(id, { code, message, data: [errorInfo(reason)] }) }
 }

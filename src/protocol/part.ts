@@ -4,20 +4,21 @@
  * backends are handed. Invariant: a part that was read has exactly one content, and nothing it said is dropped.
  */
 import type { Json, Metadata, Part } from './a2a.ts'
-import { invalid } from './invalid.ts'
+import { invalidRequest } from './invalid.ts'
 import { isJsonObject, type JsonObject } from './json.ts'
 import type { RequestPart } from './request.ts'
-import { unmark } from './v03-part.ts'
+import { removeCompatKeys } from './v03-part.ts'
 
 /** `path` is where the part stands, for the refusal: `params.message.parts[0]`. */
 export function readPart(value: unknown, path: string): Part {
-  if (!isJsonObject(value)) throw invalid(path, 'must be an object')
+  if (!isJsonObject(value)) throw invalidRequest(path, 'must be an object')
   const kind = value['kind'] ?? undefined
   const type = value['type'] ?? undefined
-  if (kind !== undefined && type !== undefined && kind !== type) throw invalid(path, 'has a kind and another type')
-  if (kind !== undefined) return unmark(readTagged(value, kind, path))
+  if (kind !== undefined && type !== undefined && kind !== type)
+    throw invalidRequest(path, 'has a kind and another type')
+  if (kind !== undefined) return removeCompatKeys(readTagged(value, kind, path))
   if (type !== undefined) return readTagged(value, type, path)
-  return { ...readContent(value, ONE_OF, path), ...readRest(value, value, path) }
+  return { ...readContent(value, ONE_OF_MEMBERS, path), ...readAttributes(value, value, path) }
 }
 
 /** The part as a backend sees it. */
@@ -39,15 +40,15 @@ export function fromRequestPart(part: RequestPart, path = 'part'): Part {
 }
 
 /** Which member of the written part is which content. Several names for one content: older forms differ. */
-type Contents = readonly (readonly [member: string, content: 'text' | 'raw' | 'url' | 'data'])[]
+type ContentMembers = readonly (readonly [member: string, content: 'text' | 'raw' | 'url' | 'data'])[]
 
-const ONE_OF: Contents = [
+const ONE_OF_MEMBERS: ContentMembers = [
   ['text', 'text'],
   ['raw', 'raw'],
   ['url', 'url'],
   ['data', 'data'],
 ]
-const TAGGED: Contents = [
+const TAGGED_MEMBERS: ContentMembers = [
   ['text', 'text'],
   ['bytes', 'raw'],
   ['uri', 'url'],
@@ -61,50 +62,52 @@ const CONTENTS_OF_TAG: Readonly<Record<string, readonly string[]>> = {
 
 function readTagged(value: JsonObject, tag: unknown, path: string): Part {
   const members = typeof tag === 'string' && Object.hasOwn(CONTENTS_OF_TAG, tag) ? CONTENTS_OF_TAG[tag] : undefined
-  if (members === undefined) throw invalid(path, 'must be of kind text, file or data')
+  if (members === undefined) throw invalidRequest(path, 'must be of kind text, file or data')
   const file = value['file'] ?? undefined
   const inFile = tag === 'file' && file !== undefined
-  if (inFile && !isJsonObject(file)) throw invalid(`${path}.file`, 'must be an object')
+  if (inFile && !isJsonObject(file)) throw invalidRequest(`${path}.file`, 'must be an object')
   const holder = inFile ? (file as JsonObject) : value
   const holderPath = inFile ? `${path}.file` : path
-  const content = readContent(holder, TAGGED, holderPath)
+  const content = readContent(holder, TAGGED_MEMBERS, holderPath)
   if (!members.some((member) => isPresent(holder[member]) || (member === 'data' && 'data' in content))) {
-    throw invalid(path, `is a ${tag} part without ${members.join(' or ')}`)
+    throw invalidRequest(path, `is a ${tag} part without ${members.join(' or ')}`)
   }
-  return { ...content, ...readRest(holder, value, path) }
+  return { ...content, ...readAttributes(holder, value, path) }
 }
 
 /** Exactly one content. `data: null` counts where nothing else is there: null is a value of data and of nothing else. */
-function readContent(holder: JsonObject, contents: Contents, path: string): Part {
+function readContent(holder: JsonObject, contents: ContentMembers, path: string): Part {
   let found: Part | undefined
   for (const [member, content] of contents) {
     const value = holder[member]
     if (!isPresent(value)) continue
-    if (found !== undefined) throw invalid(path, `has more than one of ${namesOf(contents)}`)
+    if (found !== undefined) throw invalidRequest(path, `has more than one of ${namesOf(contents)}`)
     if (content === 'data') found = { data: value as Json }
     else found = { [content]: readString(value, content, `${path}.${member}`) }
   }
   if (found !== undefined) return found
   if (holder['data'] === null) return { data: null }
-  throw invalid(path, `has none of ${namesOf(contents)}`)
+  throw invalidRequest(path, `has none of ${namesOf(contents)}`)
 }
 
 function readString(value: unknown, content: string, path: string): string {
-  if (typeof value !== 'string') throw invalid(path, 'must be a string')
-  if (content === 'url' && value === '') throw invalid(path, 'must not be empty')
-  if (content === 'raw' && !isBase64(value)) throw invalid(path, 'must be base64')
+  if (typeof value !== 'string') throw invalidRequest(path, 'must be a string')
+  if (content === 'url' && value === '') throw invalidRequest(path, 'must not be empty')
+  if (content === 'raw' && !isBase64(value)) throw invalidRequest(path, 'must be base64')
   return value
 }
 
 /** mediaType, filename, metadata under their old and new names; `outer` is the part around a 0.3 `file`. */
-function readRest(holder: JsonObject, outer: JsonObject, path: string): Part {
+function readAttributes(holder: JsonObject, outer: JsonObject, path: string): Part {
   const mediaType = holder['mediaType'] ?? holder['mimeType'] ?? holder['mime_type'] ?? undefined
   const filename = holder['filename'] ?? holder['name'] ?? undefined
   const metadata = outer['metadata'] ?? undefined
   if (mediaType === undefined && filename === undefined && metadata === undefined) return {}
-  if (mediaType !== undefined && typeof mediaType !== 'string') throw invalid(`${path} media type`, 'must be a string')
-  if (filename !== undefined && typeof filename !== 'string') throw invalid(`${path} file name`, 'must be a string')
-  if (metadata !== undefined && !isJsonObject(metadata)) throw invalid(`${path}.metadata`, 'must be an object')
+  if (mediaType !== undefined && typeof mediaType !== 'string')
+    throw invalidRequest(`${path} media type`, 'must be a string')
+  if (filename !== undefined && typeof filename !== 'string')
+    throw invalidRequest(`${path} file name`, 'must be a string')
+  if (metadata !== undefined && !isJsonObject(metadata)) throw invalidRequest(`${path}.metadata`, 'must be an object')
   return {
     ...(mediaType === undefined ? {} : { mediaType }),
     ...(filename === undefined ? {} : { filename }),
@@ -114,7 +117,7 @@ function readRest(holder: JsonObject, outer: JsonObject, path: string): Part {
 
 const isPresent = (value: unknown): boolean => value !== undefined && value !== null
 
-const namesOf = (contents: Contents): string => contents.map(([member]) => member).join(', ')
+const namesOf = (contents: ContentMembers): string => contents.map(([member]) => member).join(', ')
 
 /** Standard or URL-safe alphabet, padded or not: JSON of protocol buffers allows all of them. */
 function isBase64(text: string): boolean {

@@ -6,7 +6,7 @@ import { z } from 'zod'
 import type { ProtocolVersion } from './envelope.ts'
 import { isJsonObject } from './json.ts'
 import { type PushConfig, pushConfigToV03 } from './push-config.ts'
-import { check, ID_CHARACTERS_MAX } from './schemas.ts'
+import { ID_CHARACTERS_MAX, parseInput } from './schemas.ts'
 import type { V03TaskPushConfig } from './v03-words.ts'
 
 const URL_CHARACTERS_MAX = 2048
@@ -23,7 +23,7 @@ const secret = z
   .nullish()
 const scheme = z.string('must be a string').regex(/^[\w!#$%&'*+.^`|~-]{0,64}$/, 'must be the name of a scheme')
 
-const flat = z.object(
+const flatConfig = z.object(
   {
     taskId: id,
     id: optionalId,
@@ -33,7 +33,7 @@ const flat = z.object(
   },
   'must be an object',
 )
-const nested = z.object(
+const nestedConfig = z.object(
   {
     taskId: id,
     pushNotificationConfig: z.object(
@@ -52,12 +52,12 @@ const nested = z.object(
 )
 
 /** Of `CreateTaskPushNotificationConfig` and `tasks/pushNotificationConfig/set`. */
-export function readPush(params: unknown, version: ProtocolVersion): PushConfig {
-  if (version === '1.0') return toConfig(check(flat, params, 'params'))
-  const { taskId, pushNotificationConfig } = check(nested, params, 'params')
+export function readPushConfig(params: unknown, version: ProtocolVersion): PushConfig {
+  if (version === '1.0') return toPushConfig(parseInput(flatConfig, params, 'params'))
+  const { taskId, pushNotificationConfig } = parseInput(nestedConfig, params, 'params')
   const { authentication, ...rest } = pushNotificationConfig
   const [first] = authentication?.schemes ?? []
-  return toConfig({
+  return toPushConfig({
     ...rest,
     taskId,
     authentication: authentication && { scheme: first, credentials: authentication.credentials },
@@ -65,7 +65,7 @@ export function readPush(params: unknown, version: ProtocolVersion): PushConfig 
 }
 
 /** The configuration that came with a send, where one did. The task's id is known only after admission. */
-export function readInlinePush(
+export function readInlinePushConfig(
   params: unknown,
   version: ProtocolVersion,
 ): ((taskId: string) => PushConfig) | undefined {
@@ -74,24 +74,31 @@ export function readInlinePush(
   const given = configuration[version === '1.0' ? 'taskPushNotificationConfig' : 'pushNotificationConfig']
   if (!isJsonObject(given)) return undefined
   const read = (taskId: string) =>
-    readPush(version === '1.0' ? { ...given, taskId } : { taskId, pushNotificationConfig: given }, version)
+    readPushConfig(version === '1.0' ? { ...given, taskId } : { taskId, pushNotificationConfig: given }, version)
   // Read once now, so that what cannot be kept is refused before anything is admitted.
   read('task')
   return read
 }
 
 /** Which config is meant: 1.0 `{taskId, id}`, 0.3 `{id, pushNotificationConfigId}`, where the id may be left out. */
-export function readPushName(params: unknown, version: ProtocolVersion): { taskId: string; id: string | undefined } {
+export function readPushConfigName(
+  params: unknown,
+  version: ProtocolVersion,
+): { taskId: string; id: string | undefined } {
   if (version === '1.0') {
-    const named = check(z.object({ taskId: id, id: optionalId }, 'must be an object'), params, 'params')
+    const named = parseInput(z.object({ taskId: id, id: optionalId }, 'must be an object'), params, 'params')
     return { taskId: named.taskId, id: named.id || undefined }
   }
-  const named = check(z.object({ id, pushNotificationConfigId: optionalId }, 'must be an object'), params, 'params')
+  const named = parseInput(
+    z.object({ id, pushNotificationConfigId: optionalId }, 'must be an object'),
+    params,
+    'params',
+  )
   return { taskId: named.id, id: named.pushNotificationConfigId || undefined }
 }
 
 /** As it is shown: where it goes and by which scheme, and that it was given up; no token, no credentials. */
-export function publicPush(config: PushConfig, version: ProtocolVersion, failed?: string): object {
+export function toPublicPushConfig(config: PushConfig, version: ProtocolVersion, failed?: string): object {
   const { taskId, id: name, url: target, authentication } = config
   const shown: PushConfig = {
     taskId,
@@ -105,9 +112,9 @@ export function publicPush(config: PushConfig, version: ProtocolVersion, failed?
   return { ...old, ...state }
 }
 
-type Given = z.output<typeof flat>
+type FlatPushConfig = z.output<typeof flatConfig>
 
-function toConfig({ taskId, id: name, url: target, token, authentication }: Given): PushConfig {
+function toPushConfig({ taskId, id: name, url: target, token, authentication }: FlatPushConfig): PushConfig {
   const credentials = authentication?.credentials
   return {
     taskId,

@@ -6,11 +6,11 @@
 import { MoleculeError } from '../errors.ts'
 import type { Metadata } from './a2a.ts'
 
-export const PATH_KEY = 'molecule_path'
+export const RELAY_PATH_KEY = 'molecule_path'
 const PATH_WORKSPACES_MAX = 5
 
 /** Throws `forbidden` where the message has been at this workspace, or has passed too many. */
-export function refuseCircle(metadata: Metadata | undefined, workspaceId: string): void {
+export function refuseLoop(metadata: Metadata | undefined, workspaceId: string): void {
   const path = pathOf(metadata)
   if (path.length === 0) return
   const way = [...path, workspaceId].join(' -> ')
@@ -20,12 +20,12 @@ export function refuseCircle(metadata: Metadata | undefined, workspaceId: string
 }
 
 /** The path with this workspace at its end, for the message to take along. */
-export function extendPath(metadata: Metadata | undefined, workspaceId: string): string[] {
-  refuseCircle(metadata, workspaceId)
+export function extendRelayPath(metadata: Metadata | undefined, workspaceId: string): string[] {
+  refuseLoop(metadata, workspaceId)
   return [...pathOf(metadata), workspaceId]
 }
 
 function pathOf(metadata: Metadata | undefined): string[] {
-  const path = metadata?.[PATH_KEY]
+  const path = metadata?.[RELAY_PATH_KEY]
   return Array.isArray(path) ? path.filter((step) => typeof step === 'string') : []
 }

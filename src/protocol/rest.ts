@@ -13,18 +13,20 @@ export interface RestError {
 }
 
 export function restError(httpStatus: number, { code, message, data = [] }: JsonRpcError): RestError {
-  const status = OF_STATE.has(code) ? 'FAILED_PRECONDITION' : (NAMES[httpStatus] ?? 'UNKNOWN')
+  const status = FAILED_PRECONDITION_CODES.has(code)
+    ? 'FAILED_PRECONDITION'
+    : (GRPC_STATUS_NAMES[httpStatus] ?? 'UNKNOWN')
   return { error: { code: httpStatus, status, message, details: data } }
 }
 
 /** Not the request is wrong but its time: the same may be right for another task. */
-const OF_STATE: ReadonlySet<number> = new Set([
+const FAILED_PRECONDITION_CODES: ReadonlySet<number> = new Set([
   JSON_RPC_CODES.taskNotCancelable,
   JSON_RPC_CODES.unsupportedOperation,
   JSON_RPC_CODES.extendedCardNotConfigured,
 ])
 
-const NAMES: Readonly<Record<number, string>> = {
+const GRPC_STATUS_NAMES: Readonly<Record<number, string>> = {
   400: 'INVALID_ARGUMENT',
   401: 'UNAUTHENTICATED',
   403: 'PERMISSION_DENIED',

@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { MoleculeError } from '../errors.ts'
 import * as schemas from './schemas.ts'
 
-const { check, jsonDepthWithin, sendMessageParamsSchema, messageSendParamsSchema } = schemas
+const { parseInput, jsonDepthWithin, sendMessageParamsSchema, messageSendParamsSchema } = schemas
 
 const message = { messageId: 'm', role: 'ROLE_USER', parts: [{ text: 'a' }] }
 const send = (change: object, configuration: unknown = undefined) => ({
@@ -16,7 +16,7 @@ const send = (change: object, configuration: unknown = undefined) => ({
 
 function refusal(schema: z.ZodType, value: unknown): string {
   try {
-    check(schema, value, 'params')
+    parseInput(schema, value, 'params')
   } catch (thrown) {
     assert.ok(thrown instanceof MoleculeError && thrown.code === 'invalid_request')
     assert.ok(thrown.message.startsWith(String(thrown.details['path'])))
@@ -69,7 +69,7 @@ test('a 0.3 send has the roles and the blocking flag of 0.3', () => {
 })
 
 test('a task is named by its id, in every method and version', () => {
-  const read = check(
+  const read = parseInput(
     schemas.taskIdParamsSchema,
     { id: 't', historyLength: null, metadata: { a: 1 }, tenant: 'x' },
     'params',
@@ -84,7 +84,11 @@ test('a task is named by its id, in every method and version', () => {
 
 test('a list of tasks has pages of 1 to 100', () => {
   const all = { contextId: '', status: 'TASK_STATE_UNSPECIFIED', pageToken: '', pageSize: 100, includeArtifacts: true }
-  const read = check(schemas.listTasksParamsSchema, { ...all, statusTimestampAfter: '2026-11-15T10:00:00Z' }, 'params')
+  const read = parseInput(
+    schemas.listTasksParamsSchema,
+    { ...all, statusTimestampAfter: '2026-11-15T10:00:00Z' },
+    'params',
+  )
   assert.equal(read.contextId, undefined)
   assert.equal(read.status, undefined)
   assert.equal(read.pageToken, undefined)

@@ -6,7 +6,7 @@
  */
 import { z } from 'zod'
 import { TASK_STATES } from './a2a.ts'
-import { invalid } from './invalid.ts'
+import { invalidRequest } from './invalid.ts'
 
 export const ID_CHARACTERS_MAX = 256
 const PARTS_MAX = 1000
@@ -21,18 +21,18 @@ const URL_CHARACTERS_MAX = 2048
 const TOKEN_CHARACTERS_MAX = 8192
 
 /** The value as the schema gives it back; otherwise `invalid_request` with the first problem's place and reason. */
-export function check<Schema extends z.ZodType>(schema: Schema, value: unknown, path: string): z.output<Schema> {
-  const result = judge(schema, value)
+export function parseInput<Schema extends z.ZodType>(schema: Schema, value: unknown, path: string): z.output<Schema> {
+  const result = safeParse(schema, value)
   if (result.success) return result.data
   const issue = result.error.issues[0]
-  throw invalid(pathInWords(path, issue?.path ?? []), issue?.message ?? 'is not valid')
+  throw invalidRequest(formatPath(path, issue?.path ?? []), issue?.message ?? 'is not valid')
 }
 
 /**
  * What the schema says of a value, whatever the value is. A check of a length looks at `length` before the type is
  * settled, and an object can hold one there that cannot be compared: zod throws then, where it should refuse.
  */
-export function judge<Schema extends z.ZodType>(
+export function safeParse<Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,
 ): z.ZodSafeParseResult<z.output<Schema>> {
@@ -218,7 +218,7 @@ export const listTasksParamsSchema = z.object(
 const isContainer = (value: unknown): value is object => typeof value === 'object' && value !== null
 
 /** `params.message.parts[0]`. */
-function pathInWords(base: string, path: readonly PropertyKey[]): string {
+function formatPath(base: string, path: readonly PropertyKey[]): string {
   let words = base
   for (const step of path) {
     if (typeof step === 'number') words += `[${step}]`

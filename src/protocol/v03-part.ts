@@ -10,11 +10,11 @@ import type { Metadata, Part } from './a2a.ts'
 import { isJsonObject, jsonEqual } from './json.ts'
 import type { V03File, V03Part } from './v03-words.ts'
 
-const WRAPPED = 'data_part_compat'
-const CARRIED = 'molecule_part'
+const WRAPPED_DATA_KEY = 'data_part_compat'
+const CARRIED_FIELDS_KEY = 'molecule_part'
 
 export function partToV03(part: Part): V03Part {
-  const { text, raw, url, data, mediaType, filename, metadata } = mark(part)
+  const { text, raw, url, data, mediaType, filename, metadata } = addCompatKeys(part)
   const rest = metadata === undefined ? {} : { metadata }
   if (text !== undefined) return { kind: 'text', text, ...rest }
   if (raw === undefined && url === undefined) {
@@ -30,10 +30,10 @@ export function partToV03(part: Part): V03Part {
 
 export function partFromV03(part: V03Part): Part {
   const rest = part.metadata === undefined ? {} : { metadata: part.metadata }
-  if (part.kind === 'text') return unmark({ text: part.text, ...rest })
-  if (part.kind === 'data') return unmark({ data: part.data, ...rest })
+  if (part.kind === 'text') return removeCompatKeys({ text: part.text, ...rest })
+  if (part.kind === 'data') return removeCompatKeys({ data: part.data, ...rest })
   const { bytes, uri, mimeType, name } = part.file
-  return unmark({
+  return removeCompatKeys({
     ...(bytes === undefined ? { url: uri as string } : { raw: bytes }),
     ...(mimeType === undefined ? {} : { mediaType: mimeType }),
     ...(name === undefined ? {} : { filename: name }),
@@ -42,22 +42,24 @@ export function partFromV03(part: V03Part): Part {
 }
 
 /** The part with marks in place of what 0.3 cannot say; most parts need none. */
-function mark(part: Part): Part {
+function addCompatKeys(part: Part): Part {
   const plain = fitsV03(part)
-  if (plain && !hasMarks(part.metadata)) return part
-  if (plain && jsonEqual(unmark(part), part)) return part
-  return carry(part)
+  if (plain && !hasCompatKeys(part.metadata)) return part
+  if (plain && jsonEqual(removeCompatKeys(part), part)) return part
+  return packIntoMetadata(part)
 }
 
 /** The part that `mark` was given. */
-export function unmark(part: Part): Part {
-  if (!hasMarks(part.metadata)) return part
-  const original = uncarry(part, part.metadata as Metadata)
-  return original !== undefined && jsonEqual(mark(original), part) ? original : part
+export function removeCompatKeys(part: Part): Part {
+  if (!hasCompatKeys(part.metadata)) return part
+  const original = unpackFromMetadata(part, part.metadata as Metadata)
+  return original !== undefined && jsonEqual(addCompatKeys(original), part) ? original : part
 }
 
-function hasMarks(metadata: Metadata | undefined): boolean {
-  return metadata !== undefined && (Object.hasOwn(metadata, WRAPPED) || Object.hasOwn(metadata, CARRIED))
+function hasCompatKeys(metadata: Metadata | undefined): boolean {
+  return (
+    metadata !== undefined && (Object.hasOwn(metadata, WRAPPED_DATA_KEY) || Object.hasOwn(metadata, CARRIED_FIELDS_KEY))
+  )
 }
 
 const isFile = (part: Part): boolean => part.raw !== undefined || part.url !== undefined
@@ -68,37 +70,38 @@ function fitsV03(part: Part): boolean {
   return part.text !== undefined || isJsonObject(part.data)
 }
 
-function carry(part: Part): Part {
+function packIntoMetadata(part: Part): Part {
   const { mediaType, filename, metadata, ...content } = part
   const named = { ...(mediaType === undefined ? {} : { mediaType }), ...(filename === undefined ? {} : { filename }) }
   const wrap = content.data !== undefined && !isJsonObject(content.data)
   // Metadata that taking the marks off would not give back (it has such keys itself, or is empty) is carried whole.
-  const hidden = metadata !== undefined && (hasMarks(metadata) || Object.keys(metadata).length === 0)
+  const hidden = metadata !== undefined && (hasCompatKeys(metadata) || Object.keys(metadata).length === 0)
   const carried = { ...(isFile(part) ? {} : named), ...(hidden ? { metadata } : {}) }
   return {
     ...content,
     ...(wrap ? { data: { value: content.data ?? null } } : {}),
     ...(isFile(part) ? named : {}),
     metadata: {
-      ...withoutMarks(metadata ?? {}),
-      ...(wrap ? { [WRAPPED]: true } : {}),
-      ...(Object.keys(carried).length === 0 ? {} : { [CARRIED]: carried }),
+      ...withoutCompatKeys(metadata ?? {}),
+      ...(wrap ? { [WRAPPED_DATA_KEY]: true } : {}),
+      ...(Object.keys(carried).length === 0 ? {} : { [CARRIED_FIELDS_KEY]: carried }),
     },
   }
 }
 
 /** What `carry` may have been given; undefined where the marks cannot be its own. The caller compares. */
-function uncarry(part: Part, metadata: Metadata): Part | undefined {
-  const carried = metadata[CARRIED] ?? {}
+function unpackFromMetadata(part: Part, metadata: Metadata): Part | undefined {
+  const carried = metadata[CARRIED_FIELDS_KEY] ?? {}
   if (!isJsonObject(carried)) return undefined
   const { mediaType = part.mediaType, filename = part.filename, metadata: whole } = carried
   if (mediaType !== undefined && typeof mediaType !== 'string') return undefined
   if (filename !== undefined && typeof filename !== 'string') return undefined
   if (whole !== undefined && !isJsonObject(whole)) return undefined
-  const visible = whole ?? withoutMarks(metadata)
+  const visible = whole ?? withoutCompatKeys(metadata)
   const bare = whole === undefined && Object.keys(visible).length === 0
   const { mediaType: _mediaType, filename: _filename, metadata: _metadata, ...content } = part
-  const unwrap = metadata[WRAPPED] === true && isJsonObject(content.data) && Object.hasOwn(content.data, 'value')
+  const unwrap =
+    metadata[WRAPPED_DATA_KEY] === true && isJsonObject(content.data) && Object.hasOwn(content.data, 'value')
   return {
     ...content,
     ...(unwrap ? { data: (content.data as Metadata)['value'] ?? null } : {}),
@@ -108,7 +111,7 @@ function uncarry(part: Part, metadata: Metadata): Part | undefined {
   }
 }
 
-function withoutMarks(metadata: Metadata): Metadata {
-  const { [WRAPPED]: _wrapped, [CARRIED]: _carried, ...rest } = metadata
+function withoutCompatKeys(metadata: Metadata): Metadata {
+  const { [WRAPPED_DATA_KEY]: _wrapped, [CARRIED_FIELDS_KEY]: _carried, ...rest } = metadata
   return rest
 }

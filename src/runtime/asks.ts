@@ -1,34 +1,34 @@
 /**
  * The questions of one turn to a person: put through the inbox one after another, because a turn waits as a whole, and
- * answered by a handout. While one is open the stall clock stands still and the turn holds no slot. Whatever keeps a
+ * answered by a directive. While one is open the stall clock stands still and the turn holds no slot. Whatever keeps a
  * question from being put or answered is a denial, never a wait without end.
  */
 import type { Decision, PermissionRequest, Turn } from '../backends/backend.ts'
 import { type Clock, sleep } from '../clock.ts'
 import { toMoleculeError } from '../errors.ts'
-import type { Inbox, Lease, Standing } from '../inbox/inbox.ts'
+import type { Inbox, Lease, LeaseStanding } from '../inbox/inbox.ts'
 import type { Log } from '../log.ts'
-import type { Stall } from './stall.ts'
+import type { StallTimer } from './stall.ts'
 
 const RETRY_MS = 1000
 /** What a person can be expected to judge; beyond it the answer would be bound to something nobody has read. */
 const SUBJECT_CHARACTERS_MAX = 256 * 1024
 
-export interface Asks {
+export interface TurnAsks {
   readonly ask: Turn['ask']
   /** What the inbox handed out for this turn; an answer that came before, or to nothing asked, is passed over. */
-  hear(askId: string, decision: Decision): void
+  deliverAnswer(askId: string, decision: Decision): void
 }
 
-export interface AskContext {
+export interface TurnAskContext {
   readonly inbox: Inbox
   readonly clock: Clock
   readonly log: Log
-  readonly stall: Stall
-  readonly obey: (standing: Standing) => void
+  readonly stall: StallTimer
+  readonly onStanding: (standing: LeaseStanding) => void
 }
 
-export function createAsks(lease: Lease, context: AskContext): Asks {
+export function createTurnAsks(lease: Lease, context: TurnAskContext): TurnAsks {
   const answers = new Map<string, PromiseWithResolvers<Decision>>()
   const names = new Map<string, string>()
   let last: Promise<unknown> = Promise.resolve()
@@ -45,8 +45,8 @@ export function createAsks(lease: Lease, context: AskContext): Asks {
     answers.set(id, answer)
     const resume = context.stall.pause()
     try {
-      if (!(await put({ lease, id, request }, context, signal))) return 'denied'
-      return await answered(answer.promise, signal)
+      if (!(await storeAsk({ lease, id, request }, context, signal))) return 'denied'
+      return await waitForAnswer(answer.promise, signal)
     } finally {
       resume()
     }
@@ -61,7 +61,7 @@ export function createAsks(lease: Lease, context: AskContext): Asks {
       last = asked.catch(() => undefined)
       return asked
     },
-    hear: (askId, decision) => answers.get(askId)?.resolve(decision),
+    deliverAnswer: (askId, decision) => answers.get(askId)?.resolve(decision),
   }
 }
 
@@ -72,7 +72,11 @@ interface Putting {
 }
 
 /** True once the question is durable and the turn waits; an inbox that is away is asked again. */
-async function put({ lease, id, request }: Putting, context: AskContext, signal: AbortSignal): Promise<boolean> {
+async function storeAsk(
+  { lease, id, request }: Putting,
+  context: TurnAskContext,
+  signal: AbortSignal,
+): Promise<boolean> {
   const { tool, subject } = request
   // Whoever sent the task is told that it waits; what exactly would be done is for the owners.
   const parts = [{ text: `waiting for permission to use ${tool}` }]
@@ -80,7 +84,7 @@ async function put({ lease, id, request }: Putting, context: AskContext, signal:
     try {
       const standing = await context.inbox.ask(lease, { id, parts, permission: { tool, subject } })
       if (standing === 'held') return true
-      if (standing !== 'refused') context.obey(standing)
+      if (standing !== 'refused') context.onStanding(standing)
       else context.log.warn({ messageId: lease.messageId, tool }, 'too many turns wait already: denied')
       return false
     } catch (thrown) {
@@ -94,7 +98,7 @@ async function put({ lease, id, request }: Putting, context: AskContext, signal:
 }
 
 /** The answer, or a denial when the turn is stopped first. */
-async function answered(answer: Promise<Decision>, signal: AbortSignal): Promise<Decision> {
+async function waitForAnswer(answer: Promise<Decision>, signal: AbortSignal): Promise<Decision> {
   const stopped = Promise.withResolvers<Decision>()
   const deny = () => stopped.resolve('denied')
   signal.addEventListener('abort', deny, { once: true })

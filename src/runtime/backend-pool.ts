@@ -14,7 +14,7 @@ export interface BackendPool {
   close(): Promise<void>
 }
 
-interface Pooled {
+interface PooledBackend {
   readonly backend: Backend
   readonly configuration: string
   turns: number
@@ -23,9 +23,9 @@ interface Pooled {
 }
 
 export function createBackendPool(build: (brief: Brief) => Backend): BackendPool {
-  const current = new Map<string, Pooled>()
-  const all = new Set<Pooled>()
-  const close = (pooled: Pooled) => {
+  const current = new Map<string, PooledBackend>()
+  const all = new Set<PooledBackend>()
+  const close = (pooled: PooledBackend) => {
     pooled.closing ??= pooled.backend.close().finally(() => all.delete(pooled))
     return pooled.closing
   }
@@ -34,7 +34,7 @@ export function createBackendPool(build: (brief: Brief) => Backend): BackendPool
       const configuration = JSON.stringify([brief.runtime, brief.options])
       let pooled = current.get(workspaceId)
       if (pooled?.configuration !== configuration) {
-        const fresh: Pooled = { backend: build(brief), configuration, turns: 0, retired: false }
+        const fresh: PooledBackend = { backend: build(brief), configuration, turns: 0, retired: false }
         if (pooled !== undefined) retire(pooled, close)
         pooled = fresh
         current.set(workspaceId, pooled)
@@ -60,7 +60,7 @@ export function createBackendPool(build: (brief: Brief) => Backend): BackendPool
   }
 }
 
-function retire(pooled: Pooled, close: (pooled: Pooled) => Promise<void>): void {
+function retire(pooled: PooledBackend, close: (pooled: PooledBackend) => Promise<void>): void {
   pooled.retired = true
   if (pooled.turns === 0) void close(pooled)
 }

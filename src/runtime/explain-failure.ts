@@ -6,20 +6,20 @@ import { ulid } from '../ids.ts'
 import type { Failure, Lease, Outcome } from '../inbox/inbox.ts'
 import type { Log } from '../log.ts'
 
-export interface Explaining {
+export interface ExplainFailureOptions {
   readonly log: Log
   readonly mask: (text: string) => string
 }
 
-export function explainFailure(outcome: Outcome, lease: Lease, { log, mask }: Explaining): Outcome {
+export function explainFailure(outcome: Outcome, lease: Lease, { log, mask }: ExplainFailureOptions): Outcome {
   if (outcome.type !== 'retry' && outcome.type !== 'dead') return outcome
   const id = `err_${ulid()}`
   const { workspaceId, taskId, messageId } = lease
   log.warn({ errorId: id, workspaceId, taskId, messageId, outcome: outcome.type, ...outcome.failure }, 'a turn failed')
-  return { ...outcome, failure: told(outcome.failure, id, mask) }
+  return { ...outcome, failure: toStoredFailure(outcome.failure, id, mask) }
 }
 
-function told(failure: Failure, id: string, mask: Explaining['mask']): Failure {
+function toStoredFailure(failure: Failure, id: string, mask: ExplainFailureOptions['mask']): Failure {
   const { code, message, details, category, sentence } = failure
   return {
     code,
@@ -32,7 +32,10 @@ function told(failure: Failure, id: string, mask: Explaining['mask']): Failure {
 }
 
 /** Texts are masked; numbers and what else there may be hold no secret. */
-function maskDetails(details: Readonly<Record<string, unknown>>, mask: Explaining['mask']): Record<string, unknown> {
+function maskDetails(
+  details: Readonly<Record<string, unknown>>,
+  mask: ExplainFailureOptions['mask'],
+): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(details).map(([key, value]) => [key, typeof value === 'string' ? mask(value) : value]),
   )

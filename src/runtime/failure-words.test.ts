@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { type ErrorCode, MoleculeError } from '../errors.ts'
-import { failureWords } from './failure-words.ts'
+import { failureSentence } from './failure-words.ts'
 
 test('RT-7 each kind of failure has its category', () => {
-  const category = (code: ErrorCode, details = {}) => failureWords(new MoleculeError(code, 'x', { details }))?.category
+  const category = (code: ErrorCode, details = {}) =>
+    failureSentence(new MoleculeError(code, 'x', { details }))?.category
   assert.equal(category('rate_limited'), 'rate_limited')
   assert.equal(category('auth_failed'), 'auth_failed')
   assert.equal(category('session_lost'), 'session_error')
@@ -23,7 +24,7 @@ test('RT-7 nothing of what the program said is in the sentence', () => {
   const codes = fc.constantFrom<ErrorCode>('exit', 'timeout', 'internal', 'auth_failed', 'bad_config', 'stale_lease')
   const property = fc.property(codes, fc.stringMatching(/^[Z9]{12,40}$/), (code, raw) => {
     const details = { stderr: raw, signal: raw, exitCode: raw, timeout: raw }
-    const words = failureWords(new MoleculeError(code, raw, { details }))
+    const words = failureSentence(new MoleculeError(code, raw, { details }))
     assert.ok(!JSON.stringify(words).includes(raw))
   })
   fc.assert(property)

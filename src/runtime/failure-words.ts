@@ -4,20 +4,20 @@
  */
 import type { ErrorCode, MoleculeError } from '../errors.ts'
 
-export interface FailureWords {
+export interface FailureSentence {
   readonly category: string
   readonly sentence: string
 }
 
 /** Undefined where an agent itself said why it gave up: those words were meant for whoever asked. */
-export function failureWords({ code, details }: MoleculeError): FailureWords | undefined {
+export function failureSentence({ code, details }: MoleculeError): FailureSentence | undefined {
   if (code === 'agent_failed') return undefined
-  if (code === 'exit') return exitWords(details['exitCode'], details['signal'])
-  const [category, sentence] = WORDS[code] ?? ['internal', 'something went wrong while the agent was at work']
+  if (code === 'exit') return exitSentence(details['exitCode'], details['signal'])
+  const [category, sentence] = SENTENCES[code] ?? ['internal', 'something went wrong while the agent was at work']
   return { category, sentence }
 }
 
-function exitWords(exitCode: unknown, signal: unknown): FailureWords {
+function exitSentence(exitCode: unknown, signal: unknown): FailureSentence {
   if (typeof exitCode === 'number') {
     return { category: `exit_${exitCode}`, sentence: `the agent's program ended with exit code ${exitCode}` }
   }
@@ -26,7 +26,7 @@ function exitWords(exitCode: unknown, signal: unknown): FailureWords {
   return { category: 'exit_signal', sentence: `the agent's program was killed${name}` }
 }
 
-const WORDS: Partial<Readonly<Record<ErrorCode, readonly [category: string, sentence: string]>>> = {
+const SENTENCES: Partial<Readonly<Record<ErrorCode, readonly [category: string, sentence: string]>>> = {
   rate_limited: ['rate_limited', 'the model provider asks to wait'],
   auth_failed: ['auth_failed', 'the agent could not log in to its model provider'],
   provider_failed: ['provider_failed', 'the model provider could not answer'],

@@ -66,7 +66,7 @@ describe('what turns cost', () => {
   }
   const send = async (id: string, contextId?: string) => {
     const taskId = await admit(id, contextId)
-    return await mail.reception.settled(taskId, 20_000, AbortSignal.timeout(20_000))
+    return await mail.reception.waitForResult(taskId, 20_000, AbortSignal.timeout(20_000))
   }
   const report = (workspaceId: string) => mail.usage.read({ workspaceId, days: 7, messages: 10 })
 
@@ -149,7 +149,7 @@ describe('what turns cost', () => {
     assert.equal(turns, 2)
     await store.write(() => passAnHour(id))
     await mail.queues.resume(id)
-    const end = await mail.reception.settled(waiting?.id ?? '', 20_000, AbortSignal.timeout(20_000))
+    const end = await mail.reception.waitForResult(waiting?.id ?? '', 20_000, AbortSignal.timeout(20_000))
     assert.deepEqual([end?.status.state, turns], ['TASK_STATE_COMPLETED', 3])
   })
 })

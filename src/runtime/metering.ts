@@ -3,7 +3,7 @@ import type { Outcome, Usage } from '../inbox/inbox.ts'
 import type { Brief } from '../protocol/brief.ts'
 
 /** For a turn that is paid for, its time at least; for another only what it said by itself. */
-export function spent(brief: Brief, usage: Usage | undefined, durationMs: number): { usage?: Usage } {
+export function usageOfTurn(brief: Brief, usage: Usage | undefined, durationMs: number): { usage?: Usage } {
   return usage === undefined && brief.metered !== true ? {} : { usage: { ...usage, durationMs } }
 }
 

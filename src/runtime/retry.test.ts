@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { letterTo, SENDER } from '../../test/fakes/letters.ts'
 import { MoleculeError } from '../errors.ts'
 import type { Lease, Outcome } from '../inbox/inbox.ts'
-import { outcomeOf } from './retry.ts'
+import { outcomeOfFailure } from './retry.ts'
 
 const lease = (more: Partial<Lease> = {}): Lease => ({
   workspaceId: 'ws_1',
@@ -24,7 +24,7 @@ const lease = (more: Partial<Lease> = {}): Lease => ({
 })
 const passing = (details = {}) => new MoleculeError('exit', 'exit 3', { retryable: true, details })
 const judge = (error: MoleculeError, more: Partial<Lease> = {}, usedTool = false): Outcome =>
-  outcomeOf({ lease: lease(more), error, maxAttempts: 4, usedTool })
+  outcomeOfFailure({ lease: lease(more), error, maxAttempts: 4, usedTool })
 
 test('an error that may pass is tried again after 5, 10 and 20 s and is then a dead letter', () => {
   const waits = [0, 1, 2, 3].map((failures) => {

@@ -72,7 +72,7 @@ describe('the runtime', () => {
     const made = options.id ?? (await house.workspaces.create({ name: 'w', maxAttempts: options.maxAttempts ?? 4 })).id
     const letter = letterTo(made, { text: 'hello', contextId: options.contextId ?? 'c' })
     const { taskId } = await mail.reception.admit(letter)
-    const task = await mail.reception.settled(taskId, 20_000, AbortSignal.timeout(20_000))
+    const task = await mail.reception.waitForResult(taskId, 20_000, AbortSignal.timeout(20_000))
     return { id: made, task }
   }
   const withRuntime = async (work: () => Promise<void>, silentMs?: number) => {
@@ -144,10 +144,10 @@ describe('the runtime', () => {
   const answering = async (id: string, decisions: readonly ('allowed' | 'denied')[]) => {
     const subjects: string[] = []
     for (const decision of decisions) {
-      await until(async () => (await mail.pending.list(id)).length === 1)
-      const [asked] = await mail.pending.list(id)
+      await until(async () => (await mail.pendingAsks.list(id)).length === 1)
+      const [asked] = await mail.pendingAsks.list(id)
       subjects.push(asked?.subject ?? '')
-      await mail.pending.answer(asked?.id ?? '', decision, 'Ana')
+      await mail.pendingAsks.answer(asked?.id ?? '', decision, 'Ana')
     }
     return subjects
   }
@@ -163,7 +163,7 @@ describe('the runtime', () => {
     const { id } = await house.workspaces.create({ name: 'w' })
     await withRuntime(async () => {
       const { taskId } = await mail.reception.admit(letterTo(id, { text: 'hello', contextId: 'c' }))
-      await until(async () => (await mail.pending.list(id)).length === 1)
+      await until(async () => (await mail.pendingAsks.list(id)).length === 1)
       assert.equal((await send({ id, contextId: 'other' })).task?.status.state, 'TASK_STATE_COMPLETED')
       await new Promise((resolve) => setTimeout(resolve, 300))
       assert.deepEqual(await answering(id, ['allowed', 'denied']), ['rm a', 'rm b'])
@@ -181,10 +181,10 @@ describe('the runtime', () => {
     const { id } = await house.workspaces.create({ name: 'w' })
     await withRuntime(async () => {
       const { taskId } = await mail.reception.admit(letterTo(id, { text: 'hello' }))
-      await until(async () => (await mail.pending.list(id)).length === 1)
+      await until(async () => (await mail.pendingAsks.list(id)).length === 1)
       await mail.reception.cancel(taskId)
       await until(async () => decisions.length === 1)
-      assert.deepEqual([decisions, await mail.pending.list(id)], [['denied'], []])
+      assert.deepEqual([decisions, await mail.pendingAsks.list(id)], [['denied'], []])
       assert.equal((await mail.reception.task(taskId))?.status.state, 'TASK_STATE_CANCELED')
     })
   })
@@ -204,7 +204,7 @@ describe('the runtime', () => {
     const { taskId } = await mail.reception.admit(letterTo(id, { text: 'hello' }))
     await withRuntime(() => until(async () => prompts.length === 1))
     await withRuntime(async () => {
-      const task = await mail.reception.settled(taskId, 20_000, AbortSignal.timeout(20_000))
+      const task = await mail.reception.waitForResult(taskId, 20_000, AbortSignal.timeout(20_000))
       assert.equal(task?.status.state, 'TASK_STATE_COMPLETED')
     })
     assert.equal(prompts[0], 'hello')
@@ -227,7 +227,7 @@ describe('the runtime', () => {
       await until(async () => (await current()) === '2 turns running')
       gate.resolve()
       for (const { taskId } of [first, second])
-        await mail.reception.settled(taskId, 20_000, AbortSignal.timeout(20_000))
+        await mail.reception.waitForResult(taskId, 20_000, AbortSignal.timeout(20_000))
       assert.equal(await current(), undefined)
     })
   })
@@ -305,7 +305,7 @@ describe('the runtime', () => {
       assert.match(await why(1), /waiting behind message \w+ of the same conversation/)
       assert.match(await why(2), /waiting for a free slot: 1 of 1 in use, 2 waiting/)
       gate.resolve()
-      for (const { taskId } of tasks) await mail.reception.settled(taskId, 20_000, AbortSignal.timeout(20_000))
+      for (const { taskId } of tasks) await mail.reception.waitForResult(taskId, 20_000, AbortSignal.timeout(20_000))
     })
   })
 })

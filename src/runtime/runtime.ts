@@ -6,11 +6,11 @@
 import type { Backend, Decision } from '../backends/backend.ts'
 import { type Clock, sleep } from '../clock.ts'
 import { toMoleculeError } from '../errors.ts'
-import type { Checkpoint, Inbox, Lease, LeaseKey, Standing, Worker } from '../inbox/inbox.ts'
+import type { Checkpoint, Inbox, Lease, LeaseKey, LeaseStanding, Worker } from '../inbox/inbox.ts'
 import { type Log, maskPatterns } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Brief } from '../protocol/brief.ts'
-import type { Asks } from './asks.ts'
+import type { TurnAsks } from './asks.ts'
 import { createBackendPool } from './backend-pool.ts'
 import { countTurn } from './count-turn.ts'
 import { explainFailure } from './explain-failure.ts'
@@ -20,7 +20,7 @@ import { runTurn, type TurnContext } from './turn.ts'
 /** A third of the lease time: two renewals may fail before anybody may take over. */
 const RENEW_MS = 10_000
 /** How long a drained turn may still try to store its outcome. */
-const LEAVE_MS = 5000
+const DRAIN_SETTLE_MS = 5000
 /** The wait before asking an inbox again that could not hand out work. */
 const TAKE_RETRY_MS = 1000
 
@@ -51,7 +51,7 @@ interface RunningTurn {
   readonly lease: Lease
   readonly stop: AbortController
   /** Set when the turn has begun: it hears the answers to its questions. */
-  hear?: Asks['hear']
+  deliverAnswer?: TurnAsks['deliverAnswer']
   done: Promise<void>
 }
 
@@ -68,15 +68,15 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     options.passed?.('leased')
     const stop = new AbortController()
     const turn: RunningTurn = { lease, stop, done: Promise.resolve() }
-    const obey = (standing: Standing) => {
+    const onStanding = (standing: LeaseStanding) => {
       if (standing === 'stop') stop.abort('canceled' satisfies StopReason)
       if (standing === 'stale') stop.abort('stale' satisfies StopReason)
     }
     running.set(turnName(lease), turn)
-    const onAnswers: TurnContext['onAnswers'] = (hear) => {
-      turn.hear = hear
+    const onAnswerReceiver: TurnContext['onAnswerReceiver'] = (deliverAnswer) => {
+      turn.deliverAnswer = deliverAnswer
     }
-    turn.done = runTurn(lease, { ...options, take: pool.take, obey, onAnswers }, stop.signal)
+    turn.done = runTurn(lease, { ...options, take: pool.take, onStanding, onAnswerReceiver }, stop.signal)
       .then((end) => {
         options.passed?.('answered')
         const outcome = explainFailure(end.outcome, lease, { log, mask: options.mask ?? maskPatterns })
@@ -91,7 +91,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   }
   const halt = (key: LeaseKey, reason: StopReason) => running.get(turnName(key))?.stop.abort(reason)
   const answer = (key: LeaseKey, askId: string, decision: Decision) =>
-    running.get(turnName(key))?.hear?.(askId, decision)
+    running.get(turnName(key))?.deliverAnswer?.(askId, decision)
   const renew = async () => {
     const leases = [...running.values()].map(({ lease }) => lease)
     if (leases.length === 0) return
@@ -111,7 +111,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   return {
     start() {
       scheduleRenewal()
-      loop = takeWork(options, { begin, halt, answer }, taking.signal)
+      loop = takeDirectives(options, { begin, halt, answer }, taking.signal)
     },
     retireBackend: pool.retire,
     async drain(graceMs) {
@@ -119,7 +119,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       await loop
       if (graceMs > 0) await Promise.race([ended(), sleep(clock, graceMs)])
       for (const { lease } of running.values()) halt(lease, 'drain')
-      await Promise.race([ended(), sleep(clock, LEAVE_MS)])
+      await Promise.race([ended(), sleep(clock, DRAIN_SETTLE_MS)])
       leaving.abort()
       await ended()
       cancelRenewal?.()
@@ -138,18 +138,18 @@ interface Hands {
 }
 
 /** Takes work until told to stop; an inbox that fails is asked again, or one error would end all work in silence. */
-async function takeWork(
+async function takeDirectives(
   { inbox, worker, clock, log }: RuntimeOptions,
   hands: Hands,
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {
     try {
-      for await (const handout of inbox.leases(worker, signal)) {
-        if (handout.type === 'lease') hands.begin(handout.lease)
-        if (handout.type === 'stop') hands.halt(handout.key, 'canceled')
-        if (handout.type === 'answer') {
-          hands.answer(handout.key, handout.askId, handout.parts === undefined ? 'denied' : 'allowed')
+      for await (const directive of inbox.leases(worker, signal)) {
+        if (directive.type === 'lease') hands.begin(directive.lease)
+        if (directive.type === 'stop') hands.halt(directive.key, 'canceled')
+        if (directive.type === 'answer') {
+          hands.answer(directive.key, directive.askId, directive.parts === undefined ? 'denied' : 'allowed')
         }
       }
     } catch (error) {

@@ -15,7 +15,7 @@ const RETRY_MS_MAX = 10_000
 /** Why a turn is stopped from outside; it decides what its message becomes. */
 export type StopReason = 'canceled' | 'stale' | 'drain'
 
-export interface Settling {
+export interface SettleTurnOptions {
   readonly inbox: Inbox
   readonly clock: Clock
   readonly log: Log
@@ -24,7 +24,7 @@ export interface Settling {
   readonly leaving: AbortSignal
 }
 
-export async function settleTurn(lease: Lease, settling: Settling, stopped: AbortSignal): Promise<void> {
+export async function settleTurn(lease: Lease, settling: SettleTurnOptions, stopped: AbortSignal): Promise<void> {
   const { inbox, clock, log, end, leaving } = settling
   let outcome = finalOutcome(end.outcome, stopped.aborted ? (stopped.reason as StopReason) : undefined)
   let unsent: NumberedEvents | undefined = end.unsent

@@ -6,19 +6,19 @@ import type { Clock } from '../clock.ts'
 import { formatDuration } from '../duration.ts'
 import { MoleculeError } from '../errors.ts'
 
-export interface Stall {
+export interface StallTimer {
   /** Aborted when the agent has been silent for too long; absent where it may be. */
   readonly signal: AbortSignal | undefined
   /** Why, once that has happened. */
   readonly error: MoleculeError | undefined
-  signOfLife(): void
+  reset(): void
   /** The turn waits for somebody else: its silence is not held against the agent until the returned call. */
   pause(): () => void
   end(): void
 }
 
-export function createStall(clock: Clock, stallMs: number | undefined): Stall {
-  if (stallMs === undefined) return NEVER
+export function createStallTimer(clock: Clock, stallMs: number | undefined): StallTimer {
+  if (stallMs === undefined) return NO_STALL_TIMER
   const stalled = new AbortController()
   let error: MoleculeError | undefined
   let cancel: (() => void) | undefined
@@ -40,7 +40,7 @@ export function createStall(clock: Clock, stallMs: number | undefined): Stall {
     get error() {
       return error
     },
-    signOfLife: arm,
+    reset: arm,
     pause() {
       waits += 1
       arm()
@@ -56,10 +56,10 @@ export function createStall(clock: Clock, stallMs: number | undefined): Stall {
   }
 }
 
-const NEVER: Stall = {
+const NO_STALL_TIMER: StallTimer = {
   signal: undefined,
   error: undefined,
-  signOfLife: () => undefined,
+  reset: () => undefined,
   pause: () => () => undefined,
   end: () => undefined,
 }

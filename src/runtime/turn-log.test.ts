@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { manualClock } from '../../test/fakes/manual-clock.ts'
-import type { Inbox, LeaseKey, NumberedEvents, Standing } from '../inbox/inbox.ts'
+import type { Inbox, LeaseKey, LeaseStanding, NumberedEvents } from '../inbox/inbox.ts'
 import { createTurnLog } from './turn-log.ts'
 
 const KEY: LeaseKey = { workspaceId: 'w', conversationId: 'c', taskId: 't', messageId: 'm', epoch: 1 }
 
-function setUp(answers: (Standing | Error)[] = []) {
+function setUp(answers: (LeaseStanding | Error)[] = []) {
   const clock = manualClock()
   const appended: NumberedEvents[] = []
-  const heard: (Standing | string)[] = []
+  const heard: (LeaseStanding | string)[] = []
   const inbox = {
     async append(_key: LeaseKey, events: NumberedEvents) {
       appended.push(events)
@@ -37,7 +37,7 @@ test('deltas within the merge window are one event; a turn shorter than that app
   assert.deepEqual(appended, [{ from: 1, events: [text('abc')] }])
   turnLog.add(text('d'))
   turnLog.add({ type: 'tool', name: 'bash', state: 'started' })
-  const rest = await turnLog.rest()
+  const rest = await turnLog.unsent()
   assert.deepEqual(rest, { from: 2, events: [{ type: 'tool', name: 'bash', state: 'started' }] })
   clock.advance(1000)
   assert.equal(appended.length, 1)
@@ -61,13 +61,13 @@ test('an append that failed is repeated with the same numbers and nothing is los
     { from: 1, events: [text('one')] },
   ])
   assert.deepEqual(heard, ['away', 'held'])
-  assert.deepEqual(await turnLog.rest(), { from: 2, events: [] })
+  assert.deepEqual(await turnLog.unsent(), { from: 2, events: [] })
 })
 
 test('how the lease stands is passed on', async () => {
   const { clock, heard, turnLog } = setUp(['stop'])
   turnLog.add(text('x'))
   clock.advance(60)
-  await turnLog.rest()
+  await turnLog.unsent()
   assert.deepEqual(heard, ['stop'])
 })

@@ -4,7 +4,7 @@
  * with its settle; text deltas of that rest are dropped, because the reply holds them.
  */
 import type { Clock } from '../clock.ts'
-import type { Inbox, LeaseKey, NumberedEvents, Standing, TurnEvent } from '../inbox/inbox.ts'
+import type { Inbox, LeaseKey, LeaseStanding, NumberedEvents, TurnEvent } from '../inbox/inbox.ts'
 
 const MERGE_MS = 50
 const MERGE_CHARACTERS_MAX = 8192
@@ -12,9 +12,9 @@ const MERGE_CHARACTERS_MAX = 8192
 export interface TurnLog {
   add(event: TurnEvent): void
   /** Kept for the next attempt: resolves when it is durable, with how the lease stands. */
-  note(note: { readonly key: string; readonly value: string }): Promise<Standing>
+  note(note: { readonly key: string; readonly value: string }): Promise<LeaseStanding>
   /** Waits for appends in flight and gives what the inbox has not got. */
-  rest(): Promise<NumberedEvents>
+  unsent(): Promise<NumberedEvents>
 }
 
 export interface TurnLogOptions {
@@ -22,7 +22,7 @@ export interface TurnLogOptions {
   readonly key: LeaseKey
   readonly clock: Clock
   /** Told how the lease stands after each append. */
-  readonly onStanding: (standing: Standing) => void
+  readonly onStanding: (standing: LeaseStanding) => void
   /** An append that failed is not lost: its events stay and go with the next one. */
   readonly onError: (error: unknown) => void
 }
@@ -77,7 +77,7 @@ export function createTurnLog({ inbox, key, clock, onStanding, onError }: TurnLo
       arm()
     },
     note: ({ key: name, value }) => inbox.append(key, { from, events: [], notes: { [name]: value } }),
-    async rest() {
+    async unsent() {
       ended = true
       disarm()
       await inFlight

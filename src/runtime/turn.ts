@@ -5,18 +5,18 @@
 import type { BackendEvent, Turn } from '../backends/backend.ts'
 import type { Clock } from '../clock.ts'
 import { MoleculeError, toMoleculeError } from '../errors.ts'
-import type { Inbox, Lease, NumberedEvents, Outcome, Standing, Usage } from '../inbox/inbox.ts'
+import type { Inbox, Lease, LeaseStanding, NumberedEvents, Outcome, Usage } from '../inbox/inbox.ts'
 import type { Log } from '../log.ts'
 import type { Artifact } from '../protocol/a2a.ts'
 import { mergeArtifact } from '../protocol/artifacts.ts'
 import type { Brief } from '../protocol/brief.ts'
 import { toRequest } from '../protocol/envelope.ts'
 import { joinText } from '../protocol/request.ts'
-import { type Asks, createAsks } from './asks.ts'
+import { createTurnAsks, type TurnAsks } from './asks.ts'
 import type { BackendPool } from './backend-pool.ts'
-import { parkedOutcome, spent } from './metering.ts'
-import { outcomeOf, toFailure } from './retry.ts'
-import { createStall, type Stall } from './stall.ts'
+import { parkedOutcome, usageOfTurn } from './metering.ts'
+import { outcomeOfFailure, toFailure } from './retry.ts'
+import { createStallTimer, type StallTimer } from './stall.ts'
 import { createTurnLog, type TurnLog } from './turn-log.ts'
 
 export interface TurnContext {
@@ -27,9 +27,9 @@ export interface TurnContext {
   /** The workspace's backend, built on first use and kept; throws `bad_config`. */
   readonly take: BackendPool['take']
   /** Told how the lease stands whenever the inbox says so. */
-  readonly obey: (standing: Standing) => void
+  readonly onStanding: (standing: LeaseStanding) => void
   /** Told once who hears the answers to the turn's questions. */
-  readonly onAnswers: (hear: Asks['hear']) => void
+  readonly onAnswerReceiver: (deliverAnswer: TurnAsks['deliverAnswer']) => void
 }
 
 export interface TurnEnd {
@@ -48,95 +48,101 @@ export async function runTurn(lease: Lease, context: TurnContext, signal: AbortS
     if (brief.parked !== undefined) return { outcome: parkedOutcome(brief.parked), unsent: NOTHING_UNSENT }
     taken = context.take(lease.workspaceId, brief)
   } catch (error) {
-    return { outcome: notBegun(toMoleculeError(error, 'bad_config')), unsent: NOTHING_UNSENT }
+    return { outcome: notBegunOutcome(toMoleculeError(error, 'bad_config')), unsent: NOTHING_UNSENT }
   }
   const turnLog = openTurnLog(lease, context)
   const beganMs = context.clock.monotonicMs()
-  const stall = createStall(context.clock, taken.backend.stallMs)
+  const stall = createStallTimer(context.clock, taken.backend.stallMs)
   const stopped = stall.signal === undefined ? signal : AbortSignal.any([signal, stall.signal])
-  const asks = createAsks(lease, { ...context, stall })
-  context.onAnswers(asks.hear)
+  const asks = createTurnAsks(lease, { ...context, stall })
+  context.onAnswerReceiver(asks.deliverAnswer)
   const events = taken.backend.run(toTurn(lease, brief, asks.ask), stopped)
-  const keep: Ears['keep'] = async (note) => context.obey(await turnLog.note(note))
-  const heard = await hear(events, { turnLog, stall, keep })
+  const keep: Ears['keep'] = async (note) => context.onStanding(await turnLog.note(note))
+  const facts = await readEvents(events, { turnLog, stall, keep })
   taken.giveBack()
-  const unsent = await turnLog.rest()
-  const { end, usedTool } = heard
-  const used = spent(brief, heard.usage, context.clock.monotonicMs() - beganMs)
+  const unsent = await turnLog.unsent()
+  const { end, usedTool } = facts
+  const used = usageOfTurn(brief, facts.usage, context.clock.monotonicMs() - beganMs)
   if (end.type === 'failed') {
-    const outcome = { ...outcomeOf({ lease, error: end.error, maxAttempts: brief.maxAttempts, usedTool }), ...used }
-    const keeps = outcome.type === 'dead' && heard.artifacts.length > 0
-    return { outcome: keeps ? { ...outcome, artifacts: heard.artifacts } : outcome, unsent }
+    const outcome = {
+      ...outcomeOfFailure({ lease, error: end.error, maxAttempts: brief.maxAttempts, usedTool }),
+      ...used,
+    }
+    const keeps = outcome.type === 'dead' && facts.artifacts.length > 0
+    return { outcome: keeps ? { ...outcome, artifacts: facts.artifacts } : outcome, unsent }
   }
-  const { session, artifacts } = heard
+  const { session, artifacts } = facts
   // What is stored already is not written again: it would be a page more to sync before the answer goes out.
   const kept = session === undefined || session === brief.sessionToken ? {} : { session }
   return { outcome: { ...end, artifacts, ...used, ...kept }, unsent }
 }
 
 /** Without brief or backend there is no turn: a store that is away gives the message back, anything else is final. */
-function notBegun(error: MoleculeError): Outcome {
+function notBegunOutcome(error: MoleculeError): Outcome {
   return error.retryable ? { type: 'released', interrupted: false } : { type: 'dead', failure: toFailure(error) }
 }
 
-function openTurnLog(lease: Lease, { inbox, clock, log, obey }: TurnContext): TurnLog {
+function openTurnLog(lease: Lease, { inbox, clock, log, onStanding }: TurnContext): TurnLog {
   const onError = (error: unknown) =>
     log.warn({ err: toMoleculeError(error), messageId: lease.messageId }, 'events of a turn could not be stored yet')
-  return createTurnLog({ inbox, key: lease, clock, onStanding: obey, onError })
+  return createTurnLog({ inbox, key: lease, clock, onStanding: onStanding, onError })
 }
 
-type End = BackendEvent & { type: 'done' | 'failed' }
+type EndEvent = BackendEvent & { type: 'done' | 'failed' }
 
-interface Hearing {
-  end: End | undefined
+interface TurnFacts {
+  end: EndEvent | undefined
   session?: string
   usage?: Usage
   usedTool: boolean
   artifacts: Artifact[]
 }
 
-type Heard = Hearing & { readonly end: End }
+type EndedTurnFacts = TurnFacts & { readonly end: EndEvent }
 
 interface Ears {
   readonly turnLog: TurnLog
-  readonly stall: Stall
+  readonly stall: StallTimer
   /** Resolves when the note is durable. */
   readonly keep: (note: { key: string; value: string }) => Promise<void>
 }
 
 /** Listens to the backend until its one end; what comes after the end is not listened to. */
-async function hear(events: AsyncIterable<BackendEvent>, { turnLog, stall, keep }: Ears): Promise<Heard> {
-  const heard: Hearing = { end: undefined, usedTool: false, artifacts: [] }
+async function readEvents(
+  events: AsyncIterable<BackendEvent>,
+  { turnLog, stall, keep }: Ears,
+): Promise<EndedTurnFacts> {
+  const facts: TurnFacts = { end: undefined, usedTool: false, artifacts: [] }
   try {
     for await (const event of events) {
-      stall.signOfLife()
+      stall.reset()
       if (event.type === 'done' || event.type === 'failed') {
-        heard.end = event
+        facts.end = event
         break
       }
-      remember(heard, event)
+      recordEvent(facts, event)
       if (event.type === 'note') await keep(event)
       if (event.type === 'text' || event.type === 'tool' || event.type === 'artifact' || event.type === 'status') {
         turnLog.add(event)
       }
     }
   } catch (error) {
-    heard.end = { type: 'failed', error: toMoleculeError(error) }
+    facts.end = { type: 'failed', error: toMoleculeError(error) }
   }
   stall.end()
-  const end = heard.end ?? { type: 'failed', error: noEnd() }
-  return { ...heard, end: end.type === 'failed' && stall.error !== undefined ? { ...end, error: stall.error } : end }
+  const end = facts.end ?? { type: 'failed', error: noEndError() }
+  return { ...facts, end: end.type === 'failed' && stall.error !== undefined ? { ...end, error: stall.error } : end }
 }
 
-const noEnd = () => new MoleculeError('no_end', 'the agent stopped without an answer', { retryable: true })
+const noEndError = () => new MoleculeError('no_end', 'the agent stopped without an answer', { retryable: true })
 
-function remember(heard: Hearing, event: BackendEvent): void {
-  if (event.type === 'session') heard.session = event.token
-  if (event.type === 'tool') heard.usedTool = true
-  if (event.type === 'artifact') heard.artifacts = mergeArtifact(heard.artifacts, event)
+function recordEvent(facts: TurnFacts, event: BackendEvent): void {
+  if (event.type === 'session') facts.session = event.token
+  if (event.type === 'tool') facts.usedTool = true
+  if (event.type === 'artifact') facts.artifacts = mergeArtifact(facts.artifacts, event)
   if (event.type === 'usage') {
     const { type: _, ...usage } = event
-    heard.usage = usage
+    facts.usage = usage
   }
 }
 

@@ -1,23 +1,23 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { type Kin, mayTalk } from './access.ts'
+import { mayTalk, type WorkspaceNode } from './access.ts'
 
-const lead: Kin = { id: 'lead' }
-const ops: Kin = { id: 'ops' }
-const ada: Kin = { id: 'ada', parentId: 'lead' }
-const bob: Kin = { id: 'bob', parentId: 'lead' }
-const eve: Kin = { id: 'eve', parentId: 'ops' }
-const junior: Kin = { id: 'junior', parentId: 'ada' }
+const lead: WorkspaceNode = { id: 'lead' }
+const ops: WorkspaceNode = { id: 'ops' }
+const ada: WorkspaceNode = { id: 'ada', parentId: 'lead' }
+const bob: WorkspaceNode = { id: 'bob', parentId: 'lead' }
+const eve: WorkspaceNode = { id: 'eve', parentId: 'ops' }
+const junior: WorkspaceNode = { id: 'junior', parentId: 'ada' }
 
 test('PL-8 parent and child, siblings, and workspaces without a parent may talk; nobody else may', () => {
-  const may: readonly [Kin, Kin][] = [
+  const may: readonly [WorkspaceNode, WorkspaceNode][] = [
     [lead, ada],
     [ada, bob],
     [lead, ops],
     [ada, junior],
   ]
-  const mayNot: readonly [Kin, Kin][] = [
+  const mayNot: readonly [WorkspaceNode, WorkspaceNode][] = [
     [ada, eve],
     [lead, eve],
     [lead, junior],
@@ -45,7 +45,7 @@ test('PL-8 a denial names both and says why in words', () => {
 
 /** Any house: each workspace's parent is one made before it, or none. */
 const house = fc.array(fc.nat(), { minLength: 2, maxLength: 12 }).map((picks) => {
-  const all: Kin[] = []
+  const all: WorkspaceNode[] = []
   for (const [index, pick] of picks.entries()) {
     const parent = all[pick % (index + 1)]
     all.push({ id: `w${index}`, parentId: parent?.id })
@@ -56,7 +56,7 @@ const house = fc.array(fc.nat(), { minLength: 2, maxLength: 12 }).map((picks) =>
 test('PL-8 in any house: symmetric, never to itself, one step up, down or aside and no further', () => {
   const property = fc.property(house, (all) => {
     const byId = new Map(all.map((kin) => [kin.id, kin]))
-    const depth = (kin: Kin): number => {
+    const depth = (kin: WorkspaceNode): number => {
       const parent = byId.get(kin.parentId ?? '')
       return parent === undefined ? 0 : depth(parent) + 1
     }

@@ -5,22 +5,23 @@
  */
 
 /** What the rule looks at. */
-export interface Kin {
+export interface WorkspaceNode {
   readonly id: string
   readonly parentId?: string | undefined
 }
 
 /** The reason is a sentence for whoever was refused. */
-export type Verdict = { readonly ok: true } | { readonly ok: false; readonly reason: string }
+export type TalkDecision = { readonly ok: true } | { readonly ok: false; readonly reason: string }
 
-const YES: Verdict = { ok: true }
+const ALLOWED: TalkDecision = { ok: true }
 
-export function mayTalk(from: Kin, to: Kin): Verdict {
-  if (from.id === to.id) return no(`the workspace ${from.id} cannot talk to itself: it would wait for its own answer`)
-  if (from.parentId === to.id || to.parentId === from.id) return YES
-  if (from.parentId === to.parentId) return YES
+export function mayTalk(from: WorkspaceNode, to: WorkspaceNode): TalkDecision {
+  if (from.id === to.id)
+    return denied(`the workspace ${from.id} cannot talk to itself: it would wait for its own answer`)
+  if (from.parentId === to.id || to.parentId === from.id) return ALLOWED
+  if (from.parentId === to.parentId) return ALLOWED
   const reason = `the workspace ${from.id} may talk to its parent, its children and its siblings, and ${to.id} is none of them`
-  return no(reason)
+  return denied(reason)
 }
 
-const no = (reason: string): Verdict => ({ ok: false, reason })
+const denied = (reason: string): TalkDecision => ({ ok: false, reason })

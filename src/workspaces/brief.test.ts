@@ -10,11 +10,11 @@ import { silentLog } from '../log.ts'
 import { keepSession } from '../sessions/sessions.ts'
 import { openSqlite } from '../store/sqlite/sqlite.ts'
 import { type Store, sql, together } from '../store/store.ts'
-import { createBriefing } from './brief.ts'
-import { type Configs, createConfigs } from './configs.ts'
+import { createBriefMaker } from './brief.ts'
+import { createWorkspaceConfigs, type WorkspaceConfigs } from './configs.ts'
 import { createHomes, type Homes } from './homes.ts'
-import type { Check } from './rows.ts'
-import { createUpkeep } from './upkeep.ts'
+import type { BackendCheck } from './rows.ts'
+import { createWorkspaceUpkeep } from './upkeep.ts'
 import type { Workspaces } from './workspace.ts'
 import { createWorkspaces } from './workspaces.ts'
 
@@ -24,12 +24,12 @@ describe('what a turn is told, and whether it can run', () => {
   let folder: string
   let store: Store
   let homes: Homes
-  let configs: Configs
+  let configs: WorkspaceConfigs
   let workspaces: Workspaces
   /** What the program behind each command says of itself. */
-  let check: (command: string | undefined) => Check
+  let check: (command: string | undefined) => BackendCheck
   const brief = (id: string, epoch = 1) =>
-    createBriefing({ store, host: 'here', homes, configs })({
+    createBriefMaker({ store, host: 'here', homes, configs })({
       ...{ workspaceId: id, conversationId: 'c', messageId: 'm' },
       ...fresh,
       epoch,
@@ -40,7 +40,7 @@ describe('what a turn is told, and whether it can run', () => {
     homes = createHomes(folder)
     check = () => ({ ok: true })
     const ask = async (_runtime: string, { cmd }: Readonly<Record<string, string>>) => check(cmd)
-    configs = createConfigs({ store, homes, log: silentLog, check: ask })
+    configs = createWorkspaceConfigs({ store, homes, log: silentLog, check: ask })
     workspaces = createWorkspaces({ store, homes, configs })
   })
   after(async () => {
@@ -95,7 +95,7 @@ describe('what a turn is told, and whether it can run', () => {
       if (command === 'odd') throw new MoleculeError('internal', 'a defect in one check')
       return command === 'gone' ? { ok: false, reason: 'claude is not installed. Install it.' } : { ok: true }
     }
-    const upkeep = createUpkeep({ store, homes, configs, clock: systemClock, log: silentLog })
+    const upkeep = createWorkspaceUpkeep({ store, homes, configs, clock: systemClock, log: silentLog })
     upkeep.start()
     const status = async (id: string) => (await workspaces.get(id))?.status
     await until(async () => (await status(gone.id)) === 'failed')
@@ -114,7 +114,7 @@ describe('what a turn is told, and whether it can run', () => {
       yield* sql('update workspaces set deleted_at = now_ms() where id = $1', [id])
       yield* sql('delete from workspace_load where workspace_id = $1', [id])
     })
-    const upkeep = createUpkeep({ store, homes, configs, clock: systemClock, log: silentLog })
+    const upkeep = createWorkspaceUpkeep({ store, homes, configs, clock: systemClock, log: silentLog })
     upkeep.start()
     await until(async () => homes.stamp(id) === undefined)
     await upkeep.stop()

@@ -4,20 +4,20 @@ import { MoleculeError } from '../errors.ts'
 import type { Brief } from '../protocol/brief.ts'
 import { findSession, type SessionKey } from '../sessions/sessions.ts'
 import { type Store, sql, type Transaction } from '../store/store.ts'
-import type { Configs } from './configs.ts'
+import type { WorkspaceConfigs } from './configs.ts'
 import type { Homes } from './homes.ts'
-import { lookOnce } from './look-once.ts'
+import { oncePerTick } from './look-once.ts'
 import { backendOptions } from './options.ts'
-import { findSettings, readSettings, type SettingsRow, type TurnSettings } from './rows.ts'
+import { findSettings, parseSettings, type SettingsRow, type TurnSettings } from './rows.ts'
 import { defaultWorkingDir, ensureWorkingDir } from './working-dir.ts'
 
-export interface BriefOptions {
+export interface BriefMakerOptions {
   readonly store: Store
   readonly host: string
   readonly homes: Homes
-  readonly configs: Configs
+  readonly configs: WorkspaceConfigs
   /** What the children of a turn of that runtime are told of the platform. */
-  readonly surroundings?: (key: SessionKey, runtime: string) => Readonly<Record<string, string>>
+  readonly childEnvironment?: (key: SessionKey, runtime: string) => Readonly<Record<string, string>>
 }
 
 /** A bridge works in a folder of its own, and its sessions live on its own machine. */
@@ -40,27 +40,27 @@ interface BriefKey {
 }
 
 /** A working folder that was there so lately is not looked at again: the look costs as much as a small query. */
-const FOLDER_SEEN_MS = 1000
+const WORKING_DIR_RECHECK_MS = 1000
 /** Workspaces whose settings are kept as they were last read. */
-const STANDING_MAX = 1000
+const BASE_BRIEFS_MAX = 1000
 
 /** A config that cannot be used, or a working folder that has gone, is `bad_config`: the message ends with its words. */
-export function createBriefing(options: BriefOptions) {
-  const { store, homes, configs, surroundings = () => ({}) } = options
+export function createBriefMaker(options: BriefMakerOptions) {
+  const { store, homes, configs, childEnvironment = () => ({}) } = options
   const seenMs = new Map<string, number>()
-  const standing = createStanding(homes)
-  const settingsOf = lookOnce((id) => store.read(() => findSettings(id)))
+  const baseBriefOf = createBaseBriefs(homes)
+  const settingsOf = oncePerTick((id) => store.read(() => findSettings(id)))
   return async (key: BriefKey, bridge?: BriefedBridge): Promise<Brief> => {
     const host = bridge?.host ?? options.host
     const id = key.workspaceId
     await configs.refresh(id)
     const row = await settingsOf(id)
     if (row === undefined) throw new MoleculeError('bad_config', `there is no workspace ${id}`)
-    const kept = isFirst(key) ? NOTHING_KEPT : await store.read(() => keptFor(host, key))
-    const brief = standing(id, row)
+    const kept = isFirstTurn(key) ? NO_CARRY_OVER : await store.read(() => findCarryOver(host, key))
+    const brief = baseBriefOf(id, row)
     const nowMs = performance.now()
     const seenAgoMs = nowMs - (seenMs.get(brief.workingDir) ?? Number.NEGATIVE_INFINITY)
-    if (bridge === undefined && seenAgoMs > FOLDER_SEEN_MS) {
+    if (bridge === undefined && seenAgoMs > WORKING_DIR_RECHECK_MS) {
       await ensureWorkingDir(brief.workingDir, defaultWorkingDir(homes, id))
       seenMs.set(brief.workingDir, nowMs)
     }
@@ -68,42 +68,42 @@ export function createBriefing(options: BriefOptions) {
     return {
       ...brief,
       runtime,
-      env: surroundings(key, runtime),
+      env: childEnvironment(key, runtime),
       ...kept,
     }
   }
 }
 
-type Kept = Pick<Brief, 'sessionToken' | 'notes'>
+type CarryOver = Pick<Brief, 'sessionToken' | 'notes'>
 
-const NOTHING_KEPT: Kept = {}
+const NO_CARRY_OVER: CarryOver = {}
 
 /** No turn of its conversation came before this one, so none has left anything: the common case asks for nothing. */
-const isFirst = ({ epoch }: BriefKey): boolean => epoch === 1
+const isFirstTurn = ({ epoch }: BriefKey): boolean => epoch === 1
 
 /** What earlier turns of the conversation, and earlier attempts at this message, kept for this one. */
-function* keptFor(host: string, key: BriefKey): Transaction<Kept> {
+function* findCarryOver(host: string, key: BriefKey): Transaction<CarryOver> {
   const sessionToken = yield* findSession(host, key)
-  const notes = isAgain(key) ? yield* notesOf(key.messageId) : undefined
+  const notes = isRetry(key) ? yield* findNotes(key.messageId) : undefined
   return { ...(sessionToken !== undefined && { sessionToken }), ...(notes !== undefined && { notes }) }
 }
 
 /** The part of a brief that is the same for every turn until somebody changes the workspace. */
-function createStanding(homes: Homes) {
+function createBaseBriefs(homes: Homes) {
   const known = new Map<string, { readonly row: SettingsRow; readonly brief: Brief }>()
   return (id: string, row: SettingsRow): Brief => {
     const last = known.get(id)
     if (last && last.row.settings === row.settings && last.row.role === row.role && last.row.runtime === row.runtime) {
       return last.brief
     }
-    if (known.size >= STANDING_MAX) known.clear()
-    const brief = standingBrief(readSettings(row), homes.path(id))
+    if (known.size >= BASE_BRIEFS_MAX) known.clear()
+    const brief = baseBrief(parseSettings(row), homes.path(id))
     known.set(id, { row, brief })
     return brief
   }
 }
 
-function standingBrief(settings: TurnSettings, home: string): Brief {
+function baseBrief(settings: TurnSettings, home: string): Brief {
   const { runtime, role, workingDir, maxAttempts } = settings
   const model = modelOf(settings)
   return {
@@ -138,11 +138,11 @@ function optionsOf({ runtimeConfig, permission }: TurnSettings, home: string): R
 }
 
 /** Nothing can have been noted before the first attempt. */
-const isAgain = ({ failures, losses, interrupted, sessionRetried }: BriefKey): boolean =>
+const isRetry = ({ failures, losses, interrupted, sessionRetried }: BriefKey): boolean =>
   failures > 0 || losses > 0 || interrupted || sessionRetried
 
 /** What earlier attempts at the message kept for this one. */
-export function* notesOf(messageId: string): Transaction<Record<string, string>> {
+export function* findNotes(messageId: string): Transaction<Record<string, string>> {
   const rows = yield* sql<{ key: string; value: string }>('select key, value from turn_notes where message_id = $1', [
     messageId,
   ])

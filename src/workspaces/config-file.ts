@@ -8,10 +8,10 @@ import { z } from 'zod'
 import { MoleculeError } from '../errors.ts'
 import type { Json } from '../protocol/a2a.ts'
 
-export const CONFIG_FILE = 'config.yaml'
+export const WORKSPACE_CONFIG_FILE = 'config.yaml'
 export const NAME_CHARACTERS_MAX = 100
 export const ROLE_CHARACTERS_MAX = 2000
-export const WORD_CHARACTERS_MAX = 200
+export const SHORT_TEXT_CHARACTERS_MAX = 200
 export const ATTEMPTS_MAX = 100
 export const SLOTS_MAX = 1000
 const TURNS_PER_HOUR_MAX = 1_000_000
@@ -22,7 +22,7 @@ const DEFAULT_SLOTS = 1
 /** First try and three retries. */
 const DEFAULT_ATTEMPTS = 4
 
-export interface FileConfig {
+export interface WorkspaceConfig {
   readonly name: string
   readonly role: string
   readonly runtime: string
@@ -35,7 +35,7 @@ export interface FileConfig {
 }
 
 /** What is to be written; null takes a key away. */
-export interface ConfigChange {
+export interface ConfigFileChange {
   readonly name?: string
   readonly role?: string
   readonly runtime?: string
@@ -44,39 +44,39 @@ export interface ConfigChange {
   readonly runtime_config?: Readonly<Record<string, Json>>
 }
 
-const word = z.string().trim().min(1).max(WORD_CHARACTERS_MAX)
+const shortText = z.string().trim().min(1).max(SHORT_TEXT_CHARACTERS_MAX)
 /** A form fills in numbers as text, and an empty field means none. */
-const whole = (max: number) =>
+const wholeNumber = (max: number) =>
   z.preprocess((value) => {
     if (value === null || value === '') return undefined
     return typeof value === 'string' ? Number(value) : value
   }, z.int().min(1).max(max).optional())
 
-const schema = z.looseObject({
+const configSchema = z.looseObject({
   name: z.string().trim().min(1).max(NAME_CHARACTERS_MAX),
   role: z.string().max(ROLE_CHARACTERS_MAX).nullish(),
-  runtime: word.nullish(),
-  model: word.nullish(),
+  runtime: shortText.nullish(),
+  model: shortText.nullish(),
   working_dir: z.string().nullish(),
   runtime_config: z.record(z.string(), z.json()).nullish(),
 })
 
-const platformKeys = z.looseObject({
-  max_attempts: whole(ATTEMPTS_MAX),
-  max_concurrent_tasks: whole(SLOTS_MAX),
-  max_turns_per_hour: whole(TURNS_PER_HOUR_MAX),
-  model: z.string().max(WORD_CHARACTERS_MAX).nullish(),
+const platformKeysSchema = z.looseObject({
+  max_attempts: wholeNumber(ATTEMPTS_MAX),
+  max_concurrent_tasks: wholeNumber(SLOTS_MAX),
+  max_turns_per_hour: wholeNumber(TURNS_PER_HOUR_MAX),
+  model: z.string().max(SHORT_TEXT_CHARACTERS_MAX).nullish(),
   working_dir: z.string().nullish(),
 })
 
 /** Throws `bad_config` with the file and the line. */
-export function parseConfig(text: string, path: string): FileConfig {
-  const { document, lines } = load(text, path)
-  const parsed = schema.safeParse(values(document, path))
-  if (!parsed.success) throw unfit({ document, lines, path }, parsed.error, [])
+export function parseConfig(text: string, path: string): WorkspaceConfig {
+  const { document, lines } = parseYaml(text, path)
+  const parsed = configSchema.safeParse(toValues(document, path))
+  if (!parsed.success) throw schemaError({ document, lines, path }, parsed.error, [])
   const { name, role, runtime, model, runtime_config: runtimeConfig, working_dir: workingDir } = parsed.data
-  const own = platformKeys.safeParse(runtimeConfig ?? {})
-  if (!own.success) throw unfit({ document, lines, path }, own.error, ['runtime_config'])
+  const own = platformKeysSchema.safeParse(runtimeConfig ?? {})
+  if (!own.success) throw schemaError({ document, lines, path }, own.error, ['runtime_config'])
   const folder = workingDir ?? own.data.working_dir
   return {
     name,
@@ -91,12 +91,12 @@ export function parseConfig(text: string, path: string): FileConfig {
 }
 
 /** The text with the change made; comments and other keys stay. `path` names the text where it cannot be read. */
-export function changeConfig(text: string | undefined, change: ConfigChange, path: string): string {
-  const document = text === undefined ? new Document({}) : load(text, path).document
+export function changeConfig(text: string | undefined, change: ConfigFileChange, path: string): string {
+  const document = text === undefined ? new Document({}) : parseYaml(text, path).document
   const { contents } = document
   const isEmpty = contents === null || (isScalar(contents) && contents.value === null)
   if (isEmpty) document.contents = document.createNode({}) as never
-  else if (!isMap(contents)) throw bad(`${path}:1`, 'it must be a map of settings')
+  else if (!isMap(contents)) throw badConfig(`${path}:1`, 'it must be a map of settings')
   for (const key of ['name', 'role', 'runtime', 'model'] as const) {
     const value = change[key]
     if (value === null) document.delete(key)
@@ -118,38 +118,38 @@ function changeOptions(document: Document, options: Readonly<Record<string, Json
 }
 
 /** An error about a key of the file, said with its line; for what only others can judge, such as a runtime's name. */
-export function locate(text: string, path: string, at: readonly string[]): string {
+export function locateKey(text: string, path: string, at: readonly string[]): string {
   const lines = new LineCounter()
   return `${path}:${lineOf(parseDocument(text, { lineCounter: lines }), lines, at)}`
 }
 
-interface Loaded {
+interface ParsedYaml {
   readonly document: Document
   readonly lines: LineCounter
 }
 
-function load(text: string, path: string): Loaded {
+function parseYaml(text: string, path: string): ParsedYaml {
   if (text.length > CONFIG_CHARACTERS_MAX)
-    throw bad(`${path}:1`, `it is longer than ${CONFIG_CHARACTERS_MAX} characters`)
+    throw badConfig(`${path}:1`, `it is longer than ${CONFIG_CHARACTERS_MAX} characters`)
   const lines = new LineCounter()
   const document = parseDocument(text, { lineCounter: lines })
   const [problem] = document.errors
   if (problem === undefined) return { document, lines }
   const at = `${path}:${problem.linePos?.[0].line ?? 1}`
-  throw bad(at, problem.message.split(' at line ')[0] ?? problem.code, problem)
+  throw badConfig(at, problem.message.split(' at line ')[0] ?? problem.code, problem)
 }
 
-function values(document: Document, path: string): unknown {
+function toValues(document: Document, path: string): unknown {
   try {
     return document.toJS() ?? {}
   } catch (cause) {
     // A few lines of aliases can stand for gigabytes; the parser refuses to unfold them.
-    throw bad(`${path}:1`, cause instanceof Error ? cause.message : String(cause), cause)
+    throw badConfig(`${path}:1`, cause instanceof Error ? cause.message : String(cause), cause)
   }
 }
 
-function unfit(
-  { document, lines, path }: Loaded & { path: string },
+function schemaError(
+  { document, lines, path }: ParsedYaml & { path: string },
   error: z.ZodError,
   under: string[],
 ): MoleculeError {
@@ -157,7 +157,7 @@ function unfit(
   const at = [...under, ...(issue?.path.map(String) ?? [])]
   const problem = issue?.message ?? 'invalid'
   const words = at.length === 0 ? 'it must be a map of settings' : `${at.join('.')}: ${problem}`
-  return bad(`${path}:${lineOf(document, lines, at)}`, words)
+  return badConfig(`${path}:${lineOf(document, lines, at)}`, words)
 }
 
 /** The line of the key, or of the nearest thing around it that is there. */
@@ -169,6 +169,6 @@ function lineOf(document: Document, lines: LineCounter, at: readonly string[]): 
   return 1
 }
 
-function bad(at: string, problem: string, cause?: unknown): MoleculeError {
+function badConfig(at: string, problem: string, cause?: unknown): MoleculeError {
   return new MoleculeError('bad_config', `${at}: ${problem}`, { cause, details: { source: at } })
 }

@@ -6,22 +6,22 @@
 import { MoleculeError, toMoleculeError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { Store } from '../store/store.ts'
-import { changeConfig, type FileConfig, locate, parseConfig } from './config-file.ts'
+import { changeConfig, locateKey, parseConfig, type WorkspaceConfig } from './config-file.ts'
 import type { Homes } from './homes.ts'
-import { lookOnce } from './look-once.ts'
+import { oncePerTick } from './look-once.ts'
 import { backendOptions } from './options.ts'
-import { type Check, find, list, mirror, setChecked } from './rows.ts'
+import { type BackendCheck, findWorkspace, listWorkspaces, mirrorConfig, recordCheck } from './rows.ts'
 import { isExternal, type Workspace } from './workspace.ts'
 
-export interface ConfigsOptions {
+export interface WorkspaceConfigsOptions {
   readonly store: Store
   readonly homes: Homes
   /** Builds and validates the backend: throws `bad_config` for options it refuses, says why it cannot run here. */
-  readonly check: (runtime: string, options: Readonly<Record<string, string>>) => Promise<Check>
+  readonly check: (runtime: string, options: Readonly<Record<string, string>>) => Promise<BackendCheck>
   readonly log: Log
 }
 
-export interface Configs {
+export interface WorkspaceConfigs {
   /** Takes over what the file says if it has changed; throws, mostly `bad_config`, while it cannot be used. */
   refresh(id: string): Promise<void>
   /** The same though nothing has changed: the program behind the backend may have come or gone. */
@@ -29,12 +29,12 @@ export interface Configs {
   /** Every workspace, a few at a time; problems become their status. */
   recheckAll(signal: AbortSignal): Promise<void>
   /** What a text would mean; throws `bad_config` with `path` and line for one that cannot be used. */
-  judge(text: string, path: string): Promise<{ config: FileConfig; checked: Check }>
-  /** Writes the file and mirrors it. The text must have been judged. */
-  keep(id: string, text: string, judged: { config: FileConfig; checked: Check }): Promise<void>
+  validate(text: string, path: string): Promise<{ config: WorkspaceConfig; checked: BackendCheck }>
+  /** Writes the file and mirrors it. The text must have been validated. */
+  save(id: string, text: string, validated: { config: WorkspaceConfig; checked: BackendCheck }): Promise<void>
 }
 
-interface Known {
+interface LoadedConfig {
   readonly stamp: string
   readonly problem?: MoleculeError
 }
@@ -42,13 +42,13 @@ interface Known {
 /** Checks of one round at a time; each may start a program. */
 const RECHECKS_AT_ONCE = 4
 
-export function createConfigs(options: ConfigsOptions): Configs {
+export function createWorkspaceConfigs(options: WorkspaceConfigsOptions): WorkspaceConfigs {
   const { store, homes, log } = options
-  const known = new Map<string, Known>()
+  const known = new Map<string, LoadedConfig>()
   const loading = new Map<string, Promise<void>>()
 
   const take = async (id: string, stamp: string) => {
-    const problem = await takeOver(id, stamp, options)
+    const problem = await reloadConfig(id, stamp, options)
     // The stamp from before reading: a change made meanwhile is seen next time.
     known.set(id, { stamp, ...(problem !== undefined && { problem }) })
     if (problem !== undefined) log.warn({ workspaceId: id, reason: problem.message }, 'a workspace cannot be used')
@@ -58,7 +58,7 @@ export function createConfigs(options: ConfigsOptions): Configs {
     loading.set(id, running)
     return running
   }
-  const stampOf = lookOnce(homes.stamp)
+  const stampOf = oncePerTick(homes.stamp)
   const refresh = async (id: string) => {
     const stamp = stampOf(id)
     if (stamp === undefined) return
@@ -74,14 +74,14 @@ export function createConfigs(options: ConfigsOptions): Configs {
   return {
     refresh,
     recheck,
-    judge: (text, path) => judge(text, path, options),
-    async keep(id, text, { config, checked }) {
+    validate: (text, path) => validateConfig(text, path, options),
+    async save(id, text, { config, checked }) {
       if (homes.stamp(id) !== undefined) await homes.writeConfig(id, text)
-      await store.write(() => mirror(id, config, checked), id)
+      await store.write(() => mirrorConfig(id, config, checked), id)
       known.delete(id)
     },
     async recheckAll(signal) {
-      const ids = (await store.read(list)).map(({ id }) => id)
+      const ids = (await store.read(listWorkspaces)).map(({ id }) => id)
       const work = async () => {
         for (let id = ids.shift(); id !== undefined && !signal.aborted; id = ids.shift()) {
           await recheck(id).catch((error) =>
@@ -95,43 +95,47 @@ export function createConfigs(options: ConfigsOptions): Configs {
 }
 
 /** Reads, judges and mirrors; gives what is wrong with the file, if anything is. */
-async function takeOver(id: string, stamp: string, options: ConfigsOptions): Promise<MoleculeError | undefined> {
+async function reloadConfig(
+  id: string,
+  stamp: string,
+  options: WorkspaceConfigsOptions,
+): Promise<MoleculeError | undefined> {
   const { store, homes, log } = options
   try {
-    const text = stamp === '' ? await restore(id, options) : await homes.readConfig(id)
+    const text = stamp === '' ? await restoreConfig(id, options) : await homes.readConfig(id)
     if (text === undefined) return undefined
-    const { config, checked } = await judge(text, homes.configPath(id), options)
-    await store.write(() => mirror(id, config, checked), id)
+    const { config, checked } = await validateConfig(text, homes.configPath(id), options)
+    await store.write(() => mirrorConfig(id, config, checked), id)
     if (!checked.ok) log.warn({ workspaceId: id, reason: checked.reason }, 'a workspace cannot run')
     return undefined
   } catch (thrown) {
     const error = toMoleculeError(thrown, 'bad_config')
     // Whatever is wrong with one workspace is its own trouble: a list of all must not fail for it.
     if (error.code === 'store_unavailable') throw error
-    await store.write(() => setChecked(id, { ok: false, reason: error.message }), id)
+    await store.write(() => recordCheck(id, { ok: false, reason: error.message }), id)
     return error
   }
 }
 
 /** Somebody removed the file: it is written again as it was last known. */
-async function restore(id: string, { store, homes, log }: ConfigsOptions): Promise<string | undefined> {
-  const workspace = await store.read(() => find(id))
+async function restoreConfig(id: string, { store, homes, log }: WorkspaceConfigsOptions): Promise<string | undefined> {
+  const workspace = await store.read(() => findWorkspace(id))
   if (workspace === undefined) return undefined
   log.warn({ workspaceId: id }, 'config.yaml was gone and has been written again')
-  const text = textOf(workspace)
+  const text = configTextOf(workspace)
   await homes.writeConfig(id, text)
   return text
 }
 
 /** What the store knows of a workspace, as a config. */
-export function textOf({ name, role, runtime, model, ...workspace }: Workspace): string {
+export function configTextOf({ name, role, runtime, model, ...workspace }: Workspace): string {
   const { maxAttempts, maxConcurrentTasks, runtimeConfig } = workspace
   const settings = { max_attempts: maxAttempts, max_concurrent_tasks: maxConcurrentTasks, ...runtimeConfig }
   const change = { name, role, runtime, ...(model !== undefined && { model }), runtime_config: settings }
   return changeConfig(undefined, change, 'config.yaml')
 }
 
-async function judge(text: string, path: string, { check }: Pick<ConfigsOptions, 'check'>) {
+async function validateConfig(text: string, path: string, { check }: Pick<WorkspaceConfigsOptions, 'check'>) {
   const config = parseConfig(text, path)
   if (isExternal(config)) return { config, checked: { ok: true } as const }
   try {
@@ -141,7 +145,7 @@ async function judge(text: string, path: string, { check }: Pick<ConfigsOptions,
     if (error.code !== 'bad_config') throw error
     const key = error.details['key']
     const at = typeof key === 'string' ? ['runtime_config', key] : ['runtime']
-    throw new MoleculeError('bad_config', `${locate(text, path, at)}: ${error.message}`, {
+    throw new MoleculeError('bad_config', `${locateKey(text, path, at)}: ${error.message}`, {
       cause: error,
       details: error.details,
     })

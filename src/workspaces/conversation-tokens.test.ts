@@ -6,11 +6,11 @@ import { ulid, workspaceId } from '../ids.ts'
 import { maskPatterns } from '../log.ts'
 import { createConversationTokens } from './conversation-tokens.ts'
 
-const speaker = () => ({ workspaceId: workspaceId(), conversationId: ulid() })
+const subject = () => ({ workspaceId: workspaceId(), conversationId: ulid() })
 
 test('RT-12 a conversation token is read back as what it was issued for, by whoever has the same secret', () => {
   const secret = randomBytes(32)
-  const one = speaker()
+  const one = subject()
   const token = createConversationTokens(secret).issue(one)
   assert.deepEqual(createConversationTokens(secret).read(token), one)
   assert.equal(createConversationTokens(randomBytes(32)).read(token), undefined)
@@ -19,15 +19,15 @@ test('RT-12 a conversation token is read back as what it was issued for, by whoe
 
 test('RT-12 a conversation keeps its token, however many others got theirs meanwhile', () => {
   const tokens = createConversationTokens(randomBytes(32))
-  const speakers = Array.from({ length: 1500 }, speaker)
-  const issued = speakers.map(tokens.issue)
-  assert.deepEqual(speakers.map(tokens.issue), issued)
-  assert.equal(new Set(issued).size, speakers.length)
+  const subjects = Array.from({ length: 1500 }, subject)
+  const issued = subjects.map(tokens.issue)
+  assert.deepEqual(subjects.map(tokens.issue), issued)
+  assert.equal(new Set(issued).size, subjects.length)
 })
 
 test('RT-12 no other text is a token: not an altered one, not one with the names of another', () => {
   const tokens = createConversationTokens(randomBytes(32))
-  const [one, other] = [speaker(), speaker()]
+  const [one, other] = [subject(), subject()]
   const token = tokens.issue(one)
   assert.equal(tokens.read(token.replace(one.workspaceId, other.workspaceId)), undefined)
   assert.equal(tokens.read(token.replace(one.conversationId, other.conversationId)), undefined)

@@ -6,45 +6,45 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { type Store, sql, type Transaction } from '../store/store.ts'
 
-export interface SpokenFor {
+export interface ConversationSubject {
   readonly workspaceId: string
   readonly conversationId: string
 }
 
 export interface ConversationTokens {
-  issue(speaker: SpokenFor): string
+  issue(subject: ConversationSubject): string
   /** Whom the token speaks for; undefined for anything else. */
-  read(token: string): SpokenFor | undefined
+  read(token: string): ConversationSubject | undefined
 }
 
 /** Like every token of ours, so that it is recognised and masked wherever it stands. */
-const PREFIX = 'mol_conversation_'
-const FORM = /^mol_conversation_(ws_[0-9A-Z]{26})_([0-9A-Z]{26})_[\w-]{43}$/
+const TOKEN_PREFIX = 'mol_conversation_'
+const TOKEN_PATTERN = /^mol_conversation_(ws_[0-9A-Z]{26})_([0-9A-Z]{26})_[\w-]{43}$/
 
 /** Conversations whose token is kept: between two messages, computing it is the dearest step of a brief. */
 const ISSUED_MAX = 1000
 
 export function createConversationTokens(secret: Buffer): ConversationTokens {
   const issued = new Map<string, string>()
-  const compute = ({ workspaceId, conversationId }: SpokenFor) => {
+  const compute = ({ workspaceId, conversationId }: ConversationSubject) => {
     const mac = createHmac('sha256', secret).update(`${workspaceId} ${conversationId}`).digest('base64url')
-    return `${PREFIX}${workspaceId}_${conversationId}_${mac}`
+    return `${TOKEN_PREFIX}${workspaceId}_${conversationId}_${mac}`
   }
   return {
-    issue(speaker) {
-      const name = `${speaker.workspaceId} ${speaker.conversationId}`
+    issue(subject) {
+      const name = `${subject.workspaceId} ${subject.conversationId}`
       const known = issued.get(name)
       if (known !== undefined) return known
       if (issued.size >= ISSUED_MAX) issued.clear()
-      const token = compute(speaker)
+      const token = compute(subject)
       issued.set(name, token)
       return token
     },
     read(token) {
-      const [, workspaceId, conversationId] = FORM.exec(token) ?? []
+      const [, workspaceId, conversationId] = TOKEN_PATTERN.exec(token) ?? []
       if (workspaceId === undefined || conversationId === undefined) return undefined
-      const speaker = { workspaceId, conversationId }
-      return timingSafeEqual(Buffer.from(compute(speaker)), Buffer.from(token)) ? speaker : undefined
+      const subject = { workspaceId, conversationId }
+      return timingSafeEqual(Buffer.from(compute(subject)), Buffer.from(token)) ? subject : undefined
     },
   }
 }
@@ -55,10 +55,10 @@ const SECRET_NAME = 'conversation-tokens'
 /** The platform's secret for them; made by whoever comes first, the same for every node. */
 export async function ensureConversationSecret(store: Store): Promise<Buffer> {
   const fresh = randomBytes(SECRET_BYTES).toString('hex')
-  return Buffer.from(await store.write(() => keepFirst(fresh)), 'hex')
+  return Buffer.from(await store.write(() => insertIfAbsent(fresh)), 'hex')
 }
 
-function* keepFirst(fresh: string): Transaction<string> {
+function* insertIfAbsent(fresh: string): Transaction<string> {
   yield* sql('insert into secrets (name, value) values ($1, $2) on conflict (name) do nothing', [SECRET_NAME, fresh])
   const [kept] = yield* sql<{ value: string }>('select value from secrets where name = $1', [SECRET_NAME])
   return kept?.value ?? fresh

@@ -16,24 +16,25 @@ export const WORK_FOLDER = 'work'
 /** The names of a path, or a refusal that says what is wrong with it. */
 function parsePath(path: string): string[] {
   const names = path.split('/')
-  const problem = Buffer.byteLength(path) > PATH_BYTES_MAX ? `is longer than ${PATH_BYTES_MAX} bytes` : problemOf(names)
-  if (problem !== undefined) throw refused(path, problem)
+  const problem =
+    Buffer.byteLength(path) > PATH_BYTES_MAX ? `is longer than ${PATH_BYTES_MAX} bytes` : pathProblem(names)
+  if (problem !== undefined) throw invalidPath(path, problem)
   return names
 }
 
-function problemOf(names: readonly string[]): string | undefined {
+function pathProblem(names: readonly string[]): string | undefined {
   if (names.length > PATH_DEPTH_MAX) return `is deeper than ${PATH_DEPTH_MAX} folders`
   if (names[0]?.toLowerCase() === WORK_FOLDER) return 'is in the working folder, which is not served here'
   for (const name of names) {
     if (name === '' || name === '.' || name === '..') return 'must be plain names with single slashes between them'
     if (Buffer.byteLength(name) > NAME_BYTES_MAX) return `has a name longer than ${NAME_BYTES_MAX} bytes`
-    if (HOSTILE.test(name) || /[ .]$/.test(name)) return 'has a name that not every system can keep'
+    if (FORBIDDEN_CHARACTERS.test(name) || /[ .]$/.test(name)) return 'has a name that not every system can keep'
   }
   return undefined
 }
 
 /** Control characters, what Windows forbids, and what turns the direction of the text that shows it. */
-const HOSTILE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}<>:"|?*\\]/u
+const FORBIDDEN_CHARACTERS = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}<>:"|?*\\]/u
 
 /** Where the path is on disk. Folders on the way may be missing; a link or a file among them is refused. */
 export async function resolvePath(home: string, path: string): Promise<string> {
@@ -43,15 +44,15 @@ export async function resolvePath(home: string, path: string): Promise<string> {
     folder = join(folder, name)
     const stats = await ignoreMissing(lstat(folder))
     if (stats === undefined) break
-    if (!stats.isDirectory()) throw refused(path, `leads through ${name}, which is not a folder`)
+    if (!stats.isDirectory()) throw invalidPath(path, `leads through ${name}, which is not a folder`)
   }
   const whole = join(home, ...names)
   const stats = await ignoreMissing(lstat(whole))
-  if (stats !== undefined && !stats.isFile()) throw refused(path, 'is there and is not a file')
+  if (stats !== undefined && !stats.isFile()) throw invalidPath(path, 'is there and is not a file')
   return whole
 }
 
-function refused(path: string, problem: string): MoleculeError {
+function invalidPath(path: string, problem: string): MoleculeError {
   const shown = JSON.stringify(path.length > 100 ? `${path.slice(0, 100)}…` : path)
   return new MoleculeError('invalid_request', `the path ${shown} ${problem}`, { details: { path: 'path' } })
 }

@@ -9,8 +9,8 @@ import { MoleculeError } from '../errors.ts'
 import { silentLog } from '../log.ts'
 import { openSqlite } from '../store/sqlite/sqlite.ts'
 import type { Store } from '../store/store.ts'
-import { createConfigs } from './configs.ts'
-import { createFiles, FILE_BYTES_MAX, FILES_MAX, type WorkspaceFiles } from './files.ts'
+import { createWorkspaceConfigs } from './configs.ts'
+import { createWorkspaceFiles, FILE_BYTES_MAX, FILES_MAX, type WorkspaceFiles } from './files.ts'
 import { createHomes } from './homes.ts'
 import type { Workspace } from './workspace.ts'
 import { createWorkspaces } from './workspaces.ts'
@@ -29,9 +29,9 @@ describe('files of a workspace', () => {
     folder = await mkdtemp(join(tmpdir(), 'molecule-files-'))
     store = openSqlite({ path: join(folder, 'molecule.db'), clock: systemClock })
     const homes = createHomes(folder)
-    const configs = createConfigs({ store, homes, log: silentLog, check: async () => ({ ok: true }) })
+    const configs = createWorkspaceConfigs({ store, homes, log: silentLog, check: async () => ({ ok: true }) })
     const workspaces = createWorkspaces({ store, homes, configs })
-    files = createFiles({ store, homes, configs })
+    files = createWorkspaceFiles({ store, homes, configs })
     make = async (runtimeConfig = {}) => {
       const workspace = await workspaces.create({ name: 'files', runtimeConfig })
       return { workspace, id: workspace.id, home: homes.path(workspace.id) }

@@ -18,7 +18,7 @@ function envelopeOf(text: string, history?: unknown): Envelope {
   return readEnvelope({ jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message, ...metadata } })
 }
 
-async function bench(t: TestContext) {
+async function setUp(t: TestContext) {
   const store = openSqlite({ path: join(temporaryDir(t), 'm.db'), clock: systemClock })
   t.after(() => store.close())
   let n = 0
@@ -52,7 +52,7 @@ async function bench(t: TestContext) {
 }
 
 test('RT-3 the stored conversation is the history: answered messages before this one, the last twenty', async (t) => {
-  const { add, said } = await bench(t)
+  const { add, said } = await setUp(t)
   await add('elsewhere', { answer: 'x', conversation: 'other' })
   for (let k = 1; k <= 12; k++) await add(`q${k}`, { answer: `a${k}` })
   await add('failed', { state: 'dead' })
@@ -65,7 +65,7 @@ test('RT-3 the stored conversation is the history: answered messages before this
 })
 
 test('RT-3 what the client claims is used where nothing is stored, at most twenty', async (t) => {
-  const { add, said } = await bench(t)
+  const { add, said } = await setUp(t)
   const now = await add('now', { state: 'leased' })
   const claim = [
     { role: 'user', parts: [{ kind: 'text', text: 'one' }] },
@@ -81,7 +81,7 @@ test('RT-3 what the client claims is used where nothing is stored, at most twent
 })
 
 test('RT-3 an agent with sessions of its own gets none, and costs no query', async (t) => {
-  const { add, said, asked } = await bench(t)
+  const { add, said, asked } = await setUp(t)
   await add('q', { answer: 'a' })
   const now = await add('now', { state: 'leased' })
   assert.equal(await said(now, envelopeOf('now'), { ...PLAIN, runtime: 'exec' }), undefined)

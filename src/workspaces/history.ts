@@ -36,11 +36,11 @@ export function withHistory<K extends HistoryKey, B>(
     if (!usesHistory(brief.runtime)) return brief
     const stored = await store.read(() => storedHistory(key))
     const history = stored.length > 0 ? stored : claimedHistory(key.envelope)
-    return history.length > 0 ? { ...brief, history: lastOf(history) } : brief
+    return history.length > 0 ? { ...brief, history: newestWithinLimit(history) } : brief
   }
 }
 
-interface SaidRow {
+interface HistoryRow {
   id: string
   envelope: string
   reply: string
@@ -48,7 +48,7 @@ interface SaidRow {
 
 /** Questions of this conversation that were answered, with their answers, the oldest first. */
 function* storedHistory({ conversationId, messageId }: HistoryKey): Transaction<Message[]> {
-  const rows = yield* sql<SaidRow>(
+  const rows = yield* sql<HistoryRow>(
     `select id, envelope, reply from messages
      where conversation_id = $1 and n < (select o.n from messages o where o.id = $2) and state = 'done'
        and reply is not null and length(envelope) + length(reply) <= ${CHARACTERS_MAX}
@@ -98,7 +98,7 @@ function claimedParts({ parts, content, text }: Record<string, unknown>): Part[]
 }
 
 /** The newest that together stay below the limit. */
-function lastOf(history: readonly Message[]): Message[] {
+function newestWithinLimit(history: readonly Message[]): Message[] {
   const kept: Message[] = []
   let characters = 0
   for (const message of history.toReversed()) {

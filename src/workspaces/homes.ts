@@ -7,7 +7,7 @@ import { statSync } from 'node:fs'
 import { chmod, copyFile, cp, lstat, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { MoleculeError } from '../errors.ts'
-import { CONFIG_FILE } from './config-file.ts'
+import { WORKSPACE_CONFIG_FILE } from './config-file.ts'
 
 export const AUTH_TOKEN_FILE = '.auth-token'
 /** Where the token of a workspace without a template comes from. */
@@ -27,9 +27,9 @@ export interface Homes {
   /** The template's own config, undefined when it has none; an unknown template is refused. */
   templateConfig(template: string): Promise<{ path: string; text: string | undefined }>
   /** Makes the folder, whole or not at all. */
-  make(id: string, template: string | undefined): Promise<void>
+  create(id: string, template: string | undefined): Promise<void>
   /** Takes back a folder whose workspace did not come to be. */
-  unmake(id: string): Promise<void>
+  discard(id: string): Promise<void>
   trash(id: string, nowMs: number): Promise<void>
   sweepTrash(nowMs: number): Promise<void>
 }
@@ -37,7 +37,7 @@ export interface Homes {
 export function createHomes(dataDir: string): Homes {
   const trashDir = join(dataDir, 'trash')
   const path = (id: string) => join(dataDir, 'workspaces', id.replace('ws_', 'ws-'))
-  const configPath = (id: string) => join(path(id), CONFIG_FILE)
+  const configPath = (id: string) => join(path(id), WORKSPACE_CONFIG_FILE)
   const templates = join(dataDir, 'templates')
   return {
     path,
@@ -49,20 +49,20 @@ export function createHomes(dataDir: string): Homes {
       return statSync(path(id), { throwIfNoEntry: false }) === undefined ? undefined : ''
     },
     readConfig: (id) => readFile(configPath(id), 'utf8'),
-    writeConfig: (id, text) => writeAside(configPath(id), text),
+    writeConfig: (id, text) => writeAtomically(configPath(id), text),
     async templateConfig(template) {
-      const folder = join(templates, await known(templates, template))
-      const file = join(folder, CONFIG_FILE)
-      return { path: file, text: await readIfThere(file) }
+      const folder = join(templates, await requireTemplate(templates, template))
+      const file = join(folder, WORKSPACE_CONFIG_FILE)
+      return { path: file, text: await readIfExists(file) }
     },
-    async make(id, template) {
+    async create(id, template) {
       const home = path(id)
       await mkdir(home, { recursive: true, mode: 0o700 })
       if (template !== undefined) await copyTemplate(join(templates, template), home)
-      else await copyIfThere(join(templates, DEFAULT_TEMPLATE, AUTH_TOKEN_FILE), join(home, AUTH_TOKEN_FILE))
+      else await copyIfExists(join(templates, DEFAULT_TEMPLATE, AUTH_TOKEN_FILE), join(home, AUTH_TOKEN_FILE))
       await mkdir(join(home, 'work'), { recursive: true, mode: 0o700 })
     },
-    unmake: (id) => rm(path(id), { recursive: true, force: true }),
+    discard: (id) => rm(path(id), { recursive: true, force: true }),
     async trash(id, nowMs) {
       await mkdir(trashDir, { recursive: true, mode: 0o700 })
       await ignoreMissing(rename(path(id), join(trashDir, `${id.replace('ws_', 'ws-')}.${nowMs}`)))
@@ -71,7 +71,7 @@ export function createHomes(dataDir: string): Homes {
   }
 }
 
-async function known(templates: string, template: string): Promise<string> {
+async function requireTemplate(templates: string, template: string): Promise<string> {
   const found = TEMPLATE_NAME.test(template) && (await isFolder(join(templates, template)))
   if (found) return template
   const names = (await ignoreMissing(readdir(templates))) ?? []
@@ -88,7 +88,7 @@ async function copyTemplate(template: string, home: string): Promise<void> {
   await ignoreMissing(chmod(join(home, AUTH_TOKEN_FILE), 0o600))
 }
 
-async function copyIfThere(from: string, to: string): Promise<void> {
+async function copyIfExists(from: string, to: string): Promise<void> {
   await ignoreMissing(copyFile(from, to))
   await ignoreMissing(chmod(to, 0o600))
 }
@@ -102,8 +102,8 @@ async function sweepTrash(trashDir: string, nowMs: number): Promise<void> {
 }
 
 /** Written aside and renamed, so that a turn that starts meanwhile reads the old text or the new, never half. */
-export async function writeAside(path: string, content: string | Uint8Array): Promise<void> {
-  const aside = `${path}.${process.pid}.${++asides}.new`
+export async function writeAtomically(path: string, content: string | Uint8Array): Promise<void> {
+  const aside = `${path}.${process.pid}.${++temporaryFiles}.new`
   try {
     await writeFile(aside, content, { mode: 0o600, flag: 'wx', flush: true })
     await rename(aside, path)
@@ -113,9 +113,9 @@ export async function writeAside(path: string, content: string | Uint8Array): Pr
   }
 }
 
-let asides = 0
+let temporaryFiles = 0
 
-const readIfThere = (path: string): Promise<string | undefined> => ignoreMissing(readFile(path, 'utf8'))
+const readIfExists = (path: string): Promise<string | undefined> => ignoreMissing(readFile(path, 'utf8'))
 
 async function isFolder(path: string): Promise<boolean> {
   const stats = await ignoreMissing(lstat(path))

@@ -5,21 +5,28 @@
  */
 import type { Clock } from '../clock.ts'
 import { MoleculeError } from '../errors.ts'
-import type { Queues } from '../inbox/inbox.ts'
+import type { WorkspaceQueues } from '../inbox/inbox.ts'
 import type { Store } from '../store/store.ts'
-import { type ConfigChange, changeConfig } from './config-file.ts'
-import { type Configs, textOf } from './configs.ts'
+import { type ConfigFileChange, changeConfig } from './config-file.ts'
+import { configTextOf, type WorkspaceConfigs } from './configs.ts'
 import type { Homes } from './homes.ts'
-import { bury, changeOwn, find, notThere, type OwnChange, parentsOf } from './rows.ts'
+import {
+  changeStoreOnlySettings,
+  findWorkspace,
+  listParents,
+  markDeleted,
+  type StoreOnlyChange,
+  workspaceNotFound,
+} from './rows.ts'
 import { requireWorkingDir } from './working-dir.ts'
-import type { Lifecycle, Workspace, WorkspaceChange } from './workspace.ts'
-import { accept, isWorkspaceId, platformKeys } from './workspaces.ts'
+import type { Workspace, WorkspaceChange, WorkspaceLifecycle } from './workspace.ts'
+import { badConfigAsInvalidRequest, isWorkspaceId, runtimeConfigOf } from './workspaces.ts'
 
-export interface LifecycleOptions {
+export interface WorkspaceLifecycleOptions {
   readonly store: Store
   readonly homes: Homes
-  readonly configs: Configs
-  readonly queues: Queues
+  readonly configs: WorkspaceConfigs
+  readonly queues: WorkspaceQueues
   readonly clock: Clock
   /** Tokens that speak for the workspace are worth nothing from now on. */
   readonly revokeTokens: (workspaceId: string) => Promise<void>
@@ -29,11 +36,11 @@ export interface LifecycleOptions {
 
 const DELETED = { code: 'canceled', message: 'the workspace was deleted' }
 
-export function createLifecycle(options: LifecycleOptions): Lifecycle {
+export function createWorkspaceLifecycle(options: WorkspaceLifecycleOptions): WorkspaceLifecycle {
   const { store, configs, queues } = options
   const required = async (id: string) => {
-    const workspace = isWorkspaceId(id) ? await store.read(() => find(id)) : undefined
-    if (workspace === undefined) throw notThere(id)
+    const workspace = isWorkspaceId(id) ? await store.read(() => findWorkspace(id)) : undefined
+    if (workspace === undefined) throw workspaceNotFound(id)
     return workspace
   }
   return {
@@ -41,16 +48,16 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
       const workspace = await required(id)
       if (change.workingDir !== undefined) requireWorkingDir(change.workingDir)
       const config = configChange(change)
-      const own = ownChange(change)
+      const own = storeOnlyChange(change)
       // The rows first: what they refuse must not have been written to the file already.
-      if (Object.keys(own).length > 0) await store.write(() => changeOwn(id, own))
-      if (Object.keys(config).length > 0) await changeFile(workspace, config, options)
+      if (Object.keys(own).length > 0) await store.write(() => changeStoreOnlySettings(id, own))
+      if (Object.keys(config).length > 0) await changeConfigFile(workspace, config, options)
       return await required(id)
     },
     async remove(id, { cascade }) {
       await required(id)
-      const below = descendants(id, await store.read(parentsOf))
-      if (below.length > 0 && !cascade) throw hasChildren(id, below.length)
+      const below = descendants(id, await store.read(listParents))
+      if (below.length > 0 && !cascade) throw hasChildrenError(id, below.length)
       for (const gone of [...below, id]) await removeOne(gone, options)
       return [...below, id]
     },
@@ -73,9 +80,9 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
   }
 }
 
-function configChange(change: WorkspaceChange): ConfigChange {
+function configChange(change: WorkspaceChange): ConfigFileChange {
   const { name, role, runtime, model } = change
-  const settings = platformKeys(change)
+  const settings = runtimeConfigOf(change)
   return {
     ...(name !== undefined && { name }),
     ...(role !== undefined && { role }),
@@ -85,7 +92,7 @@ function configChange(change: WorkspaceChange): ConfigChange {
   }
 }
 
-function ownChange({ parentId, tier, permission, workingDir }: WorkspaceChange): OwnChange {
+function storeOnlyChange({ parentId, tier, permission, workingDir }: WorkspaceChange): StoreOnlyChange {
   return {
     ...(parentId !== undefined && { parentId }),
     ...(tier !== undefined && { tier }),
@@ -94,22 +101,26 @@ function ownChange({ parentId, tier, permission, workingDir }: WorkspaceChange):
   }
 }
 
-async function changeFile(workspace: Workspace, change: ConfigChange, options: LifecycleOptions): Promise<void> {
+async function changeConfigFile(
+  workspace: Workspace,
+  change: ConfigFileChange,
+  options: WorkspaceLifecycleOptions,
+): Promise<void> {
   const { homes, configs } = options
   const { id } = workspace
   const path = homes.configPath(id)
-  await accept(async () => {
-    const text = homes.stamp(id) ? await homes.readConfig(id) : textOf(workspace)
+  await badConfigAsInvalidRequest(async () => {
+    const text = homes.stamp(id) ? await homes.readConfig(id) : configTextOf(workspace)
     const changed = changeConfig(text, change, path)
-    await configs.keep(id, changed, await configs.judge(changed, path))
+    await configs.save(id, changed, await configs.validate(changed, path))
   })
 }
 
-async function removeOne(id: string, options: LifecycleOptions): Promise<void> {
+async function removeOne(id: string, options: WorkspaceLifecycleOptions): Promise<void> {
   const { store, homes, queues, clock, retireBackend } = options
   await options.revokeTokens(id)
   // The tombstone first: after a crash in between the workspace is still there and can be deleted again.
-  await store.write(() => bury(id), id)
+  await store.write(() => markDeleted(id), id)
   await queues.end(id, DELETED)
   retireBackend(id)
   await homes.trash(id, clock.nowMs())
@@ -121,7 +132,7 @@ function descendants(id: string, parents: ReadonlyMap<string, string | undefined
   return children.flatMap((child) => [...descendants(child, parents), child])
 }
 
-function hasChildren(id: string, count: number): MoleculeError {
+function hasChildrenError(id: string, count: number): MoleculeError {
   const words = `${id} has ${count} ${count === 1 ? 'workspace' : 'workspaces'} below it; add cascade=true to delete them too`
   return new MoleculeError('unsupported_operation', words, { details: { below: count } })
 }

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { presenceOf, type Sign } from './presence.ts'
+import { type PresenceInput, presenceOf } from './presence.ts'
 
 const NOW_MS = 1_000_000
-const hosted: Sign = { nowMs: NOW_MS, stored: 'online', paused: false, hosted: true }
-const elsewhere: Sign = { ...hosted, hosted: false, heardAtMs: NOW_MS - 1000 }
+const hosted: PresenceInput = { nowMs: NOW_MS, stored: 'online', paused: false, hosted: true }
+const elsewhere: PresenceInput = { ...hosted, hosted: false, heardAtMs: NOW_MS - 1000 }
 
 test('PL-4 one that the platform runs is online, or failed with its reason, or paused', () => {
   assert.deepEqual(presenceOf(hosted), { status: 'online' })
@@ -26,16 +26,16 @@ test('PL-4 one that runs elsewhere is offline before it is heard of, and after 9
 })
 
 test('PL-4 one that is alive but takes no mail, fails often or says that it is stuck is degraded with the reason', () => {
-  const cases: readonly [Partial<Sign>, RegExp][] = [
-    [{ mailSinceMs: NOW_MS - 61_000 }, /takes no mail.*61 s/],
+  const cases: readonly [Partial<PresenceInput>, RegExp][] = [
+    [{ readySinceMs: NOW_MS - 61_000 }, /takes no mail.*61 s/],
     [{ report: { error_rate: 0.5 } }, /50 %/],
     [{ report: { runtime_state: 'wedged' } }, /wedged/],
   ]
-  for (const [sign, words] of cases) {
-    const { status, statusReason } = presenceOf({ ...elsewhere, ...sign })
+  for (const [input, words] of cases) {
+    const { status, statusReason } = presenceOf({ ...elsewhere, ...input })
     assert.equal(status, 'degraded')
     assert.match(statusReason ?? '', words)
   }
-  assert.equal(presenceOf({ ...elsewhere, mailSinceMs: NOW_MS - 59_000 }).status, 'online')
+  assert.equal(presenceOf({ ...elsewhere, readySinceMs: NOW_MS - 59_000 }).status, 'online')
   assert.equal(presenceOf({ ...elsewhere, report: { error_rate: 0.49, runtime_state: 'ok' } }).status, 'online')
 })

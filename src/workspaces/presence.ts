@@ -8,13 +8,13 @@ import type { WorkspaceStatus } from './workspace.ts'
 /** Three heartbeats missed, at one in 30 s. */
 export const SILENCE_MS_MAX = 90_000
 /** A consumer with a free slot takes ready mail within milliseconds; this long means that it does not. */
-const MAIL_MS_MAX = 60_000
+const UNCLAIMED_MS_MAX = 60_000
 const ERROR_RATE_MAX = 0.5
 /** What a runtime says of itself when it lives and cannot work. */
-const UNWELL: ReadonlySet<string> = new Set(['wedged', 'degraded', 'failed'])
+const DEGRADED_STATES: ReadonlySet<string> = new Set(['wedged', 'degraded', 'failed'])
 
 /** What the last heartbeat said. */
-export interface Report {
+export interface HeartbeatReport {
   readonly current_task?: string
   readonly active_tasks?: number
   readonly error_rate?: number
@@ -24,7 +24,7 @@ export interface Report {
   readonly problem?: string
 }
 
-export interface Sign {
+export interface PresenceInput {
   readonly nowMs: number
   readonly stored: WorkspaceStatus
   readonly storedReason?: string | undefined
@@ -32,9 +32,9 @@ export interface Sign {
   /** The platform's own runtime works for it. */
   readonly hosted: boolean
   readonly heardAtMs?: number | undefined
-  readonly report?: Report | undefined
+  readonly report?: HeartbeatReport | undefined
   /** Since when its oldest message is ready and not taken though a slot is free. */
-  readonly mailSinceMs?: number | undefined
+  readonly readySinceMs?: number | undefined
 }
 
 export interface Presence {
@@ -42,28 +42,30 @@ export interface Presence {
   readonly statusReason?: string
 }
 
-export function presenceOf(sign: Sign): Presence {
-  if (sign.paused) return { status: 'paused', statusReason: 'paused: messages are kept and none is begun' }
-  if (sign.stored === 'failed') return because('failed', sign.storedReason)
-  const { heardAtMs, nowMs, hosted } = sign
-  if (!hosted && heardAtMs === undefined) return because('offline', 'it has never connected')
+export function presenceOf(input: PresenceInput): Presence {
+  if (input.paused) return { status: 'paused', statusReason: 'paused: messages are kept and none is begun' }
+  if (input.stored === 'failed') return toPresence('failed', input.storedReason)
+  const { heardAtMs, nowMs, hosted } = input
+  if (!hosted && heardAtMs === undefined) return toPresence('offline', 'it has never connected')
   const silentMs = nowMs - (heardAtMs ?? nowMs)
   if (!hosted && silentMs > SILENCE_MS_MAX) {
-    return because('offline', `nothing was heard of it for ${Math.floor(silentMs / 1000)} s`)
+    return toPresence('offline', `nothing was heard of it for ${Math.floor(silentMs / 1000)} s`)
   }
-  const illness = silentMs > SILENCE_MS_MAX ? undefined : whyUnwell(sign)
-  return illness === undefined ? because(sign.stored, sign.storedReason) : because('degraded', illness)
+  const degradedReason = silentMs > SILENCE_MS_MAX ? undefined : whyDegraded(input)
+  return degradedReason === undefined
+    ? toPresence(input.stored, input.storedReason)
+    : toPresence('degraded', degradedReason)
 }
 
-function whyUnwell({ report, hosted, mailSinceMs, nowMs }: Sign): string | undefined {
+function whyDegraded({ report, hosted, readySinceMs, nowMs }: PresenceInput): string | undefined {
   const { error_rate: errorRate = 0, runtime_state: state = '', problem = '' } = report ?? {}
   if (problem !== '') return problem
-  if (UNWELL.has(state)) return `its runtime says that it is ${state}`
+  if (DEGRADED_STATES.has(state)) return `its runtime says that it is ${state}`
   if (errorRate >= ERROR_RATE_MAX) return `${Math.round(errorRate * 100)} % of its turns fail`
-  const lyingMs = nowMs - (mailSinceMs ?? nowMs)
-  if (hosted || lyingMs <= MAIL_MS_MAX) return undefined
-  return `it is alive and takes no mail: a message has waited for ${Math.floor(lyingMs / 1000)} s`
+  const waitedMs = nowMs - (readySinceMs ?? nowMs)
+  if (hosted || waitedMs <= UNCLAIMED_MS_MAX) return undefined
+  return `it is alive and takes no mail: a message has waited for ${Math.floor(waitedMs / 1000)} s`
 }
 
-const because = (status: WorkspaceStatus, statusReason: string | undefined): Presence =>
+const toPresence = (status: WorkspaceStatus, statusReason: string | undefined): Presence =>
   statusReason === undefined ? { status } : { status, statusReason }

@@ -4,8 +4,8 @@
  */
 import { type Store, sql, type Transaction } from '../store/store.ts'
 import { mayTalk } from './access.ts'
-import type { Report } from './presence.ts'
-import { find, list, notThere, setStatusText } from './rows.ts'
+import type { HeartbeatReport } from './presence.ts'
+import { findWorkspace, listWorkspaces, setStatusText, workspaceNotFound } from './rows.ts'
 import type { Workspace, WorkspaceLoad } from './workspace.ts'
 import { isWorkspaceId } from './workspaces.ts'
 
@@ -13,40 +13,40 @@ import { isWorkspaceId } from './workspaces.ts'
 export const HEARTBEAT_SECONDS = 30
 
 /** Contract: each throws `not_found` for a workspace that is not there, and answers when what was said is durable. */
-export interface Registry {
+export interface WorkspaceRegistry {
   /** It is there from now on, whatever was known of it before. */
-  register(id: string, report: Report): Promise<Workspace & WorkspaceLoad>
+  register(id: string, report: HeartbeatReport): Promise<Workspace & WorkspaceLoad>
   /** Still there. What a report leaves out stays as it was last said. */
-  heartbeat(id: string, report: Report): Promise<Workspace & WorkspaceLoad>
+  heartbeat(id: string, report: HeartbeatReport): Promise<Workspace & WorkspaceLoad>
   /** What it says it is doing, on its card from now on; empty = nothing. */
   say(id: string, text: string): Promise<Workspace & WorkspaceLoad>
   /** Those that it may talk to. */
   peers(id: string): Promise<(Workspace & WorkspaceLoad)[]>
 }
 
-export function createRegistry(store: Store): Registry {
+export function createWorkspaceRegistry(store: Store): WorkspaceRegistry {
   const hear = async (id: string, said: () => Transaction<void>) => {
-    if (!isWorkspaceId(id)) throw notThere(id)
+    if (!isWorkspaceId(id)) throw workspaceNotFound(id)
     await store.write(said, id)
-    const workspace = await store.read(() => find(id))
-    if (workspace === undefined) throw notThere(id)
+    const workspace = await store.read(() => findWorkspace(id))
+    if (workspace === undefined) throw workspaceNotFound(id)
     return workspace
   }
   return {
     register: (id, report) => hear(id, () => register(id, report)),
     heartbeat: (id, report) => hear(id, () => heartbeat(id, report)),
-    say: (id, text) => hear(id, () => say(id, text)),
+    say: (id, text) => hear(id, () => writeStatusText(id, text)),
     async peers(id) {
-      const all = await store.read(list)
+      const all = await store.read(listWorkspaces)
       const own = all.find((workspace) => workspace.id === id)
-      if (own === undefined) throw notThere(id)
+      if (own === undefined) throw workspaceNotFound(id)
       return all.filter((workspace) => mayTalk(own, workspace).ok)
     },
   }
 }
 
-function* register(id: string, report: Report): Transaction<void> {
-  yield* mustBeThere(id)
+function* register(id: string, report: HeartbeatReport): Transaction<void> {
+  yield* lockWorkspace(id)
   yield* sql(
     `insert into presence (workspace_id, registered_at, heard_at, report) values ($1, now_ms(), now_ms(), $2)
      on conflict (workspace_id) do update
@@ -55,23 +55,23 @@ function* register(id: string, report: Report): Transaction<void> {
   )
 }
 
-function* heartbeat(id: string, report: Report): Transaction<void> {
+function* heartbeat(id: string, report: HeartbeatReport): Transaction<void> {
   const [known] = yield* sql<{ report: string }>('select report from presence where workspace_id = $1', [id])
   if (known === undefined) return yield* register(id, report)
-  const merged = { ...(JSON.parse(known.report) as Report), ...report }
+  const merged = { ...(JSON.parse(known.report) as HeartbeatReport), ...report }
   yield* sql('update presence set heard_at = now_ms(), report = $2 where workspace_id = $1', [
     id,
     JSON.stringify(merged),
   ])
 }
 
-function* say(id: string, text: string): Transaction<void> {
-  yield* mustBeThere(id)
+function* writeStatusText(id: string, text: string): Transaction<void> {
+  yield* lockWorkspace(id)
   yield* setStatusText(id, text)
 }
 
 /** Locked, so that a workspace that is being deleted leaves nothing behind. */
-function* mustBeThere(id: string): Transaction<void> {
+function* lockWorkspace(id: string): Transaction<void> {
   const rows = yield* sql('select slots from workspace_load where workspace_id = $1 /*for update*/', [id])
-  if (rows.length === 0) throw notThere(id)
+  if (rows.length === 0) throw workspaceNotFound(id)
 }

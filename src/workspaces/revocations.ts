@@ -5,27 +5,27 @@
  */
 import type { Clock } from '../clock.ts'
 
-const LOOK_MS = 5000
+const POLL_MS = 5000
 /** In one look; what is beyond comes with the next, so that a query stays small. */
-const LOOK_IDS_MAX = 500
+const POLL_IDS_MAX = 500
 
 export interface Revocations {
   watch(tokenId: string, callback: () => void): () => void
   /** Calls back everybody who watches this token, once. */
-  tell(tokenId: string): void
+  notifyWatchers(tokenId: string): void
 }
 
 export interface RevocationsOptions {
   readonly clock: Clock
   /** Of these token ids, those that are still good. */
-  readonly stillGood: (ids: readonly string[]) => Promise<ReadonlySet<string>>
+  readonly findValidIds: (ids: readonly string[]) => Promise<ReadonlySet<string>>
 }
 
-export function createRevocations({ clock, stillGood }: RevocationsOptions): Revocations {
+export function createRevocations({ clock, findValidIds }: RevocationsOptions): Revocations {
   const watchers = new Map<string, Set<() => void>>()
   let timer: (() => void) | undefined
   let from = 0
-  const tell = (tokenId: string) => {
+  const notifyWatchers = (tokenId: string) => {
     const callbacks = watchers.get(tokenId) ?? []
     watchers.delete(tokenId)
     for (const callback of callbacks) callback()
@@ -33,14 +33,14 @@ export function createRevocations({ clock, stillGood }: RevocationsOptions): Rev
   const look = async () => {
     const all = [...watchers.keys()]
     if (from >= all.length) from = 0
-    const ids = all.slice(from, from + LOOK_IDS_MAX)
-    from += LOOK_IDS_MAX
-    const good = ids.length === 0 ? new Set() : await stillGood(ids)
-    for (const id of ids) if (!good.has(id)) tell(id)
+    const ids = all.slice(from, from + POLL_IDS_MAX)
+    from += POLL_IDS_MAX
+    const good = ids.length === 0 ? new Set() : await findValidIds(ids)
+    for (const id of ids) if (!good.has(id)) notifyWatchers(id)
   }
   const arm = () => {
     if (timer !== undefined || watchers.size === 0) return
-    timer = clock.after(LOOK_MS, () => {
+    timer = clock.after(POLL_MS, () => {
       // A store that is away says nothing about tokens; whoever looks again will be told.
       const rearm = () => {
         timer = undefined
@@ -50,7 +50,7 @@ export function createRevocations({ clock, stillGood }: RevocationsOptions): Rev
     })
   }
   return {
-    tell,
+    notifyWatchers,
     watch(tokenId, callback) {
       const callbacks = watchers.get(tokenId) ?? new Set()
       callbacks.add(callback)

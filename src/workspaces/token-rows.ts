@@ -5,7 +5,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import { MoleculeError } from '../errors.ts'
 import { sql, type Transaction, type Value } from '../store/store.ts'
-import type { SpokenFor } from './conversation-tokens.ts'
+import type { ConversationSubject } from './conversation-tokens.ts'
 import type { Identity, NewToken, TokenInfo, TokenRole } from './tokens.ts'
 
 /** A list that a person can still read; programs that make tokens revoke them. */
@@ -33,14 +33,14 @@ interface TokenRow {
   last_used_at: number | null
 }
 
-const VALID = '(t.expires_at is null or t.expires_at > now_ms())'
+const IS_VALID = '(t.expires_at is null or t.expires_at > now_ms())'
 
 /** The token whose secret, or whose secret before the last rotation, has this hash. */
 export function* findByHash(hashed: Buffer): Transaction<VerifiedToken | undefined> {
   const hex = hashed.toString('hex')
   const [row] = yield* sql<TokenRow & { speaker: string | null; now: number }>(
     `select t.*, w.name as speaker, now_ms() as now from tokens t left join workspaces w on w.id = t.workspace_id
-     where (t.hash = $1 or (t.old_hash = $1 and t.old_until > now_ms())) and ${VALID}`,
+     where (t.hash = $1 or (t.old_hash = $1 and t.old_until > now_ms())) and ${IS_VALID}`,
     [hex],
   )
   if (row === undefined) return undefined
@@ -64,7 +64,7 @@ function identityOf(row: TokenRow, speaker: string | null): Identity {
     const sender = { kind: 'program', id, name, door: 'http' } as const
     return { tokenId: id, name, role, principal: `token:${id}`, sender, workspaces }
   }
-  if (role !== 'workspace' && role !== 'conversation') return person(id, name, role)
+  if (role !== 'workspace' && role !== 'conversation') return personIdentity(id, name, role)
   // A workspace token without a workspace speaks for nobody: no principal of anybody may come of it.
   const speaksFor = workspaceId ?? ''
   const sender = { kind: 'agent', id: speaksFor, name: speaker ?? name, door: 'http' } as const
@@ -73,33 +73,36 @@ function identityOf(row: TokenRow, speaker: string | null): Identity {
 }
 
 /** Of a conversation's token, as long as its workspace is there. */
-export function* findSpeaker({ workspaceId, conversationId }: SpokenFor): Transaction<VerifiedToken | undefined> {
+export function* findConversationToken({
+  workspaceId,
+  conversationId,
+}: ConversationSubject): Transaction<VerifiedToken | undefined> {
   const [row] = yield* sql<{ name: string }>('select name from workspaces where id = $1 and deleted_at is null', [
     workspaceId,
   ])
   if (row === undefined) return undefined
   const name = `conversation of ${row.name}`
   const sender = { kind: 'agent', id: workspaceId, name: row.name, door: 'http' } as const
-  const tokenId = `${CONVERSATION_PREFIX}${conversationId}`
+  const tokenId = `${CONVERSATION_TOKEN_ID_PREFIX}${conversationId}`
   const identity = { tokenId, name, role: 'conversation', principal: `ws:${workspaceId}`, sender } as const
   return { identity: { ...identity, workspaceId, conversationId }, leftMs: undefined }
 }
 
 /** Ids of tokens that have no row: they end with their workspace and with nothing else. */
-export const CONVERSATION_PREFIX = 'conversation:'
+export const CONVERSATION_TOKEN_ID_PREFIX = 'conversation:'
 
 /** All people share one principal: what one asked, another may read on. */
-export function person(tokenId: string, name: string, role: TokenRole): Identity {
+export function personIdentity(tokenId: string, name: string, role: TokenRole): Identity {
   return { tokenId, name, role, principal: 'people', sender: { kind: 'person', id: tokenId, name, door: 'http' } }
 }
 
-export interface NewRow extends NewToken {
+export interface NewTokenRow extends NewToken {
   readonly id: string
   readonly kind: 'token' | 'session'
   readonly hash: string
 }
 
-export function* insertToken(row: NewRow): Transaction<void> {
+export function* insertToken(row: NewTokenRow): Transaction<void> {
   // Sessions and conversations come and go by themselves; what a person made stays in the list, expired or not.
   yield* sql(`delete from tokens where expires_at < now_ms() and (kind = 'session' or role = 'conversation')`)
   const [count] = yield* sql<{ total: number }>('select count(*) as total from tokens')
@@ -118,9 +121,9 @@ export function* insertToken(row: NewRow): Transaction<void> {
   )
 }
 
-export function* listRows(): Transaction<TokenInfo[]> {
+export function* listTokens(): Transaction<TokenInfo[]> {
   const rows = yield* sql<TokenRow & { now: number }>(
-    `select t.*, now_ms() as now from tokens t where t.kind = 'token' or ${VALID} order by t.id limit ${TOKENS_MAX}`,
+    `select t.*, now_ms() as now from tokens t where t.kind = 'token' or ${IS_VALID} order by t.id limit ${TOKENS_MAX}`,
   )
   return rows.map(toInfo)
 }
@@ -141,44 +144,44 @@ function toInfo(row: TokenRow & { now: number }): TokenInfo {
   }
 }
 
-export interface Rotation {
+export interface TokenRotation {
   readonly id: string
   readonly hash: string
   readonly overlapMs: number
 }
 
 /** Sessions are not rotated: a browser logs in again. */
-export function* rotateRow({ id, hash, overlapMs }: Rotation): Transaction<void> {
+export function* rotateToken({ id, hash, overlapMs }: TokenRotation): Transaction<void> {
   const rows = yield* sql(
     `update tokens set old_hash = hash, old_until = now_ms() + $3, hash = $2
      where id = $1 and kind = 'token' and (expires_at is null or expires_at > now_ms()) returning id`,
     [id, hash, overlapMs],
   )
-  if (rows.length === 0) throw noToken(id)
+  if (rows.length === 0) throw tokenNotFound(id)
 }
 
-export function* deleteRow(id: string): Transaction<void> {
+export function* deleteToken(id: string): Transaction<void> {
   const rows = yield* sql('delete from tokens where id = $1 returning id', [id])
-  if (rows.length === 0) throw noToken(id)
+  if (rows.length === 0) throw tokenNotFound(id)
 }
 
 /** The id of the session that was, if it was one. */
-export function* deleteSession(hash: string): Transaction<string | undefined> {
+export function* deleteBrowserSession(hash: string): Transaction<string | undefined> {
   const [row] = yield* sql<{ id: string }>(`delete from tokens where hash = $1 and kind = 'session' returning id`, [
     hash,
   ])
   return row?.id
 }
 
-export function* touchRow(id: string): Transaction<void> {
+export function* touchToken(id: string): Transaction<void> {
   yield* sql('update tokens set last_used_at = now_ms() where id = $1', [id])
 }
 
 /** Which of these tokens are valid. */
-export function* validIds(ids: readonly string[]): Transaction<Set<string>> {
+export function* findValidTokenIds(ids: readonly string[]): Transaction<Set<string>> {
   const places = ids.map((_, index) => `$${index + 1}`).join(', ')
-  const rows = yield* sql<{ id: string }>(`select t.id from tokens t where t.id in (${places}) and ${VALID}`, ids)
+  const rows = yield* sql<{ id: string }>(`select t.id from tokens t where t.id in (${places}) and ${IS_VALID}`, ids)
   return new Set(rows.map(({ id }) => id))
 }
 
-const noToken = (id: string): MoleculeError => new MoleculeError('not_found', `there is no token ${id}`)
+const tokenNotFound = (id: string): MoleculeError => new MoleculeError('not_found', `there is no token ${id}`)

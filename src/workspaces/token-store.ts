@@ -13,13 +13,13 @@ import type { ConversationTokens } from './conversation-tokens.ts'
 import { createRevocations } from './revocations.ts'
 import * as rows from './token-rows.ts'
 import type { NewToken, Tokens } from './tokens.ts'
-import { createVerified } from './verified.ts'
+import { createVerificationCache } from './verified.ts'
 
 const SECRET_BYTES = 32
 /** So that a leaked token can be recognised for what it is, by people and by scanners. */
 const SECRET_PREFIX = 'mol_'
 const LOGIN_CODE_MS = 10 * 60_000
-const SESSION_MS = 30 * 24 * 3600_000
+const BROWSER_SESSION_MS = 30 * 24 * 3600_000
 /** More codes than anybody can use; the oldest go first. */
 const LOGIN_CODES_MAX = 100
 /** Nothing longer was ever issued: refuse before hashing. An admin's own token may have 512 characters. */
@@ -40,15 +40,15 @@ export interface TokenStoreOptions {
 
 export function createTokens({ store, clock, adminToken, conversations, log = silentLog }: TokenStoreOptions): Tokens {
   const adminHash = hash(adminToken)
-  const admin = rows.person(ADMIN_ID, ADMIN_ID, 'admin')
-  const verified = createVerified(clock)
+  const admin = rows.personIdentity(ADMIN_ID, ADMIN_ID, 'admin')
+  const verified = createVerificationCache(clock)
   const touch = createTouch({ store, clock, log })
-  const revocations = createRevocations({ clock, stillGood: (ids) => store.read(() => rows.validIds(ids)) })
+  const revocations = createRevocations({ clock, findValidIds: (ids) => store.read(() => rows.findValidTokenIds(ids)) })
   const forget = (tokenId: string) => {
     verified.drop(tokenId)
-    revocations.tell(tokenId)
+    revocations.notifyWatchers(tokenId)
   }
-  const sessions = createSessions({ store, clock, log }, forget)
+  const sessions = createBrowserSessions({ store, clock, log }, forget)
   return {
     ...sessions,
     async verify(secret) {
@@ -56,27 +56,27 @@ export function createTokens({ store, clock, adminToken, conversations, log = si
       const hashed = hash(secret)
       if (timingSafeEqual(hashed, adminHash)) return admin
       const hex = hashed.toString('hex')
-      const speaker = conversations?.read(secret)
-      const look = () => store.read(() => (speaker ? rows.findSpeaker(speaker) : rows.findByHash(hashed)))
+      const subject = conversations?.read(secret)
+      const look = () => store.read(() => (subject ? rows.findConversationToken(subject) : rows.findByHash(hashed)))
       const identity = verified.get(hex) ?? (await verified.remember(hex, look))
-      if (identity !== undefined && speaker === undefined) touch(identity.tokenId)
+      if (identity !== undefined && subject === undefined) touch(identity.tokenId)
       return identity
     },
     async create(input) {
-      assertComplete(input)
+      requireRoleFields(input)
       const token = { id: ulid(), secret: newSecret() }
       await store.write(() => rows.insertToken({ ...input, id: token.id, kind: 'token', hash: hex(token.secret) }))
       return token
     },
-    list: () => store.read(rows.listRows),
+    list: () => store.read(rows.listTokens),
     async rotate(id, overlapMs) {
       const token = { id, secret: newSecret() }
-      await store.write(() => rows.rotateRow({ id, hash: hex(token.secret), overlapMs }))
+      await store.write(() => rows.rotateToken({ id, hash: hex(token.secret), overlapMs }))
       verified.drop(id)
       return token
     },
     async revoke(id) {
-      await store.write(() => rows.deleteRow(id))
+      await store.write(() => rows.deleteToken(id))
       forget(id)
     },
     // The admin's own token is of this process and ends with it; a conversation's ends with its workspace.
@@ -84,14 +84,14 @@ export function createTokens({ store, clock, adminToken, conversations, log = si
   }
 }
 
-const hasRow = (id: string): boolean => id !== ADMIN_ID && !id.startsWith(rows.CONVERSATION_PREFIX)
+const hasRow = (id: string): boolean => id !== ADMIN_ID && !id.startsWith(rows.CONVERSATION_TOKEN_ID_PREFIX)
 /** Asked for as text, which is three times as fast. */
 const hash = (secret: string): Buffer => Buffer.from(digest('sha256', secret, 'binary'), 'latin1')
 const hex = (secret: string): string => hash(secret).toString('hex')
 const newSecret = (): string => SECRET_PREFIX + randomBytes(SECRET_BYTES).toString('base64url')
 
 /** A token that speaks for a workspace must name it, and one that does not must not seem to. */
-function assertComplete({ role, workspaceId, conversationId, workspaces }: NewToken): void {
+function requireRoleFields({ role, workspaceId, conversationId, workspaces }: NewToken): void {
   const speaks = role === 'workspace' || role === 'conversation'
   requireField('workspace_id', workspaceId !== undefined, { role, needed: speaks })
   requireField('conversation_id', conversationId !== undefined, { role, needed: role === 'conversation' })
@@ -104,14 +104,14 @@ function requireField(path: string, given: boolean, { role, needed }: { role: st
   throw new MoleculeError('invalid_request', message, { details: { path } })
 }
 
-interface Parts {
+interface TokenStoreContext {
   readonly store: Store
   readonly clock: Clock
   readonly log: Log
 }
 
 /** Notes when a token was last used, never in the way of the request that used it. */
-function createTouch({ store, clock, log }: Parts): (tokenId: string) => void {
+function createTouch({ store, clock, log }: TokenStoreContext): (tokenId: string) => void {
   const touched = new Map<string, number>()
   return (tokenId) => {
     const nowMs = clock.monotonicMs()
@@ -119,13 +119,13 @@ function createTouch({ store, clock, log }: Parts): (tokenId: string) => void {
     if (touched.size >= TOUCHED_MAX) touched.clear()
     touched.set(tokenId, nowMs)
     store
-      .write(() => rows.touchRow(tokenId))
+      .write(() => rows.touchToken(tokenId))
       .catch((err: unknown) => log.warn({ err, tokenId }, 'when a token was last used could not be written'))
   }
 }
 
 /** A browser's way to a token: a code printed once, traded for a session. */
-function createSessions({ store, clock }: Parts, forget: (tokenId: string) => void) {
+function createBrowserSessions({ store, clock }: TokenStoreContext, forget: (tokenId: string) => void) {
   const codes = new Map<string, number>()
   return {
     issueLoginCode(): string {
@@ -142,12 +142,18 @@ function createSessions({ store, clock }: Parts, forget: (tokenId: string) => vo
       codes.delete(name)
       if (untilMs === undefined || untilMs < clock.monotonicMs()) return undefined
       const secret = newSecret()
-      const session = { id: ulid(), kind: 'session', name: 'browser', role: 'admin', expiresInMs: SESSION_MS } as const
+      const session = {
+        id: ulid(),
+        kind: 'session',
+        name: 'browser',
+        role: 'admin',
+        expiresInMs: BROWSER_SESSION_MS,
+      } as const
       await store.write(() => rows.insertToken({ ...session, hash: hex(secret) }))
-      return { secret, maxAgeSeconds: SESSION_MS / 1000 }
+      return { secret, maxAgeSeconds: BROWSER_SESSION_MS / 1000 }
     },
     async revokeSession(secret: string): Promise<void> {
-      const id = await store.write(() => rows.deleteSession(hex(secret)))
+      const id = await store.write(() => rows.deleteBrowserSession(hex(secret)))
       if (id !== undefined) forget(id)
     },
   }

@@ -9,7 +9,7 @@ import type { Brief } from '../protocol/brief.ts'
 import { type Store, sql, type Transaction } from '../store/store.ts'
 
 const HOUR_MS = 3600_000
-const TURNS_PER_HOUR = 60
+const TURNS_PER_HOUR_DEFAULT = 60
 /** Never less: what is parked comes back as a lease, and a lease costs a transaction. */
 const PARK_MS_MIN = 1000
 
@@ -32,25 +32,25 @@ export function withTurnLimit<K extends TurnKey, B>(
   briefing: (key: K, bridge?: B) => Promise<Brief>,
   { store, clock, isMetered }: TurnLimitOptions,
 ): (key: K, bridge?: B) => Promise<Brief> {
-  const begun: Begun = new Map()
+  const begun: StartedTurns = new Map()
   return async (key, bridge) => {
     const brief = await briefing(key, bridge)
     if (!isMetered(brief.runtime)) return brief
     // Read here and nowhere else: a change of it needs no new backend.
     const { max_turns_per_hour: given, ...options } = brief.options
-    const limit = Number(given) || TURNS_PER_HOUR
+    const limit = Number(given) || TURNS_PER_HOUR_DEFAULT
     const metered = { ...brief, options, metered: true }
-    const count = await store.read(() => countLately(key.workspaceId, limit))
+    const count = await store.read(() => countRecentTurns(key.workspaceId, limit))
     // From a read to the end nothing is awaited: two turns cannot both take the last place.
     if (count + (begun.get(key.workspaceId)?.size ?? 0) < limit) {
-      remember(key, begun, clock.monotonicMs())
+      recordStart(key, begun, clock.monotonicMs())
       return metered
     }
-    const ended = await store.read(() => turnsLately(key.workspaceId, limit))
+    const ended = await store.read(() => listRecentTurns(key.workspaceId, limit))
     const ages = agesOf(key.workspaceId, ended, { begun, nowMs: clock.monotonicMs() })
     const oldest = ages[limit - 1]
     if (oldest === undefined) {
-      remember(key, begun, clock.monotonicMs())
+      recordStart(key, begun, clock.monotonicMs())
       return metered
     }
     return { ...metered, parked: park(limit, HOUR_MS - oldest) }
@@ -68,10 +68,10 @@ function park(limit: number, restMs: number): NonNullable<Brief['parked']> {
  * When each turn that this process began began, by workspace and turn. One whose row has been seen, or whose hour is
  * over, goes when the limit is near: so there are never more than that of a workspace.
  */
-type Begun = Map<string, Map<string, number>>
+type StartedTurns = Map<string, Map<string, number>>
 
 interface Counting {
-  readonly begun: Begun
+  readonly begun: StartedTurns
   readonly nowMs: number
 }
 
@@ -85,7 +85,7 @@ function agesOf(workspaceId: string, ended: readonly EndedTurn[], { begun, nowMs
   return [...running, ...ended.map(({ ageMs }) => ageMs)].sort((one, other) => one - other)
 }
 
-function remember(key: TurnKey, begun: Begun, nowMs: number): void {
+function recordStart(key: TurnKey, begun: StartedTurns, nowMs: number): void {
   const mine = begun.get(key.workspaceId) ?? new Map<string, number>()
   mine.set(turnName(key.messageId, key.epoch), nowMs)
   begun.set(key.workspaceId, mine)
@@ -99,7 +99,7 @@ interface EndedTurn {
 }
 
 /** How many turns of the hour have ended. Nearly always that says enough, and it costs no row. */
-function* countLately(workspaceId: string, limit: number): Transaction<number> {
+function* countRecentTurns(workspaceId: string, limit: number): Transaction<number> {
   const [row] = yield* sql<{ turns: number }>(
     `select count(*) as turns from (select 1 as turn from turn_usage
        where workspace_id = $1 and ended_at > now_ms() - ${HOUR_MS} limit $2) lately`,
@@ -109,7 +109,7 @@ function* countLately(workspaceId: string, limit: number): Transaction<number> {
 }
 
 /** The latest turns of the hour; more than the limit nobody needs to know. */
-function* turnsLately(workspaceId: string, limit: number): Transaction<EndedTurn[]> {
+function* listRecentTurns(workspaceId: string, limit: number): Transaction<EndedTurn[]> {
   const rows = yield* sql<{ message_id: string; epoch: number; age: number }>(
     `select message_id, epoch, now_ms() - ended_at as age from turn_usage
      where workspace_id = $1 and ended_at > now_ms() - ${HOUR_MS} order by ended_at desc limit $2`,

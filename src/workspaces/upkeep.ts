@@ -7,26 +7,26 @@ import { type Clock, sleep } from '../clock.ts'
 import { toMoleculeError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import { type Store, sql, type Transaction } from '../store/store.ts'
-import type { Configs } from './configs.ts'
+import type { WorkspaceConfigs } from './configs.ts'
 import type { Homes } from './homes.ts'
 
 const SWEEP_MS = 3600_000
 
-export interface UpkeepOptions {
+export interface WorkspaceUpkeepOptions {
   readonly store: Store
   readonly homes: Homes
-  readonly configs: Configs
+  readonly configs: WorkspaceConfigs
   readonly clock: Clock
   readonly log: Log
 }
 
-export interface Upkeep {
+export interface WorkspaceUpkeep {
   start(): void
   /** Resolves when nothing of it runs any more. */
   stop(): Promise<void>
 }
 
-export function createUpkeep(options: UpkeepOptions): Upkeep {
+export function createWorkspaceUpkeep(options: WorkspaceUpkeepOptions): WorkspaceUpkeep {
   const { configs, clock, log } = options
   const stopped = new AbortController()
   let running: Promise<unknown> = Promise.resolve()
@@ -34,7 +34,7 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
     work().catch((error) => log.warn({ err: toMoleculeError(error) }, `${what} failed; trying again later`))
   const sweep = async () => {
     while (!stopped.signal.aborted) {
-      await attempt('putting away deleted files', () => tidy(options))
+      await attempt('putting away deleted files', () => sweepDeletedHomes(options))
       await sleep(clock, SWEEP_MS, stopped.signal)
     }
   }
@@ -50,15 +50,15 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
   }
 }
 
-async function tidy({ store, homes, clock }: UpkeepOptions): Promise<void> {
+async function sweepDeletedHomes({ store, homes, clock }: WorkspaceUpkeepOptions): Promise<void> {
   // A crash between a deletion and the move of its files leaves them behind.
-  for (const id of await store.read(buried)) {
+  for (const id of await store.read(listDeleted)) {
     if (homes.stamp(id) !== undefined) await homes.trash(id, clock.nowMs())
   }
   await homes.sweepTrash(clock.nowMs())
 }
 
-function* buried(): Transaction<string[]> {
+function* listDeleted(): Transaction<string[]> {
   const rows = yield* sql<{ id: string }>(
     `select w.id from workspaces w where w.deleted_at is not null
      and not exists (select 1 from workspace_load l where l.workspace_id = w.id)`,

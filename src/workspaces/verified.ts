@@ -16,7 +16,7 @@ interface Entry {
   readonly untilMs: number
 }
 
-export interface Verified {
+export interface VerificationCache {
   get(hash: string): Identity | undefined
   /** `read` looks the token up; concurrent drops make its result good for this call only. */
   remember(hash: string, read: () => Promise<VerifiedToken | undefined>): Promise<Identity | undefined>
@@ -24,7 +24,7 @@ export interface Verified {
   drop(tokenId: string): void
 }
 
-export function createVerified(clock: Clock): Verified {
+export function createVerificationCache(clock: Clock): VerificationCache {
   const entries = new Map<string, Entry>()
   let drops = 0
   return {

@@ -8,7 +8,7 @@ import type { Homes } from './homes.ts'
 export const defaultWorkingDir = (homes: Homes, id: string): string => join(homes.path(id), 'work')
 
 /** Why the folder cannot be worked in; undefined when it can. */
-function whyUnfit(path: string): string | undefined {
+function workingDirProblem(path: string): string | undefined {
   if (!isAbsolute(path) || path.includes('\0')) return `working_dir: ${JSON.stringify(path)} is not an absolute path`
   try {
     const stats = statSync(path, { throwIfNoEntry: false })
@@ -21,13 +21,13 @@ function whyUnfit(path: string): string | undefined {
 
 /** For a folder that somebody asks for. */
 export function requireWorkingDir(path: string): void {
-  const problem = whyUnfit(path)
+  const problem = workingDirProblem(path)
   if (problem !== undefined) throw new MoleculeError('invalid_request', problem, { details: { path: 'working_dir' } })
 }
 
 /** Before a turn: the folder may have gone since it was set. */
 export async function ensureWorkingDir(path: string, fallback: string): Promise<void> {
-  const problem = whyUnfit(path)
+  const problem = workingDirProblem(path)
   if (problem === undefined) return
   if (path !== fallback) throw new MoleculeError('bad_config', problem, { details: { path: 'working_dir' } })
   await mkdir(path, { recursive: true, mode: 0o700 })

@@ -76,7 +76,7 @@ export interface WorkspaceChange {
   readonly runtimeConfig?: Readonly<Record<string, Json>>
 }
 
-export interface Removal {
+export interface RemoveWorkspaceOptions {
   readonly cascade: boolean
 }
 
@@ -95,10 +95,10 @@ export interface Workspaces {
  * answers when the change is durable. `remove` ends all its messages with a reason and is final: the id is never used
  * again. A paused workspace takes messages and begins none; `now` also stops the turns that run.
  */
-export interface Lifecycle {
+export interface WorkspaceLifecycle {
   change(id: string, change: WorkspaceChange): Promise<Workspace & WorkspaceLoad>
   /** Gives the ids that went, the workspace's own last. */
-  remove(id: string, removal: Removal): Promise<string[]>
+  remove(id: string, removal: RemoveWorkspaceOptions): Promise<string[]>
   restart(id: string): Promise<Workspace & WorkspaceLoad>
   pause(id: string, options: { readonly now: boolean }): Promise<Workspace & WorkspaceLoad>
   resume(id: string): Promise<Workspace & WorkspaceLoad>

@@ -6,10 +6,10 @@ import { MoleculeError, toMoleculeError } from '../errors.ts'
 import { workspaceId } from '../ids.ts'
 import type { Json } from '../protocol/a2a.ts'
 import type { Store } from '../store/store.ts'
-import { type ConfigChange, changeConfig } from './config-file.ts'
-import type { Configs } from './configs.ts'
+import { type ConfigFileChange, changeConfig } from './config-file.ts'
+import type { WorkspaceConfigs } from './configs.ts'
 import type { Homes } from './homes.ts'
-import { find, insert, list, type OwnSettings } from './rows.ts'
+import { findWorkspace, insertWorkspace, listWorkspaces, type StoreOnlySettings } from './rows.ts'
 import { defaultWorkingDir, requireWorkingDir } from './working-dir.ts'
 import type { NewWorkspace, Workspace, Workspaces } from './workspace.ts'
 
@@ -19,26 +19,26 @@ const DEFAULT_TIER = 2
 export interface WorkspacesOptions {
   readonly store: Store
   readonly homes: Homes
-  readonly configs: Configs
+  readonly configs: WorkspaceConfigs
 }
 
 export function createWorkspaces(options: WorkspacesOptions): Workspaces {
   const { store, configs } = options
   /** What cannot be used is told by its status. */
-  const look = (id: string) =>
+  const refreshQuietly = (id: string) =>
     configs.refresh(id).catch((error) => {
       if (toMoleculeError(error).code === 'store_unavailable') throw error
     })
   return {
-    create: (input) => create(input, options),
+    create: (input) => provisionWorkspace(input, options),
     async get(id) {
       if (!isWorkspaceId(id)) return undefined
-      await look(id)
-      return await store.read(() => find(id))
+      await refreshQuietly(id)
+      return await store.read(() => findWorkspace(id))
     },
     async list() {
-      for (const { id } of await store.read(list)) await look(id)
-      return await store.read(list)
+      for (const { id } of await store.read(listWorkspaces)) await refreshQuietly(id)
+      return await store.read(listWorkspaces)
     },
   }
 }
@@ -46,36 +46,39 @@ export function createWorkspaces(options: WorkspacesOptions): Workspaces {
 /** Nothing else may become part of a path. */
 export const isWorkspaceId = (id: string): boolean => /^ws_[0-9A-Z]{26}$/.test(id)
 
-async function create(input: NewWorkspace, { store, homes, configs }: WorkspacesOptions): Promise<Workspace> {
+async function provisionWorkspace(
+  input: NewWorkspace,
+  { store, homes, configs }: WorkspacesOptions,
+): Promise<Workspace> {
   const id = workspaceId()
   const base = input.template === undefined ? undefined : await homes.templateConfig(input.template)
   const path = base?.path ?? 'config.yaml'
-  const { text, judged } = await accept(async () => {
-    const written = changeConfig(base?.text, configOf(input, base?.text), path)
-    return { text: written, judged: await configs.judge(written, path) }
+  const { text, validated } = await badConfigAsInvalidRequest(async () => {
+    const written = changeConfig(base?.text, initialConfig(input, base?.text), path)
+    return { text: written, validated: await configs.validate(written, path) }
   })
-  const workingDir = input.workingDir ?? judged.config.workingDir
+  const workingDir = input.workingDir ?? validated.config.workingDir
   if (workingDir !== undefined) requireWorkingDir(workingDir)
-  const own: OwnSettings = {
+  const own: StoreOnlySettings = {
     tier: input.tier ?? DEFAULT_TIER,
     workingDir: workingDir ?? defaultWorkingDir(homes, id),
     ...(input.parentId !== undefined && { parentId: input.parentId }),
     ...(input.permission !== undefined && { permission: input.permission }),
   }
   try {
-    await homes.make(id, input.template)
+    await homes.create(id, input.template)
     await homes.writeConfig(id, text)
-    await store.write(() => insert({ id, own, ...judged }))
+    await store.write(() => insertWorkspace({ id, own, ...validated }))
   } catch (error) {
-    await homes.unmake(id)
+    await homes.discard(id)
     throw error
   }
-  const made = await store.read(() => find(id))
+  const made = await store.read(() => findWorkspace(id))
   if (made === undefined) throw new MoleculeError('internal', `workspace ${id} is gone right after it was made`)
   return made
 }
 
-function configOf(input: NewWorkspace, base: string | undefined): ConfigChange {
+function initialConfig(input: NewWorkspace, base: string | undefined): ConfigFileChange {
   const { name, role, model } = input
   const runtime = input.runtime ?? (base === undefined ? DEFAULT_RUNTIME : undefined)
   return {
@@ -83,12 +86,12 @@ function configOf(input: NewWorkspace, base: string | undefined): ConfigChange {
     ...(role !== undefined || base === undefined ? { role: role ?? '' } : {}),
     ...(runtime !== undefined && { runtime }),
     ...(model !== undefined && { model }),
-    runtime_config: platformKeys(input),
+    runtime_config: runtimeConfigOf(input),
   }
 }
 
 /** The runtime's own settings stand among the backend's options in `config.yaml`, and win over those. */
-export function platformKeys(
+export function runtimeConfigOf(
   input: Pick<NewWorkspace, 'maxAttempts' | 'maxConcurrentTasks' | 'runtimeConfig'>,
 ): Record<string, Json> {
   const { maxAttempts, maxConcurrentTasks, runtimeConfig } = input
@@ -100,7 +103,7 @@ export function platformKeys(
 }
 
 /** What a config or a backend refuses is the caller's mistake here, not a broken configuration of the platform. */
-export async function accept<T>(work: () => Promise<T>): Promise<T> {
+export async function badConfigAsInvalidRequest<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {

@@ -8,10 +8,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Task } from '../../src/protocol/a2a.ts'
 import { replyText } from '../e2e/platform.ts'
-import { delivery, type Model, recital, say, startModel } from '../fakes/agents/model.ts'
-import { livingWith } from '../fakes/living.ts'
+import { delivery, type FakeModel, modelPrompts, recital, startFakeModel } from '../fakes/agents/model.ts'
+import { pidsWithCommandLine } from '../fakes/living.ts'
 import { findCli } from './clis.ts'
-import { type Living, openStage, type Stage } from './stage.ts'
+import { type AgentHarness, type CliProcess, openAgentHarness } from './stage.ts'
 
 export interface AgentSubject {
   readonly cli: string
@@ -44,64 +44,67 @@ const MCP_SERVER = fileURLToPath(new URL('../fakes/agents/mcp-server.ts', import
 export function agentContract(title: string, subject: AgentSubject): void {
   const cli = findCli(subject.cli)
   const { runtime, oneShot, streams, takesMcpServers, capsProcesses } = subject
-  let model: Model
-  let stage: Stage
+  let model: FakeModel
+  let harness: AgentHarness
   let workspace: string
   const step = (name: string, body: () => Promise<void>) => test(name, { timeout: STEP_MS_MAX }, body)
 
   describe(title, () => {
     before(async () => {
-      model = await startModel()
-      stage = await openStage({ cli, runtime, model })
-      workspace = await stage.workspace()
+      model = await startFakeModel()
+      harness = await openAgentHarness({ cli, runtime, model })
+      workspace = await harness.workspace()
     })
     after(async () => {
-      await stage?.dispose()
+      await harness?.dispose()
       await model?.stop()
     })
 
     step('first turn', async () => {
-      assert.equal(reply(await stage.ask(workspace, say.number(1), 'main')), 'I know 1')
+      assert.equal(reply(await harness.ask(workspace, modelPrompts.number(1), 'main')), 'I know 1')
     })
     step('resumed', async () => {
-      assert.equal(reply(await stage.ask(workspace, say.number(2), 'main')), 'I know 1 2')
-      await stage.restart()
-      assert.equal(reply(await stage.ask(workspace, say.number(3), 'main')), 'I know 1 2 3')
+      assert.equal(reply(await harness.ask(workspace, modelPrompts.number(2), 'main')), 'I know 1 2')
+      await harness.restart()
+      assert.equal(reply(await harness.ask(workspace, modelPrompts.number(3), 'main')), 'I know 1 2 3')
     })
     if (oneShot !== null) {
       step('one-shot', async () => {
-        const other = await stage.workspace(oneShot)
-        const warm = await stage.agents()
-        assert.equal(reply(await stage.ask(other, say.number(1), 'main')), 'I know 1')
-        assert.equal(reply(await stage.ask(other, say.number(2), 'main')), 'I know 1 2')
-        assert.ok((await stage.agents()).length <= warm.length, 'a program is left of a message that is answered')
+        const other = await harness.workspace(oneShot)
+        const warm = await harness.agentProcesses()
+        assert.equal(reply(await harness.ask(other, modelPrompts.number(1), 'main')), 'I know 1')
+        assert.equal(reply(await harness.ask(other, modelPrompts.number(2), 'main')), 'I know 1 2')
+        assert.ok(
+          (await harness.agentProcesses()).length <= warm.length,
+          'a program is left of a message that is answered',
+        )
       })
     }
     step('streamed', async () => {
-      const seen = await stage.stream(workspace, say.recite)
+      const seen = await harness.stream(workspace, modelPrompts.recite)
       assert.equal(seen.at(-1), recital)
       const halves = seen.filter((text) => text !== '' && text.length < recital.length && recital.startsWith(text))
       if (streams) assert.ok(halves.length > 1, `only ${halves.length} pieces came before the whole`)
     })
-    if (takesMcpServers) step('tool call', () => callTool(stage))
-    step('artifact', () => deliver(stage, workspace))
+    if (takesMcpServers) step('tool call', () => callTool(harness))
+    step('artifact', () => deliver(harness, workspace))
     step('rate limit', async () => {
-      assert.equal(failureCode(await stage.ask(workspace, say.tooOften, 'limited')), 'rate_limited')
+      assert.equal(failureCode(await harness.ask(workspace, modelPrompts.tooOften, 'limited')), 'rate_limited')
     })
     step('bad key', async () => {
-      const locked = await openStage({ cli, runtime, model, key: 'sk-not-the-key' })
+      const locked = await openAgentHarness({ cli, runtime, model, key: 'sk-not-the-key' })
       try {
-        const task = await locked.ask(await locked.workspace(), say.number(1), 'main')
+        const task = await locked.ask(await locked.workspace(), modelPrompts.number(1), 'main')
         assert.equal(failureCode(task), 'auth_failed')
       } finally {
         await locked.dispose()
       }
     })
-    step('cancel', () => cancel(stage, workspace))
-    step('two at once', () => twoAtOnce(stage, workspace))
+    step('cancel', () => cancel(harness, workspace))
+    step('two at once', () => twoAtOnce(harness, workspace))
     if (capsProcesses)
       step(`${CONVERSATIONS} conversations in ${WARM_MAX}`, async () => {
-        const apart = await openStage({ cli, runtime, model })
+        const apart = await openAgentHarness({ cli, runtime, model })
         try {
           await capped(apart)
         } finally {
@@ -109,58 +112,58 @@ export function agentContract(title: string, subject: AgentSubject): void {
         }
       })
     step('no process left', async () => {
-      await stage.stop()
-      assert.deepEqual(await stage.living(), [])
+      await harness.stop()
+      assert.deepEqual(await harness.processes(), [])
     })
   })
 }
 
 /** Of an MCP server that the workspace hands to its agent. */
-async function callTool(stage: Stage): Promise<void> {
+async function callTool(harness: AgentHarness): Promise<void> {
   const lucky = { command: process.execPath, args: [MCP_SERVER], env: { LUCKY_NUMBER: LUCKY } }
-  const workspace = await stage.workspace({ mcp_servers: { lucky } })
-  const said = reply(await stage.ask(workspace, say.useTool, 'tool'))
+  const workspace = await harness.workspace({ mcp_servers: { lucky } })
+  const said = reply(await harness.ask(workspace, modelPrompts.useTool, 'tool'))
   assert.match(said, new RegExp(`The tool said: .*${LUCKY} for seven`, 's'))
 }
 
 /** What the agent's shell writes where the agent was told to comes with the task, byte for byte, and never again. */
-async function deliver(stage: Stage, workspace: string): Promise<void> {
-  const task = await stage.ask(workspace, say.deliver, 'delivered')
+async function deliver(harness: AgentHarness, workspace: string): Promise<void> {
+  const task = await harness.ask(workspace, modelPrompts.deliver, 'delivered')
   assert.equal(reply(task), 'It is delivered.')
   const raw = delivery.content.toString('base64')
   const file = { raw, filename: delivery.name, mediaType: 'application/octet-stream' }
   assert.deepEqual(filesOf(task), [{ name: delivery.name, parts: [file] }])
-  const next = await stage.ask(workspace, say.answer, 'delivered')
+  const next = await harness.ask(workspace, modelPrompts.answer, 'delivered')
   assert.equal(reply(next), 'Here you are.')
   assert.deepEqual(filesOf(next), [])
 }
 
 /** While a child of its shell, in a session of its own, is at work; afterwards the conversation goes on. */
-async function cancel(stage: Stage, workspace: string): Promise<void> {
-  assert.equal(reply(await stage.ask(workspace, say.number(1), 'canceled')), 'I know 1')
+async function cancel(harness: AgentHarness, workspace: string): Promise<void> {
+  assert.equal(reply(await harness.ask(workspace, modelPrompts.number(1), 'canceled')), 'I know 1')
   const seconds = 100_000 + Math.floor(Math.random() * 100_000)
-  const sleeping = () => livingWith(`sleep ${seconds}`)
-  const taskId = await stage.begin(workspace, say.linger(seconds), 'canceled')
+  const sleeping = () => pidsWithCommandLine(`sleep ${seconds}`)
+  const taskId = await harness.begin(workspace, modelPrompts.linger(seconds), 'canceled')
   // The shell around it has these words too; the child is the one that has nothing else.
-  const isThere = async () => (await stage.living()).some(({ words }) => words === `sleep ${seconds}`)
+  const isThere = async () => (await harness.processes()).some(({ commandLine }) => commandLine === `sleep ${seconds}`)
   await until('the tool of the agent runs', isThere, TOOL_START_MS_MAX)
-  const { body } = await stage.platform.rpc(workspace, 'CancelTask', { id: taskId })
+  const { body } = await harness.platform.rpc(workspace, 'CancelTask', { id: taskId })
   assert.equal(body.result.status.state, 'TASK_STATE_CANCELED')
   await until('the tool of the agent is gone', async () => (await sleeping()).length === 0, CANCEL_MS_MAX)
-  assert.equal(reply(await stage.ask(workspace, say.number(2), 'canceled')), 'I know 1 2')
+  assert.equal(reply(await harness.ask(workspace, modelPrompts.number(2), 'canceled')), 'I know 1 2')
 }
 
 /** More conversations than processes may be kept: each is answered twice and remembered, the cap holds all the while. */
-async function capped(stage: Stage): Promise<void> {
+async function capped(harness: AgentHarness): Promise<void> {
   const shape = { slots: CONVERSATIONS, attempts: ATTEMPTS }
-  const workspace = await stage.workspace({ warm_max: WARM_MAX, warm_idle: WARM_IDLE }, shape)
+  const workspace = await harness.workspace({ warm_max: WARM_MAX, warm_idle: WARM_IDLE }, shape)
   // Codex makes a database when it first starts in a new home, and of several that do so at once some give up.
-  assert.equal(reply(await stage.ask(workspace, say.answer, 'before')), 'Here you are.')
-  let most: readonly Living[] = []
+  assert.equal(reply(await harness.ask(workspace, modelPrompts.answer, 'before')), 'Here you are.')
+  let most: readonly CliProcess[] = []
   const watching = new AbortController()
   const watch = async () => {
     while (!watching.signal.aborted) {
-      const now = await stage.agents()
+      const now = await harness.agentProcesses()
       if (now.length > most.length) most = now
     }
   }
@@ -168,10 +171,12 @@ async function capped(stage: Stage): Promise<void> {
   const contexts = Array.from({ length: CONVERSATIONS }, (_, n) => `capped-${n}`)
   try {
     for (const n of [1, 2]) {
-      const tasks = await Promise.all(contexts.map((context) => stage.ask(workspace, say.number(n), context)))
+      const tasks = await Promise.all(
+        contexts.map((context) => harness.ask(workspace, modelPrompts.number(n), context)),
+      )
       for (const task of tasks) assert.equal(reply(task), n === 1 ? 'I know 1' : 'I know 1 2')
     }
-    await until('idle processes are closed', async () => (await stage.agents()).length === 0, IDLE_MS_MAX)
+    await until('idle processes are closed', async () => (await harness.agentProcesses()).length === 0, IDLE_MS_MAX)
   } finally {
     watching.abort()
     await watched
@@ -180,11 +185,11 @@ async function capped(stage: Stage): Promise<void> {
 }
 
 /** Whichever comes first, the other waits for it and knows of it. */
-async function twoAtOnce(stage: Stage, workspace: string): Promise<void> {
-  const both = await Promise.all([1, 2].map((n) => stage.ask(workspace, say.number(n), 'two')))
+async function twoAtOnce(harness: AgentHarness, workspace: string): Promise<void> {
+  const both = await Promise.all([1, 2].map((n) => harness.ask(workspace, modelPrompts.number(n), 'two')))
   const known = both.map(reply).sort((a, b) => a.length - b.length)
   assert.match(known.join(', '), /^I know (1, I know 1 2|2, I know 2 1)$/)
-  assert.equal(reply(await stage.ask(workspace, say.number(3), 'two')), `${known[1]} 3`)
+  assert.equal(reply(await harness.ask(workspace, modelPrompts.number(3), 'two')), `${known[1]} 3`)
 }
 
 async function until(what: string, isSo: () => Promise<boolean>, limitMs: number): Promise<void> {

@@ -37,7 +37,7 @@ export const CLIS: readonly Cli[] = [
 ]
 
 /** Too large and too slow to be run unasked. */
-export const ON_REQUEST: ReadonlySet<Cli['name']> = new Set(['openclaw'])
+export const ONLY_WHEN_NAMED: ReadonlySet<Cli['name']> = new Set(['openclaw'])
 
 export function findCli(name: string): Cli {
   const cli = CLIS.find((known) => known.name === name)

@@ -5,10 +5,10 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import type { Model } from '../fakes/agents/model.ts'
+import type { FakeModel } from '../fakes/agents/model.ts'
 import type { Cli } from './clis.ts'
 
-export interface Home {
+export interface CliHome {
   readonly folder: string
   /** For the platform that runs the CLI, or for the CLI itself when it is driven by hand. */
   readonly env: Readonly<Record<string, string>>
@@ -17,16 +17,16 @@ export interface Home {
   remove(): Promise<void>
 }
 
-interface Setting {
+interface CliSetup {
   readonly model: string
   readonly env: Readonly<Record<string, string>>
   /** Under the home, with their text. */
   readonly files: Readonly<Record<string, string>>
 }
 
-type Setup = (folder: string, model: Model, key: string) => Setting
+type MakeCliSetup = (folder: string, model: FakeModel, key: string) => CliSetup
 
-export async function makeHome(cli: Cli, model: Model, key: string): Promise<Home> {
+export async function makeCliHome(cli: Cli, model: FakeModel, key: string): Promise<CliHome> {
   const folder = await mkdtemp(join(tmpdir(), `molecule-${cli.name}-home-`))
   const setting = SETUPS[cli.name](folder, model, key)
   for (const [name, text] of Object.entries(setting.files)) {
@@ -51,7 +51,7 @@ const common = (folder: string): Record<string, string> => ({
   NO_UPDATE_NOTIFIER: '1',
 })
 
-const claude: Setup = (folder, model, key) => ({
+const claude: MakeCliSetup = (folder, model, key) => ({
   model: 'claude-sonnet-4-5',
   env: {
     CLAUDE_CONFIG_DIR: join(folder, '.claude'),
@@ -69,7 +69,7 @@ const claude: Setup = (folder, model, key) => ({
   files: {},
 })
 
-const codex: Setup = (folder, model, key) => ({
+const codex: MakeCliSetup = (folder, model, key) => ({
   model: 'gpt-5.1-codex',
   env: { CODEX_HOME: join(folder, '.codex'), OPENAI_API_KEY: key },
   files: {
@@ -90,7 +90,7 @@ const codex: Setup = (folder, model, key) => ({
   },
 })
 
-const gemini: Setup = (_, model, key) => ({
+const gemini: MakeCliSetup = (_, model, key) => ({
   model: 'gemini-2.5-pro',
   env: { GOOGLE_GEMINI_BASE_URL: model.url, GEMINI_API_KEY: key },
   files: {
@@ -103,7 +103,7 @@ const gemini: Setup = (_, model, key) => ({
   },
 })
 
-const opencode: Setup = (folder, model, key) => ({
+const opencode: MakeCliSetup = (folder, model, key) => ({
   model: 'fake/any',
   env: {
     OPENCODE_CONFIG: join(folder, 'opencode.json'),
@@ -130,7 +130,7 @@ const opencode: Setup = (folder, model, key) => ({
   },
 })
 
-const openclaw: Setup = (_, model, key) => ({
+const openclaw: MakeCliSetup = (_, model, key) => ({
   model: 'fake/any',
   env: {},
   files: {
@@ -152,4 +152,4 @@ const openclaw: Setup = (_, model, key) => ({
   },
 })
 
-const SETUPS: Readonly<Record<Cli['name'], Setup>> = { claude, codex, gemini, opencode, openclaw }
+const SETUPS: Readonly<Record<Cli['name'], MakeCliSetup>> = { claude, codex, gemini, opencode, openclaw }

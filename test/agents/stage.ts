@@ -8,31 +8,31 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { isFinal, isInterrupted, type Json, type Task } from '../../src/protocol/a2a.ts'
 import { type PlatformUnderTest, startPlatform } from '../e2e/platform.ts'
-import { MODEL_KEY, type Model, startModel } from '../fakes/agents/model.ts'
+import { type FakeModel, MODEL_KEY, startFakeModel } from '../fakes/agents/model.ts'
 import { openStream } from '../fakes/open-door.ts'
 import type { Cli } from './clis.ts'
-import { type Home, makeHome } from './home.ts'
+import { type CliHome, makeCliHome } from './home.ts'
 import { installedBin } from './install.ts'
 
-export interface StageOptions {
+export interface AgentHarnessOptions {
   readonly cli: Cli
   /** The backend's name. */
   readonly runtime: string
   /** Another key than the model lets in. */
   readonly key?: string
-  readonly model?: Model
+  readonly model?: FakeModel
 }
 
-export interface Living {
+export interface CliProcess {
   readonly pid: string
   readonly parentPid: string
   /** Its command line. */
-  readonly words: string
+  readonly commandLine: string
 }
 
-export interface Stage {
+export interface AgentHarness {
   readonly bin: string
-  readonly home: Home
+  readonly home: CliHome
   readonly platform: PlatformUnderTest
   /** A workspace whose agent may do everything unasked, with one slot, whose failures are seen and not tried again; its id. */
   workspace(options?: Readonly<Record<string, Json>>, shape?: { slots?: number; attempts?: number }): Promise<string>
@@ -45,18 +45,23 @@ export interface Stage {
   /** Stops the platform as a service manager would, and starts another on the same data. */
   restart(): Promise<void>
   /** Every process that was started in this home and still runs. */
-  living(): Promise<Living[]>
+  processes(): Promise<CliProcess[]>
   /** Those of them that are the CLI itself, and not what it started. */
-  agents(): Promise<Living[]>
+  agentProcesses(): Promise<CliProcess[]>
   /** Stops the platform as a service manager would. */
   stop(): Promise<void>
   /** Removes everything. */
   dispose(): Promise<void>
 }
 
-export async function openStage({ cli, runtime, key = MODEL_KEY, model }: StageOptions): Promise<Stage> {
-  const served = model ?? (await startModel())
-  const home = await makeHome(cli, served, key)
+export async function openAgentHarness({
+  cli,
+  runtime,
+  key = MODEL_KEY,
+  model,
+}: AgentHarnessOptions): Promise<AgentHarness> {
+  const served = model ?? (await startFakeModel())
+  const home = await makeCliHome(cli, served, key)
   const dataDir = await mkdtemp(join(tmpdir(), 'molecule-agents-'))
   const bin = installedBin(cli)
   const start = () => startPlatform({ dataDir, env: home.env })
@@ -64,7 +69,7 @@ export async function openStage({ cli, runtime, key = MODEL_KEY, model }: StageO
   const params = (text: string, contextId: string) => ({
     message: { messageId: crypto.randomUUID(), contextId, role: 'ROLE_USER', parts: [{ text }] },
   })
-  const living = () => livingIn(home.folder)
+  const processes = () => processesIn(home.folder)
   return {
     bin,
     home,
@@ -116,12 +121,12 @@ export async function openStage({ cli, runtime, key = MODEL_KEY, model }: StageO
       await platform.stop()
       platform = await start()
     },
-    living,
-    async agents() {
-      const all = await living()
+    processes,
+    async agentProcesses() {
+      const all = await processes()
       // A child that has not become its program yet still has the words of its parent.
-      const isChild = ({ parentPid }: Living) => all.some(({ pid }) => pid === parentPid)
-      return all.filter((one) => one.words.includes(bin) && !isChild(one))
+      const isChild = ({ parentPid }: CliProcess) => all.some(({ pid }) => pid === parentPid)
+      return all.filter((one) => one.commandLine.includes(bin) && !isChild(one))
     },
     async stop() {
       await platform.stop()
@@ -139,15 +144,15 @@ export async function openStage({ cli, runtime, key = MODEL_KEY, model }: StageO
  * By their environment: whatever a CLI starts has its home. The platform has it too and is no agent. Looking takes a
  * while, in which one may end and another begin: only who is still there after the look has been there with the rest.
  */
-async function livingIn(folder: string): Promise<Living[]> {
+async function processesIn(folder: string): Promise<CliProcess[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
-  const found = (await Promise.all(pids.map((pid) => agentIn(folder, pid)))).filter((one) => one !== undefined)
-  const again = await Promise.all(found.map(({ pid }) => agentIn(folder, pid)))
-  return found.filter(({ words }, index) => words === again[index]?.words)
+  const found = (await Promise.all(pids.map((pid) => readAgentProcess(folder, pid)))).filter((one) => one !== undefined)
+  const again = await Promise.all(found.map(({ pid }) => readAgentProcess(folder, pid)))
+  return found.filter(({ commandLine }, index) => commandLine === again[index]?.commandLine)
 }
 
 /** Undefined where the process is none that was started in this home. */
-async function agentIn(folder: string, pid: string): Promise<Living | undefined> {
+async function readAgentProcess(folder: string, pid: string): Promise<CliProcess | undefined> {
   const [environment, commandLine, stat] = await Promise.all(
     ['environ', 'cmdline', 'stat'].map((name) => readFile(`/proc/${pid}/${name}`, 'latin1').catch(() => '')),
   )
@@ -155,5 +160,5 @@ async function agentIn(folder: string, pid: string): Promise<Living | undefined>
   const isAgent = `\0${environment}`.includes('\0MOLECULE_TURN=')
   if (!isIn || !isAgent) return undefined
   const parentPid = /\) \S (\d+) /.exec(stat ?? '')?.[1] ?? ''
-  return { pid, parentPid, words: (commandLine ?? '').split('\0').join(' ').trim() }
+  return { pid, parentPid, commandLine: (commandLine ?? '').split('\0').join(' ').trim() }
 }

@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import type { Backend, BackendContext, BackendDefinition, BackendEvent, Turn } from '../../src/backends/backend.ts'
-import { collect } from '../../src/backends/collect.ts'
+import { collectResponse } from '../../src/backends/collect.ts'
 import { createOptions } from '../../src/backends/options.ts'
 import { systemClock } from '../../src/clock.ts'
 import type { ErrorCode } from '../../src/errors.ts'
@@ -15,8 +15,8 @@ import type { Artifact } from '../../src/protocol/a2a.ts'
 import { mergeArtifact } from '../../src/protocol/artifacts.ts'
 import { joinText } from '../../src/protocol/request.ts'
 import { eventually, markedPids } from '../fakes/marked.ts'
-import { createBench, PLAIN_ENVIRONMENT } from '../fakes/processes.ts'
-import { listEvents, makeTurn, streamedText, type TurnGiven } from '../fakes/turns.ts'
+import { createProcessHarness, PLAIN_ENVIRONMENT } from '../fakes/processes.ts'
+import { listEvents, makeTurn, streamedText, type TurnOverrides } from '../fakes/turns.ts'
 
 type Values = Readonly<Record<string, string>>
 
@@ -51,11 +51,11 @@ const TEST_MS_MAX = 60_000
 const MEBIBYTE = 1024 * 1024
 
 export function backendContract(name: string, subject: BackendSubject): void {
-  const check = (title: string, body: (bench: ContractBench) => Promise<void>) =>
+  const check = (title: string, body: (harness: BackendHarness) => Promise<void>) =>
     test(`${name}: ${title}`, { timeout: TEST_MS_MAX }, async (t) => {
       const keepAlive = setTimeout(() => undefined, TEST_MS_MAX)
       t.after(() => clearTimeout(keepAlive))
-      await body(createContractBench(t, subject))
+      await body(createBackendHarness(t, subject))
     })
 
   check('text in, text out', async ({ reply }) => {
@@ -125,22 +125,22 @@ export function backendContract(name: string, subject: BackendSubject): void {
     const backend = build(subject.streaming ?? subject.echo)
     const texts = Array.from({ length: 16 }, (_, n) => `message ${n} `.repeat(50))
     const signal = new AbortController().signal
-    const replies = await Promise.all(texts.map((text) => collect(backend.run(makeTurn({ text }), signal))))
+    const replies = await Promise.all(texts.map((text) => collectResponse(backend.run(makeTurn({ text }), signal))))
     assert.deepEqual(
       replies.map((response) => joinText(response.parts)),
       texts,
     )
   })
 
-  check('close ends what is running, may be called again, and lets nothing start', async (bench) => {
-    const backend = bench.build(subject.endless)
+  check('close ends what is running, may be called again, and lets nothing start', async (harness) => {
+    const backend = harness.build(subject.endless)
     const signal = new AbortController().signal
     const turn = makeTurn({ text: 'x' })
     const running = listEvents(backend.run(turn, signal))
-    if (subject.startsProcesses) await eventually('its process is there', () => bench.isAtWork(turn))
+    if (subject.startsProcesses) await eventually('its process is there', () => harness.isAtWork(turn))
     await Promise.all([backend.close(), backend.close()])
     await backend.close()
-    assert.equal(bench.alive(turn), 0)
+    assert.equal(harness.alive(turn), 0)
     assert.equal(failureIn(await running).code, 'canceled')
     assert.equal(failureIn(await listEvents(backend.run(makeTurn({ text: 'x' }), signal))).code, 'canceled')
   })
@@ -180,10 +180,10 @@ export function backendContract(name: string, subject: BackendSubject): void {
   }
 }
 
-interface ContractBench {
+interface BackendHarness {
   build(values: Values): Backend
   /** One turn of a backend that is then closed, with the stream's shape checked. */
-  events(values: Values, given: TurnGiven): Promise<{ list: BackendEvent[]; turn: Turn }>
+  events(values: Values, given: TurnOverrides): Promise<{ list: BackendEvent[]; turn: Turn }>
   reply(values: Values, text: string): Promise<string>
   /** How many processes of the turn there are; of a warm agent: of all its turns. */
   alive(turn: Turn): number
@@ -191,8 +191,8 @@ interface ContractBench {
   isAtWork(turn: Turn): boolean
 }
 
-function createContractBench(t: TestContext, { definition, staysWarm = false }: BackendSubject): ContractBench {
-  const { processes, owner, dir } = createBench(t)
+function createBackendHarness(t: TestContext, { definition, staysWarm = false }: BackendSubject): BackendHarness {
+  const { processes, owner, dir } = createProcessHarness(t)
   const context: BackendContext = { processes, environment: PLAIN_ENVIRONMENT, clock: systemClock, log: silentLog }
   const build = (values: Values): Backend => {
     const backend = definition.create(createOptions(values), context)
@@ -200,7 +200,7 @@ function createContractBench(t: TestContext, { definition, staysWarm = false }: 
     t.after(() => backend.close())
     return backend
   }
-  const events = async (values: Values, given: TurnGiven) => {
+  const events = async (values: Values, given: TurnOverrides) => {
     const turn = makeTurn({ workingDir: dir, ...given })
     const list = await listEvents(build(values).run(turn, new AbortController().signal))
     assertOneEnd(list)

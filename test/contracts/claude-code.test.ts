@@ -1,8 +1,8 @@
 import { claudeCode } from '../../src/backends/claude-code/claude-code.ts'
-import { fakeProgram } from '../fakes/agents/program.ts'
+import { createFakeProgram } from '../fakes/agents/program.ts'
 import { backendContract } from './backend-contract.ts'
 
-const { path: bin } = fakeProgram('claude')
+const { path: bin } = createFakeProgram('claude')
 const session = (behaviour: string, more = {}) => ({ bin, args: `--fake ${behaviour}`, ...more })
 const oneshot = (behaviour: string, more = {}) => session(behaviour, { mode: 'oneshot', ...more })
 

@@ -1,8 +1,8 @@
 import { codex } from '../../src/backends/codex/codex.ts'
-import { fakeProgram } from '../fakes/agents/program.ts'
+import { createFakeProgram } from '../fakes/agents/program.ts'
 import { backendContract } from './backend-contract.ts'
 
-const { path: bin } = fakeProgram('codex')
+const { path: bin } = createFakeProgram('codex')
 const session = (behaviour: string, more = {}) => ({ bin, args: `--fake ${behaviour}`, ...more })
 const oneshot = (behaviour: string, more = {}) => session(behaviour, { mode: 'oneshot', ...more })
 

@@ -2,7 +2,7 @@ import { systemClock } from '../../src/clock.ts'
 import { silentLog } from '../../src/log.ts'
 import { openPostgres } from '../../src/store/postgres/postgres.ts'
 import { startPostgres } from '../fakes/postgres.ts'
-import { inboxModel } from './inbox-model.ts'
+import { inboxModelContract } from './inbox-model.ts'
 
 /** Each node has connections of its own to the same database. */
 async function open() {
@@ -19,4 +19,4 @@ async function open() {
   return { stores, dispose }
 }
 
-inboxModel({ name: 'PostgreSQL', open }, { runs: 20, steps: 50 })
+inboxModelContract({ name: 'PostgreSQL', open }, { runs: 20, steps: 50 })

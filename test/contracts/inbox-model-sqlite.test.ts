@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock } from '../../src/clock.ts'
 import { openSqlite } from '../../src/store/sqlite/sqlite.ts'
-import { inboxModel } from './inbox-model.ts'
+import { inboxModelContract } from './inbox-model.ts'
 
 /** One process has an embedded store to itself: both nodes are on the same one. */
 async function open() {
@@ -16,4 +16,4 @@ async function open() {
   return { stores: [store, store], dispose }
 }
 
-inboxModel({ name: 'SQLite', open }, { runs: 200, steps: 50 })
+inboxModelContract({ name: 'SQLite', open }, { runs: 200, steps: 50 })

@@ -2,23 +2,23 @@
  * The inbox against a simple model: random steps by two nodes on one store (admit, lease, lose a lease, append, settle,
  * cancel, wait, crash, restart), and after each of them the rows must be what the model says. In the end a healthy
  * worker takes whatever is left: every message that was admitted has its outcome.
- * The parts: model.ts knows what must be, world.ts does it for real, rows.ts holds what is true of the rows in any case.
+ * The parts: model.ts knows what must be, node-cluster.ts does it for real, rows.ts holds what is true of the rows in any case.
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import fc from 'fast-check'
 import type { Store } from '../../src/store/store.ts'
-import type { Command } from './inbox-model/command.ts'
+import type { ModelCommand } from './inbox-model/command.ts'
 import * as door from './inbox-model/door-steps.ts'
-import { closeGame, conclude, type Game, openGame } from './inbox-model/game.ts'
-import { current, isUnsettled, type Model, settle } from './inbox-model/model.ts'
+import { closeModelRun, conclude, type ModelRun, openModelRun } from './inbox-model/game.ts'
+import { current, type InboxModel, isUnsettled, settle } from './inbox-model/model.ts'
 import * as node from './inbox-model/node-steps.ts'
-import { runStorm, waves } from './inbox-model/storm.ts'
+import { runConcurrentSteps, stepWaves } from './inbox-model/storm.ts'
 import * as worker from './inbox-model/worker-steps.ts'
-import type { Engine } from './inbox-model/world.ts'
+import type { ModelEngine } from './inbox-model/world.ts'
 
 /** What happens often stands more than once. */
-const STEPS: fc.Arbitrary<Command>[] = [
+const STEPS: fc.Arbitrary<ModelCommand>[] = [
   ...[door.admitNew, door.admitNew, door.admitNew, door.admitAgain, door.continueTask, door.continueTask],
   ...[door.cancelTask, door.followTask],
   ...[worker.settle, worker.settle, worker.settle, worker.settle, worker.settleTwice, worker.append, worker.append],
@@ -31,7 +31,7 @@ export interface ModelTestOptions {
   readonly steps: number
 }
 
-export function inboxModel(engine: Engine, options: ModelTestOptions): void {
+export function inboxModelContract(engine: ModelEngine, options: ModelTestOptions): void {
   describe(`the inbox against a model on ${engine.name}`, () => {
     let stores: readonly Store[]
     let dispose: () => Promise<void>
@@ -44,20 +44,20 @@ export function inboxModel(engine: Engine, options: ModelTestOptions): void {
       // Without bias, for fast-check would rather give short lists.
       const commands = fc.noBias(fc.commands(STEPS, { maxCommands: options.steps, size: 'max' }))
       const property = fc.asyncProperty(commands, async (chosen) => {
-        const game = await openGame(stores)
+        const modelRun = await openModelRun(stores)
         try {
-          await fc.asyncModelRun(() => ({ model: game.model, real: game }), chosen)
-          await drain(game)
-          await checkReaders(game)
+          await fc.asyncModelRun(() => ({ model: modelRun.model, real: modelRun }), chosen)
+          await drain(modelRun)
+          await checkReaders(modelRun)
         } finally {
-          await closeGame(game)
+          await closeModelRun(modelRun)
         }
       })
       await fc.assert(property, { numRuns: options.runs })
     })
 
     test('IN-2 IN-3 IN-5 IN-8 RE-1 two nodes that do everything at the same moment leave nothing unsound and nothing undone', async () => {
-      const property = fc.asyncProperty(waves, (chosen) => runStorm(stores, chosen))
+      const property = fc.asyncProperty(stepWaves, (chosen) => runConcurrentSteps(stores, chosen))
       await fc.assert(property, { numRuns: options.runs })
     })
   })
@@ -67,35 +67,35 @@ export function inboxModel(engine: Engine, options: ModelTestOptions): void {
 const DRAIN_ROUNDS_MAX = 200
 
 /** Both nodes are well and settle whatever they are given. */
-async function drain(game: Game): Promise<void> {
-  const { world, model } = game
-  await node.restartDead(game)
-  for (const one of world.nodes) if (one.worker === undefined) world.join(one)
-  await conclude(game)
+async function drain(modelRun: ModelRun): Promise<void> {
+  const { cluster, model } = modelRun
+  await node.restartDead(modelRun)
+  for (const one of cluster.nodes) if (one.worker === undefined) cluster.join(one)
+  await conclude(modelRun)
   for (let round = 0; hasWork(model); round++) {
     assert.ok(round < DRAIN_ROUNDS_MAX, 'a healthy worker brings every message to its end')
     for (const held of current(model)) {
       const outcome = { type: 'done', finality: 'completed', parts: [{ text: 'at last' }], artifacts: [] } as const
-      const own = world.nodes.find(({ name }) => held.worker.startsWith(`${name}.`))
+      const own = cluster.nodes.find(({ name }) => held.worker.startsWith(`${name}.`))
       const expected = settle(held, outcome, { from: 1, events: [] })
       assert.equal(await own?.local.inbox.settle(held.lease, outcome), expected)
-      await conclude(game)
+      await conclude(modelRun)
     }
-    await node.waitForRetries(game)
-    for (const one of world.nodes) await node.sweepNode(game, one)
+    await node.waitForRetries(modelRun)
+    for (const one of cluster.nodes) await node.sweepNode(modelRun, one)
   }
-  const counters = game.rows.loads.map(({ running, suspended, waiting }) => running + suspended + waiting)
+  const counters = modelRun.rows.loads.map(({ running, suspended, waiting }) => running + suspended + waiting)
   assert.deepEqual(counters, [0, 0])
 }
 
-const hasWork = ({ messages }: Model) => messages.values().some(isUnsettled)
+const hasWork = ({ messages }: InboxModel) => messages.values().some(isUnsettled)
 
 /** Whoever followed from the start saw every entry once, in order; and so does whoever begins now. */
-async function checkReaders(game: Game): Promise<void> {
-  const { rows, world, model, followers } = game
+async function checkReaders(modelRun: ModelRun): Promise<void> {
+  const { rows, cluster, model, followers } = modelRun
   const logOf = (taskId: string) => rows.events.filter(({ task_id }) => task_id === taskId).map(({ seq }) => seq)
   // A reader on a node that heard nothing looks by itself after a while.
-  for (const one of world.nodes) await world.sweep(one)
+  for (const one of cluster.nodes) await cluster.sweep(one)
   await Promise.all(followers.map(({ ended }) => ended))
   for (const { task, seqs } of followers) {
     const last = seqs.at(-1) ?? 0
@@ -104,7 +104,7 @@ async function checkReaders(game: Game): Promise<void> {
       logOf(task.id).filter((seq) => seq <= last),
     )
   }
-  const [reader] = world.nodes
+  const [reader] = cluster.nodes
   for (const { id } of model.tasks.values()) {
     const seqs: number[] = []
     for await (const { seq } of reader?.local.reception.follow(id, 0, AbortSignal.timeout(10_000)) ?? []) seqs.push(seq)

@@ -1,10 +1,10 @@
 import { join } from 'node:path'
 import { after } from 'node:test'
 import { mcp } from '../../src/backends/mcp/mcp.ts'
-import { startMcpHttp } from '../fakes/mcp-http.ts'
+import { startMcpServer } from '../fakes/mcp-http.ts'
 import { backendContract } from './backend-contract.ts'
 
-const program = join(import.meta.dirname, '..', 'fakes', 'mcp-program.ts')
+const program = join(import.meta.dirname, '..', 'fakes', 'mcp', 'stdio-server.ts')
 const command = `exec '${process.execPath}' '${program}'`
 const called = (tool: string) => ({ command, tool })
 
@@ -23,7 +23,7 @@ backendContract('BK-9 BK-4 AG-10 mcp, a program', {
   keepsSession: false,
 })
 
-const server = await startMcpHttp()
+const server = await startMcpServer()
 after(() => server.stop())
 const asked = (tool: string) => ({ url: server.url, tool })
 

@@ -5,7 +5,7 @@ import { backendContract } from './backend-contract.ts'
 
 const endpoint = await startChatEndpoint()
 after(() => endpoint.stop())
-const as = (behaviour: string) => ({ url: endpoint.as(behaviour), model: 'fake' })
+const as = (behaviour: string) => ({ url: endpoint.urlFor(behaviour), model: 'fake' })
 
 backendContract('BK-9 BK-4 AG-9 openai', {
   definition: openai,

@@ -6,10 +6,10 @@ import { silentLog } from '../../src/log.ts'
 import { openPostgres } from '../../src/store/postgres/postgres.ts'
 import { startPostgres, type TestPostgres } from '../fakes/postgres.ts'
 import { inboxContract } from './inbox-contract.ts'
-import { hints } from './postgres/hints.ts'
-import { nodes } from './postgres/nodes.ts'
-import { outage } from './postgres/outage.ts'
-import { sharing } from './postgres/sharing.ts'
+import { hintTests } from './postgres/hints.ts'
+import { nodeTests } from './postgres/nodes.ts'
+import { outageTests } from './postgres/outage.ts'
+import { sharedTransactionTests } from './postgres/sharing.ts'
 import { storeContract } from './store-contract.ts'
 import { upgradeContract } from './upgrade.ts'
 
@@ -37,7 +37,7 @@ upgradeContract({
     return () => open(url)
   },
 })
-sharing(() => server)
-nodes(() => server)
-hints(() => server)
-outage(() => server)
+sharedTransactionTests(() => server)
+nodeTests(() => server)
+hintTests(() => server)
+outageTests(() => server)

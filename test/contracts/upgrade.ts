@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { missingMigrations } from '../../src/store/migrations.ts'
 import { letterTo } from '../fakes/letters.ts'
-import { createInboxBench, done } from './inbox/harness.ts'
+import { createInboxHarness, done } from './inbox/harness.ts'
 import type { StoreUnderTest } from './store-contract.ts'
 
 export interface UpgradeUnderTest {
@@ -17,20 +17,20 @@ export function upgradeContract({ name, prepare }: UpgradeUnderTest): void {
     const versions = missingMigrations(0).slice(0, -1)
     for (const [version] of versions) {
       test(`IN-10 one of version ${version} is brought forward, and what waited in it is answered in its order`, async () => {
-        const upTo = versions.slice(0, version).map(([number, text]) => `${text}; ${recorded(number)}`)
+        const upTo = versions.slice(0, version).map(([number, text]) => `${text}; ${recordVersion(number)}`)
         const versionTable = 'create table schema_version (version integer not null);'
-        const bench = createInboxBench({ name, open: await prepare([versionTable, ...upTo, LEFT_BY_IT].join('\n')) })
-        await bench.open()
+        const harness = createInboxHarness({ name, open: await prepare([versionTable, ...upTo, OLD_ROWS].join('\n')) })
+        await harness.open()
         try {
-          const { reception, inbox } = bench.local
-          await bench.withHand(WORKSPACE, async (hand) => {
+          const { reception, inbox } = harness.local
+          await harness.withWorker(WORKSPACE, async (worker) => {
             for (const messageId of ['m2', 'm3']) {
-              const lease = await hand.lease()
+              const lease = await worker.lease()
               assert.equal(lease.messageId, messageId)
               await inbox.settle(lease, done(`answer to ${messageId}`))
             }
             const { taskId } = await reception.admit(letterTo(WORKSPACE, { contextId: 'ctx' }))
-            const lease = await hand.lease()
+            const lease = await worker.lease()
             assert.equal(lease.conversationId, 'c1')
             await inbox.settle(lease, done('well'))
             const { tasks } = await reception.list({ workspaceId: WORKSPACE, limit: 10 })
@@ -43,19 +43,19 @@ export function upgradeContract({ name, prepare }: UpgradeUnderTest): void {
             (await reception.task(taskId))?.artifacts?.map(({ parts }) => parts[0]?.text)
           assert.deepEqual(await answers('t1'), ['answer to m1'])
           assert.deepEqual(await answers('t2'), ['answer to m2', 'answer to m3'])
-          assert.equal(await bench.state('t2'), 'TASK_STATE_COMPLETED')
-          const explained = (id: string) => bench.local.stories.find({ id, scopeOf: () => ({}) })
+          assert.equal(await harness.state('t2'), 'TASK_STATE_COMPLETED')
+          const explained = (id: string) => harness.local.stories.find({ id, scopeOf: () => ({}) })
           for (const id of ['t2', 'm2']) assert.equal((await explained(id))?.messageId, 'm2')
-          assert.deepEqual(await bench.load(WORKSPACE), { running: 0, waiting: 0 })
+          assert.deepEqual(await harness.load(WORKSPACE), { running: 0, waiting: 0 })
         } finally {
-          await bench.close()
+          await harness.close()
         }
       })
     }
   })
 }
 
-const recorded = (version: number): string => `insert into schema_version (version) values (${version});`
+const recordVersion = (version: number): string => `insert into schema_version (version) values (${version});`
 
 const WORKSPACE = 'ws_01K00000000000000000000000'
 
@@ -86,7 +86,7 @@ const oldTask = (id: string, state: string): string =>
    values ('${id}', '${WORKSPACE}', 'c1', 'ctx', 'people', '${state}', 1, 1);`
 
 /** One task that has ended, and one of two messages that wait. */
-const LEFT_BY_IT = `
+const OLD_ROWS = `
 insert into workspace_load (workspace_id, hosted, slots, waiting, seq) values ('${WORKSPACE}', 0, 1, 2, 3);
 insert into conversations (id, workspace_id, principal, context_id, last_n, ready_at)
   values ('c1', '${WORKSPACE}', 'people', 'ctx', 3, 1);

@@ -6,9 +6,9 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Database, DatabaseRow } from './database.ts'
-import type { Sent } from './load.ts'
+import type { SentMessage } from './load.ts'
 
-export interface Check {
+export interface AuditCheck {
   readonly title: string
   /** What breaks it; none = it holds. */
   readonly violations: readonly string[]
@@ -24,7 +24,7 @@ export interface Audit {
   /** Runs of exec agents, and how many exec messages there were. */
   readonly agentRuns: number
   readonly counted: number
-  readonly checks: readonly Check[]
+  readonly checks: readonly AuditCheck[]
 }
 
 interface StoredMessage {
@@ -41,12 +41,12 @@ interface StoredMessage {
   replySeqs: number[]
 }
 
-export async function audit(database: Database, sent: readonly Sent[], runsDir: string): Promise<Audit> {
+export async function audit(database: Database, sent: readonly SentMessage[], runsDir: string): Promise<Audit> {
   const stored = await readMessages(database)
   const byKey = new Map(stored.map((message) => [message.key, message]))
   const runs = readRuns(runsDir)
   const lost = sent.flatMap((message) => describeLoss(message, byKey.get(message.messageId)))
-  const twice = [...repeated(stored), ...stored.flatMap(describeTwice), ...sent.flatMap(describeTwoAnswers)]
+  const twice = [...findRepeated(stored), ...stored.flatMap(describeTwice), ...sent.flatMap(describeTwoAnswers)]
   const failed: Record<string, number> = {}
   for (const { state, code = 'unknown' } of stored) {
     if (state === 'dead') failed[code] = (failed[code] ?? 0) + 1
@@ -62,15 +62,15 @@ export async function audit(database: Database, sent: readonly Sent[], runsDir: 
     checks: [
       { title: 'RE-1 every acknowledged message has its task, and that is final', violations: lost },
       { title: 'RE-1 no message has two replies, in the store, in the log or at its client', violations: twice },
-      { title: 'RE-1 every reply is the right one', violations: wrong(sent, byKey) },
+      { title: 'RE-1 every reply is the right one', violations: findWrongReplies(sent, byKey) },
       {
         title: 'RE-1 an agent ran for every answer, once a lease and only in attempts that count',
-        violations: overrun(sent, { byKey, runs }),
+        violations: findExtraRuns(sent, { byKey, runs }),
       },
-      { title: 'IN-2 replies of a conversation come in the order of its messages', violations: disordered(stored) },
-      { title: 'IN-5 the log of every workspace has every number once', violations: await gaps(database) },
-      { title: 'RT-5 every session has counted each answer once', violations: await miscounted(database) },
-      { title: 'RE-1 nothing is leased or waits, and every counter is zero', violations: await leftOpen(database) },
+      { title: 'IN-2 replies of a conversation come in the order of its messages', violations: findDisorder(stored) },
+      { title: 'IN-5 the log of every workspace has every number once', violations: await findLogGaps(database) },
+      { title: 'RT-5 every session has counted each answer once', violations: await findMiscountedSessions(database) },
+      { title: 'RE-1 nothing is leased or waits, and every counter is zero', violations: await findLeftOpen(database) },
     ],
   }
 }
@@ -91,7 +91,7 @@ async function readMessages(database: Database): Promise<StoredMessage[]> {
 }
 
 function toMessage(row: DatabaseRow): StoredMessage {
-  const said = JSON.parse(String(row['status_message'] ?? '{}')) as { code?: string }
+  const statusMessage = JSON.parse(String(row['status_message'] ?? '{}')) as { code?: string }
   const reply = row['reply'] === null ? undefined : (JSON.parse(String(row['reply'])) as { parts: { text?: string }[] })
   return {
     key: String(row['idempotency_key']),
@@ -102,7 +102,7 @@ function toMessage(row: DatabaseRow): StoredMessage {
     attempts: Number(row['failures']) + Number(row['losses']) + (row['state'] === 'done' ? 1 : 0),
     reply: reply?.parts[0]?.text,
     taskState: String(row['task_state']),
-    code: said.code,
+    code: statusMessage.code,
     replySeqs: [],
   }
 }
@@ -116,7 +116,7 @@ function readRuns(runsDir: string): Map<string, string[]> {
 const FINAL_STATES: Readonly<Record<string, string>> = { done: 'TASK_STATE_COMPLETED', dead: 'TASK_STATE_FAILED' }
 
 /** A message that its client was told of must be there, under that task, and at its end. */
-function describeLoss({ messageId, taskIds, end }: Sent, stored: StoredMessage | undefined): string[] {
+function describeLoss({ messageId, taskIds, end }: SentMessage, stored: StoredMessage | undefined): string[] {
   if (taskIds.size === 0) return [`${messageId} was never acknowledged, though its client went on asking`]
   if (stored === undefined) return [`${messageId} was acknowledged and is not stored`]
   if (!taskIds.has(stored.taskId)) return [`${messageId} was acknowledged with another task than it has`]
@@ -126,7 +126,7 @@ function describeLoss({ messageId, taskIds, end }: Sent, stored: StoredMessage |
   return end === stored.taskState ? [] : [`${messageId} ended ${stored.taskState}, its client was told ${end}`]
 }
 
-function repeated(stored: readonly StoredMessage[]): string[] {
+function findRepeated(stored: readonly StoredMessage[]): string[] {
   const groups = Map.groupBy(stored, ({ key }) => key)
   return [...groups].flatMap(([key, all]) => (all.length > 1 ? [`${key} was stored ${all.length} times`] : []))
 }
@@ -138,12 +138,12 @@ function describeTwice({ key, state, reply, replySeqs }: StoredMessage): string[
   return []
 }
 
-function describeTwoAnswers({ messageId, replies, taskIds }: Sent): string[] {
+function describeTwoAnswers({ messageId, replies, taskIds }: SentMessage): string[] {
   if (replies.size > 1) return [`the client of ${messageId} was given ${[...replies].join(' and ')}`]
   return taskIds.size > 1 ? [`the client of ${messageId} was told of the tasks ${[...taskIds].join(' and ')}`] : []
 }
 
-function wrong(sent: readonly Sent[], byKey: ReadonlyMap<string, StoredMessage>): string[] {
+function findWrongReplies(sent: readonly SentMessage[], byKey: ReadonlyMap<string, StoredMessage>): string[] {
   return sent.flatMap(({ messageId, expected, replies }) => {
     const seen = new Set(replies)
     const stored = byKey.get(messageId)?.reply
@@ -159,7 +159,7 @@ interface Runs {
 }
 
 /** After a crash an agent may run again, but each run is a lease of its own and each lost one was counted. */
-function overrun(sent: readonly Sent[], { byKey, runs }: Runs): string[] {
+function findExtraRuns(sent: readonly SentMessage[], { byKey, runs }: Runs): string[] {
   return sent.flatMap(({ messageId, counted }) => {
     const stored = byKey.get(messageId)
     const marks = runs.get(messageId) ?? []
@@ -171,7 +171,7 @@ function overrun(sent: readonly Sent[], { byKey, runs }: Runs): string[] {
   })
 }
 
-function disordered(stored: readonly StoredMessage[]): string[] {
+function findDisorder(stored: readonly StoredMessage[]): string[] {
   const answered = stored.filter(({ replySeqs }) => replySeqs.length > 0)
   const conversations = Map.groupBy(answered, ({ conversationId }) => conversationId)
   return [...conversations.values()].flatMap((messages) => {
@@ -183,7 +183,7 @@ function disordered(stored: readonly StoredMessage[]): string[] {
   })
 }
 
-async function gaps(database: Database): Promise<string[]> {
+async function findLogGaps(database: Database): Promise<string[]> {
   const rows = await database.rows(
     `select l.workspace_id, l.seq, (select count(*) from events e where e.workspace_id = l.workspace_id) as total,
        (select max(seq) from events e where e.workspace_id = l.workspace_id) as last from workspace_load l`,
@@ -194,7 +194,7 @@ async function gaps(database: Database): Promise<string[]> {
 }
 
 /** The mock's session counts its turns and is kept with the answer: once each, also where a turn was run again. */
-async function miscounted(database: Database): Promise<string[]> {
+async function findMiscountedSessions(database: Database): Promise<string[]> {
   const rows = await database.rows(
     `select s.conversation_id, s.token, (select count(*) from messages m
        where m.conversation_id = s.conversation_id and m.state = 'done') as answers
@@ -206,7 +206,7 @@ async function miscounted(database: Database): Promise<string[]> {
     .map((row) => `${row['conversation_id']} has ${row['answers']} answers and the session ${row['token']}`)
 }
 
-async function leftOpen(database: Database): Promise<string[]> {
+async function findLeftOpen(database: Database): Promise<string[]> {
   const counters = await database.rows(
     'select * from workspace_load where running <> 0 or waiting <> 0 or suspended <> 0',
   )

@@ -70,7 +70,7 @@ test('RE-3 the wall clock jumps forward a day: nothing is due a day too early', 
   assert.equal(read?.ms, START_MS + 5, 'readers have the same time as writers')
 })
 
-function openLife(path: string, clock: Clock) {
+function openPlatform(path: string, clock: Clock) {
   const store = openSqlite({ path, clock })
   const keepSession = () => statement('select 1')
   const local = createLocalInbox({ store, clock, log: silentLog, host: 'host', keepSession })
@@ -85,7 +85,7 @@ const WAITING = 'select ready_at - now_ms() as wait_ms, expires_at - now_ms() as
 
 test('RE-3 IN-7 the wall clock was set back an hour between two lives: what waits does not wait an hour longer, and a retry and an expiry keep their distance', async (t) => {
   const path = join(openFolder(t), 'molecule.db')
-  const first = openLife(path, jumpingClock().clock)
+  const first = openPlatform(path, jumpingClock().clock)
   await first.store.write(() => sql(`insert into workspace_load (workspace_id, hosted, slots) values ('w', 1, 1)`))
   const { taskId } = await first.local.reception.admit(letterTo('w'))
   const { taskId: retried } = await first.local.reception.admit(letterTo('w'))
@@ -96,17 +96,17 @@ test('RE-3 IN-7 the wall clock was set back an hour between two lives: what wait
   const { clock, faces } = jumpingClock()
   faces.wallMs -= HOUR_MS
   for (let life = 2; life <= 3; life++) {
-    const { store, local, close } = openLife(path, clock)
+    const { store, local, close } = openPlatform(path, clock)
     await local.recover()
     assert.deepEqual(await store.read(() => sql(WAITING)), waiting, `in life ${life}`)
     await close()
   }
-  const { local, close } = openLife(path, clock)
+  const { local, close } = openPlatform(path, clock)
   const leaving = new AbortController()
-  const handouts = local.inbox.leases({ id: 'host.1', workspaces: 'hosted' }, leaving.signal)[Symbol.asyncIterator]()
-  const { value } = await handouts.next()
+  const directives = local.inbox.leases({ id: 'host.1', workspaces: 'hosted' }, leaving.signal)[Symbol.asyncIterator]()
+  const { value } = await directives.next()
   assert.equal(value?.type === 'lease' && value.lease.taskId, taskId)
   leaving.abort()
-  await handouts.return?.()
+  await directives.return?.()
   await close()
 })

@@ -10,13 +10,13 @@ export interface Database {
   close(): Promise<void>
 }
 
-export interface DatabasePlace {
+export interface DatabaseLocation {
   readonly dataDir: string
   /** `postgres://...`; unset = the embedded store of the data folder. */
   readonly database?: string | undefined
 }
 
-export async function openDatabase({ dataDir, database: url }: DatabasePlace): Promise<Database> {
+export async function openDatabase({ dataDir, database: url }: DatabaseLocation): Promise<Database> {
   if (url === undefined) {
     const embedded = new DatabaseSync(join(dataDir, 'molecule.db'), { readOnly: true })
     return {

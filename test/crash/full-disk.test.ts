@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { beginLife } from './life.ts'
+import { startPlatformProcess } from './life.ts'
 import { memoryBytes } from './memory.ts'
 import { eventually } from './scene.ts'
 import { findSmallDisk } from './small-disk.ts'
@@ -23,12 +23,12 @@ const MIB = 1024 * 1024
 async function prepare(t: TestContext) {
   const dataDir = mkdtempSync(join(tmpdir(), 'molecule-crash-'))
   const disk = findSmallDisk(dataDir)
-  const life = beginLife({ dataDir, wrapper: disk.wrapper, env: { MOLECULE_ADMIN_TOKEN: TOKEN } })
+  const platform = startPlatformProcess({ dataDir, wrapper: disk.wrapper, env: { MOLECULE_ADMIN_TOKEN: TOKEN } })
   t.after(async () => {
-    await life.kill()
+    await platform.kill()
     rmSync(dataDir, { recursive: true, force: true })
   })
-  const url = await life.ready
+  const url = await platform.ready
   const call = async (method: string, path: string, content?: object) => {
     const headers = { Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application/json' }
     const response = await fetch(url + path, { method, headers, ...(content && { body: JSON.stringify(content) }) })
@@ -42,14 +42,14 @@ async function prepare(t: TestContext) {
     const params = { message, configuration: { returnImmediately: true } }
     return call('POST', `/workspaces/${body.id}/a2a`, { jsonrpc: '2.0', id: 1, method: 'SendMessage', params })
   }
-  return { disk, life, call, send, workspaceId: body.id as string }
+  return { disk, platform, call, send, workspaceId: body.id as string }
 }
 
 test('RE-3 RE-1 the disk is full: a clear 503 for what cannot be kept, nothing acknowledged is lost, and with room again everything is answered without a restart', async (t) => {
-  const { disk, life, call, send, workspaceId } = await prepare(t)
+  const { disk, platform, call, send, workspaceId } = await prepare(t)
   const acknowledged: string[] = []
   const refused: string[] = []
-  const bytesBefore = memoryBytes(life.pid)
+  const bytesBefore = memoryBytes(platform.pid)
   for (let n = 1; n <= SENDS_MAX && refused.length < REFUSED_WANTED; n++) {
     const answer = await send(`m${n}`)
     if (answer.status === 200) acknowledged.push(`m${n}`)
@@ -60,12 +60,12 @@ test('RE-3 RE-1 the disk is full: a clear 503 for what cannot be kept, nothing a
     }
   }
   assert.equal(refused.length, REFUSED_WANTED, 'the disk never got full')
-  assert.equal((await call('GET', '/health')).body.pid, life.pid)
+  assert.equal((await call('GET', '/health')).body.pid, platform.pid)
   // What is there can still be read.
   assert.equal((await call('GET', `/workspaces/${workspaceId}`)).status, 200)
-  t.diagnostic(`${disk.kind}: ${acknowledged.length} acknowledged, then refused; ${memory(life.pid, bytesBefore)}`)
+  t.diagnostic(`${disk.kind}: ${acknowledged.length} acknowledged, then refused; ${memory(platform.pid, bytesBefore)}`)
 
-  disk.makeRoom(life.pid)
+  disk.makeRoom(platform.pid)
   for (const messageId of [...refused, ...acknowledged]) {
     await eventually(`${messageId} is answered`, async () => {
       const { body } = await send(messageId)
@@ -75,8 +75,8 @@ test('RE-3 RE-1 the disk is full: a clear 503 for what cannot be kept, nothing a
   }
   const { running, queue_depth: waiting } = (await call('GET', `/workspaces/${workspaceId}`)).body
   assert.deepEqual([running, waiting], [0, 0])
-  assert.equal((await call('GET', '/health')).body.pid, life.pid)
-  assert.equal(await life.stop(), 0, life.output())
+  assert.equal((await call('GET', '/health')).body.pid, platform.pid)
+  assert.equal(await platform.stop(), 0, platform.output())
 })
 
 function memory(pid: number, before: number): string {

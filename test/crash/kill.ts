@@ -5,7 +5,7 @@
  */
 import { parseArgs } from 'node:util'
 import { startPostgres } from '../fakes/postgres.ts'
-import { type CampaignOptions, type Report, runCampaign } from './campaign.ts'
+import { type CampaignOptions, type CrashReport, runCampaign } from './campaign.ts'
 import { createRandom } from './random.ts'
 
 const ROUNDS_DEFAULT = 200
@@ -13,7 +13,7 @@ const VIOLATIONS_SHOWN = 10
 
 type Engine = 'sqlite' | 'postgres'
 
-interface Settings {
+interface KillTestSettings {
   readonly engines: readonly Engine[]
   readonly rounds: number
   readonly seed: number
@@ -22,8 +22,8 @@ interface Settings {
 const settings = readSettings(process.argv.slice(2))
 process.exitCode = (await main(settings)) ? 0 : 1
 
-async function main({ engines, rounds, seed }: Settings): Promise<boolean> {
-  say(`kill -9 at ${rounds} random moments under load, on ${engines.join(' and ')}; seed ${seed}\n`)
+async function main({ engines, rounds, seed }: KillTestSettings): Promise<boolean> {
+  print(`kill -9 at ${rounds} random moments under load, on ${engines.join(' and ')}; seed ${seed}\n`)
   let passed = 0
   let failed = 0
   for (const [index, engine] of engines.entries()) {
@@ -35,12 +35,16 @@ async function main({ engines, rounds, seed }: Settings): Promise<boolean> {
     failed += broken
     passed += report.checks.length - broken
   }
-  say(`${passed} passed, ${failed} failed\n`)
+  print(`${passed} passed, ${failed} failed\n`)
   return failed === 0
 }
 
-async function runOn(engine: Engine, { rounds, seed }: { rounds: number; seed: number }): Promise<Report> {
-  const options: CampaignOptions = { rounds, random: createRandom(seed), progress: (round) => tick(round, rounds) }
+async function runOn(engine: Engine, { rounds, seed }: { rounds: number; seed: number }): Promise<CrashReport> {
+  const options: CampaignOptions = {
+    rounds,
+    random: createRandom(seed),
+    progress: (round) => printProgress(round, rounds),
+  }
   if (engine === 'sqlite') return await runCampaign(options)
   const postgres = await startPostgres()
   try {
@@ -50,28 +54,28 @@ async function runOn(engine: Engine, { rounds, seed }: { rounds: number; seed: n
   }
 }
 
-function show(engine: Engine, report: Report, seconds: number): void {
+function show(engine: Engine, report: CrashReport, seconds: number): void {
   const { admitted, answered, failed, lost, answeredTwice, agentRuns, counted, orphans } = report
   const reasons = Object.entries(failed).map(([code, count]) => `${count} ${code}`)
   const failures = reasons.length === 0 ? '0' : reasons.join(', ')
   const { kills, killsWhileStarting, messagesSentAgain } = report
-  say(
+  print(
     `${engine}: rounds ${kills - killsWhileStarting}, admitted ${admitted}, answered ${answered}, failed ${failures}, ` +
       `lost ${lost}, answered twice ${answeredTwice}, agent runs ${agentRuns}, orphans ${orphans}\n`,
   )
-  say(
+  print(
     `  ${kills} kills, ${killsWhileStarting} of them while it was starting; ${messagesSentAgain} messages sent again by ` +
       `clients; ${agentRuns} runs for ${counted} exec messages: a run that a kill cut off is run again; ` +
       `${seconds.toFixed(0)} s\n`,
   )
   for (const { title, violations } of report.checks) {
-    say(`  ${violations.length === 0 ? 'ok    ' : 'FAILED'} ${title}\n`)
-    for (const violation of violations.slice(0, VIOLATIONS_SHOWN)) say(`         ${violation}\n`)
-    if (violations.length > VIOLATIONS_SHOWN) say(`         and ${violations.length - VIOLATIONS_SHOWN} more\n`)
+    print(`  ${violations.length === 0 ? 'ok    ' : 'FAILED'} ${title}\n`)
+    for (const violation of violations.slice(0, VIOLATIONS_SHOWN)) print(`         ${violation}\n`)
+    if (violations.length > VIOLATIONS_SHOWN) print(`         and ${violations.length - VIOLATIONS_SHOWN} more\n`)
   }
 }
 
-function readSettings(args: string[]): Settings {
+function readSettings(args: string[]): KillTestSettings {
   const { values } = parseArgs({
     args,
     options: { rounds: { type: 'string' }, engine: { type: 'string' }, seed: { type: 'string' } },
@@ -93,11 +97,11 @@ function wholeNumber(name: string, text: string): number {
 }
 
 /** Somebody who watches sees that it goes on; a log file gets a line now and then. */
-function tick(round: number, rounds: number): void {
+function printProgress(round: number, rounds: number): void {
   if (process.stdout.isTTY) process.stdout.write(`\r  ${round} of ${rounds}${round === rounds ? '\n' : ''}`)
-  else if (round % 25 === 0) say(`  ${round} of ${rounds}\n`)
+  else if (round % 25 === 0) print(`  ${round} of ${rounds}\n`)
 }
 
-function say(text: string): void {
+function print(text: string): void {
   process.stdout.write(text)
 }

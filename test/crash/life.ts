@@ -13,7 +13,7 @@ const READY_MS_MAX = 30_000
 const STOP_MS_MAX = 30_000
 const OUTPUT_CHARACTERS_KEPT = 20_000
 
-export interface LifeOptions {
+export interface PlatformProcessOptions {
   readonly dataDir: string
   /** `postgres://...`; unset = the embedded store. */
   readonly database?: string | undefined
@@ -22,7 +22,7 @@ export interface LifeOptions {
   readonly wrapper?: readonly string[]
 }
 
-export interface Life {
+export interface PlatformProcess {
   readonly pid: number
   /** Resolves with its address once it says so; rejects when it ends first. */
   readonly ready: Promise<string>
@@ -34,7 +34,12 @@ export interface Life {
   output(): string
 }
 
-export function beginLife({ dataDir, database, env, wrapper = [] }: LifeOptions): Life {
+export function startPlatformProcess({
+  dataDir,
+  database,
+  env,
+  wrapper = [],
+}: PlatformProcessOptions): PlatformProcess {
   const words = [...wrapper, MOLECULE, 'up', '--port', '0', '--data-dir', dataDir]
   if (database !== undefined) words.push('--database', database)
   const [program = MOLECULE, ...args] = words

@@ -8,7 +8,7 @@ import type { Task } from '../../src/protocol/a2a.ts'
 import type { Random } from './random.ts'
 
 /** What a client knows of one message. */
-export interface Sent {
+export interface SentMessage {
   readonly messageId: string
   readonly workspaceId: string
   readonly text: string
@@ -25,13 +25,13 @@ export interface Sent {
 }
 
 /** Where the platform is; undefined while there is none. */
-export interface Target {
+export interface PlatformAddress {
   url: string | undefined
   token: string
 }
 
-export interface LoadOptions {
-  readonly target: Target
+export interface ClientLoadOptions {
+  readonly target: PlatformAddress
   readonly random: Random
   /** Where the exec commands write a line for each run, a file a message. */
   readonly runsDir: string
@@ -39,13 +39,13 @@ export interface LoadOptions {
   readonly complain: (problem: string) => void
 }
 
-export interface Load {
-  readonly sent: readonly Sent[]
+export interface ClientLoad {
+  readonly sent: readonly SentMessage[]
   /** Begins no more messages, waits for the answers to those begun, at most so long; true when all have one. */
   finish(maxMs: number): Promise<boolean>
 }
 
-interface Kind {
+interface LoadWorkspace {
   readonly name: string
   readonly slots: number
   readonly conversations: number
@@ -64,7 +64,7 @@ const LEAVING_CHILDREN = 'if [ $((n % 4)) = 0 ]; then sleep 86 >/dev/null 2>&1 &
 const COUNTING = { session: 'true' }
 
 /** Turns are short, so that hardly any message is cut off five times, after which it would be a dead letter. */
-const KINDS: readonly Kind[] = [
+const LOAD_WORKSPACES: readonly LoadWorkspace[] = [
   {
     name: 'mock',
     slots: 1,
@@ -90,21 +90,21 @@ const KINDS: readonly Kind[] = [
 ]
 
 /** The wait before a client asks again. */
-const PATIENCE_MS = 25
+const RETRY_MS = 25
 const ASK_AGAIN_ONE_IN = 8
 /** A client gives up a call after this: a platform that is alive and silent is a defect that must show. */
 const CALL_MS_MAX = 60_000
 
 /** Makes the workspaces and starts to talk to them; the platform must stand until this has resolved. */
-export async function startLoad(options: LoadOptions): Promise<Load> {
-  const sent: Sent[] = []
+export async function startClientLoad(options: ClientLoadOptions): Promise<ClientLoad> {
+  const sent: SentMessage[] = []
   const stop = { asked: false, now: false }
   const talks: Promise<void>[] = []
-  for (const kind of KINDS) {
+  for (const kind of LOAD_WORKSPACES) {
     const workspaceId = await makeWorkspace(options, kind)
     for (let n = 1; n <= kind.conversations; n++) {
       const conversation = { workspaceId, contextId: `context-${n}`, kind }
-      talks.push(talk(conversation, { ...options, sent, stop }))
+      talks.push(runConversation(conversation, { ...options, sent, stop }))
     }
   }
   return {
@@ -122,7 +122,7 @@ export async function startLoad(options: LoadOptions): Promise<Load> {
   }
 }
 
-async function makeWorkspace({ target, runsDir }: LoadOptions, kind: Kind): Promise<string> {
+async function makeWorkspace({ target, runsDir }: ClientLoadOptions, kind: LoadWorkspace): Promise<string> {
   const body = {
     name: kind.name,
     runtime: kind.runtime,
@@ -135,31 +135,34 @@ async function makeWorkspace({ target, runsDir }: LoadOptions, kind: Kind): Prom
   return answer.id
 }
 
-interface Conversation {
+interface ClientConversation {
   readonly workspaceId: string
   readonly contextId: string
-  readonly kind: Kind
+  readonly kind: LoadWorkspace
 }
 
-interface Talking extends LoadOptions {
-  readonly sent: Sent[]
+interface ClientContext extends ClientLoadOptions {
+  readonly sent: SentMessage[]
   readonly stop: { asked: boolean; now: boolean }
 }
 
 /** Message after message, each way of sending in turn as chance has it. */
-async function talk(conversation: Conversation, talking: Talking): Promise<void> {
+async function runConversation(conversation: ClientConversation, talking: ClientContext): Promise<void> {
   const { random, stop } = talking
   while (!stop.asked) {
     const way = random.pick(['wait', 'wait', 'poll', 'burst'] as const)
     const count = way === 'burst' ? 2 + random.whole(2) : 1
-    const messages = Array.from({ length: count }, () => write(conversation, talking))
+    const messages = Array.from({ length: count }, () => createMessage(conversation, talking))
     await Promise.all(messages.map((message) => deliver(message, conversation, { ...talking, wait: way === 'wait' })))
   }
 }
 
 let written = 0
 
-function write({ workspaceId, contextId, kind }: Conversation, { sent, random }: Talking): Sent {
+function createMessage(
+  { workspaceId, contextId, kind }: ClientConversation,
+  { sent, random }: ClientContext,
+): SentMessage {
   written += 1
   const messageId = `m${written}-${contextId}`
   const n = random.whole(100_000)
@@ -167,13 +170,17 @@ function write({ workspaceId, contextId, kind }: Conversation, { sent, random }:
   const counted = kind.runtime === 'exec'
   const expected = counted ? `answer ${messageId} ${n * 7 + 3}\n` : `echo: ${text}`
   const facts = { messageId, workspaceId, text, expected, counted, sends: 0, end: undefined }
-  const message: Sent = { ...facts, taskIds: new Set(), replies: new Set() }
+  const message: SentMessage = { ...facts, taskIds: new Set(), replies: new Set() }
   sent.push(message)
   return message
 }
 
 /** Sends until there is an answer; between two lives of the platform that may take many tries. */
-async function deliver(message: Sent, { contextId }: Conversation, how: Talking & { wait: boolean }): Promise<void> {
+async function deliver(
+  message: SentMessage,
+  { contextId }: ClientConversation,
+  how: ClientContext & { wait: boolean },
+): Promise<void> {
   const { messageId, text } = message
   const words = { messageId, contextId, role: 'ROLE_USER', parts: [{ text }] }
   const send = { message: words, configuration: { returnImmediately: !how.wait } }
@@ -182,19 +189,23 @@ async function deliver(message: Sent, { contextId }: Conversation, how: Talking 
     const call = known === undefined ? rpc('SendMessage', send) : rpc('GetTask', { id: known })
     if (known === undefined) message.sends += 1
     const answer = await ask(message, call, how)
-    if (answer !== undefined) note(message, answer)
-    if (message.end === undefined) await delay(PATIENCE_MS)
+    if (answer !== undefined) recordAnswer(message, answer)
+    if (message.end === undefined) await delay(RETRY_MS)
   }
   // Some ask once more for what they have been told: it must be the same.
   if (how.random.whole(ASK_AGAIN_ONE_IN) > 0 || how.stop.now) return
   const again = await ask(message, rpc('SendMessage', send), how)
-  if (again !== undefined) note(message, again)
+  if (again !== undefined) recordAnswer(message, again)
 }
 
 const rpc = (method: string, params: unknown) => ({ jsonrpc: '2.0', id: 1, method, params })
 
 /** The task, or undefined when the platform went away, is not there, or asks to come again. */
-async function ask({ workspaceId, messageId }: Sent, call: object, how: Talking): Promise<Task | undefined> {
+async function ask(
+  { workspaceId, messageId }: SentMessage,
+  call: object,
+  how: ClientContext,
+): Promise<Task | undefined> {
   const { target, complain } = how
   if (target.url === undefined) return undefined
   let response: Response
@@ -215,7 +226,7 @@ async function ask({ workspaceId, messageId }: Sent, call: object, how: Talking)
   return result.task ?? result
 }
 
-function post({ url, token }: Target, path: string, body: object): Promise<Response> {
+function post({ url, token }: PlatformAddress, path: string, body: object): Promise<Response> {
   return fetch(`${url}${path}`, {
     method: 'POST',
     headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
@@ -226,7 +237,7 @@ function post({ url, token }: Target, path: string, body: object): Promise<Respo
 
 const FINAL = /^TASK_STATE_(COMPLETED|FAILED|CANCELED|REJECTED)$/
 
-function note(message: Sent, task: Task): void {
+function recordAnswer(message: SentMessage, task: Task): void {
   message.taskIds.add(task.id)
   const reply = task.artifacts?.at(-1)?.parts[0]?.text
   if (reply !== undefined) message.replies.add(reply)

@@ -59,11 +59,11 @@ async function prepare(t: TestContext) {
     sql('insert into workspace_load (workspace_id, hosted, slots) values ($1, 1, 1)', [WORKSPACE]),
   )
   const worker = { id: 'host.worker', workspaces: 'hosted' } as const
-  const handouts = local.inbox.leases(worker, leaving.signal)[Symbol.asyncIterator]()
-  let next = handouts.next()
+  const directives = local.inbox.leases(worker, leaving.signal)[Symbol.asyncIterator]()
+  let next = directives.next()
   const take = async (): Promise<Lease> => {
     const { value } = await next
-    next = handouts.next()
+    next = directives.next()
     assert.equal(value?.type, 'lease')
     return value.lease
   }

@@ -1,5 +1,5 @@
 /**
- * The answer to a COMMIT is lost between a real PostgreSQL and a real platform: a tap on the wire cuts the connection when
+ * The answer to a COMMIT is lost between a real PostgreSQL and a real platform: a proxy on the wire cuts the connection when
  * the server has committed and before the platform hears of it. What follows in the inbox is lost-answer.test.ts.
  */
 import assert from 'node:assert/strict'
@@ -7,8 +7,8 @@ import { after, before, type TestContext, test } from 'node:test'
 import type { Task } from '../../src/protocol/a2a.ts'
 import { replyText } from '../e2e/platform.ts'
 import { startPostgres, type TestPostgres } from '../fakes/postgres.ts'
-import { createScene, eventually, send, writingDown } from './scene.ts'
-import { tapWire } from './wire-tap.ts'
+import { createCrashHarness, eventually, recordingCommand, send } from './scene.ts'
+import { startDatabaseProxy } from './wire-tap.ts'
 
 let postgres: TestPostgres
 before(async () => {
@@ -17,46 +17,46 @@ before(async () => {
 after(() => postgres.stop())
 
 test('RE-3 IN-1 the answer to the COMMIT of an admission is lost: the client is told 503, and the same message again finds its task, which is run once', async (t) => {
-  const { scene, tap, workspaceId } = await prepareTapped(t)
+  const { harness, proxy, workspaceId } = await prepareProxied(t)
   const message = { workspaceId, messageId: 'only', text: 'lost-in-admission' }
-  const lost = tap.loseCommitOf(message.text)
-  await assert.rejects(send(scene.platform, message), /STORE_UNAVAILABLE/)
+  const lost = proxy.loseCommitOf(message.text)
+  await assert.rejects(send(harness.platform, message), /STORE_UNAVAILABLE/)
   await lost
   let task: Task | undefined
   await eventually('the store is back', async () => {
-    task = await send(scene.platform, { ...message, wait: false }).catch(() => undefined)
+    task = await send(harness.platform, { ...message, wait: false }).catch(() => undefined)
     return task !== undefined
   })
   // It is leased to a worker that never heard of it; the platform finds that out by itself.
-  const answered = await send(scene.platform, message)
+  const answered = await send(harness.platform, message)
   assert.deepEqual([answered?.id, answered && replyText(answered)], [task?.id, 'done: lost-in-admission\n'])
-  const [stored, ...more] = await scene.end()
+  const [stored, ...more] = await harness.end()
   assert.deepEqual([stored?.state, stored?.replies, more], ['done', 1, []])
-  assert.deepEqual(await scene.runs(), [message.text])
+  assert.deepEqual(await harness.runs(), [message.text])
 })
 
 test('RE-3 IN-10 the answer to the COMMIT of a settle is lost: it is settled again, the reply stands once and the agent has run once', async (t) => {
-  const { scene, tap, workspaceId } = await prepareTapped(t)
+  const { harness, proxy, workspaceId } = await prepareProxied(t)
   const message = { workspaceId, messageId: 'only', text: 'lost-in-settle' }
-  const lost = tap.loseCommitOf(`done: ${message.text}`)
-  assert.ok(await send(scene.platform, { ...message, wait: false }))
+  const lost = proxy.loseCommitOf(`done: ${message.text}`)
+  assert.ok(await send(harness.platform, { ...message, wait: false }))
   await lost
   let answered: Task | undefined
   await eventually('the message is answered', async () => {
-    answered = await send(scene.platform, { ...message, wait: false }).catch(() => undefined)
+    answered = await send(harness.platform, { ...message, wait: false }).catch(() => undefined)
     return answered !== undefined && replyText(answered) === `done: ${message.text}\n`
   })
-  const [stored, ...more] = await scene.end()
+  const [stored, ...more] = await harness.end()
   assert.deepEqual([stored?.state, stored?.losses, stored?.replies, more], ['done', 0, 1, []])
-  assert.deepEqual(await scene.runs(), [message.text])
+  assert.deepEqual(await harness.runs(), [message.text])
 })
 
-/** A platform that reaches its database through a tap. */
-async function prepareTapped(t: TestContext) {
-  const tap = await tapWire(await postgres.url())
-  const scene = await createScene(t, tap.url)
-  t.after(() => tap.close())
-  const platform = await scene.start()
-  const workspaceId = await platform.exec(writingDown(scene.folder, 'echo "done: $input"'))
-  return { tap, scene, workspaceId }
+/** A platform that reaches its database through a proxy. */
+async function prepareProxied(t: TestContext) {
+  const proxy = await startDatabaseProxy(await postgres.url())
+  const harness = await createCrashHarness(t, proxy.url)
+  t.after(() => proxy.close())
+  const platform = await harness.start()
+  const workspaceId = await platform.exec(recordingCommand(harness.folder, 'echo "done: $input"'))
+  return { proxy, harness, workspaceId }
 }

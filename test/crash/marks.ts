@@ -11,7 +11,7 @@ export interface MarkedProcess {
 }
 
 /** Live processes of this host's turns; a zombie has no environment any more and does not count. */
-export function findMarked(host: string): MarkedProcess[] {
+export function findMarkedProcesses(host: string): MarkedProcess[] {
   if (process.platform !== 'linux') return []
   const found: MarkedProcess[] = []
   for (const name of readdirSync('/proc')) {

@@ -8,14 +8,14 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Answer, PlatformUnderTest } from '../e2e/platform.ts'
+import type { PlatformResponse, PlatformUnderTest } from '../e2e/platform.ts'
 import { startPostgres, type TestPostgres } from '../fakes/postgres.ts'
 import { type Audit, audit } from './audit.ts'
 import { openDatabase } from './database.ts'
-import { startLoad } from './load.ts'
+import { startClientLoad } from './load.ts'
 import { memoryBytes } from './memory.ts'
 import { createRandom } from './random.ts'
-import { createScene } from './scene.ts'
+import { createCrashHarness } from './scene.ts'
 
 const OUTAGE_MS = Number(process.env['MOLECULE_TEST_OUTAGE_SECONDS'] ?? '6') * 1000
 /** How long the load goes on before and after. */
@@ -34,22 +34,22 @@ after(() => postgres.stop())
 
 test(`RE-3 RE-1 PostgreSQL is away for ${OUTAGE_MS / 1000} s under load: clear 503s meanwhile in bounded memory, nothing admitted is lost or answered twice or even run twice, and it recovers without a restart`, async (t) => {
   const database = await postgres.url()
-  const scene = await createScene(t, database)
-  const platform = await scene.start()
-  const runsDir = join(scene.folder, 'runs-of-messages')
+  const harness = await createCrashHarness(t, database)
+  const platform = await harness.start()
+  const runsDir = join(harness.folder, 'runs-of-messages')
   await mkdir(runsDir)
   const complaints: string[] = []
   const complain = (problem: string) => void complaints.push(problem)
   const target = { url: platform.url, token: platform.token }
-  const load = await startLoad({ target, random: createRandom(1), runsDir, complain })
+  const load = await startClientLoad({ target, random: createRandom(1), runsDir, complain })
   await delay(CALM_MS)
 
   const bytesBefore = memoryBytes(platform.pid)
   await postgres.stopServer()
-  const refused = await knock(platform, load.sent[0]?.workspaceId ?? '')
+  const refused = await sendRequests(platform, load.sent[0]?.workspaceId ?? '')
   const bytesAfter = memoryBytes(platform.pid)
   await postgres.startServer()
-  for (const answer of refused) assertClear(answer)
+  for (const answer of refused) assertClearRefusal(answer)
   const grown = bytesAfter - bytesBefore
   const offered = refused.length * REFUSED_BYTES
   t.diagnostic(`${refused.length} sends refused, ${mib(offered)} MiB offered, memory grew by ${mib(grown)} MiB`)
@@ -59,7 +59,7 @@ test(`RE-3 RE-1 PostgreSQL is away for ${OUTAGE_MS / 1000} s under load: clear 5
   assert.ok(await load.finish(DRAIN_MS_MAX), 'some messages had no answer long after the database was back')
   assert.equal((await platform.request('GET', '/health')).body.pid, platform.pid)
   assert.equal((await platform.request('GET', '/ready')).status, 200)
-  const stored = await scene.end()
+  const stored = await harness.end()
   assert.ok(stored.every(({ state, losses, failures }) => state === 'done' && losses + failures === 0))
   assert.deepEqual(complaints, [])
   const audited = await auditAll(database, load.sent, runsDir)
@@ -68,8 +68,8 @@ test(`RE-3 RE-1 PostgreSQL is away for ${OUTAGE_MS / 1000} s under load: clear 5
 })
 
 /** Sends until the outage is over, all the while asking whether the platform is ready; gives every answer. */
-async function knock(platform: PlatformUnderTest, workspaceId: string): Promise<Answer[]> {
-  const answers: Answer[] = []
+async function sendRequests(platform: PlatformUnderTest, workspaceId: string): Promise<PlatformResponse[]> {
+  const answers: PlatformResponse[] = []
   const text = 'x'.repeat(REFUSED_BYTES)
   const untilMs = performance.now() + OUTAGE_MS
   for (let round = 1; performance.now() < untilMs; round++) {
@@ -87,7 +87,7 @@ async function knock(platform: PlatformUnderTest, workspaceId: string): Promise<
   return answers
 }
 
-function assertClear({ status, body }: Answer): void {
+function assertClearRefusal({ status, body }: PlatformResponse): void {
   assert.equal(status, 503, JSON.stringify(body).slice(0, 300))
   assert.equal(body.error.data[0].reason, 'STORE_UNAVAILABLE')
   assert.match(body.error.message, /^the store cannot be reached right now; the same message may safely be sent again/)

@@ -8,20 +8,20 @@ import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { type PlatformUnderTest, reasonText, replyText } from '../e2e/platform.ts'
-import { createScene, eventually, type Scene, send, writingDown } from './scene.ts'
+import { type CrashHarness, createCrashHarness, eventually, recordingCommand, send } from './scene.ts'
 
 const FAILED = 'TASK_STATE_FAILED'
 
 /** Fails for the word "poison" while the file "broken" is there; every run notes when it was, in nanoseconds. */
-async function prepare(t: TestContext): Promise<{ scene: Scene; workspaceId: string }> {
-  const scene = await createScene(t)
-  const broken = join(scene.folder, 'broken')
+async function prepare(t: TestContext): Promise<{ harness: CrashHarness; workspaceId: string }> {
+  const harness = await createCrashHarness(t)
+  const broken = join(harness.folder, 'broken')
   await writeFile(broken, '')
-  const platform = await scene.start()
+  const platform = await harness.start()
   const fails = `[ "$input" = poison ] && [ -e '${broken}' ] && echo 'no power' >&2 && exit 1`
-  const cmd = writingDown(scene.folder, `date +%s%N >> '${scene.folder}/times'; ${fails}; echo "done: $input"`)
+  const cmd = recordingCommand(harness.folder, `date +%s%N >> '${harness.folder}/times'; ${fails}; echo "done: $input"`)
   const workspaceId = await platform.exec(cmd, { max_attempts: 2 })
-  return { scene, workspaceId }
+  return { harness, workspaceId }
 }
 
 const deadLetters = async (platform: PlatformUnderTest, workspaceId: string) =>
@@ -32,17 +32,17 @@ const replay = async (platform: PlatformUnderTest, workspaceId: string, id: stri
 
 describe('a backend that always fails', { concurrency: true }, () => {
   test('IN-4 RE-1 the message is a dead letter after its attempts, with the reason; another conversation is answered meanwhile; replayed when the backend is mended, it is answered under its old messageId', async (t) => {
-    const { scene, workspaceId } = await prepare(t)
-    const { platform } = scene
+    const { harness, workspaceId } = await prepare(t)
+    const { platform } = harness
     const poison = { workspaceId, messageId: 'poison', text: 'poison', contextId: 'sick' }
     const first = await send(platform, { ...poison, wait: false })
-    await eventually('the first attempt fails', async () => (await stateOf(scene, poison)).includes('attempt 2 of 2'))
+    await eventually('the first attempt fails', async () => (await stateOf(harness, poison)).includes('attempt 2 of 2'))
 
     const behind = { workspaceId, messageId: 'behind', text: 'behind it', contextId: 'sick' }
     assert.ok(await send(platform, { ...behind, wait: false }))
     const other = await send(platform, { workspaceId, messageId: 'other', text: 'well', contextId: 'healthy' })
     assert.equal(other && replyText(other), 'done: well\n')
-    assert.deepEqual(await scene.runs(), ['poison', 'well'], 'the one behind the poison has overtaken it')
+    assert.deepEqual(await harness.runs(), ['poison', 'well'], 'the one behind the poison has overtaken it')
 
     const failed = await send(platform, poison)
     assert.deepEqual([failed?.id, failed?.status.state], [first?.id, FAILED])
@@ -54,7 +54,7 @@ describe('a backend that always fails', { concurrency: true }, () => {
     assert.match(letter.reason, /exit code 1/)
     assert.match(letter.detail, /exited with code 1.*no power/)
 
-    await rm(join(scene.folder, 'broken'))
+    await rm(join(harness.folder, 'broken'))
     const replayed = await replay(platform, workspaceId, letter.id)
     assert.equal(await replay(platform, workspaceId, letter.id), replayed, 'replaying twice is one replay')
     const answered = await send(platform, poison)
@@ -63,56 +63,56 @@ describe('a backend that always fails', { concurrency: true }, () => {
     assert.deepEqual(await deadLetters(platform, workspaceId), [])
     const old = await platform.rpc(workspaceId, 'GetTask', { id: first?.id })
     assert.equal(old.body.result.status.state, FAILED, 'the old task stays failed')
-    await scene.end()
-    assert.deepEqual(await scene.runs(), ['poison', 'well', 'poison', 'behind it', 'poison'])
+    await harness.end()
+    assert.deepEqual(await harness.runs(), ['poison', 'well', 'poison', 'behind it', 'poison'])
   })
 
   test('RT-6 IN-4 killed while a message waits for its retry: the next platform waits out the rest and runs it as attempt 2, the last', async (t) => {
-    const { scene, workspaceId } = await prepare(t)
+    const { harness, workspaceId } = await prepare(t)
     const poison = { workspaceId, messageId: 'poison', text: 'poison' }
-    const first = await send(scene.platform, { ...poison, wait: false })
-    await eventually('the first attempt fails', async () => (await stateOf(scene, poison)).includes('attempt 2 of 2'))
-    await scene.died()
-    const platform = await scene.start()
+    const first = await send(harness.platform, { ...poison, wait: false })
+    await eventually('the first attempt fails', async () => (await stateOf(harness, poison)).includes('attempt 2 of 2'))
+    await harness.died()
+    const platform = await harness.start()
     const failed = await send(platform, poison)
     assert.deepEqual([failed?.id, failed?.status.state], [first?.id, FAILED])
     const [letter] = await deadLetters(platform, workspaceId)
     // Nothing ran when the platform was killed, so nothing was lost; and two failures are both that it may have.
     assert.deepEqual([letter.failures, letter.losses], [2, 0])
-    await scene.end()
-    assert.deepEqual(await scene.runs(), ['poison', 'poison'])
+    await harness.end()
+    assert.deepEqual(await harness.runs(), ['poison', 'poison'])
     // A lower limit, which a slow machine cannot break: it was promised 5 s of peace.
-    const [before = 0, after = 0] = await times(scene)
+    const [before = 0, after = 0] = await times(harness)
     assert.ok(after - before >= 4900, `the second attempt came after ${after - before} ms`)
   })
 
   test('RE-1 IN-4 RT-6 killed in the middle of its last attempt: the loss is counted apart, and the message has its attempt back', async (t) => {
-    const { scene, workspaceId } = await prepare(t)
+    const { harness, workspaceId } = await prepare(t)
     const poison = { workspaceId, messageId: 'poison', text: 'poison' }
-    await send(scene.platform, { ...poison, wait: false })
-    await eventually('the first attempt fails', async () => (await stateOf(scene, poison)).includes('attempt 2 of 2'))
-    await scene.died()
+    await send(harness.platform, { ...poison, wait: false })
+    await eventually('the first attempt fails', async () => (await stateOf(harness, poison)).includes('attempt 2 of 2'))
+    await harness.died()
     // Dies with its second attempt leased and not begun.
-    const doomed = await scene.start({ MOLECULE_CRASH_AT: 'leased' })
+    const doomed = await harness.start({ MOLECULE_CRASH_AT: 'leased' })
     assert.equal(await send(doomed, poison), undefined)
-    await scene.died('by itself')
-    const platform = await scene.start()
+    await harness.died('by itself')
+    const platform = await harness.start()
     const failed = await send(platform, poison)
     assert.equal(failed?.status.state, FAILED)
-    const [stored] = await scene.end()
+    const [stored] = await harness.end()
     assert.deepEqual([stored?.failures, stored?.losses], [2, 1])
-    assert.deepEqual(await scene.runs(), ['poison', 'poison'])
+    assert.deepEqual(await harness.runs(), ['poison', 'poison'])
   })
 })
 
 /** What the message's task says of itself. */
-async function stateOf({ platform }: Scene, message: Parameters<typeof send>[1]): Promise<string> {
+async function stateOf({ platform }: CrashHarness, message: Parameters<typeof send>[1]): Promise<string> {
   const task = await send(platform, { ...message, wait: false })
   return task ? reasonText(task) : ''
 }
 
 /** When each run was, in milliseconds. */
-async function times(scene: Scene): Promise<number[]> {
-  const lines = (await readFile(join(scene.folder, 'times'), 'utf8')).split('\n').filter(Boolean)
+async function times(harness: CrashHarness): Promise<number[]> {
+  const lines = (await readFile(join(harness.folder, 'times'), 'utf8')).split('\n').filter(Boolean)
   return lines.map((line) => Number(BigInt(line) / 1_000_000n))
 }

@@ -12,9 +12,9 @@ import type { Task } from '../../src/protocol/a2a.ts'
 import { type PlatformUnderTest, startPlatform } from '../e2e/platform.ts'
 import { openDatabase } from './database.ts'
 import { readHostId } from './life.ts'
-import { findMarked } from './marks.ts'
+import { findMarkedProcesses } from './marks.ts'
 
-export interface Scene {
+export interface CrashHarness {
   readonly folder: string
   /** The platform that is up, or was last. */
   readonly platform: PlatformUnderTest
@@ -25,10 +25,10 @@ export interface Scene {
   /** What was on stdin of each run that began, in order. */
   runs(): Promise<string[]>
   /** Stops the platform and gives every message as it is stored. */
-  end(): Promise<StoredEnd[]>
+  end(): Promise<StoredResult[]>
 }
 
-export interface StoredEnd {
+export interface StoredResult {
   readonly key: string
   readonly taskId: string
   readonly state: string
@@ -38,7 +38,7 @@ export interface StoredEnd {
   readonly replies: number
 }
 
-export async function createScene(t: TestContext, database?: string): Promise<Scene> {
+export async function createCrashHarness(t: TestContext, database?: string): Promise<CrashHarness> {
   const folder = await mkdtemp(join(tmpdir(), 'molecule-crash-'))
   const dataDir = join(folder, 'data')
   await mkdir(dataDir, { mode: 0o700 })
@@ -60,25 +60,25 @@ export async function createScene(t: TestContext, database?: string): Promise<Sc
     },
     async start(env = {}) {
       platform = await startPlatform({ dataDir, args, env })
-      const left = findMarked(readHostId(dataDir)).filter(({ mark }) => deadMarks.has(mark))
+      const left = findMarkedProcesses(readHostId(dataDir)).filter(({ mark }) => deadMarks.has(mark))
       assert.deepEqual(left, [], 'RE-5 what an earlier life had started is alive')
       return platform
     },
     async died(how) {
       if (how === undefined) await current().stop('SIGKILL')
-      else await eventually('the platform kills itself', async () => !isThere(current().pid))
-      for (const { mark } of findMarked(readHostId(dataDir))) deadMarks.add(mark)
+      else await eventually('the platform kills itself', async () => !isRunning(current().pid))
+      for (const { mark } of findMarkedProcesses(readHostId(dataDir))) deadMarks.add(mark)
     },
     runs: async () => (await readFile(join(folder, 'runs'), 'utf8').catch(() => '')).split('\n').filter(Boolean),
     async end() {
       assert.equal(await current().stop(), 0)
-      assert.deepEqual(findMarked(readHostId(dataDir)), [], 'RE-5 a process is alive after the end')
-      return await readEnds({ dataDir, database })
+      assert.deepEqual(findMarkedProcesses(readHostId(dataDir)), [], 'RE-5 a process is alive after the end')
+      return await readStoredResults({ dataDir, database })
     },
   }
 }
 
-async function readEnds(place: { dataDir: string; database: string | undefined }): Promise<StoredEnd[]> {
+async function readStoredResults(place: { dataDir: string; database: string | undefined }): Promise<StoredResult[]> {
   const stored = await openDatabase(place)
   try {
     const loads = await stored.rows('select running, waiting, suspended from workspace_load')
@@ -106,10 +106,10 @@ async function readEnds(place: { dataDir: string; database: string | undefined }
 }
 
 /** A command that writes its input down, one line a run, before it does anything else; `then` may use `$input`. */
-export const writingDown = (folder: string, then: string): string =>
+export const recordingCommand = (folder: string, then: string): string =>
   `input=$(cat); echo "$input" >> '${folder}/runs'; ${then}`
 
-export interface Sending {
+export interface CrashMessage {
   readonly workspaceId: string
   readonly messageId: string
   readonly text: string
@@ -119,7 +119,7 @@ export interface Sending {
 }
 
 /** Sends; the task, or undefined when the connection broke because the platform died. */
-export async function send(platform: PlatformUnderTest, sending: Sending): Promise<Task | undefined> {
+export async function send(platform: PlatformUnderTest, sending: CrashMessage): Promise<Task | undefined> {
   const { workspaceId, messageId, text, contextId, wait = true } = sending
   const context = contextId === undefined ? {} : { contextId }
   const message = { messageId, role: 'ROLE_USER', parts: [{ text }], ...context }
@@ -144,7 +144,7 @@ export async function eventually(what: string, isSo: () => Promise<boolean>): Pr
   }
 }
 
-function isThere(pid: number): boolean {
+function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0)
     return true

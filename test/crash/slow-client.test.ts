@@ -10,7 +10,7 @@ import { type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type PlatformUnderTest, replyText } from '../e2e/platform.ts'
 import { memoryBytes } from './memory.ts'
-import { createScene } from './scene.ts'
+import { createCrashHarness } from './scene.ts'
 
 const MIB = 1024 * 1024
 const HALF_SENDERS = 100
@@ -21,7 +21,7 @@ const REPLY_BYTES = MIB
 /** For as long as this the slow ones do what they do. */
 const WHILE_MS = 1000
 
-interface Bench {
+interface SlowClientContext {
   readonly platform: PlatformUnderTest
   /** Answers with a mebibyte. */
   readonly workspaceId: string
@@ -30,9 +30,9 @@ interface Bench {
   end(): Promise<void>
 }
 
-async function prepare(t: TestContext): Promise<Bench> {
-  const scene = await createScene(t)
-  const platform = await scene.start()
+async function prepare(t: TestContext): Promise<SlowClientContext> {
+  const harness = await createCrashHarness(t)
+  const platform = await harness.start()
   const workspaceId = await platform.exec(`cat >/dev/null; head -c ${REPLY_BYTES} /dev/zero | tr '\\0' x`)
   const sockets: Socket[] = []
   t.after(() => {
@@ -52,12 +52,12 @@ async function prepare(t: TestContext): Promise<Bench> {
     },
     async end() {
       for (const socket of sockets) socket.destroy()
-      await scene.end()
+      await harness.end()
     },
   }
 }
 
-function request({ platform, workspaceId }: Bench, body: string, length = Buffer.byteLength(body)): string {
+function request({ platform, workspaceId }: SlowClientContext, body: string, length = Buffer.byteLength(body)): string {
   const head = [
     `POST /workspaces/${workspaceId}/a2a HTTP/1.1`,
     `Host: ${new URL(platform.url).host}`,
@@ -72,7 +72,11 @@ function request({ platform, workspaceId }: Bench, body: string, length = Buffer
 const rpc = (method: string, params: object): string => JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
 
 /** While the slow ones are there, others are served, and memory grows by no more than this. */
-async function assertServed(t: TestContext, { platform }: Bench, limits: { bytesBefore: number; bytesMax: number }) {
+async function assertServed(
+  t: TestContext,
+  { platform }: SlowClientContext,
+  limits: { bytesBefore: number; bytesMax: number },
+) {
   const echo = await platform.exec('cat')
   for (let n = 1; n <= 5; n++) assert.equal(replyText(await platform.send(echo, `hello ${n}`)), `hello ${n}`)
   await delay(WHILE_MS)
@@ -84,39 +88,39 @@ async function assertServed(t: TestContext, { platform }: Bench, limits: { bytes
 }
 
 test('RE-3 a hundred clients send half a request and then nothing: others are served, and only what was sent is held', async (t) => {
-  const bench = await prepare(t)
-  const bytesBefore = memoryBytes(bench.platform.pid)
+  const context = await prepare(t)
+  const bytesBefore = memoryBytes(context.platform.pid)
   const half = 'x'.repeat(MIB / 2)
-  await Promise.all(Array.from({ length: HALF_SENDERS }, () => bench.open(request(bench, half, 2 * half.length))))
-  await assertServed(t, bench, { bytesBefore, bytesMax: 3 * HALF_SENDERS * half.length })
-  await bench.end()
+  await Promise.all(Array.from({ length: HALF_SENDERS }, () => context.open(request(context, half, 2 * half.length))))
+  await assertServed(t, context, { bytesBefore, bytesMax: 3 * HALF_SENDERS * half.length })
+  await context.end()
 })
 
 test('RE-3 a client asks for the same large answer again and again and never reads: others are served, and the answers do not pile up', async (t) => {
-  const bench = await prepare(t)
-  const task = await bench.platform.send(bench.workspaceId, 'go')
+  const context = await prepare(t)
+  const task = await context.platform.send(context.workspaceId, 'go')
   assert.equal(replyText(task)?.length, REPLY_BYTES)
-  const bytesBefore = memoryBytes(bench.platform.pid)
-  const socket = await bench.open('')
-  const ask = request(bench, rpc('GetTask', { id: task.id }))
+  const bytesBefore = memoryBytes(context.platform.pid)
+  const socket = await context.open('')
+  const ask = request(context, rpc('GetTask', { id: task.id }))
   for (let n = 0; n < PIPELINED; n++) socket.write(ask)
-  await assertServed(t, bench, { bytesBefore, bytesMax: (PIPELINED * REPLY_BYTES) / 2 })
-  await bench.end()
+  await assertServed(t, context, { bytesBefore, bytesMax: (PIPELINED * REPLY_BYTES) / 2 })
+  await context.end()
 })
 
 test('RE-3 IN-10 clients open streams of a large answer and never read: others are served, and each costs a bounded part of it', async (t) => {
-  const bench = await prepare(t)
-  const bytesBefore = memoryBytes(bench.platform.pid)
+  const context = await prepare(t)
+  const bytesBefore = memoryBytes(context.platform.pid)
   const streams = Array.from({ length: NEVER_READERS }, (_, n) => {
     const message = { messageId: `stream-${n}`, contextId: `${n}`, role: 'ROLE_USER', parts: [{ text: 'go' }] }
-    return bench.open(request(bench, rpc('SendStreamingMessage', { message })))
+    return context.open(request(context, rpc('SendStreamingMessage', { message })))
   })
   await Promise.all(streams)
-  await assertServed(t, bench, { bytesBefore, bytesMax: 8 * NEVER_READERS * REPLY_BYTES })
+  await assertServed(t, context, { bytesBefore, bytesMax: 8 * NEVER_READERS * REPLY_BYTES })
   // Their messages were admitted like any other, and nobody had to read for that.
   for (let n = 0; n < NEVER_READERS; n++) {
     const again = { messageId: `stream-${n}`, contextId: `${n}` }
-    assert.equal(replyText(await bench.platform.send(bench.workspaceId, 'go', again))?.length, REPLY_BYTES)
+    assert.equal(replyText(await context.platform.send(context.workspaceId, 'go', again))?.length, REPLY_BYTES)
   }
-  await bench.end()
+  await context.end()
 })

@@ -5,7 +5,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
-export interface WireTap {
+export interface DatabaseProxy {
   /** The database's address through here. */
   readonly url: string
   /** Loses the answer to the next COMMIT on a connection over which this text went; resolves when it is lost. */
@@ -13,17 +13,17 @@ export interface WireTap {
   close(): Promise<void>
 }
 
-interface Waiting {
+interface CommitToLose {
   readonly text: string
   readonly lost: () => void
 }
 
 const COMMITTED = Buffer.from('COMMIT\0')
 
-export async function tapWire(databaseUrl: string): Promise<WireTap> {
+export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseProxy> {
   const { port, hostname } = new URL(databaseUrl)
   const sockets = new Set<Socket>()
-  let waiting: Waiting | undefined
+  let waiting: CommitToLose | undefined
   const server = createServer((inner) => {
     const outer = connect(Number(port), hostname)
     const both = [inner, outer]

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, test } from 'node:test'
-import { type Answer, type PlatformUnderTest, startPlatform } from './platform.ts'
+import { type PlatformResponse, type PlatformUnderTest, startPlatform } from './platform.ts'
 
 let platform: PlatformUnderTest
 let echo: string
@@ -47,7 +47,7 @@ const DIALECTS = {
   },
 } as const
 
-const codeOf = ({ body }: Answer): number | undefined => body.error?.code
+const codeOf = ({ body }: PlatformResponse): number | undefined => body.error?.code
 
 for (const [version, words] of Object.entries(DIALECTS)) {
   const say = (text: string, message: object = {}, configuration?: object) => ({

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { until } from '../fakes/living.ts'
-import { type OpenStream, openStream, type StreamEvent, say } from '../fakes/open-door.ts'
+import { type OpenStream, openStream, type StreamEvent, sendParams } from '../fakes/open-door.ts'
 import { type PlatformUnderTest, startPlatform } from './platform.ts'
 
 /** Writes a line now and then, for about two seconds. */
@@ -24,7 +24,7 @@ function open({ platform, workspaceId }: At, call: object, lastEventId = ''): Pr
   })
 }
 
-const send = (text: string) => ({ method: 'SendStreamingMessage', params: say(text) })
+const send = (text: string) => ({ method: 'SendStreamingMessage', params: sendParams(text) })
 const subscribe = (id: string) => ({ method: 'SubscribeToTask', params: { id } })
 const taskIdOf = (events: readonly StreamEvent[]): string => events[0]?.data.result.task.id
 

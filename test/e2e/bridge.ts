@@ -7,11 +7,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { type PlatformUnderTest, type StartOptions, startPlatform } from './platform.ts'
+import { type PlatformUnderTest, type StartPlatformOptions, startPlatform } from './platform.ts'
 
 export const MOLECULE = fileURLToPath(new URL('../../bin/molecule', import.meta.url))
 
-export interface External {
+export interface ExternalWorkspace {
   readonly id: string
   readonly auth_token: string
   readonly connect: string
@@ -21,15 +21,15 @@ export interface BridgeUnderTest {
   readonly pid: number
   output(): string
   /** Resolves when the words have been printed. */
-  says(words: RegExp): Promise<void>
+  waitForOutput(words: RegExp): Promise<void>
   kill(signal: NodeJS.Signals): void
   /** The exit code, once it has ended. */
   readonly ended: Promise<number | null>
 }
 
-export interface BridgeStart {
+export interface StartBridgeOptions {
   readonly url: string
-  readonly workspace: External
+  readonly workspace: ExternalWorkspace
   /** Its MOLECULE_HOME; the same after a restart. */
   readonly home: string
   readonly cmd?: string
@@ -39,13 +39,16 @@ export interface BridgeStart {
   readonly token?: readonly string[]
 }
 
-export async function platformFor(t: TestContext, options?: StartOptions): Promise<PlatformUnderTest> {
+export async function startPlatformFor(t: TestContext, options?: StartPlatformOptions): Promise<PlatformUnderTest> {
   const platform = await startPlatform(options)
   t.after(() => platform.dispose())
   return platform
 }
 
-export async function external(platform: PlatformUnderTest, more: object = {}): Promise<External> {
+export async function createExternalWorkspace(
+  platform: PlatformUnderTest,
+  more: object = {},
+): Promise<ExternalWorkspace> {
   const wanted = { name: 'Laptop', runtime: 'external', ...more }
   const { status, body } = await platform.request('POST', '/workspaces', wanted)
   assert.equal(status, 201, JSON.stringify(body))
@@ -66,21 +69,21 @@ export function temporaryHome(t: TestContext): string {
 const endings = new WeakMap<TestContext, (() => Promise<void>)[]>()
 
 /** Starts a bridge with the exec backend and does not wait for it. */
-export function launchBridge(t: TestContext, start: BridgeStart): BridgeUnderTest {
+export function launchBridge(t: TestContext, start: StartBridgeOptions): BridgeUnderTest {
   const { workspace, home, cmd, args = [], token = ['--token', workspace.auth_token] } = start
   const backend = cmd === undefined ? [] : ['--backend', 'exec', '--backend-opt', `cmd=${cmd}`]
   const words = ['connect', workspace.id, '--api-url', start.url, ...token, ...backend, ...args]
-  return watch(t, { command: MOLECULE, words, env: { MOLECULE_HOME: home, ...start.env }, cwd: home })
+  return spawnBridge(t, { command: MOLECULE, words, env: { MOLECULE_HOME: home, ...start.env }, cwd: home })
 }
 
-export interface Launch {
+export interface SpawnBridgeOptions {
   readonly command: string
   readonly words: readonly string[]
   readonly env: Readonly<Record<string, string>>
   readonly cwd: string
 }
 
-export function watch(t: TestContext, { command, words, env, cwd }: Launch): BridgeUnderTest {
+export function spawnBridge(t: TestContext, { command, words, env, cwd }: SpawnBridgeOptions): BridgeUnderTest {
   const own = Object.entries(process.env).filter(([name]) => !/^(MOLECULE_|DATABASE_URL$)/.test(name))
   const child = spawn(command, words, {
     cwd,
@@ -101,7 +104,7 @@ export function watch(t: TestContext, { command, words, env, cwd }: Launch): Bri
   return {
     pid: child.pid as number,
     output: () => output,
-    says: (expected) =>
+    waitForOutput: (expected) =>
       until(
         () => expected.test(output),
         () => `${expected} in: ${output}`,
@@ -112,9 +115,9 @@ export function watch(t: TestContext, { command, words, env, cwd }: Launch): Bri
 }
 
 /** Starts one and waits until it takes messages. */
-export async function startBridge(t: TestContext, start: BridgeStart): Promise<BridgeUnderTest> {
+export async function startBridge(t: TestContext, start: StartBridgeOptions): Promise<BridgeUnderTest> {
   const bridge = launchBridge(t, start)
-  await bridge.says(/waiting for messages/)
+  await bridge.waitForOutput(/waiting for messages/)
   return bridge
 }
 
@@ -137,7 +140,7 @@ export function isAlive(pid: string | undefined): boolean {
 }
 
 /** The lines of a file; a command of a test adds one each time it runs. */
-export function linesIn(path: string): string[] {
+export function readLines(path: string): string[] {
   try {
     return readFileSync(path, 'utf8').split('\n').filter(Boolean)
   } catch {
@@ -145,11 +148,11 @@ export function linesIn(path: string): string[] {
   }
 }
 
-export const show = async (platform: PlatformUnderTest, id: string) =>
+export const getWorkspace = async (platform: PlatformUnderTest, id: string) =>
   (await platform.request('GET', `/workspaces/${id}`)).body
 
 /** Sends without waiting; the task's id. */
-export async function post(platform: PlatformUnderTest, id: string, text: string): Promise<string> {
+export async function sendWithoutWaiting(platform: PlatformUnderTest, id: string, text: string): Promise<string> {
   const message = { messageId: `post-${process.pid}-${++posts}`, role: 'ROLE_USER', parts: [{ text }] }
   const { body } = await platform.rpc(id, 'SendMessage', { message, configuration: { returnImmediately: true } })
   assert.ok(body.result?.task, JSON.stringify(body))
@@ -158,17 +161,17 @@ export async function post(platform: PlatformUnderTest, id: string, text: string
 
 let posts = 0
 
-export async function taskOf(platform: PlatformUnderTest, id: string, taskId: string) {
+export async function getTask(platform: PlatformUnderTest, id: string, taskId: string) {
   return (await platform.rpc(id, 'GetTask', { id: taskId })).body.result
 }
 
 /** Waits until the task is final and gives it. */
-export async function finished(platform: PlatformUnderTest, id: string, taskId: string) {
-  let task = await taskOf(platform, id, taskId)
+export async function waitForFinalTask(platform: PlatformUnderTest, id: string, taskId: string) {
+  let task = await getTask(platform, id, taskId)
   const over = /COMPLETED|FAILED|CANCELED|REJECTED/
   await until(
     async () => {
-      task = await taskOf(platform, id, taskId)
+      task = await getTask(platform, id, taskId)
       return over.test(task.status.state)
     },
     () => JSON.stringify(task),

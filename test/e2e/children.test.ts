@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { dirname } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { external, MOLECULE, platformFor, startBridge, temporaryHome } from './bridge.ts'
+import { createExternalWorkspace, MOLECULE, startBridge, startPlatformFor, temporaryHome } from './bridge.ts'
 import { type PlatformUnderTest, replyText } from './platform.ts'
 
 const SECRETS = {
@@ -42,7 +42,7 @@ async function assertNothing(platform: PlatformUnderTest, id: string): Promise<v
   assert.ok(!env['PATH']?.includes(dirname(MOLECULE)))
 }
 
-const withSecrets = (t: TestContext) => platformFor(t, { env: SECRETS })
+const withSecrets = (t: TestContext) => startPlatformFor(t, { env: SECRETS })
 
 test('RT-12 a child of the platform with pass_meta is told of the platform and nothing else; without it, nothing', async (t) => {
   const platform = await withSecrets(t)
@@ -53,7 +53,7 @@ test('RT-12 a child of the platform with pass_meta is told of the platform and n
 
 test("RT-12 a child of a bridge is told the same, and never the bridge's own token", async (t) => {
   const platform = await withSecrets(t)
-  const workspace = await external(platform)
+  const workspace = await createExternalWorkspace(platform)
   const start = { url: platform.url, workspace, home: temporaryHome(t), cmd: 'env' }
   const meta = ['--backend-opt', 'pass_meta=true']
   const token = ['--token', workspace.auth_token]
@@ -69,7 +69,7 @@ test("RT-12 a child of a bridge is told the same, and never the bridge's own tok
 })
 
 test('RT-12 a2a and molecule are found by a child, which speaks for its workspace and ends with it', async (t) => {
-  const platform = await platformFor(t)
+  const platform = await startPlatformFor(t)
   const wanted = { name: 'asker', runtime_config: { pass_meta: 'true', timeout: '60s' } }
   const id = await platform.exec(
     'cat >/dev/null; command -v molecule; a2a peers; echo $MOLECULE_WORKSPACE_TOKEN',

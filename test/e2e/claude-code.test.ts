@@ -2,17 +2,24 @@ import assert from 'node:assert/strict'
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { type ClaudeGiven, errorOf, replyOf, setUpClaude, startsOf, tokenOf } from '../fakes/agents/claude-bench.ts'
-import { fakeProgram } from '../fakes/agents/program.ts'
+import {
+  errorOf,
+  replyOf,
+  type SetUpClaudeOptions,
+  setUpClaude,
+  startsOf,
+  tokenOf,
+} from '../fakes/agents/claude-bench.ts'
+import { createFakeProgram } from '../fakes/agents/program.ts'
 import { manualClock } from '../fakes/manual-clock.ts'
 import { eventually, isAlive, linuxOnly, markedPids } from '../fakes/marked.ts'
 import { streamedText } from '../fakes/turns.ts'
 
-const fake = fakeProgram('claude')
-const setUp = (t: TestContext, given: Partial<ClaudeGiven> = {}) => setUpClaude(t, { program: fake, ...given })
+const fake = createFakeProgram('claude')
+const setUp = (t: TestContext, given: Partial<SetUpClaudeOptions> = {}) => setUpClaude(t, { program: fake, ...given })
 
 test('AG-1 a conversation is one process with one memory, and two messages at once are answered in order', async (t) => {
-  const program = fakeProgram('claude')
+  const program = createFakeProgram('claude')
   const { run } = setUp(t, { program })
   const sessionToken = tokenOf(await run('one'))
   const [two, three] = await Promise.all([run('two', { sessionToken }), run('!count three', { sessionToken })])
@@ -22,7 +29,7 @@ test('AG-1 a conversation is one process with one memory, and two messages at on
 })
 
 test('AG-1 a session is resumed by its id when its process is gone, also by the next platform', async (t) => {
-  const program = fakeProgram('claude')
+  const program = createFakeProgram('claude')
   const first = setUp(t, { program })
   const sessionToken = tokenOf(await first.run('one'))
   await first.backend.close()
@@ -48,7 +55,7 @@ test('RT-5 a session that claude does not know is lost', async (t) => {
 })
 
 test('AG-1 what a process is started with: prompt and servers by private files, ids and token by environment', async (t) => {
-  const program = fakeProgram('claude')
+  const program = createFakeProgram('claude')
   const options = { model: 'anthropic/claude-sonnet-4-5', mcp_servers: '{"own":{"command":"own"}}', max_turns: '7' }
   const { run } = setUp(t, { program, options, environment: { CLAUDE_AUTH_TOKEN: 'a-token', CLAUDECODE: '1' } })
   const server = { name: 'platform', command: 'node', args: [], env: { SECRET: 'x' } }
@@ -85,7 +92,7 @@ test('AG-1 what a process is started with: prompt and servers by private files, 
 })
 
 test('RT-9 a token file is read where no variable has one, and pass_meta=false tells no ids', async (t) => {
-  const program = fakeProgram('claude')
+  const program = createFakeProgram('claude')
   const file = join(program.dir, '.auth-token')
   writeFileSync(file, 'from-file\n')
   const options = { auth_token_file: file, mode: 'oneshot', pass_meta: 'false' }

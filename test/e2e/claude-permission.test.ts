@@ -3,13 +3,13 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { PermissionRequest } from '../../src/backends/backend.ts'
-import { type ClaudeGiven, errorOf, replyOf, setUpClaude, tokenOf } from '../fakes/agents/claude-bench.ts'
-import { fakeProgram } from '../fakes/agents/program.ts'
+import { errorOf, replyOf, type SetUpClaudeOptions, setUpClaude, tokenOf } from '../fakes/agents/claude-bench.ts'
+import { createFakeProgram } from '../fakes/agents/program.ts'
 import { manualClock } from '../fakes/manual-clock.ts'
 import { eventually, linuxOnly } from '../fakes/marked.ts'
 
-const fake = fakeProgram('claude')
-const setUp = (t: TestContext, given: Partial<ClaudeGiven> = {}) => setUpClaude(t, { program: fake, ...given })
+const fake = createFakeProgram('claude')
+const setUp = (t: TestContext, given: Partial<SetUpClaudeOptions> = {}) => setUpClaude(t, { program: fake, ...given })
 
 test('AG-16 a tool is used when a person allows exactly that, and not when they deny it', async (t) => {
   const { run } = setUp(t)
@@ -55,7 +55,7 @@ test('AG-16 a turn that is cancelled while it asks ends at once, and the process
 })
 
 test('AG-16 what claude wants by itself between turns is denied, so that the next message finds it free', async (t) => {
-  const program = fakeProgram('claude')
+  const program = createFakeProgram('claude')
   const { run } = setUp(t, { program })
   const sessionToken = tokenOf(await run('!wake'))
   const answered = join(program.dir, 'woken.json')

@@ -4,14 +4,14 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import type { PendingView } from '../../src/client/platform.ts'
-import { fakeProgram } from '../fakes/agents/program.ts'
+import type { PendingAskView } from '../../src/client/platform.ts'
+import { createFakeProgram } from '../fakes/agents/program.ts'
 import { until } from '../fakes/living.ts'
 import { startRemoteAgent } from '../fakes/remote/start.ts'
-import { atTerminal, command } from './command.ts'
+import { openTerminal, runCommand } from './command.ts'
 import { type PlatformUnderTest, startPlatform } from './platform.ts'
 
-const { path: claude } = fakeProgram('claude')
+const { path: claude } = createFakeProgram('claude')
 const CTRL_C = '\u0003'
 const CTRL_D = '\u0004'
 
@@ -42,35 +42,35 @@ describe('molecule chat', () => {
 
   test('CL-5 by pipe: one message a line, in one conversation, the answers on stdout', async () => {
     const id = await platform.exec('cat', { name: 'piped' })
-    const { code, out, err } = await command(['chat', 'piped'], { env: home(), input: 'one\n\ntwo **bold**\n' })
+    const { code, out, err } = await runCommand(['chat', 'piped'], { env: home(), input: 'one\n\ntwo **bold**\n' })
     assert.deepEqual([code, out, err], [0, 'one\ntwo **bold**\n', ''])
     const { body } = await platform.rpc(id, 'ListTasks', { contextId: 'terminal' })
     assert.equal(body.result.totalSize, 2)
-    await command(['chat', 'piped', '--new'], { env: home(), input: 'three\n' })
-    await command(['chat', 'piped', '--context', 'other'], { env: home(), input: 'four\n' })
+    await runCommand(['chat', 'piped', '--new'], { env: home(), input: 'three\n' })
+    await runCommand(['chat', 'piped', '--context', 'other'], { env: home(), input: 'four\n' })
     assert.equal((await platform.rpc(id, 'ListTasks', { contextId: 'terminal' })).body.result.totalSize, 2)
     assert.equal((await platform.rpc(id, 'ListTasks', { contextId: 'other' })).body.result.totalSize, 1)
   })
 
   test('CL-5 by pipe: a message that fails is told on stderr, the rest goes on, the exit code is 1', async () => {
     await mock('broken', { fail: 'no luck', fail_times: '1' }, { max_attempts: 1 })
-    const { code, out, err } = await command(['chat', 'broken'], { env: home(), input: 'one\ntwo\n' })
+    const { code, out, err } = await runCommand(['chat', 'broken'], { env: home(), input: 'one\ntwo\n' })
     assert.deepEqual([code, out], [1, 'echo: two\n'])
     assert.match(err, /^error: the message failed \(failed\): .*; "molecule explain \w+" tells more\n$/s)
   })
 
   test('CL-5 by keyboard: Markdown as it streams, history at the next start, Ctrl-D leaves', async (t) => {
     await mock('typed', { stream: 'true', reply: '# Title\nsome **bold** and `code` for %s\n- item\n' })
-    const first = atTerminal(t, ['chat', 'typed'], home())
-    await first.sees(/you talk to typed; Ctrl-C stops a turn, Ctrl-D leaves/)
+    const first = openTerminal(t, ['chat', 'typed'], home())
+    await first.waitForText(/you talk to typed; Ctrl-C stops a turn, Ctrl-D leaves/)
     first.type('hello\r')
-    await first.sees(/• item/)
+    await first.waitForText(/• item/)
     assert.match(first.shown(), /\[1;4mTitle/)
     assert.match(first.shown(), /some .\[1mbold.\[0m and .\[36mcode.\[0m for hello/)
     first.type(CTRL_D)
     assert.equal(await first.ended(), 0)
-    const second = atTerminal(t, ['chat', 'typed'], { ...home(), NO_COLOR: '1' })
-    await second.sees(/you › hello\r\ntyped › # Title\r\nsome \*\*bold\*\*/)
+    const second = openTerminal(t, ['chat', 'typed'], { ...home(), NO_COLOR: '1' })
+    await second.waitForText(/you › hello\r\ntyped › # Title\r\nsome \*\*bold\*\*/)
     second.type(CTRL_D)
     assert.equal(await second.ended(), 0)
   })
@@ -82,53 +82,53 @@ describe('molecule chat', () => {
         name: 'stopped',
       },
     )
-    const typing = atTerminal(t, ['chat', 'stopped'], home())
-    await typing.sees(/you talk to stopped/)
+    const typing = openTerminal(t, ['chat', 'stopped'], home())
+    await typing.waitForText(/you talk to stopped/)
     typing.type('wait\r')
     const running = async () => (await platform.request('GET', `/workspaces/${id}`)).body.running === 1
     while (!(await running())) await new Promise((resolve) => setTimeout(resolve, 20))
     typing.type(CTRL_C)
-    await typing.sees(/· canceled/)
+    await typing.waitForText(/· canceled/)
     typing.type('go\r')
-    await typing.sees(/clean go/)
+    await typing.waitForText(/clean go/)
     assert.ok(!typing.shown().includes('\u001b[2Jclean'))
     typing.type(CTRL_C)
-    await typing.sees(/Ctrl-D leaves\S*\r\n.*Ctrl-D leaves/s)
+    await typing.waitForText(/Ctrl-D leaves\S*\r\n.*Ctrl-D leaves/s)
     typing.type(CTRL_D)
     assert.equal(await typing.ended(), 0)
   })
 
   test('CL-5 a permission is answered inline, yes and no; Ctrl-C while it is asked stops the turn', async (t) => {
     await askingAgent('asking')
-    const typing = atTerminal(t, ['chat', 'asking'], home())
-    await typing.sees(/you talk to asking/)
+    const typing = openTerminal(t, ['chat', 'asking'], home())
+    await typing.waitForText(/you talk to asking/)
     typing.type('!ask touch one\r')
-    await typing.sees(/· Bash: .*touch one.*allow it\? \(y\/n\) /s)
+    await typing.waitForText(/· Bash: .*touch one.*allow it\? \(y\/n\) /s)
     typing.type('y\r')
-    await typing.sees(/· allowed\S*\r\n.*ran \{"command":"touch one"/s)
+    await typing.waitForText(/· allowed\S*\r\n.*ran \{"command":"touch one"/s)
     typing.type('!ask touch two\r')
-    await typing.sees(/touch two.*allow it\? \(y\/n\) /s)
+    await typing.waitForText(/touch two.*allow it\? \(y\/n\) /s)
     typing.type('n\r')
-    await typing.sees(/· denied.*was told/s)
+    await typing.waitForText(/· denied.*was told/s)
     typing.type('!ask touch three\r')
-    await typing.sees(/touch three.*allow it\? \(y\/n\) /s)
+    await typing.waitForText(/touch three.*allow it\? \(y\/n\) /s)
     typing.type(CTRL_C)
-    await typing.sees(/· canceled/)
+    await typing.waitForText(/· canceled/)
     typing.type('still here\r')
-    await typing.sees(/\r\nstill here\r\n/)
+    await typing.waitForText(/\r\nstill here\r\n/)
     typing.type(CTRL_D)
     assert.equal(await typing.ended(), 0)
   })
 
   test('CL-1 pending: what agents ask for is listed, allowed and denied by id', async () => {
     const id = await askingAgent('waiting')
-    const molecule = (...args: string[]) => command(args, { env: home() })
+    const molecule = (...args: string[]) => runCommand(args, { env: home() })
     for (const [decision, answer] of [
       ['allow', /^ran /],
       ['deny', /^was told /],
     ] as const) {
-      const sent = command(['agent', 'send', id, `!ask touch ${decision}`], { env: home() })
-      const list = async () => JSON.parse((await molecule('pending', '-o', 'json')).out) as PendingView[]
+      const sent = runCommand(['agent', 'send', id, `!ask touch ${decision}`], { env: home() })
+      const list = async () => JSON.parse((await molecule('pending', '-o', 'json')).out) as PendingAskView[]
       await until(async () => (await list()).length === 1)
       const [asked] = await list()
       assert.deepEqual([asked?.workspace_id, asked?.tool], [id, 'Bash'])
@@ -154,15 +154,15 @@ describe('molecule chat', () => {
       runtime: 'a2a',
       url: remote.url,
     })
-    const piped = await command(['chat', 'questioner', '--context', 'p'], { env: home(), input: 'ask\nblue\n' })
+    const piped = await runCommand(['chat', 'questioner', '--context', 'p'], { env: home(), input: 'ask\nblue\n' })
     assert.deepEqual([piped.code, piped.out], [0, 'which colour?\nyou said blue\n'])
-    const login = await command(['agent', 'send', 'questioner', 'login'], { env: home() })
+    const login = await runCommand(['agent', 'send', 'questioner', 'login'], { env: home() })
     assert.deepEqual([login.code, login.out], [1, ''])
     assert.match(login.err, /error: the task ended auth required: log in at /)
-    const typing = atTerminal(t, ['chat', 'questioner'], home())
-    await typing.sees(/you talk to questioner/)
+    const typing = openTerminal(t, ['chat', 'questioner'], home())
+    await typing.waitForText(/you talk to questioner/)
     typing.type('ask\r')
-    await typing.sees(/it waits for your word: which colour\?/)
+    await typing.waitForText(/it waits for your word: which colour\?/)
     const tasks = async () => (await platform.rpc(body.id, 'ListTasks', { contextId: 'terminal' })).body.result.tasks
     const [asking] = await tasks()
     await platform.rpc(body.id, 'CancelTask', { id: asking.id })
@@ -178,16 +178,16 @@ describe('molecule chat', () => {
     const port = new URL(short.url).port
     try {
       await short.exec('sleep 1; cat', { name: 'survivor' })
-      const typing = atTerminal(t, ['chat', 'survivor'], { MOLECULE_HOME: dataDir, MOLECULE_API_URL: short.url })
-      await typing.sees(/you talk to survivor/)
+      const typing = openTerminal(t, ['chat', 'survivor'], { MOLECULE_HOME: dataDir, MOLECULE_API_URL: short.url })
+      await typing.waitForText(/you talk to survivor/)
       typing.type('are you there\r')
       await new Promise((resolve) => setTimeout(resolve, 500))
       await short.stop('SIGKILL')
-      await typing.sees(/cannot be reached .*waiting for it/s)
+      await typing.waitForText(/cannot be reached .*waiting for it/s)
       short = await startPlatform({ dataDir, args: ['--port', port] })
-      await typing.sees(/\r\nare you there\r\n/)
+      await typing.waitForText(/\r\nare you there\r\n/)
       typing.type('again\r')
-      await typing.sees(/\r\nagain\r\n/)
+      await typing.waitForText(/\r\nagain\r\n/)
       typing.type(CTRL_D)
       assert.equal(await typing.ended(), 0)
     } finally {

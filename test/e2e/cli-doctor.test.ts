@@ -7,9 +7,9 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { type FakeAgent, writeFakeAgent } from '../fakes/agents/program.ts'
+import { type FakeAgentName, writeFakeAgent } from '../fakes/agents/program.ts'
 import { eventually, isAlive, linuxOnly } from '../fakes/marked.ts'
-import { BIN, command } from './command.ts'
+import { BIN, runCommand } from './command.ts'
 import { startPlatform } from './platform.ts'
 
 interface Finding {
@@ -40,10 +40,10 @@ function machine(t: TestContext) {
     writeFileSync(join(dir, 'bin', name), `#!/bin/sh\n${script}\n`)
     chmodSync(join(dir, 'bin', name), 0o755)
   }
-  const agent = (name: FakeAgent, scenario: string) =>
+  const agent = (name: FakeAgentName, scenario: string) =>
     writeFakeAgent(join(dir, 'bin', name), { agent: name, scenario, dir: join(dir, 'fake') })
   const doctor = async (args: readonly string[] = [], more: Record<string, string> = {}) => {
-    const { code, out, err } = await command(['doctor', '-o', 'json', ...args], { env: { ...env, ...more } })
+    const { code, out, err } = await runCommand(['doctor', '-o', 'json', ...args], { env: { ...env, ...more } })
     assert.doesNotMatch(err, /^error/)
     const findings = JSON.parse(out) as Finding[]
     const of = (area: string, name?: string) =>
@@ -192,7 +192,7 @@ test('CL-3 a platform that runs is told of, with the workspaces that failed; a t
   await platform.exec('cat', { name: 'fine' })
   await platform.request('POST', '/workspaces', { name: 'sick', runtime: 'claude-code' })
   const own = { MOLECULE_HOME: platform.dataDir, MOLECULE_API_URL: '', MOLECULE_PORT: new URL(platform.url).port }
-  const { code, out } = await command(['doctor'], { env: { ...env, ...own } })
+  const { code, out } = await runCommand(['doctor'], { env: { ...env, ...own } })
   assert.equal(code, 1)
   assert.match(out, /^ok +platform: http:\S+ +it runs and takes work, version /m)
   assert.match(

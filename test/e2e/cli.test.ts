@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { parse } from 'yaml'
 import { until } from '../fakes/living.ts'
-import { atTerminal, BIN, type CommandOptions, command } from './command.ts'
+import { BIN, openTerminal, type RunCommandOptions, runCommand } from './command.ts'
 import { type PlatformUnderTest, startPlatform } from './platform.ts'
 
 const SENTENCE = /^error: [^\n]+\n$/
@@ -20,8 +20,8 @@ describe('the commands of molecule', () => {
   after(() => platform.dispose())
 
   /** On the machine of the platform: the data folder says where it is and has the token. */
-  const molecule = (args: readonly string[], options: CommandOptions = {}) =>
-    command(args, { ...options, env: { MOLECULE_HOME: platform.dataDir, ...options.env } })
+  const molecule = (args: readonly string[], options: RunCommandOptions = {}) =>
+    runCommand(args, { ...options, env: { MOLECULE_HOME: platform.dataDir, ...options.env } })
   const well = async (...args: string[]) => {
     const { code, out, err } = await molecule(args)
     assert.equal(code, 0, `${args.join(' ')}: ${err}`)
@@ -60,7 +60,9 @@ describe('the commands of molecule', () => {
     assert.deepEqual([task.contextId, task.status.state], ['talk', 'TASK_STATE_COMPLETED'])
     const taskId = (await well('workspace', 'delegate', 'answerer', 'later', '--async')).trim()
     const env = { MOLECULE_HOME: platform.dataDir, MOLECULE_API_URL: platform.url }
-    await until(async () => (await command(['status', taskId], { program: 'a2a', env })).out === 'completed\nlater\n')
+    await until(
+      async () => (await runCommand(['status', taskId], { program: 'a2a', env })).out === 'completed\nlater\n',
+    )
   })
 
   test('CL-2 a task that fails is one sentence, what to do next, exit code 1', async () => {
@@ -132,8 +134,8 @@ describe('the commands of molecule', () => {
     const child = await json('workspace', 'create', 'child', '--runtime', 'mock', '--parent', 'goner')
     const parent = await molecule(['workspace', 'delete', 'goner', '--yes'])
     assert.match(parent.err, SENTENCE)
-    const typing = atTerminal(t, ['workspace', 'delete', 'goner', '--cascade'], { MOLECULE_HOME: platform.dataDir })
-    await typing.sees(/Type its name to go on: /)
+    const typing = openTerminal(t, ['workspace', 'delete', 'goner', '--cascade'], { MOLECULE_HOME: platform.dataDir })
+    await typing.waitForText(/Type its name to go on: /)
     typing.type('goner\r')
     assert.equal(await typing.ended(), 0)
     assert.match(typing.shown(), new RegExp(`deleted ${child.id}\r\ndeleted ${made.id}`))
@@ -151,10 +153,10 @@ describe('the commands of molecule', () => {
     assert.match(await well('logs'), /info: the platform is up/)
     assert.match(await well('logs', 'logged'), /reply hello \(/)
     assert.equal((await well('logs', 'logged', '-n', '1')).trim().split('\n').length, 1)
-    const following = atTerminal(t, ['logs', '-f', 'logged'], { MOLECULE_HOME: platform.dataDir })
-    await following.sees(/reply hello/)
+    const following = openTerminal(t, ['logs', '-f', 'logged'], { MOLECULE_HOME: platform.dataDir })
+    await following.waitForText(/reply hello/)
     await platform.send(id, 'once more')
-    await following.sees(/reply once more/)
+    await following.waitForText(/reply once more/)
     following.type('\u0003')
     assert.equal(await following.ended(), 0)
     const { code, err } = await molecule(['logs', '-n', 'many'])
@@ -165,7 +167,7 @@ describe('the commands of molecule', () => {
   test('CL-1 config: list, get, set of both files; what is unknown or wrong is refused', async () => {
     const home = await mkdtemp(join(tmpdir(), 'molecule-config-'))
     const env = { MOLECULE_HOME: home }
-    const config = (...args: string[]) => command(['config', ...args], { env })
+    const config = (...args: string[]) => runCommand(['config', ...args], { env })
     try {
       assert.equal((await config('get', 'api_url')).out, 'http://localhost:8080\n')
       assert.equal((await config('set', 'api_url', platform.url)).code, 0)
@@ -221,10 +223,10 @@ describe('the commands of molecule', () => {
   test('CL-1 init: by flags without a terminal, by questions at one', async (t) => {
     const out = await well('init', '--name', 'first', '--runtime', 'mock')
     assert.match(out, /^The workspace "first" is online\.\n\n {2}molecule chat ws_/)
-    const typing = atTerminal(t, ['init', '--runtime', 'exec'], { MOLECULE_HOME: platform.dataDir })
-    await typing.sees(/Which command\?/)
+    const typing = openTerminal(t, ['init', '--runtime', 'exec'], { MOLECULE_HOME: platform.dataDir })
+    await typing.waitForText(/Which command\?/)
     typing.type('cat\r')
-    await typing.sees(/What is it called\?/)
+    await typing.waitForText(/What is it called\?/)
     typing.type('asked\r')
     assert.equal(await typing.ended(), 0, typing.shown())
     assert.equal((await json('workspace', 'inspect', 'asked')).runtime_config.cmd, 'cat')
@@ -274,8 +276,8 @@ describe('the commands of molecule', () => {
       runtime: 'mock',
       runtime_config: { delay: '1500ms' },
     })
-    const typing = atTerminal(t, ['agent', 'send', 'slow', 'hello'], { MOLECULE_HOME: platform.dataDir })
-    await typing.sees(/waiting for slow 1 s/)
+    const typing = openTerminal(t, ['agent', 'send', 'slow', 'hello'], { MOLECULE_HOME: platform.dataDir })
+    await typing.waitForText(/waiting for slow 1 s/)
     assert.equal(await typing.ended(), 0)
     assert.match(typing.shown(), /\[2Kecho: hello\r\n$/)
   })
@@ -294,7 +296,7 @@ describe('the commands of molecule', () => {
       MOLECULE_WORKSPACE_ID: id,
       MOLECULE_WORKSPACE_TOKEN: body.token,
     }
-    const said = await command(['status', 'running the tests'], { env })
+    const said = await runCommand(['status', 'running the tests'], { env })
     assert.deepEqual(said, { code: 0, out: '', err: '' })
     const card = async () => (await platform.request('GET', `/workspaces/${id}`)).body
     assert.equal((await card()).status_text, 'running the tests')
@@ -303,10 +305,10 @@ describe('the commands of molecule', () => {
     assert.equal((await platform.request('PATCH', `/workspaces/${id}`, { role: 'Other' })).status, 200)
     assert.equal((await card()).status_text, 'running the tests')
     const other = await platform.exec('cat', { name: 'neighbour' })
-    const refused = await command(['status', 'x', '--workspace', other], { env })
+    const refused = await runCommand(['status', 'x', '--workspace', other], { env })
     assert.equal(refused.code, 1)
     assert.match(refused.err, /speaks for/)
-    assert.equal((await command(['status', ''], { env })).code, 0)
+    assert.equal((await runCommand(['status', ''], { env })).code, 0)
     assert.equal((await card()).status_text, undefined)
   })
 
@@ -325,7 +327,7 @@ describe('the commands of molecule', () => {
       MOLECULE_WORKSPACE_ID: id,
       MOLECULE_WORKSPACE_TOKEN: body.token,
     }
-    const a2a = (...args: string[]) => command(args, { program: 'a2a', env })
+    const a2a = (...args: string[]) => runCommand(args, { program: 'a2a', env })
     assert.match((await a2a('peers')).out, new RegExp(`^delegate-to +${peer} `, 'm'))
     assert.doesNotMatch((await a2a('peers')).out, /^delegator /m)
     assert.match((await a2a('info')).out, /^delegator /)

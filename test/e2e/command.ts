@@ -14,7 +14,7 @@ export interface CommandResult {
   readonly err: string
 }
 
-export interface CommandOptions {
+export interface RunCommandOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly input?: string
   readonly program?: 'molecule' | 'a2a'
@@ -26,7 +26,7 @@ function cleanEnvironment(env: Readonly<Record<string, string>> = {}): NodeJS.Pr
   return { ...Object.fromEntries(entries), ...env }
 }
 
-export async function command(args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
+export async function runCommand(args: readonly string[], options: RunCommandOptions = {}): Promise<CommandResult> {
   const { env, input = '', program = 'molecule' } = options
   const child = spawn(`${BIN}/${program}`, args, { env: cleanEnvironment(env), stdio: ['pipe', 'pipe', 'pipe'] })
   child.stdin.on('error', () => undefined)
@@ -38,17 +38,21 @@ export async function command(args: readonly string[], options: CommandOptions =
 /** Wide, for a busy machine. */
 const SEEN_MS_MAX = 60_000
 
-export interface Typing {
+export interface TerminalSession {
   /** All that the terminal has shown so far, with its control sequences. */
   shown(): string
   type(keys: string): void
   /** Waits until what was shown matches. */
-  sees(pattern: RegExp): Promise<void>
+  waitForText(pattern: RegExp): Promise<void>
   ended(): Promise<number | null>
 }
 
 /** A command at a terminal of its own, made by `script`, that a test types into. */
-export function atTerminal(t: TestContext, args: readonly string[], env: Readonly<Record<string, string>>): Typing {
+export function openTerminal(
+  t: TestContext,
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+): TerminalSession {
   const line = ['stty cols 100 rows 30;', `exec ${BIN}/molecule`, ...args.map((arg) => `'${arg}'`)].join(' ')
   const child: ChildProcess = spawn('/usr/bin/env', ['script', '-qefc', line, '/dev/null'], {
     env: cleanEnvironment({ TERM: 'xterm', SHELL: '/bin/sh', ...env }),
@@ -64,7 +68,7 @@ export function atTerminal(t: TestContext, args: readonly string[], env: Readonl
   return {
     shown: () => shown,
     type: (keys) => void child.stdin?.write(keys),
-    async sees(pattern) {
+    async waitForText(pattern) {
       const deadlineMs = performance.now() + SEEN_MS_MAX
       while (!pattern.test(shown)) {
         if (performance.now() < deadlineMs) await delay(20)

@@ -5,16 +5,16 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { startProxy } from '../fakes/tcp-proxy.ts'
 import {
-  external,
-  finished,
+  createExternalWorkspace,
+  getWorkspace,
   isAlive,
-  linesIn,
-  platformFor,
-  post,
-  show,
+  readLines,
+  sendWithoutWaiting,
   startBridge,
+  startPlatformFor,
   temporaryHome,
   until,
+  waitForFinalTask,
 } from './bridge.ts'
 import { replyText } from './platform.ts'
 
@@ -32,28 +32,28 @@ function outboxOf(home: string): string[] {
 }
 
 test('CN-3 a backend that exits with 3 is tried again, the rest goes on, and the workspace says why it is degraded', async (t) => {
-  const platform = await platformFor(t)
-  const workspace = await external(platform)
+  const platform = await startPlatformFor(t)
+  const workspace = await createExternalWorkspace(platform)
   const home = temporaryHome(t)
   const runs = join(home, 'runs')
   const cmd = `read text; echo $text >> ${runs}; if [ $text = bad ] && [ $(grep -c bad ${runs}) = 1 ]; then exit 3; fi; echo fine`
   const bridge = await startBridge(t, { url: platform.url, workspace, home, cmd })
-  const bad = await post(platform, workspace.id, 'bad\n')
-  await until(async () => (await show(platform, workspace.id)).status === 'degraded')
+  const bad = await sendWithoutWaiting(platform, workspace.id, 'bad\n')
+  await until(async () => (await getWorkspace(platform, workspace.id)).status === 'degraded')
   assert.match(
-    (await show(platform, workspace.id)).status_reason,
+    (await getWorkspace(platform, workspace.id)).status_reason,
     /its last turn failed: attempt 2 of 4 in 5 s: .* ended with exit code 3/,
   )
-  await bridge.says(/failed: .*: "bad" from admin/)
+  await bridge.waitForOutput(/failed: .*: "bad" from admin/)
   assert.equal(replyText(await platform.send(workspace.id, 'good\n')), 'fine\n')
-  assert.equal(replyText(await finished(platform, workspace.id, bad)), 'fine\n')
-  assert.deepEqual(linesIn(runs), ['bad', 'good', 'bad'])
-  await until(async () => (await show(platform, workspace.id)).status === 'online')
+  assert.equal(replyText(await waitForFinalTask(platform, workspace.id, bad)), 'fine\n')
+  assert.deepEqual(readLines(runs), ['bad', 'good', 'bad'])
+  await until(async () => (await getWorkspace(platform, workspace.id)).status === 'online')
 })
 
 test('CN-4 when the answer to its post is lost, the reply is posted again and not computed again', async (t) => {
-  const platform = await platformFor(t)
-  const workspace = await external(platform)
+  const platform = await startPlatformFor(t)
+  const workspace = await createExternalWorkspace(platform)
   const home = temporaryHome(t)
   const proxy = await proxyFor(t, platform.url)
   const runs = join(home, 'runs')
@@ -61,15 +61,15 @@ test('CN-4 when the answer to its post is lost, the reply is posted again and no
   let settles = 0
   proxy.rule((line) => (line.includes('/inbox/settle') && ++settles === 1 ? 'lose' : 'pass'))
   assert.equal(replyText(await platform.send(workspace.id, 'x')), 'the answer\n')
-  await bridge.says(/answered "x"/)
-  assert.deepEqual([settles, linesIn(runs).length], [2, 1])
+  await bridge.waitForOutput(/answered "x"/)
+  assert.deepEqual([settles, readLines(runs).length], [2, 1])
   assert.deepEqual(outboxOf(home), [])
   assert.equal(replyText(await platform.send(workspace.id, 'y')), 'the answer\n')
 })
 
 test('CN-4 a bridge killed between computing and posting posts after its restart, before it takes anything', async (t) => {
-  const platform = await platformFor(t)
-  const workspace = await external(platform)
+  const platform = await startPlatformFor(t)
+  const workspace = await createExternalWorkspace(platform)
   const home = temporaryHome(t)
   const proxy = await proxyFor(t, platform.url)
   const runs = join(home, 'runs')
@@ -77,7 +77,7 @@ test('CN-4 a bridge killed between computing and posting posts after its restart
   const first = await startBridge(t, start)
   const requests: string[] = []
   proxy.rule((line) => (line.includes('/inbox/settle') ? 'swallow' : 'pass'))
-  const taskId = await post(platform, workspace.id, 'precious')
+  const taskId = await sendWithoutWaiting(platform, workspace.id, 'precious')
   await until(() => outboxOf(home).some((path) => path.endsWith('.json')))
   const [kept = ''] = outboxOf(home)
   assert.equal(statSync(kept).mode & 0o777, 0o600)
@@ -88,54 +88,54 @@ test('CN-4 a bridge killed between computing and posting posts after its restart
     return 'pass'
   })
   const second = await startBridge(t, start)
-  const task = await finished(platform, workspace.id, taskId)
+  const task = await waitForFinalTask(platform, workspace.id, taskId)
   assert.equal(replyText(task), 'precious')
   assert.match(second.output(), /posted the answer that an earlier run had kept/)
-  assert.deepEqual([linesIn(runs).length, outboxOf(home)], [1, []])
+  assert.deepEqual([readLines(runs).length, outboxOf(home)], [1, []])
   const names = requests.map((line) => /inbox\/(\w+)/.exec(line)?.[1]).filter(Boolean)
   assert.deepEqual(names.slice(0, 2), ['settle', 'lease'])
 })
 
 test('CN-4 a bridge killed in the middle of a turn leaves no process, and its successor runs the message at once', async (t) => {
-  const platform = await platformFor(t)
-  const workspace = await external(platform)
+  const platform = await startPlatformFor(t)
+  const workspace = await createExternalWorkspace(platform)
   const home = temporaryHome(t)
   const runs = join(home, 'runs')
   const cmd = `echo $$ >> ${runs}; [ $(wc -l < ${runs}) = 1 ] && sleep 1000; cat`
   const start = { url: platform.url, workspace, home, cmd }
   const first = await startBridge(t, start)
-  const taskId = await post(platform, workspace.id, 'hello')
-  await until(() => linesIn(runs).length === 1)
+  const taskId = await sendWithoutWaiting(platform, workspace.id, 'hello')
+  await until(() => readLines(runs).length === 1)
   first.kill('SIGKILL')
   await first.ended
   await startBridge(t, start)
-  assert.equal(replyText(await finished(platform, workspace.id, taskId)), 'hello')
-  assert.ok(!isAlive(linesIn(runs)[0]))
+  assert.equal(replyText(await waitForFinalTask(platform, workspace.id, taskId)), 'hello')
+  assert.ok(!isAlive(readLines(runs)[0]))
 })
 
 test('CN-5 a platform that is killed and comes back in the middle of a turn gets the answer of that turn', async (t) => {
-  const platform = await platformFor(t)
-  const workspace = await external(platform)
+  const platform = await startPlatformFor(t)
+  const workspace = await createExternalWorkspace(platform)
   const home = temporaryHome(t)
   const [runs, gate] = [join(home, 'runs'), join(home, 'gate')]
   const cmd = `echo run >> ${runs}; until [ -e ${gate} ]; do sleep 0.05; done; cat`
   const bridge = await startBridge(t, { url: platform.url, workspace, home, cmd })
-  const taskId = await post(platform, workspace.id, 'hello')
-  await until(() => linesIn(runs).length === 1)
+  const taskId = await sendWithoutWaiting(platform, workspace.id, 'hello')
+  await until(() => readLines(runs).length === 1)
   await platform.stop('SIGKILL')
-  await bridge.says(/cannot be reached .*trying again in/)
+  await bridge.waitForOutput(/cannot be reached .*trying again in/)
   writeFileSync(gate, '')
   const port = new URL(platform.url).port
-  const back = await platformFor(t, { dataDir: platform.dataDir, args: ['--port', port] })
-  assert.equal(replyText(await finished(back, workspace.id, taskId)), 'hello')
-  await bridge.says(/connected again/)
+  const back = await startPlatformFor(t, { dataDir: platform.dataDir, args: ['--port', port] })
+  assert.equal(replyText(await waitForFinalTask(back, workspace.id, taskId)), 'hello')
+  await bridge.waitForOutput(/connected again/)
   assert.equal(replyText(await back.send(workspace.id, 'next')), 'next')
-  assert.equal(linesIn(runs).length, 2)
+  assert.equal(readLines(runs).length, 2)
 })
 
 test('CN-4 a bridge that is stopped while the platform is away keeps its answer and posts it at the next start', async (t) => {
-  const platform = await platformFor(t)
-  const workspace = await external(platform)
+  const platform = await startPlatformFor(t)
+  const workspace = await createExternalWorkspace(platform)
   const home = temporaryHome(t)
   const proxy = await proxyFor(t, platform.url)
   const runs = join(home, 'runs')
@@ -144,20 +144,20 @@ test('CN-4 a bridge that is stopped while the platform is away keeps its answer 
   const away = 'HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n'
   let refused = 0
   proxy.rule((line) => (line.includes('/inbox/settle') && ++refused > 0 ? { answer: away } : 'pass'))
-  const taskId = await post(platform, workspace.id, 'hello')
+  const taskId = await sendWithoutWaiting(platform, workspace.id, 'hello')
   await until(() => refused > 0)
   bridge.kill('SIGTERM')
   assert.equal(await bridge.ended, 0)
   assert.match(bridge.output(), /answers that the platform has not got: 1/)
   proxy.rule(() => 'pass')
   await startBridge(t, start)
-  assert.equal(replyText(await finished(platform, workspace.id, taskId)), 'hello')
-  assert.equal(linesIn(runs).length, 1)
+  assert.equal(replyText(await waitForFinalTask(platform, workspace.id, taskId)), 'hello')
+  assert.equal(readLines(runs).length, 1)
 })
 
 test('CN-5 a rotated token: it says so, keeps trying, and goes on when the new one is in its file', async (t) => {
-  const platform = await platformFor(t)
-  const workspace = await external(platform)
+  const platform = await startPlatformFor(t)
+  const workspace = await createExternalWorkspace(platform)
   const home = temporaryHome(t)
   const file = join(home, 'token')
   writeFileSync(file, `${workspace.auth_token}\n`)
@@ -166,16 +166,16 @@ test('CN-5 a rotated token: it says so, keeps trying, and goes on when the new o
   const { id } = body.tokens.find((token: { workspace_id?: string }) => token.workspace_id === workspace.id)
   const rotated = await platform.request('POST', `/tokens/${id}/rotate`, { overlap: '0s' })
   assert.equal(rotated.status, 200, JSON.stringify(rotated.body))
-  await post(platform, workspace.id, 'wakes the call that waits')
-  await bridge.says(/this token is not known here.*write the new token to/)
+  await sendWithoutWaiting(platform, workspace.id, 'wakes the call that waits')
+  await bridge.waitForOutput(/this token is not known here.*write the new token to/)
   writeFileSync(file, rotated.body.token)
-  await bridge.says(/connected again/)
+  await bridge.waitForOutput(/connected again/)
   assert.equal(replyText(await platform.send(workspace.id, 'hello')), 'hello')
 })
 
 test('CN-5 429 and 503 are waited out as long as they ask, and nothing is lost', async (t) => {
-  const platform = await platformFor(t)
-  const workspace = await external(platform)
+  const platform = await startPlatformFor(t)
+  const workspace = await createExternalWorkspace(platform)
   const home = temporaryHome(t)
   const proxy = await proxyFor(t, platform.url)
   const runs = join(home, 'runs')
@@ -191,7 +191,7 @@ test('CN-5 429 and 503 are waited out as long as they ask, and nothing is lost',
       : { answer: `HTTP/1.1 ${status}\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n` }
   })
   assert.equal(replyText(await platform.send(workspace.id, 'x')), 'x')
-  assert.deepEqual([times.length, linesIn(runs).length], [3, 1])
+  assert.deepEqual([times.length, readLines(runs).length], [3, 1])
   // Not before it was asked to: half a second is what it would have waited by itself.
   for (let index = 1; index < times.length; index++) {
     assert.ok((times[index] as number) - (times[index - 1] as number) >= 990)
@@ -200,17 +200,17 @@ test('CN-5 429 and 503 are waited out as long as they ask, and nothing is lost',
 })
 
 test('CN-5 a connection that goes silent is given up, and the message that went into it is run once', async (t) => {
-  const platform = await platformFor(t)
-  const workspace = await external(platform)
+  const platform = await startPlatformFor(t)
+  const workspace = await createExternalWorkspace(platform)
   const home = temporaryHome(t)
   const proxy = await proxyFor(t, platform.url)
   const runs = join(home, 'runs')
   const bridge = await startBridge(t, { url: proxy.url, workspace, home, cmd: `cat; echo run >> ${runs}` })
   proxy.silence()
-  const taskId = await post(platform, workspace.id, 'into the void')
-  await bridge.says(/did not answer in time/)
-  assert.equal(replyText(await finished(platform, workspace.id, taskId)), 'into the void')
-  assert.equal(linesIn(runs).length, 1)
+  const taskId = await sendWithoutWaiting(platform, workspace.id, 'into the void')
+  await bridge.waitForOutput(/did not answer in time/)
+  assert.equal(replyText(await waitForFinalTask(platform, workspace.id, taskId)), 'into the void')
+  assert.equal(readLines(runs).length, 1)
   const { body } = await platform.request('GET', `/workspaces/${workspace.id}/activity`)
   assert.equal(body.activity.filter((one: { type: string }) => one.type === 'late').length, 0)
 })

@@ -7,53 +7,63 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { startProxy } from '../fakes/tcp-proxy.ts'
-import { external, finished, isAlive, linesIn, platformFor, post, startBridge, temporaryHome, until } from './bridge.ts'
+import {
+  createExternalWorkspace,
+  isAlive,
+  readLines,
+  sendWithoutWaiting,
+  startBridge,
+  startPlatformFor,
+  temporaryHome,
+  until,
+  waitForFinalTask,
+} from './bridge.ts'
 import { replyText } from './platform.ts'
 
 const PAST_THE_LEASE_MS = 36_000
 
 describe('a bridge that sleeps', { concurrency: true }, () => {
   test('CN-9 the time it slept does not count against the turn, and its answer is good if nobody took over', async (t) => {
-    const platform = await platformFor(t)
-    const workspace = await external(platform)
+    const platform = await startPlatformFor(t)
+    const workspace = await createExternalWorkspace(platform)
     const home = temporaryHome(t)
     const runs = join(home, 'runs')
     const cmd = `echo run >> ${runs}; sleep 5; cat`
     const args = ['--backend-opt', 'timeout=25s']
     const bridge = await startBridge(t, { url: platform.url, workspace, home, cmd, args })
-    const taskId = await post(platform, workspace.id, 'good night')
-    await until(() => linesIn(runs).length === 1)
+    const taskId = await sendWithoutWaiting(platform, workspace.id, 'good night')
+    await until(() => readLines(runs).length === 1)
     bridge.kill('SIGSTOP')
     await delay(PAST_THE_LEASE_MS)
     bridge.kill('SIGCONT')
-    assert.equal(replyText(await finished(platform, workspace.id, taskId)), 'good night')
-    assert.equal(linesIn(runs).length, 1)
+    assert.equal(replyText(await waitForFinalTask(platform, workspace.id, taskId)), 'good night')
+    assert.equal(readLines(runs).length, 1)
     assert.equal(replyText(await platform.send(workspace.id, 'good morning')), 'good morning')
   })
 
   test('CN-9 a turn that was taken over meanwhile is dropped when it wakes', async (t) => {
-    const platform = await platformFor(t)
-    const workspace = await external(platform)
+    const platform = await startPlatformFor(t)
+    const workspace = await createExternalWorkspace(platform)
     const home = temporaryHome(t)
     const runs = join(home, 'runs')
     const cmd = `echo $$ >> ${runs}; [ $NAME = sleeper ] && sleep 1000; cat`
     const start = { url: platform.url, workspace, home, cmd, args: ['--backend-opt', 'timeout=none'] }
     const sleeper = await startBridge(t, { ...start, env: { NAME: 'sleeper' } })
-    const taskId = await post(platform, workspace.id, 'hello')
-    await until(() => linesIn(runs).length === 1)
+    const taskId = await sendWithoutWaiting(platform, workspace.id, 'hello')
+    await until(() => readLines(runs).length === 1)
     sleeper.kill('SIGSTOP')
     await startBridge(t, { ...start, env: { NAME: 'other' } })
-    assert.equal(replyText(await finished(platform, workspace.id, taskId)), 'hello')
-    assert.ok(isAlive(linesIn(runs)[0]))
+    assert.equal(replyText(await waitForFinalTask(platform, workspace.id, taskId)), 'hello')
+    assert.ok(isAlive(readLines(runs)[0]))
     sleeper.kill('SIGCONT')
-    await sleeper.says(/taken over by another bridge, stopped here: "hello"/)
-    await until(() => !isAlive(linesIn(runs)[0]))
-    assert.equal(linesIn(runs).length, 2)
+    await sleeper.waitForOutput(/taken over by another bridge, stopped here: "hello"/)
+    await until(() => !isAlive(readLines(runs)[0]))
+    assert.equal(readLines(runs).length, 2)
   })
 
   test('CN-4 an answer that comes after another bridge has answered is kept as a late result', async (t) => {
-    const platform = await platformFor(t)
-    const workspace = await external(platform)
+    const platform = await startPlatformFor(t)
+    const workspace = await createExternalWorkspace(platform)
     const home = temporaryHome(t)
     const proxy = await startProxy(platform.url)
     t.after(() => proxy.close())
@@ -62,19 +72,19 @@ describe('a bridge that sleeps', { concurrency: true }, () => {
     const first = await startBridge(t, { ...start, url: proxy.url, env: { NAME: 'first' } })
     let swallowed = 0
     proxy.rule((line) => (line.includes('/inbox/settle') && ++swallowed > 0 ? 'swallow' : 'pass'))
-    const taskId = await post(platform, workspace.id, 'hello')
+    const taskId = await sendWithoutWaiting(platform, workspace.id, 'hello')
     await until(() => swallowed > 0)
     first.kill('SIGKILL')
     await first.ended
     // Another machine: a bridge of this one would post what the first has left.
     await startBridge(t, { ...start, home: temporaryHome(t), url: platform.url, env: { NAME: 'second' } })
-    assert.equal(replyText(await finished(platform, workspace.id, taskId)), 'by second\n')
+    assert.equal(replyText(await waitForFinalTask(platform, workspace.id, taskId)), 'by second\n')
     proxy.rule(() => 'pass')
     const again = await startBridge(t, { ...start, url: proxy.url, env: { NAME: 'third' } })
     assert.match(again.output(), /came too late and is kept as a late result/)
-    assert.deepEqual(linesIn(runs), ['first', 'second'])
+    assert.deepEqual(readLines(runs), ['first', 'second'])
     const { body } = await platform.request('GET', `/workspaces/${workspace.id}/activity`)
     assert.equal(body.activity.filter((one: { type: string }) => one.type === 'late').length, 1)
-    assert.equal(replyText(await finished(platform, workspace.id, taskId)), 'by second\n')
+    assert.equal(replyText(await waitForFinalTask(platform, workspace.id, taskId)), 'by second\n')
   })
 })

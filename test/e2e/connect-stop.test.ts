@@ -4,60 +4,60 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import {
-  external,
-  finished,
+  createExternalWorkspace,
+  getTask,
   isAlive,
   launchBridge,
-  linesIn,
-  platformFor,
-  post,
+  readLines,
+  sendWithoutWaiting,
   startBridge,
-  taskOf,
+  startPlatformFor,
   temporaryHome,
   until,
+  waitForFinalTask,
 } from './bridge.ts'
 import { replyText } from './platform.ts'
 
 test('CN-6 SIGTERM takes no new message, lets the running turn finish, and ends with 0', async (t) => {
-  const platform = await platformFor(t)
-  const workspace = await external(platform)
+  const platform = await startPlatformFor(t)
+  const workspace = await createExternalWorkspace(platform)
   const home = temporaryHome(t)
   const [runs, gate] = [join(home, 'runs'), join(home, 'gate')]
   const cmd = `echo run >> ${runs}; until [ -e ${gate} ]; do sleep 0.05; done; cat`
   const bridge = await startBridge(t, { url: platform.url, workspace, home, cmd })
-  const running = await post(platform, workspace.id, 'running')
-  await until(() => linesIn(runs).length === 1)
+  const running = await sendWithoutWaiting(platform, workspace.id, 'running')
+  await until(() => readLines(runs).length === 1)
   bridge.kill('SIGTERM')
-  await bridge.says(/stopping: running turns have 10s/)
-  const late = await post(platform, workspace.id, 'late')
+  await bridge.waitForOutput(/stopping: running turns have 10s/)
+  const late = await sendWithoutWaiting(platform, workspace.id, 'late')
   writeFileSync(gate, '')
   assert.equal(await bridge.ended, 0)
-  assert.equal(replyText(await finished(platform, workspace.id, running)), 'running')
-  assert.equal((await taskOf(platform, workspace.id, late)).status.state, 'TASK_STATE_SUBMITTED')
-  assert.equal(linesIn(runs).length, 1)
+  assert.equal(replyText(await waitForFinalTask(platform, workspace.id, running)), 'running')
+  assert.equal((await getTask(platform, workspace.id, late)).status.state, 'TASK_STATE_SUBMITTED')
+  assert.equal(readLines(runs).length, 1)
 })
 
 test('CN-6 a turn that outlives the grace is killed and its message released: the next bridge runs it at once', async (t) => {
-  const platform = await platformFor(t)
-  const workspace = await external(platform)
+  const platform = await startPlatformFor(t)
+  const workspace = await createExternalWorkspace(platform)
   const home = temporaryHome(t)
   const runs = join(home, 'runs')
   const cmd = `echo $$ >> ${runs}; [ $(wc -l < ${runs}) = 1 ] && sleep 1000; cat`
   const start = { url: platform.url, workspace, home, cmd, args: ['--drain', '300ms'] }
   const bridge = await startBridge(t, start)
-  const taskId = await post(platform, workspace.id, 'hello')
-  await until(() => linesIn(runs).length === 1)
+  const taskId = await sendWithoutWaiting(platform, workspace.id, 'hello')
+  await until(() => readLines(runs).length === 1)
   bridge.kill('SIGTERM')
   assert.equal(await bridge.ended, 0)
   assert.match(bridge.output(), /given back "hello"/)
-  assert.ok(!isAlive(linesIn(runs)[0]))
+  assert.ok(!isAlive(readLines(runs)[0]))
   await startBridge(t, start)
-  assert.equal(replyText(await finished(platform, workspace.id, taskId)), 'hello')
+  assert.equal(replyText(await waitForFinalTask(platform, workspace.id, taskId)), 'hello')
 })
 
 test('CN-6 a second SIGTERM ends at once and still leaves no process', async (t) => {
-  const platform = await platformFor(t)
-  const workspace = await external(platform)
+  const platform = await startPlatformFor(t)
+  const workspace = await createExternalWorkspace(platform)
   const home = temporaryHome(t)
   const runs = join(home, 'runs')
   const args = ['--drain', '10m']
@@ -68,41 +68,41 @@ test('CN-6 a second SIGTERM ends at once and still leaves no process', async (t)
     cmd: `echo $$ >> ${runs}; sleep 1000`,
     args,
   })
-  await post(platform, workspace.id, 'hello')
-  await until(() => linesIn(runs).length === 1)
+  await sendWithoutWaiting(platform, workspace.id, 'hello')
+  await until(() => readLines(runs).length === 1)
   bridge.kill('SIGTERM')
-  await bridge.says(/stopping/)
+  await bridge.waitForOutput(/stopping/)
   bridge.kill('SIGTERM')
   await bridge.ended
   assert.match(bridge.output(), /ending now/)
-  assert.ok(!isAlive(linesIn(runs)[0]))
+  assert.ok(!isAlive(readLines(runs)[0]))
 })
 
 test('CN-6 a bridge that waits for a platform that is not there can be stopped', async (t) => {
   const home = temporaryHome(t)
   const workspace = { id: 'ws_nowhere', auth_token: 'secret', connect: '' }
   const bridge = launchBridge(t, { url: 'http://127.0.0.1:9', workspace, home, cmd: 'cat' })
-  await bridge.says(/cannot be reached \(.*ECONNREFUSED.*trying again in/)
+  await bridge.waitForOutput(/cannot be reached \(.*ECONNREFUSED.*trying again in/)
   bridge.kill('SIGINT')
   assert.equal(await bridge.ended, 0)
 })
 
 test('CN-6 a cancelled task ends its turn on the bridge at once', async (t) => {
-  const platform = await platformFor(t)
-  const workspace = await external(platform)
+  const platform = await startPlatformFor(t)
+  const workspace = await createExternalWorkspace(platform)
   const home = temporaryHome(t)
   const runs = join(home, 'runs')
   const bridge = await startBridge(t, { url: platform.url, workspace, home, cmd: `echo $$ >> ${runs}; sleep 1000` })
-  const taskId = await post(platform, workspace.id, 'hello')
-  await until(() => linesIn(runs).length === 1)
+  const taskId = await sendWithoutWaiting(platform, workspace.id, 'hello')
+  await until(() => readLines(runs).length === 1)
   await platform.rpc(workspace.id, 'CancelTask', { id: taskId })
-  await bridge.says(/cancelled "hello"/)
-  assert.ok(!isAlive(linesIn(runs)[0]))
+  await bridge.waitForOutput(/cancelled "hello"/)
+  assert.ok(!isAlive(readLines(runs)[0]))
 })
 
 test('CN-7 two bridges on one machine share the work, and every message is answered once', async (t) => {
-  const platform = await platformFor(t)
-  const workspace = await external(platform, { max_concurrent_tasks: 2 })
+  const platform = await startPlatformFor(t)
+  const workspace = await createExternalWorkspace(platform, { max_concurrent_tasks: 2 })
   const home = temporaryHome(t)
   const runs = join(home, 'runs')
   const start = { url: platform.url, workspace, home, cmd: `echo $NAME >> ${runs}; sleep 0.1; cat` }
@@ -111,15 +111,15 @@ test('CN-7 two bridges on one machine share the work, and every message is answe
   const texts = Array.from({ length: 20 }, (_, index) => `message ${index}`)
   const tasks = await Promise.all(texts.map((text) => platform.send(workspace.id, text)))
   assert.deepEqual(tasks.map(replyText), texts)
-  assert.equal(linesIn(runs).length, texts.length)
-  assert.deepEqual([...new Set(linesIn(runs))].sort(), ['one', 'other'])
+  assert.equal(readLines(runs).length, texts.length)
+  assert.deepEqual([...new Set(readLines(runs))].sort(), ['one', 'other'])
   for (const bridge of [one, other]) bridge.kill('SIGTERM')
   assert.deepEqual(await Promise.all([one.ended, other.ended]), [0, 0])
 })
 
 test('CN-7 one bridge runs as many at a time as --concurrency says, and no more', async (t) => {
-  const platform = await platformFor(t)
-  const workspace = await external(platform, { max_concurrent_tasks: 8 })
+  const platform = await startPlatformFor(t)
+  const workspace = await createExternalWorkspace(platform, { max_concurrent_tasks: 8 })
   const home = temporaryHome(t)
   const runs = join(home, 'runs')
   const cmd = `echo + >> ${runs}; sleep 0.2; echo - >> ${runs}; cat`
@@ -128,6 +128,6 @@ test('CN-7 one bridge runs as many at a time as --concurrency says, and no more'
   const tasks = await Promise.all(texts.map((text) => platform.send(workspace.id, text)))
   assert.deepEqual(tasks.map(replyText), texts)
   let running = 0
-  const most = Math.max(...linesIn(runs).map((line) => (running += line === '+' ? 1 : -1)))
+  const most = Math.max(...readLines(runs).map((line) => (running += line === '+' ? 1 : -1)))
   assert.equal(most, 3)
 })

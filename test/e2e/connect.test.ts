@@ -3,31 +3,31 @@ import assert from 'node:assert/strict'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
-import { builtinBackends, createRegistry } from '../../src/backends/backends.ts'
+import { builtinBackends, createBackendRegistry } from '../../src/backends/backends.ts'
 import { writeFakeAgent } from '../fakes/agents/program.ts'
 import {
-  external,
+  createExternalWorkspace,
+  getTask,
+  getWorkspace,
   launchBridge,
   MOLECULE,
-  platformFor,
-  post,
-  show,
+  sendWithoutWaiting,
+  spawnBridge,
   startBridge,
-  taskOf,
+  startPlatformFor,
   temporaryHome,
   until,
-  watch,
 } from './bridge.ts'
 import { replyText } from './platform.ts'
 
 const ESCAPE = '\u001b'
 
 test('CN-1 connect registers, takes messages one after the other, answers, and ends with 0', async (t) => {
-  const platform = await platformFor(t)
-  const workspace = await external(platform)
+  const platform = await startPlatformFor(t)
+  const workspace = await createExternalWorkspace(platform)
   const home = temporaryHome(t)
   const bridge = await startBridge(t, { url: platform.url, workspace, home, cmd: 'tr a-z A-Z; pwd' })
-  assert.equal((await show(platform, workspace.id)).status, 'online')
+  assert.equal((await getWorkspace(platform, workspace.id)).status, 'online')
   for (const text of ['one', 'two', 'three']) {
     assert.equal(replyText(await platform.send(workspace.id, text)), `${text.toUpperCase()}${home}\n`)
   }
@@ -40,12 +40,12 @@ test('CN-1 connect registers, takes messages one after the other, answers, and e
 })
 
 test('CN-1 the command in the answer to creating a workspace can be pasted', async (t) => {
-  const platform = await platformFor(t)
-  const workspace = await external(platform)
+  const platform = await startPlatformFor(t)
+  const workspace = await createExternalWorkspace(platform)
   const env = { MOLECULE_HOME: temporaryHome(t), PATH: `${dirname(MOLECULE)}:${process.env['PATH']}` }
   const line = `exec ${workspace.connect} --backend mock --backend-opt reply=ok`
-  const bridge = watch(t, { command: '/bin/sh', words: ['-c', line], env, cwd: env.MOLECULE_HOME })
-  await bridge.says(/waiting for messages/)
+  const bridge = spawnBridge(t, { command: '/bin/sh', words: ['-c', line], env, cwd: env.MOLECULE_HOME })
+  await bridge.waitForOutput(/waiting for messages/)
   assert.equal(replyText(await platform.send(workspace.id, 'hello')), 'ok')
   const commandLine = readFileSync(`/proc/${bridge.pid}/cmdline`, 'utf8')
   assert.ok(!commandLine.includes(workspace.auth_token), 'the token stands in the list of processes')
@@ -60,13 +60,13 @@ const LINES = [
 ] as const
 
 test('CN-1 AG-1 EX-1 the four lines of the first announcement work as they were written', async (t) => {
-  const platform = await platformFor(t)
+  const platform = await startPlatformFor(t)
   const folder = temporaryHome(t)
   writeFakeAgent(join(folder, 'claude'), { agent: 'claude', scenario: 'echo', dir: folder })
   writeFileSync(join(folder, 'python'), '#!/bin/sh\nexec /bin/sh "$@"\n', { mode: 0o755 })
   writeFileSync(join(folder, 'myhandler.py'), 'printf "handled: "; cat\n')
   for (const [words, answer, backend] of LINES) {
-    const workspace = await external(platform)
+    const workspace = await createExternalWorkspace(platform)
     const env = {
       MOLECULE_HOME: temporaryHome(t),
       MOLECULE_API_URL: platform.url,
@@ -74,8 +74,8 @@ test('CN-1 AG-1 EX-1 the four lines of the first announcement work as they were 
       PATH: `${folder}:${dirname(MOLECULE)}:${process.env['PATH']}`,
     }
     const line = `exec molecule connect ${workspace.id} --token $T ${words}`
-    const bridge = watch(t, { command: '/bin/sh', words: ['-c', line], env, cwd: folder })
-    await bridge.says(/waiting for messages/)
+    const bridge = spawnBridge(t, { command: '/bin/sh', words: ['-c', line], env, cwd: folder })
+    await bridge.waitForOutput(/waiting for messages/)
     assert.match(bridge.output(), backend)
     assert.equal(replyText(await platform.send(workspace.id, 'hello')), answer === 'echo' ? 'hello' : answer)
     bridge.kill('SIGTERM')
@@ -86,9 +86,9 @@ test('CN-1 AG-1 EX-1 the four lines of the first announcement work as they were 
 })
 
 test('BK-6 CN-1 the help of connect names every backend, sorted', async (t) => {
-  const help = watch(t, { command: MOLECULE, words: ['connect', '--help'], env: {}, cwd: temporaryHome(t) })
+  const help = spawnBridge(t, { command: MOLECULE, words: ['connect', '--help'], env: {}, cwd: temporaryHome(t) })
   assert.equal(await help.ended, 0)
-  const names = createRegistry(builtinBackends).names()
+  const names = createBackendRegistry(builtinBackends).names()
   assert.ok(
     help
       .output()
@@ -122,8 +122,8 @@ test('CN-1 BK-7 what is typed wrongly ends with 2 and says what would be right',
 })
 
 test('CN-1 BK-5 BK-8 what cannot work is refused at the start with 1, unknown options are warned of', async (t) => {
-  const platform = await platformFor(t)
-  const workspace = await external(platform)
+  const platform = await startPlatformFor(t)
+  const workspace = await createExternalWorkspace(platform)
   const hosted = { ...workspace, id: await platform.exec('cat') }
   const start = { url: platform.url, workspace, home: temporaryHome(t) }
   const refused = async (more: object, words: RegExp) => {
@@ -142,21 +142,21 @@ test('CN-1 BK-5 BK-8 what cannot work is refused at the start with 1, unknown op
 })
 
 test('CN-1 a dry run looks at everything and takes nothing', async (t) => {
-  const platform = await platformFor(t)
-  const workspace = await external(platform)
-  const waiting = await post(platform, workspace.id, 'hello')
+  const platform = await startPlatformFor(t)
+  const workspace = await createExternalWorkspace(platform)
+  const waiting = await sendWithoutWaiting(platform, workspace.id, 'hello')
   const start = { url: platform.url, workspace, home: temporaryHome(t), cmd: 'cat' }
   const rehearsal = launchBridge(t, { ...start, args: ['--dry-run'] })
   assert.equal(await rehearsal.ended, 0, rehearsal.output())
   assert.match(rehearsal.output(), /Dry run: nothing was registered.*workspace {2}Laptop.*backend {4}exec/s)
-  assert.equal((await show(platform, workspace.id)).status, 'offline')
-  assert.equal((await taskOf(platform, workspace.id, waiting)).status.state, 'TASK_STATE_SUBMITTED')
+  assert.equal((await getWorkspace(platform, workspace.id)).status, 'offline')
+  assert.equal((await getTask(platform, workspace.id, waiting)).status.state, 'TASK_STATE_SUBMITTED')
 })
 
 test('CN-2 the answer reaches a person and a peer, and progress streams while it runs', async (t) => {
-  const platform = await platformFor(t)
-  const workspace = await external(platform)
-  const peer = await external(platform, { name: 'Peer' })
+  const platform = await startPlatformFor(t)
+  const workspace = await createExternalWorkspace(platform)
+  const peer = await createExternalWorkspace(platform, { name: 'Peer' })
   const home = temporaryHome(t)
   const gate = join(home, 'gate')
   const cmd = `cat; echo; echo working; until [ -e ${gate} ]; do sleep 0.05; done; echo done`
@@ -180,33 +180,33 @@ test('CN-2 the answer reaches a person and a peer, and progress streams while it
 })
 
 test('CN-8 a message is leased to an idle bridge in the moment of its admission, before its sender is answered', async (t) => {
-  const platform = await platformFor(t)
-  const workspace = await external(platform)
+  const platform = await startPlatformFor(t)
+  const workspace = await createExternalWorkspace(platform)
   await startBridge(t, { url: platform.url, workspace, home: temporaryHome(t), cmd: 'sleep 0.2' })
   for (let round = 0; round < 3; round++) {
-    await until(async () => (await show(platform, workspace.id)).queue_depth === 0)
+    await until(async () => (await getWorkspace(platform, workspace.id)).queue_depth === 0)
     const message = { messageId: `at-once-${round}`, role: 'ROLE_USER', parts: [{ text: 'x' }] }
     const configuration = { returnImmediately: true }
     const { body } = await platform.rpc(workspace.id, 'SendMessage', { message, configuration })
     assert.equal(body.result.task.status.state, 'TASK_STATE_WORKING')
-    await until(async () => /COMPLETED/.test((await taskOf(platform, workspace.id, body.result.task.id)).status.state))
+    await until(async () => /COMPLETED/.test((await getTask(platform, workspace.id, body.result.task.id)).status.state))
   }
 })
 
 test('CN-1 in a terminal one line lives: it waits, it runs and for how long, it has answered', async (t) => {
-  const platform = await platformFor(t)
-  const workspace = await external(platform)
+  const platform = await startPlatformFor(t)
+  const workspace = await createExternalWorkspace(platform)
   const home = temporaryHome(t)
   const gate = join(home, 'gate')
   const line = `${MOLECULE} connect ${workspace.id} --api-url ${platform.url} --backend exec --backend-opt cmd="until [ -e ${gate} ]; do sleep 0.05; done; cat"`
   const env = { MOLECULE_HOME: home, MOLECULE_WORKSPACE_TOKEN: workspace.auth_token }
   const words = ['-qfec', line, '/dev/null']
-  const bridge = watch(t, { command: 'script', words, env, cwd: home })
+  const bridge = spawnBridge(t, { command: 'script', words, env, cwd: home })
   const drawn = (shown: string) => new RegExp(`\r${ESCAPE}\\[K${shown}`)
-  await bridge.says(drawn('waiting for messages \\(Ctrl-C stops\\)'))
-  await post(platform, workspace.id, `hello ${ESCAPE}[31mred`)
-  await bridge.says(drawn('running [1-9]\\d*(\\.\\d)? s: "hello  \\[31mred" from admin'))
+  await bridge.waitForOutput(drawn('waiting for messages \\(Ctrl-C stops\\)'))
+  await sendWithoutWaiting(platform, workspace.id, `hello ${ESCAPE}[31mred`)
+  await bridge.waitForOutput(drawn('running [1-9]\\d*(\\.\\d)? s: "hello  \\[31mred" from admin'))
   writeFileSync(gate, '')
-  await bridge.says(/answered "hello {2}\[31mred" from admin \(\d+(\.\d)? s\)/)
+  await bridge.waitForOutput(/answered "hello {2}\[31mred" from admin \(\d+(\.\d)? s\)/)
   bridge.kill('SIGTERM')
 })

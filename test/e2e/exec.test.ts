@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
-import { livingWith, until } from '../fakes/living.ts'
+import { pidsWithCommandLine, until } from '../fakes/living.ts'
 import { type PlatformUnderTest, reasonText, replyText, startPlatform } from './platform.ts'
 
 describe('exec through the platform', () => {
@@ -31,7 +31,7 @@ describe('exec through the platform', () => {
       const task = await platform.send(id, 'go')
       assert.equal(task.status.state, 'TASK_STATE_FAILED')
       assert.match(reasonText(task), /timed out after 1s/)
-      assert.deepEqual(await livingWith(`sleep ${seconds}`), [])
+      assert.deepEqual(await pidsWithCommandLine(`sleep ${seconds}`), [])
     })
   }
 
@@ -42,7 +42,7 @@ describe('exec through the platform', () => {
     assert.equal(task.status.state, 'TASK_STATE_FAILED')
     assert.equal(task.status.message?.metadata?.['code'], 'too_large')
     assert.match(reasonText(task), /10 MiB|10485760/)
-    assert.deepEqual(await livingWith(word), [])
+    assert.deepEqual(await pidsWithCommandLine(word), [])
   })
 
   test('BK-1 BK-10 the request reaches the command whole: ids, parts, sender and the raw envelope', async () => {
@@ -118,10 +118,10 @@ describe('exec through the platform', () => {
       configuration: { returnImmediately: true },
     })
     const taskId = body.result.task.id
-    await until(async () => (await livingWith(`sleep ${seconds}`)).length > 0)
+    await until(async () => (await pidsWithCommandLine(`sleep ${seconds}`)).length > 0)
     const canceled = await platform.rpc(id, 'CancelTask', { id: taskId })
     assert.equal(canceled.body.result.status.state, 'TASK_STATE_CANCELED')
-    await until(async () => (await livingWith(`sleep ${seconds}`)).length === 0)
+    await until(async () => (await pidsWithCommandLine(`sleep ${seconds}`)).length === 0)
     const { body: workspace } = await platform.request('GET', `/workspaces/${id}`)
     assert.equal(workspace.queue_depth, 0)
   })

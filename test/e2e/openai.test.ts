@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { startChatEndpoint } from '../fakes/chat-endpoint.ts'
 import { until } from '../fakes/living.ts'
-import { external, platformFor, startBridge, temporaryHome } from './bridge.ts'
+import { createExternalWorkspace, startBridge, startPlatformFor, temporaryHome } from './bridge.ts'
 import { startPlatform } from './platform.ts'
 
 const endpoint = await startChatEndpoint()
@@ -14,7 +14,7 @@ test('AG-9 RT-3 RT-13 a conversation is remembered here, its use is shown, and t
   try {
     const { status, body } = await platform.request('POST', '/workspaces', {
       ...{ name: 'Ada', runtime: 'openai', role: 'Be brief.', model: 'small' },
-      runtime_config: { url: endpoint.as('echo'), max_turns_per_hour: 2, headers: { 'X-Secret': 'hush' } },
+      runtime_config: { url: endpoint.urlFor('echo'), max_turns_per_hour: 2, headers: { 'X-Secret': 'hush' } },
     })
     assert.equal(status, 201, JSON.stringify(body))
     assert.doesNotMatch(JSON.stringify(body), /hush/)
@@ -53,9 +53,16 @@ test('AG-9 RT-3 RT-13 a conversation is remembered here, its use is shown, and t
 })
 
 test('CN-2 RT-3 RT-13 behind a bridge too the conversation is remembered, and the hour is kept', async (t) => {
-  const platform = await platformFor(t)
-  const workspace = await external(platform, { runtime_config: { max_turns_per_hour: 2 } })
-  const args = ['--backend', 'openai', '--backend-opt', `url=${endpoint.as('echo')}`, '--backend-opt', 'model=small']
+  const platform = await startPlatformFor(t)
+  const workspace = await createExternalWorkspace(platform, { runtime_config: { max_turns_per_hour: 2 } })
+  const args = [
+    '--backend',
+    'openai',
+    '--backend-opt',
+    `url=${endpoint.urlFor('echo')}`,
+    '--backend-opt',
+    'model=small',
+  ]
   await startBridge(t, { url: platform.url, workspace, home: temporaryHome(t), args })
   const before = endpoint.calls.length
   for (const text of ['my name is Bo', 'who am I?']) await platform.send(workspace.id, text, { contextId: 'talk' })

@@ -8,13 +8,13 @@ import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { Task } from '../../src/protocol/a2a.ts'
-import { fakeProgram } from '../fakes/agents/program.ts'
+import { createFakeProgram } from '../fakes/agents/program.ts'
 import { until } from '../fakes/living.ts'
 import { type PlatformUnderTest, startPlatform } from './platform.ts'
 
 const MOLECULE = fileURLToPath(new URL('../../bin/molecule', import.meta.url))
 const run = promisify(execFile)
-const { path: bin, dir } = fakeProgram('claude')
+const { path: bin, dir } = createFakeProgram('claude')
 
 describe('permissions', () => {
   let platform: PlatformUnderTest

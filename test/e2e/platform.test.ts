@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { livingWith, until } from '../fakes/living.ts'
+import { pidsWithCommandLine, until } from '../fakes/living.ts'
 import { type PlatformUnderTest, replyText, startPlatform } from './platform.ts'
 
 const MOLECULE = fileURLToPath(new URL('../../bin/molecule', import.meta.url))
@@ -152,12 +152,12 @@ test('RE-5 a platform killed in mid-turn leaves an orphan; the next one reaps it
     const message = { messageId: randomUUID(), role: 'ROLE_USER', parts: [{ text: 'go' }] }
     const configuration = { returnImmediately: true }
     const { body } = await platform.rpc(id, 'SendMessage', { message, configuration })
-    await until(async () => (await livingWith(`sleep ${seconds}`)).length >= 2)
+    await until(async () => (await pidsWithCommandLine(`sleep ${seconds}`)).length >= 2)
     await platform.stop('SIGKILL')
-    assert.ok((await livingWith(`sleep ${seconds}`)).length >= 2, 'the orphans outlive the platform')
+    assert.ok((await pidsWithCommandLine(`sleep ${seconds}`)).length >= 2, 'the orphans outlive the platform')
     platform = await startPlatform({ dataDir })
     assert.match(platform.output(), /cleaned up/)
-    assert.deepEqual(await livingWith(`sleep ${seconds}`), [])
+    assert.deepEqual(await pidsWithCommandLine(`sleep ${seconds}`), [])
     const again = await platform.rpc(id, 'SendMessage', { message })
     assert.equal(again.body.result.task.id, body.result.task.id)
     assert.equal(replyText(again.body.result.task), 'answered\n')
@@ -187,13 +187,13 @@ test('EX-8 with --drain 0 SIGTERM kills the turn at once, and its message is run
     const id = await platform.exec(`sleep ${seconds}`, { runtime_config: { timeout: 'none' } })
     const message = { messageId: randomUUID(), role: 'ROLE_USER', parts: [{ text: 'go' }] }
     await platform.rpc(id, 'SendMessage', { message, configuration: { returnImmediately: true } })
-    await until(async () => (await livingWith(`sleep ${seconds}`)).length > 0)
+    await until(async () => (await pidsWithCommandLine(`sleep ${seconds}`)).length > 0)
     assert.equal(await platform.stop(), 0)
-    assert.deepEqual(await livingWith(`sleep ${seconds}`), [])
+    assert.deepEqual(await pidsWithCommandLine(`sleep ${seconds}`), [])
     platform = await startPlatform({ dataDir, args: ['--drain', '0'] })
-    await until(async () => (await livingWith(`sleep ${seconds}`)).length > 0)
+    await until(async () => (await pidsWithCommandLine(`sleep ${seconds}`)).length > 0)
     assert.equal(await platform.stop(), 0)
-    assert.deepEqual(await livingWith(`sleep ${seconds}`), [])
+    assert.deepEqual(await pidsWithCommandLine(`sleep ${seconds}`), [])
   } finally {
     await platform.dispose()
     await rm(dataDir, { recursive: true, force: true })

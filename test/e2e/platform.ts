@@ -13,7 +13,7 @@ import type { Task } from '../../src/protocol/a2a.ts'
 
 const MOLECULE = fileURLToPath(new URL('../../bin/molecule', import.meta.url))
 
-export interface Answer {
+export interface PlatformResponse {
   readonly status: number
   // biome-ignore lint/suspicious/noExplicitAny: a test reads whatever came over the wire
   readonly body: any
@@ -26,10 +26,10 @@ export interface PlatformUnderTest {
   readonly pid: number
   /** Everything printed so far, stdout and stderr. */
   output(): string
-  request(method: string, path: string, body?: unknown): Promise<Answer>
+  request(method: string, path: string, body?: unknown): Promise<PlatformResponse>
   /** Makes an exec workspace and gives its id. */
   exec(cmd: string, more?: Record<string, unknown>): Promise<string>
-  rpc(workspaceId: string, method: string, params: unknown): Promise<Answer>
+  rpc(workspaceId: string, method: string, params: unknown): Promise<PlatformResponse>
   /** A blocking 1.0 send; the task it answers. */
   send(workspaceId: string, text: string, message?: Record<string, unknown>): Promise<Task>
   /** SIGTERM, and waits; gives the exit code. */
@@ -38,7 +38,7 @@ export interface PlatformUnderTest {
   dispose(): Promise<void>
 }
 
-export interface StartOptions {
+export interface StartPlatformOptions {
   /** A folder that an earlier platform used; it is then not made and not removed. */
   readonly dataDir?: string
   readonly args?: readonly string[]
@@ -47,16 +47,16 @@ export interface StartOptions {
 
 let messages = 0
 
-export async function startPlatform(options: StartOptions = {}): Promise<PlatformUnderTest> {
+export async function startPlatform(options: StartPlatformOptions = {}): Promise<PlatformUnderTest> {
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'molecule-e2e-')))
   const child = spawn(MOLECULE, ['up', '--port', '0', '--data-dir', dataDir, ...(options.args ?? [])], {
-    env: { ...ownEnvironment(), ...options.env },
+    env: { ...cleanEnvironment(), ...options.env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let output = ''
   child.stdout.on('data', (chunk) => (output += chunk))
   child.stderr.on('data', (chunk) => (output += chunk))
-  const url = await announced(child, () => output)
+  const url = await waitForUrl(child, () => output)
   const token = (await readFile(join(dataDir, 'admin-token'), 'utf8')).trim()
 
   const request: PlatformUnderTest['request'] = async (method, path, body) => {
@@ -113,12 +113,12 @@ export async function startPlatform(options: StartOptions = {}): Promise<Platfor
 }
 
 /** Without whatever this machine's user has set for a platform of his own: a test must not touch that one's store. */
-function ownEnvironment(): NodeJS.ProcessEnv {
+function cleanEnvironment(): NodeJS.ProcessEnv {
   const entries = Object.entries(process.env).filter(([name]) => !/^(MOLECULE_|DATABASE_URL$)/.test(name))
   return Object.fromEntries(entries)
 }
 
-async function announced(child: ChildProcess, output: () => string): Promise<string> {
+async function waitForUrl(child: ChildProcess, output: () => string): Promise<string> {
   for (;;) {
     const url = /runs at (http:\S+)/.exec(output())?.[1]
     if (url !== undefined) return url

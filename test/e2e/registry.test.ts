@@ -18,7 +18,7 @@ const show = async (platform: PlatformUnderTest, id: string) =>
   (await platform.request('GET', `/workspaces/${id}`)).body
 
 /** A request with a token of the test's choice. */
-async function knock(url: string, token: string, body?: object) {
+async function callRegistry(url: string, token: string, body?: object) {
   const response = await fetch(url, {
     method: body === undefined ? 'GET' : 'POST',
     headers: { Authorization: `Bearer ${token}` },
@@ -46,7 +46,7 @@ test(
     const sent = await platform.rpc(id, 'SendMessage', { message, configuration: { returnImmediately: true } })
     assert.equal(sent.body.result.task.status.state, 'TASK_STATE_SUBMITTED')
     assert.match(reasonText(sent.body.result.task), /waiting for a worker/)
-    const beat = () => knock(`${platform.url}/registry/heartbeat`, token, { workspace_id: id })
+    const beat = () => callRegistry(`${platform.url}/registry/heartbeat`, token, { workspace_id: id })
     assert.equal((await beat()).status, 200)
     assert.equal((await platform.request('DELETE', `/workspaces/${id}?confirm=Laptop`)).status, 200)
     assert.equal((await beat()).status, 401)
@@ -58,7 +58,7 @@ test(
   withPlatform(async (platform) => {
     const { id, auth_token: token } = await external(platform)
     const other = await external(platform, { name: 'Other' })
-    const post = (path: string, body: object) => knock(`${platform.url}/registry/${path}`, token, body)
+    const post = (path: string, body: object) => callRegistry(`${platform.url}/registry/${path}`, token, body)
     const registered = await post('register', { workspace_id: id, runtime_state: 'ok' })
     assert.deepEqual([registered.status, registered.body.status], [200, 'online'])
     assert.equal(registered.body.heartbeat_seconds, 30)
@@ -90,7 +90,7 @@ test(
     const child = await external(platform, { name: 'Child', parent_id: boss.id })
     const sibling = await external(platform, { name: 'Sibling', parent_id: boss.id })
     const stranger = await external(platform, { name: 'Stranger' })
-    const ask = (path: string, token = child.auth_token) => knock(`${platform.url}/registry/${path}`, token)
+    const ask = (path: string, token = child.auth_token) => callRegistry(`${platform.url}/registry/${path}`, token)
     const { body } = await ask(`${child.id}/peers`)
     assert.deepEqual(body.peers.map(({ name }: { name: string }) => name).sort(), ['Boss', 'Sibling'])
     const found = await ask(`discover/${sibling.id}`)

@@ -10,7 +10,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { after, test } from 'node:test'
 import { createA2aClient } from '../../src/client/a2a-client.ts'
 import { createOutbound } from '../../src/client/outbound.ts'
-import type { Message, Task, Words } from '../../src/protocol/a2a.ts'
+import type { Message, MessageContent, Task } from '../../src/protocol/a2a.ts'
 import { messageToV03, taskFromV03 } from '../../src/protocol/v03.ts'
 import { until } from '../fakes/living.ts'
 import { type RemoteAgent, startRemoteAgent } from '../fakes/remote/start.ts'
@@ -66,7 +66,7 @@ function sight({ status, artifacts }: Task) {
   return { state, said: message && wordsOf(message), artifacts: artifacts ?? [] }
 }
 
-const wordsOf = ({ parts, metadata }: Words) => ({ parts, ...(metadata && { metadata }) })
+const wordsOf = ({ parts, metadata }: MessageContent) => ({ parts, ...(metadata && { metadata }) })
 
 /** The same question put to the agent itself. */
 async function direct(agent: RemoteAgent, text: string): Promise<Task> {

@@ -4,7 +4,7 @@ import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
-import { livingWith, until } from '../fakes/living.ts'
+import { pidsWithCommandLine, until } from '../fakes/living.ts'
 import { type PlatformUnderTest, reasonText, replyText, startPlatform } from './platform.ts'
 
 const withPlatform = (work: (platform: PlatformUnderTest) => Promise<void>) => async () => {
@@ -189,7 +189,7 @@ test(
     const refused = await remove('?confirm=Boss')
     assert.deepEqual([refused.status, /1 workspace below.*cascade/.test(refused.body.error.message)], [400, true])
     const waiting = [platform.send(parent, 'runs'), platform.send(parent, 'waits')]
-    await until(async () => (await livingWith(`sleep ${seconds}`)).length > 0)
+    await until(async () => (await pidsWithCommandLine(`sleep ${seconds}`)).length > 0)
     await until(async () => (await show(platform, parent)).queue_depth === 1)
     const removed = await remove(`?confirm=${parent}&cascade=true`)
     assert.deepEqual([removed.status, removed.body.deleted], [200, [child, parent]])
@@ -197,7 +197,7 @@ test(
       assert.equal(task.status.state, 'TASK_STATE_FAILED')
       assert.equal(reasonText(task), 'the workspace was deleted')
     }
-    await until(async () => (await livingWith(`sleep ${seconds}`)).length === 0)
+    await until(async () => (await pidsWithCommandLine(`sleep ${seconds}`)).length === 0)
     for (const id of [parent, child]) assert.equal((await platform.request('GET', `/workspaces/${id}`)).status, 404)
     const late = await platform.rpc(parent, 'SendMessage', {
       message: { messageId: 'late', role: 'ROLE_USER', parts: [{ text: 'x' }] },
@@ -219,15 +219,15 @@ test(
     })
     const pause = (query = '') => platform.request('POST', `/workspaces/${id}/pause${query}`)
     const first = platform.send(id, 'first')
-    await until(async () => (await livingWith(`sleep ${seconds}`)).length > 0)
+    await until(async () => (await pidsWithCommandLine(`sleep ${seconds}`)).length > 0)
     assert.equal((await pause()).body.status, 'paused')
-    assert.equal((await livingWith(`sleep ${seconds}`)).length > 0, true, 'the turn may finish')
+    assert.equal((await pidsWithCommandLine(`sleep ${seconds}`)).length > 0, true, 'the turn may finish')
     const second = await platform.send(id, 'second')
     assert.equal(second.status.state, 'TASK_STATE_SUBMITTED')
     assert.match(reasonText(second), /paused/)
     assert.equal((await pause('?now=maybe')).status, 400)
     assert.equal((await pause('?now=true')).status, 200)
-    await until(async () => (await livingWith(`sleep ${seconds}`)).length === 0)
+    await until(async () => (await pidsWithCommandLine(`sleep ${seconds}`)).length === 0)
     assert.equal((await first).status.state, 'TASK_STATE_WORKING')
     await until(async () => (await show(platform, id)).queue_depth === 2)
     assert.equal((await platform.request('POST', `/workspaces/${id}/resume`)).body.status, 'online')

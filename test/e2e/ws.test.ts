@@ -5,18 +5,18 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { until } from '../fakes/living.ts'
-import { by, type Listener, listenTo } from '../fakes/logs.ts'
+import { bearerOptions, connectSocket, type SocketClient } from '../fakes/logs.ts'
 import { startPlatform } from './platform.ts'
 
-const repliesIn = (listeners: readonly Listener[]) =>
+const repliesIn = (listeners: readonly SocketClient[]) =>
   listeners.flatMap(({ heard }) => heard.flatMap(({ events = [] }) => events)).filter(({ type }) => type === 'reply')
 
 test('PL-7 PL-4 over a socket that is cut, and a platform that is killed, every event of every workspace comes once', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'molecule-e2e-'))
   let platform = await startPlatform({ dataDir })
-  const listeners: Listener[] = []
+  const listeners: SocketClient[] = []
   const listen = async (subscription: object) => {
-    const listener = await listenTo(platform.url, by(platform.token))
+    const listener = await connectSocket(platform.url, bearerOptions(platform.token))
     listeners.push(listener)
     listener.say(subscription)
     return listener
@@ -66,7 +66,7 @@ test('PL-7 PL-4 over a socket that is cut, and a platform that is killed, every 
 
 test('PL-7 PL-4 what a workspace works on, its pause, its presence and its end show at _platform as they happen', async () => {
   const platform = await startPlatform()
-  const listener = await listenTo(platform.url, by(platform.token))
+  const listener = await connectSocket(platform.url, bearerOptions(platform.token))
   try {
     listener.say({ subscribe: { _platform: null } })
     await until(async () => listener.heard.some(({ type }) => type === 'snapshot'))
@@ -102,7 +102,7 @@ test('PL-12 revoking a token closes its socket and its event stream on a real pl
   try {
     const { body } = await platform.request('POST', '/tokens', { name: 'screen', role: 'viewer' })
     const id = await platform.exec('cat')
-    const listener = await listenTo(platform.url, by(body.token))
+    const listener = await connectSocket(platform.url, bearerOptions(body.token))
     const headers = { Authorization: `Bearer ${body.token}` }
     const events = await fetch(`${platform.url}/workspaces/${id}/events`, { headers })
     assert.equal(events.status, 200)

@@ -18,7 +18,7 @@ export interface ChatCall {
 
 export interface ChatEndpoint {
   /** The base URL at which it behaves so. */
-  as(behaviour: string): string
+  urlFor(behaviour: string): string
   readonly calls: ChatCall[]
   stop(): void
 }
@@ -41,7 +41,7 @@ export async function startChatEndpoint(): Promise<ChatEndpoint> {
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
   return {
-    as: (behaviour) => `http://127.0.0.1:${port}/as/${behaviour}/v1`,
+    urlFor: (behaviour) => `http://127.0.0.1:${port}/as/${behaviour}/v1`,
     calls,
     stop() {
       server.closeAllConnections()

@@ -1,16 +1,16 @@
 /** Tokens in a map: one secret for each role, ready made, and whatever a test makes besides. */
 import { MoleculeError } from '../../src/errors.ts'
-import { person } from '../../src/workspaces/token-rows.ts'
+import { personIdentity } from '../../src/workspaces/token-rows.ts'
 import { type Identity, type NewToken, TOKEN_ROLES, type TokenRole, type Tokens } from '../../src/workspaces/tokens.ts'
 
-export interface ReadyMade {
+export interface FakeTokensOptions {
   /** Which workspace the tokens of the roles workspace, conversation and caller are for. */
   readonly workspaceId: string
   readonly secretOf: (role: TokenRole) => string
 }
 
-export function createFakeTokens({ workspaceId, secretOf }: ReadyMade): Tokens {
-  const known = new Map(TOKEN_ROLES.map((role) => [secretOf(role), readyMade(role, workspaceId)]))
+export function createFakeTokens({ workspaceId, secretOf }: FakeTokensOptions): Tokens {
+  const known = new Map(TOKEN_ROLES.map((role) => [secretOf(role), readyMadeIdentity(role, workspaceId)]))
   const codes = new Set<string>()
   const watchers = new Map<string, Set<() => void>>()
   let made = 0
@@ -51,7 +51,7 @@ export function createFakeTokens({ workspaceId, secretOf }: ReadyMade): Tokens {
     async exchangeLoginCode(code) {
       if (!codes.delete(code)) return undefined
       const secret = `session-${++made}`
-      known.set(secret, readyMade('admin', workspaceId))
+      known.set(secret, readyMadeIdentity('admin', workspaceId))
       return { secret, maxAgeSeconds: 3600 }
     },
     async revokeSession(secret) {
@@ -60,7 +60,7 @@ export function createFakeTokens({ workspaceId, secretOf }: ReadyMade): Tokens {
   }
 }
 
-function readyMade(role: TokenRole, workspaceId: string): Identity {
+function readyMadeIdentity(role: TokenRole, workspaceId: string): Identity {
   if (role === 'caller') return identify(role, { name: role, role, workspaces: [workspaceId] })
   if (role === 'workspace') return identify(role, { name: role, role, workspaceId })
   if (role !== 'conversation') return identify(role, { name: role, role })
@@ -72,7 +72,7 @@ function identify(tokenId: string, { name, role, workspaceId, conversationId, wo
     const sender = { kind: 'program', id: tokenId, name, door: 'http' } as const
     return { tokenId, name, role, principal: `token:${tokenId}`, sender, workspaces: workspaces ?? [] }
   }
-  if (workspaceId === undefined) return person(tokenId, name, role)
+  if (workspaceId === undefined) return personIdentity(tokenId, name, role)
   const sender = { kind: 'agent', id: workspaceId, name, door: 'http' } as const
   const identity = { tokenId, name, role, principal: `ws:${workspaceId}`, sender, workspaceId }
   return conversationId === undefined ? identity : { ...identity, conversationId }

@@ -4,10 +4,10 @@
  * handed.
  */
 
-import type { WorkspaceCare } from '../../src/doors/http/app.ts'
+import type { WorkspaceRoutesContext } from '../../src/doors/http/app.ts'
 import { MoleculeError } from '../../src/errors.ts'
 import type { DeadLetters, Letter, LogEntry, Reception, TaskView } from '../../src/inbox/inbox.ts'
-import type { Pending } from '../../src/inbox/pending.ts'
+import type { PendingAsks } from '../../src/inbox/pending.ts'
 import type { MaskingLog } from '../../src/log.ts'
 import { createLog } from '../../src/log.ts'
 import { isFinal, isInterrupted, type StreamResponse, type Task, type TaskState } from '../../src/protocol/a2a.ts'
@@ -15,7 +15,7 @@ import type { TokenRole, Tokens } from '../../src/workspaces/tokens.ts'
 import type { Workspace, Workspaces } from '../../src/workspaces/workspace.ts'
 import { createFakeTokens } from './desk-tokens.ts'
 
-export interface Desk extends WorkspaceCare {
+export interface FakePlatform extends WorkspaceRoutesContext {
   readonly reception: Reception
   readonly deadLetters: DeadLetters
   readonly workspaces: Workspaces
@@ -40,7 +40,7 @@ export const WORKSPACE_ID = 'ws_01M7FPH65GBDK8DY0646KAE617'
 /** One secret for each role; the secret is the role's name and a bit. */
 export const secretOf = (role: TokenRole): string => `${role}-secret`
 
-export function createDesk(): Desk {
+export function createFakePlatform(): FakePlatform {
   const logged: Record<string, unknown>[] = []
   const log = createLog('debug', { write: (line) => logged.push(JSON.parse(line)) })
   const workspaces = createFakeWorkspaces()
@@ -48,7 +48,7 @@ export function createDesk(): Desk {
   return {
     ...createFakeReception(exists),
     deadLetters: NO_DEAD_LETTERS,
-    ...NO_CARE,
+    ...NO_WORKSPACE_CARE,
     workspaces,
     tokens: createFakeTokens({ workspaceId: WORKSPACE_ID, secretOf }),
     log,
@@ -68,7 +68,7 @@ const NO_DEAD_LETTERS: DeadLetters = {
 }
 
 /** Nobody here has ever asked for anything. */
-const NOTHING_PENDING: Pending = {
+const NOTHING_PENDING: PendingAsks = {
   list: async () => [],
   answer: async (id) => {
     throw new MoleculeError('not_found', `nothing with the id ${id} waits for an answer`)
@@ -80,7 +80,7 @@ const notThere = async (id: string): Promise<never> => {
 }
 
 /** What is done with workspaces is tried with real ones, end to end. */
-const NO_CARE: WorkspaceCare = {
+const NO_WORKSPACE_CARE: WorkspaceRoutesContext = {
   pending: NOTHING_PENDING,
   lifecycle: { change: notThere, remove: notThere, restart: notThere, pause: notThere, resume: notThere },
   files: { list: notThere, read: notThere, write: notThere, remove: notThere },
@@ -89,14 +89,14 @@ const NO_CARE: WorkspaceCare = {
   usage: { read: ({ workspaceId }) => notThere(workspaceId) },
   activity: {
     read: ({ workspaceId }) => notThere(workspaceId),
-    report: notThere,
-    place: notThere,
+    addNote: notThere,
+    resolveCursor: notThere,
     async *follow() {},
     page: async () => undefined,
     heads: async () => new Map(),
     onChange: () => () => undefined,
   },
-  bridgeDesk: {
+  bridgeContext: {
     brief: () => notThere(''),
     bridges: {
       lease: async () => [],
@@ -110,7 +110,7 @@ const NO_CARE: WorkspaceCare = {
   },
 }
 
-interface Kept {
+interface FakeTask {
   task: Task
   readonly workspaceId: string
   readonly principal: string
@@ -120,24 +120,24 @@ interface Kept {
 }
 
 type Exists = (workspaceId: string) => Promise<boolean>
-type FakeReception = Pick<Desk, 'reception' | 'letters' | 'waiting' | 'following' | 'tell' | 'finish'>
+type FakeReception = Pick<FakePlatform, 'reception' | 'letters' | 'waiting' | 'following' | 'tell' | 'finish'>
 
 function createFakeReception(exists: Exists): FakeReception {
   const letters: Letter[] = []
-  const tasks = new Map<string, Kept>()
+  const tasks = new Map<string, FakeTask>()
   let waiting = 0
   let following = 0
   let seq = 0
-  const find = (taskId: string, view: TaskView = {}): Kept | undefined => {
+  const find = (taskId: string, view: TaskView = {}): FakeTask | undefined => {
     const kept = tasks.get(taskId)
     if (kept === undefined || (view.workspaceId ?? kept.workspaceId) !== kept.workspaceId) return undefined
     return (view.principal ?? kept.principal) === kept.principal ? kept : undefined
   }
-  const write = (kept: Kept, wire: readonly StreamResponse[]) => {
+  const write = (kept: FakeTask, wire: readonly StreamResponse[]) => {
     kept.log.push({ seq: ++seq, atMs: 0, wire })
     for (const wake of kept.readers) wake()
   }
-  const settle = (kept: Kept, state: TaskState) => {
+  const settle = (kept: FakeTask, state: TaskState) => {
     const { id: taskId, contextId } = kept.task
     const artifact = { artifactId: 'reply', parts: kept.task.history?.[0]?.parts ?? [] }
     const replied = state === 'TASK_STATE_COMPLETED'
@@ -151,7 +151,7 @@ function createFakeReception(exists: Exists): FakeReception {
       letters.push(letter)
       const { workspaceId, principal } = letter
       if (!(await exists(workspaceId))) throw new MoleculeError('not_found', `there is no workspace ${workspaceId}`)
-      refuseAsTold(letter)
+      throwRequestedError(letter)
       const { message } = letter.envelope
       const known = [...tasks.values()].find((one) => one.task.history?.[0]?.messageId === message.messageId)
       if (known) return { taskId: known.task.id, contextId: known.task.contextId, duplicate: true }
@@ -163,7 +163,7 @@ function createFakeReception(exists: Exists): FakeReception {
       ]
       const task: Task = { id, contextId, status: { state: 'TASK_STATE_WORKING' }, history }
       const done = Promise.withResolvers<void>()
-      const kept: Kept = { task, workspaceId, principal, done, log: [], readers: new Set() }
+      const kept: FakeTask = { task, workspaceId, principal, done, log: [], readers: new Set() }
       tasks.set(id, kept)
       write(kept, [{ statusUpdate: { taskId: id, contextId, status: task.status } }])
       const text = message.parts[0]?.text
@@ -175,7 +175,7 @@ function createFakeReception(exists: Exists): FakeReception {
     async send(letter, { maxMs, onAdmitted }, signal) {
       const admitted = await reception.admit(letter)
       await onAdmitted?.(admitted)
-      return (await reception.settled(admitted.taskId, maxMs, signal)) as Task
+      return (await reception.waitForResult(admitted.taskId, maxMs, signal)) as Task
     },
     async task(taskId, view = {}) {
       const task = find(taskId, view)?.task
@@ -195,14 +195,14 @@ function createFakeReception(exists: Exists): FakeReception {
       return { tasks: page, total: all.length, ...(last && { next: { updatedAtMs: 0, id: last.id } }) }
     },
     async *follow(taskId, afterSeq, signal): AsyncIterable<LogEntry> {
-      const kept = tasks.get(taskId) as Kept
+      const kept = tasks.get(taskId) as FakeTask
       following++
       try {
         for (let last = afterSeq; !signal.aborted; ) {
           const next = kept.log.find((entry) => entry.seq > last)
           if (next === undefined) {
             if (isFinal(kept.task.status.state) || isInterrupted(kept.task.status.state)) return
-            await newsOf(kept, signal)
+            await waitForLogEntry(kept, signal)
             continue
           }
           yield next
@@ -212,7 +212,7 @@ function createFakeReception(exists: Exists): FakeReception {
         following--
       }
     },
-    async settled(taskId, maxMs, signal) {
+    async waitForResult(taskId, maxMs, signal) {
       const kept = find(taskId)
       waiting++
       const ended = Promise.withResolvers<void>()
@@ -233,12 +233,12 @@ function createFakeReception(exists: Exists): FakeReception {
       return kept.task
     },
   }
-  const finish = (taskId: string) => settle(tasks.get(taskId) as Kept, 'TASK_STATE_COMPLETED')
-  const tell = (taskId: string, wire: readonly StreamResponse[]) => write(tasks.get(taskId) as Kept, wire)
+  const finish = (taskId: string) => settle(tasks.get(taskId) as FakeTask, 'TASK_STATE_COMPLETED')
+  const tell = (taskId: string, wire: readonly StreamResponse[]) => write(tasks.get(taskId) as FakeTask, wire)
   return { reception, letters, waiting: () => waiting, following: () => following, tell, finish }
 }
 
-async function newsOf({ readers }: Kept, signal: AbortSignal): Promise<void> {
+async function waitForLogEntry({ readers }: FakeTask, signal: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   readers.add(resolve)
   signal.addEventListener('abort', () => resolve(), { once: true })
@@ -247,7 +247,7 @@ async function newsOf({ readers }: Kept, signal: AbortSignal): Promise<void> {
 }
 
 /** Messages that meet an error: the text is its name. */
-function refuseAsTold({ envelope: { message } }: Letter): void {
+function throwRequestedError({ envelope: { message } }: Letter): void {
   if (message.taskId === 'unknown') throw new MoleculeError('not_found', 'there is no task unknown')
   switch (message.parts[0]?.text) {
     case 'queue_full':

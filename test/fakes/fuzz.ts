@@ -31,18 +31,18 @@ const anything = fc.letrec<{ value: unknown }>((tie) => ({
   ),
 })).value
 
-export interface Grounds {
+export interface SchemaContext {
   readonly definitions: Definitions
   /** Values that get past what a schema cannot say, by the property's name: an id that exists, a known runtime. */
   readonly hints: Readonly<Record<string, fc.Arbitrary<unknown>>>
 }
 
 /** Mostly what the schema asks for; JSON Schema as zod writes it. */
-export function fromSchema(schema: Schema, grounds: Grounds, depth = 0): fc.Arbitrary<unknown> {
-  const { definitions, hints } = grounds
+export function fromSchema(schema: Schema, schemaContext: SchemaContext, depth = 0): fc.Arbitrary<unknown> {
+  const { definitions, hints } = schemaContext
   if (depth > 8) return anything
   const inner = (one: unknown, name = '') => {
-    const made = fromSchema(one as Schema, grounds, depth + 1)
+    const made = fromSchema(one as Schema, schemaContext, depth + 1)
     const hint = hints[name]
     return hint === undefined ? made : fc.oneof({ weight: 9, arbitrary: hint }, { weight: 1, arbitrary: made })
   }
@@ -95,7 +95,7 @@ function fromObject(
 }
 
 /** The body's bytes: as they should be, broken somewhere inside, or no JSON at all. */
-export function bodies(value: fc.Arbitrary<unknown>): fc.Arbitrary<Buffer> {
+export function brokenBodies(value: fc.Arbitrary<unknown>): fc.Arbitrary<Buffer> {
   const whole = value.map((one) => Buffer.from(JSON.stringify(one) ?? ''))
   const broken = fc.tuple(value, fc.nat(), fc.oneof(anything, deep)).map(([one, at, other]) => {
     return Buffer.from(JSON.stringify(replaceNode(one, at, other)) ?? '')

@@ -1,7 +1,7 @@
 /** Which processes of this machine are alive and carry a text in their command line; for "nothing is left" tests. */
 import { readdir, readFile } from 'node:fs/promises'
 
-export async function livingWith(text: string): Promise<number[]> {
+export async function pidsWithCommandLine(text: string): Promise<number[]> {
   const found: number[] = []
   for (const name of await readdir('/proc')) {
     if (!/^\d+$/.test(name) || Number(name) === process.pid) continue

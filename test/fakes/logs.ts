@@ -4,7 +4,7 @@ import { type ClientOptions, WebSocket } from 'ws'
 import { MoleculeError } from '../../src/errors.ts'
 import type { Activity, ActivityRow } from '../../src/inbox/activity-seam.ts'
 
-export interface Logs {
+export interface FakeActivityLogs {
   readonly activity: Activity
   /** Adds a row whose text has this many characters; gives its number. */
   add(workspaceId: string, characters?: number): number
@@ -17,7 +17,7 @@ export interface Logs {
   pages(): number
 }
 
-export function createLogs(workspaceIds: readonly string[]): Logs {
+export function createFakeActivityLogs(workspaceIds: readonly string[]): FakeActivityLogs {
   const logs = new Map(workspaceIds.map((id) => [id, { rows: [] as ActivityRow[], pruned: 0 }]))
   const watchers = new Set<(workspaceId?: string) => void>()
   let pages = 0
@@ -34,9 +34,9 @@ export function createLogs(workspaceIds: readonly string[]): Logs {
   }
   const activity: Activity = {
     read: async ({ workspaceId }) => ({ entries: [], nextSeq: mustFind(workspaceId).rows.length }),
-    report: async (workspaceId) => mustFind(workspaceId).rows.length,
+    addNote: async (workspaceId) => mustFind(workspaceId).rows.length,
     async *follow() {},
-    async place(workspaceId, afterSeq) {
+    async resolveCursor(workspaceId, afterSeq) {
       const { rows, pruned } = mustFind(workspaceId)
       if (afterSeq === undefined) return rows.length
       if (afterSeq === 0 || afterSeq >= pruned) return afterSeq
@@ -74,7 +74,7 @@ export function createLogs(workspaceIds: readonly string[]): Logs {
   }
 }
 
-export interface Listener {
+export interface SocketClient {
   readonly socket: WebSocket
   // biome-ignore lint/suspicious/noExplicitAny: tests look into messages of every shape
   readonly heard: any[]
@@ -86,7 +86,10 @@ export interface Listener {
 }
 
 /** Opens a socket and keeps all it hears. Fails with the status where the upgrade is refused. */
-export async function listenTo(url: string, options: ClientOptions & { protocols?: string[] } = {}): Promise<Listener> {
+export async function connectSocket(
+  url: string,
+  options: ClientOptions & { protocols?: string[] } = {},
+): Promise<SocketClient> {
   const { protocols = [], ...rest } = options
   const socket = new WebSocket(`${url.replace(/^http/, 'ws')}/ws`, protocols, rest)
   const heard: unknown[] = []
@@ -96,14 +99,14 @@ export async function listenTo(url: string, options: ClientOptions & { protocols
   socket.on('error', () => undefined)
   return {
     ...{ socket, closed },
-    heard: heard as Listener['heard'],
+    heard: heard as SocketClient['heard'],
     say: (message) => socket.send(typeof message === 'string' ? message : JSON.stringify(message)),
     seqs: (workspaceId) =>
-      (heard as Listener['heard']).flatMap(({ type, workspace, seq }) =>
+      (heard as SocketClient['heard']).flatMap(({ type, workspace, seq }) =>
         type === 'events' && workspace === workspaceId ? [seq] : [],
       ),
   }
 }
 
 /** By this bearer token. */
-export const by = (token: string): ClientOptions => ({ headers: { authorization: `Bearer ${token}` } })
+export const bearerOptions = (token: string): ClientOptions => ({ headers: { authorization: `Bearer ${token}` } })

@@ -4,9 +4,9 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import { createMcpHandler } from '@modelcontextprotocol/server'
-import { makeServer } from './mcp-tools.ts'
+import { createMcpServer } from './mcp-tools.ts'
 
-export interface McpHttp {
+export interface FakeMcpServer {
   readonly url: string
   /** Of every request, in order. */
   readonly seen: Headers[]
@@ -15,9 +15,9 @@ export interface McpHttp {
   stop(): Promise<void>
 }
 
-export async function startMcpHttp(token?: string): Promise<McpHttp> {
-  const handler = createMcpHandler(makeServer)
-  const http: McpHttp = { url: '', seen: [], status: undefined, stop }
+export async function startMcpServer(token?: string): Promise<FakeMcpServer> {
+  const handler = createMcpHandler(createMcpServer)
+  const http: FakeMcpServer = { url: '', seen: [], status: undefined, stop }
   const answer = (request: Request): Response | Promise<Response> => {
     http.seen.push(request.headers)
     if (http.status !== undefined) return new Response('out of order', { status: http.status })

@@ -6,7 +6,7 @@ import { z } from 'zod'
 
 const MEBIBYTE = 1024 * 1024
 
-export function makeServer(): McpServer {
+export function createMcpServer(): McpServer {
   const server = new McpServer({ name: 'lab', version: '1.2.3' })
   const text = (words: string) => ({ content: [{ type: 'text' as const, text: words }] })
   const inputSchema = z.object({ text: z.string() })

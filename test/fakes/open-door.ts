@@ -1,25 +1,25 @@
-/** A real HTTP door on a loopback socket in front of a desk in memory, closed when the test ends; and ways to knock. */
+/** A real HTTP door on a loopback socket in front of a fake platform in memory, closed when the test ends; and ways to send requests. */
 import { type IncomingHttpHeaders, request } from 'node:http'
 import type { TestContext } from 'node:test'
 import { createParser } from 'eventsource-parser'
 import { systemClock } from '../../src/clock.ts'
 import { createHttpDoor, type HttpDoor, type HttpDoorOptions } from '../../src/doors/http/http.ts'
-import { createDesk, type Desk, secretOf, WORKSPACE_ID } from './desk.ts'
-import { createPushDesk } from './push-desk.ts'
+import { createFakePlatform, type FakePlatform, secretOf, WORKSPACE_ID } from './desk.ts'
+import { createFakePushContext } from './push-desk.ts'
 
 export interface OpenDoor {
   readonly door: HttpDoor
-  readonly desk: Desk
+  readonly fakePlatform: FakePlatform
   readonly url: string
   /** The answer to any request, by Node's own client, which leaves every header to the test. */
-  knock(path: string, options?: Knock): Promise<Answer>
+  sendRequest(path: string, options?: DoorRequest): Promise<DoorResponse>
   /** A JSON-RPC call to the workspace that is always there, by an admin. */
-  rpc(method: string, params: unknown, options?: Knock): Promise<Answer>
+  rpc(method: string, params: unknown, options?: DoorRequest): Promise<DoorResponse>
   /** The same, of a method that answers with a stream. */
-  stream(method: string, params: unknown, options?: Knock): Promise<OpenStream>
+  stream(method: string, params: unknown, options?: DoorRequest): Promise<OpenStream>
 }
 
-export interface Knock {
+export interface DoorRequest {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | Buffer | undefined
@@ -27,7 +27,7 @@ export interface Knock {
   readonly token?: string | undefined
 }
 
-export interface Answer {
+export interface DoorResponse {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly text: string
@@ -36,35 +36,35 @@ export interface Answer {
 }
 
 export async function openDoor(t: TestContext, options: Partial<HttpDoorOptions> = {}): Promise<OpenDoor> {
-  const desk = createDesk()
+  const fakePlatform = createFakePlatform()
   const door = createHttpDoor({
-    ...desk,
+    ...fakePlatform,
     clock: systemClock,
     host: '127.0.0.1',
     port: 0,
     version: '1.2.3',
     maxBlockMs: 60_000,
-    push: createPushDesk(),
+    push: createFakePushContext(),
     unready: async () => undefined,
     ...options,
   })
   await door.start()
   t.after(() => door.close())
   const { url } = door
-  const knock = (path: string, knocking: Knock = {}) => send(url + path, knocking)
+  const sendRequest = (path: string, requestOptions: DoorRequest = {}) => send(url + path, requestOptions)
   const a2aPath = `/workspaces/${WORKSPACE_ID}/a2a`
-  const call = (method: string, params: unknown, knocking: Knock = {}): Knock => {
+  const call = (method: string, params: unknown, requestOptions: DoorRequest = {}): DoorRequest => {
     const body = JSON.stringify({ jsonrpc: '2.0', id: 7, method, params })
-    return { method: 'POST', token: secretOf('admin'), body, ...knocking }
+    return { method: 'POST', token: secretOf('admin'), body, ...requestOptions }
   }
   return {
-    ...{ door, desk, url, knock },
-    rpc: (method, params, knocking) => knock(a2aPath, call(method, params, knocking)),
-    stream: (method, params, knocking) => openStream(url + a2aPath, call(method, params, knocking)),
+    ...{ door, fakePlatform, url, sendRequest },
+    rpc: (method, params, requestOptions) => sendRequest(a2aPath, call(method, params, requestOptions)),
+    stream: (method, params, requestOptions) => openStream(url + a2aPath, call(method, params, requestOptions)),
   }
 }
 
-function send(url: string, { method = 'GET', headers = {}, body, token }: Knock): Promise<Answer> {
+function send(url: string, { method = 'GET', headers = {}, body, token }: DoorRequest): Promise<DoorResponse> {
   const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` }
   return new Promise((resolve, reject) => {
     const outgoing = request(url, { method, headers: { ...authorization, ...headers }, agent: false }, (incoming) => {
@@ -104,7 +104,10 @@ export interface StreamEvent {
 }
 
 /** A request whose answer is a stream of events, read as it comes. */
-export function openStream(url: string, { method = 'POST', headers = {}, body, token }: Knock): Promise<OpenStream> {
+export function openStream(
+  url: string,
+  { method = 'POST', headers = {}, body, token }: DoorRequest,
+): Promise<OpenStream> {
   const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` }
   return new Promise((resolve, reject) => {
     const outgoing = request(url, { method, headers: { ...authorization, ...headers }, agent: false }, (incoming) => {
@@ -131,13 +134,16 @@ export function openStream(url: string, { method = 'POST', headers = {}, body, t
 }
 
 /** Params of a send in 1.0 words. */
-export function say(text: string, more: { message?: object; configuration?: object; metadata?: object } = {}): object {
+export function sendParams(
+  text: string,
+  more: { message?: object; configuration?: object; metadata?: object } = {},
+): object {
   const { message, ...rest } = more
   return { message: { messageId: `m-${text}`, role: 'ROLE_USER', parts: [{ text }], ...message }, ...rest }
 }
 
 /** The same in 0.3 words. */
-export function sayV03(text: string, configuration?: object): object {
+export function sendParamsV03(text: string, configuration?: object): object {
   const message = { kind: 'message', messageId: `m-${text}`, role: 'user', parts: [{ kind: 'text', text }] }
   return { message, ...(configuration ? { configuration } : {}) }
 }

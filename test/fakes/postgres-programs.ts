@@ -15,14 +15,14 @@ const execute = promisify(execFile)
 export const PLAIN_ENV = { PATH: '/usr/local/bin:/usr/bin:/bin', LC_ALL: 'C' }
 
 /** Empty: the account that runs the test. */
-export interface Account {
+export interface SystemAccount {
   readonly uid: number
   readonly gid: number
 }
 
-export type MaybeAccount = Account | { readonly uid?: undefined; readonly gid?: undefined }
+export type MaybeSystemAccount = SystemAccount | { readonly uid?: undefined; readonly gid?: undefined }
 
-export async function findAccount(): Promise<MaybeAccount> {
+export async function findAccount(): Promise<MaybeSystemAccount> {
   if (process.getuid?.() !== 0) return {}
   for (const name of ['postgres', 'nobody']) {
     try {
@@ -35,13 +35,13 @@ export async function findAccount(): Promise<MaybeAccount> {
   throw new Error('PostgreSQL does not run as root, and there is neither an account postgres nor nobody')
 }
 
-export interface Programs {
+export interface PostgresPrograms {
   readonly postgres: string
   readonly initdb: string
 }
 
 /** The programs as the account can run them: in place, or copied into the folder. */
-export async function preparePrograms(folder: string, account: MaybeAccount): Promise<Programs> {
+export async function preparePrograms(folder: string, account: MaybeSystemAccount): Promise<PostgresPrograms> {
   const packageDir = findPackage()
   await linkLibraries(packageDir)
   const native = join(packageDir, 'native')
@@ -57,11 +57,11 @@ export async function preparePrograms(folder: string, account: MaybeAccount): Pr
   }
 }
 
-export async function runToEnd([program = '', ...args]: readonly string[], account: MaybeAccount): Promise<void> {
+export async function runToEnd([program = '', ...args]: readonly string[], account: MaybeSystemAccount): Promise<void> {
   await execute(program, args, { ...account, cwd: '/', env: PLAIN_ENV })
 }
 
-const programsOf = (native: string): Programs => ({
+const programsOf = (native: string): PostgresPrograms => ({
   postgres: join(native, 'bin', 'postgres'),
   initdb: join(native, 'bin', 'initdb'),
 })

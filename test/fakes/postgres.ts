@@ -14,7 +14,7 @@ import { join } from 'node:path'
 import type { Writable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Client } from 'pg'
-import { findAccount, type MaybeAccount, PLAIN_ENV, preparePrograms, runToEnd } from './postgres-programs.ts'
+import { findAccount, type MaybeSystemAccount, PLAIN_ENV, preparePrograms, runToEnd } from './postgres-programs.ts'
 
 export interface TestPostgres {
   readonly port: number
@@ -33,7 +33,7 @@ export interface TestPostgres {
 interface Cluster {
   readonly folder: string
   readonly postgres: string
-  readonly account: MaybeAccount
+  readonly account: MaybeSystemAccount
   readonly password: string
 }
 
@@ -114,7 +114,7 @@ interface Server {
  * `$0` is the folder, the rest the server's command. A word on descriptor 3 means: stop and keep the data for the next
  * start. Its end without a word means that the test is gone, and then nothing may be left.
  */
-const KEEPER = `"$@" </dev/null 3<&- & server=$!
+const WATCHDOG_SCRIPT = `"$@" </dev/null 3<&- & server=$!
 echo $server
 read -r word <&3
 kill -INT $server 2>/dev/null
@@ -124,7 +124,7 @@ wait $server
 async function start({ folder, postgres, account }: Cluster, port: number): Promise<Server> {
   const flags = ['-D', join(folder, 'data'), '-p', String(port), '-c', 'listen_addresses=127.0.0.1']
   const command = [postgres, ...flags, '-c', 'unix_socket_directories=', '-c', 'fsync=on']
-  const keeper = spawn('/bin/sh', ['-c', KEEPER, folder, ...command], {
+  const keeper = spawn('/bin/sh', ['-c', WATCHDOG_SCRIPT, folder, ...command], {
     ...account,
     // A session of its own: Ctrl-C in the terminal is for the test runner, whose end then ends the server.
     detached: true,

@@ -6,26 +6,26 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { systemClock } from '../../src/clock.ts'
 import { silentLog } from '../../src/log.ts'
-import type { Processes, RunOptions, RunResult } from '../../src/process/processes.ts'
+import type { Processes, ProcessResult, ProcessRunOptions } from '../../src/process/processes.ts'
 import { createProcesses, type ProcessesOptions } from '../../src/process/supervise.ts'
 import { markedPids } from './marked.ts'
 
 /** All that a shell line needs to find its programs. */
 export const PLAIN_ENVIRONMENT = { PATH: '/usr/local/bin:/usr/bin:/bin' }
 
-export interface Bench {
+export interface ProcessHarness {
   readonly owner: string
   readonly dir: string
   readonly processes: Processes
   /** Runs a line of shell. */
-  sh(line: string, options?: Partial<RunOptions>, signal?: AbortSignal): Promise<RunResult>
+  sh(line: string, options?: Partial<ProcessRunOptions>, signal?: AbortSignal): Promise<ProcessResult>
 }
 
-let benches = 0
+let harnesses = 0
 
-export function createBench(t: TestContext, options: Partial<ProcessesOptions> = {}): Bench {
-  benches += 1
-  const owner = `test-${process.pid}-${benches}`
+export function createProcessHarness(t: TestContext, options: Partial<ProcessesOptions> = {}): ProcessHarness {
+  harnesses += 1
+  const owner = `test-${process.pid}-${harnesses}`
   const dir = temporaryDir(t)
   const processes = createProcesses({ owner, clock: systemClock, log: silentLog, ...options })
   t.after(async () => {
@@ -49,7 +49,7 @@ export function temporaryDir(t: TestContext): string {
 
 let marks = 0
 
-function lineOptions(line: string, cwd: string): RunOptions {
+function lineOptions(line: string, cwd: string): ProcessRunOptions {
   marks += 1
   return {
     command: ['/bin/sh', '-c', line],

@@ -1,8 +1,8 @@
 /** Webhooks of a door in memory: every task has one config, what is set is answered, and nobody is called. */
-import type { PushDesk } from '../../src/doors/http/push.ts'
+import type { PushContext } from '../../src/doors/http/push.ts'
 import type { StoredPush } from '../../src/inbox/push-configs.ts'
 
-export function createPushDesk(): PushDesk {
+export function createFakePushContext(): PushContext {
   const stored = (workspaceId: string, taskId: string): StoredPush => ({
     ...{ workspaceId, taskId, id: 'hook', version: '1.0' },
     config: { taskId, id: 'hook', url: 'https://hook.test/', token: 'a secret' },
@@ -22,7 +22,7 @@ export function createPushDesk(): PushDesk {
       isCurrent: async () => true,
       advance: async () => true,
       fail: async () => 'later',
-      rest: nothing,
+      idle: nothing,
       release: nothing,
     },
   }

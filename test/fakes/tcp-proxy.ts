@@ -6,12 +6,12 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
 /** lose: the request arrives, its answer does not. swallow: it never arrives and nobody says so. */
-export type Fate = 'pass' | 'lose' | 'swallow' | { readonly answer: string }
+export type ProxyAction = 'pass' | 'lose' | 'swallow' | { readonly answer: string }
 
 export interface TcpProxy {
   readonly url: string
   /** Decides on each request by its first line; once replaced, for good. */
-  rule(decide: (requestLine: string) => Fate): void
+  rule(decide: (requestLine: string) => ProxyAction): void
   /** Nothing more comes through on the connections that are open; new ones work. */
   silence(): void
   /** Breaks every open connection. */
@@ -21,12 +21,12 @@ export interface TcpProxy {
 
 export async function startProxy(targetUrl: string): Promise<TcpProxy> {
   const { hostname, port } = new URL(targetUrl)
-  const pairs = new Set<Pair>()
-  let decide: (requestLine: string) => Fate = () => 'pass'
+  const pairs = new Set<SocketPair>()
+  let decide: (requestLine: string) => ProxyAction = () => 'pass'
   const server = createServer((inner) => {
-    const pair: Pair = { inner, outer: connect(Number(port), hostname), silent: false, loses: false }
+    const pair: SocketPair = { inner, outer: connect(Number(port), hostname), silent: false, loses: false }
     pairs.add(pair)
-    join(pair, (line) => decide(line))
+    connectPair(pair, (line) => decide(line))
     inner.on('close', () => pairs.delete(pair))
   })
   server.listen(0, '127.0.0.1')
@@ -51,14 +51,14 @@ export async function startProxy(targetUrl: string): Promise<TcpProxy> {
   }
 }
 
-interface Pair {
+interface SocketPair {
   readonly inner: Socket
   readonly outer: Socket
   silent: boolean
   loses: boolean
 }
 
-function join(pair: Pair, decide: (requestLine: string) => Fate): void {
+function connectPair(pair: SocketPair, decide: (requestLine: string) => ProxyAction): void {
   const { inner, outer } = pair
   const end = () => {
     // A silent network does not tell either side that the other has gone.

@@ -4,14 +4,14 @@ import { joinText, type Request, type RequestPart } from '../../src/protocol/req
 
 let turns = 0
 
-export interface TurnGiven extends Partial<Omit<Turn, 'request'>> {
+export interface TurnOverrides extends Partial<Omit<Turn, 'request'>> {
   /** The message's text; `parts` says it all where there is more. */
   readonly text?: string
   readonly parts?: readonly RequestPart[]
   readonly request?: Partial<Request>
 }
 
-export function makeTurn({ text = '', parts = [{ type: 'text', text }], request, ...given }: TurnGiven): Turn {
+export function makeTurn({ text = '', parts = [{ type: 'text', text }], request, ...given }: TurnOverrides): Turn {
   turns += 1
   return {
     id: `turn_${process.pid}_${turns}`,

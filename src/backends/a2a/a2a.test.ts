@@ -4,8 +4,8 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
-import { createBench, PLAIN_ENVIRONMENT } from '../../../test/fakes/processes.ts'
-import { listEvents, makeTurn, type TurnGiven } from '../../../test/fakes/turns.ts'
+import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../../test/fakes/processes.ts'
+import { listEvents, makeTurn, type TurnOverrides } from '../../../test/fakes/turns.ts'
 import { systemClock } from '../../clock.ts'
 import { silentLog } from '../../log.ts'
 import type { Message, Part, StreamResponse, TaskState } from '../../protocol/a2a.ts'
@@ -57,7 +57,7 @@ async function remote(t: TestContext, talk: (rpc: Rpc, talk: Talk) => void, stre
   })
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const context = {
-    processes: createBench(t).processes,
+    processes: createProcessHarness(t).processes,
     environment: PLAIN_ENVIRONMENT,
     clock: systemClock,
     log: silentLog,
@@ -67,7 +67,7 @@ async function remote(t: TestContext, talk: (rpc: Rpc, talk: Talk) => void, stre
   t.after(() => clearTimeout(keepAlive))
   const backend = a2a.create(createOptions({ url }), context)
   t.after(() => backend.close())
-  const run = (given: TurnGiven, signal = new AbortController().signal) =>
+  const run = (given: TurnOverrides, signal = new AbortController().signal) =>
     listEvents(backend.run(makeTurn(given), signal))
   return { calls, run, backend, methods: () => calls.map(({ method }) => method) }
 }

@@ -10,8 +10,15 @@ import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import type { StreamResponse } from '../../protocol/a2a.ts'
 import type { Backend, BackendContext, BackendDefinition, BackendEvent, Turn, Validation } from '../backend.ts'
 import { ENDPOINT_OPTIONS, type Endpoint, readEndpoint } from '../endpoint.ts'
-import { createStory, type Story } from './story.ts'
-import { notedTask, outgoingMessage, SENDING_NOTE, UPSTREAM_NOTE, writeSession, writeUpstream } from './upstream.ts'
+import { createUpstreamParser, type UpstreamParser } from './story.ts'
+import {
+  outgoingMessage,
+  readUpstreamNote,
+  SENDING_NOTE,
+  UPSTREAM_NOTE,
+  writeSession,
+  writeUpstreamNote,
+} from './upstream.ts'
 
 const POLL_MS = 1000
 const CANCEL_MS_MAX = 5000
@@ -53,61 +60,65 @@ async function validate(client: A2aClient, signal: AbortSignal): Promise<Validat
   }
 }
 
-interface Relay {
+interface RelayContext {
   readonly client: A2aClient
   readonly context: BackendContext
 }
 
-async function* relay(turn: Turn, relaying: Relay, signal: AbortSignal): AsyncIterable<BackendEvent> {
-  const noted = notedTask(turn)
-  const story = createStory(noted ?? {})
+async function* relay(turn: Turn, relayContext: RelayContext, signal: AbortSignal): AsyncIterable<BackendEvent> {
+  const noted = readUpstreamNote(turn)
+  const story = createUpstreamParser(noted ?? {})
   try {
     stopIfAborted(signal)
-    if (noted === undefined) yield* sendAndHear(turn, { ...relaying, story }, signal)
-    if (story.end === undefined) yield* goOn({ ...relaying, story }, signal)
+    if (noted === undefined) yield* sendAndStream(turn, { ...relayContext, story }, signal)
+    if (story.end === undefined) yield* followTask({ ...relayContext, story }, signal)
     const { upstream } = story
-    const waiting = story.end?.type === 'done' && WAITING.has(story.end.finality)
+    const waiting = story.end?.type === 'done' && WAITING_FINALITIES.has(story.end.finality)
     yield { type: 'session', token: writeSession(upstream, turn.request.task_id, waiting) }
     if (story.end !== undefined) yield story.end
   } catch (thrown) {
-    if (signal.reason === 'canceled') await cancelUpstream(story, relaying)
+    if (signal.reason === 'canceled') await cancelUpstream(story, relayContext)
     yield { type: 'failed', error: signal.aborted ? canceled(thrown) : toMoleculeError(thrown) }
   }
 }
 
-const WAITING: ReadonlySet<string> = new Set(['input_required', 'auth_required'])
+const WAITING_FINALITIES: ReadonlySet<string> = new Set(['input_required', 'auth_required'])
 
-interface Telling extends Relay {
-  readonly story: Story
+interface RelayTurnContext extends RelayContext {
+  readonly story: UpstreamParser
 }
 
 /** Sends and listens as long as the connection holds. From the first answer on, the other side's task is noted. */
-async function* sendAndHear(turn: Turn, telling: Telling, signal: AbortSignal): AsyncIterable<BackendEvent> {
-  const { client, story } = telling
+async function* sendAndStream(
+  turn: Turn,
+  relayTurn: RelayTurnContext,
+  signal: AbortSignal,
+): AsyncIterable<BackendEvent> {
+  const { client, story } = relayTurn
   const message = outgoingMessage(turn)
   const { streaming } = await client.interface(signal)
   yield { type: 'note', key: SENDING_NOTE, value: message.messageId }
   stopIfAborted(signal)
   let noted: string | undefined
-  const patient = patience(signal, () => noted !== undefined)
+  const patient = sendSignal(signal, () => noted !== undefined)
   const outgoing = { message, traceparent: turn.env['TRACEPARENT'] }
   const answers = streaming ? client.stream(outgoing, patient) : once(client.send(outgoing, patient))
   try {
     for await (const event of answers) {
-      const told = story.take(event)
+      const told = story.read(event)
       const { upstream } = story
       if (upstream.taskId !== noted && event.message === undefined) {
         noted = upstream.taskId
-        yield { type: 'note', key: UPSTREAM_NOTE, value: writeUpstream(upstream) }
+        yield { type: 'note', key: UPSTREAM_NOTE, value: writeUpstreamNote(upstream) }
         yield { type: 'session', token: writeSession(upstream, turn.request.task_id, false) }
         stopIfAborted(signal)
       }
       yield* told
-      if (story.over) return
+      if (story.isOver) return
     }
   } catch (thrown) {
     const error = toMoleculeError(thrown)
-    if (message.taskId !== undefined && noted === undefined && LOST.has(error.code)) {
+    if (message.taskId !== undefined && noted === undefined && TASK_GONE_CODES.has(error.code)) {
       throw new MoleculeError('session_lost', 'the remote agent no longer waits for this answer', { cause: error })
     }
     // A connection that broke is no end: the task goes on over there, and it is known by name.
@@ -119,7 +130,7 @@ async function* sendAndHear(turn: Turn, telling: Telling, signal: AbortSignal): 
  * The signal for a send. What is cancelled before the other side has named its task could not be cancelled there, so
  * that name is waited for, for a moment; every other end is at once.
  */
-function patience(signal: AbortSignal, isNamed: () => boolean): AbortSignal {
+function sendSignal(signal: AbortSignal, isNamed: () => boolean): AbortSignal {
   const patient = new AbortController()
   const end = () => patient.abort(signal.reason)
   const hear = () => {
@@ -130,25 +141,28 @@ function patience(signal: AbortSignal, isNamed: () => boolean): AbortSignal {
   return patient.signal
 }
 
-const LOST: ReadonlySet<string> = new Set(['not_found', 'unsupported_operation'])
+const TASK_GONE_CODES: ReadonlySet<string> = new Set(['not_found', 'unsupported_operation'])
 
 async function* once(answer: Promise<StreamResponse>): AsyncIterable<StreamResponse> {
   yield await answer
 }
 
 /** The task as it is, then its stream, again and again until it ends: agents without streams are only asked. */
-async function* goOn({ client, context, story }: Telling, signal: AbortSignal): AsyncIterable<BackendEvent> {
+async function* followTask(
+  { client, context, story }: RelayTurnContext,
+  signal: AbortSignal,
+): AsyncIterable<BackendEvent> {
   const { taskId } = story.upstream
   if (taskId === undefined) throw new MoleculeError('no_end', 'the remote agent ended without an answer')
   let { streaming } = await client.interface(signal)
   for (;;) {
-    yield* story.take({ task: await client.get(taskId, signal) })
+    yield* story.read({ task: await client.get(taskId, signal) })
     if (story.end !== undefined) return
     if (streaming) {
       try {
         for await (const event of client.subscribe(taskId, signal)) {
-          yield* story.take(event)
-          if (story.over) return
+          yield* story.read(event)
+          if (story.isOver) return
         }
       } catch (thrown) {
         const error = toMoleculeError(thrown)
@@ -162,7 +176,7 @@ async function* goOn({ client, context, story }: Telling, signal: AbortSignal): 
   }
 }
 
-async function cancelUpstream({ upstream, end }: Story, { client, context }: Relay): Promise<void> {
+async function cancelUpstream({ upstream, end }: UpstreamParser, { client, context }: RelayContext): Promise<void> {
   if (upstream.taskId === undefined || end !== undefined) return
   try {
     await client.cancel(upstream.taskId, AbortSignal.timeout(CANCEL_MS_MAX))

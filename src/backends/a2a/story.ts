@@ -7,33 +7,33 @@ import {
   type Artifact,
   isFinal,
   isInterrupted,
+  type MessageContent,
   type StreamResponse,
   type TaskState,
   type TaskStatus,
-  type Words,
 } from '../../protocol/a2a.ts'
 import { mergeArtifact } from '../../protocol/artifacts.ts'
 import { jsonEqual } from '../../protocol/json.ts'
 import type { BackendEvent, Finality } from '../backend.ts'
-import type { Upstream } from './upstream.ts'
+import type { UpstreamIds } from './upstream.ts'
 
-export type End = BackendEvent & { readonly type: 'done' | 'failed' }
+export type UpstreamEnd = BackendEvent & { readonly type: 'done' | 'failed' }
 
-export interface Story {
-  readonly upstream: Upstream
+export interface UpstreamParser {
+  readonly upstream: UpstreamIds
   /** How it ends as things stand; a task that waits for its caller may yet go on. */
-  readonly end: End | undefined
+  readonly end: UpstreamEnd | undefined
   /** The end is known for sure: nothing more needs to be heard. */
-  readonly over: boolean
-  take(event: StreamResponse): BackendEvent[]
+  readonly isOver: boolean
+  read(event: StreamResponse): BackendEvent[]
 }
 
-export function createStory(known: Upstream): Story {
+export function createUpstreamParser(known: UpstreamIds): UpstreamParser {
   let upstream = known
   let artifacts: Artifact[] = []
-  let said: Words | undefined
+  let said: MessageContent | undefined
   let state: TaskState | undefined
-  let end: End | undefined
+  let end: UpstreamEnd | undefined
   let over = false
 
   const learn = (names: { taskId?: string | undefined; contextId?: string | undefined }) => {
@@ -41,7 +41,7 @@ export function createStory(known: Upstream): Story {
     upstream = { ...upstream, ...(taskId ? { taskId } : {}), ...(contextId ? { contextId } : {}) }
   }
   const takeStatus = (status: TaskStatus): BackendEvent[] => {
-    const words = wordsOf(status)
+    const words = contentOf(status)
     end = endOf(status.state, words)
     const news = status.state !== state
     state = status.state
@@ -61,10 +61,10 @@ export function createStory(known: Upstream): Story {
     get end() {
       return end
     },
-    get over() {
+    get isOver() {
       return over
     },
-    take({ task, message, statusUpdate, artifactUpdate }) {
+    read({ task, message, statusUpdate, artifactUpdate }) {
       learn(task === undefined ? (message ?? statusUpdate ?? artifactUpdate ?? {}) : { ...task, taskId: task.id })
       if (message !== undefined) {
         over = true
@@ -90,7 +90,7 @@ export function createStory(known: Upstream): Story {
   }
 }
 
-function wordsOf({ message }: TaskStatus): Words | undefined {
+function contentOf({ message }: TaskStatus): MessageContent | undefined {
   if (message === undefined) return undefined
   const { parts, metadata } = message
   return { parts, ...(metadata && { metadata }) }
@@ -103,7 +103,7 @@ const FINALITIES: Readonly<Partial<Record<TaskState, Finality>>> = {
   TASK_STATE_REJECTED: 'rejected',
 }
 
-function endOf(at: TaskState, said: Words | undefined): End | undefined {
+function endOf(at: TaskState, said: MessageContent | undefined): UpstreamEnd | undefined {
   if (!isFinal(at) && !isInterrupted(at)) return undefined
   const finality = FINALITIES[at]
   if (finality !== undefined) return { type: 'done', parts: [], finality, ...(said && { said }) }
@@ -112,4 +112,4 @@ function endOf(at: TaskState, said: Words | undefined): End | undefined {
   return { type: 'failed', error: new MoleculeError('agent_failed', reason === '' ? message : reason) }
 }
 
-const textOf = ({ parts }: Words): string => parts.map((part) => part.text ?? '').join('')
+const textOf = ({ parts }: MessageContent): string => parts.map((part) => part.text ?? '').join('')

@@ -6,10 +6,10 @@
 import type { Message, Metadata } from '../../protocol/a2a.ts'
 import { isJsonObject } from '../../protocol/json.ts'
 import { fromRequestPart } from '../../protocol/part.ts'
-import { extendPath, PATH_KEY } from '../../protocol/relay-path.ts'
+import { extendRelayPath, RELAY_PATH_KEY } from '../../protocol/relay-path.ts'
 import type { Turn } from '../backend.ts'
 
-export interface Upstream {
+export interface UpstreamIds {
   readonly taskId?: string
   readonly contextId?: string
 }
@@ -18,21 +18,21 @@ export interface Upstream {
 export const SENDING_NOTE = 'sending'
 export const UPSTREAM_NOTE = 'upstream'
 
-export const writeUpstream = (upstream: Upstream): string => JSON.stringify(upstream)
+export const writeUpstreamNote = (upstream: UpstreamIds): string => JSON.stringify(upstream)
 
 /** The other side's task, where an earlier attempt at this message learned it. */
-export function notedTask({ notes }: Turn): Required<Pick<Upstream, 'taskId'>> | undefined {
+export function readUpstreamNote({ notes }: Turn): Required<Pick<UpstreamIds, 'taskId'>> | undefined {
   const { taskId } = readObject(notes[UPSTREAM_NOTE])
   return typeof taskId === 'string' ? { taskId } : undefined
 }
 
 /** The session token. `waiting`: the other side's task waits for the next message of this task of ours. */
-export function writeSession({ contextId, taskId }: Upstream, ourTaskId: string, waiting: boolean): string {
+export function writeSession({ contextId, taskId }: UpstreamIds, ourTaskId: string, waiting: boolean): string {
   return JSON.stringify({ contextId, ...(waiting && { taskId, ourTaskId }) })
 }
 
 /** The other side's task is gone on with only by a message of the same task of ours; any other begins a new one. */
-function readSession({ sessionToken, request }: Turn): Upstream {
+function readSession({ sessionToken, request }: Turn): UpstreamIds {
   const { contextId, taskId, ourTaskId } = readObject(sessionToken)
   return {
     ...(typeof contextId === 'string' && { contextId }),
@@ -55,7 +55,7 @@ export function outgoingMessage(turn: Turn): Message {
     parts: request.parts.map((part, index) => fromRequestPart(part, `parts[${index}]`)),
     ...readSession(turn),
     ...(extensions.length > 0 && { extensions }),
-    metadata: { ...metadata, [PATH_KEY]: extendPath(metadata, request.workspace_id) },
+    metadata: { ...metadata, [RELAY_PATH_KEY]: extendRelayPath(metadata, request.workspace_id) },
   }
 }
 

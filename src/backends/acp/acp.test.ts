@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { createFakeAgents } from '../../../test/fakes/agents/program.ts'
 import { eventually, linuxOnly, markedPids } from '../../../test/fakes/marked.ts'
-import { createBench, PLAIN_ENVIRONMENT } from '../../../test/fakes/processes.ts'
-import { listEvents, makeTurn, streamedText, type TurnGiven } from '../../../test/fakes/turns.ts'
+import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../../test/fakes/processes.ts'
+import { listEvents, makeTurn, streamedText, type TurnOverrides } from '../../../test/fakes/turns.ts'
 import { systemClock } from '../../clock.ts'
 import { type Log, silentLog } from '../../log.ts'
 import type { Backend, BackendEvent, PermissionRequest } from '../backend.ts'
@@ -15,13 +15,13 @@ const NEVER = new AbortController().signal
 
 interface Desk {
   build(scenario: string, values?: Readonly<Record<string, string>>): Backend
-  run(backend: Backend, given: TurnGiven, signal?: AbortSignal): Promise<BackendEvent[]>
+  run(backend: Backend, given: TurnOverrides, signal?: AbortSignal): Promise<BackendEvent[]>
   processes(): number
   readonly warnings: unknown[]
 }
 
 function createDesk(t: TestContext): Desk {
-  const { processes, owner, dir } = createBench(t)
+  const { processes, owner, dir } = createProcessHarness(t)
   // The supervisor's own timers do not keep a test alive.
   const keepAlive = setTimeout(() => undefined, 60_000)
   t.after(() => clearTimeout(keepAlive))

@@ -11,7 +11,7 @@ import { type CliKind, cliOptions, readCliSettings } from '../engine/cli-options
 import { chooseModel } from '../engine/model.ts'
 import { OUTPUT_BYTES_MAX } from '../engine/turns.ts'
 import { splitWords } from '../engine/words.ts'
-import { badOption, type Options } from '../options.ts'
+import { type BackendOptions, badOption } from '../options.ts'
 
 /** An agent that must be fetched first (npx) takes its time, and on a busy machine more. */
 const GREETING_MS_MAX = 60_000
@@ -42,14 +42,14 @@ export const acp: BackendDefinition = {
         model: (turn) => chooseModel(settings.model, turn.model, 'kept'),
         command: () => command,
         environment: () => Promise.resolve({}),
-        validate: (signal) => greetOnce(command, context, signal),
+        validate: (signal) => validateByGreeting(command, context, signal),
       },
       context,
     )
   },
 }
 
-function readCommand(options: Options): readonly [string, ...string[]] {
+function readCommand(options: BackendOptions): readonly [string, ...string[]] {
   const line = options.require('cmd')
   const [program, ...args] = splitWords(line) ?? []
   if (program !== undefined) return [program, ...args]
@@ -59,7 +59,7 @@ function readCommand(options: Options): readonly [string, ...string[]] {
 let probes = 0
 
 /** Not every such program has a `--version`; but each must answer `initialize`, and none calls a model for it. */
-async function greetOnce(
+async function validateByGreeting(
   command: readonly [string, ...string[]],
   { processes, environment, log, clock }: BackendContext,
   signal: AbortSignal,
@@ -81,7 +81,7 @@ async function greetOnce(
   signal.addEventListener('abort', giveUp, { once: true })
   if (signal.aborted) giveUp()
   try {
-    return await greeted(agent)
+    return await validationOf(agent)
   } finally {
     cancelTimer()
     signal.removeEventListener('abort', giveUp)
@@ -89,7 +89,7 @@ async function greetOnce(
   }
 }
 
-async function greeted({ greeting }: AcpAgent): Promise<Validation> {
+async function validationOf({ greeting }: AcpAgent): Promise<Validation> {
   try {
     const { version, canLoad, canResume } = await greeting
     const note = canLoad || canResume ? undefined : 'it cannot load sessions: a conversation ends with its process'

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import type { CliSettings } from '../engine/cli-options.ts'
-import { type ArgsGiven, claudeCommand, mcpConfig } from './args.ts'
+import { type ClaudeCommandOptions, claudeCommand, mcpConfig } from './args.ts'
 
 /** Words that are no flags, as sessions, models and tools are. */
 const word = fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9 ()*:._-]{0,20}$/)
-const settings: fc.Arbitrary<ArgsGiven['settings']> = fc.record({
+const settings: fc.Arbitrary<ClaudeCommandOptions['settings']> = fc.record({
   bin: word,
   args: fc.array(word, { maxLength: 3 }),
   mode: fc.constantFrom<CliSettings['mode']>('session', 'oneshot'),
@@ -14,7 +14,7 @@ const settings: fc.Arbitrary<ArgsGiven['settings']> = fc.record({
   allowedTools: fc.array(word, { maxLength: 4 }),
   maxTurns: fc.option(fc.integer({ min: 1, max: 1000 }), { nil: undefined }),
 })
-const given: fc.Arbitrary<ArgsGiven> = fc.record({
+const given: fc.Arbitrary<ClaudeCommandOptions> = fc.record({
   settings,
   model: fc.option(word, { nil: undefined }),
   sessionId: fc.option(fc.uuid(), { nil: undefined }),

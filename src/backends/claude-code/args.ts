@@ -6,7 +6,7 @@
 import type { McpServer } from '../backend.ts'
 import type { CliSettings } from '../engine/cli-options.ts'
 
-export interface ArgsGiven {
+export interface ClaudeCommandOptions {
   readonly settings: Pick<CliSettings, 'bin' | 'args' | 'mode' | 'permission' | 'allowedTools' | 'maxTurns'>
   readonly model: string | undefined
   /** The session to go on from. */
@@ -17,7 +17,7 @@ export interface ArgsGiven {
   readonly trustedServers: readonly string[]
 }
 
-export function claudeCommand(given: ArgsGiven): readonly [string, ...string[]] {
+export function claudeCommand(given: ClaudeCommandOptions): readonly [string, ...string[]] {
   const { settings } = given
   return [settings.bin, '-p', ...settings.args, ...formFlags(given), ...limitFlags(given), ...contextFlags(given)]
 }
@@ -31,7 +31,7 @@ const STREAM_FLAGS = [
   '--include-partial-messages',
 ] as const
 
-function formFlags({ settings, sessionId, systemPromptFile }: ArgsGiven): readonly string[] {
+function formFlags({ settings, sessionId, systemPromptFile }: ClaudeCommandOptions): readonly string[] {
   const form = settings.mode === 'session' ? STREAM_FLAGS : (['--output-format', 'json'] as const)
   if (sessionId === undefined) return form
   // Without it a resumed session keeps the system prompt that it began with, whatever is given now.
@@ -39,7 +39,7 @@ function formFlags({ settings, sessionId, systemPromptFile }: ArgsGiven): readon
   return [...form, '--resume', sessionId, ...snapshot]
 }
 
-function limitFlags({ settings, trustedServers }: ArgsGiven): readonly string[] {
+function limitFlags({ settings, trustedServers }: ClaudeCommandOptions): readonly string[] {
   const { permission, maxTurns } = settings
   const turns = maxTurns === undefined ? [] : ['--max-turns', String(maxTurns)]
   if (permission === 'bypass') return [...turns, '--dangerously-skip-permissions']
@@ -49,7 +49,7 @@ function limitFlags({ settings, trustedServers }: ArgsGiven): readonly string[] 
   return [...turns, ...allowed, '--permission-mode', permission === 'ask' ? 'default' : 'dontAsk', ...asking]
 }
 
-function contextFlags({ model, systemPromptFile, mcpConfigFile }: ArgsGiven): readonly string[] {
+function contextFlags({ model, systemPromptFile, mcpConfigFile }: ClaudeCommandOptions): readonly string[] {
   return [
     ...(model === undefined ? [] : ['--model', model]),
     ...(systemPromptFile === undefined ? [] : ['--append-system-prompt-file', systemPromptFile]),

@@ -4,7 +4,7 @@
  * id. What it prints is read in parse.ts, what it comes to in outcome.ts, its flags are in args.ts.
  */
 import { childEnvironment } from '../../process/environment.ts'
-import type { Running } from '../../process/processes.ts'
+import type { RunningProcess } from '../../process/processes.ts'
 import type {
   Backend,
   BackendContext,
@@ -15,24 +15,24 @@ import type {
   Turn,
   Validation,
 } from '../backend.ts'
-import { additionsOf } from '../engine/agent-environment.ts'
+import { environmentAdditions } from '../engine/agent-environment.ts'
 import { writeAttachments } from '../engine/attachments.ts'
-import { type Auth, readAuth } from '../engine/auth.ts'
+import { type AgentTokenSource, readTokenVariables } from '../engine/auth.ts'
 import { type CliKind, type CliSettings, cliOptions, readCliSettings } from '../engine/cli-options.ts'
-import { cliTurn } from '../engine/cli-turn.ts'
-import { withFallback } from '../engine/fallback.ts'
+import { cliTurnWork } from '../engine/cli-turn.ts'
+import { withOneShotFallback } from '../engine/fallback.ts'
 import { chooseModel } from '../engine/model.ts'
 import { createPrivateFolder, type PrivateFolder } from '../engine/private-folder.ts'
-import { createTurns, type EndEvent, OUTPUT_BYTES_MAX, type Telling } from '../engine/turns.ts'
+import { createTurnEngine, type EndEvent, OUTPUT_BYTES_MAX, type TurnStream } from '../engine/turns.ts'
 import { validateCli } from '../engine/validate.ts'
-import { createWarm, type Launch, type Warm } from '../engine/warm.ts'
-import { warmTurn } from '../engine/warm-turn.ts'
+import { createWarmPool, type WarmLaunch, type WarmPool } from '../engine/warm.ts'
+import { runWarmTurn } from '../engine/warm-turn.ts'
 import { claudeCommand, mcpConfig } from './args.ts'
-import { AS_ROOT, endOf, failureOfRun, type OutcomeFacts, usageOf } from './outcome.ts'
+import { type ClaudeOutcomeFacts, endOf, failureOfRun, ROOT_BYPASS_REMEDY, usageOf } from './outcome.ts'
 import { type ClaudeResult, parseResult } from './parse.ts'
-import { denyUnheard } from './permission.ts'
+import { denyBetweenTurns } from './permission.ts'
 import { probeClaude } from './probe.ts'
-import { type ClaudeAgent, claudeTurn } from './session.ts'
+import { type ClaudeAgent, runClaudeTurn } from './session.ts'
 
 const LINE_BYTES_MAX = 16 * 1024 * 1024
 const STDERR_BYTES_KEPT = 16 * 1024
@@ -52,16 +52,20 @@ const KIND: CliKind = {
   },
 }
 
-const AUTH: Auth = {
+const AUTH: AgentTokenSource = {
   variable: 'CLAUDE_CODE_OAUTH_TOKEN',
   from: ['CLAUDE_CODE_OAUTH_TOKEN', 'CLAUDE_AUTH_TOKEN'],
   instead: ['ANTHROPIC_API_KEY', 'ANTHROPIC_AUTH_TOKEN'],
 }
 
 /** It retries ten times by default, 401 included, and says nothing for a minute; retrying is the runtime's. */
-const RETRIES = { CLAUDE_CODE_MAX_RETRIES: '1' }
+const RETRY_ENVIRONMENT = { CLAUDE_CODE_MAX_RETRIES: '1' }
 /** Of a claude that Molecule itself was started from: a child that sees it refuses to start inside another. */
-const OF_ANOTHER_CLAUDE: ReadonlySet<string> = new Set(['CLAUDECODE', 'CLAUDE_CODE_ENTRYPOINT', 'CLAUDE_CODE_SSE_PORT'])
+const OUTER_CLAUDE_VARIABLES: ReadonlySet<string> = new Set([
+  'CLAUDECODE',
+  'CLAUDE_CODE_ENTRYPOINT',
+  'CLAUDE_CODE_SSE_PORT',
+])
 
 export const claudeCode: BackendDefinition = {
   name: KIND.backend,
@@ -75,29 +79,34 @@ export const claudeCode: BackendDefinition = {
   reportsTools: true,
   tested: '2.1.325',
   create: (options, context) =>
-    withFallback(readCliSettings(options, KIND, context.log), context.log, (settings) =>
+    withOneShotFallback(readCliSettings(options, KIND, context.log), context.log, (settings) =>
       createClaude(settings, context),
     ),
 }
 
-interface Claude {
+interface ClaudeContext {
   readonly settings: CliSettings
   readonly context: BackendContext
-  readonly warm: Warm<ClaudeAgent>
+  readonly warm: WarmPool<ClaudeAgent>
 }
 
 function createClaude(settings: CliSettings, context: BackendContext): Backend {
   const { clock } = context
   const isWarm = settings.mode === 'session'
-  const warm = createWarm<ClaudeAgent>({ max: settings.warmMax, idleMs: settings.warmIdleMs, clock, sessionsMax: 1 })
-  const claude: Claude = { settings, context, warm }
-  const turns = createTurns({ clock, outputBytesMax: OUTPUT_BYTES_MAX, maxTimeMs: maxTimeMs(settings) })
+  const warm = createWarmPool<ClaudeAgent>({
+    processesMax: settings.warmMax,
+    idleMs: settings.warmIdleMs,
+    clock,
+    turnsPerProcessMax: 1,
+  })
+  const claude: ClaudeContext = { settings, context, warm }
+  const turns = createTurnEngine({ clock, outputBytesMax: OUTPUT_BYTES_MAX, maxTimeMs: maxTimeMs(settings) })
   return {
     name: KIND.backend,
     // A one-shot gives no sign of life before its end, so there the time-out is wall clock.
     ...(isWarm && settings.timeoutMs !== undefined && { stallMs: settings.timeoutMs }),
     validate: (signal) => validate(claude, signal),
-    run: (turn, signal) => turns.run((telling) => perform(turn, claude, telling), signal),
+    run: (turn, signal) => turns.run((stream) => runTurn(turn, claude, stream), signal),
     probe: (signal) => probe(claude, signal),
     async close() {
       await turns.close()
@@ -111,41 +120,47 @@ function maxTimeMs({ mode, timeoutMs, maxTimeMs: most }: CliSettings): number | 
   return limits.length === 0 ? undefined : Math.min(...limits)
 }
 
-async function validate({ settings, context }: Claude, signal: AbortSignal): Promise<Validation> {
+async function validate({ settings, context }: ClaudeContext, signal: AbortSignal): Promise<Validation> {
   const isRoot = process.getuid?.() === 0
   if (settings.permission === 'bypass' && isRoot && context.environment['IS_SANDBOX'] !== '1') {
-    return { ok: false, problem: `backend "${KIND.backend}" (${settings.bin}): permission is bypass`, remedy: AS_ROOT }
+    return {
+      ok: false,
+      problem: `backend "${KIND.backend}" (${settings.bin}): permission is bypass`,
+      remedy: ROOT_BYPASS_REMEDY,
+    }
   }
   const { processes, environment: env } = context
   const install = 'install it with `npm install -g @anthropic-ai/claude-code`'
   return validateCli({ processes, env, backend: KIND.backend, bin: settings.bin, install, quiet: KIND.quiet }, signal)
 }
 
-async function probe(claude: Claude, signal: AbortSignal): Promise<readonly Drift[]> {
+async function probe(claude: ClaudeContext, signal: AbortSignal): Promise<readonly Drift[]> {
   const { settings, context } = claude
-  const environment = withoutAnotherClaude(context.environment)
-  const looking = { context: { ...context, environment }, settings, quiet: KIND.quiet ?? { stateIn: [] } }
-  return probeClaude({ ...looking, facts: factsOf(claude) }, signal)
+  const environment = withoutOuterClaude(context.environment)
+  const probeOptions = { context: { ...context, environment }, settings, quiet: KIND.quiet ?? { stateIn: [] } }
+  return probeClaude({ ...probeOptions, facts: factsOf(claude) }, signal)
 }
 
-async function perform(turn: Turn, claude: Claude, telling: Telling): Promise<EndEvent> {
+async function runTurn(turn: Turn, claude: ClaudeContext, stream: TurnStream): Promise<EndEvent> {
   const { settings, context } = claude
   const { workingDir, id: turnId } = turn
   const attaching = { workingDir, turnId, outbound: context.outbound, clock: context.clock }
-  const { promptLines } = await writeAttachments(turn.request.parts, attaching, telling.signal)
+  const { promptLines } = await writeAttachments(turn.request.parts, attaching, stream.signal)
   const prompt = [turn.prompt, ...promptLines].join('\n')
   const plan = await makePlan(turn, claude)
-  if (settings.mode === 'oneshot') return oneShot(plan, prompt, telling)
+  if (settings.mode === 'oneshot') return runOneShot(plan, prompt, stream)
   const given = { turn, prompt, facts: () => factsOf(claude), clock: context.clock }
   const launch = launchOf(plan)
-  return warmTurn({ warm: claude.warm, clock: context.clock, key: turn.conversationId, launch }, telling, (lease) =>
-    claudeTurn(lease, given, telling),
+  return runWarmTurn(
+    { warm: claude.warm, clock: context.clock, key: turn.conversationId, launch },
+    stream,
+    (warmAgent) => runClaudeTurn(warmAgent, given, stream),
   )
 }
 
 /** All that a process for this turn is started with. */
 interface Plan {
-  readonly claude: Claude
+  readonly claude: ClaudeContext
   readonly turn: Turn
   /** Of its environment, what is not inherited. */
   readonly additions: Readonly<Record<string, string>>
@@ -153,18 +168,18 @@ interface Plan {
   readonly servers: readonly McpServer[]
 }
 
-async function makePlan(turn: Turn, claude: Claude): Promise<Plan> {
+async function makePlan(turn: Turn, claude: ClaudeContext): Promise<Plan> {
   const { settings, context } = claude
   const known = { ...context.environment, ...turn.env }
   const own = {
-    ...(known['CLAUDE_CODE_MAX_RETRIES'] === undefined && RETRIES),
-    ...(await readAuth(AUTH, known, settings.authTokenFile)),
+    ...(known['CLAUDE_CODE_MAX_RETRIES'] === undefined && RETRY_ENVIRONMENT),
+    ...(await readTokenVariables(AUTH, known, settings.authTokenFile)),
   }
   const { mode, passMeta } = settings
   return {
     claude,
     turn,
-    additions: additionsOf(turn, { mode, passMeta, own }),
+    additions: environmentAdditions(turn, { mode, passMeta, own }),
     model: chooseModel(settings.model, turn.model, 'dropped'),
     // The last of a name counts: nobody stands in for a server of the platform.
     servers: [...settings.mcpServers, ...turn.mcpServers],
@@ -172,10 +187,10 @@ async function makePlan(turn: Turn, claude: Claude): Promise<Plan> {
 }
 
 const environmentOf = ({ claude, additions }: Plan) =>
-  withoutAnotherClaude(childEnvironment(claude.context.environment, additions))
+  withoutOuterClaude(childEnvironment(claude.context.environment, additions))
 
-const withoutAnotherClaude = (env: Readonly<Record<string, string>>) =>
-  Object.fromEntries(Object.entries(env).filter(([name]) => !OF_ANOTHER_CLAUDE.has(name)))
+const withoutOuterClaude = (env: Readonly<Record<string, string>>) =>
+  Object.fromEntries(Object.entries(env).filter(([name]) => !OUTER_CLAUDE_VARIABLES.has(name)))
 
 function commandOf({ claude: { settings }, turn, model, servers }: Plan, folder: PrivateFolder) {
   const { systemPrompt, sessionToken } = turn
@@ -191,7 +206,7 @@ function commandOf({ claude: { settings }, turn, model, servers }: Plan, folder:
   })
 }
 
-function launchOf(plan: Plan): Launch<ClaudeAgent> {
+function launchOf(plan: Plan): WarmLaunch<ClaudeAgent> {
   const { turn, additions, model, servers } = plan
   return {
     // What is inherited is the same for every turn of this backend.
@@ -206,7 +221,7 @@ function startAgent(plan: Plan): ClaudeAgent {
   const { claude, turn } = plan
   const { processes, log } = claude.context
   const folder = createPrivateFolder()
-  const running: Running = processes.start({
+  const running: RunningProcess = processes.start({
     command: commandOf(plan, folder),
     cwd: turn.workingDir,
     env: environmentOf(plan),
@@ -214,7 +229,7 @@ function startAgent(plan: Plan): ClaudeAgent {
     stderrBytesKept: STDERR_BYTES_KEPT,
     killGraceMs: KILL_GRACE_MS,
     lineBytesMax: LINE_BYTES_MAX,
-    onLine: (line) => (agent.hear === undefined ? denyUnheard(running, line) : agent.hear(line)),
+    onLine: (line) => (agent.onLine === undefined ? denyBetweenTurns(running, line) : agent.onLine(line)),
   })
   const ended = running.ended.finally(() => folder.remove())
   const agent: ClaudeAgent = {
@@ -222,25 +237,25 @@ function startAgent(plan: Plan): ClaudeAgent {
     ended,
     stop: () => running.stop(),
     sessionId: turn.sessionToken,
-    hear: undefined,
-    hasSpoken: false,
+    onLine: undefined,
+    hasStarted: false,
     log,
   }
   return agent
 }
 
-async function oneShot(plan: Plan, prompt: string, telling: Telling): Promise<EndEvent> {
+async function runOneShot(plan: Plan, prompt: string, stream: TurnStream): Promise<EndEvent> {
   const { claude, turn } = plan
   const env = environmentOf(plan)
   const folder = createPrivateFolder()
   try {
-    const work = cliTurn(claude.context.processes, {
+    const work = cliTurnWork(claude.context.processes, {
       run: { command: commandOf(plan, folder), cwd: turn.workingDir, env, mark: turn.id, killGraceMs: KILL_GRACE_MS },
       input: prompt,
       read: (line) => resultEvents(parseResult(line), plan),
       conclude: (run, stdout) => ({ type: 'failed', error: failureOfRun(run, stdout, factsOf(claude)) }),
     })
-    return await work(telling)
+    return await work(stream)
   } finally {
     folder.remove()
   }
@@ -259,7 +274,7 @@ function resultEvents(result: ClaudeResult | undefined, { claude, turn }: Plan):
   ]
 }
 
-function factsOf({ settings, context }: Claude): OutcomeFacts {
+function factsOf({ settings, context }: ClaudeContext): ClaudeOutcomeFacts {
   const { bin: command, timeout, maxTurns } = settings
   return { command, timeout, maxTurns, outputBytesMax: OUTPUT_BYTES_MAX, nowMs: context.clock.nowMs() }
 }

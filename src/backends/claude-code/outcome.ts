@@ -3,22 +3,22 @@
  * complaints are read; `is_error` counts and not `subtype`, which says `success` of a failed call.
  */
 import { MoleculeError } from '../../errors.ts'
-import type { RunResult } from '../../process/processes.ts'
+import type { ProcessResult } from '../../process/processes.ts'
 import type { BackendEvent } from '../backend.ts'
 import {
-  deathAtStart,
-  deathOf,
+  classifyAgentError,
   emptyResponse,
+  exitAtStart,
   maxTurnsUsed,
   type ProcessFacts,
   processFailure,
-  readComplaint,
+  unexpectedExit,
 } from '../engine/cli-errors.ts'
 import type { EndEvent } from '../engine/turns.ts'
 import { stderrTail } from '../exec/failure.ts'
 import type { ClaudeResult } from './parse.ts'
 
-export interface OutcomeFacts extends ProcessFacts {
+export interface ClaudeOutcomeFacts extends ProcessFacts {
   readonly maxTurns: number | undefined
   /** Until when the provider refuses, as it said itself during the turn. */
   readonly resetsAtMs?: number | undefined
@@ -27,7 +27,7 @@ export interface OutcomeFacts extends ProcessFacts {
 /** This tool asks the person at the terminal; there is none, and the agent is told so. */
 export const QUESTION_TOOL = 'AskUserQuestion'
 
-export function endOf(result: ClaudeResult, facts: OutcomeFacts): EndEvent {
+export function endOf(result: ClaudeResult, facts: ClaudeOutcomeFacts): EndEvent {
   if (result.isError) return { type: 'failed', error: errorOf(result, facts) }
   const text = withDenials(result)
   if (text === '') return { type: 'failed', error: emptyResponse('claude') }
@@ -50,8 +50,8 @@ export function usageOf({ inputTokens, outputTokens, costUsd }: ClaudeResult): r
 type Usage = Extract<BackendEvent, { type: 'usage' }>
 
 /** A one-shot that ended without a result; where it could give one it does, whatever its exit code. */
-export function failureOfRun(run: RunResult, stdout: string, facts: OutcomeFacts): MoleculeError {
-  const error = explained(run) ?? processFailure(run, facts)
+export function failureOfRun(run: ProcessResult, stdout: string, facts: ClaudeOutcomeFacts): MoleculeError {
+  const error = rootBypassError(run) ?? processFailure(run, facts)
   if (error !== undefined) return error
   if (stdout.trim() === '') return emptyResponse('claude')
   const shown = stdout.slice(0, 200)
@@ -60,14 +60,14 @@ export function failureOfRun(run: RunResult, stdout: string, facts: OutcomeFacts
 }
 
 /** A warm process that ended in the middle of a turn. */
-export function deathInTurn(run: RunResult, facts: OutcomeFacts, hasSpoken: boolean): MoleculeError {
-  return explained(run) ?? (hasSpoken ? deathOf : deathAtStart)(run, facts)
+export function deathInTurn(run: ProcessResult, facts: ClaudeOutcomeFacts, hasStarted: boolean): MoleculeError {
+  return rootBypassError(run) ?? (hasStarted ? unexpectedExit : exitAtStart)(run, facts)
 }
 
-function errorOf(result: ClaudeResult, { maxTurns, nowMs, resetsAtMs }: OutcomeFacts): MoleculeError {
+function errorOf(result: ClaudeResult, { maxTurns, nowMs, resetsAtMs }: ClaudeOutcomeFacts): MoleculeError {
   if (result.subtype === 'error_max_turns') return maxTurnsUsed('claude', maxTurns)
   const { text, status } = result
-  const error = readComplaint({ text, status, nowMs })
+  const error = classifyAgentError({ text, status, nowMs })
   if (error === undefined)
     return new MoleculeError('agent_failed', text || 'claude failed without a word', { retryable: true })
   if (error.code !== 'rate_limited' || resetsAtMs === undefined) return error
@@ -76,12 +76,12 @@ function errorOf(result: ClaudeResult, { maxTurns, nowMs, resetsAtMs }: OutcomeF
 }
 
 /** What claude refuses and a setting of ours mends. */
-function explained(run: RunResult): MoleculeError | undefined {
+function rootBypassError(run: ProcessResult): MoleculeError | undefined {
   if (run.exitCode === 0 || !/cannot be used with root/i.test(stderrTail(run))) return undefined
-  return new MoleculeError('bad_config', AS_ROOT)
+  return new MoleculeError('bad_config', ROOT_BYPASS_REMEDY)
 }
 
-export const AS_ROOT =
+export const ROOT_BYPASS_REMEDY =
   'claude refuses `permission: bypass` as root: run Molecule as another user, set IS_SANDBOX=1 in its environment where this is a sandbox, or use `permission: allowed_tools`'
 
 /** A denied tool ends the turn as well as any other: whoever reads the reply must learn what was not done. */

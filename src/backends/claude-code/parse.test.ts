@@ -4,17 +4,17 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import type { MoleculeError } from '../../errors.ts'
-import { endOf, failureOfRun, type OutcomeFacts } from './outcome.ts'
-import { parseLine, parseResult, type Said } from './parse.ts'
+import { type ClaudeOutcomeFacts, endOf, failureOfRun } from './outcome.ts'
+import { type ClaudeEvent, parseLine, parseResult } from './parse.ts'
 
 const SAMPLES = join(import.meta.dirname, '../../../test/fakes/agents/samples/claude')
 const sample = (name: string) => readFileSync(join(SAMPLES, name), 'utf8')
-const saidIn = (name: string): readonly Said[] =>
+const saidIn = (name: string): readonly ClaudeEvent[] =>
   sample(name)
     .trim()
     .split('\n')
     .flatMap((line) => parseLine(line) ?? [])
-const facts: OutcomeFacts = {
+const facts: ClaudeOutcomeFacts = {
   command: 'claude',
   timeout: '5m',
   maxTurns: 25,

@@ -4,7 +4,7 @@
  */
 import { isJsonObject, type JsonObject } from '../../protocol/json.ts'
 
-export type Said =
+export type ClaudeEvent =
   /** Before every turn: it has taken the message. */
   | { readonly type: 'init'; readonly sessionId: string }
   /** A new block of text begins: another may have been before. */
@@ -45,7 +45,7 @@ export interface ClaudeResult {
 }
 
 /** Undefined for a line that is no JSON object. */
-export function parseLine(line: string): readonly Said[] | undefined {
+export function parseLine(line: string): readonly ClaudeEvent[] | undefined {
   const message = parseObject(line)
   return message === undefined ? undefined : read(message)
 }
@@ -58,9 +58,9 @@ export function parseResult(stdout: string): ClaudeResult | undefined {
   return isJsonObject(result) ? toResult(result) : undefined
 }
 
-const ALIVE: readonly Said[] = [{ type: 'alive' }]
+const ALIVE: readonly ClaudeEvent[] = [{ type: 'alive' }]
 
-function read(message: JsonObject): readonly Said[] {
+function read(message: JsonObject): readonly ClaudeEvent[] {
   switch (message['type']) {
     case 'system':
       return readSystem(message)
@@ -82,7 +82,7 @@ function read(message: JsonObject): readonly Said[] {
   }
 }
 
-function readSystem(message: JsonObject): readonly Said[] {
+function readSystem(message: JsonObject): readonly ClaudeEvent[] {
   if (message['subtype'] === 'init') return [{ type: 'init', sessionId: textOf(message['session_id']) }]
   if (message['subtype'] !== 'api_retry') return ALIVE
   const { attempt, max_retries: most, retry_delay_ms: delayMs, error_status: status } = message
@@ -92,7 +92,7 @@ function readSystem(message: JsonObject): readonly Said[] {
 }
 
 /** Only the agent's own words; those of an agent that it started belong to that one's caller. */
-function readStreamEvent(message: JsonObject): readonly Said[] {
+function readStreamEvent(message: JsonObject): readonly ClaudeEvent[] {
   const { event } = message
   if (!isJsonObject(event) || isOfSubagent(message)) return ALIVE
   const { delta, content_block: block } = event
@@ -101,26 +101,26 @@ function readStreamEvent(message: JsonObject): readonly Said[] {
   return ALIVE
 }
 
-function readContent({ message }: JsonObject): readonly Said[] {
+function readContent({ message }: JsonObject): readonly ClaudeEvent[] {
   const content = isJsonObject(message) && Array.isArray(message['content']) ? message['content'] : []
-  const said = content.filter(isJsonObject).flatMap((block): readonly Said[] => {
+  const events = content.filter(isJsonObject).flatMap((block): readonly ClaudeEvent[] => {
     if (block['type'] === 'tool_use') {
       return [{ type: 'tool_started', id: textOf(block['id']), name: textOf(block['name']) }]
     }
     if (block['type'] !== 'tool_result') return []
     return [{ type: 'tool_ended', id: textOf(block['tool_use_id']), failed: block['is_error'] === true }]
   })
-  return said.length === 0 ? ALIVE : said
+  return events.length === 0 ? ALIVE : events
 }
 
-function readLimit({ rate_limit_info: info }: JsonObject): readonly Said[] {
+function readLimit({ rate_limit_info: info }: JsonObject): readonly ClaudeEvent[] {
   if (!isJsonObject(info) || info['status'] !== 'rejected') return ALIVE
   const resetsAt = info['resetsAt']
   // In seconds.
   return typeof resetsAt === 'number' ? [{ type: 'limit', resetsAtMs: resetsAt * 1000 }] : ALIVE
 }
 
-function readControl({ request_id: requestId, request }: JsonObject): readonly Said[] {
+function readControl({ request_id: requestId, request }: JsonObject): readonly ClaudeEvent[] {
   if (!isJsonObject(request) || request['subtype'] !== 'can_use_tool') return ALIVE
   const { tool_name: tool, tool_use_id: toolUseId, input } = request
   return [

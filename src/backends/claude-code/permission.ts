@@ -4,39 +4,43 @@
  * Invariant: every question of claude's is answered once, or withdrawn by it, or dies with the turn.
  */
 
-import type { Running } from '../../process/processes.ts'
+import type { RunningProcess } from '../../process/processes.ts'
 import type { JsonObject } from '../../protocol/json.ts'
 import type { PermissionRequest, Turn } from '../backend.ts'
-import type { Telling } from '../engine/turns.ts'
-import type { WarmLease } from '../engine/warm.ts'
-import type { WarmProcess } from '../engine/warm-turn.ts'
+import type { TurnStream } from '../engine/turns.ts'
+import type { WarmAgent } from '../engine/warm.ts'
+import type { AgentProcess } from '../engine/warm-turn.ts'
 import { QUESTION_TOOL } from './outcome.ts'
-import { parseLine, type Said } from './parse.ts'
+import { type ClaudeEvent, parseLine } from './parse.ts'
 
-type Ask = Extract<Said, { type: 'ask' }>
+type ClaudeAsk = Extract<ClaudeEvent, { type: 'ask' }>
 
-export interface Permissions {
-  ask(ask: Ask): void
+export interface ClaudePermissions {
+  ask(ask: ClaudeAsk): void
   withdraw(requestId: string): void
   /** Nobody waits for an answer any more. */
   end(): void
 }
 
-const NOBODY_THERE =
+const NO_TERMINAL_USER =
   'Nobody is at the terminal to answer. Put your question into your reply and end your turn; the answer comes as the next message.'
 const NO_TURN = 'Permission denied: nobody is being served now. Wait for the next message.'
 const DENIED = 'Permission denied: the person who was asked did not allow it. Do not try to get around it.'
 
-export function createPermissions(turn: Turn, lease: WarmLease<WarmProcess>, telling: Telling): Permissions {
+export function createClaudePermissions(
+  turn: Turn,
+  warmAgent: WarmAgent<AgentProcess>,
+  stream: TurnStream,
+): ClaudePermissions {
   const open = new Map<string, AbortController>()
-  const answer = (ask: Ask, response: object) => lease.agent.running.write(answerLine(ask, response))
-  const putToPerson = async (ask: Ask) => {
+  const answer = (ask: ClaudeAsk, response: object) => warmAgent.agent.running.write(answerLine(ask, response))
+  const putToPerson = async (ask: ClaudeAsk) => {
     const stop = new AbortController()
     open.set(ask.requestId, stop)
-    const signal = AbortSignal.any([stop.signal, telling.signal])
+    const signal = AbortSignal.any([stop.signal, stream.signal])
     try {
-      const asked = lease.suspended(() => turn.ask(toRequest(ask), signal), signal)
-      const decision = await telling.paused(asked)
+      const asked = warmAgent.suspendDuring(() => turn.ask(toPermissionRequest(ask), signal), signal)
+      const decision = await stream.pauseDuring(asked)
       if (signal.aborted) return
       // Exactly what was asked, and nothing that changed meanwhile.
       const allowed = { behavior: 'allow', updatedInput: ask.input }
@@ -50,8 +54,8 @@ export function createPermissions(turn: Turn, lease: WarmLease<WarmProcess>, tel
   }
   return {
     ask(ask) {
-      telling.emit({ type: 'activity' })
-      if (ask.tool === QUESTION_TOOL) void answer(ask, { behavior: 'deny', message: NOBODY_THERE })
+      stream.emit({ type: 'activity' })
+      if (ask.tool === QUESTION_TOOL) void answer(ask, { behavior: 'deny', message: NO_TERMINAL_USER })
       else void putToPerson(ask)
     },
     withdraw: (requestId) => open.get(requestId)?.abort(),
@@ -65,18 +69,18 @@ export function createPermissions(turn: Turn, lease: WarmLease<WarmProcess>, tel
  * Between turns claude may go on by itself, when something that it left in the background has ended. There is nobody
  * to ask then, and a question without an answer would hold up the next message.
  */
-export function denyUnheard(running: Pick<Running, 'write'>, line: string): void {
-  for (const said of parseLine(line) ?? []) {
-    if (said.type === 'ask') void running.write(answerLine(said, { behavior: 'deny', message: NO_TURN }))
+export function denyBetweenTurns(running: Pick<RunningProcess, 'write'>, line: string): void {
+  for (const event of parseLine(line) ?? []) {
+    if (event.type === 'ask') void running.write(answerLine(event, { behavior: 'deny', message: NO_TURN }))
   }
 }
 
-function answerLine({ requestId }: Ask, response: object): string {
+function answerLine({ requestId }: ClaudeAsk, response: object): string {
   const answer = { subtype: 'success', request_id: requestId, response }
   return `${JSON.stringify({ type: 'control_response', response: answer })}\n`
 }
 
-function toRequest({ toolUseId, tool, input }: Ask): PermissionRequest {
+function toPermissionRequest({ toolUseId, tool, input }: ClaudeAsk): PermissionRequest {
   return { id: toolUseId, tool, subject: subjectOf(tool, input) }
 }
 

@@ -3,21 +3,21 @@
  * and sent the `initialize` of its control protocol; as a one-shot it is given no message at all, which it refuses
  * after it has read its flags. Its `--help` would not do: it does not tell all of them. Invariant: nothing is left.
  */
-import type { RunResult } from '../../process/processes.ts'
+import type { ProcessResult } from '../../process/processes.ts'
 import { isJsonObject } from '../../protocol/json.ts'
 import type { BackendContext, Drift } from '../backend.ts'
-import { deathAtStart, type ProcessFacts } from '../engine/cli-errors.ts'
+import { exitAtStart, type ProcessFacts } from '../engine/cli-errors.ts'
 import type { CliSettings } from '../engine/cli-options.ts'
 import { driftIn } from '../engine/drift.ts'
 import { createPrivateFolder, type PrivateFolder } from '../engine/private-folder.ts'
-import { type Quiet, type Scratch, withScratch } from '../engine/scratch.ts'
+import { type ProbeIsolation, type Scratch, withScratch } from '../engine/scratch.ts'
 import { claudeCommand, mcpConfig } from './args.ts'
 import { parseObject } from './parse.ts'
 
-export interface Looking {
+export interface ClaudeProbeOptions {
   readonly context: BackendContext
   readonly settings: CliSettings
-  readonly quiet: Quiet
+  readonly quiet: ProbeIsolation
   readonly facts: ProcessFacts
 }
 
@@ -26,11 +26,11 @@ const STDERR_BYTES_KEPT = 16 * 1024
 const REQUEST_ID = 'molecule-look'
 const INITIALIZE = { type: 'control_request', request_id: REQUEST_ID, request: { subtype: 'initialize' } }
 
-export async function probeClaude(looking: Looking, signal: AbortSignal): Promise<readonly Drift[]> {
+export async function probeClaude(options: ClaudeProbeOptions, signal: AbortSignal): Promise<readonly Drift[]> {
   const folder = createPrivateFolder()
-  const look = looking.settings.mode === 'session' ? greet : refuse
+  const look = options.settings.mode === 'session' ? probeSession : probeOneShot
   try {
-    return await withScratch(looking, (scratch) => look(looking, commandOf(looking, folder), scratch), signal)
+    return await withScratch(options, (scratch) => look(options, commandOf(options, folder), scratch), signal)
   } finally {
     folder.remove()
   }
@@ -39,7 +39,7 @@ export async function probeClaude(looking: Looking, signal: AbortSignal): Promis
 type Command = readonly [string, ...string[]]
 
 /** With every flag that a turn may give it, but for the session: there is none to go on from. */
-function commandOf({ settings }: Looking, folder: PrivateFolder): Command {
+function commandOf({ settings }: ClaudeProbeOptions, folder: PrivateFolder): Command {
   return claudeCommand({
     settings: { ...settings, allowedTools: ['Read'], maxTurns: 1 },
     model: 'sonnet',
@@ -50,7 +50,11 @@ function commandOf({ settings }: Looking, folder: PrivateFolder): Command {
   })
 }
 
-async function greet({ context, facts }: Looking, command: Command, scratch: Scratch): Promise<readonly Drift[]> {
+async function probeSession(
+  { context, facts }: ClaudeProbeOptions,
+  command: Command,
+  scratch: Scratch,
+): Promise<readonly Drift[]> {
   const { dir: cwd, env, mark, signal } = scratch
   const heard = Promise.withResolvers<readonly Drift[]>()
   const running = context.processes.start({
@@ -84,19 +88,23 @@ function driftInLine(line: string): readonly Drift[] | undefined {
 }
 
 /** It left before it had answered. */
-function driftInRun(run: RunResult, facts: ProcessFacts): readonly Drift[] {
-  const error = deathAtStart(run, facts)
+function driftInRun(run: ProcessResult, facts: ProcessFacts): readonly Drift[] {
+  const error = exitAtStart(run, facts)
   const missing = driftIn(error)
   if (missing === undefined) throw error
   return [{ missing }]
 }
 
 /** Without a message: nothing but an unknown flag is drift, for it has to fail. */
-async function refuse({ context, facts }: Looking, command: Command, scratch: Scratch): Promise<readonly Drift[]> {
+async function probeOneShot(
+  { context, facts }: ClaudeProbeOptions,
+  command: Command,
+  scratch: Scratch,
+): Promise<readonly Drift[]> {
   const { dir: cwd, env, mark, signal } = scratch
   const limits = { outputBytesMax: LINE_BYTES_MAX, stderrBytesKept: STDERR_BYTES_KEPT }
   const run = await context.processes.run({ command, cwd, env, mark, input: '', ...limits }, signal)
-  const error = deathAtStart(run, facts)
+  const error = exitAtStart(run, facts)
   if (run.end !== 'exited') throw error
   const missing = driftIn(error)
   return missing === undefined ? [] : [{ missing }]

@@ -7,67 +7,75 @@ import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../clock.ts'
 import { MoleculeError } from '../../errors.ts'
 import type { Log } from '../../log.ts'
-import type { Running, RunResult } from '../../process/processes.ts'
+import type { ProcessResult, RunningProcess } from '../../process/processes.ts'
 import type { Turn } from '../backend.ts'
-import type { EndEvent, Telling } from '../engine/turns.ts'
-import type { WarmLease } from '../engine/warm.ts'
-import type { WarmProcess, Worked } from '../engine/warm-turn.ts'
-import { deathInTurn, endOf, type OutcomeFacts, usageOf } from './outcome.ts'
-import { type ClaudeResult, parseLine, type Said } from './parse.ts'
-import { createPermissions, type Permissions } from './permission.ts'
+import type { EndEvent, TurnStream } from '../engine/turns.ts'
+import type { WarmAgent } from '../engine/warm.ts'
+import type { AgentProcess, WarmTurnResult } from '../engine/warm-turn.ts'
+import { type ClaudeOutcomeFacts, deathInTurn, endOf, usageOf } from './outcome.ts'
+import { type ClaudeEvent, type ClaudeResult, parseLine } from './parse.ts'
+import { type ClaudePermissions, createClaudePermissions } from './permission.ts'
 
 /** Measured: it takes 30 to 80 ms. With what follows it a cancel ends within 5 s also where it is never answered. */
 const INTERRUPT_MS_MAX = 2_000
 
-export interface ClaudeAgent extends WarmProcess {
+export interface ClaudeAgent extends AgentProcess {
   /** As claude named it; undefined before its first turn. */
   sessionId: string | undefined
   /** Whoever listens to its lines now; nobody between turns. */
-  hear: ((line: string) => void) | undefined
+  onLine: ((line: string) => void) | undefined
   /** It has said something that claude says, and so knows how it was started. */
-  hasSpoken: boolean
+  hasStarted: boolean
   readonly log: Log
 }
 
-export interface SessionTurn {
+export interface ClaudeTurnOptions {
   readonly turn: Turn
   /** With what is attached named in it. */
   readonly prompt: string
-  readonly facts: () => OutcomeFacts
+  readonly facts: () => ClaudeOutcomeFacts
   readonly clock: Clock
 }
 
-export async function claudeTurn(lease: WarmLease<ClaudeAgent>, given: SessionTurn, telling: Telling): Promise<Worked> {
-  const { agent } = lease
+export async function runClaudeTurn(
+  warmAgent: WarmAgent<ClaudeAgent>,
+  given: ClaudeTurnOptions,
+  stream: TurnStream,
+): Promise<WarmTurnResult> {
+  const { agent } = warmAgent
   const { running } = agent
-  const permissions = createPermissions(given.turn, lease, telling)
-  const hearing = listen(agent, permissions, telling)
+  const permissions = createClaudePermissions(given.turn, warmAgent, stream)
+  const progress = listen(agent, permissions, stream)
   try {
     const since = running.moment()
     send(running, given.prompt)
-    const heard = await firstOf(hearing.result, running, telling.signal)
+    const heard = await waitForEnd(progress.result, running, stream.signal)
     // One that has just been started starts its MCP servers too, which cannot be told from its tools.
-    if (heard === 'aborted' && lease.isFresh) return { end: canceled(), isUsable: false }
-    if (heard === 'aborted') return { end: canceled(), isUsable: await interrupt(agent, hearing, given.clock), since }
+    if (heard === 'aborted' && warmAgent.isFresh) return { end: canceled(), isUsable: false }
+    if (heard === 'aborted') return { end: canceled(), isUsable: await interrupt(agent, progress, given.clock), since }
     if ('end' in heard) {
-      const error = deathInTurn(heard, given.facts(), agent.hasSpoken)
+      const error = deathInTurn(heard, given.facts(), agent.hasStarted)
       return { end: { type: 'failed', error }, isUsable: false }
     }
-    for (const usage of usageOf(heard)) telling.emit(usage)
-    const facts = { ...given.facts(), resetsAtMs: hearing.resetsAtMs() }
+    for (const usage of usageOf(heard)) stream.emit(usage)
+    const facts = { ...given.facts(), resetsAtMs: progress.resetsAtMs() }
     const end = endOf(heard, facts)
     // Of a session that it does not know it says so, and leaves.
     const isLeaving = end.type === 'failed' && end.error.code === 'session_lost'
     return { end, isUsable: !isLeaving, since }
   } finally {
-    agent.hear = undefined
+    agent.onLine = undefined
     permissions.end()
   }
 }
 
-type Heard = ClaudeResult | RunResult | 'aborted'
+type RaceResult = ClaudeResult | ProcessResult | 'aborted'
 
-async function firstOf(result: Promise<ClaudeResult>, running: Running, signal: AbortSignal): Promise<Heard> {
+async function waitForEnd(
+  result: Promise<ClaudeResult>,
+  running: RunningProcess,
+  signal: AbortSignal,
+): Promise<RaceResult> {
   const aborted = Promise.withResolvers<'aborted'>()
   const onAbort = () => aborted.resolve('aborted')
   signal.addEventListener('abort', onAbort, { once: true })
@@ -80,20 +88,20 @@ async function firstOf(result: Promise<ClaudeResult>, running: Running, signal: 
   }
 }
 
-interface Hearing {
+interface TurnProgress {
   readonly result: Promise<ClaudeResult>
   /** Claude has taken the message. */
   readonly begun: Promise<void>
   readonly resetsAtMs: () => number | undefined
 }
 
-function listen(agent: ClaudeAgent, permissions: Permissions, { emit }: Telling): Hearing {
+function listen(agent: ClaudeAgent, permissions: ClaudePermissions, { emit }: TurnStream): TurnProgress {
   const { promise, resolve } = Promise.withResolvers<ClaudeResult>()
   const tools = new Map<string, string>()
   const begun = Promise.withResolvers<void>()
   let resetsAtMs: number | undefined
   let hasText = false
-  const take = (said: Said) => {
+  const take = (said: ClaudeEvent) => {
     switch (said.type) {
       case 'init':
         begun.resolve()
@@ -126,9 +134,9 @@ function listen(agent: ClaudeAgent, permissions: Permissions, { emit }: Telling)
         return emit({ type: 'activity' })
     }
   }
-  agent.hear = (line) => {
+  agent.onLine = (line) => {
     const said = parseLine(line)
-    agent.hasSpoken ||= said !== undefined
+    agent.hasStarted ||= said !== undefined
     if (said === undefined && line.trim() !== '')
       agent.log.debug({ line: line.slice(0, 200) }, 'claude printed no JSON')
     for (const one of said ?? []) take(one)
@@ -137,21 +145,21 @@ function listen(agent: ClaudeAgent, permissions: Permissions, { emit }: Telling)
 }
 
 /** Not waited for: one that does not read would hold the turn, cancelled or not. */
-function send(running: Running, prompt: string): void {
+function send(running: RunningProcess, prompt: string): void {
   void running.write(userLine(prompt)).then((isTaken) => {
     if (!isTaken) void running.stop()
   })
 }
 
 /** Waits for the result that an interrupted turn ends with, so that it is not taken for the next one's. */
-async function interrupt({ running }: ClaudeAgent, hearing: Hearing, clock: Clock): Promise<boolean> {
+async function interrupt({ running }: ClaudeAgent, progress: TurnProgress, clock: Clock): Promise<boolean> {
   const late = Promise.withResolvers<false>()
   const cancelTimer = clock.after(INTERRUPT_MS_MAX, () => late.resolve(false))
   const given = Promise.race([late.promise, running.ended.then(() => false)])
   // A message that it has not taken yet cannot be interrupted, and would be taken later.
-  const hasBegun = await Promise.race([hearing.begun.then(() => true), given])
+  const hasBegun = await Promise.race([progress.begun.then(() => true), given])
   if (hasBegun) void running.write(interruptLine())
-  const isDone = hasBegun && (await Promise.race([hearing.result.then(() => true), given]))
+  const isDone = hasBegun && (await Promise.race([progress.result.then(() => true), given]))
   cancelTimer()
   return isDone
 }

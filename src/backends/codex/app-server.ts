@@ -1,40 +1,40 @@
 /**
  * A warm codex: one `codex app-server` a conversation, spoken to in JSON-RPC over its stdin and stdout. Here it is
- * started, greeted and listened to; what a turn says to it is in app-turn.ts. Invariant: what it says reaches the turn
+ * started, greeted and listened to; what a turn says to it is in warm-turn.ts. Invariant: what it says reaches the turn
  * that holds it, and nobody else; what it asks while no turn does is refused.
  */
 import type { Log } from '../../log.ts'
-import type { Processes, Spawning } from '../../process/processes.ts'
+import type { Processes, SpawnOptions } from '../../process/processes.ts'
 import { isJsonObject } from '../../protocol/json.ts'
-import { deathAtStart, deathOf, type ProcessFacts } from '../engine/cli-errors.ts'
+import { exitAtStart, type ProcessFacts, unexpectedExit } from '../engine/cli-errors.ts'
 import { driftError, driftInAnswer } from '../engine/drift.ts'
 import { createRpc, type Rpc, unknownMethod } from '../engine/json-rpc.ts'
 import { OUTPUT_BYTES_MAX } from '../engine/turns.ts'
-import type { WarmProcess } from '../engine/warm-turn.ts'
-import { NO_TOTALS, type Totals } from './session.ts'
+import type { AgentProcess } from '../engine/warm-turn.ts'
+import { NO_TOTALS, type TokenTotals } from './session.ts'
 
 const STDERR_BYTES_KEPT = 16 * 1024
 
 /** The turn that holds the process. */
-export interface Listener {
-  note(method: string, params: unknown): void
-  request(method: string, params: unknown, signal: AbortSignal): Promise<unknown>
+export interface AppServerListener {
+  onNotification(method: string, params: unknown): void
+  onRequest(method: string, params: unknown, signal: AbortSignal): Promise<unknown>
 }
 
-export interface AppServer extends WarmProcess {
+export interface AppServer extends AgentProcess {
   readonly rpc: Rpc
   /** Greets it, once, and gives its version where it tells one; rejects where it did not understand or is gone. */
-  greet(signal: AbortSignal): Promise<string | undefined>
-  listener: Listener | undefined
+  initialize(signal: AbortSignal): Promise<string | undefined>
+  listener: AppServerListener | undefined
   /** The thread that it has loaded, the model that the thread was last told, and what it has used. */
   thread: string | undefined
   model: string | undefined
-  totals: Totals
+  totals: TokenTotals
 }
 
 export interface AppServerOptions {
   readonly processes: Processes
-  readonly spawning: Omit<Spawning, 'stderrBytesKept'>
+  readonly spawning: Omit<SpawnOptions, 'stderrBytesKept'>
   readonly facts: () => ProcessFacts
   readonly log: Log
   /** It reads none from its environment, unlike `codex exec`; so it is told. */
@@ -44,10 +44,10 @@ export interface AppServerOptions {
 export function startAppServer({ processes, spawning, facts, log, apiKey }: AppServerOptions): AppServer {
   const rpc = createRpc({
     write: (text) => running.write(text),
-    onNotification: (method, params) => server.listener?.note(method, params),
+    onNotification: (method, params) => server.listener?.onNotification(method, params),
     onRequest: async (method, params, signal) => {
       if (server.listener === undefined) throw unknownMethod(method)
-      return server.listener.request(method, params, signal)
+      return server.listener.onRequest(method, params, signal)
     },
     log,
     omitVersion: true,
@@ -61,7 +61,7 @@ export function startAppServer({ processes, spawning, facts, log, apiKey }: AppS
   let isAtStart = true
   const ended = running.ended.then((result) => {
     const known = { ...facts(), misunderstanding: MISUNDERSTANDING }
-    rpc.end((isAtStart ? deathAtStart : deathOf)(result, known))
+    rpc.end((isAtStart ? exitAtStart : unexpectedExit)(result, known))
   })
   let greeted: Promise<string | undefined> | undefined
   const server: AppServer = {
@@ -69,8 +69,8 @@ export function startAppServer({ processes, spawning, facts, log, apiKey }: AppS
     rpc,
     ended,
     stop: () => running.stop(),
-    greet(signal) {
-      greeted ??= greet(rpc, apiKey, signal).finally(() => {
+    initialize(signal) {
+      greeted ??= initialize(rpc, apiKey, signal).finally(() => {
         isAtStart = false
       })
       return greeted
@@ -86,7 +86,7 @@ export function startAppServer({ processes, spawning, facts, log, apiKey }: AppS
 /** Where it has no such command it takes the word for a prompt, and looks for somebody at the terminal. */
 const MISUNDERSTANDING = { says: /stdin is not a terminal/i, missing: 'command app-server missing' }
 
-async function greet(rpc: Rpc, apiKey: string | undefined, signal: AbortSignal): Promise<string | undefined> {
+async function initialize(rpc: Rpc, apiKey: string | undefined, signal: AbortSignal): Promise<string | undefined> {
   const clientInfo = { name: 'molecule', title: 'Molecule', version: '1' }
   const ask = (method: string, params: unknown) =>
     rpc.request(method, params, signal).catch((thrown: unknown) => {

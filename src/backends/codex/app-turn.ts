@@ -7,24 +7,24 @@ import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import type { Log } from '../../log.ts'
 import { isJsonObject, type JsonObject } from '../../protocol/json.ts'
 import type { BackendEvent, Turn } from '../backend.ts'
-import { readComplaint } from '../engine/cli-errors.ts'
+import { classifyAgentError } from '../engine/cli-errors.ts'
 import { driftError, driftInAnswer } from '../engine/drift.ts'
 import { RpcError } from '../engine/json-rpc.ts'
-import type { EndEvent, Telling } from '../engine/turns.ts'
-import type { WarmLease } from '../engine/warm.ts'
-import type { Worked } from '../engine/warm-turn.ts'
+import type { EndEvent, TurnStream } from '../engine/turns.ts'
+import type { WarmAgent } from '../engine/warm.ts'
+import type { WarmTurnResult } from '../engine/warm-turn.ts'
 import type { AppServer } from './app-server.ts'
 import { endOf } from './exec.ts'
 import { failureOf } from './failure.ts'
-import { createStory, type Story } from './items.ts'
-import { answerRequest, type Permissions } from './permission.ts'
+import { type CodexReply, createCodexReply } from './items.ts'
+import { answerRequest, type CodexPermissions } from './permission.ts'
 import {
-  instructionsMark,
+  type CodexSession,
+  instructionsHash,
   NO_TOTALS,
   promptFor,
   readSession,
-  type Session,
-  type Totals,
+  type TokenTotals,
   usedSince,
   writeSession,
 } from './session.ts'
@@ -32,35 +32,35 @@ import {
 /** Measured: 10 to 50 ms. With what follows it a cancel ends within 5 s also where it is never answered. */
 const INTERRUPT_MS_MAX = 2_000
 
-export interface AppTurn {
+export interface CodexTurnOptions {
   readonly turn: Turn
   /** What is said to it: the turn's prompt, and the files that came with it. */
   readonly prompt: string
-  readonly lease: WarmLease<AppServer>
+  readonly warmAgent: WarmAgent<AppServer>
   readonly model: string | undefined
   /** How the thread is begun, and resumed: folder, permissions, MCP servers. */
   readonly threadParams: JsonObject
-  readonly permissions: Pick<Permissions, 'allowedTools'> & { readonly asks: boolean }
+  readonly permissions: Pick<CodexPermissions, 'allowedTools'> & { readonly asks: boolean }
   /** Rejects where a codex of that version does not speak as we do. */
   readonly checkProtocol: (version: string | undefined, signal: AbortSignal) => Promise<void>
   readonly nowMs: () => number
   readonly log: Log
 }
 
-export async function runAppTurn(given: AppTurn, telling: Telling): Promise<Worked> {
-  const { agent } = given.lease
-  const hearing = listen(given, telling)
+export async function runCodexTurn(given: CodexTurnOptions, stream: TurnStream): Promise<WarmTurnResult> {
+  const { agent } = given.warmAgent
+  const progress = listen(given, stream)
   try {
     const session = readSession(given.turn.sessionToken)
-    await given.checkProtocol(await agent.greet(telling.signal), telling.signal)
-    const isOpened = await openThread(given, session, telling.signal)
-    const before = session === undefined ? NO_TOTALS : largest(agent.totals, session.totals)
+    await given.checkProtocol(await agent.initialize(stream.signal), stream.signal)
+    const isOpened = await openThread(given, session, stream.signal)
+    const before = session === undefined ? NO_TOTALS : largerTotals(agent.totals, session.totals)
     const since = agent.running.moment()
-    const end = await converse(given, hearing, { session, telling })
+    const end = await runThreadTurn(given, progress, { session, stream })
     if (end === undefined) return { end: CANCELED, isUsable: false }
     // A thread that has just been opened starts its MCP servers too, which cannot be told from its tools.
-    const isUsable = !(isOpened && telling.signal.aborted)
-    return { end: tellEnd(given, { hearing, end, before }, telling), isUsable, since }
+    const isUsable = !(isOpened && stream.signal.aborted)
+    return { end: emitEnd(given, { progress, end, before }, stream), isUsable, since }
   } catch (thrown) {
     const error = toError(thrown, given.nowMs())
     // A thread that is not there says nothing against the process; whatever else went wrong does.
@@ -73,9 +73,13 @@ export async function runAppTurn(given: AppTurn, telling: Telling): Promise<Work
 const CANCELED: EndEvent = { type: 'failed', error: new MoleculeError('canceled', 'the turn was cancelled') }
 
 /** False where the process had it open already. */
-async function openThread(given: AppTurn, session: Session | undefined, signal: AbortSignal): Promise<boolean> {
+async function openThread(
+  given: CodexTurnOptions,
+  session: CodexSession | undefined,
+  signal: AbortSignal,
+): Promise<boolean> {
   const { turn, model, threadParams } = given
-  const { agent } = given.lease
+  const { agent } = given.warmAgent
   if (session !== undefined && agent.thread === session.thread) return false
   const params = { ...threadParams, ...(model !== undefined && { model }) }
   const begun =
@@ -97,37 +101,37 @@ async function openThread(given: AppTurn, session: Session | undefined, signal: 
 const instructionsOf = ({ systemPrompt }: Turn): JsonObject =>
   systemPrompt === '' ? {} : { developerInstructions: systemPrompt }
 
-const largest = (one: Totals, other: Totals): Totals => (one.input >= other.input ? one : other)
+const largerTotals = (one: TokenTotals, other: TokenTotals): TokenTotals => (one.input >= other.input ? one : other)
 
 interface Conversing {
-  readonly session: Session | undefined
-  readonly telling: Telling
+  readonly session: CodexSession | undefined
+  readonly stream: TurnStream
 }
 
 /** The turn as it ended; undefined where it was cancelled and did not end in time. */
-async function converse(
-  { turn, prompt, lease, model }: AppTurn,
-  hearing: Hearing,
-  { session, telling }: Conversing,
+async function runThreadTurn(
+  { turn, prompt, warmAgent, model }: CodexTurnOptions,
+  progress: TurnProgress,
+  { session, stream }: Conversing,
 ): Promise<JsonObject | undefined> {
-  const { agent } = lease
+  const { agent } = warmAgent
   const { rpc, thread: threadId } = agent
   // A thread keeps its model, and codex takes 3 ms to be told one, be it the same.
   const change = model === undefined || model === agent.model ? {} : { model }
   const text = promptFor(prompt, turn.systemPrompt, session)
   const input = [{ type: 'text', text, text_elements: [] }]
-  const { aborted, patience, end: endWatch } = watchAbort(telling.signal)
+  const { aborted, patience, end: endWatch } = watchAbort(stream.signal)
   try {
     // Not by the turn's own signal: what has been said to codex cannot be taken back, only interrupted.
     const answer = await rpc.request('turn/start', { threadId, input, ...change }, patience.signal)
     agent.model = model ?? agent.model
     const turnId = isJsonObject(answer) && isJsonObject(answer['turn']) ? answer['turn']['id'] : undefined
     const gone = agent.ended.then(() => undefined)
-    const first = await Promise.race([hearing.ended, aborted, gone])
+    const first = await Promise.race([progress.ended, aborted, gone])
     if (first !== 'aborted' && first !== undefined) return first
     // Where the process is gone, this rejects with what it died of.
     await rpc.request('turn/interrupt', { threadId, turnId }, patience.signal)
-    return await Promise.race([hearing.ended, patience.isOver, gone])
+    return await Promise.race([progress.ended, patience.isOver, gone])
   } finally {
     endWatch()
   }
@@ -171,56 +175,60 @@ function watchAbort(signal: AbortSignal): Watch {
 }
 
 interface Ending {
-  readonly hearing: Hearing
+  readonly progress: TurnProgress
   readonly end: JsonObject
-  readonly before: Totals
+  readonly before: TokenTotals
 }
 
 /** The last words of a turn: what was denied, the session, what it used, and how it ended. */
-function tellEnd({ turn, lease, nowMs }: AppTurn, { hearing, end, before }: Ending, { emit }: Telling): EndEvent {
-  const { agent } = lease
-  for (const event of hearing.story.denials()) emit(event)
-  const instructions = instructionsMark(turn.systemPrompt)
+function emitEnd(
+  { turn, warmAgent, nowMs }: CodexTurnOptions,
+  { progress, end, before }: Ending,
+  { emit }: TurnStream,
+): EndEvent {
+  const { agent } = warmAgent
+  for (const event of progress.reply.denials()) emit(event)
+  const instructions = instructionsHash(turn.systemPrompt)
   const { thread, totals } = agent
   if (thread !== undefined) emit({ type: 'session', token: writeSession({ thread, totals, instructions }) })
   // Where nothing was added up, codex has not said.
   if (totals.input !== before.input) emit({ type: 'usage', ...usedSince(before, totals) })
   if (end['status'] === 'interrupted') return CANCELED
-  if (end['status'] === 'completed') return endOf(hearing.story.reply)
+  if (end['status'] === 'completed') return endOf(progress.reply.text)
   const error = isJsonObject(end['error']) ? end['error'] : {}
   const message = String(error['message'] ?? '')
   return { type: 'failed', error: failureOf({ message, info: error['codexErrorInfo'], nowMs: nowMs() }) }
 }
 
-interface Hearing {
-  readonly story: Story
+interface TurnProgress {
+  readonly reply: CodexReply
   /** The `turn` of `turn/completed`. */
   readonly ended: Promise<JsonObject>
 }
 
 /** Hears what the process says from now on; of other threads (agents that this one started) nothing. */
-function listen({ turn, lease, permissions, log }: AppTurn, telling: Telling): Hearing {
-  const { agent } = lease
-  const story = createStory()
+function listen({ turn, warmAgent, permissions, log }: CodexTurnOptions, stream: TurnStream): TurnProgress {
+  const { agent } = warmAgent
+  const reply = createCodexReply()
   const ended = Promise.withResolvers<JsonObject>()
   const changes = new Map<string, string>()
   const commentary = new Set<string>()
   const tell = (events: readonly BackendEvent[]) => {
-    for (const event of events) if (event.type !== 'done' && event.type !== 'failed') telling.emit(event)
+    for (const event of events) if (event.type !== 'done' && event.type !== 'failed') stream.emit(event)
   }
-  const note = (method: string, params: unknown) => {
+  const onNotification = (method: string, params: unknown) => {
     if (!isJsonObject(params)) return
     const { threadId } = params
     if (agent.thread !== undefined && threadId !== undefined && threadId !== agent.thread) return
     if (method === 'turn/completed' && isJsonObject(params['turn'])) return ended.resolve(params['turn'])
     if (method === 'thread/tokenUsage/updated') agent.totals = totalsOf(params['tokenUsage']) ?? agent.totals
     if (method === 'warning') log.debug({ words: params['message'] }, 'codex warns')
-    tell(eventsOf({ method, params }, { story, changes, commentary }))
+    tell(eventsOf({ method, params }, { reply, changes, commentary }))
   }
-  const ask: NonNullable<Permissions['ask']> = (request, signal) =>
-    telling.paused(lease.suspended(() => turn.ask(request, signal), signal))
+  const ask: NonNullable<CodexPermissions['ask']> = (request, signal) =>
+    stream.pauseDuring(warmAgent.suspendDuring(() => turn.ask(request, signal), signal))
   let questions = 0
-  const given: Permissions = {
+  const given: CodexPermissions = {
     allowedTools: permissions.allowedTools,
     ask: permissions.asks ? ask : undefined,
     changesOf: (itemId) => changes.get(itemId),
@@ -230,17 +238,17 @@ function listen({ turn, lease, permissions, log }: AppTurn, telling: Telling): H
     },
   }
   agent.listener = {
-    note,
-    request(method, params, signal) {
-      telling.emit({ type: 'activity' })
-      return answerRequest({ method, params }, given, AbortSignal.any([signal, telling.signal]))
+    onNotification,
+    onRequest(method, params, signal) {
+      stream.emit({ type: 'activity' })
+      return answerRequest({ method, params }, given, AbortSignal.any([signal, stream.signal]))
     },
   }
-  return { story, ended: ended.promise }
+  return { reply, ended: ended.promise }
 }
 
 interface Remembered {
-  readonly story: Story
+  readonly reply: CodexReply
   readonly changes: Map<string, string>
   /** The messages that codex calls commentary, by id. */
   readonly commentary: Set<string>
@@ -252,20 +260,20 @@ interface Notification {
 }
 
 /** What a notification means for whoever watches the turn. */
-function eventsOf({ method, params }: Notification, { story, changes, commentary }: Remembered): BackendEvent[] {
+function eventsOf({ method, params }: Notification, { reply, changes, commentary }: Remembered): BackendEvent[] {
   const item = isJsonObject(params['item']) ? params['item'] : {}
   const id = String(item['id'] ?? params['itemId'])
   switch (method) {
     case 'item/agentMessage/delta':
-      return commentary.has(id) ? [{ type: 'activity' }] : story.delta(id, String(params['delta'] ?? ''))
+      return commentary.has(id) ? [{ type: 'activity' }] : reply.delta(id, String(params['delta'] ?? ''))
     case 'item/started':
       if (item['type'] === 'fileChange') changes.set(id, JSON.stringify(item['changes']))
       if (item['type'] === 'agentMessage' && item['phase'] === 'commentary') commentary.add(id)
-      return story.tool(item, 'started')
+      return reply.tool(item, 'started')
     case 'item/completed': {
-      if (item['type'] !== 'agentMessage') return story.tool(item, 'ended')
+      if (item['type'] !== 'agentMessage') return reply.tool(item, 'ended')
       const text = String(item['text'] ?? '')
-      return commentary.has(id) ? story.commentary(text) : story.message(id, text)
+      return commentary.has(id) ? reply.commentary(text) : reply.message(id, text)
     }
     case 'error': {
       const error = isJsonObject(params['error']) ? params['error'] : {}
@@ -276,7 +284,7 @@ function eventsOf({ method, params }: Notification, { story, changes, commentary
   }
 }
 
-function totalsOf(usage: unknown): Totals | undefined {
+function totalsOf(usage: unknown): TokenTotals | undefined {
   const total = isJsonObject(usage) ? usage['total'] : undefined
   if (!isJsonObject(total)) return undefined
   const { inputTokens: input, outputTokens: output } = total
@@ -285,5 +293,5 @@ function totalsOf(usage: unknown): Totals | undefined {
 
 function toError(thrown: unknown, nowMs: number): MoleculeError {
   if (!(thrown instanceof RpcError)) return toMoleculeError(thrown)
-  return readComplaint({ text: thrown.message, nowMs }) ?? new MoleculeError('agent_failed', thrown.message)
+  return classifyAgentError({ text: thrown.message, nowMs }) ?? new MoleculeError('agent_failed', thrown.message)
 }

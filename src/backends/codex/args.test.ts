@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import type { Permission } from '../engine/cli-options.ts'
-import { appServerCommand, type ExecGiven, execCommand, mcpConfig, mcpVariables, tomlString } from './args.ts'
-import { instructionsMark, promptFor, readSession, usedSince, writeSession } from './session.ts'
+import type { PermissionPolicy } from '../engine/cli-options.ts'
+import { appServerCommand, type ExecCommandOptions, execCommand, mcpConfig, mcpVariables, tomlString } from './args.ts'
+import { instructionsHash, promptFor, readSession, usedSince, writeSession } from './session.ts'
 
 const words = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 30 })
 const count = fc.nat(1e6)
@@ -18,11 +18,11 @@ const server = fc.record({
   }),
   trusted: fc.boolean(),
 })
-const given: fc.Arbitrary<ExecGiven> = fc.record({
+const given: fc.Arbitrary<ExecCommandOptions> = fc.record({
   settings: fc.record({
     bin: fc.constant('codex'),
     args: fc.array(fc.constantFrom('-c', 'a=1', '--oss'), { maxLength: 2 }),
-    permission: fc.constantFrom<Permission>('ask', 'allowed_tools', 'bypass'),
+    permission: fc.constantFrom<PermissionPolicy>('ask', 'allowed_tools', 'bypass'),
   }),
   workingDir: words.map((text) => `/w/${text}`),
   model: fc.option(name, { nil: undefined }),
@@ -134,7 +134,7 @@ test('AG-13 AG-2 a turn used what its thread has used more than before, or all w
 })
 
 test('AG-2 a resumed thread is told of a system prompt that changed, once, and of no other', () => {
-  const session = { thread: 't', totals: { input: 0, output: 0 }, instructions: instructionsMark('old') }
+  const session = { thread: 't', totals: { input: 0, output: 0 }, instructions: instructionsHash('old') }
   assert.equal(promptFor('hi', 'old', session), 'hi')
   assert.equal(promptFor('hi', 'new', undefined), 'hi')
   assert.match(promptFor('hi', 'new', session), /instructions .* have changed. They are now:\n\nnew\n\n---\n\nhi$/)

@@ -8,19 +8,19 @@ import type { McpServer } from '../backend.ts'
 import type { CliSettings } from '../engine/cli-options.ts'
 
 type Command = readonly [string, ...string[]]
-type Settings = Pick<CliSettings, 'bin' | 'args' | 'permission'>
+type CommandSettings = Pick<CliSettings, 'bin' | 'args' | 'permission'>
 
-export interface ExecGiven {
-  readonly settings: Settings
+export interface ExecCommandOptions {
+  readonly settings: CommandSettings
   readonly workingDir: string
   readonly model: string | undefined
   /** The thread to go on from. */
   readonly thread: string | undefined
   readonly systemPrompt: string
-  readonly mcpServers: readonly Server[]
+  readonly mcpServers: readonly CodexMcpServer[]
 }
 
-export interface Server extends McpServer {
+export interface CodexMcpServer extends McpServer {
   /** The platform's own: its tools are used unasked. */
   readonly trusted: boolean
 }
@@ -28,7 +28,7 @@ export interface Server extends McpServer {
 /** A system prompt on a command line has a limit of the system's: 128 KiB an argument. */
 const INSTRUCTION_BYTES_MAX = 96 * 1024
 
-export function execCommand(given: ExecGiven): Command {
+export function execCommand(given: ExecCommandOptions): Command {
   const { settings, workingDir, model, thread } = given
   return [
     settings.bin,
@@ -49,18 +49,18 @@ export function execCommand(given: ExecGiven): Command {
 }
 
 /** With `ownKey` it is told a key for this process alone: neither the user's log-in is used then, nor changed. */
-export function appServerCommand({ bin, args }: Settings, ownKey = false): Command {
+export function appServerCommand({ bin, args }: CommandSettings, ownKey = false): Command {
   const store = ownKey ? ['-c', 'cli_auth_credentials_store="ephemeral"'] : []
   return [bin, '--disable', 'plugins', ...store, ...args, 'app-server']
 }
 
 /** Without bypass there is nobody to ask in a one-shot: the sandbox is what holds it. */
-function permissionFlags(permission: Settings['permission']): readonly string[] {
+function permissionFlags(permission: CommandSettings['permission']): readonly string[] {
   return permission === 'bypass' ? ['--dangerously-bypass-approvals-and-sandbox'] : ['-s', 'workspace-write']
 }
 
 /** A resumed thread keeps what it was begun with, whatever is said here. */
-function instructionFlags({ systemPrompt, thread }: ExecGiven): readonly string[] {
+function instructionFlags({ systemPrompt, thread }: ExecCommandOptions): readonly string[] {
   if (systemPrompt === '' || thread !== undefined) return []
   if (Buffer.byteLength(systemPrompt) > INSTRUCTION_BYTES_MAX) {
     throw new MoleculeError(
@@ -71,7 +71,7 @@ function instructionFlags({ systemPrompt, thread }: ExecGiven): readonly string[
   return ['-c', `developer_instructions=${tomlString(systemPrompt)}`]
 }
 
-function mcpFlags(server: Server): readonly string[] {
+function mcpFlags(server: CodexMcpServer): readonly string[] {
   const { name, command, args, env, trusted } = server
   const fields = [
     `command=${tomlString(command)}`,
@@ -82,17 +82,17 @@ function mcpFlags(server: Server): readonly string[] {
     'required=true',
     ...(trusted ? ['default_tools_approval_mode="approve"'] : []),
   ]
-  return ['-c', `mcp_servers.${checkedName(name)}={${fields.join(',')}}`]
+  return ['-c', `mcp_servers.${checkServerName(name)}={${fields.join(',')}}`]
 }
 
 /** What the process needs in its environment for `env_vars`; two servers cannot want different things of one name. */
-export function mcpVariables(servers: readonly Server[]): Record<string, string> {
+export function mcpVariables(servers: readonly CodexMcpServer[]): Record<string, string> {
   const variables: Record<string, string> = {}
   for (const { name, env } of servers) {
     for (const [key, value] of Object.entries(env)) {
       if (variables[key] !== undefined && variables[key] !== value) {
-        const words = `MCP server "${name}" wants another ${key} than one before it, which codex can do in mode session only`
-        throw new MoleculeError('bad_config', words)
+        const message = `MCP server "${name}" wants another ${key} than one before it, which codex can do in mode session only`
+        throw new MoleculeError('bad_config', message)
       }
       variables[key] = value
     }
@@ -101,16 +101,16 @@ export function mcpVariables(servers: readonly Server[]): Record<string, string>
 }
 
 /** For `config` of a thread: said over stdin, so that the environment may be written out. */
-export function mcpConfig(servers: readonly Server[]): Record<string, unknown> {
+export function mcpConfig(servers: readonly CodexMcpServer[]): Record<string, unknown> {
   const entries = servers.map(({ name, command, args, env, trusted }) => [
-    checkedName(name),
+    checkServerName(name),
     { command, args, env, required: true, ...(trusted && { default_tools_approval_mode: 'approve' }) },
   ])
   return entries.length === 0 ? {} : { mcp_servers: Object.fromEntries(entries) }
 }
 
 /** Codex splits the name of a setting at its dots, whatever quotes are around them. */
-function checkedName(name: string): string {
+function checkServerName(name: string): string {
   if (/^[\w-]+$/.test(name)) return name
   throw new MoleculeError('bad_config', `MCP server ${JSON.stringify(name)}: codex takes letters, digits, _ and - only`)
 }

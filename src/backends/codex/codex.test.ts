@@ -2,20 +2,20 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { fakeProgram } from '../../../test/fakes/agents/program.ts'
+import { createFakeProgram } from '../../../test/fakes/agents/program.ts'
 import { eventually, markedPids } from '../../../test/fakes/marked.ts'
-import { createBench, PLAIN_ENVIRONMENT } from '../../../test/fakes/processes.ts'
-import { listEvents, makeTurn, streamedText, type TurnGiven } from '../../../test/fakes/turns.ts'
+import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../../test/fakes/processes.ts'
+import { listEvents, makeTurn, streamedText, type TurnOverrides } from '../../../test/fakes/turns.ts'
 import { systemClock } from '../../clock.ts'
 import { silentLog } from '../../log.ts'
 import type { BackendEvent, Decision, PermissionRequest } from '../backend.ts'
 import { createOptions } from '../options.ts'
 import { codex } from './codex.ts'
 
-const { path: bin, dir } = fakeProgram('codex')
+const { path: bin, dir } = createFakeProgram('codex')
 
-function bench(t: TestContext, values: Record<string, string> = {}, environment: Record<string, string> = {}) {
-  const { processes, owner, dir: workingDir } = createBench(t)
+function setUp(t: TestContext, values: Record<string, string> = {}, environment: Record<string, string> = {}) {
+  const { processes, owner, dir: workingDir } = createProcessHarness(t)
   const warned: string[] = []
   const log = { ...silentLog, warn: (_: object, words: string) => void warned.push(words) } as typeof silentLog
   const context = { processes, environment: { ...PLAIN_ENVIRONMENT, ...environment }, clock: systemClock, log }
@@ -24,7 +24,7 @@ function bench(t: TestContext, values: Record<string, string> = {}, environment:
   const keepAlive = setTimeout(() => undefined, 60_000)
   t.after(() => clearTimeout(keepAlive))
   let token: string | undefined
-  const run = async (text: string, given: TurnGiven = {}, signal = new AbortController().signal) => {
+  const run = async (text: string, given: TurnOverrides = {}, signal = new AbortController().signal) => {
     const known = token === undefined ? {} : { sessionToken: token }
     const turn = makeTurn({ text, conversationId: 'c', workingDir, ...known, ...given })
     const events = await listEvents(backend.run(turn, signal))
@@ -53,7 +53,7 @@ function failureIn(events: readonly BackendEvent[]) {
 }
 
 test('AG-2 one warm process answers the turns of a conversation, and another resumes the thread after it', async (t) => {
-  const first = bench(t)
+  const first = setUp(t)
   await first.run('one')
   assert.equal(textOf(await first.run('!count')), 'n=2 one|!count')
   assert.equal(first.alive(), 1)
@@ -63,7 +63,7 @@ test('AG-2 one warm process answers the turns of a conversation, and another res
     { type: 'usage', inputTokens: 10, outputTokens: 5 },
   )
   await first.backend.close()
-  const second = bench(t)
+  const second = setUp(t)
   const token = events.findLast((event) => event.type === 'session')?.token ?? ''
   const resumed = await second.run('!count', { sessionToken: token })
   assert.equal(textOf(resumed), 'n=4 one|!count|three|!count')
@@ -74,17 +74,17 @@ test('AG-2 one warm process answers the turns of a conversation, and another res
 })
 
 test('AG-2 one-shot: the thread is resumed, and one that codex silently began anew is a lost session', async (t) => {
-  const { run } = bench(t, { mode: 'oneshot' })
+  const { run } = setUp(t, { mode: 'oneshot' })
   await run('one')
   assert.equal(textOf(await run('!count')), 'n=2 one|!count')
-  const forgetful = bench(t, { mode: 'oneshot', args: '--fake forget' })
+  const forgetful = setUp(t, { mode: 'oneshot', args: '--fake forget' })
   const sessionToken = '01a1de56-e19e-7c23-a0d9-b566626ebf70'
   assert.equal(failureIn(await forgetful.run('x', { sessionToken })).code, 'session_lost')
 })
 
 test('AG-2 RT-5 an unknown thread is a lost session in both modes, and a warm process is still good after it', async (t) => {
   for (const mode of ['session', 'oneshot']) {
-    const { run } = bench(t, { mode })
+    const { run } = setUp(t, { mode })
     const lost = await run('x', { sessionToken: '11111111-2222-3333-4444-555555555555' })
     assert.equal(failureIn(lost).code, 'session_lost')
     assert.equal(failureIn(await run('x', { sessionToken: 'nonsense' })).code, 'session_lost')
@@ -93,7 +93,7 @@ test('AG-2 RT-5 an unknown thread is a lost session in both modes, and a warm pr
 })
 
 test('AG-2 a one-shot that stays after it has answered is not waited for', async (t) => {
-  const { run, alive } = bench(t, { mode: 'oneshot' })
+  const { run, alive } = setUp(t, { mode: 'oneshot' })
   assert.equal(textOf(await run('!linger hello')), 'hello')
   assert.equal(alive(), 0)
 })
@@ -107,16 +107,16 @@ test('AG-2 errors have the same meaning in both modes', async (t) => {
     'bad-model': 'provider_failed',
   }
   for (const mode of ['session', 'oneshot']) {
-    const { run } = bench(t, { mode })
+    const { run } = setUp(t, { mode })
     for (const [name, code] of Object.entries(expected)) {
       assert.deepEqual([mode, name, failureIn(await run(`!${name}`)).code], [mode, name, code])
     }
   }
-  assert.equal(failureIn(await bench(t).run('!context')).code, 'context_full')
+  assert.equal(failureIn(await setUp(t).run('!context')).code, 'context_full')
 })
 
 test('AG-2 a cancelled turn is interrupted: its tool dies, its process stays and goes on with the conversation', async (t) => {
-  const { run, alive } = bench(t)
+  const { run, alive } = setUp(t)
   await run('one')
   const cancel = new AbortController()
   const running = run('!endless', {}, cancel.signal)
@@ -128,7 +128,7 @@ test('AG-2 a cancelled turn is interrupted: its tool dies, its process stays and
 })
 
 test('AG-2 one that does not hear the interrupt is ended, and the next process resumes', async (t) => {
-  const { run, alive } = bench(t)
+  const { run, alive } = setUp(t)
   await run('one')
   const cancel = new AbortController()
   const running = run('!deaf', {}, cancel.signal)
@@ -140,7 +140,7 @@ test('AG-2 one that does not hear the interrupt is ended, and the next process r
 })
 
 test('AG-2 commentary is shown and is no part of the reply; two messages are, with a blank line between', async (t) => {
-  const { run } = bench(t)
+  const { run } = setUp(t)
   const events = await run('!commentary well')
   assert.equal(textOf(events), 'well')
   assert.ok(events.some((event) => event.type === 'status' && event.text === 'Let me think.'))
@@ -159,7 +159,7 @@ const asking = (decision: Decision) => {
 }
 
 test('AG-16 AG-2 ask: a person decides on exactly that command, change or tool, and a denial is in the reply', async (t) => {
-  const { run } = bench(t, { permission: '' })
+  const { run } = setUp(t, { permission: '' })
   const cases = {
     'ask-command rm -r x': ['shell', 'rm -r x'],
     'ask-patch a.txt': ['apply_patch', '[{"path":"a.txt","kind":{"type":"add"},"diff":"+hello"}]'],
@@ -180,7 +180,7 @@ test('AG-16 AG-2 ask: a person decides on exactly that command, change or tool, 
 })
 
 test('AG-16 AG-2 allowed_tools: what is on the list is used unasked, the rest is refused unasked', async (t) => {
-  const { run } = bench(t, { permission: 'allowed_tools', allowed_tools: 'shell, mcp__lab' })
+  const { run } = setUp(t, { permission: 'allowed_tools', allowed_tools: 'shell, mcp__lab' })
   const never = async () => assert.fail('nobody is to be asked')
   assert.equal(textOf(await run('!ask-command ls', { ask: never })), 'done')
   assert.equal(textOf(await run('!ask-mcp x', { ask: never })), 'done')
@@ -189,7 +189,7 @@ test('AG-16 AG-2 allowed_tools: what is on the list is used unasked, the rest is
 })
 
 test('AG-15 AG-2 options that cannot be honoured are warned of by name', (t) => {
-  const { warned } = bench(t, { mode: 'oneshot', permission: 'ask', allowed_tools: 'shell', max_turns: '3' })
+  const { warned } = setUp(t, { mode: 'oneshot', permission: 'ask', allowed_tools: 'shell', max_turns: '3' })
   assert.deepEqual(
     warned.map((words) => /option "(\w+)"/.exec(words)?.[1]),
     ['max_turns', 'permission', 'allowed_tools'],
@@ -198,7 +198,7 @@ test('AG-15 AG-2 options that cannot be honoured are warned of by name', (t) => 
 })
 
 test('AG-18 AG-2 the prefix of a model is dropped; folder, instructions and servers are given over stdin', async (t) => {
-  const { run, workingDir } = bench(t)
+  const { run, workingDir } = setUp(t)
   const mcpServers = [{ name: 'lab', command: 'node', args: ['x'], env: { KEY: 'hush' } }]
   await run('x', { model: 'openai/gpt-5', systemPrompt: 'Be brief.', mcpServers })
   const { params } = told('threads.jsonl').at(-1)
@@ -217,7 +217,7 @@ test('AG-18 AG-2 the prefix of a model is dropped; folder, instructions and serv
 })
 
 test('AG-18 AG-2 a thread is told its model when it is opened, and again only when it is another', async (t) => {
-  const { run } = bench(t)
+  const { run } = setUp(t)
   for (const model of ['gpt-5', 'gpt-5', 'gpt-6', 'gpt-6']) await run('x', { model })
   const models = told('turns.jsonl').map((turn) => turn.model)
   assert.deepEqual(models.slice(-4), [undefined, undefined, 'gpt-6', undefined])
@@ -225,25 +225,25 @@ test('AG-18 AG-2 a thread is told its model when it is opened, and again only wh
 })
 
 test('RT-9 AG-2 a key of the environment is left as it is; one from a file is given where there is none', async (t) => {
-  const { workingDir } = bench(t)
+  const { workingDir } = setUp(t)
   const file = join(workingDir, 'key')
   const { writeFileSync } = await import('node:fs')
   writeFileSync(file, 'sk-file\n')
-  await bench(t, { auth_token_file: file, mode: 'oneshot' }).run('x')
+  await setUp(t, { auth_token_file: file, mode: 'oneshot' }).run('x')
   const fromFile = told('starts.jsonl').at(-1).env
   assert.deepEqual([fromFile.CODEX_API_KEY, fromFile.OPENAI_API_KEY], ['sk-file', 'sk-file'])
-  await bench(t, { auth_token_file: file, mode: 'oneshot' }, { OPENAI_API_KEY: 'sk-env' }).run('x')
+  await setUp(t, { auth_token_file: file, mode: 'oneshot' }, { OPENAI_API_KEY: 'sk-env' }).run('x')
   const fromEnv = told('starts.jsonl').at(-1).env
   assert.deepEqual([fromEnv.CODEX_API_KEY, fromEnv.OPENAI_API_KEY], [undefined, 'sk-env'])
 })
 
 test('RT-9 AG-2 warm, a key is told to the process alone: its app server reads none from the environment', async (t) => {
-  const { workingDir } = bench(t)
+  const { workingDir } = setUp(t)
   const file = join(workingDir, 'key')
   const { writeFileSync } = await import('node:fs')
   writeFileSync(file, 'sk-file\n')
-  await bench(t, { auth_token_file: file }).run('x')
-  await bench(t, {}, { CODEX_API_KEY: 'sk-env' }).run('x')
+  await setUp(t, { auth_token_file: file }).run('x')
+  await setUp(t, {}, { CODEX_API_KEY: 'sk-env' }).run('x')
   assert.deepEqual(told('logins.jsonl').slice(-2), [
     { type: 'apiKey', apiKey: 'sk-file' },
     { type: 'apiKey', apiKey: 'sk-env' },
@@ -255,8 +255,8 @@ test('RT-9 AG-2 warm, a key is told to the process alone: its app server reads n
 
 test('BK-8 AG-2 validate finds codex and its version, or says how to get it', async (t) => {
   const signal = new AbortController().signal
-  const found = await bench(t).backend.validate(signal)
+  const found = await setUp(t).backend.validate(signal)
   assert.deepEqual([found.ok, found.ok && found.version], [true, '0.166.0'])
-  const missing = await bench(t, { bin: '/nowhere/codex' }).backend.validate(signal)
+  const missing = await setUp(t, { bin: '/nowhere/codex' }).backend.validate(signal)
   assert.ok(!missing.ok && /not found/.test(missing.problem) && /npm i -g @openai\/codex/.test(missing.remedy))
 })

@@ -5,24 +5,30 @@
 
 import { childEnvironment } from '../../process/environment.ts'
 import type { Backend, BackendContext, BackendDefinition, Turn } from '../backend.ts'
-import { additionsOf } from '../engine/agent-environment.ts'
+import { environmentAdditions } from '../engine/agent-environment.ts'
 import { writeAttachments } from '../engine/attachments.ts'
-import { type Auth, readAuth } from '../engine/auth.ts'
+import { type AgentTokenSource, readTokenVariables } from '../engine/auth.ts'
 import type { ProcessFacts } from '../engine/cli-errors.ts'
-import { type CliKind, type CliSettings, cliOptions, readCliSettings, warnOf } from '../engine/cli-options.ts'
-import { cliTurn } from '../engine/cli-turn.ts'
-import { withFallback } from '../engine/fallback.ts'
+import {
+  type CliKind,
+  type CliSettings,
+  cliOptions,
+  readCliSettings,
+  warnUnsupportedOption,
+} from '../engine/cli-options.ts'
+import { cliTurnWork } from '../engine/cli-turn.ts'
+import { withOneShotFallback } from '../engine/fallback.ts'
 import { chooseModel } from '../engine/model.ts'
-import { createTurns, type EndEvent, OUTPUT_BYTES_MAX, type Telling } from '../engine/turns.ts'
+import { createTurnEngine, type EndEvent, OUTPUT_BYTES_MAX, type TurnStream } from '../engine/turns.ts'
 import { validateCli } from '../engine/validate.ts'
-import { createWarm, type Warm } from '../engine/warm.ts'
-import { warmTurn } from '../engine/warm-turn.ts'
+import { createWarmPool, type WarmPool } from '../engine/warm.ts'
+import { runWarmTurn } from '../engine/warm-turn.ts'
 import { type AppServer, startAppServer } from './app-server.ts'
-import { runAppTurn } from './app-turn.ts'
-import { appServerCommand, execCommand, mcpConfig, mcpVariables, type Server } from './args.ts'
-import { createExecReader } from './exec.ts'
+import { runCodexTurn } from './app-turn.ts'
+import { appServerCommand, type CodexMcpServer, execCommand, mcpConfig, mcpVariables } from './args.ts'
+import { createExecParser } from './exec.ts'
 import { createProtocolCheck, type ProtocolCheck, probeExec, probeProtocol } from './probe.ts'
-import { instructionsMark, promptFor, readSession } from './session.ts'
+import { instructionsHash, promptFor, readSession } from './session.ts'
 
 const KIND: CliKind = {
   backend: 'codex',
@@ -52,31 +58,36 @@ export const codex: BackendDefinition = {
   create(options, context) {
     const settings = readCliSettings(options, KIND, context.log)
     if (settings.mode === 'oneshot' && settings.allowedTools.length > 0 && settings.permission !== 'bypass') {
-      warnOf(context.log, 'codex', {
+      warnUnsupportedOption(context.log, 'codex', {
         option: 'allowed_tools',
         why: 'in mode oneshot codex has no list of tools; its sandbox (workspace-write) is in force',
       })
     }
-    return withFallback(settings, context.log, (chosen) => createCodex(chosen, context))
+    return withOneShotFallback(settings, context.log, (chosen) => createCodex(chosen, context))
   },
 }
 
 /** A key of the environment is left where it is: which account pays must not change by our doing. */
-const AUTH: Auth = { variable: 'CODEX_API_KEY', from: ['CODEX_API_KEY'], instead: ['OPENAI_API_KEY'] }
+const AUTH: AgentTokenSource = { variable: 'CODEX_API_KEY', from: ['CODEX_API_KEY'], instead: ['OPENAI_API_KEY'] }
 
-interface House extends BackendContext {
+interface CodexContext extends BackendContext {
   readonly settings: CliSettings
-  readonly warm: Warm<AppServer>
+  readonly warm: WarmPool<AppServer>
   readonly protocol: ProtocolCheck
 }
 
 function createCodex(settings: CliSettings, context: BackendContext): Backend {
   const { clock, processes } = context
-  const turns = createTurns({ clock, outputBytesMax: OUTPUT_BYTES_MAX, maxTimeMs: settings.maxTimeMs })
-  const warm = createWarm<AppServer>({ max: settings.warmMax, idleMs: settings.warmIdleMs, clock, sessionsMax: 1 })
-  const looking = { context, settings, quiet: KIND.quiet ?? { stateIn: [] } }
-  const protocol = createProtocolCheck(looking, TESTED)
-  const house: House = { ...context, settings, warm, protocol }
+  const turns = createTurnEngine({ clock, outputBytesMax: OUTPUT_BYTES_MAX, maxTimeMs: settings.maxTimeMs })
+  const warm = createWarmPool<AppServer>({
+    processesMax: settings.warmMax,
+    idleMs: settings.warmIdleMs,
+    clock,
+    turnsPerProcessMax: 1,
+  })
+  const probeOptions = { context, settings, quiet: KIND.quiet ?? { stateIn: [] } }
+  const protocol = createProtocolCheck(probeOptions, TESTED)
+  const codexContext: CodexContext = { ...context, settings, warm, protocol }
   const env = childEnvironment(context.environment, {})
   const probe = {
     processes,
@@ -86,13 +97,13 @@ function createCodex(settings: CliSettings, context: BackendContext): Backend {
     install: 'install it with `npm i -g @openai/codex`',
     quiet: KIND.quiet,
   }
-  const [work, look] = settings.mode === 'session' ? [runWarm, probeProtocol] : [runOnce, probeExec]
+  const [work, look] = settings.mode === 'session' ? [runAppServerTurn, probeProtocol] : [runOneShot, probeExec]
   return {
     name: codex.name,
     ...(settings.timeoutMs !== undefined && { stallMs: settings.timeoutMs }),
     validate: (signal) => validateCli(probe, signal),
-    run: (turn, signal) => turns.run((telling) => work(turn, house, telling), signal),
-    probe: (signal) => look(looking, signal),
+    run: (turn, signal) => turns.run((stream) => work(turn, codexContext, stream), signal),
+    probe: (signal) => look(probeOptions, signal),
     async close() {
       await Promise.all([turns.close(), protocol.close()])
       await warm.close()
@@ -100,9 +111,9 @@ function createCodex(settings: CliSettings, context: BackendContext): Backend {
   }
 }
 
-async function runOnce(turn: Turn, house: House, telling: Telling): Promise<EndEvent> {
-  const prompt = await promptOf(turn, house, telling.signal)
-  const { settings, processes, log } = house
+async function runOneShot(turn: Turn, codexContext: CodexContext, stream: TurnStream): Promise<EndEvent> {
+  const prompt = await promptOf(turn, codexContext, stream.signal)
+  const { settings, processes, log } = codexContext
   const session = readSession(turn.sessionToken)
   const servers = serversOf(turn, settings)
   const command = execCommand({
@@ -114,18 +125,18 @@ async function runOnce(turn: Turn, house: House, telling: Telling): Promise<EndE
     mcpServers: servers,
   })
   const warn = (words: string) => log.debug({ workspace: turn.request.workspace_id, words }, 'codex warns')
-  const instructions = instructionsMark(turn.systemPrompt)
-  const reader = createExecReader({ session, instructions, facts: factsOf(house), warn })
-  const env = childEnvironment(house.environment, await additionsFor(turn, house, mcpVariables(servers)))
+  const instructions = instructionsHash(turn.systemPrompt)
+  const parser = createExecParser({ session, instructions, facts: factsOf(codexContext), warn })
+  const env = childEnvironment(codexContext.environment, await additionsFor(turn, codexContext, mcpVariables(servers)))
   const run = { command, cwd: turn.workingDir, env, mark: turn.id }
   const input = promptFor(prompt, turn.systemPrompt, session)
-  return cliTurn(processes, { run, input, read: reader.read, conclude: reader.conclude })(telling)
+  return cliTurnWork(processes, { run, input, read: parser.read, conclude: parser.conclude })(stream)
 }
 
-async function runWarm(turn: Turn, house: House, telling: Telling): Promise<EndEvent> {
-  const prompt = await promptOf(turn, house, telling.signal)
-  const { settings, warm, clock, processes, log } = house
-  const additions = await additionsFor(turn, house, {})
+async function runAppServerTurn(turn: Turn, codexContext: CodexContext, stream: TurnStream): Promise<EndEvent> {
+  const prompt = await promptOf(turn, codexContext, stream.signal)
+  const { settings, warm, clock, processes, log } = codexContext
+  const additions = await additionsFor(turn, codexContext, {})
   const apiKey = additions[AUTH.variable]
   const command = appServerCommand(settings, apiKey !== undefined)
   const config = mcpConfig(serversOf(turn, settings))
@@ -136,32 +147,37 @@ async function runWarm(turn: Turn, house: House, telling: Telling): Promise<EndE
     start: () =>
       startAppServer({
         processes,
-        spawning: { command, cwd: turn.workingDir, env: childEnvironment(house.environment, additions), mark: turn.id },
-        facts: () => factsOf(house),
+        spawning: {
+          command,
+          cwd: turn.workingDir,
+          env: childEnvironment(codexContext.environment, additions),
+          mark: turn.id,
+        },
+        facts: () => factsOf(codexContext),
         log,
         apiKey,
       }),
   }
-  return warmTurn({ warm, clock, key: turn.conversationId, launch }, telling, (lease) =>
-    runAppTurn(
+  return runWarmTurn({ warm, clock, key: turn.conversationId, launch }, stream, (warmAgent) =>
+    runCodexTurn(
       {
         turn,
         prompt,
-        lease,
+        warmAgent,
         model: modelOf(turn, settings),
         threadParams,
         permissions: { allowedTools: settings.allowedTools, asks: settings.permission === 'ask' },
-        checkProtocol: house.protocol.check,
+        checkProtocol: codexContext.protocol.check,
         nowMs: () => clock.nowMs(),
         log,
       },
-      telling,
+      stream,
     ),
   )
 }
 
 /** With what came besides text, as files of the working folder. */
-async function promptOf(turn: Turn, { outbound, clock }: House, signal: AbortSignal): Promise<string> {
+async function promptOf(turn: Turn, { outbound, clock }: CodexContext, signal: AbortSignal): Promise<string> {
   const { workingDir, id: turnId } = turn
   const { promptLines } = await writeAttachments(turn.request.parts, { workingDir, turnId, outbound, clock }, signal)
   return [turn.prompt, ...promptLines].join('\n')
@@ -174,7 +190,7 @@ function permissionParams({ permission }: CliSettings) {
 }
 
 /** The platform's own servers, and the owner's; where two have one name the platform's is meant. */
-function serversOf(turn: Turn, settings: CliSettings): readonly Server[] {
+function serversOf(turn: Turn, settings: CliSettings): readonly CodexMcpServer[] {
   const own = turn.mcpServers.map((server) => ({ ...server, trusted: true }))
   const others = settings.mcpServers.filter(({ name }) => !own.some((server) => server.name === name))
   return [...own, ...others.map((server) => ({ ...server, trusted: false }))]
@@ -182,17 +198,17 @@ function serversOf(turn: Turn, settings: CliSettings): readonly Server[] {
 
 const modelOf = (turn: Turn, settings: CliSettings) => chooseModel(settings.model, turn.model, 'dropped')
 
-async function additionsFor(turn: Turn, house: House, more: Readonly<Record<string, string>>) {
-  const { settings, environment } = house
-  const auth = await readAuth(AUTH, environment, settings.authTokenFile)
+async function additionsFor(turn: Turn, codexContext: CodexContext, more: Readonly<Record<string, string>>) {
+  const { settings, environment } = codexContext
+  const auth = await readTokenVariables(AUTH, environment, settings.authTokenFile)
   const token = auth[AUTH.variable]
   // A provider of the user's own reads the other name.
   const both = token !== undefined && !environment['OPENAI_API_KEY'] ? { OPENAI_API_KEY: token } : {}
   const { mode, passMeta } = settings
-  return additionsOf(turn, { mode, passMeta, own: { ...more, ...auth, ...both } })
+  return environmentAdditions(turn, { mode, passMeta, own: { ...more, ...auth, ...both } })
 }
 
-function factsOf({ settings, clock }: House): ProcessFacts {
+function factsOf({ settings, clock }: CodexContext): ProcessFacts {
   const { bin, timeout } = settings
   return { command: bin, timeout, outputBytesMax: OUTPUT_BYTES_MAX, nowMs: clock.nowMs() }
 }

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import type { BackendEvent } from '../backend.ts'
-import { createExecReader, type ExecReader } from './exec.ts'
-import { readSession, type Session } from './session.ts'
+import { createExecParser, type ExecParser } from './exec.ts'
+import { type CodexSession, readSession } from './session.ts'
 
 const sample = (file: string): string[] =>
   readFileSync(new URL(`../../../test/fakes/agents/samples/codex/${file}`, import.meta.url), 'utf8')
@@ -14,13 +14,13 @@ const sample = (file: string): string[] =>
 const THREAD = '01a1de56-e19e-7c23-a0d9-b566626ebf70'
 const facts = { command: 'codex', timeout: '5m', outputBytesMax: 1, nowMs: 0 }
 
-function reader(session?: Session): ExecReader & { readonly warned: string[] } {
+function reader(session?: CodexSession): ExecParser & { readonly warned: string[] } {
   const warned: string[] = []
-  const made = createExecReader({ session, instructions: 'i', facts, warn: (words) => warned.push(words) })
+  const made = createExecParser({ session, instructions: 'i', facts, warn: (words) => warned.push(words) })
   return { ...made, warned }
 }
 
-const readAll = (lines: readonly string[], session?: Session): BackendEvent[] => {
+const readAll = (lines: readonly string[], session?: CodexSession): BackendEvent[] => {
   const { read } = reader(session)
   return lines.flatMap((line) => [...read(line)])
 }

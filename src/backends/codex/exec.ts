@@ -4,47 +4,47 @@
  * a turn; `error` is followed by `turn.failed` or by another try.
  */
 import { MoleculeError } from '../../errors.ts'
-import type { RunResult } from '../../process/processes.ts'
+import type { ProcessResult } from '../../process/processes.ts'
 import { isJsonObject, type JsonObject } from '../../protocol/json.ts'
 import type { BackendEvent } from '../backend.ts'
 import { emptyResponse, type ProcessFacts, processFailure } from '../engine/cli-errors.ts'
 import type { EndEvent } from '../engine/turns.ts'
 import { failureOf } from './failure.ts'
-import { createStory, type Story } from './items.ts'
-import { NO_TOTALS, type Session, type Totals, usedSince, writeSession } from './session.ts'
+import { type CodexReply, createCodexReply } from './items.ts'
+import { type CodexSession, NO_TOTALS, type TokenTotals, usedSince, writeSession } from './session.ts'
 
-export interface ExecTurn {
+export interface ExecParserOptions {
   /** The session that was resumed. */
-  readonly session: Session | undefined
+  readonly session: CodexSession | undefined
   /** Of the system prompt of this turn. */
   readonly instructions: string
   readonly facts: ProcessFacts
-  readonly warn: (words: string) => void
+  readonly warn: (message: string) => void
 }
 
-export interface ExecReader {
+export interface ExecParser {
   read(line: string): readonly BackendEvent[]
   /** The process ended without saying how the turn did. */
-  conclude(result: RunResult): EndEvent
+  conclude(result: ProcessResult): EndEvent
 }
 
-export function createExecReader(turn: ExecTurn): ExecReader {
-  const story = createStory()
+export function createExecParser(turn: ExecParserOptions): ExecParser {
+  const reply = createCodexReply()
   let thread: string | undefined
   return {
     read(line) {
-      const event = parse(line)
+      const event = parseEvent(line)
       if (event === undefined) return []
       if (event['type'] === 'thread.started') {
         thread = String(event['thread_id'])
         checkThread(thread, turn.session)
         return [{ type: 'activity' }]
       }
-      if (event['type'] === 'turn.completed') return finish(event, { ...turn, story, thread })
+      if (event['type'] === 'turn.completed') return finish(event, { ...turn, reply, thread })
       if (event['type'] === 'turn.failed')
-        return [failed(failureOf({ message: wordsOf(event['error']), nowMs: turn.facts.nowMs }))]
+        return [failed(failureOf({ message: errorMessageOf(event['error']), nowMs: turn.facts.nowMs }))]
       if (event['type'] === 'error') return [{ type: 'status', text: String(event['message']) }]
-      return readItem(event, story, turn.warn)
+      return readItem(event, reply, turn.warn)
     },
     conclude(result) {
       const error = processFailure(result, turn.facts)
@@ -54,57 +54,57 @@ export function createExecReader(turn: ExecTurn): ExecReader {
 }
 
 /** Asked to resume, and begun anew in silence: the conversation would have lost its memory without anybody knowing. */
-function checkThread(thread: string, session: Session | undefined): void {
+function checkThread(thread: string, session: CodexSession | undefined): void {
   if (session === undefined || session.thread === thread) return
   throw new MoleculeError('session_lost', `codex began thread ${thread} instead of going on with ${session.thread}`)
 }
 
-interface Finishing extends ExecTurn {
-  readonly story: Story
+interface Finishing extends ExecParserOptions {
+  readonly reply: CodexReply
   readonly thread: string | undefined
 }
 
-function finish(event: JsonObject, { story, thread, session, instructions }: Finishing): BackendEvent[] {
-  const last = story.denials()
+function finish(event: JsonObject, { reply, thread, session, instructions }: Finishing): BackendEvent[] {
+  const last = reply.denials()
   const before = session?.totals ?? NO_TOTALS
   const totals = totalsOf(event['usage'])
   const kept = thread === undefined ? [] : [sessionEvent({ thread, totals: totals ?? before, instructions })]
   const used: BackendEvent[] = totals === undefined ? [] : [{ type: 'usage', ...usedSince(before, totals) }]
-  return [...last, ...kept, ...used, endOf(story.reply)]
+  return [...last, ...kept, ...used, endOf(reply.text)]
 }
 
-const sessionEvent = (session: Session): BackendEvent => ({ type: 'session', token: writeSession(session) })
+const sessionEvent = (session: CodexSession): BackendEvent => ({ type: 'session', token: writeSession(session) })
 
 export function endOf(reply: string): EndEvent {
   if (reply === '') return failed(emptyResponse('codex'))
   return { type: 'done', parts: [{ text: reply }], finality: 'completed' }
 }
 
-function totalsOf(usage: unknown): Totals | undefined {
+function totalsOf(usage: unknown): TokenTotals | undefined {
   if (!isJsonObject(usage)) return undefined
   const { input_tokens: input, output_tokens: output } = usage
   return typeof input === 'number' && typeof output === 'number' ? { input, output } : undefined
 }
 
-function readItem({ type, item }: JsonObject, story: Story, warn: (words: string) => void): BackendEvent[] {
+function readItem({ type, item }: JsonObject, reply: CodexReply, warn: (message: string) => void): BackendEvent[] {
   if (!isJsonObject(item)) return [{ type: 'activity' }]
   if (type === 'item.completed' && item['type'] === 'agent_message') {
-    return story.message(String(item['id']), String(item['text'] ?? ''))
+    return reply.message(String(item['id']), String(item['text'] ?? ''))
   }
   if (type === 'item.completed' && item['type'] === 'error') {
     warn(String(item['message']))
     return [{ type: 'activity' }]
   }
-  if (type === 'item.started') return story.tool(item, 'started')
-  return type === 'item.completed' ? story.tool(item, 'ended') : [{ type: 'activity' }]
+  if (type === 'item.started') return reply.tool(item, 'started')
+  return type === 'item.completed' ? reply.tool(item, 'ended') : [{ type: 'activity' }]
 }
 
 const failed = (error: MoleculeError): EndEvent => ({ type: 'failed', error })
 
-const wordsOf = (error: unknown): string => (isJsonObject(error) ? String(error['message'] ?? '') : '')
+const errorMessageOf = (error: unknown): string => (isJsonObject(error) ? String(error['message'] ?? '') : '')
 
 /** A line that is no event is passed over: codex prints warnings where it likes. */
-function parse(line: string): JsonObject | undefined {
+function parseEvent(line: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(line)
     return isJsonObject(value) ? value : undefined

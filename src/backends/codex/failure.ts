@@ -1,7 +1,7 @@
 /** What codex complains of, in our words: its own names for errors where it gives them, else its sentences. Pure. */
 import { MoleculeError } from '../../errors.ts'
 import { isJsonObject } from '../../protocol/json.ts'
-import { readComplaint } from '../engine/cli-errors.ts'
+import { classifyAgentError } from '../engine/cli-errors.ts'
 
 export interface CodexComplaint {
   readonly message: string
@@ -15,7 +15,7 @@ export function failureOf({ message, info, nowMs }: CodexComplaint): MoleculeErr
   const kind = kindOf(info)
   if (kind === 'contextWindowExceeded') return new MoleculeError('context_full', text)
   const status = statusOf(info) ?? STATUS_OF_KIND[kind] ?? statusIn(text)
-  const read = readComplaint({ text, status, nowMs })
+  const read = classifyAgentError({ text, status, nowMs })
   if (read !== undefined) return read
   // A 500 is shown as this and nothing else.
   if (/high demand|stream disconnected|connection failed|timed? out/i.test(text)) {

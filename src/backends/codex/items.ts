@@ -8,7 +8,7 @@ import type { BackendEvent } from '../backend.ts'
 
 type TextEvent = Extract<BackendEvent, { type: 'text' }>
 
-export interface Story {
+export interface CodexReply {
   /** A piece of the message with that id. */
   delta(id: string, text: string): BackendEvent[]
   /** The whole of a message, of which pieces may have come before. */
@@ -18,10 +18,10 @@ export interface Story {
   tool(item: JsonObject, state: 'started' | 'ended'): BackendEvent[]
   /** What is said of tools that were not allowed; to be said last. */
   denials(): TextEvent[]
-  readonly reply: string
+  readonly text: string
 }
 
-export function createStory(): Story {
+export function createCodexReply(): CodexReply {
   let reply = ''
   let current: string | undefined
   let told = ''
@@ -60,7 +60,7 @@ export function createStory(): Story {
       const note = `(Not allowed in this turn: ${[...denied].join(', ')}.)`
       return say(reply === '' ? note : `\n\n${note}`)
     },
-    get reply() {
+    get text() {
       return reply
     },
   }

@@ -8,7 +8,7 @@ import type { Decision, PermissionRequest } from '../backend.ts'
 import { unknownMethod } from '../engine/json-rpc.ts'
 import { mcpTool } from './items.ts'
 
-export interface Permissions {
+export interface CodexPermissions {
   /** Tools that are used unasked: `shell`, `apply_patch`, `mcp__<server>`, `mcp__<server>__<tool>`. */
   readonly allowedTools: readonly string[]
   /** Puts the question to a person; undefined where nobody is asked. */
@@ -22,14 +22,14 @@ export interface Permissions {
 /** The answer to a request of codex's. */
 export async function answerRequest(
   { method, params }: { readonly method: string; readonly params: unknown },
-  permissions: Permissions,
+  permissions: CodexPermissions,
   signal: AbortSignal,
 ): Promise<unknown> {
   const asked = isJsonObject(params) ? params : {}
   switch (method) {
     case 'item/commandExecution/requestApproval': {
       const decision = await decide(
-        { ...nameOf(asked, permissions), tool: 'shell', subject: commandOf(asked) },
+        { ...requestIdOf(asked, permissions), tool: 'shell', subject: commandOf(asked) },
         permissions,
         signal,
       )
@@ -38,14 +38,14 @@ export async function answerRequest(
     case 'item/fileChange/requestApproval': {
       const subject = permissions.changesOf(String(asked['itemId'])) ?? textOf(asked['reason']) ?? 'a change of files'
       const decision = await decide(
-        { ...nameOf(asked, permissions), tool: 'apply_patch', subject },
+        { ...requestIdOf(asked, permissions), tool: 'apply_patch', subject },
         permissions,
         signal,
       )
       return { decision: decision === 'allowed' ? 'accept' : 'decline' }
     }
     case 'mcpServer/elicitation/request':
-      return await answerServer(asked, permissions, signal)
+      return await answerElicitation(asked, permissions, signal)
     case 'item/permissions/requestApproval':
       // More rights for a whole turn are nothing that one look at one command can grant.
       return { permissions: {}, scope: 'turn' }
@@ -58,12 +58,16 @@ export async function answerRequest(
 }
 
 /** An MCP tool is asked for in the words of the protocol's own questions; other questions of a server are declined. */
-async function answerServer(asked: JsonObject, permissions: Permissions, signal: AbortSignal): Promise<unknown> {
+async function answerElicitation(
+  asked: JsonObject,
+  permissions: CodexPermissions,
+  signal: AbortSignal,
+): Promise<unknown> {
   const meta = isJsonObject(asked['_meta']) ? asked['_meta'] : {}
   const tool = /\btool "([^"]+)"/.exec(String(asked['message']))?.[1]
   if (meta['codex_approval_kind'] !== 'mcp_tool_call' || tool === undefined) return DECLINED
   const request = {
-    ...nameOf(asked, permissions),
+    ...requestIdOf(asked, permissions),
     tool: mcpTool(String(asked['serverName']), tool),
     subject: JSON.stringify(meta['tool_params'] ?? {}),
   }
@@ -73,7 +77,11 @@ async function answerServer(asked: JsonObject, permissions: Permissions, signal:
 
 const DECLINED = { action: 'decline', content: null, _meta: null } as const
 
-async function decide(request: PermissionRequest, permissions: Permissions, signal: AbortSignal): Promise<Decision> {
+async function decide(
+  request: PermissionRequest,
+  permissions: CodexPermissions,
+  signal: AbortSignal,
+): Promise<Decision> {
   if (permissions.allowedTools.some((tool) => covers(tool, request.tool))) return 'allowed'
   if (permissions.ask === undefined) return 'denied'
   try {
@@ -88,7 +96,7 @@ const covers = (allowed: string, tool: string): boolean =>
   allowed === tool || (allowed.startsWith('mcp__') && tool.startsWith(`${allowed}__`))
 
 /** Unique within the turn: the same question asked again is not put twice. */
-const nameOf = (asked: JsonObject, { newId }: Permissions): { id: string } => ({
+const requestIdOf = (asked: JsonObject, { newId }: CodexPermissions): { id: string } => ({
   id: textOf(asked['approvalId']) ?? textOf(asked['itemId']) ?? newId(),
 })
 

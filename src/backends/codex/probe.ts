@@ -12,38 +12,38 @@ import type { ProcessFacts } from '../engine/cli-errors.ts'
 import type { CliSettings } from '../engine/cli-options.ts'
 import { driftError, driftIn, driftInAnswer } from '../engine/drift.ts'
 import { missingOptions } from '../engine/help.ts'
-import { type Quiet, type Scratch, withScratch } from '../engine/scratch.ts'
+import { type ProbeIsolation, type Scratch, withScratch } from '../engine/scratch.ts'
 import { OUTPUT_BYTES_MAX } from '../engine/turns.ts'
 import { startAppServer } from './app-server.ts'
 import { appServerCommand, execCommand } from './args.ts'
 
-export interface Looking {
+export interface CodexProbeOptions {
   readonly context: BackendContext
   readonly settings: CliSettings
-  readonly quiet: Quiet
+  readonly quiet: ProbeIsolation
 }
 
 /** For `mode: session`. */
-export async function probeProtocol(looking: Looking, signal: AbortSignal): Promise<readonly Drift[]> {
+export async function probeProtocol(options: CodexProbeOptions, signal: AbortSignal): Promise<readonly Drift[]> {
   const look = async (scratch: Scratch) => [
-    ...(await greetOnce(looking, scratch)),
-    ...(await readSchema(looking, scratch)),
+    ...(await probeThread(options, scratch)),
+    ...(await readSchema(options, scratch)),
   ]
-  return withScratch(looking, look, signal)
+  return withScratch(options, look, signal)
 }
 
 /** For `mode: oneshot`. */
-export async function probeExec(looking: Looking, signal: AbortSignal): Promise<readonly Drift[]> {
-  const { settings, context } = looking
+export async function probeExec(options: CodexProbeOptions, signal: AbortSignal): Promise<readonly Drift[]> {
+  const { settings, context } = options
   const given = { workingDir: '/', model: 'x', thread: 'x', systemPrompt: '', mcpServers: [] }
   const permissions = ['allowed_tools', 'bypass'] as const
   const question = {
     processes: context.processes,
     commands: [[settings.bin, 'exec', '--help'] as const],
     words: permissions.flatMap((permission) => execCommand({ ...given, settings: { bin: '', args: [], permission } })),
-    facts: factsOf(looking),
+    facts: factsOf(options),
   }
-  return withScratch(looking, (scratch) => missingOptions(question, scratch), signal)
+  return withScratch(options, (scratch) => missingOptions(question, scratch), signal)
 }
 
 export interface ProtocolCheck {
@@ -53,12 +53,12 @@ export interface ProtocolCheck {
   close(): Promise<void>
 }
 
-export function createProtocolCheck(looking: Looking, tested: string): ProtocolCheck {
+export function createProtocolCheck(options: CodexProbeOptions, tested: string): ProtocolCheck {
   const closing = new AbortController()
   let looked: Promise<readonly Drift[]> | undefined
   const look = () =>
-    withScratch(looking, (scratch) => readSchema(looking, scratch), closing.signal).catch((error: unknown) => {
-      looking.context.log.debug({ error }, 'codex does not tell its schema')
+    withScratch(options, (scratch) => readSchema(options, scratch), closing.signal).catch((error: unknown) => {
+      options.context.log.debug({ error }, 'codex does not tell its schema')
       return []
     })
   return {
@@ -75,13 +75,13 @@ export function createProtocolCheck(looking: Looking, tested: string): ProtocolC
   }
 }
 
-async function greetOnce(looking: Looking, { dir, env, mark, signal }: Scratch): Promise<readonly Drift[]> {
-  const { context, settings } = looking
+async function probeThread(options: CodexProbeOptions, { dir, env, mark, signal }: Scratch): Promise<readonly Drift[]> {
+  const { context, settings } = options
   const { processes, log } = context
   const spawning = { command: appServerCommand(settings), cwd: dir, env, mark }
-  const server = startAppServer({ processes, spawning, facts: () => factsOf(looking), log })
+  const server = startAppServer({ processes, spawning, facts: () => factsOf(options), log })
   try {
-    await server.greet(signal)
+    await server.initialize(signal)
     const answer = await server.rpc.request('thread/start', { cwd: dir }, signal)
     const thread = isJsonObject(answer) ? answer['thread'] : undefined
     return isJsonObject(thread) && typeof thread['id'] === 'string' ? [] : [{ missing: 'id of the thread missing' }]
@@ -95,7 +95,7 @@ async function greetOnce(looking: Looking, { dir, env, mark, signal }: Scratch):
 }
 
 /** What a turn needs, and what becomes of one that can do without. */
-const PROTOCOL: readonly { readonly file: string; readonly kind: string; readonly words: Words }[] = [
+const REQUIRED_PROTOCOL: readonly { readonly file: string; readonly kind: string; readonly words: ProtocolNames }[] = [
   {
     file: 'ServerNotification.json',
     kind: 'event',
@@ -126,10 +126,10 @@ const PROTOCOL: readonly { readonly file: string; readonly kind: string; readonl
   },
 ]
 
-type Words = Readonly<Record<string, string | undefined>>
+type ProtocolNames = Readonly<Record<string, string | undefined>>
 
 /** Empty also where it does not tell one: that it can is no part of what we need. */
-async function readSchema({ context, settings }: Looking, scratch: Scratch): Promise<readonly Drift[]> {
+async function readSchema({ context, settings }: CodexProbeOptions, scratch: Scratch): Promise<readonly Drift[]> {
   const { dir, env, mark, signal } = scratch
   const out = join(dir, 'schema')
   const command = [...appServerCommand(settings), 'generate-json-schema', '--out', out] as const
@@ -139,7 +139,7 @@ async function readSchema({ context, settings }: Looking, scratch: Scratch): Pro
     signal,
   )
   if (result.exitCode !== 0) return []
-  const looked = PROTOCOL.map(async ({ file, kind, words }) => {
+  const looked = REQUIRED_PROTOCOL.map(async ({ file, kind, words }) => {
     const schema = await readFile(join(out, file), 'utf8').catch(() => undefined)
     if (schema === undefined) return []
     const missing = Object.entries(words).filter(([word]) => !schema.includes(JSON.stringify(word)))
@@ -151,7 +151,7 @@ async function readSchema({ context, settings }: Looking, scratch: Scratch): Pro
   return (await Promise.all(looked)).flat()
 }
 
-function factsOf({ settings, context }: Looking): ProcessFacts {
+function factsOf({ settings, context }: CodexProbeOptions): ProcessFacts {
   const { bin: command, timeout } = settings
   return { command, timeout, outputBytesMax: OUTPUT_BYTES_MAX, nowMs: context.clock.nowMs() }
 }

@@ -6,36 +6,36 @@ import { hash } from 'node:crypto'
 import { MoleculeError } from '../../errors.ts'
 import { isJsonObject } from '../../protocol/json.ts'
 
-export interface Totals {
+export interface TokenTotals {
   readonly input: number
   readonly output: number
 }
 
-export interface Session {
+export interface CodexSession {
   readonly thread: string
-  readonly totals: Totals
+  readonly totals: TokenTotals
   /** Of the system prompt that the thread knows. */
   readonly instructions: string
 }
 
-export const NO_TOTALS: Totals = { input: 0, output: 0 }
+export const NO_TOTALS: TokenTotals = { input: 0, output: 0 }
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-export const writeSession = (session: Session): string => JSON.stringify(session)
+export const writeSession = (session: CodexSession): string => JSON.stringify(session)
 
 /**
  * Undefined where there is none. What is no session of ours is lost: codex, given an id that is no UUID, begins a new
  * thread in silence and says that all went well.
  */
-export function readSession(token: string | undefined): Session | undefined {
+export function readSession(token: string | undefined): CodexSession | undefined {
   if (token === undefined) return undefined
-  const session = parse(token)
+  const session = parseSession(token)
   if (session !== undefined) return session
   throw new MoleculeError('session_lost', 'the stored session is none that codex could resume')
 }
 
-function parse(token: string): Session | undefined {
+function parseSession(token: string): CodexSession | undefined {
   // A bare thread id, as people write it by hand.
   if (UUID.test(token)) return { thread: token, totals: NO_TOTALS, instructions: '' }
   try {
@@ -52,18 +52,18 @@ function parse(token: string): Session | undefined {
 }
 
 /** Codex adds up over a thread, also over one that was resumed: a turn used the difference. */
-export function usedSince(before: Totals, after: Totals): { inputTokens: number; outputTokens: number } {
+export function usedSince(before: TokenTotals, after: TokenTotals): { inputTokens: number; outputTokens: number } {
   const isSameCount = after.input >= before.input && after.output >= before.output
   const from = isSameCount ? before : NO_TOTALS
   return { inputTokens: after.input - from.input, outputTokens: after.output - from.output }
 }
 
-export const instructionsMark = (systemPrompt: string): string =>
+export const instructionsHash = (systemPrompt: string): string =>
   systemPrompt === '' ? '' : hash('sha256', systemPrompt, 'hex').slice(0, 16)
 
 /** What is said to codex: with the new system prompt before it, where a resumed thread knows another. */
-export function promptFor(prompt: string, systemPrompt: string, session: Session | undefined): string {
-  if (session === undefined || session.instructions === instructionsMark(systemPrompt)) return prompt
-  const words = systemPrompt === '' ? 'They no longer apply.' : `They are now:\n\n${systemPrompt}`
-  return `Your instructions for this conversation have changed. ${words}\n\n---\n\n${prompt}`
+export function promptFor(prompt: string, systemPrompt: string, session: CodexSession | undefined): string {
+  if (session === undefined || session.instructions === instructionsHash(systemPrompt)) return prompt
+  const notice = systemPrompt === '' ? 'They no longer apply.' : `They are now:\n\n${systemPrompt}`
+  return `Your instructions for this conversation have changed. ${notice}\n\n---\n\n${prompt}`
 }

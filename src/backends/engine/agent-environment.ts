@@ -6,10 +6,10 @@
 import { childEnvironment } from '../../process/environment.ts'
 import type { Request } from '../../protocol/request.ts'
 import type { BackendContext, Turn } from '../backend.ts'
-import type { Mode } from './cli-options.ts'
+import type { CliMode } from './cli-options.ts'
 
 /** What is of one turn alone; a process that is kept cannot be told. */
-const OF_ONE_TURN = [
+const TURN_VARIABLES = [
   'TRACEPARENT',
   'MOLECULE_CALLER_ID',
   'MOLECULE_MESSAGE_ID',
@@ -17,30 +17,33 @@ const OF_ONE_TURN = [
   'MOLECULE_METHOD',
 ] as const
 
-export interface Given {
-  readonly mode: Mode
+export interface EnvironmentAdditionsOptions {
+  readonly mode: CliMode
   readonly passMeta: boolean
   /** The agent's own, its token among them; they win. */
   readonly own: Readonly<Record<string, string>>
 }
 
-export interface AgentEnvironment extends Given {
+export interface AgentEnvironmentOptions extends EnvironmentAdditionsOptions {
   readonly context: Pick<BackendContext, 'environment'>
 }
 
-export function agentEnvironment(turn: Turn, given: AgentEnvironment): Record<string, string> {
-  return childEnvironment(given.context.environment, additionsOf(turn, given))
+export function agentEnvironment(turn: Turn, given: AgentEnvironmentOptions): Record<string, string> {
+  return childEnvironment(given.context.environment, environmentAdditions(turn, given))
 }
 
 /** What is not inherited: all by which the environments of two turns of one backend can differ. */
-export function additionsOf(turn: Turn, { mode, passMeta, own }: Given): Record<string, string> {
-  const told: Record<string, string> = { ...turn.env, ...(passMeta && metaOf(turn.request)) }
-  if (mode === 'session') for (const name of OF_ONE_TURN) delete told[name]
+export function environmentAdditions(
+  turn: Turn,
+  { mode, passMeta, own }: EnvironmentAdditionsOptions,
+): Record<string, string> {
+  const told: Record<string, string> = { ...turn.env, ...(passMeta && messageVariables(turn.request)) }
+  if (mode === 'session') for (const name of TURN_VARIABLES) delete told[name]
   return { ...told, ...own }
 }
 
 /** The ids of a message, as its child reads them. */
-export function metaOf(request: Request): Record<string, string> {
+export function messageVariables(request: Request): Record<string, string> {
   const values = {
     MOLECULE_WORKSPACE_ID: request.workspace_id,
     MOLECULE_CALLER_ID: request.caller_id,

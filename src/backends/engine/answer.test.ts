@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { streamedText } from '../../../test/fakes/turns.ts'
-import { createAnswer, parseLine } from './answer.ts'
+import { createReplyBuilder, parseJsonLine } from './answer.ts'
 
 test('AG-13 whatever is said, paused and denied: the deltas joined are the reply', () => {
   const step = fc.oneof(
@@ -12,11 +12,11 @@ test('AG-13 whatever is said, paused and denied: the deltas joined are the reply
   )
   fc.assert(
     fc.property(fc.array(step), (steps) => {
-      const answer = createAnswer()
+      const answer = createReplyBuilder()
       const events = steps.flatMap((one) => {
-        if ('say' in one) return answer.say(one.say)
-        if ('deny' in one) answer.deny(one.deny)
-        else answer.pause()
+        if ('say' in one) return answer.append(one.say)
+        if ('deny' in one) answer.addDenied(one.deny)
+        else answer.startParagraph()
         return []
       })
       const { last, end } = answer.finish('agent')
@@ -30,16 +30,16 @@ test('AG-13 whatever is said, paused and denied: the deltas joined are the reply
 })
 
 test('text after a tool is a new paragraph, unless one has begun already', () => {
-  const answer = createAnswer()
-  answer.say('one')
-  answer.pause()
-  answer.say('two\n')
-  answer.pause()
-  answer.say('three')
+  const answer = createReplyBuilder()
+  answer.append('one')
+  answer.startParagraph()
+  answer.append('two\n')
+  answer.startParagraph()
+  answer.append('three')
   assert.equal(answer.text(), 'one\n\ntwo\nthree')
 })
 
 test('a line that is not a JSON object is none', () => {
-  for (const line of ['', 'Warning: x', '[1]', '7', '{', '{"a":']) assert.equal(parseLine(line), undefined)
-  assert.deepEqual(parseLine('  {"a":1}'), { a: 1 })
+  for (const line of ['', 'Warning: x', '[1]', '7', '{', '{"a":']) assert.equal(parseJsonLine(line), undefined)
+  assert.deepEqual(parseJsonLine('  {"a":1}'), { a: 1 })
 })

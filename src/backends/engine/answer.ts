@@ -8,41 +8,41 @@ import { emptyResponse } from './cli-errors.ts'
 import type { EndEvent } from './turns.ts'
 
 /** All but the end. */
-export type Said = Exclude<BackendEvent, EndEvent>
+export type ProgressEvent = Exclude<BackendEvent, EndEvent>
 
-export interface Answer {
+export interface ReplyBuilder {
   /** The event for a piece of the answer; none for an empty one. */
-  say(text: string): readonly Said[]
+  append(text: string): readonly ProgressEvent[]
   /** What is said next is a paragraph of its own. */
-  pause(): void
+  startParagraph(): void
   /** A tool that the agent wanted and was not allowed. */
-  deny(tool: string): void
+  addDenied(tool: string): void
   text(): string
   /** What was denied, said last, and the end: `done`, or `failed` where nothing was said at all. */
-  finish(backend: string): { readonly last: readonly Said[]; readonly end: EndEvent }
+  finish(backend: string): { readonly last: readonly ProgressEvent[]; readonly end: EndEvent }
 }
 
-export function createAnswer(): Answer {
+export function createReplyBuilder(): ReplyBuilder {
   let text = ''
   let paused = false
   const denied = new Set<string>()
-  const say = (words: string): readonly Said[] => {
-    if (words === '') return []
+  const append = (added: string): readonly ProgressEvent[] => {
+    if (added === '') return []
     const gap = paused && text !== '' && !text.endsWith('\n') ? '\n\n' : ''
     paused = false
-    text += gap + words
-    return [{ type: 'text', delta: gap + words }]
+    text += gap + added
+    return [{ type: 'text', delta: gap + added }]
   }
   return {
-    say,
-    pause: () => {
+    append,
+    startParagraph: () => {
       paused = true
     },
-    deny: (tool) => denied.add(tool),
+    addDenied: (tool) => denied.add(tool),
     text: () => text,
     finish(backend) {
       paused = true
-      const note = denied.size > 0 ? say(`(Not allowed in this turn: ${[...denied].join(', ')}.)`) : []
+      const note = denied.size > 0 ? append(`(Not allowed in this turn: ${[...denied].join(', ')}.)`) : []
       if (text === '') return { last: [], end: { type: 'failed', error: emptyResponse(backend) } }
       return { last: note, end: { type: 'done', parts: [{ text }], finality: 'completed' } }
     },
@@ -50,7 +50,7 @@ export function createAnswer(): Answer {
 }
 
 /** A line of JSON as an object; undefined for anything else, a warning among the output say. */
-export function parseLine(line: string): Readonly<Record<string, unknown>> | undefined {
+export function parseJsonLine(line: string): Readonly<Record<string, unknown>> | undefined {
   if (!line.trimStart().startsWith('{')) return undefined
   try {
     return JSON.parse(line)

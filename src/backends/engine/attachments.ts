@@ -18,7 +18,7 @@ import type { RequestPart } from '../../protocol/request.ts'
 export const ATTACHMENT_BYTES_MAX = 25 * 1024 * 1024
 const ATTACHMENTS_MAX = 64
 /** A later turn of a warm agent may look at a file again; after this long it is gone. */
-const KEPT_MS = 30 * 24 * 3600_000
+const KEEP_MS = 30 * 24 * 3600_000
 const FETCH_MS_MAX = 120_000
 
 export interface AttachmentOptions {
@@ -56,8 +56,8 @@ export async function writeAttachments(
 ): Promise<Attachments> {
   const wanted = parts.filter(({ type }) => type !== 'text')
   if (wanted.length === 0) return { files: [], promptLines: [], cleanUp: () => Promise.resolve() }
-  if (wanted.length > ATTACHMENTS_MAX) throw unusable(`it has more than ${ATTACHMENTS_MAX} files`)
-  const folder = await openFolder(options)
+  if (wanted.length > ATTACHMENTS_MAX) throw badAttachment(`it has more than ${ATTACHMENTS_MAX} files`)
+  const folder = await openTurnFolder(options)
   const cleanUp = () => rm(folder, { recursive: true, force: true })
   const files: AttachedFile[] = []
   try {
@@ -117,9 +117,9 @@ const isInside = (path: string, folder: string): boolean =>
   path.startsWith(folder.endsWith(sep) ? folder : folder + sep)
 
 /** The turn's own folder, made afresh, where nobody but this user can look. Each step is ours and no link elsewhere. */
-async function openFolder({ workingDir, turnId, clock }: AttachmentOptions): Promise<string> {
+async function openTurnFolder({ workingDir, turnId, clock }: AttachmentOptions): Promise<string> {
   const inbox = await openMoleculeFolder(workingDir, 'inbox')
-  await forgetOld(inbox, clock.nowMs() - KEPT_MS)
+  await removeOld(inbox, clock.nowMs() - KEEP_MS)
   const folder = join(inbox, safeFileName(turnId, 'turn'))
   await rm(folder, { recursive: true, force: true })
   await mkdir(folder, { mode: 0o700 })
@@ -129,15 +129,15 @@ async function openFolder({ workingDir, turnId, clock }: AttachmentOptions): Pro
 /** A folder of ours in the working folder. */
 export async function openMoleculeFolder(workingDir: string, name: 'inbox' | 'outbox'): Promise<string> {
   const home = join(workingDir, '.molecule')
-  await ensureOwn(home)
+  await ensureRealFolder(home)
   // What is in here belongs to no repository that the working folder may be.
   await writeFile(join(home, '.gitignore'), '*\n', { flag: 'wx' }).catch(ignoreExisting)
   const folder = join(home, name)
-  await ensureOwn(folder)
+  await ensureRealFolder(folder)
   return folder
 }
 
-async function ensureOwn(folder: string): Promise<void> {
+async function ensureRealFolder(folder: string): Promise<void> {
   await mkdir(folder, { mode: 0o700 }).catch(ignoreExisting)
   // An agent may have put a link here: files must not land where it leads.
   if ((await lstat(folder)).isDirectory()) return
@@ -148,7 +148,7 @@ function ignoreExisting(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EEXIST') throw error
 }
 
-async function forgetOld(inbox: string, beforeMs: number): Promise<void> {
+async function removeOld(inbox: string, beforeMs: number): Promise<void> {
   for (const name of await readdir(inbox)) {
     const path = join(inbox, name)
     const stats = await lstat(path).catch(() => undefined)
@@ -203,7 +203,7 @@ async function download({ url, path, bytesMax, outbound }: Download, signal: Abo
     if (answer.status < 200 || answer.status > 299) {
       answer.discard()
       const mayPass = answer.status === 429 || answer.status >= 500
-      throw unusable(`${hostOf(url)} answered ${answer.status}`, { retryable: mayPass })
+      throw badAttachment(`${hostOf(url)} answered ${answer.status}`, { retryable: mayPass })
     }
     for await (const chunk of answer.chunks()) {
       await handle.writeFile(chunk)
@@ -213,7 +213,7 @@ async function download({ url, path, bytesMax, outbound }: Download, signal: Abo
     const error = toMoleculeError(thrown)
     if (error.code === 'canceled' || error.code === 'bad_attachment') throw error
     if (error.code === 'too_large') throw tooLarge()
-    throw unusable(error.message, { retryable: error.retryable, cause: error })
+    throw badAttachment(error.message, { retryable: error.retryable, cause: error })
   } finally {
     await handle.close()
   }
@@ -225,7 +225,7 @@ const hostOf = (url: string): string => new URL(url).host
 
 function nameOf(part: RequestPart, files: readonly AttachedFile[]): string {
   const fallback = `attachment-${files.length + 1}${part.type === 'data' ? '.json' : extensionOf(part.mime_type)}`
-  const given = part.filename ?? (part.uri === undefined ? undefined : lastOfPath(part.uri))
+  const given = part.filename ?? (part.uri === undefined ? undefined : lastPathSegment(part.uri))
   const name = safeFileName(given, fallback)
   // Some disks do not tell `A.txt` from `a.txt`.
   const taken = new Set(files.map((file) => file.name.toLowerCase()))
@@ -234,7 +234,7 @@ function nameOf(part: RequestPart, files: readonly AttachedFile[]): string {
   return free
 }
 
-function lastOfPath(url: string): string | undefined {
+function lastPathSegment(url: string): string | undefined {
   if (!URL.canParse(url)) return undefined
   const last = new URL(url).pathname.split('/').at(-1) ?? ''
   try {
@@ -254,8 +254,8 @@ function promptLines(files: readonly AttachedFile[], workingDir: string): string
   return [heading, ...lines]
 }
 
-const tooLarge = () => unusable(`its files are larger than ${ATTACHMENT_BYTES_MAX} bytes`)
+const tooLarge = () => badAttachment(`its files are larger than ${ATTACHMENT_BYTES_MAX} bytes`)
 
-function unusable(reason: string, more: { retryable?: boolean; cause?: unknown } = {}): MoleculeError {
+function badAttachment(reason: string, more: { retryable?: boolean; cause?: unknown } = {}): MoleculeError {
   return new MoleculeError('bad_attachment', `the files of the message cannot be used: ${reason}`, more)
 }

@@ -7,7 +7,7 @@ import { MoleculeError } from '../../errors.ts'
 
 const TOKEN_BYTES_MAX = 64 * 1024
 
-export interface Auth {
+export interface AgentTokenSource {
   /** The variable under which the program reads a token that comes from a file. */
   readonly variable: string
   /** Variables that may hold that token, the first that is set wins. */
@@ -19,15 +19,19 @@ export interface Auth {
 type Variables = Readonly<Record<string, string>>
 
 /** What the environment of the process gets on top; nothing where there is no token, or the program has its own log-in. */
-export async function readAuth(auth: Auth, environment: Variables, file: string): Promise<Variables> {
+export async function readTokenVariables(
+  auth: AgentTokenSource,
+  environment: Variables,
+  file: string,
+): Promise<Variables> {
   const given = auth.from.map((name) => environment[name]).find((value) => value)
   if (given !== undefined) return { [auth.variable]: given }
   if (file === '' || auth.instead.some((name) => environment[name])) return {}
-  const token = await readToken(file)
+  const token = await readTokenFile(file)
   return token === '' ? {} : { [auth.variable]: token }
 }
 
-async function readToken(file: string): Promise<string> {
+async function readTokenFile(file: string): Promise<string> {
   try {
     return (await readFile(file, 'utf8')).slice(0, TOKEN_BYTES_MAX).trim()
   } catch (error) {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import type { RunResult } from '../../process/processes.ts'
-import { deathOf, processFailure, readComplaint } from './cli-errors.ts'
-import { resetAfter } from './reset-time.ts'
+import type { ProcessResult } from '../../process/processes.ts'
+import { classifyAgentError, processFailure, unexpectedExit } from './cli-errors.ts'
+import { parseResetDelayMs } from './reset-time.ts'
 
 const NOW = Date.parse('2026-11-15T12:00:00Z')
 const SECOND = 1000
@@ -11,7 +11,7 @@ const HOUR = 3600 * SECOND
 const facts = { command: 'claude', timeout: '5m', outputBytesMax: 1000, nowMs: NOW }
 
 const read = (text: string, status?: number) => {
-  const error = readComplaint({ text, status, nowMs: NOW })
+  const error = classifyAgentError({ text, status, nowMs: NOW })
   return error && [error.code, error.retryable]
 }
 
@@ -51,8 +51,8 @@ test('when to come again is read from what providers say', () => {
     ['too many requests', undefined],
     ['attempt 3 of 4', undefined],
   ]
-  for (const [text, expected] of cases) assert.equal(resetAfter(text, NOW), expected, text)
-  const error = readComplaint({ text: 'try again in 20s', status: 429, nowMs: NOW })
+  for (const [text, expected] of cases) assert.equal(parseResetDelayMs(text, NOW), expected, text)
+  const error = classifyAgentError({ text: 'try again in 20s', status: 429, nowMs: NOW })
   assert.equal(error?.details['resetAfterMs'], 20 * SECOND)
 })
 
@@ -62,14 +62,14 @@ test('no words make the reader of times fail, and none is before now', () => {
   )
   fc.assert(
     fc.property(words, (parts) => {
-      const after = resetAfter(parts.join(' '), NOW)
+      const after = parseResetDelayMs(parts.join(' '), NOW)
       assert.ok(after === undefined || after >= 0)
     }),
     { numRuns: 500 },
   )
 })
 
-const ended = (more: Partial<RunResult>, stderr = ''): RunResult => ({
+const ended = (more: Partial<ProcessResult>, stderr = ''): ProcessResult => ({
   end: 'exited',
   exitCode: 0,
   signal: null,
@@ -93,7 +93,7 @@ test('the end of a process: none, missing, explained by its stderr, or its exit 
 
 test('a warm process that ends in a turn fails it for now, also where it ended well', () => {
   for (const result of [ended({}), ended({ exitCode: null, signal: 'SIGKILL' }), ended({ end: 'canceled' })]) {
-    const { code, retryable } = deathOf(result, facts)
+    const { code, retryable } = unexpectedExit(result, facts)
     assert.deepEqual([code, retryable], ['exit', true])
   }
 })

@@ -3,13 +3,13 @@
  * code that the retry table understands. A program's own peculiarities are read in its backend; here is what providers
  * and programs have in common. The program's words stay in the message, for the owner; people see failure-words.ts.
  */
-import { type ErrorCode, type ErrorOptions, MoleculeError } from '../../errors.ts'
-import type { RunResult } from '../../process/processes.ts'
-import { failureOf, stderrTail } from '../exec/failure.ts'
-import { driftError, driftInWords, type Misunderstanding } from './drift.ts'
-import { resetAfter } from './reset-time.ts'
+import { type ErrorCode, MoleculeError, type MoleculeErrorOptions } from '../../errors.ts'
+import type { ProcessResult } from '../../process/processes.ts'
+import { runFailure, stderrTail } from '../exec/failure.ts'
+import { type DriftPattern, driftError, driftInText } from './drift.ts'
+import { parseResetDelayMs } from './reset-time.ts'
 
-export interface Complaint {
+export interface AgentErrorText {
   /** What the program says, whole. */
   readonly text: string
   /** HTTP status of the provider, where the program tells it. */
@@ -21,7 +21,7 @@ export interface Complaint {
 }
 
 /** Undefined where neither status nor text tells what it is: then the exit, or the program's own reader, has to say. */
-export function readComplaint(complaint: Complaint): MoleculeError | undefined {
+export function classifyAgentError(complaint: AgentErrorText): MoleculeError | undefined {
   const { text, status } = complaint
   if (SESSION_LOST.test(text)) return toError('session_lost', complaint)
   // Before the status: a request that is too long is a 400 like any other.
@@ -34,14 +34,14 @@ export function readComplaint(complaint: Complaint): MoleculeError | undefined {
 }
 
 /** A failure of the process itself: undefined where it left by itself with exit code 0. */
-export function processFailure(result: RunResult, facts: ProcessFacts): MoleculeError | undefined {
+export function processFailure(result: ProcessResult, facts: ProcessFacts): MoleculeError | undefined {
   if (result.end === 'spawn_failed' && isMissing(result.cause)) {
     return new MoleculeError('backend_missing', `${facts.command}: there is no such program`, { cause: result.cause })
   }
   const stderr = stderrTail(result)
   const complaint = { text: stderr, exitCode: result.exitCode, stderr, nowMs: facts.nowMs }
-  const read = result.end === 'exited' && result.exitCode !== 0 ? readComplaint(complaint) : undefined
-  return read ?? failureOf(result, facts)
+  const read = result.end === 'exited' && result.exitCode !== 0 ? classifyAgentError(complaint) : undefined
+  return read ?? runFailure(result, facts)
 }
 
 /** What the messages name. */
@@ -53,7 +53,7 @@ export interface ProcessFacts {
 }
 
 /** The process of a warm agent ended in the middle of a turn, or before it could take one. */
-export function deathOf(result: RunResult, facts: ProcessFacts): MoleculeError {
+export function unexpectedExit(result: ProcessResult, facts: ProcessFacts): MoleculeError {
   const read = processFailure(result, facts)
   if (read !== undefined && read.code !== 'canceled') return read
   const stderr = stderrTail(result)
@@ -68,16 +68,16 @@ export function deathOf(result: RunResult, facts: ProcessFacts): MoleculeError {
 }
 
 /** It ended before it had said anything in its protocol: it may not know the words that it was started with. */
-export function deathAtStart(result: RunResult, facts: StartFacts): MoleculeError {
-  const error = deathOf(result, facts)
+export function exitAtStart(result: ProcessResult, facts: StartFacts): MoleculeError {
+  const error = unexpectedExit(result, facts)
   // A whole page of help may follow the complaint, so all that was kept counts.
   const words = new TextDecoder().decode(result.stderrTail)
-  const drift = error.code === 'exit' ? driftInWords(words, facts.misunderstanding) : undefined
+  const drift = error.code === 'exit' ? driftInText(words, facts.misunderstanding) : undefined
   return drift === undefined ? error : driftError(facts.command, drift, error)
 }
 
 export interface StartFacts extends ProcessFacts {
-  readonly misunderstanding?: Misunderstanding | undefined
+  readonly misunderstanding?: DriftPattern | undefined
 }
 
 export const emptyResponse = (backend: string) =>
@@ -101,17 +101,21 @@ const AUTH_FAILED =
 /** These do not mend themselves while we wait. */
 const AUTH_FINAL = /invalid|revoked|not logged in|\/login|no api key|missing/i
 
-function rateLimited(complaint: Complaint): MoleculeError {
-  const resetAfterMs = resetAfter(complaint.text, complaint.nowMs)
+function rateLimited(complaint: AgentErrorText): MoleculeError {
+  const resetAfterMs = parseResetDelayMs(complaint.text, complaint.nowMs)
   const details = { ...(resetAfterMs !== undefined && { resetAfterMs }) }
   return toError('rate_limited', complaint, { retryable: true, details })
 }
 
-function authFailed(complaint: Complaint): MoleculeError {
+function authFailed(complaint: AgentErrorText): MoleculeError {
   return toError('auth_failed', complaint, { retryable: !AUTH_FINAL.test(complaint.text) })
 }
 
-function toError(code: ErrorCode, { text, status, exitCode, stderr }: Complaint, options: ErrorOptions = {}) {
+function toError(
+  code: ErrorCode,
+  { text, status, exitCode, stderr }: AgentErrorText,
+  options: MoleculeErrorOptions = {},
+) {
   const known = {
     ...(status !== undefined && { status }),
     ...(typeof exitCode === 'number' && { exitCode }),

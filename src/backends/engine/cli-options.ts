@@ -7,15 +7,15 @@ import { parseDuration } from '../../duration.ts'
 import type { Log } from '../../log.ts'
 import { isJsonObject } from '../../protocol/json.ts'
 import type { McpServer } from '../backend.ts'
-import { badOption, booleanOption, type Options } from '../options.ts'
-import type { Quiet } from './scratch.ts'
+import { type BackendOptions, badOption, booleanOption } from '../options.ts'
+import type { ProbeIsolation } from './scratch.ts'
 import { splitWords } from './words.ts'
 
-export type Permission = 'ask' | 'allowed_tools' | 'bypass'
+export type PermissionPolicy = 'ask' | 'allowed_tools' | 'bypass'
 /** `session`: one warm process, kept between turns. `oneshot`: a process a message. */
-export type Mode = 'session' | 'oneshot'
+export type CliMode = 'session' | 'oneshot'
 
-const TEXTS = {
+const OPTION_TEXTS = {
   bin: 'the program',
   args: 'more arguments for it, split into words as a shell does',
   mode: 'session: kept warm between messages; oneshot: one process a message',
@@ -32,32 +32,32 @@ const TEXTS = {
   warm_idle: 'after how long without a message one is closed (10m)',
 } as const
 
-export type CliOption = keyof typeof TEXTS
+export type CliOption = keyof typeof OPTION_TEXTS
 
 export interface CliKind {
   readonly backend: string
   /** The program where `bin` says nothing. */
   readonly bin: string
   /** The first is the default. */
-  readonly modes: readonly [Mode, ...Mode[]]
+  readonly modes: readonly [CliMode, ...CliMode[]]
   /** The modes in which it can ask a person before a tool is used. */
-  readonly asksIn: readonly Mode[]
+  readonly asksIn: readonly CliMode[]
   readonly maxTurnsDefault?: number
   /** Options of the list above that this program has no way to honour. */
   readonly cannot: readonly CliOption[]
   /** How it is kept quiet while it is only looked at. */
-  readonly quiet?: Quiet
+  readonly quiet?: ProbeIsolation
 }
 
 export interface CliSettings {
   readonly bin: string
   readonly args: readonly string[]
-  readonly mode: Mode
+  readonly mode: CliMode
   /** As its owner wrote it, for messages. */
   readonly timeout: string
   readonly timeoutMs: number | undefined
   readonly maxTimeMs: number | undefined
-  readonly permission: Permission
+  readonly permission: PermissionPolicy
   readonly allowedTools: readonly string[]
   readonly maxTurns: number | undefined
   /** Empty = that of the turn, or the program's own. */
@@ -74,13 +74,13 @@ export function cliOptions(
   { cannot }: Pick<CliKind, 'cannot'>,
   more: Readonly<Record<string, string>> = {},
 ): Readonly<Record<string, string>> {
-  const shared = Object.entries(TEXTS).filter(([key]) => !cannot.some((option) => option === key))
+  const shared = Object.entries(OPTION_TEXTS).filter(([key]) => !cannot.some((option) => option === key))
   return { ...Object.fromEntries(shared), ...more }
 }
 
-export function readCliSettings(options: Options, kind: CliKind, log: Log): CliSettings {
+export function readCliSettings(options: BackendOptions, kind: CliKind, log: Log): CliSettings {
   const mode = oneOf(options, 'mode', kind.modes)
-  const permission = readPermission(options, kind, mode)
+  const permission = readPermissionPolicy(options, kind, mode)
   const settings: CliSettings = {
     bin: options.get('bin', kind.bin),
     args: readArgs(options),
@@ -98,23 +98,29 @@ export function readCliSettings(options: Options, kind: CliKind, log: Log): CliS
     warmMax: readCount(options, 'warm_max', 4) ?? 4,
     warmIdleMs: readDuration(options, 'warm_idle', '10m') ?? Number.POSITIVE_INFINITY,
   }
-  for (const option of dishonoured(options, kind, settings)) warnOf(log, kind.backend, option)
+  for (const option of unsupportedOptions(options, kind, settings)) warnUnsupportedOption(log, kind.backend, option)
   return settings
 }
 
 /** Says by name which option is not obeyed, and by whom. */
-export function warnOf(log: Log, backend: string, { option, why }: Dishonoured): void {
+export function warnUnsupportedOption(log: Log, backend: string, { option, why }: UnsupportedOption): void {
   log.warn({ backend, option }, `backend "${backend}" cannot honour option "${option}": ${why}`)
 }
 
-export interface Dishonoured {
+export interface UnsupportedOption {
   readonly option: string
   readonly why: string
 }
 
-function dishonoured(options: Options, { cannot, asksIn }: CliKind, settings: CliSettings): readonly Dishonoured[] {
+function unsupportedOptions(
+  options: BackendOptions,
+  { cannot, asksIn }: CliKind,
+  settings: CliSettings,
+): readonly UnsupportedOption[] {
   const isSet = (option: string) => options.get(option, '') !== ''
-  const found: Dishonoured[] = cannot.filter(isSet).map((option) => ({ option, why: 'its program has no such thing' }))
+  const found: UnsupportedOption[] = cannot
+    .filter(isSet)
+    .map((option) => ({ option, why: 'its program has no such thing' }))
   if (options.get('permission', '') === 'ask' && !asksIn.includes(settings.mode)) {
     found.push({ option: 'permission', why: `it cannot ask in mode ${settings.mode}; allowed_tools is in force` })
   }
@@ -129,27 +135,27 @@ function dishonoured(options: Options, { cannot, asksIn }: CliKind, settings: Cl
 }
 
 /** `ask` where the backend can, else `allowed_tools`; `bypass` only where somebody wrote it. */
-function readPermission(options: Options, { asksIn }: CliKind, mode: Mode): Permission {
+function readPermissionPolicy(options: BackendOptions, { asksIn }: CliKind, mode: CliMode): PermissionPolicy {
   const fallback = asksIn.includes(mode) ? 'ask' : 'allowed_tools'
   const given = oneOf(options, 'permission', [fallback, 'ask', 'allowed_tools', 'bypass'])
   return given === 'ask' ? fallback : given
 }
 
-function oneOf<T extends string>(options: Options, key: string, [fallback, ...rest]: readonly [T, ...T[]]): T {
+function oneOf<T extends string>(options: BackendOptions, key: string, [fallback, ...rest]: readonly [T, ...T[]]): T {
   const given = options.get(key, fallback)
   const known = [fallback, ...rest].find((value) => value === given)
   if (known !== undefined) return known
   throw badOption(key, given, [...new Set([fallback, ...rest])].join(' or '))
 }
 
-function readArgs(options: Options): readonly string[] {
+function readArgs(options: BackendOptions): readonly string[] {
   const line = options.get('args', '')
   const words = splitWords(line)
   if (words !== undefined) return words
   throw badOption('args', line, 'a line of words: a quote is not closed, or nothing follows a backslash')
 }
 
-function readDuration(options: Options, key: string, fallback: string): number | undefined {
+function readDuration(options: BackendOptions, key: string, fallback: string): number | undefined {
   const text = options.get(key, fallback)
   if (text === 'none') return undefined
   const ms = parseDuration(text)
@@ -157,7 +163,7 @@ function readDuration(options: Options, key: string, fallback: string): number |
   throw badOption(key, text, 'a positive duration such as 300ms, 90s or 5m, or none')
 }
 
-function readCount(options: Options, key: string, fallback: number | undefined): number | undefined {
+function readCount(options: BackendOptions, key: string, fallback: number | undefined): number | undefined {
   const text = options.get(key, fallback === undefined ? '' : String(fallback))
   if (text === '') return undefined
   const count = Number(text)
@@ -181,7 +187,7 @@ export function splitTools(text: string): readonly string[] {
   return tools.filter((tool) => tool !== '')
 }
 
-function readMcpServers(options: Options): readonly McpServer[] {
+function readMcpServers(options: BackendOptions): readonly McpServer[] {
   const text = options.get('mcp_servers', '')
   if (text === '') return []
   // The value is not quoted in the error: the environment of a server may hold secrets.
@@ -219,7 +225,7 @@ function toMcpServer(name: string, server: unknown): McpServer | undefined {
 }
 
 /** `.auth-token` beside the workspace's config.yaml, where the platform says which folder that is. */
-function defaultTokenFile(options: Options): string {
+function defaultTokenFile(options: BackendOptions): string {
   const folder = options.get('config_dir', '')
   return folder === '' ? '' : join(folder, '.auth-token')
 }

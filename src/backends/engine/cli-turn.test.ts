@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { eventually, linuxOnly, markedPids } from '../../../test/fakes/marked.ts'
-import { createBench, PLAIN_ENVIRONMENT } from '../../../test/fakes/processes.ts'
+import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../../test/fakes/processes.ts'
 import { listEvents } from '../../../test/fakes/turns.ts'
 import { systemClock } from '../../clock.ts'
 import { MoleculeError } from '../../errors.ts'
-import { type CliTurn, cliTurn } from './cli-turn.ts'
-import { createTurns, type EndEvent } from './turns.ts'
+import { type CliTurn, cliTurnWork } from './cli-turn.ts'
+import { createTurnEngine, type EndEvent } from './turns.ts'
 
 const done = (text: string): EndEvent => ({ type: 'done', parts: [{ text }], finality: 'completed' })
 
 function setUp(t: TestContext) {
-  const { processes, owner, dir } = createBench(t)
-  const turns = createTurns({ clock: systemClock, outputBytesMax: 1000 })
+  const { processes, owner, dir } = createProcessHarness(t)
+  const turns = createTurnEngine({ clock: systemClock, outputBytesMax: 1000 })
   const run = (line: string, more: Partial<CliTurn> = {}, signal = new AbortController().signal) => {
     const turn: CliTurn = {
       run: { command: ['/bin/sh', '-c', line], cwd: dir, env: PLAIN_ENVIRONMENT, mark: 'turn-1', killGraceMs: 200 },
@@ -25,7 +25,7 @@ function setUp(t: TestContext) {
       lingerMs: 50,
       ...more,
     }
-    return listEvents(turns.run(cliTurn(processes, turn), signal))
+    return listEvents(turns.run(cliTurnWork(processes, turn), signal))
   }
   return { run, alive: () => markedPids(`${owner}:`).length }
 }

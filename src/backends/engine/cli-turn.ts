@@ -4,21 +4,21 @@
  * The turn ends with the event that says so and not with the exit, because some stay for seconds after it. Invariant:
  * no process outlives the stream, but that an escapee of a program that left by itself is killed seconds later.
  */
-import type { Processes, RunResult, StartOptions } from '../../process/processes.ts'
+import type { Processes, ProcessResult, ProcessStartOptions } from '../../process/processes.ts'
 import type { BackendEvent } from '../backend.ts'
-import { type EndEvent, OUTPUT_BYTES_MAX, type Telling, type Work } from './turns.ts'
+import { type EndEvent, OUTPUT_BYTES_MAX, type TurnStream, type TurnWork } from './turns.ts'
 
 /** What a program that has answered gets to save its session and leave. */
 const LINGER_MS = 1_000
 
 export interface CliTurn {
-  readonly run: Omit<StartOptions, 'onLine' | 'lineBytesMax' | 'stderrBytesKept'>
+  readonly run: Omit<ProcessStartOptions, 'onLine' | 'lineBytesMax' | 'stderrBytesKept'>
   /** Written to stdin, which is then closed. */
   readonly input: string
   /** What a line of stdout means; an end among it ends the turn. Throws where only a broken program could say it. */
   readonly read: (line: string) => readonly BackendEvent[]
   /** What a run means that ended without an end: its exit code, its stderr, all of its stdout. */
-  readonly conclude: (result: RunResult, stdout: string) => EndEvent
+  readonly conclude: (result: ProcessResult, stdout: string) => EndEvent
   /** Milliseconds; undefined = the house's. */
   readonly lingerMs?: number
 }
@@ -26,11 +26,11 @@ export interface CliTurn {
 const STDERR_BYTES_KEPT = 16 * 1024
 
 /** As work for `Turns`. A flood ends as `output_too_large` in what `conclude` is given. */
-export function cliTurn(processes: Processes, turn: CliTurn): Work {
-  return (telling) => perform(processes, turn, telling)
+export function cliTurnWork(processes: Processes, turn: CliTurn): TurnWork {
+  return (stream) => runProcess(processes, turn, stream)
 }
 
-async function perform(processes: Processes, turn: CliTurn, { emit, signal }: Telling): Promise<EndEvent> {
+async function runProcess(processes: Processes, turn: CliTurn, { emit, signal }: TurnStream): Promise<EndEvent> {
   const seen = Promise.withResolvers<EndEvent>()
   const output: string[] = []
   let bytes = 0
@@ -65,7 +65,7 @@ async function perform(processes: Processes, turn: CliTurn, { emit, signal }: Te
   void running.write(turn.input).then(() => running.endInput())
   try {
     const first = await Promise.race([seen.promise, running.ended.then(() => undefined)])
-    if (first !== undefined) await lingers(running.ended, turn.lingerMs ?? LINGER_MS)
+    if (first !== undefined) await waitForExit(running.ended, turn.lingerMs ?? LINGER_MS)
     const result = await running.stop()
     if (first !== undefined) return first
     return turn.conclude(bytes > OUTPUT_BYTES_MAX ? { ...result, end: 'output_too_large' } : result, output.join('\n'))
@@ -76,7 +76,7 @@ async function perform(processes: Processes, turn: CliTurn, { emit, signal }: Te
 }
 
 /** Real time: it watches a process. */
-async function lingers(ended: Promise<unknown>, ms: number): Promise<void> {
+async function waitForExit(ended: Promise<unknown>, ms: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const timer = setTimeout(resolve, ms)
   await Promise.race([ended, promise])

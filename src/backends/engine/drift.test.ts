@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { MoleculeError } from '../../errors.ts'
-import { driftError, driftIn, driftInAnswer, driftInWords } from './drift.ts'
+import { driftError, driftIn, driftInAnswer, driftInText } from './drift.ts'
 import { RpcError } from './json-rpc.ts'
 
 /** As the real programs said them, and what they mean. */
@@ -17,12 +17,12 @@ const WORDS: readonly (readonly [string, string])[] = [
 ]
 
 for (const [said, missing] of WORDS) {
-  test(`AG-2 drift is named: ${missing}`, () => assert.equal(driftInWords(said), missing))
+  test(`AG-2 drift is named: ${missing}`, () => assert.equal(driftInText(said), missing))
 }
 
 test('AG-2 what a provider, a network or a log-in causes is no drift', () => {
   for (const said of ['401 Unauthorized', 'fetch failed: ECONNREFUSED', 'Please run /login', 'Unknown error', '']) {
-    assert.equal(driftInWords(said), undefined)
+    assert.equal(driftInText(said), undefined)
   }
   assert.equal(driftInAnswer('initialize', new RpcError(-32_000, 'Gemini API key is missing')), undefined)
   assert.equal(driftInAnswer('thread/resume', new RpcError(-32_600, 'no rollout found for thread id x')), undefined)
@@ -32,7 +32,7 @@ test('AG-2 what a provider, a network or a log-in causes is no drift', () => {
 
 test("AG-2 a program's own way of not knowing a word, and its answers to a request, are drift too", () => {
   const own = { says: /not a terminal/, missing: 'command app-server missing' }
-  assert.equal(driftInWords('WARNING: x\nError: stdin is not a terminal\n', own), 'command app-server missing')
+  assert.equal(driftInText('WARNING: x\nError: stdin is not a terminal\n', own), 'command app-server missing')
   const unknown = new RpcError(-32_600, 'Invalid request: unknown variant `thread/start`, expected one of `initialize`')
   assert.equal(driftInAnswer('thread/start', unknown), 'method thread/start missing')
   assert.equal(driftInAnswer('initialize', new RpcError(-32_601, 'nope')), 'method initialize missing')

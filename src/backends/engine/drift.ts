@@ -1,13 +1,13 @@
 /**
  * Drift: a program that no longer speaks as its backend expects, because it is newer or older than the one that was
  * tested. It is told from what the program says when it is started or greeted, and kept in the error's details, where
- * `fallback.ts` finds it. Invariant: what a provider, a network or a log-in may cause is never called drift.
+ * `one-shot-fallback.ts` finds it. Invariant: what a provider, a network or a log-in may cause is never called drift.
  */
 import { MoleculeError } from '../../errors.ts'
 import { RpcError } from './json-rpc.ts'
 
 const METHOD_NOT_FOUND = -32_601
-const INVALID = new Set([-32_600, -32_602])
+const INVALID_CODES = new Set([-32_600, -32_602])
 
 /** What is missing, in a few words; undefined for every other failure. */
 export function driftIn(error: unknown): string | undefined {
@@ -20,21 +20,21 @@ export const driftError = (program: string, drift: string, cause?: unknown) =>
   new MoleculeError('agent_failed', `${program} does not speak as expected: ${drift}`, { cause, details: { drift } })
 
 /** How one program tells that it does not know a word of ours, where it does not say so. */
-export interface Misunderstanding {
+export interface DriftPattern {
   readonly says: RegExp
   readonly missing: string
 }
 
-const COMPLAINT =
+const UNKNOWN_WORD =
   /(?:unknown|unrecogni[sz]ed|unexpected|no such) (?:option|argument|flag|command|subcommand)s?\b[:\s]*['"`]?(-*[\w-]+)?/i
 const REFUSED_VALUE = /option ['"`]?(--[\w-]+).{0,80} is invalid|invalid (?:choice|value) .{0,80}(--[\w-]+)/i
 
 /** From the words of a program that left at once: which of ours it does not know. */
-export function driftInWords(words: string, own?: Misunderstanding): string | undefined {
+export function driftInText(words: string, own?: DriftPattern): string | undefined {
   if (own?.says.test(words)) return own.missing
   const refused = REFUSED_VALUE.exec(words)
   if (refused !== null) return `value of ${refused[1] ?? refused[2]} missing`
-  const complaint = COMPLAINT.exec(words)
+  const complaint = UNKNOWN_WORD.exec(words)
   if (complaint === null) return undefined
   const [said, word = ''] = complaint
   if (word === '') return said.trim()
@@ -50,7 +50,7 @@ export function driftInWords(words: string, own?: Misunderstanding): string | un
 export function driftInAnswer(method: string, thrown: unknown): string | undefined {
   if (!(thrown instanceof RpcError)) return undefined
   if (thrown.code === METHOD_NOT_FOUND) return `method ${method} missing`
-  if (!INVALID.has(thrown.code)) return undefined
+  if (!INVALID_CODES.has(thrown.code)) return undefined
   if (/unknown (variant|method)|method not found/i.test(thrown.message)) return `method ${method} missing`
   const isOther = method === 'initialize' && /unknown field|missing field|invalid type/i.test(thrown.message)
   return isOther ? 'parameters of initialize changed' : undefined

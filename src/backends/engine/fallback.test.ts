@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { createFakeAgents, type FakeAgent } from '../../../test/fakes/agents/program.ts'
+import { createFakeAgents, type FakeAgentName } from '../../../test/fakes/agents/program.ts'
 import { eventually, linuxOnly, markedPids } from '../../../test/fakes/marked.ts'
-import { createBench, PLAIN_ENVIRONMENT } from '../../../test/fakes/processes.ts'
-import { listEvents, makeTurn, type TurnGiven } from '../../../test/fakes/turns.ts'
+import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../../test/fakes/processes.ts'
+import { listEvents, makeTurn, type TurnOverrides } from '../../../test/fakes/turns.ts'
 import { systemClock } from '../../clock.ts'
 import { type Log, silentLog } from '../../log.ts'
 import type { Backend, BackendEvent } from '../backend.ts'
-import { builtinBackends, createRegistry } from '../backends.ts'
+import { builtinBackends, createBackendRegistry } from '../backends.ts'
 import { createOptions } from '../options.ts'
 
 const fake = createFakeAgents()
@@ -17,23 +17,23 @@ const NEVER = new AbortController().signal
 const SECRETS = { ANTHROPIC_API_KEY: 'secret', CODEX_API_KEY: 'secret', GEMINI_API_KEY: 'secret' }
 
 function createDesk(t: TestContext) {
-  const { processes, dir, owner } = createBench(t)
+  const { processes, dir, owner } = createProcessHarness(t)
   // The supervisor's own timers do not keep a test alive.
   const keepAlive = setTimeout(() => undefined, 60_000)
   t.after(() => clearTimeout(keepAlive))
   const warned: string[] = []
   const log = { ...silentLog, warn: (_: unknown, words: string) => void warned.push(words) } as Log
   const environment = { ...PLAIN_ENVIRONMENT, ...SECRETS }
-  const build = (agent: FakeAgent, bin: string, values: Readonly<Record<string, string>> = {}): Backend => {
+  const build = (agent: FakeAgentName, bin: string, values: Readonly<Record<string, string>> = {}): Backend => {
     const name = agent === 'claude' ? 'claude-code' : agent
     const context = { processes, environment, clock: systemClock, log }
-    const backend = createRegistry(builtinBackends)
+    const backend = createBackendRegistry(builtinBackends)
       .get(name)
       .create(createOptions({ bin, ...values }), context)
     t.after(() => backend.close())
     return backend
   }
-  const run = (backend: Backend, given: TurnGiven) =>
+  const run = (backend: Backend, given: TurnOverrides) =>
     listEvents(backend.run(makeTurn({ workingDir: dir, conversationId: 'c1', ...given }), NEVER))
   return { build, run, warned, dir, alive: () => markedPids(`${owner}:`) }
 }
@@ -60,7 +60,7 @@ const startsOf = (bin: string): { argv: string[]; env: Record<string, string> }[
     .map((line) => JSON.parse(line))
 
 /** Each agent, in a version that has lost something that its warm way needs. */
-const DRIFTED: readonly (readonly [string, FakeAgent, string, string])[] = [
+const DRIFTED: readonly (readonly [string, FakeAgentName, string, string])[] = [
   ['AG-1', 'claude', 'without-input-format', 'option --input-format missing'],
   ['AG-2', 'codex', 'no-app-server', 'command app-server missing'],
   ['AG-2', 'codex', 'renamed', 'event turn/completed missing'],

@@ -9,21 +9,25 @@ import type { Backend, BackendEvent, Drift, Turn } from '../backend.ts'
 import type { CliSettings } from './cli-options.ts'
 import { driftIn } from './drift.ts'
 
-const ONE_SHOT = 'running one-shot without streaming'
+const ONE_SHOT_NOTICE = 'running one-shot without streaming'
 
 /** `create` builds the backend for the settings that it is given. */
-export function withFallback(settings: CliSettings, log: Log, create: (settings: CliSettings) => Backend): Backend {
+export function withOneShotFallback(
+  settings: CliSettings,
+  log: Log,
+  create: (settings: CliSettings) => Backend,
+): Backend {
   if (settings.mode === 'oneshot') return create(settings)
-  return new Falling(create(settings), log, () => create(oneShotOf(settings)))
+  return new FallbackBackend(create(settings), log, () => create(oneShotSettings(settings)))
 }
 
 /** Nobody can be asked in a one-shot. */
-function oneShotOf(settings: CliSettings): CliSettings {
+function oneShotSettings(settings: CliSettings): CliSettings {
   const permission = settings.permission === 'ask' ? 'allowed_tools' : settings.permission
   return { ...settings, mode: 'oneshot', permission }
 }
 
-class Falling implements Backend {
+class FallbackBackend implements Backend {
   readonly name: string
   readonly stallMs?: number
   private readonly warm: Backend
@@ -60,7 +64,7 @@ class Falling implements Backend {
       if (drift === undefined) return
       this.fall(drift)
     }
-    yield { type: 'status', text: `${ONE_SHOT}: ${this.drift}` }
+    yield { type: 'status', text: `${ONE_SHOT_NOTICE}: ${this.drift}` }
     // After the end a turn is for the one that has been closed: it cancels it before it begins.
     const backend = this.closed ? this.warm : this.getOneShot()
     yield* backend.run(turn, signal)
@@ -73,7 +77,7 @@ class Falling implements Backend {
     const also = (await this.getOneShot().probe?.(signal)) ?? []
     const known = new Set(missing.map((drift) => drift.missing))
     if (also.length > 0) return [...missing, ...also.filter((drift) => !known.has(drift.missing))]
-    return missing.map((drift) => ({ instead: ONE_SHOT, ...drift }))
+    return missing.map((drift) => ({ instead: ONE_SHOT_NOTICE, ...drift }))
   }
 
   async close(): Promise<void> {
@@ -86,7 +90,7 @@ class Falling implements Backend {
     if (this.drift !== undefined) return
     this.drift = drift
     const asked = 'what a person would be asked about is refused'
-    this.log.warn({ backend: this.name, drift }, `backend "${this.name}": ${drift}, ${ONE_SHOT}; ${asked}`)
+    this.log.warn({ backend: this.name, drift }, `backend "${this.name}": ${drift}, ${ONE_SHOT_NOTICE}; ${asked}`)
   }
 
   private getOneShot(): Backend {

@@ -9,7 +9,7 @@ import type { Scratch } from './scratch.ts'
 
 const HELP_BYTES_MAX = 1024 * 1024
 
-export interface HelpQuestion {
+export interface MissingOptionsInput {
   readonly processes: BackendContext['processes']
   /** Each a command that prints help; all are read as one. */
   readonly commands: readonly (readonly [string, ...string[]])[]
@@ -18,16 +18,18 @@ export interface HelpQuestion {
   readonly facts: ProcessFacts
 }
 
-export async function missingOptions(question: HelpQuestion, scratch: Scratch): Promise<readonly Drift[]> {
-  const texts = await Promise.all(question.commands.map((command) => helpOf(command, question, scratch)))
+export async function missingOptions(question: MissingOptionsInput, scratch: Scratch): Promise<readonly Drift[]> {
+  const texts = await Promise.all(question.commands.map((command) => readHelp(command, question, scratch)))
   const help = texts.join('\n')
   const options = [...new Set(question.words.filter((word) => /^--?[a-z]/i.test(word)))]
-  return options.filter((option) => !isIn(help, option)).map((option) => ({ missing: `option ${option} missing` }))
+  return options
+    .filter((option) => !mentionsOption(help, option))
+    .map((option) => ({ missing: `option ${option} missing` }))
 }
 
-async function helpOf(
+async function readHelp(
   command: readonly [string, ...string[]],
-  { processes, facts }: HelpQuestion,
+  { processes, facts }: MissingOptionsInput,
   { dir, env, mark, signal }: Scratch,
 ): Promise<string> {
   const result = await processes.run(
@@ -40,4 +42,5 @@ async function helpOf(
   throw processFailure(result, facts) ?? new MoleculeError('agent_failed', `${command.join(' ')} printed nothing`)
 }
 
-const isIn = (help: string, option: string): boolean => new RegExp(`(^|[\\s,[(|<])${option}(?![\\w-])`, 'm').test(help)
+const mentionsOption = (help: string, option: string): boolean =>
+  new RegExp(`(^|[\\s,[(|<])${option}(?![\\w-])`, 'm').test(help)

@@ -48,13 +48,13 @@ export interface Rpc {
   end(error: MoleculeError): void
 }
 
-interface Pending {
+interface PendingRequest {
   readonly resolve: (result: unknown) => void
   readonly reject: (error: Error) => void
 }
 
 export function createRpc(options: RpcOptions): Rpc {
-  const pending = new Map<number, Pending>()
+  const pending = new Map<number, PendingRequest>()
   const ending = new AbortController()
   let gone: MoleculeError | undefined
   let lastId = 0
@@ -85,7 +85,7 @@ export function createRpc(options: RpcOptions): Rpc {
   return {
     receive(line) {
       const message = parseMessage(line)
-      if (message === undefined) return logStray(options.log, line)
+      if (message === undefined) return logStrayLine(options.log, line)
       const { id, method } = message
       if (typeof method !== 'string') return settle(message)
       if (id === undefined || id === null) return options.onNotification(method, message['params'])
@@ -102,7 +102,7 @@ export function createRpc(options: RpcOptions): Rpc {
       signal.addEventListener('abort', onAbort, { once: true })
       pending.set(id, { resolve, reject })
       void send({ id, method, params }).then((taken) => {
-        if (!taken) reject(gone ?? unwritten(method))
+        if (!taken) reject(gone ?? writeFailed(method))
       })
       return promise.finally(() => {
         pending.delete(id)
@@ -133,7 +133,7 @@ function parseMessage(line: string): Readonly<Record<string, unknown>> | undefin
 }
 
 /** Some agents print a word of greeting, or a warning, where only messages belong. */
-function logStray(log: Log, line: string): void {
+function logStrayLine(log: Log, line: string): void {
   if (line.trim() !== '') log.debug({ line: line.slice(0, 200) }, 'a line of the agent is no message')
 }
 
@@ -153,7 +153,7 @@ const canceled = (method: string) => new MoleculeError('canceled', `${method} wa
 const tooMany = (method: string) =>
   new MoleculeError('internal', `${method}: ${PENDING_MAX} requests wait for an answer already`, { retryable: true })
 
-const unwritten = (method: string) =>
+const writeFailed = (method: string) =>
   new MoleculeError('exit', `${method} could not be handed to the agent: it reads nothing any more`, {
     retryable: true,
   })

@@ -3,33 +3,33 @@ import { chmodSync, globSync, readdirSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { createFakeAgents, type FakeAgent } from '../../../test/fakes/agents/program.ts'
-import { createBench, PLAIN_ENVIRONMENT } from '../../../test/fakes/processes.ts'
-import { listEvents, makeTurn, streamedText, type TurnGiven } from '../../../test/fakes/turns.ts'
+import { createFakeAgents, type FakeAgentName } from '../../../test/fakes/agents/program.ts'
+import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../../test/fakes/processes.ts'
+import { listEvents, makeTurn, streamedText, type TurnOverrides } from '../../../test/fakes/turns.ts'
 import { systemClock } from '../../clock.ts'
 import { type Log, silentLog } from '../../log.ts'
 import type { Backend, BackendEvent } from '../backend.ts'
-import { builtinBackends, createRegistry } from '../backends.ts'
+import { builtinBackends, createBackendRegistry } from '../backends.ts'
 import { createOptions } from '../options.ts'
 
 const fake = createFakeAgents()
 const NEVER = new AbortController().signal
 
 function createDesk(t: TestContext) {
-  const { processes, dir } = createBench(t)
+  const { processes, dir } = createProcessHarness(t)
   // The supervisor's own timers do not keep a test alive.
   const keepAlive = setTimeout(() => undefined, 60_000)
   t.after(() => clearTimeout(keepAlive))
   const warned: string[] = []
   const log = { ...silentLog, warn: (_: unknown, words: string) => void warned.push(words) } as Log
-  const build = (agent: FakeAgent, scenario: string, values: Readonly<Record<string, string>> = {}): Backend => {
+  const build = (agent: FakeAgentName, scenario: string, values: Readonly<Record<string, string>> = {}): Backend => {
     const context = { processes, environment: PLAIN_ENVIRONMENT, clock: systemClock, log }
     const options = createOptions({ bin: fake(agent, scenario), ...values })
-    const backend = createRegistry(builtinBackends).get(agent).create(options, context)
+    const backend = createBackendRegistry(builtinBackends).get(agent).create(options, context)
     t.after(() => backend.close())
     return backend
   }
-  const run = (backend: Backend, given: TurnGiven) =>
+  const run = (backend: Backend, given: TurnOverrides) =>
     listEvents(backend.run(makeTurn({ workingDir: dir, ...given }), NEVER))
   return { build, run, warned, dir }
 }
@@ -37,7 +37,7 @@ function createDesk(t: TestContext) {
 const ONE_SHOT = { mode: 'oneshot' }
 const AGENTS = ['gemini', 'opencode', 'hermes', 'openclaw'] as const
 /** Those that have no other mode are not asked for one: that would be warned of. */
-const oneShot = (agent: FakeAgent) => (agent === 'gemini' || agent === 'opencode' ? ONE_SHOT : {})
+const oneShot = (agent: FakeAgentName) => (agent === 'gemini' || agent === 'opencode' ? ONE_SHOT : {})
 
 const failureOf = (events: readonly BackendEvent[]) => {
   const end = events.at(-1)

@@ -6,33 +6,33 @@
  */
 import { randomUUID } from 'node:crypto'
 import { childEnvironment } from '../../process/environment.ts'
-import type { RunResult } from '../../process/processes.ts'
+import type { ProcessResult } from '../../process/processes.ts'
 import type { Backend, BackendContext, BackendEvent, Drift, McpServer, Turn } from '../backend.ts'
 import { agentEnvironment } from './agent-environment.ts'
 import { writeAttachments } from './attachments.ts'
-import { type Auth, readAuth } from './auth.ts'
+import { type AgentTokenSource, readTokenVariables } from './auth.ts'
 import type { ProcessFacts } from './cli-errors.ts'
 import type { CliKind, CliSettings } from './cli-options.ts'
-import { cliTurn } from './cli-turn.ts'
+import { cliTurnWork } from './cli-turn.ts'
 import { missingOptions } from './help.ts'
 import { chooseModel } from './model.ts'
-import { openTurn } from './opening.ts'
+import { sessionPromptOf } from './opening.ts'
 import { createPrivateFolder } from './private-folder.ts'
 import { withScratch } from './scratch.ts'
-import { createTurns, type EndEvent, OUTPUT_BYTES_MAX, type Telling } from './turns.ts'
-import { type CliProbe, validateCli } from './validate.ts'
+import { createTurnEngine, type EndEvent, OUTPUT_BYTES_MAX, type TurnStream } from './turns.ts'
+import { type ValidateCliOptions, validateCli } from './validate.ts'
 
-export interface LineAgent {
+export interface OneShotAgent {
   readonly kind: CliKind
   /** How to get the program, in a sentence without its end. */
   readonly install: string
-  readonly auth: Auth
+  readonly auth: AgentTokenSource
   /** Whether its models are named with their provider in front. */
   readonly modelPrefix: 'kept' | 'dropped'
-  readonly args: (call: Call) => readonly string[]
+  readonly args: (call: OneShotCall) => readonly string[]
   /** Of the program alone, besides its token. */
-  readonly environment: (call: Call) => Readonly<Record<string, string>>
-  readonly createReader: (reading: Reading) => LineReader
+  readonly environment: (call: OneShotCall) => Readonly<Record<string, string>>
+  readonly createParser: (reading: AgentOutputParserOptions) => AgentOutputParser
   /** What prints help on the options that `args` gives, after the program's name. */
   readonly help: readonly (readonly string[])[]
   /** Where the prompt goes; undefined = stdin. The path of its file is then `call.promptFile`. */
@@ -40,7 +40,7 @@ export interface LineAgent {
 }
 
 /** All that the arguments and the environment of one run are made of. */
-export interface Call {
+export interface OneShotCall {
   readonly settings: Pick<CliSettings, 'args' | 'permission' | 'allowedTools' | 'maxTurns'>
   readonly workingDir: string
   /** For programs whose sessions are named by whoever begins them; nobody has used it before. */
@@ -52,7 +52,7 @@ export interface Call {
 }
 
 /** What a reader needs to put what it reads into our words. */
-export interface Reading {
+export interface AgentOutputParserOptions {
   readonly backend: string
   readonly sessionId?: string | undefined
   /** The token to keep for a session that the program names. */
@@ -61,32 +61,32 @@ export interface Reading {
 }
 
 /** Contract: one for each run; `conclude` is asked only where no line was an end. */
-export interface LineReader {
+export interface AgentOutputParser {
   read(line: string): readonly BackendEvent[]
-  conclude(result: RunResult, stdout: string): EndEvent
+  conclude(result: ProcessResult, stdout: string): EndEvent
 }
 
-export function createLineAgent(agent: LineAgent, settings: CliSettings, context: BackendContext): Backend {
+export function createOneShotBackend(agent: OneShotAgent, settings: CliSettings, context: BackendContext): Backend {
   const { clock } = context
-  const turns = createTurns({ clock, outputBytesMax: OUTPUT_BYTES_MAX, maxTimeMs: settings.maxTimeMs })
+  const turns = createTurnEngine({ clock, outputBytesMax: OUTPUT_BYTES_MAX, maxTimeMs: settings.maxTimeMs })
   return {
     name: agent.kind.backend,
     ...(settings.timeoutMs !== undefined && { stallMs: settings.timeoutMs }),
-    validate: (signal) => validateCli(probeOf(agent, settings, context), signal),
-    run: (turn, signal) => turns.run((telling) => perform({ agent, settings, context, turn, telling }), signal),
+    validate: (signal) => validateCli(validateCliOptionsOf(agent, settings, context), signal),
+    run: (turn, signal) => turns.run((stream) => runOneShotTurn({ agent, settings, context, turn, stream }), signal),
     probe: (signal) => probeOptions({ agent, settings, context }, signal),
     close: () => turns.close(),
   }
 }
 
 /** Everything that a turn may give it. */
-const EVERYTHING = { workingDir: '/', newSessionId: 'x', promptFile: 'x', model: 'x', sessionId: 'x', mcpServers: [] }
+const PROBE_CALL = { workingDir: '/', newSessionId: 'x', promptFile: 'x', model: 'x', sessionId: 'x', mcpServers: [] }
 
 async function probeOptions(given: Described, signal: AbortSignal): Promise<readonly Drift[]> {
   const { agent, settings, context } = given
   const { bin, timeout } = settings
   const words = (['allowed_tools', 'bypass'] as const).flatMap((permission) =>
-    agent.args({ ...EVERYTHING, settings: { args: [], allowedTools: ['x'], maxTurns: 1, permission } }),
+    agent.args({ ...PROBE_CALL, settings: { args: [], allowedTools: ['x'], maxTurns: 1, permission } }),
   )
   const question = {
     ...{ processes: context.processes, words, commands: agent.help.map((help) => [bin, ...help] as const) },
@@ -97,35 +97,35 @@ async function probeOptions(given: Described, signal: AbortSignal): Promise<read
 }
 
 /** The question for `validateCli`. */
-export function probeOf(
-  { kind, install }: Pick<LineAgent, 'kind' | 'install'>,
+export function validateCliOptionsOf(
+  { kind, install }: Pick<OneShotAgent, 'kind' | 'install'>,
   { bin }: CliSettings,
   { processes, environment }: BackendContext,
-): CliProbe {
+): ValidateCliOptions {
   const env = childEnvironment(environment, {})
   return { backend: kind.backend, bin, install, processes, env, quiet: kind.quiet }
 }
 
 interface Described {
-  readonly agent: LineAgent
+  readonly agent: OneShotAgent
   readonly settings: CliSettings
   readonly context: BackendContext
 }
 
 interface Performance extends Described {
   readonly turn: Turn
-  readonly telling: Telling
+  readonly stream: TurnStream
 }
 
-async function perform({ agent, settings, context, turn, telling }: Performance): Promise<EndEvent> {
+async function runOneShotTurn({ agent, settings, context, turn, stream }: Performance): Promise<EndEvent> {
   const { clock, environment, processes, outbound } = context
   const { workingDir } = turn
   const options = { workingDir, turnId: turn.id, clock, outbound }
-  const attached = await writeAttachments(turn.request.parts, options, telling.signal)
-  const opening = openTurn({ ...turn, prompt: withFiles(turn.prompt, attached.promptLines) })
+  const attached = await writeAttachments(turn.request.parts, options, stream.signal)
+  const opening = sessionPromptOf({ ...turn, prompt: promptWithFiles(turn.prompt, attached.promptLines) })
   const folder = createPrivateFolder()
   try {
-    const call: Call = {
+    const call: OneShotCall = {
       settings,
       workingDir,
       newSessionId: randomUUID(),
@@ -134,9 +134,9 @@ async function perform({ agent, settings, context, turn, telling }: Performance)
       mcpServers: [...turn.mcpServers, ...settings.mcpServers],
       promptFile: agent.promptFile === undefined ? '' : folder.write(agent.promptFile, opening.prompt),
     }
-    const token = await readAuth(agent.auth, environment, settings.authTokenFile)
+    const token = await readTokenVariables(agent.auth, environment, settings.authTokenFile)
     const own = { ...token, ...agent.environment(call) }
-    const work = cliTurn(processes, {
+    const work = cliTurnWork(processes, {
       run: {
         command: [settings.bin, ...agent.args(call)],
         cwd: workingDir,
@@ -144,24 +144,24 @@ async function perform({ agent, settings, context, turn, telling }: Performance)
         mark: turn.id,
       },
       input: agent.promptFile === undefined ? opening.prompt : '',
-      ...agent.createReader(readingOf(agent, settings, { ...opening, nowMs: clock.nowMs() })),
+      ...agent.createParser(parserOptionsOf(agent, settings, { ...opening, nowMs: clock.nowMs() })),
     })
-    return await work(telling)
+    return await work(stream)
   } finally {
     folder.remove()
   }
 }
 
-function readingOf(
-  { kind }: LineAgent,
+function parserOptionsOf(
+  { kind }: OneShotAgent,
   { bin, timeout }: CliSettings,
-  { sessionId, token, nowMs }: { sessionId?: string; token: Reading['token']; nowMs: number },
-): Reading {
+  { sessionId, token, nowMs }: { sessionId?: string; token: AgentOutputParserOptions['token']; nowMs: number },
+): AgentOutputParserOptions {
   const facts = { command: bin, timeout, outputBytesMax: OUTPUT_BYTES_MAX, nowMs }
   return { backend: kind.backend, sessionId, token, facts }
 }
 
 /** The prompt, and below it the files that came with it. */
-export function withFiles(prompt: string, promptLines: readonly string[]): string {
+export function promptWithFiles(prompt: string, promptLines: readonly string[]): string {
   return promptLines.length === 0 ? prompt : `${prompt}\n\n${promptLines.join('\n')}`
 }

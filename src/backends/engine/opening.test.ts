@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { isSessionId, openTurn } from './opening.ts'
+import { isSessionId, sessionPromptOf } from './opening.ts'
 
 const sessionId = fc.stringMatching(/^[A-Za-z0-9_][\w.:@/-]{0,60}$/)
 const turn = (prompt: string, systemPrompt: string, sessionToken?: string) =>
-  openTurn(sessionToken === undefined ? { prompt, systemPrompt } : { prompt, systemPrompt, sessionToken })
+  sessionPromptOf(sessionToken === undefined ? { prompt, systemPrompt } : { prompt, systemPrompt, sessionToken })
 
 test('AG-13 instructions stand before the first prompt, and again only when they have changed', () => {
   const words = fc.string({ minLength: 1 }).filter((text) => text.trim() !== '')

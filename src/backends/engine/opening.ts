@@ -7,7 +7,7 @@
 import { hash } from 'node:crypto'
 import type { Turn } from '../backend.ts'
 
-export interface Opening {
+export interface SessionPrompt {
   /** The prompt, with the instructions in front where the session does not know them. */
   readonly prompt: string
   /** The agent's own id of the session to go on with. */
@@ -18,12 +18,12 @@ export interface Opening {
   readonly token: (sessionId: string, begunMs?: number) => string
 }
 
-export function openTurn(turn: Pick<Turn, 'prompt' | 'systemPrompt' | 'sessionToken'>): Opening {
-  const known = readToken(turn.sessionToken)
+export function sessionPromptOf(turn: Pick<Turn, 'prompt' | 'systemPrompt' | 'sessionToken'>): SessionPrompt {
+  const known = parseToken(turn.sessionToken)
   const digest = digestOf(turn.systemPrompt)
   const token = (id: string, atMs?: number) => `${digest}${atMs === undefined ? '' : `@${atMs}`}:${id}`
   const isKnown = turn.systemPrompt.trim() === '' || known?.digest === digest
-  const prompt = isKnown ? turn.prompt : `${wrap(turn.systemPrompt, known !== undefined)}\n\n${turn.prompt}`
+  const prompt = isKnown ? turn.prompt : `${wrapInstructions(turn.systemPrompt, known !== undefined)}\n\n${turn.prompt}`
   if (known === undefined) return { prompt, token }
   const { sessionId, begunMs } = known
   return { prompt, token, sessionId, ...(begunMs !== undefined && { begunMs }) }
@@ -34,19 +34,19 @@ export function isSessionId(value: unknown): value is string {
   return typeof value === 'string' && /^[A-Za-z0-9_][\w.:@/-]{0,199}$/.test(value)
 }
 
-interface Known {
+interface ParsedToken {
   readonly digest: string
   readonly sessionId: string
   readonly begunMs: number | undefined
 }
 
-function readToken(token: string | undefined): Known | undefined {
+function parseToken(token: string | undefined): ParsedToken | undefined {
   const [, digest, begun, sessionId] = /^([0-9a-f]{16}|none)(?:@(\d{1,15}))?:(.+)$/s.exec(token ?? '') ?? []
   if (digest === undefined || !isSessionId(sessionId)) return undefined
   return { digest, sessionId, begunMs: begun === undefined ? undefined : Number(begun) }
 }
 
-function wrap(systemPrompt: string, isChange: boolean): string {
+function wrapInstructions(systemPrompt: string, isChange: boolean): string {
   const note = isChange ? 'These instructions replace the ones given before.\n' : ''
   return `<instructions>\n${note}${systemPrompt.trim()}\n</instructions>`
 }

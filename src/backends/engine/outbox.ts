@@ -39,19 +39,19 @@ const isFolder = (path: string): boolean => lstatSync(path, { throwIfNoEntry: fa
 
 const isEmptyFolder = (path: string): boolean => isFolder(path) && readdirSync(path).length === 0
 
-export interface Outgoing {
+export interface OutboxFiles {
   readonly files: readonly Part[]
   /** Why a file stayed behind, a line each. */
   readonly refused: readonly string[]
 }
 
 /** Takes what is in the folder, by name; nothing is left of it afterwards. */
-export async function emptyOutbox(folder: string, workingDir: string): Promise<Outgoing> {
+export async function collectOutbox(folder: string, workingDir: string): Promise<OutboxFiles> {
   if (isEmptyFolder(folder)) return { files: [], refused: [] }
   const files: Part[] = []
   const refused: string[] = []
   let room = OUTBOX_BYTES_MAX
-  for (const [index, name] of namesIn(folder).entries()) {
+  for (const [index, name] of listFileNames(folder).entries()) {
     try {
       if (index >= FILES_MAX) throw new Error(`an answer may have ${FILES_MAX} files`)
       const part = await collectFile(join(folder, name), workingDir)
@@ -67,7 +67,7 @@ export async function emptyOutbox(folder: string, workingDir: string): Promise<O
   return { files, refused }
 }
 
-function namesIn(folder: string): string[] {
+function listFileNames(folder: string): string[] {
   // The agent may have taken the folder away.
   if (!isFolder(folder)) return []
   return readdirSync(folder, { withFileTypes: true })

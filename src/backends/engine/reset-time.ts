@@ -6,7 +6,7 @@
 const DAY_MS = 24 * 3600_000
 
 /** Milliseconds from now; undefined where the text does not say. */
-export function resetAfter(text: string, nowMs: number): number | undefined {
+export function parseResetDelayMs(text: string, nowMs: number): number | undefined {
   return afterEpoch(text, nowMs) ?? afterDate(text, nowMs) ?? afterDuration(text) ?? afterTimeOfDay(text, nowMs)
 }
 

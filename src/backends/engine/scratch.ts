@@ -13,7 +13,7 @@ import { childEnvironment } from '../../process/environment.ts'
 import type { BackendContext } from '../backend.ts'
 
 /** How a program is made to keep its state elsewhere and to call nobody. */
-export interface Quiet {
+export interface ProbeIsolation {
   /** Variables that name the folder of its state. */
   readonly stateIn: readonly string[]
   /** They are read by others too, such as what starts the program: its version is then asked without them. */
@@ -33,18 +33,18 @@ export interface Scratch {
 }
 
 /** The slowest one needs 5 s on an idle machine, and more on a busy one. */
-const LOOK_MS_MAX = 60_000
+const PROBE_MS_MAX = 60_000
 const CREDENTIAL = /_(KEY|KEY_ID|TOKEN|SECRET|CREDENTIALS)$/
 
-export interface Guarded {
+export interface ScratchOptions {
   readonly context: Pick<BackendContext, 'environment'>
-  readonly quiet: Quiet
+  readonly quiet: ProbeIsolation
   /** Variables that the program always gets. */
   readonly own?: Readonly<Record<string, string>>
 }
 
 export async function withScratch<T>(
-  { context, quiet, own = {} }: Guarded,
+  { context, quiet, own = {} }: ScratchOptions,
   work: (scratch: Scratch) => Promise<T>,
   signal: AbortSignal,
 ): Promise<T> {
@@ -57,13 +57,13 @@ export async function withScratch<T>(
     const state = Object.fromEntries(quiet.stateIn.map((name) => [name, dir]))
     const all = childEnvironment(context.environment, { ...own, DO_NOT_TRACK: '1', ...quiet.env, ...state })
     const env = Object.fromEntries(Object.entries(all).filter(([name]) => !CREDENTIAL.test(name)))
-    const limit = AbortSignal.timeout(LOOK_MS_MAX)
+    const limit = AbortSignal.timeout(PROBE_MS_MAX)
     const looking = work({ dir, env, mark: `look-${randomUUID()}`, signal: AbortSignal.any([signal, limit]) })
     return await looking.catch((thrown: unknown) => {
       // What it says of a process that we ended is about us, not about the program.
       if (signal.aborted) throw new MoleculeError('canceled', 'the look was cancelled', { cause: thrown })
       if (!limit.aborted) throw thrown
-      throw new MoleculeError('timeout', `it gave no answer within ${formatDuration(LOOK_MS_MAX)}`, { cause: thrown })
+      throw new MoleculeError('timeout', `it gave no answer within ${formatDuration(PROBE_MS_MAX)}`, { cause: thrown })
     })
   } finally {
     // Some write on while they are leaving.

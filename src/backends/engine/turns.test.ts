@@ -4,7 +4,7 @@ import { manualClock } from '../../../test/fakes/manual-clock.ts'
 import { listEvents, streamedText } from '../../../test/fakes/turns.ts'
 import { MoleculeError } from '../../errors.ts'
 import type { BackendEvent } from '../backend.ts'
-import { createTurns, type EndEvent, type Telling } from './turns.ts'
+import { createTurnEngine, type EndEvent, type TurnStream } from './turns.ts'
 
 const never = new AbortController().signal
 const done: EndEvent = { type: 'done', parts: [{ text: 'x' }], finality: 'completed' }
@@ -17,12 +17,12 @@ const codeOf = (events: readonly BackendEvent[]) => {
 
 function setUp(maxTimeMs?: number) {
   const clock = manualClock()
-  return { clock, turns: createTurns({ clock, outputBytesMax: 10, maxTimeMs }) }
+  return { clock, turns: createTurnEngine({ clock, outputBytesMax: 10, maxTimeMs }) }
 }
 
 test('what work tells comes in order, and its end is the last', async () => {
   const { turns } = setUp()
-  const work = async ({ emit }: Telling) => {
+  const work = async ({ emit }: TurnStream) => {
     emit({ type: 'session', token: 's' })
     emit({ type: 'text', delta: 'a' })
     emit({ type: 'text', delta: 'b' })
@@ -37,8 +37,8 @@ test('what work tells comes in order, and its end is the last', async () => {
 })
 
 test('a reader that is slow is not waited for, and much text that waits for it is one event', async () => {
-  const turns = createTurns({ clock: manualClock(), outputBytesMax: 5000 })
-  const work = async ({ emit }: Telling) => {
+  const turns = createTurnEngine({ clock: manualClock(), outputBytesMax: 5000 })
+  const work = async ({ emit }: TurnStream) => {
     for (let n = 0; n < 5000; n += 1) emit({ type: 'text', delta: 'x' })
     return done
   }
@@ -86,8 +86,8 @@ test('AG-1 max_time is wall clock, and stands still while somebody is asked', as
   const { turns, clock } = setUp(1000)
   const answer = Promise.withResolvers<string>()
   const running = listEvents(
-    turns.run(async ({ paused, signal }) => {
-      await paused(answer.promise)
+    turns.run(async ({ pauseDuring, signal }) => {
+      await pauseDuring(answer.promise)
       await aborted(signal)
       return done
     }, never),
@@ -124,7 +124,7 @@ test('a turn that runs out of its time is timed out and may be tried again', asy
 test('a reader that walks away ends the work, and close ends all and lets nothing start', async () => {
   const { turns } = setUp()
   let stopped = 0
-  const work = async ({ emit, signal }: Telling) => {
+  const work = async ({ emit, signal }: TurnStream) => {
     emit({ type: 'activity' })
     await aborted(signal)
     stopped += 1
@@ -145,7 +145,7 @@ test('what is told while the reader is busy comes before the end', async () => {
   const { turns } = setUp()
   const heard: string[] = []
   const busy = Promise.withResolvers<void>()
-  const work = async ({ emit }: Telling) => {
+  const work = async ({ emit }: TurnStream) => {
     emit({ type: 'session', token: 's' })
     await busy.promise
     emit({ type: 'usage', inputTokens: 1 })

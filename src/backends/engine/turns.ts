@@ -11,25 +11,25 @@ import type { BackendEvent } from '../backend.ts'
 
 export type EndEvent = Extract<BackendEvent, { type: 'done' | 'failed' }>
 
-export interface Telling {
+export interface TurnStream {
   /** Everything but the end, which is what `work` resolves to. */
   emit(event: Exclude<BackendEvent, EndEvent>): void
   /** Stops the turn's wall clock while `waiting` does: a person is asked, and that time is not the agent's. */
-  paused<T>(waiting: Promise<T>): Promise<T>
+  pauseDuring<T>(waiting: Promise<T>): Promise<T>
   /** Aborted when the turn is cancelled, its time is up, or nobody reads any more. */
   readonly signal: AbortSignal
 }
 
 /** Contract: ends soon after its signal is aborted, and leaves nothing of the turn behind. May throw MoleculeError. */
-export type Work = (telling: Telling) => Promise<EndEvent>
+export type TurnWork = (stream: TurnStream) => Promise<EndEvent>
 
-export interface Turns {
-  run(work: Work, signal: AbortSignal): AsyncIterable<BackendEvent>
+export interface TurnEngine {
+  run(work: TurnWork, signal: AbortSignal): AsyncIterable<BackendEvent>
   /** Cancels what is running and waits for it; what is run later is cancelled before it starts. Idempotent. */
   close(): Promise<void>
 }
 
-export interface TurnsOptions {
+export interface TurnEngineOptions {
   readonly clock: Clock
   /** Of text, for one turn: more fails it as `too_large`. */
   readonly outputBytesMax: number
@@ -39,11 +39,11 @@ export interface TurnsOptions {
 
 export const OUTPUT_BYTES_MAX = 10 * 1024 * 1024
 
-export function createTurns(options: TurnsOptions): Turns {
-  const live: Live = new Map()
+export function createTurnEngine(options: TurnEngineOptions): TurnEngine {
+  const live: LiveTurns = new Map()
   let closed = false
   return {
-    run: (work, signal) => runOne(work, signal, { ...options, live, isClosed: () => closed }),
+    run: (work, signal) => runTurn(work, signal, { ...options, live, isClosed: () => closed }),
     async close() {
       closed = true
       for (const cancel of live.keys()) cancel.abort(canceled())
@@ -53,53 +53,53 @@ export function createTurns(options: TurnsOptions): Turns {
 }
 
 /** A turn, by what ends it, and the promise of its end. */
-type Live = Map<AbortController, Promise<EndEvent>>
+type LiveTurns = Map<AbortController, Promise<EndEvent>>
 
-interface Engine extends TurnsOptions {
-  readonly live: Live
+interface EngineState extends TurnEngineOptions {
+  readonly live: LiveTurns
   readonly isClosed: () => boolean
 }
 
-async function* runOne(work: Work, signal: AbortSignal, engine: Engine): AsyncGenerator<BackendEvent> {
+async function* runTurn(work: TurnWork, signal: AbortSignal, engine: EngineState): AsyncGenerator<BackendEvent> {
   const stop = new AbortController()
   const onAbort = () => stop.abort(canceled())
   signal.addEventListener('abort', onAbort, { once: true })
   if (signal.aborted || engine.isClosed()) stop.abort(canceled())
-  const time = watchTime(engine, stop)
-  const mail = createMail(engine.outputBytesMax, stop)
-  const working = perform(work, { emit: mail.emit, paused: time.paused, signal: stop.signal })
+  const time = startTurnClock(engine, stop)
+  const buffer = createEventBuffer(engine.outputBytesMax, stop)
+  const working = runWork(work, { emit: buffer.emit, pauseDuring: time.pauseDuring, signal: stop.signal })
   engine.live.set(stop, working)
   let end: EndEvent | undefined
   void working.then((event) => {
     end = event
-    mail.wake()
+    buffer.wake()
   })
   try {
     while (end === undefined) {
-      await mail.news()
+      await buffer.news()
       // Not `yield*`, which takes twice as long over each.
-      for (const event of mail.take()) yield event
+      for (const event of buffer.take()) yield event
     }
     // What was told while the reader was busy with what came before.
-    for (const event of mail.take()) yield event
+    for (const event of buffer.take()) yield event
     yield end
   } finally {
     // Also when the reader walks away in the middle: nobody would ever stop what it began.
-    time.end()
+    time.stop()
     signal.removeEventListener('abort', onAbort)
     // After the end it reaches only who still waits for somebody's answer.
-    stop.abort(end === undefined ? canceled() : OVER)
+    stop.abort(end === undefined ? canceled() : TURN_OVER)
     await working
     engine.live.delete(stop)
   }
 }
 
 /** Never rejects. What ended the turn from outside is why it failed, whatever it made of it. */
-async function perform(work: Work, telling: Telling): Promise<EndEvent> {
-  const { signal } = telling
+async function runWork(work: TurnWork, stream: TurnStream): Promise<EndEvent> {
+  const { signal } = stream
   if (signal.aborted) return { type: 'failed', error: toMoleculeError(signal.reason) }
   try {
-    const end = await work(telling)
+    const end = await work(stream)
     return end.type === 'failed' && signal.aborted ? { ...end, error: toMoleculeError(signal.reason) } : end
   } catch (thrown) {
     return { type: 'failed', error: toMoleculeError(signal.aborted ? signal.reason : thrown) }
@@ -107,10 +107,10 @@ async function perform(work: Work, telling: Telling): Promise<EndEvent> {
 }
 
 /** From this many on, text that waits for its reader is one event. */
-const WAITING_EVENTS_MAX = 256
+const BUFFERED_EVENTS_MAX = 256
 
 /** Events on their way to a reader that comes when it likes. */
-function createMail(outputBytesMax: number, stop: AbortController) {
+function createEventBuffer(outputBytesMax: number, stop: AbortController) {
   let events: BackendEvent[] = []
   let bytes = 0
   let news = Promise.withResolvers<void>()
@@ -119,7 +119,7 @@ function createMail(outputBytesMax: number, stop: AbortController) {
       const last = events.at(-1)
       if (event.type === 'text') bytes += Buffer.byteLength(event.delta)
       if (bytes > outputBytesMax) return stop.abort(tooLarge(outputBytesMax))
-      if (event.type === 'text' && last?.type === 'text' && events.length >= WAITING_EVENTS_MAX) {
+      if (event.type === 'text' && last?.type === 'text' && events.length >= BUFFERED_EVENTS_MAX) {
         events[events.length - 1] = { type: 'text', delta: last.delta + event.delta }
       } else if (event.type !== 'activity' || last?.type !== 'activity') {
         events.push(event)
@@ -137,13 +137,13 @@ function createMail(outputBytesMax: number, stop: AbortController) {
   }
 }
 
-interface Watch {
-  readonly paused: Telling['paused']
-  end(): void
+interface TurnClock {
+  readonly pauseDuring: TurnStream['pauseDuring']
+  stop(): void
 }
 
 /** The wall clock of a turn; it stands while anybody who was asked has not answered. */
-function watchTime({ clock, maxTimeMs }: Engine, stop: AbortController): Watch {
+function startTurnClock({ clock, maxTimeMs }: EngineState, stop: AbortController): TurnClock {
   let leftMs = maxTimeMs ?? Number.POSITIVE_INFINITY
   let sinceMs = clock.monotonicMs()
   let waiting = 0
@@ -166,7 +166,7 @@ function watchTime({ clock, maxTimeMs }: Engine, stop: AbortController): Watch {
   }
   run()
   return {
-    async paused(answer) {
+    async pauseDuring(answer) {
       if (waiting === 0) halt()
       waiting += 1
       try {
@@ -176,7 +176,7 @@ function watchTime({ clock, maxTimeMs }: Engine, stop: AbortController): Watch {
         if (waiting === 0) run()
       }
     },
-    end() {
+    stop() {
       ended = true
       cancelTimer?.()
     },
@@ -186,7 +186,7 @@ function watchTime({ clock, maxTimeMs }: Engine, stop: AbortController): Watch {
 const canceled = () => new MoleculeError('canceled', 'the turn was cancelled')
 
 /** Made once: an error takes its time to look where it comes from, and every turn ends. */
-const OVER = new MoleculeError('canceled', 'the turn is over')
+const TURN_OVER = new MoleculeError('canceled', 'the turn is over')
 
 const timedOut = (ms: number) =>
   new MoleculeError('timeout', `the agent was not done after ${formatDuration(ms)} and was stopped`, {

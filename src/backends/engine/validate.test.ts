@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { createBench, PLAIN_ENVIRONMENT } from '../../../test/fakes/processes.ts'
+import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../../test/fakes/processes.ts'
 import { validateCli } from './validate.ts'
 
 const never = new AbortController().signal
 
 function setUp(t: TestContext) {
-  const { processes, dir } = createBench(t)
+  const { processes, dir } = createProcessHarness(t)
   const program = (name: string, body: string, mode = 0o755) => {
     const path = join(dir, name)
     writeFileSync(path, `#!/bin/sh\n${body}\n`)

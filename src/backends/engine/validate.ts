@@ -8,13 +8,13 @@ import { delimiter, isAbsolute, join, resolve } from 'node:path'
 import type { Processes } from '../../process/processes.ts'
 import type { Validation } from '../backend.ts'
 import { stderrTail } from '../exec/failure.ts'
-import { type Quiet, type Scratch, withScratch } from './scratch.ts'
+import { type ProbeIsolation, type Scratch, withScratch } from './scratch.ts'
 
 /** The slowest known program takes seconds to say its version, and more on a busy machine. */
 const VERSION_MS_MAX = 50_000
 const VERSION_BYTES_MAX = 64 * 1024
 
-export interface CliProbe {
+export interface ValidateCliOptions {
   readonly processes: Processes
   /** What we inherited; the program gets it stripped. */
   readonly env: Readonly<Record<string, string>>
@@ -24,10 +24,10 @@ export interface CliProbe {
   /** How to get the program, in a sentence without its end. */
   readonly install: string
   /** So that not even `--version` writes into its user's folders, as some do. */
-  readonly quiet?: Quiet | undefined
+  readonly quiet?: ProbeIsolation | undefined
 }
 
-export async function validateCli(probe: CliProbe, signal: AbortSignal): Promise<Validation> {
+export async function validateCli(probe: ValidateCliOptions, signal: AbortSignal): Promise<Validation> {
   const { backend, bin, install } = probe
   const found = await findProgram(bin, probe.env['PATH'] ?? '')
   if (found.path === undefined) {
@@ -43,14 +43,14 @@ export async function validateCli(probe: CliProbe, signal: AbortSignal): Promise
   return withScratch({ context: { environment }, quiet }, (scratch) => askVersion(probe, path, scratch), signal)
 }
 
-interface Found {
+interface FoundProgram {
   readonly path: string | undefined
   /** A file of that name is there. */
   readonly isThere: boolean
 }
 
 /** As the system looks it up: on PATH, but for a name with a slash in it. */
-export async function findProgram(bin: string, searchPath: string): Promise<Found> {
+export async function findProgram(bin: string, searchPath: string): Promise<FoundProgram> {
   const isPath = isAbsolute(bin) || bin.includes('/')
   const candidates = isPath
     ? [resolve(bin)]
@@ -81,7 +81,7 @@ async function isExecutable(path: string): Promise<boolean> {
   )
 }
 
-async function askVersion(probe: CliProbe, path: string, scratch: Scratch): Promise<Validation> {
+async function askVersion(probe: ValidateCliOptions, path: string, scratch: Scratch): Promise<Validation> {
   const args = probe.versionArgs ?? ['--version']
   const result = await probe.processes.run(
     {

@@ -4,26 +4,26 @@
  * any more. Invariant: when this resolves, nothing that a cancelled turn started is alive but the agent itself.
  */
 import type { Clock } from '../../clock.ts'
-import type { Running } from '../../process/processes.ts'
-import type { EndEvent, Telling } from './turns.ts'
-import type { Launch, Warm, WarmAgent, WarmLease } from './warm.ts'
+import type { RunningProcess } from '../../process/processes.ts'
+import type { EndEvent, TurnStream } from './turns.ts'
+import type { PooledProcess, WarmAgent, WarmLaunch, WarmPool } from './warm.ts'
 
-const SIGN_OF_LIFE_MS = 20_000
+const ACTIVITY_INTERVAL_MS = 20_000
 
 /** An agent with a process of its own. */
-export interface WarmProcess extends WarmAgent {
-  readonly running: Running
+export interface AgentProcess extends PooledProcess {
+  readonly running: RunningProcess
 }
 
-export interface WarmTurn<A extends WarmProcess> {
-  readonly warm: Warm<A>
+export interface WarmTurnOptions<A extends AgentProcess> {
+  readonly warm: WarmPool<A>
   readonly clock: Clock
   /** Under which the agent is kept: the conversation's id. */
   readonly key: string
-  readonly launch: Launch<A>
+  readonly launch: WarmLaunch<A>
 }
 
-export interface Worked {
+export interface WarmTurnResult {
   readonly end: EndEvent
   /** Whether the process may be used for the next turn. */
   readonly isUsable: boolean
@@ -35,27 +35,30 @@ export interface Worked {
 }
 
 /** `work` does the turn; when its signal aborts it interrupts the agent in the agent's own way and says how it went. */
-export async function warmTurn<A extends WarmProcess>(
-  turn: WarmTurn<A>,
-  telling: Telling,
-  work: (lease: WarmLease<A>) => Promise<Worked>,
+export async function runWarmTurn<A extends AgentProcess>(
+  turn: WarmTurnOptions<A>,
+  stream: TurnStream,
+  work: (warmAgent: WarmAgent<A>) => Promise<WarmTurnResult>,
 ): Promise<EndEvent> {
-  const lease = await takeAgent(turn, telling)
+  const warmAgent = await takeAgent(turn, stream)
   let isUsable = false
   try {
-    const worked = await work(lease)
-    isUsable = worked.isUsable && (await isClean(lease.agent, worked, telling.signal))
+    const worked = await work(warmAgent)
+    isUsable = worked.isUsable && (await stopLeftovers(warmAgent.agent, worked, stream.signal))
     return worked.end
   } finally {
-    if (isUsable) lease.giveBack()
-    else await lease.discard()
+    if (isUsable) warmAgent.giveBack()
+    else await warmAgent.discard()
   }
 }
 
-async function takeAgent<A extends WarmProcess>(turn: WarmTurn<A>, { emit, signal }: Telling): Promise<WarmLease<A>> {
+async function takeAgent<A extends AgentProcess>(
+  turn: WarmTurnOptions<A>,
+  { emit, signal }: TurnStream,
+): Promise<WarmAgent<A>> {
   let cancelTimer: (() => void) | undefined
   const hum = () => {
-    cancelTimer = turn.clock.after(SIGN_OF_LIFE_MS, () => {
+    cancelTimer = turn.clock.after(ACTIVITY_INTERVAL_MS, () => {
       emit({ type: 'activity' })
       hum()
     })
@@ -69,7 +72,7 @@ async function takeAgent<A extends WarmProcess>(turn: WarmTurn<A>, { emit, signa
 }
 
 /** A turn that ended by itself may leave what it started on purpose (a server, a watcher); a cancelled one may not. */
-async function isClean(agent: WarmProcess, { since }: Worked, signal: AbortSignal): Promise<boolean> {
+async function stopLeftovers(agent: AgentProcess, { since }: WarmTurnResult, signal: AbortSignal): Promise<boolean> {
   if (!signal.aborted || since === undefined) return true
   return agent.running.stopChildrenSince(since)
 }

@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { manualClock } from '../../../test/fakes/manual-clock.ts'
-import { createWarm, type WarmAgent, type WarmOptions } from './warm.ts'
+import { createWarmPool, type PooledProcess, type WarmPoolOptions } from './warm.ts'
 
-interface Fake extends WarmAgent {
+interface Fake extends PooledProcess {
   readonly name: string
   die(): void
 }
 
-function setUp(options: Partial<WarmOptions> = {}) {
+function setUp(options: Partial<WarmPoolOptions> = {}) {
   const clock = manualClock()
   const alive = new Set<Fake>()
   let most = 0
   const started: string[] = []
-  const warm = createWarm<Fake>({ max: 2, idleMs: 1000, clock, sessionsMax: 1, ...options })
+  const warm = createWarmPool<Fake>({ processesMax: 2, idleMs: 1000, clock, turnsPerProcessMax: 1, ...options })
   const launch = (name: string, fingerprint = 'same') => ({
     fingerprint,
     start: (): Fake => {
@@ -64,13 +64,13 @@ test('the least recently used idle agent makes way, and never more are alive tha
 })
 
 test('twenty conversations on four places: all are served, in order, with at most four alive', async () => {
-  const { take, clock, most } = setUp({ max: 4 })
+  const { take, clock, most } = setUp({ processesMax: 4 })
   const served: number[] = []
   const turn = async (n: number) => {
-    const lease = await take(`c${n}`)
+    const warmAgent = await take(`c${n}`)
     served.push(n)
     await clock.settle()
-    lease.giveBack()
+    warmAgent.giveBack()
   }
   await Promise.all(Array.from({ length: 20 }, (_, n) => turn(n)))
   assert.deepEqual(
@@ -84,9 +84,9 @@ test('two turns of one conversation wait for each other', async () => {
   const { take, clock } = setUp()
   const first = await take('a')
   let second = false
-  const waiting = take('a').then((lease) => {
+  const waiting = take('a').then((warmAgent) => {
     second = true
-    return lease
+    return warmAgent
   })
   await clock.settle()
   assert.equal(second, false)
@@ -95,7 +95,7 @@ test('two turns of one conversation wait for each other', async () => {
 })
 
 test('whoever waits can be cancelled, and the others move up', async () => {
-  const { take, clock, warm } = setUp({ max: 1 })
+  const { take, clock, warm } = setUp({ processesMax: 1 })
   const first = await take('a')
   const cancel = new AbortController()
   const waiting = take('b', 'same', cancel.signal)
@@ -149,12 +149,12 @@ test('one that is discarded is gone before the next turn of its conversation beg
 })
 
 test('a turn that waits for a person gives up its place and takes one again', async () => {
-  const { take, clock } = setUp({ max: 1 })
+  const { take, clock } = setUp({ processesMax: 1 })
   const signal = new AbortController().signal
   const asking = await take('a')
   const answer = Promise.withResolvers<string>()
   let answered = ''
-  const suspended = asking.suspended(() => answer.promise, signal).then((value) => (answered = value))
+  const suspended = asking.suspendDuring(() => answer.promise, signal).then((value) => (answered = value))
   const other = await take('b')
   answer.resolve('yes')
   await clock.settle()
@@ -164,7 +164,7 @@ test('a turn that waits for a person gives up its place and takes one again', as
 })
 
 test('one process for many sessions is shared, and replaced without breaking what runs in it', async () => {
-  const { take, started, names, clock } = setUp({ sessionsMax: 100 })
+  const { take, started, names, clock } = setUp({ turnsPerProcessMax: 100 })
   const [first, second] = await Promise.all([take('all'), take('all')])
   assert.equal(first.agent, second.agent)
   const changed = await take('all', 'another')

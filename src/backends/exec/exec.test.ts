@@ -3,8 +3,8 @@ import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { linuxOnly, markedPids } from '../../../test/fakes/marked.ts'
-import { createBench, PLAIN_ENVIRONMENT } from '../../../test/fakes/processes.ts'
-import { listEvents, makeTurn, type TurnGiven } from '../../../test/fakes/turns.ts'
+import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../../test/fakes/processes.ts'
+import { listEvents, makeTurn, type TurnOverrides } from '../../../test/fakes/turns.ts'
 import { systemClock } from '../../clock.ts'
 import type { MoleculeError } from '../../errors.ts'
 import { silentLog } from '../../log.ts'
@@ -16,14 +16,14 @@ import { exec } from './exec.ts'
 type Values = Readonly<Record<string, string>>
 
 test('EX-1 cmd is required', (t) => {
-  const { build } = bench(t)
+  const { build } = setUp(t)
   for (const values of [{}, { cmd: '' }]) {
     assert.throws(() => build(values), { code: 'bad_config', message: 'backend option "cmd" is required' })
   }
 })
 
 test('EX-1 quoting, pipes, variables and globs work as in a terminal, in the working folder', async (t) => {
-  const { reply, dir } = bench(t, { environment: { ...PLAIN_ENVIRONMENT, WHO: 'Ada' } })
+  const { reply, dir } = setUp(t, { environment: { ...PLAIN_ENVIRONMENT, WHO: 'Ada' } })
   const cmd = `touch b.txt a.txt; tr a-z A-Z | sed 's/$/!/'; echo "$WHO" 'and $WHO' *.txt; pwd`
   assert.equal(await reply({ cmd }, { text: 'hello\n' }), `HELLO!\nAda and $WHO a.txt b.txt\n${dir}\n`)
 })
@@ -37,14 +37,14 @@ const mixedParts: readonly RequestPart[] = [
 ]
 
 test('EX-2 stdin is the text parts joined in order with nothing between, files and data passed over', async (t) => {
-  const { reply } = bench(t)
+  const { reply } = setUp(t)
   // What a retried turn adds for a model is not part of the message.
   const prompt = 'An earlier attempt was interrupted.'
   assert.equal(await reply({ cmd: 'cat' }, { parts: mixedParts, prompt }), 'one\ntwo four')
 })
 
 test('EX-2 BK-1 BK-10 with format=json stdin is the whole request as one line of JSON', async (t) => {
-  const { reply } = bench(t)
+  const { reply } = setUp(t)
   const request = { caller_id: 'ws_2', raw: { jsonrpc: '2.0', params: { message: { 'x-unknown': [1] } } } }
   const turn = makeTurn({ parts: mixedParts, request })
   const text = await reply({ cmd: 'cat', format: 'json' }, { ...turn, parts: mixedParts })
@@ -54,7 +54,7 @@ test('EX-2 BK-1 BK-10 with format=json stdin is the whole request as one line of
 })
 
 test('EX-3 exit 0: stdout is the reply byte for byte, even empty', async (t) => {
-  const { parts } = bench(t)
+  const { parts } = setUp(t)
   assert.deepEqual(await parts({ cmd: 'true' }), [{ text: '' }])
   assert.deepEqual(await parts({ cmd: "printf ' two\\n\\n'" }), [{ text: ' two\n\n' }])
   assert.deepEqual(await parts({ cmd: "printf '\\357\\273\\277bom\\r\\n'" }), [{ text: '\ufeffbom\r\n' }])
@@ -63,7 +63,7 @@ test('EX-3 exit 0: stdout is the reply byte for byte, even empty', async (t) => 
 })
 
 test('EX-4 a time-out that cannot be read or is not positive is refused with its value', (t) => {
-  const { build } = bench(t)
+  const { build } = setUp(t)
   for (const timeout of ['5', 'soon', '1,5h', '0s', '-1s', 'None']) {
     assert.throws(() => build({ cmd: 'cat', timeout }), { code: 'bad_config', message: new RegExp(`"${timeout}"`) })
   }
@@ -74,7 +74,7 @@ test(
   'EX-4 on time-out the whole tree is killed, and the error names command, time-out and stderr',
   linuxOnly,
   async (t) => {
-    const { failure, owner } = bench(t)
+    const { failure, owner } = setUp(t)
     const cmd = 'echo working on it >&2; setsid sleep 300 & sleep 300 & sleep 300'
     const error = await failure({ cmd, timeout: '500ms' })
     assert.deepEqual([error.code, error.retryable], ['timeout', true])
@@ -85,7 +85,7 @@ test(
 )
 
 test('EX-5 another exit code is an error with the last 1024 bytes of stderr, and ... before them if cut', async (t) => {
-  const { failure } = bench(t)
+  const { failure } = setUp(t)
   const short = await failure({ cmd: 'printf %1024s x >&2; exit 3' })
   assert.deepEqual([short.code, short.retryable, short.details['exitCode']], ['exit', true, 3])
   assert.equal(short.details['stderr'], 'x'.padStart(1024))
@@ -96,7 +96,7 @@ test('EX-5 another exit code is an error with the last 1024 bytes of stderr, and
 })
 
 test('EX-5 a cut inside a character drops its remains', async (t) => {
-  const { failure } = bench(t)
+  const { failure } = setUp(t)
   const error = await failure({ cmd: `printf '漢%1023s' x >&2; exit 1` })
   assert.equal(error.details['stderr'], `...${'x'.padStart(1023)}`)
 })
@@ -104,7 +104,7 @@ test('EX-5 a cut inside a character drops its remains', async (t) => {
 test('EX-5 stderr of a success goes to the log', async (t) => {
   const lines: object[] = []
   const log = { ...silentLog, info: (fields: object, message: string) => lines.push({ ...fields, message }) }
-  const { reply } = bench(t, { log })
+  const { reply } = setUp(t, { log })
   assert.equal(await reply({ cmd: 'echo note >&2; echo ok' }), 'ok\n')
   assert.equal(await reply({ cmd: 'echo quiet' }), 'quiet\n')
   assert.equal(lines.length, 1)
@@ -112,7 +112,7 @@ test('EX-5 stderr of a success goes to the log', async (t) => {
 })
 
 test('a command that is missing, not executable, or killed by a signal says so', async (t) => {
-  const { failure } = bench(t)
+  const { failure } = setUp(t)
   const missing = await failure({ cmd: 'no-such-command-here' })
   assert.deepEqual([missing.code, missing.details['exitCode']], ['exit', 127])
   assert.match(missing.message, /code 127: command not found/)
@@ -123,7 +123,7 @@ test('a command that is missing, not executable, or killed by a signal says so',
 })
 
 test('a command that opens a standard stream by name is told how to do without', linuxOnly, async (t) => {
-  const { failure } = bench(t)
+  const { failure } = setUp(t)
   for (const cmd of ['cat /dev/stdin', 'echo oops > /dev/stderr']) {
     assert.match((await failure({ cmd })).message, /cannot be opened here: read stdin itself, write with >&2/)
   }
@@ -131,7 +131,7 @@ test('a command that opens a standard stream by name is told how to do without',
 })
 
 test('a working folder that is not there is a retryable spawn failure that names it', async (t) => {
-  const { failure } = bench(t)
+  const { failure } = setUp(t)
   const error = await failure({ cmd: 'cat' }, { workingDir: '/nowhere' })
   assert.deepEqual([error.code, error.retryable], ['spawn_failed', true])
   assert.match(error.message, /"cat" could not be started: the working folder \/nowhere does not exist/)
@@ -139,7 +139,7 @@ test('a working folder that is not there is a retryable spawn failure that names
 })
 
 test('output_max cuts an endless output, and nonsense in it or in format is refused with its value', async (t) => {
-  const { failure, build } = bench(t)
+  const { failure, build } = setUp(t)
   const error = await failure({ cmd: 'yes', output_max: '1000' })
   assert.deepEqual([error.code, error.retryable, error.details['limitBytes']], ['too_large', false, 1000])
   assert.match(error.message, /"yes" printed more than 1000 bytes and was killed/)
@@ -160,14 +160,14 @@ const secrets = {
 const turnEnv = { MOLECULE_API_URL: 'http://here', MOLECULE_WORKSPACE_TOKEN: 'conversation', PROJECT: 'p' }
 
 test('EX-6 by default the environment is inherited, stripped, and none of our variables is added', async (t) => {
-  const { variables, owner } = bench(t, { environment: { ...PLAIN_ENVIRONMENT, ...secrets, HOME: '/home/ada' } })
+  const { variables, owner } = setUp(t, { environment: { ...PLAIN_ENVIRONMENT, ...secrets, HOME: '/home/ada' } })
   const { MOLECULE_TURN, ...rest } = await variables({}, { env: turnEnv })
   assert.deepEqual(rest, { ...PLAIN_ENVIRONMENT, HOME: '/home/ada', PROJECT: 'p' })
   assert.ok(MOLECULE_TURN?.startsWith(`${owner}:`))
 })
 
 test('EX-6 pass_meta=true adds the five ids of the message, and what the turn has to say of the platform', async (t) => {
-  const { variables } = bench(t, { environment: { ...PLAIN_ENVIRONMENT, ...secrets, HOME: '/home/ada' } })
+  const { variables } = setUp(t, { environment: { ...PLAIN_ENVIRONMENT, ...secrets, HOME: '/home/ada' } })
   const request = { workspace_id: 'ws_9', caller_id: '', message_id: 'm\0 1', task_id: 't 1', method: 'message/send' }
   const { MOLECULE_TURN, ...rest } = await variables({ pass_meta: 'true' }, { env: turnEnv, request })
   assert.ok(MOLECULE_TURN)
@@ -184,7 +184,7 @@ test('EX-6 pass_meta=true adds the five ids of the message, and what the turn ha
 })
 
 test('EX-7 the text of a message reaches neither argv, nor the environment, nor the shell', linuxOnly, async (t) => {
-  const { reply, dir } = bench(t)
+  const { reply, dir } = setUp(t)
   const text = `'; touch pwned; "$(touch pwned)" \`touch pwned\` && touch pwned | touch pwned\n touch pwned # %s $0`
   assert.equal(await reply({ cmd: 'cat', pass_meta: 'true' }, { text }), text)
   assert.ok(!existsSync(join(dir, 'pwned')))
@@ -196,7 +196,7 @@ test('EX-7 the text of a message reaches neither argv, nor the environment, nor 
 })
 
 test('EX-8 cancelling kills the subprocess at once, also one that ignores SIGTERM', linuxOnly, async (t) => {
-  const { build, owner, dir } = bench(t)
+  const { build, owner, dir } = setUp(t)
   const cancel = new AbortController()
   const turn = makeTurn({ workingDir: dir })
   const backend = build({ cmd: "trap '' TERM; echo ready; sleep 300", timeout: 'none' })
@@ -210,31 +210,31 @@ test('EX-8 cancelling kills the subprocess at once, also one that ignores SIGTER
 })
 
 test('validate says which shell runs the commands', async (t) => {
-  const { build } = bench(t)
+  const { build } = setUp(t)
   const validation = await build({ cmd: 'cat' }).validate(new AbortController().signal)
   assert.deepEqual(validation, { ok: true, note: 'commands are run by /bin/sh' })
 })
 
-function bench(t: TestContext, given: { environment?: Record<string, string>; log?: typeof silentLog } = {}) {
-  const { processes, owner, dir } = createBench(t)
+function setUp(t: TestContext, given: { environment?: Record<string, string>; log?: typeof silentLog } = {}) {
+  const { processes, owner, dir } = createProcessHarness(t)
   const context = { processes, environment: PLAIN_ENVIRONMENT, clock: systemClock, log: silentLog, ...given }
   const build = (values: Values) => exec.create(createOptions(values), context)
-  const end = async (values: Values, turn: TurnGiven = {}) => {
+  const end = async (values: Values, turn: TurnOverrides = {}) => {
     const stream = build(values).run(makeTurn({ workingDir: dir, ...turn }), new AbortController().signal)
     return (await listEvents(stream)).at(-1)
   }
-  const parts = async (values: Values, turn?: TurnGiven): Promise<readonly Part[]> => {
+  const parts = async (values: Values, turn?: TurnOverrides): Promise<readonly Part[]> => {
     const event = await end(values, turn)
     assert.ok(event?.type === 'done', event?.type === 'failed' ? event.error.message : 'no end')
     return event.parts
   }
-  const failure = async (values: Values, turn?: TurnGiven): Promise<MoleculeError> => {
+  const failure = async (values: Values, turn?: TurnOverrides): Promise<MoleculeError> => {
     const event = await end(values, turn)
     assert.ok(event?.type === 'failed', 'it did not fail')
     return event.error
   }
-  const reply = async (values: Values, turn?: TurnGiven) => (await parts(values, turn))[0]?.text ?? ''
-  const variables = async (values: Values, turn: TurnGiven): Promise<Record<string, string>> => {
+  const reply = async (values: Values, turn?: TurnOverrides) => (await parts(values, turn))[0]?.text ?? ''
+  const variables = async (values: Values, turn: TurnOverrides): Promise<Record<string, string>> => {
     // Not what the shell adds of its own.
     const text = await reply({ cmd: 'exec env -u PWD -u OLDPWD -u _ -u SHLVL env', ...values }, turn)
     return Object.fromEntries(text.trimEnd().split('\n').map(pair))

@@ -5,14 +5,14 @@
  */
 import { parseDuration } from '../../duration.ts'
 import { childEnvironment } from '../../process/environment.ts'
-import type { RunResult } from '../../process/processes.ts'
+import type { ProcessResult } from '../../process/processes.ts'
 import { joinText } from '../../protocol/request.ts'
 import type { Backend, BackendContext, BackendDefinition, Turn } from '../backend.ts'
-import { metaOf } from '../engine/agent-environment.ts'
-import { badOption, booleanOption, type Options } from '../options.ts'
-import { type CommandFacts, failureOf, stderrTail } from './failure.ts'
+import { messageVariables } from '../engine/agent-environment.ts'
+import { type BackendOptions, badOption, booleanOption } from '../options.ts'
+import { type RunFacts, runFailure, stderrTail } from './failure.ts'
 import { createOneShots, type OneShot } from './one-shot.ts'
-import { createDeltas, replyPart } from './reply.ts'
+import { createDeltaReader, replyPart } from './reply.ts'
 import { type Shell, shellFor, validateShell } from './shell.ts'
 
 const OUTPUT_BYTES_MAX = 10 * 1024 * 1024
@@ -35,7 +35,7 @@ export const exec: BackendDefinition = {
   create: (options, context) => createExec(readSettings(options), context),
 }
 
-interface Settings extends CommandFacts {
+interface Settings extends RunFacts {
   readonly timeoutMs: number | undefined
   readonly passMeta: boolean
   readonly format: 'text' | 'json'
@@ -52,7 +52,7 @@ function createExec(settings: Settings, context: BackendContext): Backend {
   }
 }
 
-function readSettings(options: Options): Settings {
+function readSettings(options: BackendOptions): Settings {
   const timeout = options.get('timeout', '60s')
   const timeoutMs = timeout === 'none' ? undefined : parseDuration(timeout)
   if (timeout !== 'none' && !(timeoutMs && timeoutMs > 0)) {
@@ -77,7 +77,7 @@ function describe(turn: Turn, settings: Settings, { shell, environment, log }: E
     run: {
       command: shell.command(settings.command),
       cwd: turn.workingDir,
-      env: childEnvironment(environment, additions(turn, settings.passMeta)),
+      env: childEnvironment(environment, commandVariables(turn, settings.passMeta)),
       mark: turn.id,
       input: settings.format === 'json' ? `${JSON.stringify(request)}\n` : joinText(request.parts),
       outputBytesMax: settings.outputBytesMax,
@@ -85,16 +85,16 @@ function describe(turn: Turn, settings: Settings, { shell, environment, log }: E
       killGraceMs: KILL_GRACE_MS,
       ...(settings.timeoutMs !== undefined && { timeoutMs: settings.timeoutMs }),
     },
-    read: createDeltas(),
+    read: createDeltaReader(),
     end(result) {
-      const error = failureOf(result, settings)
+      const error = runFailure(result, settings)
       if (error) return { type: 'failed', error }
       logStderr(result)
       return { type: 'done', parts: [replyPart(result.stdout)], finality: 'completed' }
     },
   }
 
-  function logStderr(result: RunResult): void {
+  function logStderr(result: ProcessResult): void {
     if (result.stderrTail.length === 0) return
     const fields = { workspace: request.workspace_id, message: request.message_id, stderr: stderrTail(result) }
     log.info(fields, 'the command succeeded and wrote to stderr')
@@ -102,7 +102,7 @@ function describe(turn: Turn, settings: Settings, { shell, environment, log }: E
 }
 
 /** Without `pass_meta` a command is told nothing of the platform: not the ids, the address, the token, nor the path. */
-function additions({ env, request }: Turn, passMeta: boolean): Record<string, string> {
-  if (passMeta) return { ...env, ...metaOf(request) }
+function commandVariables({ env, request }: Turn, passMeta: boolean): Record<string, string> {
+  if (passMeta) return { ...env, ...messageVariables(request) }
   return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('MOLECULE_') && name !== 'PATH'))
 }

@@ -3,12 +3,12 @@
  * command; the end of stderr is in the message and, for doors that show it only to some, alone in the details.
  */
 import { MoleculeError } from '../../errors.ts'
-import type { RunResult } from '../../process/processes.ts'
+import type { ProcessResult } from '../../process/processes.ts'
 
 const STDERR_BYTES_SHOWN = 1024
 
 /** What the messages name. */
-export interface CommandFacts {
+export interface RunFacts {
   /** The command as its owner wrote it. */
   readonly command: string
   /** The time-out as its owner wrote it. */
@@ -17,14 +17,14 @@ export interface CommandFacts {
 }
 
 /** Undefined where nothing went wrong: the process left by itself with exit code 0. */
-export function failureOf(result: RunResult, facts: CommandFacts): MoleculeError | undefined {
+export function runFailure(result: ProcessResult, facts: RunFacts): MoleculeError | undefined {
   const command = `command ${JSON.stringify(facts.command)}`
   const stderr = stderrTail(result)
   const said = stderr === '' ? '' : ` (stderr: ${stderr})`
   switch (result.end) {
     case 'exited':
       if (result.exitCode === 0) return undefined
-      return new MoleculeError('exit', `${command} ${howItEnded(result)}${said}${hint(stderr)}`, {
+      return new MoleculeError('exit', `${command} ${describeExit(result)}${said}${devStdHint(stderr)}`, {
         retryable: true,
         details: { exitCode: result.exitCode, signal: result.signal, stderr },
       })
@@ -50,7 +50,7 @@ export function failureOf(result: RunResult, facts: CommandFacts): MoleculeError
 }
 
 /** The last 1024 bytes, `...` before them if there were more. */
-export function stderrTail({ stderrTail: bytes, stderrCut }: RunResult): string {
+export function stderrTail({ stderrTail: bytes, stderrCut }: ProcessResult): string {
   const cut = stderrCut || bytes.length > STDERR_BYTES_SHOWN
   let start = Math.max(0, bytes.length - STDERR_BYTES_SHOWN)
   // The cut may fall inside a character; its remains would show as garbage.
@@ -58,7 +58,7 @@ export function stderrTail({ stderrTail: bytes, stderrCut }: RunResult): string 
   return (cut ? '...' : '') + new TextDecoder().decode(bytes.subarray(start))
 }
 
-function howItEnded({ exitCode, signal }: RunResult): string {
+function describeExit({ exitCode, signal }: ProcessResult): string {
   if (exitCode === null) return `was killed by ${signal}`
   // What the shell means by them, and the first things that go wrong with a new workspace.
   if (exitCode === 127) return 'exited with code 127: command not found'
@@ -67,7 +67,7 @@ function howItEnded({ exitCode, signal }: RunResult): string {
 }
 
 /** Node gives a child sockets on Linux, which cannot be opened by name; the system's own words for it help nobody. */
-function hint(stderr: string): string {
+function devStdHint(stderr: string): string {
   if (!/\/dev\/std(in|out|err): No such device or address/.test(stderr)) return ''
   return '; /dev/stdin, /dev/stdout and /dev/stderr cannot be opened here: read stdin itself, write with >&2'
 }

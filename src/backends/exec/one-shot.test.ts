@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { eventually, linuxOnly, markedPids } from '../../../test/fakes/marked.ts'
-import { createBench, PLAIN_ENVIRONMENT } from '../../../test/fakes/processes.ts'
+import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../../test/fakes/processes.ts'
 import { listEvents } from '../../../test/fakes/turns.ts'
 import { MoleculeError } from '../../errors.ts'
 import type { BackendEvent } from '../backend.ts'
@@ -10,7 +10,7 @@ import { createOneShots, type OneShot } from './one-shot.ts'
 const never = new AbortController().signal
 
 test('events come while the process runs, and the end comes last', linuxOnly, async (t) => {
-  const { shots, shot, alive } = bench(t)
+  const { shots, shot, alive } = setUp(t)
   const seen: string[] = []
   // The second word is printed only when the first has been read: it must not wait for the end.
   const line = 'printf one; while [ ! -e go ]; do sleep 0.01; done; printf two'
@@ -25,7 +25,7 @@ test('events come while the process runs, and the end comes last', linuxOnly, as
 })
 
 test('a description that throws fails its turn and ends its process, and harms nobody else', linuxOnly, async (t) => {
-  const { shots, shot, alive } = bench(t)
+  const { shots, shot, alive } = setUp(t)
   const defect = () => {
     throw new Error('cannot parse')
   }
@@ -37,13 +37,13 @@ test('a description that throws fails its turn and ends its process, and harms n
 })
 
 test('a reader that walks away in the middle ends the process', linuxOnly, async (t) => {
-  const { shots, shot, alive } = bench(t)
+  const { shots, shot, alive } = setUp(t)
   for await (const _ of shots.run(shot('echo x; sleep 300'), never)) break
   assert.ok(!alive())
 })
 
 test('close waits until its processes are dead, and what is run later is canceled unstarted', linuxOnly, async (t) => {
-  const { shots, shot, alive } = bench(t)
+  const { shots, shot, alive } = setUp(t)
   const running = listEvents(shots.run(shot('sleep 300'), never))
   await eventually('it runs', alive)
   await shots.close()
@@ -52,8 +52,8 @@ test('close waits until its processes are dead, and what is run later is cancele
   assert.deepEqual((await listEvents(shots.run(shot('sleep 300'), never))).map(failureOf), ['canceled'])
 })
 
-function bench(t: TestContext) {
-  const { processes, owner, dir } = createBench(t)
+function setUp(t: TestContext) {
+  const { processes, owner, dir } = createProcessHarness(t)
   let marks = 0
   const shot = (line: string): OneShot => {
     marks += 1

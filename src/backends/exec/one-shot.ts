@@ -4,18 +4,18 @@
  * that the stream has exactly one end and that no process outlives it, whichever way it ends.
  */
 import { type MoleculeError, toMoleculeError } from '../../errors.ts'
-import type { Processes, RunOptions, RunResult } from '../../process/processes.ts'
+import type { Processes, ProcessResult, ProcessRunOptions } from '../../process/processes.ts'
 import type { BackendEvent } from '../backend.ts'
 
 type EndEvent = Extract<BackendEvent, { type: 'done' | 'failed' }>
 
 /** One process for one message. */
 export interface OneShot {
-  readonly run: Omit<RunOptions, 'onOutput'>
+  readonly run: Omit<ProcessRunOptions, 'onOutput'>
   /** What a chunk of stdout means, as it comes. */
   readonly read: (chunk: Uint8Array) => readonly BackendEvent[]
   /** What the whole run means. */
-  readonly end: (result: RunResult) => EndEvent
+  readonly end: (result: ProcessResult) => EndEvent
 }
 
 export interface OneShots {
@@ -110,7 +110,7 @@ function startProcess(shot: OneShot, cancel: AbortController, processes: Process
   return { running, next }
 }
 
-function endOf(shot: OneShot, result: RunResult): EndEvent {
+function endOf(shot: OneShot, result: ProcessResult): EndEvent {
   try {
     return shot.end(result)
   } catch (thrown) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { createDeltas, replyPart } from './reply.ts'
+import { createDeltaReader, replyPart } from './reply.ts'
 
 /** Text that uses one to four bytes a character, cut anywhere into chunks. */
 const cutText = fc
@@ -12,7 +12,7 @@ test('EX-3 text comes back byte for byte, and its deltas joined are the reply, w
   fc.assert(
     fc.property(cutText, ({ text, chunks }) => {
       assert.deepEqual(replyPart(Buffer.concat(chunks)), { text })
-      const read = createDeltas()
+      const read = createDeltaReader()
       const deltas = chunks.flatMap((chunk) => read(chunk))
       assert.equal(deltas.map((event) => (event.type === 'text' ? event.delta : '')).join(''), text)
     }),
@@ -26,7 +26,7 @@ test('EX-3 bytes that are no text come back as a file of the same bytes, and no 
       const back = part.text === undefined ? Buffer.from(part.raw ?? '', 'base64') : Buffer.from(part.text)
       assert.deepEqual(back, Buffer.from(bytes))
       assert.equal(part.mediaType, part.text === undefined ? 'application/octet-stream' : undefined)
-      const read = createDeltas()
+      const read = createDeltaReader()
       for (const byte of bytes) {
         for (const event of read(Uint8Array.of(byte))) {
           assert.ok(event.type === 'activity' || (event.type === 'text' && !event.delta.includes('\ufffd')))

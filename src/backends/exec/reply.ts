@@ -17,7 +17,7 @@ export function replyPart(stdout: Uint8Array): Part {
 }
 
 /** For one process: holds the beginning of a character until the rest has come. */
-export function createDeltas(): (chunk: Uint8Array) => readonly BackendEvent[] {
+export function createDeltaReader(): (chunk: Uint8Array) => readonly BackendEvent[] {
   const decoder = new TextDecoder('utf-8', STRICT)
   let isText = true
   return (chunk) => {

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { exited, makeFlags, makeReading, readAll, recorded } from '../../../test/fakes/agents/readings.ts'
+import { exited, makeFlags, makeParserOptions, readAll, readSample } from '../../../test/fakes/agents/readings.ts'
 import { streamedText } from '../../../test/fakes/turns.ts'
 import { acpArgs, oneShotArgs } from './args.ts'
-import { nextMinute } from './gemini.ts'
-import { createGeminiReader } from './reader.ts'
+import { nextMinuteMs } from './gemini.ts'
+import { createGeminiParser } from './reader.ts'
 
 const RUNS = { numRuns: 200 }
 const word = fc.stringMatching(/^[A-Za-z0-9._-]{1,30}$/)
 const sessionId = fc.uuid()
-const reader = (given = {}) => createGeminiReader(makeReading({ backend: 'gemini', ...given }))
+const reader = (given = {}) => createGeminiParser(makeParserOptions({ backend: 'gemini', ...given }))
 const followedBy = (args: readonly string[], flag: string) => args[args.indexOf(flag) + 1]
 const lines = (...events: readonly object[]) => events.map((event) => JSON.stringify(event)).join('\n')
 
@@ -32,7 +32,7 @@ test('AG-13 gemini property 3: its required flags, the prompt not among them (ou
 
 test('AG-3 gemini loads no session in the minute in which it began: that would wipe it', () => {
   const noon = Date.UTC(2026, 10, 15, 12)
-  assert.deepEqual([nextMinute(noon), nextMinute(noon + 59_999)], [noon + 60_000, noon + 60_000])
+  assert.deepEqual([nextMinuteMs(noon), nextMinuteMs(noon + 59_999)], [noon + 60_000, noon + 60_000])
 })
 
 test('AG-13 gemini property 5: resume flags exactly when there is a session', () => {
@@ -86,13 +86,13 @@ test('AG-13 gemini property 8: an exit that says nothing else is an error that h
 })
 
 test('a recorded run of gemini is read as it was', () => {
-  const events = readAll(reader(), recorded('gemini/stream-json-success.jsonl'))
+  const events = readAll(reader(), readSample('gemini/stream-json-success.jsonl'))
   assert.equal(streamedText(events), 'ok n=1 last=─sys2.txt </session_context> hello two')
   assert.deepEqual(events.at(-2), { type: 'usage', inputTokens: 20, outputTokens: 10 })
 })
 
 test('a recorded tool of gemini is seen to begin and to end', () => {
-  const events = readAll(reader(), recorded('gemini/stream-json-tool.jsonl'))
+  const events = readAll(reader(), readSample('gemini/stream-json-tool.jsonl'))
   const tools = events.filter(({ type }) => type === 'tool')
   assert.deepEqual(tools, [
     { type: 'tool', name: 'run_shell_command', state: 'started' },
@@ -118,7 +118,7 @@ for (const [status, code, retryable] of [
   [429, 'rate_limited', true],
 ] as const) {
   test(`gemini's recorded error ${status} is ${code}`, () => {
-    const end = readAll(reader(), recorded(`gemini/stream-json-error-${status}.jsonl`), exited(status % 256)).at(-1)
+    const end = readAll(reader(), readSample(`gemini/stream-json-error-${status}.jsonl`), exited(status % 256)).at(-1)
     assert.ok(end?.type === 'failed')
     assert.deepEqual([end.error.code, end.error.retryable], [code, retryable])
     assert.match(end.error.message, new RegExp(`fake ${status}`))
@@ -134,7 +134,7 @@ test("gemini's 429 says when to come again", () => {
 })
 
 test("gemini's exit codes: 42 is a lost session where one was asked for, 41 no log-in, 53 turns, 55 trust", () => {
-  const stderr = recorded('gemini/unknown-session-a.stderr')
+  const stderr = readSample('gemini/unknown-session-a.stderr')
   const codeOf = (exitCode: number, given = {}) => {
     const end = reader(given).conclude(exited(exitCode, stderr), '')
     return end.type === 'failed' ? end.error.code : end.type

@@ -5,16 +5,22 @@
  */
 import type { Backend, BackendContext, BackendDefinition } from '../backend.ts'
 import { createAcpBackend } from '../engine/acp/driver.ts'
-import { readAuth } from '../engine/auth.ts'
-import { type CliKind, type CliSettings, cliOptions, readCliSettings, warnOf } from '../engine/cli-options.ts'
-import { withFallback } from '../engine/fallback.ts'
-import { createLineAgent, type LineAgent, probeOf } from '../engine/line-agent.ts'
+import { readTokenVariables } from '../engine/auth.ts'
+import {
+  type CliKind,
+  type CliSettings,
+  cliOptions,
+  readCliSettings,
+  warnUnsupportedOption,
+} from '../engine/cli-options.ts'
+import { withOneShotFallback } from '../engine/fallback.ts'
+import { createOneShotBackend, type OneShotAgent, validateCliOptionsOf } from '../engine/line-agent.ts'
 import { chooseModel } from '../engine/model.ts'
 import { validateCli } from '../engine/validate.ts'
 import { acpArgs, oneShotArgs } from './args.ts'
-import { createGeminiReader } from './reader.ts'
+import { createGeminiParser } from './reader.ts'
 
-const kind: CliKind = {
+const KIND: CliKind = {
   backend: 'gemini',
   bin: 'gemini',
   modes: ['session', 'oneshot'],
@@ -42,10 +48,10 @@ const MINUTE_MS = 60_000
  * new one, named by the minute of now. In the same minute that is the same file: the session is wiped and then not
  * found (seen with 0.61).
  */
-export const nextMinute = (begunMs: number): number => (Math.floor(begunMs / MINUTE_MS) + 1) * MINUTE_MS
+export const nextMinuteMs = (begunMs: number): number => (Math.floor(begunMs / MINUTE_MS) + 1) * MINUTE_MS
 
-const agent: LineAgent = {
-  kind,
+const AGENT: OneShotAgent = {
+  kind: KIND,
   install: 'install it with `npm install -g @google/gemini-cli`',
   auth: {
     variable: 'GEMINI_API_KEY',
@@ -55,47 +61,49 @@ const agent: LineAgent = {
   modelPrefix: 'dropped',
   args: oneShotArgs,
   environment: () => OWN_ENVIRONMENT,
-  createReader: createGeminiReader,
+  createParser: createGeminiParser,
   help: [['--help']],
 }
 
 export const gemini: BackendDefinition = {
   name: 'gemini',
   summary: "Google's Gemini CLI, warm by ACP or one process a message",
-  options: cliOptions(kind),
+  options: cliOptions(KIND),
   runsCommands: true,
   reportsTools: true,
   tested: '0.61.0',
   create: (options, context) =>
-    withFallback(readCliSettings(options, kind, context.log), context.log, (settings) => build(settings, context)),
+    withOneShotFallback(readCliSettings(options, KIND, context.log), context.log, (settings) =>
+      createGemini(settings, context),
+    ),
 }
 
-function build(settings: CliSettings, context: BackendContext): Backend {
+function createGemini(settings: CliSettings, context: BackendContext): Backend {
   if (settings.mode === 'oneshot') {
     if (settings.mcpServers.length > 0) {
       const why = 'gemini takes MCP servers from its settings files alone; mode session gives them by ACP'
-      warnOf(context.log, kind.backend, { option: 'mcp_servers', why })
+      warnUnsupportedOption(context.log, KIND.backend, { option: 'mcp_servers', why })
     }
-    return createLineAgent(agent, settings, context)
+    return createOneShotBackend(AGENT, settings, context)
   }
   const { environment } = context
   return createAcpBackend(
     {
-      backend: kind.backend,
+      backend: KIND.backend,
       serves: 'conversation',
       settings,
-      model: (turn) => chooseModel(settings.model, turn.model, agent.modelPrefix),
+      model: (turn) => chooseModel(settings.model, turn.model, AGENT.modelPrefix),
       command: (model) => [settings.bin, ...acpArgs({ settings, model })],
       modelByCommand: true,
-      loadableFromMs: nextMinute,
+      loadableFromMs: nextMinuteMs,
       // Seen with 0.61: its cleaning of old sessions takes every file without a message, and all others of that id.
       sweepsAtStart: true,
       environment: async () => ({
-        ...(await readAuth(agent.auth, environment, settings.authTokenFile)),
+        ...(await readTokenVariables(AGENT.auth, environment, settings.authTokenFile)),
         ...OWN_ENVIRONMENT,
       }),
-      quiet: kind.quiet,
-      validate: (signal) => validateCli(probeOf(agent, settings, context), signal),
+      quiet: KIND.quiet,
+      validate: (signal) => validateCli(validateCliOptionsOf(AGENT, settings, context), signal),
     },
     context,
   )

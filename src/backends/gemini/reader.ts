@@ -4,12 +4,12 @@
  * failure is told only with the exit: its words alone may not say that it was a rate limit.
  */
 import { MoleculeError } from '../../errors.ts'
-import type { RunResult } from '../../process/processes.ts'
+import type { ProcessResult } from '../../process/processes.ts'
 import { isJsonObject } from '../../protocol/json.ts'
 import type { BackendEvent } from '../backend.ts'
-import { type Answer, createAnswer, parseLine } from '../engine/answer.ts'
-import { maxTurnsUsed, processFailure, readComplaint } from '../engine/cli-errors.ts'
-import type { LineReader, Reading } from '../engine/line-agent.ts'
+import { createReplyBuilder, parseJsonLine, type ReplyBuilder } from '../engine/answer.ts'
+import { classifyAgentError, maxTurnsUsed, processFailure } from '../engine/cli-errors.ts'
+import type { AgentOutputParser, AgentOutputParserOptions } from '../engine/line-agent.ts'
 import { isSessionId } from '../engine/opening.ts'
 import { stderrTail } from '../exec/failure.ts'
 
@@ -22,8 +22,8 @@ const EXIT_STATUS_MIN = 144
 
 type Fields = Readonly<Record<string, unknown>>
 
-export function createGeminiReader(reading: Reading): LineReader {
-  const answer = createAnswer()
+export function createGeminiParser(reading: AgentOutputParserOptions): AgentOutputParser {
+  const answer = createReplyBuilder()
   const tools = new Map<unknown, string>()
   let complaint: string | undefined
   const read = (event: Fields): readonly BackendEvent[] => {
@@ -33,18 +33,18 @@ export function createGeminiReader(reading: Reading): LineReader {
           ? [{ type: 'session', token: reading.token(event['session_id']) }]
           : ACTIVITY
       case 'message':
-        return event['role'] === 'assistant' ? answer.say(textOf(event['content'])) : ACTIVITY
+        return event['role'] === 'assistant' ? answer.append(textOf(event['content'])) : ACTIVITY
       case 'tool_use':
-        answer.pause()
+        answer.startParagraph()
         tools.set(event['tool_id'], textOf(event['tool_name']))
         return [{ type: 'tool', name: textOf(event['tool_name']), state: 'started' }]
       case 'tool_result': {
         const name = tools.get(event['tool_id']) ?? 'tool'
-        if (isDenied(event)) answer.deny(name)
+        if (isDenied(event)) answer.addDenied(name)
         return [{ type: 'tool', name, state: event['status'] === 'success' ? 'finished' : 'failed' }]
       }
       case 'result':
-        if (event['status'] !== 'success') complaint = wordsOf(event['error'])
+        if (event['status'] !== 'success') complaint = errorMessageOf(event['error'])
         return [...usageOf(event['stats']), ...(complaint === undefined ? endOf(reading, answer) : [])]
       default:
         return ACTIVITY
@@ -52,7 +52,7 @@ export function createGeminiReader(reading: Reading): LineReader {
   }
   return {
     read: (line) => {
-      const event = parseLine(line)
+      const event = parseJsonLine(line)
       return event === undefined ? ACTIVITY : read(event)
     },
     conclude: (result) => ({ type: 'failed', error: failureOf(result, complaint, reading) }),
@@ -61,15 +61,19 @@ export function createGeminiReader(reading: Reading): LineReader {
 
 const ACTIVITY: readonly BackendEvent[] = [{ type: 'activity' }]
 
-function endOf(reading: Reading, answer: Answer): readonly BackendEvent[] {
+function endOf(reading: AgentOutputParserOptions, answer: ReplyBuilder): readonly BackendEvent[] {
   const { last, end } = answer.finish(reading.backend)
   return [...last, end]
 }
 
-const wordsOf = (error: unknown): string =>
+const errorMessageOf = (error: unknown): string =>
   (isJsonObject(error) && textOf(error['message'])) || 'gemini failed and said nothing'
 
-function failureOf(result: RunResult, complaint: string | undefined, reading: Reading): MoleculeError {
+function failureOf(
+  result: ProcessResult,
+  complaint: string | undefined,
+  reading: AgentOutputParserOptions,
+): MoleculeError {
   const stderr = stderrTail(result)
   const { exitCode } = result
   if (result.end === 'exited' && exitCode !== null) {
@@ -84,15 +88,19 @@ function failureOf(result: RunResult, complaint: string | undefined, reading: Re
 }
 
 /** `[API Error: {"error":{"code":429,...}}]`, or in plain words. */
-function modelError(text: string, exitStatus: number | undefined, { facts: { nowMs } }: Reading): MoleculeError {
+function modelError(
+  text: string,
+  exitStatus: number | undefined,
+  { facts: { nowMs } }: AgentOutputParserOptions,
+): MoleculeError {
   const [json] = /\{.*\}/s.exec(text) ?? []
-  const body = json === undefined ? undefined : parseLine(json)
+  const body = json === undefined ? undefined : parseJsonLine(json)
   const inner = isJsonObject(body?.['error']) ? body['error'] : {}
   const status = typeof inner['code'] === 'number' ? inner['code'] : exitStatus
-  return readComplaint({ text, status, nowMs }) ?? new MoleculeError('provider_failed', text, { retryable: true })
+  return classifyAgentError({ text, status, nowMs }) ?? new MoleculeError('provider_failed', text, { retryable: true })
 }
 
-function exitCodeError(exitCode: number, stderr: string, reading: Reading): MoleculeError | undefined {
+function exitCodeError(exitCode: number, stderr: string, reading: AgentOutputParserOptions): MoleculeError | undefined {
   const details = { exitCode, stderr }
   if (exitCode === EXIT_AUTH) {
     return new MoleculeError('auth_failed', `gemini is not logged in: ${stderr}`, { details })

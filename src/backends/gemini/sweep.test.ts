@@ -3,8 +3,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { fakeProgram } from '../../../test/fakes/agents/program.ts'
-import { createBench, PLAIN_ENVIRONMENT } from '../../../test/fakes/processes.ts'
+import { createFakeProgram } from '../../../test/fakes/agents/program.ts'
+import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../../test/fakes/processes.ts'
 import { listEvents, makeTurn, streamedText } from '../../../test/fakes/turns.ts'
 import { systemClock } from '../../clock.ts'
 import { silentLog } from '../../log.ts'
@@ -14,10 +14,10 @@ import { gemini } from './gemini.ts'
 /** Half of what the slow one takes to start, and to open a session. */
 const APART_MS = 200
 
-const slow = fakeProgram('gemini', 'slow')
+const slow = createFakeProgram('gemini', 'slow')
 
 test('AG-3 a gemini that starts does not take away the session that another has just begun', async (t) => {
-  const { processes, dir } = createBench(t)
+  const { processes, dir } = createProcessHarness(t)
   // The supervisor's own timers do not keep a test alive.
   const keepAlive = setTimeout(() => undefined, 60_000)
   t.after(() => clearTimeout(keepAlive))

@@ -3,9 +3,11 @@
  * as JSON lines. Not `-z`: that neither resumes a session nor asks before dangerous commands. `--in` keeps a resumed
  * session in this working folder, `--source tool` keeps it out of the user's own list.
  */
-import type { Call } from '../engine/line-agent.ts'
+import type { OneShotCall } from '../engine/line-agent.ts'
 
-export function hermesArgs(call: Pick<Call, 'settings' | 'model' | 'sessionId' | 'workingDir'>): readonly string[] {
+export function hermesArgs(
+  call: Pick<OneShotCall, 'settings' | 'model' | 'sessionId' | 'workingDir'>,
+): readonly string[] {
   const { settings, model, sessionId, workingDir } = call
   const { permission, maxTurns, args } = settings
   return [

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { exited, makeFlags, makeReading, readAll } from '../../../test/fakes/agents/readings.ts'
+import { exited, makeFlags, makeParserOptions, readAll } from '../../../test/fakes/agents/readings.ts'
 import { streamedText } from '../../../test/fakes/turns.ts'
 import { hermesArgs } from './args.ts'
-import { createHermesReader } from './reader.ts'
+import { createHermesParser } from './reader.ts'
 
 const RUNS = { numRuns: 200 }
 const sessionId = fc.stringMatching(/^2026[0-9]{4}_[0-9]{6}_[0-9a-f]{6}$/)
 const word = fc.stringMatching(/^[A-Za-z0-9._/-]{1,30}$/)
-const reader = () => createHermesReader(makeReading({ backend: 'hermes', sessionId: '20261115_120000_abcdef' }))
+const reader = () => createHermesParser(makeParserOptions({ backend: 'hermes', sessionId: '20261115_120000_abcdef' }))
 const followedBy = (args: readonly string[], flag: string) => args[args.indexOf(flag) + 1]
 const lines = (...events: readonly object[]) => events.map((event) => JSON.stringify(event)).join('\n')
 const result = (given: object) => ({ type: 'result', session_id: 's', exit_code: 0, text: '', ...given })

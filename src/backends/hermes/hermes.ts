@@ -3,12 +3,12 @@
  * reference and its source, because it cannot be installed from npm; `acp` with `cmd: hermes acp` keeps it warm.
  */
 import type { BackendDefinition } from '../backend.ts'
-import { type CliKind, cliOptions, readCliSettings, warnOf } from '../engine/cli-options.ts'
-import { createLineAgent, type LineAgent } from '../engine/line-agent.ts'
+import { type CliKind, cliOptions, readCliSettings, warnUnsupportedOption } from '../engine/cli-options.ts'
+import { createOneShotBackend, type OneShotAgent } from '../engine/line-agent.ts'
 import { hermesArgs } from './args.ts'
-import { createHermesReader } from './reader.ts'
+import { createHermesParser } from './reader.ts'
 
-const kind: CliKind = {
+const KIND: CliKind = {
   backend: 'hermes',
   bin: 'hermes',
   modes: ['oneshot'],
@@ -17,30 +17,30 @@ const kind: CliKind = {
   quiet: { stateIn: ['HERMES_HOME'] },
 }
 
-const agent: LineAgent = {
-  kind,
+const AGENT: OneShotAgent = {
+  kind: KIND,
   install: 'install it as https://hermes-agent.nousresearch.com says',
   // Its providers are many; it keeps their keys itself (`hermes auth`), or finds them in the environment.
   auth: { variable: '', from: [], instead: [] },
   modelPrefix: 'kept',
   args: hermesArgs,
   environment: () => ({ PYTHONUTF8: '1', PYTHONUNBUFFERED: '1' }),
-  createReader: createHermesReader,
+  createParser: createHermesParser,
   help: [['--help'], ['chat', '--help']],
 }
 
 export const hermes: BackendDefinition = {
   name: 'hermes',
   summary: 'Hermes Agent of Nous Research, one process a message',
-  options: cliOptions(kind),
+  options: cliOptions(KIND),
   runsCommands: true,
   reportsTools: true,
   create(options, context) {
-    const settings = readCliSettings(options, kind, context.log)
+    const settings = readCliSettings(options, KIND, context.log)
     if (settings.permission === 'allowed_tools' && options.get('permission', '') !== '') {
       const why = 'hermes has no list of tools; its own settings (approvals) decide what it may do unasked'
-      warnOf(context.log, kind.backend, { option: 'permission', why })
+      warnUnsupportedOption(context.log, KIND.backend, { option: 'permission', why })
     }
-    return createLineAgent(agent, settings, context)
+    return createOneShotBackend(AGENT, settings, context)
   },
 }

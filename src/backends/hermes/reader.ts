@@ -6,9 +6,9 @@
 import { MoleculeError } from '../../errors.ts'
 import { isJsonObject } from '../../protocol/json.ts'
 import type { BackendEvent } from '../backend.ts'
-import { type Answer, createAnswer, parseLine } from '../engine/answer.ts'
-import { processFailure, readComplaint } from '../engine/cli-errors.ts'
-import type { LineReader, Reading } from '../engine/line-agent.ts'
+import { createReplyBuilder, parseJsonLine, type ReplyBuilder } from '../engine/answer.ts'
+import { classifyAgentError, processFailure } from '../engine/cli-errors.ts'
+import type { AgentOutputParser, AgentOutputParserOptions } from '../engine/line-agent.ts'
 import { isSessionId } from '../engine/opening.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -17,20 +17,20 @@ const PROVIDER_ERROR = /^\s*HTTP (\d{3})\b/
 const SESSION_LOST = /^(?:Error: )?Session not found: /m
 const DENIED = /^(?:BLOCKED|Command (?:denied|blocked))|approval (?:denied|required)/i
 
-export function createHermesReader(reading: Reading): LineReader {
-  const answer = createAnswer()
+export function createHermesParser(reading: AgentOutputParserOptions): AgentOutputParser {
+  const answer = createReplyBuilder()
   const read = (event: Fields): readonly BackendEvent[] => {
     switch (event['type']) {
       case 'system':
         return sessionOf(event, reading)
       case 'text':
-        return answer.say(textOf(event['text']))
+        return answer.append(textOf(event['text']))
       case 'tool_use':
-        answer.pause()
+        answer.startParagraph()
         return [{ type: 'tool', name: textOf(event['name']) || 'tool', state: 'started' }]
       case 'tool_result': {
         const name = textOf(event['name']) || 'tool'
-        if (DENIED.test(textOf(event['output']))) answer.deny(name)
+        if (DENIED.test(textOf(event['output']))) answer.addDenied(name)
         return [{ type: 'tool', name, state: event['is_error'] === true ? 'failed' : 'finished' }]
       }
       case 'result':
@@ -41,7 +41,7 @@ export function createHermesReader(reading: Reading): LineReader {
   }
   return {
     read: (line) => {
-      const event = parseLine(line)
+      const event = parseJsonLine(line)
       return event === undefined ? ACTIVITY : read(event)
     },
     conclude(result, stdout) {
@@ -60,11 +60,11 @@ export function createHermesReader(reading: Reading): LineReader {
 const ACTIVITY: readonly BackendEvent[] = [{ type: 'activity' }]
 
 /** It may change within a turn, when a long session is compressed into a new one: the last one named is the one. */
-function sessionOf({ session_id: id }: Fields, { token }: Reading): readonly BackendEvent[] {
+function sessionOf({ session_id: id }: Fields, { token }: AgentOutputParserOptions): readonly BackendEvent[] {
   return isSessionId(id) ? [{ type: 'session', token: token(id) }] : ACTIVITY
 }
 
-function endOf(event: Fields, reading: Reading, answer: Answer): readonly BackendEvent[] {
+function endOf(event: Fields, reading: AgentOutputParserOptions, answer: ReplyBuilder): readonly BackendEvent[] {
   const text = textOf(event['text'])
   const complaint = textOf(event['error'])
   const status = PROVIDER_ERROR.exec(complaint || text)?.[1]
@@ -72,15 +72,19 @@ function endOf(event: Fields, reading: Reading, answer: Answer): readonly Backen
     return [{ type: 'failed', error: modelError(complaint || text, status, reading) }]
   }
   // Where it did not stream, the result is all there is.
-  const late = answer.text() === '' ? answer.say(text) : []
+  const late = answer.text() === '' ? answer.append(text) : []
   const { last, end } = answer.finish(reading.backend)
   return [...late, ...last, end]
 }
 
-function modelError(words: string, status: string | undefined, { backend, facts }: Reading): MoleculeError {
+function modelError(
+  words: string,
+  status: string | undefined,
+  { backend, facts }: AgentOutputParserOptions,
+): MoleculeError {
   const text = words === '' ? `${backend} failed and said nothing` : words
   const complaint = { text, nowMs: facts.nowMs, status: status === undefined ? undefined : Number(status) }
-  return readComplaint(complaint) ?? new MoleculeError('provider_failed', text, { retryable: true })
+  return classifyAgentError(complaint) ?? new MoleculeError('provider_failed', text, { retryable: true })
 }
 
 function usageOf(tokens: unknown): readonly BackendEvent[] {

@@ -1,4 +1,4 @@
-/** What went wrong between us and an MCP server, in our words. A tool that failed is no failure of these: result.ts. */
+/** What went wrong between us and an MCP server, in our words. A tool that failed is no failure of these: parse.ts. */
 import { MoleculeError } from '../../errors.ts'
 
 export function failureOf(thrown: unknown): MoleculeError {

@@ -9,26 +9,26 @@ import type { Endpoint } from '../endpoint.ts'
 import { OUTPUT_BYTES_MAX } from '../engine/turns.ts'
 import { connectClient } from './client.ts'
 
-export interface HttpServer {
+export interface McpHttpConnection {
   connect(signal: AbortSignal): Promise<Client>
   /** Set where the last connection was ended because an answer was too large. */
-  flood(): MoleculeError | undefined
+  tooLargeError(): MoleculeError | undefined
   /** The next message connects anew. */
   reset(): Promise<void>
   close(): Promise<void>
 }
 
-export function createHttpServer({ url, headers }: Endpoint): HttpServer {
+export function createMcpHttpConnection({ url, headers }: Endpoint): McpHttpConnection {
   let connected: Promise<Client> | undefined
-  let flood: MoleculeError | undefined
+  let tooLargeError: MoleculeError | undefined
   const reset = async () => {
     const last = connected
     connected = undefined
-    flood = undefined
+    tooLargeError = undefined
     await last?.then((client) => client.close()).catch(() => undefined)
   }
-  const onFlood = () => {
-    flood = tooLarge()
+  const onTooLarge = () => {
+    tooLargeError = tooLarge()
     void connected?.then((client) => client.close()).catch(() => undefined)
   }
   const open = async (signal: AbortSignal): Promise<Client> => {
@@ -38,7 +38,7 @@ export function createHttpServer({ url, headers }: Endpoint): HttpServer {
       for (const [name, value] of Object.entries(await headers())) all.set(name, value)
       // Not followed: whoever answers there has no say over where our credentials go.
       const answer = await fetch(to, { ...init, headers: all, redirect: 'error' })
-      return init?.method === 'POST' ? capped(answer, onFlood) : answer
+      return init?.method === 'POST' ? limitBody(answer, onTooLarge) : answer
     }
     return await connectClient(new StreamableHTTPClientTransport(new URL(url), { fetch: send }), signal)
   }
@@ -50,13 +50,13 @@ export function createHttpServer({ url, headers }: Endpoint): HttpServer {
       })
       return connected
     },
-    flood: () => flood,
+    tooLargeError: () => tooLargeError,
     reset,
     close: reset,
   }
 }
 
-function capped(answer: Response, onFlood: () => void): Response {
+function limitBody(answer: Response, onTooLarge: () => void): Response {
   if (answer.body === null) return answer
   let bytes = 0
   const counted = answer.body.pipeThrough(
@@ -64,7 +64,7 @@ function capped(answer: Response, onFlood: () => void): Response {
       transform(chunk, controller) {
         bytes += chunk.length
         if (bytes <= OUTPUT_BYTES_MAX) return controller.enqueue(chunk)
-        onFlood()
+        onTooLarge()
         controller.terminate()
       },
     }),

@@ -3,22 +3,22 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import { eventually, markedPids } from '../../../test/fakes/marked.ts'
-import { startMcpHttp } from '../../../test/fakes/mcp-http.ts'
-import { createBench, PLAIN_ENVIRONMENT } from '../../../test/fakes/processes.ts'
-import { listEvents, makeTurn, type TurnGiven } from '../../../test/fakes/turns.ts'
+import { startMcpServer } from '../../../test/fakes/mcp-http.ts'
+import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../../test/fakes/processes.ts'
+import { listEvents, makeTurn, type TurnOverrides } from '../../../test/fakes/turns.ts'
 import { systemClock } from '../../clock.ts'
 import { silentLog } from '../../log.ts'
 import type { BackendEvent } from '../backend.ts'
 import { createOptions } from '../options.ts'
-import { argumentsFor } from './arguments.ts'
+import { toolArguments } from './arguments.ts'
 import { mcp } from './mcp.ts'
-import { readResult } from './result.ts'
+import { parseToolResult } from './result.ts'
 
-const PROGRAM = join(import.meta.dirname, '..', '..', '..', 'test', 'fakes', 'mcp-program.ts')
+const PROGRAM = join(import.meta.dirname, '..', '..', '..', 'test', 'fakes', 'mcp', 'stdio-server.ts')
 const COMMAND = `exec '${process.execPath}' '${PROGRAM}'`
 
-function bench(t: TestContext, values: Record<string, string>, environment: Record<string, string> = {}) {
-  const { processes, owner, dir: workingDir } = createBench(t)
+function setUp(t: TestContext, values: Record<string, string>, environment: Record<string, string> = {}) {
+  const { processes, owner, dir: workingDir } = createProcessHarness(t)
   const context = {
     processes,
     environment: { ...PLAIN_ENVIRONMENT, ...environment },
@@ -29,7 +29,7 @@ function bench(t: TestContext, values: Record<string, string>, environment: Reco
   t.after(() => backend.close())
   const keepAlive = setTimeout(() => undefined, 60_000)
   t.after(() => clearTimeout(keepAlive))
-  const run = (text: string, given: TurnGiven = {}, signal = new AbortController().signal) =>
+  const run = (text: string, given: TurnOverrides = {}, signal = new AbortController().signal) =>
     listEvents(backend.run(makeTurn({ text, conversationId: 'c', workingDir, ...given }), signal))
   return { backend, run, alive: () => markedPids(`${owner}:`).length }
 }
@@ -48,7 +48,7 @@ function failureIn(events: readonly BackendEvent[]) {
 
 test('AG-10 a program is kept for its conversation, whichever revision of the protocol it speaks', async (t) => {
   for (const command of [COMMAND, `${COMMAND} --old`]) {
-    const { run, alive } = bench(t, { tool: 'count', command })
+    const { run, alive } = setUp(t, { tool: 'count', command })
     const [pid] = String(doneIn(await run('x'))[0]?.text).split(' ')
     assert.equal(doneIn(await run('x'))[0]?.text, `${pid} 2`)
     assert.equal(alive(), 1)
@@ -58,91 +58,91 @@ test('AG-10 a program is kept for its conversation, whichever revision of the pr
 })
 
 test('AG-10 text, pictures, files and links of a result are parts of the reply', async (t) => {
-  assert.deepEqual(doneIn(await bench(t, { tool: 'kinds' }).run('x')), [
+  assert.deepEqual(doneIn(await setUp(t, { tool: 'kinds' }).run('x')), [
     { text: 'look' },
     { raw: 'AAAA', mediaType: 'image/png' },
     { text: 'hello', mediaType: 'text/plain', filename: 'b.txt' },
     { raw: 'BBBB', filename: 'c.bin' },
     { url: 'https://a.test/d', filename: 'd' },
   ])
-  const data = readResult({ content: [], structuredContent: { a: 1 } })
+  const data = parseToolResult({ content: [], structuredContent: { a: 1 } })
   assert.deepEqual(data.type === 'done' && data.parts, [{ data: { a: 1 } }])
 })
 
 test('AG-10 the text goes to the named argument, into the template, or to the first text that the tool requires', async (t) => {
   const ask = async (values: Record<string, string>) =>
-    JSON.parse(String(doneIn(await bench(t, { tool: 'search', ...values }).run('cats'))[0]?.text))
+    JSON.parse(String(doneIn(await setUp(t, { tool: 'search', ...values }).run('cats'))[0]?.text))
   assert.deepEqual(await ask({ arguments: '{"limit":5}' }), { limit: 5, query: 'cats' })
   const template = '{"limit":5,"query":"only {{text}}, please"}'
   assert.deepEqual(await ask({ arguments: template }), { limit: 5, query: 'only cats, please' })
   const named = await ask({ arguments: '{"limit":5,"query":"all"}', argument: 'note' })
   assert.deepEqual(named, { limit: 5, note: 'cats', query: 'all' })
-  const none = failureIn(await bench(t, { tool: 'number' }).run('x'))
+  const none = failureIn(await setUp(t, { tool: 'number' }).run('x'))
   assert.deepEqual([none.code, none.retryable], ['bad_config', false])
   assert.match(none.message, /takes no text/)
 })
 
 test('AG-10 a tool that fails has its own words; one that is not there names those that are', async (t) => {
-  const broken = failureIn(await bench(t, { tool: 'throw' }).run('x'))
+  const broken = failureIn(await setUp(t, { tool: 'throw' }).run('x'))
   assert.deepEqual([broken.code, broken.retryable], ['agent_failed', false])
   assert.match(broken.message, /it broke/)
-  const missing = failureIn(await bench(t, { tool: 'nothing' }).run('x'))
+  const missing = failureIn(await setUp(t, { tool: 'nothing' }).run('x'))
   assert.equal(missing.code, 'bad_config')
   assert.match(missing.message, /no tool "nothing"; it has: count, die, echo/)
-  const unasked = failureIn(await bench(t, { tool: 'nothing', argument: 'text' }).run('x'))
+  const unasked = failureIn(await setUp(t, { tool: 'nothing', argument: 'text' }).run('x'))
   assert.equal(unasked.retryable, false)
 })
 
 test('AG-10 progress is shown while the tool works', async (t) => {
-  const server = await startMcpHttp()
+  const server = await startMcpServer()
   t.after(() => server.stop())
   for (const values of [{ tool: 'steps' }, { tool: 'steps', url: server.url }]) {
-    const events = await bench(t, values).run('x')
+    const events = await setUp(t, values).run('x')
     assert.ok(events.some((event) => event.type === 'status' && event.text === 'halfway (1 of 2)'))
   }
 })
 
 test('AG-10 a program that dies is said with its stderr and tried again; a cancelled call ends its program', async (t) => {
-  const died = failureIn(await bench(t, { tool: 'die' }).run('x'))
+  const died = failureIn(await setUp(t, { tool: 'die' }).run('x'))
   assert.deepEqual([died.code, died.retryable], ['exit', true])
   assert.match(died.message, /no such luck/)
-  const { run, alive } = bench(t, { tool: 'endless' })
+  const { run, alive } = setUp(t, { tool: 'endless' })
   const stop = new AbortController()
   const running = run('x', {}, stop.signal)
   await eventually('its tool works', () => alive() === 2)
   stop.abort()
   assert.equal(failureIn(await running).code, 'canceled')
   assert.equal(alive(), 0)
-  const missing = failureIn(await bench(t, { tool: 'echo', command: 'exec /nowhere/server' }).run('x'))
+  const missing = failureIn(await setUp(t, { tool: 'echo', command: 'exec /nowhere/server' }).run('x'))
   assert.match(missing.message, /not found|127/)
 })
 
 test('AG-17 AG-10 credentials go with every request, and what an address refuses is told apart', async (t) => {
-  const server = await startMcpHttp('sk-mcp')
+  const server = await startMcpServer('sk-mcp')
   t.after(() => server.stop())
-  const { run } = bench(
+  const { run } = setUp(
     t,
     { tool: 'echo', url: server.url, token_env: 'KEY', headers: '{"X-Team":"blue"}' },
     { KEY: 'sk-mcp' },
   )
   assert.deepEqual(doneIn(await run('hello')), [{ text: 'hello' }])
   assert.ok(server.seen.every((headers) => headers.get('x-team') === 'blue'))
-  assert.equal(failureIn(await bench(t, { tool: 'echo', url: server.url }).run('x')).code, 'auth_failed')
+  assert.equal(failureIn(await setUp(t, { tool: 'echo', url: server.url }).run('x')).code, 'auth_failed')
   server.status = 503
   const away = failureIn(await run('x'))
   assert.deepEqual([away.code, away.retryable], ['provider_failed', true])
   server.status = undefined
   assert.deepEqual(doneIn(await run('again')), [{ text: 'again' }])
-  const nowhere = failureIn(await bench(t, { tool: 'echo', url: 'http://127.0.0.1:9/mcp' }).run('x'))
+  const nowhere = failureIn(await setUp(t, { tool: 'echo', url: 'http://127.0.0.1:9/mcp' }).run('x'))
   assert.deepEqual([nowhere.code, nowhere.retryable], ['provider_failed', true])
 })
 
 test('BK-8 AG-10 validate asks for the tool without calling it', async (t) => {
   const signal = new AbortController().signal
-  assert.deepEqual(await bench(t, { tool: 'count' }).backend.validate(signal), { ok: true, version: 'lab 1.2.3' })
-  const missing = await bench(t, { tool: 'nothing' }).backend.validate(signal)
+  assert.deepEqual(await setUp(t, { tool: 'count' }).backend.validate(signal), { ok: true, version: 'lab 1.2.3' })
+  const missing = await setUp(t, { tool: 'nothing' }).backend.validate(signal)
   assert.ok(!missing.ok && /no tool "nothing"/.test(missing.problem))
-  const gone = await bench(t, { tool: 'echo', command: 'echo oops >&2; exit 3' }).backend.validate(signal)
+  const gone = await setUp(t, { tool: 'echo', command: 'echo oops >&2; exit 3' }).backend.validate(signal)
   assert.ok(!gone.ok && /oops/.test(gone.problem))
 })
 
@@ -155,7 +155,7 @@ test('AG-10 options that cannot work are refused by name', (t) => {
     [{ tool: 'x', max_time: 'soon' }, /"max_time"/],
     [{ tool: 'x', warm_max: '0' }, /"warm_max"/],
   ]
-  for (const [values, problem] of refused) assert.throws(() => bench(t, values), problem)
+  for (const [values, problem] of refused) assert.throws(() => setUp(t, values), problem)
 })
 
 test('AG-13 AG-10 the text arrives unchanged, wherever the template puts it, and any result is one end', () => {
@@ -163,16 +163,16 @@ test('AG-13 AG-10 the text arrives unchanged, wherever the template puts it, and
   fc.assert(
     fc.property(text, fc.dictionary(fc.stringMatching(/^[a-z]{1,5}$/), fc.integer()), (words, fixed) => {
       const template = { ...fixed, deep: [{ asked: '{{text}}' }] }
-      const given = argumentsFor(words, { tool: 't', argument: undefined, template })
+      const given = toolArguments(words, { tool: 't', argument: undefined, template })
       assert.deepEqual(given, { ...fixed, deep: [{ asked: words }] })
-      assert.deepEqual(argumentsFor(words, { tool: 't', argument: 'q', template: fixed }), { ...fixed, q: words })
+      assert.deepEqual(toolArguments(words, { tool: 't', argument: 'q', template: fixed }), { ...fixed, q: words })
     }),
     { numRuns: 200 },
   )
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
-      assert.ok(['done', 'failed'].includes(readResult(value).type))
-      assert.ok(['done', 'failed'].includes(readResult({ content: [value] }).type))
+      assert.ok(['done', 'failed'].includes(parseToolResult(value).type))
+      assert.ok(['done', 'failed'].includes(parseToolResult({ content: [value] }).type))
     }),
     { numRuns: 200 },
   )

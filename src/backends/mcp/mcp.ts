@@ -9,17 +9,17 @@ import { MoleculeError } from '../../errors.ts'
 import { childEnvironment } from '../../process/environment.ts'
 import type { Backend, BackendContext, BackendDefinition, Turn, Validation } from '../backend.ts'
 import { ENDPOINT_OPTIONS } from '../endpoint.ts'
-import { additionsOf } from '../engine/agent-environment.ts'
-import { createTurns, type EndEvent, OUTPUT_BYTES_MAX, type Telling } from '../engine/turns.ts'
-import { createWarm, type Warm } from '../engine/warm.ts'
-import { warmTurn } from '../engine/warm-turn.ts'
+import { environmentAdditions } from '../engine/agent-environment.ts'
+import { createTurnEngine, type EndEvent, OUTPUT_BYTES_MAX, type TurnStream } from '../engine/turns.ts'
+import { createWarmPool, type WarmPool } from '../engine/warm.ts'
+import { runWarmTurn } from '../engine/warm-turn.ts'
 import { shellFor } from '../exec/shell.ts'
-import { argumentsFor, type Tool } from './arguments.ts'
+import { type McpTool, toolArguments } from './arguments.ts'
 import { failureOf } from './failure.ts'
-import { createHttpServer, type HttpServer } from './http-server.ts'
-import { type ProgramServer, startProgramServer } from './program-server.ts'
-import { readResult } from './result.ts'
-import { readSettings, type Settings } from './settings.ts'
+import { createMcpHttpConnection, type McpHttpConnection } from './http-server.ts'
+import { type McpServerProcess, startMcpServerProcess } from './program-server.ts'
+import { parseToolResult } from './result.ts'
+import { type McpSettings, readMcpSettings } from './settings.ts'
 
 /** The turn has clocks of its own; the library's must not be the shorter one. */
 const LIBRARY_MS_MAX = 2 ** 31 - 1
@@ -41,27 +41,27 @@ export const mcp: BackendDefinition = {
   },
   reportsTools: false,
   isFree: true,
-  create: (options, context) => createMcp(readSettings(options, context.environment), context),
+  create: (options, context) => createMcp(readMcpSettings(options, context.environment), context),
 }
 
-interface House extends BackendContext {
-  readonly settings: Settings
-  readonly warm: Warm<ProgramServer>
-  readonly http: HttpServer | undefined
+interface McpContext extends BackendContext {
+  readonly settings: McpSettings
+  readonly warm: WarmPool<McpServerProcess>
+  readonly http: McpHttpConnection | undefined
 }
 
-function createMcp(settings: Settings, context: BackendContext): Backend {
+function createMcp(settings: McpSettings, context: BackendContext): Backend {
   const { clock } = context
-  const turns = createTurns({ clock, outputBytesMax: OUTPUT_BYTES_MAX, maxTimeMs: settings.maxTimeMs })
-  const { warmMax: max, warmIdleMs: idleMs, endpoint } = settings
-  const warm = createWarm<ProgramServer>({ max, idleMs, clock, sessionsMax: 1 })
-  const http = endpoint === undefined ? undefined : createHttpServer(endpoint)
-  const house: House = { ...context, settings, warm, http }
+  const turns = createTurnEngine({ clock, outputBytesMax: OUTPUT_BYTES_MAX, maxTimeMs: settings.maxTimeMs })
+  const { warmMax: processesMax, warmIdleMs: idleMs, endpoint } = settings
+  const warm = createWarmPool<McpServerProcess>({ processesMax, idleMs, clock, turnsPerProcessMax: 1 })
+  const http = endpoint === undefined ? undefined : createMcpHttpConnection(endpoint)
+  const mcpContext: McpContext = { ...context, settings, warm, http }
   return {
     name: mcp.name,
     stallMs: settings.stallMs,
-    validate: (signal) => validate(house, AbortSignal.any([signal, AbortSignal.timeout(VALIDATE_MS_MAX)])),
-    run: (turn, signal) => turns.run((telling) => perform(turn, house, telling), signal),
+    validate: (signal) => validate(mcpContext, AbortSignal.any([signal, AbortSignal.timeout(VALIDATE_MS_MAX)])),
+    run: (turn, signal) => turns.run((stream) => runTurn(turn, mcpContext, stream), signal),
     async close() {
       await turns.close()
       await warm.close()
@@ -70,41 +70,41 @@ function createMcp(settings: Settings, context: BackendContext): Backend {
   }
 }
 
-function perform(turn: Turn, house: House, telling: Telling): Promise<EndEvent> {
-  return house.http === undefined ? askProgram(turn, house, telling) : askHttp(turn, house, telling)
+function runTurn(turn: Turn, mcpContext: McpContext, stream: TurnStream): Promise<EndEvent> {
+  return mcpContext.http === undefined ? callProgram(turn, mcpContext, stream) : callOverHttp(turn, mcpContext, stream)
 }
 
-async function askHttp(turn: Turn, { settings, http }: House, telling: Telling): Promise<EndEvent> {
-  const server = http as HttpServer
+async function callOverHttp(turn: Turn, { settings, http }: McpContext, stream: TurnStream): Promise<EndEvent> {
+  const server = http as McpHttpConnection
   try {
-    return await call(await server.connect(telling.signal), { turn, settings }, telling)
+    return await callTool(await server.connect(stream.signal), { turn, settings }, stream)
   } catch (thrown) {
-    const error = server.flood() ?? failureOf(thrown)
+    const error = server.tooLargeError() ?? failureOf(thrown)
     // Whatever it is about, the next message begins with a connection of its own.
     if (error.retryable || error.code === 'too_large') await server.reset()
     return { type: 'failed', error }
   }
 }
 
-function askProgram(turn: Turn, house: House, telling: Telling): Promise<EndEvent> {
-  const { warm, clock, settings } = house
-  const additions = additionsOf(turn, { mode: 'session', passMeta: true, own: {} })
+function callProgram(turn: Turn, mcpContext: McpContext, stream: TurnStream): Promise<EndEvent> {
+  const { warm, clock, settings } = mcpContext
+  const additions = environmentAdditions(turn, { mode: 'session', passMeta: true, own: {} })
   const launch = {
     // What is inherited is the same for every turn of this backend.
     fingerprint: JSON.stringify([settings.command, turn.workingDir, additions]),
     start: () => {
-      const env = childEnvironment(house.environment, additions)
-      return startServer({ cwd: turn.workingDir, env, mark: turn.id }, house)
+      const env = childEnvironment(mcpContext.environment, additions)
+      return startServer({ cwd: turn.workingDir, env, mark: turn.id }, mcpContext)
     },
   }
-  return warmTurn({ warm, clock, key: turn.conversationId, launch }, telling, async ({ agent }) => {
+  return runWarmTurn({ warm, clock, key: turn.conversationId, launch }, stream, async ({ agent }) => {
     try {
-      const end = await call(await agent.connect(telling.signal), { turn, settings }, telling)
+      const end = await callTool(await agent.connect(stream.signal), { turn, settings }, stream)
       return { end, isUsable: true }
     } catch (thrown) {
       const error = agent.death() ?? failureOf(thrown)
       // A tool that is refused says nothing against its server; a call that was cancelled may still be going on.
-      return { end: { type: 'failed', error }, isUsable: !telling.signal.aborted && !error.retryable }
+      return { end: { type: 'failed', error }, isUsable: !stream.signal.aborted && !error.retryable }
     }
   })
 }
@@ -115,23 +115,23 @@ interface Place {
   readonly mark: string
 }
 
-function startServer(place: Place, { processes, settings, environment, clock, log }: House): ProgramServer {
+function startServer(place: Place, { processes, settings, environment, clock, log }: McpContext): McpServerProcess {
   const line = settings.command ?? ''
   const command = shellFor(process.platform, environment).command(line)
-  return startProgramServer({ processes, spawning: { ...place, command }, name: line, clock, log })
+  return startMcpServerProcess({ processes, spawning: { ...place, command }, name: line, clock, log })
 }
 
 interface Asking {
   readonly turn: Turn
-  readonly settings: Settings
+  readonly settings: McpSettings
 }
 
-async function call(client: Client, { turn, settings }: Asking, telling: Telling): Promise<EndEvent> {
-  const { emit, signal } = telling
+async function callTool(client: Client, { turn, settings }: Asking, stream: TurnStream): Promise<EndEvent> {
+  const { emit, signal } = stream
   const tool = settings.needsSchema ? await findTool(client, settings.tool, signal) : undefined
   emit({ type: 'activity' })
   const result = await client.callTool(
-    { name: settings.tool, arguments: argumentsFor(turn.prompt, settings, tool) },
+    { name: settings.tool, arguments: toolArguments(turn.prompt, settings, tool) },
     {
       signal,
       timeout: LIBRARY_MS_MAX,
@@ -141,27 +141,27 @@ async function call(client: Client, { turn, settings }: Asking, telling: Telling
       },
     },
   )
-  return readResult(result)
+  return parseToolResult(result)
 }
 
-async function findTool(client: Client, name: string, signal: AbortSignal): Promise<Tool> {
+async function findTool(client: Client, name: string, signal: AbortSignal): Promise<McpTool> {
   const { tools } = await client.listTools(undefined, { signal, timeout: LIBRARY_MS_MAX })
   const tool = tools.find((one) => one.name === name)
-  if (tool !== undefined) return tool as Tool
+  if (tool !== undefined) return tool as McpTool
   const known = tools.map((one) => one.name).sort()
-  const words = known.length === 0 ? 'it has none' : `it has: ${known.join(', ')}`
-  throw new MoleculeError('bad_config', `the MCP server has no tool "${name}"; ${words}`, { details: { known } })
+  const available = known.length === 0 ? 'it has none' : `it has: ${known.join(', ')}`
+  throw new MoleculeError('bad_config', `the MCP server has no tool "${name}"; ${available}`, { details: { known } })
 }
 
 /** Is the server there, and has it that tool: asked without calling it. */
-async function validate(house: House, signal: AbortSignal): Promise<Validation> {
-  const { settings, http, environment } = house
+async function validate(mcpContext: McpContext, signal: AbortSignal): Promise<Validation> {
+  const { settings, http, environment } = mcpContext
   const env = childEnvironment(environment, {})
   const program =
-    http === undefined ? startServer({ cwd: '/', env, mark: `validate-${crypto.randomUUID()}` }, house) : undefined
+    http === undefined ? startServer({ cwd: '/', env, mark: `validate-${crypto.randomUUID()}` }, mcpContext) : undefined
   try {
-    const client = await (program ?? (http as HttpServer)).connect(signal)
-    argumentsFor('', settings, await findTool(client, settings.tool, signal))
+    const client = await (program ?? (http as McpHttpConnection)).connect(signal)
+    toolArguments('', settings, await findTool(client, settings.tool, signal))
     const version = client.getServerVersion()
     return { ok: true, ...(version !== undefined && { version: `${version.name} ${version.version}` }) }
   } catch (thrown) {

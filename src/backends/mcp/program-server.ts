@@ -6,46 +6,52 @@ import type { Client, JSONRPCMessage, Transport } from '@modelcontextprotocol/cl
 import type { Clock } from '../../clock.ts'
 import type { MoleculeError } from '../../errors.ts'
 import type { Log } from '../../log.ts'
-import type { Processes, Running, Spawning } from '../../process/processes.ts'
-import { deathOf } from '../engine/cli-errors.ts'
+import type { Processes, RunningProcess, SpawnOptions } from '../../process/processes.ts'
+import { unexpectedExit } from '../engine/cli-errors.ts'
 import { OUTPUT_BYTES_MAX } from '../engine/turns.ts'
-import type { WarmProcess } from '../engine/warm-turn.ts'
+import type { AgentProcess } from '../engine/warm-turn.ts'
 import { connectClient } from './client.ts'
 
 const STDERR_BYTES_KEPT = 16 * 1024
 
-export interface ProgramServer extends WarmProcess {
+export interface McpServerProcess extends AgentProcess {
   /** The first asks for it; rejects where it is no MCP server, or has ended. */
   connect(signal: AbortSignal): Promise<Client>
   /** What it died of, once it has. */
   death(): MoleculeError | undefined
 }
 
-export interface ProgramServerOptions {
+export interface McpServerProcessOptions {
   readonly processes: Processes
-  readonly spawning: Omit<Spawning, 'stderrBytesKept'>
+  readonly spawning: Omit<SpawnOptions, 'stderrBytesKept'>
   /** As its owner wrote it. */
   readonly name: string
   readonly clock: Clock
   readonly log: Log
 }
 
-export function startProgramServer({ processes, spawning, name, clock, log }: ProgramServerOptions): ProgramServer {
+export function startMcpServerProcess({
+  processes,
+  spawning,
+  name,
+  clock,
+  log,
+}: McpServerProcessOptions): McpServerProcess {
   let death: MoleculeError | undefined
   const transport = createTransport(() => running)
-  const running: Running = processes.start({
+  const running: RunningProcess = processes.start({
     ...spawning,
     stderrBytesKept: STDERR_BYTES_KEPT,
     lineBytesMax: OUTPUT_BYTES_MAX,
     onLine(line) {
-      const message = parse(line)
+      const message = parseMessage(line)
       if (message === undefined) log.debug({ line: line.slice(0, 200) }, 'a line of the MCP server is no message')
       else transport.onmessage?.(message)
     },
   })
   const ended = running.ended.then((result) => {
     const facts = { command: name, timeout: '', outputBytesMax: OUTPUT_BYTES_MAX, nowMs: clock.nowMs() }
-    death = deathOf(result, facts)
+    death = unexpectedExit(result, facts)
     transport.onclose?.()
   })
   let connected: Promise<Client> | undefined
@@ -61,7 +67,7 @@ export function startProgramServer({ processes, spawning, name, clock, log }: Pr
   }
 }
 
-function createTransport(running: () => Running): Transport {
+function createTransport(running: () => RunningProcess): Transport {
   return {
     // It has been started by whoever made it.
     start: () => Promise.resolve(),
@@ -75,7 +81,7 @@ function createTransport(running: () => Running): Transport {
   }
 }
 
-function parse(line: string): JSONRPCMessage | undefined {
+function parseMessage(line: string): JSONRPCMessage | undefined {
   try {
     const value: unknown = JSON.parse(line)
     return typeof value === 'object' && value !== null && 'jsonrpc' in value ? (value as JSONRPCMessage) : undefined

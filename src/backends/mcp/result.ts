@@ -4,16 +4,16 @@ import type { Json, Part } from '../../protocol/a2a.ts'
 import { isJsonObject, type JsonObject } from '../../protocol/json.ts'
 import type { EndEvent } from '../engine/turns.ts'
 
-export function readResult(result: unknown): EndEvent {
+export function parseToolResult(result: unknown): EndEvent {
   const { content, structuredContent, isError } = isJsonObject(result) ? result : {}
   const blocks = Array.isArray(content) ? content.filter(isJsonObject) : []
   const parts = blocks.map(toPart).filter((part) => part !== undefined)
   if (isError === true) {
-    const words = parts
+    const message = parts
       .map((part) => part.text ?? '')
       .join('\n')
       .trim()
-    return { type: 'failed', error: new MoleculeError('agent_failed', words || 'the tool failed without a word') }
+    return { type: 'failed', error: new MoleculeError('agent_failed', message || 'the tool failed without a word') }
   }
   // A tool that answers in data says the same in text, for those who cannot read data; without text the data is it.
   if (parts.length === 0 && structuredContent !== undefined) parts.push({ data: structuredContent as Json })

@@ -2,10 +2,10 @@
 import { parseDuration } from '../../duration.ts'
 import { MoleculeError } from '../../errors.ts'
 import { isJsonObject, type JsonObject } from '../../protocol/json.ts'
-import { type Endpoint, readEndpoint, readStall } from '../endpoint.ts'
-import { badOption, type Options } from '../options.ts'
+import { type Endpoint, readEndpoint, readStallMs } from '../endpoint.ts'
+import { type BackendOptions, badOption } from '../options.ts'
 
-export interface Settings {
+export interface McpSettings {
   readonly tool: string
   /** One of the two. */
   readonly command: string | undefined
@@ -21,9 +21,9 @@ export interface Settings {
 }
 
 /** What stands for the text of the message in `arguments`. */
-export const TEXT_MARK = '{{text}}'
+export const TEXT_PLACEHOLDER = '{{text}}'
 
-export function readSettings(options: Options, environment: Readonly<Record<string, string>>): Settings {
+export function readMcpSettings(options: BackendOptions, environment: Readonly<Record<string, string>>): McpSettings {
   const command = options.get('command', '') || undefined
   const hasUrl = options.get('url', '') !== ''
   if ((command !== undefined) === hasUrl) {
@@ -31,7 +31,7 @@ export function readSettings(options: Options, environment: Readonly<Record<stri
   }
   const argument = options.get('argument', '') || undefined
   const template = readTemplate(options.get('arguments', ''))
-  const placesText = template !== undefined && JSON.stringify(template).includes(TEXT_MARK)
+  const placesText = template !== undefined && JSON.stringify(template).includes(TEXT_PLACEHOLDER)
   return {
     tool: options.require('tool'),
     command,
@@ -39,7 +39,7 @@ export function readSettings(options: Options, environment: Readonly<Record<stri
     argument,
     template,
     needsSchema: argument === undefined && !placesText,
-    stallMs: readStall(options),
+    stallMs: readStallMs(options),
     maxTimeMs: readDuration(options, 'max_time', 'none'),
     warmMax: readCount(options, 'warm_max', '4'),
     warmIdleMs: readDuration(options, 'warm_idle', '10m') ?? Number.POSITIVE_INFINITY,
@@ -57,7 +57,7 @@ function readTemplate(text: string): JsonObject | undefined {
   throw new MoleculeError('bad_config', 'backend option "arguments" must be a JSON object')
 }
 
-function readDuration(options: Options, key: string, fallback: string): number | undefined {
+function readDuration(options: BackendOptions, key: string, fallback: string): number | undefined {
   const text = options.get(key, fallback)
   if (text === 'none') return undefined
   const ms = parseDuration(text)
@@ -65,7 +65,7 @@ function readDuration(options: Options, key: string, fallback: string): number |
   throw badOption(key, text, 'a positive duration such as 90s or 5m, or none')
 }
 
-function readCount(options: Options, key: string, fallback: string): number {
+function readCount(options: BackendOptions, key: string, fallback: string): number {
   const text = options.get(key, fallback)
   if (/^[1-9]\d{0,5}$/.test(text)) return Number(text)
   throw badOption(key, text, 'a positive number')

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { createBench, PLAIN_ENVIRONMENT } from '../../../test/fakes/processes.ts'
-import { listEvents, makeTurn, streamedText, type TurnGiven } from '../../../test/fakes/turns.ts'
+import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../../test/fakes/processes.ts'
+import { listEvents, makeTurn, streamedText, type TurnOverrides } from '../../../test/fakes/turns.ts'
 import type { Clock } from '../../clock.ts'
 import { silentLog } from '../../log.ts'
 import type { Backend, BackendEvent } from '../backend.ts'
@@ -95,15 +95,15 @@ test('AG-12 options that cannot work are refused with their value', (t) => {
 const stillClock: Clock = { nowMs: () => 0, monotonicMs: () => 0, after: () => () => undefined }
 
 function build(t: TestContext, values: Record<string, string>, clock = stillClock): Backend {
-  const { processes } = createBench(t)
+  const { processes } = createProcessHarness(t)
   return mock.create(createOptions(values), { processes, environment: PLAIN_ENVIRONMENT, clock, log: silentLog })
 }
 
-function events(backend: Backend, given: TurnGiven): Promise<BackendEvent[]> {
+function events(backend: Backend, given: TurnOverrides): Promise<BackendEvent[]> {
   return listEvents(backend.run(makeTurn(given), new AbortController().signal))
 }
 
-async function reply(backend: Backend, given: TurnGiven): Promise<string> {
+async function reply(backend: Backend, given: TurnOverrides): Promise<string> {
   const end = (await events(backend, given)).at(-1)
   assert.ok(end?.type === 'done')
   return end.parts.map((part) => part.text ?? '').join('')

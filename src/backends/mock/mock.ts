@@ -7,7 +7,7 @@ import { parseDuration } from '../../duration.ts'
 import { MoleculeError } from '../../errors.ts'
 import { joinText } from '../../protocol/request.ts'
 import type { Backend, BackendContext, BackendDefinition, BackendEvent, Turn } from '../backend.ts'
-import { badOption, booleanOption, type Options } from '../options.ts'
+import { type BackendOptions, badOption, booleanOption } from '../options.ts'
 
 const DELTAS_MAX = 16
 /** A rough rule of thumb; what matters is that it is the same every time. */
@@ -60,7 +60,7 @@ function createMock(settings: Settings, { clock }: BackendContext): Backend {
   }
 }
 
-function readSettings(options: Options): Settings {
+function readSettings(options: BackendOptions): Settings {
   const delay = options.get('delay', '0s')
   const delayMs = parseDuration(delay)
   if (delayMs === undefined || delayMs < 0) throw badOption('delay', delay, 'a duration such as 500ms')

@@ -2,7 +2,7 @@
  * An answer of chat completions, streamed or whole, as events. Invariant: `done` comes only after the endpoint said
  * that it has finished; a stream that simply stops is an error, however much of it has come.
  */
-import type { Answer } from '../../client/dial.ts'
+import type { OutboundResponse } from '../../client/dial.ts'
 import { readSse } from '../../client/sse.ts'
 import { MoleculeError } from '../../errors.ts'
 import { isJsonObject, type JsonObject } from '../../protocol/json.ts'
@@ -11,31 +11,34 @@ import { failureInStream } from './failure.ts'
 
 const REPLY_BYTES_MAX = 10 * 1024 * 1024
 
-interface Reading {
+interface AnswerState {
   text: string
   bytes: number
   finish: string | undefined
   refused: string
 }
 
-export async function* readAnswer(answer: Answer, warn: (words: string) => void): AsyncGenerator<BackendEvent> {
-  const reading: Reading = { text: '', bytes: 0, finish: undefined, refused: '' }
+export async function* parseAnswer(
+  answer: OutboundResponse,
+  warn: (words: string) => void,
+): AsyncGenerator<BackendEvent> {
+  const state: AnswerState = { text: '', bytes: 0, finish: undefined, refused: '' }
   for await (const chunk of chunksOf(answer)) {
     if (isJsonObject(chunk['error'])) throw failureInStream(chunk['error'])
-    yield* heard(chunk, reading)
+    yield* readChunk(chunk, state)
   }
-  if (reading.finish === undefined) {
+  if (state.finish === undefined) {
     throw new MoleculeError('no_end', 'the stream was cut before the answer was whole', { retryable: true })
   }
-  if (reading.finish === 'length') {
+  if (state.finish === 'length') {
     const words = 'the answer was cut off at the limit of tokens'
     warn(words)
     yield { type: 'status', text: words }
   }
-  yield end(reading)
+  yield endOf(state)
 }
 
-function end({ text, refused, finish }: Reading): BackendEvent {
+function endOf({ text, refused, finish }: AnswerState): BackendEvent {
   if (text !== '') return { type: 'done', parts: [{ text }], finality: 'completed' }
   if (refused !== '') return { type: 'done', parts: [{ text: refused }], finality: 'rejected' }
   if (finish === 'content_filter') {
@@ -47,17 +50,17 @@ function end({ text, refused, finish }: Reading): BackendEvent {
 const failed = (error: MoleculeError): BackendEvent => ({ type: 'failed', error })
 
 /** Each event of a stream; an endpoint that does not stream gives one, of the same meaning. */
-async function* chunksOf(answer: Answer): AsyncGenerator<JsonObject> {
+async function* chunksOf(answer: OutboundResponse): AsyncGenerator<JsonObject> {
   if (!/event-stream/.test(answer.headers['content-type'] ?? '')) {
-    return yield parse(await answer.text())
+    return yield parseChunk(await answer.text())
   }
   for await (const data of readSse(answer.chunks())) {
     if (data === '[DONE]') return
-    yield parse(data)
+    yield parseChunk(data)
   }
 }
 
-function parse(text: string): JsonObject {
+function parseChunk(text: string): JsonObject {
   try {
     const value: unknown = JSON.parse(text)
     if (isJsonObject(value)) return value
@@ -67,20 +70,20 @@ function parse(text: string): JsonObject {
   throw new MoleculeError('agent_failed', 'the endpoint sent something that is no chat completion', { retryable: true })
 }
 
-function* heard(chunk: JsonObject, reading: Reading): Generator<BackendEvent> {
+function* readChunk(chunk: JsonObject, state: AnswerState): Generator<BackendEvent> {
   const choice = firstChoice(chunk)
   const said = choice?.['delta'] ?? choice?.['message']
   const delta = isJsonObject(said) && typeof said['content'] === 'string' ? said['content'] : ''
-  if (isJsonObject(said) && typeof said['refusal'] === 'string') reading.refused += said['refusal']
-  if (typeof choice?.['finish_reason'] === 'string') reading.finish = choice['finish_reason']
+  if (isJsonObject(said) && typeof said['refusal'] === 'string') state.refused += said['refusal']
+  if (typeof choice?.['finish_reason'] === 'string') state.finish = choice['finish_reason']
   if (delta === '') yield { type: 'activity' }
   else {
-    reading.bytes += Buffer.byteLength(delta)
-    if (reading.bytes > REPLY_BYTES_MAX) throw tooLarge()
-    reading.text += delta
+    state.bytes += Buffer.byteLength(delta)
+    if (state.bytes > REPLY_BYTES_MAX) throw tooLarge()
+    state.text += delta
     yield { type: 'text', delta }
   }
-  if (isJsonObject(chunk['usage'])) yield { type: 'usage', ...tokens(chunk['usage']) }
+  if (isJsonObject(chunk['usage'])) yield { type: 'usage', ...tokensOf(chunk['usage']) }
 }
 
 function firstChoice(chunk: JsonObject): JsonObject | undefined {
@@ -89,7 +92,7 @@ function firstChoice(chunk: JsonObject): JsonObject | undefined {
   return isJsonObject(first) ? first : undefined
 }
 
-function tokens(usage: JsonObject): { inputTokens?: number; outputTokens?: number } {
+function tokensOf(usage: JsonObject): { inputTokens?: number; outputTokens?: number } {
   const { prompt_tokens: input, completion_tokens: output } = usage
   return {
     ...(typeof input === 'number' && { inputTokens: input }),

@@ -14,8 +14,8 @@ export function failureOfStatus(status: number, headers: IncomingHttpHeaders, bo
   const refusal = readRefusal(body)
   const message = `the endpoint answered HTTP ${status}${refusal.message === '' ? '' : `: ${refusal.message}`}`
   const details = { status, ...(refusal.code !== '' && { upstreamCode: refusal.code }) }
-  const [code, retryable] = meaning(status, refusal)
-  const resetAfterMs = retryable ? resetAfter(headers) : undefined
+  const [code, retryable] = classifyRefusal(status, refusal)
+  const resetAfterMs = retryable ? retryAfterMs(headers) : undefined
   return new MoleculeError(code, message, {
     retryable,
     details: { ...details, ...(resetAfterMs !== undefined && { resetAfterMs }) },
@@ -25,14 +25,14 @@ export function failureOfStatus(status: number, headers: IncomingHttpHeaders, bo
 /** From an `error` in the middle of a stream, which has no status. */
 export function failureInStream(error: unknown): MoleculeError {
   const { code, message } = readRefusal(JSON.stringify({ error }))
-  const [ours, retryable] = meaning(Number(code) || statusOf(code), { code, message })
+  const [ours, retryable] = classifyRefusal(Number(code) || statusOfCode(code), { code, message })
   return new MoleculeError(ours, `the endpoint broke off: ${message}`, { retryable, details: { upstreamCode: code } })
 }
 
 /** A conversation that the model cannot hold: worth another try with less of it. */
-export const isTooLong = ({ code }: MoleculeError): boolean => code === 'context_full'
+export const isContextFull = ({ code }: MoleculeError): boolean => code === 'context_full'
 
-function meaning(status: number, { code, message }: Refusal): [ErrorCode, boolean] {
+function classifyRefusal(status: number, { code, message }: Refusal): [ErrorCode, boolean] {
   if (/context_length|context window|maximum context/i.test(`${code} ${message}`)) return ['context_full', false]
   // Asking again does not fill an account.
   if (code === 'insufficient_quota') return ['rate_limited', false]
@@ -45,7 +45,7 @@ function meaning(status: number, { code, message }: Refusal): [ErrorCode, boolea
 }
 
 /** What a stream's error is called where an answer would have had a status. */
-function statusOf(code: string): number {
+function statusOfCode(code: string): number {
   if (/rate_limit|overloaded/.test(code)) return 429
   if (/auth|api_key/.test(code)) return 401
   return 500
@@ -55,20 +55,20 @@ function readRefusal(body: string): Refusal {
   try {
     const value: unknown = JSON.parse(body)
     const error = isJsonObject(value) ? (value['error'] ?? value) : value
-    if (typeof error === 'string') return { code: '', message: cut(error) }
+    if (typeof error === 'string') return { code: '', message: truncate(error) }
     if (!isJsonObject(error)) return { code: '', message: '' }
-    return { code: String(error['code'] ?? error['type'] ?? ''), message: cut(String(error['message'] ?? '')) }
+    return { code: String(error['code'] ?? error['type'] ?? ''), message: truncate(String(error['message'] ?? '')) }
   } catch {
     // A proxy in between speaks HTML; its markup helps nobody.
-    return { code: '', message: body.trimStart().startsWith('<') ? '' : cut(body.trim()) }
+    return { code: '', message: body.trimStart().startsWith('<') ? '' : truncate(body.trim()) }
   }
 }
 
-const cut = (text: string): string =>
+const truncate = (text: string): string =>
   text.length > SHOWN_CHARACTERS_MAX ? `${text.slice(0, SHOWN_CHARACTERS_MAX)}...` : text
 
 /** Seconds, milliseconds or a date, as the provider likes to say it. */
-function resetAfter(headers: IncomingHttpHeaders): number | undefined {
+function retryAfterMs(headers: IncomingHttpHeaders): number | undefined {
   const millis = Number(headers['retry-after-ms'])
   if (headers['retry-after-ms'] !== undefined && millis >= 0) return millis
   const text = headers['retry-after']

@@ -3,7 +3,7 @@ import type { Message, Part } from '../../protocol/a2a.ts'
 import { fromRequestPart } from '../../protocol/part.ts'
 import type { Turn } from '../backend.ts'
 
-export type Content =
+export type ChatContent =
   | string
   | readonly (
       | { readonly type: 'text'; readonly text: string }
@@ -12,7 +12,7 @@ export type Content =
 
 export interface ChatMessage {
   readonly role: 'system' | 'user' | 'assistant'
-  readonly content: Content
+  readonly content: ChatContent
 }
 
 export function chatMessages(turn: Turn): ChatMessage[] {
@@ -23,7 +23,7 @@ export function chatMessages(turn: Turn): ChatMessage[] {
 }
 
 /** Half of what was said before, without its older half; undefined when there is nothing left to leave out. */
-export function withoutOldest(messages: readonly ChatMessage[]): ChatMessage[] | undefined {
+export function withoutOldestHalf(messages: readonly ChatMessage[]): ChatMessage[] | undefined {
   const first = messages[0]?.role === 'system' ? 1 : 0
   const before = messages.length - 1 - first
   if (before === 0) return undefined
@@ -33,16 +33,18 @@ export function withoutOldest(messages: readonly ChatMessage[]): ChatMessage[] |
 function fromHistory({ role, parts }: Message): ChatMessage {
   const text = parts.map((part) => part.text ?? '').join('')
   // Pictures of earlier turns are named, not sent again: they would be paid for at every turn.
-  const others = parts.filter((part) => part.text === undefined).map(named)
+  const others = parts.filter((part) => part.text === undefined).map(describePart)
   const content = [...(text === '' ? [] : [text]), ...others].join('\n')
   return { role: role === 'ROLE_AGENT' ? 'assistant' : 'user', content }
 }
 
 /** Plain text where there is nothing else: every endpoint understands that, and not every one understands lists. */
-function toContent(prompt: string, others: readonly Part[]): Content {
+function toContent(prompt: string, others: readonly Part[]): ChatContent {
   if (others.length === 0) return prompt
   const images = others.filter(isImage)
-  const text = [prompt, ...others.filter((part) => !isImage(part)).map(named)].filter((line) => line !== '').join('\n')
+  const text = [prompt, ...others.filter((part) => !isImage(part)).map(describePart)]
+    .filter((line) => line !== '')
+    .join('\n')
   if (images.length === 0) return text
   const pictures = images.map((part) => ({ type: 'image_url', image_url: { url: imageUrl(part) } }) as const)
   return [...(text === '' ? [] : [{ type: 'text', text } as const]), ...pictures]
@@ -54,7 +56,7 @@ const isImage = ({ mediaType, raw, url }: Part): boolean =>
 const imageUrl = ({ mediaType, raw, url }: Part): string => url ?? `data:${mediaType};base64,${raw}`
 
 /** What a model that reads text can know of a part that is none. */
-function named(part: Part): string {
+function describePart(part: Part): string {
   if (part.data !== undefined) return JSON.stringify(part.data)
   const what = [part.filename, part.mediaType, part.url].filter((word) => word !== undefined).join(', ')
   return `[attached file${what === '' ? '' : `: ${what}`}]`

@@ -3,23 +3,23 @@ import { after, type TestContext, test } from 'node:test'
 import { LLMock } from '@copilotkit/aimock'
 import fc from 'fast-check'
 import { startChatEndpoint } from '../../../test/fakes/chat-endpoint.ts'
-import { createBench, PLAIN_ENVIRONMENT } from '../../../test/fakes/processes.ts'
-import { listEvents, makeTurn, streamedText, type TurnGiven } from '../../../test/fakes/turns.ts'
+import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../../test/fakes/processes.ts'
+import { listEvents, makeTurn, streamedText, type TurnOverrides } from '../../../test/fakes/turns.ts'
 import { systemClock } from '../../clock.ts'
 import { silentLog } from '../../log.ts'
 import type { Message } from '../../protocol/a2a.ts'
 import type { Backend, BackendEvent } from '../backend.ts'
 import { createOptions } from '../options.ts'
-import { chatMessages, withoutOldest } from './messages.ts'
+import { chatMessages, withoutOldestHalf } from './messages.ts'
 import { openai } from './openai.ts'
-import { readSettings } from './settings.ts'
+import { readOpenaiSettings } from './settings.ts'
 
 const endpoint = await startChatEndpoint()
 after(() => endpoint.stop())
 
 function build(t: TestContext, values: Record<string, string>, environment: Record<string, string> = {}): Backend {
   const context = {
-    processes: createBench(t).processes,
+    processes: createProcessHarness(t).processes,
     environment: { ...PLAIN_ENVIRONMENT, ...environment },
     clock: systemClock,
     log: silentLog,
@@ -29,8 +29,8 @@ function build(t: TestContext, values: Record<string, string>, environment: Reco
   return backend
 }
 
-const run = (t: TestContext, behaviour: string, given: TurnGiven = { text: 'hi' }) =>
-  listEvents(build(t, { url: endpoint.as(behaviour) }).run(makeTurn(given), new AbortController().signal))
+const run = (t: TestContext, behaviour: string, given: TurnOverrides = { text: 'hi' }) =>
+  listEvents(build(t, { url: endpoint.urlFor(behaviour) }).run(makeTurn(given), new AbortController().signal))
 
 function failureIn(events: readonly BackendEvent[]) {
   const end = events.at(-1)
@@ -128,14 +128,14 @@ test('AG-17 AG-9 the key comes from a variable by name, and OpenAI’s own goes 
   const keys = { MY_KEY: 'sk-mine', OPENAI_API_KEY: 'sk-openai' }
   const signal = new AbortController().signal
   const ask = async (values: Record<string, string>) => {
-    const backend = build(t, { url: endpoint.as('echo'), ...values }, keys)
+    const backend = build(t, { url: endpoint.urlFor('echo'), ...values }, keys)
     doneIn(await listEvents(backend.run(makeTurn({ text: 'x' }), signal)))
     return endpoint.calls.at(-1)?.headers
   }
   assert.equal((await ask({ token_env: 'MY_KEY' }))?.authorization, 'Bearer sk-mine')
   assert.equal((await ask({ headers: '{"X-Team":"blue"}' }))?.['x-team'], 'blue')
   assert.equal((await ask({}))?.authorization, undefined)
-  const own = readSettings(createOptions({}), keys)
+  const own = readOpenaiSettings(createOptions({}), keys)
   assert.equal(own.url, 'https://api.openai.com/v1')
   assert.deepEqual(await own.headers(), { Authorization: 'Bearer sk-openai' })
 })
@@ -145,14 +145,14 @@ test('AG-18 AG-9 the turn’s model wins over the option, and a provider prefix 
   assert.equal(endpoint.calls.at(-1)?.body.model, 'vendor/model-2')
   await run(t, 'echo')
   assert.equal(endpoint.calls.at(-1)?.body.model, 'fake')
-  const none = build(t, { url: endpoint.as('echo'), model: '' })
+  const none = build(t, { url: endpoint.urlFor('echo'), model: '' })
   const error = failureIn(await listEvents(none.run(makeTurn({ text: 'x' }), new AbortController().signal)))
   assert.deepEqual([error.code, error.message], ['bad_config', 'no model is set: set "model" of the workspace'])
 })
 
 test('AG-9 params add fields to the request, take them away with null, and cannot replace ours', async (t) => {
   const params = '{"temperature":0,"stream_options":null}'
-  const backend = build(t, { base_url: `${endpoint.as('echo')}/chat/completions`, params })
+  const backend = build(t, { base_url: `${endpoint.urlFor('echo')}/chat/completions`, params })
   doneIn(await listEvents(backend.run(makeTurn({ text: 'x' }), new AbortController().signal)))
   const { temperature, stream, ...rest } = endpoint.calls.at(-1)?.body ?? ({} as never)
   assert.deepEqual([temperature, stream, 'stream_options' in rest], [0, true, false])
@@ -163,7 +163,7 @@ test('AG-9 params add fields to the request, take them away with null, and canno
 
 test('BK-8 validate tells a refused login, an endpoint that is away, and one without a list of models', async (t) => {
   const signal = new AbortController().signal
-  const validate = (behaviour: string) => build(t, { url: endpoint.as(behaviour) }).validate(signal)
+  const validate = (behaviour: string) => build(t, { url: endpoint.urlFor(behaviour) }).validate(signal)
   assert.deepEqual(await validate('echo'), { ok: true })
   const listless = await validate('404')
   assert.ok(listless.ok && /HTTP 404/.test(listless.note ?? ''))
@@ -199,7 +199,7 @@ test('AG-13 the last message is what is asked now, and leaving out never loses i
       for (;;) {
         assert.deepEqual(messages.at(-1), { role: 'user', content: text })
         if (systemPrompt !== '') assert.deepEqual(messages[0], { role: 'system', content: systemPrompt })
-        const shorter = withoutOldest(messages)
+        const shorter = withoutOldestHalf(messages)
         if (shorter === undefined) break
         assert.ok(shorter.length < messages.length)
         messages = shorter

@@ -7,10 +7,10 @@ import { createOutbound, type Outbound } from '../../client/outbound.ts'
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import type { Backend, BackendContext, BackendDefinition, BackendEvent, Turn, Validation } from '../backend.ts'
 import { ENDPOINT_OPTIONS } from '../endpoint.ts'
-import { readAnswer } from './answer.ts'
-import { failureOfStatus, isTooLong } from './failure.ts'
-import { type ChatMessage, chatMessages, withoutOldest } from './messages.ts'
-import { readSettings, type Settings } from './settings.ts'
+import { parseAnswer } from './answer.ts'
+import { failureOfStatus, isContextFull } from './failure.ts'
+import { type ChatMessage, chatMessages, withoutOldestHalf } from './messages.ts'
+import { type OpenaiSettings, readOpenaiSettings } from './settings.ts'
 
 /** Of the answer on the wire: many small events, each with as much around it as ten times its text. */
 const STREAM_BYTES_MAX = 512 * 1024 * 1024
@@ -30,10 +30,10 @@ export const openai: BackendDefinition = {
   startsNothing: true,
   reportsTools: true,
   usesHistory: true,
-  create: (options, context) => createOpenai(readSettings(options, context.environment), context),
+  create: (options, context) => createOpenai(readOpenaiSettings(options, context.environment), context),
 }
 
-function createOpenai(settings: Settings, { log }: BackendContext): Backend {
+function createOpenai(settings: OpenaiSettings, { log }: BackendContext): Backend {
   const outbound = createOutbound()
   const closing = new AbortController()
   return {
@@ -42,7 +42,7 @@ function createOpenai(settings: Settings, { log }: BackendContext): Backend {
     validate: (signal) => validate(settings, outbound, signal),
     run(turn, signal) {
       const warn = (words: string) => log.warn({ workspace: turn.request.workspace_id }, words)
-      return answerTurn(turn, { settings, outbound, warn }, AbortSignal.any([signal, closing.signal]))
+      return runTurn(turn, { settings, outbound, warn }, AbortSignal.any([signal, closing.signal]))
     },
     close() {
       closing.abort()
@@ -52,7 +52,7 @@ function createOpenai(settings: Settings, { log }: BackendContext): Backend {
 }
 
 /** Asks for the list of models: it costs nothing, and says whether the URL and the login are right. */
-async function validate(settings: Settings, outbound: Outbound, signal: AbortSignal): Promise<Validation> {
+async function validate(settings: OpenaiSettings, outbound: Outbound, signal: AbortSignal): Promise<Validation> {
   try {
     const url = `${settings.url}/models`
     const headers = await settings.headers()
@@ -70,22 +70,22 @@ async function validate(settings: Settings, outbound: Outbound, signal: AbortSig
 
 const LOGIN_REMEDY = 'Name a working key with token_file or token_env.'
 
-interface Asking {
-  readonly settings: Settings
+interface OpenaiContext {
+  readonly settings: OpenaiSettings
   readonly outbound: Outbound
   readonly warn: (words: string) => void
 }
 
-async function* answerTurn(turn: Turn, asking: Asking, signal: AbortSignal): AsyncGenerator<BackendEvent> {
+async function* runTurn(turn: Turn, context: OpenaiContext, signal: AbortSignal): AsyncGenerator<BackendEvent> {
   try {
-    const model = turn.model ?? asking.settings.model
+    const model = turn.model ?? context.settings.model
     if (model === undefined) throw new MoleculeError('bad_config', 'no model is set: set "model" of the workspace')
     let messages = chatMessages(turn)
     for (;;) {
       signal.throwIfAborted()
-      const asked = await ask({ ...asking, model, messages }, signal)
-      if (!(asked instanceof MoleculeError)) return yield* readAnswer(asked, asking.warn)
-      const shorter = isTooLong(asked) ? withoutOldest(messages) : undefined
+      const asked = await requestCompletion({ ...context, model, messages }, signal)
+      if (!(asked instanceof MoleculeError)) return yield* parseAnswer(asked, context.warn)
+      const shorter = isContextFull(asked) ? withoutOldestHalf(messages) : undefined
       if (shorter === undefined) throw asked
       messages = shorter
       yield { type: 'status', text: 'the conversation is too long for the model: its oldest half is left out' }
@@ -97,13 +97,13 @@ async function* answerTurn(turn: Turn, asking: Asking, signal: AbortSignal): Asy
 
 const canceled = (cause: unknown) => new MoleculeError('canceled', 'the turn was cancelled', { cause })
 
-interface Question extends Asking {
+interface CompletionRequest extends OpenaiContext {
   readonly model: string
   readonly messages: readonly ChatMessage[]
 }
 
 /** The answer to be read, or the error that stands in its place. */
-async function ask({ settings, outbound, model, messages }: Question, signal: AbortSignal) {
+async function requestCompletion({ settings, outbound, model, messages }: CompletionRequest, signal: AbortSignal) {
   const answer = await outbound.send(
     {
       url: `${settings.url}/chat/completions`,
@@ -122,16 +122,16 @@ async function ask({ settings, outbound, model, messages }: Question, signal: Ab
     signal,
   )
   if (answer.status >= 200 && answer.status < 300) return answer
-  return failureOfStatus(answer.status, answer.headers, await head(answer.chunks()))
+  return failureOfStatus(answer.status, answer.headers, await readErrorBody(answer.chunks()))
 }
 
-function requestBody({ params }: Settings, model: string, messages: readonly ChatMessage[]): object {
+function requestBody({ params }: OpenaiSettings, model: string, messages: readonly ChatMessage[]): object {
   const body = { stream_options: { include_usage: true }, ...params, model, messages, stream: true }
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null))
 }
 
 /** As much of an error's words as anybody will read. */
-async function head(chunks: AsyncIterable<Buffer>): Promise<string> {
+async function readErrorBody(chunks: AsyncIterable<Buffer>): Promise<string> {
   const kept: Buffer[] = []
   let bytes = 0
   for await (const chunk of chunks) {

@@ -1,10 +1,10 @@
 /** The options of the `openai` backend. Without a URL it is OpenAI itself, and then its usual variable is the key. */
 import { MoleculeError } from '../../errors.ts'
 import { isJsonObject, type JsonObject } from '../../protocol/json.ts'
-import { type Endpoint, readLogin, readStall, readUrl } from '../endpoint.ts'
-import { createOptions, type Options } from '../options.ts'
+import { type Endpoint, readAuthHeaders, readStallMs, readUrl } from '../endpoint.ts'
+import { type BackendOptions, createOptions } from '../options.ts'
 
-export interface Settings extends Endpoint {
+export interface OpenaiSettings extends Endpoint {
   readonly model: string | undefined
   readonly params: JsonObject
 }
@@ -12,13 +12,16 @@ export interface Settings extends Endpoint {
 const OPENAI_URL = 'https://api.openai.com/v1'
 const OPENAI_VARIABLE = 'OPENAI_API_KEY'
 
-export function readSettings(options: Options, environment: Readonly<Record<string, string>>): Settings {
+export function readOpenaiSettings(
+  options: BackendOptions,
+  environment: Readonly<Record<string, string>>,
+): OpenaiSettings {
   const given = options.get('url', options.get('base_url', ''))
   const url = readUrl(given || OPENAI_URL)
   return {
     url: baseOf(url),
-    stallMs: readStall(options),
-    headers: readLogin(withDefaultKey(options, given === ''), environment),
+    stallMs: readStallMs(options),
+    headers: readAuthHeaders(withDefaultKey(options, given === ''), environment),
     model: options.get('model', '') || undefined,
     params: readParams(options.get('params', '')),
   }
@@ -28,7 +31,7 @@ export function readSettings(options: Options, environment: Readonly<Record<stri
 const baseOf = (url: string): string => url.replace(/\/+$/, '').replace(/\/chat\/completions$/, '')
 
 /** OpenAI's key is for OpenAI: an endpoint of somebody else gets only what was named for it. */
-function withDefaultKey(options: Options, isOpenai: boolean): Options {
+function withDefaultKey(options: BackendOptions, isOpenai: boolean): BackendOptions {
   const named = options.get('token_file', '') !== '' || options.get('token_env', '') !== ''
   if (!isOpenai || named) return options
   return createOptions({ headers: options.get('headers', ''), token_env: OPENAI_VARIABLE })

@@ -3,13 +3,14 @@
  * afresh), and the prompt in a file because that is the only way but the command line: it reads no stdin. The session
  * is ours to name: one for each conversation.
  */
-import type { Call } from '../engine/line-agent.ts'
+import type { OneShotCall } from '../engine/line-agent.ts'
 
-export interface OpenclawCall extends Pick<Call, 'settings' | 'model' | 'sessionId' | 'promptFile' | 'newSessionId'> {
+export interface OpenclawArgsOptions
+  extends Pick<OneShotCall, 'settings' | 'model' | 'sessionId' | 'promptFile' | 'newSessionId'> {
   readonly agent: string
 }
 
-export function openclawArgs(call: OpenclawCall): readonly string[] {
+export function openclawArgs(call: OpenclawArgsOptions): readonly string[] {
   const { settings, model, sessionId, promptFile, newSessionId, agent } = call
   return [
     ...['agent', '--local', '--agent', agent, '--session-id', sessionId ?? newSessionId],

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { exited, makeFlags, makeReading, readAll, recorded } from '../../../test/fakes/agents/readings.ts'
+import { exited, makeFlags, makeParserOptions, readAll, readSample } from '../../../test/fakes/agents/readings.ts'
 import { streamedText } from '../../../test/fakes/turns.ts'
 import { openclawArgs } from './args.ts'
-import { createOpenclawReader } from './reader.ts'
+import { createOpenclawParser } from './reader.ts'
 
 const RUNS = { numRuns: 200 }
 const word = fc.stringMatching(/^[A-Za-z0-9._/-]{1,30}$/)
-const reader = () => createOpenclawReader(makeReading({ backend: 'openclaw' }))
+const reader = () => createOpenclawParser(makeParserOptions({ backend: 'openclaw' }))
 const followedBy = (args: readonly string[], flag: string) => args[args.indexOf(flag) + 1]
 const printed = (value: object) => JSON.stringify(value, null, 2)
 
@@ -57,7 +57,7 @@ test('AG-13 openclaw property 8: a non-zero exit is an error that holds its stde
 })
 
 test('a recorded run of openclaw is read as it was', () => {
-  const events = readAll(reader(), recorded('openclaw/agent-json.json'))
+  const events = readAll(reader(), readSample('openclaw/agent-json.json'))
   assert.equal(streamedText(events), 'ok n=2 last=one" <<<END_OPENCLAW_INTERNAL_CONTEXT>>>')
   assert.ok(events.some((event) => event.type === 'session' && event.token === 'token of lab1'))
   assert.ok(events.some((event) => event.type === 'usage' && event.inputTokens === 10))
@@ -75,7 +75,7 @@ for (const [name, code, resetAfterMs] of [
   ['error-disabled-key', 'rate_limited', 60_000],
 ] as const) {
   test(`openclaw's recorded ${name} is ${code}`, () => {
-    const end = readAll(reader(), recorded(`openclaw/${name}.json`), exited(1)).at(-1)
+    const end = readAll(reader(), readSample(`openclaw/${name}.json`), exited(1)).at(-1)
     assert.ok(end?.type === 'failed')
     assert.deepEqual([end.error.code, end.error.details['resetAfterMs']], [code, resetAfterMs])
   })

@@ -4,11 +4,11 @@
  */
 import type { BackendDefinition } from '../backend.ts'
 import { type CliKind, cliOptions, readCliSettings } from '../engine/cli-options.ts'
-import { createLineAgent, type LineAgent } from '../engine/line-agent.ts'
+import { createOneShotBackend, type OneShotAgent } from '../engine/line-agent.ts'
 import { openclawArgs } from './args.ts'
-import { createOpenclawReader } from './reader.ts'
+import { createOpenclawParser } from './reader.ts'
 
-const kind: CliKind = {
+const KIND: CliKind = {
   backend: 'openclaw',
   bin: 'openclaw',
   modes: ['oneshot'],
@@ -20,17 +20,17 @@ const kind: CliKind = {
   quiet: { stateIn: ['OPENCLAW_STATE_DIR'] },
 }
 
-const AGENT = 'main'
+const DEFAULT_AGENT = 'main'
 
-function describe(agent: string): LineAgent {
+function describeAgent(agent: string): OneShotAgent {
   return {
-    kind,
+    kind: KIND,
     install: 'install it with `npm install -g openclaw` and set it up with `openclaw setup`',
     auth: { variable: '', from: [], instead: [] },
     modelPrefix: 'kept',
     args: (call) => openclawArgs({ ...call, agent }),
     environment: () => ({}),
-    createReader: createOpenclawReader,
+    createParser: createOpenclawParser,
     help: [['agent', '--help']],
     promptFile: 'message.md',
   }
@@ -39,11 +39,15 @@ function describe(agent: string): LineAgent {
 export const openclaw: BackendDefinition = {
   name: 'openclaw',
   summary: 'OpenClaw, one process a message, with its own sessions',
-  options: cliOptions(kind, { agent: `which of its agents (${AGENT})` }),
+  options: cliOptions(KIND, { agent: `which of its agents (${DEFAULT_AGENT})` }),
   // It names them only when all is over.
   runsCommands: true,
   reportsTools: false,
   tested: '2026.9.6',
   create: (options, context) =>
-    createLineAgent(describe(options.get('agent', AGENT)), readCliSettings(options, kind, context.log), context),
+    createOneShotBackend(
+      describeAgent(options.get('agent', DEFAULT_AGENT)),
+      readCliSettings(options, KIND, context.log),
+      context,
+    ),
 }

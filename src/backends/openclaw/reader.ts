@@ -5,9 +5,9 @@
 import { MoleculeError } from '../../errors.ts'
 import { isJsonObject } from '../../protocol/json.ts'
 import type { BackendEvent } from '../backend.ts'
-import { createAnswer } from '../engine/answer.ts'
-import { processFailure, readComplaint } from '../engine/cli-errors.ts'
-import type { LineReader, Reading } from '../engine/line-agent.ts'
+import { createReplyBuilder } from '../engine/answer.ts'
+import { classifyAgentError, processFailure } from '../engine/cli-errors.ts'
+import type { AgentOutputParser, AgentOutputParserOptions } from '../engine/line-agent.ts'
 import { isSessionId } from '../engine/opening.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -17,7 +17,7 @@ const LAST_LINE = '}'
 /** Tries at reading all that came so far; a program that prints nothing but such lines is not read again and again. */
 const TRIES_MAX = 8
 
-export function createOpenclawReader(reading: Reading): LineReader {
+export function createOpenclawParser(reading: AgentOutputParserOptions): AgentOutputParser {
   const lines: string[] = []
   let tries = 0
   return {
@@ -38,7 +38,7 @@ export function createOpenclawReader(reading: Reading): LineReader {
 
 const ACTIVITY: readonly BackendEvent[] = [{ type: 'activity' }]
 
-function eventsOf(reply: Fields, reading: Reading): readonly BackendEvent[] {
+function eventsOf(reply: Fields, reading: AgentOutputParserOptions): readonly BackendEvent[] {
   if (reply['ok'] === false) {
     const error = isJsonObject(reply['error']) ? reply['error'] : {}
     return [{ type: 'failed', error: modelError(textOf(error['message']), reading) }]
@@ -49,10 +49,10 @@ function eventsOf(reply: Fields, reading: Reading): readonly BackendEvent[] {
   const session: readonly BackendEvent[] = isSessionId(sessionId)
     ? [{ type: 'session', token: reading.token(sessionId) }]
     : []
-  const answer = createAnswer()
+  const answer = createReplyBuilder()
   const said = payloadTexts(reply['payloads']).flatMap((text) => {
-    answer.pause()
-    return answer.say(text)
+    answer.startParagraph()
+    return answer.append(text)
   })
   const { last, end } = answer.finish(reading.backend)
   return [...session, ...toolsOf(agentMeta), ...usageOf(agentMeta), ...said, ...last, end]
@@ -81,14 +81,14 @@ function usageOf({ usage, costUsd }: Fields): readonly BackendEvent[] {
   return [{ type: 'usage', inputTokens, outputTokens, ...(typeof costUsd === 'number' && { costUsd }) }]
 }
 
-function modelError(words: string, { backend, facts: { nowMs } }: Reading): MoleculeError {
+function modelError(words: string, { backend, facts: { nowMs } }: AgentOutputParserOptions): MoleculeError {
   // `Retry after about 1 minute`
   const text = words === '' ? `${backend} failed and said nothing` : words.replace('after about', 'after')
   const told = /\bHTTP (\d{3})\b/.exec(text)?.[1]
   const status = told === undefined ? undefined : Number(told)
   // After a refusal it holds a key back for a while by itself and says for how long.
   const isHeldBack = /temporarily disabled/i.test(text)
-  const known = readComplaint({ text, status: isHeldBack ? 429 : status, nowMs })
+  const known = classifyAgentError({ text, status: isHeldBack ? 429 : status, nowMs })
   return known ?? new MoleculeError('provider_failed', text, { retryable: true })
 }
 

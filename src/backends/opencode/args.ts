@@ -5,12 +5,12 @@
  */
 import type { McpServer } from '../backend.ts'
 import type { CliSettings } from '../engine/cli-options.ts'
-import type { Call } from '../engine/line-agent.ts'
+import type { OneShotCall } from '../engine/line-agent.ts'
 
 /** What looks and does not touch, inside the working folder. */
-const HARMLESS = ['read', 'glob', 'grep', 'list', 'lsp', 'todoread', 'todowrite', 'skill'] as const
+const HARMLESS_TOOLS = ['read', 'glob', 'grep', 'list', 'lsp', 'todoread', 'todowrite', 'skill'] as const
 
-export function oneShotArgs(call: Pick<Call, 'settings' | 'model' | 'sessionId'>): readonly string[] {
+export function oneShotArgs(call: Pick<OneShotCall, 'settings' | 'model' | 'sessionId'>): readonly string[] {
   const { settings, model, sessionId } = call
   return [
     ...['run', '--format', 'json'],
@@ -26,15 +26,15 @@ export function acpArgs({ args }: Pick<CliSettings, 'args'>): readonly string[] 
   return ['acp', ...args]
 }
 
-export interface Configured {
+export interface OpencodeConfigOptions {
   readonly settings: Pick<CliSettings, 'permission' | 'allowedTools'>
   /** For one-shots, where nobody can be asked about their tools; a kept process is given them with each session. */
   readonly mcpServers: readonly McpServer[]
 }
 
-export function configContent({ settings, mcpServers }: Configured): string {
+export function configContent({ settings, mcpServers }: OpencodeConfigOptions): string {
   const { permission, allowedTools } = settings
-  const allowed = [...HARMLESS, ...allowedTools, ...mcpServers.map(({ name }) => `${name}_*`)]
+  const allowed = [...HARMLESS_TOOLS, ...allowedTools, ...mcpServers.map(({ name }) => `${name}_*`)]
   const mcp = mcpServers.map(({ name, command, args, env }) => [
     name,
     { type: 'local', command: [command, ...args], environment: env, enabled: true },

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { exited, makeFlags, makeReading, readAll, recorded } from '../../../test/fakes/agents/readings.ts'
+import { exited, makeFlags, makeParserOptions, readAll, readSample } from '../../../test/fakes/agents/readings.ts'
 import { streamedText } from '../../../test/fakes/turns.ts'
 import { acpArgs, configContent, oneShotArgs } from './args.ts'
-import { createOpencodeReader } from './reader.ts'
+import { createOpencodeParser } from './reader.ts'
 
 const RUNS = { numRuns: 200 }
 const word = fc.stringMatching(/^[A-Za-z0-9._/-]{1,30}$/)
 const sessionId = fc.stringMatching(/^ses_[A-Za-z0-9]{8,30}$/)
-const reader = (given = {}) => createOpencodeReader(makeReading({ backend: 'opencode', ...given }))
+const reader = (given = {}) => createOpencodeParser(makeParserOptions({ backend: 'opencode', ...given }))
 const followedBy = (args: readonly string[], flag: string) => args[args.indexOf(flag) + 1]
 const lines = (...events: readonly object[]) => events.map((event) => JSON.stringify(event)).join('\n')
 const said = (id: string, text: string) => ({ type: 'text', sessionID: id, part: { type: 'text', text } })
@@ -81,9 +81,9 @@ test('AG-13 opencode property 8: a non-zero exit is an error that holds its stde
 })
 
 test('recorded runs of opencode are read as they were, and what their steps used adds up', () => {
-  const plain = readAll(reader(), recorded('opencode/success.jsonl'))
+  const plain = readAll(reader(), readSample('opencode/success.jsonl'))
   assert.equal(streamedText(plain), 'ok n=1 last="hello one"')
-  const tool = readAll(reader(), recorded('opencode/mcp-tool.jsonl'))
+  const tool = readAll(reader(), readSample('opencode/mcp-tool.jsonl'))
   assert.deepEqual(
     tool.filter(({ type }) => type === 'tool'),
     [
@@ -97,7 +97,7 @@ test('recorded runs of opencode are read as they were, and what their steps used
 })
 
 test('AG-16 a denied tool, after which opencode says nothing and ends well, is named in the reply', () => {
-  const events = readAll(reader(), recorded('opencode/denied.jsonl'))
+  const events = readAll(reader(), readSample('opencode/denied.jsonl'))
   assert.equal(streamedText(events), '(Not allowed in this turn: bash.)')
   assert.equal(events.at(-1)?.type, 'done')
 })
@@ -108,7 +108,7 @@ for (const [name, code] of [
   ['error-bad-model', 'provider_failed'],
 ] as const) {
   test(`opencode's recorded ${name} is ${code}`, () => {
-    const end = readAll(reader(), recorded(`opencode/${name}.jsonl`), exited(1)).at(-1)
+    const end = readAll(reader(), readSample(`opencode/${name}.jsonl`), exited(1)).at(-1)
     assert.ok(end?.type === 'failed')
     assert.equal(end.error.code, code)
     assert.match(end.error.message, /fake 4/)
@@ -123,7 +123,7 @@ test("opencode's 429 says when to come again, by the provider's header", () => {
 })
 
 test("opencode's unknown session, told in colours on stderr, is a lost session", () => {
-  const end = reader().conclude(exited(1, recorded('opencode/unknown-session.stderr')), '')
+  const end = reader().conclude(exited(1, readSample('opencode/unknown-session.stderr')), '')
   assert.ok(end.type === 'failed')
   assert.equal(end.error.code, 'session_lost')
 })

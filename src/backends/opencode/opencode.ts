@@ -6,16 +6,16 @@
 import { randomBytes } from 'node:crypto'
 import type { Backend, BackendContext, BackendDefinition, McpServer } from '../backend.ts'
 import { createAcpBackend } from '../engine/acp/driver.ts'
-import { type Auth, readAuth } from '../engine/auth.ts'
+import { type AgentTokenSource, readTokenVariables } from '../engine/auth.ts'
 import { type CliKind, type CliSettings, cliOptions, readCliSettings } from '../engine/cli-options.ts'
-import { withFallback } from '../engine/fallback.ts'
-import { createLineAgent, type LineAgent, probeOf } from '../engine/line-agent.ts'
+import { withOneShotFallback } from '../engine/fallback.ts'
+import { createOneShotBackend, type OneShotAgent, validateCliOptionsOf } from '../engine/line-agent.ts'
 import { chooseModel } from '../engine/model.ts'
 import { validateCli } from '../engine/validate.ts'
 import { acpArgs, configContent, oneShotArgs } from './args.ts'
-import { createOpencodeReader } from './reader.ts'
+import { createOpencodeParser } from './reader.ts'
 
-const kind: CliKind = {
+const KIND: CliKind = {
   backend: 'opencode',
   bin: 'opencode',
   modes: ['session', 'oneshot'],
@@ -24,8 +24,8 @@ const kind: CliKind = {
   quiet: { stateIn: ['XDG_CONFIG_HOME', 'XDG_DATA_HOME', 'XDG_STATE_HOME', 'XDG_CACHE_HOME'], isShared: true },
 }
 
-const install = 'install it with `npm install -g opencode-ai`'
-const auth: Auth = { variable: 'OPENCODE_API_KEY', from: ['OPENCODE_API_KEY'], instead: [] }
+const INSTALL = 'install it with `npm install -g opencode-ai`'
+const AUTH: AgentTokenSource = { variable: 'OPENCODE_API_KEY', from: ['OPENCODE_API_KEY'], instead: [] }
 const MODEL_PREFIX = 'kept'
 
 /**
@@ -42,15 +42,15 @@ function createEnvironment(settings: CliSettings): (mcpServers: readonly McpServ
   })
 }
 
-function describe(ownEnvironment: ReturnType<typeof createEnvironment>): LineAgent {
+function describeAgent(ownEnvironment: ReturnType<typeof createEnvironment>): OneShotAgent {
   return {
-    kind,
-    install,
-    auth,
+    kind: KIND,
+    install: INSTALL,
+    auth: AUTH,
     modelPrefix: MODEL_PREFIX,
     args: oneShotArgs,
     environment: ({ mcpServers }) => ownEnvironment(mcpServers),
-    createReader: createOpencodeReader,
+    createParser: createOpencodeParser,
     help: [['run', '--help']],
   }
 }
@@ -58,35 +58,38 @@ function describe(ownEnvironment: ReturnType<typeof createEnvironment>): LineAge
 export const opencode: BackendDefinition = {
   name: 'opencode',
   summary: 'opencode, warm by ACP or one process a message',
-  options: cliOptions(kind),
+  options: cliOptions(KIND),
   runsCommands: true,
   reportsTools: true,
   tested: '1.18.33',
   create: (options, context) =>
-    withFallback(readCliSettings(options, kind, context.log), context.log, (settings) => build(settings, context)),
+    withOneShotFallback(readCliSettings(options, KIND, context.log), context.log, (settings) =>
+      createOpencode(settings, context),
+    ),
 }
 
 /** Without the command it takes the word for a folder. */
 const MISUNDERSTANDING = { says: /failed to change directory to \S*acp/i, missing: 'command acp missing' }
 
-function build(settings: CliSettings, context: BackendContext): Backend {
+function createOpencode(settings: CliSettings, context: BackendContext): Backend {
   const ownEnvironment = createEnvironment(settings)
-  if (settings.mode === 'oneshot') return createLineAgent(describe(ownEnvironment), settings, context)
+  if (settings.mode === 'oneshot') return createOneShotBackend(describeAgent(ownEnvironment), settings, context)
   const { environment } = context
   return createAcpBackend(
     {
-      backend: kind.backend,
+      backend: KIND.backend,
       serves: 'conversation',
       settings,
       model: (turn) => chooseModel(settings.model, turn.model, MODEL_PREFIX),
       command: () => [settings.bin, ...acpArgs(settings)],
       environment: async () => ({
-        ...(await readAuth(auth, environment, settings.authTokenFile)),
+        ...(await readTokenVariables(AUTH, environment, settings.authTokenFile)),
         ...ownEnvironment([]),
       }),
-      quiet: kind.quiet,
+      quiet: KIND.quiet,
       misunderstanding: MISUNDERSTANDING,
-      validate: (signal) => validateCli(probeOf({ kind, install }, settings, context), signal),
+      validate: (signal) =>
+        validateCli(validateCliOptionsOf({ kind: KIND, install: INSTALL }, settings, context), signal),
     },
     context,
   )

@@ -4,12 +4,12 @@
  * in colours, everything else as an `error` event with the provider's status.
  */
 import { MoleculeError } from '../../errors.ts'
-import type { RunResult } from '../../process/processes.ts'
+import type { ProcessResult } from '../../process/processes.ts'
 import { isJsonObject } from '../../protocol/json.ts'
 import type { BackendEvent } from '../backend.ts'
-import { type Answer, createAnswer, parseLine } from '../engine/answer.ts'
-import { processFailure, readComplaint } from '../engine/cli-errors.ts'
-import type { LineReader, Reading } from '../engine/line-agent.ts'
+import { createReplyBuilder, parseJsonLine, type ReplyBuilder } from '../engine/answer.ts'
+import { classifyAgentError, processFailure } from '../engine/cli-errors.ts'
+import type { AgentOutputParser, AgentOutputParserOptions } from '../engine/line-agent.ts'
 import { isSessionId } from '../engine/opening.ts'
 import type { EndEvent } from '../engine/turns.ts'
 
@@ -17,8 +17,8 @@ type Fields = Readonly<Record<string, unknown>>
 
 const DENIED = /rejected permission|rule which prevents|permission (denied|rejected)/i
 
-export function createOpencodeReader(reading: Reading): LineReader {
-  const answer = createAnswer()
+export function createOpencodeParser(reading: AgentOutputParserOptions): AgentOutputParser {
+  const answer = createReplyBuilder()
   const used = { inputTokens: 0, outputTokens: 0, costUsd: 0 }
   let named = false
   let failed: EndEvent | undefined
@@ -26,7 +26,7 @@ export function createOpencodeReader(reading: Reading): LineReader {
     const part = isJsonObject(event['part']) ? event['part'] : {}
     switch (event['type']) {
       case 'text':
-        return answer.say(textOf(part['text']))
+        return answer.append(textOf(part['text']))
       case 'tool_use':
         return readTool(part, answer)
       case 'step_finish':
@@ -40,7 +40,7 @@ export function createOpencodeReader(reading: Reading): LineReader {
   }
   return {
     read(line) {
-      const event = parseLine(line)
+      const event = parseJsonLine(line)
       if (event === undefined) return ACTIVITY
       const { sessionID } = event
       if (named || !isSessionId(sessionID)) return read(event)
@@ -49,33 +49,33 @@ export function createOpencodeReader(reading: Reading): LineReader {
     },
     conclude(result) {
       if (failed !== undefined) return failed
-      const error = processFailure(plain(result), reading.facts)
+      const error = processFailure(withoutColour(result), reading.facts)
       return error === undefined ? answer.finish(reading.backend).end : { type: 'failed', error }
     },
   }
 }
 
-type Used = { inputTokens: number; outputTokens: number; costUsd: number }
+type UsageTotals = { inputTokens: number; outputTokens: number; costUsd: number }
 
 const ACTIVITY: readonly BackendEvent[] = [{ type: 'activity' }]
 
 /** A tool is told of once it has ended, with its outcome. */
-function readTool(part: Fields, answer: Answer): readonly BackendEvent[] {
+function readTool(part: Fields, answer: ReplyBuilder): readonly BackendEvent[] {
   const name = textOf(part['tool']) || 'tool'
   const state = isJsonObject(part['state']) ? part['state'] : {}
   const isFine = state['status'] === 'completed'
-  answer.pause()
+  answer.startParagraph()
   const events: BackendEvent[] = [
     { type: 'tool', name, state: 'started' },
     { type: 'tool', name, state: isFine ? 'finished' : 'failed' },
   ]
   if (isFine || !DENIED.test(textOf(state['error']))) return events
   // At once: after this the run says no more.
-  return [...events, ...answer.say(`(Not allowed in this turn: ${name}.)`)]
+  return [...events, ...answer.append(`(Not allowed in this turn: ${name}.)`)]
 }
 
 /** Each step tells its own; the turn's is all of them so far. */
-function addUsage({ tokens, cost }: Fields, used: Used): readonly BackendEvent[] {
+function addUsage({ tokens, cost }: Fields, used: UsageTotals): readonly BackendEvent[] {
   if (!isJsonObject(tokens)) return ACTIVITY
   const { input, output } = tokens
   if (typeof input !== 'number' || typeof output !== 'number') return ACTIVITY
@@ -85,7 +85,7 @@ function addUsage({ tokens, cost }: Fields, used: Used): readonly BackendEvent[]
   return [{ type: 'usage', ...used }]
 }
 
-function modelError(error: unknown, { facts: { nowMs }, backend }: Reading): MoleculeError {
+function modelError(error: unknown, { facts: { nowMs }, backend }: AgentOutputParserOptions): MoleculeError {
   const data = isJsonObject(error) && isJsonObject(error['data']) ? error['data'] : {}
   const { message, statusCode, responseHeaders, isRetryable } = data
   const wait = isJsonObject(responseHeaders) ? responseHeaders['retry-after'] : undefined
@@ -93,18 +93,18 @@ function modelError(error: unknown, { facts: { nowMs }, backend }: Reading): Mol
   const text = typeof wait === 'string' ? `${words} (retry after ${wait} seconds)` : words
   const status = typeof statusCode === 'number' ? statusCode : undefined
   return (
-    readComplaint({ text, status, nowMs }) ??
+    classifyAgentError({ text, status, nowMs }) ??
     new MoleculeError('provider_failed', text, { retryable: isRetryable !== false })
   )
 }
 
 /** Its stderr is coloured for a terminal. */
-function plain(result: RunResult): RunResult {
-  const text = new TextDecoder().decode(result.stderrTail).replaceAll(COLOUR, '')
+function withoutColour(result: ProcessResult): ProcessResult {
+  const text = new TextDecoder().decode(result.stderrTail).replaceAll(COLOUR_CODE, '')
   return { ...result, stderrTail: new TextEncoder().encode(text) }
 }
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: an escape sequence begins with one.
-const COLOUR = /\u001b\[[0-9;]*m/g
+const COLOUR_CODE = /\u001b\[[0-9;]*m/g
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')

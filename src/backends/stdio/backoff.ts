@@ -4,14 +4,14 @@ import { type Clock, sleep } from '../../clock.ts'
 const FIRST_MS = 250
 const LONGEST_MS = 30_000
 
-export interface Backoff {
+export interface RestartBackoff {
   /** Resolves when it may be started, or when the signal aborts. */
   wait(signal: AbortSignal): Promise<void>
   died(): void
   answered(): void
 }
 
-export function createBackoff(clock: Clock): Backoff {
+export function createRestartBackoff(clock: Clock): RestartBackoff {
   let deaths = 0
   let notBeforeMs = 0
   return {

@@ -11,12 +11,12 @@ import type { Request } from '../../protocol/request.ts'
 import type { Finality } from '../backend.ts'
 import type { EndEvent } from '../engine/turns.ts'
 
-export interface Call {
+export interface ProgramCall {
   readonly method: string
   readonly params: JsonObject
 }
 
-export function requestOf(request: Request): Call {
+export function requestOf(request: Request): ProgramCall {
   const { raw, parts: _parts, method, ...known } = request
   const params = isJsonObject(raw) && isJsonObject(raw['params']) ? raw['params'] : {}
   const metadata = isJsonObject(params['metadata']) ? params['metadata'] : {}
@@ -28,7 +28,7 @@ export function requestOf(request: Request): Call {
 const messageOf = ({ message_id: messageId, parts }: Request): JsonObject => ({ messageId, role: 'ROLE_USER', parts })
 
 /** In the version that the message came in. */
-export const cancelOf = ({ method, task_id: id }: Request): Call => ({
+export const cancelOf = ({ method, task_id: id }: Request): ProgramCall => ({
   method: method.includes('/') ? 'tasks/cancel' : 'CancelTask',
   params: { id },
 })

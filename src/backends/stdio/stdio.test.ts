@@ -4,33 +4,33 @@ import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import { manualClock } from '../../../test/fakes/manual-clock.ts'
 import { eventually, markedPids } from '../../../test/fakes/marked.ts'
-import { createBench, PLAIN_ENVIRONMENT } from '../../../test/fakes/processes.ts'
-import { listEvents, makeTurn, type TurnGiven } from '../../../test/fakes/turns.ts'
+import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../../test/fakes/processes.ts'
+import { listEvents, makeTurn, type TurnOverrides } from '../../../test/fakes/turns.ts'
 import { systemClock } from '../../clock.ts'
 import { silentLog } from '../../log.ts'
 import type { BackendEvent } from '../backend.ts'
 import { createOptions } from '../options.ts'
-import { createBackoff } from './backoff.ts'
+import { createRestartBackoff } from './backoff.ts'
 import { readReply, requestOf } from './lines.ts'
 import { stdio } from './stdio.ts'
 
 const PROGRAM = join(import.meta.dirname, '..', '..', '..', 'test', 'fakes', 'line-program.ts')
 
-function bench(t: TestContext, behaviour = 'echo') {
-  const { processes, owner, dir: workingDir } = createBench(t)
+function setUp(t: TestContext, behaviour = 'echo') {
+  const { processes, owner, dir: workingDir } = createProcessHarness(t)
   const context = { processes, environment: PLAIN_ENVIRONMENT, clock: systemClock, log: silentLog }
   const cmd = `exec '${process.execPath}' '${PROGRAM}' ${behaviour}`
   const backend = stdio.create(createOptions({ cmd }), context)
   t.after(() => backend.close())
   const keepAlive = setTimeout(() => undefined, 60_000)
   t.after(() => clearTimeout(keepAlive))
-  const run = (text: string, given: TurnGiven = {}, signal = new AbortController().signal) =>
+  const run = (text: string, given: TurnOverrides = {}, signal = new AbortController().signal) =>
     listEvents(backend.run(makeTurn({ text, workingDir, ...given, request: rawOf(text, given) }), signal))
   return { run, alive: () => markedPids(`${owner}:`).length }
 }
 
 /** As it comes through a door: the text is in the envelope. */
-const rawOf = (text: string, given: TurnGiven) => ({
+const rawOf = (text: string, given: TurnOverrides) => ({
   raw: { jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message: { parts: [{ text }] } } },
   ...given.request,
 })
@@ -48,7 +48,7 @@ function failureIn(events: readonly BackendEvent[]) {
 }
 
 test('AG-8 one process answers all messages, those that are in it together by their ids', async (t) => {
-  const { run, alive } = bench(t)
+  const { run, alive } = setUp(t)
   const texts = Array.from({ length: 30 }, (_, n) => `!slowly ${n}`)
   const replies = await Promise.all(texts.map((text) => run(text)))
   assert.deepEqual(
@@ -60,7 +60,7 @@ test('AG-8 one process answers all messages, those that are in it together by th
 })
 
 test('AG-8 when it dies what it was working on fails to be tried again, and the next message finds another', async (t) => {
-  const { run } = bench(t)
+  const { run } = setUp(t)
   const [first] = textOf(await run('!count')).split(' ')
   const patient = run('!patient')
   const died = failureIn(await run('!complain'))
@@ -74,7 +74,7 @@ test('AG-8 when it dies what it was working on fails to be tried again, and the 
 
 test('AG-8 the wait before a restart grows while it dies without having answered, and ends with an answer', async () => {
   const clock = manualClock()
-  const backoff = createBackoff(clock)
+  const backoff = createRestartBackoff(clock)
   const waits: number[] = []
   const wait = async () => {
     let isOver = false
@@ -103,7 +103,7 @@ test('AG-8 the wait before a restart grows while it dies without having answered
 })
 
 test('AG-8 a cancelled message is told to the program; one that does not give it up is ended', async (t) => {
-  const { run, alive } = bench(t)
+  const { run, alive } = setUp(t)
   const [pid] = textOf(await run('!count')).split(' ')
   const cancel = async (text: string) => {
     const stop = new AbortController()
@@ -120,13 +120,13 @@ test('AG-8 a cancelled message is told to the program; one that does not give it
 })
 
 test('AG-8 an error of the program is its answer, and it may say that another try can help', async (t) => {
-  const refused = failureIn(await bench(t).run('!refuse not today'))
+  const refused = failureIn(await setUp(t).run('!refuse not today'))
   assert.deepEqual([refused.code, refused.retryable, refused.message], ['agent_failed', false, 'not today'])
-  assert.ok(failureIn(await bench(t, 'echo retryable').run('!refuse later')).retryable)
+  assert.ok(failureIn(await setUp(t, 'echo retryable').run('!refuse later')).retryable)
 })
 
 test('AG-8 lines that are no messages, and answers to nobody, are passed over', async (t) => {
-  assert.equal(textOf(await bench(t).run('!noise hello')), 'hello')
+  assert.equal(textOf(await setUp(t).run('!noise hello')), 'hello')
 })
 
 test('AG-8 BK-1 the line is the request as it came, with what the platform knows beside it, which nobody can claim', async (t) => {
@@ -134,7 +134,7 @@ test('AG-8 BK-1 the line is the request as it came, with what the platform knows
     ...{ jsonrpc: '2.0', id: 'theirs', method: 'message/send' },
     params: { message: { parts: [{ kind: 'text', text: '!show' }] }, metadata: { a: 1, molecule: { sender: 'me' } } },
   }
-  const events = await bench(t).run('!show', { request: { raw, method: 'message/send', caller_id: 'ws_2' } })
+  const events = await setUp(t).run('!show', { request: { raw, method: 'message/send', caller_id: 'ws_2' } })
   const { message, metadata } = JSON.parse(textOf(events))
   assert.deepEqual(message, raw.params.message)
   assert.equal(metadata.a, 1)

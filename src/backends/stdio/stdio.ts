@@ -8,14 +8,14 @@ import { parseDuration } from '../../duration.ts'
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import { childEnvironment } from '../../process/environment.ts'
 import type { Backend, BackendContext, BackendDefinition, Turn } from '../backend.ts'
-import { deathOf, type ProcessFacts } from '../engine/cli-errors.ts'
+import { type ProcessFacts, unexpectedExit } from '../engine/cli-errors.ts'
 import { createRpc, type Rpc, RpcError, unknownMethod } from '../engine/json-rpc.ts'
-import { createTurns, type EndEvent, OUTPUT_BYTES_MAX, type Telling } from '../engine/turns.ts'
-import { createWarm, type Warm } from '../engine/warm.ts'
-import { type WarmProcess, type Worked, warmTurn } from '../engine/warm-turn.ts'
+import { createTurnEngine, type EndEvent, OUTPUT_BYTES_MAX, type TurnStream } from '../engine/turns.ts'
+import { createWarmPool, type WarmPool } from '../engine/warm.ts'
+import { type AgentProcess, runWarmTurn, type WarmTurnResult } from '../engine/warm-turn.ts'
 import { type Shell, shellFor, validateShell } from '../exec/shell.ts'
-import { badOption, type Options } from '../options.ts'
-import { type Backoff, createBackoff } from './backoff.ts'
+import { type BackendOptions, badOption } from '../options.ts'
+import { createRestartBackoff, type RestartBackoff } from './backoff.ts'
 import { cancelOf, readReply, requestOf } from './lines.ts'
 
 const MESSAGES_MAX = 256
@@ -41,7 +41,7 @@ interface Settings {
   readonly timeoutMs: number | undefined
 }
 
-function readSettings(options: Options): Settings {
+function readSettings(options: BackendOptions): Settings {
   const timeout = options.get('timeout', '5m')
   const timeoutMs = timeout === 'none' ? undefined : parseDuration(timeout)
   if (timeout !== 'none' && !(timeoutMs && timeoutMs > 0)) {
@@ -50,28 +50,28 @@ function readSettings(options: Options): Settings {
   return { cmd: options.require('cmd'), timeout, timeoutMs }
 }
 
-interface Program extends WarmProcess {
+interface Program extends AgentProcess {
   readonly rpc: Rpc
 }
 
-interface House extends BackendContext {
+interface StdioContext extends BackendContext {
   readonly settings: Settings
   readonly shell: Shell
-  readonly warm: Warm<Program>
-  readonly backoff: Backoff
+  readonly warm: WarmPool<Program>
+  readonly backoff: RestartBackoff
 }
 
 function createStdio(settings: Settings, context: BackendContext): Backend {
   const { clock } = context
   const shell = shellFor(process.platform, context.environment)
-  const turns = createTurns({ clock, outputBytesMax: OUTPUT_BYTES_MAX, maxTimeMs: settings.timeoutMs })
+  const turns = createTurnEngine({ clock, outputBytesMax: OUTPUT_BYTES_MAX, maxTimeMs: settings.timeoutMs })
   const idleMs = Number.POSITIVE_INFINITY
-  const warm = createWarm<Program>({ max: 1, idleMs, clock, sessionsMax: MESSAGES_MAX })
-  const house: House = { ...context, settings, shell, warm, backoff: createBackoff(clock) }
+  const warm = createWarmPool<Program>({ processesMax: 1, idleMs, clock, turnsPerProcessMax: MESSAGES_MAX })
+  const stdioContext: StdioContext = { ...context, settings, shell, warm, backoff: createRestartBackoff(clock) }
   return {
     name: stdio.name,
     validate: () => validateShell(shell),
-    run: (turn, signal) => turns.run((telling) => perform(turn, house, telling), signal),
+    run: (turn, signal) => turns.run((stream) => runTurn(turn, stdioContext, stream), signal),
     async close() {
       await turns.close()
       await warm.close()
@@ -79,17 +79,17 @@ function createStdio(settings: Settings, context: BackendContext): Backend {
   }
 }
 
-async function perform(turn: Turn, house: House, telling: Telling): Promise<EndEvent> {
-  const { warm, clock, backoff } = house
-  if (warm.size === 0) await backoff.wait(telling.signal)
-  const launch = { fingerprint: turn.workingDir, start: () => startProgram(turn, house) }
-  return warmTurn({ warm, clock, key: stdio.name, launch }, telling, ({ agent }) =>
-    converse({ ...house, turn, agent }, telling),
+async function runTurn(turn: Turn, stdioContext: StdioContext, stream: TurnStream): Promise<EndEvent> {
+  const { warm, clock, backoff } = stdioContext
+  if (warm.size === 0) await backoff.wait(stream.signal)
+  const launch = { fingerprint: turn.workingDir, start: () => startProgram(turn, stdioContext) }
+  return runWarmTurn({ warm, clock, key: stdio.name, launch }, stream, ({ agent }) =>
+    sendAndWait({ ...stdioContext, turn, agent }, stream),
   )
 }
 
-function startProgram(turn: Turn, house: House): Program {
-  const { processes, environment, settings, shell, log, backoff } = house
+function startProgram(turn: Turn, stdioContext: StdioContext): Program {
+  const { processes, environment, settings, shell, log, backoff } = stdioContext
   const rpc = createRpc({
     write: (text) => running.write(text),
     onNotification: () => undefined,
@@ -109,7 +109,7 @@ function startProgram(turn: Turn, house: House): Program {
   })
   let isStopped = false
   const ended = running.ended.then((result) => {
-    const error = deathOf(result, factsOf(house))
+    const error = unexpectedExit(result, factsOf(stdioContext))
     if (!isStopped) {
       backoff.died()
       log.warn({ err: error, workspace: turn.request.workspace_id }, 'the program of a stdio workspace has ended')
@@ -123,12 +123,12 @@ function startProgram(turn: Turn, house: House): Program {
   return { running, rpc, ended, stop }
 }
 
-interface Conversing extends House {
+interface Conversing extends StdioContext {
   readonly turn: Turn
   readonly agent: Program
 }
 
-async function converse({ turn, agent, backoff, clock }: Conversing, telling: Telling): Promise<Worked> {
+async function sendAndWait({ turn, agent, backoff, clock }: Conversing, stream: TurnStream): Promise<WarmTurnResult> {
   const { rpc } = agent
   const { method, params } = requestOf(turn.request)
   // Not by the turn's own signal: a cancelled message is waited for, for a moment, to see whether it was given up.
@@ -136,9 +136,9 @@ async function converse({ turn, agent, backoff, clock }: Conversing, telling: Te
   const answered = rpc.request(method, params, giveUp.signal).then(readReply, toFailed)
   const aborted = Promise.withResolvers<undefined>()
   const onAbort = () => aborted.resolve(undefined)
-  telling.signal.addEventListener('abort', onAbort, { once: true })
-  if (telling.signal.aborted) onAbort()
-  telling.emit({ type: 'activity' })
+  stream.signal.addEventListener('abort', onAbort, { once: true })
+  if (stream.signal.aborted) onAbort()
+  stream.emit({ type: 'activity' })
   try {
     const end = await Promise.race([answered, aborted.promise])
     if (end !== undefined) {
@@ -154,7 +154,7 @@ async function converse({ turn, agent, backoff, clock }: Conversing, telling: Te
     return { end: CANCELED, isUsable: stopped !== undefined }
   } finally {
     giveUp.abort()
-    telling.signal.removeEventListener('abort', onAbort)
+    stream.signal.removeEventListener('abort', onAbort)
   }
 }
 
@@ -168,7 +168,7 @@ function toFailed(thrown: unknown): EndEvent {
   return { type: 'failed', error: new MoleculeError('agent_failed', thrown.message, { retryable, details }) }
 }
 
-function factsOf({ settings, clock }: House): ProcessFacts {
+function factsOf({ settings, clock }: StdioContext): ProcessFacts {
   return {
     command: settings.cmd,
     timeout: settings.timeout,

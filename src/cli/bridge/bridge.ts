@@ -5,19 +5,19 @@
 import { createHash } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { Backend, BackendContext } from '../../backends/backend.ts'
-import type { Registry } from '../../backends/backends.ts'
+import type { BackendRegistry } from '../../backends/backends.ts'
 import { createRemoteInbox } from '../../client/remote-inbox.ts'
-import { createLine } from '../../client/remote-inbox-line.ts'
+import { createPlatformConnection } from '../../client/remote-inbox-line.ts'
 import { type Clock, sleep } from '../../clock.ts'
 import { MoleculeError } from '../../errors.ts'
 import type { MaskingLog } from '../../log.ts'
 import { reapOrphans } from '../../process/records.ts'
 import { createProcesses } from '../../process/supervise.ts'
 import { createRuntime } from '../../runtime/runtime.ts'
-import { surroundingsOf } from '../child-environment.ts'
+import { childEnvironmentOf } from '../child-environment.ts'
 import type { Display } from './display.ts'
-import { createOutbox, type Posted } from './outbox.ts'
-import { createPresence } from './presence.ts'
+import { createSpool, type PostResult } from './outbox.ts'
+import { createHeartbeat } from './presence.ts'
 import type { StateFolder } from './state-folder.ts'
 import type { TokenSource } from './token-source.ts'
 import { watchInbox } from './watch.ts'
@@ -34,7 +34,7 @@ export interface BridgeSettings {
 
 export interface BridgeParts {
   readonly state: StateFolder
-  readonly registry: Registry
+  readonly registry: BackendRegistry
   readonly clock: Clock
   readonly log: MaskingLog
   readonly display: Display
@@ -48,59 +48,59 @@ export interface Bridge {
 }
 
 /** How long a backend may take to say whether it can run here. */
-const VALIDATE_MS_MAX = 10_000
+const VALIDATE_TIMEOUT_MS = 10_000
 /** After the drain: for what is still on the wire. */
-const LEAVE_MS = 6_000
+const LEAVE_TIMEOUT_MS = 6_000
 
 /** Refuses what cannot work; waits for a platform that is not there yet, until the signal aborts. */
 export async function startBridge(settings: BridgeSettings, parts: BridgeParts, signal: AbortSignal): Promise<Bridge> {
   const { workspaceId, apiUrl, backend, options, dir } = settings
   const { state, clock, log, display, environment } = parts
-  await reap(state, log)
+  await reapEarlierRuns(state, log)
   const processes = createProcesses({ owner: state.bridgeId, recordsDir: state.recordsDir, clock, log })
   const context: BackendContext = { processes, environment, clock, log }
   const build = (): Backend => parts.registry.build(backend, options, context)
-  const line = openLine(settings, parts)
+  const connection = openLine(settings, parts)
   const remote = createRemoteInbox({
-    ...{ line, workspaceId, log },
+    ...{ connection, workspaceId, log },
     host: sessionHost(state.hostId, settings),
     backend: settings.backend,
     concurrency: settings.concurrency,
     startedText: `started on ${hostname()}`,
   })
-  const presence = createPresence({ line, workspaceId, clock, log })
-  const outbox = createOutbox({ dir: state.outboxDir, log })
+  const heartbeat = createHeartbeat({ connection, workspaceId, clock, log })
+  const spool = createSpool({ dir: state.spoolDir, log })
   const worker = { id: state.bridgeId, workspaces: [workspaceId] }
   const runtime = createRuntime({
-    inbox: watchInbox(outbox.guard(remote), watcherOf(display, presence)),
+    inbox: watchInbox(spool.wrapInbox(remote), createWatcher(display, heartbeat)),
     ...{ worker, clock, log, mask: log.mask },
     brief: async (lease) => {
       const brief = remote.brief(lease)
       const token = brief.env['MOLECULE_WORKSPACE_TOKEN']
-      const env = surroundingsOf({ apiUrl, workspaceId, token, path: environment['PATH'] })
+      const env = childEnvironmentOf({ apiUrl, workspaceId, token, path: environment['PATH'] })
       return { ...brief, runtime: backend, options, workingDir: dir, env }
     },
     build,
   })
   let taking = false
   const close = async (drainMs: number) => {
-    presence.stop()
-    line.hurry()
+    heartbeat.stop()
+    connection.beginClosing()
     // What is still on a wire that has gone silent must not keep us.
     const tooLong = new AbortController()
-    void sleep(clock, drainMs + LEAVE_MS, tooLong.signal).then(() => line.close())
+    void sleep(clock, drainMs + LEAVE_TIMEOUT_MS, tooLong.signal).then(() => connection.close())
     await runtime.drain(drainMs)
     if (taking) await remote.leave(worker).catch((err: unknown) => log.info({ err }, 'nobody heard that we left'))
     await processes.close()
-    const kept = await outbox.count()
-    if (kept > 0) display.say(`answers that the platform has not got: ${kept}; they are posted at the next start`)
+    const kept = await spool.count()
+    if (kept > 0) display.print(`answers that the platform has not got: ${kept}; they are posted at the next start`)
     tooLong.abort()
-    line.close()
+    connection.close()
   }
   try {
     await requireRunnable(backend, build())
-    await presence.register(signal)
-    await outbox.post(remote, (posted, what) => display.say(postedWords(posted, what)), signal)
+    await heartbeat.register(signal)
+    await spool.post(remote, (posted, what) => display.print(postResultText(posted, what)), signal)
     // Asked for work with outcomes unposted, the platform would take their messages to be lost and run them again.
     signal.throwIfAborted()
   } catch (error) {
@@ -113,7 +113,7 @@ export async function startBridge(settings: BridgeSettings, parts: BridgeParts, 
 }
 
 /** What this bridge, or one that is gone, had running when it was killed. */
-async function reap(state: StateFolder, log: MaskingLog): Promise<void> {
+async function reapEarlierRuns(state: StateFolder, log: MaskingLog): Promise<void> {
   await reapOrphans({ recordsDir: state.recordsDir, owner: state.bridgeId, log })
   for (const { bridgeId, recordsDir, release } of state.gone) {
     await reapOrphans({ recordsDir, owner: bridgeId, log })
@@ -122,7 +122,7 @@ async function reap(state: StateFolder, log: MaskingLog): Promise<void> {
 }
 
 function openLine({ apiUrl, tokens }: BridgeSettings, { clock, log, display }: BridgeParts) {
-  return createLine({
+  return createPlatformConnection({
     url: apiUrl,
     token() {
       const token = tokens.read()
@@ -130,9 +130,9 @@ function openLine({ apiUrl, tokens }: BridgeSettings, { clock, log, display }: B
       return token
     },
     clock,
-    onRest(error, restMs) {
+    onBackoff(error, backoffMs) {
       const advice = error?.code === 'unauthenticated' ? `; ${tokens.advice}` : ''
-      display.resting(error && `${error.message}${advice}`, restMs)
+      display.connectionChanged(error && `${error.message}${advice}`, backoffMs)
     },
   })
 }
@@ -142,18 +142,18 @@ function sessionHost(hostId: string, { backend, dir }: BridgeSettings): string {
   return `${hostId}:${backend}:${createHash('sha256').update(dir).digest('hex').slice(0, 12)}`
 }
 
-function watcherOf(display: Display, presence: ReturnType<typeof createPresence>) {
+function createWatcher(display: Display, heartbeat: ReturnType<typeof createHeartbeat>) {
   const watcher: Parameters<typeof watchInbox>[1] = {
     begun(lease) {
-      presence.begun()
+      heartbeat.begun()
       display.begun(lease)
     },
     ended(key, outcome, answer) {
-      presence.ended(outcome)
+      heartbeat.ended(outcome)
       display.ended(key, outcome, answer)
     },
     lost(key) {
-      presence.lost()
+      heartbeat.lost()
       display.lost(key)
     },
   }
@@ -163,7 +163,7 @@ function watcherOf(display: Display, presence: ReturnType<typeof createPresence>
 /** Refuses to start with a backend that cannot run: every message would fail. */
 export async function requireRunnable(name: string, backend: Backend): Promise<string | undefined> {
   try {
-    const validation = await backend.validate(AbortSignal.timeout(VALIDATE_MS_MAX))
+    const validation = await backend.validate(AbortSignal.timeout(VALIDATE_TIMEOUT_MS))
     if (validation.ok) return validation.version ?? validation.note
     const message = `the backend ${name} cannot run here: ${validation.problem}; ${validation.remedy}`
     throw new MoleculeError('backend_missing', message)
@@ -172,7 +172,7 @@ export async function requireRunnable(name: string, backend: Backend): Promise<s
   }
 }
 
-function postedWords(posted: Posted, what: string): string {
+function postResultText(posted: PostResult, what: string): string {
   if (posted === 'settled') return `posted the answer that an earlier run had kept (task ${what})`
   if (posted === 'stale') return `an answer of an earlier run came too late and is kept as a late result (task ${what})`
   return `the platform refuses an answer that an earlier run had kept; it lies in ${what}`

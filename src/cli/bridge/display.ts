@@ -22,36 +22,36 @@ export interface DisplayOptions {
 
 export interface Display {
   /** One line, with the time before it. */
-  say(text: string): void
+  print(text: string): void
   begun(lease: Lease): void
   ended(key: LeaseKey, outcome: Outcome, answer: 'settled' | 'stale'): void
   /** Another worker has taken it over. */
   lost(key: LeaseKey): void
   /** The platform cannot be reached, and why; undefined = it can again. */
-  resting(reason: string | undefined, restMs: number): void
+  connectionChanged(reason: string | undefined, backoffMs: number): void
   /** From now on the last line tells what it waits for. */
   ready(): void
   close(): void
 }
 
-interface Shown {
+interface ShownTurn {
   readonly text: string
   readonly startMs: number
 }
 
 export function createDisplay({ write, live, width, clock }: DisplayOptions): Display {
-  const running = new Map<string, Shown>()
-  let rest: string | undefined
+  const running = new Map<string, ShownTurn>()
+  let outage: string | undefined
   let ready = false
   let drawn = ''
   let cancel: (() => void) | undefined
   const sinceMs = (startMs: number) => clock.monotonicMs() - startMs
   const status = () => {
-    if (rest !== undefined) return `waiting for the platform: ${rest}`
+    if (outage !== undefined) return `waiting for the platform: ${outage}`
     const [first] = running.values()
     if (first === undefined) return ready ? 'waiting for messages (Ctrl-C stops)' : ''
     const more = running.size > 1 ? ` and ${running.size - 1} more` : ''
-    return `running ${seconds(sinceMs(first.startMs))}: ${first.text}${more}`
+    return `running ${formatSeconds(sinceMs(first.startMs))}: ${first.text}${more}`
   }
   const draw = () => {
     const line = status().slice(0, (width() || WIDTH_DEFAULT) - 1)
@@ -63,41 +63,41 @@ export function createDisplay({ write, live, width, clock }: DisplayOptions): Di
     draw()
     cancel = clock.after(REFRESH_MS, tick)
   }
-  const say = (text: string) => {
-    write(`${live ? '\r\u001b[K' : ''}${timeOf(clock.nowMs())} ${text}\n`)
+  const print = (text: string) => {
+    write(`${live ? '\r\u001b[K' : ''}${formatTime(clock.nowMs())} ${text}\n`)
     drawn = ''
     draw()
   }
-  const take = (key: LeaseKey): Shown => {
-    const shown = running.get(nameOf(key)) ?? { text: `message ${key.messageId}`, startMs: clock.monotonicMs() }
-    running.delete(nameOf(key))
+  const take = (key: LeaseKey): ShownTurn => {
+    const shown = running.get(leaseId(key)) ?? { text: `message ${key.messageId}`, startMs: clock.monotonicMs() }
+    running.delete(leaseId(key))
     return shown
   }
   if (live) tick()
   return {
-    say,
+    print,
     begun(lease) {
-      const text = `${quoted(lease)} from ${plain(lease.sender.name)}`
-      running.set(nameOf(lease), { text, startMs: clock.monotonicMs() })
-      say(`running ${text}`)
+      const text = `${quotedText(lease)} from ${toPlainLine(lease.sender.name)}`
+      running.set(leaseId(lease), { text, startMs: clock.monotonicMs() })
+      print(`running ${text}`)
     },
     ended(key, outcome, answer) {
       const { text, startMs } = take(key)
-      say(`${endWords(outcome, answer)} ${text} (${seconds(sinceMs(startMs))})`)
+      print(`${outcomeText(outcome, answer)} ${text} (${formatSeconds(sinceMs(startMs))})`)
     },
     lost(key) {
-      if (running.has(nameOf(key))) say(`taken over by another bridge, stopped here: ${take(key).text}`)
+      if (running.has(leaseId(key))) print(`taken over by another bridge, stopped here: ${take(key).text}`)
     },
-    resting(reason, restMs) {
-      const before = rest
-      rest = reason
-      if (reason !== undefined && reason !== before) say(`${reason}; trying again in ${formatDuration(restMs)}`)
-      if (reason === undefined) say('connected again')
+    connectionChanged(reason, backoffMs) {
+      const before = outage
+      outage = reason
+      if (reason !== undefined && reason !== before) print(`${reason}; trying again in ${formatDuration(backoffMs)}`)
+      if (reason === undefined) print('connected again')
     },
     ready() {
       ready = true
       if (live) draw()
-      else say('waiting for messages')
+      else print('waiting for messages')
     },
     close() {
       cancel?.()
@@ -106,25 +106,26 @@ export function createDisplay({ write, live, width, clock }: DisplayOptions): Di
   }
 }
 
-const nameOf = ({ messageId, epoch }: LeaseKey): string => `${messageId}.${epoch}`
+const leaseId = ({ messageId, epoch }: LeaseKey): string => `${messageId}.${epoch}`
 
-function endWords(outcome: Outcome, answer: 'settled' | 'stale'): string {
+function outcomeText(outcome: Outcome, answer: 'settled' | 'stale'): string {
   if (answer === 'stale') return 'another bridge has answered; kept as a late result:'
   if (outcome.type === 'done') return outcome.finality === 'completed' ? 'answered' : 'asked back about'
   if (outcome.type === 'stopped') return 'cancelled'
   if (outcome.type === 'released') return 'given back'
   const { message, sentence = message } = outcome.failure
-  return `${outcome.type === 'retry' ? 'failed' : 'failed for good'}: ${plain(sentence)}:`
+  return `${outcome.type === 'retry' ? 'failed' : 'failed for good'}: ${toPlainLine(sentence)}:`
 }
 
-function quoted({ envelope }: Lease): string {
-  const text = plain(joinText(envelope.message.parts.map(toRequestPart)))
+function quotedText({ envelope }: Lease): string {
+  const text = toPlainLine(joinText(envelope.message.parts.map(toRequestPart)))
   return `"${text.length > TEXT_CHARACTERS_MAX ? `${text.slice(0, TEXT_CHARACTERS_MAX)}...` : text}"`
 }
 
 /** In one line, and nothing that a terminal would obey. */
-const plain = (text: string): string => text.replaceAll(/[\p{Cc}\p{Cf}]+/gu, ' ').trim()
+const toPlainLine = (text: string): string => text.replaceAll(/[\p{Cc}\p{Cf}]+/gu, ' ').trim()
 
-const seconds = (ms: number): string => (ms < 10_000 ? `${(ms / 1000).toFixed(1)} s` : `${Math.round(ms / 1000)} s`)
+const formatSeconds = (ms: number): string =>
+  ms < 10_000 ? `${(ms / 1000).toFixed(1)} s` : `${Math.round(ms / 1000)} s`
 
-const timeOf = (ms: number): string => new Date(ms).toTimeString().slice(0, 8)
+const formatTime = (ms: number): string => new Date(ms).toTimeString().slice(0, 8)

@@ -2,26 +2,26 @@
  * A bridge's signs of life: it registers, sends heartbeats, and soon after something changed says so, above all that
  * its turns fail and why. A heartbeat that fails is no matter: the next one comes.
  */
-import { type Line, persist } from '../../client/remote-inbox-line.ts'
+import { type PlatformConnection, retryUntilAnswered } from '../../client/remote-inbox-line.ts'
 import type { Clock } from '../../clock.ts'
 import { toMoleculeError } from '../../errors.ts'
 import type { Outcome } from '../../inbox/inbox.ts'
 import type { Log } from '../../log.ts'
 
-const CALL_MS = 10_000
+const CALL_TIMEOUT_MS = 10_000
 const HEARTBEAT_MS = 30_000
 /** News are gathered for so long: a busy bridge must not ask more often than its token may. */
-const NEWS_MS = 1_000
+const REPORT_DELAY_MS = 1_000
 const PROBLEM_CHARACTERS_MAX = 400
 
-export interface PresenceOptions {
-  readonly line: Line
+export interface HeartbeatOptions {
+  readonly connection: PlatformConnection
   readonly workspaceId: string
   readonly clock: Clock
   readonly log: Log
 }
 
-export interface Presence {
+export interface Heartbeat {
   /** Waits for the platform, and throws what it refuses for good: a wrong token, no such workspace. */
   register(signal: AbortSignal): Promise<void>
   begun(): void
@@ -30,7 +30,7 @@ export interface Presence {
   stop(): void
 }
 
-export function createPresence({ line, workspaceId, clock, log }: PresenceOptions): Presence {
+export function createHeartbeat({ connection, workspaceId, clock, log }: HeartbeatOptions): Heartbeat {
   const startMs = clock.monotonicMs()
   let active = 0
   let problem = ''
@@ -47,35 +47,35 @@ export function createPresence({ line, workspaceId, clock, log }: PresenceOption
   }
   const beat = () => {
     soon = false
-    line
-      .post('/registry/heartbeat', { body: report(), timeoutMs: CALL_MS, patienceMs: 0 })
+    connection
+      .post('/registry/heartbeat', { body: report(), timeoutMs: CALL_TIMEOUT_MS, maxWaitMs: 0 })
       .catch((error: unknown) => log.info({ err: toMoleculeError(error) }, 'a heartbeat was not heard'))
     arm(HEARTBEAT_MS)
   }
-  const news = () => {
+  const reportSoon = () => {
     if (soon) return
     soon = true
-    arm(NEWS_MS)
+    arm(REPORT_DELAY_MS)
   }
   return {
     async register(signal) {
-      const call = { body: report(), timeoutMs: CALL_MS, strict: true }
-      await persist(() => line.post('/registry/register', call, signal), signal)
+      const call = { body: report(), timeoutMs: CALL_TIMEOUT_MS, strict: true }
+      await retryUntilAnswered(() => connection.post('/registry/register', call, signal), signal)
       arm(HEARTBEAT_MS)
     },
     begun() {
       active += 1
-      news()
+      reportSoon()
     },
     ended(outcome) {
       active = Math.max(0, active - 1)
       if (outcome.type === 'done') problem = ''
-      if (outcome.type === 'retry' || outcome.type === 'dead') problem = wordsOf(outcome)
-      news()
+      if (outcome.type === 'retry' || outcome.type === 'dead') problem = problemText(outcome)
+      reportSoon()
     },
     lost() {
       active = Math.max(0, active - 1)
-      news()
+      reportSoon()
     },
     stop() {
       stopped = true
@@ -85,6 +85,6 @@ export function createPresence({ line, workspaceId, clock, log }: PresenceOption
 }
 
 /** What everybody may read: the clean sentence, where there is one. */
-function wordsOf({ failure }: Outcome & { type: 'retry' | 'dead' }): string {
+function problemText({ failure }: Outcome & { type: 'retry' | 'dead' }): string {
   return `its last turn failed: ${failure.sentence ?? failure.message}`.slice(0, PROBLEM_CHARACTERS_MAX)
 }

@@ -17,7 +17,7 @@ const BRIDGES_MAX = 64
 
 export interface StateFolder {
   readonly path: string
-  readonly outboxDir: string
+  readonly spoolDir: string
   readonly recordsDir: string
   readonly logPath: string
   /** Names this machine and user. */
@@ -36,31 +36,31 @@ export interface GoneBridge {
   release(): void
 }
 
-export interface StateOptions {
+export interface StateFolderOptions {
   /** The data folder of this user. */
   readonly home: string
   readonly apiUrl: string
   readonly workspaceId: string
 }
 
-export function openStateFolder({ home, apiUrl, workspaceId }: StateOptions): StateFolder {
+export function openStateFolder({ home, apiUrl, workspaceId }: StateFolderOptions): StateFolder {
   const root = join(home, 'bridge')
-  const place = join(root, `${new URL(apiUrl).host.replaceAll(/[^\w.-]/g, '_')}_${workspaceId}`)
-  mkdirSync(place, { recursive: true, mode: 0o700 })
+  const workspaceDir = join(root, `${new URL(apiUrl).host.replaceAll(/[^\w.-]/g, '_')}_${workspaceId}`)
+  mkdirSync(workspaceDir, { recursive: true, mode: 0o700 })
   const hostId = ensureHostId(root)
-  const { lock, number } = takeFirstFree(place)
-  const outboxDir = join(lock.path, OUTBOX)
-  mkdirSync(outboxDir, { recursive: true, mode: 0o700 })
+  const { lock, number } = lockFirstFree(workspaceDir)
+  const spoolDir = join(lock.path, SPOOL_FOLDER)
+  mkdirSync(spoolDir, { recursive: true, mode: 0o700 })
   const idOf = (other: number) => bridgeIdOf(hostId, { workspaceId, number: other })
-  const gone = adopt(place, { number, outboxDir }).map(({ path, release, number: other }) => ({
+  const gone = adoptGoneBridges(workspaceDir, { number, spoolDir }).map(({ path, release, number: other }) => ({
     bridgeId: idOf(other),
-    recordsDir: join(path, RECORDS),
+    recordsDir: join(path, RECORDS_FOLDER),
     release,
   }))
   return {
     path: lock.path,
-    outboxDir,
-    recordsDir: join(lock.path, RECORDS),
+    spoolDir,
+    recordsDir: join(lock.path, RECORDS_FOLDER),
     logPath: join(lock.path, 'bridge.log'),
     hostId,
     bridgeId: idOf(number),
@@ -69,8 +69,8 @@ export function openStateFolder({ home, apiUrl, workspaceId }: StateOptions): St
   }
 }
 
-const OUTBOX = 'outbox'
-const RECORDS = 'processes'
+const SPOOL_FOLDER = 'outbox'
+const RECORDS_FOLDER = 'processes'
 
 /** The machine's own name is part of it: a home that was copied, or is shared, must not make two bridges one. */
 function bridgeIdOf(hostId: string, { workspaceId, number }: { workspaceId: string; number: number }): string {
@@ -78,9 +78,9 @@ function bridgeIdOf(hostId: string, { workspaceId, number }: { workspaceId: stri
   return `${hostId}-${machine}-${number}`
 }
 
-function takeFirstFree(place: string): { lock: DataFolder; number: number } {
+function lockFirstFree(workspaceDir: string): { lock: DataFolder; number: number } {
   for (let number = 0; number < BRIDGES_MAX; number++) {
-    const lock = tryLock(join(place, String(number)))
+    const lock = tryLock(join(workspaceDir, String(number)))
     if (lock !== undefined) return { lock, number }
   }
   throw new MoleculeError('in_use', `${BRIDGES_MAX} bridges of this workspace run on this machine already; stop one`)
@@ -95,14 +95,14 @@ function tryLock(path: string): DataFolder | undefined {
   }
 }
 
-/** Moves the outboxes of bridges that are gone into ours and keeps their places. A lock that can be had proves it. */
-function adopt(place: string, { number, outboxDir }: { number: number; outboxDir: string }) {
-  const others = readdirSync(place).filter((name) => /^\d{1,2}$/.test(name) && Number(name) !== number)
+/** Moves the spools of bridges that are gone into ours and keeps their places. A lock that can be had proves it. */
+function adoptGoneBridges(workspaceDir: string, { number, spoolDir }: { number: number; spoolDir: string }) {
+  const others = readdirSync(workspaceDir).filter((name) => /^\d{1,2}$/.test(name) && Number(name) !== number)
   return others.map(Number).flatMap((other) => {
-    const lock = tryLock(join(place, String(other)))
+    const lock = tryLock(join(workspaceDir, String(other)))
     if (lock === undefined) return []
-    for (const file of filesIn(join(lock.path, OUTBOX))) {
-      renameSync(join(lock.path, OUTBOX, file), join(outboxDir, file))
+    for (const file of filesIn(join(lock.path, SPOOL_FOLDER))) {
+      renameSync(join(lock.path, SPOOL_FOLDER, file), join(spoolDir, file))
     }
     return [{ ...lock, number: other }]
   })

@@ -11,15 +11,15 @@ export interface TokenSource {
   readonly advice: string
 }
 
-export interface TokenSettings {
+export interface TokenSourceOptions {
   readonly token: string | undefined
   readonly tokenFile: string | undefined
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
-export function openTokenSource({ token, tokenFile, env }: TokenSettings): TokenSource {
+export function openTokenSource({ token, tokenFile, env }: TokenSourceOptions): TokenSource {
   const fixed = token || (tokenFile ? undefined : env['MOLECULE_WORKSPACE_TOKEN'])
-  if (fixed) return { read: () => usable(fixed), advice: 'start it again with the new token' }
+  if (fixed) return { read: () => requireUsableToken(fixed), advice: 'start it again with the new token' }
   const path = tokenFile || env['MOLECULE_WORKSPACE_TOKEN_FILE']
   if (path) return { read: () => readToken(path), advice: `write the new token to ${path}` }
   const message = 'connect needs the token of the workspace: --token, --token-file or MOLECULE_WORKSPACE_TOKEN'
@@ -28,7 +28,7 @@ export function openTokenSource({ token, tokenFile, env }: TokenSettings): Token
 
 function readToken(path: string): string {
   try {
-    return usable(readFileSync(path, 'utf8').trim())
+    return requireUsableToken(readFileSync(path, 'utf8').trim())
   } catch (cause) {
     if (cause instanceof MoleculeError) throw cause
     const code = (cause as NodeJS.ErrnoException).code ?? 'unknown error'
@@ -36,7 +36,7 @@ function readToken(path: string): string {
   }
 }
 
-function usable(token: string): string {
+function requireUsableToken(token: string): string {
   if (/^[\x21-\x7e]{1,512}$/.test(token)) return token
   throw new MoleculeError('bad_config', 'the token must be 1 to 512 visible characters without blanks')
 }

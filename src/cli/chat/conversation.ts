@@ -3,7 +3,7 @@
  * happen. It follows the workspace's log by number, so a platform that restarts in mid-turn costs a pause and no word;
  * what the stream did not show of an answer is taken from the stored task at the end.
  */
-import type { ActivityView, PendingView, PlatformClient } from '../../client/platform.ts'
+import type { ActivityView, PendingAskView, PlatformClient } from '../../client/platform.ts'
 import { withRetries } from '../../client/retry.ts'
 import type { Clock } from '../../clock.ts'
 import { MoleculeError } from '../../errors.ts'
@@ -19,18 +19,18 @@ export type ChatEvent =
   /** What was shown of the answer is void: it begins anew. */
   | { readonly type: 'again' }
   /** The agent wants to do something and waits for a word. */
-  | { readonly type: 'permission'; readonly pending: PendingView }
+  | { readonly type: 'permission'; readonly pending: PendingAskView }
   /** The turn has ended, or waits for words of the person: how the task stands, and what of its answer was not shown. */
-  | { readonly type: 'end'; readonly task: Task; readonly unsaid: string }
+  | { readonly type: 'end'; readonly task: Task; readonly unshown: string }
 
-export interface Said {
+export interface ChatHistoryMessage {
   readonly who: 'you' | 'agent'
   readonly text: string
 }
 
-export interface Conversation {
+export interface ChatConversation {
   /** The last exchanges, the oldest first; `open` is a task that is not finished yet. */
-  history(): Promise<{ readonly said: readonly Said[]; readonly open: Task | undefined }>
+  history(): Promise<{ readonly messages: readonly ChatHistoryMessage[]; readonly open: Task | undefined }>
   /** Sends the words; they answer the task that asked for them last, if one did. */
   say(text: string, signal: AbortSignal): AsyncIterable<ChatEvent>
   /** Goes on with a task that was sent before. */
@@ -45,37 +45,38 @@ export interface ConversationOptions {
   readonly contextId: string
   readonly clock: Clock
   /** The platform is away; told once each time. */
-  readonly away: (error: MoleculeError) => void
+  readonly onUnreachable: (error: MoleculeError) => void
 }
 
 const HISTORY_TASKS_MAX = 10
 /** A person waits at the other end: it goes on for as long as they do. */
 const TRIES_MAX = 100_000
 
-export function openConversation(options: ConversationOptions): Conversation {
-  const { client, workspaceId, contextId, clock, away } = options
-  const state: State = { running: undefined, asks: undefined, giveUp: new AbortController() }
-  const patiently: Patiently = (work) =>
-    withRetries(work, { clock, triesMax: TRIES_MAX, onRetry: away, signal: state.giveUp.signal })
-  const run = (what: Run, signal: AbortSignal) => runTurn({ ...options, ...what, state, patiently }, signal)
+export function openConversation(options: ConversationOptions): ChatConversation {
+  const { client, workspaceId, contextId, clock, onUnreachable } = options
+  const state: ChatState = { running: undefined, asks: undefined, giveUp: new AbortController() }
+  const retryUntilDone: RetryUntilDone = (work) =>
+    withRetries(work, { clock, triesMax: TRIES_MAX, onRetry: onUnreachable, signal: state.giveUp.signal })
+  const run = (what: FollowedTask, signal: AbortSignal) =>
+    runTurn({ ...options, ...what, state, retryUntilDone }, signal)
   const endOfLog = async () =>
-    (await patiently(() => client.activity(workspaceId, { since: 0, limit: 1, newest: true }))).next
+    (await retryUntilDone(() => client.activity(workspaceId, { since: 0, limit: 1, newest: true }))).next
   return {
     async history() {
       const tasks = (await client.listTasks(workspaceId, { contextId, pageSize: HISTORY_TASKS_MAX })).reverse()
       const last = tasks.at(-1)
-      const resting = last !== undefined && RESTING.has(last.status.state)
+      const resting = last !== undefined && WAITING_STATES.has(last.status.state)
       // A permission is given by a yes or no, and the turn goes on; anything else that it waits for is said in words.
       if (resting && (await permissionOf(client, last.id)) === undefined) state.asks = last.id
       const open = last === undefined || isFinal(last.status.state) || last.id === state.asks ? undefined : last
-      return { said: tasks.flatMap(saidIn), open }
+      return { messages: tasks.flatMap(messagesOf), open }
     },
     async *say(text, signal) {
       state.giveUp = new AbortController()
       const since = await endOfLog()
       const send = (about: { contextId: string; taskId?: string }) => {
         const message: Message = { messageId: `chat-${ulid()}`, role: 'ROLE_USER', parts: [{ text }], ...about }
-        return patiently(() => client.sendMessage(workspaceId, message, { wait: false }))
+        return retryUntilDone(() => client.sendMessage(workspaceId, message, { wait: false }))
       }
       const answers = state.asks
       state.asks = undefined
@@ -92,9 +93,9 @@ export function openConversation(options: ConversationOptions): Conversation {
     },
     async *attach(task, signal) {
       const since = await endOfLog()
-      const now = await patiently(() => client.getTask(workspaceId, task.id))
-      if (isFinal(now.status.state)) return yield* lastWords(now, '')
-      const pending = RESTING.has(now.status.state) ? await permissionOf(client, task.id) : undefined
+      const now = await retryUntilDone(() => client.getTask(workspaceId, task.id))
+      if (isFinal(now.status.state)) return yield* endEvents(now, '')
+      const pending = WAITING_STATES.has(now.status.state) ? await permissionOf(client, task.id) : undefined
       if (pending !== undefined) yield { type: 'permission', pending }
       yield* run({ task, since, whole: false }, signal)
     },
@@ -105,7 +106,7 @@ export function openConversation(options: ConversationOptions): Conversation {
   }
 }
 
-interface State {
+interface ChatState {
   /** The task whose turn is followed. */
   running: string | undefined
   /** The task that waits for words. */
@@ -114,62 +115,65 @@ interface State {
   giveUp: AbortController
 }
 
-type Patiently = <T>(work: () => Promise<T>) => Promise<T>
+type RetryUntilDone = <T>(work: () => Promise<T>) => Promise<T>
 
-interface Run {
+interface FollowedTask {
   readonly task: Task
   readonly since: number
   /** It is seen from its beginning, so its text can be shown as it comes. */
   readonly whole: boolean
 }
 
-interface Running extends ConversationOptions, Run {
-  readonly state: State
-  readonly patiently: Patiently
+interface RunTurnOptions extends ConversationOptions, FollowedTask {
+  readonly state: ChatState
+  readonly retryUntilDone: RetryUntilDone
 }
 
 /** Every event of the turn, and at its end what the stored task says beyond them. */
-async function* runTurn(running: Running, signal: AbortSignal): AsyncIterable<ChatEvent> {
-  const { client, workspaceId, task, whole, state, patiently } = running
+async function* runTurn(running: RunTurnOptions, signal: AbortSignal): AsyncIterable<ChatEvent> {
+  const { client, workspaceId, task, whole, state, retryUntilDone } = running
   state.running = task.id
   let shown = ''
   try {
-    for await (const event of watch({ ...running, taskId: task.id }, signal)) {
+    for await (const event of watchTask({ ...running, taskId: task.id }, signal)) {
       if (event.type === 'again') shown = ''
       if (event.type === 'text') shown += event.delta
       if (event.type !== 'text' || whole) yield event
     }
     if (signal.aborted) return
-    const ended = await patiently(() => client.getTask(workspaceId, task.id))
+    const ended = await retryUntilDone(() => client.getTask(workspaceId, task.id))
     state.asks = isFinal(ended.status.state) ? undefined : ended.id
-    yield* lastWords(ended, whole ? shown : '')
+    yield* endEvents(ended, whole ? shown : '')
   } finally {
     state.running = undefined
   }
 }
 
 /** A task in one of these waits for its person. */
-const RESTING: ReadonlySet<TaskState> = new Set<TaskState>(['TASK_STATE_INPUT_REQUIRED', 'TASK_STATE_AUTH_REQUIRED'])
+const WAITING_STATES: ReadonlySet<TaskState> = new Set<TaskState>([
+  'TASK_STATE_INPUT_REQUIRED',
+  'TASK_STATE_AUTH_REQUIRED',
+])
 
-interface Watching extends ConversationOptions {
+interface WatchTaskOptions extends ConversationOptions {
   readonly taskId: string
   readonly since: number
 }
 
 /** The events of one task, until it rests. */
-async function* watch(watching: Watching, signal: AbortSignal): AsyncIterable<ChatEvent> {
-  const { client, workspaceId: id, clock, away, taskId, since } = watching
+async function* watchTask(options: WatchTaskOptions, signal: AbortSignal): AsyncIterable<ChatEvent> {
+  const { client, workspaceId: id, clock, onUnreachable, taskId, since } = options
   const done = new AbortController()
   const ends = AbortSignal.any([signal, done.signal])
   try {
-    for await (const entry of followActivity({ client, id, since, clock, away }, ends)) {
+    for await (const entry of followActivity({ client, id, since, clock, onUnreachable }, ends)) {
       if (entry.task_id !== taskId) continue
-      if (entry.type === 'status' && RESTING.has(entry.state as TaskState)) {
+      if (entry.type === 'status' && WAITING_STATES.has(entry.state as TaskState)) {
         const pending = await permissionOf(client, taskId)
         if (pending !== undefined) yield { type: 'permission', pending }
-        else if (await stillRests(watching)) return
+        else if (await stillWaits(options)) return
       } else if (entry.type === 'status' && isFinal(entry.state as TaskState)) return
-      else yield* translate(entry)
+      else yield* toChatEvents(entry)
     }
   } catch (thrown) {
     // What came while the platform was away is no longer kept: the stored task has the answer all the same.
@@ -180,11 +184,11 @@ async function* watch(watching: Watching, signal: AbortSignal): AsyncIterable<Ch
 }
 
 /** It may have been answered elsewhere before we looked. */
-async function stillRests({ client, workspaceId, taskId }: Watching): Promise<boolean> {
-  return RESTING.has((await client.getTask(workspaceId, taskId)).status.state)
+async function stillWaits({ client, workspaceId, taskId }: WatchTaskOptions): Promise<boolean> {
+  return WAITING_STATES.has((await client.getTask(workspaceId, taskId)).status.state)
 }
 
-function* translate(entry: ActivityView): Iterable<ChatEvent> {
+function* toChatEvents(entry: ActivityView): Iterable<ChatEvent> {
   const { type, text = '', name = '', state = '' } = entry
   if (type === 'text') yield { type: 'text', delta: text }
   else if (type === 'tool') yield { type: 'tool', name, state }
@@ -195,9 +199,9 @@ function* translate(entry: ActivityView): Iterable<ChatEvent> {
 }
 
 /** The permission that the task waits for, if that is what it waits for. */
-async function permissionOf(client: PlatformClient, taskId: string): Promise<PendingView | undefined> {
+async function permissionOf(client: PlatformClient, taskId: string): Promise<PendingAskView | undefined> {
   try {
-    return (await client.pending()).find(({ task_id: id }) => id === taskId)
+    return (await client.listPendingAsks()).find(({ task_id: id }) => id === taskId)
   } catch (thrown) {
     // A platform without permissions has no such route: then it is a question in words.
     if (thrown instanceof MoleculeError && thrown.code === 'not_found') return undefined
@@ -206,15 +210,15 @@ async function permissionOf(client: PlatformClient, taskId: string): Promise<Pen
 }
 
 /** The stored answer counts: where what was shown is not its beginning, it is shown whole. */
-function* lastWords(task: Task, shown: string): Iterable<ChatEvent> {
+function* endEvents(task: Task, shown: string): Iterable<ChatEvent> {
   const reply = answerOf(task)
-  if (reply.startsWith(shown)) return yield { type: 'end', task, unsaid: reply.slice(shown.length) }
+  if (reply.startsWith(shown)) return yield { type: 'end', task, unshown: reply.slice(shown.length) }
   if (reply !== '') yield { type: 'again' }
-  yield { type: 'end', task, unsaid: reply }
+  yield { type: 'end', task, unshown: reply }
 }
 
-function saidIn(task: Task): Said[] {
-  const asked = (task.history ?? []).map((message): Said => ({ who: 'you', text: textOf(message) }))
+function messagesOf(task: Task): ChatHistoryMessage[] {
+  const asked = (task.history ?? []).map((message): ChatHistoryMessage => ({ who: 'you', text: textOf(message) }))
   const answer = answerOf(task) || textOf(task.status.message)
   return answer === '' ? asked : [...asked, { who: 'agent', text: answer }]
 }

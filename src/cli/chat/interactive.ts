@@ -9,54 +9,54 @@ import { toMoleculeError } from '../../errors.ts'
 import type { Task } from '../../protocol/a2a.ts'
 import type { Terminal } from '../command-line.ts'
 import { withoutControls } from '../output.ts'
-import type { ChatEvent, Conversation } from './conversation.ts'
-import { createKeyboard, type Keyboard } from './keyboard.ts'
-import { createScreen, type Screen } from './screen.ts'
+import type { ChatConversation, ChatEvent } from './conversation.ts'
+import { type ChatKeyboard, createChatKeyboard } from './keyboard.ts'
+import { type ChatScreen, createChatScreen } from './screen.ts'
 
 /** A person's word on what agents want to do. */
-export interface Permissions {
-  decide(id: string, decision: 'allow' | 'deny'): Promise<void>
-  pending(): Promise<readonly { readonly id: string }[]>
+export interface ChatPermissions {
+  answerAsk(id: string, decision: 'allow' | 'deny'): Promise<void>
+  listPendingAsks(): Promise<readonly { readonly id: string }[]>
 }
 
-export interface InteractiveOptions {
-  readonly conversation: Conversation
+export interface InteractiveChatOptions {
+  readonly conversation: ChatConversation
   readonly terminal: Terminal
   readonly stdin: NodeJS.ReadStream
   readonly name: string
-  readonly permissions: Permissions
+  readonly permissions: ChatPermissions
 }
 
 /** Resolves when the person leaves. */
-export async function interactiveChat(options: InteractiveOptions): Promise<void> {
+export async function interactiveChat(options: InteractiveChatOptions): Promise<void> {
   const { conversation, terminal, stdin, name } = options
-  const screen = createScreen({ write: terminal.out, styled: !terminal.env['NO_COLOR'], name })
-  const { said, open } = await conversation.history()
-  const typed = said.filter(({ who }) => who === 'you').map(({ text }) => text)
+  const screen = createChatScreen({ write: terminal.out, styled: !terminal.env['NO_COLOR'], name })
+  const { messages, open } = await conversation.history()
+  const typed = messages.filter(({ who }) => who === 'you').map(({ text }) => text)
   // Before a word is shown: a Ctrl-D that comes while the terminal still reads whole lines is heard by nobody.
   const lines = createInterface({ input: stdin, output: process.stdout, history: typed.reverse() })
-  screen.history(said)
+  screen.history(messages)
   screen.note(`you talk to ${name}; Ctrl-C stops a turn, Ctrl-D leaves`)
-  const keyboard = createKeyboard(lines)
-  const turns = createTurns({ ...options, screen, keyboard })
+  const keyboard = createChatKeyboard(lines)
+  const turns = createTurnRunner({ ...options, screen, keyboard })
   lines.on('SIGINT', () => {
     if (turns.interrupt()) return
     process.stdout.write('\n')
     screen.note('Ctrl-D leaves')
     lines.prompt()
   })
-  await talk(turns, { conversation, keyboard, screen, open })
+  await runChat(turns, { conversation, keyboard, screen, open })
   process.stdout.write('\n')
 }
 
 interface Talk {
-  readonly conversation: Conversation
-  readonly keyboard: Keyboard
-  readonly screen: Screen
+  readonly conversation: ChatConversation
+  readonly keyboard: ChatKeyboard
+  readonly screen: ChatScreen
   readonly open: Task | undefined
 }
 
-async function talk(turns: Turns, { conversation, keyboard, screen, open }: Talk): Promise<void> {
+async function runChat(turns: TurnRunner, { conversation, keyboard, screen, open }: Talk): Promise<void> {
   const { leaving } = keyboard
   const left = leaving.aborted ? Promise.resolve() : once(leaving, 'abort')
   if (open !== undefined) {
@@ -72,16 +72,16 @@ async function talk(turns: Turns, { conversation, keyboard, screen, open }: Talk
   }
 }
 
-interface Turns {
+interface TurnRunner {
   /** Shows a turn to its end. One that fails is told and does not end the chat. */
   run(events: AsyncIterable<ChatEvent>): Promise<void>
   /** Stops the turn that runs; false when none does. */
   interrupt(): boolean
 }
 
-type TurnParts = InteractiveOptions & { readonly screen: Screen; readonly keyboard: Keyboard }
+type TurnRunnerContext = InteractiveChatOptions & { readonly screen: ChatScreen; readonly keyboard: ChatKeyboard }
 
-function createTurns(parts: TurnParts): Turns {
+function createTurnRunner(parts: TurnRunnerContext): TurnRunner {
   const { conversation, screen } = parts
   let stopped: AbortController | undefined
   return {
@@ -90,7 +90,7 @@ function createTurns(parts: TurnParts): Turns {
       stopped = stop
       try {
         for await (const event of events) {
-          if (event.type === 'permission') await permit(event.pending, parts, stop.signal)
+          if (event.type === 'permission') await askPermission(event.pending, parts, stop.signal)
           else screen.show(event)
         }
       } catch (thrown) {
@@ -114,7 +114,7 @@ function createTurns(parts: TurnParts): Turns {
 
 type Asked = (ChatEvent & { type: 'permission' })['pending']
 
-async function permit({ id, tool, subject }: Asked, parts: TurnParts, stop: AbortSignal): Promise<void> {
+async function askPermission({ id, tool, subject }: Asked, parts: TurnRunnerContext, stop: AbortSignal): Promise<void> {
   const { screen, keyboard, permissions } = parts
   screen.note(`${tool}: ${withoutControls(subject)}`)
   const gone = new AbortController()
@@ -128,7 +128,7 @@ async function permit({ id, tool, subject }: Asked, parts: TurnParts, stop: Abor
   }
   const decision = /^y(es)?$/i.test(answer.trim()) ? 'allow' : 'deny'
   try {
-    await permissions.decide(id, decision)
+    await permissions.answerAsk(id, decision)
     screen.note(decision === 'allow' ? 'allowed' : 'denied')
   } catch (thrown) {
     // Answered elsewhere or too late: the turn goes on either way, and so does the chat.
@@ -136,13 +136,13 @@ async function permit({ id, tool, subject }: Asked, parts: TurnParts, stop: Abor
   }
 }
 
-const LOOK_MS = 2000
+const POLL_MS = 2000
 
 /** Resolves when the question is no longer open, or with the signal. A look that fails says nothing: it stays open. */
-async function watchUntilAnswered(id: string, permissions: Permissions, signal: AbortSignal): Promise<void> {
+async function watchUntilAnswered(id: string, permissions: ChatPermissions, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    await sleep(systemClock, LOOK_MS, signal)
-    const open = await permissions.pending().catch(() => [{ id }])
+    await sleep(systemClock, POLL_MS, signal)
+    const open = await permissions.listPendingAsks().catch(() => [{ id }])
     if (!open.some((one) => one.id === id)) return
   }
 }

@@ -1,7 +1,7 @@
 /** The lines that a person types, in order, for whoever asks for the next one. */
 import type { Interface } from 'node:readline'
 
-export interface Keyboard {
+export interface ChatKeyboard {
   /** The next line; undefined when the signal aborts first, or when there will be none any more. */
   next(prompt: string, signal?: AbortSignal): Promise<string | undefined>
   /** The same, and only what is typed from now on: an answer must not have been typed before its question. */
@@ -10,7 +10,7 @@ export interface Keyboard {
   readonly leaving: AbortSignal
 }
 
-export function createKeyboard(lines: Interface): Keyboard {
+export function createChatKeyboard(lines: Interface): ChatKeyboard {
   const leaving = new AbortController()
   const typed: string[] = []
   let wake: () => void = () => undefined
@@ -22,7 +22,7 @@ export function createKeyboard(lines: Interface): Keyboard {
     leaving.abort()
     wake()
   })
-  const next: Keyboard['next'] = async (prompt, signal) => {
+  const next: ChatKeyboard['next'] = async (prompt, signal) => {
     const ended = () => leaving.signal.aborted || signal?.aborted === true
     lines.setPrompt(prompt)
     if (typed.length === 0 && !ended()) lines.prompt()

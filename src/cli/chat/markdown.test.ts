@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
-import { createMarkdown, plainMarkdown } from './markdown.ts'
+import { createMarkdownWriter, createPlainWriter } from './markdown.ts'
 
 /** What is written when the text comes in these pieces. */
 function written(...pieces: string[]): string {
   let out = ''
-  const markdown = createMarkdown((text) => {
+  const markdown = createMarkdownWriter((text) => {
     out += text
   })
   for (const piece of pieces) markdown.push(piece)
@@ -69,7 +69,7 @@ test('CL-5 however the text is cut into pieces, the same is written', () => {
 test('CL-5 control characters of the text reach no terminal; a pipe gets the text as it is', () => {
   assert.equal(written('a\u001b[2Jb\u0007c\u009b31md\te'), 'abc31md\te')
   let out = ''
-  const plain = plainMarkdown((text) => {
+  const plain = createPlainWriter((text) => {
     out += text
   })
   plain.push('**as** it is')

@@ -5,7 +5,7 @@
  */
 import { withoutControls } from '../output.ts'
 
-export interface Markdown {
+export interface MarkdownWriter {
   push(delta: string): void
   /** Writes what is held back and ends every style. */
   end(): void
@@ -20,7 +20,7 @@ const CODE = '\u001b[36m'
 const DIM = '\u001b[2m'
 
 /** Plain: the text as it is, for what is no terminal. */
-export function plainMarkdown(write: (text: string) => void): Markdown {
+export function createPlainWriter(write: (text: string) => void): MarkdownWriter {
   let last = '\n'
   return {
     push(delta) {
@@ -33,7 +33,7 @@ export function plainMarkdown(write: (text: string) => void): Markdown {
   }
 }
 
-interface State {
+interface MarkdownState {
   held: string
   lineStart: boolean
   fence: boolean
@@ -42,8 +42,8 @@ interface State {
   code: boolean
 }
 
-export function createMarkdown(write: (text: string) => void): Markdown {
-  const state: State = { held: '', lineStart: true, fence: false, heading: false, bold: false, code: false }
+export function createMarkdownWriter(write: (text: string) => void): MarkdownWriter {
+  const state: MarkdownState = { held: '', lineStart: true, fence: false, heading: false, bold: false, code: false }
   const drain = (final: boolean) => {
     while (state.held !== '') {
       const step = state.lineStart ? startOfLine(state, final) : withinLine(state, final)
@@ -69,7 +69,7 @@ export function createMarkdown(write: (text: string) => void): Markdown {
 /** How many held characters are done with, and what is written for them; undefined = more must come first. */
 type Step = { readonly taken: number; readonly text: string } | undefined
 
-function startOfLine(state: State, final: boolean): Step {
+function startOfLine(state: MarkdownState, final: boolean): Step {
   const { held } = state
   const fence = /^ {0,3}(`{3,}[^\n]*)(\n|$)/.exec(held)
   if (fence !== null && (fence[2] !== '' || final)) {
@@ -89,7 +89,7 @@ function startOfLine(state: State, final: boolean): Step {
   return bullet === null ? { taken: 0, text: '' } : { taken: bullet[0].length, text: `${bullet[1]}• ` }
 }
 
-function withinLine(state: State, final: boolean): Step {
+function withinLine(state: MarkdownState, final: boolean): Step {
   const { held, code } = state
   const special = held.search(specialIn(state))
   if (special === -1) return { taken: held.length, text: held }
@@ -111,17 +111,17 @@ function withinLine(state: State, final: boolean): Step {
   return { taken: 1, text: '*' }
 }
 
-function specialIn({ fence, code }: State): RegExp {
+function specialIn({ fence, code }: MarkdownState): RegExp {
   if (fence) return /\n/
   return code ? /[\n`]/ : /[\n`*]/
 }
 
 /** A style that its author forgot to close ends with the line. */
-function endOfLine(state: State): Step {
+function endOfLine(state: MarkdownState): Step {
   const styled = state.heading || state.bold || state.code || state.fence
   Object.assign(state, { lineStart: true, heading: false, bold: false, code: false })
   return { taken: 1, text: styled ? `${RESET}\n` : '\n' }
 }
 
 /** After one style ends, those around it go on. */
-const ended = ({ heading, bold }: State): string => `${RESET}${heading ? HEADING : ''}${bold ? BOLD : ''}`
+const ended = ({ heading, bold }: MarkdownState): string => `${RESET}${heading ? HEADING : ''}${bold ? BOLD : ''}`

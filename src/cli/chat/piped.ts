@@ -5,30 +5,30 @@
 import { createInterface } from 'node:readline'
 import { isFinal } from '../../protocol/a2a.ts'
 import type { Terminal } from '../command-line.ts'
-import { stateWord } from '../commands/a2a/words.ts'
-import type { Conversation } from './conversation.ts'
-import { createScreen } from './screen.ts'
+import { taskStateText } from '../commands/a2a/words.ts'
+import type { ChatConversation } from './conversation.ts'
+import { createChatScreen } from './screen.ts'
 
 /** True when every message was answered. */
-export async function pipedChat(conversation: Conversation, terminal: Terminal, name: string): Promise<boolean> {
+export async function pipedChat(conversation: ChatConversation, terminal: Terminal, name: string): Promise<boolean> {
   const stop = new AbortController()
   const interrupt = () => {
     conversation.stop().catch((error: Error) => terminal.err(`error: ${error.message}\n`))
     stop.abort()
   }
   process.once('SIGINT', interrupt)
-  let well = true
+  let allAnswered = true
   try {
     for await (const line of createInterface({ input: terminal.input() })) {
       if (stop.signal.aborted) break
       if (line.trim() === '') continue
-      const answered = await exchange(conversation, { line, terminal, name }, stop.signal)
-      well &&= answered
+      const answered = await sendLine(conversation, { line, terminal, name }, stop.signal)
+      allAnswered &&= answered
     }
   } finally {
     process.off('SIGINT', interrupt)
   }
-  return well && !stop.signal.aborted
+  return allAnswered && !stop.signal.aborted
 }
 
 interface Exchange {
@@ -37,12 +37,12 @@ interface Exchange {
   readonly name: string
 }
 
-async function exchange(
-  conversation: Conversation,
+async function sendLine(
+  conversation: ChatConversation,
   { line, terminal, name }: Exchange,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const screen = createScreen({ write: terminal.out, styled: false, name })
+  const screen = createChatScreen({ write: terminal.out, styled: false, name })
   let answer = ''
   for await (const event of conversation.say(line, signal)) {
     if (event.type === 'text') answer += event.delta
@@ -52,16 +52,16 @@ async function exchange(
       terminal.err(`${name} asks to use ${tool} (${subject}); answer with: molecule pending allow ${id}\n`)
     }
     if (event.type !== 'end') continue
-    const { task, unsaid } = event
-    screen.show({ type: 'text', delta: answer + unsaid })
-    screen.show({ type: 'end', task: { ...task, status: { state: 'TASK_STATE_COMPLETED' } }, unsaid: '' })
+    const { task, unshown } = event
+    screen.show({ type: 'text', delta: answer + unshown })
+    screen.show({ type: 'end', task: { ...task, status: { state: 'TASK_STATE_COMPLETED' } }, unshown: '' })
     if (task.status.state === 'TASK_STATE_COMPLETED') return true
-    const words = (task.status.message?.parts ?? []).map(({ text }) => text ?? '').join('')
+    const statusText = (task.status.message?.parts ?? []).map(({ text }) => text ?? '').join('')
     // A question is an answer of a kind: the next line is what it asks for.
-    if (!isFinal(task.status.state)) terminal.out(words === '' ? '' : `${words}\n`)
+    if (!isFinal(task.status.state)) terminal.out(statusText === '' ? '' : `${statusText}\n`)
     else
       terminal.err(
-        `error: the message failed (${stateWord(task)}): ${words}; "molecule explain ${task.id}" tells more\n`,
+        `error: the message failed (${taskStateText(task)}): ${statusText}; "molecule explain ${task.id}" tells more\n`,
       )
     return !isFinal(task.status.state)
   }

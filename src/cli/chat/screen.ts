@@ -1,28 +1,28 @@
 /** What a chat looks like: the events of a turn as lines and streaming text, in colour where a person looks. */
 import { isFinal, type Task } from '../../protocol/a2a.ts'
-import { replyText, stateWord } from '../commands/a2a/words.ts'
+import { replyText, taskStateText } from '../commands/a2a/words.ts'
 import { withoutControls } from '../output.ts'
-import type { ChatEvent, Said } from './conversation.ts'
-import { createMarkdown, type Markdown, plainMarkdown } from './markdown.ts'
+import type { ChatEvent, ChatHistoryMessage } from './conversation.ts'
+import { createMarkdownWriter, createPlainWriter, type MarkdownWriter } from './markdown.ts'
 
-export interface Screen {
+export interface ChatScreen {
   show(event: Exclude<ChatEvent, { type: 'permission' }>): void
-  history(said: readonly Said[]): void
+  history(messages: readonly ChatHistoryMessage[]): void
   /** A line of the chat itself, apart from what was said. */
   note(text: string): void
 }
 
-export interface ScreenOptions {
+export interface ChatScreenOptions {
   readonly write: (text: string) => void
   readonly styled: boolean
   /** What the agent is called. */
   readonly name: string
 }
 
-export function createScreen({ write, styled, name }: ScreenOptions): Screen {
+export function createChatScreen({ write, styled, name }: ChatScreenOptions): ChatScreen {
   const dim = (text: string) => (styled ? `\u001b[2m${text}\u001b[0m` : text)
-  const fresh = () => (styled ? createMarkdown(write) : plainMarkdown(write))
-  let answer: Markdown | undefined
+  const fresh = () => (styled ? createMarkdownWriter(write) : createPlainWriter(write))
+  let answer: MarkdownWriter | undefined
   const closeAnswer = () => {
     answer?.end()
     if (answer?.atLineStart() === false) write('\n')
@@ -41,16 +41,16 @@ export function createScreen({ write, styled, name }: ScreenOptions): Screen {
     note,
     show(event) {
       if (event.type === 'text') return speak(event.delta)
-      if (event.type === 'tool') return event.state === 'finished' ? undefined : note(toolWords(event))
+      if (event.type === 'tool') return event.state === 'finished' ? undefined : note(toolText(event))
       if (event.type === 'note') return note(event.text)
       if (event.type === 'again') return note('it begins anew')
-      speak(event.unsaid)
+      speak(event.unshown)
       closeAnswer()
-      const ending = endWords(event.task)
+      const ending = endText(event.task)
       if (ending !== undefined) note(ending)
     },
-    history(said) {
-      for (const { who, text } of said) {
+    history(messages) {
+      for (const { who, text } of messages) {
         if (who === 'you') write(`${dim(`you › ${withoutControls(text)}`)}\n`)
         else {
           write(dim(`${withoutControls(name)} › `))
@@ -62,14 +62,14 @@ export function createScreen({ write, styled, name }: ScreenOptions): Screen {
   }
 }
 
-const toolWords = ({ name, state }: { name: string; state: string }): string =>
+const toolText = ({ name, state }: { name: string; state: string }): string =>
   state === 'failed' ? `${name} failed` : name
 
 /** Nothing for a task that went well: its answer stands there. */
-function endWords(task: Task): string | undefined {
+function endText(task: Task): string | undefined {
   const { state } = task.status
   if (state === 'TASK_STATE_COMPLETED') return undefined
-  const words = task.status.message === undefined ? '' : `: ${replyText({ ...task, artifacts: [] })}`
-  if (!isFinal(state)) return `it waits for your word${words}`
-  return `${stateWord(task)}${words}`
+  const statusText = task.status.message === undefined ? '' : `: ${replyText({ ...task, artifacts: [] })}`
+  if (!isFinal(state)) return `it waits for your word${statusText}`
+  return `${taskStateText(task)}${statusText}`
 }

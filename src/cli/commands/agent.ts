@@ -1,14 +1,14 @@
 /** `molecule agent`: who is there and what they do, and talking to them once. `chat` is for more than once. */
 import type { WorkspaceSummary } from '../../client/platform.ts'
 import { type Column, renderTable } from '../output.ts'
-import { resolveWorkspace } from '../platform-access.ts'
-import type { Define, Scene } from '../scene.ts'
+import { resolveWorkspaceId } from '../platform-access.ts'
+import type { CommandContext, DefineCommand } from '../scene.ts'
 
-export const define: Define = (command, scene) => {
+export const define: DefineCommand = (command, openContext) => {
   command
     .command('list')
     .description('list the agents and what they are doing')
-    .action(async () => list(await scene()))
+    .action(async () => list(await openContext()))
   command
     .command('send')
     .description('send an agent a message and print its answer')
@@ -18,13 +18,13 @@ export const define: Define = (command, scene) => {
     .option('--context <id>', 'go on with that conversation')
     .action(async (workspace: string, text: string, options: { async?: boolean; context?: string }) => {
       const { send } = await import('./send.ts')
-      await send(await scene(), { workspace, text, wait: options.async !== true, contextId: options.context })
+      await send(await openContext(), { workspace, text, wait: options.async !== true, contextId: options.context })
     })
   command
     .command('peers')
     .description('list those that an agent may talk to')
     .argument('<workspace>', 'id or name')
-    .action(async (workspace: string) => peers(await scene(), workspace))
+    .action(async (workspace: string) => peers(await openContext(), workspace))
 }
 
 const COLUMNS: readonly Column<WorkspaceSummary>[] = [
@@ -36,7 +36,7 @@ const COLUMNS: readonly Column<WorkspaceSummary>[] = [
   { title: 'id', of: ({ id }) => id },
 ]
 
-async function list({ platform, show }: Scene): Promise<void> {
+async function list({ platform, show }: CommandContext): Promise<void> {
   const agents = await platform().listWorkspaces()
   await show(agents, () => renderTable(agents, COLUMNS, 'There are no agents yet; make one with "molecule init".'))
 }
@@ -48,8 +48,8 @@ const PEER_COLUMNS: readonly Column<WorkspaceSummary>[] = [
   { title: 'role', of: ({ role }) => role },
 ]
 
-async function peers({ platform, show }: Scene, idOrName: string): Promise<void> {
+async function peers({ platform, show }: CommandContext, idOrName: string): Promise<void> {
   const client = platform()
-  const others = await client.peersOf(await resolveWorkspace(client, idOrName))
+  const others = await client.peersOf(await resolveWorkspaceId(client, idOrName))
   await show(others, () => renderTable(others, PEER_COLUMNS, `${idOrName} has no peers.`))
 }

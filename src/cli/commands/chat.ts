@@ -2,19 +2,19 @@
 import { systemClock } from '../../clock.ts'
 import { ulid } from '../../ids.ts'
 import { openConversation } from '../chat/conversation.ts'
-import { Ended, EXIT_FAILED } from '../command-line.ts'
-import { resolveWorkspace } from '../platform-access.ts'
-import type { Define, Scene } from '../scene.ts'
+import { EXIT_FAILED, ExitError } from '../command-line.ts'
+import { resolveWorkspaceId } from '../platform-access.ts'
+import type { CommandContext, DefineCommand } from '../scene.ts'
 
 /** What a chat goes on with where nothing else is said: one conversation for everybody's terminal. */
 const CONTEXT = 'terminal'
 
-export const define: Define = (command, scene) => {
+export const define: DefineCommand = (command, openContext) => {
   command
     .argument('<workspace>', 'id or name')
     .option('--context <id>', `the conversation to go on with (${CONTEXT})`)
     .option('--new', 'begin a new conversation')
-    .action(async (workspace: string, options: ChatOptions) => chat(await scene(), workspace, options))
+    .action(async (workspace: string, options: ChatOptions) => chat(await openContext(), workspace, options))
 }
 
 interface ChatOptions {
@@ -22,13 +22,13 @@ interface ChatOptions {
   readonly new?: boolean
 }
 
-async function chat({ terminal, platform }: Scene, workspace: string, options: ChatOptions): Promise<void> {
+async function chat({ terminal, platform }: CommandContext, workspace: string, options: ChatOptions): Promise<void> {
   const client = platform()
-  const workspaceId = await resolveWorkspace(client, workspace)
+  const workspaceId = await resolveWorkspaceId(client, workspace)
   const { name } = await client.getWorkspace(workspaceId)
   const contextId = options.new === true ? `terminal-${ulid()}` : (options.context ?? CONTEXT)
-  const away = (error: Error) => terminal.err(`· ${error.message}; waiting for it\n`)
-  const conversation = openConversation({ client, workspaceId, contextId, clock: systemClock, away })
+  const onUnreachable = (error: Error) => terminal.err(`· ${error.message}; waiting for it\n`)
+  const conversation = openConversation({ client, workspaceId, contextId, clock: systemClock, onUnreachable })
   const { keyboard } = terminal
   if (keyboard !== undefined && terminal.screen !== undefined) {
     const { interactiveChat } = await import('../chat/interactive.ts')
@@ -36,5 +36,5 @@ async function chat({ terminal, platform }: Scene, workspace: string, options: C
   }
   const { pipedChat } = await import('../chat/piped.ts')
   await conversation.history()
-  if (!(await pipedChat(conversation, terminal, name))) throw new Ended(EXIT_FAILED)
+  if (!(await pipedChat(conversation, terminal, name))) throw new ExitError(EXIT_FAILED)
 }

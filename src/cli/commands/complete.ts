@@ -5,23 +5,23 @@
  */
 import { type Command as Known, RootCommand } from '@bomb.sh/tab'
 import type { Argument, Command, Option } from 'commander'
-import type { Define, Scene } from '../scene.ts'
+import type { CommandContext, DefineCommand } from '../scene.ts'
 
-const NAMES_MS_MAX = 1500
+const NAMES_TIMEOUT_MS = 1500
 
-export const define: Define = (command, scene) => {
+export const define: DefineCommand = (command, openContext) => {
   command
     .argument('[words...]', 'as far as they were typed')
     .allowUnknownOption()
-    .action(async (words: string[]) => complete(command.parent ?? command, words, scene))
+    .action(async (words: string[]) => complete(command.parent ?? command, words, openContext))
 }
 
 /** The words are among the arguments, so the commands that they name have been loaded. */
-async function complete(tree: Command, words: string[], scene: () => Promise<Scene>): Promise<void> {
-  const named = deepest(tree, words)
-  const names = wantsWorkspace(named) ? await workspaceNames(scene) : []
+async function complete(tree: Command, words: string[], openContext: () => Promise<CommandContext>): Promise<void> {
+  const named = deepestCommand(tree, words)
+  const names = wantsWorkspace(named) ? await workspaceNames(openContext) : []
   const root = new RootCommand()
-  describe(root, tree, [])
+  describeCommand(root, tree, [])
   addCommands(root, tree, { above: [], names, globals: tree.options })
   root.parse(words)
 }
@@ -36,17 +36,17 @@ function addCommands(root: RootCommand, parent: Command, { above, names, globals
   for (const command of parent.createHelp().visibleCommands(parent)) {
     const path = [...above, command.name()]
     const known = root.command(path.join(' '), command.description())
-    describe(known, command, names)
+    describeCommand(known, command, names)
     for (const option of globals) addOption(known, option, names)
     addCommands(root, command, { above: path, names, globals })
   }
 }
 
-function describe(known: Known, command: Command, names: readonly string[]): void {
+function describeCommand(known: Known, command: Command, names: readonly string[]): void {
   for (const option of command.options) addOption(known, option, names)
   for (const argument of command.registeredArguments) {
     const values = valuesOf(argument, argument.name(), names)
-    known.argument(argument.name(), offering(values), argument.variadic)
+    known.argument(argument.name(), offerValues(values), argument.variadic)
   }
 }
 
@@ -58,10 +58,10 @@ function addOption(known: Known, option: Option, names: readonly string[]): void
   if (!option.required && !option.optional) return void known.option(name, option.description, short)
   const values =
     name === 'output' ? ['table', 'json', 'yaml'] : valuesOf(option, /<(\w+)>/.exec(option.flags)?.[1], names)
-  known.option(name, option.description, offering(values), short)
+  known.option(name, option.description, offerValues(values), short)
 }
 
-const offering = (values: readonly string[]) => (offer: (value: string, description: string) => void) => {
+const offerValues = (values: readonly string[]) => (offer: (value: string, description: string) => void) => {
   for (const value of values) offer(value, '')
 }
 
@@ -70,7 +70,7 @@ function valuesOf(of: Argument | Option, word: string | undefined, names: readon
 }
 
 /** The command that the words have come to. */
-function deepest(tree: Command, words: readonly string[]): Command {
+function deepestCommand(tree: Command, words: readonly string[]): Command {
   let command = tree
   for (const word of words) command = command.commands.find((below) => below.name() === word) ?? command
   return command
@@ -80,10 +80,10 @@ const wantsWorkspace = ({ registeredArguments, options }: Command): boolean =>
   registeredArguments.some((argument) => argument.name() === 'workspace') ||
   options.some(({ flags }) => flags.includes('<workspace>'))
 
-async function workspaceNames(scene: () => Promise<Scene>): Promise<string[]> {
+async function workspaceNames(openContext: () => Promise<CommandContext>): Promise<string[]> {
   try {
-    const { platform } = await scene()
-    const workspaces = await platform().listWorkspaces(AbortSignal.timeout(NAMES_MS_MAX))
+    const { platform } = await openContext()
+    const workspaces = await platform().listWorkspaces(AbortSignal.timeout(NAMES_TIMEOUT_MS))
     return workspaces.map(({ name }) => name).filter((name) => !/\s/.test(name))
   } catch {
     // No platform, no token, a broken setting: then there is nothing to offer.

@@ -1,6 +1,6 @@
 /** `molecule completion`: the script that makes a shell ask `molecule complete` when Tab is pressed. */
 import { Argument } from 'commander'
-import type { Define } from '../scene.ts'
+import type { DefineCommand } from '../scene.ts'
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const
 
@@ -15,12 +15,12 @@ const BASH_SCRIPT = `_molecule() {
 complete -F _molecule molecule
 `
 
-export const define: Define = (command, scene) => {
+export const define: DefineCommand = (command, openContext) => {
   command
     .addArgument(new Argument('<shell>').choices(SHELLS))
     .addHelpText('after', `\nFor bash: eval "$(molecule completion bash)"; put the line into ~/.bashrc to keep it.`)
     .action(async (shell: (typeof SHELLS)[number]) => {
-      const { terminal } = await scene()
+      const { terminal } = await openContext()
       if (shell === 'bash') return terminal.out(BASH_SCRIPT)
       const { script } = await import('@bomb.sh/tab')
       script(shell, 'molecule', 'molecule')

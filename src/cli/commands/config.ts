@@ -5,33 +5,33 @@
  */
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { CONFIG_FILE, environmentName, FILE_KEYS, loadConfig } from '../../config/config.ts'
+import { environmentName, FILE_KEYS, loadConfig, PLATFORM_CONFIG_FILE } from '../../config/config.ts'
 import { MoleculeError } from '../../errors.ts'
 import { CLI_KEYS, type CliKey, readCliConfig, writeCliConfig } from '../cli-config.ts'
-import { writeWhole } from '../data-folder.ts'
+import { writeFileAtomically } from '../data-folder.ts'
 import { renderTable } from '../output.ts'
-import type { Define, Scene } from '../scene.ts'
+import type { CommandContext, DefineCommand } from '../scene.ts'
 
-export const define: Define = (command, scene) => {
+export const define: DefineCommand = (command, openContext) => {
   command
     .command('list')
     .description('list all settings, their values and where each comes from')
-    .action(async () => list(await scene()))
+    .action(async () => list(await openContext()))
   command
     .command('get')
     .description('print one setting')
-    .argument('<key>', keyWords())
-    .action(async (key: string) => get(await scene(), key))
+    .argument('<key>', keyList())
+    .action(async (key: string) => get(await openContext(), key))
   command
     .command('set')
     .description('change one setting; without a value it goes back to its default')
-    .argument('<key>', keyWords())
+    .argument('<key>', keyList())
     .argument('[value]', 'the new value')
-    .action(async (key: string, value: string | undefined) => set(await scene(), key, value))
+    .action(async (key: string, value: string | undefined) => set(await openContext(), key, value))
 }
 
 const platformKeys = (): string[] => [...FILE_KEYS].sort()
-const keyWords = (): string => [...CLI_KEYS, ...platformKeys()].join(', ')
+const keyList = (): string => [...CLI_KEYS, ...platformKeys()].join(', ')
 
 interface Setting {
   readonly key: string
@@ -40,9 +40,9 @@ interface Setting {
   readonly source: string
 }
 
-async function list(scene: Scene): Promise<void> {
-  const settings = await readSettings(scene)
-  await scene.show(settings, () =>
+async function list(context: CommandContext): Promise<void> {
+  const settings = await readSettings(context)
+  await context.show(settings, () =>
     renderTable(
       settings,
       [
@@ -55,28 +55,28 @@ async function list(scene: Scene): Promise<void> {
   )
 }
 
-async function get(scene: Scene, key: string): Promise<void> {
-  const setting = (await readSettings(scene)).find((one) => one.key === key)
+async function get(context: CommandContext, key: string): Promise<void> {
+  const setting = (await readSettings(context)).find((one) => one.key === key)
   if (setting === undefined) throw unknownKey(key)
-  await scene.show(setting, () => (setting.value === undefined ? '' : `${setting.value}\n`))
+  await context.show(setting, () => (setting.value === undefined ? '' : `${setting.value}\n`))
 }
 
-async function set({ dataDir, show }: Scene, key: string, value: string | undefined): Promise<void> {
+async function set({ dataDir, show }: CommandContext, key: string, value: string | undefined): Promise<void> {
   if ((CLI_KEYS as readonly string[]).includes(key)) writeCliConfig(dataDir, key as CliKey, value)
   else if (FILE_KEYS.has(key)) await writePlatformSetting(dataDir, key, value)
   else throw unknownKey(key)
-  const told = value === undefined ? `${key} is at its default again` : `${key} is set`
-  await show({ key, value: value ?? null }, () => `${told}${FILE_KEYS.has(key) ? '; the next start reads it' : ''}\n`)
+  const text = value === undefined ? `${key} is at its default again` : `${key} is set`
+  await show({ key, value: value ?? null }, () => `${text}${FILE_KEYS.has(key) ? '; the next start reads it' : ''}\n`)
 }
 
 function unknownKey(key: string): MoleculeError {
-  return new MoleculeError('invalid_request', `there is no setting "${key}"; there are ${keyWords()}`)
+  return new MoleculeError('invalid_request', `there is no setting "${key}"; there are ${keyList()}`)
 }
 
 /** A password may stand in it. */
 const SECRET_KEYS: ReadonlySet<string> = new Set(['database'])
 
-async function readSettings({ dataDir, terminal, apiUrl, output }: Scene): Promise<Setting[]> {
+async function readSettings({ dataDir, terminal, apiUrl, output }: CommandContext): Promise<Setting[]> {
   const cli = readCliConfig(dataDir)
   const { parse } = await import('yaml')
   const file = (parse(readText(dataDir)) ?? {}) as Record<string, unknown>
@@ -89,7 +89,7 @@ async function readSettings({ dataDir, terminal, apiUrl, output }: Scene): Promi
     const hidden = (value: unknown) => (SECRET_KEYS.has(key) ? '[hidden]' : String(value))
     if (variable) return { key, value: hidden(variable), source: environmentName(key) }
     if (file[key] === undefined) return { key, value: undefined, source: 'default' }
-    return { key, value: hidden(file[key]), source: CONFIG_FILE }
+    return { key, value: hidden(file[key]), source: PLATFORM_CONFIG_FILE }
   })
   return [...own, ...platform]
 }
@@ -99,16 +99,17 @@ async function writePlatformSetting(dataDir: string, key: string, value: string 
   const { parseDocument } = await import('yaml')
   const document = parseDocument(readText(dataDir))
   const [problem] = document.errors
-  if (problem) throw new MoleculeError('bad_config', `${join(dataDir, CONFIG_FILE)}: ${problem.message.split('\n')[0]}`)
+  if (problem)
+    throw new MoleculeError('bad_config', `${join(dataDir, PLATFORM_CONFIG_FILE)}: ${problem.message.split('\n')[0]}`)
   if (value !== undefined) document.set(key, value)
   else if (document.has(key)) document.delete(key)
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-  writeWhole(join(dataDir, CONFIG_FILE), document.toString())
+  writeFileAtomically(join(dataDir, PLATFORM_CONFIG_FILE), document.toString())
 }
 
 function readText(dataDir: string): string {
   try {
-    return readFileSync(join(dataDir, CONFIG_FILE), 'utf8')
+    return readFileSync(join(dataDir, PLATFORM_CONFIG_FILE), 'utf8')
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return ''
     throw cause

@@ -1,15 +1,15 @@
-/** What `molecule connect` takes; what it does is in `connect.ts`. */
+/** What `molecule connect` takes; what it does is in `bridge/connect.ts`. */
 import { InvalidArgumentError } from 'commander'
-import { builtinBackends, createRegistry } from '../../backends/backends.ts'
-import type { Define } from '../scene.ts'
+import { builtinBackends, createBackendRegistry } from '../../backends/backends.ts'
+import type { DefineCommand } from '../scene.ts'
 import type { ConnectFlags } from './connect.ts'
 
-export const define: Define = (command, _scene, terminal) => {
-  const names = createRegistry(builtinBackends).names()
+export const define: DefineCommand = (command, _openContext, terminal) => {
+  const names = createBackendRegistry(builtinBackends).names()
   command
     .argument('<workspace-id>', 'a workspace made with the runtime external')
     .option('--backend <name>', `the agent: ${names.join(', ')} (claude-code)`)
-    .option('--backend-opt <key=value>', 'an option of the backend; may be given several times', collect)
+    .option('--backend-opt <key=value>', 'an option of the backend; may be given several times', collectPairs)
     .option('--token <token>', 'the token of the workspace (MOLECULE_WORKSPACE_TOKEN)')
     .option('--token-file <file>', 'a file with the token, read again when it changes (MOLECULE_WORKSPACE_TOKEN_FILE)')
     .option('--dir <folder>', 'the folder that the agent works in (here)')
@@ -24,7 +24,7 @@ export const define: Define = (command, _scene, terminal) => {
     })
 }
 
-function collect(pair: string, before: Readonly<Record<string, string>> = {}): Record<string, string> {
+function collectPairs(pair: string, before: Readonly<Record<string, string>> = {}): Record<string, string> {
   const at = pair.indexOf('=')
   if (at < 1) throw new InvalidArgumentError('It must be KEY=VALUE, as in cmd="cat".')
   return { ...before, [pair.slice(0, at)]: pair.slice(at + 1) }

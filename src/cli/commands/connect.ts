@@ -5,8 +5,13 @@
  */
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { builtinBackends, createRegistry, type Registry, resolveBackendName } from '../../backends/backends.ts'
-import { unknownKeys } from '../../backends/options.ts'
+import {
+  type BackendRegistry,
+  builtinBackends,
+  createBackendRegistry,
+  resolveBackendName,
+} from '../../backends/backends.ts'
+import { unknownOptionKeys } from '../../backends/options.ts'
 import { createPlatformClient } from '../../client/platform.ts'
 import { awakeClock, systemClock } from '../../clock.ts'
 import { loadDataDir } from '../../config/config.ts'
@@ -21,7 +26,7 @@ import { openStateFolder } from '../bridge/state-folder.ts'
 import { openTokenSource } from '../bridge/token-source.ts'
 import { EXIT_FAILED, type Terminal } from '../command-line.ts'
 import { openLogFile } from '../log-file.ts'
-import { listenForSignals, surviveClosedOutput } from '../stop-signals.ts'
+import { ignoreClosedOutput, listenForStopSignals } from '../stop-signals.ts'
 
 export interface ConnectFlags {
   readonly backend?: string
@@ -49,12 +54,12 @@ const CONCURRENCY_MAX = 64
 const DEFAULT_URL = 'http://localhost:8080'
 
 export async function connect(options: ConnectOptions): Promise<void> {
-  const registry = createRegistry(builtinBackends)
+  const registry = createBackendRegistry(builtinBackends)
   const { settings, drainMs } = readSettings(options, registry)
   // The flag that the token came by stands in every list of processes; this takes it away.
   process.title = `molecule connect ${settings.workspaceId}`
-  warnOfUnknown(settings, registry, options.terminal)
-  if (options.flags.dryRun) return await rehearse(settings, registry, options.terminal)
+  warnOfUnknownOptions(settings, registry, options.terminal)
+  if (options.flags.dryRun) return await dryRun(settings, registry, options.terminal)
   const { apiUrl, workspaceId } = settings
   const state = openStateFolder({ home: loadDataDir({ flags: {}, env: options.terminal.env }), apiUrl, workspaceId })
   try {
@@ -64,7 +69,7 @@ export async function connect(options: ConnectOptions): Promise<void> {
   }
 }
 
-function readSettings({ workspaceId, flags, terminal, usage }: ConnectOptions, registry: Registry) {
+function readSettings({ workspaceId, flags, terminal, usage }: ConnectOptions, registry: BackendRegistry) {
   const { env } = terminal
   const attempt = <T>(read: () => T): T => {
     try {
@@ -93,10 +98,14 @@ function readSettings({ workspaceId, flags, terminal, usage }: ConnectOptions, r
   return { settings, drainMs: drainMs as number }
 }
 
-function warnOfUnknown({ backend, options }: BridgeSettings, registry: Registry, { err }: Terminal): void {
+function warnOfUnknownOptions(
+  { backend, options }: BridgeSettings,
+  registry: BackendRegistry,
+  { err }: Terminal,
+): void {
   const definition = registry.get(backend)
   const known = Object.keys(definition.options).sort().join(', ')
-  for (const key of unknownKeys(definition, options)) {
+  for (const key of unknownOptionKeys(definition, options)) {
     err(`warning: the backend ${backend} has no option "${key}" and ignores it; its options are ${known}\n`)
   }
 }
@@ -104,7 +113,7 @@ function warnOfUnknown({ backend, options }: BridgeSettings, registry: Registry,
 interface Running {
   readonly settings: BridgeSettings
   readonly drainMs: number
-  readonly registry: Registry
+  readonly registry: BackendRegistry
   readonly state: ReturnType<typeof openStateFolder>
 }
 
@@ -118,13 +127,13 @@ async function run({ terminal, verbose }: ConnectOptions, running: Running): Pro
   const clock = awakeClock(systemClock)
   const live = process.stdout.isTTY === true
   const display = createDisplay({ write: terminal.out, live, width: () => process.stdout.columns, clock })
-  const restoreOutput = surviveClosedOutput()
-  const stop = listenForSignals()
+  const restoreOutput = ignoreClosedOutput()
+  const stop = listenForStopSignals()
   const stopping = new AbortController()
   void stop.first.then(() => stopping.abort())
   try {
-    display.say(`connecting ${settings.workspaceId} at ${settings.apiUrl} to ${settings.backend} in ${settings.dir}`)
-    const environment = defined(terminal.env)
+    display.print(`connecting ${settings.workspaceId} at ${settings.apiUrl} to ${settings.backend} in ${settings.dir}`)
+    const environment = withoutUndefined(terminal.env)
     const parts = { state, registry, clock, log, display, environment }
     const bridge = await startBridge(settings, parts, stopping.signal).catch((error: unknown) => {
       if (stopping.signal.aborted) return undefined
@@ -133,11 +142,11 @@ async function run({ terminal, verbose }: ConnectOptions, running: Running): Pro
     if (bridge === undefined) return
     display.ready()
     await stop.first
-    display.say(`stopping: running turns have ${formatDuration(drainMs)} to finish; a second Ctrl-C ends at once`)
-    await Promise.race([bridge.close(drainMs), stop.second.then(() => endNow(bridge, display))])
-    display.say('stopped')
+    display.print(`stopping: running turns have ${formatDuration(drainMs)} to finish; a second Ctrl-C ends at once`)
+    await Promise.race([bridge.close(drainMs), stop.second.then(() => stopNow(bridge, display))])
+    display.print('stopped')
   } finally {
-    stop.forget()
+    stop.stopListening()
     restoreOutput()
     display.close()
     logFile.close()
@@ -145,11 +154,11 @@ async function run({ terminal, verbose }: ConnectOptions, running: Running): Pro
 }
 
 /** How long the processes of running turns may take to die at the second signal. */
-const END_NOW_MS_MAX = 2000
+const STOP_NOW_TIMEOUT_MS = 2000
 
-async function endNow(bridge: Bridge, display: Display): Promise<void> {
-  display.say('ending now: messages whose turns had not finished will be run again')
-  const deadline = setTimeout(() => process.exit(EXIT_FAILED), END_NOW_MS_MAX)
+async function stopNow(bridge: Bridge, display: Display): Promise<void> {
+  display.print('ending now: messages whose turns had not finished will be run again')
+  const deadline = setTimeout(() => process.exit(EXIT_FAILED), STOP_NOW_TIMEOUT_MS)
   try {
     await bridge.close(0)
   } finally {
@@ -158,12 +167,12 @@ async function endNow(bridge: Bridge, display: Display): Promise<void> {
 }
 
 /** Everything that can be looked at without taking a message or saying that we are there. */
-async function rehearse(settings: BridgeSettings, registry: Registry, { out, env }: Terminal): Promise<void> {
+async function dryRun(settings: BridgeSettings, registry: BackendRegistry, { out, env }: Terminal): Promise<void> {
   const { workspaceId, apiUrl, tokens, backend, options, dir, concurrency } = settings
   const clock = systemClock
   const processes = createProcesses({ owner: `dry-run-${ulid()}`, clock, log: silentLog })
   try {
-    const context = { processes, environment: defined(env), clock, log: silentLog }
+    const context = { processes, environment: withoutUndefined(env), clock, log: silentLog }
     const about = await requireRunnable(backend, registry.build(backend, options, context))
     const platform = createPlatformClient({ url: apiUrl, token: tokens.read() })
     const { name, runtime, status } = await platform.getWorkspace(workspaceId)
@@ -185,7 +194,7 @@ async function rehearse(settings: BridgeSettings, registry: Registry, { out, env
   }
 }
 
-function defined(environment: Terminal['env']): Record<string, string> {
+function withoutUndefined(environment: Terminal['env']): Record<string, string> {
   const entries = Object.entries(environment).filter((entry): entry is [string, string] => entry[1] !== undefined)
   return Object.fromEntries(entries)
 }

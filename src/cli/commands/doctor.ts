@@ -11,30 +11,30 @@ import { toMoleculeError } from '../../errors.ts'
 import { ulid } from '../../ids.ts'
 import { silentLog } from '../../log.ts'
 import { createProcesses } from '../../process/supervise.ts'
-import { Ended, EXIT_FAILED } from '../command-line.ts'
+import { EXIT_FAILED, ExitError } from '../command-line.ts'
 import { readRunningPlatform } from '../data-folder.ts'
 import { examineAgents } from '../doctor/agents.ts'
-import type { Finding, Verdict } from '../doctor/finding.ts'
+import type { Finding, FindingVerdict } from '../doctor/finding.ts'
 import { examineMachine } from '../doctor/machine.ts'
 import { renderTable } from '../output.ts'
 import { withProgress } from '../progress.ts'
-import type { Define, Scene } from '../scene.ts'
-import { listenForSignals } from '../stop-signals.ts'
+import type { CommandContext, DefineCommand } from '../scene.ts'
+import { listenForStopSignals } from '../stop-signals.ts'
 import { readVersion } from '../version.ts'
 
-export const define: Define = (command, scene) => {
+export const define: DefineCommand = (command, openContext) => {
   command
     .option('--probe', 'also let each agent answer once, to see whether its provider lets it in; it asks its model')
-    .action(async ({ probe }: { probe?: boolean }) => doctor(await scene(), probe === true))
+    .action(async ({ probe }: { probe?: boolean }) => doctor(await openContext(), probe === true))
 }
 
-const SIGNS: Readonly<Record<Verdict, string>> = { ok: 'ok', note: 'note', broken: 'BROKEN' }
+const SIGNS: Readonly<Record<FindingVerdict, string>> = { ok: 'ok', note: 'note', broken: 'BROKEN' }
 
-async function doctor(scene: Scene, probes: boolean): Promise<void> {
+async function doctor(context: CommandContext, probes: boolean): Promise<void> {
   const findings = await untilStopped((signal) =>
-    withProgress(scene.terminal, 'looking at this machine', () => examine(scene, probes, signal)),
+    withProgress(context.terminal, 'looking at this machine', () => examine(context, probes, signal)),
   )
-  await scene.show(findings, () =>
+  await context.show(findings, () =>
     renderTable(
       findings,
       [
@@ -45,36 +45,38 @@ async function doctor(scene: Scene, probes: boolean): Promise<void> {
       'Nothing was looked at.',
     ),
   )
-  if (findings.some(({ verdict }) => verdict === 'broken')) throw new Ended(EXIT_FAILED)
+  if (findings.some(({ verdict }) => verdict === 'broken')) throw new ExitError(EXIT_FAILED)
 }
 
 /** Agents that are being looked at are processes of their own: they do not end because this one does. */
 async function untilStopped<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const stop = new AbortController()
-  const signals = listenForSignals()
+  const signals = listenForStopSignals()
   void signals.first.then(() => stop.abort())
   try {
     const result = await work(stop.signal)
-    if (stop.signal.aborted) throw new Ended(EXIT_FAILED)
+    if (stop.signal.aborted) throw new ExitError(EXIT_FAILED)
     return result
   } finally {
-    signals.forget()
+    signals.stopListening()
   }
 }
 
-async function examine(scene: Scene, probes: boolean, signal: AbortSignal): Promise<Finding[]> {
-  const { terminal, dataDir } = scene
+async function examine(context: CommandContext, probes: boolean, signal: AbortSignal): Promise<Finding[]> {
+  const { terminal, dataDir } = context
   const [agents, machine, platform] = await Promise.all([
-    withBackends(terminal.env, (context) => examineAgents({ env: terminal.env, context, probes, signal })),
+    withBackends(terminal.env, (backendContext) =>
+      examineAgents({ env: terminal.env, context: backendContext, probes, signal }),
+    ),
     examineMachine(dataDir, terminal.env),
-    examinePlatform(scene),
+    examinePlatform(context),
   ])
   return [...agents, ...machine, ...platform]
 }
 
 /** What a backend needs to look at its program; its records of processes lie in a folder of their own. */
 async function withBackends<T>(
-  env: Scene['terminal']['env'],
+  env: CommandContext['terminal']['env'],
   work: (context: BackendContext) => Promise<T>,
 ): Promise<T> {
   const recordsDir = mkdtempSync(join(tmpdir(), 'molecule-doctor-'))
@@ -88,7 +90,7 @@ async function withBackends<T>(
   }
 }
 
-async function examinePlatform({ apiUrl, dataDir, platform }: Scene): Promise<Finding[]> {
+async function examinePlatform({ apiUrl, dataDir, platform }: CommandContext): Promise<Finding[]> {
   const about = { area: 'platform', name: apiUrl }
   try {
     const client = platform()

@@ -6,37 +6,37 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { StoryView } from '../../client/platform.ts'
 import { MoleculeError } from '../../errors.ts'
-import { LOG_FILE, readableLine } from '../log-lines.ts'
+import { formatLogLineWithTime, LOG_FILE } from '../log-lines.ts'
 import { renderFields, withoutControls } from '../output.ts'
-import type { Define, Scene } from '../scene.ts'
+import type { CommandContext, DefineCommand } from '../scene.ts'
 
-export const define: Define = (command, scene) => {
+export const define: DefineCommand = (command, openContext) => {
   command
     .argument('<id>', 'of a message, a task, a request (X-Request-Id) or an error')
-    .action(async (id: string) => explain(await scene(), id))
+    .action(async (id: string) => explain(await openContext(), id))
 }
 
-async function explain(scene: Scene, id: string): Promise<void> {
-  const story = await scene
+async function explain(context: CommandContext, id: string): Promise<void> {
+  const story = await context
     .platform()
     .story(id)
     .catch((thrown: unknown) => {
       if (thrown instanceof MoleculeError && thrown.code === 'not_found') return undefined
       throw thrown
     })
-  if (story !== undefined) return await scene.show(story, () => tell(story))
-  const lines = await logLinesWith(scene.dataDir, id)
+  if (story !== undefined) return await context.show(story, () => renderStory(story))
+  const lines = await logLinesWith(context.dataDir, id)
   if (lines.length === 0) {
     const message = `nothing is known of "${id}": neither a message nor a task here, nor a line of the log on this machine`
     throw new MoleculeError('not_found', message)
   }
-  await scene.show(
+  await context.show(
     lines.map((line) => JSON.parse(line) as unknown),
-    () => lines.map(readableLine).join(''),
+    () => lines.map(formatLogLineWithTime).join(''),
   )
 }
 
-function tell({ steps, deliveries, ...story }: StoryView): string {
+function renderStory({ steps, deliveries, ...story }: StoryView): string {
   const { kind, name, door } = story.sender
   const head = renderFields([
     ['message', `${story.message_id} (the sender calls it ${story.sender_message_id})`],
@@ -45,12 +45,12 @@ function tell({ steps, deliveries, ...story }: StoryView): string {
     ['from', `${kind} ${name} by ${door}`],
     ['text', story.text],
   ])
-  const told = steps.map(({ at, text }) => `${at}  ${withoutControls(text)}\n`).join('')
-  const sent = deliveries.map(({ to, state, tries, error }) => {
+  const stepLines = steps.map(({ at, text }) => `${at}  ${withoutControls(text)}\n`).join('')
+  const deliveryLines = deliveries.map(({ to, state, tries, error }) => {
     const why = error === undefined ? '' : `: ${withoutControls(error)}`
     return `delivery to ${to} is ${state} after ${tries} ${tries === 1 ? 'try' : 'tries'}${why}\n`
   })
-  return `${head}\n${told}${sent.length > 0 ? `\n${sent.join('')}` : ''}`
+  return `${head}\n${stepLines}${deliveryLines.length > 0 ? `\n${deliveryLines.join('')}` : ''}`
 }
 
 const LINES_MAX = 200

@@ -5,21 +5,21 @@
  */
 import type { PlatformClient } from '../../client/platform.ts'
 import { MoleculeError } from '../../errors.ts'
-import { agentsHere } from '../doctor/agents.ts'
-import type { Define, Scene } from '../scene.ts'
-import { type CreateOptions, collect, toInput } from './workspace-create.ts'
+import { findInstalledAgents } from '../doctor/agents.ts'
+import type { CommandContext, DefineCommand } from '../scene.ts'
+import { type CreateWorkspaceOptions, collectValues, toCreateBody } from './workspace-create.ts'
 
-export const define: Define = (command, scene) => {
+export const define: DefineCommand = (command, openContext) => {
   command
     .option('--name <name>', 'what the workspace is called (the name of its agent)')
     .option('--runtime <name>', 'the backend (the first agent found on this machine, else mock)')
     .option('--dir <folder>', 'where its agent works')
-    .option('--set <key=value>', 'an option of the backend; may be given several times', collect, [])
+    .option('--set <key=value>', 'an option of the backend; may be given several times', collectValues, [])
     .option('--yes', 'ask nothing, take the defaults')
-    .action(async (options: InitOptions) => init(await scene(), options))
+    .action(async (options: InitOptions) => init(await openContext(), options))
 }
 
-interface InitOptions extends Pick<CreateOptions, 'runtime' | 'dir' | 'set'> {
+interface InitOptions extends Pick<CreateWorkspaceOptions, 'runtime' | 'dir' | 'set'> {
   readonly name?: string
   readonly yes?: boolean
 }
@@ -29,26 +29,26 @@ interface Plan extends InitOptions {
   readonly runtime: string
 }
 
-async function init(scene: Scene, options: InitOptions): Promise<void> {
-  const { terminal, apiUrl } = scene
-  const client = scene.platform()
+async function init(context: CommandContext, options: InitOptions): Promise<void> {
+  const { terminal, apiUrl } = context
+  const client = context.platform()
   const { ready, reason } = await client.ready()
   if (!ready) throw new MoleculeError('store_unavailable', `the platform at ${apiUrl} takes no work yet: ${reason}`)
-  const agents = await agentsHere(terminal.env)
+  const agents = await findInstalledAgents(terminal.env)
   const asks = options.yes !== true && terminal.keyboard !== undefined && terminal.screen !== undefined
-  const plan = asks ? await ask(options, agents) : withDefaults(options, agents)
+  const plan = asks ? await promptForPlan(options, agents) : withDefaults(options, agents)
   if (plan === undefined) throw new MoleculeError('canceled', 'nothing was made')
-  await make(scene, client, plan)
+  await createAndShow(context, client, plan)
 }
 
-type Agents = Awaited<ReturnType<typeof agentsHere>>
+type InstalledAgents = Awaited<ReturnType<typeof findInstalledAgents>>
 
-function withDefaults(options: InitOptions, agents: Agents): Plan {
+function withDefaults(options: InitOptions, agents: InstalledAgents): Plan {
   const runtime = options.runtime ?? agents[0]?.backend ?? 'mock'
   return { ...options, runtime, name: options.name ?? runtime }
 }
 
-async function ask(options: InitOptions, agents: Agents): Promise<Plan | undefined> {
+async function promptForPlan(options: InitOptions, agents: InstalledAgents): Promise<Plan | undefined> {
   const { intro, isCancel, log, select, text } = await import('@clack/prompts')
   intro('A first workspace: an agent with an address')
   if (agents.length === 0) log.info('No agent that Molecule drives was found on PATH; "molecule doctor" tells more.')
@@ -63,7 +63,7 @@ async function ask(options: InitOptions, agents: Agents): Promise<Plan | undefin
       ],
     }))
   if (isCancel(runtime)) return undefined
-  const cmd = await askCommand(runtime, options)
+  const cmd = await promptForCommand(runtime, options)
   if (isCancel(cmd)) return undefined
   const name =
     options.name ?? (await text({ message: 'What is it called?', placeholder: runtime, defaultValue: runtime }))
@@ -73,15 +73,19 @@ async function ask(options: InitOptions, agents: Agents): Promise<Plan | undefin
 }
 
 /** The one option without which a backend that the list offers cannot begin. */
-async function askCommand(runtime: string, { set = [] }: InitOptions): Promise<string | symbol | undefined> {
+async function promptForCommand(runtime: string, { set = [] }: InitOptions): Promise<string | symbol | undefined> {
   if (runtime !== 'exec' || set.some((pair) => pair.startsWith('cmd='))) return undefined
   const { text } = await import('@clack/prompts')
   const validate = (value: string | undefined) => (value?.trim() ? undefined : 'A command is needed.')
   return await text({ message: 'Which command?', placeholder: 'python handler.py', validate })
 }
 
-async function make({ show }: Scene, client: PlatformClient, { name, ...options }: Plan): Promise<void> {
-  const workspace = await client.createWorkspace(await toInput(client, name, options))
+async function createAndShow(
+  { show }: CommandContext,
+  client: PlatformClient,
+  { name, ...options }: Plan,
+): Promise<void> {
+  const workspace = await client.createWorkspace(await toCreateBody(client, name, options))
   const { id, status, status_reason: reason } = workspace
   await show(workspace, () => {
     const made = `The workspace "${name}" is ${status}${reason ? `: ${reason}` : ''}.\n`

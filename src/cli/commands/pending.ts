@@ -1,27 +1,27 @@
 /** `molecule pending`: what agents wait for a person's word on, and giving it. */
-import type { PendingView } from '../../client/platform.ts'
+import type { PendingAskView } from '../../client/platform.ts'
 import { type Column, renderTable } from '../output.ts'
-import type { Define, Scene } from '../scene.ts'
+import type { CommandContext, DefineCommand } from '../scene.ts'
 
-export const define: Define = (command, scene) => {
+export const define: DefineCommand = (command, openContext) => {
   command
     .command('list', { isDefault: true })
     .description('list what waits for your word')
-    .action(async () => list(await scene()))
+    .action(async () => list(await openContext()))
   for (const decision of ['allow', 'deny'] as const) {
     command
       .command(decision)
       .description(decision === 'allow' ? 'let an agent do what it asked for' : 'refuse it; its turn goes on without')
       .argument('<id>', 'as "molecule pending" shows it')
       .action(async (id: string) => {
-        const { platform, show } = await scene()
-        await platform().decide(id, decision)
+        const { platform, show } = await openContext()
+        await platform().answerAsk(id, decision)
         await show({ id, decision }, () => `${decision === 'allow' ? 'allowed' : 'denied'} ${id}\n`)
       })
   }
 }
 
-const COLUMNS: readonly Column<PendingView>[] = [
+const COLUMNS: readonly Column<PendingAskView>[] = [
   { title: 'id', of: ({ id }) => id },
   { title: 'workspace', of: ({ workspace_id: id }) => id },
   { title: 'tool', of: ({ tool }) => tool },
@@ -30,7 +30,7 @@ const COLUMNS: readonly Column<PendingView>[] = [
   { title: 'what', of: ({ subject }) => subject },
 ]
 
-async function list({ platform, show }: Scene): Promise<void> {
-  const pending = await platform().pending()
+async function list({ platform, show }: CommandContext): Promise<void> {
+  const pending = await platform().listPendingAsks()
   await show(pending, () => renderTable(pending, COLUMNS, 'Nothing waits for your word.'))
 }

@@ -1,16 +1,16 @@
 /** `molecule platform`: how the platform does. */
-import { Ended, EXIT_FAILED } from '../command-line.ts'
+import { EXIT_FAILED, ExitError } from '../command-line.ts'
 import { renderFields } from '../output.ts'
-import type { Define, Scene } from '../scene.ts'
+import type { CommandContext, DefineCommand } from '../scene.ts'
 
-export const define: Define = (command, scene) => {
+export const define: DefineCommand = (command, openContext) => {
   command
     .command('health')
     .description('tell whether the platform is there and takes work; exit code 1 where it does not')
-    .action(async () => health(await scene()))
+    .action(async () => health(await openContext()))
 }
 
-async function health({ platform, apiUrl, show }: Scene): Promise<void> {
+async function health({ platform, apiUrl, show }: CommandContext): Promise<void> {
   const client = platform()
   const { ready, reason } = await client.ready()
   const { version, node } = await client.version()
@@ -21,7 +21,7 @@ async function health({ platform, apiUrl, show }: Scene): Promise<void> {
   )
   const waiting = workspaces.reduce((sum, { queue_depth: depth = 0 }) => sum + depth, 0)
   const running = workspaces.reduce((sum, workspace) => sum + (workspace.running ?? 0), 0)
-  const told = {
+  const report = {
     url: apiUrl,
     ready,
     ...(reason !== undefined && { reason }),
@@ -31,7 +31,7 @@ async function health({ platform, apiUrl, show }: Scene): Promise<void> {
     waiting,
     running,
   }
-  await show(told, () =>
+  await show(report, () =>
     renderFields([
       ['url', apiUrl],
       ['ready', ready ? 'yes' : `no: ${reason}`],
@@ -47,5 +47,5 @@ async function health({ platform, apiUrl, show }: Scene): Promise<void> {
       ['messages', `${waiting} waiting, ${running} running`],
     ]),
   )
-  if (!ready) throw new Ended(EXIT_FAILED)
+  if (!ready) throw new ExitError(EXIT_FAILED)
 }

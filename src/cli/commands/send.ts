@@ -6,14 +6,14 @@ import { systemClock } from '../../clock.ts'
 import { MoleculeError } from '../../errors.ts'
 import { ulid } from '../../ids.ts'
 import type { Message, Task } from '../../protocol/a2a.ts'
-import { askAndWait } from '../ask.ts'
+import { sendAndWait } from '../ask.ts'
 import { withoutControls } from '../output.ts'
-import { resolveWorkspace } from '../platform-access.ts'
+import { resolveWorkspaceId } from '../platform-access.ts'
 import { withProgress } from '../progress.ts'
-import type { Scene } from '../scene.ts'
-import { replyText, stateWord } from './a2a/words.ts'
+import type { CommandContext } from '../scene.ts'
+import { replyText, taskStateText } from './a2a/words.ts'
 
-export interface Sending {
+export interface AgentSendOptions {
   /** Id or name. */
   readonly workspace: string
   /** The text, or `-` for stdin. */
@@ -23,34 +23,37 @@ export interface Sending {
   readonly contextId?: string | undefined
 }
 
-export async function send(scene: Scene, { workspace, text, wait, contextId }: Sending): Promise<void> {
-  const { terminal } = scene
+export async function send(
+  context: CommandContext,
+  { workspace, text, wait, contextId }: AgentSendOptions,
+): Promise<void> {
+  const { terminal } = context
   const words = text === '-' ? await terminal.readInput() : text
   if (words.trim() === '') throw new MoleculeError('invalid_request', 'there is nothing to send; give it a text')
-  const platform = scene.platform()
-  const workspaceId = await resolveWorkspace(platform, workspace)
+  const platform = context.platform()
+  const workspaceId = await resolveWorkspaceId(platform, workspace)
   const message: Message = {
     messageId: `cli-${ulid()}`,
     role: 'ROLE_USER',
     parts: [{ text: words }],
     ...(contextId !== undefined && { contextId }),
   }
-  const ask = { platform, workspaceId, message, wait, clock: systemClock }
-  if (!wait) return await showTask(scene, await askAndWait(ask), false)
+  const sendOptions = { platform, workspaceId, message, wait, clock: systemClock }
+  if (!wait) return await showTask(context, await sendAndWait(sendOptions), false)
   const task = await withProgress(terminal, `waiting for ${workspace}`, (progress) =>
-    askAndWait({
-      ...ask,
-      onRetry: (error) => progress.say(`trying again: ${error.message}`),
-      onWaiting: (what) => progress.say(`${workspace} is ${what}; "molecule pending" answers it`),
+    sendAndWait({
+      ...sendOptions,
+      onRetry: (error) => progress.update(`trying again: ${error.message}`),
+      onWaiting: (what) => progress.update(`${workspace} is ${what}; "molecule pending" answers it`),
     }),
   )
-  await showTask(scene, task, true)
+  await showTask(context, task, true)
 }
 
-async function showTask({ show, terminal }: Scene, task: Task, ended: boolean): Promise<void> {
+async function showTask({ show, terminal }: CommandContext, task: Task, ended: boolean): Promise<void> {
   if (ended && task.status.state !== 'TASK_STATE_COMPLETED') {
     const advice = `"molecule explain ${task.id}" tells more`
-    throw new MoleculeError('agent_failed', `the task ended ${stateWord(task)}: ${replyText(task)}; ${advice}`)
+    throw new MoleculeError('agent_failed', `the task ended ${taskStateText(task)}: ${replyText(task)}; ${advice}`)
   }
   const shown = (text: string) => (terminal.screen === undefined ? text : withoutControls(text))
   await show(task, () => (ended ? `${shown(replyText(task))}\n` : `${task.id}\n`))

@@ -1,10 +1,10 @@
 /** `molecule stop`: ends the turns that run, of one workspace or of all, and begins no more until `workspace resume`. */
 import { MoleculeError } from '../../errors.ts'
 import { withoutControls } from '../output.ts'
-import { resolveWorkspace } from '../platform-access.ts'
-import type { Define, Scene } from '../scene.ts'
+import { resolveWorkspaceId } from '../platform-access.ts'
+import type { CommandContext, DefineCommand } from '../scene.ts'
 
-export const define: Define = (command, scene) => {
+export const define: DefineCommand = (command, openContext) => {
   command
     .argument('[workspace]', 'id or name')
     .option('--all', 'every workspace')
@@ -12,19 +12,19 @@ export const define: Define = (command, scene) => {
       if ((workspace === undefined) !== (all === true)) {
         throw new MoleculeError('invalid_request', 'name one workspace, or say --all')
       }
-      await stop(await scene(), workspace)
+      await stop(await openContext(), workspace)
     })
 }
 
-async function stop({ platform, show }: Scene, workspace: string | undefined): Promise<void> {
+async function stop({ platform, show }: CommandContext, workspace: string | undefined): Promise<void> {
   const client = platform()
   const ids =
     workspace === undefined
       ? (await client.listWorkspaces()).map(({ id }) => id)
-      : [await resolveWorkspace(client, workspace)]
+      : [await resolveWorkspaceId(client, workspace)]
   const stopped: { name: string; status: string }[] = []
   for (const id of ids) {
-    const { name, status } = await client.turnWorkspace(id, 'pause?now=true')
+    const { name, status } = await client.runWorkspaceAction(id, 'pause?now=true')
     stopped.push({ name, status })
   }
   const lines = stopped.map(({ name, status }) => withoutControls(`${name} is ${status}; its messages wait\n`))

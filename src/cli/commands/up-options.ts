@@ -1,7 +1,7 @@
-/** What `molecule up` takes; what it does is in `up.ts`. */
-import type { Define } from '../scene.ts'
+/** What `molecule up` takes; what it does is in `up/up.ts`. */
+import type { DefineCommand } from '../scene.ts'
 
-export const define: Define = (command, _scene, terminal) => {
+export const define: DefineCommand = (command, _openContext, terminal) => {
   command
     .option('--port <number>', 'port to listen on, 0 for any free one (8080; MOLECULE_PORT)')
     .option('--host <address>', 'address to listen on (127.0.0.1; MOLECULE_HOST)')
@@ -14,17 +14,17 @@ export const define: Define = (command, _scene, terminal) => {
       'private hosts or ranges that webhooks may go to, with commas between (none; MOLECULE_ALLOW_OUTBOUND)',
     )
     .option('--log-level <level>', 'debug, info, warn, error or silent (info; MOLECULE_LOG_LEVEL)')
-    .action(async (options: UpOptions) => {
+    .action(async (options: UpFlags) => {
       const { up } = await import('./up.ts')
       const verbose = command.optsWithGlobals()['verbose'] === true
       await up({ flags: toFlags(options), verbose, terminal })
     })
 }
 
-type UpOptions = Readonly<Record<string, string | undefined>>
+type UpFlags = Readonly<Record<string, string | undefined>>
 
 /** Back to the names they were typed by: `dataDir` is `data-dir` again. */
-function toFlags(options: UpOptions): Record<string, string | undefined> {
+function toFlags(options: UpFlags): Record<string, string | undefined> {
   const entries = Object.entries(options)
   return Object.fromEntries(
     entries.map(([key, value]) => [key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`), value]),

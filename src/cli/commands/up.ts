@@ -5,7 +5,7 @@
  */
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type Config, loadConfig, loadDataDir } from '../../config/config.ts'
+import { loadConfig, loadDataDir, type PlatformConfig } from '../../config/config.ts'
 import { formatDuration } from '../../duration.ts'
 import { MoleculeError } from '../../errors.ts'
 import { createLog, type MaskingLog } from '../../log.ts'
@@ -15,8 +15,8 @@ import { crashPoint } from '../crash-point.ts'
 import { type DataFolder, openDataFolder } from '../data-folder.ts'
 import { openLogFile } from '../log-file.ts'
 import { findPortHolder } from '../port-holder.ts'
-import { listenForSignals, surviveClosedOutput } from '../stop-signals.ts'
-import type { Platform, Wiring } from '../wire.ts'
+import { ignoreClosedOutput, listenForStopSignals } from '../stop-signals.ts'
+import type { Platform, WireOptions } from '../wire.ts'
 
 export interface UpOptions {
   /** As typed, by long name. */
@@ -42,7 +42,7 @@ export async function up({ flags, verbose, terminal }: UpOptions): Promise<void>
 }
 
 interface Running {
-  readonly config: Config
+  readonly config: PlatformConfig
   readonly folder: DataFolder
   readonly log: MaskingLog
   readonly terminal: Terminal
@@ -53,14 +53,14 @@ async function run({ config, folder, log, terminal }: Running): Promise<void> {
     log.warn({ path: folder.path }, 'others on this machine can read the data folder; chmod 700 it')
   const adminToken = ensureAdminToken(config.dataDir, terminal.env['MOLECULE_ADMIN_TOKEN'], log)
   log.hide(adminToken.token)
-  const logLastWords = (err: Error) => log.error({ err }, 'the platform ends by a defect of its own')
-  process.on('uncaughtExceptionMonitor', logLastWords)
-  const restoreOutput = surviveClosedOutput()
-  const stop = listenForSignals()
+  const logCrash = (err: Error) => log.error({ err }, 'the platform ends by a defect of its own')
+  process.on('uncaughtExceptionMonitor', logCrash)
+  const restoreOutput = ignoreClosedOutput()
+  const stop = listenForStopSignals()
   try {
     const environment = terminal.env
-    const wiring = { config, adminToken: adminToken.token, log, environment, ...crashPoint(environment) }
-    const platform = await startPlatform(wiring)
+    const options = { config, adminToken: adminToken.token, log, environment, ...crashPoint(environment) }
+    const platform = await startPlatform(options)
     folder.announce({ pid: process.pid, url: platform.url, startedAt: new Date().toISOString() })
     terminal.out(greeting(platform, adminToken, { config, env: environment }))
     log.info({ url: platform.url, pid: process.pid, dataDir: config.dataDir }, 'the platform is up')
@@ -71,24 +71,24 @@ async function run({ config, folder, log, terminal }: Running): Promise<void> {
     )
     await Promise.race([platform.close(config.drainMs), stop.second.then(() => stopNow(platform, terminal))])
   } finally {
-    stop.forget()
+    stop.stopListening()
     restoreOutput()
-    process.off('uncaughtExceptionMonitor', logLastWords)
+    process.off('uncaughtExceptionMonitor', logCrash)
   }
 }
 
-async function startPlatform(wiring: Wiring): Promise<Platform> {
+async function startPlatform(options: WireOptions): Promise<Platform> {
   const { wire } = await import('../wire.ts')
   try {
-    return await wire(wiring)
+    return await wire(options)
   } catch (thrown) {
-    if (thrown instanceof MoleculeError && thrown.code === 'in_use') throw portTaken(wiring.config, thrown)
+    if (thrown instanceof MoleculeError && thrown.code === 'in_use') throw portTakenError(options.config, thrown)
     throw thrown
   }
 }
 
 /** Names who has the port, where the system tells. */
-function portTaken({ host, port }: Config, cause: MoleculeError): MoleculeError {
+function portTakenError({ host, port }: PlatformConfig, cause: MoleculeError): MoleculeError {
   const holder = findPortHolder(port)
   const by = holder ? ` by process ${holder.pid} (${holder.command})` : ''
   const message = `port ${port} on ${host} is taken${by}. Stop it, or choose another port: molecule up --port ${port + 1}`
@@ -96,7 +96,7 @@ function portTaken({ host, port }: Config, cause: MoleculeError): MoleculeError 
 }
 
 interface Place {
-  readonly config: Config
+  readonly config: PlatformConfig
   readonly env: Terminal['env']
 }
 
@@ -109,7 +109,7 @@ function greeting(platform: Platform, adminToken: AdminToken, { config, env }: P
     `  log          ${join(config.dataDir, LOG_FILE)}`,
     '',
     'Make a first workspace, in another terminal:',
-    `  ${ourCommand(config.dataDir, env)} init`,
+    `  ${ownCommand(config.dataDir, env)} init`,
     '',
   ]
   if (orphansReaped > 0)
@@ -120,25 +120,25 @@ function greeting(platform: Platform, adminToken: AdminToken, { config, env }: P
 const MOLECULE = fileURLToPath(new URL('../../../bin/molecule', import.meta.url))
 
 /** This program as it is called from here, and told where this platform lives if it would look elsewhere. */
-function ourCommand(dataDir: string, env: Terminal['env']): string {
+function ownCommand(dataDir: string, env: Terminal['env']): string {
   const found = loadDataDir({ flags: {}, env })
-  const home = found === dataDir && !env['MOLECULE_HOME'] ? '' : `MOLECULE_HOME=${quoted(dataDir)} `
+  const home = found === dataDir && !env['MOLECULE_HOME'] ? '' : `MOLECULE_HOME=${shellQuoted(dataDir)} `
   const path = relative('', MOLECULE)
-  return home + quoted(path.includes('/') ? path : `./${path}`)
+  return home + shellQuoted(path.includes('/') ? path : `./${path}`)
 }
 
 /** As the shell wants it. */
-function quoted(path: string): string {
+function shellQuoted(path: string): string {
   return /^[\w./~-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`
 }
 
 /** How long the processes of running turns may take to die at the second signal. */
-const STOP_NOW_MS_MAX = 2000
+const STOP_NOW_TIMEOUT_MS = 2000
 
 /** Closing again with no time left cuts the first closing short; what does not let itself be closed is left. */
 async function stopNow(platform: Platform, { err }: Terminal): Promise<void> {
   err('Stopping now: messages whose turns had not finished will be run again at the next start.\n')
-  const deadline = setTimeout(() => process.exit(EXIT_FAILED), STOP_NOW_MS_MAX)
+  const deadline = setTimeout(() => process.exit(EXIT_FAILED), STOP_NOW_TIMEOUT_MS)
   try {
     await platform.close(0)
   } finally {

@@ -3,10 +3,10 @@ import type { Command } from 'commander'
 import type { PlatformClient } from '../../client/platform.ts'
 import { MoleculeError } from '../../errors.ts'
 import { renderFields } from '../output.ts'
-import { resolveWorkspace } from '../platform-access.ts'
-import type { Scene } from '../scene.ts'
+import { resolveWorkspaceId } from '../platform-access.ts'
+import type { CommandContext } from '../scene.ts'
 
-export function defineCreate(command: Command, scene: () => Promise<Scene>): void {
+export function defineCreate(command: Command, openContext: () => Promise<CommandContext>): void {
   command
     .description('make a workspace')
     .argument('<name>', 'what it is called')
@@ -18,11 +18,11 @@ export function defineCreate(command: Command, scene: () => Promise<Scene>): voi
     .option('--template <name>', 'a folder of templates/ in the data folder to start from')
     .option('--permission <mode>', 'ask, allowed_tools or bypass')
     .option('--concurrency <number>', 'how many turns may run at once')
-    .option('--set <key=value>', 'an option of the backend, as cmd=cat; may be given several times', collect, [])
-    .action(async (name: string, options: CreateOptions) => create(await scene(), name, options))
+    .option('--set <key=value>', 'an option of the backend, as cmd=cat; may be given several times', collectValues, [])
+    .action(async (name: string, options: CreateWorkspaceOptions) => create(await openContext(), name, options))
 }
 
-export interface CreateOptions {
+export interface CreateWorkspaceOptions {
   readonly runtime?: string
   readonly role?: string
   readonly model?: string
@@ -34,11 +34,15 @@ export interface CreateOptions {
   readonly set?: readonly string[]
 }
 
-export const collect = (value: string, before: readonly string[]): readonly string[] => [...before, value]
+export const collectValues = (value: string, before: readonly string[]): readonly string[] => [...before, value]
 
-async function create({ platform, show }: Scene, name: string, options: CreateOptions): Promise<void> {
+async function create(
+  { platform, show }: CommandContext,
+  name: string,
+  options: CreateWorkspaceOptions,
+): Promise<void> {
   const client = platform()
-  const workspace = await client.createWorkspace(await toInput(client, name, options))
+  const workspace = await client.createWorkspace(await toCreateBody(client, name, options))
   const { id, status, status_reason: reason, runtime, auth_token: token, connect } = workspace
   await show(workspace, () =>
     renderFields([
@@ -53,30 +57,30 @@ async function create({ platform, show }: Scene, name: string, options: CreateOp
 }
 
 /** What `POST /workspaces` takes; what was not said is left to the platform. */
-export async function toInput(
+export async function toCreateBody(
   client: PlatformClient,
   name: string,
-  options: CreateOptions,
+  options: CreateWorkspaceOptions,
 ): Promise<Record<string, unknown>> {
   const { runtime, role, model, parent, dir, template, permission, concurrency, set = [] } = options
-  const parentId = parent === undefined ? undefined : await resolveWorkspace(client, parent)
+  const parentId = parent === undefined ? undefined : await resolveWorkspaceId(client, parent)
   const entries = Object.entries({
     ...{ name, runtime, role, model, template, permission },
     parent_id: parentId,
     working_dir: dir,
-    max_concurrent_tasks: concurrency === undefined ? undefined : toCount(concurrency),
-    runtime_config: set.length === 0 ? undefined : Object.fromEntries(set.map(toPair)),
+    max_concurrent_tasks: concurrency === undefined ? undefined : parseConcurrency(concurrency),
+    runtime_config: set.length === 0 ? undefined : Object.fromEntries(set.map(parsePair)),
   })
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined))
 }
 
-function toPair(text: string): [string, string] {
+function parsePair(text: string): [string, string] {
   const at = text.indexOf('=')
   if (at > 0) return [text.slice(0, at), text.slice(at + 1)]
   throw new MoleculeError('invalid_request', `--set takes key=value, not ${JSON.stringify(text)}`)
 }
 
-function toCount(text: string): number {
+function parseConcurrency(text: string): number {
   if (/^[1-9]\d{0,3}$/.test(text)) return Number(text)
   throw new MoleculeError('invalid_request', `--concurrency takes a number from 1 to 9999, not ${JSON.stringify(text)}`)
 }

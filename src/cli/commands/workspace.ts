@@ -1,64 +1,64 @@
 /** `molecule workspace`: what is done with workspaces as a whole. */
 import type { Command } from 'commander'
-import type { WorkspaceSummary, WorkspaceTurn } from '../../client/platform.ts'
+import type { WorkspaceAction, WorkspaceSummary } from '../../client/platform.ts'
 import { MoleculeError } from '../../errors.ts'
 import { type Column, renderFields, renderTable, withoutControls } from '../output.ts'
-import { resolveWorkspace } from '../platform-access.ts'
-import type { Define, Scene } from '../scene.ts'
+import { resolveWorkspaceId } from '../platform-access.ts'
+import type { CommandContext, DefineCommand } from '../scene.ts'
 import { defineCreate } from './workspace-create.ts'
 
-const WORKSPACE = 'id or name'
+const WORKSPACE_ARGUMENT = 'id or name'
 
-export const define: Define = (command, scene) => {
+export const define: DefineCommand = (command, openContext) => {
   command
     .command('list')
     .description('list the workspaces')
-    .action(async () => list(await scene()))
-  defineCreate(command.command('create'), scene)
+    .action(async () => list(await openContext()))
+  defineCreate(command.command('create'), openContext)
   command
     .command('inspect')
     .description('show everything about a workspace')
-    .argument('<workspace>', WORKSPACE)
-    .action(async (workspace: string) => inspect(await scene(), workspace))
+    .argument('<workspace>', WORKSPACE_ARGUMENT)
+    .action(async (workspace: string) => inspect(await openContext(), workspace))
   command
     .command('delete')
     .description('delete a workspace; its waiting senders are told, its files are kept for 7 days')
-    .argument('<workspace>', WORKSPACE)
+    .argument('<workspace>', WORKSPACE_ARGUMENT)
     .option('--yes', 'do not ask')
     .option('--cascade', 'also those below it')
-    .action(async (workspace: string, options: DeleteOptions) => remove(await scene(), workspace, options))
-  defineTurns(command, scene)
+    .action(async (workspace: string, options: DeleteOptions) => remove(await openContext(), workspace, options))
+  defineStateCommands(command, openContext)
   command
     .command('delegate')
     .description('give a workspace a task and print its answer')
-    .argument('<workspace>', WORKSPACE)
+    .argument('<workspace>', WORKSPACE_ARGUMENT)
     .argument('<task>', 'what to do, in words; - reads it from stdin')
     .option('--async', 'do not wait: print the id of the task')
     .action(async (workspace: string, task: string, options: { async?: boolean }) => {
       const { send } = await import('./send.ts')
-      await send(await scene(), { workspace, text: task, wait: options.async !== true })
+      await send(await openContext(), { workspace, text: task, wait: options.async !== true })
     })
 }
 
-function defineTurns(command: Command, scene: () => Promise<Scene>): void {
+function defineStateCommands(command: Command, openContext: () => Promise<CommandContext>): void {
   command
     .command('restart')
     .description('begin the next turn with a new backend, and check whether it can run')
-    .argument('<workspace>', WORKSPACE)
-    .action(async (workspace: string) => turn(await scene(), workspace, 'restart'))
+    .argument('<workspace>', WORKSPACE_ARGUMENT)
+    .action(async (workspace: string) => changeState(await openContext(), workspace, 'restart'))
   command
     .command('pause')
     .description('keep its queue and begin no turn')
-    .argument('<workspace>', WORKSPACE)
+    .argument('<workspace>', WORKSPACE_ARGUMENT)
     .option('--now', 'also stop the turns that run; they are run again later')
     .action(async (workspace: string, { now }: { now?: boolean }) =>
-      turn(await scene(), workspace, now === true ? 'pause?now=true' : 'pause'),
+      changeState(await openContext(), workspace, now === true ? 'pause?now=true' : 'pause'),
     )
   command
     .command('resume')
     .description('go on after a pause')
-    .argument('<workspace>', WORKSPACE)
-    .action(async (workspace: string) => turn(await scene(), workspace, 'resume'))
+    .argument('<workspace>', WORKSPACE_ARGUMENT)
+    .action(async (workspace: string) => changeState(await openContext(), workspace, 'resume'))
 }
 
 const COLUMNS: readonly Column<WorkspaceSummary>[] = [
@@ -70,16 +70,16 @@ const COLUMNS: readonly Column<WorkspaceSummary>[] = [
   { title: 'role', of: ({ role }) => role },
 ]
 
-async function list({ platform, show }: Scene): Promise<void> {
+async function list({ platform, show }: CommandContext): Promise<void> {
   const workspaces = await platform().listWorkspaces()
   await show(workspaces, () =>
     renderTable(workspaces, COLUMNS, 'There are no workspaces yet; make one with "molecule init".'),
   )
 }
 
-async function inspect({ platform, show }: Scene, idOrName: string): Promise<void> {
+async function inspect({ platform, show }: CommandContext, idOrName: string): Promise<void> {
   const client = platform()
-  const workspace = await client.getWorkspace(await resolveWorkspace(client, idOrName))
+  const workspace = await client.getWorkspace(await resolveWorkspaceId(client, idOrName))
   await show(workspace, () =>
     renderFields(
       Object.entries(workspace).map(([key, value]: [string, unknown]) => [
@@ -95,10 +95,10 @@ interface DeleteOptions {
   readonly cascade?: boolean
 }
 
-async function remove(scene: Scene, idOrName: string, { yes, cascade }: DeleteOptions): Promise<void> {
-  const { terminal } = scene
-  const client = scene.platform()
-  const id = await resolveWorkspace(client, idOrName)
+async function remove(context: CommandContext, idOrName: string, { yes, cascade }: DeleteOptions): Promise<void> {
+  const { terminal } = context
+  const client = context.platform()
+  const id = await resolveWorkspaceId(client, idOrName)
   const { name } = await client.getWorkspace(id)
   if (yes !== true) {
     if (terminal.keyboard === undefined || !terminal.interactive) {
@@ -108,12 +108,16 @@ async function remove(scene: Scene, idOrName: string, { yes, cascade }: DeleteOp
     if (!(await typeToConfirm(terminal, name))) throw new MoleculeError('canceled', 'nothing was deleted')
   }
   const deleted = await client.deleteWorkspace(id, { confirm: id, cascade: cascade === true })
-  await scene.show({ deleted }, () => `${deleted.map((gone) => `deleted ${gone}`).join('\n')}\n`)
+  await context.show({ deleted }, () => `${deleted.map((gone) => `deleted ${gone}`).join('\n')}\n`)
 }
 
-async function turn({ platform, show }: Scene, idOrName: string, wish: WorkspaceTurn): Promise<void> {
+async function changeState(
+  { platform, show }: CommandContext,
+  idOrName: string,
+  action: WorkspaceAction,
+): Promise<void> {
   const client = platform()
-  const workspace = await client.turnWorkspace(await resolveWorkspace(client, idOrName), wish)
+  const workspace = await client.runWorkspaceAction(await resolveWorkspaceId(client, idOrName), action)
   const { name, status, status_reason: reason } = workspace
   await show(workspace, () => withoutControls(`${name} is ${status}${reason ? `: ${reason}` : ''}\n`))
 }

@@ -4,7 +4,7 @@
  * provider lets it in only a turn can show, so that is tried when asked for.
  */
 import type { Backend, BackendContext, BackendDefinition, Drift } from '../../backends/backend.ts'
-import { builtinBackends, createRegistry } from '../../backends/backends.ts'
+import { builtinBackends, createBackendRegistry } from '../../backends/backends.ts'
 import { findProgram } from '../../backends/engine/validate.ts'
 import { toMoleculeError } from '../../errors.ts'
 import type { Finding } from './finding.ts'
@@ -18,7 +18,7 @@ import {
   opencodePayer,
   type Payer,
 } from './payers.ts'
-import { type Probed, probe } from './probe.ts'
+import { type TurnTrial, tryTurn } from './probe.ts'
 
 interface AgentCli {
   /** The program. */
@@ -75,11 +75,11 @@ const AGENT_CLIS: readonly AgentCli[] = [
   },
 ]
 
-const VALIDATE_MS_MAX = 60_000
+const VALIDATE_TIMEOUT_MS = 60_000
 /** Two looks where the first finds that a way is gone. */
-const PROBE_MS_MAX = 120_000
+const DRIFT_TIMEOUT_MS = 120_000
 
-export interface AgentExam {
+export interface ExamineAgentsOptions {
   readonly env: Environment
   readonly context: BackendContext
   /** Also one real turn of each, which asks its model. */
@@ -87,80 +87,92 @@ export interface AgentExam {
   readonly signal: AbortSignal
 }
 
-export async function examineAgents(exam: AgentExam): Promise<Finding[]> {
-  return await Promise.all(AGENT_CLIS.map((cli) => examine(cli, exam)))
+export async function examineAgents(options: ExamineAgentsOptions): Promise<Finding[]> {
+  return await Promise.all(AGENT_CLIS.map((cli) => examineAgent(cli, options)))
 }
 
 /** Those that are on PATH, with the backend that runs each. */
-export async function agentsHere(env: Environment): Promise<{ readonly bin: string; readonly backend: string }[]> {
-  const looked = await Promise.all(AGENT_CLIS.map(async (cli) => ({ cli, isHere: await isHere(cli, env) })))
+export async function findInstalledAgents(
+  env: Environment,
+): Promise<{ readonly bin: string; readonly backend: string }[]> {
+  const looked = await Promise.all(AGENT_CLIS.map(async (cli) => ({ cli, isHere: await isInstalled(cli, env) })))
   return looked.filter(({ isHere: is }) => is).map(({ cli }) => cli)
 }
 
-const isHere = async ({ bin }: AgentCli, env: Environment): Promise<boolean> =>
+const isInstalled = async ({ bin }: AgentCli, env: Environment): Promise<boolean> =>
   (await findProgram(bin, env['PATH'] ?? '')).path !== undefined
 
-async function examine(cli: AgentCli, exam: AgentExam): Promise<Finding> {
+async function examineAgent(cli: AgentCli, options: ExamineAgentsOptions): Promise<Finding> {
   const about = { area: 'agents', name: cli.bin }
-  const { env, context } = exam
-  if (!(await isHere(cli, env))) return { ...about, verdict: 'note', text: 'not installed', remedy: cli.install }
-  const registry = createRegistry(builtinBackends)
+  const { env, context } = options
+  if (!(await isInstalled(cli, env))) return { ...about, verdict: 'note', text: 'not installed', remedy: cli.install }
+  const registry = createBackendRegistry(builtinBackends)
   const backend = registry.build(cli.backend, {}, context)
   try {
-    return { ...about, ...(await look(cli, { ...exam, backend, definition: registry.get(cli.backend) })) }
+    return {
+      ...about,
+      ...(await examineInstalled(cli, { ...options, backend, definition: registry.get(cli.backend) })),
+    }
   } finally {
     await backend.close()
   }
 }
 
-interface Look extends AgentExam {
+interface Look extends ExamineAgentsOptions {
   /** As a workspace of it would be run. */
   readonly backend: Backend
   readonly definition: BackendDefinition
 }
 
-type Found = Pick<Finding, 'verdict' | 'text' | 'remedy'>
+type FindingResult = Pick<Finding, 'verdict' | 'text' | 'remedy'>
 
-async function look(cli: AgentCli, { backend, definition, env, probes, signal }: Look): Promise<Found> {
-  const valid = await backend.validate(within(VALIDATE_MS_MAX, signal))
+async function examineInstalled(
+  cli: AgentCli,
+  { backend, definition, env, probes, signal }: Look,
+): Promise<FindingResult> {
+  const valid = await backend.validate(withTimeout(VALIDATE_TIMEOUT_MS, signal))
   if (!valid.ok) return { verdict: 'broken', text: valid.problem, remedy: valid.remedy }
   const version = valid.version ?? 'unknown version'
   const { tested } = definition
   const title = tested === undefined || tested === version ? version : `${version} (tested: ${tested})`
-  const speech = await listen(backend, signal)
+  const drift = await checkDrift(backend, signal)
   const last = tested === undefined ? cli.install : `${cli.install}@${tested}`
-  if (speech.verdict === 'broken') return { verdict: 'broken', text: `${title}: ${speech.text}`, remedy: last }
-  const probed = probes ? await probe(backend, signal) : undefined
-  if (probed?.understood === false) {
-    return { verdict: 'broken', text: `${title}: ${speech.text}; ${probed.text}`, remedy: last }
+  if (drift.verdict === 'broken') return { verdict: 'broken', text: `${title}: ${drift.text}`, remedy: last }
+  const trial = probes ? await tryTurn(backend, signal) : undefined
+  if (trial?.understood === false) {
+    return { verdict: 'broken', text: `${title}: ${drift.text}; ${trial.text}`, remedy: last }
   }
-  const paid = payment(cli, env, probed)
-  const text = `${title}: ${speech.text}; ${paid.text}`
-  const remedy = paid.remedy ?? (speech.verdict === 'note' ? last : undefined)
+  const paid = describePayment(cli, env, trial)
+  const text = `${title}: ${drift.text}; ${paid.text}`
+  const remedy = paid.remedy ?? (drift.verdict === 'note' ? last : undefined)
   return { verdict: remedy === undefined ? 'ok' : 'note', text, ...(remedy !== undefined && { remedy }) }
 }
 
-const within = (ms: number, signal: AbortSignal) => AbortSignal.any([signal, AbortSignal.timeout(ms)])
+const withTimeout = (ms: number, signal: AbortSignal) => AbortSignal.any([signal, AbortSignal.timeout(ms)])
 
 /** Whether it still speaks as its backend expects; what could not be told is worth knowing and breaks nothing. */
-async function listen(backend: Backend, signal: AbortSignal): Promise<Found> {
+async function checkDrift(backend: Backend, signal: AbortSignal): Promise<FindingResult> {
   try {
-    const drifts = (await backend.probe?.(within(PROBE_MS_MAX, signal))) ?? []
+    const drifts = (await backend.probe?.(withTimeout(DRIFT_TIMEOUT_MS, signal))) ?? []
     if (drifts.length === 0) return { verdict: 'ok', text: 'speaks as expected' }
     const isBroken = drifts.some(({ instead }) => instead === undefined)
-    return { verdict: isBroken ? 'broken' : 'note', text: drifts.map(inWords).join('; ') }
+    return { verdict: isBroken ? 'broken' : 'note', text: drifts.map(driftText).join('; ') }
   } catch (thrown) {
     return { verdict: 'note', text: `how it speaks could not be tried (${toMoleculeError(thrown).message})` }
   }
 }
 
-const inWords = ({ missing, instead }: Drift): string => `${missing}, ${instead ?? 'its turns fail'}`
+const driftText = ({ missing, instead }: Drift): string => `${missing}, ${instead ?? 'its turns fail'}`
 
-function payment(cli: AgentCli, env: Environment, probed: Probed | undefined): { text: string; remedy?: string } {
+function describePayment(
+  cli: AgentCli,
+  env: Environment,
+  trial: TurnTrial | undefined,
+): { text: string; remedy?: string } {
   const payer = cli.payer(env)
-  if (probed?.loggedIn === false) return { text: probed.text, remedy: cli.login }
-  if (payer !== undefined) return { text: `${probed === undefined ? '' : `${probed.text}; `}${payer} pays` }
+  if (trial?.loggedIn === false) return { text: trial.text, remedy: cli.login }
+  if (payer !== undefined) return { text: `${trial === undefined ? '' : `${trial.text}; `}${payer} pays` }
   // It answered: where its credentials are is its own affair.
-  if (probed?.loggedIn) return { text: `${probed.text}; its own settings say who pays` }
+  if (trial?.loggedIn) return { text: `${trial.text}; its own settings say who pays` }
   return { text: 'no log-in found', remedy: cli.login }
 }

@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync, statfsSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { type Config, loadConfig } from '../../config/config.ts'
+import { loadConfig, type PlatformConfig } from '../../config/config.ts'
 import { toMoleculeError } from '../../errors.ts'
 import { adminTokenPath } from '../admin-token.ts'
 import { readRunningPlatform } from '../data-folder.ts'
@@ -24,8 +24,8 @@ export async function examineMachine(dataDir: string, env: Environment): Promise
   return [
     examineNode(),
     finding,
-    examineFolder(dataDir),
-    examineToken(dataDir),
+    examineDataFolder(dataDir),
+    examineAdminToken(dataDir),
     ...(config === undefined ? [] : [await examineStore(dataDir, config.database), examinePort(dataDir, config)]),
     examineDisk(dataDir),
     examineSizes(dataDir),
@@ -37,7 +37,7 @@ function examineNode(): Finding {
   return { area: 'platform', name: 'node', verdict: fits ? 'ok' : 'broken', text: process.version }
 }
 
-async function examineConfig(env: Environment): Promise<{ config?: Config; finding: Finding }> {
+async function examineConfig(env: Environment): Promise<{ config?: PlatformConfig; finding: Finding }> {
   const about = { area: 'platform', name: 'settings' }
   try {
     const config = await loadConfig({ flags: {}, env })
@@ -48,7 +48,7 @@ async function examineConfig(env: Environment): Promise<{ config?: Config; findi
   }
 }
 
-function examineFolder(path: string): Finding {
+function examineDataFolder(path: string): Finding {
   const about = { area: 'data', name: 'folder' }
   const mode = statSync(path, { throwIfNoEntry: false })?.mode
   if (mode === undefined) {
@@ -68,7 +68,7 @@ function examineFolder(path: string): Finding {
   }
 }
 
-function examineToken(dataDir: string): Finding {
+function examineAdminToken(dataDir: string): Finding {
   const about = { area: 'tokens', name: 'admin token' }
   const path = adminTokenPath(dataDir)
   const file = statSync(path, { throwIfNoEntry: false })
@@ -112,13 +112,13 @@ function examineSqlite(dataDir: string): Finding {
   }
 }
 
-const CONNECT_MS_MAX = 5000
+const CONNECT_TIMEOUT_MS = 5000
 
 async function examinePostgres(url: string): Promise<Finding> {
   const { default: pg } = await import('pg')
   const { host, pathname } = new URL(url)
   const about = { area: 'store', name: `postgres ${host}${pathname}` }
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT_MS_MAX })
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT_TIMEOUT_MS })
   try {
     await client.connect()
     await client.query('select 1')
@@ -131,7 +131,7 @@ async function examinePostgres(url: string): Promise<Finding> {
   }
 }
 
-function examinePort(dataDir: string, { port, host }: Config): Finding {
+function examinePort(dataDir: string, { port, host }: PlatformConfig): Finding {
   const about = { area: 'ports', name: `${host}:${port}` }
   const running = readRunningPlatform(dataDir)
   const holder = findPortHolder(port)
@@ -147,13 +147,13 @@ function examineDisk(dataDir: string): Finding {
   const about = { area: 'disk', name: 'free' }
   const { bavail, bsize } = statfsSync(nearestFolder(dataDir))
   const free = bavail * bsize
-  const text = `${inWords(free)} free`
+  const text = `${formatBytes(free)} free`
   if (free >= FREE_BYTES_MIN) return { ...about, verdict: 'ok', text }
   return {
     ...about,
     verdict: 'broken',
     text,
-    remedy: `make room: below ${inWords(FREE_BYTES_MIN)} it takes no new mail`,
+    remedy: `make room: below ${formatBytes(FREE_BYTES_MIN)} it takes no new mail`,
   }
 }
 
@@ -167,7 +167,7 @@ function examineSizes(dataDir: string): Finding {
   const names = ['molecule.db', 'molecule.db-wal', 'molecule.log', 'molecule.log.1', 'workspaces']
   const sizes = names.flatMap((name) => {
     const { bytes, cut } = sizeOf(join(dataDir, name))
-    return bytes === 0 ? [] : [`${name} ${cut ? 'more than ' : ''}${inWords(bytes)}`]
+    return bytes === 0 ? [] : [`${name} ${cut ? 'more than ' : ''}${formatBytes(bytes)}`]
   })
   return { area: 'data', name: 'sizes', verdict: 'ok', text: sizes.length === 0 ? 'nothing yet' : sizes.join(', ') }
 }
@@ -186,7 +186,7 @@ function sizeOf(path: string): { bytes: number; cut: boolean } {
 
 const UNITS = ['B', 'KB', 'MB', 'GB', 'TB']
 
-function inWords(bytes: number): string {
+function formatBytes(bytes: number): string {
   const power = Math.min(UNITS.length - 1, bytes === 0 ? 0 : Math.floor(Math.log10(bytes) / 3))
   const value = bytes / 1000 ** power
   return `${power === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${UNITS[power]}`

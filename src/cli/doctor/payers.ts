@@ -14,28 +14,28 @@ export type Payer = (env: Environment) => string | undefined
 
 const LOG_IN = 'its own log-in'
 
-const home = (env: Environment): string => env['HOME'] || homedir()
+const homeOf = (env: Environment): string => env['HOME'] || homedir()
 const isSet = (env: Environment, name: string): boolean => (env[name] ?? '') !== ''
 const firstSet = (env: Environment, ...names: string[]) => names.find((name) => isSet(env, name))
-const loggedInBy = (...paths: string[]) => (paths.some(isThere) ? LOG_IN : undefined)
+const loggedInBy = (...paths: string[]) => (paths.some(isFile) ? LOG_IN : undefined)
 
 /** A key goes before its own log-in, also where somebody is logged in: that surprises people. */
 export const claudePayer: Payer = (env) =>
   cloudOf(env, 'CLAUDE_CODE_USE_BEDROCK', 'CLAUDE_CODE_USE_VERTEX', 'CLAUDE_CODE_USE_FOUNDRY') ??
   firstSet(env, 'ANTHROPIC_AUTH_TOKEN', 'ANTHROPIC_API_KEY', 'CLAUDE_CODE_OAUTH_TOKEN', 'CLAUDE_AUTH_TOKEN') ??
-  loggedInBy(join(env['CLAUDE_CONFIG_DIR'] || join(home(env), '.claude'), '.credentials.json')) ??
-  claudeAccount(join(env['CLAUDE_CONFIG_DIR'] || home(env), '.claude.json'))
+  loggedInBy(join(env['CLAUDE_CONFIG_DIR'] || join(homeOf(env), '.claude'), '.credentials.json')) ??
+  claudeAccount(join(env['CLAUDE_CONFIG_DIR'] || homeOf(env), '.claude.json'))
 
 /** On a Mac the log-in itself is in the keychain; whose it is stands here. */
 const claudeAccount = (path: string) => (/"oauthAccount"\s*:\s*\{/.test(textOf(path)) ? LOG_IN : undefined)
 
 /** `OPENAI_API_KEY` alone it reads for a provider of the user's own only, which its settings name. */
 export const codexPayer: Payer = (env) =>
-  firstSet(env, 'CODEX_API_KEY') ?? loggedInBy(join(env['CODEX_HOME'] || join(home(env), '.codex'), 'auth.json'))
+  firstSet(env, 'CODEX_API_KEY') ?? loggedInBy(join(env['CODEX_HOME'] || join(homeOf(env), '.codex'), 'auth.json'))
 
 /** What was chosen in its own dialogue is in force; without that, the environment decides. */
 export const geminiPayer: Payer = (env) => {
-  const folder = join(env['GEMINI_CLI_HOME'] || home(env), '.gemini')
+  const folder = join(env['GEMINI_CLI_HOME'] || homeOf(env), '.gemini')
   const logIn = loggedInBy(join(folder, 'oauth_creds.json'))
   switch (/"selectedType"\s*:\s*"([^"]+)"/.exec(textOf(join(folder, 'settings.json')))?.[1]) {
     case 'oauth-personal':
@@ -49,11 +49,11 @@ export const geminiPayer: Payer = (env) => {
 
 /** It has a log-in for each provider; which of all these pays is decided by the model. */
 export const opencodePayer: Payer = (env) =>
-  loggedInBy(join(env['XDG_DATA_HOME'] || join(home(env), '.local', 'share'), 'opencode', 'auth.json')) ??
+  loggedInBy(join(env['XDG_DATA_HOME'] || join(homeOf(env), '.local', 'share'), 'opencode', 'auth.json')) ??
   anyOf(env, 'OPENCODE_API_KEY', 'ANTHROPIC_API_KEY', 'OPENAI_API_KEY', 'GEMINI_API_KEY', 'OPENROUTER_API_KEY')
 
 export const hermesPayer: Payer = (env) => {
-  const folder = env['HERMES_HOME'] || join(home(env), '.hermes')
+  const folder = env['HERMES_HOME'] || join(homeOf(env), '.hermes')
   return (
     loggedInBy(join(folder, '.env'), join(folder, 'auth.json')) ??
     anyOf(env, 'OPENROUTER_API_KEY', 'ANTHROPIC_API_KEY', 'OPENAI_API_KEY')
@@ -61,7 +61,7 @@ export const hermesPayer: Payer = (env) => {
 }
 
 export const openclawPayer: Payer = (env) =>
-  loggedInBy(join(env['OPENCLAW_STATE_DIR'] || join(home(env), '.openclaw'), 'openclaw.json')) ??
+  loggedInBy(join(env['OPENCLAW_STATE_DIR'] || join(homeOf(env), '.openclaw'), 'openclaw.json')) ??
   anyOf(env, 'ANTHROPIC_API_KEY', 'OPENAI_API_KEY')
 
 /** Some are switched on by a variable, and then use the account that the machine has with a cloud. */
@@ -75,7 +75,7 @@ function anyOf(env: Environment, ...names: string[]): string | undefined {
   return set.length === 0 ? undefined : set.join(' or ')
 }
 
-const isThere = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() === true
+const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() === true
 
 function textOf(path: string): string {
   try {

@@ -6,15 +6,15 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Backend, Turn } from '../../backends/backend.ts'
-import { collect } from '../../backends/collect.ts'
+import { collectResponse } from '../../backends/collect.ts'
 import { toMoleculeError } from '../../errors.ts'
 import { ulid } from '../../ids.ts'
 import { joinText } from '../../protocol/request.ts'
 
 const PROMPT = 'Answer with the single word ok.'
-const PROBE_MS_MAX = 120_000
+const TRY_TURN_TIMEOUT_MS = 120_000
 
-export interface Probed {
+export interface TurnTrial {
   /** What it printed was understood. */
   readonly understood: boolean
   /** Whether its provider let it in; undefined where that could not be seen. */
@@ -22,11 +22,11 @@ export interface Probed {
   readonly text: string
 }
 
-export async function probe(backend: Backend, signal: AbortSignal): Promise<Probed> {
+export async function tryTurn(backend: Backend, signal: AbortSignal): Promise<TurnTrial> {
   const workingDir = mkdtempSync(join(tmpdir(), 'molecule-probe-'))
   try {
-    const limited = AbortSignal.any([signal, AbortSignal.timeout(PROBE_MS_MAX)])
-    const { parts } = await collect(backend.run(makeTurn(workingDir), limited))
+    const limited = AbortSignal.any([signal, AbortSignal.timeout(TRY_TURN_TIMEOUT_MS)])
+    const { parts } = await collectResponse(backend.run(makeTurn(workingDir), limited))
     const understood = joinText(parts).trim() !== ''
     return { understood, loggedIn: understood, text: understood ? 'it answers' : 'its answer was empty' }
   } catch (thrown) {

@@ -3,24 +3,24 @@ import type { Clock } from '../../clock.ts'
 import type { MoleculeError } from '../../errors.ts'
 import type { Log } from '../../log.ts'
 import {
+  type A2aMethod,
   errorInfo,
-  failure,
   JSON_RPC_CODES,
   type JsonRpcError,
   type JsonRpcId,
-  type Method,
+  jsonRpcFailure,
   toJsonRpcError,
   WIRE_ERRORS,
 } from '../../protocol/json-rpc.ts'
 import type { Workspaces } from '../../workspaces/workspace.ts'
-import type { A2aDesk } from './a2a-call.ts'
-import type { Answer } from './answer.ts'
-import type { Auth } from './auth.ts'
+import type { A2aContext } from './a2a-call.ts'
+import type { HttpAnswer } from './answer.ts'
+import type { HttpAuth } from './auth.ts'
 import { errorHeaders, publicError } from './errors.ts'
 import type { SseLimits } from './sse.ts'
 
-export interface A2aOptions extends A2aDesk {
-  readonly auth: Auth
+export interface A2aOptions extends A2aContext {
+  readonly auth: HttpAuth
   readonly log: Log
   readonly clock: Clock
   readonly limits: SseLimits
@@ -38,24 +38,28 @@ export function isKnownVersion(header: string | string[] | undefined): boolean {
   return !header || /^(?:0\.3|1\.0)(?:\.\d+)?$/.test(String(header))
 }
 
-type Refusal = 'versionNotSupported' | 'methodNotFound' | 'invalidParams'
+type RefusalKind = 'versionNotSupported' | 'methodNotFound' | 'invalidParams'
 
-const REASONS: Readonly<Record<Refusal, string>> = {
+const REASONS: Readonly<Record<RefusalKind, string>> = {
   versionNotSupported: 'VERSION_NOT_SUPPORTED',
   methodNotFound: 'METHOD_NOT_FOUND',
   invalidParams: 'WORKSPACE_NOT_FOUND',
 }
 
 /** Refusals that no error code of ours stands for. */
-export function refusal(kind: Refusal, message = 'the versions served here are 1.0 and 0.3'): JsonRpcError {
+export function refusal(kind: RefusalKind, message = 'the versions served here are 1.0 and 0.3'): JsonRpcError {
   return { code: JSON_RPC_CODES[kind], message, data: [errorInfo(REASONS[kind])] }
 }
 
 /** Why a call failed: the error itself, or that its workspace is not there. */
-export type Explained = { readonly error: MoleculeError } | { readonly noWorkspace: string }
+export type FailureCause = { readonly error: MoleculeError } | { readonly noWorkspace: string }
 
 /** Asked only after something was not found: a message to a known workspace must not pay for it. */
-export async function explain(workspaces: Workspaces, workspaceId: string, error: MoleculeError): Promise<Explained> {
+export async function findFailureCause(
+  workspaces: Workspaces,
+  workspaceId: string,
+  error: MoleculeError,
+): Promise<FailureCause> {
   if (error.code !== 'not_found') return { error }
   try {
     return (await workspaces.get(workspaceId)) === undefined ? { noWorkspace: workspaceId } : { error }
@@ -65,35 +69,35 @@ export async function explain(workspaces: Workspaces, workspaceId: string, error
   }
 }
 
-export interface FailedCall {
+export interface FailedRpcCall {
   readonly id: JsonRpcId | undefined
-  readonly method: Method | undefined
+  readonly method: A2aMethod | undefined
   readonly requestId: string
 }
 
-export function rpcFailure({ id, method, requestId }: FailedCall, explained: Explained): Answer {
-  const { status, headers, error } = wireFailure(explained, requestId)
+export function rpcFailure({ id, method, requestId }: FailedRpcCall, failureCause: FailureCause): HttpAnswer {
+  const { status, headers, error } = a2aFailure(failureCause, requestId)
   // What A2A itself defines is a proper answer, and many clients drop the body of any other status. Whoever opens a
   // stream looks at the status first, and takes a proper answer that is no stream for a broken server.
   const proper = isA2aCode(error.code) && !(method !== undefined && STREAMING.has(method.name1_0))
-  return { status: proper ? 200 : status, headers, body: failure(id, error) }
+  return { status: proper ? 200 : status, headers, body: jsonRpcFailure(id, error) }
 }
 
 const STREAMING: ReadonlySet<string> = new Set(['SendStreamingMessage', 'SubscribeToTask'])
 
-export interface WireFailure {
+export interface A2aFailure {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly error: JsonRpcError
 }
 
 /** The failure as a caller may see it, before its binding gives it a form. */
-export function wireFailure(explained: Explained, requestId: string): WireFailure {
-  if ('noWorkspace' in explained) {
-    const error = refusal('invalidParams', `there is no workspace ${explained.noWorkspace}`)
+export function a2aFailure(failureCause: FailureCause, requestId: string): A2aFailure {
+  if ('noWorkspace' in failureCause) {
+    const error = refusal('invalidParams', `there is no workspace ${failureCause.noWorkspace}`)
     return { status: 404, headers: {}, error }
   }
-  const shown = publicError(explained.error, requestId)
+  const shown = publicError(failureCause.error, requestId)
   return { status: WIRE_ERRORS[shown.code].status, headers: errorHeaders(shown), error: toJsonRpcError(shown) }
 }
 

@@ -1,32 +1,32 @@
 /** One call of an A2A method, whichever binding and version it came by, and what methods are served from. */
 import type { Reception } from '../../inbox/inbox.ts'
-import type { JsonRpcRequest, Method } from '../../protocol/json-rpc.ts'
+import type { A2aMethod, JsonRpcRequest } from '../../protocol/json-rpc.ts'
 import type { Identity } from '../../workspaces/tokens.ts'
 import type { Workspaces } from '../../workspaces/workspace.ts'
 import type { TaskStream } from './a2a-streams.ts'
-import type { Exchange } from './answer.ts'
-import type { PushDesk } from './push.ts'
+import type { HttpExchange } from './answer.ts'
+import type { PushContext } from './push.ts'
 import type { Reach } from './reach.ts'
-import type { Waiting } from './waiting.ts'
+import type { WaitingCalls } from './waiting.ts'
 
 export interface A2aCall {
   /** As it came; a REST call in the words that JSON-RPC would have used for it. */
   readonly rpc: JsonRpcRequest
-  readonly method: Method
+  readonly method: A2aMethod
   readonly workspaceId: string
   readonly identity: Identity
-  readonly exchange: Exchange
+  readonly exchange: HttpExchange
 }
 
-export interface A2aDesk {
+export interface A2aContext {
   readonly reception: Reception
   readonly workspaces: Workspaces
-  readonly waiting: Waiting
+  readonly waiting: WaitingCalls
   readonly reach: Reach
   readonly maxBlockMs: number
   readonly version: string
   /** Absent: this door has no webhooks, which A2A allows. */
-  readonly push?: PushDesk
+  readonly push?: PushContext
 }
 
 /** What a method answers: a value in the words of the version that it was called in, or a stream. */

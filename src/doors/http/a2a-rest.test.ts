@@ -1,20 +1,21 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { secretOf, WORKSPACE_ID } from '../../../test/fakes/desk.ts'
-import { type Knock, type OpenDoor, openDoor, openStream, say } from '../../../test/fakes/open-door.ts'
+import { type DoorRequest, type OpenDoor, openDoor, openStream, sendParams } from '../../../test/fakes/open-door.ts'
 
 const A2A = `/workspaces/${WORKSPACE_ID}/a2a`
 const admin = secretOf('admin')
 
-const get = ({ knock }: OpenDoor, path: string, more: Knock = {}) => knock(A2A + path, { token: admin, ...more })
-const post = ({ knock }: OpenDoor, path: string, more: Knock = {}) =>
-  knock(A2A + path, { method: 'POST', token: admin, ...more })
-const json = (body: unknown, more: Knock = {}): Knock => ({ body: JSON.stringify(body), ...more })
+const get = ({ sendRequest }: OpenDoor, path: string, more: DoorRequest = {}) =>
+  sendRequest(A2A + path, { token: admin, ...more })
+const post = ({ sendRequest }: OpenDoor, path: string, more: DoorRequest = {}) =>
+  sendRequest(A2A + path, { method: 'POST', token: admin, ...more })
+const json = (body: unknown, more: DoorRequest = {}): DoorRequest => ({ body: JSON.stringify(body), ...more })
 
 test('PL-5 every REST route answers, also under a tenant', async (t) => {
   const door = await openDoor(t)
   for (const tenant of ['', '/acme', '/message']) {
-    const sent = await post(door, `${tenant}/message:send`, json(say(`hello${tenant}`)))
+    const sent = await post(door, `${tenant}/message:send`, json(sendParams(`hello${tenant}`)))
     assert.equal(sent.status, 200, sent.text)
     assert.match(String(sent.headers['content-type']), /^application\/a2a\+json/)
     const { id } = sent.json.task
@@ -25,7 +26,7 @@ test('PL-5 every REST route answers, also under a tenant', async (t) => {
     const running = await post(
       door,
       `${tenant}/message:send`,
-      json(say('slow', { message: { messageId: `slow${tenant}` }, configuration: { returnImmediately: true } })),
+      json(sendParams('slow', { message: { messageId: `slow${tenant}` }, configuration: { returnImmediately: true } })),
     )
     const canceled = await post(door, `${tenant}/tasks/${running.json.task.id}:cancel`)
     assert.equal(canceled.json.status.state, 'TASK_STATE_CANCELED')
@@ -34,14 +35,14 @@ test('PL-5 every REST route answers, also under a tenant', async (t) => {
 
 test('PL-5 REST streams are bare events, by send and by subscription with GET and POST', async (t) => {
   const door = await openDoor(t)
-  const body = JSON.stringify(say('slow'))
+  const body = JSON.stringify(sendParams('slow'))
   const sent = await openStream(`${door.url}${A2A}/message:stream`, { token: admin, body })
   const others = await Promise.all(
     ['GET', 'POST'].map((method) =>
       openStream(`${door.url}${A2A}/tasks/task-1:subscribe`, { method, token: admin, body: undefined }),
     ),
   )
-  door.desk.finish('task-1')
+  door.fakePlatform.finish('task-1')
   await sent.ended
   assert.deepEqual(
     sent.events.map(({ data }) => Object.keys(data)[0]),
@@ -55,7 +56,7 @@ test('PL-5 REST streams are bare events, by send and by subscription with GET an
 
 test('PL-5 REST errors are a google.rpc.Status with the reason', async (t) => {
   const door = await openDoor(t)
-  await post(door, '/message:send', json(say('hello')))
+  await post(door, '/message:send', json(sendParams('hello')))
   const expected: readonly [
     Promise<{ status: number; json: { error: Record<string, unknown> } }>,
     number,
@@ -72,11 +73,16 @@ test('PL-5 REST errors are a google.rpc.Status with the reason', async (t) => {
     [get(door, '/tasks/%FF'), 400, 'INVALID_ARGUMENT', 'INVALID_PARAMS'],
     [post(door, '/message:send', json([])), 400, 'INVALID_ARGUMENT', 'INVALID_PARAMS'],
     [post(door, '/message:send', { body: '{' }), 400, 'INVALID_ARGUMENT', 'INVALID_PARAMS'],
-    [post(door, '/message:send', json(say('queue_full'))), 429, 'RESOURCE_EXHAUSTED', 'QUEUE_FULL'],
-    [post(door, '/message:send', json(say('defect'))), 500, 'INTERNAL', 'INTERNAL'],
+    [post(door, '/message:send', json(sendParams('queue_full'))), 429, 'RESOURCE_EXHAUSTED', 'QUEUE_FULL'],
+    [post(door, '/message:send', json(sendParams('defect'))), 500, 'INTERNAL', 'INTERNAL'],
     [get(door, '/nothing'), 404, 'NOT_FOUND', 'METHOD_NOT_FOUND'],
     [get(door, '/tasks', { token: 'wrong' }), 401, 'UNAUTHENTICATED', 'UNAUTHENTICATED'],
-    [post(door, '/message:send', json(say('x'), { token: secretOf('viewer') })), 403, 'PERMISSION_DENIED', 'FORBIDDEN'],
+    [
+      post(door, '/message:send', json(sendParams('x'), { token: secretOf('viewer') })),
+      403,
+      'PERMISSION_DENIED',
+      'FORBIDDEN',
+    ],
     [get(door, '/tasks', { headers: { 'a2a-version': '0.3' } }), 400, 'INVALID_ARGUMENT', 'VERSION_NOT_SUPPORTED'],
     [get(door, '/tasks', { headers: { 'a2a-version': '2.0' } }), 400, 'INVALID_ARGUMENT', 'VERSION_NOT_SUPPORTED'],
   ]
@@ -89,7 +95,7 @@ test('PL-5 REST errors are a google.rpc.Status with the reason', async (t) => {
     )
     assert.equal(info?.domain, 'a2a-protocol.org')
   }
-  const nowhere = await door.knock('/workspaces/ws_nobody/a2a/tasks', { token: admin })
+  const nowhere = await door.sendRequest('/workspaces/ws_nobody/a2a/tasks', { token: admin })
   assert.deepEqual([nowhere.status, nowhere.json.error.details[0].reason], [404, 'WORKSPACE_NOT_FOUND'])
 })
 
@@ -103,7 +109,7 @@ test('PL-5 ListTasks: 50 a page, tokens lead through all, nextPageToken is alway
   const { rpc } = await openDoor(t)
   const empty = await rpc('ListTasks', {})
   assert.deepEqual(empty.json.result, { tasks: [], nextPageToken: '', pageSize: 50, totalSize: 0 })
-  for (let count = 0; count < 5; count++) await rpc('SendMessage', say(`hello ${count}`))
+  for (let count = 0; count < 5; count++) await rpc('SendMessage', sendParams(`hello ${count}`))
   const seen: string[] = []
   for (let pageToken = '', pages = 0; pages === 0 || pageToken !== ''; pages++) {
     const { result } = (await rpc('ListTasks', { pageSize: 2, pageToken })).json

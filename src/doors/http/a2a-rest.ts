@@ -5,31 +5,38 @@
  */
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import { isJsonObject, type JsonObject } from '../../protocol/json.ts'
-import { type JsonRpcError, type Method, methodOf } from '../../protocol/json-rpc.ts'
+import { type A2aMethod, type JsonRpcError, methodOf } from '../../protocol/json-rpc.ts'
 import { restError } from '../../protocol/rest.ts'
-import { type A2aAddress, type A2aOptions, explain, isKnownVersion, refusal, wireFailure } from './a2a-binding.ts'
+import {
+  type A2aAddress,
+  type A2aOptions,
+  a2aFailure,
+  findFailureCause,
+  isKnownVersion,
+  refusal,
+} from './a2a-binding.ts'
 import { callMethod } from './a2a-methods.ts'
 import { writeStream } from './a2a-streams.ts'
-import { type Answer, type Exchange, writeAnswer } from './answer.ts'
+import { type HttpAnswer, type HttpExchange, writeAnswer } from './answer.ts'
 import { A2A_BODY_BYTES_MAX, parseJson, readBody } from './body.ts'
 import { logFailure } from './errors.ts'
 
-export async function writeRest(exchange: Exchange, address: A2aAddress, options: A2aOptions): Promise<void> {
+export async function writeRest(exchange: HttpExchange, address: A2aAddress, options: A2aOptions): Promise<void> {
   const { request, response, requestId } = exchange
   const { workspaceId } = address
-  const write = (answer: Answer) =>
+  const write = (answer: HttpAnswer) =>
     writeAnswer(exchange, { ...answer, headers: { ...contentType(exchange), ...answer.headers } })
   try {
     const identity = await options.auth.identify(request)
-    if (!isOurVersion(request.headers['a2a-version'])) return write(refused(400, refusal('versionNotSupported')))
+    if (!isOurVersion(request.headers['a2a-version'])) return write(restRefusal(400, refusal('versionNotSupported')))
     const found = findRoute(request.method, address.path)
     if (found === undefined) {
-      return write(refused(404, refusal('methodNotFound', `A2A has no ${request.method} ${address.path}`)))
+      return write(restRefusal(404, refusal('methodNotFound', `A2A has no ${request.method} ${address.path}`)))
     }
     const { name, ids } = found
     const params = { ...(await readParams(exchange, address.query)), ...ids }
     const rpc = { jsonrpc: '2.0', id: requestId, method: name, params } as const
-    const method = methodOf(name) as Method
+    const method = methodOf(name) as A2aMethod
     const result = await callMethod({ rpc, method, workspaceId, identity, exchange }, options)
     if ('value' in result) return write({ status: 200, body: result.value ?? {} })
     await writeStream(exchange, result.stream, { ...options, identity, form: (event) => event })
@@ -37,12 +44,12 @@ export async function writeRest(exchange: Exchange, address: A2aAddress, options
     const error = toMoleculeError(thrown)
     logFailure(options.log, error, exchange)
     if (response.headersSent) return
-    const failed = wireFailure(await explain(options.workspaces, workspaceId, error), requestId)
-    write({ ...refused(failed.status, failed.error), headers: failed.headers })
+    const failed = a2aFailure(await findFailureCause(options.workspaces, workspaceId, error), requestId)
+    write({ ...restRefusal(failed.status, failed.error), headers: failed.headers })
   }
 }
 
-interface Route {
+interface RestRoute {
   readonly http: string
   readonly path: RegExp
   /** The method's name in 1.0. */
@@ -52,50 +59,50 @@ interface Route {
 const TASK = '/tasks/(?<id>[^/:]+)'
 const CONFIGS = '/tasks/(?<taskId>[^/:]+)/pushNotificationConfigs'
 
-const ROUTES: readonly Route[] = [
-  route('POST', '/message:send', 'SendMessage'),
-  route('POST', '/message:stream', 'SendStreamingMessage'),
-  route('GET', '/tasks', 'ListTasks'),
-  route('GET', TASK, 'GetTask'),
-  route('POST', `${TASK}:cancel`, 'CancelTask'),
-  route('GET', `${TASK}:subscribe`, 'SubscribeToTask'),
-  route('POST', `${TASK}:subscribe`, 'SubscribeToTask'),
-  route('POST', CONFIGS, 'CreateTaskPushNotificationConfig'),
-  route('GET', CONFIGS, 'ListTaskPushNotificationConfigs'),
-  route('GET', `${CONFIGS}/(?<id>[^/]+)`, 'GetTaskPushNotificationConfig'),
-  route('DELETE', `${CONFIGS}/(?<id>[^/]+)`, 'DeleteTaskPushNotificationConfig'),
-  route('GET', '/extendedAgentCard', 'GetExtendedAgentCard'),
+const REST_ROUTES: readonly RestRoute[] = [
+  restRoute('POST', '/message:send', 'SendMessage'),
+  restRoute('POST', '/message:stream', 'SendStreamingMessage'),
+  restRoute('GET', '/tasks', 'ListTasks'),
+  restRoute('GET', TASK, 'GetTask'),
+  restRoute('POST', `${TASK}:cancel`, 'CancelTask'),
+  restRoute('GET', `${TASK}:subscribe`, 'SubscribeToTask'),
+  restRoute('POST', `${TASK}:subscribe`, 'SubscribeToTask'),
+  restRoute('POST', CONFIGS, 'CreateTaskPushNotificationConfig'),
+  restRoute('GET', CONFIGS, 'ListTaskPushNotificationConfigs'),
+  restRoute('GET', `${CONFIGS}/(?<id>[^/]+)`, 'GetTaskPushNotificationConfig'),
+  restRoute('DELETE', `${CONFIGS}/(?<id>[^/]+)`, 'DeleteTaskPushNotificationConfig'),
+  restRoute('GET', '/extendedAgentCard', 'GetExtendedAgentCard'),
 ]
 
-function route(http: string, path: string, name: string): Route {
+function restRoute(http: string, path: string, name: string): RestRoute {
   return { http, path: new RegExp(`^${path}$`), name }
 }
 
 /** Each route of this binding for the API document: the HTTP method, the path below the workspace, the A2A method. */
 export function restRoutes(): readonly (readonly [http: string, path: string, name: string])[] {
-  return ROUTES.map(({ http, path, name }) => [http, documented(path), name] as const)
+  return REST_ROUTES.map(({ http, path, name }) => [http, documentedPath(path), name] as const)
 }
 
 /** `^/tasks/(?<id>[^/:]+)$` is `/tasks/{task}`; what stands below a task's configurations is one of those. */
-function documented(path: RegExp): string {
+function documentedPath(path: RegExp): string {
   const bare = path.source.replaceAll('\\/', '/').slice(1, -1)
   return bare
     .replace(/pushNotificationConfigs\/\(\?<id>\[[^\]]*\]\+\)/, 'pushNotificationConfigs/{config}')
     .replace(/\(\?<(?:id|taskId)>\[[^\]]*\]\+\)/, '{task}')
 }
 
-interface Found {
+interface FoundRestRoute {
   readonly name: string
   readonly ids: Readonly<Record<string, string>>
 }
 
 /** Without a tenant first: a tenant may be called as it likes. */
-function findRoute(http: string | undefined, path: string): Found | undefined {
+function findRoute(http: string | undefined, path: string): FoundRestRoute | undefined {
   return match(http, path) ?? match(http, path.replace(/^\/[^/]+/, ''))
 }
 
-function match(http: string | undefined, path: string): Found | undefined {
-  for (const candidate of ROUTES) {
+function match(http: string | undefined, path: string): FoundRestRoute | undefined {
+  for (const candidate of REST_ROUTES) {
     const found = candidate.http === http ? candidate.path.exec(path) : null
     if (found) return { name: candidate.name, ids: decoded(found.groups ?? {}) }
   }
@@ -111,7 +118,7 @@ function decoded(ids: Readonly<Record<string, string>>): Record<string, string> 
 }
 
 /** A body where one may come, and whatever the query says. */
-async function readParams({ request }: Exchange, query: string): Promise<JsonObject> {
+async function readParams({ request }: HttpExchange, query: string): Promise<JsonObject> {
   const asked = readQuery(query)
   if (request.method !== 'POST') return asked
   const bytes = await readBody(request, A2A_BODY_BYTES_MAX)
@@ -138,12 +145,12 @@ function isOurVersion(header: string | string[] | undefined): boolean {
   return isKnownVersion(header) && !String(header ?? '').startsWith('0')
 }
 
-function refused(status: number, error: JsonRpcError): Answer {
+function restRefusal(status: number, error: JsonRpcError): HttpAnswer {
   return { status, body: restError(status, error) }
 }
 
 /** A2A's own type, unless the caller asks for JSON and knows nothing of it. */
-function contentType({ request }: Exchange): Record<string, string> {
+function contentType({ request }: HttpExchange): Record<string, string> {
   const { accept = '' } = request.headers
   const plain = accept.includes('application/json') && !accept.includes('application/a2a+json')
   return { 'Content-Type': plain ? 'application/json' : 'application/a2a+json' }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { secretOf } from '../../../test/fakes/desk.ts'
 import { eventually } from '../../../test/fakes/marked.ts'
-import { openDoor, say, sayV03 } from '../../../test/fakes/open-door.ts'
+import { openDoor, sendParams, sendParamsV03 } from '../../../test/fakes/open-door.ts'
 import type { StreamResponse } from '../../protocol/a2a.ts'
 
 const delta = (text: string): StreamResponse => ({
@@ -20,15 +20,15 @@ const kinds = (events: readonly { data: { result: object } }[]) =>
   events.map(({ data }) => Object.keys(data.result)[0] ?? '')
 
 test('PL-5 a streamed send begins with the task, shows every event in order and ends with the task', async (t) => {
-  const { stream, desk } = await openDoor(t)
-  const opened = await stream('SendStreamingMessage', say('slow'))
+  const { stream, fakePlatform } = await openDoor(t)
+  const opened = await stream('SendStreamingMessage', sendParams('slow'))
   assert.equal(opened.status, 200)
   assert.match(String(opened.headers['content-type']), /^text\/event-stream/)
   assert.equal(opened.headers['cache-control'], 'no-store')
   assert.equal(opened.headers['x-accel-buffering'], 'no')
   await eventually('the task is shown', () => opened.events.length === 1)
-  desk.tell('task-1', [delta('a'), delta('b')])
-  desk.finish('task-1')
+  fakePlatform.tell('task-1', [delta('a'), delta('b')])
+  fakePlatform.finish('task-1')
   assert.equal(await opened.ended, 'ended')
   assert.deepEqual(kinds(opened.events), ['task', 'artifactUpdate', 'artifactUpdate', 'artifactUpdate', 'statusUpdate'])
   assert.deepEqual(
@@ -40,13 +40,13 @@ test('PL-5 a streamed send begins with the task, shows every event in order and 
 })
 
 test('PL-5 message/stream and tasks/resubscribe speak 0.3: kinds, and final on the last event alone', async (t) => {
-  const { stream, desk } = await openDoor(t)
-  const sent = await stream('message/stream', sayV03('slow'))
+  const { stream, fakePlatform } = await openDoor(t)
+  const sent = await stream('message/stream', sendParamsV03('slow'))
   await eventually('the task is shown', () => sent.events.length === 1)
   const again = await stream('tasks/resubscribe', { id: 'task-1' })
   await eventually('the task is shown', () => again.events.length === 1)
-  desk.tell('task-1', [delta('a')])
-  desk.finish('task-1')
+  fakePlatform.tell('task-1', [delta('a')])
+  fakePlatform.finish('task-1')
   await Promise.all([sent.ended, again.ended])
   const kindsOf03 = sent.events.map(({ data }) => data.result.kind)
   assert.deepEqual(kindsOf03, ['task', 'artifact-update', 'artifact-update', 'status-update'])
@@ -56,22 +56,22 @@ test('PL-5 message/stream and tasks/resubscribe speak 0.3: kinds, and final on t
 
 test('PL-5 a stream ends when its task asks for input', async (t) => {
   const { stream } = await openDoor(t)
-  const opened = await stream('SendStreamingMessage', say('ask'))
+  const opened = await stream('SendStreamingMessage', sendParams('ask'))
   assert.equal(await opened.ended, 'ended')
   assert.equal(opened.events.at(-1)?.data.result.task.status.state, 'TASK_STATE_INPUT_REQUIRED')
 })
 
 test('PL-5 Last-Event-ID goes on after the event it names, in the middle of a row, also when the task has ended', async (t) => {
-  const { stream, desk } = await openDoor(t)
-  const first = await stream('SendStreamingMessage', say('slow'))
-  desk.tell('task-1', [delta('a'), delta('b'), delta('c')])
-  desk.finish('task-1')
+  const { stream, fakePlatform } = await openDoor(t)
+  const first = await stream('SendStreamingMessage', sendParams('slow'))
+  fakePlatform.tell('task-1', [delta('a'), delta('b'), delta('c')])
+  fakePlatform.finish('task-1')
   await first.ended
   for (let seen = 0; seen < first.events.length; seen++) {
     const headers = { 'last-event-id': first.events[seen]?.id ?? '' }
     for (const [method, params] of [
       ['SubscribeToTask', { id: 'task-1' }],
-      ['SendStreamingMessage', say('slow')],
+      ['SendStreamingMessage', sendParams('slow')],
     ] as const) {
       const rest = await stream(method, params, { headers })
       await rest.ended
@@ -82,8 +82,8 @@ test('PL-5 Last-Event-ID goes on after the event it names, in the middle of a ro
 
 test('PL-5 a cursor of another task, or of nobody, gets the task again', async (t) => {
   const { stream, rpc } = await openDoor(t)
-  await rpc('SendMessage', say('other'))
-  await rpc('SendMessage', say('hello'))
+  await rpc('SendMessage', sendParams('other'))
+  await rpc('SendMessage', sendParams('hello'))
   for (const id of ['1.1', '2.1', '99.1', '5.0', 'garbage', '-1.0', '0.0', '1.0', '99999999999999999999.1']) {
     const opened = await stream('SubscribeToTask', { id: 'task-2' }, { headers: { 'last-event-id': id } })
     await opened.ended
@@ -93,7 +93,7 @@ test('PL-5 a cursor of another task, or of nobody, gets the task again', async (
 
 test('PL-5 without a cursor a subscription to an ended task is refused, to an unknown one not found', async (t) => {
   const { rpc } = await openDoor(t)
-  await rpc('SendMessage', say('hello'))
+  await rpc('SendMessage', sendParams('hello'))
   for (const method of ['SubscribeToTask', 'tasks/resubscribe']) {
     const ended = await rpc(method, { id: 'task-1' })
     assert.deepEqual([ended.status, ended.json.error.code], [400, -32004])
@@ -105,42 +105,44 @@ test('PL-5 without a cursor a subscription to an ended task is refused, to an un
 })
 
 test('PL-5 a reader that goes away is followed no more, and the task runs on', async (t) => {
-  const { stream, desk, rpc } = await openDoor(t)
-  const opened = await stream('SendStreamingMessage', say('slow'))
-  await eventually('it is followed', () => desk.following() === 1)
+  const { stream, fakePlatform, rpc } = await openDoor(t)
+  const opened = await stream('SendStreamingMessage', sendParams('slow'))
+  await eventually('it is followed', () => fakePlatform.following() === 1)
   opened.leave()
-  await eventually('nobody follows', () => desk.following() === 0)
+  await eventually('nobody follows', () => fakePlatform.following() === 0)
   assert.equal((await rpc('GetTask', { id: 'task-1' })).json.result.status.state, 'TASK_STATE_WORKING')
 })
 
 test('closing the door ends its streams', async (t) => {
-  const { stream, desk, door } = await openDoor(t)
-  const opened = await stream('SendStreamingMessage', say('slow'))
-  await eventually('it is followed', () => desk.following() === 1)
+  const { stream, fakePlatform, door } = await openDoor(t)
+  const opened = await stream('SendStreamingMessage', sendParams('slow'))
+  await eventually('it is followed', () => fakePlatform.following() === 1)
   await door.close()
   assert.equal(await opened.ended, 'ended')
-  assert.equal(desk.following(), 0)
+  assert.equal(fakePlatform.following(), 0)
 })
 
 test('a quiet stream is kept alive by comments', async (t) => {
-  const { stream, desk } = await openDoor(t, { sseLimits: { keepAliveMs: 5, unsentBytesMax: 1000, unsentMs: 1000 } })
-  const opened = await stream('SendStreamingMessage', say('slow'))
+  const { stream, fakePlatform } = await openDoor(t, {
+    sseLimits: { keepAliveMs: 5, unsentBytesMax: 1000, unsentMs: 1000 },
+  })
+  const opened = await stream('SendStreamingMessage', sendParams('slow'))
   await eventually('comments come', () => opened.comments() >= 3)
-  desk.finish('task-1')
+  fakePlatform.finish('task-1')
   assert.equal(await opened.ended, 'ended')
 })
 
 test('RE-3 a reader that takes nothing is cut off, and gets the rest when it comes back', async (t) => {
   const limits = { keepAliveMs: 15_000, unsentBytesMax: 1024 * 1024, unsentMs: 500 }
-  const { stream, desk } = await openDoor(t, { sseLimits: limits })
-  const opened = await stream('SendStreamingMessage', say('slow'))
+  const { stream, fakePlatform } = await openDoor(t, { sseLimits: limits })
+  const opened = await stream('SendStreamingMessage', sendParams('slow'))
   await eventually('the task is shown', () => opened.events.length === 1)
   opened.pause()
   const chunk = 'x'.repeat(4 * 1024 * 1024)
-  for (let count = 0; count < 8; count++) desk.tell('task-1', [delta(`${count}${chunk}`)])
-  await eventually('nobody follows', () => desk.following() === 0)
+  for (let count = 0; count < 8; count++) fakePlatform.tell('task-1', [delta(`${count}${chunk}`)])
+  await eventually('nobody follows', () => fakePlatform.following() === 0)
   opened.leave()
-  desk.finish('task-1')
+  fakePlatform.finish('task-1')
   const headers = { 'last-event-id': opened.events.at(-1)?.id ?? '' }
   const rest = await stream('SubscribeToTask', { id: 'task-1' }, { headers })
   assert.equal(await rest.ended, 'ended')
@@ -149,11 +151,11 @@ test('RE-3 a reader that takes nothing is cut off, and gets the rest when it com
 })
 
 test('PL-12 revoking a token ends its streams', async (t) => {
-  const { stream, desk } = await openDoor(t)
-  const { id, secret } = await desk.tokens.create({ name: 'gone', role: 'member' })
-  const opened = await stream('SendStreamingMessage', say('slow'), { token: secret })
+  const { stream, fakePlatform } = await openDoor(t)
+  const { id, secret } = await fakePlatform.tokens.create({ name: 'gone', role: 'member' })
+  const opened = await stream('SendStreamingMessage', sendParams('slow'), { token: secret })
   await eventually('the task is shown', () => opened.events.length === 1)
-  await desk.tokens.revoke(id)
+  await fakePlatform.tokens.revoke(id)
   await opened.ended
   assert.equal(opened.events.length, 1)
 })

@@ -6,25 +6,32 @@
 import { toMoleculeError } from '../../errors.ts'
 import type { StreamResponse } from '../../protocol/a2a.ts'
 import {
-  failure,
+  type A2aMethod,
   type JsonRpcId,
   type JsonRpcRequest,
-  type Method,
+  jsonRpcFailure,
+  jsonRpcSuccess,
   methodOf,
   parseJsonRpc,
-  success,
 } from '../../protocol/json-rpc.ts'
 import { eventToV03 } from '../../protocol/v03.ts'
-import { type A2aAddress, type A2aOptions, explain, isKnownVersion, refusal, rpcFailure } from './a2a-binding.ts'
+import {
+  type A2aAddress,
+  type A2aOptions,
+  findFailureCause,
+  isKnownVersion,
+  refusal,
+  rpcFailure,
+} from './a2a-binding.ts'
 import { callMethod } from './a2a-methods.ts'
 import { writeRest } from './a2a-rest.ts'
 import { writeStream } from './a2a-streams.ts'
-import { type Exchange, writeAnswer } from './answer.ts'
+import { type HttpExchange, writeAnswer } from './answer.ts'
 import { A2A_BODY_BYTES_MAX, readBody, requireShallow } from './body.ts'
 import { CARD_PATH, writeCard } from './card-route.ts'
 import { errorAnswer, logFailure } from './errors.ts'
 
-export function createA2a(options: A2aOptions): (exchange: Exchange, address: A2aAddress) => Promise<void> {
+export function createA2a(options: A2aOptions): (exchange: HttpExchange, address: A2aAddress) => Promise<void> {
   return (exchange, address) => {
     if (address.path === '') return writeRpc(exchange, address.workspaceId, options)
     const isRead = exchange.request.method === 'GET' || exchange.request.method === 'HEAD'
@@ -46,14 +53,14 @@ export function a2aAddress(method: string | undefined, url: string | undefined):
   return path === '' && method !== 'POST' ? undefined : { workspaceId, path, query: query ?? '' }
 }
 
-async function writeRpc(exchange: Exchange, workspaceId: string, options: A2aOptions): Promise<void> {
+async function writeRpc(exchange: HttpExchange, workspaceId: string, options: A2aOptions): Promise<void> {
   const { request } = exchange
   let rpc: JsonRpcRequest | undefined
-  let method: Method | undefined
+  let method: A2aMethod | undefined
   try {
     const identity = await options.auth.identify(request)
     if (!isKnownVersion(request.headers['a2a-version'])) {
-      return writeAnswer(exchange, { status: 200, body: failure(undefined, refusal('versionNotSupported')) })
+      return writeAnswer(exchange, { status: 200, body: jsonRpcFailure(undefined, refusal('versionNotSupported')) })
     }
     const bytes = await readBody(request, A2A_BODY_BYTES_MAX)
     requireShallow(bytes)
@@ -63,21 +70,21 @@ async function writeRpc(exchange: Exchange, workspaceId: string, options: A2aOpt
     method = methodOf(rpc.method)
     if (method === undefined) {
       const unknown = refusal('methodNotFound', `A2A has no method "${rpc.method}"`)
-      return writeAnswer(exchange, { status: 200, body: failure(rpc.id, unknown) })
+      return writeAnswer(exchange, { status: 200, body: jsonRpcFailure(rpc.id, unknown) })
     }
     const result = await callMethod({ rpc, method, workspaceId, identity, exchange }, options)
-    if ('value' in result) return writeAnswer(exchange, { status: 200, body: success(rpc.id, result.value) })
+    if ('value' in result) return writeAnswer(exchange, { status: 200, body: jsonRpcSuccess(rpc.id, result.value) })
     await writeStream(exchange, result.stream, { ...options, identity, form: formOf(rpc.id, method) })
   } catch (thrown) {
     const error = toMoleculeError(thrown)
     logFailure(options.log, error, exchange)
     if (exchange.response.headersSent) return
-    const explained = await explain(options.workspaces, workspaceId, error)
-    writeAnswer(exchange, rpcFailure({ id: rpc?.id, method, requestId: exchange.requestId }, explained))
+    const failureCause = await findFailureCause(options.workspaces, workspaceId, error)
+    writeAnswer(exchange, rpcFailure({ id: rpc?.id, method, requestId: exchange.requestId }, failureCause))
   }
 }
 
 /** Each event of a stream is an answer to the call, in the words of its version. */
-function formOf(id: JsonRpcId | undefined, { version }: Method): (event: StreamResponse) => unknown {
-  return version === '1.0' ? (event) => success(id, event) : (event) => success(id, eventToV03(event))
+function formOf(id: JsonRpcId | undefined, { version }: A2aMethod): (event: StreamResponse) => unknown {
+  return version === '1.0' ? (event) => jsonRpcSuccess(id, event) : (event) => jsonRpcSuccess(id, eventToV03(event))
 }

@@ -1,16 +1,16 @@
 /** What this platform says of itself to whoever has a token: its version, and the document of its API. */
 import { Hono } from 'hono'
-import type { Auth } from './auth.ts'
+import type { HttpAuth } from './auth.ts'
 import { allow, type HttpEnv } from './context.ts'
 import { describeApi } from './openapi.ts'
 import { ROUTES } from './route-table.ts'
 
-export interface AboutOptions {
+export interface AboutRouteOptions {
   readonly version: string
-  readonly auth: Auth
+  readonly auth: HttpAuth
 }
 
-export function aboutRoutes({ version, auth }: AboutOptions): Hono<HttpEnv> {
+export function aboutRoutes({ version, auth }: AboutRouteOptions): Hono<HttpEnv> {
   const routes = new Hono<HttpEnv>()
   let document: string | undefined
   routes.get('/version', allow(auth, 'platform.read'), (context) =>

@@ -1,18 +1,25 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { A2A_PATH, CALLERS, type Caller, secretsOfCallers } from '../../../test/fakes/callers.ts'
+import { A2A_PATH, CALLER_KINDS, type CallerKind, secretsOfCallers } from '../../../test/fakes/callers.ts'
 import { secretOf, WORKSPACE_ID } from '../../../test/fakes/desk.ts'
-import { type Answer, type Knock, type OpenDoor, openDoor, say, sayV03 } from '../../../test/fakes/open-door.ts'
-import { describeApi, type Operation } from './openapi.ts'
+import {
+  type DoorRequest,
+  type DoorResponse,
+  type OpenDoor,
+  openDoor,
+  sendParams,
+  sendParamsV03,
+} from '../../../test/fakes/open-door.ts'
+import { type ApiOperation, describeApi } from './openapi.ts'
 import { ROUTES } from './route-table.ts'
 
-type Expected = Readonly<Record<Caller, number>>
+type Expected = Readonly<Record<CallerKind, number>>
 
 /** In the order of CALLERS: none, wrong, viewer, caller, member, other, own, conversation, admin. */
 const row = (...statuses: readonly number[]): Expected =>
-  Object.fromEntries(CALLERS.map((caller, index) => [caller, statuses[index] ?? 0])) as Expected
+  Object.fromEntries(CALLER_KINDS.map((caller, index) => [caller, statuses[index] ?? 0])) as Expected
 
-const everybody = (status: number): Expected => row(...CALLERS.map(() => status))
+const everybody = (status: number): Expected => row(...CALLER_KINDS.map(() => status))
 const anyToken = (status: number): Expected => row(401, 401, status, status, status, status, status, status, status)
 const people = (status: number): Expected => row(401, 401, status, 403, status, 403, 403, 403, status)
 const members = (status: number): Expected => row(401, 401, 403, 403, status, 403, 403, 403, status)
@@ -24,7 +31,8 @@ interface Rule {
   readonly prepare?: (opened: OpenDoor) => Promise<{ readonly path?: string; readonly body?: string }>
 }
 
-const someToken = async ({ desk }: OpenDoor) => (await desk.tokens.create({ name: 'x', role: 'viewer' })).id
+const someToken = async ({ fakePlatform }: OpenDoor) =>
+  (await fakePlatform.tokens.create({ name: 'x', role: 'viewer' })).id
 
 const reported = async () => ({ body: JSON.stringify({ workspace_id: WORKSPACE_ID }) })
 
@@ -42,7 +50,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   'get /ready': { expected: everybody(200) },
   'post /login': {
     expected: everybody(204),
-    prepare: async ({ desk }) => ({ body: JSON.stringify({ code: desk.tokens.issueLoginCode() }) }),
+    prepare: async ({ fakePlatform }) => ({ body: JSON.stringify({ code: fakePlatform.tokens.issueLoginCode() }) }),
   },
   'post /logout': { expected: everybody(204) },
   'get /version': { expected: anyToken(200) },
@@ -62,7 +70,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   'get /workspaces': { expected: anyToken(200) },
   'get /workspaces/{id}': { expected: row(401, 401, 200, 200, 200, 403, 200, 200, 200) },
   'get /workspaces/{id}/a2a/.well-known/agent-card.json': { expected: everybody(200) },
-  // The desk behind this door does nothing with workspaces: who may is told 404, everybody else is not even told that.
+  // The fakePlatform behind this door does nothing with workspaces: who may is told 404, everybody else is not even told that.
   'patch /workspaces/{id}': { expected: admins(404), prepare: async () => ({ body: '{"name":"new"}' }) },
   'delete /workspaces/{id}': {
     expected: admins(404),
@@ -98,7 +106,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   'get /tasks/{id}/artifacts/{artifact}': {
     expected: row(401, 401, 200, 404, 200, 404, 200, 404, 200),
     prepare: async ({ rpc }) => {
-      const { json } = await rpc('SendMessage', say('hello', { message: fresh() }))
+      const { json } = await rpc('SendMessage', sendParams('hello', { message: fresh() }))
       return { path: `/tasks/${json.result.task.id}/artifacts/reply` }
     },
   },
@@ -142,8 +150,8 @@ const fresh = () => ({ messageId: `fresh-${++messages}` })
 const METHOD_RULES: Readonly<Record<string, MethodRule>> = {
   SendMessage: {
     expected: row(401, 401, 403, 200, 200, 403, 403, 403, 200),
-    params: () => say('hello', { message: fresh() }),
-    v03: { method: 'message/send', params: () => sayV03(`hello ${++messages}`) },
+    params: () => sendParams('hello', { message: fresh() }),
+    v03: { method: 'message/send', params: () => sendParamsV03(`hello ${++messages}`) },
   },
   // The task is one of people's: a program does not see it, the workspace does, one of its children does not.
   GetTask: {
@@ -154,8 +162,8 @@ const METHOD_RULES: Readonly<Record<string, MethodRule>> = {
   ...pushRules(),
   SendStreamingMessage: {
     expected: row(401, 401, 403, 200, 200, 403, 403, 403, 200),
-    params: () => say('hello', { message: fresh() }),
-    v03: { method: 'message/stream', params: () => sayV03(`hello ${++messages}`) },
+    params: () => sendParams('hello', { message: fresh() }),
+    v03: { method: 'message/stream', params: () => sendParamsV03(`hello ${++messages}`) },
   },
   ListTasks: { expected: row(401, 401, 200, 200, 200, 403, 200, 200, 200), params: () => ({}) },
   SubscribeToTask: {
@@ -215,11 +223,11 @@ for (const { name, method, path, operation } of operations) {
   test(`PL-12 ${name}: what each caller is answered`, async (t) => {
     const opened = await openDoor(t)
     const secrets = await secretsOfCallers(opened)
-    for (const caller of CALLERS) {
+    for (const caller of CALLER_KINDS) {
       const made = (await rule.prepare?.(opened)) ?? {}
       const at = made.path ?? path.replace('{id}', WORKSPACE_ID).replace('{message}', 'm_nobody')
       const body = made.body === undefined ? {} : { body: made.body }
-      const answer = await opened.knock(at, { method: method.toUpperCase(), token: secrets[caller], ...body })
+      const answer = await opened.sendRequest(at, { method: method.toUpperCase(), token: secrets[caller], ...body })
       assert.equal(answer.status, rule.expected[caller], `${caller}: ${answer.text.slice(0, 200)}`)
       if (answer.status === 403) assert.match(answer.json.error.message, /^the token "/)
     }
@@ -236,11 +244,11 @@ for (const [name, rule] of Object.entries(METHOD_RULES)) {
     test(`PL-12 A2A ${method}: what each caller is answered`, async (t) => {
       const opened = await openDoor(t)
       const secrets = await secretsOfCallers(opened)
-      for (const caller of CALLERS) {
+      for (const caller of CALLER_KINDS) {
         const { json } = await opened.rpc('SendMessage', asked())
         const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: params(json.result.task.id) })
-        const post: Knock = { method: 'POST', token: secrets[caller], body }
-        const answer = await opened.knock(A2A_PATH, post)
+        const post: DoorRequest = { method: 'POST', token: secrets[caller], body }
+        const answer = await opened.sendRequest(A2A_PATH, post)
         assert.equal(outcomeOf(answer), rule.expected[caller], `${caller}: ${answer.text.slice(0, 300)}`)
       }
     })
@@ -253,13 +261,13 @@ for (const { name, method, path, operation } of operations) {
   test(`PL-12 A2A by REST, ${name}: the same as by JSON-RPC`, async (t) => {
     const opened = await openDoor(t)
     const secrets = await secretsOfCallers(opened)
-    for (const caller of CALLERS) {
+    for (const caller of CALLER_KINDS) {
       const { json } = await opened.rpc('SendMessage', asked())
       const { id } = json.result.task
       const at = path.replace('{id}', WORKSPACE_ID).replace('{task}', id).replace('{config}', 'hook')
       const says = path.includes('/message:') || (method === 'post' && path.endsWith('/pushNotificationConfigs'))
       const body = says ? { body: JSON.stringify(rule.params(id)) } : {}
-      const answer = await opened.knock(at, { method: method.toUpperCase(), token: secrets[caller], ...body })
+      const answer = await opened.sendRequest(at, { method: method.toUpperCase(), token: secrets[caller], ...body })
       const expected: number = rule.expected[caller]
       assert.equal(answer.status, expected === NOT_FOUND ? 404 : expected, `${caller}: ${answer.text.slice(0, 300)}`)
     }
@@ -267,18 +275,18 @@ for (const { name, method, path, operation } of operations) {
 }
 
 /** Waits for its caller, so that it can be cancelled and a stream of it ends. */
-const asked = () => say('ask', { message: fresh() })
+const asked = () => sendParams('ask', { message: fresh() })
 
-function outcomeOf({ status, json }: Answer): number {
+function outcomeOf({ status, json }: DoorResponse): number {
   return json?.error?.code === NOT_FOUND ? NOT_FOUND : status
 }
 
 /** The document says the roles; a role it does not name is always 403. */
-function agreesWithDocument(expected: Expected, operation: Operation): void {
+function agreesWithDocument(expected: Expected, operation: ApiOperation): void {
   if (operation['x-action'] === 'open') return
   const roles = { viewer: 'viewer', caller: 'caller', member: 'member', own: 'workspace', admin: 'admin' } as const
   for (const [caller, role] of Object.entries(roles)) {
-    if (!operation['x-roles'].includes(role)) assert.equal(expected[caller as Caller], 403, caller)
+    if (!operation['x-roles'].includes(role)) assert.equal(expected[caller as CallerKind], 403, caller)
   }
 }
 
@@ -288,15 +296,15 @@ function a2aMethods() {
 }
 
 test('PL-8 a workspace sends to its sibling as itself, and reads the answer', async (t) => {
-  const { desk, knock } = await openDoor(t)
-  const sibling = await desk.workspaces.create({ name: 'sibling' })
+  const { fakePlatform, sendRequest } = await openDoor(t)
+  const sibling = await fakePlatform.workspaces.create({ name: 'sibling' })
   const path = `/workspaces/${sibling.id}/a2a`
   const token = secretOf('conversation')
   const call = (method: string, params: object) =>
-    knock(path, { method: 'POST', token, body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }) })
-  const sent = await call('SendMessage', say('hello'))
+    sendRequest(path, { method: 'POST', token, body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }) })
+  const sent = await call('SendMessage', sendParams('hello'))
   assert.equal(sent.json.result.task.status.state, 'TASK_STATE_COMPLETED')
-  const [letter] = desk.letters
+  const [letter] = fakePlatform.letters
   assert.deepEqual(
     [letter?.principal, letter?.sender.kind, letter?.sender.id],
     [`ws:${WORKSPACE_ID}`, 'agent', WORKSPACE_ID],
@@ -308,13 +316,13 @@ test('PL-8 a workspace sends to its sibling as itself, and reads the answer', as
 test('PL-8 a denial is 403 and says in words whom it may talk to', async (t) => {
   const opened = await openDoor(t)
   const secrets = await secretsOfCallers(opened)
-  const refused = await opened.rpc('SendMessage', say('hello'), { token: secrets.other ?? '' })
+  const refused = await opened.rpc('SendMessage', sendParams('hello'), { token: secrets.other ?? '' })
   assert.equal(refused.status, 403)
   assert.match(refused.json.error.message, /may talk to its parent, its children and its siblings/)
-  const itself = await opened.rpc('SendMessage', say('hello'), { token: secretOf('workspace') })
+  const itself = await opened.rpc('SendMessage', sendParams('hello'), { token: secretOf('workspace') })
   assert.match(itself.json.error.message, /cannot talk to itself/)
-  const { secret } = await opened.desk.tokens.create({ name: 'ci', role: 'caller', workspaces: ['ws_1'] })
-  const unlisted = await opened.rpc('SendMessage', say('hello'), { token: secret })
+  const { secret } = await opened.fakePlatform.tokens.create({ name: 'ci', role: 'caller', workspaces: ['ws_1'] })
+  const unlisted = await opened.rpc('SendMessage', sendParams('hello'), { token: secret })
   assert.match(unlisted.json.error.message, /the token "ci" does not reach this workspace: it may use only ws_1/)
 })
 
@@ -322,7 +330,7 @@ test('PL-8 the list shows what the token reaches, without configuration to those
   const opened = await openDoor(t)
   const secrets = await secretsOfCallers(opened)
   const listed = async (token: string | undefined) => {
-    const { json } = await opened.knock('/workspaces', { token })
+    const { json } = await opened.sendRequest('/workspaces', { token })
     return json.workspaces as Record<string, unknown>[]
   }
   const names = async (token: string | undefined) => (await listed(token)).map(({ name }) => name)

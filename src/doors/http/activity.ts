@@ -3,12 +3,12 @@ import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import { MoleculeError } from '../../errors.ts'
 import type { Activity, ActivityEntry } from '../../inbox/activity-seam.ts'
-import type { Auth } from './auth.ts'
+import type { HttpAuth } from './auth.ts'
 import { BODY_BYTES_MAX, readJson } from './body.ts'
 import { allow, type HttpEnv } from './context.ts'
-import { readForm } from './form.ts'
-import { requireItself } from './reach.ts'
-import { readSwitch } from './switch.ts'
+import { validateBody } from './form.ts'
+import { requireOwnWorkspace } from './reach.ts'
+import { readQueryFlag } from './switch.ts'
 
 const NOTE_BYTES_MAX = 4096
 const TYPE_CHARACTERS_MAX = 64
@@ -25,37 +25,37 @@ export const noteSchema = z.strictObject({
   text: z.string().min(1).refine(isShort, `must not be longer than ${NOTE_BYTES_MAX} bytes`),
 })
 
-export interface ActivityOptions {
+export interface ActivityRouteOptions {
   readonly activity: Activity
-  readonly auth: Auth
+  readonly auth: HttpAuth
 }
 
-export function activityRoutes({ activity, auth }: ActivityOptions): Hono<HttpEnv> {
+export function activityRoutes({ activity, auth }: ActivityRouteOptions): Hono<HttpEnv> {
   const routes = new Hono<HttpEnv>()
   const at = '/workspaces/:id/activity'
   routes.get(at, allow(auth, 'activity.read'), async (context) => {
     const workspaceId = context.req.param('id')
-    requireItself(context.get('identity'), workspaceId)
+    requireOwnWorkspace(context.get('identity'), workspaceId)
     const type = context.req.query('type')
-    const sinceSeq = wholeNumber(context, 'since', { min: 0, max: Number.MAX_SAFE_INTEGER }) ?? 0
-    const limit = wholeNumber(context, 'limit', { min: 1, max: ENTRIES_MAX }) ?? ENTRIES_DEFAULT
-    const newest = readSwitch(context, 'newest')
+    const sinceSeq = readQueryNumber(context, 'since', { min: 0, max: Number.MAX_SAFE_INTEGER }) ?? 0
+    const limit = readQueryNumber(context, 'limit', { min: 1, max: ENTRIES_MAX }) ?? ENTRIES_DEFAULT
+    const newest = readQueryFlag(context, 'newest')
     const page = await activity.read({ workspaceId, sinceSeq, limit, newest, ...(type !== undefined && { type }) })
-    return context.json({ activity: page.entries.map(viewEntry), next: page.nextSeq })
+    return context.json({ activity: page.entries.map(viewActivityEntry), next: page.nextSeq })
   })
   routes.post(at, allow(auth, 'activity.report'), async (context) => {
     const workspaceId = context.req.param('id')
     const identity = context.get('identity')
-    requireItself(identity, workspaceId)
+    requireOwnWorkspace(identity, workspaceId)
     const body = await readJson(context.env.incoming, BODY_BYTES_MAX)
-    const note = readForm(noteSchema, body, 'a note')
-    return context.json({ seq: await activity.report(workspaceId, { ...note, by: identity.name }) }, 201)
+    const note = validateBody(noteSchema, body, 'a note')
+    return context.json({ seq: await activity.addNote(workspaceId, { ...note, by: identity.name }) }, 201)
   })
   return routes
 }
 
 /** A whole number of the query within its range; undefined where it is not there. */
-export function wholeNumber(
+export function readQueryNumber(
   context: Context<HttpEnv>,
   name: string,
   range: { min: number; max: number },
@@ -68,6 +68,6 @@ export function wholeNumber(
   throw new MoleculeError('invalid_request', message, { details: { path: name } })
 }
 
-export function viewEntry({ seq, atMs, taskId, ...told }: ActivityEntry) {
-  return { seq, at: new Date(atMs).toISOString(), ...(taskId !== undefined && { task_id: taskId }), ...told }
+export function viewActivityEntry({ seq, atMs, taskId, ...rest }: ActivityEntry) {
+  return { seq, at: new Date(atMs).toISOString(), ...(taskId !== undefined && { task_id: taskId }), ...rest }
 }

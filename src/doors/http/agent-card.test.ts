@@ -7,8 +7,8 @@ const CARD = `/workspaces/${WORKSPACE_ID}/a2a/.well-known/agent-card.json`
 const V1 = { 'a2a-version': '1.0' }
 
 test('PL-5 the card needs no token; without a version it is a hybrid that both versions read', async (t) => {
-  const { knock, url } = await openDoor(t)
-  const { status, json } = await knock(CARD)
+  const { sendRequest, url } = await openDoor(t)
+  const { status, json } = await sendRequest(CARD)
   assert.equal(status, 200)
   const a2aUrl = `${url}/workspaces/${WORKSPACE_ID}/a2a`
   assert.deepEqual(
@@ -25,12 +25,12 @@ test('PL-5 the card needs no token; without a version it is a hybrid that both v
       ['JSONRPC', '0.3'],
     ],
   )
-  assert.deepEqual((await knock(CARD, { headers: { 'a2a-version': '0.3' } })).json, json)
+  assert.deepEqual((await sendRequest(CARD, { headers: { 'a2a-version': '0.3' } })).json, json)
 })
 
 test('PL-5 with A2A-Version 1.0 the card is plain, and says what is served', async (t) => {
-  const { knock } = await openDoor(t)
-  const { json } = await knock(CARD, { headers: V1 })
+  const { sendRequest } = await openDoor(t)
+  const { json } = await sendRequest(CARD, { headers: V1 })
   for (const old of ['url', 'protocolVersion', 'preferredTransport', 'security']) assert.equal(json[old], undefined)
   assert.equal(json.capabilities.streaming, true)
   assert.equal(json.capabilities.extendedAgentCard, true)
@@ -39,29 +39,29 @@ test('PL-5 with A2A-Version 1.0 the card is plain, and says what is served', asy
 })
 
 test('PL-5 the card is cacheable by its tag, apart for each version and address', async (t) => {
-  const { knock } = await openDoor(t)
-  const { headers, text } = await knock(CARD)
+  const { sendRequest } = await openDoor(t)
+  const { headers, text } = await sendRequest(CARD)
   assert.match(String(headers.etag), /^"[\w-]+"$/)
   assert.equal(headers.vary, 'A2A-Version')
   assert.match(String(headers['cache-control']), /max-age=\d+/)
   assert.ok(Date.parse(String(headers['last-modified'])) > 0)
   for (const tag of [`${headers.etag}`, `W/${headers.etag}`, `"other", ${headers.etag}`, '*']) {
-    const again = await knock(CARD, { headers: { 'if-none-match': tag } })
+    const again = await sendRequest(CARD, { headers: { 'if-none-match': tag } })
     assert.deepEqual([again.status, again.text, again.headers.etag], [304, '', headers.etag])
   }
-  assert.equal((await knock(CARD, { headers: { 'if-none-match': '"other"' } })).text, text)
-  assert.notEqual((await knock(CARD, { headers: V1 })).headers.etag, headers.etag)
-  const elsewhere = await knock(CARD, { headers: { host: 'localhost:1' } })
+  assert.equal((await sendRequest(CARD, { headers: { 'if-none-match': '"other"' } })).text, text)
+  assert.notEqual((await sendRequest(CARD, { headers: V1 })).headers.etag, headers.etag)
+  const elsewhere = await sendRequest(CARD, { headers: { host: 'localhost:1' } })
   assert.equal(elsewhere.json.url, `http://localhost:1/workspaces/${WORKSPACE_ID}/a2a`)
 })
 
 test('a card of no workspace is 404, one for a foreign Host is refused, and it is only read', async (t) => {
-  const { knock } = await openDoor(t)
-  assert.deepEqual(await knock(CARD, { method: 'HEAD' }).then(({ status, text }) => [status, text]), [200, ''])
-  assert.equal((await knock(CARD, { method: 'POST', token: secretOf('admin') })).status, 404)
-  const none = await knock('/workspaces/ws_nobody/a2a/.well-known/agent-card.json')
+  const { sendRequest } = await openDoor(t)
+  assert.deepEqual(await sendRequest(CARD, { method: 'HEAD' }).then(({ status, text }) => [status, text]), [200, ''])
+  assert.equal((await sendRequest(CARD, { method: 'POST', token: secretOf('admin') })).status, 404)
+  const none = await sendRequest('/workspaces/ws_nobody/a2a/.well-known/agent-card.json')
   assert.deepEqual([none.status, none.json.error.code], [404, 'not_found'])
-  assert.equal((await knock(CARD, { headers: { host: 'evil.example' } })).status, 403)
+  assert.equal((await sendRequest(CARD, { headers: { host: 'evil.example' } })).status, 403)
 })
 
 test('PL-5 the extended card needs a token and tells of the workspace, in both versions', async (t) => {

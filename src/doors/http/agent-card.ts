@@ -7,32 +7,32 @@ import type { Json, Metadata } from '../../protocol/a2a.ts'
 import type { ProtocolVersion } from '../../protocol/envelope.ts'
 import type { Workspace, WorkspaceLoad } from '../../workspaces/workspace.ts'
 
-export interface Capabilities {
+export interface AgentCapabilities {
   readonly streaming: boolean
   readonly pushNotifications: boolean
   readonly extendedAgentCard: boolean
 }
 
 /** What a card says besides its workspace. */
-export interface CardSetting {
+export interface AgentCardOptions {
   /** `http://host:port` of this platform, as the reader sees it. */
   readonly base: string
   readonly version: string
-  readonly capabilities: Capabilities
+  readonly capabilities: AgentCapabilities
 }
 
-export function agentCard(workspace: Workspace, setting: CardSetting, version: ProtocolVersion): Metadata {
-  const card = plainCard(workspace, setting)
-  return version === '1.0' ? card : hybridCard(card, setting, a2aUrl(workspace, setting))
+export function agentCard(workspace: Workspace, options: AgentCardOptions, version: ProtocolVersion): Metadata {
+  const card = plainCard(workspace, options)
+  return version === '1.0' ? card : hybridCard(card, options, a2aUrl(workspace, options))
 }
 
 /** The same with what only a known caller sees, as an extension that nobody has to understand. */
 export function extendedCard(
   workspace: Workspace & WorkspaceLoad,
-  setting: CardSetting,
+  options: AgentCardOptions,
   version: ProtocolVersion,
 ): Metadata {
-  const card = agentCard(workspace, setting, version)
+  const card = agentCard(workspace, options, version)
   const extension = { uri: WORKSPACE_EXTENSION, required: false, params: liveDetails(workspace) }
   return { ...card, capabilities: { ...(card['capabilities'] as Metadata), extensions: [extension] } }
 }
@@ -40,24 +40,24 @@ export function extendedCard(
 const WORKSPACE_EXTENSION = 'urn:molecule:workspace'
 const MEDIA_TYPES = ['text/plain', 'application/json', 'application/octet-stream']
 
-const a2aUrl = ({ id }: Workspace, { base }: CardSetting): string => `${base}/workspaces/${id}/a2a`
+const a2aUrl = ({ id }: Workspace, { base }: AgentCardOptions): string => `${base}/workspaces/${id}/a2a`
 
-function plainCard(workspace: Workspace, setting: CardSetting): Record<string, Json> {
+function plainCard(workspace: Workspace, options: AgentCardOptions): Record<string, Json> {
   const { name, role } = workspace
-  const url = a2aUrl(workspace, setting)
+  const url = a2aUrl(workspace, options)
   const description = role === '' ? `The agent ${name}` : role
-  const { streaming, pushNotifications, extendedAgentCard } = setting.capabilities
+  const { streaming, pushNotifications, extendedAgentCard } = options.capabilities
   return {
     name,
     description,
-    version: setting.version,
+    version: options.version,
     supportedInterfaces: [
       { url, protocolBinding: 'JSONRPC', protocolVersion: '1.0' },
       { url, protocolBinding: 'HTTP+JSON', protocolVersion: '1.0' },
       { url, protocolBinding: 'JSONRPC', protocolVersion: '0.3' },
     ],
     capabilities: { streaming, pushNotifications, extendedAgentCard },
-    securitySchemes: { bearer: { httpAuthSecurityScheme: { scheme: 'Bearer', description: BEARER_WORDS } } },
+    securitySchemes: { bearer: { httpAuthSecurityScheme: { scheme: 'Bearer', description: BEARER_DESCRIPTION } } },
     securityRequirements: [{ schemes: { bearer: { list: [] } } }],
     defaultInputModes: MEDIA_TYPES,
     defaultOutputModes: MEDIA_TYPES,
@@ -65,9 +65,9 @@ function plainCard(workspace: Workspace, setting: CardSetting): Record<string, J
   }
 }
 
-const BEARER_WORDS = 'A token of this platform'
+const BEARER_DESCRIPTION = 'A token of this platform'
 
-function hybridCard(card: Record<string, Json>, { capabilities }: CardSetting, url: string): Metadata {
+function hybridCard(card: Record<string, Json>, { capabilities }: AgentCardOptions, url: string): Metadata {
   const bearer = { type: 'http', scheme: 'bearer', httpAuthSecurityScheme: { scheme: 'Bearer' } }
   return {
     ...card,
@@ -76,7 +76,7 @@ function hybridCard(card: Record<string, Json>, { capabilities }: CardSetting, u
     preferredTransport: 'JSONRPC',
     additionalInterfaces: [{ url, transport: 'JSONRPC' }],
     supportsAuthenticatedExtendedCard: capabilities.extendedAgentCard,
-    securitySchemes: { bearer: { ...bearer, description: BEARER_WORDS } },
+    securitySchemes: { bearer: { ...bearer, description: BEARER_DESCRIPTION } },
     security: [{ bearer: [] }],
   }
 }

@@ -8,23 +8,26 @@ import { FILE_BYTES_MAX } from '../../workspaces/files.ts'
 import { A2A_BODY_BYTES_MAX } from './body.ts'
 
 /** One request on its way through the door. */
-export interface Exchange {
+export interface HttpExchange {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly requestId: string
 }
 
-export interface Answer {
+export interface HttpAnswer {
   readonly status: number
   readonly headers?: Readonly<Record<string, string>>
   readonly body: unknown
 }
 
-export const REQUEST_ID = 'X-Request-Id'
+export const REQUEST_ID_HEADER = 'X-Request-Id'
 /** Before the ULID of a request. */
 export const REQUEST_ID_PREFIX = 'req_'
 
-export function writeAnswer({ request, response, requestId }: Exchange, { status, headers, body }: Answer): void {
+export function writeAnswer(
+  { request, response, requestId }: HttpExchange,
+  { status, headers, body }: HttpAnswer,
+): void {
   if (response.destroyed) return
   // As text, so that Node sends it in one write with the headers.
   const text = JSON.stringify(body)
@@ -33,11 +36,11 @@ export function writeAnswer({ request, response, requestId }: Exchange, { status
     'Content-Length': Buffer.byteLength(text),
     'Cache-Control': 'no-store',
     'X-Content-Type-Options': 'nosniff',
-    [REQUEST_ID]: requestId,
-    ...(isHeldBack(request) ? { Connection: 'close' } : {}),
+    [REQUEST_ID_HEADER]: requestId,
+    ...(isRefusedBeforeBody(request) ? { Connection: 'close' } : {}),
     ...headers,
   })
-  if (request.complete || isHeldBack(request)) {
+  if (request.complete || isRefusedBeforeBody(request)) {
     response.end(text)
     return
   }
@@ -46,7 +49,7 @@ export function writeAnswer({ request, response, requestId }: Exchange, { status
 }
 
 /** The client asked before sending a body that no route takes: it gets no `100 Continue` and sends nothing. */
-export function isHeldBack({ method, headers }: IncomingMessage): boolean {
+export function isRefusedBeforeBody({ method, headers }: IncomingMessage): boolean {
   const bytesMax = method === 'PUT' ? FILE_BYTES_MAX : A2A_BODY_BYTES_MAX
   return headers.expect !== undefined && Number(headers['content-length']) > bytesMax
 }

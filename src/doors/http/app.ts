@@ -4,32 +4,32 @@ import { type Context, Hono } from 'hono'
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import type { Activity } from '../../inbox/activity-seam.ts'
 import type { DeadLetters, LoadReport, Reception } from '../../inbox/inbox.ts'
-import type { Pending } from '../../inbox/pending.ts'
+import type { PendingAsks } from '../../inbox/pending.ts'
 import type { Stories } from '../../inbox/story.ts'
-import type { UsageBook } from '../../inbox/usage.ts'
+import type { UsageReader } from '../../inbox/usage.ts'
 import type { Log } from '../../log.ts'
 import type { Metrics } from '../../metrics.ts'
 import type { WorkspaceFiles } from '../../workspaces/files.ts'
-import type { Registry } from '../../workspaces/registry.ts'
+import type { WorkspaceRegistry } from '../../workspaces/registry.ts'
 import type { Tokens } from '../../workspaces/tokens.ts'
-import type { Lifecycle, Workspaces } from '../../workspaces/workspace.ts'
+import type { WorkspaceLifecycle, Workspaces } from '../../workspaces/workspace.ts'
 import { aboutRoutes } from './about.ts'
 import { activityRoutes } from './activity.ts'
 import { writeAnswer } from './answer.ts'
 import { artifactRoutes } from './artifacts.ts'
-import type { Auth } from './auth.ts'
+import type { HttpAuth } from './auth.ts'
 import type { HttpEnv } from './context.ts'
 import { deadLetterRoutes } from './dead-letters.ts'
 import { errorAnswer, logFailure } from './errors.ts'
-import { type EventOptions, eventRoutes } from './events.ts'
+import { type EventRouteOptions, eventRoutes } from './events.ts'
 import { fileRoutes } from './files.ts'
-import { type HealthOptions, healthRoutes } from './health.ts'
-import { type BridgeDesk, inboxRoutes } from './inbox-routes.ts'
+import { type HealthRouteOptions, healthRoutes } from './health.ts'
+import { type BridgeContext, inboxRoutes } from './inbox-routes.ts'
 import { lifecycleRoutes } from './lifecycle.ts'
 import { loginRoutes } from './login.ts'
 import { metricsRoutes } from './metrics-route.ts'
-import { pendingRoutes } from './pending.ts'
-import { platformRoutes } from './platform.ts'
+import { pendingAskRoutes } from './pending.ts'
+import { workspaceRoutes } from './platform.ts'
 import type { Reach } from './reach.ts'
 import { registryRoutes } from './registry.ts'
 import { statusRoutes } from './status-route.ts'
@@ -39,24 +39,24 @@ import { usageRoutes } from './usage.ts'
 import { socketRoutes } from './ws.ts'
 
 /** What the routes of workspaces need besides looking them up. */
-export interface WorkspaceCare {
-  readonly lifecycle: Lifecycle
+export interface WorkspaceRoutesContext {
+  readonly lifecycle: WorkspaceLifecycle
   readonly files: WorkspaceFiles
-  readonly registry: Registry
+  readonly registry: WorkspaceRegistry
   readonly activity: Activity
-  readonly pending: Pending
+  readonly pending: PendingAsks
   /** For workspaces that bridges run. */
-  readonly bridgeDesk: BridgeDesk
+  readonly bridgeContext: BridgeContext
   readonly stories: Stories
-  readonly usage: UsageBook
+  readonly usage: UsageReader
 }
 
-export interface AppOptions extends HealthOptions, WorkspaceCare, EventOptions {
+export interface AppOptions extends HealthRouteOptions, WorkspaceRoutesContext, EventRouteOptions {
   readonly reception: Reception
   readonly deadLetters: DeadLetters
   readonly workspaces: Workspaces
   readonly tokens: Tokens
-  readonly auth: Auth
+  readonly auth: HttpAuth
   readonly reach: Reach
   readonly metrics: Metrics
   readonly load: () => Promise<LoadReport>
@@ -69,7 +69,7 @@ export function createApp(options: AppOptions): Hono<HttpEnv> {
   app.route('/', healthRoutes(options))
   app.route('/', aboutRoutes(options))
   app.route('/', loginRoutes(tokens, auth))
-  app.route('/', platformRoutes(options))
+  app.route('/', workspaceRoutes(options))
   app.route('/', lifecycleRoutes(options))
   app.route('/', fileRoutes(options))
   app.route('/', registryRoutes(options))
@@ -79,7 +79,7 @@ export function createApp(options: AppOptions): Hono<HttpEnv> {
   app.route('/', eventRoutes(options))
   app.route('/', socketRoutes(options))
   app.route('/', deadLetterRoutes(options))
-  app.route('/', pendingRoutes(options))
+  app.route('/', pendingAskRoutes(options))
   app.route('/', taskRoutes(options))
   app.route('/', statusRoutes(options))
   app.route('/', usageRoutes(options))

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { secretOf } from '../../../test/fakes/desk.ts'
-import { openDoor, say } from '../../../test/fakes/open-door.ts'
+import { openDoor, sendParams } from '../../../test/fakes/open-door.ts'
 import type { Part } from '../../protocol/a2a.ts'
 
 /** A door behind which there is a task whose reply has these parts. */
 async function withReply(t: TestContext, ...parts: Part[]) {
-  const { rpc, knock } = await openDoor(t)
-  const { json } = await rpc('SendMessage', say('x', { message: { parts } }))
+  const { rpc, sendRequest } = await openDoor(t)
+  const { json } = await rpc('SendMessage', sendParams('x', { message: { parts } }))
   const { id } = json.result.task
   return (query = '', artifact = 'reply') =>
-    knock(`/tasks/${id}/artifacts/${artifact}${query}`, { token: secretOf('viewer') })
+    sendRequest(`/tasks/${id}/artifacts/${artifact}${query}`, { token: secretOf('viewer') })
 }
 
 test('PL-17 an artifact comes as the file it is, for download only', async (t) => {

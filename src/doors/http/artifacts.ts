@@ -9,15 +9,15 @@ import type { Reception, TaskView } from '../../inbox/inbox.ts'
 import type { Artifact, Part, Task } from '../../protocol/a2a.ts'
 import { extensionOf, safeFileName } from '../../protocol/file-name.ts'
 import type { Identity } from '../../workspaces/tokens.ts'
-import type { Auth } from './auth.ts'
+import type { HttpAuth } from './auth.ts'
 import { allow, type HttpEnv } from './context.ts'
 
-export interface ArtifactOptions {
+export interface ArtifactRouteOptions {
   readonly reception: Reception
-  readonly auth: Auth
+  readonly auth: HttpAuth
 }
 
-export function artifactRoutes({ reception, auth }: ArtifactOptions): Hono<HttpEnv> {
+export function artifactRoutes({ reception, auth }: ArtifactRouteOptions): Hono<HttpEnv> {
   const routes = new Hono<HttpEnv>()
   routes.get('/tasks/:id/artifacts/:artifact', allow(auth, 'task.read'), async (context) => {
     const { id, artifact: artifactId } = context.req.param()

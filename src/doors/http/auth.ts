@@ -7,7 +7,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { MoleculeError } from '../../errors.ts'
 import { type Identity, TOKEN_ROLES, type TokenRole, type Tokens } from '../../workspaces/tokens.ts'
 import type { RateLimit } from './rate-limit.ts'
-import type { WrongTokens } from './wrong-tokens.ts'
+import type { WrongTokenLimit } from './wrong-tokens.ts'
 
 /** What can be done through this door, each with the roles that may. */
 const ROLES_ALLOWED = {
@@ -46,7 +46,7 @@ export interface AuthRequest {
   readonly socket?: { readonly remoteAddress?: string | undefined }
 }
 
-export interface Auth {
+export interface HttpAuth {
   /** The cookie's name: a browser shares cookies among the ports of a host, so two platforms need two names. */
   readonly cookieName: string
   /** Counts the request against its token's limit; the routes of workers, who poll, are not counted. */
@@ -55,14 +55,14 @@ export interface Auth {
   sessionSecret(request: AuthRequest): string | undefined
 }
 
-export interface AuthOptions {
+export interface HttpAuthOptions {
   readonly tokens: Tokens
   readonly port: number
   readonly rateLimit: RateLimit
-  readonly wrongTokens: WrongTokens
+  readonly wrongTokenLimit: WrongTokenLimit
 }
 
-export function createAuth({ tokens, port, rateLimit, wrongTokens }: AuthOptions): Auth {
+export function createHttpAuth({ tokens, port, rateLimit, wrongTokenLimit }: HttpAuthOptions): HttpAuth {
   const cookieName = `molecule_session_${port}`
   const sessionSecret = (request: AuthRequest) => readCookie(request.headers.cookie, cookieName)
   return {
@@ -70,7 +70,7 @@ export function createAuth({ tokens, port, rateLimit, wrongTokens }: AuthOptions
     sessionSecret,
     async identify(request, { counted } = { counted: true }) {
       const from = request.socket?.remoteAddress ?? ''
-      const identity = await wrongTokens.verify(secretOf(request, sessionSecret), from, tokens.verify)
+      const identity = await wrongTokenLimit.verify(secretOf(request, sessionSecret), from, tokens.verify)
       if (identity === undefined) throw unauthenticated('this token is not known here')
       if (counted && identity.role !== 'admin') rateLimit.count(identity.tokenId)
       return identity
@@ -79,7 +79,7 @@ export function createAuth({ tokens, port, rateLimit, wrongTokens }: AuthOptions
 }
 
 /** The secret a request shows: a bearer token before a cookie, which counts only from a page of ours. */
-function secretOf(request: AuthRequest, sessionSecret: Auth['sessionSecret']): string {
+function secretOf(request: AuthRequest, sessionSecret: HttpAuth['sessionSecret']): string {
   const { authorization } = request.headers
   if (authorization !== undefined) return bearer(authorization)
   const secret = sessionSecret(request)

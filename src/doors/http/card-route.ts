@@ -7,28 +7,28 @@ import { MoleculeError } from '../../errors.ts'
 import type { Workspaces } from '../../workspaces/workspace.ts'
 import { CAPABILITIES } from './a2a-methods.ts'
 import { agentCard } from './agent-card.ts'
-import { type Exchange, REQUEST_ID } from './answer.ts'
+import { type HttpExchange, REQUEST_ID_HEADER } from './answer.ts'
 import { baseUrl } from './base-url.ts'
 
 export const CARD_PATH = '/.well-known/agent-card.json'
 
 const CACHE_SECONDS = 60
 
-export interface CardOptions {
+export interface CardRouteOptions {
   readonly workspaces: Workspaces
   readonly version: string
 }
 
 export async function writeCard(
-  { request, response, requestId }: Exchange,
+  { request, response, requestId }: HttpExchange,
   workspaceId: string,
-  { workspaces, version }: CardOptions,
+  { workspaces, version }: CardRouteOptions,
 ): Promise<void> {
   const workspace = await workspaces.get(workspaceId)
   if (workspace === undefined) throw new MoleculeError('not_found', `there is no workspace ${workspaceId}`)
-  const setting = { base: baseUrl(request), version, capabilities: CAPABILITIES }
+  const options = { base: baseUrl(request), version, capabilities: CAPABILITIES }
   const isPlain = /^1\./.test(String(request.headers['a2a-version'] ?? ''))
-  const body = JSON.stringify(agentCard(workspace, setting, isPlain ? '1.0' : '0.3'))
+  const body = JSON.stringify(agentCard(workspace, options, isPlain ? '1.0' : '0.3'))
   const etag = `"${hash('sha256', body, 'base64url').slice(0, 27)}"`
   const headers = {
     ETag: etag,
@@ -36,10 +36,10 @@ export async function writeCard(
     'Cache-Control': `public, max-age=${CACHE_SECONDS}`,
     Vary: 'A2A-Version',
     'X-Content-Type-Options': 'nosniff',
-    [REQUEST_ID]: requestId,
+    [REQUEST_ID_HEADER]: requestId,
   }
   // Only by the tag: a time says nothing of a change of name, of address or of this program.
-  if (names(request.headers['if-none-match'], etag)) {
+  if (matchesEtag(request.headers['if-none-match'], etag)) {
     response.writeHead(304, headers).end()
     return
   }
@@ -48,6 +48,6 @@ export async function writeCard(
 }
 
 /** Whether an `If-None-Match` header names this tag. */
-function names(header: string | undefined, etag: string): boolean {
+function matchesEtag(header: string | undefined, etag: string): boolean {
   return header?.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag) ?? false
 }

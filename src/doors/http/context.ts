@@ -2,7 +2,7 @@
 import type { HttpBindings } from '@hono/node-server'
 import type { MiddlewareHandler } from 'hono'
 import type { Identity } from '../../workspaces/tokens.ts'
-import { type Action, type Auth, requireAccess } from './auth.ts'
+import { type Action, type HttpAuth, requireAccess } from './auth.ts'
 
 export interface HttpEnv {
   readonly Bindings: HttpBindings & { readonly requestId: string }
@@ -10,7 +10,7 @@ export interface HttpEnv {
 }
 
 /** The guard in front of a route: identified, and allowed to do this. */
-export function allow(auth: Auth, action: Action, options?: { counted: boolean }): MiddlewareHandler<HttpEnv> {
+export function allow(auth: HttpAuth, action: Action, options?: { counted: boolean }): MiddlewareHandler<HttpEnv> {
   return async (context, next) => {
     const identity = await auth.identify(context.env.incoming, options)
     requireAccess(identity, action)

@@ -3,17 +3,17 @@ import { Hono } from 'hono'
 import { MoleculeError } from '../../errors.ts'
 import type { DeadLetter, DeadLetters } from '../../inbox/inbox.ts'
 import type { Workspaces } from '../../workspaces/workspace.ts'
-import type { Auth } from './auth.ts'
+import type { HttpAuth } from './auth.ts'
 import { allow, type HttpEnv } from './context.ts'
 import { seesConfig } from './reach.ts'
 
-export interface DeadLetterOptions {
+export interface DeadLetterRouteOptions {
   readonly deadLetters: DeadLetters
   readonly workspaces: Workspaces
-  readonly auth: Auth
+  readonly auth: HttpAuth
 }
 
-export function deadLetterRoutes({ deadLetters, workspaces, auth }: DeadLetterOptions): Hono<HttpEnv> {
+export function deadLetterRoutes({ deadLetters, workspaces, auth }: DeadLetterRouteOptions): Hono<HttpEnv> {
   const routes = new Hono<HttpEnv>()
   const at = '/workspaces/:id/dead-letters'
   routes.get(at, allow(auth, 'dead-letter.read'), async (context) => {

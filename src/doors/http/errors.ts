@@ -6,9 +6,9 @@
 import { type ErrorCode, MoleculeError } from '../../errors.ts'
 import type { Log } from '../../log.ts'
 import { WIRE_ERRORS } from '../../protocol/json-rpc.ts'
-import type { Answer, Exchange } from './answer.ts'
+import type { HttpAnswer, HttpExchange } from './answer.ts'
 
-export function errorAnswer(error: MoleculeError, requestId: string): Answer {
+export function errorAnswer(error: MoleculeError, requestId: string): HttpAnswer {
   const shown = publicError(error, requestId)
   const hint = HINTS[shown.code]
   return {
@@ -29,23 +29,24 @@ export function errorHeaders({ code, details }: MoleculeError): Record<string, s
 
 /** The error as a caller may see it: unchanged, or with a sentence of its own where the message is from the inside. */
 export function publicError(error: MoleculeError, requestId: string): MoleculeError {
-  const sentence = INSIDE[error.code]
+  const sentence = INTERNAL_SENTENCES[error.code]
   if (sentence === undefined) return error
   return new MoleculeError(error.code, `${sentence} (${requestId})`, { retryable: error.retryable, cause: error })
 }
 
 /** Refusals are worth a line, defects the whole error. A client that left has nobody to be told. */
-export function logFailure(log: Log, error: MoleculeError, { request, requestId }: Exchange): void {
+export function logFailure(log: Log, error: MoleculeError, { request, requestId }: HttpExchange): void {
   const fields = { requestId, method: request.method, path: request.url?.split('?')[0], code: error.code }
   if (error.code === 'canceled') log.debug(fields, error.message)
-  else if (INSIDE[error.code] === undefined) log.info({ ...fields, reason: error.message }, 'request refused')
+  else if (INTERNAL_SENTENCES[error.code] === undefined)
+    log.info({ ...fields, reason: error.message }, 'request refused')
   else log.error({ ...fields, err: error }, 'request failed')
 }
 
 const STORE_RETRY_AFTER_MS = 1000
 
 /** Codes whose message may speak of files, queries and stacks. */
-const INSIDE: Partial<Readonly<Record<ErrorCode, string>>> = {
+const INTERNAL_SENTENCES: Partial<Readonly<Record<ErrorCode, string>>> = {
   internal: 'something went wrong here; the log has it under this id',
   store_unavailable:
     'the store cannot be reached right now; the same message may safely be sent again; the log has more under this id',

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import test from 'node:test'
 import { secretOf, WORKSPACE_ID } from '../../../test/fakes/desk.ts'
-import { createLogs } from '../../../test/fakes/logs.ts'
+import { createFakeActivityLogs } from '../../../test/fakes/logs.ts'
 import { openDoor, openStream } from '../../../test/fakes/open-door.ts'
 import { SSE_LIMITS } from './sse.ts'
 
 test('PL-7 a stream of a quiet workspace begins at once, and ends with its token', async (t) => {
-  const { activity } = createLogs([WORKSPACE_ID])
+  const { activity } = createFakeActivityLogs([WORKSPACE_ID])
   const quiet = {
     ...activity,
     // biome-ignore lint/correctness/useYield: a log to which nothing comes
@@ -16,12 +16,12 @@ test('PL-7 a stream of a quiet workspace begins at once, and ends with its token
     },
   }
   const never = { ...SSE_LIMITS, keepAliveMs: 3600_000 }
-  const { url, desk } = await openDoor(t, { activity: quiet, sseLimits: never })
-  const { id, secret } = await desk.tokens.create({ name: 'short', role: 'viewer' })
+  const { url, fakePlatform } = await openDoor(t, { activity: quiet, sseLimits: never })
+  const { id, secret } = await fakePlatform.tokens.create({ name: 'short', role: 'viewer' })
   for (const token of [secret, secretOf('admin')]) {
     const stream = await openStream(`${url}/workspaces/${WORKSPACE_ID}/events`, { method: 'GET', token })
     assert.equal(stream.status, 200)
-    if (token === secret) await desk.tokens.revoke(id)
+    if (token === secret) await fakePlatform.tokens.revoke(id)
     else stream.leave()
     await stream.ended
   }

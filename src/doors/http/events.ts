@@ -8,33 +8,36 @@ import type { Clock } from '../../clock.ts'
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import type { Activity } from '../../inbox/activity-seam.ts'
 import type { Log } from '../../log.ts'
-import { viewEntry } from './activity.ts'
-import type { Auth } from './auth.ts'
+import { viewActivityEntry } from './activity.ts'
+import type { HttpAuth } from './auth.ts'
 import { allow, type HttpEnv } from './context.ts'
 import { logFailure } from './errors.ts'
-import { requireItself } from './reach.ts'
+import { requireOwnWorkspace } from './reach.ts'
 import { type SseEvent, type SseLimits, writeEvents } from './sse.ts'
-import type { Waiting } from './waiting.ts'
+import type { WaitingCalls } from './waiting.ts'
 
-export interface EventOptions {
+export interface EventRouteOptions {
   readonly activity: Activity
-  readonly auth: Auth
-  readonly waiting: Waiting
+  readonly auth: HttpAuth
+  readonly waiting: WaitingCalls
   readonly clock: Clock
   readonly limits: SseLimits
   readonly log: Log
 }
 
-export function eventRoutes(options: EventOptions): Hono<HttpEnv> {
+export function eventRoutes(options: EventRouteOptions): Hono<HttpEnv> {
   const { activity, auth, waiting, log } = options
   const routes = new Hono<HttpEnv>()
   routes.get('/workspaces/:id/events', allow(auth, 'activity.read'), async (context) => {
     const identity = context.get('identity')
     const workspaceId = context.req.param('id')
-    requireItself(identity, workspaceId)
+    requireOwnWorkspace(identity, workspaceId)
     const given = context.req.header('Last-Event-ID') ?? context.req.query('since')
     // Everything that can be refused is refused before the stream begins.
-    const sinceSeq = await activity.place(workspaceId, given === undefined || given === '' ? undefined : toSeq(given))
+    const sinceSeq = await activity.resolveCursor(
+      workspaceId,
+      given === undefined || given === '' ? undefined : toSeq(given),
+    )
     const { incoming: request, outgoing: response, requestId } = context.env
     const exchange = { request, response, requestId }
     try {
@@ -57,7 +60,7 @@ async function* rows(
   signal: AbortSignal,
 ): AsyncIterable<SseEvent> {
   for await (const { seq, entries } of activity.follow(workspaceId, sinceSeq, signal)) {
-    yield { id: String(seq), data: JSON.stringify({ seq, events: entries.map(viewEntry) }) }
+    yield { id: String(seq), data: JSON.stringify({ seq, events: entries.map(viewActivityEntry) }) }
   }
 }
 

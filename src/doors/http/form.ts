@@ -4,11 +4,15 @@
  */
 import type { z } from 'zod'
 import { MoleculeError } from '../../errors.ts'
-import { judge } from '../../protocol/schemas.ts'
+import { safeParse } from '../../protocol/schemas.ts'
 
 /** Throws `invalid_request` naming the field. `what` is what the body describes: "a token". */
-export function readForm<Schema extends z.ZodObject>(schema: Schema, body: unknown, what: string): z.output<Schema> {
-  const result = judge(schema, body)
+export function validateBody<Schema extends z.ZodObject>(
+  schema: Schema,
+  body: unknown,
+  what: string,
+): z.output<Schema> {
+  const result = safeParse(schema, body)
   if (result.success) return result.data
   const [issue] = result.error.issues
   if (issue?.code === 'unrecognized_keys') {

@@ -5,13 +5,13 @@
 import { Hono } from 'hono'
 import type { HttpEnv } from './context.ts'
 
-export interface HealthOptions {
+export interface HealthRouteOptions {
   readonly version: string
   /** Why it takes no work right now, or undefined when it does. */
   readonly unready: () => Promise<string | undefined>
 }
 
-export function healthRoutes({ version, unready }: HealthOptions): Hono<HttpEnv> {
+export function healthRoutes({ version, unready }: HealthRouteOptions): Hono<HttpEnv> {
   const routes = new Hono<HttpEnv>()
   routes.get('/health', (context) => context.json({ status: 'ok', name: 'molecule', version, pid: process.pid }))
   routes.get('/ready', async (context) => {

@@ -3,9 +3,9 @@ import { request } from 'node:http'
 import { connect } from 'node:net'
 import test from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { createDesk, secretOf, WORKSPACE_ID } from '../../../test/fakes/desk.ts'
+import { createFakePlatform, secretOf, WORKSPACE_ID } from '../../../test/fakes/desk.ts'
 import { eventually } from '../../../test/fakes/marked.ts'
-import { openDoor, say } from '../../../test/fakes/open-door.ts'
+import { openDoor, sendParams } from '../../../test/fakes/open-door.ts'
 import { systemClock } from '../../clock.ts'
 import { createHttpDoor } from './http.ts'
 
@@ -13,31 +13,31 @@ const MIB = 1024 * 1024
 const A2A = `/workspaces/${WORKSPACE_ID}/a2a`
 
 test('/health is always 200 and says who it is', async (t) => {
-  const { knock } = await openDoor(t, { unready: async () => 'starting' })
-  const { status, json } = await knock('/health')
+  const { sendRequest } = await openDoor(t, { unready: async () => 'starting' })
+  const { status, json } = await sendRequest('/health')
   assert.equal(status, 200)
   assert.deepEqual(json, { status: 'ok', name: 'molecule', version: '1.2.3', pid: process.pid })
 })
 
 test('PL-1 /ready is 200 when it takes work and 503 with the reason when not', async (t) => {
   let reason: string | undefined = 'the runtime is starting'
-  const { knock } = await openDoor(t, { unready: async () => reason })
-  const before = await knock('/ready')
+  const { sendRequest } = await openDoor(t, { unready: async () => reason })
+  const before = await sendRequest('/ready')
   assert.equal(before.status, 503)
   assert.equal(before.json.reason, 'the runtime is starting')
   reason = undefined
-  assert.equal((await knock('/ready')).status, 200)
+  assert.equal((await sendRequest('/ready')).status, 200)
 })
 
 test('PL-15 every answer has an X-Request-Id of its own', async (t) => {
-  const { knock, rpc } = await openDoor(t)
+  const { sendRequest, rpc } = await openDoor(t)
   const answers = [
-    await knock('/health'),
-    await knock('/nowhere'),
-    await knock('/workspaces'),
-    await knock('/health', { headers: { host: 'evil.example' } }),
-    await rpc('SendMessage', say('hello')),
-    await rpc('SendMessage', say('hello'), { token: 'wrong' }),
+    await sendRequest('/health'),
+    await sendRequest('/nowhere'),
+    await sendRequest('/workspaces'),
+    await sendRequest('/health', { headers: { host: 'evil.example' } }),
+    await rpc('SendMessage', sendParams('hello')),
+    await rpc('SendMessage', sendParams('hello'), { token: 'wrong' }),
   ]
   const ids = answers.map(({ headers }) => String(headers['x-request-id']))
   for (const id of ids) assert.match(id, /^req_[0-9A-Z]{26}$/)
@@ -45,27 +45,27 @@ test('PL-15 every answer has an X-Request-Id of its own', async (t) => {
 })
 
 test('a Host that is not this platform is refused before anything else, on every path', async (t) => {
-  const { knock, url, desk } = await openDoor(t)
+  const { sendRequest, url, fakePlatform } = await openDoor(t)
   const { port } = new URL(url)
-  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'SendMessage', params: say('hello') })
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'SendMessage', params: sendParams('hello') })
   for (const host of ['evil.example', `evil.example:${port}`, 'localhost.evil.example', '127.0.0.1.evil.example']) {
     const headers = { host }
-    assert.equal((await knock('/health', { headers })).status, 403, host)
-    const answer = await knock(A2A, { method: 'POST', headers, token: secretOf('admin'), body })
+    assert.equal((await sendRequest('/health', { headers })).status, 403, host)
+    const answer = await sendRequest(A2A, { method: 'POST', headers, token: secretOf('admin'), body })
     assert.equal(answer.status, 403, host)
   }
-  assert.equal(desk.letters.length, 0)
+  assert.equal(fakePlatform.letters.length, 0)
   for (const host of ['localhost', `LOCALHOST:${port}`, '127.0.0.1:1', '[::1]', `[::1]:${port}`]) {
-    assert.equal((await knock('/health', { headers: { host } })).status, 200, host)
+    assert.equal((await sendRequest('/health', { headers: { host } })).status, 200, host)
   }
 })
 
 test('PL-9 a body over its limit is 413: 1 MiB, for A2A 8 MiB', async (t) => {
-  const { knock, rpc } = await openDoor(t)
-  const over = await knock('/workspaces', { method: 'POST', token: secretOf('admin'), body: 'x'.repeat(MIB + 1) })
+  const { sendRequest, rpc } = await openDoor(t)
+  const over = await sendRequest('/workspaces', { method: 'POST', token: secretOf('admin'), body: 'x'.repeat(MIB + 1) })
   assert.equal(over.status, 413)
   assert.equal(over.json.error.code, 'too_large')
-  const within = await knock('/workspaces', { method: 'POST', token: secretOf('admin'), body: 'x'.repeat(MIB) })
+  const within = await sendRequest('/workspaces', { method: 'POST', token: secretOf('admin'), body: 'x'.repeat(MIB) })
   assert.equal(within.status, 400)
   const a2aOver = await rpc('', {}, { body: 'x'.repeat(8 * MIB + 1) })
   assert.equal(a2aOver.status, 413)
@@ -119,14 +119,14 @@ test('a client that asks before it sends is refused without sending', async (t) 
 })
 
 test('a client that leaves in the middle of its body harms nobody', async (t) => {
-  const { url, knock, desk } = await openDoor(t)
+  const { url, sendRequest, fakePlatform } = await openDoor(t)
   const socket = connect(Number(new URL(url).port), '127.0.0.1')
   const head = `POST ${A2A} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${secretOf('admin')}\r\n`
   socket.write(`${head}Content-Length: 100\r\n\r\n{"jsonrpc"`)
   await delay(50)
   socket.destroy()
-  await eventually('it is noticed', () => desk.logged.some(({ code }) => code === 'canceled'))
-  assert.equal((await knock('/health')).status, 200)
+  await eventually('it is noticed', () => fakePlatform.logged.some(({ code }) => code === 'canceled'))
+  assert.equal((await sendRequest('/health')).status, 200)
 })
 
 test('a client that sends too slowly is cut off', async (t) => {
@@ -145,12 +145,12 @@ test('a client that sends too slowly is cut off', async (t) => {
 })
 
 test('closing answers who waits with the task as it is, and ends', async (t) => {
-  const { door, rpc, desk, knock } = await openDoor(t)
-  const answer = rpc('SendMessage', say('slow'))
-  await eventually('the call waits', () => desk.waiting() === 1)
+  const { door, rpc, fakePlatform, sendRequest } = await openDoor(t)
+  const answer = rpc('SendMessage', sendParams('slow'))
+  await eventually('the call waits', () => fakePlatform.waiting() === 1)
   await door.close()
   assert.equal((await answer).json.result.task.status.state, 'TASK_STATE_WORKING')
-  await assert.rejects(knock('/health'), { code: 'ECONNREFUSED' })
+  await assert.rejects(sendRequest('/health'), { code: 'ECONNREFUSED' })
   await door.close()
 })
 
@@ -168,9 +168,9 @@ test('RE-5 closing cuts what does not finish within the grace, and leaves no soc
 
 test('PL-13 a port that is taken is said with the port and the flag', async (t) => {
   const { url } = await openDoor(t)
-  const desk = createDesk()
+  const fakePlatform = createFakePlatform()
   const second = createHttpDoor({
-    ...desk,
+    ...fakePlatform,
     clock: systemClock,
     host: '127.0.0.1',
     port: Number(new URL(url).port),
@@ -184,7 +184,7 @@ test('PL-13 a port that is taken is said with the port and the flag', async (t) 
 
 test('an address that is not here is refused with the flag', async () => {
   const door = createHttpDoor({
-    ...createDesk(),
+    ...createFakePlatform(),
     clock: systemClock,
     host: '203.0.113.1',
     port: 0,

@@ -16,21 +16,21 @@ import type { Tokens } from '../../workspaces/tokens.ts'
 import type { Workspaces } from '../../workspaces/workspace.ts'
 import type { Door } from '../door.ts'
 import { a2aAddress, createA2a } from './a2a.ts'
-import { type Exchange, isHeldBack, REQUEST_ID, REQUEST_ID_PREFIX, writeAnswer } from './answer.ts'
-import { createApp, type WorkspaceCare } from './app.ts'
-import { createAuth } from './auth.ts'
+import { type HttpExchange, isRefusedBeforeBody, REQUEST_ID_HEADER, REQUEST_ID_PREFIX, writeAnswer } from './answer.ts'
+import { createApp, type WorkspaceRoutesContext } from './app.ts'
+import { createHttpAuth } from './auth.ts'
 import { errorAnswer, logFailure } from './errors.ts'
 import { createHostRule } from './host.ts'
-import { oneAfterAnother } from './one-after-another.ts'
-import type { PushDesk } from './push.ts'
+import { answerOneAtATime } from './one-after-another.ts'
+import type { PushContext } from './push.ts'
 import { createRateLimit } from './rate-limit.ts'
 import { createReach } from './reach.ts'
 import { SSE_LIMITS, type SseLimits } from './sse.ts'
-import { createWaiting, type Waiting } from './waiting.ts'
-import { createWrongTokens } from './wrong-tokens.ts'
+import { createWaitingCalls, type WaitingCalls } from './waiting.ts'
+import { createWrongTokenLimit } from './wrong-tokens.ts'
 import { createSockets, type Sockets } from './ws.ts'
 
-export interface HttpDoorOptions extends WorkspaceCare {
+export interface HttpDoorOptions extends WorkspaceRoutesContext {
   readonly reception: Reception
   readonly deadLetters: DeadLetters
   readonly workspaces: Workspaces
@@ -47,7 +47,7 @@ export interface HttpDoorOptions extends WorkspaceCare {
   /** How long a blocking call waits before it answers with the task as it is. */
   readonly maxBlockMs: number
   /** Webhooks of tasks; absent where there are none. */
-  readonly push?: PushDesk
+  readonly push?: PushContext
   /** Why the platform takes no work right now, or undefined when it does; `/ready` asks. */
   readonly unready: () => Promise<string | undefined>
   /** How long running requests may finish after `close`. */
@@ -68,7 +68,7 @@ const REQUEST_TIMEOUT_MS = 60_000
 const HEADERS_TIMEOUT_MS = 15_000
 const KEEP_ALIVE_MS = 60_000
 
-type Listener = (request: IncomingMessage, response: ServerResponse) => void
+type RequestListener = (request: IncomingMessage, response: ServerResponse) => void
 
 export function createHttpDoor(options: HttpDoorOptions): HttpDoor {
   const requestTimeout = options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS
@@ -80,7 +80,7 @@ export function createHttpDoor(options: HttpDoorOptions): HttpDoor {
     // Some clients offer HTTP/2 in passing with every request; that is no reason not to answer them.
     shouldUpgradeCallback: ({ headers }) => headers.upgrade?.toLowerCase() === 'websocket',
   })
-  const waiting = createWaiting(options.tokens)
+  const waiting = createWaitingCalls(options.tokens)
   const inFlight = createInFlight()
   let sockets: Sockets | undefined
   let closed: Promise<void> | undefined
@@ -96,7 +96,7 @@ export function createHttpDoor(options: HttpDoorOptions): HttpDoor {
       const attending = createListener({ ...options, unready }, waiting, port)
       const { listener } = attending
       sockets = attending.sockets
-      const take = oneAfterAnother((request, response) => {
+      const take = answerOneAtATime((request, response) => {
         inFlight.add(response)
         listener(request, response)
       })
@@ -104,7 +104,7 @@ export function createHttpDoor(options: HttpDoorOptions): HttpDoor {
       server.on('upgrade', sockets.upgrade)
       server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
         // A client that asks first is told the truth before it sends: no `100 Continue` for what would be refused.
-        if (!isHeldBack(request)) response.writeContinue()
+        if (!isRefusedBeforeBody(request)) response.writeContinue()
         server.emit('request', request, response)
       })
     },
@@ -119,16 +119,16 @@ export function createHttpDoor(options: HttpDoorOptions): HttpDoor {
 }
 
 interface Attending {
-  readonly listener: Listener
+  readonly listener: RequestListener
   readonly sockets: Sockets
 }
 
-function createListener(options: HttpDoorOptions, waiting: Waiting, port: number): Attending {
+function createListener(options: HttpDoorOptions, waiting: WaitingCalls, port: number): Attending {
   const { log, tokens } = options
-  const auth = createAuth({
+  const auth = createHttpAuth({
     ...{ tokens, port },
     rateLimit: createRateLimit(options.clock),
-    wrongTokens: createWrongTokens(options.clock),
+    wrongTokenLimit: createWrongTokenLimit(options.clock),
   })
   const reach = createReach(options.workspaces)
   const metrics = options.metrics ?? createMetrics()
@@ -137,11 +137,11 @@ function createListener(options: HttpDoorOptions, waiting: Waiting, port: number
   const a2a = createA2a({ ...options, ...streaming, auth, reach })
   const app = createApp({ load: async () => NO_LOAD, ...options, ...streaming, auth, reach, metrics })
   const sockets = createSockets({ ...options, limits: streaming.limits, auth, isOurHost })
-  const rest = getRequestListener(
-    (request, env) => app.fetch(request, { ...env, requestId: String(env.outgoing.getHeader(REQUEST_ID)) }),
+  const honoListener = getRequestListener(
+    (request, env) => app.fetch(request, { ...env, requestId: String(env.outgoing.getHeader(REQUEST_ID_HEADER)) }),
     { overrideGlobalObjects: false, autoCleanupIncoming: false },
   )
-  const listener: Listener = (request, response) => {
+  const listener: RequestListener = (request, response) => {
     response.once('close', () => countRequest(metrics, response))
     const requestId = `${REQUEST_ID_PREFIX}${ulid()}`
     if (!isOurHost(request.headers.host)) return refuseHost({ request, response, requestId }, log)
@@ -154,9 +154,9 @@ function createListener(options: HttpDoorOptions, waiting: Waiting, port: number
       })
       return
     }
-    response.setHeader(REQUEST_ID, requestId)
+    response.setHeader(REQUEST_ID_HEADER, requestId)
     response.setHeader('X-Content-Type-Options', 'nosniff')
-    void rest(request, response)
+    void honoListener(request, response)
   }
   return { listener, sockets }
 }
@@ -169,7 +169,7 @@ function countRequest(metrics: Metrics, { headersSent, statusCode }: ServerRespo
   metrics.count('molecule_http_requests_total', { status })
 }
 
-function refuseHost(exchange: Exchange, log: Log): void {
+function refuseHost(exchange: HttpExchange, log: Log): void {
   const host = JSON.stringify(exchange.request.headers.host ?? '')
   const error = new MoleculeError('forbidden', `this platform is not called ${host}; use localhost or its address`)
   logFailure(log, error, exchange)
@@ -240,7 +240,7 @@ function createInFlight(): InFlight {
 
 interface Closing {
   readonly server: Server
-  readonly waiting: Waiting
+  readonly waiting: WaitingCalls
   readonly inFlight: InFlight
   readonly sockets: Sockets | undefined
   readonly clock: Clock

@@ -4,7 +4,7 @@
  * its platform. Everything has a limit; sizes in all are those of the body.
  */
 import { z } from 'zod'
-import type { LeaseKey, NumberedEvents, Outcome, Question } from '../../inbox/inbox.ts'
+import type { Ask, LeaseKey, NumberedEvents, Outcome } from '../../inbox/inbox.ts'
 import type { Part } from '../../protocol/a2a.ts'
 import { readPart } from '../../protocol/part.ts'
 import { ID_CHARACTERS_MAX } from '../../protocol/schemas.ts'
@@ -18,25 +18,25 @@ const EVENTS_MAX = 10_000
 const PARTS_MAX = 1000
 const ARTIFACTS_MAX = 1000
 const NOTES_MAX = 100
-const WORDS_CHARACTERS_MAX = 64 * 1024
+const TEXT_CHARACTERS_MAX = 64 * 1024
 const SESSION_CHARACTERS_MAX = 4096
 const AFTER_MS_MAX = 24 * 3600_000
 const ASK_MS_MAX = 7 * 24 * 3600_000
 /** What a person can be expected to judge. */
-const SUBJECT_MAX = 256 * 1024
+const SUBJECT_CHARACTERS_MAX = 256 * 1024
 
 const id = z.string().min(1).max(ID_CHARACTERS_MAX)
-const words = z.string().max(WORDS_CHARACTERS_MAX)
+const shortText = z.string().max(TEXT_CHARACTERS_MAX)
 const parts = z.array(z.looseObject({})).max(PARTS_MAX)
 const metadata = z.record(z.string(), z.unknown())
-const said = z.object({ parts, metadata: metadata.optional() })
+const statusMessage = z.object({ parts, metadata: metadata.optional() })
 const artifact = z.object({
   artifactId: id,
-  name: words.optional(),
-  description: words.optional(),
+  name: shortText.optional(),
+  description: shortText.optional(),
   parts,
   metadata: metadata.optional(),
-  extensions: z.array(words).max(100).optional(),
+  extensions: z.array(shortText).max(100).optional(),
 })
 const artifacts = z.array(artifact).max(ARTIFACTS_MAX)
 const key = z.object({ conversationId: id, taskId: id, messageId: id, epoch: z.int().min(1) })
@@ -46,14 +46,14 @@ const host = z.string().regex(/^[\w.:-]{1,200}$/)
 const event = z.discriminatedUnion('type', [
   z.object({ type: z.literal('text'), delta: z.string() }),
   z.object({ type: z.literal('artifact'), artifact, append: z.boolean(), lastChunk: z.boolean() }),
-  z.object({ type: z.literal('tool'), name: words, state: z.enum(['started', 'finished', 'failed']) }),
-  z.object({ type: z.literal('status'), text: words, said: said.optional() }),
+  z.object({ type: z.literal('tool'), name: shortText, state: z.enum(['started', 'finished', 'failed']) }),
+  z.object({ type: z.literal('status'), text: shortText, said: statusMessage.optional() }),
 ])
 const eventsShape = {
   from: z.int().min(1),
   events: z.array(event).max(EVENTS_MAX),
   notes: z
-    .record(id, words)
+    .record(id, shortText)
     .refine((notes) => Object.keys(notes).length <= NOTES_MAX, `at most ${NOTES_MAX} notes at a time`)
     .optional(),
 }
@@ -62,8 +62,8 @@ const numberedEvents = z.object(eventsShape)
 
 const failure = z.object({
   code: id,
-  message: words,
-  sentence: words.optional(),
+  message: shortText,
+  sentence: shortText.optional(),
   category: id.optional(),
   id: id.optional(),
   details: metadata.optional(),
@@ -77,7 +77,7 @@ const outcome = z.discriminatedUnion('type', [
     parts,
     artifacts,
     metadata: metadata.optional(),
-    said: said.optional(),
+    said: statusMessage.optional(),
     session: z.string().min(1).max(SESSION_CHARACTERS_MAX).optional(),
     usage,
   }),
@@ -94,7 +94,7 @@ const outcome = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('released'),
     interrupted: z.boolean(),
-    parked: z.object({ afterMs: z.int().min(0).max(AFTER_MS_MAX), said }).optional(),
+    parked: z.object({ afterMs: z.int().min(0).max(AFTER_MS_MAX), said: statusMessage }).optional(),
     usage,
   }),
 ])
@@ -116,12 +116,14 @@ export const askSchema = z.object({
   question: z.object({
     id,
     parts,
-    permission: z.object({ tool: z.string().min(1).max(256), subject: z.string().max(SUBJECT_MAX) }).optional(),
+    permission: z
+      .object({ tool: z.string().min(1).max(256), subject: z.string().max(SUBJECT_CHARACTERS_MAX) })
+      .optional(),
     timeoutMs: z.int().min(1).max(ASK_MS_MAX).optional(),
   }),
 })
 
-export const toKey = (workspaceId: string, given: z.output<typeof key>): LeaseKey => ({ workspaceId, ...given })
+export const toLeaseKey = (workspaceId: string, given: z.output<typeof key>): LeaseKey => ({ workspaceId, ...given })
 
 // What JSON left out is absent and not undefined; the types of zod cannot say so.
 
@@ -129,20 +131,20 @@ export function toOutcome(given: z.output<typeof outcome>): Outcome {
   if (given.type === 'dead') return { ...given, ...readArtifacts(given, 'outcome') } as Outcome
   if (given.type !== 'done') return given as Outcome
   const read = { parts: readParts(given.parts, 'outcome.parts'), ...readArtifacts(given, 'outcome') }
-  return { ...given, ...read, ...readSaid(given, 'outcome') } as Outcome
+  return { ...given, ...read, ...readStatusMessage(given, 'outcome') } as Outcome
 }
 
 export function toEvents({ from, events: given, notes }: z.output<typeof numberedEvents>): NumberedEvents {
   const read = given.map((one, index) => {
     const path = `events.${index}`
     if (one.type === 'artifact') return { ...one, artifact: readArtifact(one.artifact, `${path}.artifact`) }
-    return one.type === 'status' ? { ...one, ...readSaid(one, path) } : one
+    return one.type === 'status' ? { ...one, ...readStatusMessage(one, path) } : one
   })
   return { from, events: read, ...(notes && { notes }) } as NumberedEvents
 }
 
-export function toQuestion(given: z.output<typeof askSchema>['question']): Question {
-  return { ...given, parts: readParts(given.parts, 'question.parts') } as Question
+export function toAsk(given: z.output<typeof askSchema>['question']): Ask {
+  return { ...given, parts: readParts(given.parts, 'question.parts') } as Ask
 }
 
 const readParts = (given: z.output<typeof parts>, path: string): Part[] =>
@@ -156,5 +158,5 @@ const readArtifact = (given: z.output<typeof artifact>, path: string) => ({
 const readArtifacts = (given: { artifacts?: z.output<typeof artifacts> | undefined }, path: string) =>
   given.artifacts && { artifacts: given.artifacts.map((one, at) => readArtifact(one, `${path}.artifacts.${at}`)) }
 
-const readSaid = (given: { said?: z.output<typeof said> | undefined }, path: string) =>
+const readStatusMessage = (given: { said?: z.output<typeof statusMessage> | undefined }, path: string) =>
   given.said && { said: { ...given.said, parts: readParts(given.said.parts, `${path}.said.parts`) } }

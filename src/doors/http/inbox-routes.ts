@@ -6,85 +6,85 @@
 import { type Context, Hono } from 'hono'
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import type { Bridges } from '../../inbox/bridges.ts'
-import type { Handout, Lease } from '../../inbox/inbox.ts'
+import type { Directive, Lease } from '../../inbox/inbox.ts'
 import type { Log } from '../../log.ts'
 import type { Brief } from '../../protocol/brief.ts'
 import { writeEnvelope } from '../../protocol/envelope.ts'
 import type { BriefedBridge } from '../../workspaces/brief.ts'
 import { isExternal, type Workspaces } from '../../workspaces/workspace.ts'
-import type { Auth } from './auth.ts'
+import type { HttpAuth } from './auth.ts'
 import { readJson } from './body.ts'
 import { allow, type HttpEnv } from './context.ts'
-import { readForm } from './form.ts'
+import { validateBody } from './form.ts'
 import * as form from './inbox-form.ts'
-import { requireItself } from './reach.ts'
-import type { Waiting } from './waiting.ts'
+import { requireOwnWorkspace } from './reach.ts'
+import type { WaitingCalls } from './waiting.ts'
 
 /** What bridges are served from. */
-export interface BridgeDesk {
+export interface BridgeContext {
   readonly bridges: Bridges
   /** The brief of a lease for this bridge; throws `bad_config`. */
   readonly brief: (lease: Lease, bridge: BriefedBridge) => Promise<Brief>
 }
 
-export interface InboxOptions {
-  readonly bridgeDesk: BridgeDesk
+export interface InboxRouteOptions {
+  readonly bridgeContext: BridgeContext
   readonly workspaces: Workspaces
-  readonly auth: Auth
-  readonly waiting: Waiting
+  readonly auth: HttpAuth
+  readonly waiting: WaitingCalls
   readonly log: Log
 }
 
-export function inboxRoutes(options: InboxOptions): Hono<HttpEnv> {
-  const { bridgeDesk, workspaces, auth, waiting } = options
-  const { bridges } = bridgeDesk
+export function inboxRoutes(options: InboxRouteOptions): Hono<HttpEnv> {
+  const { bridgeContext, workspaces, auth, waiting } = options
+  const { bridges } = bridgeContext
   const routes = new Hono<HttpEnv>()
   const at = (name: string) => `/workspaces/:id/inbox/${name}` as const
   const guard = allow(auth, 'inbox.work', { counted: false })
   const open = async (context: Context<HttpEnv>) => {
     const workspaceId = context.req.param('id') ?? ''
-    requireItself(context.get('identity'), workspaceId)
+    requireOwnWorkspace(context.get('identity'), workspaceId)
     return { workspaceId, body: await readJson(context.env.incoming, form.INBOX_BODY_BYTES_MAX) }
   }
   routes.post(at('lease'), guard, async (context) => {
     const { workspaceId, body } = await open(context)
-    const said = readForm(form.leaseSchema, body, 'a call for work')
+    const leaseCall = validateBody(form.leaseSchema, body, 'a call for work')
     await requireExternal(workspaces, workspaceId)
-    const { bridge, holding, leases_max: leasesMax, wait_ms: waitMs } = said
-    const waiter = { response: context.env.outgoing, identity: context.get('identity') }
-    const handouts = await waiting.during(waiter, (signal) =>
+    const { bridge, holding, leases_max: leasesMax, wait_ms: waitMs } = leaseCall
+    const waitingCall = { response: context.env.outgoing, identity: context.get('identity') }
+    const handouts = await waiting.during(waitingCall, (signal) =>
       bridges.lease({ workspaceId, bridge, holding, leasesMax, waitMs }, signal),
     )
-    const told = await Promise.all(handouts.map((handout) => tell(handout, said, options)))
-    return context.json({ handouts: told.filter((one) => one !== undefined) })
+    const directives = await Promise.all(handouts.map((directive) => directiveForBridge(directive, leaseCall, options)))
+    return context.json({ handouts: directives.filter((one) => one !== undefined) })
   })
   routes.post(at('extend'), guard, async (context) => {
     const { workspaceId, body } = await open(context)
-    const { keys } = readForm(form.extendSchema, body, 'a renewal')
-    return context.json({ standings: await bridges.extend(keys.map((key) => form.toKey(workspaceId, key))) })
+    const { keys } = validateBody(form.extendSchema, body, 'a renewal')
+    return context.json({ standings: await bridges.extend(keys.map((key) => form.toLeaseKey(workspaceId, key))) })
   })
   routes.post(at('append'), guard, async (context) => {
     const { workspaceId, body } = await open(context)
-    const { key, ...events } = readForm(form.appendSchema, body, 'what a turn tells')
-    return context.json({ standing: await bridges.append(form.toKey(workspaceId, key), form.toEvents(events)) })
+    const { key, ...events } = validateBody(form.appendSchema, body, 'what a turn tells')
+    return context.json({ standing: await bridges.append(form.toLeaseKey(workspaceId, key), form.toEvents(events)) })
   })
   routes.post(at('settle'), guard, async (context) => {
     const { workspaceId, body } = await open(context)
-    const { key, host, outcome, unsent } = readForm(form.settleSchema, body, 'an outcome')
+    const { key, host, outcome, unsent } = validateBody(form.settleSchema, body, 'an outcome')
     const settling = { host, outcome: form.toOutcome(outcome), ...(unsent && { unsent: form.toEvents(unsent) }) }
-    return context.json({ answer: await bridges.settle(form.toKey(workspaceId, key), settling) })
+    return context.json({ answer: await bridges.settle(form.toLeaseKey(workspaceId, key), settling) })
   })
   for (const name of ['suspend', 'resume'] as const) {
     routes.post(at(name), guard, async (context) => {
       const { workspaceId, body } = await open(context)
-      const { key } = readForm(form.suspendSchema, body, 'a wait')
-      return context.json({ standing: await bridges[name](form.toKey(workspaceId, key)) })
+      const { key } = validateBody(form.suspendSchema, body, 'a wait')
+      return context.json({ standing: await bridges[name](form.toLeaseKey(workspaceId, key)) })
     })
   }
   routes.post(at('ask'), guard, async (context) => {
     const { workspaceId, body } = await open(context)
-    const { key, question } = readForm(form.askSchema, body, 'a question')
-    return context.json({ standing: await bridges.ask(form.toKey(workspaceId, key), form.toQuestion(question)) })
+    const { key, question } = validateBody(form.askSchema, body, 'a question')
+    return context.json({ standing: await bridges.ask(form.toLeaseKey(workspaceId, key), form.toAsk(question)) })
   })
   return routes
 }
@@ -97,13 +97,17 @@ async function requireExternal(workspaces: Workspaces, id: string): Promise<void
   throw new MoleculeError('unsupported_operation', message)
 }
 
-/** A handout as a bridge gets it; undefined for a lease that cannot be begun and is settled as that. */
-async function tell(handout: Handout, bridge: BriefedBridge, { bridgeDesk, log }: InboxOptions) {
-  if (handout.type !== 'lease') return handout
-  const { lease } = handout
+/** A directive as a bridge gets it; undefined for a lease that cannot be begun and is settled as that. */
+async function directiveForBridge(
+  directive: Directive,
+  bridge: BriefedBridge,
+  { bridgeContext, log }: InboxRouteOptions,
+) {
+  if (directive.type !== 'lease') return directive
+  const { lease } = directive
   try {
     const { envelope, ...rest } = lease
-    const brief = forBridge(await bridgeDesk.brief(lease, bridge))
+    const brief = briefForBridge(await bridgeContext.brief(lease, bridge))
     return { type: 'lease', lease: { ...rest, envelope: writeEnvelope(envelope) }, brief }
   } catch (thrown) {
     const error = toMoleculeError(thrown)
@@ -112,13 +116,13 @@ async function tell(handout: Handout, bridge: BriefedBridge, { bridgeDesk, log }
       ? ({ type: 'released', interrupted: false } as const)
       : ({ type: 'dead', failure: { code, message } } as const)
     log.warn({ err: error, messageId: lease.messageId, outcome: outcome.type }, 'a lease could not be briefed')
-    await bridgeDesk.bridges.settle(lease, { outcome, host: bridge.host })
+    await bridgeContext.bridges.settle(lease, { outcome, host: bridge.host })
     return undefined
   }
 }
 
 /** Backend, options and folder are the bridge's own; options may hold secrets of the platform. */
-function forBridge({ runtime: _runtime, options: _options, workingDir: _folder, env, ...rest }: Brief) {
+function briefForBridge({ runtime: _runtime, options: _options, workingDir: _folder, env, ...rest }: Brief) {
   const token = env['MOLECULE_WORKSPACE_TOKEN']
   return { ...rest, env: token === undefined ? {} : { MOLECULE_WORKSPACE_TOKEN: token } }
 }

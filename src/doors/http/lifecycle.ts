@@ -4,20 +4,20 @@
  */
 import { Hono } from 'hono'
 import { MoleculeError } from '../../errors.ts'
-import type { Lifecycle, Workspaces } from '../../workspaces/workspace.ts'
-import type { Auth } from './auth.ts'
+import type { WorkspaceLifecycle, Workspaces } from '../../workspaces/workspace.ts'
+import type { HttpAuth } from './auth.ts'
 import { BODY_BYTES_MAX, readJson } from './body.ts'
 import { allow, type HttpEnv } from './context.ts'
-import { readSwitch } from './switch.ts'
+import { readQueryFlag } from './switch.ts'
 import { readWorkspaceChange, viewWorkspace } from './workspace-form.ts'
 
-export interface LifecycleOptions {
+export interface LifecycleRouteOptions {
   readonly workspaces: Workspaces
-  readonly lifecycle: Lifecycle
-  readonly auth: Auth
+  readonly lifecycle: WorkspaceLifecycle
+  readonly auth: HttpAuth
 }
 
-export function lifecycleRoutes({ workspaces, lifecycle, auth }: LifecycleOptions): Hono<HttpEnv> {
+export function lifecycleRoutes({ workspaces, lifecycle, auth }: LifecycleRouteOptions): Hono<HttpEnv> {
   const routes = new Hono<HttpEnv>()
   const at = '/workspaces/:id'
   routes.patch(at, allow(auth, 'workspace.change'), async (context) => {
@@ -26,7 +26,7 @@ export function lifecycleRoutes({ workspaces, lifecycle, auth }: LifecycleOption
   })
   routes.delete(at, allow(auth, 'workspace.delete'), async (context) => {
     const id = context.req.param('id')
-    const cascade = readSwitch(context, 'cascade')
+    const cascade = readQueryFlag(context, 'cascade')
     const workspace = await workspaces.get(id)
     if (workspace === undefined) throw new MoleculeError('not_found', `there is no workspace ${id}`)
     requireConfirmation(context.req.query('confirm'), workspace)
@@ -36,7 +36,7 @@ export function lifecycleRoutes({ workspaces, lifecycle, auth }: LifecycleOption
     context.json(viewWorkspace(await lifecycle.restart(context.req.param('id')))),
   )
   routes.post(`${at}/pause`, allow(auth, 'workspace.pause'), async (context) => {
-    const now = readSwitch(context, 'now')
+    const now = readQueryFlag(context, 'now')
     return context.json(viewWorkspace(await lifecycle.pause(context.req.param('id'), { now })))
   })
   routes.post(`${at}/resume`, allow(auth, 'workspace.pause'), async (context) =>

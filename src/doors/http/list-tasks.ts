@@ -1,17 +1,17 @@
 /** `ListTasks`: the caller's tasks, the last changed first, page by page. A page token is the place where a page ended. */
 import { MoleculeError } from '../../errors.ts'
 import type { TaskPage, TaskQuery } from '../../inbox/inbox.ts'
-import { invalid } from '../../protocol/invalid.ts'
-import { check, listTasksParamsSchema } from '../../protocol/schemas.ts'
-import type { A2aCall, A2aDesk } from './a2a-call.ts'
+import { invalidRequest } from '../../protocol/invalid.ts'
+import { listTasksParamsSchema, parseInput } from '../../protocol/schemas.ts'
+import type { A2aCall, A2aContext } from './a2a-call.ts'
 import { taskScope } from './auth.ts'
 
 const PAGE_SIZE = 50
 
-export async function listTasks(call: A2aCall, { reception, workspaces }: A2aDesk): Promise<unknown> {
+export async function listTasks(call: A2aCall, { reception, workspaces }: A2aContext): Promise<unknown> {
   const { workspaceId, identity, rpc } = call
-  const wish = check(listTasksParamsSchema, rpc.params ?? {}, 'params')
-  const { contextId, status, historyLength, statusTimestampAfter, pageToken, pageSize = PAGE_SIZE } = wish
+  const params = parseInput(listTasksParamsSchema, rpc.params ?? {}, 'params')
+  const { contextId, status, historyLength, statusTimestampAfter, pageToken, pageSize = PAGE_SIZE } = params
   const query: TaskQuery = {
     workspaceId,
     ...taskScope(identity, workspaceId),
@@ -28,21 +28,22 @@ export async function listTasks(call: A2aCall, { reception, workspaces }: A2aDes
     throw new MoleculeError('not_found', `there is no workspace ${workspaceId}`)
   }
   return {
-    tasks: wish.includeArtifacts === true ? tasks : tasks.map(({ artifacts: _artifacts, ...task }) => task),
+    tasks: params.includeArtifacts === true ? tasks : tasks.map(({ artifacts: _artifacts, ...task }) => task),
     nextPageToken: next === undefined ? '' : writePageToken(next),
     pageSize,
     totalSize: total,
   }
 }
 
-type Place = NonNullable<TaskPage['next']>
+type PagePosition = NonNullable<TaskPage['next']>
 
-function writePageToken({ updatedAtMs, id }: Place): string {
+function writePageToken({ updatedAtMs, id }: PagePosition): string {
   return Buffer.from(`${updatedAtMs}.${id}`).toString('base64url')
 }
 
-function readPageToken(token: string): Place {
+function readPageToken(token: string): PagePosition {
   const [, updatedAtMs, id] = /^(\d{1,15})\.([\w-]{1,64})$/.exec(Buffer.from(token, 'base64url').toString()) ?? []
-  if (updatedAtMs === undefined || id === undefined) throw invalid('params.pageToken', 'is not one of this server')
+  if (updatedAtMs === undefined || id === undefined)
+    throw invalidRequest('params.pageToken', 'is not one of this server')
   return { updatedAtMs: Number(updatedAtMs), id }
 }

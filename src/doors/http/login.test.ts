@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { type OpenDoor, openDoor } from '../../../test/fakes/open-door.ts'
 
-const login = ({ knock }: OpenDoor, code: unknown, headers: Record<string, string> = {}) =>
-  knock('/login', { method: 'POST', headers, body: JSON.stringify({ code }) })
+const login = ({ sendRequest }: OpenDoor, code: unknown, headers: Record<string, string> = {}) =>
+  sendRequest('/login', { method: 'POST', headers, body: JSON.stringify({ code }) })
 
 test('PL-1 the code of the link is traded once for a cookie that scripts cannot read', async (t) => {
   const opened = await openDoor(t)
-  const code = opened.desk.tokens.issueLoginCode()
+  const code = opened.fakePlatform.tokens.issueLoginCode()
   const answer = await login(opened, code, { origin: opened.url })
   assert.equal(answer.status, 204)
   const cookie = String(answer.headers['set-cookie']?.[0])
@@ -16,7 +16,7 @@ test('PL-1 the code of the link is traded once for a cookie that scripts cannot 
   }
   assert.ok(cookie.startsWith(`molecule_session_${new URL(opened.url).port}=`))
   const headers = { cookie: cookie.split(';')[0] ?? '' }
-  assert.equal((await opened.knock('/workspaces', { headers })).status, 200)
+  assert.equal((await opened.sendRequest('/workspaces', { headers })).status, 200)
   const again = await login(opened, code)
   assert.equal(again.status, 401)
   assert.match(again.json.error.message, /used already or is too old/)
@@ -24,19 +24,22 @@ test('PL-1 the code of the link is traded once for a cookie that scripts cannot 
 
 test('logging out revokes the session and clears the cookie', async (t) => {
   const opened = await openDoor(t)
-  const { headers } = await login(opened, opened.desk.tokens.issueLoginCode())
+  const { headers } = await login(opened, opened.fakePlatform.tokens.issueLoginCode())
   const cookie = String(headers['set-cookie']?.[0]).split(';')[0] ?? ''
-  const stranger = await opened.knock('/logout', { method: 'POST', headers: { cookie, origin: 'http://evil.example' } })
+  const stranger = await opened.sendRequest('/logout', {
+    method: 'POST',
+    headers: { cookie, origin: 'http://evil.example' },
+  })
   assert.equal(stranger.status, 403)
-  const out = await opened.knock('/logout', { method: 'POST', headers: { cookie, origin: opened.url } })
+  const out = await opened.sendRequest('/logout', { method: 'POST', headers: { cookie, origin: opened.url } })
   assert.equal(out.status, 204)
   assert.match(String(out.headers['set-cookie']?.[0]), /Max-Age=0/)
-  assert.equal((await opened.knock('/workspaces', { headers: { cookie } })).status, 401)
+  assert.equal((await opened.sendRequest('/workspaces', { headers: { cookie } })).status, 401)
 })
 
 test('a login by a page of somebody else, or without a proper code, is refused', async (t) => {
   const opened = await openDoor(t)
-  const code = opened.desk.tokens.issueLoginCode()
+  const code = opened.fakePlatform.tokens.issueLoginCode()
   assert.equal((await login(opened, code, { origin: 'http://evil.example' })).status, 403)
   for (const wrong of [7, '', null, 'x'.repeat(300)]) assert.equal((await login(opened, wrong)).status, 400)
   assert.equal((await login(opened, 'guess')).status, 401)
@@ -44,8 +47,8 @@ test('a login by a page of somebody else, or without a proper code, is refused',
 })
 
 test('the page and its files are served under a policy that allows nothing inline', async (t) => {
-  const { knock } = await openDoor(t)
-  const page = await knock('/')
+  const { sendRequest } = await openDoor(t)
+  const page = await sendRequest('/')
   assert.equal(page.status, 200)
   assert.match(String(page.headers['content-type']), /^text\/html/)
   assert.match(String(page.headers['content-security-policy']), /^default-src 'self'; .*frame-ancestors 'none'/)
@@ -56,7 +59,7 @@ test('the page and its files are served under a policy that allows nothing inlin
   const references = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path]) => String(path))
   assert.deepEqual([...new Set(references)].sort(), ['/icon.svg', '/page.css', '/page.js'])
   for (const path of references) {
-    const file = await knock(path)
+    const file = await sendRequest(path)
     assert.equal(file.status, 200, path)
     assert.doesNotMatch(file.text, /innerHTML|document\.write|eval\(/)
   }

@@ -7,13 +7,13 @@ import { readFileSync } from 'node:fs'
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import { MoleculeError } from '../../errors.ts'
-import { judge } from '../../protocol/schemas.ts'
+import { safeParse } from '../../protocol/schemas.ts'
 import type { Tokens } from '../../workspaces/tokens.ts'
-import { type Auth, requireSameOrigin } from './auth.ts'
+import { type HttpAuth, requireSameOrigin } from './auth.ts'
 import { BODY_BYTES_MAX, readJson } from './body.ts'
 import type { HttpEnv } from './context.ts'
 
-export function loginRoutes(tokens: Tokens, auth: Auth): Hono<HttpEnv> {
+export function loginRoutes(tokens: Tokens, auth: HttpAuth): Hono<HttpEnv> {
   const routes = new Hono<HttpEnv>()
   for (const file of PAGE_FILES) {
     const body = readFileSync(file.source)
@@ -60,7 +60,7 @@ const CODE_CHARACTERS_MAX = 256
 export const loginSchema = z.strictObject({ code: z.string().min(1).max(CODE_CHARACTERS_MAX) })
 
 function readCode(body: unknown): string {
-  const result = judge(loginSchema, body)
+  const result = safeParse(loginSchema, body)
   if (result.success) return result.data.code
   throw new MoleculeError('invalid_request', 'the body must be {"code": "..."}', { cause: result.error })
 }

@@ -13,10 +13,10 @@ test('PL-10 metrics are text that Prometheus reads: load by workspace, turns, fa
   metrics.count('molecule_turns_total', { outcome: 'done' }, 3)
   const workspaces = [{ id: 'ws_1', waiting: 5, running: 1, oldestWaitingMs: 1500 }]
   const load = async () => ({ waiting: 7, running: 2, workspaces })
-  const { knock } = await openDoor(t, { metrics, load })
-  await knock('/workspaces')
+  const { sendRequest } = await openDoor(t, { metrics, load })
+  await sendRequest('/workspaces')
   await eventually('the refusal is counted', () => metrics.read().has('molecule_http_requests_total'))
-  const { status, text, headers } = await knock('/metrics', { token: secretOf('viewer') })
+  const { status, text, headers } = await sendRequest('/metrics', { token: secretOf('viewer') })
   assert.equal(status, 200)
   assert.match(String(headers['content-type']), /^text\/plain; version=0.0.4/)
   const lines = text.split('\n')

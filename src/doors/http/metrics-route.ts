@@ -5,16 +5,16 @@
 import { Hono } from 'hono'
 import type { LoadReport } from '../../inbox/inbox.ts'
 import type { Labels, Metrics, Series } from '../../metrics.ts'
-import type { Auth } from './auth.ts'
+import type { HttpAuth } from './auth.ts'
 import { allow, type HttpEnv } from './context.ts'
 
-export interface MetricsOptions {
-  readonly auth: Auth
+export interface MetricsRouteOptions {
+  readonly auth: HttpAuth
   readonly metrics: Metrics
   readonly load: () => Promise<LoadReport>
 }
 
-export function metricsRoutes({ auth, metrics, load }: MetricsOptions): Hono<HttpEnv> {
+export function metricsRoutes({ auth, metrics, load }: MetricsRouteOptions): Hono<HttpEnv> {
   const routes = new Hono<HttpEnv>()
   routes.get('/metrics', allow(auth, 'metrics.read'), async (context) => {
     const text = metricsText(metrics, await load())
@@ -24,18 +24,18 @@ export function metricsRoutes({ auth, metrics, load }: MetricsOptions): Hono<Htt
 }
 
 export function metricsText(metrics: Metrics, report: LoadReport): string {
-  const counters = [...metrics.read()].map(([name, series]) => family({ name, type: 'counter', series }))
-  return [...counters, ...gauges(report).map(family)].join('')
+  const counters = [...metrics.read()].map(([name, series]) => familyText({ name, type: 'counter', series }))
+  return [...counters, ...gauges(report).map(familyText)].join('')
 }
 
-interface Family {
+interface MetricFamily {
   readonly name: string
   readonly type: 'counter' | 'gauge'
   readonly series: readonly Series[]
 }
 
-function gauges({ waiting, running, workspaces }: LoadReport): Family[] {
-  const gauge = (name: string, series: readonly Series[]): Family => ({
+function gauges({ waiting, running, workspaces }: LoadReport): MetricFamily[] {
+  const gauge = (name: string, series: readonly Series[]): MetricFamily => ({
     name: `molecule_${name}`,
     type: 'gauge',
     series,
@@ -61,15 +61,16 @@ function gauges({ waiting, running, workspaces }: LoadReport): Family[] {
   ]
 }
 
-function family({ name, type, series }: Family): string {
+function familyText({ name, type, series }: MetricFamily): string {
   if (series.length === 0) return ''
   const lines = series.map(({ labels, value }) => `${name}${labelText(labels)} ${value}\n`)
   return `# TYPE ${name} ${type}\n${lines.join('')}`
 }
 
 function labelText(labels: Labels): string {
-  const pairs = Object.entries(labels).map(([label, value]) => `${label}="${escaped(value)}"`)
+  const pairs = Object.entries(labels).map(([label, value]) => `${label}="${escapeLabel(value)}"`)
   return pairs.length === 0 ? '' : `{${pairs.join(',')}}`
 }
 
-const escaped = (value: string): string => value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
+const escapeLabel = (value: string): string =>
+  value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')

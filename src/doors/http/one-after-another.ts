@@ -5,9 +5,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-type Listener = (request: IncomingMessage, response: ServerResponse) => void
+type RequestListener = (request: IncomingMessage, response: ServerResponse) => void
 
-export function oneAfterAnother(listener: Listener): Listener {
+export function answerOneAtATime(listener: RequestListener): RequestListener {
   const latest = new WeakMap<Socket, ServerResponse>()
   return (request, response) => {
     const before = latest.get(request.socket)

@@ -1,36 +1,36 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { createDesk, secretOf } from '../../../test/fakes/desk.ts'
+import { createFakePlatform, secretOf } from '../../../test/fakes/desk.ts'
 import { openDoor } from '../../../test/fakes/open-door.ts'
 import { systemClock } from '../../clock.ts'
 import { createMetrics } from '../../metrics.ts'
 import { A2A_ACTIONS } from './a2a-methods.ts'
 import { restRoutes } from './a2a-rest.ts'
 import { createApp } from './app.ts'
-import { createAuth } from './auth.ts'
+import { createHttpAuth } from './auth.ts'
 import { documentPath } from './openapi.ts'
 import { createRateLimit } from './rate-limit.ts'
 import { createReach } from './reach.ts'
 import { SSE_LIMITS } from './sse.ts'
-import { createWaiting } from './waiting.ts'
-import { createWrongTokens } from './wrong-tokens.ts'
+import { createWaitingCalls } from './waiting.ts'
+import { createWrongTokenLimit } from './wrong-tokens.ts'
 
 test('PL-10 the document holds every route that is served, and no other', async (t) => {
-  const { knock } = await openDoor(t)
-  const { status, json } = await knock('/openapi.json', { token: secretOf('viewer') })
+  const { sendRequest } = await openDoor(t)
+  const { status, json } = await sendRequest('/openapi.json', { token: secretOf('viewer') })
   assert.equal(status, 200)
   assert.equal(json.openapi, '3.1.0')
-  const desk = createDesk()
-  const auth = createAuth({
-    tokens: desk.tokens,
+  const fakePlatform = createFakePlatform()
+  const auth = createHttpAuth({
+    tokens: fakePlatform.tokens,
     port: 1,
     rateLimit: createRateLimit(systemClock),
-    wrongTokens: createWrongTokens(systemClock),
+    wrongTokenLimit: createWrongTokenLimit(systemClock),
   })
-  const rest = { version: '1', unready: async () => undefined, auth, reach: createReach(desk.workspaces) }
+  const rest = { version: '1', unready: async () => undefined, auth, reach: createReach(fakePlatform.workspaces) }
   const load = async () => ({ waiting: 0, running: 0, workspaces: [] })
-  const streaming = { waiting: createWaiting(desk.tokens), clock: systemClock, limits: SSE_LIMITS }
-  const app = createApp({ ...desk, ...rest, ...streaming, load, metrics: createMetrics() })
+  const streaming = { waiting: createWaitingCalls(fakePlatform.tokens), clock: systemClock, limits: SSE_LIMITS }
+  const app = createApp({ ...fakePlatform, ...rest, ...streaming, load, metrics: createMetrics() })
   const served = app.routes
     .filter(({ method }) => method !== 'ALL')
     .map(({ method, path }) => `${method.toLowerCase()} ${documentPath(path)}`)
@@ -47,8 +47,8 @@ test('PL-10 the document holds every route that is served, and no other', async 
 })
 
 test('PL-10 every reference in the document leads somewhere', async (t) => {
-  const { knock } = await openDoor(t)
-  const { json, text } = await knock('/openapi.json', { token: secretOf('admin') })
+  const { sendRequest } = await openDoor(t)
+  const { json, text } = await sendRequest('/openapi.json', { token: secretOf('admin') })
   const references = [...text.matchAll(/"\$ref":"#\/([^"]+)"/g)].map(([, path]) => String(path))
   assert.ok(references.length > 5)
   for (const reference of references) {
@@ -60,7 +60,7 @@ test('PL-10 every reference in the document leads somewhere', async (t) => {
 })
 
 test('PL-15 the version is told to whoever has a token', async (t) => {
-  const { knock } = await openDoor(t)
-  const { json } = await knock('/version', { token: secretOf('conversation') })
+  const { sendRequest } = await openDoor(t)
+  const { json } = await sendRequest('/version', { token: secretOf('conversation') })
   assert.deepEqual([json.name, json.version], ['molecule', '1.2.3'])
 })

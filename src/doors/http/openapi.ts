@@ -14,14 +14,14 @@ import { A2A_ACTIONS } from './a2a-methods.ts'
 import { type Action, rolesOf } from './auth.ts'
 import type { Route } from './route-table.ts'
 
-export interface OpenApi {
+export interface OpenApiDocument {
   readonly openapi: string
   readonly info: { readonly title: string; readonly version: string }
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  readonly paths: Readonly<Record<string, Readonly<Record<string, ApiOperation>>>>
   readonly components: { readonly schemas: Record<string, object>; readonly [key: string]: unknown }
 }
 
-export interface Operation {
+export interface ApiOperation {
   readonly summary: string
   readonly 'x-action': string
   /** Empty where no token is needed. */
@@ -33,9 +33,9 @@ export interface Operation {
   readonly [key: string]: unknown
 }
 
-export function describeApi(routes: readonly Route[], version: string): OpenApi {
+export function describeApi(routes: readonly Route[], version: string): OpenApiDocument {
   const schemas: Record<string, object> = { Error: ERROR_SCHEMA }
-  const paths: Record<string, Record<string, Operation>> = {}
+  const paths: Record<string, Record<string, ApiOperation>> = {}
   for (const route of routes) {
     const path = documentPath(route.path)
     paths[path] = { ...paths[path], [route.method]: describeRoute(route, schemas) }
@@ -87,7 +87,7 @@ const ERROR_SCHEMA = {
   required: ['error'],
 }
 
-function describeRoute(route: Route, schemas: Record<string, object>): Operation {
+function describeRoute(route: Route, schemas: Record<string, object>): ApiOperation {
   const { method, path, summary, access, success } = route
   const parameters = [...path.matchAll(/\/:(\w+)/g)].map(([, name]) => ({
     name,
@@ -115,7 +115,7 @@ function a2aRules() {
   return Object.fromEntries([...A2A_ACTIONS].map(([name, action]) => [name, rule(action)]))
 }
 
-function requestBody(route: Route, schemas: Record<string, object>): Pick<Operation, 'requestBody'> {
+function requestBody(route: Route, schemas: Record<string, object>): Pick<ApiOperation, 'requestBody'> {
   if (route.access === 'a2a') {
     return { requestBody: { required: true, content: json({ $ref: '#/components/schemas/JsonRpcRequest' }) } }
   }

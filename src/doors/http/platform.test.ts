@@ -3,8 +3,8 @@ import test from 'node:test'
 import { secretOf, WORKSPACE_ID } from '../../../test/fakes/desk.ts'
 import { type OpenDoor, openDoor } from '../../../test/fakes/open-door.ts'
 
-const create = ({ knock }: OpenDoor, input: unknown) =>
-  knock('/workspaces', { method: 'POST', token: secretOf('admin'), body: JSON.stringify(input) })
+const create = ({ sendRequest }: OpenDoor, input: unknown) =>
+  sendRequest('/workspaces', { method: 'POST', token: secretOf('admin'), body: JSON.stringify(input) })
 
 test('PL-2 a workspace is made with every field, answered with 201 and found again', async (t) => {
   const opened = await openDoor(t)
@@ -30,14 +30,14 @@ test('PL-2 a workspace is made with every field, answered with 201 and found aga
     created_at: '2023-11-14T22:13:20.000Z',
   })
   assert.equal(headers.location, `/workspaces/${json.id}`)
-  const found = await opened.knock(`/workspaces/${json.id}`, { token: secretOf('admin') })
+  const found = await opened.sendRequest(`/workspaces/${json.id}`, { token: secretOf('admin') })
   assert.deepEqual(found.json, { ...json, queue_depth: 0, running: 0 })
 })
 
 test('PL-2 the list shows every workspace with its status and queue depth', async (t) => {
   const opened = await openDoor(t)
   await create(opened, { name: 'second' })
-  const { json } = await opened.knock('/workspaces', { token: secretOf('viewer') })
+  const { json } = await opened.sendRequest('/workspaces', { token: secretOf('viewer') })
   assert.deepEqual(
     json.workspaces.map(({ name, status, queue_depth }: Record<string, unknown>) => [name, status, queue_depth]),
     [
@@ -78,10 +78,10 @@ test('PL-2 fields that cannot be are refused by name', async (t) => {
 })
 
 test('bodies that are not JSON, not UTF-8 or too deep are 400', async (t) => {
-  const { knock } = await openDoor(t)
+  const { sendRequest } = await openDoor(t)
   const deep = `{"name":"a","runtime_config":{"x":${'['.repeat(70)}${']'.repeat(70)}}}`
   const strings = `{"name":"a","runtime_config":{"x":"${'[\\"'.repeat(200)}"}}`
-  const post = (body: string | Buffer) => knock('/workspaces', { method: 'POST', token: secretOf('admin'), body })
+  const post = (body: string | Buffer) => sendRequest('/workspaces', { method: 'POST', token: secretOf('admin'), body })
   for (const body of ['', '{', 'name=x', Buffer.from('{"name":"\xff"}', 'latin1'), deep]) {
     const { status, json } = await post(body)
     assert.equal(status, 400, String(body).slice(0, 40))
@@ -111,9 +111,9 @@ test('values of options that look secret are not shown', async (t) => {
 })
 
 test('an unknown workspace and an unknown path are 404 with code, message and id', async (t) => {
-  const { knock } = await openDoor(t)
+  const { sendRequest } = await openDoor(t)
   for (const path of ['/workspaces/ws_nobody', '/workspaces/%E0%A4%A', '/nowhere']) {
-    const { status, json, headers } = await knock(path, { token: secretOf('admin') })
+    const { status, json, headers } = await sendRequest(path, { token: secretOf('admin') })
     assert.equal(status, 404, path)
     assert.equal(json.error.code, 'not_found')
     assert.equal(json.error.id, headers['x-request-id'])
@@ -126,6 +126,6 @@ test('a defect in a route shows its id and nothing of the inside; the log has al
   assert.equal(status, 500)
   assert.equal(json.error.code, 'internal')
   assert.doesNotMatch(text, /inside|TypeError/)
-  const line = opened.desk.logged.find(({ requestId }) => requestId === json.error.id)
+  const line = opened.fakePlatform.logged.find(({ requestId }) => requestId === json.error.id)
   assert.match(JSON.stringify(line), /cannot read \\"inside/)
 })

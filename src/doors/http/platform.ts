@@ -6,26 +6,26 @@ import { Hono } from 'hono'
 import { MoleculeError } from '../../errors.ts'
 import type { Identity, Tokens } from '../../workspaces/tokens.ts'
 import { isExternal, type Workspace, type WorkspaceLoad, type Workspaces } from '../../workspaces/workspace.ts'
-import type { Auth } from './auth.ts'
+import type { HttpAuth } from './auth.ts'
 import { BODY_BYTES_MAX, readJson } from './body.ts'
 import { allow, type HttpEnv } from './context.ts'
 import { type Reach, reachable, seesConfig } from './reach.ts'
 import { originOf } from './registry.ts'
 import { readNewWorkspace, viewWorkspace, type WorkspaceView, withoutConfig } from './workspace-form.ts'
 
-export interface PlatformOptions {
+export interface WorkspaceRouteOptions {
   readonly workspaces: Workspaces
-  readonly auth: Auth
+  readonly auth: HttpAuth
   readonly reach: Reach
   readonly tokens: Tokens
 }
 
-export function platformRoutes({ workspaces, auth, reach, tokens }: PlatformOptions): Hono<HttpEnv> {
+export function workspaceRoutes({ workspaces, auth, reach, tokens }: WorkspaceRouteOptions): Hono<HttpEnv> {
   const routes = new Hono<HttpEnv>()
   routes.post('/workspaces', allow(auth, 'workspace.create'), async (context) => {
     const input = readNewWorkspace(await readJson(context.env.incoming, BODY_BYTES_MAX))
     const workspace = await workspaces.create(input)
-    const connecting = isExternal(workspace) ? await connect(workspace, tokens, originOf(context)) : {}
+    const connecting = isExternal(workspace) ? await createBridgeAccess(workspace, tokens, originOf(context)) : {}
     return context.json({ ...viewWorkspace(workspace), ...connecting }, 201, {
       Location: `/workspaces/${workspace.id}`,
     })
@@ -33,7 +33,7 @@ export function platformRoutes({ workspaces, auth, reach, tokens }: PlatformOpti
   routes.get('/workspaces', allow(auth, 'workspace.read'), async (context) => {
     const identity = context.get('identity')
     const all = reachable(identity, await workspaces.list())
-    return context.json({ workspaces: all.map((workspace) => viewFor(identity, workspace)) })
+    return context.json({ workspaces: all.map((workspace) => viewWorkspaceFor(identity, workspace)) })
   })
   routes.get('/workspaces/:id', allow(auth, 'workspace.read'), async (context) => {
     const id = context.req.param('id')
@@ -41,19 +41,19 @@ export function platformRoutes({ workspaces, auth, reach, tokens }: PlatformOpti
     await reach(identity, id, 'workspace.read')
     const workspace = await workspaces.get(id)
     if (workspace === undefined) throw new MoleculeError('not_found', `there is no workspace ${id}`)
-    return context.json(viewFor(identity, workspace))
+    return context.json(viewWorkspaceFor(identity, workspace))
   })
   return routes
 }
 
 /** What the bridge of an external workspace needs: its token, in this answer only, and the command to paste. */
-async function connect({ id, name }: Workspace, tokens: Tokens, origin: string) {
+async function createBridgeAccess({ id, name }: Workspace, tokens: Tokens, origin: string) {
   const { secret } = await tokens.create({ name: `bridge of ${name}`, role: 'workspace', workspaceId: id })
   return { auth_token: secret, connect: `molecule connect ${id} --token ${secret} --api-url ${origin}` }
 }
 
 /** What of a workspace this token may see. */
-export function viewFor(identity: Identity, workspace: Workspace & WorkspaceLoad): WorkspaceView {
+export function viewWorkspaceFor(identity: Identity, workspace: Workspace & WorkspaceLoad): WorkspaceView {
   const view = viewWorkspace(workspace)
   if (seesConfig(identity)) return view
   // What others say to a workspace is for people: a program or a peer is not told what it works on.

@@ -7,9 +7,14 @@ import { MoleculeError } from '../../errors.ts'
 import type { PushConfigs } from '../../inbox/push-configs.ts'
 import type { ProtocolVersion } from '../../protocol/envelope.ts'
 import type { PushConfig } from '../../protocol/push-config.ts'
-import { publicPush, readInlinePush, readPush, readPushName } from '../../protocol/push-schemas.ts'
+import {
+  readInlinePushConfig,
+  readPushConfig,
+  readPushConfigName,
+  toPublicPushConfig,
+} from '../../protocol/push-schemas.ts'
 
-export interface PushDesk {
+export interface PushContext {
   readonly configs: PushConfigs
   /** Throws `forbidden` with the reason for a URL that may not be called. */
   readonly check: (url: string) => Promise<void>
@@ -25,35 +30,38 @@ export interface PushCall {
   readonly seq: (taskId: string) => Promise<number>
 }
 
-export async function createPush({ params, version, workspaceId, seq }: PushCall, desk: PushDesk): Promise<unknown> {
-  const config = named(readPush(params, version))
+export async function createPush(
+  { params, version, workspaceId, seq }: PushCall,
+  context: PushContext,
+): Promise<unknown> {
+  const config = withId(readPushConfig(params, version))
   const afterSeq = await seq(config.taskId)
-  await desk.check(config.url)
-  const { failed } = await desk.configs.put({ workspaceId, version, config, afterSeq })
-  desk.wake()
-  return publicPush(config, version, failed)
+  await context.check(config.url)
+  const { failed } = await context.configs.put({ workspaceId, version, config, afterSeq })
+  context.wake()
+  return toPublicPushConfig(config, version, failed)
 }
 
-export async function getPush(call: PushCall, { configs }: PushDesk): Promise<unknown> {
-  const { taskId, id } = readPushName(call.params, call.version)
+export async function getPush(call: PushCall, { configs }: PushContext): Promise<unknown> {
+  const { taskId, id } = readPushConfigName(call.params, call.version)
   await call.seq(taskId)
   const all = await configs.list(call.workspaceId, taskId)
   const found = id === undefined ? all[0] : all.find((push) => push.id === id)
-  if (found === undefined) throw unknown(taskId, id)
-  return publicPush(found.config, call.version, found.failed)
+  if (found === undefined) throw configNotFound(taskId, id)
+  return toPublicPushConfig(found.config, call.version, found.failed)
 }
 
-export async function listPush(call: PushCall, { configs }: PushDesk): Promise<unknown> {
-  const { taskId } = readPushName(call.params, call.version)
+export async function listPush(call: PushCall, { configs }: PushContext): Promise<unknown> {
+  const { taskId } = readPushConfigName(call.params, call.version)
   await call.seq(taskId)
   const all = await configs.list(call.workspaceId, taskId)
-  const shown = all.map(({ config, failed }) => publicPush(config, call.version, failed))
+  const shown = all.map(({ config, failed }) => toPublicPushConfig(config, call.version, failed))
   return call.version === '1.0' ? { configs: shown, nextPageToken: '' } : shown
 }
 
 /** Again is the same answer: what is gone is gone. */
-export async function deletePush(call: PushCall, { configs }: PushDesk): Promise<unknown> {
-  const { taskId, id } = readPushName(call.params, call.version)
+export async function deletePush(call: PushCall, { configs }: PushContext): Promise<unknown> {
+  const { taskId, id } = readPushConfigName(call.params, call.version)
   if (id === undefined) throw new MoleculeError('invalid_request', 'the id of the push configuration is missing')
   await call.seq(taskId)
   await configs.remove({ workspaceId: call.workspaceId, taskId, id })
@@ -66,27 +74,27 @@ export async function deletePush(call: PushCall, { configs }: PushDesk): Promise
  */
 export async function acceptPush(
   { params, version, workspaceId }: Omit<PushCall, 'seq'>,
-  desk: PushDesk | undefined,
+  context: PushContext | undefined,
 ): Promise<((taskId: string) => Promise<void>) | undefined> {
-  const read = readInlinePush(params, version)
+  const read = readInlinePushConfig(params, version)
   if (read === undefined) return undefined
-  const { configs, check, wake } = required(desk)
+  const { configs, check, wake } = requirePush(context)
   await check(read('task').url)
   return async (taskId) => {
-    await configs.put({ workspaceId, version, config: named(read(taskId)), afterSeq: 0 })
+    await configs.put({ workspaceId, version, config: withId(read(taskId)), afterSeq: 0 })
     wake()
   }
 }
 
-export function required(desk: PushDesk | undefined): PushDesk {
-  if (desk !== undefined) return desk
+export function requirePush(context: PushContext | undefined): PushContext {
+  if (context !== undefined) return context
   throw new MoleculeError('unsupported_operation', 'push notifications are not served here')
 }
 
 /** Without an id it has its task's, so that setting it again replaces it. */
-const named = (config: PushConfig) => ({ ...config, id: config.id ?? config.taskId })
+const withId = (config: PushConfig) => ({ ...config, id: config.id ?? config.taskId })
 
-function unknown(taskId: string, id: string | undefined): MoleculeError {
+function configNotFound(taskId: string, id: string | undefined): MoleculeError {
   const which = id === undefined ? 'no push configuration' : `no push configuration ${id}`
   return new MoleculeError('not_found', `task ${taskId} has ${which}`, { details: { taskId } })
 }

@@ -5,9 +5,9 @@
 import type { Clock } from '../../clock.ts'
 import { MoleculeError } from '../../errors.ts'
 
-export const REQUESTS_A_MINUTE_MAX = 600
+export const REQUESTS_PER_MINUTE_MAX = 600
 const WINDOW_MS = 60_000
-const NAMES_MAX = 10_000
+const KEYS_MAX = 10_000
 
 export interface RateLimit {
   /** One more; throws `too_many_requests` with the time until the next window. */
@@ -16,18 +16,18 @@ export interface RateLimit {
   check(name: string): void
 }
 
-export interface Rate {
+export interface RateLimitOptions {
   readonly timesMax: number
   /** What is said to whoever passed it. */
   readonly message: string
 }
 
-const REQUESTS: Rate = {
-  timesMax: REQUESTS_A_MINUTE_MAX,
-  message: `this token has made its ${REQUESTS_A_MINUTE_MAX} requests of this minute`,
+const REQUESTS: RateLimitOptions = {
+  timesMax: REQUESTS_PER_MINUTE_MAX,
+  message: `this token has made its ${REQUESTS_PER_MINUTE_MAX} requests of this minute`,
 }
 
-export function createRateLimit(clock: Clock, { timesMax, message }: Rate = REQUESTS): RateLimit {
+export function createRateLimit(clock: Clock, { timesMax, message }: RateLimitOptions = REQUESTS): RateLimit {
   const windows = new Map<string, { readonly untilMs: number; times: number }>()
   const tooMany = (untilMs: number) => {
     const details = { retryAfterMs: untilMs - clock.monotonicMs() }
@@ -41,7 +41,7 @@ export function createRateLimit(clock: Clock, { timesMax, message }: Rate = REQU
         // Deleted first, so that the map's order is the order of the windows and the oldest goes first.
         windows.delete(name)
         for (const oldest of windows.keys()) {
-          if (windows.size < NAMES_MAX) break
+          if (windows.size < KEYS_MAX) break
           windows.delete(oldest)
         }
         windows.set(name, { untilMs: nowMs + WINDOW_MS, times: 1 })

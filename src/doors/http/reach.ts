@@ -3,7 +3,7 @@
  * on its list, a workspace itself and those it may talk to. A check that cannot be made is an error and never a yes.
  */
 import { MoleculeError } from '../../errors.ts'
-import { mayTalk, type Verdict } from '../../workspaces/access.ts'
+import { mayTalk, type TalkDecision } from '../../workspaces/access.ts'
 import type { Identity } from '../../workspaces/tokens.ts'
 import type { Workspace, Workspaces } from '../../workspaces/workspace.ts'
 import type { Action } from './auth.ts'
@@ -14,14 +14,14 @@ export type Reach = (identity: Identity, workspaceId: string, action: Action) =>
 export function createReach(workspaces: Workspaces): Reach {
   return async (identity, workspaceId, action) => {
     if (isPerson(identity)) return
-    if (identity.role === 'caller') return judge(identity, onList(identity, workspaceId))
+    if (identity.role === 'caller') return requireAllowed(identity, checkList(identity, workspaceId))
     const own = identity.workspaceId ?? ''
     // What a workspace does to itself, it may; but it cannot talk to itself.
     if (own === workspaceId && action !== 'message.send') return
     const [from, to] = await Promise.all([workspaces.get(own), workspaces.get(workspaceId)])
     if (from === undefined) throw new MoleculeError('forbidden', `the workspace ${own} of this token is gone`)
     if (to === undefined) throw new MoleculeError('not_found', `there is no workspace ${workspaceId}`)
-    judge(identity, mayTalk(from, to))
+    requireAllowed(identity, mayTalk(from, to))
   }
 }
 
@@ -34,7 +34,7 @@ export function reachable<W extends Workspace>(identity: Identity, all: readonly
 }
 
 /** For what is nobody else's: people may about any workspace, a workspace and its children only about their own. */
-export function requireItself({ role, name, workspaceId: own }: Identity, workspaceId: string): void {
+export function requireOwnWorkspace({ role, name, workspaceId: own }: Identity, workspaceId: string): void {
   const isAgent = role === 'workspace' || role === 'conversation'
   if (!isAgent || own === workspaceId) return
   throw new MoleculeError('forbidden', `the token "${name}" speaks for ${own}, not for ${workspaceId}`, {
@@ -47,12 +47,12 @@ export const seesConfig = ({ role }: Identity): boolean => role === 'admin' || r
 
 const isPerson = ({ role }: Identity): boolean => role === 'admin' || role === 'member' || role === 'viewer'
 
-function onList({ workspaces = [] }: Identity, workspaceId: string): Verdict {
+function checkList({ workspaces = [] }: Identity, workspaceId: string): TalkDecision {
   if (workspaces.includes(workspaceId)) return { ok: true }
   return { ok: false, reason: `it may use only ${workspaces.join(', ')}` }
 }
 
-function judge(identity: Identity, verdict: Verdict): void {
+function requireAllowed(identity: Identity, verdict: TalkDecision): void {
   if (verdict.ok) return
   const message = `the token "${identity.name}" does not reach this workspace: ${verdict.reason}`
   throw new MoleculeError('forbidden', message, { details: { role: identity.role } })

@@ -5,14 +5,14 @@
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import { MoleculeError } from '../../errors.ts'
-import type { Report } from '../../workspaces/presence.ts'
-import { HEARTBEAT_SECONDS, type Registry } from '../../workspaces/registry.ts'
+import type { HeartbeatReport } from '../../workspaces/presence.ts'
+import { HEARTBEAT_SECONDS, type WorkspaceRegistry } from '../../workspaces/registry.ts'
 import type { Workspace, WorkspaceLoad, Workspaces } from '../../workspaces/workspace.ts'
-import type { Auth } from './auth.ts'
+import type { HttpAuth } from './auth.ts'
 import { BODY_BYTES_MAX, readJson } from './body.ts'
 import { allow, type HttpEnv } from './context.ts'
-import { readForm } from './form.ts'
-import { type Reach, requireItself } from './reach.ts'
+import { validateBody } from './form.ts'
+import { type Reach, requireOwnWorkspace } from './reach.ts'
 
 const TASK_CHARACTERS_MAX = 500
 const WORD_CHARACTERS_MAX = 200
@@ -28,22 +28,22 @@ export const reportSchema = z.strictObject({
   problem: z.string().max(TASK_CHARACTERS_MAX).optional(),
 })
 
-export interface RegistryOptions {
-  readonly registry: Registry
+export interface RegistryRouteOptions {
+  readonly registry: WorkspaceRegistry
   readonly workspaces: Workspaces
-  readonly auth: Auth
+  readonly auth: HttpAuth
   readonly reach: Reach
 }
 
-export function registryRoutes({ registry, workspaces, auth, reach }: RegistryOptions): Hono<HttpEnv> {
+export function registryRoutes({ registry, workspaces, auth, reach }: RegistryRouteOptions): Hono<HttpEnv> {
   const routes = new Hono<HttpEnv>()
   routes.post('/registry/register', allow(auth, 'registry.report'), async (context) => {
     const { id, report } = await readReport(context)
-    return context.json(viewHeard(await registry.register(id, report)))
+    return context.json(viewReported(await registry.register(id, report)))
   })
   routes.post('/registry/heartbeat', allow(auth, 'registry.report'), async (context) => {
     const { id, report } = await readReport(context)
-    return context.json(viewHeard(await registry.heartbeat(id, report)))
+    return context.json(viewReported(await registry.heartbeat(id, report)))
   })
   routes.get('/registry/discover/:id', allow(auth, 'workspace.read'), async (context) => {
     const id = context.req.param('id')
@@ -54,23 +54,23 @@ export function registryRoutes({ registry, workspaces, auth, reach }: RegistryOp
   })
   routes.get('/registry/:id/peers', allow(auth, 'registry.peers'), async (context) => {
     const id = context.req.param('id')
-    requireItself(context.get('identity'), id)
+    requireOwnWorkspace(context.get('identity'), id)
     const peers = await registry.peers(id)
     return context.json({ peers: peers.map((peer) => viewPeer(peer, originOf(context))) })
   })
   return routes
 }
 
-async function readReport(context: Context<HttpEnv>): Promise<{ id: string; report: Report }> {
+async function readReport(context: Context<HttpEnv>): Promise<{ id: string; report: HeartbeatReport }> {
   const body = await readJson(context.env.incoming, BODY_BYTES_MAX)
-  const { workspace_id: id, ...said } = readForm(reportSchema, body, 'a report')
-  requireItself(context.get('identity'), id)
-  const known = Object.entries(said).filter(([, value]) => value !== undefined)
-  return { id, report: Object.fromEntries(known) as Report }
+  const { workspace_id: id, ...fields } = validateBody(reportSchema, body, 'a report')
+  requireOwnWorkspace(context.get('identity'), id)
+  const known = Object.entries(fields).filter(([, value]) => value !== undefined)
+  return { id, report: Object.fromEntries(known) as HeartbeatReport }
 }
 
 /** What a workspace is told when it was heard: how it stands, and when to say something again. */
-function viewHeard({ id, status, statusReason, queueDepth }: Workspace & WorkspaceLoad) {
+function viewReported({ id, status, statusReason, queueDepth }: Workspace & WorkspaceLoad) {
   return {
     id,
     status,

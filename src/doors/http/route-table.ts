@@ -35,9 +35,9 @@ export interface Route {
   readonly a2aMethod?: string
 }
 
-const workspace = '/workspaces/:id'
-const file = `${workspace}/files/:path{.+}`
-const deadLetters = `${workspace}/dead-letters`
+const workspacePath = '/workspaces/:id'
+const filePath = `${workspacePath}/files/:path{.+}`
+const deadLettersPath = `${workspacePath}/dead-letters`
 
 const REST_BODIES: Readonly<Record<string, z.ZodType>> = {
   SendMessage: sendMessageParamsSchema,
@@ -45,10 +45,10 @@ const REST_BODIES: Readonly<Record<string, z.ZodType>> = {
 }
 
 export const ROUTES: readonly Route[] = [
-  page('/', 'The canvas'),
-  page('/page.js', 'The script of the page'),
-  page('/page.css', 'The style of the page'),
-  page('/icon.svg', 'The icon of the page'),
+  pageRoute('/', 'The canvas'),
+  pageRoute('/page.js', 'The script of the page'),
+  pageRoute('/page.css', 'The style of the page'),
+  pageRoute('/icon.svg', 'The icon of the page'),
   {
     method: 'post',
     path: '/login',
@@ -66,9 +66,9 @@ export const ROUTES: readonly Route[] = [
   },
   { method: 'get', path: '/health', summary: 'Is it alive', access: 'open', success: [200, 'It is'] },
   { method: 'get', path: '/ready', summary: 'Does it take work', access: 'open', success: [200, 'It does'] },
-  read('/version', 'Name and version', 'platform.read'),
-  read('/metrics', 'Counters and load, as Prometheus reads them', 'metrics.read'),
-  read('/openapi.json', 'This document', 'platform.read'),
+  readRoute('/version', 'Name and version', 'platform.read'),
+  readRoute('/metrics', 'Counters and load, as Prometheus reads them', 'metrics.read'),
+  readRoute('/openapi.json', 'This document', 'platform.read'),
   {
     method: 'post',
     path: '/tokens',
@@ -77,7 +77,7 @@ export const ROUTES: readonly Route[] = [
     body: newTokenSchema,
     success: [201, 'Its id and secret'],
   },
-  read('/tokens', 'All tokens and sessions, without their secrets', 'token.handle'),
+  readRoute('/tokens', 'All tokens and sessions, without their secrets', 'token.handle'),
   {
     method: 'post',
     path: '/tokens/:id/rotate',
@@ -87,7 +87,7 @@ export const ROUTES: readonly Route[] = [
     bodyOptional: true,
     success: [200, 'Its id and new secret'],
   },
-  remove('/tokens/:id', 'Revoke a token; its open streams and waiting calls end', 'token.handle'),
+  removeRoute('/tokens/:id', 'Revoke a token; its open streams and waiting calls end', 'token.handle'),
   {
     method: 'post',
     path: '/workspaces',
@@ -96,11 +96,11 @@ export const ROUTES: readonly Route[] = [
     body: newWorkspaceSchema,
     success: [201, 'The workspace'],
   },
-  read('/workspaces', 'The workspaces that the token reaches', 'workspace.read'),
-  read(workspace, 'One workspace', 'workspace.read'),
+  readRoute('/workspaces', 'The workspaces that the token reaches', 'workspace.read'),
+  readRoute(workspacePath, 'One workspace', 'workspace.read'),
   {
     method: 'post',
-    path: `${workspace}/a2a`,
+    path: `${workspacePath}/a2a`,
     summary: 'A2A JSON-RPC of 1.0 and 0.3',
     access: 'a2a',
     success: [200, 'A JSON-RPC answer'],
@@ -108,14 +108,14 @@ export const ROUTES: readonly Route[] = [
   ...restBinding(),
   {
     method: 'get',
-    path: `${workspace}/a2a${CARD_PATH}`,
+    path: `${workspacePath}/a2a${CARD_PATH}`,
     summary: 'The agent card',
     access: 'open',
     success: [200, 'The card'],
   },
   {
     method: 'patch',
-    path: workspace,
+    path: workspacePath,
     summary: 'Change a workspace; what is not said stays',
     access: 'workspace.change',
     body: workspaceChangeSchema,
@@ -123,46 +123,62 @@ export const ROUTES: readonly Route[] = [
   },
   {
     method: 'delete',
-    path: workspace,
+    path: workspacePath,
     summary: 'Delete a workspace; needs its name or id as confirm in the query, and cascade=true for those below it',
     access: 'workspace.delete',
     success: [200, 'The ids that are gone'],
   },
-  turn('restart', 'Begin the next turn with a new backend, and check whether it can run', 'workspace.restart'),
-  turn('pause', 'Keep the queue and begin no turn; now=true also stops those that run', 'workspace.pause'),
-  turn('resume', 'Go on after a pause', 'workspace.pause'),
-  read(`${workspace}/files`, 'The files of the configuration folder', 'file.read'),
-  read(file, 'One file', 'file.read'),
+  workspaceActionRoute(
+    'restart',
+    'Begin the next turn with a new backend, and check whether it can run',
+    'workspace.restart',
+  ),
+  workspaceActionRoute(
+    'pause',
+    'Keep the queue and begin no turn; now=true also stops those that run',
+    'workspace.pause',
+  ),
+  workspaceActionRoute('resume', 'Go on after a pause', 'workspace.pause'),
+  readRoute(`${workspacePath}/files`, 'The files of the configuration folder', 'file.read'),
+  readRoute(filePath, 'One file', 'file.read'),
   {
     method: 'put',
-    path: file,
+    path: filePath,
     summary: 'Write a file: the body as it is',
     access: 'file.write',
     success: [201, 'Its path and size; 200 when it was there'],
   },
-  remove(file, 'Remove a file', 'file.write'),
-  read(
-    `${workspace}/activity`,
+  removeRoute(filePath, 'Remove a file', 'file.write'),
+  readRoute(
+    `${workspacePath}/activity`,
     'What happened, after the number since; type and limit choose, newest=true the last ones',
     'activity.read',
   ),
-  read('/tasks/:id/artifacts/:artifact', 'An artifact of a task, as a file; part chooses one of several', 'task.read'),
+  readRoute(
+    '/tasks/:id/artifacts/:artifact',
+    'An artifact of a task, as a file; part chooses one of several',
+    'task.read',
+  ),
   {
     method: 'post',
-    path: `${workspace}/activity`,
+    path: `${workspacePath}/activity`,
     summary: 'Add a note to what happened',
     access: 'activity.report',
     body: noteSchema,
     success: [201, 'Its number'],
   },
-  read(`${workspace}/events`, 'All of its log as server-sent events, after Last-Event-ID or from now', 'activity.read'),
-  work('lease', 'Wait for messages to run, each with its brief; says what the bridge holds', leaseSchema),
-  work('extend', 'Renew leases; how each stands', extendSchema),
-  work('append', 'What a turn tells while it runs; how its lease stands', appendSchema),
-  work('settle', 'Close a lease with its outcome', settleSchema),
-  work('suspend', 'A turn waits and gives up its slot', suspendSchema),
-  work('resume', 'Its wait is over', suspendSchema),
-  work('ask', 'Put a question of a turn to whoever sent its task', askSchema),
+  readRoute(
+    `${workspacePath}/events`,
+    'All of its log as server-sent events, after Last-Event-ID or from now',
+    'activity.read',
+  ),
+  inboxRoute('lease', 'Wait for messages to run, each with its brief; says what the bridge holds', leaseSchema),
+  inboxRoute('extend', 'Renew leases; how each stands', extendSchema),
+  inboxRoute('append', 'What a turn tells while it runs; how its lease stands', appendSchema),
+  inboxRoute('settle', 'Close a lease with its outcome', settleSchema),
+  inboxRoute('suspend', 'A turn waits and gives up its slot', suspendSchema),
+  inboxRoute('resume', 'Its wait is over', suspendSchema),
+  inboxRoute('ask', 'Put a question of a turn to whoever sent its task', askSchema),
   {
     method: 'get',
     path: WS_PATH,
@@ -170,11 +186,11 @@ export const ROUTES: readonly Route[] = [
     access: 'activity.read',
     success: [101, 'The socket'],
   },
-  report('register', 'A workspace that runs elsewhere is there'),
-  report('heartbeat', 'It is still there, and how it does'),
-  read('/registry/discover/:id', 'Where a workspace is reached', 'workspace.read'),
-  read('/registry/:id/peers', 'The workspaces that one may talk to', 'registry.peers'),
-  read('/pending', 'What running turns ask permission for; workspace_id chooses', 'pending.read'),
+  registryReportRoute('register', 'A workspace that runs elsewhere is there'),
+  registryReportRoute('heartbeat', 'It is still there, and how it does'),
+  readRoute('/registry/discover/:id', 'Where a workspace is reached', 'workspace.read'),
+  readRoute('/registry/:id/peers', 'The workspaces that one may talk to', 'registry.peers'),
+  readRoute('/pending', 'What running turns ask permission for; workspace_id chooses', 'pending.read'),
   {
     method: 'post',
     path: '/pending/:id',
@@ -185,28 +201,28 @@ export const ROUTES: readonly Route[] = [
   },
   {
     method: 'put',
-    path: `${workspace}/status`,
+    path: `${workspacePath}/status`,
     summary: 'What the workspace says it is doing; an empty text takes it away',
     access: 'status.report',
     body: statusSchema,
     success: [200, 'The text as it is shown'],
   },
-  read('/tasks/:id', 'A task by its id alone', 'task.read'),
-  read(
+  readRoute('/tasks/:id', 'A task by its id alone', 'task.read'),
+  readRoute(
     '/messages/:id/story',
     'What became of a message; its id, its task or the id that its sender gave it',
     'task.read',
   ),
-  read(`${workspace}/usage`, 'What its turns used, by day and by message', 'activity.read'),
-  read(deadLetters, 'What has failed for good', 'dead-letter.read'),
+  readRoute(`${workspacePath}/usage`, 'What its turns used, by day and by message', 'activity.read'),
+  readRoute(deadLettersPath, 'What has failed for good', 'dead-letter.read'),
   {
     method: 'post',
-    path: `${deadLetters}/:message/replay`,
+    path: `${deadLettersPath}/:message/replay`,
     summary: 'Send a dead letter again',
     access: 'dead-letter.handle',
     success: [200, 'The new task'],
   },
-  remove(`${deadLetters}/:message`, 'Let a dead letter go', 'dead-letter.handle'),
+  removeRoute(`${deadLettersPath}/:message`, 'Let a dead letter go', 'dead-letter.handle'),
 ]
 
 /** The REST binding of A2A: each route of it whose method is served. */
@@ -217,33 +233,33 @@ function restBinding(): Route[] {
     const summary = `A2A 1.0 REST: ${name}`
     const body = http === 'POST' && { body: REST_BODIES[name] ?? z.looseObject({}), bodyOptional: true as const }
     const method = http.toLowerCase() as Route['method']
-    const path = `${workspace}/a2a${below.replaceAll(/\{(\w+)\}/g, ':$1')}`
+    const path = `${workspacePath}/a2a${below.replaceAll(/\{(\w+)\}/g, ':$1')}`
     return [{ method, path, summary, access, success: [200, 'The result'], a2aMethod: name, ...body }]
   })
 }
 
-function page(path: string, summary: string): Route {
+function pageRoute(path: string, summary: string): Route {
   return { method: 'get', path, summary, access: 'open', success: [200, summary] }
 }
 
-function read(path: string, summary: string, access: Action): Route {
+function readRoute(path: string, summary: string, access: Action): Route {
   return { method: 'get', path, summary, access, success: [200, summary] }
 }
 
-function turn(name: string, summary: string, access: Action): Route {
-  return { method: 'post', path: `${workspace}/${name}`, summary, access, success: [200, 'The workspace'] }
+function workspaceActionRoute(name: string, summary: string, access: Action): Route {
+  return { method: 'post', path: `${workspacePath}/${name}`, summary, access, success: [200, 'The workspace'] }
 }
 
-function work(name: string, summary: string, body: z.ZodType): Route {
-  const path = `${workspace}/inbox/${name}`
+function inboxRoute(name: string, summary: string, body: z.ZodType): Route {
+  const path = `${workspacePath}/inbox/${name}`
   return { method: 'post', path, summary, access: 'inbox.work', body, success: [200, 'How it stands'] }
 }
 
-function report(name: string, summary: string): Route {
+function registryReportRoute(name: string, summary: string): Route {
   const success = [200, 'How it stands, and when to be heard again'] as const
   return { method: 'post', path: `/registry/${name}`, summary, access: 'registry.report', body: reportSchema, success }
 }
 
-function remove(path: string, summary: string, access: Action): Route {
+function removeRoute(path: string, summary: string, access: Action): Route {
   return { method: 'delete', path, summary, access, success: [204, 'Done'] }
 }

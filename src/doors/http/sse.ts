@@ -5,7 +5,7 @@
  */
 import type { ServerResponse } from 'node:http'
 import type { Clock } from '../../clock.ts'
-import { type Exchange, REQUEST_ID } from './answer.ts'
+import { type HttpExchange, REQUEST_ID_HEADER } from './answer.ts'
 
 export interface SseLimits {
   /** A comment is sent this often, so that proxies do not take a quiet stream for a dead one. */
@@ -38,7 +38,7 @@ export interface SseOptions {
 
 /** Writes all events and ends the answer. What the source throws is thrown; the answer is then cut off. */
 export async function writeEvents(
-  { response, requestId }: Exchange,
+  { response, requestId }: HttpExchange,
   events: AsyncIterable<SseEvent>,
   { clock, limits }: SseOptions,
 ): Promise<void> {
@@ -48,7 +48,7 @@ export async function writeEvents(
     'Cache-Control': 'no-store',
     'X-Accel-Buffering': 'no',
     'X-Content-Type-Options': 'nosniff',
-    [REQUEST_ID]: requestId,
+    [REQUEST_ID_HEADER]: requestId,
   })
   const stopWaiting = clock.after(HEAD_MS_MAX, () => response.flushHeaders())
   const stopKeepingAlive = keepAlive(response, clock, limits.keepAliveMs)

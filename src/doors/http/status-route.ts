@@ -5,33 +5,33 @@
 import { Hono } from 'hono'
 import { z } from 'zod'
 import type { Activity } from '../../inbox/activity-seam.ts'
-import type { Registry } from '../../workspaces/registry.ts'
-import type { Auth } from './auth.ts'
+import type { WorkspaceRegistry } from '../../workspaces/registry.ts'
+import type { HttpAuth } from './auth.ts'
 import { BODY_BYTES_MAX, readJson } from './body.ts'
 import { allow, type HttpEnv } from './context.ts'
-import { readForm } from './form.ts'
-import { requireItself } from './reach.ts'
+import { validateBody } from './form.ts'
+import { requireOwnWorkspace } from './reach.ts'
 
 const STATUS_CHARACTERS_MAX = 500
 
 export const statusSchema = z.strictObject({ text: z.string().max(STATUS_CHARACTERS_MAX) })
 
-export interface StatusOptions {
-  readonly registry: Registry
+export interface StatusRouteOptions {
+  readonly registry: WorkspaceRegistry
   readonly activity: Activity
-  readonly auth: Auth
+  readonly auth: HttpAuth
 }
 
-export function statusRoutes({ registry, activity, auth }: StatusOptions): Hono<HttpEnv> {
+export function statusRoutes({ registry, activity, auth }: StatusRouteOptions): Hono<HttpEnv> {
   const routes = new Hono<HttpEnv>()
   routes.put('/workspaces/:id/status', allow(auth, 'status.report'), async (context) => {
     const id = context.req.param('id')
     const identity = context.get('identity')
-    requireItself(identity, id)
-    const { text } = readForm(statusSchema, await readJson(context.env.incoming, BODY_BYTES_MAX), 'a status')
+    requireOwnWorkspace(identity, id)
+    const { text } = validateBody(statusSchema, await readJson(context.env.incoming, BODY_BYTES_MAX), 'a status')
     const line = text.replaceAll(/\s+/g, ' ').trim()
     await registry.say(id, line)
-    await activity.report(id, { type: 'status_text', text: line, by: identity.name })
+    await activity.addNote(id, { type: 'status_text', text: line, by: identity.name })
     return context.json({ status_text: line })
   })
   return routes

@@ -3,7 +3,7 @@ import type { Context } from 'hono'
 import { MoleculeError } from '../../errors.ts'
 import type { HttpEnv } from './context.ts'
 
-export function readSwitch(context: Context<HttpEnv>, name: string): boolean {
+export function readQueryFlag(context: Context<HttpEnv>, name: string): boolean {
   const value = context.req.query(name)
   if (value === undefined || value === 'false') return false
   if (value === 'true') return true

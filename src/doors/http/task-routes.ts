@@ -7,13 +7,13 @@ import { MoleculeError } from '../../errors.ts'
 import type { Reception, TaskView } from '../../inbox/inbox.ts'
 import type { Stories, Story } from '../../inbox/story.ts'
 import type { Identity } from '../../workspaces/tokens.ts'
-import { type Auth, taskScope } from './auth.ts'
+import { type HttpAuth, taskScope } from './auth.ts'
 import { allow, type HttpEnv } from './context.ts'
 
 export interface TaskRouteOptions {
   readonly reception: Reception
   readonly stories: Stories
-  readonly auth: Auth
+  readonly auth: HttpAuth
 }
 
 export function taskRoutes({ reception, stories, auth }: TaskRouteOptions): Hono<HttpEnv> {

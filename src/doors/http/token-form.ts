@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { formatDuration, parseDuration } from '../../duration.ts'
 import { type NewToken, TOKEN_ROLES, type TokenInfo } from '../../workspaces/tokens.ts'
-import { readForm } from './form.ts'
+import { validateBody } from './form.ts'
 
 const NAME_CHARACTERS_MAX = 100
 const ID_CHARACTERS_MAX = 200
@@ -37,7 +37,7 @@ export const newTokenSchema = z.strictObject({
 export const rotationSchema = z.strictObject({ overlap: duration(0, OVERLAP_MS_MAX).optional() })
 
 export function readNewToken(body: unknown): NewToken {
-  const form = readForm(newTokenSchema, body, 'a token')
+  const form = validateBody(newTokenSchema, body, 'a token')
   return {
     name: form.name,
     role: form.role,
@@ -50,7 +50,7 @@ export function readNewToken(body: unknown): NewToken {
 
 /** How long the old secret stays good. */
 export function readOverlapMs(body: unknown): number {
-  const { overlap } = readForm(rotationSchema, body, 'a rotation')
+  const { overlap } = validateBody(rotationSchema, body, 'a rotation')
   return overlap === undefined ? OVERLAP_MS : toMs(overlap)
 }
 

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { secretOf, WORKSPACE_ID } from '../../../test/fakes/desk.ts'
 import { eventually } from '../../../test/fakes/marked.ts'
-import { type OpenDoor, openDoor, say } from '../../../test/fakes/open-door.ts'
+import { type OpenDoor, openDoor, sendParams } from '../../../test/fakes/open-door.ts'
 
 const admin = { token: secretOf('admin') }
-const create = ({ knock }: OpenDoor, input: unknown) =>
-  knock('/tokens', { ...admin, method: 'POST', body: JSON.stringify(input) })
+const create = ({ sendRequest }: OpenDoor, input: unknown) =>
+  sendRequest('/tokens', { ...admin, method: 'POST', body: JSON.stringify(input) })
 
 test('PL-12 a token is made, used, rotated and revoked over HTTP', async (t) => {
   const opened = await openDoor(t)
@@ -15,16 +15,20 @@ test('PL-12 a token is made, used, rotated and revoked over HTTP', async (t) => 
   assert.deepEqual(Object.keys(made.json), ['id', 'token'])
   assert.equal(made.headers['cache-control'], 'no-store')
   const { id, token } = made.json
-  assert.ok((await opened.rpc('SendMessage', say('hello'), { token })).json.result)
-  const listed = await opened.knock('/tokens', admin)
+  assert.ok((await opened.rpc('SendMessage', sendParams('hello'), { token })).json.result)
+  const listed = await opened.sendRequest('/tokens', admin)
   assert.ok(listed.json.tokens.some((one: { id: string }) => one.id === id))
   assert.ok(!listed.text.includes(token))
-  const rotated = await opened.knock(`/tokens/${id}/rotate`, { ...admin, method: 'POST', body: '{"overlap":"5m"}' })
+  const rotated = await opened.sendRequest(`/tokens/${id}/rotate`, {
+    ...admin,
+    method: 'POST',
+    body: '{"overlap":"5m"}',
+  })
   assert.equal(rotated.json.id, id)
-  assert.ok((await opened.rpc('SendMessage', say('hello'), { token: rotated.json.token })).json.result)
-  assert.equal((await opened.knock(`/tokens/${id}`, { ...admin, method: 'DELETE' })).status, 204)
-  assert.equal((await opened.rpc('SendMessage', say('hello'), { token: rotated.json.token })).status, 401)
-  assert.equal((await opened.knock(`/tokens/${id}`, { ...admin, method: 'DELETE' })).status, 404)
+  assert.ok((await opened.rpc('SendMessage', sendParams('hello'), { token: rotated.json.token })).json.result)
+  assert.equal((await opened.sendRequest(`/tokens/${id}`, { ...admin, method: 'DELETE' })).status, 204)
+  assert.equal((await opened.rpc('SendMessage', sendParams('hello'), { token: rotated.json.token })).status, 401)
+  assert.equal((await opened.sendRequest(`/tokens/${id}`, { ...admin, method: 'DELETE' })).status, 404)
 })
 
 test('PL-12 what cannot be a token is refused by the field', async (t) => {
@@ -48,15 +52,15 @@ test('PL-12 what cannot be a token is refused by the field', async (t) => {
     assert.ok(json.error.message.includes(`"${field}"`), json.error.message)
   }
   const overlap = { ...admin, method: 'POST', body: '{"overlap":"300h"}' }
-  assert.equal((await opened.knock('/tokens/member/rotate', overlap)).status, 400)
+  assert.equal((await opened.sendRequest('/tokens/member/rotate', overlap)).status, 400)
 })
 
 test('PL-12 revoking a token ends its waiting calls, and they are told so', async (t) => {
   const opened = await openDoor(t)
   const { json } = await create(opened, { name: 'gone', role: 'member' })
-  const waiting = opened.rpc('SendMessage', say('slow'), { token: json.token })
-  await eventually('the call waits', () => opened.desk.waiting() === 1)
-  await opened.knock(`/tokens/${json.id}`, { ...admin, method: 'DELETE' })
+  const waiting = opened.rpc('SendMessage', sendParams('slow'), { token: json.token })
+  await eventually('the call waits', () => opened.fakePlatform.waiting() === 1)
+  await opened.sendRequest(`/tokens/${json.id}`, { ...admin, method: 'DELETE' })
   const answer = await waiting
   assert.equal(answer.status, 401)
   assert.match(answer.json.error.message, /revoked while its call waited/)

@@ -6,7 +6,7 @@ import { Hono } from 'hono'
 import { MoleculeError } from '../../errors.ts'
 import type { NewToken, Tokens } from '../../workspaces/tokens.ts'
 import type { Workspaces } from '../../workspaces/workspace.ts'
-import type { Auth } from './auth.ts'
+import type { HttpAuth } from './auth.ts'
 import { BODY_BYTES_MAX, readJson, readOptionalJson } from './body.ts'
 import { allow, type HttpEnv } from './context.ts'
 import { readNewToken, readOverlapMs, viewToken } from './token-form.ts'
@@ -14,7 +14,7 @@ import { readNewToken, readOverlapMs, viewToken } from './token-form.ts'
 export interface TokenRouteOptions {
   readonly tokens: Tokens
   readonly workspaces: Workspaces
-  readonly auth: Auth
+  readonly auth: HttpAuth
 }
 
 export function tokenRoutes({ tokens, workspaces, auth }: TokenRouteOptions): Hono<HttpEnv> {

@@ -1,27 +1,27 @@
 /** What a workspace's turns used, over HTTP: in all, by day, by message. What is not known is null, never 0. */
 import { Hono } from 'hono'
-import { USAGE_DAYS_MAX, type UsageBook, type UsageSum } from '../../inbox/usage.ts'
-import { wholeNumber } from './activity.ts'
-import type { Auth } from './auth.ts'
+import { USAGE_DAYS_MAX, type UsageReader, type UsageSum } from '../../inbox/usage.ts'
+import { readQueryNumber } from './activity.ts'
+import type { HttpAuth } from './auth.ts'
 import { allow, type HttpEnv } from './context.ts'
-import { requireItself } from './reach.ts'
+import { requireOwnWorkspace } from './reach.ts'
 
 const DAYS_DEFAULT = 7
 const MESSAGES_DEFAULT = 20
 const MESSAGES_MAX = 500
 
-export interface UsageOptions {
-  readonly usage: UsageBook
-  readonly auth: Auth
+export interface UsageRouteOptions {
+  readonly usage: UsageReader
+  readonly auth: HttpAuth
 }
 
-export function usageRoutes({ usage, auth }: UsageOptions): Hono<HttpEnv> {
+export function usageRoutes({ usage, auth }: UsageRouteOptions): Hono<HttpEnv> {
   const routes = new Hono<HttpEnv>()
   routes.get('/workspaces/:id/usage', allow(auth, 'activity.read'), async (context) => {
     const workspaceId = context.req.param('id')
-    requireItself(context.get('identity'), workspaceId)
-    const days = wholeNumber(context, 'days', { min: 1, max: USAGE_DAYS_MAX }) ?? DAYS_DEFAULT
-    const messages = wholeNumber(context, 'messages', { min: 0, max: MESSAGES_MAX }) ?? MESSAGES_DEFAULT
+    requireOwnWorkspace(context.get('identity'), workspaceId)
+    const days = readQueryNumber(context, 'days', { min: 1, max: USAGE_DAYS_MAX }) ?? DAYS_DEFAULT
+    const messages = readQueryNumber(context, 'messages', { min: 0, max: MESSAGES_MAX }) ?? MESSAGES_DEFAULT
     const report = await usage.read({ workspaceId, days, messages })
     return context.json({
       total: viewSum(report.total),

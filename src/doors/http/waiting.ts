@@ -8,22 +8,22 @@ import { MoleculeError } from '../../errors.ts'
 import type { Identity, Tokens } from '../../workspaces/tokens.ts'
 
 /** Whoever waits: where the answer goes, and by whose token. */
-export interface Waiter {
+export interface WaitingCall {
   readonly response: ServerResponse
   readonly identity: Pick<Identity, 'tokenId'>
 }
 
-export interface Waiting {
+export interface WaitingCalls {
   /**
    * Runs `wait` with a signal that ends it; it is expected to resolve then, not to throw. Throws `unauthenticated`
    * when the token was revoked meanwhile.
    */
-  during<T>(waiter: Waiter, wait: (signal: AbortSignal) => Promise<T>): Promise<T>
+  during<T>(waitingCall: WaitingCall, wait: (signal: AbortSignal) => Promise<T>): Promise<T>
   /** Ends all waiting, now and from now on. */
   end(): void
 }
 
-export function createWaiting(tokens: Pick<Tokens, 'onRevoked'>): Waiting {
+export function createWaitingCalls(tokens: Pick<Tokens, 'onRevoked'>): WaitingCalls {
   const open = new Set<AbortController>()
   let ended = false
   return {

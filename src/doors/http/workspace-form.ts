@@ -10,16 +10,16 @@ import {
   ATTEMPTS_MAX,
   NAME_CHARACTERS_MAX,
   ROLE_CHARACTERS_MAX,
+  SHORT_TEXT_CHARACTERS_MAX,
   SLOTS_MAX,
-  WORD_CHARACTERS_MAX,
 } from '../../workspaces/config-file.ts'
 import type { NewWorkspace, Workspace, WorkspaceChange, WorkspaceLoad } from '../../workspaces/workspace.ts'
-import { readForm } from './form.ts'
+import { validateBody } from './form.ts'
 
 const PATH_CHARACTERS_MAX = 4096
 const URL_CHARACTERS_MAX = 2048
 
-const word = z.string().trim().min(1).max(WORD_CHARACTERS_MAX)
+const word = z.string().trim().min(1).max(SHORT_TEXT_CHARACTERS_MAX)
 
 export const newWorkspaceSchema = z.strictObject({
   name: z.string().trim().min(1).max(NAME_CHARACTERS_MAX),
@@ -46,20 +46,20 @@ export const workspaceChangeSchema = newWorkspaceSchema.omit({ template: true })
 
 /** The body of `POST /workspaces`; throws `invalid_request` naming the field. */
 export function readNewWorkspace(body: unknown): NewWorkspace {
-  const form = readForm(newWorkspaceSchema, body, 'a workspace')
+  const form = validateBody(newWorkspaceSchema, body, 'a workspace')
   const { name, template, model, parent_id: parentId } = form
-  return withoutUndefined({ ...common(form), name, template, model, parentId })
+  return withoutUndefined({ ...fromWire(form), name, template, model, parentId })
 }
 
 /** The body of `PATCH /workspaces/:id`. A secret sent back as it was shown is one that nobody changed. */
 export function readWorkspaceChange(body: unknown): WorkspaceChange {
-  const form = readForm(workspaceChangeSchema, body, 'a workspace')
+  const form = validateBody(workspaceChangeSchema, body, 'a workspace')
   const config = Object.entries(form.runtime_config ?? {}).filter(([, value]) => value !== HIDDEN)
   const halfShown = config.find(([, value]) => JSON.stringify(value).includes(JSON.stringify(HIDDEN)))
   if (halfShown !== undefined) throw stillHidden(halfShown[0])
   const { name, model, parent_id: parentId } = form
   return withoutUndefined({
-    ...common(form),
+    ...fromWire(form),
     ...{ name, model, parentId },
     ...(form.runtime_config === undefined ? {} : { runtimeConfig: Object.fromEntries(config) }),
   })
@@ -71,7 +71,7 @@ function stillHidden(key: string): MoleculeError {
 }
 
 /** From the words of the wire to ours. */
-function common(form: Omit<z.infer<typeof workspaceChangeSchema>, 'name' | 'model' | 'parent_id'>) {
+function fromWire(form: Omit<z.infer<typeof workspaceChangeSchema>, 'name' | 'model' | 'parent_id'>) {
   return {
     role: form.role,
     runtime: form.runtime,

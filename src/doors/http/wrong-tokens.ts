@@ -8,10 +8,10 @@ import type { Clock } from '../../clock.ts'
 import type { Identity } from '../../workspaces/tokens.ts'
 import { createRateLimit } from './rate-limit.ts'
 
-export const WRONG_TOKENS_A_MINUTE_MAX = 60
-const GOOD_MAX = 10_000
+export const WRONG_TOKENS_PER_MINUTE_MAX = 60
+const GOOD_SECRETS_MAX = 10_000
 
-export interface WrongTokens {
+export interface WrongTokenLimit {
   /** The identity of the secret by `verify`; throws `too_many_requests` where the address has been wrong too often. */
   verify(
     secret: string,
@@ -20,9 +20,9 @@ export interface WrongTokens {
   ): Promise<Identity | undefined>
 }
 
-export function createWrongTokens(clock: Clock): WrongTokens {
-  const message = `${WRONG_TOKENS_A_MINUTE_MAX} wrong tokens came from your address within a minute`
-  const limit = createRateLimit(clock, { timesMax: WRONG_TOKENS_A_MINUTE_MAX, message })
+export function createWrongTokenLimit(clock: Clock): WrongTokenLimit {
+  const message = `${WRONG_TOKENS_PER_MINUTE_MAX} wrong tokens came from your address within a minute`
+  const limit = createRateLimit(clock, { timesMax: WRONG_TOKENS_PER_MINUTE_MAX, message })
   /** Hashes of secrets that were good when they were last looked at, the oldest first. */
   const good = new Set<string>()
   /** An identity is the same object as long as it is not looked up again: a busy client is hashed once in a while. */
@@ -31,7 +31,7 @@ export function createWrongTokens(clock: Clock): WrongTokens {
     const hashed = hash(secret)
     good.delete(hashed)
     for (const oldest of good) {
-      if (good.size < GOOD_MAX) break
+      if (good.size < GOOD_SECRETS_MAX) break
       good.delete(oldest)
     }
     good.add(hashed)

@@ -10,18 +10,18 @@ import type { Activity } from '../../inbox/activity-seam.ts'
 import type { Log } from '../../log.ts'
 import type { Identity } from '../../workspaces/tokens.ts'
 import { errorAnswer } from './errors.ts'
-import { readForm } from './form.ts'
-import { viewFor } from './platform.ts'
-import { reachable, requireItself } from './reach.ts'
+import { validateBody } from './form.ts'
+import { viewWorkspaceFor } from './platform.ts'
+import { reachable, requireOwnWorkspace } from './reach.ts'
 import type { SseLimits } from './sse.ts'
 import type { PlatformWatch } from './ws-platform.ts'
 import * as words from './ws-words.ts'
 
 /** Messages of a client that wait to be read; who sends more than it listens to is cut off. */
-const PENDING_MAX = 16
-const UNREAD = 1008
+const UNREAD_MESSAGES_MAX = 16
+const POLICY_VIOLATION = 1008
 
-export interface ReaderOptions {
+export interface SocketReaderOptions {
   readonly identity: Identity
   readonly requestId: string
   readonly activity: Activity
@@ -31,18 +31,19 @@ export interface ReaderOptions {
   readonly log: Log
 }
 
-export interface Reader {
+export interface SocketReader {
   /** The log of this workspace may have grown. */
   hint(workspaceId: string): void
   /** Where the logs end now; those that are behind are looked at. */
   compare(heads: ReadonlyMap<string, number>): void
 }
 
-export function createReader(socket: WebSocket, options: ReaderOptions): Reader {
-  const state = new ReaderState(socket, options)
+export function createSocketReader(socket: WebSocket, options: SocketReaderOptions): SocketReader {
+  const state = new SocketReaderState(socket, options)
   socket.on('message', (data, isBinary) => {
-    if (state.pending.length >= PENDING_MAX) return socket.close(UNREAD, 'more was said than listened to')
-    state.pending.push(isBinary ? '' : String(data))
+    if (state.unread.length >= UNREAD_MESSAGES_MAX)
+      return socket.close(POLICY_VIOLATION, 'more was said than listened to')
+    state.unread.push(isBinary ? '' : String(data))
     state.wake()
   })
   socket.once('close', () => state.end())
@@ -64,24 +65,24 @@ export function createReader(socket: WebSocket, options: ReaderOptions): Reader 
   }
 }
 
-class ReaderState {
+class SocketReaderState {
   readonly socket: WebSocket
-  readonly options: ReaderOptions
+  readonly options: SocketReaderOptions
   /** Messages of the client that were not read yet. */
-  readonly pending: string[] = []
-  /** The number of the last row that was told, of each log that is followed. */
+  readonly unread: string[] = []
+  /** The number of the last row that was sent, of each log that is followed. */
   readonly cursors = new Map<string, number>()
   /** Logs that may have grown. */
   readonly stale = new Set<string>()
   /** Also those that are not named, and come later. */
   others = false
-  /** What was told of each workspace; undefined where `_platform` is not followed. */
-  told: Map<string, string> | undefined
+  /** What was sent of each workspace; undefined where `_platform` is not followed. */
+  sent: Map<string, string> | undefined
   platformStale = false
   private woken = Promise.withResolvers<void>()
   private stopWatching: (() => void) | undefined
 
-  constructor(socket: WebSocket, options: ReaderOptions) {
+  constructor(socket: WebSocket, options: SocketReaderOptions) {
     this.socket = socket
     this.options = options
   }
@@ -133,17 +134,17 @@ class ReaderState {
   }
 }
 
-async function run(state: ReaderState): Promise<void> {
+async function run(state: SocketReaderState): Promise<void> {
   while (state.isOpen) {
-    if (await obeyNext(state)) continue
-    if (await tellPlatform(state)) continue
-    if (await tellNextLog(state)) continue
+    if (await takeNextMessage(state)) continue
+    if (await sendPlatformChanges(state)) continue
+    if (await sendNextLogPage(state)) continue
     await state.wait()
   }
 }
 
-async function obeyNext(state: ReaderState): Promise<boolean> {
-  const text = state.pending.shift()
+async function takeNextMessage(state: SocketReaderState): Promise<boolean> {
+  const text = state.unread.shift()
   if (text === undefined) return false
   try {
     await subscribe(state, readSubscription(text))
@@ -160,13 +161,13 @@ function readSubscription(text: string): words.Subscription {
   } catch (cause) {
     throw new MoleculeError('invalid_request', 'a message must be JSON in text', { cause })
   }
-  return readForm(words.subscriptionSchema, body, 'a subscription')
+  return validateBody(words.subscriptionSchema, body, 'a subscription')
 }
 
-async function subscribe(state: ReaderState, { subscribe: named, others }: words.Subscription): Promise<void> {
+async function subscribe(state: SocketReaderState, { subscribe: named, others }: words.Subscription): Promise<void> {
   for (const [name, seq] of Object.entries(named)) {
     try {
-      if (name === words.PLATFORM) await followPlatform(state)
+      if (name === words.PLATFORM_STREAM) await followPlatform(state)
       else await followLog(state, name, seq ?? undefined)
     } catch (thrown) {
       await refuse(state, thrown, name)
@@ -177,34 +178,36 @@ async function subscribe(state: ReaderState, { subscribe: named, others }: words
   state.others = true
   await followPlatform(state)
   const heads = others === 'now' ? await state.options.activity.heads() : undefined
-  for (const { workspace } of await visible(state)) {
+  for (const { workspace } of await visibleWorkspaces(state)) {
     if (Object.hasOwn(named, workspace.id) || state.cursors.has(workspace.id) || !mayFollow(state, workspace.id))
       continue
-    await begin(state, workspace.id, heads?.get(workspace.id) ?? 0)
+    await beginLog(state, workspace.id, heads?.get(workspace.id) ?? 0)
   }
 }
 
-async function followLog(state: ReaderState, workspaceId: string, seq: number | undefined): Promise<void> {
+async function followLog(state: SocketReaderState, workspaceId: string, seq: number | undefined): Promise<void> {
   const { activity, identity } = state.options
-  requireItself(identity, workspaceId)
-  await begin(state, workspaceId, await activity.place(workspaceId, seq))
+  requireOwnWorkspace(identity, workspaceId)
+  await beginLog(state, workspaceId, await activity.resolveCursor(workspaceId, seq))
 }
 
-async function begin(state: ReaderState, workspaceId: string, seq: number): Promise<void> {
+async function beginLog(state: SocketReaderState, workspaceId: string, seq: number): Promise<void> {
   state.cursors.set(workspaceId, seq)
   state.stale.add(workspaceId)
-  await state.send([words.subscribed(workspaceId, seq)])
+  await state.send([words.subscribedMessage(workspaceId, seq)])
 }
 
-async function followPlatform(state: ReaderState): Promise<void> {
+async function followPlatform(state: SocketReaderState): Promise<void> {
   state.watchPlatform()
-  const all = await visible(state)
-  state.told = new Map(all.map(({ workspace, mark }) => [workspace.id, mark]))
-  await state.send([words.snapshot(all.map(({ workspace }) => viewFor(state.options.identity, workspace)))])
+  const all = await visibleWorkspaces(state)
+  state.sent = new Map(all.map(({ workspace, fingerprint }) => [workspace.id, fingerprint]))
+  await state.send([
+    words.snapshotMessage(all.map(({ workspace }) => viewWorkspaceFor(state.options.identity, workspace))),
+  ])
 }
 
 /** Those that the token reaches. */
-async function visible({ options }: ReaderState) {
+async function visibleWorkspaces({ options }: SocketReaderState) {
   const all = await options.platform.workspaces()
   const reached = new Set(
     reachable(
@@ -215,40 +218,44 @@ async function visible({ options }: ReaderState) {
   return all.filter(({ workspace }) => reached.has(workspace))
 }
 
-function mayFollow({ options: { identity } }: ReaderState, workspaceId: string): boolean {
+function mayFollow({ options: { identity } }: SocketReaderState, workspaceId: string): boolean {
   return identity.role !== 'workspace' || identity.workspaceId === workspaceId
 }
 
-async function tellPlatform(state: ReaderState): Promise<boolean> {
-  const { told } = state
-  if (!state.platformStale || told === undefined) return false
+async function sendPlatformChanges(state: SocketReaderState): Promise<boolean> {
+  const { sent } = state
+  if (!state.platformStale || sent === undefined) return false
   state.platformStale = false
-  const all = await visible(state)
+  const all = await visibleWorkspaces(state)
   const news: string[] = []
   const come: string[] = []
-  const gone = new Set(told.keys())
-  for (const { workspace, mark } of all) {
+  const gone = new Set(sent.keys())
+  for (const { workspace, fingerprint } of all) {
     const { id } = workspace
     gone.delete(id)
-    const known = told.get(id)
-    if (known === mark) continue
-    told.set(id, mark)
+    const known = sent.get(id)
+    if (known === fingerprint) continue
+    sent.set(id, fingerprint)
     news.push(
-      words.changed(known === undefined ? 'created' : 'changed', id, viewFor(state.options.identity, workspace)),
+      words.changedMessage(
+        known === undefined ? 'created' : 'changed',
+        id,
+        viewWorkspaceFor(state.options.identity, workspace),
+      ),
     )
     if (known === undefined && state.others && !state.cursors.has(id) && mayFollow(state, id)) come.push(id)
   }
   for (const id of gone) {
-    told.delete(id)
-    news.push(words.deleted(id))
+    sent.delete(id)
+    news.push(words.deletedMessage(id))
   }
   await state.send(news)
-  for (const id of come) await begin(state, id, 0)
+  for (const id of come) await beginLog(state, id, 0)
   return true
 }
 
 /** One page of one log, the one that has waited longest. */
-async function tellNextLog(state: ReaderState): Promise<boolean> {
+async function sendNextLogPage(state: SocketReaderState): Promise<boolean> {
   const [workspaceId] = state.stale
   if (workspaceId === undefined) return false
   state.stale.delete(workspaceId)
@@ -258,22 +265,22 @@ async function tellNextLog(state: ReaderState): Promise<boolean> {
   const last = rows?.at(-1)
   if (rows === undefined) {
     state.cursors.delete(workspaceId)
-    await state.send([words.ended(workspaceId)])
+    await state.send([words.endedMessage(workspaceId)])
   } else if (last !== undefined) {
     state.cursors.set(workspaceId, last.seq)
     // There may be more than one page.
     state.stale.add(workspaceId)
-    await state.send(rows.map((row) => words.rowOf(workspaceId, row)))
+    await state.send(rows.map((row) => words.eventsMessage(workspaceId, row)))
   }
   return true
 }
 
-async function refuse(state: ReaderState, thrown: unknown, workspaceId?: string): Promise<void> {
+async function refuse(state: SocketReaderState, thrown: unknown, workspaceId?: string): Promise<void> {
   const error = toMoleculeError(thrown)
   const { requestId, log } = state.options
   log.info({ requestId, code: error.code, reason: error.message, workspaceId }, 'a subscription was refused')
   const { status, body } = errorAnswer(error, requestId)
   const prunedSeq = error.details['prunedSeq']
   const more = typeof prunedSeq === 'number' ? { pruned_seq: prunedSeq } : {}
-  await state.send([words.refusal(status, { ...(body as object), ...more }, workspaceId)])
+  await state.send([words.errorMessage(status, { ...(body as object), ...more }, workspaceId)])
 }

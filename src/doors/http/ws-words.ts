@@ -4,11 +4,11 @@
  */
 import { z } from 'zod'
 import type { ActivityRow } from '../../inbox/activity-seam.ts'
-import { viewEntry } from './activity.ts'
+import { viewActivityEntry } from './activity.ts'
 import type { WorkspaceView } from './workspace-form.ts'
 
 /** The stream of workspaces that come, change and go. It has no numbers: it begins with all of them as they are. */
-export const PLATFORM = '_platform'
+export const PLATFORM_STREAM = '_platform'
 
 const STREAMS_MAX = 2000
 const NAME_CHARACTERS_MAX = 64
@@ -24,24 +24,25 @@ export const subscriptionSchema = z.strictObject({
 
 export type Subscription = z.output<typeof subscriptionSchema>
 
-export const subscribed = (workspace: string, seq: number): string =>
+export const subscribedMessage = (workspace: string, seq: number): string =>
   JSON.stringify({ type: 'subscribed', workspace, seq })
 
-export const rowOf = (workspace: string, { seq, entries }: ActivityRow): string =>
-  JSON.stringify({ type: 'events', workspace, seq, events: entries.map(viewEntry) })
+export const eventsMessage = (workspace: string, { seq, entries }: ActivityRow): string =>
+  JSON.stringify({ type: 'events', workspace, seq, events: entries.map(viewActivityEntry) })
 
 /** The workspace is gone and all of its log has been told. */
-export const ended = (workspace: string): string => JSON.stringify({ type: 'ended', workspace })
+export const endedMessage = (workspace: string): string => JSON.stringify({ type: 'ended', workspace })
 
-export const snapshot = (workspaces: readonly WorkspaceView[]): string =>
-  JSON.stringify({ type: 'snapshot', workspace: PLATFORM, workspaces })
+export const snapshotMessage = (workspaces: readonly WorkspaceView[]): string =>
+  JSON.stringify({ type: 'snapshot', workspace: PLATFORM_STREAM, workspaces })
 
-export const changed = (type: 'created' | 'changed', id: string, state: WorkspaceView): string =>
-  JSON.stringify({ type, workspace: PLATFORM, id, state })
+export const changedMessage = (type: 'created' | 'changed', id: string, state: WorkspaceView): string =>
+  JSON.stringify({ type, workspace: PLATFORM_STREAM, id, state })
 
-export const deleted = (id: string): string => JSON.stringify({ type: 'deleted', workspace: PLATFORM, id })
+export const deletedMessage = (id: string): string =>
+  JSON.stringify({ type: 'deleted', workspace: PLATFORM_STREAM, id })
 
 /** `status` is what HTTP would have answered: 410 for a number whose rows are no longer kept. */
-export function refusal(status: number, body: unknown, workspace?: string): string {
+export function errorMessage(status: number, body: unknown, workspace?: string): string {
   return JSON.stringify({ type: 'error', ...(workspace !== undefined && { workspace }), status, ...(body as object) })
 }

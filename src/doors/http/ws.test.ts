@@ -3,18 +3,18 @@ import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import { secretOf, WORKSPACE_ID } from '../../../test/fakes/desk.ts'
 import { until } from '../../../test/fakes/living.ts'
-import { by, createLogs, type Listener, listenTo } from '../../../test/fakes/logs.ts'
+import { bearerOptions, connectSocket, createFakeActivityLogs, type SocketClient } from '../../../test/fakes/logs.ts'
 import { openDoor } from '../../../test/fakes/open-door.ts'
 import { SSE_LIMITS, type SseLimits } from './sse.ts'
-import { SOCKETS_A_TOKEN_MAX } from './ws.ts'
+import { SOCKETS_PER_TOKEN_MAX } from './ws.ts'
 
 const OTHER_ID = 'ws_01M7FPH65GBDK8DY0646KAE699'
 
 async function openSockets(t: TestContext, limits: Partial<SseLimits> = {}) {
-  const logs = createLogs([WORKSPACE_ID, OTHER_ID])
+  const logs = createFakeActivityLogs([WORKSPACE_ID, OTHER_ID])
   const opened = await openDoor(t, { activity: logs.activity, sseLimits: { ...SSE_LIMITS, ...limits } })
-  const listen = async (options = by(secretOf('admin'))) => {
-    const listener = await listenTo(opened.url, options)
+  const listen = async (options = bearerOptions(secretOf('admin'))) => {
+    const listener = await connectSocket(opened.url, options)
     t.after(() => listener.socket.terminate())
     return listener
   }
@@ -86,14 +86,14 @@ test('PL-7 a number that is no longer kept is answered as 410, and the other log
 })
 
 test('PL-7 workspaces that come, change and go are the stream _platform, which begins with all of them', async (t) => {
-  const { desk, logs, listen } = await openSockets(t)
+  const { fakePlatform, logs, listen } = await openSockets(t)
   const listener = await listen()
   listener.say({ subscribe: {}, others: 'now' })
   await until(async () => listener.heard.some(({ type }) => type === 'snapshot'))
   const [snapshot] = listener.heard
   assert.deepEqual([snapshot.workspace, snapshot.workspaces[0].id], ['_platform', WORKSPACE_ID])
   await until(async () => listener.heard.some(({ type }) => type === 'subscribed'))
-  const made = await desk.workspaces.create({ name: 'new' })
+  const made = await fakePlatform.workspaces.create({ name: 'new' })
   await until(async () => listener.heard.some(({ type, id }) => type === 'created' && id === made.id))
   const created = listener.heard.find(({ type }) => type === 'created')
   assert.deepEqual([created.workspace, created.state.name], ['_platform', 'new'])
@@ -106,16 +106,16 @@ test('PL-7 PL-12 who may: as for the events of a workspace, and a workspace hear
   logs.add(WORKSPACE_ID)
   logs.add(OTHER_ID)
   for (const role of ['viewer', 'member', 'admin'] as const) {
-    const listener = await listen(by(secretOf(role)))
+    const listener = await listen(bearerOptions(secretOf(role)))
     listener.say({ subscribe: { [WORKSPACE_ID]: 0, [OTHER_ID]: 0 } })
     await until(async () => listener.seqs(OTHER_ID).length === 1 && listener.seqs(WORKSPACE_ID).length === 1)
   }
   for (const role of ['caller', 'conversation'] as const) {
-    assert.equal(await refusedWith(listen(by(secretOf(role)))), 403, role)
+    assert.equal(await refusedWith(listen(bearerOptions(secretOf(role)))), 403, role)
   }
   assert.equal(await refusedWith(listen({})), 401)
-  assert.equal(await refusedWith(listen(by('wrong'))), 401)
-  const own = await listen(by(secretOf('workspace')))
+  assert.equal(await refusedWith(listen(bearerOptions('wrong'))), 401)
+  const own = await listen(bearerOptions(secretOf('workspace')))
   own.say({ subscribe: { [OTHER_ID]: 0 }, others: 'beginning' })
   await until(async () => own.seqs(WORKSPACE_ID).length === 1)
   const refusal = own.heard.find(({ type }) => type === 'error')
@@ -124,9 +124,9 @@ test('PL-7 PL-12 who may: as for the events of a workspace, and a workspace hear
 })
 
 test('PL-7 a browser is let in by its cookie from our own page, or by a token among its protocols', async (t) => {
-  const { desk, knock, url, listen } = await openSockets(t)
-  const body = JSON.stringify({ code: desk.tokens.issueLoginCode() })
-  const { headers } = await knock('/login', { method: 'POST', body })
+  const { fakePlatform, sendRequest, url, listen } = await openSockets(t)
+  const body = JSON.stringify({ code: fakePlatform.tokens.issueLoginCode() })
+  const { headers } = await sendRequest('/login', { method: 'POST', body })
   const cookie = String(headers['set-cookie']).split(';')[0] ?? ''
   await listen({ headers: { cookie, origin: url } })
   for (const origin of ['https://evil.test', 'null', undefined]) {
@@ -142,18 +142,18 @@ test('PL-7 a browser is let in by its cookie from our own page, or by a token am
   const rebound = { headers: { authorization: `Bearer ${admin}`, host: 'evil.test' } }
   assert.equal(await refusedWith(listen(rebound)), 403)
   // A secret in a URL ends up in logs: it is not looked at there.
-  assert.equal((await knock(`/ws?token=${admin}`)).status, 401)
-  const { status, headers: upgrade } = await knock('/ws', { token: admin })
+  assert.equal((await sendRequest(`/ws?token=${admin}`)).status, 401)
+  const { status, headers: upgrade } = await sendRequest('/ws', { token: admin })
   assert.deepEqual([status, upgrade['upgrade']], [426, 'websocket'])
 })
 
 test('PL-12 revoking a token closes its sockets, and no others', async (t) => {
-  const { desk, logs, listen } = await openSockets(t)
-  const { id, secret } = await desk.tokens.create({ name: 'short', role: 'viewer' })
-  const [revoked, other] = [await listen(by(secret)), await listen()]
+  const { fakePlatform, logs, listen } = await openSockets(t)
+  const { id, secret } = await fakePlatform.tokens.create({ name: 'short', role: 'viewer' })
+  const [revoked, other] = [await listen(bearerOptions(secret)), await listen()]
   for (const listener of [revoked, other]) listener.say({ subscribe: { [WORKSPACE_ID]: null } })
   await until(async () => revoked.heard.length === 1 && other.heard.length === 1)
-  await desk.tokens.revoke(id)
+  await fakePlatform.tokens.revoke(id)
   assert.equal(await revoked.closed, 4401)
   logs.add(WORKSPACE_ID)
   await until(async () => other.seqs(WORKSPACE_ID).length === 1)
@@ -200,18 +200,18 @@ test('RE-4 whatever text a client says, it is answered and the next subscription
 })
 
 test('a client that offers HTTP/2 in passing is answered as ever, and a socket elsewhere is told where it is', async (t) => {
-  const { knock, url } = await openSockets(t)
+  const { sendRequest, url } = await openSockets(t)
   const headers = { connection: 'Upgrade, HTTP2-Settings', upgrade: 'h2c', 'http2-settings': 'AAMAAABkAAQAAP__' }
-  assert.equal((await knock('/workspaces', { token: secretOf('admin'), headers })).status, 200)
-  assert.equal(await refusedWith(listenTo(`${url}/elsewhere`, by(secretOf('admin')))), 404)
+  assert.equal((await sendRequest('/workspaces', { token: secretOf('admin'), headers })).status, 200)
+  assert.equal(await refusedWith(connectSocket(`${url}/elsewhere`, bearerOptions(secretOf('admin')))), 404)
 })
 
 test('PL-9 one token has a limited number of sockets, and a place comes free again', async (t) => {
   const { listen } = await openSockets(t)
-  const mine: Listener[] = []
-  for (let count = 0; count < SOCKETS_A_TOKEN_MAX; count++) mine.push(await listen())
+  const mine: SocketClient[] = []
+  for (let count = 0; count < SOCKETS_PER_TOKEN_MAX; count++) mine.push(await listen())
   assert.equal(await refusedWith(listen()), 429)
-  await listen(by(secretOf('viewer')))
+  await listen(bearerOptions(secretOf('viewer')))
   mine[0]?.socket.close()
   await mine[0]?.closed
   await until(async () =>
@@ -248,7 +248,7 @@ test('RE-3 a client that does not read costs one page, is cut off, and misses no
 test('PL-7 a client that answers pings stays, one that does not is cut off', async (t) => {
   const { listen } = await openSockets(t, { keepAliveMs: 50 })
   const alive = await listen()
-  const dead = await listen({ ...by(secretOf('admin')), autoPong: false })
+  const dead = await listen({ ...bearerOptions(secretOf('admin')), autoPong: false })
   let pings = 0
   alive.socket.on('ping', () => pings++)
   assert.equal(await dead.closed, 1006)

@@ -15,20 +15,20 @@ import type { Log } from '../../log.ts'
 import type { Identity, Tokens } from '../../workspaces/tokens.ts'
 import type { Workspaces } from '../../workspaces/workspace.ts'
 import { REQUEST_ID_PREFIX, writeAnswer } from './answer.ts'
-import { type Auth, type AuthRequest, requireAccess } from './auth.ts'
+import { type AuthRequest, type HttpAuth, requireAccess } from './auth.ts'
 import { allow, type HttpEnv } from './context.ts'
 import { errorAnswer, logFailure } from './errors.ts'
 import type { HostRule } from './host.ts'
 import type { SseLimits } from './sse.ts'
 import { createPlatformWatch, type PlatformWatch } from './ws-platform.ts'
-import { createReader, type Reader } from './ws-reader.ts'
+import { createSocketReader, type SocketReader } from './ws-reader.ts'
 
 export const WS_PATH = '/ws'
 /** What is chosen of the protocols that a client offers; a token among them is never said back. */
 const PROTOCOL = 'molecule'
 const TOKEN_PROTOCOL = 'molecule.bearer.'
 const MESSAGE_BYTES_MAX = 128 * 1024
-export const SOCKETS_A_TOKEN_MAX = 32
+export const SOCKETS_PER_TOKEN_MAX = 32
 const SOCKETS_MAX = 2000
 /** Hints may be lost; this often the ends of all logs are compared. */
 const SWEEP_MS = 5000
@@ -42,7 +42,7 @@ const REVOKED = 4401
 const GOING_AWAY = 1001
 
 export interface SocketsOptions {
-  readonly auth: Auth
+  readonly auth: HttpAuth
   readonly tokens: Pick<Tokens, 'onRevoked'>
   readonly workspaces: Workspaces
   readonly activity: Activity
@@ -60,7 +60,7 @@ export interface Sockets {
 
 interface OpenSocket {
   readonly socket: WebSocket
-  readonly reader: Reader
+  readonly reader: SocketReader
   readonly tokenId: string
 }
 
@@ -75,7 +75,7 @@ export function createSockets(options: SocketsOptions): Sockets {
   })
   const open = new Set<OpenSocket>()
   const platform = createPlatformWatch(options)
-  const sweep = createSweep(open, options)
+  const sweep = createLogSweep(open, options)
   const stopListening = activity.onChange((workspaceId) => {
     if (open.size === 0) return
     if (workspaceId === undefined) sweep.soon()
@@ -86,7 +86,7 @@ export function createSockets(options: SocketsOptions): Sockets {
   const admit = async (request: IncomingMessage): Promise<Identity> => {
     const identity = await identify(request, options)
     requireAccess(identity, 'activity.read')
-    requireRoom(open, identity)
+    requireBelowSocketLimits(open, identity)
     return identity
   }
   return {
@@ -98,7 +98,7 @@ export function createSockets(options: SocketsOptions): Sockets {
           // One that came in while the door closed would hold it open for ever.
           if (closed) return void raw.destroy()
           server.handleUpgrade(request, raw, head, (socket) =>
-            attend(socket, { ...options, platform, identity, requestId, open }),
+            serveSocket(socket, { ...options, platform, identity, requestId, open }),
           )
         },
         (thrown: unknown) => refuse({ request, raw, requestId }, thrown, options.log),
@@ -108,7 +108,7 @@ export function createSockets(options: SocketsOptions): Sockets {
       closed = true
       stopListening()
       sweep.stop()
-      const all = [...open].map(({ socket }) => ended(socket))
+      const all = [...open].map(({ socket }) => whenClosed(socket))
       for (const { socket } of open) socket.close(GOING_AWAY, 'the platform stops')
       const enough = new AbortController()
       await Promise.race([Promise.all(all), sleep(clock, CLOSE_MS_MAX, enough.signal)])
@@ -120,7 +120,7 @@ export function createSockets(options: SocketsOptions): Sockets {
 }
 
 /** A plain request to the same path: who may is told how to ask. */
-export function socketRoutes({ auth }: { readonly auth: Auth }): Hono<HttpEnv> {
+export function socketRoutes({ auth }: { readonly auth: HttpAuth }): Hono<HttpEnv> {
   const routes = new Hono<HttpEnv>()
   routes.get(WS_PATH, allow(auth, 'activity.read'), (context) => {
     const message = 'this is a WebSocket: ask for it with "Upgrade: websocket"'
@@ -149,10 +149,10 @@ function asAuthRequest({ headers, socket }: IncomingMessage): AuthRequest {
   return { method: 'UPGRADE', headers: { ...authorization, ...headers }, socket }
 }
 
-function requireRoom(open: ReadonlySet<OpenSocket>, identity: Identity): void {
+function requireBelowSocketLimits(open: ReadonlySet<OpenSocket>, identity: Identity): void {
   const own = [...open].filter(({ tokenId }) => tokenId === identity.tokenId).length
-  if (own < SOCKETS_A_TOKEN_MAX && open.size < SOCKETS_MAX) return
-  const message = own < SOCKETS_A_TOKEN_MAX ? 'too many sockets are open' : `this token has ${own} sockets open`
+  if (own < SOCKETS_PER_TOKEN_MAX && open.size < SOCKETS_MAX) return
+  const message = own < SOCKETS_PER_TOKEN_MAX ? 'too many sockets are open' : `this token has ${own} sockets open`
   const details = { retryAfterMs: RETRY_AFTER_MS }
   throw new MoleculeError('too_many_requests', message, { retryable: true, details })
 }
@@ -164,17 +164,17 @@ interface Attendance extends SocketsOptions {
   readonly open: Set<OpenSocket>
 }
 
-function attend(socket: WebSocket, attendance: Attendance): void {
-  const { tokens, identity, open, log, requestId } = attendance
-  const reader = createReader(socket, attendance)
+function serveSocket(socket: WebSocket, options: Attendance): void {
+  const { tokens, identity, open, log, requestId } = options
+  const reader = createSocketReader(socket, options)
   const one: OpenSocket = { socket, reader, tokenId: identity.tokenId }
   open.add(one)
   const stopWatching = tokens.onRevoked(identity.tokenId, () => {
     socket.close(REVOKED, 'the token was revoked')
     // Who does not answer the close is not waited for: nothing more is said to it.
-    attendance.clock.after(CLOSE_MS_MAX, () => socket.terminate())
+    options.clock.after(CLOSE_MS_MAX, () => socket.terminate())
   })
-  const stopPinging = keepAlive(socket, attendance)
+  const stopPinging = keepAlive(socket, options)
   socket.on('error', (error) => log.info({ requestId, reason: error.message }, 'a socket was cut off'))
   socket.once('close', () => {
     stopPinging()
@@ -202,13 +202,13 @@ function keepAlive(socket: WebSocket, { clock, limits }: SocketsOptions): () => 
   return () => cancel()
 }
 
-interface Sweep {
+interface LogSweep {
   soon(): void
   stop(): void
 }
 
 /** Reads the ends of all logs now and then, once for all readers, and only while there are any. */
-function createSweep(open: ReadonlySet<OpenSocket>, { activity, clock, log }: SocketsOptions): Sweep {
+function createLogSweep(open: ReadonlySet<OpenSocket>, { activity, clock, log }: SocketsOptions): LogSweep {
   let cancel: () => void = () => undefined
   let state: 'waiting' | 'hurrying' | 'looking' | 'stopped' = 'waiting'
   let again = false
@@ -245,7 +245,7 @@ function createSweep(open: ReadonlySet<OpenSocket>, { activity, clock, log }: So
   }
 }
 
-const ended = (socket: WebSocket): Promise<void> => new Promise((resolve) => socket.once('close', () => resolve()))
+const whenClosed = (socket: WebSocket): Promise<void> => new Promise((resolve) => socket.once('close', () => resolve()))
 
 interface Refused {
   readonly request: IncomingMessage

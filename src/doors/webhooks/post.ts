@@ -8,11 +8,11 @@ import type { StoredPush } from '../../inbox/push-configs.ts'
 import type { StreamResponse } from '../../protocol/a2a.ts'
 import { eventToV03 } from '../../protocol/v03.ts'
 
-const WEBHOOK_MS_MAX = 15_000
+const WEBHOOK_TIMEOUT_MS = 15_000
 const ANSWER_BYTES_MAX = 64 * 1024
 
 /** Undefined when it was taken, otherwise why not, in a sentence without secrets. */
-export async function post(
+export async function sendWebhook(
   { push, event }: { push: StoredPush; event: StreamResponse },
   outbound: Outbound,
   signal: AbortSignal,
@@ -38,5 +38,5 @@ function webhookRequest({ version, config }: StoredPush, event: StreamResponse):
     ...(token !== undefined && { 'X-A2A-Notification-Token': token }),
   }
   const body = JSON.stringify(version === '1.0' ? event : eventToV03(event))
-  return { url, method: 'POST', headers, body, totalMs: WEBHOOK_MS_MAX, bytesMax: ANSWER_BYTES_MAX }
+  return { url, method: 'POST', headers, body, totalMs: WEBHOOK_TIMEOUT_MS, bytesMax: ANSWER_BYTES_MAX }
 }

@@ -10,8 +10,8 @@ import type { Reception } from '../../inbox/inbox.ts'
 import type { PushConfigs, PushCursor, PushKey, StoredPush } from '../../inbox/push-configs.ts'
 import type { Log } from '../../log.ts'
 import type { Door } from '../door.ts'
-import { post } from './post.ts'
-import { wholeEvents } from './whole-events.ts'
+import { sendWebhook } from './post.ts'
+import { webhookEvents } from './whole-events.ts'
 
 export interface WebhooksOptions {
   readonly configs: PushConfigs
@@ -27,11 +27,11 @@ export interface Webhooks extends Door {
 }
 
 /** A missed wake-up, and the end of a wait, are noticed within this. */
-const LOOK_MS = 1000
+const POLL_MS = 1000
 /** A third of the claim's time. */
 const RENEW_MS = 20_000
 /** Tasks followed at once; what is beyond waits for one of them to end. */
-const FOLLOWED_MAX = 2000
+const TASKS_FOLLOWED_MAX = 2000
 
 export function createWebhooks(options: WebhooksOptions): Webhooks {
   const { configs, clock, log } = options
@@ -51,7 +51,7 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
     const name = JSON.stringify([push.taskId, push.id])
     const before = followed.get(name)?.done ?? Promise.resolve()
     const done = before
-      .then(() => tell(push, options, closing.signal))
+      .then(() => sendEvents(push, options, closing.signal))
       .catch((thrown: unknown) => giveBack(push, thrown))
       .catch((thrown: unknown) => warn(thrown, 'a webhook could not be taken off the list'))
       .finally(() => {
@@ -63,12 +63,12 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
     while (!closing.signal.aborted) {
       woken = new AbortController()
       try {
-        for (const push of await configs.claim(FOLLOWED_MAX - followed.size)) follow(push)
+        for (const push of await configs.claim(TASKS_FOLLOWED_MAX - followed.size)) follow(push)
       } catch (thrown) {
         // One failing look must not end all webhooks in silence.
         warn(thrown, 'push configurations could not be read; trying again')
       }
-      await sleep(clock, LOOK_MS, AbortSignal.any([closing.signal, woken.signal]))
+      await sleep(clock, POLL_MS, AbortSignal.any([closing.signal, woken.signal]))
     }
   }
   const renewLater = () => {
@@ -96,13 +96,13 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
 }
 
 /** Tells a receiver what it has not been told, until the task rests, a try fails, or the config is another. */
-async function tell(push: StoredPush, options: WebhooksOptions, signal: AbortSignal): Promise<void> {
+async function sendEvents(push: StoredPush, options: WebhooksOptions, signal: AbortSignal): Promise<void> {
   const { configs, reception, outbound, log } = options
-  for await (const told of wholeEvents(reception.follow(push.taskId, 0, signal))) {
+  for await (const told of webhookEvents(reception.follow(push.taskId, 0, signal))) {
     if (!isAfter(told, push.cursor)) continue
     // Looked at before each call: a receiver that was taken off the list must hear no more.
     if (!(await configs.isCurrent(push))) return
-    const problem = await post({ push, event: told.event }, outbound, signal)
+    const problem = await sendWebhook({ push, event: told.event }, outbound, signal)
     if (signal.aborted) break
     if (problem !== undefined) {
       const next = await configs.fail(push, problem)
@@ -114,7 +114,7 @@ async function tell(push: StoredPush, options: WebhooksOptions, signal: AbortSig
     if (!(await configs.advance(push, told))) return
   }
   if (signal.aborted) await configs.release(push)
-  else await configs.rest(push)
+  else await configs.idle(push)
 }
 
 function isAfter(told: PushCursor, cursor: PushCursor): boolean {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { LogEntry } from '../../inbox/inbox.ts'
 import type { StreamResponse, TaskState } from '../../protocol/a2a.ts'
-import { wholeEvents } from './whole-events.ts'
+import { webhookEvents } from './whole-events.ts'
 
 const NAMES = { taskId: 't', contextId: 'c' }
 const status = (state: TaskState): StreamResponse => ({ statusUpdate: { ...NAMES, status: { state } } })
@@ -20,7 +20,7 @@ async function told(...entries: StreamResponse[][]): Promise<string[]> {
   async function* log(): AsyncIterable<LogEntry> {
     for (const [index, wire] of entries.entries()) yield { seq: index + 1, atMs: 0, wire }
   }
-  for await (const { seq, k, event } of wholeEvents(log())) {
+  for await (const { seq, k, event } of webhookEvents(log())) {
     const { statusUpdate, artifactUpdate } = event
     const words = artifactUpdate?.artifact.parts.map((part) => part.text).join('')
     lines.push(`${seq}.${k} ${statusUpdate?.status.state ?? `${artifactUpdate?.artifact.artifactId}=${words}`}`)

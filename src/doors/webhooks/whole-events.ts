@@ -7,13 +7,13 @@ import type { PushCursor } from '../../inbox/push-configs.ts'
 import { type Artifact, isFinal, isInterrupted, type StreamResponse } from '../../protocol/a2a.ts'
 import { mergeArtifact } from '../../protocol/artifacts.ts'
 
-export interface WholeEvent extends PushCursor {
+export interface WebhookEvent extends PushCursor {
   readonly event: StreamResponse
 }
 
 /** Of the whole log, from its beginning: an artifact's first piece may be older than the cursor. */
-export async function* wholeEvents(log: AsyncIterable<LogEntry>): AsyncIterable<WholeEvent> {
-  const assembling = createAssembling()
+export async function* webhookEvents(log: AsyncIterable<LogEntry>): AsyncIterable<WebhookEvent> {
+  const assembling = createArtifactAssembler()
   for await (const { seq, wire } of log) {
     const events = wire.flatMap(assembling.take)
     // Numbers begin at 1: 0 is a cursor that has seen the entry before and nothing of this one.
@@ -24,7 +24,7 @@ export async function* wholeEvents(log: AsyncIterable<LogEntry>): AsyncIterable<
 /** Pieces of a reply are pruned an hour after it: what is made of them must not depend on their being there. */
 const isReply = ({ artifactId }: Artifact): boolean => artifactId.startsWith('reply-')
 
-function createAssembling() {
+function createArtifactAssembler() {
   let artifacts: Artifact[] = []
   const open = new Set<string>()
   const whole = (names: { taskId: string; contextId: string }, artifact: Artifact): StreamResponse => {

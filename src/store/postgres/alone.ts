@@ -4,8 +4,8 @@
  */
 import { type Clock, sleep } from '../../clock.ts'
 import type { Transaction } from '../store.ts'
-import type { Connection } from './connection.ts'
-import { asStoreError, isRetried } from './errors.ts'
+import type { PostgresConnection } from './connection.ts'
+import { asStoreError, isRetryable } from './errors.ts'
 import { advance } from './statements.ts'
 
 const TRIES_MAX = 5
@@ -15,7 +15,7 @@ const RETRY_MS = 10
 const LOCK_MS_MAX = 15_000
 
 /** A write that somebody waits for. */
-export interface Operation {
+export interface PostgresOperation {
   readonly key: string
   readonly transaction: () => Transaction<unknown>
   readonly resolve: (value: never) => void
@@ -23,20 +23,24 @@ export interface Operation {
 }
 
 /** Answers the operation. Never rejects. */
-export async function runAlone(connection: Connection, operation: Operation, clock: Clock): Promise<void> {
+export async function runAlone(
+  connection: PostgresConnection,
+  operation: PostgresOperation,
+  clock: Clock,
+): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return operation.resolve((await transact(connection, operation.transaction)) as never)
+      return operation.resolve((await runTransaction(connection, operation.transaction)) as never)
     } catch (error) {
       await connection.rollback()
-      const again = isRetried(error) && attempt < TRIES_MAX && connection.lost === undefined
+      const again = isRetryable(error) && attempt < TRIES_MAX && connection.lost === undefined
       if (!again) return operation.reject(asStoreError(error))
       await sleep(clock, RETRY_MS * attempt * Math.random())
     }
   }
 }
 
-async function transact<T>(connection: Connection, transaction: () => Transaction<T>): Promise<T> {
+async function runTransaction<T>(connection: PostgresConnection, transaction: () => Transaction<T>): Promise<T> {
   const steps = transaction()
   let step = advance(steps, [])
   if (step.done) return step.value

@@ -22,9 +22,9 @@ interface Column {
 }
 
 /** The columns of each statement that this connection has prepared. */
-export type Prepared = Map<string, readonly Column[]>
+export type PreparedColumns = Map<string, readonly Column[]>
 
-export interface Answer {
+export interface QueryResult {
   readonly rows: Row[]
   /** What the server says it did: `COMMIT`, `UPDATE 1`. */
   command: string
@@ -32,8 +32,8 @@ export interface Answer {
 
 export interface BatchOptions {
   readonly queries: readonly Query[]
-  readonly prepared: Prepared
-  readonly done: (error: Error | undefined, answers: Answer[]) => void
+  readonly prepared: PreparedColumns
+  readonly done: (error: Error | undefined, answers: QueryResult[]) => void
 }
 
 /** The messages of the server that concern a query, as pg hands them on. */
@@ -49,7 +49,7 @@ export interface Batch extends Submittable {
 /** Throws at once for a value that cannot be sent: later would be in the middle of a message. */
 export function createBatch({ queries, prepared, done }: BatchOptions): Batch {
   const values = queries.map((query) => query.values.map(toWire))
-  const answers: Answer[] = []
+  const answers: QueryResult[] = []
   let columns: readonly Column[] = []
   let rows: Row[] = []
   let over = false

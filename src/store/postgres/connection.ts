@@ -6,13 +6,13 @@ import type { Client } from 'pg'
 import type { Clock } from '../../clock.ts'
 import type { MoleculeError } from '../../errors.ts'
 import type { Row, Statement } from '../store.ts'
-import { type Answer, createBatch, type Prepared, type Query } from './batch.ts'
-import { asConnectionError, isParting, unavailable } from './errors.ts'
+import { createBatch, type PreparedColumns, type Query, type QueryResult } from './batch.ts'
+import { asConnectionError, closesConnection, unavailable } from './errors.ts'
 import type { Translate } from './statements.ts'
 
-const GOODBYE_MS_MAX = 1000
+const CLOSE_MS_MAX = 1000
 
-export interface Connection {
+export interface PostgresConnection {
   /** The server's name for this session; a notification carries that of its sender. */
   readonly processId: number
   /** Why it can no longer be used; undefined while it can. */
@@ -36,7 +36,7 @@ export interface Connection {
   close(): Promise<void>
 }
 
-export interface ConnectionOptions {
+export interface PostgresConnectionOptions {
   readonly clock: Clock
   readonly address: string
   readonly translate: Translate
@@ -45,7 +45,7 @@ export interface ConnectionOptions {
 }
 
 /** Around a client that is about to connect. */
-export function createConnection(client: Client, options: ConnectionOptions): Connection {
+export function createConnection(client: Client, options: PostgresConnectionOptions): PostgresConnection {
   const { clock, address, translate, answerMs } = options
   const lossCallbacks: (() => void)[] = []
   let lost: MoleculeError | undefined
@@ -61,24 +61,24 @@ export function createConnection(client: Client, options: ConnectionOptions): Co
   client.on('error', (error) => lose(asConnectionError(error, address)))
   client.on('end', () => lose(unavailable(`PostgreSQL at ${address} closed the connection`)))
 
-  const prepared: Prepared = new Map()
+  const prepared: PreparedColumns = new Map()
   /** Whatever is asked is answered in time, or the connection is given up. */
-  const ask = async <T>(question: () => Promise<T>): Promise<T> => {
+  const withTimeout = async <T>(request: () => Promise<T>): Promise<T> => {
     if (lost !== undefined) throw lost
-    const cancelTimer = clock.after(answerMs, () => lose(unanswered(address, answerMs)))
+    const cancelTimer = clock.after(answerMs, () => lose(answerTimeout(address, answerMs)))
     try {
-      return await question()
+      return await request()
     } catch (error) {
       // The server says good-bye some moments before it hangs up: nobody may try this connection in between.
-      if (isParting(error)) lose(asConnectionError(error, address))
+      if (closesConnection(error)) lose(asConnectionError(error, address))
       throw lost ?? error
     } finally {
       cancelTimer()
     }
   }
-  const sendAll = (queries: readonly Query[]): Promise<Answer[]> =>
+  const sendAll = (queries: readonly Query[]): Promise<QueryResult[]> =>
     new Promise((resolve, reject) => {
-      const done = (error: Error | undefined, answers: Answer[]) =>
+      const done = (error: Error | undefined, answers: QueryResult[]) =>
         error === undefined ? resolve(answers) : reject(error)
       client.query(createBatch({ queries, prepared, done }))
     })
@@ -92,21 +92,21 @@ export function createConnection(client: Client, options: ConnectionOptions): Co
     },
     async send(statements, before = []) {
       const queries = [...before.map((text) => translate({ text, values: [] })), ...statements.map(translate)]
-      const answers = await ask(() => sendAll(queries))
+      const answers = await withTimeout(() => sendAll(queries))
       return answers.slice(before.length).map(({ rows }) => rows)
     },
     async commit() {
-      const [answer] = await ask(() => sendAll([translate({ text: 'commit', values: [] })]))
+      const [answer] = await withTimeout(() => sendAll([translate({ text: 'commit', values: [] })]))
       // A transaction that has failed answers COMMIT with "ROLLBACK" and no error: what is gone would count as kept.
       if (answer?.command !== 'COMMIT') throw unavailable('the transaction was rolled back by the database')
     },
     rollback: () =>
-      ask(() => client.query('rollback')).then(
+      withTimeout(() => client.query('rollback')).then(
         () => undefined,
         () => undefined,
       ),
     async control(text) {
-      await ask(() => client.query(text))
+      await withTimeout(() => client.query(text))
     },
     onLost: (callback) => void lossCallbacks.push(callback),
     onNotification(callback) {
@@ -115,12 +115,12 @@ export function createConnection(client: Client, options: ConnectionOptions): Co
     lose,
     async close() {
       end(unavailable('the store is closed'))
-      const cancelTimer = clock.after(GOODBYE_MS_MAX, () => client.connection.stream.destroy())
+      const cancelTimer = clock.after(CLOSE_MS_MAX, () => client.connection.stream.destroy())
       await client.end()
       cancelTimer()
     },
   }
 }
 
-export const unanswered = (address: string, waitedMs: number): MoleculeError =>
+export const answerTimeout = (address: string, waitedMs: number): MoleculeError =>
   unavailable(`PostgreSQL at ${address} did not answer within ${waitedMs} ms`)

@@ -2,9 +2,9 @@
 import { Client } from 'pg'
 import type { Clock } from '../../clock.ts'
 import { MoleculeError } from '../../errors.ts'
-import { type Connection, createConnection, unanswered } from './connection.ts'
+import { answerTimeout, createConnection, type PostgresConnection } from './connection.ts'
 import { asConnectionError } from './errors.ts'
-import { createTranslation } from './statements.ts'
+import { createTranslator } from './statements.ts'
 
 /** Looking up, connecting, logging in and the session settings together. */
 const CONNECT_MS_MAX = 2000
@@ -18,34 +18,38 @@ const IDLE_IN_TRANSACTION_MS_MAX = 10_000
 const GROUP_LOCK_MS_MAX = 50
 const KEEP_ALIVE_MS = 10_000
 
-export interface Patience {
+export interface ConnectionTimeouts {
   /** How long a statement may run, and how long it may wait for a lock; 0 = for ever. */
   readonly statementMs: number
   readonly lockMs: number
   readonly answerMs: number
 }
 
-const USUAL: Patience = { statementMs: STATEMENT_MS_MAX, lockMs: GROUP_LOCK_MS_MAX, answerMs: ANSWER_MS_MAX }
+const DEFAULT_TIMEOUTS: ConnectionTimeouts = {
+  statementMs: STATEMENT_MS_MAX,
+  lockMs: GROUP_LOCK_MS_MAX,
+  answerMs: ANSWER_MS_MAX,
+}
 
 export interface Connector {
   /** Rejects with `store_unavailable` and the reason, within two seconds. */
-  connect(patience?: Patience): Promise<Connection>
+  connect(timeouts?: ConnectionTimeouts): Promise<PostgresConnection>
 }
 
 /** Throws `bad_config` for an address that cannot be read. */
 export function createConnector(url: string, clock: Clock): Connector {
-  const translate = createTranslation()
+  const translate = createTranslator()
   // Host and port are all of the URL that may ever be shown.
   const { host, port } = newClient(url)
   const address = `${host}:${port}`
   return {
-    async connect(patience = USUAL) {
+    async connect(timeouts = DEFAULT_TIMEOUTS) {
       const client = newClient(url)
-      const connection = createConnection(client, { clock, address, translate, answerMs: patience.answerMs })
-      const cancelTimer = clock.after(CONNECT_MS_MAX, () => connection.lose(unanswered(address, CONNECT_MS_MAX)))
+      const connection = createConnection(client, { clock, address, translate, answerMs: timeouts.answerMs })
+      const cancelTimer = clock.after(CONNECT_MS_MAX, () => connection.lose(answerTimeout(address, CONNECT_MS_MAX)))
       try {
         await client.connect()
-        await connection.control(settings(patience))
+        await connection.control(sessionSettings(timeouts))
         return connection
       } catch (error) {
         connection.lose(asConnectionError(error, address))
@@ -74,7 +78,7 @@ function newClient(url: string): Client {
 }
 
 /** Sent as statements and not at start-up, where a connection pooler in between would refuse them. */
-const settings = ({ statementMs, lockMs }: Patience): string =>
+const sessionSettings = ({ statementMs, lockMs }: ConnectionTimeouts): string =>
   `set statement_timeout = ${statementMs}; set lock_timeout = ${lockMs};
    set idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_MS_MAX};
    set session characteristics as transaction isolation level read committed`

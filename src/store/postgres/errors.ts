@@ -33,23 +33,23 @@ const MACHINE_REASONS: ReadonlyMap<string, string> = new Map([
 ])
 
 /** Worth running again: deadlock, serialization, and a key that another node was first with. */
-const RETRIED_CODES: ReadonlySet<string> = new Set(['40P01', '40001', '23505'])
-const LOCK_NOT_HAD = '55P03'
+const RETRYABLE_CODES: ReadonlySet<string> = new Set(['40P01', '40001', '23505'])
+const LOCK_NOT_AVAILABLE = '55P03'
 
 /** Codes of errors after which the server hangs up, where it does not say so in English. */
-const PARTING_CODES = /^(08...|57P0[123]|25P03)$/
+const CLOSING_CODES = /^(08...|57P0[123]|25P03)$/
 
 const codeOf = (error: unknown): string => String((error as { code?: unknown })?.code ?? '')
 
-export const isRetried = (error: unknown): boolean => RETRIED_CODES.has(codeOf(error))
+export const isRetryable = (error: unknown): boolean => RETRYABLE_CODES.has(codeOf(error))
 
 /** Also a lock that a group did not wait for. Alone it waits long, and then once: else a lane stands for minutes. */
-export const isRetriedAlone = (error: unknown): boolean => isRetried(error) || codeOf(error) === LOCK_NOT_HAD
+export const isRetryableAlone = (error: unknown): boolean => isRetryable(error) || codeOf(error) === LOCK_NOT_AVAILABLE
 
 /** Whether the server hangs up after this, which it does some moments later. */
-export function isParting(error: unknown): boolean {
+export function closesConnection(error: unknown): boolean {
   const { severity } = error as { severity?: unknown }
-  return severity === 'FATAL' || severity === 'PANIC' || PARTING_CODES.test(codeOf(error))
+  return severity === 'FATAL' || severity === 'PANIC' || CLOSING_CODES.test(codeOf(error))
 }
 
 export function unavailable(reason: string, cause?: unknown): MoleculeError {

@@ -8,26 +8,26 @@
  */
 import type { Clock } from '../../clock.ts'
 import type { Row, Statement, Transaction } from '../store.ts'
-import { type Operation, runAlone } from './alone.ts'
-import type { Connection } from './connection.ts'
-import { asStoreError, isRetriedAlone } from './errors.ts'
-import { advance, isReading } from './statements.ts'
+import { type PostgresOperation, runAlone } from './alone.ts'
+import type { PostgresConnection } from './connection.ts'
+import { asStoreError, isRetryableAlone } from './errors.ts'
+import { advance, isReadOnly } from './statements.ts'
 
 /** No operation begins in a group that is older than this, so that nobody waits behind a crowd. */
 const GROUP_MS_MAX = 5
 
 /** An operation under way. */
-interface Run {
-  readonly operation: Operation
+interface RunningOperation {
+  readonly operation: PostgresOperation
   readonly steps: Transaction<unknown>
   /** Those of its key that come after it. */
-  readonly followers: Operation[]
+  readonly followers: PostgresOperation[]
   asks: readonly Statement[]
   wrote: boolean
 }
 
-interface Group {
-  readonly begun: Operation[]
+interface CommitGroup {
+  readonly begun: PostgresOperation[]
   /** Answers to be given after the COMMIT. */
   readonly answers: (() => void)[]
   readonly mayBegin: () => boolean
@@ -35,30 +35,34 @@ interface Group {
 
 /** Answers every operation that it begins and returns the others, in order. Never rejects. */
 export async function commitGroup(
-  connection: Connection,
-  operations: readonly Operation[],
+  connection: PostgresConnection,
+  operations: readonly PostgresOperation[],
   clock: Clock,
-): Promise<Operation[]> {
+): Promise<PostgresOperation[]> {
   const startMs = clock.monotonicMs()
   const mayBegin = () => clock.monotonicMs() - startMs < GROUP_MS_MAX
-  const group: Group = { begun: [], answers: [], mayBegin }
+  const group: CommitGroup = { begun: [], answers: [], mayBegin }
   try {
     await runTogether(connection, group, chainsOf(operations))
     for (const answer of group.answers) answer()
   } catch (error) {
-    await runApart(connection, group, { error, clock })
+    await runEachAlone(connection, group, { error, clock })
   }
   const begun = new Set(group.begun)
   return operations.filter((operation) => !begun.has(operation))
 }
 
 /** One chain a key. In the order of keys, so that two nodes with the same workspaces lock them in the same order. */
-function chainsOf(operations: readonly Operation[]): Operation[][] {
+function chainsOf(operations: readonly PostgresOperation[]): PostgresOperation[][] {
   const chains = Map.groupBy(operations, ({ key }) => key)
   return [...chains.keys()].sort().map((key) => chains.get(key) ?? [])
 }
 
-async function runTogether(connection: Connection, group: Group, chains: Operation[][]): Promise<void> {
+async function runTogether(
+  connection: PostgresConnection,
+  group: CommitGroup,
+  chains: PostgresOperation[][],
+): Promise<void> {
   let runs = chains.map((chain) => beginNext(group, chain)).filter((run) => run !== undefined)
   if (runs.length === 0) return
   let before: readonly string[] = ['begin']
@@ -67,11 +71,11 @@ async function runTogether(connection: Connection, group: Group, chains: Operati
     const rows = await connection.send(asked, before)
     before = []
     let from = 0
-    const going: Run[] = []
+    const going: RunningOperation[] = []
     for (const run of runs) {
       const own = rows.slice(from, from + run.asks.length)
       from += run.asks.length
-      const next = proceed(group, run, own) ? run : beginNext(group, run.followers)
+      const next = advanceRun(group, run, own) ? run : beginNext(group, run.followers)
       if (next !== undefined) going.push(next)
     }
     runs = going
@@ -80,24 +84,30 @@ async function runTogether(connection: Connection, group: Group, chains: Operati
 }
 
 /** Begins the chain's next operation that asks for something. */
-function beginNext(group: Group, chain: Operation[]): Run | undefined {
+function beginNext(group: CommitGroup, chain: PostgresOperation[]): RunningOperation | undefined {
   while (chain.length > 0 && (group.mayBegin() || group.begun.length === 0)) {
-    const operation = chain.shift() as Operation
+    const operation = chain.shift() as PostgresOperation
     group.begun.push(operation)
-    const run: Run = { operation, steps: operation.transaction(), followers: chain, asks: [], wrote: false }
-    if (proceed(group, run, [])) return run
+    const run: RunningOperation = {
+      operation,
+      steps: operation.transaction(),
+      followers: chain,
+      asks: [],
+      wrote: false,
+    }
+    if (advanceRun(group, run, [])) return run
   }
   return undefined
 }
 
 /** Gives an operation its rows; true when it then asks for more. */
-function proceed({ answers }: Group, run: Run, rows: Row[][]): boolean {
+function advanceRun({ answers }: CommitGroup, run: RunningOperation, rows: Row[][]): boolean {
   const { resolve, reject } = run.operation
   try {
     const step = advance(run.steps, rows)
     if (!step.done) {
       run.asks = step.value
-      run.wrote ||= !step.value.every(isReading)
+      run.wrote ||= !step.value.every(isReadOnly)
       return true
     }
     answers.push(() => resolve(step.value as never))
@@ -114,9 +124,13 @@ interface Failed {
   readonly clock: Clock
 }
 
-async function runApart(connection: Connection, { begun }: Group, { error, clock }: Failed): Promise<void> {
+async function runEachAlone(
+  connection: PostgresConnection,
+  { begun }: CommitGroup,
+  { error, clock }: Failed,
+): Promise<void> {
   await connection.rollback()
   const [first] = begun
-  if (first !== undefined && begun.length === 1 && !isRetriedAlone(error)) return first.reject(asStoreError(error))
+  if (first !== undefined && begun.length === 1 && !isRetryableAlone(error)) return first.reject(asStoreError(error))
   for (const operation of begun) await runAlone(connection, operation, clock)
 }

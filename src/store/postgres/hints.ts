@@ -6,17 +6,17 @@
 import { type Clock, sleep } from '../../clock.ts'
 import type { Log } from '../../log.ts'
 import { statement } from '../store.ts'
-import type { Connection } from './connection.ts'
+import type { PostgresConnection } from './connection.ts'
 import type { Connector } from './connector.ts'
-import { createLink } from './link.ts'
+import { createReconnectingLink } from './link.ts'
 
 const CHANNEL = 'molecule_workspaces'
 const MERGE_MS = 5
 /** The server takes 8,000. */
 const PAYLOAD_BYTES_MAX = 7000
-const ANY = '*'
+const ANY_WORKSPACE = '*'
 
-type HintCallback = (workspaceIds: readonly string[] | typeof ANY) => void
+type HintCallback = (workspaceIds: readonly string[] | typeof ANY_WORKSPACE) => void
 
 export interface Hints {
   /** Resolves when everything that is said from now on will be heard. */
@@ -36,26 +36,26 @@ export interface HintsOptions {
 export function createHints({ connector, clock, log }: HintsOptions): Hints {
   const callbacks = new Set<HintCallback>()
   let pending = new Set<string>()
-  let saying: Promise<void> | undefined
+  let sending: Promise<void> | undefined
   let heardBefore = false
 
-  const tell: HintCallback = (workspaceIds) => {
+  const notifyListeners: HintCallback = (workspaceIds) => {
     for (const callback of callbacks) callback(workspaceIds)
   }
-  const prepare = async (connection: Connection) => {
+  const prepare = async (connection: PostgresConnection) => {
     connection.onNotification((payload, processId) => {
       if (processId === connection.processId) return
-      tell(payload === ANY ? ANY : payload.split(','))
+      notifyListeners(payload === ANY_WORKSPACE ? ANY_WORKSPACE : payload.split(','))
     })
     // A hint may be lost in a crash, so it need not wait for the disk.
     await connection.control(`set synchronous_commit = off; listen ${CHANNEL}`)
     // What was said while nobody listened is not said again.
-    if (heardBefore) tell(ANY)
+    if (heardBefore) notifyListeners(ANY_WORKSPACE)
     heardBefore = true
   }
-  const link = createLink({ connector, clock, log, name: 'hints', prepare })
+  const link = createReconnectingLink({ connector, clock, log, name: 'hints', prepare })
 
-  const say = async () => {
+  const sendPending = async () => {
     while (pending.size > 0) {
       await sleep(clock, MERGE_MS)
       const payload = payloadOf(pending)
@@ -67,7 +67,7 @@ export function createHints({ connector, clock, log }: HintsOptions): Hints {
         log.debug({ err: error }, 'a hint to other nodes was lost; they will look by themselves')
       }
     }
-    saying = undefined
+    sending = undefined
   }
   return {
     async start() {
@@ -75,14 +75,14 @@ export function createHints({ connector, clock, log }: HintsOptions): Hints {
     },
     notify(workspaceIds) {
       for (const id of workspaceIds) pending.add(id)
-      saying ??= say()
+      sending ??= sendPending()
     },
     listen(callback) {
       callbacks.add(callback)
       return () => void callbacks.delete(callback)
     },
     async close() {
-      await saying
+      await sending
       await link.close()
     },
   }
@@ -90,5 +90,5 @@ export function createHints({ connector, clock, log }: HintsOptions): Hints {
 
 function payloadOf(workspaceIds: ReadonlySet<string>): string {
   const payload = [...workspaceIds].join(',')
-  return Buffer.byteLength(payload) > PAYLOAD_BYTES_MAX ? ANY : payload
+  return Buffer.byteLength(payload) > PAYLOAD_BYTES_MAX ? ANY_WORKSPACE : payload
 }

@@ -5,23 +5,23 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../../clock.ts'
 import type { Transaction } from '../store.ts'
-import type { Operation } from './alone.ts'
+import type { PostgresOperation } from './alone.ts'
 import { unavailable } from './errors.ts'
 import { commitGroup } from './group.ts'
-import type { Link } from './link.ts'
+import type { ReconnectingLink } from './link.ts'
 
 const GROUP_OPERATIONS_MAX = 200
 /** More than that waiting means that the database has fallen behind by seconds: better told than kept. */
 const QUEUE_OPERATIONS_MAX = 10_000
 
-export interface Lane {
+export interface WriteLane {
   write<T>(transaction: () => Transaction<T>, key: string): Promise<T>
   /** Waits for what is queued, then closes the connection. */
   close(): Promise<void>
 }
 
-export function createLane(link: Link, clock: Clock): Lane {
-  let queue: Operation[] = []
+export function createWriteLane(link: ReconnectingLink, clock: Clock): WriteLane {
+  let queue: PostgresOperation[] = []
   let running: Promise<void> | undefined
 
   const run = async () => {

@@ -5,7 +5,7 @@
  */
 import type { Clock } from '../../clock.ts'
 import type { Log } from '../../log.ts'
-import type { Connection } from './connection.ts'
+import type { PostgresConnection } from './connection.ts'
 import type { Connector } from './connector.ts'
 import { unavailable } from './errors.ts'
 
@@ -13,32 +13,38 @@ import { unavailable } from './errors.ts'
 const RETRY_MS_MIN = 100
 const RETRY_MS_MAX = 2000
 /** A connection that was lost sooner counts as a failure to connect: else a server that dies at once is hammered. */
-const LIFE_MS_MIN = 1000
+const CONNECTED_MS_MIN = 1000
 
-export interface Link {
-  get(): Promise<Connection>
+export interface ReconnectingLink {
+  get(): Promise<PostgresConnection>
   close(): Promise<void>
 }
 
-export interface LinkOptions {
+export interface ReconnectingLinkOptions {
   readonly connector: Connector
   readonly clock: Clock
   readonly log: Log
   /** What its connection is for, for the log. */
   readonly name: string
   /** Makes a new connection ready for use; a failure counts as one of connecting. */
-  readonly prepare?: (connection: Connection) => Promise<void>
+  readonly prepare?: (connection: PostgresConnection) => Promise<void>
 }
 
-export function createLink({ connector, clock, log, name, prepare }: LinkOptions): Link {
-  let current: Connection | undefined
-  let connecting: Promise<Connection> | undefined
+export function createReconnectingLink({
+  connector,
+  clock,
+  log,
+  name,
+  prepare,
+}: ReconnectingLinkOptions): ReconnectingLink {
+  let current: PostgresConnection | undefined
+  let connecting: Promise<PostgresConnection> | undefined
   let refusal: unknown
   let cancelRetry: (() => void) | undefined
   let failures = 0
   let closed = false
 
-  const connect = async (): Promise<Connection> => {
+  const connect = async (): Promise<PostgresConnection> => {
     try {
       const connection = await connector.connect()
       await makeReady(connection, prepare)
@@ -70,11 +76,11 @@ export function createLink({ connector, clock, log, name, prepare }: LinkOptions
     connecting = connect()
     return connecting
   }
-  const lost = (connection: Connection, sinceMs: number) => () => {
+  const lost = (connection: PostgresConnection, sinceMs: number) => () => {
     current = undefined
     if (closed) return
     log.warn({ connection: name, err: connection.lost }, 'the connection to the database was lost')
-    if (clock.monotonicMs() - sinceMs < LIFE_MS_MIN) retryLater(connection.lost)
+    if (clock.monotonicMs() - sinceMs < CONNECTED_MS_MIN) retryLater(connection.lost)
     else retry()
   }
   return {
@@ -94,7 +100,7 @@ export function createLink({ connector, clock, log, name, prepare }: LinkOptions
   }
 }
 
-async function makeReady(connection: Connection, prepare: LinkOptions['prepare']): Promise<void> {
+async function makeReady(connection: PostgresConnection, prepare: ReconnectingLinkOptions['prepare']): Promise<void> {
   try {
     await prepare?.(connection)
     if (connection.lost !== undefined) throw connection.lost

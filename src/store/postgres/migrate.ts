@@ -8,7 +8,7 @@ import type { Connector } from './connector.ts'
 /** Any number that nobody else takes for an advisory lock of this database; ours spells "mole". */
 const LOCK_KEY = 0x6d6f6c65
 /** Large tables take their time; the node that waits for the lock waits as long. */
-const PATIENT = { statementMs: 0, lockMs: 0, answerMs: 30 * 60_000 }
+const MIGRATION_TIMEOUTS = { statementMs: 0, lockMs: 0, answerMs: 30 * 60_000 }
 
 /**
  * The start of the current statement, so that one statement sees one time and the time may be looked up in an index,
@@ -18,7 +18,7 @@ const NOW_MS = `create or replace function now_ms() returns bigint language sql 
   return floor(extract(epoch from statement_timestamp()) * 1000)::bigint`
 
 export async function migrate(connector: Connector): Promise<void> {
-  const connection = await connector.connect(PATIENT)
+  const connection = await connector.connect(MIGRATION_TIMEOUTS)
   try {
     await connection.control(`select pg_advisory_lock(${LOCK_KEY})`)
     await connection.control('create table if not exists schema_version (version integer not null)')

@@ -9,8 +9,8 @@ import type { Store } from '../store.ts'
 import { createConnector } from './connector.ts'
 import { unavailable } from './errors.ts'
 import { createHints } from './hints.ts'
-import { createLane, type Lane } from './lane.ts'
-import { createLink } from './link.ts'
+import { createWriteLane, type WriteLane } from './lane.ts'
+import { createReconnectingLink } from './link.ts'
 import { migrate } from './migrate.ts'
 import { createReaders } from './readers.ts'
 
@@ -39,10 +39,10 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     await hints.close()
     throw error
   }
-  const link = (name: string) => createLink({ connector, clock, log, name })
+  const link = (name: string) => createReconnectingLink({ connector, clock, log, name })
   // Writes without a key may touch anything: they share a transaction with none but each other, one after the other.
-  const common = createLane(link('writes without a key'), clock)
-  const keyed = Array.from({ length: lanes }, (_, index) => createLane(link(`writes ${index + 1}`), clock))
+  const common = createWriteLane(link('writes without a key'), clock)
+  const keyed = Array.from({ length: lanes }, (_, index) => createWriteLane(link(`writes ${index + 1}`), clock))
   const reading = createReaders(Array.from({ length: readers }, (_, index) => link(`reads ${index + 1}`)))
   const close = async () => {
     await Promise.all([common, ...keyed, reading].map((part) => part.close()))
@@ -72,8 +72,8 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
 }
 
 /** FNV-1a: the same key always meets the same lane. */
-function laneOf(lanes: readonly Lane[], key: string): Lane {
+function laneOf(lanes: readonly WriteLane[], key: string): WriteLane {
   let hash = 0x811c9dc5
   for (let index = 0; index < key.length; index++) hash = Math.imul(hash ^ key.charCodeAt(index), 0x01000193)
-  return lanes[(hash >>> 0) % lanes.length] as Lane
+  return lanes[(hash >>> 0) % lanes.length] as WriteLane
 }

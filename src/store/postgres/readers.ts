@@ -4,9 +4,9 @@
  * anew inside a snapshot, and its first statement is remembered for the next time.
  */
 import type { Row, Statement, Transaction } from '../store.ts'
-import type { Connection } from './connection.ts'
+import type { PostgresConnection } from './connection.ts'
 import { asStoreError, unavailable } from './errors.ts'
-import type { Link } from './link.ts'
+import type { ReconnectingLink } from './link.ts'
 import { advance } from './statements.ts'
 
 const QUEUE_READERS_MAX = 10_000
@@ -19,18 +19,19 @@ export interface Readers {
   close(): Promise<void>
 }
 
-export function createReaders(links: readonly Link[]): Readers {
+export function createReaders(links: readonly ReconnectingLink[]): Readers {
   const free = [...links]
-  const waiting: ((link: Link) => void)[] = []
+  const waiting: ((link: ReconnectingLink) => void)[] = []
   const longTexts = new Set<string>()
 
-  const acquire = async (): Promise<Link> => free.pop() ?? (await new Promise((resolve) => waiting.push(resolve)))
-  const release = (link: Link) => {
+  const acquire = async (): Promise<ReconnectingLink> =>
+    free.pop() ?? (await new Promise((resolve) => waiting.push(resolve)))
+  const release = (link: ReconnectingLink) => {
     const next = waiting.shift()
     if (next === undefined) free.push(link)
     else next(link)
   }
-  const readOn = async <T>(connection: Connection, transaction: () => Transaction<T>): Promise<T> => {
+  const readOn = async <T>(connection: PostgresConnection, transaction: () => Transaction<T>): Promise<T> => {
     const steps = transaction()
     const first = advance(steps, [])
     if (first.done) return first.value
@@ -70,7 +71,7 @@ interface Begun<T> {
   readonly asks: readonly Statement[] | undefined
 }
 
-async function snapshot<T>(connection: Connection, { steps, asks }: Begun<T>): Promise<T> {
+async function snapshot<T>(connection: PostgresConnection, { steps, asks }: Begun<T>): Promise<T> {
   let before: readonly string[] = [BEGIN]
   const send = async (statements: readonly Statement[]): Promise<Row[][]> => {
     const rows = await connection.send(statements, before)

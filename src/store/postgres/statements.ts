@@ -10,7 +10,7 @@ const NAME_CHARACTERS = 16
 
 export type Translate = (statement: Statement) => Query
 
-export function createTranslation(): Translate {
+export function createTranslator(): Translate {
   const prepared = new Map<string, { readonly name: string; readonly text: string }>()
   return (statement) => {
     const { values } = statement
@@ -25,17 +25,17 @@ export function createTranslation(): Translate {
 }
 
 /** Only reading, so that leaving it undone leaves nothing behind. */
-export const isReading = ({ text }: Statement): boolean => /^\s*select\b/i.test(text)
+export const isReadOnly = ({ text }: Statement): boolean => /^\s*select\b/i.test(text)
 
 /** Takes the transaction one step on. Throws what it throws, and for a step that cannot be sent. */
 export function advance<T>(steps: Transaction<T>, rows: Row[][]): IteratorResult<readonly Statement[], T> {
   const step = steps.next(rows)
-  if (!step.done) for (const { values } of step.value) refuseNul(values)
+  if (!step.done) for (const { values } of step.value) requireNoNul(values)
   return step
 }
 
 /** PostgreSQL has no text with U+0000: the statement would fail, and with it the transaction of many others. */
-function refuseNul(values: readonly Value[]): void {
+function requireNoNul(values: readonly Value[]): void {
   for (const value of values) {
     if (typeof value === 'string' && value.includes('\0')) {
       throw new MoleculeError('invalid_request', 'a text contains the character U+0000, which cannot be stored')

@@ -2,16 +2,16 @@
 import { DatabaseSync } from 'node:sqlite'
 import type { Row, Value } from '../store.ts'
 
-export interface Connection {
+export interface SqliteConnection {
   readonly database: DatabaseSync
   nowMs(): bigint
   /** The statement for a text of the seam's SQL. */
-  prepare(text: string): Prepared
+  prepare(text: string): PreparedStatement
   /** Runs one text of the seam's SQL and gives its rows. */
   run(text: string, values: readonly Value[]): Row[]
 }
 
-export interface Prepared {
+export interface PreparedStatement {
   /** Whether it only reads, so that leaving it undone leaves nothing behind. */
   readonly reads: boolean
   run(values: readonly Value[], nowMs: bigint): Row[]
@@ -20,13 +20,13 @@ export interface Prepared {
 /** A writer that meets a reader's checkpoint waits this long before it gives up. */
 const BUSY_MS = 5000
 
-export function connect(path: string, nowMs: () => bigint): Connection {
+export function openConnection(path: string, nowMs: () => bigint): SqliteConnection {
   const database = new DatabaseSync(path)
   database.exec(`pragma busy_timeout = ${BUSY_MS}; pragma journal_mode = wal; pragma synchronous = full`)
   // What pages were before a savepoint would else go to a temporary file.
   database.exec('pragma temp_store = memory')
-  const prepared = new Map<string, Prepared>()
-  const prepare = (text: string): Prepared => {
+  const prepared = new Map<string, PreparedStatement>()
+  const prepare = (text: string): PreparedStatement => {
     let known = prepared.get(text)
     if (known === undefined) {
       known = translate(database, text)
@@ -42,7 +42,7 @@ export function connect(path: string, nowMs: () => bigint): Connection {
  * parameter, because a function of ours would be called back for every mention of it, 0.2 us each. Rows come as arrays
  * and are given their names here: node:sqlite makes every name anew for every row, a third of what a look-up costs.
  */
-function translate(database: DatabaseSync, text: string): Prepared {
+function translate(database: DatabaseSync, text: string): PreparedStatement {
   const numbers = [...text.matchAll(/\$(\d+)/g)].map(([, number]) => Number(number))
   const time = `?${Math.max(0, ...numbers) + 1}`
   const statement = database.prepare(text.replaceAll(/\$(\d+)/g, '?$1').replaceAll('now_ms()', time))
@@ -53,12 +53,12 @@ function translate(database: DatabaseSync, text: string): Prepared {
     reads: /^\s*select\b/i.test(text),
     run(values, nowMs) {
       const rows = (asksTime ? statement.all(...values, nowMs) : statement.all(...values)) as unknown as Value[][]
-      return rows.map((row) => named(columns, row))
+      return rows.map((row) => toRow(columns, row))
     },
   }
 }
 
-function named(columns: readonly string[], values: readonly Value[]): Row {
+function toRow(columns: readonly string[], values: readonly Value[]): Row {
   const row: Row = {}
   for (const [index, name] of columns.entries()) row[name] = values[index] as Value
   return row

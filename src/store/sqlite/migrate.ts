@@ -1,8 +1,8 @@
 /** Brings an embedded store to this program's schema, one transaction a migration. */
 import { missingMigrations } from '../migrations.ts'
-import type { Connection } from './connection.ts'
+import type { SqliteConnection } from './connection.ts'
 
-export function migrate({ database, run }: Connection): void {
+export function migrate({ database, run }: SqliteConnection): void {
   database.exec('create table if not exists schema_version (version integer not null)')
   const [row] = run('select max(version) as version from schema_version', [])
   for (const [version, text] of missingMigrations(Number(row?.['version'] ?? 0))) {

@@ -6,7 +6,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Clock } from '../../clock.ts'
 import type { Row, Store, Transaction } from '../store.ts'
-import { type Connection, connect } from './connection.ts'
+import { openConnection, type SqliteConnection } from './connection.ts'
 import { asStoreError } from './errors.ts'
 import { migrate } from './migrate.ts'
 
@@ -21,19 +21,19 @@ export interface SqliteOptions {
   readonly clock: Clock
 }
 
-interface Operation {
+interface SqliteOperation {
   readonly transaction: () => Transaction<unknown>
   readonly resolve: (value: never) => void
   readonly reject: (error: unknown) => void
 }
 
-type Result = { readonly value: unknown } | { readonly error: unknown }
+type OperationResult = { readonly value: unknown } | { readonly error: unknown }
 
 export function openSqlite({ path, clock }: SqliteOptions): Store {
   const now = databaseTime(clock)
-  const connection = connect(path, now)
+  const connection = openConnection(path, now)
   migrate(connection)
-  const queue: Operation[] = []
+  const queue: SqliteOperation[] = []
   let scheduled = false
   let closed = false
 
@@ -78,27 +78,27 @@ export function openSqlite({ path, clock }: SqliteOptions): Store {
 }
 
 /** Runs one group and answers its callers. What does not fit stays in the queue. */
-function commitGroup(connection: Connection, queue: Operation[], clock: Clock): void {
-  const group: Operation[] = []
+function commitGroup(connection: SqliteConnection, queue: SqliteOperation[], clock: Clock): void {
+  const group: SqliteOperation[] = []
   try {
-    answer(
+    resolveGroup(
       group,
-      inOneCommit(connection, () => runOpenly(connection, { queue, group, clock })),
+      inTransaction(connection, () => runWithoutSavepoints(connection, { queue, group, clock })),
     )
   } catch (error) {
     if (group.length === 0) group.push(...queue.splice(0))
-    if (error instanceof HalfDone) commitApart(connection, group)
-    else refuse(group, error)
+    if (error instanceof FailedAfterWrite) commitWithSavepoints(connection, group)
+    else rejectGroup(group, error)
   }
 }
 
 /** An operation threw after it had written, and what it wrote cannot be told from what the others did. */
-class HalfDone extends Error {}
+class FailedAfterWrite extends Error {}
 
-interface Group {
-  readonly queue: Operation[]
+interface CommitGroup {
+  readonly queue: SqliteOperation[]
   /** Filled with those that were begun. */
-  readonly group: Operation[]
+  readonly group: SqliteOperation[]
   readonly clock: Clock
 }
 
@@ -106,22 +106,22 @@ interface Group {
  * Without a savepoint each, which would cost as much as a write: an operation that fails nearly always does so before
  * it has written anything. When one does not, the group is rolled back and run again, the slow way.
  */
-function runOpenly(connection: Connection, { queue, group, clock }: Group): Result[] {
-  const results: Result[] = []
+function runWithoutSavepoints(connection: SqliteConnection, { queue, group, clock }: CommitGroup): OperationResult[] {
+  const results: OperationResult[] = []
   const startMs = clock.monotonicMs()
   while (queue.length > 0 && group.length < GROUP_OPERATIONS_MAX && clock.monotonicMs() - startMs < GROUP_MS_MAX) {
-    const operation = queue.shift() as Operation
+    const operation = queue.shift() as SqliteOperation
     group.push(operation)
     let wrote = false
     try {
-      const value = drive(connection, operation.transaction, () => {
+      const value = runTransaction(connection, operation.transaction, () => {
         wrote = true
       })
       results.push({ value })
-      assertAlive(connection.database)
+      assertInTransaction(connection.database)
     } catch (error) {
-      assertAlive(connection.database, error)
-      if (wrote) throw new HalfDone('an operation failed after it had written', { cause: error })
+      assertInTransaction(connection.database, error)
+      if (wrote) throw new FailedAfterWrite('an operation failed after it had written', { cause: error })
       results.push({ error: asStoreError(error) })
     }
   }
@@ -129,18 +129,18 @@ function runOpenly(connection: Connection, { queue, group, clock }: Group): Resu
 }
 
 /** The same operations, each under a savepoint of its own, so that the one that fails takes back only what it wrote. */
-function commitApart(connection: Connection, group: readonly Operation[]): void {
+function commitWithSavepoints(connection: SqliteConnection, group: readonly SqliteOperation[]): void {
   try {
-    const results = inOneCommit(connection, () =>
+    const results = inTransaction(connection, () =>
       group.map(({ transaction }) => runUnderSavepoint(connection, transaction)),
     )
-    answer(group, results)
+    resolveGroup(group, results)
   } catch (error) {
-    refuse(group, error)
+    rejectGroup(group, error)
   }
 }
 
-function inOneCommit<T>({ database }: Connection, work: () => T): T {
+function inTransaction<T>({ database }: SqliteConnection, work: () => T): T {
   try {
     database.exec('begin immediate')
     const result = work()
@@ -152,29 +152,29 @@ function inOneCommit<T>({ database }: Connection, work: () => T): T {
   }
 }
 
-function answer(group: readonly Operation[], results: readonly Result[]): void {
+function resolveGroup(group: readonly SqliteOperation[], results: readonly OperationResult[]): void {
   for (const [index, operation] of group.entries()) {
-    const result = results[index] as Result
+    const result = results[index] as OperationResult
     if ('error' in result) operation.reject(result.error)
     else operation.resolve(result.value as never)
   }
 }
 
-function refuse(group: readonly Operation[], error: unknown): void {
+function rejectGroup(group: readonly SqliteOperation[], error: unknown): void {
   const failure = asStoreError(error)
   for (const operation of group) operation.reject(failure)
 }
 
-function runUnderSavepoint(connection: Connection, transaction: () => Transaction<unknown>): Result {
+function runUnderSavepoint(connection: SqliteConnection, transaction: () => Transaction<unknown>): OperationResult {
   const { database } = connection
   connection.run('savepoint operation', [])
   try {
-    const value = drive(connection, transaction, () => undefined)
-    assertAlive(database)
+    const value = runTransaction(connection, transaction, () => undefined)
+    assertInTransaction(database)
     connection.run('release operation', [])
     return { value }
   } catch (error) {
-    assertAlive(database, error)
+    assertInTransaction(database, error)
     connection.run('rollback to operation', [])
     connection.run('release operation', [])
     return { error: asStoreError(error) }
@@ -185,7 +185,7 @@ function runUnderSavepoint(connection: Connection, transaction: () => Transactio
  * A full disk inside a savepoint rolls back the whole group, and the next statement would silently commit alone.
  * Then every operation of the group must be told that nothing of it was kept.
  */
-function assertAlive(database: DatabaseSync, cause?: unknown): void {
+function assertInTransaction(database: DatabaseSync, cause?: unknown): void {
   if (!database.isTransaction) throw cause ?? new Error('the transaction was rolled back by the database')
 }
 
@@ -194,9 +194,9 @@ function assertAlive(database: DatabaseSync, cause?: unknown): void {
  * can come between two statements, and no other process uses the store. A second connection would lose all its cached
  * pages with every commit, which made a read three times as dear.
  */
-function readSnapshot<T>(connection: Connection, transaction: () => Transaction<T>): T {
+function readSnapshot<T>(connection: SqliteConnection, transaction: () => Transaction<T>): T {
   try {
-    return drive(connection, transaction, refuseWrite)
+    return runTransaction(connection, transaction, refuseWrite)
   } catch (error) {
     throw asStoreError(error)
   }
@@ -207,7 +207,11 @@ const refuseWrite = () => {
 }
 
 /** All statements see one time. `beforeWrite` is called before each that does more than read. */
-function drive<T>(connection: Connection, transaction: () => Transaction<T>, beforeWrite: () => void): T {
+function runTransaction<T>(
+  connection: SqliteConnection,
+  transaction: () => Transaction<T>,
+  beforeWrite: () => void,
+): T {
   const nowMs = connection.nowMs()
   const steps = transaction()
   let step = steps.next([])

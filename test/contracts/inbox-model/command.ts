@@ -3,22 +3,22 @@
  * there is at that moment, whatever that is. A step says what it did, so that a failure reads as a story.
  */
 import fc from 'fast-check'
-import { conclude, type Game } from './game.ts'
-import type { Model } from './model.ts'
-import type { Node } from './world.ts'
+import { conclude, type ModelRun } from './game.ts'
+import type { InboxModel } from './model.ts'
+import type { TestNode } from './world.ts'
 
-export type Command = fc.AsyncCommand<Model, Game>
+export type ModelCommand = fc.AsyncCommand<InboxModel, ModelRun>
 
-interface Step<P> {
+interface ModelStep<P> {
   readonly name: string
   readonly choice: fc.Arbitrary<P>
   /** Whether there is anything to do it to. */
-  possible(model: Model, choice: NoInfer<P>): boolean
+  possible(model: InboxModel, choice: NoInfer<P>): boolean
   /** Does it, on both sides, and gives what it was done to. */
-  run(game: Game, choice: NoInfer<P>): Promise<string>
+  run(modelRun: ModelRun, choice: NoInfer<P>): Promise<string>
 }
 
-export function command<P>({ name, choice, possible, run }: Step<P>): fc.Arbitrary<Command> {
+export function command<P>({ name, choice, possible, run }: ModelStep<P>): fc.Arbitrary<ModelCommand> {
   return choice.map((chosen) => {
     let story = ''
     return {
@@ -26,9 +26,9 @@ export function command<P>({ name, choice, possible, run }: Step<P>): fc.Arbitra
         story = ''
         return possible(model, chosen)
       },
-      async run(_model, game) {
-        story = await run(game, chosen)
-        await conclude(game)
+      async run(_model, modelRun) {
+        story = await run(modelRun, chosen)
+        await conclude(modelRun)
       },
       toString: () => `\n  ${name} ${story || JSON.stringify(chosen)}`,
     }
@@ -38,5 +38,5 @@ export function command<P>({ name, choice, possible, run }: Step<P>): fc.Arbitra
 export const number = fc.nat(20)
 export const rarely = fc.integer({ min: 0, max: 4 }).map((value) => value === 4)
 export const always = () => true
-export const at = <T>(list: readonly T[], index: number): T => list[index % list.length] as T
-export const living = ({ world }: Game): Node[] => world.nodes.filter(({ alive }) => alive)
+export const pick = <T>(list: readonly T[], index: number): T => list[index % list.length] as T
+export const aliveNodes = ({ cluster }: ModelRun): TestNode[] => cluster.nodes.filter(({ alive }) => alive)

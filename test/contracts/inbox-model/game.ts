@@ -7,31 +7,31 @@ import assert from 'node:assert/strict'
 import { workspaceId } from '../../../src/ids.ts'
 import { type Store, sql } from '../../../src/store/store.ts'
 import {
-  beLeased,
   createModel,
   current,
-  type Held,
+  type HeldLease,
+  type InboxModel,
   isRunning,
-  type Message,
-  type Model,
+  type ModelMessage,
+  type ModelTask,
   nameOf,
-  type Task,
+  recordLease,
 } from './model.ts'
-import { checkProgress, checkRows, type Rows, readRows, wipe } from './rows.ts'
-import { type Node, openWorld, type Received, type World } from './world.ts'
+import { checkProgress, checkRows, readRows, type StoredRows, wipe } from './rows.ts'
+import { type NodeCluster, openNodeCluster, type ReceivedDirective, type TestNode } from './world.ts'
 
-export interface Game {
+export interface ModelRun {
   readonly store: Store
-  readonly world: World
-  readonly model: Model
+  readonly cluster: NodeCluster
+  readonly model: InboxModel
   readonly followers: Follower[]
-  rows: Rows
+  rows: StoredRows
 }
 
 /** A reader that began at some moment and goes on until the task rests or its node dies. */
 export interface Follower {
-  readonly task: Task
-  readonly node: Node
+  readonly task: ModelTask
+  readonly node: TestNode
   readonly seqs: number[]
   readonly stop: AbortController
   readonly ended: Promise<void>
@@ -40,7 +40,7 @@ export interface Follower {
 /** Two workspaces, because nothing that happens in one may touch the other. */
 const SLOTS = [1, 2]
 
-export async function openGame(stores: readonly Store[]): Promise<Game> {
+export async function openModelRun(stores: readonly Store[]): Promise<ModelRun> {
   const store = stores[0] as Store
   await wipe(store)
   const workspaces = SLOTS.map((slots) => ({ id: workspaceId(), slots }))
@@ -50,73 +50,73 @@ export async function openGame(stores: readonly Store[]): Promise<Game> {
     }
   })
   const ids = workspaces.map(({ id }) => id)
-  const world = await openWorld(stores, ids)
-  for (const node of world.nodes) world.join(node)
-  await world.quiet()
-  return { store, world, model: createModel(workspaces), followers: [], rows: await readRows(store) }
+  const cluster = await openNodeCluster(stores, ids)
+  for (const node of cluster.nodes) cluster.join(node)
+  await cluster.quiet()
+  return { store, cluster, model: createModel(workspaces), followers: [], rows: await readRows(store) }
 }
 
-export async function closeGame({ world, followers }: Game): Promise<void> {
+export async function closeModelRun({ cluster, followers }: ModelRun): Promise<void> {
   for (const { stop } of followers) stop.abort()
   await Promise.all(followers.map(({ ended }) => ended))
-  await world.close()
+  await cluster.close()
 }
 
 /** Ends a step. */
-export async function conclude(game: Game): Promise<void> {
-  const { world, model, store } = game
-  await world.quiet()
-  for (const received of world.receive()) hear(model, received)
+export async function conclude(modelRun: ModelRun): Promise<void> {
+  const { cluster, model, store } = modelRun
+  await cluster.quiet()
+  for (const received of cluster.receive()) applyDirective(model, received)
   const rows = await readRows(store)
   checkRows(rows)
-  checkProgress(game.rows, rows)
+  checkProgress(modelRun.rows, rows)
   compare(model, rows)
   checkSlots(model, rows)
-  game.rows = rows
+  modelRun.rows = rows
 }
 
-function hear(model: Model, { worker, handout }: Received): void {
-  if (handout.type === 'lease') {
-    beLeased(model, handout.lease, worker)
+function applyDirective(model: InboxModel, { worker, directive }: ReceivedDirective): void {
+  if (directive.type === 'lease') {
+    recordLease(model, directive.lease, worker)
     return
   }
   const held = model.leases.find(
-    ({ lease: { messageId, epoch } }) => messageId === handout.key.messageId && epoch === handout.key.epoch,
+    ({ lease: { messageId, epoch } }) => messageId === directive.key.messageId && epoch === directive.key.epoch,
   )
   assert.equal(held?.worker, worker, `${worker} is told of a turn that it holds`)
   const { message } = held
-  if (handout.type === 'stop') {
+  if (directive.type === 'stop') {
     assert.ok(message.task.state === 'TASK_STATE_CANCELED')
-    message.toldToStop = true
+    message.stopReceived = true
     return
   }
-  const question = message.questions.find(({ id }) => id === handout.askId)
+  const question = message.asks.find(({ id }) => id === directive.askId)
   if (question === undefined) return
   assert.notEqual(question.state, 'open', 'what is answered is no longer asked')
-  assert.deepEqual(handout.parts, question.answer?.letter.envelope.message.parts)
-  question.told = true
+  assert.deepEqual(directive.parts, question.answer?.letter.envelope.message.parts)
+  question.delivered = true
 }
 
 /** After its own sweep a worker knows of every word that concerns its turns, wherever it was said. */
-export function checkTold(model: Model, worker: string | undefined): void {
+export function checkDirectivesReceived(model: InboxModel, worker: string | undefined): void {
   for (const { message, worker: holder } of current(model)) {
     if (holder !== worker) continue
-    assert.ok(message.state !== 'stopping' || message.toldToStop, `${worker} was not told to stop ${message.name}`)
+    assert.ok(message.state !== 'stopping' || message.stopReceived, `${worker} was not told to stop ${message.name}`)
     if (message.state !== 'leased') continue
-    const heard = message.questions.every(({ state, told }) => state === 'open' || told)
+    const heard = message.asks.every(({ state, delivered }) => state === 'open' || delivered)
     assert.ok(heard, `${worker} never heard the answer to its question of ${message.name}`)
   }
 }
 
 const flag = (value: boolean) => (value ? 1 : 0)
 
-function compare(model: Model, rows: Rows): void {
+function compare(model: InboxModel, rows: StoredRows): void {
   const counts = countItems(rows)
   const seen = rows.messages.map((row) => ({
     name: nameOf(row.workspace_id, row.principal, row.idempotency_key),
     task: row.task_id,
     state: row.state,
-    suspended: isRunning({ state: row.state } as Message) ? row.suspended : 0,
+    suspended: isRunning({ state: row.state } as ModelMessage) ? row.suspended : 0,
     counted: [row.failures, row.losses, row.interrupted],
     reply: row.reply === null ? null : JSON.parse(row.reply).parts[0].text,
     events: counts.get(`${row.id} turn`) ?? 0,
@@ -147,11 +147,11 @@ function compare(model: Model, rows: Rows): void {
 }
 
 const byName = (a: { name: string }, b: { name: string }) => (a.name < b.name ? -1 : 1)
-const holding = ({ id, worker, lease_epoch }: Rows['conversations'][number]) => `${worker} ${id} ${lease_epoch}`
-const holdingOf = ({ worker, lease: given }: Held) => `${worker} ${given.conversationId} ${given.epoch}`
+const holding = ({ id, worker, lease_epoch }: StoredRows['conversations'][number]) => `${worker} ${id} ${lease_epoch}`
+const holdingOf = ({ worker, lease: given }: HeldLease) => `${worker} ${given.conversationId} ${given.epoch}`
 
 /** How many items of each kind the log holds of each message. */
-function countItems({ events }: Rows): Map<string, number> {
+function countItems({ events }: StoredRows): Map<string, number> {
   const counts = new Map<string, number>()
   for (const { message_id: messageId, items } of events) {
     for (const { t } of JSON.parse(items) as { t: string }[]) {
@@ -162,7 +162,7 @@ function countItems({ events }: Rows): Map<string, number> {
 }
 
 /** A lease is given only where a slot is free; only a turn whose wait has ended may go over the limit. */
-function checkSlots({ workspaces }: Model, { loads }: Rows): void {
+function checkSlots({ workspaces }: InboxModel, { loads }: StoredRows): void {
   for (const workspace of workspaces) {
     const load = loads.find(({ workspace_id }) => workspace_id === workspace.id)
     if (workspace.leased > 0) {

@@ -4,23 +4,23 @@
  * told of each lease and says whether it was a lawful one.
  */
 import assert from 'node:assert/strict'
-import type { Admitted, Lease, Letter, NumberedEvents, Outcome, Standing } from '../../../src/inbox/inbox.ts'
+import type { Admitted, Lease, LeaseStanding, Letter, NumberedEvents, Outcome } from '../../../src/inbox/inbox.ts'
 
-export type MessageState = 'queued' | 'leased' | 'stopping' | 'done' | 'dead' | 'canceled' | 'answer'
+export type ModelMessageState = 'queued' | 'leased' | 'stopping' | 'done' | 'dead' | 'canceled' | 'answer'
 
-export interface Model {
-  readonly workspaces: readonly Workspace[]
+export interface InboxModel {
+  readonly workspaces: readonly ModelWorkspace[]
   /** By who sent what where: the name under which a message is admitted once. */
-  readonly messages: Map<string, Message>
-  readonly conversations: Map<string, Conversation>
-  readonly tasks: Map<string, Task>
+  readonly messages: Map<string, ModelMessage>
+  readonly conversations: Map<string, ModelConversation>
+  readonly tasks: Map<string, ModelTask>
   /** Every lease that was ever handed out. */
-  readonly leases: Held[]
+  readonly leases: HeldLease[]
   /** Nodes whose process is gone. */
   readonly dead: Set<string>
 }
 
-export interface Workspace {
+export interface ModelWorkspace {
   readonly id: string
   readonly slots: number
   /** What happened in this step: leases given, and turns that took a slot without asking for a free one. */
@@ -28,9 +28,9 @@ export interface Workspace {
   regained: number
 }
 
-export interface Conversation {
-  readonly workspace: Workspace
-  readonly messages: Message[]
+export interface ModelConversation {
+  readonly workspace: ModelWorkspace
+  readonly messages: ModelMessage[]
   epoch: number
   holder: string | undefined
   /** Its lease time is over and nobody has taken over. */
@@ -39,21 +39,21 @@ export interface Conversation {
   lastBegun: number
 }
 
-export interface Task {
+export interface ModelTask {
   readonly id: string
   readonly contextId: string
-  readonly conversation: Conversation
-  readonly messages: Message[]
+  readonly conversation: ModelConversation
+  readonly messages: ModelMessage[]
   readonly letter: Letter
   state: string
 }
 
-export interface Message {
+export interface ModelMessage {
   readonly name: string
   readonly letter: Letter
-  readonly task: Task
+  readonly task: ModelTask
   readonly place: number
-  state: MessageState
+  state: ModelMessageState
   suspended: boolean
   delayed: boolean
   failures: number
@@ -63,36 +63,36 @@ export interface Message {
   settledEpoch: number | undefined
   outcome: Outcome['type'] | undefined
   /** What its turn asked in this attempt; at most one is open. */
-  questions: Question[]
+  asks: ModelAsk[]
   /** Events of the current lease, events of all, results that came too late. */
   appended: number
   events: number
   late: number
   begun: boolean
   /** Its worker has heard that it is to stop. */
-  toldToStop: boolean
+  stopReceived: boolean
   /** It goes from a silent worker to another, with its slot. */
   takenOver: boolean
 }
 
-export interface Question {
+export interface ModelAsk {
   readonly id: string
   state: 'open' | 'answered' | 'denied'
-  answer: Message | undefined
+  answer: ModelMessage | undefined
   expired: boolean
   /** Its worker has heard the answer, or that there is none. */
-  told: boolean
+  delivered: boolean
 }
 
-export interface Held {
+export interface HeldLease {
   readonly lease: Lease
   readonly worker: string
-  readonly message: Message
+  readonly message: ModelMessage
 }
 
 const LOSSES_MAX = 5
 
-export const createModel = (workspaces: readonly { id: string; slots: number }[]): Model => ({
+export const createModel = (workspaces: readonly { id: string; slots: number }[]): InboxModel => ({
   workspaces: workspaces.map((workspace) => ({ ...workspace, leased: 0, regained: 0 })),
   messages: new Map(),
   conversations: new Map(),
@@ -104,30 +104,31 @@ export const createModel = (workspaces: readonly { id: string; slots: number }[]
 export const nameOf = (workspaceId: string, principal: string, key: string) => `${workspaceId} ${principal} ${key}`
 const nameOfLetter = ({ workspaceId, principal, envelope }: Letter) =>
   nameOf(workspaceId, principal, envelope.message.messageId)
-const wordsOf = ({ envelope }: Letter) => envelope.message.parts[0]?.text
+const textOf = ({ envelope }: Letter) => envelope.message.parts[0]?.text
 
-export const isRunning = ({ state }: Message) => state === 'leased' || state === 'stopping'
-export const isUnsettled = (message: Message) => message.state === 'queued' || isRunning(message)
-const isFinal = ({ state }: Task) => /(COMPLETED|FAILED|CANCELED|REJECTED)$/.test(state)
-const isInterrupted = ({ state }: Task) => /REQUIRED$/.test(state)
-const headOf = ({ messages }: Conversation) => messages.find(isUnsettled)
-const isCurrent = ({ lease, message }: Held) => message.task.conversation.epoch === lease.epoch && isRunning(message)
-export const openQuestion = ({ questions }: Message) => questions.find(({ state }) => state === 'open')
+export const isRunning = ({ state }: ModelMessage) => state === 'leased' || state === 'stopping'
+export const isUnsettled = (message: ModelMessage) => message.state === 'queued' || isRunning(message)
+const isFinal = ({ state }: ModelTask) => /(COMPLETED|FAILED|CANCELED|REJECTED)$/.test(state)
+const isInterrupted = ({ state }: ModelTask) => /REQUIRED$/.test(state)
+const headOf = ({ messages }: ModelConversation) => messages.find(isUnsettled)
+const isCurrent = ({ lease, message }: HeldLease) =>
+  message.task.conversation.epoch === lease.epoch && isRunning(message)
+export const openAsk = ({ asks }: ModelMessage) => asks.find(({ state }) => state === 'open')
 /** The leases that still stand, whether their worker lives or not. */
-export const current = ({ leases }: Model) => leases.filter(isCurrent)
+export const current = ({ leases }: InboxModel) => leases.filter(isCurrent)
 
 // ---- the door's face
 
-export type Verdict =
+export type ExpectedAdmission =
   | { readonly type: 'new' }
-  | { readonly type: 'duplicate'; readonly of: Message }
+  | { readonly type: 'duplicate'; readonly of: ModelMessage }
   | { readonly type: 'refused'; readonly code: string }
 
 /** What the inbox must say to a letter. */
-export function judge({ messages, tasks }: Model, letter: Letter): Verdict {
+export function expectAdmission({ messages, tasks }: InboxModel, letter: Letter): ExpectedAdmission {
   const known = messages.get(nameOfLetter(letter))
   if (known !== undefined) {
-    const same = wordsOf(known.letter) === wordsOf(letter)
+    const same = textOf(known.letter) === textOf(letter)
     return same ? { type: 'duplicate', of: known } : { type: 'refused', code: 'idempotency_conflict' }
   }
   const { taskId } = letter.envelope.message
@@ -139,7 +140,7 @@ export function judge({ messages, tasks }: Model, letter: Letter): Verdict {
   return isFinal(task) ? { type: 'refused', code: 'unsupported_operation' } : { type: 'new' }
 }
 
-export function admit(model: Model, letter: Letter, admitted: Admitted): void {
+export function admit(model: InboxModel, letter: Letter, admitted: Admitted): void {
   assert.equal(admitted.duplicate, false)
   const task = model.tasks.get(admitted.taskId) ?? newTask(model, letter, admitted)
   const { messages } = task.conversation
@@ -147,16 +148,16 @@ export function admit(model: Model, letter: Letter, admitted: Admitted): void {
   messages.push(message)
   task.messages.push(message)
   model.messages.set(message.name, message)
-  const asker = task.messages.find((other) => other.state === 'leased' && openQuestion(other) !== undefined)
+  const asker = task.messages.find((other) => other.state === 'leased' && openAsk(other) !== undefined)
   if (asker !== undefined) {
     message.state = 'answer'
-    Object.assign(openQuestion(asker) as Question, { state: 'answered', answer: message })
+    Object.assign(openAsk(asker) as ModelAsk, { state: 'answered', answer: message })
     resume(asker)
   }
   if (isInterrupted(task)) task.state = 'TASK_STATE_WORKING'
 }
 
-function newTask(model: Model, letter: Letter, { taskId, contextId }: Admitted): Task {
+function newTask(model: InboxModel, letter: Letter, { taskId, contextId }: Admitted): ModelTask {
   const name = nameOf(letter.workspaceId, letter.principal, contextId)
   const conversation = model.conversations.get(name) ?? newConversation(model, letter.workspaceId)
   model.conversations.set(name, conversation)
@@ -165,13 +166,13 @@ function newTask(model: Model, letter: Letter, { taskId, contextId }: Admitted):
   return task
 }
 
-function newConversation({ workspaces }: Model, workspaceId: string): Conversation {
+function newConversation({ workspaces }: InboxModel, workspaceId: string): ModelConversation {
   const workspace = workspaces.find(({ id }) => id === workspaceId)
   assert.ok(workspace)
   return { workspace, messages: [], epoch: 0, holder: undefined, lapsed: false, lastBegun: -1 }
 }
 
-const newMessage = (letter: Letter, task: Task, place: number): Message => ({
+const newMessage = (letter: Letter, task: ModelTask, place: number): ModelMessage => ({
   name: nameOfLetter(letter),
   letter,
   task,
@@ -185,16 +186,16 @@ const newMessage = (letter: Letter, task: Task, place: number): Message => ({
   reply: null,
   settledEpoch: undefined,
   outcome: undefined,
-  questions: [],
+  asks: [],
   appended: 0,
   events: 0,
   late: 0,
   begun: false,
-  toldToStop: false,
+  stopReceived: false,
   takenOver: false,
 })
 
-export function cancel(task: Task): 'canceled' | 'not_cancelable' {
+export function cancel(task: ModelTask): 'canceled' | 'not_cancelable' {
   if (isFinal(task)) return task.state === 'TASK_STATE_CANCELED' ? 'canceled' : 'not_cancelable'
   for (const message of task.messages) {
     if (message.state === 'queued') Object.assign(message, { state: 'canceled', outcome: 'stopped' })
@@ -207,7 +208,7 @@ export function cancel(task: Task): 'canceled' | 'not_cancelable' {
 // ---- the worker's face
 
 /** A lease came: it must be lawful, and tell the truth. */
-export function beLeased(model: Model, given: Lease, worker: string): void {
+export function recordLease(model: InboxModel, given: Lease, worker: string): void {
   const message = model.messages.get(nameOf(given.workspaceId, given.principal, given.idempotencyKey))
   assert.ok(message, 'what is leased was admitted')
   const { conversation } = message.task
@@ -224,22 +225,22 @@ export function beLeased(model: Model, given: Lease, worker: string): void {
   }
   if (!message.takenOver) conversation.workspace.leased += 1
   Object.assign(conversation, { epoch: given.epoch, holder: worker, lapsed: false })
-  Object.assign(message, { state: 'leased', begun: true, appended: 0, takenOver: false, toldToStop: false })
+  Object.assign(message, { state: 'leased', begun: true, appended: 0, takenOver: false, stopReceived: false })
   message.task.state = 'TASK_STATE_WORKING'
   model.leases.push({ lease: given, worker, message })
 }
 
-const standing = (held: Held): Standing => {
+const standing = (held: HeldLease): LeaseStanding => {
   if (!isCurrent(held)) return 'stale'
   return held.message.state === 'stopping' ? 'stop' : 'held'
 }
 
-export function extend(held: Held): Standing {
+export function extend(held: HeldLease): LeaseStanding {
   if (isCurrent(held)) held.message.task.conversation.lapsed = false
   return standing(held)
 }
 
-export function append(held: Held, { from, events }: NumberedEvents): Standing {
+export function append(held: HeldLease, { from, events }: NumberedEvents): LeaseStanding {
   const { message } = held
   if (!isCurrent(held)) return 'stale'
   const last = Math.max(message.appended, from + events.length - 1)
@@ -248,31 +249,31 @@ export function append(held: Held, { from, events }: NumberedEvents): Standing {
   return standing(held)
 }
 
-export function suspend(held: Held): Standing {
+export function suspend(held: HeldLease): LeaseStanding {
   if (standing(held) === 'held') held.message.suspended = true
   return standing(held)
 }
 
-export function resumeHeld(held: Held): Standing {
+export function resumeHeld(held: HeldLease): LeaseStanding {
   if (isCurrent(held)) resume(held.message)
   return standing(held)
 }
 
-function resume(message: Message): void {
+function resume(message: ModelMessage): void {
   if (message.suspended) message.task.conversation.workspace.regained += 1
   message.suspended = false
 }
 
-export function ask(held: Held, id: string): Standing | 'refused' {
+export function ask(held: HeldLease, id: string): LeaseStanding | 'refused' {
   if (standing(held) !== 'held') return standing(held)
-  if (openQuestion(held.message) !== undefined) return 'refused'
+  if (openAsk(held.message) !== undefined) return 'refused'
   held.message.suspended = true
-  held.message.questions.push({ id, state: 'open', answer: undefined, expired: false, told: false })
+  held.message.asks.push({ id, state: 'open', answer: undefined, expired: false, delivered: false })
   held.message.task.state = 'TASK_STATE_INPUT_REQUIRED'
   return 'held'
 }
 
-export function settle(held: Held, outcome: Outcome, unsent: NumberedEvents): 'settled' | 'stale' {
+export function settle(held: HeldLease, outcome: Outcome, unsent: NumberedEvents): 'settled' | 'stale' {
   const { lease: given, message } = held
   if (message.settledEpoch === given.epoch) return message.outcome === outcome.type ? 'settled' : 'stale'
   if (!isCurrent(held)) {
@@ -291,20 +292,20 @@ export function settle(held: Held, outcome: Outcome, unsent: NumberedEvents): 's
   return 'settled'
 }
 
-function reply(message: Message, { parts, finality }: Outcome & { type: 'done' }): void {
+function reply(message: ModelMessage, { parts, finality }: Outcome & { type: 'done' }): void {
   message.state = 'done'
   message.reply = parts[0]?.text ?? ''
   const { task } = message
   if (!task.messages.some(isUnsettled)) task.state = `TASK_STATE_${finality.toUpperCase()}`
 }
 
-function fail(task: Task): void {
+function fail(task: ModelTask): void {
   for (const message of task.messages)
     if (isUnsettled(message)) Object.assign(message, { state: 'dead', outcome: 'dead' })
   task.state = 'TASK_STATE_FAILED'
 }
 
-function putBack(message: Message, outcome: Outcome & { type: 'retry' | 'stopped' | 'released' }): void {
+function putBack(message: ModelMessage, outcome: Outcome & { type: 'retry' | 'stopped' | 'released' }): void {
   message.state = 'queued'
   takeAnswersBack(message)
   message.interrupted ||= outcome.type === 'stopped' || outcome.interrupted
@@ -315,20 +316,20 @@ function putBack(message: Message, outcome: Outcome & { type: 'retry' | 'stopped
 }
 
 /** An answer is spent only when its turn has ended: until then it goes back into the queue. */
-function takeAnswersBack({ questions }: Message): void {
-  for (const { answer } of questions) if (answer !== undefined) answer.state = 'queued'
+function takeAnswersBack({ asks }: ModelMessage): void {
+  for (const { answer } of asks) if (answer !== undefined) answer.state = 'queued'
 }
 
-function free(message: Message): void {
+function free(message: ModelMessage): void {
   message.suspended = false
-  message.questions = []
+  message.asks = []
   Object.assign(message.task.conversation, { holder: undefined, lapsed: false })
 }
 
 // ---- what happens though nobody asks
 
 /** Turns whose worker is known to be gone. */
-function lose(message: Message): void {
+function lose(message: ModelMessage): void {
   if (message.state === 'stopping') Object.assign(message, { state: 'canceled', outcome: 'stopped' })
   else {
     takeAnswersBack(message)
@@ -340,12 +341,12 @@ function lose(message: Message): void {
 }
 
 /** The process of a node is gone and the node is back: all that its workers held is lost. */
-export function recover(model: Model, node: string): void {
+export function recover(model: InboxModel, node: string): void {
   for (const { message, worker } of current(model)) if (worker.startsWith(`${node}.`)) lose(message)
 }
 
 /** A node looks after all: leases that ran out, unless its own worker holds them, and questions nobody answered. */
-export function sweep(model: Model, worker: string | undefined): void {
+export function sweep(model: InboxModel, worker: string | undefined): void {
   for (const { message, worker: holder } of current(model)) {
     const { lapsed, workspace } = message.task.conversation
     if (!lapsed || holder === worker || (worker === undefined && message.state === 'leased')) continue
@@ -354,7 +355,7 @@ export function sweep(model: Model, worker: string | undefined): void {
     message.takenOver = message.state === 'queued'
   }
   for (const { message } of current(model)) {
-    const question = openQuestion(message)
+    const question = openAsk(message)
     if (!question?.expired || message.state !== 'leased') continue
     question.state = 'denied'
     resume(message)

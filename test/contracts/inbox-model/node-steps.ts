@@ -1,22 +1,22 @@
 /** What happens to nodes and to time: leases run out, retries come due, a process dies and comes back. */
 import fc from 'fast-check'
-import { always, at, command, living, number } from './command.ts'
-import { checkTold, conclude, type Game } from './game.ts'
+import { aliveNodes, always, command, number, pick } from './command.ts'
+import { checkDirectivesReceived, conclude, type ModelRun } from './game.ts'
 import * as model from './model.ts'
-import type { Node } from './world.ts'
+import type { TestNode } from './world.ts'
 
 /** The worker of a lease has been silent for a whole lease time; perhaps the other node sees it at once. */
 export const lapse = command({
   name: 'lapse',
   choice: fc.record({ lease: number, seen: fc.boolean() }),
   possible: (known) => model.current(known).length > 0,
-  async run(game, { lease, seen }) {
-    const held = at(model.current(game.model), lease)
+  async run(modelRun, { lease, seen }) {
+    const held = pick(model.current(modelRun.model), lease)
     held.message.task.conversation.lapsed = true
     const { conversationId } = held.lease
-    await game.world.sql('update conversations set lease_until = now_ms() - 1 where id = $1', conversationId)
-    const other = living(game).find(({ name }) => !held.worker.startsWith(`${name}.`))
-    if (seen && other !== undefined) await sweepNode(game, other)
+    await modelRun.cluster.sql('update conversations set lease_until = now_ms() - 1 where id = $1', conversationId)
+    const other = aliveNodes(modelRun).find(({ name }) => !held.worker.startsWith(`${name}.`))
+    if (seen && other !== undefined) await sweepNode(modelRun, other)
     return `${held.lease.idempotencyKey} of ${held.worker}${seen ? `, seen by ${other?.name ?? 'nobody'}` : ''}`
   },
 })
@@ -26,19 +26,19 @@ export const wait = command({
   name: 'wait',
   choice: fc.record({ alsoQuestions: fc.boolean() }),
   possible: always,
-  async run(game, { alsoQuestions }) {
-    await waitForRetries(game)
+  async run(modelRun, { alsoQuestions }) {
+    await waitForRetries(modelRun)
     if (!alsoQuestions) return 'for retries'
-    for (const { questions } of game.model.messages.values()) for (const question of questions) question.expired = true
-    await game.world.sql('update asks set expires_at = now_ms() - 1')
+    for (const { asks } of modelRun.model.messages.values()) for (const question of asks) question.expired = true
+    await modelRun.cluster.sql('update asks set expires_at = now_ms() - 1')
     return 'for retries and answers'
   },
 })
 
-export async function waitForRetries({ model: known, world }: Game): Promise<void> {
+export async function waitForRetries({ model: known, cluster }: ModelRun): Promise<void> {
   for (const message of known.messages.values()) message.delayed = false
   for (const table of ['messages', 'conversations']) {
-    await world.sql(`update ${table} set ready_at = now_ms() where ready_at > now_ms()`)
+    await cluster.sql(`update ${table} set ready_at = now_ms() where ready_at > now_ms()`)
   }
 }
 
@@ -46,18 +46,18 @@ export const sweep = command({
   name: 'sweep',
   choice: fc.record({ node: number }),
   possible: always,
-  async run(game, choice) {
-    const node = at(living(game), choice.node)
-    await sweepNode(game, node)
+  async run(modelRun, choice) {
+    const node = pick(aliveNodes(modelRun), choice.node)
+    await sweepNode(modelRun, node)
     return node.name
   },
 })
 
-export async function sweepNode(game: Game, node: Node): Promise<void> {
-  model.sweep(game.model, node.worker)
-  await game.world.sweep(node)
-  await conclude(game)
-  checkTold(game.model, node.worker)
+export async function sweepNode(modelRun: ModelRun, node: TestNode): Promise<void> {
+  model.sweep(modelRun.model, node.worker)
+  await modelRun.cluster.sweep(node)
+  await conclude(modelRun)
+  checkDirectivesReceived(modelRun.model, node.worker)
 }
 
 export const crash = command({
@@ -65,11 +65,11 @@ export const crash = command({
   choice: fc.record({ node: number }),
   // One at a time: with both gone nothing could happen but a restart.
   possible: ({ dead }) => dead.size === 0,
-  async run(game, choice) {
-    const node = at(living(game), choice.node)
-    game.model.dead.add(node.name)
-    game.world.crash(node)
-    for (const follower of game.followers) if (follower.node === node) follower.stop.abort()
+  async run(modelRun, choice) {
+    const node = pick(aliveNodes(modelRun), choice.node)
+    modelRun.model.dead.add(node.name)
+    modelRun.cluster.crash(node)
+    for (const follower of modelRun.followers) if (follower.node === node) follower.stop.abort()
     return node.name
   },
 })
@@ -78,24 +78,24 @@ export const restart = command({
   name: 'restart',
   choice: fc.constant({}),
   possible: ({ dead }) => dead.size > 0,
-  async run(game) {
-    const [name = ''] = game.model.dead
-    await restartDead(game)
+  async run(modelRun) {
+    const [name = ''] = modelRun.model.dead
+    await restartDead(modelRun)
     return name
   },
 })
 
-export async function restartDead(game: Game): Promise<void> {
-  const { world } = game
-  for (const node of world.nodes) {
+export async function restartDead(modelRun: ModelRun): Promise<void> {
+  const { cluster } = modelRun
+  for (const node of cluster.nodes) {
     if (node.alive) continue
-    game.model.dead.delete(node.name)
-    model.recover(game.model, node.name)
+    modelRun.model.dead.delete(node.name)
+    model.recover(modelRun.model, node.name)
     // It looks after everything before its worker is there.
-    model.sweep(game.model, undefined)
-    await world.boot(node)
-    await conclude(game)
-    world.join(node)
+    model.sweep(modelRun.model, undefined)
+    await cluster.boot(node)
+    await conclude(modelRun)
+    cluster.join(node)
   }
 }
 
@@ -104,10 +104,10 @@ export const leaveOrJoin = command({
   name: 'leave or join',
   choice: fc.record({ node: number }),
   possible: always,
-  async run({ world, ...game }, choice) {
-    const node = at(living({ world, ...game }), choice.node)
-    if (node.worker === undefined) world.join(node)
-    else await world.leave(node)
+  async run({ cluster, ...modelRun }, choice) {
+    const node = pick(aliveNodes({ cluster, ...modelRun }), choice.node)
+    if (node.worker === undefined) cluster.join(node)
+    else await cluster.leave(node)
     return `${node.name}: ${node.worker ?? 'nobody'}`
   },
 })

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { type Store, sql, type Transaction } from '../../../src/store/store.ts'
 
-export interface MessageRow {
+export interface StoredMessageRow {
   id: string
   workspace_id: string
   conversation_id: string
@@ -23,7 +23,7 @@ export interface MessageRow {
   reply: string | null
 }
 
-export interface ConversationRow {
+export interface StoredConversationRow {
   id: string
   workspace_id: string
   settled_n: number
@@ -37,7 +37,7 @@ interface TaskRow {
   state: string
 }
 
-export interface LoadRow {
+export interface StoredLoadRow {
   workspace_id: string
   slots: number
   running: number
@@ -54,12 +54,12 @@ interface EventRow {
   items: string
 }
 
-export interface Rows {
+export interface StoredRows {
   readonly now: number
-  readonly messages: readonly MessageRow[]
-  readonly conversations: readonly ConversationRow[]
+  readonly messages: readonly StoredMessageRow[]
+  readonly conversations: readonly StoredConversationRow[]
   readonly tasks: readonly TaskRow[]
-  readonly loads: readonly LoadRow[]
+  readonly loads: readonly StoredLoadRow[]
   readonly events: readonly EventRow[]
 }
 
@@ -72,22 +72,24 @@ export async function wipe(store: Store): Promise<void> {
   })
 }
 
-export const readRows = (store: Store): Promise<Rows> => store.read(allRows)
+export const readRows = (store: Store): Promise<StoredRows> => store.read(allRows)
 
-function* allRows(): Transaction<Rows> {
+function* allRows(): Transaction<StoredRows> {
   const [time] = yield* sql<{ now: number }>('select now_ms() as now')
   return {
     now: time?.now ?? 0,
-    messages: yield* sql<MessageRow>(
+    messages: yield* sql<StoredMessageRow>(
       `select m.id, m.workspace_id, m.conversation_id, m.task_id, c.principal, m.idempotency_key, m.n, m.state,
          m.suspended, m.failures, m.losses, m.interrupted, m.ready_at, m.settled_at, m.reply
        from messages m join conversations c on c.id = m.conversation_id order by m.conversation_id, m.n`,
     ),
-    conversations: yield* sql<ConversationRow>(
+    conversations: yield* sql<StoredConversationRow>(
       'select id, workspace_id, settled_n, lease_epoch, worker, ready_at from conversations',
     ),
     tasks: yield* sql<TaskRow>('select id, state from tasks'),
-    loads: yield* sql<LoadRow>('select workspace_id, slots, running, suspended, waiting, seq from workspace_load'),
+    loads: yield* sql<StoredLoadRow>(
+      'select workspace_id, slots, running, suspended, waiting, seq from workspace_load',
+    ),
     events: yield* sql<EventRow>(
       'select workspace_id, seq, task_id, message_id, items from events order by workspace_id, seq',
     ),
@@ -98,7 +100,7 @@ export const isRunningRow = ({ state }: { state: string }) => state === 'leased'
 const isFinalState = (state: string) => /(COMPLETED|FAILED|CANCELED|REJECTED)$/.test(state)
 
 /** What must be true of the rows as they are. */
-export function checkRows(rows: Rows): void {
+export function checkRows(rows: StoredRows): void {
   for (const load of rows.loads) checkCounters(rows, load)
   for (const conversation of rows.conversations) checkConversation(rows, conversation)
   for (const load of rows.loads) {
@@ -120,7 +122,7 @@ export function checkRows(rows: Rows): void {
   }
 }
 
-function checkCounters({ messages }: Rows, load: LoadRow): void {
+function checkCounters({ messages }: StoredRows, load: StoredLoadRow): void {
   const own = messages.filter(({ workspace_id }) => workspace_id === load.workspace_id)
   const running = own.filter(isRunningRow)
   assert.deepEqual(
@@ -134,7 +136,7 @@ function checkCounters({ messages }: Rows, load: LoadRow): void {
   )
 }
 
-function checkConversation({ now, messages }: Rows, conversation: ConversationRow): void {
+function checkConversation({ now, messages }: StoredRows, conversation: StoredConversationRow): void {
   const unsettled = messages.filter(
     ({ conversation_id, settled_at }) => conversation_id === conversation.id && settled_at === null,
   )
@@ -152,7 +154,7 @@ function checkConversation({ now, messages }: Rows, conversation: ConversationRo
 }
 
 /** What must be true of two looks at the rows, one after the other. */
-export function checkProgress(before: Rows, after: Rows): void {
+export function checkProgress(before: StoredRows, after: StoredRows): void {
   const conversations = new Map(after.conversations.map((row) => [row.id, row]))
   for (const old of before.conversations) {
     assert.ok((conversations.get(old.id)?.lease_epoch ?? -1) >= old.lease_epoch, 'epochs only grow')

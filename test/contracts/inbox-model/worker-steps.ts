@@ -3,11 +3,11 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import type { NumberedEvents, Outcome } from '../../../src/inbox/inbox.ts'
 import { failure } from '../inbox/harness.ts'
-import { at, command, living, number, rarely } from './command.ts'
-import { conclude, type Game } from './game.ts'
-import type { Held, Model } from './model.ts'
+import { aliveNodes, command, number, pick, rarely } from './command.ts'
+import { conclude, type ModelRun } from './game.ts'
+import type { HeldLease, InboxModel } from './model.ts'
 import * as model from './model.ts'
-import type { Node } from './world.ts'
+import type { TestNode } from './world.ts'
 
 const HOUR_MS = 3600_000
 
@@ -21,20 +21,20 @@ interface WhichLease {
 }
 
 const which = { lease: number, old: rarely, elsewhere: rarely, node: number }
-const hasLease = (known: Model, { old }: WhichLease) => (old ? known.leases : model.current(known)).length > 0
+const hasLease = (known: InboxModel, { old }: WhichLease) => (old ? known.leases : model.current(known)).length > 0
 
 interface Chosen {
-  readonly held: Held
-  readonly node: Node
+  readonly held: HeldLease
+  readonly node: TestNode
 }
 
-function choose(game: Game, { lease, old, elsewhere, node }: WhichLease): Chosen {
-  const held = at(old ? game.model.leases : model.current(game.model), lease)
-  const own = game.world.nodes.find(({ name, alive }) => alive && held.worker.startsWith(`${name}.`))
-  return { held, node: own === undefined || elsewhere ? at(living(game), node) : own }
+function choose(modelRun: ModelRun, { lease, old, elsewhere, node }: WhichLease): Chosen {
+  const held = pick(old ? modelRun.model.leases : model.current(modelRun.model), lease)
+  const own = modelRun.cluster.nodes.find(({ name, alive }) => alive && held.worker.startsWith(`${name}.`))
+  return { held, node: own === undefined || elsewhere ? pick(aliveNodes(modelRun), node) : own }
 }
 
-const tell = ({ held, node }: Chosen, answer: string) =>
+const describeStep = ({ held, node }: Chosen, answer: string) =>
   `${held.lease.idempotencyKey} of ${held.worker}, epoch ${held.lease.epoch}, by ${node.name}: ${answer}`
 
 const done = (finality: (Outcome & { type: 'done' })['finality']): Outcome => ({
@@ -61,7 +61,7 @@ const outcomes = fc.oneof(
 let replies = 0
 
 /** No two settles say the same, so that a reply shows whose it is. */
-const withWords = (outcome: Outcome): Outcome =>
+const withReplyText = (outcome: Outcome): Outcome =>
   outcome.type === 'done' ? { ...outcome, parts: [{ text: `reply ${++replies}` }] } : outcome
 
 const eventsFrom = (from: number, count: number): NumberedEvents => ({
@@ -73,14 +73,14 @@ export const settle = command({
   name: 'settle',
   choice: fc.record({ ...which, outcome: outcomes, unsent: fc.nat(2) }),
   possible: hasLease,
-  async run(game, choice) {
-    const chosen = choose(game, choice)
+  async run(modelRun, choice) {
+    const chosen = choose(modelRun, choice)
     const { held, node } = chosen
-    const outcome = withWords(choice.outcome)
+    const outcome = withReplyText(choice.outcome)
     const unsent = eventsFrom(held.message.appended + 1, choice.unsent)
     const expected = model.settle(held, outcome, unsent)
     assert.equal(await node.local.inbox.settle(held.lease, outcome, unsent), expected)
-    return `${outcome.type} ${tell(chosen, expected)}`
+    return `${outcome.type} ${describeStep(chosen, expected)}`
   },
 })
 
@@ -89,18 +89,18 @@ export const settleTwice = command({
   name: 'settle twice',
   choice: fc.record({ ...which, first: outcomes, second: outcomes, same: fc.boolean() }),
   possible: hasLease,
-  async run(game, choice) {
-    const chosen = choose(game, choice)
+  async run(modelRun, choice) {
+    const chosen = choose(modelRun, choice)
     const { held, node } = chosen
     const story: string[] = []
     for (const said of [choice.first, choice.same ? choice.first : choice.second]) {
-      const outcome = withWords(said)
+      const outcome = withReplyText(said)
       const expected = model.settle(held, outcome, eventsFrom(1, 0))
       assert.equal(await node.local.inbox.settle(held.lease, outcome), expected)
       story.push(`${outcome.type} ${expected}`)
-      await conclude(game)
+      await conclude(modelRun)
     }
-    return tell(chosen, story.join(', '))
+    return describeStep(chosen, story.join(', '))
   },
 })
 
@@ -108,15 +108,15 @@ export const append = command({
   name: 'append',
   choice: fc.record({ ...which, again: fc.boolean(), count: fc.integer({ min: 1, max: 3 }) }),
   possible: hasLease,
-  async run(game, choice) {
-    const chosen = choose(game, choice)
+  async run(modelRun, choice) {
+    const chosen = choose(modelRun, choice)
     const { held, node } = chosen
     const { appended } = held.message
     // Again: all that was appended before, and perhaps more.
     const events = choice.again ? eventsFrom(1, appended + choice.count - 1) : eventsFrom(appended + 1, choice.count)
     const expected = model.append(held, events)
     assert.equal(await node.local.inbox.append(held.lease, events), expected)
-    return tell(chosen, expected)
+    return describeStep(chosen, expected)
   },
 })
 
@@ -124,11 +124,11 @@ export const extend = command({
   name: 'extend',
   choice: fc.record(which),
   possible: hasLease,
-  async run(game, choice) {
-    const chosen = choose(game, choice)
+  async run(modelRun, choice) {
+    const chosen = choose(modelRun, choice)
     const expected = model.extend(chosen.held)
     assert.deepEqual(await chosen.node.local.inbox.extend([chosen.held.lease]), [expected])
-    return tell(chosen, expected)
+    return describeStep(chosen, expected)
   },
 })
 
@@ -136,11 +136,11 @@ export const suspend = command({
   name: 'suspend',
   choice: fc.record(which),
   possible: hasLease,
-  async run(game, choice) {
-    const chosen = choose(game, choice)
+  async run(modelRun, choice) {
+    const chosen = choose(modelRun, choice)
     const expected = model.suspend(chosen.held)
     assert.equal(await chosen.node.local.inbox.suspend(chosen.held.lease), expected)
-    return tell(chosen, expected)
+    return describeStep(chosen, expected)
   },
 })
 
@@ -148,11 +148,11 @@ export const resume = command({
   name: 'resume',
   choice: fc.record(which),
   possible: hasLease,
-  async run(game, choice) {
-    const chosen = choose(game, choice)
+  async run(modelRun, choice) {
+    const chosen = choose(modelRun, choice)
     const expected = model.resumeHeld(chosen.held)
     assert.equal(await chosen.node.local.inbox.resume(chosen.held.lease), expected)
-    return tell(chosen, expected)
+    return describeStep(chosen, expected)
   },
 })
 
@@ -163,13 +163,13 @@ export const ask = command({
   name: 'ask',
   choice: fc.record({ ...which, twice: fc.boolean() }),
   possible: hasLease,
-  async run(game, choice) {
-    const chosen = choose(game, choice)
+  async run(modelRun, choice) {
+    const chosen = choose(modelRun, choice)
     const { held, node } = chosen
     const question = { id: `question ${++questions}`, parts: [{ text: 'may I?' }] }
     const expected = model.ask(held, question.id)
     assert.equal(await node.local.inbox.ask(held.lease, question), expected)
     if (choice.twice && expected === 'held') assert.equal(await node.local.inbox.ask(held.lease, question), 'held')
-    return tell(chosen, expected)
+    return describeStep(chosen, expected)
   },
 })

@@ -4,7 +4,7 @@
  * worker leave and join. Nothing happens by itself: after a step, `quiet` resolves when all that follows from it has
  * been done.
  */
-import type { Handout } from '../../../src/inbox/inbox.ts'
+import type { Directive } from '../../../src/inbox/inbox.ts'
 import { createLocalInbox, type LocalInbox } from '../../../src/inbox/local.ts'
 import { silentLog } from '../../../src/log.ts'
 import { keepSession } from '../../../src/sessions/sessions.ts'
@@ -12,12 +12,12 @@ import { type Store, sql, type Value } from '../../../src/store/store.ts'
 import { type ManualClock, manualClock } from '../../fakes/manual-clock.ts'
 
 /** Where the test runs: as many stores as there are nodes, on the same data; an embedded one is shared by both. */
-export interface Engine {
+export interface ModelEngine {
   readonly name: string
   open(): Promise<{ readonly stores: readonly Store[]; dispose(): Promise<void> }>
 }
 
-export interface Node {
+export interface TestNode {
   readonly name: string
   readonly alive: boolean
   /** The worker that stands ready here; undefined when it has left or the node is dead. */
@@ -26,24 +26,24 @@ export interface Node {
 }
 
 /** Something that a worker was given, in the order of coming. */
-export interface Received {
-  readonly node: Node
+export interface ReceivedDirective {
+  readonly node: TestNode
   readonly worker: string
-  readonly handout: Handout
+  readonly directive: Directive
 }
 
-export interface World {
-  readonly nodes: readonly Node[]
+export interface NodeCluster {
+  readonly nodes: readonly TestNode[]
   /** Takes what the workers were handed since the last time. */
-  receive(): Received[]
+  receive(): ReceivedDirective[]
   /** Starts the node anew: what its earlier process held is void. Its worker joins later. */
-  boot(node: Node): Promise<void>
+  boot(node: TestNode): Promise<void>
   /** The process is gone as it stands: nothing is settled, nothing given back. */
-  crash(node: Node): void
-  join(node: Node): void
-  leave(node: Node): Promise<void>
+  crash(node: TestNode): void
+  join(node: TestNode): void
+  leave(node: TestNode): Promise<void>
   /** Five seconds pass on the node: what is to be done though nobody asks is done. */
-  sweep(node: Node): Promise<void>
+  sweep(node: TestNode): Promise<void>
   /** Runs a statement behind the inbox's back, to make time pass in the store. */
   sql(text: string, ...values: Value[]): Promise<void>
   /** Resolves when nothing is under way and nothing is due. */
@@ -55,7 +55,7 @@ const SWEEP_MS = 5000
 /** One lease time of life: from then on a node takes over from others. */
 const STEADY_MS = 30_000
 
-interface LiveNode extends Node {
+interface MutableTestNode extends TestNode {
   alive: boolean
   worker: string | undefined
   local: LocalInbox
@@ -66,16 +66,16 @@ interface LiveNode extends Node {
 
 let workers = 0
 
-export async function openWorld(stores: readonly Store[], workspaceIds: readonly string[]): Promise<World> {
+export async function openNodeCluster(stores: readonly Store[], workspaceIds: readonly string[]): Promise<NodeCluster> {
   const traffic = countTraffic()
-  let received: Received[] = []
+  let received: ReceivedDirective[] = []
   const nodes = stores.map((store, index) => newNode(`node${index}`, traffic.watch(store)))
   const quiet = async () => {
     await traffic.idle()
     for (const node of nodes) if (node.alive) node.clock.advance(0)
     await traffic.idle()
   }
-  const world: World = {
+  const cluster: NodeCluster = {
     nodes,
     receive() {
       const all = received
@@ -83,7 +83,7 @@ export async function openWorld(stores: readonly Store[], workspaceIds: readonly
       return all
     },
     async boot(node) {
-      const live = node as LiveNode
+      const live = node as MutableTestNode
       live.clock = manualClock()
       live.local = newInbox(live)
       live.alive = true
@@ -92,33 +92,33 @@ export async function openWorld(stores: readonly Store[], workspaceIds: readonly
       await quiet()
     },
     crash(node) {
-      const live = node as LiveNode
+      const live = node as MutableTestNode
       live.local.close()
       live.alive = false
       live.worker = undefined
       live.leaving = undefined
     },
     join(node) {
-      const live = node as LiveNode
+      const live = node as MutableTestNode
       const worker = `${live.name}.${++workers}`
       const stop = new AbortController()
       const takeAll = async () => {
-        for await (const handout of live.local.inbox.leases({ id: worker, workspaces: workspaceIds }, stop.signal)) {
-          received.push({ node, worker, handout })
+        for await (const directive of live.local.inbox.leases({ id: worker, workspaces: workspaceIds }, stop.signal)) {
+          received.push({ node, worker, directive })
         }
       }
       live.worker = worker
       live.leaving = { stop, left: takeAll() }
     },
     async leave(node) {
-      const live = node as LiveNode
+      const live = node as MutableTestNode
       live.leaving?.stop.abort()
       await live.leaving?.left
       live.leaving = undefined
       live.worker = undefined
     },
     async sweep(node) {
-      ;(node as LiveNode).clock.advance(SWEEP_MS)
+      ;(node as MutableTestNode).clock.advance(SWEEP_MS)
       await quiet()
     },
     async sql(text, ...values) {
@@ -127,22 +127,22 @@ export async function openWorld(stores: readonly Store[], workspaceIds: readonly
     quiet,
     async close() {
       for (const node of nodes) {
-        await world.leave(node)
+        await cluster.leave(node)
         node.local.close()
       }
       await traffic.idle()
     },
   }
-  for (const node of nodes) await world.boot(node)
-  return world
+  for (const node of nodes) await cluster.boot(node)
+  return cluster
 }
 
-function newNode(name: string, store: Store): LiveNode {
+function newNode(name: string, store: Store): MutableTestNode {
   // Its inbox and its clock come with its first boot.
-  return { name, store, alive: false, worker: undefined, leaving: undefined } as unknown as LiveNode
+  return { name, store, alive: false, worker: undefined, leaving: undefined } as unknown as MutableTestNode
 }
 
-function newInbox({ name, store, clock }: LiveNode): LocalInbox {
+function newInbox({ name, store, clock }: MutableTestNode): LocalInbox {
   return createLocalInbox({
     store,
     clock,

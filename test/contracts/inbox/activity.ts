@@ -3,23 +3,23 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { prune } from '../../../src/inbox/retention.ts'
 import { letterTo } from '../../fakes/letters.ts'
-import { code, done, failure, type InboxBench } from './harness.ts'
+import { done, failure, hasCode, type InboxHarness } from './harness.ts'
 
 const HOUR_MS = 3600_000
 const NOW_AND_THEN = { taskMs: 1000 * HOUR_MS, eventMs: HOUR_MS, deltaMs: HOUR_MS }
 
-export function activity(bench: InboxBench): void {
+export function activityTests(harness: InboxHarness): void {
   test('PL-6 what happened is told in order, without pieces of replies, page by page and by type', async () => {
-    const id = await bench.workspace()
-    const { reception, inbox, activity: log } = bench.local
-    await bench.withHand(id, async (hand) => {
+    const id = await harness.workspace()
+    const { reception, inbox, activity: log } = harness.local
+    await harness.withWorker(id, async (worker) => {
       const { taskId } = await reception.admit(letterTo(id))
-      const first = await hand.lease()
+      const first = await worker.lease()
       await inbox.append(first, { from: 1, events: [{ type: 'text', delta: 'he' }] })
       await inbox.append(first, { from: 2, events: [{ type: 'tool', name: 'search', state: 'started' }] })
       await inbox.settle(first, { type: 'retry', failure, afterMs: 0, reason: 'failure', interrupted: false })
-      const second = await hand.lease()
-      assert.equal((await log.report(id, { type: 'deployed', text: 'version 2', by: 'ci' })) > 0, true)
+      const second = await worker.lease()
+      assert.equal((await log.addNote(id, { type: 'deployed', text: 'version 2', by: 'ci' })) > 0, true)
       await inbox.settle(second, done('hello'))
       const { entries, nextSeq } = await log.read({ workspaceId: id, sinceSeq: 0, limit: 100 })
       const told = entries.map(({ type, state, name, text, by }) => [type, state ?? name ?? by, text])
@@ -53,14 +53,14 @@ export function activity(bench: InboxBench): void {
   })
 
   test('PL-6 a cursor before what retention has left is refused, and notes go with the rest', async () => {
-    const id = await bench.workspace()
-    const { activity: log } = bench.local
+    const id = await harness.workspace()
+    const { activity: log } = harness.local
     const note = { type: 'note', text: 'x', by: 'me' }
-    const [first, second] = [await log.report(id, note), await log.report(id, note)]
-    await bench.sql('update events set at_ms = at_ms - $2 where workspace_id = $1', id, 2 * HOUR_MS)
-    const third = await log.report(id, note)
-    await prune(bench.store, NOW_AND_THEN, AbortSignal.timeout(60_000))
-    await assert.rejects(log.read({ workspaceId: id, sinceSeq: first, limit: 10 }), code('pruned'))
+    const [first, second] = [await log.addNote(id, note), await log.addNote(id, note)]
+    await harness.sql('update events set at_ms = at_ms - $2 where workspace_id = $1', id, 2 * HOUR_MS)
+    const third = await log.addNote(id, note)
+    await prune(harness.store, NOW_AND_THEN, AbortSignal.timeout(60_000))
+    await assert.rejects(log.read({ workspaceId: id, sinceSeq: first, limit: 10 }), hasCode('pruned'))
     for (const sinceSeq of [0, second]) {
       const { entries } = await log.read({ workspaceId: id, sinceSeq, limit: 10 })
       assert.deepEqual(
@@ -68,27 +68,27 @@ export function activity(bench: InboxBench): void {
         [third],
       )
     }
-    await assert.rejects(log.read({ workspaceId: 'ws_none', sinceSeq: 0, limit: 10 }), code('not_found'))
-    await assert.rejects(log.report('ws_none', note), code('not_found'))
+    await assert.rejects(log.read({ workspaceId: 'ws_none', sinceSeq: 0, limit: 10 }), hasCode('not_found'))
+    await assert.rejects(log.addNote('ws_none', note), hasCode('not_found'))
   })
 
   test('PL-7 a follower gets every row once, in order, those to come too, and ends with the workspace', async () => {
-    const id = await bench.workspace()
-    const { reception, inbox, activity: log, queues } = bench.local
+    const id = await harness.workspace()
+    const { reception, inbox, activity: log, queues } = harness.local
     const seen: { seq: number; types: string[] }[] = []
     const following = (async () => {
       for await (const { seq, entries } of log.follow(id, 0, AbortSignal.timeout(60_000))) {
         seen.push({ seq, types: entries.map(({ type }) => type) })
       }
     })()
-    await bench.withHand(id, async (hand) => {
+    await harness.withWorker(id, async (worker) => {
       await reception.admit(letterTo(id))
-      const lease = await hand.lease()
+      const lease = await worker.lease()
       await inbox.append(lease, { from: 1, events: [{ type: 'text', delta: 'he' }] })
       await inbox.settle(lease, done('hello'))
-      await log.report(id, { type: 'deployed', text: 'x', by: 'ci' })
+      await log.addNote(id, { type: 'deployed', text: 'x', by: 'ci' })
     })
-    const end = await log.place(id, undefined)
+    const end = await log.resolveCursor(id, undefined)
     await queues.end(id, { code: 'canceled', message: 'gone' })
     await following
     assert.deepEqual(
@@ -99,15 +99,15 @@ export function activity(bench: InboxBench): void {
       seen.flatMap(({ types }) => types),
       ['status', 'text', 'reply', 'status', 'deployed'],
     )
-    await assert.rejects(log.place(id, 1), code('not_found'))
+    await assert.rejects(log.resolveCursor(id, 1), hasCode('not_found'))
   })
 
   test('PL-7 a page is limited by rows and by size, pages follow on each other, and every workspace has its head', async () => {
-    const id = await bench.workspace()
-    const { activity: log } = bench.local
+    const id = await harness.workspace()
+    const { activity: log } = harness.local
     const text = 'x'.repeat(4000)
     const rows = 300
-    const reports = Array.from({ length: rows }, () => log.report(id, { type: 'note', text, by: 'me' }))
+    const reports = Array.from({ length: rows }, () => log.addNote(id, { type: 'note', text, by: 'me' }))
     const last = Math.max(...(await Promise.all(reports)))
     const seen: number[] = []
     const sizes: number[] = []
@@ -127,11 +127,11 @@ export function activity(bench: InboxBench): void {
   })
 
   test('PL-7 whoever watches all logs is told which one may have grown', async () => {
-    const id = await bench.workspace()
-    const { activity: log, reception } = bench.local
+    const id = await harness.workspace()
+    const { activity: log, reception } = harness.local
     const told: (string | undefined)[] = []
     const stop = log.onChange((workspaceId) => told.push(workspaceId))
-    await log.report(id, { type: 'note', text: 'x', by: 'me' })
+    await log.addNote(id, { type: 'note', text: 'x', by: 'me' })
     assert.ok(told.includes(id))
     told.length = 0
     await reception.admit(letterTo(id))
@@ -139,7 +139,7 @@ export function activity(bench: InboxBench): void {
     assert.ok(told.every((one) => one === undefined || one.startsWith('ws_')))
     stop()
     told.length = 0
-    await log.report(id, { type: 'note', text: 'x', by: 'me' })
+    await log.addNote(id, { type: 'note', text: 'x', by: 'me' })
     assert.deepEqual(told, [])
   })
 }

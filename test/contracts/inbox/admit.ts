@@ -5,11 +5,11 @@ import type { MoleculeError } from '../../../src/errors.ts'
 import { ulid } from '../../../src/ids.ts'
 import { sql } from '../../../src/store/store.ts'
 import { letterTo } from '../../fakes/letters.ts'
-import { code, done, type InboxBench } from './harness.ts'
+import { done, hasCode, type InboxHarness } from './harness.ts'
 
-export function admission(bench: InboxBench): void {
+export function admitTests(harness: InboxHarness): void {
   const conversations = (id: string, contextId: string) =>
-    bench.sql(
+    harness.sql(
       'select id, last_n from conversations where workspace_id = $1 and context_id = $2 order by principal',
       id,
       contextId,
@@ -19,66 +19,71 @@ export function admission(bench: InboxBench): void {
     (await conversations(id, contextId)).map(({ last_n: messages }) => messages)
 
   test('IN-1 the same message again attaches to its task in whatever state and runs nothing', async () => {
-    const id = await bench.workspace()
-    await bench.withHand(id, async (hand) => {
+    const id = await harness.workspace()
+    await harness.withWorker(id, async (worker) => {
       const letter = letterTo(id, { messageId: 'same', text: 'once' })
-      const first = await bench.local.reception.admit(letter)
-      await bench.local.inbox.settle(await hand.lease(), done('answer'))
-      const again = await bench.local.reception.admit(letterTo(id, { messageId: 'same', text: 'once' }))
+      const first = await harness.local.reception.admit(letter)
+      await harness.local.inbox.settle(await worker.lease(), done('answer'))
+      const again = await harness.local.reception.admit(letterTo(id, { messageId: 'same', text: 'once' }))
       assert.deepEqual(again, { ...first, duplicate: true })
-      assert.ok(await hand.idle())
+      assert.ok(await worker.idle())
     })
   })
 
   test('IN-1 concurrent duplicates are one message', async () => {
-    const id = await bench.workspace()
+    const id = await harness.workspace()
     const all = await Promise.all(
-      Array.from({ length: 20 }, () => bench.local.reception.admit(letterTo(id, { messageId: 'storm', text: 'x' }))),
+      Array.from({ length: 20 }, () => harness.local.reception.admit(letterTo(id, { messageId: 'storm', text: 'x' }))),
     )
     assert.equal(new Set(all.map(({ taskId }) => taskId)).size, 1)
     assert.equal(all.filter(({ duplicate }) => !duplicate).length, 1)
-    assert.deepEqual(await bench.load(id), { running: 0, waiting: 1 })
+    assert.deepEqual(await harness.load(id), { running: 0, waiting: 1 })
   })
 
   test('IN-1 the same key with other content is a conflict; from another principal it is another message', async () => {
-    const id = await bench.workspace()
-    await bench.local.reception.admit(letterTo(id, { messageId: 'key', text: 'one' }))
+    const id = await harness.workspace()
+    await harness.local.reception.admit(letterTo(id, { messageId: 'key', text: 'one' }))
     await assert.rejects(
-      bench.local.reception.admit(letterTo(id, { messageId: 'key', text: 'two' })),
-      code('idempotency_conflict'),
+      harness.local.reception.admit(letterTo(id, { messageId: 'key', text: 'two' })),
+      hasCode('idempotency_conflict'),
     )
-    const other = await bench.local.reception.admit(letterTo(id, { messageId: 'key', text: 'two', principal: 'ws:x' }))
+    const other = await harness.local.reception.admit(
+      letterTo(id, { messageId: 'key', text: 'two', principal: 'ws:x' }),
+    )
     assert.equal(other.duplicate, false)
-    const byKey = await bench.local.reception.admit(letterTo(id, { messageId: 'a', idempotencyKey: 'k1', text: 'z' }))
-    const again = await bench.local.reception.admit(letterTo(id, { messageId: 'b', idempotencyKey: 'k1', text: 'z' }))
+    const byKey = await harness.local.reception.admit(letterTo(id, { messageId: 'a', idempotencyKey: 'k1', text: 'z' }))
+    const again = await harness.local.reception.admit(letterTo(id, { messageId: 'b', idempotencyKey: 'k1', text: 'z' }))
     assert.deepEqual(again, { ...byKey, duplicate: true })
   })
 
   test('a task is found by its own principal only, and a context that does not fit is refused', async () => {
-    const id = await bench.workspace()
-    const { taskId } = await bench.local.reception.admit(letterTo(id, { principal: 'ws:a' }))
-    await assert.rejects(bench.local.reception.admit(letterTo(id, { taskId, principal: 'ws:b' })), code('not_found'))
+    const id = await harness.workspace()
+    const { taskId } = await harness.local.reception.admit(letterTo(id, { principal: 'ws:a' }))
     await assert.rejects(
-      bench.local.reception.admit(letterTo(id, { taskId, contextId: 'elsewhere', principal: 'ws:a' })),
-      code('invalid_request'),
+      harness.local.reception.admit(letterTo(id, { taskId, principal: 'ws:b' })),
+      hasCode('not_found'),
     )
-    assert.equal(await bench.local.reception.task(taskId, { principal: 'ws:b' }), undefined)
-    assert.equal((await bench.local.reception.task(taskId, { principal: 'ws:a' }))?.id, taskId)
+    await assert.rejects(
+      harness.local.reception.admit(letterTo(id, { taskId, contextId: 'elsewhere', principal: 'ws:a' })),
+      hasCode('invalid_request'),
+    )
+    assert.equal(await harness.local.reception.task(taskId, { principal: 'ws:b' }), undefined)
+    assert.equal((await harness.local.reception.task(taskId, { principal: 'ws:a' }))?.id, taskId)
   })
 
   test('a task is called like the message that opened it, and that like its request; later ones have names of their own', async () => {
-    const id = await bench.workspace()
-    const { reception, inbox } = bench.local
-    await bench.withHand(id, async (hand) => {
+    const id = await harness.workspace()
+    const { reception, inbox } = harness.local
+    await harness.withWorker(id, async (worker) => {
       const request = ulid()
       const { taskId } = await reception.admit({ ...letterTo(id), id: request })
       const later = { ...letterTo(id, { taskId }), id: ulid() }
       await reception.admit(later)
-      const opening = await hand.lease()
+      const opening = await worker.lease()
       assert.deepEqual([taskId, opening.taskId, opening.messageId], [request, request, request])
       await inbox.settle(opening, done('first'))
-      assert.equal(await bench.state(taskId), 'TASK_STATE_WORKING')
-      const next = await hand.lease()
+      assert.equal(await harness.state(taskId), 'TASK_STATE_WORKING')
+      const next = await worker.lease()
       assert.deepEqual([next.taskId, next.messageId], [taskId, later.id])
       await inbox.settle(next, done('second'))
       const task = await reception.task(taskId)
@@ -91,8 +96,8 @@ export function admission(bench: InboxBench): void {
   })
 
   test('a context that we made is continued by its name, and one that a sender named is one conversation', async () => {
-    const id = await bench.workspace()
-    const { reception } = bench.local
+    const id = await harness.workspace()
+    const { reception } = harness.local
     const { contextId } = await reception.admit(letterTo(id))
     assert.equal((await reception.admit(letterTo(id, { contextId }))).contextId, contextId)
     await reception.admit(letterTo(id, { contextId: 'mine' }))
@@ -106,8 +111,8 @@ export function admission(bench: InboxBench): void {
   })
 
   test('whoever names a context that we made for somebody else has a conversation of his own', async () => {
-    const [id, elsewhere] = [await bench.workspace(), await bench.workspace()]
-    const { reception } = bench.local
+    const [id, elsewhere] = [await harness.workspace(), await harness.workspace()]
+    const { reception } = harness.local
     const { contextId, taskId } = await reception.admit(letterTo(id, { principal: 'ws:a' }))
     const strangers = [
       letterTo(id, { contextId, principal: 'ws:b' }),
@@ -123,13 +128,13 @@ export function admission(bench: InboxBench): void {
   })
 
   test('a full queue refuses with a time to come again, and an unknown workspace is not found', async () => {
-    const id = await bench.workspace()
-    await bench.store.write(function* () {
+    const id = await harness.workspace()
+    await harness.store.write(function* () {
       yield* sql('update workspace_load set waiting = 1000 where workspace_id = $1', [id])
     })
-    await assert.rejects(bench.local.reception.admit(letterTo(id)), (error) => {
-      return code('queue_full')(error) && Number((error as MoleculeError).details['retryAfterMs']) > 0
+    await assert.rejects(harness.local.reception.admit(letterTo(id)), (error) => {
+      return hasCode('queue_full')(error) && Number((error as MoleculeError).details['retryAfterMs']) > 0
     })
-    await assert.rejects(bench.local.reception.admit(letterTo('ws_none')), code('not_found'))
+    await assert.rejects(harness.local.reception.admit(letterTo('ws_none')), hasCode('not_found'))
   })
 }

@@ -2,65 +2,65 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BRIDGES_MAX, type BridgeCall } from '../../../src/inbox/bridges.ts'
-import type { Handout, Lease, LeaseKey } from '../../../src/inbox/inbox.ts'
+import type { Directive, Lease, LeaseKey } from '../../../src/inbox/inbox.ts'
 import { letterTo } from '../../fakes/letters.ts'
-import { code, done, type InboxBench } from './harness.ts'
+import { done, hasCode, type InboxHarness } from './harness.ts'
 
 const never = new AbortController().signal
 const nameOf = ({ messageId, epoch }: LeaseKey) => `${messageId}.${epoch}`
 const started = { from: 1, events: [{ type: 'status', text: 'started' } as const] }
 
-export function bridges(bench: InboxBench): void {
+export function bridgeTests(harness: InboxHarness): void {
   const call = (workspaceId: string, more: Partial<BridgeCall> = {}): BridgeCall => ({
     ...{ workspaceId, bridge: 'laptop', leasesMax: 1, holding: [], waitMs: 10_000 },
     ...more,
   })
-  const ask = (given: BridgeCall, signal = never) => bench.local.bridges.lease(given, signal)
-  const onlyLease = (handouts: readonly Handout[]): Lease => {
+  const ask = (given: BridgeCall, signal = never) => harness.local.bridges.lease(given, signal)
+  const onlyLease = (directives: readonly Directive[]): Lease => {
     assert.deepEqual(
-      handouts.map(({ type }) => type),
+      directives.map(({ type }) => type),
       ['lease'],
     )
-    return (handouts[0] as { lease: Lease }).lease
+    return (directives[0] as { lease: Lease }).lease
   }
   const leased = async (given: BridgeCall) => onlyLease(await ask(given))
   const settle = (key: LeaseKey, text: string, host = 'there') =>
-    bench.local.bridges.settle(key, { outcome: done(text), host })
+    harness.local.bridges.settle(key, { outcome: done(text), host })
 
   test('CN-8 a call that waits is answered by the admission itself; one that finds nothing ends empty', async () => {
-    const id = await bench.workspace()
+    const id = await harness.workspace()
     assert.deepEqual(await ask(call(id, { waitMs: 0 })), [])
     const waiting = leased(call(id))
     // The desk is there once the store has been asked what this bridge holds.
-    await bench.sql('select 1 as one')
-    const { taskId } = await bench.local.reception.admit(letterTo(id))
+    await harness.sql('select 1 as one')
+    const { taskId } = await harness.local.reception.admit(letterTo(id))
     const lease = await waiting
     assert.equal(lease.taskId, taskId)
     assert.equal(await settle(lease, 'hello'), 'settled')
-    assert.equal(await bench.state(taskId), 'TASK_STATE_COMPLETED')
-    assert.deepEqual(await bench.load(id), { running: 0, waiting: 0 })
+    assert.equal(await harness.state(taskId), 'TASK_STATE_COMPLETED')
+    assert.deepEqual(await harness.load(id), { running: 0, waiting: 0 })
   })
 
   test('CN-7 a bridge is handed no more than it has room for; what is beyond goes to another, or waits', async () => {
-    const id = await bench.workspace(3)
-    for (let messages = 0; messages < 3; messages++) await bench.local.reception.admit(letterTo(id))
+    const id = await harness.workspace(3)
+    for (let messages = 0; messages < 3; messages++) await harness.local.reception.admit(letterTo(id))
     const first = await leased(call(id))
     const full = ask(call(id, { holding: [nameOf(first)], waitMs: 100 }))
     const second = await leased(call(id, { bridge: 'desktop' }))
     assert.notEqual(second.messageId, first.messageId)
     assert.deepEqual(await full, [])
     const next = leased(call(id, { holding: [nameOf(first)] }))
-    await bench.sql('select 1 as one')
+    await harness.sql('select 1 as one')
     await settle(first, 'done')
     const third = await next
     assert.equal(new Set([first, second, third].map(({ messageId }) => messageId)).size, 3)
     for (const lease of [second, third]) await settle(lease, 'done')
-    assert.deepEqual(await bench.load(id), { running: 0, waiting: 0 })
+    assert.deepEqual(await harness.load(id), { running: 0, waiting: 0 })
   })
 
   test('CN-5 a lease whose answer was lost comes again with the next call and is counted by nobody', async () => {
-    const id = await bench.workspace()
-    await bench.local.reception.admit(letterTo(id))
+    const id = await harness.workspace()
+    await harness.local.reception.admit(letterTo(id))
     const lost = await leased(call(id))
     const again = await leased(call(id))
     assert.deepEqual(
@@ -72,20 +72,20 @@ export function bridges(bench: InboxBench): void {
   })
 
   test('CN-4 a bridge that comes back without a turn that had begun has lost it: it runs again and that is counted', async () => {
-    const id = await bench.workspace()
-    await bench.local.reception.admit(letterTo(id))
+    const id = await harness.workspace()
+    await harness.local.reception.admit(letterTo(id))
     const lost = await leased(call(id))
-    assert.equal(await bench.local.bridges.append(lost, started), 'held')
+    assert.equal(await harness.local.bridges.append(lost, started), 'held')
     const again = await leased(call(id))
     assert.deepEqual([again.losses, again.interrupted], [1, true])
     await settle(again, 'done')
   })
 
   test('CN-5 what a bridge holds stays its own when the platform has been restarted', async () => {
-    const id = await bench.workspace()
-    await bench.local.reception.admit(letterTo(id))
+    const id = await harness.workspace()
+    await harness.local.reception.admit(letterTo(id))
     const lease = await leased(call(id))
-    const node = bench.newInbox()
+    const node = harness.newInbox()
     try {
       const holding = [nameOf(lease)]
       assert.deepEqual(await node.bridges.lease(call(id, { holding, waitMs: 0 }), never), [])
@@ -97,48 +97,48 @@ export function bridges(bench: InboxBench): void {
   })
 
   test('CN-5 a second call of a bridge ends its first, and a caller that goes away leaves nothing leased', async () => {
-    const id = await bench.workspace()
+    const id = await harness.workspace()
     const first = ask(call(id))
     const gone = new AbortController()
     const second = ask(call(id), gone.signal)
     assert.deepEqual(await first, [])
     gone.abort()
     assert.deepEqual(await second, [])
-    const { taskId } = await bench.local.reception.admit(letterTo(id))
-    assert.equal(await bench.state(taskId), 'TASK_STATE_SUBMITTED')
+    const { taskId } = await harness.local.reception.admit(letterTo(id))
+    assert.equal(await harness.state(taskId), 'TASK_STATE_SUBMITTED')
     await settle(await leased(call(id)), 'done')
   })
 
   test('a key of another workspace is stale, whatever it names', async () => {
-    const [own, other] = [await bench.workspace(), await bench.workspace()]
-    const { taskId } = await bench.local.reception.admit(letterTo(other))
+    const [own, other] = [await harness.workspace(), await harness.workspace()]
+    const { taskId } = await harness.local.reception.admit(letterTo(other))
     const lease = await leased(call(other))
     const stolen = { ...lease, workspaceId: own }
-    const { bridges: face } = bench.local
+    const { bridges: face } = harness.local
     assert.deepEqual(await face.extend([stolen]), ['stale'])
     assert.equal(await face.append(stolen, started), 'stale')
     assert.equal(await settle(stolen, 'forged'), 'stale')
     assert.equal(await face.suspend(stolen), 'stale')
-    assert.equal(await bench.state(taskId), 'TASK_STATE_WORKING')
+    assert.equal(await harness.state(taskId), 'TASK_STATE_WORKING')
     await settle(lease, 'done')
   })
 
   test('RT-5 the session of a bridge is kept for its own host', async () => {
-    const id = await bench.workspace()
-    await bench.local.reception.admit(letterTo(id))
+    const id = await harness.workspace()
+    await harness.local.reception.admit(letterTo(id))
     const lease = await leased(call(id))
     const outcome = { ...done('x'), session: 'token' } as const
-    await bench.local.bridges.settle(lease, { outcome, host: 'laptop:exec' })
-    const [row] = await bench.sql('select host, token from sessions where conversation_id = $1', lease.conversationId)
+    await harness.local.bridges.settle(lease, { outcome, host: 'laptop:exec' })
+    const [row] = await harness.sql('select host, token from sessions where conversation_id = $1', lease.conversationId)
     assert.deepEqual({ ...row }, { host: 'laptop:exec', token: 'token' })
   })
 
   test('so many bridges of one workspace may wait at a time, and one more is told to come again', async () => {
-    const id = await bench.workspace()
+    const id = await harness.workspace()
     const leave = new AbortController()
     const names = Array.from({ length: BRIDGES_MAX }, (_, index) => `bridge-${index}`)
     const waiting = names.map((bridge) => ask(call(id, { bridge }), leave.signal))
-    await assert.rejects(ask(call(id, { bridge: 'one-more' })), code('too_many_requests'))
+    await assert.rejects(ask(call(id, { bridge: 'one-more' })), hasCode('too_many_requests'))
     leave.abort()
     await Promise.all(waiting)
   })

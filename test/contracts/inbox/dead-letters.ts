@@ -2,22 +2,22 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { letterTo } from '../../fakes/letters.ts'
-import { code, done, failure, type InboxBench } from './harness.ts'
+import { done, failure, hasCode, type InboxHarness } from './harness.ts'
 
-export function deadLetters(bench: InboxBench): void {
+export function deadLetterTests(harness: InboxHarness): void {
   const die = async (id: string, contextId: string) => {
     const letter = letterTo(id, { contextId, text: 'poison' })
-    const { taskId } = await bench.local.reception.admit(letter)
-    await bench.withHand(id, async (hand) => {
-      await bench.local.inbox.settle(await hand.lease(), { type: 'dead', failure })
+    const { taskId } = await harness.local.reception.admit(letter)
+    await harness.withWorker(id, async (worker) => {
+      await harness.local.inbox.settle(await worker.lease(), { type: 'dead', failure })
     })
     return { letter, taskId }
   }
 
   test('IN-4 a dead letter is listed with its reason, its sender and its message', async () => {
-    const id = await bench.workspace()
+    const id = await harness.workspace()
     const { taskId } = await die(id, 'a')
-    const [dead, ...others] = await bench.local.deadLetters.list(id)
+    const [dead, ...others] = await harness.local.deadLetters.list(id)
     assert.deepEqual(others, [])
     assert.deepEqual([dead?.taskId, dead?.code, dead?.reason], [taskId, 'exit', 'it broke'])
     assert.deepEqual(dead?.message.parts, [{ text: 'poison' }])
@@ -25,44 +25,44 @@ export function deadLetters(bench: InboxBench): void {
   })
 
   test('IN-4 replay is a new task in the same conversation, once, and the sender finds it by its old key', async () => {
-    const id = await bench.workspace()
+    const id = await harness.workspace()
     const { letter, taskId } = await die(id, 'a')
-    const [dead] = await bench.local.deadLetters.list(id)
-    const again = await bench.local.deadLetters.replay(id, dead?.id ?? '')
+    const [dead] = await harness.local.deadLetters.list(id)
+    const again = await harness.local.deadLetters.replay(id, dead?.id ?? '')
     assert.notEqual(again, taskId)
-    assert.equal(await bench.local.deadLetters.replay(id, dead?.id ?? ''), again)
-    assert.deepEqual(await bench.local.deadLetters.list(id), [])
-    assert.equal((await bench.local.reception.admit(letter)).taskId, again)
-    await bench.withHand(id, async (hand) => {
-      const lease = await hand.lease()
+    assert.equal(await harness.local.deadLetters.replay(id, dead?.id ?? ''), again)
+    assert.deepEqual(await harness.local.deadLetters.list(id), [])
+    assert.equal((await harness.local.reception.admit(letter)).taskId, again)
+    await harness.withWorker(id, async (worker) => {
+      const lease = await worker.lease()
       assert.deepEqual([lease.taskId, lease.contextId, lease.failures, lease.interrupted], [again, 'a', 0, false])
-      await bench.local.inbox.settle(lease, done('mended'))
-      assert.ok(await hand.idle())
+      await harness.local.inbox.settle(lease, done('mended'))
+      assert.ok(await worker.idle())
     })
-    assert.equal(await bench.state(again), 'TASK_STATE_COMPLETED')
-    assert.equal(await bench.state(taskId), 'TASK_STATE_FAILED')
-    assert.deepEqual(await bench.load(id), { running: 0, waiting: 0 })
+    assert.equal(await harness.state(again), 'TASK_STATE_COMPLETED')
+    assert.equal(await harness.state(taskId), 'TASK_STATE_FAILED')
+    assert.deepEqual(await harness.load(id), { running: 0, waiting: 0 })
   })
 
   test('IN-4 a discarded dead letter is off the list; what is no dead letter is neither replayed nor discarded', async () => {
-    const id = await bench.workspace()
+    const id = await harness.workspace()
     await die(id, 'a')
-    const [dead] = await bench.local.deadLetters.list(id)
-    await bench.local.deadLetters.discard(id, dead?.id ?? '')
-    assert.deepEqual(await bench.local.deadLetters.list(id), [])
-    await assert.rejects(bench.local.deadLetters.replay(id, 'nothing'), code('not_found'))
-    await assert.rejects(bench.local.deadLetters.discard(id, 'nothing'), code('not_found'))
-    const other = await bench.workspace()
-    await assert.rejects(bench.local.deadLetters.replay(other, dead?.id ?? ''), code('not_found'))
+    const [dead] = await harness.local.deadLetters.list(id)
+    await harness.local.deadLetters.discard(id, dead?.id ?? '')
+    assert.deepEqual(await harness.local.deadLetters.list(id), [])
+    await assert.rejects(harness.local.deadLetters.replay(id, 'nothing'), hasCode('not_found'))
+    await assert.rejects(harness.local.deadLetters.discard(id, 'nothing'), hasCode('not_found'))
+    const other = await harness.workspace()
+    await assert.rejects(harness.local.deadLetters.replay(other, dead?.id ?? ''), hasCode('not_found'))
   })
 
   test('IN-4 one poison message never blocks another conversation', async () => {
-    const id = await bench.workspace()
+    const id = await harness.workspace()
     await die(id, 'poisoned')
-    const { taskId } = await bench.local.reception.admit(letterTo(id, { contextId: 'healthy' }))
-    await bench.withHand(id, async (hand) => {
-      await bench.local.inbox.settle(await hand.lease(), done('fine'))
+    const { taskId } = await harness.local.reception.admit(letterTo(id, { contextId: 'healthy' }))
+    await harness.withWorker(id, async (worker) => {
+      await harness.local.inbox.settle(await worker.lease(), done('fine'))
     })
-    assert.equal(await bench.state(taskId), 'TASK_STATE_COMPLETED')
+    assert.equal(await harness.state(taskId), 'TASK_STATE_COMPLETED')
   })
 }

@@ -2,16 +2,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { letterTo } from '../../fakes/letters.ts'
-import { code, done, failure, type InboxBench } from './harness.ts'
+import { done, failure, hasCode, type InboxHarness } from './harness.ts'
 
 let doors = 0
 
-export function deliveries(bench: InboxBench): void {
+export function deliveryTests(harness: InboxHarness): void {
   const answered = async (door: string, channel: string, text: string) => {
-    const id = await bench.workspace()
-    await bench.local.reception.admit({ ...letterTo(id), replyTo: { door, channel } })
-    await bench.withHand(id, async (hand) => {
-      await bench.local.inbox.settle(await hand.lease(), text === 'dead' ? { type: 'dead', failure } : done(text))
+    const id = await harness.workspace()
+    await harness.local.reception.admit({ ...letterTo(id), replyTo: { door, channel } })
+    await harness.withWorker(id, async (worker) => {
+      await harness.local.inbox.settle(await worker.lease(), text === 'dead' ? { type: 'dead', failure } : done(text))
     })
   }
   const newDoor = () => `door-${++doors}`
@@ -21,7 +21,7 @@ export function deliveries(bench: InboxBench): void {
     await answered(door, 'general', 'one')
     await answered(door, 'general', 'dead')
     await answered(door, 'random', 'other')
-    const { deliveries: all } = bench.local
+    const { deliveries: all } = harness.local
     const first = await all.take(door)
     assert.deepEqual([first?.channel, first?.body.parts, first?.tries], ['general', [{ text: 'one' }], 0])
     const second = await all.take(door)
@@ -39,15 +39,15 @@ export function deliveries(bench: InboxBench): void {
   test('a failed delivery waits and is tried again; given up it needs a person, who may send it again or let it be', async () => {
     const door = newDoor()
     await answered(door, 'c', 'text')
-    const { deliveries: all } = bench.local
+    const { deliveries: all } = harness.local
     for (let tries = 0; tries < 10; tries++) {
       const delivery = await all.take(door)
       assert.equal(delivery?.tries, tries)
       await all.finish(delivery?.id ?? '', { type: 'failed', error: 'no route' })
       assert.equal(await all.take(door), undefined)
-      await bench.sql('update deliveries set next_at = 0 where door = $1', door)
+      await harness.sql('update deliveries set next_at = 0 where door = $1', door)
     }
-    const mine = async () => (await all.needingYou()).filter(({ channel }) => channel === 'c')
+    const mine = async () => (await all.needingDecision()).filter(({ channel }) => channel === 'c')
     const [given] = await mine()
     assert.deepEqual([given?.state, given?.error], ['failed', 'no route'])
     await all.resolve(given?.id ?? '', 'resend')
@@ -56,17 +56,17 @@ export function deliveries(bench: InboxBench): void {
     await all.finish(again?.id ?? '', { type: 'failed', error: 'gone', final: true })
     await all.resolve(given?.id ?? '', 'dismiss')
     assert.deepEqual(await mine(), [])
-    await assert.rejects(all.resolve(given?.id ?? '', 'dismiss'), code('not_found'))
+    await assert.rejects(all.resolve(given?.id ?? '', 'dismiss'), hasCode('not_found'))
   })
 
   test('a delivery that was being sent when the process died is unknown and never sent again by itself', async () => {
     const door = newDoor()
     await answered(door, 'u', 'maybe')
-    const { deliveries: all } = bench.local
+    const { deliveries: all } = harness.local
     const delivery = await all.take(door)
-    await bench.local.recover()
+    await harness.local.recover()
     assert.equal(await all.take(door), undefined)
-    const [unknown] = (await all.needingYou()).filter(({ id }) => id === delivery?.id)
+    const [unknown] = (await all.needingDecision()).filter(({ id }) => id === delivery?.id)
     assert.equal(unknown?.state, 'unknown')
     await all.resolve(unknown?.id ?? '', 'dismiss')
   })

@@ -1,12 +1,12 @@
 /**
- * What the inbox's contract is driven with: a store under test, workspaces made by hand, and hands that lease and
- * settle as a worker would. Test workspaces are not hosted, so that each hand serves its own and no other test's.
+ * What the inbox's contract is driven with: a store under test, workspaces made by statement, and workers that lease and
+ * settle as a worker would. Test workspaces are not hosted, so that each worker serves its own and no other test's.
  */
 import assert from 'node:assert/strict'
 import { type Clock, systemClock } from '../../../src/clock.ts'
 import { MoleculeError } from '../../../src/errors.ts'
 import { workspaceId } from '../../../src/ids.ts'
-import type { Handout, Lease, Outcome } from '../../../src/inbox/inbox.ts'
+import type { Directive, Lease, Outcome } from '../../../src/inbox/inbox.ts'
 import { createLocalInbox, type LocalInbox } from '../../../src/inbox/local.ts'
 import { silentLog } from '../../../src/log.ts'
 import { keepSession } from '../../../src/sessions/sessions.ts'
@@ -21,18 +21,19 @@ export const done = (text: string): Outcome => ({
   parts: [{ text }],
   artifacts: [],
 })
-export const code = (expected: string) => (error: unknown) => error instanceof MoleculeError && error.code === expected
+export const hasCode = (expected: string) => (error: unknown) =>
+  error instanceof MoleculeError && error.code === expected
 
-export interface Hand {
-  /** The next handout, which must be a lease. */
+export interface TestWorker {
+  /** The next directive, which must be a lease. */
   lease(): Promise<Lease>
-  next(): Promise<Handout>
+  next(): Promise<Directive>
   /** True when nothing is handed out for a moment. */
   idle(): Promise<boolean>
   leave(): Promise<void>
 }
 
-export interface InboxBench {
+export interface InboxHarness {
   open(): Promise<void>
   close(): Promise<void>
   readonly store: Store
@@ -43,18 +44,18 @@ export interface InboxBench {
   sql(text: string, ...values: Value[]): Promise<Row[]>
   workspace(slots?: number): Promise<string>
   load(id: string): Promise<object>
-  hand(id: string, local?: LocalInbox): Hand
-  withHand(id: string, work: (hand: Hand) => Promise<void>): Promise<void>
+  worker(id: string, local?: LocalInbox): TestWorker
+  withWorker(id: string, work: (worker: TestWorker) => Promise<void>): Promise<void>
   state(taskId: string): Promise<string | undefined>
 }
 
-export function createInboxBench({ open }: StoreUnderTest): InboxBench {
+export function createInboxHarness({ open }: StoreUnderTest): InboxHarness {
   let opened: Awaited<ReturnType<StoreUnderTest['open']>>
   let local: LocalInbox
-  const bench: InboxBench = {
+  const harness: InboxHarness = {
     async open() {
       opened = await open()
-      local = bench.newInbox()
+      local = harness.newInbox()
     },
     async close() {
       local.close()
@@ -83,18 +84,18 @@ export function createInboxBench({ open }: StoreUnderTest): InboxBench {
       )
       return { ...row }
     },
-    hand: (id, inbox = local) => createHand(inbox, id),
-    async withHand(id, work) {
-      const hand = createHand(local, id)
+    worker: (id, inbox = local) => createTestWorker(inbox, id),
+    async withWorker(id, work) {
+      const worker = createTestWorker(local, id)
       try {
-        await work(hand)
+        await work(worker)
       } finally {
-        await hand.leave()
+        await worker.leave()
       }
     },
     state: async (taskId) => (await local.reception.task(taskId))?.status.state,
   }
-  return bench
+  return harness
 }
 
 async function makeWorkspace(store: Store, slots: number): Promise<string> {
@@ -110,36 +111,36 @@ async function makeWorkspace(store: Store, slots: number): Promise<string> {
   return id
 }
 
-let hands = 0
+let workers = 0
 
 /** A worker driven by the test: takes what it is handed, one at a time. */
-function createHand(local: LocalInbox, id: string): Hand {
+function createTestWorker(local: LocalInbox, id: string): TestWorker {
   const stop = new AbortController()
-  const worker = { id: `${HOST}.${++hands}`, workspaces: [id] }
-  const handouts = local.inbox.leases(worker, stop.signal)[Symbol.asyncIterator]()
+  const worker = { id: `${HOST}.${++workers}`, workspaces: [id] }
+  const directives = local.inbox.leases(worker, stop.signal)[Symbol.asyncIterator]()
   // Asked at once: a worker has its desk from its first question on.
-  let waiting: Promise<IteratorResult<Handout>> | undefined = handouts.next()
-  const next = async (): Promise<Handout> => {
-    waiting ??= handouts.next()
+  let waiting: Promise<IteratorResult<Directive>> | undefined = directives.next()
+  const next = async (): Promise<Directive> => {
+    waiting ??= directives.next()
     const { value } = await waiting
     waiting = undefined
-    return value as Handout
+    return value as Directive
   }
   return {
     async lease() {
-      const handout = await next()
-      assert.equal(handout?.type, 'lease')
-      return (handout as { lease: Lease }).lease
+      const directive = await next()
+      assert.equal(directive?.type, 'lease')
+      return (directive as { lease: Lease }).lease
     },
     next,
     async idle() {
-      waiting ??= handouts.next()
+      waiting ??= directives.next()
       const quiet = new Promise<boolean>((resolve) => setTimeout(resolve, 50, true))
       return await Promise.race([waiting.then(() => false), quiet])
     },
     async leave() {
       stop.abort()
-      await handouts.return?.()
+      await directives.return?.()
       await waiting
     },
   }

@@ -2,83 +2,86 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { letterTo } from '../../fakes/letters.ts'
-import { code, done, type InboxBench } from './harness.ts'
+import { done, hasCode, type InboxHarness } from './harness.ts'
 
 const DELETED = { code: 'canceled', message: 'the workspace was deleted' }
 const MINUTE_MS = 60_000
 
-export function queues(bench: InboxBench): void {
-  pausing(bench)
-  ending(bench)
+export function queueTests(harness: InboxHarness): void {
+  pauseTests(harness)
+  endTests(harness)
 }
 
-function pausing(bench: InboxBench): void {
+function pauseTests(harness: InboxHarness): void {
   test('PL-2 a paused queue takes messages and hands none out; who waits is told at once', async () => {
-    const id = await bench.workspace(2)
-    const { reception, queues: faces, inbox } = bench.local
-    await bench.withHand(id, async (hand) => {
+    const id = await harness.workspace(2)
+    const { reception, queues: faces, inbox } = harness.local
+    await harness.withWorker(id, async (worker) => {
       const running = await reception.admit(letterTo(id, { contextId: 'c' }))
-      const lease = await hand.lease()
+      const lease = await worker.lease()
       await faces.pause(id, { now: false })
       const { taskId } = await reception.admit(letterTo(id, { contextId: 'c' }))
-      const task = await reception.settled(taskId, MINUTE_MS, AbortSignal.timeout(MINUTE_MS))
+      const task = await reception.waitForResult(taskId, MINUTE_MS, AbortSignal.timeout(MINUTE_MS))
       assert.equal(task?.status.state, 'TASK_STATE_SUBMITTED')
       assert.match(task?.status.message?.parts[0]?.text ?? '', /paused/)
       await inbox.settle(lease, done('the running turn finishes'))
-      assert.equal(await bench.state(running.taskId), 'TASK_STATE_COMPLETED')
-      assert.ok(await hand.idle())
+      assert.equal(await harness.state(running.taskId), 'TASK_STATE_COMPLETED')
+      assert.ok(await worker.idle())
       await faces.resume(id)
-      const next = await hand.lease()
+      const next = await worker.lease()
       assert.equal(next.taskId, taskId)
       await inbox.settle(next, done('ok'))
     })
-    assert.deepEqual(await bench.load(id), { running: 0, waiting: 0 })
+    assert.deepEqual(await harness.load(id), { running: 0, waiting: 0 })
   })
 
   test('PL-2 pausing now stops the turn, whose message waits until the queue is resumed', async () => {
-    const id = await bench.workspace()
-    const { reception, queues: faces, inbox } = bench.local
-    await bench.withHand(id, async (hand) => {
+    const id = await harness.workspace()
+    const { reception, queues: faces, inbox } = harness.local
+    await harness.withWorker(id, async (worker) => {
       const { taskId } = await reception.admit(letterTo(id))
-      const lease = await hand.lease()
-      const answered = reception.settled(taskId, MINUTE_MS, AbortSignal.timeout(MINUTE_MS))
+      const lease = await worker.lease()
+      const answered = reception.waitForResult(taskId, MINUTE_MS, AbortSignal.timeout(MINUTE_MS))
       await faces.pause(id, { now: true })
-      assert.equal((await hand.next()).type, 'stop')
+      assert.equal((await worker.next()).type, 'stop')
       await inbox.settle(lease, { type: 'stopped' })
       assert.equal((await answered)?.status.state, 'TASK_STATE_WORKING')
-      assert.ok(await hand.idle())
+      assert.ok(await worker.idle())
       await faces.resume(id)
-      const again = await hand.lease()
+      const again = await worker.lease()
       assert.deepEqual([again.taskId, again.interrupted, again.losses], [taskId, true, 0])
       await inbox.settle(again, done('ok'))
     })
-    assert.deepEqual(await bench.load(id), { running: 0, waiting: 0 })
-    await assert.rejects(faces.pause('ws_none', { now: false }), code('not_found'))
+    assert.deepEqual(await harness.load(id), { running: 0, waiting: 0 })
+    await assert.rejects(faces.pause('ws_none', { now: false }), hasCode('not_found'))
   })
 }
 
-function ending(bench: InboxBench): void {
+function endTests(harness: InboxHarness): void {
   test('PL-2 an ended queue settles what waits and what runs with its reason, and takes no more', async () => {
-    const id = await bench.workspace()
-    const { reception, queues: faces, inbox } = bench.local
-    await bench.withHand(id, async (hand) => {
+    const id = await harness.workspace()
+    const { reception, queues: faces, inbox } = harness.local
+    await harness.withWorker(id, async (worker) => {
       const first = await reception.admit(letterTo(id))
-      const lease = await hand.lease()
+      const lease = await worker.lease()
       const second = await reception.admit(letterTo(id))
-      const answered = reception.settled(second.taskId, MINUTE_MS, AbortSignal.timeout(MINUTE_MS))
+      const answered = reception.waitForResult(second.taskId, MINUTE_MS, AbortSignal.timeout(MINUTE_MS))
       assert.equal(await faces.end(id, DELETED), 2)
       const task = await answered
       assert.equal(task?.status.state, 'TASK_STATE_FAILED')
       assert.equal(task?.status.message?.parts[0]?.text, DELETED.message)
-      assert.equal(await bench.state(first.taskId), 'TASK_STATE_FAILED')
-      assert.equal((await hand.next()).type, 'stop')
+      assert.equal(await harness.state(first.taskId), 'TASK_STATE_FAILED')
+      assert.equal((await worker.next()).type, 'stop')
       assert.deepEqual(await inbox.extend([lease]), ['stale'])
       assert.equal(await inbox.settle(lease, done('too late')), 'stale')
-      assert.equal(await bench.state(first.taskId), 'TASK_STATE_FAILED')
-      await assert.rejects(reception.admit(letterTo(id)), code('not_found'))
+      assert.equal(await harness.state(first.taskId), 'TASK_STATE_FAILED')
+      await assert.rejects(reception.admit(letterTo(id)), hasCode('not_found'))
       assert.equal(await faces.end(id, DELETED), 0)
     })
-    assert.deepEqual(await bench.local.deadLetters.list(id), [])
-    assert.deepEqual(await bench.sql('select id from messages where workspace_id = $1 and settled_at is null', id), [])
+    assert.deepEqual(await harness.local.deadLetters.list(id), [])
+    assert.deepEqual(
+      await harness.sql('select id from messages where workspace_id = $1 and settled_at is null', id),
+      [],
+    )
   })
 }

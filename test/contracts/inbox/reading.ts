@@ -3,21 +3,21 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { TaskQuery } from '../../../src/inbox/inbox.ts'
 import { letterTo } from '../../fakes/letters.ts'
-import { done, type InboxBench } from './harness.ts'
+import { done, type InboxHarness } from './harness.ts'
 
-export function reading(bench: InboxBench): void {
+export function readTaskTests(harness: InboxHarness): void {
   test('IN-5 following on from a snapshot shows every later event and no earlier one', async () => {
-    const id = await bench.workspace()
-    await bench.withHand(id, async (hand) => {
-      const { taskId } = await bench.local.reception.admit(letterTo(id))
-      const lease = await hand.lease()
-      await bench.local.inbox.append(lease, { from: 1, events: [{ type: 'text', delta: 'before' }] })
-      const snapshot = await bench.local.reception.snapshot(taskId)
+    const id = await harness.workspace()
+    await harness.withWorker(id, async (worker) => {
+      const { taskId } = await harness.local.reception.admit(letterTo(id))
+      const lease = await worker.lease()
+      await harness.local.inbox.append(lease, { from: 1, events: [{ type: 'text', delta: 'before' }] })
+      const snapshot = await harness.local.reception.snapshot(taskId)
       assert.equal(snapshot?.task.id, taskId)
-      await bench.local.inbox.append(lease, { from: 2, events: [{ type: 'text', delta: 'after' }] })
-      await bench.local.inbox.settle(lease, done('whole'))
+      await harness.local.inbox.append(lease, { from: 2, events: [{ type: 'text', delta: 'after' }] })
+      await harness.local.inbox.settle(lease, done('whole'))
       const seen: string[] = []
-      for await (const { wire } of bench.local.reception.follow(
+      for await (const { wire } of harness.local.reception.follow(
         taskId,
         snapshot?.seq ?? 0,
         AbortSignal.timeout(5000),
@@ -30,12 +30,12 @@ export function reading(bench: InboxBench): void {
   })
 
   test('tasks are listed the last changed first, filtered, page by page, each once', async () => {
-    const id = await bench.workspace()
+    const id = await harness.workspace()
     const made: string[] = []
     for (let count = 0; count < 7; count++) {
       const principal = count % 2 === 0 ? 'people' : 'ws:other'
-      const { taskId } = await bench.local.reception.admit(letterTo(id, { contextId: `c${count}`, principal }))
-      await bench.sql('update tasks set updated_at = $1 where id = $2', 1000 + Math.floor(count / 2), taskId)
+      const { taskId } = await harness.local.reception.admit(letterTo(id, { contextId: `c${count}`, principal }))
+      await harness.sql('update tasks set updated_at = $1 where id = $2', 1000 + Math.floor(count / 2), taskId)
       made.push(taskId)
     }
     const ask = async (more: Partial<TaskQuery>) => {
@@ -43,7 +43,7 @@ export function reading(bench: InboxBench): void {
       let after: TaskQuery['after']
       do {
         const query = { workspaceId: id, limit: 2, ...more, ...(after && { after }) }
-        const page = await bench.local.reception.list(query)
+        const page = await harness.local.reception.list(query)
         seen.push(...page.tasks.map((task) => task.id))
         after = page.next
       } while (after !== undefined)
@@ -54,23 +54,23 @@ export function reading(bench: InboxBench): void {
     assert.deepEqual(await ask({ contextId: 'c4' }), [made[4]])
     assert.deepEqual(await ask({ changedSinceMs: 1003 }), [made[6]])
     assert.deepEqual(await ask({ state: 'TASK_STATE_COMPLETED' }), [])
-    assert.equal((await bench.local.reception.list({ workspaceId: id, limit: 1 })).total, 7)
+    assert.equal((await harness.local.reception.list({ workspaceId: id, limit: 1 })).total, 7)
   })
 
   test('PL-10 the report of load has the queue of a workspace, how old it is, and what runs', async () => {
-    const id = await bench.workspace()
-    for (let count = 0; count < 3; count++) await bench.local.reception.admit(letterTo(id))
-    await bench.sql('update conversations set ready_at = ready_at - 5000 where workspace_id = $1', id)
-    const before = await bench.local.load()
+    const id = await harness.workspace()
+    for (let count = 0; count < 3; count++) await harness.local.reception.admit(letterTo(id))
+    await harness.sql('update conversations set ready_at = ready_at - 5000 where workspace_id = $1', id)
+    const before = await harness.local.load()
     const queue = before.workspaces.find((workspace) => workspace.id === id)
     assert.deepEqual([queue?.waiting, queue?.running], [3, 0])
     assert.ok((queue?.oldestWaitingMs ?? 0) >= 5000)
     assert.ok(before.waiting >= 3)
-    await bench.withHand(id, async (hand) => {
-      const lease = await hand.lease()
-      const during = (await bench.local.load()).workspaces.find((workspace) => workspace.id === id)
+    await harness.withWorker(id, async (worker) => {
+      const lease = await worker.lease()
+      const during = (await harness.local.load()).workspaces.find((workspace) => workspace.id === id)
       assert.deepEqual([during?.waiting, during?.running], [2, 1])
-      await bench.local.inbox.settle(lease, done('one'))
+      await harness.local.inbox.settle(lease, done('one'))
     })
   })
 }

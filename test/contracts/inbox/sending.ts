@@ -6,7 +6,7 @@ import type { Outcome } from '../../../src/inbox/inbox.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { manualClock } from '../../fakes/manual-clock.ts'
-import { code, done, failure, type InboxBench } from './harness.ts'
+import { done, failure, hasCode, type InboxHarness } from './harness.ts'
 
 const MINUTE_MS = 60_000
 const WAIT = { maxMs: MINUTE_MS }
@@ -22,14 +22,14 @@ const OUTCOMES: Readonly<Record<string, Outcome>> = {
   'a dead letter': { type: 'dead', failure },
 }
 
-export function sending(bench: InboxBench): void {
+export function sendAndWaitTests(harness: InboxHarness): void {
   for (const [name, outcome] of Object.entries(OUTCOMES)) {
     test(`IN-7 a sender that waits is told of ${name} as it is stored`, async () => {
-      const id = await bench.workspace()
-      const { reception, inbox } = bench.local
-      await bench.withHand(id, async (hand) => {
+      const id = await harness.workspace()
+      const { reception, inbox } = harness.local
+      await harness.withWorker(id, async (worker) => {
         const sent = reception.send(letterTo(id), WAIT, patience())
-        const lease = await hand.lease()
+        const lease = await worker.lease()
         await inbox.settle(lease, outcome)
         assert.deepEqual(await sent, await reception.task(lease.taskId))
       })
@@ -37,31 +37,31 @@ export function sending(bench: InboxBench): void {
   }
 
   test('IN-7 an answer that came while its sender did something else is neither missed nor read back', async () => {
-    const id = await bench.workspace()
-    const reads = countingReads(bench.store)
+    const id = await harness.workspace()
+    const reads = countingReads(harness.store)
     // Its time never moves: nothing but the news itself can wake whoever waits.
-    const local = bench.newInbox(manualClock(), reads.store)
-    const hand = bench.hand(id, local)
-    await hand.idle()
+    const local = harness.newInbox(manualClock(), reads.store)
+    const worker = harness.worker(id, local)
+    await worker.idle()
     reads.count = 0
-    const onAdmitted = async () => void (await local.inbox.settle(await hand.lease(), done('early')))
+    const onAdmitted = async () => void (await local.inbox.settle(await worker.lease(), done('early')))
     const task = await local.reception.send(letterTo(id), { ...WAIT, onAdmitted }, patience())
     assert.equal(task.status.state, 'TASK_STATE_COMPLETED')
     assert.equal(reads.count, 0)
-    await hand.leave()
+    await worker.leave()
     local.close()
   })
 
   test('IN-7 a task of several messages is told whole, when the last of them is settled', async () => {
-    const id = await bench.workspace()
-    const { reception, inbox } = bench.local
-    await bench.withHand(id, async (hand) => {
+    const id = await harness.workspace()
+    const { reception, inbox } = harness.local
+    await harness.withWorker(id, async (worker) => {
       const first = reception.send(letterTo(id), WAIT, patience())
-      const lease = await hand.lease()
+      const lease = await worker.lease()
       const second = reception.send(letterTo(id, { taskId: lease.taskId }), WAIT, patience())
       while ((await reception.task(lease.taskId))?.history?.length !== 2) await nextTurn()
       await inbox.settle(lease, done('one'))
-      await inbox.settle(await hand.lease(), done('two'))
+      await inbox.settle(await worker.lease(), done('two'))
       const [told, toldToo] = await Promise.all([first, second])
       assert.deepEqual(told, await reception.task(lease.taskId))
       assert.deepEqual([told.history?.length, told.artifacts?.length], [2, 2])
@@ -70,33 +70,33 @@ export function sending(bench: InboxBench): void {
   })
 
   test('IN-1 the same letter sent again is told of the task of the first; one that is refused waits for nothing', async () => {
-    const id = await bench.workspace()
-    const { reception, inbox } = bench.local
-    await bench.withHand(id, async (hand) => {
+    const id = await harness.workspace()
+    const { reception, inbox } = harness.local
+    await harness.withWorker(id, async (worker) => {
       const letter = letterTo(id)
       const first = reception.send(letter, WAIT, patience())
-      const lease = await hand.lease()
+      const lease = await worker.lease()
       const again = reception.send(letter, WAIT, patience())
       await inbox.settle(lease, done('once'))
       assert.deepEqual(await again, await first)
       assert.deepEqual(await reception.send(letter, WAIT, patience()), await first)
     })
-    await assert.rejects(reception.send(letterTo('ws_none'), WAIT, patience()), code('not_found'))
+    await assert.rejects(reception.send(letterTo('ws_none'), WAIT, patience()), hasCode('not_found'))
     const refused = new Error('no webhook there')
     const onAdmitted = () => Promise.reject(refused)
     await assert.rejects(reception.send(letterTo(id), { ...WAIT, onAdmitted }, patience()), refused)
   })
 
   test('IN-7 waiting ends with the time given and with the signal, with the task as it is', async () => {
-    const id = await bench.workspace()
-    const { reception, inbox } = bench.local
-    await bench.withHand(id, async (hand) => {
+    const id = await harness.workspace()
+    const { reception, inbox } = harness.local
+    await harness.withWorker(id, async (worker) => {
       const late = await reception.send(letterTo(id), { maxMs: 20 }, patience())
       assert.equal(late.status.state, 'TASK_STATE_WORKING')
       const leave = new AbortController()
       const left = reception.send(letterTo(id), WAIT, leave.signal)
-      await inbox.settle(await hand.lease(), done('late'))
-      const lease = await hand.lease()
+      await inbox.settle(await worker.lease(), done('late'))
+      const lease = await worker.lease()
       leave.abort()
       assert.equal((await left).status.state, 'TASK_STATE_WORKING')
       await inbox.settle(lease, done('nobody waits'))

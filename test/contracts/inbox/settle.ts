@@ -3,130 +3,131 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Lease, Outcome } from '../../../src/inbox/inbox.ts'
 import { letterTo } from '../../fakes/letters.ts'
-import { code, done, failure, type InboxBench } from './harness.ts'
+import { done, failure, hasCode, type InboxHarness } from './harness.ts'
 
-export function settling(bench: InboxBench): void {
+export function settleTests(harness: InboxHarness): void {
   test('a message is admitted, leased, settled, and its task holds the reply', async () => {
-    const id = await bench.workspace()
-    await bench.withHand(id, async (hand) => {
-      const { taskId, contextId, duplicate } = await bench.local.reception.admit(letterTo(id, { text: 'hi' }))
+    const id = await harness.workspace()
+    await harness.withWorker(id, async (worker) => {
+      const { taskId, contextId, duplicate } = await harness.local.reception.admit(letterTo(id, { text: 'hi' }))
       assert.equal(duplicate, false)
-      const lease = await hand.lease()
+      const lease = await worker.lease()
       assert.equal(lease.taskId, taskId)
       assert.deepEqual(lease.envelope.message.parts, [{ text: 'hi' }])
-      assert.equal(await bench.state(taskId), 'TASK_STATE_WORKING')
-      assert.equal(await bench.local.inbox.settle(lease, done('hello back')), 'settled')
-      const task = await bench.local.reception.task(taskId)
+      assert.equal(await harness.state(taskId), 'TASK_STATE_WORKING')
+      assert.equal(await harness.local.inbox.settle(lease, done('hello back')), 'settled')
+      const task = await harness.local.reception.task(taskId)
       assert.equal(task?.status.state, 'TASK_STATE_COMPLETED')
       assert.equal(task?.contextId, contextId)
       assert.deepEqual(task?.artifacts?.[0]?.parts, [{ text: 'hello back' }])
       assert.deepEqual(task?.history?.[0]?.parts, [{ text: 'hi' }])
-      assert.deepEqual(await bench.load(id), { running: 0, waiting: 0 })
+      assert.deepEqual(await harness.load(id), { running: 0, waiting: 0 })
     })
   })
 
   test('IN-2 one turn at a time in a conversation, in order, and others in parallel up to the slots', async () => {
-    const id = await bench.workspace(2)
-    await bench.withHand(id, async (hand) => {
-      const admit = (contextId: string, text: string) => bench.local.reception.admit(letterTo(id, { contextId, text }))
+    const id = await harness.workspace(2)
+    await harness.withWorker(id, async (worker) => {
+      const admit = (contextId: string, text: string) =>
+        harness.local.reception.admit(letterTo(id, { contextId, text }))
       await admit('a', 'a1')
       await admit('a', 'a2')
       await admit('b', 'b1')
       await admit('c', 'c1')
       const words = (lease: Lease) => lease.envelope.message.parts[0]?.text
-      const [first, second] = [await hand.lease(), await hand.lease()]
+      const [first, second] = [await worker.lease(), await worker.lease()]
       assert.deepEqual([words(first), words(second)], ['a1', 'b1'])
-      assert.ok(await hand.idle())
-      await bench.local.inbox.settle(first, done('1'))
-      const third = await hand.lease()
+      assert.ok(await worker.idle())
+      await harness.local.inbox.settle(first, done('1'))
+      const third = await worker.lease()
       assert.equal(words(third), 'a2', 'the oldest ready message takes the freed slot')
-      await bench.local.inbox.settle(third, done('2'))
-      await bench.local.inbox.settle(second, done('3'))
-      const last = await hand.lease()
+      await harness.local.inbox.settle(third, done('2'))
+      await harness.local.inbox.settle(second, done('3'))
+      const last = await worker.lease()
       assert.equal(words(last), 'c1')
-      await bench.local.inbox.settle(last, done('4'))
-      assert.deepEqual(await bench.load(id), { running: 0, waiting: 0 })
+      await harness.local.inbox.settle(last, done('4'))
+      assert.deepEqual(await harness.load(id), { running: 0, waiting: 0 })
     })
   })
 
   test('RT-6 IN-4 a retry waits for its time, blocks its own conversation only, and keeps its count', async () => {
-    const id = await bench.workspace()
-    await bench.withHand(id, async (hand) => {
-      const { taskId } = await bench.local.reception.admit(letterTo(id, { contextId: 'x', text: 'x1' }))
-      await bench.local.reception.admit(letterTo(id, { contextId: 'x', text: 'x2' }))
-      const first = await hand.lease()
+    const id = await harness.workspace()
+    await harness.withWorker(id, async (worker) => {
+      const { taskId } = await harness.local.reception.admit(letterTo(id, { contextId: 'x', text: 'x1' }))
+      await harness.local.reception.admit(letterTo(id, { contextId: 'x', text: 'x2' }))
+      const first = await worker.lease()
       const retry = { type: 'retry', failure, afterMs: 300, reason: 'failure', interrupted: true } as const
-      assert.equal(await bench.local.inbox.settle(first, retry), 'settled')
-      const task = await bench.local.reception.task(taskId)
+      assert.equal(await harness.local.inbox.settle(first, retry), 'settled')
+      const task = await harness.local.reception.task(taskId)
       assert.equal(task?.status.state, 'TASK_STATE_WORKING')
       assert.deepEqual(task?.status.message?.parts, [{ text: 'it broke' }])
-      await bench.local.reception.admit(letterTo(id, { contextId: 'y', text: 'y1' }))
-      const other = await hand.lease()
+      await harness.local.reception.admit(letterTo(id, { contextId: 'y', text: 'y1' }))
+      const other = await worker.lease()
       assert.equal(other.envelope.message.parts[0]?.text, 'y1')
-      await bench.local.inbox.settle(other, done('y'))
-      const again = await hand.lease()
+      await harness.local.inbox.settle(other, done('y'))
+      const again = await worker.lease()
       assert.equal(again.messageId, first.messageId)
       assert.deepEqual([again.failures, again.interrupted, again.epoch], [1, true, first.epoch + 1])
-      await bench.local.inbox.settle(again, done('x'))
-      await bench.local.inbox.settle(await hand.lease(), done('x2'))
+      await harness.local.inbox.settle(again, done('x'))
+      await harness.local.inbox.settle(await worker.lease(), done('x2'))
     })
   })
 
   test('IN-4 a dead letter fails its task with the reason and settles the rest of that task', async () => {
-    const id = await bench.workspace()
-    await bench.withHand(id, async (hand) => {
-      const { taskId, contextId } = await bench.local.reception.admit(letterTo(id))
-      const follow = await bench.local.reception.admit(letterTo(id, { taskId }))
+    const id = await harness.workspace()
+    await harness.withWorker(id, async (worker) => {
+      const { taskId, contextId } = await harness.local.reception.admit(letterTo(id))
+      const follow = await harness.local.reception.admit(letterTo(id, { taskId }))
       assert.equal(follow.contextId, contextId)
-      await bench.local.inbox.settle(await hand.lease(), { type: 'dead', failure })
-      const task = await bench.local.reception.task(taskId)
+      await harness.local.inbox.settle(await worker.lease(), { type: 'dead', failure })
+      const task = await harness.local.reception.task(taskId)
       assert.equal(task?.status.state, 'TASK_STATE_FAILED')
       assert.deepEqual(task?.status.message?.metadata, { code: 'exit' })
-      assert.ok(await hand.idle())
-      assert.deepEqual(await bench.load(id), { running: 0, waiting: 0 })
-      await assert.rejects(bench.local.reception.admit(letterTo(id, { taskId })), code('unsupported_operation'))
+      assert.ok(await worker.idle())
+      assert.deepEqual(await harness.load(id), { running: 0, waiting: 0 })
+      await assert.rejects(harness.local.reception.admit(letterTo(id, { taskId })), hasCode('unsupported_operation'))
     })
   })
 
   test('a task ends only when none of its messages is unsettled', async () => {
-    const id = await bench.workspace()
-    await bench.withHand(id, async (hand) => {
-      const { taskId } = await bench.local.reception.admit(letterTo(id))
-      await bench.local.reception.admit(letterTo(id, { taskId }))
-      await bench.local.inbox.settle(await hand.lease(), done('one'))
-      assert.equal(await bench.state(taskId), 'TASK_STATE_WORKING')
-      await bench.local.inbox.settle(await hand.lease(), done('two'))
-      const task = await bench.local.reception.task(taskId)
+    const id = await harness.workspace()
+    await harness.withWorker(id, async (worker) => {
+      const { taskId } = await harness.local.reception.admit(letterTo(id))
+      await harness.local.reception.admit(letterTo(id, { taskId }))
+      await harness.local.inbox.settle(await worker.lease(), done('one'))
+      assert.equal(await harness.state(taskId), 'TASK_STATE_WORKING')
+      await harness.local.inbox.settle(await worker.lease(), done('two'))
+      const task = await harness.local.reception.task(taskId)
       assert.equal(task?.status.state, 'TASK_STATE_COMPLETED')
       assert.equal(task?.artifacts?.length, 2)
     })
   })
 
   test('a task that asks for input continues with the next message to it', async () => {
-    const id = await bench.workspace()
-    await bench.withHand(id, async (hand) => {
-      const { taskId } = await bench.local.reception.admit(letterTo(id))
+    const id = await harness.workspace()
+    await harness.withWorker(id, async (worker) => {
+      const { taskId } = await harness.local.reception.admit(letterTo(id))
       const ask: Outcome = { type: 'done', finality: 'input_required', parts: [{ text: 'which?' }], artifacts: [] }
-      await bench.local.inbox.settle(await hand.lease(), ask)
-      const asked = await bench.local.reception.task(taskId)
+      await harness.local.inbox.settle(await worker.lease(), ask)
+      const asked = await harness.local.reception.task(taskId)
       assert.equal(asked?.status.state, 'TASK_STATE_INPUT_REQUIRED')
       assert.deepEqual(asked?.status.message?.parts, [{ text: 'which?' }])
-      await bench.local.reception.admit(letterTo(id, { taskId, text: 'that' }))
-      assert.equal(await bench.state(taskId), 'TASK_STATE_WORKING')
-      await bench.local.inbox.settle(await hand.lease(), done('thanks'))
-      assert.equal(await bench.state(taskId), 'TASK_STATE_COMPLETED')
+      await harness.local.reception.admit(letterTo(id, { taskId, text: 'that' }))
+      assert.equal(await harness.state(taskId), 'TASK_STATE_WORKING')
+      await harness.local.inbox.settle(await worker.lease(), done('thanks'))
+      assert.equal(await harness.state(taskId), 'TASK_STATE_COMPLETED')
     })
   })
 
   test('IN-3 settling again with the same word is settled, with another word stale', async () => {
-    const id = await bench.workspace()
-    await bench.withHand(id, async (hand) => {
-      const { taskId } = await bench.local.reception.admit(letterTo(id))
-      const lease = await hand.lease()
-      assert.equal(await bench.local.inbox.settle(lease, done('first')), 'settled')
-      assert.equal(await bench.local.inbox.settle(lease, done('first')), 'settled')
-      assert.equal(await bench.local.inbox.settle(lease, { type: 'dead', failure }), 'stale')
-      const task = await bench.local.reception.task(taskId)
+    const id = await harness.workspace()
+    await harness.withWorker(id, async (worker) => {
+      const { taskId } = await harness.local.reception.admit(letterTo(id))
+      const lease = await worker.lease()
+      assert.equal(await harness.local.inbox.settle(lease, done('first')), 'settled')
+      assert.equal(await harness.local.inbox.settle(lease, done('first')), 'settled')
+      assert.equal(await harness.local.inbox.settle(lease, { type: 'dead', failure }), 'stale')
+      const task = await harness.local.reception.task(taskId)
       assert.deepEqual(
         task?.artifacts?.map(({ parts }) => parts),
         [[{ text: 'first' }]],
@@ -135,28 +136,28 @@ export function settling(bench: InboxBench): void {
   })
 
   test('IN-5 IN-10 events appended twice are stored once, a retry resets them, and a follower sees all in order', async () => {
-    const id = await bench.workspace()
-    await bench.withHand(id, async (hand) => {
-      const { taskId } = await bench.local.reception.admit(letterTo(id))
-      const lease = await hand.lease()
+    const id = await harness.workspace()
+    await harness.withWorker(id, async (worker) => {
+      const { taskId } = await harness.local.reception.admit(letterTo(id))
+      const lease = await worker.lease()
       const hello = { from: 1, events: [{ type: 'text', delta: 'hel' } as const] }
-      assert.equal(await bench.local.inbox.append(lease, hello), 'held')
-      assert.equal(await bench.local.inbox.append(lease, hello), 'held')
-      await bench.local.inbox.append(lease, { from: 1, events: [...hello.events, { type: 'text', delta: 'lo' }] })
-      await bench.local.inbox.settle(lease, {
+      assert.equal(await harness.local.inbox.append(lease, hello), 'held')
+      assert.equal(await harness.local.inbox.append(lease, hello), 'held')
+      await harness.local.inbox.append(lease, { from: 1, events: [...hello.events, { type: 'text', delta: 'lo' }] })
+      await harness.local.inbox.settle(lease, {
         type: 'retry',
         failure,
         afterMs: 0,
         reason: 'failure',
         interrupted: false,
       })
-      const again = await hand.lease()
-      assert.equal(await bench.local.inbox.append(lease, hello), 'stale')
-      await bench.local.inbox.append(again, { from: 1, events: [{ type: 'text', delta: 'new' }] })
-      await bench.local.inbox.settle(again, done('new text'))
+      const again = await worker.lease()
+      assert.equal(await harness.local.inbox.append(lease, hello), 'stale')
+      await harness.local.inbox.append(again, { from: 1, events: [{ type: 'text', delta: 'new' }] })
+      await harness.local.inbox.settle(again, done('new text'))
       const seen: string[] = []
       let lastSeq = 0
-      for await (const { seq, wire } of bench.local.reception.follow(taskId, 0, AbortSignal.timeout(5000))) {
+      for await (const { seq, wire } of harness.local.reception.follow(taskId, 0, AbortSignal.timeout(5000))) {
         assert.ok(seq > lastSeq)
         lastSeq = seq
         for (const { statusUpdate, artifactUpdate } of wire) {
@@ -170,13 +171,13 @@ export function settling(bench: InboxBench): void {
   })
 
   test('IN-7 a blocking reader gets the task when it is settled, and as it is when its time is up', async () => {
-    const id = await bench.workspace()
-    await bench.withHand(id, async (hand) => {
-      const { taskId } = await bench.local.reception.admit(letterTo(id))
-      const short = await bench.local.reception.settled(taskId, 20, AbortSignal.timeout(5000))
+    const id = await harness.workspace()
+    await harness.withWorker(id, async (worker) => {
+      const { taskId } = await harness.local.reception.admit(letterTo(id))
+      const short = await harness.local.reception.waitForResult(taskId, 20, AbortSignal.timeout(5000))
       assert.equal(short?.status.state, 'TASK_STATE_WORKING')
-      const blocked = bench.local.reception.settled(taskId, 60_000, AbortSignal.timeout(5000))
-      await bench.local.inbox.settle(await hand.lease(), done('now'))
+      const blocked = harness.local.reception.waitForResult(taskId, 60_000, AbortSignal.timeout(5000))
+      await harness.local.inbox.settle(await worker.lease(), done('now'))
       assert.equal((await blocked)?.status.state, 'TASK_STATE_COMPLETED')
     })
   })

@@ -2,23 +2,23 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { letterTo } from '../../fakes/letters.ts'
-import { done, failure, type InboxBench } from './harness.ts'
+import { done, failure, type InboxHarness } from './harness.ts'
 
-export function stories(bench: InboxBench): void {
+export function storyTests(harness: InboxHarness): void {
   const tell = (id: string, scope: { principal?: string; detail?: boolean } = {}) =>
-    bench.local.stories.find({ id, scopeOf: () => scope })
+    harness.local.stories.find({ id, scopeOf: () => scope })
   const types = async (id: string) => (await tell(id))?.steps.map(({ type }) => type)
 
   test('CL-1 explain: each attempt with its outcome, found by message, by task and by the id that its sender gave', async () => {
-    const id = await bench.workspace()
-    const { reception, inbox } = bench.local
-    await bench.withHand(id, async (hand) => {
+    const id = await harness.workspace()
+    const { reception, inbox } = harness.local
+    await harness.withWorker(id, async (worker) => {
       const letter = letterTo(id)
       const { taskId } = await reception.admit(letter)
-      const first = await hand.lease()
+      const first = await worker.lease()
       await inbox.append(first, { from: 1, events: [{ type: 'tool', name: 'search', state: 'started' }] })
       await inbox.settle(first, { type: 'retry', failure, afterMs: 0, reason: 'failure', interrupted: false })
-      const second = await hand.lease()
+      const second = await worker.lease()
       assert.deepEqual(await types(taskId), ['admitted', 'started', 'failed', 'started', 'running'])
       await inbox.settle(second, done('hello'))
       const story = await tell(taskId)
@@ -40,12 +40,12 @@ export function stories(bench: InboxBench): void {
   })
 
   test('CL-1 explain: of an id that several senders gave each reader is told his own, and never one that begins alike', async () => {
-    const id = await bench.workspace()
+    const id = await harness.workspace()
     const messageId = `a name of more than sixteen bytes, in ${id}`
     const from = async (principal: string) =>
-      (await bench.local.reception.admit(letterTo(id, { messageId, principal }))).taskId
+      (await harness.local.reception.admit(letterTo(id, { messageId, principal }))).taskId
     const [people, agent] = [await from('people'), await from('ws:x')]
-    await bench.local.reception.admit(letterTo(id, { messageId: `${messageId} as well` }))
+    await harness.local.reception.admit(letterTo(id, { messageId: `${messageId} as well` }))
     assert.equal((await tell(messageId, { principal: 'people' }))?.taskId, people)
     assert.equal((await tell(messageId, { principal: 'ws:x' }))?.taskId, agent)
     assert.equal((await tell(messageId))?.taskId, people)
@@ -53,13 +53,13 @@ export function stories(bench: InboxBench): void {
   })
 
   test('CL-1 explain: an attempt whose worker vanished was cut off, and a dead letter tells its end and its replay', async () => {
-    const id = await bench.workspace()
-    const { reception, inbox, deadLetters } = bench.local
-    await bench.withHand(id, async (hand) => {
+    const id = await harness.workspace()
+    const { reception, inbox, deadLetters } = harness.local
+    await harness.withWorker(id, async (worker) => {
       const { taskId } = await reception.admit(letterTo(id))
-      const first = await hand.lease()
+      const first = await worker.lease()
       await inbox.settle(first, { type: 'released', interrupted: true })
-      const second = await hand.lease()
+      const second = await worker.lease()
       const said = { ...failure, sentence: 'the program failed', details: {} }
       await inbox.settle(second, { type: 'dead', failure: said })
       assert.deepEqual(await types(taskId), ['admitted', 'started', 'lost', 'started', 'ended', 'waiting'])
@@ -69,20 +69,20 @@ export function stories(bench: InboxBench): void {
       const replayed = await deadLetters.replay(id, first.messageId)
       assert.equal((await types(taskId))?.at(-1), 'replayed')
       assert.match((await tell(replayed))?.steps[0]?.text ?? '', new RegExp(`as a replay of ${first.messageId}$`))
-      await inbox.settle(await hand.lease(), done('well'))
+      await inbox.settle(await worker.lease(), done('well'))
     })
   })
 
   test('CL-1 explain: a question and its answer, and what was delivered where', async () => {
-    const id = await bench.workspace()
-    const { reception, inbox } = bench.local
-    await bench.withHand(id, async (hand) => {
+    const id = await harness.workspace()
+    const { reception, inbox } = harness.local
+    await harness.withWorker(id, async (worker) => {
       const letter = { ...letterTo(id), replyTo: { door: 'discord', channel: 'general' } }
       const { taskId } = await reception.admit(letter)
-      const lease = await hand.lease()
+      const lease = await worker.lease()
       await inbox.ask(lease, { id: 'q', parts: [{ text: 'may I?' }] })
       await reception.admit(letterTo(id, { taskId }))
-      assert.equal((await hand.next()).type, 'answer')
+      assert.equal((await worker.next()).type, 'answer')
       await inbox.settle(lease, done('thanks'))
       assert.deepEqual(await types(taskId), ['admitted', 'started', 'asked', 'resumed', 'answered', 'ended'])
       const [delivery] = (await tell(taskId))?.deliveries ?? []

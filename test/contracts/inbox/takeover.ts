@@ -5,13 +5,13 @@ import type { LocalInbox } from '../../../src/inbox/local.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { until } from '../../fakes/living.ts'
 import { type ManualClock, manualClock } from '../../fakes/manual-clock.ts'
-import { done, type InboxBench } from './harness.ts'
+import { done, type InboxHarness } from './harness.ts'
 
-export function takingOver(bench: InboxBench): void {
+export function takeoverTests(harness: InboxHarness): void {
   /** A second node whose clock the test moves. */
   const withNode = async (work: (node: LocalInbox, clock: ManualClock) => Promise<void>) => {
     const clock = manualClock()
-    const node = bench.newInbox(clock)
+    const node = harness.newInbox(clock)
     try {
       await work(node, clock)
     } finally {
@@ -19,7 +19,7 @@ export function takingOver(bench: InboxBench): void {
     }
   }
   const runOut = (id: string) =>
-    bench.sql('update conversations set lease_until = now_ms() - 1 where workspace_id = $1', id)
+    harness.sql('update conversations set lease_until = now_ms() - 1 where workspace_id = $1', id)
   /** Lets the node's sweeps of this much time run to their end. */
   const pass = async (clock: ManualClock, ms: number) => {
     for (let passed = 0; passed < ms; passed += 5000) {
@@ -29,103 +29,103 @@ export function takingOver(bench: InboxBench): void {
   }
 
   test('IN-3 a lease that ran out is taken over, its loss counted, and the late result kept but never the reply', async () => {
-    const id = await bench.workspace()
-    const slow = bench.hand(id)
-    const { taskId } = await bench.local.reception.admit(letterTo(id))
+    const id = await harness.workspace()
+    const slow = harness.worker(id)
+    const { taskId } = await harness.local.reception.admit(letterTo(id))
     const lost = await slow.lease()
     await slow.leave()
     await withNode(async (node, clock) => {
-      const hand = bench.hand(id, node)
+      const worker = harness.worker(id, node)
       await runOut(id)
       await pass(clock, 40_000)
-      const taken = await hand.lease()
+      const taken = await worker.lease()
       assert.deepEqual(
         [taken.messageId, taken.epoch, taken.losses, taken.interrupted],
         [lost.messageId, lost.epoch + 1, 1, true],
       )
-      assert.equal(await bench.local.inbox.settle(lost, done('late')), 'stale')
-      assert.deepEqual(await bench.local.inbox.extend([lost]), ['stale'])
+      assert.equal(await harness.local.inbox.settle(lost, done('late')), 'stale')
+      assert.deepEqual(await harness.local.inbox.extend([lost]), ['stale'])
       assert.equal(await node.inbox.settle(taken, done('in time')), 'settled')
-      const task = await bench.local.reception.task(taskId)
+      const task = await harness.local.reception.task(taskId)
       assert.deepEqual(
         task?.artifacts?.map(({ parts }) => parts),
         [[{ text: 'in time' }]],
       )
-      const [late] = await bench.sql(
+      const [late] = await harness.sql(
         `select count(*) as kept from events where task_id = $1 and items like '%"late"%'`,
         taskId,
       )
       assert.equal(Number(late?.['kept']), 1)
-      assert.deepEqual(await bench.load(id), { running: 0, waiting: 0 })
-      await hand.leave()
+      assert.deepEqual(await harness.load(id), { running: 0, waiting: 0 })
+      await worker.leave()
     })
   })
 
   test('IN-3 a lease that ran out and was not taken over can still be settled', async () => {
-    const id = await bench.workspace()
-    const hand = bench.hand(id)
-    const { taskId } = await bench.local.reception.admit(letterTo(id))
-    const lease = await hand.lease()
+    const id = await harness.workspace()
+    const worker = harness.worker(id)
+    const { taskId } = await harness.local.reception.admit(letterTo(id))
+    const lease = await worker.lease()
     await runOut(id)
-    assert.deepEqual(await bench.local.inbox.extend([lease]), ['held'])
+    assert.deepEqual(await harness.local.inbox.extend([lease]), ['held'])
     await runOut(id)
-    assert.equal(await bench.local.inbox.settle(lease, done('slept well')), 'settled')
-    assert.equal(await bench.state(taskId), 'TASK_STATE_COMPLETED')
-    await hand.leave()
+    assert.equal(await harness.local.inbox.settle(lease, done('slept well')), 'settled')
+    assert.equal(await harness.state(taskId), 'TASK_STATE_COMPLETED')
+    await worker.leave()
   })
 
   test('IN-3 nobody takes over before one unbroken lease time of connection', async () => {
-    const id = await bench.workspace()
-    const slow = bench.hand(id)
-    await bench.local.reception.admit(letterTo(id))
+    const id = await harness.workspace()
+    const slow = harness.worker(id)
+    await harness.local.reception.admit(letterTo(id))
     const lease = await slow.lease()
     await slow.leave()
     await withNode(async (node, clock) => {
-      const hand = bench.hand(id, node)
+      const worker = harness.worker(id, node)
       await runOut(id)
       await pass(clock, 25_000)
-      assert.ok(await hand.idle())
-      assert.equal(await bench.local.inbox.settle(lease, done('mine')), 'settled')
-      await hand.leave()
+      assert.ok(await worker.idle())
+      assert.equal(await harness.local.inbox.settle(lease, done('mine')), 'settled')
+      await worker.leave()
     })
   })
 
   test('IN-8 a cancelled turn whose worker is gone frees its conversation when the lease has run out', async () => {
-    const id = await bench.workspace()
-    const slow = bench.hand(id)
-    const { taskId } = await bench.local.reception.admit(letterTo(id, { contextId: 'c' }))
+    const id = await harness.workspace()
+    const slow = harness.worker(id)
+    const { taskId } = await harness.local.reception.admit(letterTo(id, { contextId: 'c' }))
     await slow.lease()
     await slow.leave()
-    await bench.local.reception.cancel(taskId)
-    const { taskId: next } = await bench.local.reception.admit(letterTo(id, { contextId: 'c' }))
+    await harness.local.reception.cancel(taskId)
+    const { taskId: next } = await harness.local.reception.admit(letterTo(id, { contextId: 'c' }))
     await withNode(async (node, clock) => {
-      const hand = bench.hand(id, node)
-      assert.ok(await hand.idle())
+      const worker = harness.worker(id, node)
+      assert.ok(await worker.idle())
       await runOut(id)
       await pass(clock, 40_000)
-      const lease = await hand.lease()
+      const lease = await worker.lease()
       assert.equal(lease.taskId, next)
       await node.inbox.settle(lease, done('ok'))
-      await hand.leave()
+      await worker.leave()
     })
-    assert.deepEqual(await bench.load(id), { running: 0, waiting: 0 })
+    assert.deepEqual(await harness.load(id), { running: 0, waiting: 0 })
   })
 
   test('IN-7 a message that nobody began in time is a dead letter and says so; one that was begun is not', async () => {
-    const id = await bench.workspace()
-    const { taskId } = await bench.local.reception.admit({ ...letterTo(id), expiresInMs: 1 })
-    const begun = await bench.local.reception.admit(letterTo(id, { contextId: 'b' }))
-    await bench.sql('update messages set expires_at = 1, losses = 1 where task_id = $1', begun.taskId)
+    const id = await harness.workspace()
+    const { taskId } = await harness.local.reception.admit({ ...letterTo(id), expiresInMs: 1 })
+    const begun = await harness.local.reception.admit(letterTo(id, { contextId: 'b' }))
+    await harness.sql('update messages set expires_at = 1, losses = 1 where task_id = $1', begun.taskId)
     await withNode(async (_node, clock) => {
       await until(async () => {
         await pass(clock, 5000)
-        return (await bench.state(taskId)) !== 'TASK_STATE_SUBMITTED'
+        return (await harness.state(taskId)) !== 'TASK_STATE_SUBMITTED'
       })
-      const task = await bench.local.reception.task(taskId)
+      const task = await harness.local.reception.task(taskId)
       assert.equal(task?.status.state, 'TASK_STATE_FAILED')
       assert.deepEqual(task?.status.message?.metadata, { code: 'expired' })
-      assert.equal(await bench.state(begun.taskId), 'TASK_STATE_SUBMITTED')
-      assert.deepEqual(await bench.load(id), { running: 0, waiting: 1 })
+      assert.equal(await harness.state(begun.taskId), 'TASK_STATE_SUBMITTED')
+      assert.deepEqual(await harness.load(id), { running: 0, waiting: 1 })
     })
   })
 }

@@ -8,42 +8,42 @@ import type { Brief } from '../../../src/protocol/brief.ts'
 import { withHistory } from '../../../src/workspaces/history.ts'
 import { withTurnLimit } from '../../../src/workspaces/turn-limit.ts'
 import { letterTo } from '../../fakes/letters.ts'
-import { code, done, failure, type InboxBench } from './harness.ts'
+import { done, failure, hasCode, type InboxHarness } from './harness.ts'
 
-export function usage(bench: InboxBench): void {
-  const read = (workspaceId: string) => bench.local.usage.read({ workspaceId, days: 7, messages: 5 })
+export function usageTests(harness: InboxHarness): void {
+  const read = (workspaceId: string) => harness.local.usage.read({ workspaceId, days: 7, messages: 5 })
 
   test('RT-13 every attempt of a message is kept once with what it used, and goes when it is old', async () => {
-    const id = await bench.workspace()
-    await bench.withHand(id, async (hand) => {
-      await bench.local.reception.admit(letterTo(id))
-      const first = await hand.lease()
+    const id = await harness.workspace()
+    await harness.withWorker(id, async (worker) => {
+      await harness.local.reception.admit(letterTo(id))
+      const first = await worker.lease()
       const retry = { type: 'retry', failure, afterMs: 0, reason: 'failure', interrupted: false } as const
-      await bench.local.inbox.settle(first, { ...retry, usage: { durationMs: 1.4 } })
-      const second = await hand.lease()
+      await harness.local.inbox.settle(first, { ...retry, usage: { durationMs: 1.4 } })
+      const second = await worker.lease()
       const used = { inputTokens: 10, outputTokens: 2, costUsd: 0.125, durationMs: 20 }
-      await bench.local.inbox.settle(second, { ...done('ok'), usage: used })
-      await bench.local.inbox.settle(second, { ...done('ok'), usage: used })
+      await harness.local.inbox.settle(second, { ...done('ok'), usage: used })
+      await harness.local.inbox.settle(second, { ...done('ok'), usage: used })
       const sum = { turns: 2, unknownTurns: 1, inputTokens: 10, outputTokens: 2, costUsd: 0.125, durationMs: 21 }
       const { total, days, messages } = await read(id)
       assert.deepEqual(total, sum)
       assert.deepEqual(messages, [{ messageId: first.messageId, taskId: first.taskId, ...sum }])
       assert.equal(days.length, 1)
-      await bench.sql('update turn_usage set ended_at = ended_at - 8640000000 where workspace_id = $1', id)
+      await harness.sql('update turn_usage set ended_at = ended_at - 8640000000 where workspace_id = $1', id)
       assert.equal((await read(id)).total.turns, 0)
-      await prune(bench.store, RETENTION, AbortSignal.timeout(60_000))
-      assert.deepEqual(await bench.sql('select 1 as kept from turn_usage where workspace_id = $1', id), [])
+      await prune(harness.store, RETENTION, AbortSignal.timeout(60_000))
+      assert.deepEqual(await harness.sql('select 1 as kept from turn_usage where workspace_id = $1', id), [])
     })
-    await assert.rejects(read('ws_nobody'), code('not_found'))
+    await assert.rejects(read('ws_nobody'), hasCode('not_found'))
   })
 
   test('RT-13 what is no amount is not known, whatever a worker says', async () => {
-    const id = await bench.workspace()
-    await bench.withHand(id, async (hand) => {
-      await bench.local.reception.admit(letterTo(id))
-      const lease = await hand.lease()
+    const id = await harness.workspace()
+    await harness.withWorker(id, async (worker) => {
+      await harness.local.reception.admit(letterTo(id))
+      const lease = await worker.lease()
       const said = { inputTokens: 'many' as never, outputTokens: -1, costUsd: Number.NaN, durationMs: 1e300 }
-      await bench.local.inbox.settle(lease, { ...done('ok'), usage: said })
+      await harness.local.inbox.settle(lease, { ...done('ok'), usage: said })
       const { total } = await read(id)
       const none = { inputTokens: null, outputTokens: null, costUsd: null, durationMs: null }
       assert.deepEqual(total, { turns: 1, unknownTurns: 1, ...none })
@@ -51,20 +51,20 @@ export function usage(bench: InboxBench): void {
   })
 
   test('RT-13 RT-3 the hour is counted and the history read on this engine, and what is parked waits', async () => {
-    const id = await bench.workspace()
+    const id = await harness.workspace()
     const plain: Brief = { runtime: 'x', options: {}, systemPrompt: '', workingDir: '/', maxAttempts: 1, env: {} }
     const options = { max_turns_per_hour: '1' }
-    const { store } = bench
+    const { store } = harness
     const remembering = withHistory(async () => ({ ...plain, options }), { store, usesHistory: () => true })
     const brief = withTurnLimit<Lease, unknown>(remembering, { store, clock: systemClock, isMetered: () => true })
-    await bench.withHand(id, async (hand) => {
-      await bench.local.reception.admit(letterTo(id, { text: 'one', contextId: 'c' }))
-      const first = await hand.lease()
+    await harness.withWorker(id, async (worker) => {
+      await harness.local.reception.admit(letterTo(id, { text: 'one', contextId: 'c' }))
+      const first = await worker.lease()
       const begun = await brief(first)
       assert.deepEqual([begun.metered, begun.parked, begun.options, begun.history], [true, undefined, {}, undefined])
-      await bench.local.inbox.settle(first, { ...done('1'), usage: { durationMs: 1 } })
-      const { taskId } = await bench.local.reception.admit(letterTo(id, { text: 'two', contextId: 'c' }))
-      const second = await hand.lease()
+      await harness.local.inbox.settle(first, { ...done('1'), usage: { durationMs: 1 } })
+      const { taskId } = await harness.local.reception.admit(letterTo(id, { text: 'two', contextId: 'c' }))
+      const second = await worker.lease()
       const held = await brief(second)
       assert.deepEqual(
         held.history?.map(({ parts }) => parts[0]?.text),
@@ -73,12 +73,12 @@ export function usage(bench: InboxBench): void {
       assert.ok(held.parked !== undefined && held.parked.afterMs > 3_500_000)
       const said = { parts: [{ text: held.parked.reason }] }
       const parked = { afterMs: held.parked.afterMs, said }
-      await bench.local.inbox.settle(second, { type: 'released', interrupted: false, parked })
-      assert.ok(await hand.idle())
-      const task = await bench.local.reception.task(taskId)
+      await harness.local.inbox.settle(second, { type: 'released', interrupted: false, parked })
+      assert.ok(await worker.idle())
+      const task = await harness.local.reception.task(taskId)
       assert.match(task?.status.message?.parts[0]?.text ?? '', /turns an hour/)
-      assert.deepEqual(await bench.load(id), { running: 0, waiting: 1 })
-      await bench.local.reception.cancel(taskId)
+      assert.deepEqual(await harness.load(id), { running: 0, waiting: 1 })
+      await harness.local.reception.cancel(taskId)
     })
   })
 }

@@ -6,24 +6,24 @@ import type { Store } from '../../../src/store/store.ts'
 import { eventually } from '../../fakes/marked.ts'
 import { type GetServer, openNodes } from './bench.ts'
 
-function listenTo(store: Store) {
+function listenToStore(store: Store) {
   const heard: (readonly string[] | '*')[] = []
   const stop = store.listen((workspaceIds) => void heard.push(workspaceIds))
   return { heard, stop }
 }
 
-export function hints(getServer: GetServer): void {
+export function hintTests(getServer: GetServer): void {
   describe('hints between nodes', () => {
     test('others hear of it, merged, and the one who said it does not', async (t) => {
       const [left, right] = (await openNodes(t, getServer(), 2)) as [Store, Store]
-      const own = listenTo(left)
-      const { heard, stop } = listenTo(right)
+      const own = listenToStore(left)
+      const { heard, stop } = listenToStore(right)
       left.notify(['ws_1'])
       left.notify(['ws_2', 'ws_1'])
       await eventually('the other node hears', () => heard.length > 0)
       assert.deepEqual(heard, [['ws_1', 'ws_2']])
       stop()
-      const second = listenTo(right)
+      const second = listenToStore(right)
       left.notify(['ws_3'])
       await eventually('a second listener hears', () => second.heard.length > 0)
       assert.equal(heard.length, 1, 'a listener that stopped hears no more')
@@ -32,7 +32,7 @@ export function hints(getServer: GetServer): void {
 
     test('more than fits is said as any', async (t) => {
       const [left, right] = (await openNodes(t, getServer(), 2)) as [Store, Store]
-      const { heard } = listenTo(right)
+      const { heard } = listenToStore(right)
       left.notify(Array.from({ length: 1000 }, () => workspaceId()))
       await eventually('the other node hears', () => heard.length > 0)
       assert.deepEqual(heard, ['*'])
@@ -40,13 +40,13 @@ export function hints(getServer: GetServer): void {
 
     test('after the database was away a listener is told that it may have missed something', async (t) => {
       const [left, right] = (await openNodes(t, getServer(), 2)) as [Store, Store]
-      const { heard } = listenTo(right)
+      const { heard } = listenToStore(right)
       await getServer().stopServer()
       left.notify(['ws_lost'])
       await getServer().startServer()
       await eventually('it hears again', () => heard.length > 0)
       assert.deepEqual(heard, ['*'])
-      const own = listenTo(left)
+      const own = listenToStore(left)
       await eventually('the other one is back', () => {
         right.notify(['ws_back'])
         return own.heard.some((said) => said !== '*')
@@ -55,7 +55,7 @@ export function hints(getServer: GetServer): void {
 
     test('what was said just before the end is said', async (t) => {
       const [left, right] = (await openNodes(t, getServer(), 2)) as [Store, Store]
-      const { heard } = listenTo(right)
+      const { heard } = listenToStore(right)
       left.notify(['ws_last'])
       await left.close()
       left.notify(['ws_too_late'])

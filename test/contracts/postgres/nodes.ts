@@ -5,7 +5,7 @@ import type { MoleculeError } from '../../../src/errors.ts'
 import { type Store, sql } from '../../../src/store/store.ts'
 import { addNote, type GetServer, openNodes, openStore, pause, readNote } from './bench.ts'
 
-export function nodes(getServer: GetServer): void {
+export function nodeTests(getServer: GetServer): void {
   describe('several nodes on one database', () => {
     test('nodes that start together on an empty database make the schema once', async (t) => {
       const url = await getServer().url()

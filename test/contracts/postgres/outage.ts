@@ -26,7 +26,7 @@ async function untilBack(store: Store): Promise<number> {
   }
 }
 
-export function outage(getServer: GetServer): void {
+export function outageTests(getServer: GetServer): void {
   describe('a database that goes away', () => {
     test('what is under way and what comes is told so, at once, and it recovers alone', async (t) => {
       const [store] = (await openNodes(t, getServer(), 1)) as [Store]

@@ -12,7 +12,7 @@ function* transactionId() {
   return row?.id
 }
 
-export function sharing(getServer: GetServer): void {
+export function sharedTransactionTests(getServer: GetServer): void {
   describe('operations that share a transaction', () => {
     test('writes of one moment share a commit, with one key and with many', async (t) => {
       const [store] = await openNodes(t, getServer(), 1)

@@ -1,5 +1,5 @@
 /**
- * An ACP agent made of the published SDK's agent side, with the manners of the real ones where they differ: how each
+ * An ACP agent made of the published SDK's agent side, with the dialect of the real ones where they differ: how each
  * says that the model failed, that it does not know a session, that it wants to be allowed something. Many sessions in
  * one process, kept on disk, so that a new process can load them.
  */
@@ -14,9 +14,17 @@ import {
   RequestError,
   type RequestPermissionRequest,
 } from '@agentclientprotocol/sdk'
-import { inPieces, loadSession, sampleLines, saveSession, scenario, startEscapee, sweepSessions } from './stage.ts'
+import {
+  inPieces,
+  loadSession,
+  sampleLines,
+  saveSession,
+  scenario,
+  startDetachedProcess,
+  sweepSessions,
+} from './stage.ts'
 
-export type Manners = 'plain' | 'gemini' | 'opencode' | 'codex'
+export type AcpDialect = 'plain' | 'gemini' | 'opencode' | 'codex'
 
 interface Session {
   readonly prompts: string[]
@@ -33,7 +41,7 @@ interface Prompt {
   readonly client: AgentContext
 }
 
-const SAMPLES: Readonly<Record<Manners, string>> = {
+const SAMPLES: Readonly<Record<AcpDialect, string>> = {
   plain: 'acp/claude-agent-acp.from-agent.jsonl',
   gemini: 'acp/gemini.from-agent.jsonl',
   opencode: 'acp/opencode.from-agent.jsonl',
@@ -42,41 +50,41 @@ const SAMPLES: Readonly<Record<Manners, string>> = {
 
 const SLOW_MS = 400
 
-export function acpAgent(manners: Manners): void {
+export function acpAgent(dialect: AcpDialect): void {
   const sessions = new Map<string, Session>()
-  const recorded = sampleLines(SAMPLES[manners])
+  const recorded = sampleLines(SAMPLES[dialect])
   const initialized = recorded.find((message) => message['id'] === 0 && 'result' in message)?.['result'] as object
   const open = (sessionId: string, prompts: string[], mcp: readonly unknown[] = []) =>
     sessions.set(sessionId, { prompts, cancel: new AbortController(), model: { current: 'default' }, mcp })
-  agent({ name: `fake ${manners}` })
+  agent({ name: `fake ${dialect}` })
     .onRequest('initialize', async () => {
       if (scenario === 'slow') await delay(SLOW_MS)
-      if (manners === 'gemini') sweepSessions()
+      if (dialect === 'gemini') sweepSessions()
       return Object.assign(structuredClone(initialized), overrides()) as never
     })
     .onRequest('session/new', async ({ params }) => {
       if (scenario === 'needs-login') throw RequestError.authRequired()
-      const sessionId = manners === 'opencode' ? `ses_${randomUUID().replaceAll('-', '')}` : randomUUID()
+      const sessionId = dialect === 'opencode' ? `ses_${randomUUID().replaceAll('-', '')}` : randomUUID()
       open(sessionId, [], params.mcpServers)
-      if (manners === 'gemini') saveSession(sessionId, [])
+      if (dialect === 'gemini') saveSession(sessionId, [])
       if (scenario === 'slow') await delay(SLOW_MS)
       return { sessionId, ...modelChoice() }
     })
     .onRequest('session/load', async ({ params, client }) => {
       const prompts = loadSession(params.sessionId)
-      if (prompts === undefined || scenario === 'lost') throw unknownSession(manners, params.sessionId)
+      if (prompts === undefined || scenario === 'lost') throw unknownSession(dialect, params.sessionId)
       // What was said before is told again, and is no part of what comes. The real gemini answers before it tells it.
       const replay = async () => {
         for (const text of prompts) await say(client, params.sessionId, `before: ${text}`)
       }
-      if (manners === 'gemini') setTimeout(replay, 30)
+      if (dialect === 'gemini') setTimeout(replay, 30)
       else await replay()
       open(params.sessionId, prompts)
       return { ...modelChoice() }
     })
     .onRequest('session/resume', ({ params }) => {
       const prompts = loadSession(params.sessionId)
-      if (prompts === undefined || scenario === 'lost') throw unknownSession(manners, params.sessionId)
+      if (prompts === undefined || scenario === 'lost') throw unknownSession(dialect, params.sessionId)
       open(params.sessionId, prompts)
       return { ...modelChoice() }
     })
@@ -90,13 +98,13 @@ export function acpAgent(manners: Manners): void {
     .onNotification('session/cancel', ({ params }) => sessions.get(params.sessionId)?.cancel.abort())
     .onRequest('session/prompt', async ({ params, client }) => {
       const session = sessions.get(params.sessionId)
-      if (session === undefined) throw unknownSession(manners, params.sessionId)
+      if (session === undefined) throw unknownSession(dialect, params.sessionId)
       session.cancel = new AbortController()
       const text = params.prompt.map((block) => (block.type === 'text' ? block.text : '')).join('')
       session.prompts.push(text)
       // What was swept away while it was open is not there again.
-      if (manners !== 'gemini' || loadSession(params.sessionId)) saveSession(params.sessionId, session.prompts)
-      return await play({ sessionId: params.sessionId, text, session, client }, manners)
+      if (dialect !== 'gemini' || loadSession(params.sessionId)) saveSession(params.sessionId, session.prompts)
+      return await play({ sessionId: params.sessionId, text, session, client }, dialect)
     })
     .connect(ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>))
 }
@@ -119,17 +127,17 @@ function modelChoice(): object {
   }
 }
 
-async function play(prompt: Prompt, manners: Manners): Promise<PromptResponse> {
+async function play(prompt: Prompt, dialect: AcpDialect): Promise<PromptResponse> {
   const { client, sessionId, text, session } = prompt
   switch (scenario) {
     case 'empty':
       return { stopReason: 'end_turn' }
     case 'endless':
-      startEscapee()
+      startDetachedProcess()
       return await untilCancelled(session)
     case 'deaf':
       // Does not stop when it is told to.
-      startEscapee()
+      startDetachedProcess()
       return await delay(300_000, { stopReason: 'end_turn' as const })
     case 'flood':
       return await floodOf(prompt)
@@ -142,7 +150,7 @@ async function play(prompt: Prompt, manners: Manners): Promise<PromptResponse> {
       await say(client, sessionId, text)
       return { stopReason: scenario }
     case 'tool':
-      return await askFirst(prompt, manners)
+      return await askFirst(prompt, dialect)
     case 'mixed':
       return await mixed(prompt)
     case 'environment':
@@ -165,14 +173,14 @@ async function play(prompt: Prompt, manners: Manners): Promise<PromptResponse> {
       await pieces(prompt)
       return finished()
     default:
-      return await failAs(manners, prompt)
+      return await failAs(dialect, prompt)
   }
 }
 
 /** What it does hangs on what it is told: waits for a cancel, takes its time, or answers at once. */
 async function mixed(prompt: Prompt): Promise<PromptResponse> {
   if (prompt.text === 'wait') {
-    startEscapee()
+    startDetachedProcess()
     return await untilCancelled(prompt.session)
   }
   if (prompt.text.startsWith('slow')) await delay(1_000)
@@ -199,11 +207,11 @@ async function untilCancelled({ cancel }: Session): Promise<PromptResponse> {
 }
 
 /** The recorded request of gemini, or the calls of opencode, with what the person's word then leads to. */
-async function askFirst({ client, sessionId }: Prompt, manners: Manners): Promise<PromptResponse> {
+async function askFirst({ client, sessionId }: Prompt, dialect: AcpDialect): Promise<PromptResponse> {
   const recorded = sampleLines(SAMPLES.gemini).find((message) => message['method'] === 'session/request_permission')
   const params = recorded?.['params'] as { toolCall: { toolCallId: string; title: string }; options: never }
   const { toolCallId, title } = params.toolCall
-  if (manners !== 'gemini') {
+  if (dialect !== 'gemini') {
     const update = { sessionUpdate: 'tool_call', toolCallId, title, kind: 'other', status: 'pending' } as const
     await client.notify('session/update', { sessionId, update })
   }
@@ -218,24 +226,24 @@ async function askFirst({ client, sessionId }: Prompt, manners: Manners): Promis
 }
 
 /** `error-401` and its like: each in the agent's own way. */
-async function failAs(manners: Manners, { client, sessionId }: Prompt): Promise<PromptResponse> {
+async function failAs(dialect: AcpDialect, { client, sessionId }: Prompt): Promise<PromptResponse> {
   const status = Number(scenario.slice('error-'.length))
   const body = JSON.stringify({ error: { code: status, message: `fake ${status}`, status: 'FAKE' } })
-  if (manners === 'gemini') throw new RequestError(status, body)
-  if (manners === 'codex') {
+  if (dialect === 'gemini') throw new RequestError(status, body)
+  if (dialect === 'codex') {
     const update = { sessionUpdate: 'session_info_update', _meta: { codex: { threadStatus: { type: 'systemError' } } } }
     await client.notify('session/update', { sessionId, update: update as never })
     await say(client, sessionId, body)
     return finished()
   }
-  if (manners === 'plain') throw new RequestError(-32603, `Internal error: API Error: ${status} fake ${status}`)
+  if (dialect === 'plain') throw new RequestError(-32603, `Internal error: API Error: ${status} fake ${status}`)
   throw new RequestError(-32603, `Internal error: fake ${status}`, { service: 'session', errorName: 'APIError' })
 }
 
-function unknownSession(manners: Manners, sessionId: string): RequestError {
-  if (manners === 'opencode') return new RequestError(-32603, 'Internal error: OpenCode service failure')
+function unknownSession(dialect: AcpDialect, sessionId: string): RequestError {
+  if (dialect === 'opencode') return new RequestError(-32603, 'Internal error: OpenCode service failure')
   const details = `Invalid session identifier "${sessionId}".`
-  return manners === 'gemini'
+  return dialect === 'gemini'
     ? new RequestError(-32603, 'Internal error', { details })
     : RequestError.resourceNotFound(sessionId)
 }

@@ -10,11 +10,11 @@ import { type Clock, systemClock } from '../../../src/clock.ts'
 import type { MoleculeError } from '../../../src/errors.ts'
 import { silentLog } from '../../../src/log.ts'
 import { markedPids } from '../marked.ts'
-import { createBench, PLAIN_ENVIRONMENT } from '../processes.ts'
-import { listEvents, makeTurn, type TurnGiven } from '../turns.ts'
+import { createProcessHarness, PLAIN_ENVIRONMENT } from '../processes.ts'
+import { listEvents, makeTurn, type TurnOverrides } from '../turns.ts'
 import type { FakeProgram } from './program.ts'
 
-export interface ClaudeGiven {
+export interface SetUpClaudeOptions {
   readonly options?: Readonly<Record<string, string>>
   readonly environment?: Readonly<Record<string, string>>
   readonly clock?: Clock
@@ -22,17 +22,17 @@ export interface ClaudeGiven {
 }
 
 /** A backend of claude on the fake, closed when the test ends. */
-export function setUpClaude(t: TestContext, given: ClaudeGiven) {
+export function setUpClaude(t: TestContext, given: SetUpClaudeOptions) {
   const { program, options = {}, environment = {}, clock = systemClock } = given
-  const bench = createBench(t)
+  const harness = createProcessHarness(t)
   const warnings: string[] = []
   const log = { ...silentLog, warn: (_: object, message: string) => warnings.push(message) }
-  const context = { processes: bench.processes, environment: { ...PLAIN_ENVIRONMENT, ...environment }, clock, log }
+  const context = { processes: harness.processes, environment: { ...PLAIN_ENVIRONMENT, ...environment }, clock, log }
   const backend = claudeCode.create(createOptions({ bin: program.path, ...options }), context)
   t.after(() => backend.close())
-  const run = (text: string, turn: TurnGiven = {}, signal = new AbortController().signal) =>
-    listEvents(backend.run(makeTurn({ text, workingDir: bench.dir, conversationId: 'c1', ...turn }), signal))
-  return { ...bench, backend, run, warnings, alive: () => markedPids(`${bench.owner}:`).length }
+  const run = (text: string, turn: TurnOverrides = {}, signal = new AbortController().signal) =>
+    listEvents(backend.run(makeTurn({ text, workingDir: harness.dir, conversationId: 'c1', ...turn }), signal))
+  return { ...harness, backend, run, warnings, alive: () => markedPids(`${harness.owner}:`).length }
 }
 
 export const replyOf = (events: readonly BackendEvent[]): string => {
@@ -51,7 +51,7 @@ export const tokenOf = (events: readonly BackendEvent[]): string => {
   return session.token
 }
 
-export interface Start {
+export interface AgentStart {
   readonly pid: number
   readonly argv: readonly string[]
   readonly env: Readonly<Record<string, string>>
@@ -59,7 +59,7 @@ export interface Start {
 }
 
 /** What each process of the program was started with, in order. */
-export const startsOf = (program: FakeProgram): readonly Start[] =>
+export const startsOf = (program: FakeProgram): readonly AgentStart[] =>
   readFileSync(join(program.dir, 'starts.jsonl'), 'utf8')
     .trim()
     .split('\n')

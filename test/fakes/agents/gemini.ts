@@ -5,12 +5,12 @@
 import { randomUUID } from 'node:crypto'
 import { acpAgent } from './acp-agent.ts'
 import {
-  complain,
   endless,
   flood,
   inPieces,
   loadSession,
   print,
+  printError,
   readFlags,
   readStdin,
   sample,
@@ -41,7 +41,7 @@ async function answer(): Promise<void> {
   const id = flags.resume ?? randomUUID()
   const before = flags.resume === undefined ? [] : loadSession(folderKey(id))
   if (before === undefined || scenario === 'lost') return fail(42, sample('gemini/unknown-session-a.stderr'))
-  complain('YOLO mode is enabled. All tool calls will be automatically approved.\n')
+  printError('YOLO mode is enabled. All tool calls will be automatically approved.\n')
   await play(prompt, id)
   saveSession(folderKey(id), [...before, prompt])
 }
@@ -86,7 +86,7 @@ function line(value: object): void {
 }
 
 function fail(exitCode: number, stderr: string): void {
-  complain(stderr)
+  printError(stderr)
   process.exitCode = exitCode
 }
 

@@ -4,12 +4,12 @@
  */
 import { randomBytes } from 'node:crypto'
 import {
-  complain,
   endless,
   flood,
   inPieces,
   loadSession,
   print,
+  printError,
   readFlags,
   readStdin,
   saveSession,
@@ -94,6 +94,6 @@ function line(value: object): void {
 }
 
 function fail(exitCode: number, stderr: string): void {
-  complain(stderr)
+  printError(stderr)
   process.exitCode = exitCode
 }

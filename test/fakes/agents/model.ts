@@ -12,7 +12,7 @@ export const MODEL_KEY = 'sk-molecule-tests-only'
 const TOOL_NAME = 'lucky_number'
 
 /** What a message says to have the model do something. */
-export const say = {
+export const modelPrompts = {
   /** Answers with `Here you are.`, at once. */
   answer: 'Please answer.',
   /** Answers with the numbers of all messages the agent remembers, in order. */
@@ -34,7 +34,7 @@ export const recital = Array.from({ length: 40 }, (_, line) => `line ${line} of 
 /** No text in any encoding, so that nothing on its way can have taken it for some. */
 export const delivery = { name: 'delivery.bin', content: Buffer.from([0x00, 0xff, 0x0d, 0x0a, 0xc3, 0x28, 0x5c]) }
 
-export interface Model {
+export interface FakeModel {
   /** Of the server itself; CLIs add their own paths. */
   readonly url: string
   /** The same for codex, which names MCP tools in a way of its own. */
@@ -42,12 +42,12 @@ export interface Model {
   stop(): Promise<void>
 }
 
-export async function startModel(): Promise<Model> {
+export async function startFakeModel(): Promise<FakeModel> {
   const mock = new LLMock({ port: 0, host: '127.0.0.1', strict: true, auth: { apiKeys: [MODEL_KEY] } })
-  for (const { told, after, answer, pace } of RULES) {
+  for (const { pattern, after, answer, pace } of RULES) {
     const isMeant = (request: ChatCompletionRequest) => {
       const order = orderOf(request)
-      if (order === undefined || !told.test(order.text)) return false
+      if (order === undefined || !pattern.test(order.text)) return false
       return after === undefined || after === (order.hasToolResult ? 'tool' : 'message')
     }
     mock.on({ predicate: isMeant }, answer, pace)
@@ -76,30 +76,30 @@ const USAGE = {
   candidatesTokenCount: 7,
 }
 
-interface Rule {
-  readonly told: RegExp
+interface ModelRule {
+  readonly pattern: RegExp
   /** Only right after the message, or only after a tool has answered. */
   readonly after?: 'message' | 'tool'
   readonly answer: Parameters<LLMock['on']>[1]
   readonly pace?: FixtureOpts
 }
 
-const RULES: readonly Rule[] = [
-  { told: /Please answer/, answer: { content: 'Here you are.', usage: USAGE } },
-  { told: /number \d+, please count/, answer: count },
+const RULES: readonly ModelRule[] = [
+  { pattern: /Please answer/, answer: { content: 'Here you are.', usage: USAGE } },
+  { pattern: /number \d+, please count/, answer: count },
   {
-    told: /Please recite/,
+    pattern: /Please recite/,
     answer: { content: recital, usage: USAGE },
     pace: { chunkSize: 20, streamingProfile: { ttft: 50, tps: 40 } },
   },
-  { told: /Please use the lucky tool/, after: 'message', answer: callTool },
-  { told: /Please use the lucky tool/, after: 'tool', answer: reportTool },
-  { told: /Please linger/, after: 'message', answer: linger },
-  { told: /Please linger/, after: 'tool', answer: { content: 'The shell came back.', usage: USAGE } },
-  { told: /Please deliver/, after: 'message', answer: deliver },
-  { told: /Please deliver/, after: 'tool', answer: { content: 'It is delivered.', usage: USAGE } },
+  { pattern: /Please use the lucky tool/, after: 'message', answer: callTool },
+  { pattern: /Please use the lucky tool/, after: 'tool', answer: reportTool },
+  { pattern: /Please linger/, after: 'message', answer: linger },
+  { pattern: /Please linger/, after: 'tool', answer: { content: 'The shell came back.', usage: USAGE } },
+  { pattern: /Please deliver/, after: 'message', answer: deliver },
+  { pattern: /Please deliver/, after: 'tool', answer: { content: 'It is delivered.', usage: USAGE } },
   {
-    told: /Please refuse/,
+    pattern: /Please refuse/,
     answer: {
       error: { message: 'Rate limit reached, try again later', type: 'rate_limit_error' },
       status: 429,

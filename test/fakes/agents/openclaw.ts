@@ -1,6 +1,6 @@
 /** A runnable stand-in for openclaw 2026.9.6: `agent --local --json` as recorded from the real one, noise included. */
 import { existsSync, readFileSync } from 'node:fs'
-import { complain, endless, flood, loadSession, print, readFlags, sample, saveSession, scenario } from './stage.ts'
+import { endless, flood, loadSession, print, printError, readFlags, sample, saveSession, scenario } from './stage.ts'
 
 const { values: flags, positionals } = readFlags({
   agent: { type: 'string' },
@@ -21,7 +21,7 @@ else if (!existsSync(path)) refuse(`Message file not found: ${path}`)
 else await answer(readFileSync(path, 'utf8'))
 
 async function answer(prompt: string): Promise<void> {
-  complain('[agent/embedded] tool-search: cataloged 57 tools behind compact prompt surface\n')
+  printError('[agent/embedded] tool-search: cataloged 57 tools behind compact prompt surface\n')
   saveSession(sessionId, [...(loadSession(sessionId) ?? []), prompt])
   switch (scenario) {
     case 'echo':
@@ -37,7 +37,7 @@ async function answer(prompt: string): Promise<void> {
     case 'flood':
       return flood(`  "${'x'.repeat(1000)}",\n`)
     case 'crash':
-      complain('no such luck\n')
+      printError('no such luck\n')
       process.exitCode = 1
       return
     default:

@@ -5,12 +5,12 @@
 import { randomUUID } from 'node:crypto'
 import { acpAgent } from './acp-agent.ts'
 import {
-  complain,
   endless,
   flood,
   inPieces,
   loadSession,
   print,
+  printError,
   readFlags,
   readStdin,
   sample,
@@ -31,7 +31,7 @@ const { values: flags, positionals } = readFlags({
 const [command] = positionals
 if (flags.version) print('1.18.33\n')
 // Without the command it takes the word for a folder, and leaves with exit code 0.
-else if (command === 'acp' && scenario === 'no-acp') complain('Error: Failed to change directory to /somewhere/acp\n')
+else if (command === 'acp' && scenario === 'no-acp') printError('Error: Failed to change directory to /somewhere/acp\n')
 else if (command === 'acp') acpAgent('opencode')
 else if (command === 'run' && positionals.length === 1 && flags.format === 'json') await answer()
 else fail('unknown command\n')
@@ -61,7 +61,7 @@ async function play(prompt: string, sessionID: string): Promise<void> {
     case 'tool':
       return replay('mcp-tool', sessionID)
     case 'denied':
-      complain('! permission requested: bash (touch touched); auto-rejecting\n')
+      printError('! permission requested: bash (touch touched); auto-rejecting\n')
       return replay('denied', sessionID)
     case 'empty':
       break
@@ -88,6 +88,6 @@ function line(value: object): void {
 }
 
 function fail(stderr: string): void {
-  complain(stderr)
+  printError(stderr)
   process.exitCode = 1
 }

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after } from 'node:test'
 
-export type FakeAgent = 'claude' | 'codex' | 'gemini' | 'opencode' | 'hermes' | 'openclaw' | 'acp'
+export type FakeAgentName = 'claude' | 'codex' | 'gemini' | 'opencode' | 'hermes' | 'openclaw' | 'acp'
 
 export interface FakeProgram {
   /** For `bin`. */
@@ -18,7 +18,7 @@ export interface FakeProgram {
 }
 
 /** Call it where the file's tests are declared: programs of one home, so that one may resume what another began. */
-export function createFakeAgents(): (agent: FakeAgent, scenario?: string) => string {
+export function createFakeAgents(): (agent: FakeAgentName, scenario?: string) => string {
   const dir = mkdtempSync(join(tmpdir(), 'molecule-fake-'))
   after(() => rmSync(dir, { recursive: true, force: true }))
   return (agent, scenario = 'echo') => {
@@ -29,13 +29,13 @@ export function createFakeAgents(): (agent: FakeAgent, scenario?: string) => str
 }
 
 /** One program in a home of its own. */
-export function fakeProgram(agent: FakeAgent, scenario = 'echo'): FakeProgram {
+export function createFakeProgram(agent: FakeAgentName, scenario = 'echo'): FakeProgram {
   const path = createFakeAgents()(agent, scenario)
   return { path, dir: dirname(path) }
 }
 
 /** The program itself, wherever a test wants it. */
-export function writeFakeAgent(path: string, given: { agent: FakeAgent; scenario: string; dir: string }): void {
+export function writeFakeAgent(path: string, given: { agent: FakeAgentName; scenario: string; dir: string }): void {
   const script = join(import.meta.dirname, `${given.agent}.ts`)
   const variables = `FAKE_HOME='${given.dir}' FAKE_SCENARIO='${given.scenario}'`
   writeFileSync(path, `#!/bin/sh\n${variables} exec '${process.execPath}' '${script}' "$@"\n`)

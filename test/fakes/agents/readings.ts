@@ -3,10 +3,10 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { BackendEvent } from '../../../src/backends/backend.ts'
 import type { CliSettings } from '../../../src/backends/engine/cli-options.ts'
-import type { LineReader, Reading } from '../../../src/backends/engine/line-agent.ts'
-import type { RunResult } from '../../../src/process/processes.ts'
+import type { AgentOutputParser, AgentOutputParserOptions } from '../../../src/backends/engine/line-agent.ts'
+import type { ProcessResult } from '../../../src/process/processes.ts'
 
-export function makeReading(given: Partial<Reading> = {}): Reading {
+export function makeParserOptions(given: Partial<AgentOutputParserOptions> = {}): AgentOutputParserOptions {
   return {
     backend: 'agent',
     token: (sessionId) => `token of ${sessionId}`,
@@ -16,13 +16,13 @@ export function makeReading(given: Partial<Reading> = {}): Reading {
 }
 
 /** A run that left by itself. */
-export function exited(exitCode: number, stderr = ''): RunResult {
+export function exited(exitCode: number, stderr = ''): ProcessResult {
   const stderrTail = new TextEncoder().encode(stderr)
   return { end: 'exited', exitCode, signal: null, stdout: new Uint8Array(), stderrTail, stderrCut: false }
 }
 
 /** All that a reader makes of this output, its end included. */
-export function readAll(reader: LineReader, output: string, result = exited(0)): readonly BackendEvent[] {
+export function readAll(reader: AgentOutputParser, output: string, result = exited(0)): readonly BackendEvent[] {
   const events: BackendEvent[] = []
   for (const line of output.split('\n')) {
     events.push(...reader.read(line))
@@ -33,7 +33,7 @@ export function readAll(reader: LineReader, output: string, result = exited(0)):
 
 const isEnd = (event: BackendEvent | undefined) => event?.type === 'done' || event?.type === 'failed'
 
-export function recorded(path: string): string {
+export function readSample(path: string): string {
   return readFileSync(join(import.meta.dirname, 'samples', path), 'utf8')
 }
 

@@ -41,7 +41,7 @@ export function readFlags<T extends NonNullable<ParseArgsConfig['options']>>(kno
   } catch (error) {
     // As gemini does it: without the dashes, and with a page of help behind it.
     const name = /'(?:-\w, )?--([\w-]+)/.exec(String(error))?.[1] ?? String(error)
-    complain(`Unknown argument: ${name}\n${'  some help\n'.repeat(400)}`)
+    printError(`Unknown argument: ${name}\n${'  some help\n'.repeat(400)}`)
     process.exit(1)
   }
 }
@@ -86,18 +86,18 @@ export function print(text: string): void {
   process.stdout.write(text)
 }
 
-export function complain(text: string): void {
+export function printError(text: string): void {
   process.stderr.write(text)
 }
 
 /** Through `exitCode` alone the pipes are written to their end. */
 export async function endless(): Promise<never> {
-  startEscapee()
+  startDetachedProcess()
   for (;;) await delay(60_000)
 }
 
 /** A tool's process in a session of its own, which a signal to the group does not reach. */
-export function startEscapee(): void {
+export function startDetachedProcess(): void {
   spawn('sleep', ['300'], { detached: true, stdio: 'ignore' }).unref()
 }
 

@@ -14,11 +14,11 @@ import express from 'express'
 import type { Message as OurMessage, StreamResponse } from '../../../src/protocol/a2a.ts'
 import { eventToV03, messageFromV03 } from '../../../src/protocol/v03.ts'
 import type { V03Message } from '../../../src/protocol/v03-words.ts'
-import { behave, type Control, type Names } from './behaviour.ts'
+import { type ReleaseControl, type RemoteTurn, runBehaviour } from './behaviour.ts'
 
 const seen = { sends: [] as unknown[], cancels: [] as string[], authorization: [] as unknown[], gets: 0 }
 const releases = new EventEmitter()
-const control: Control = {
+const control: ReleaseControl = {
   release: () => void releases.emit('release'),
   released: async () => void (await once(releases, 'release')),
 }
@@ -30,9 +30,9 @@ interface Bus {
   finished(): void
 }
 
-async function execute(message: OurMessage, names: Names, bus: Bus): Promise<void> {
+async function execute(message: OurMessage, names: RemoteTurn, bus: Bus): Promise<void> {
   seen.sends.push(message)
-  for await (const event of behave(message, names, control)) {
+  for await (const event of runBehaviour(message, names, control)) {
     if (canceled.has(names.taskId)) return
     bus.publish(event)
   }

@@ -5,7 +5,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Message, Part, StreamResponse, TaskState } from '../../../src/protocol/a2a.ts'
 
-export interface Names {
+export interface RemoteTurn {
   readonly taskId: string
   readonly contextId: string
   /** The task was there before this message. */
@@ -14,7 +14,7 @@ export interface Names {
   readonly word?: string | undefined
 }
 
-export interface Control {
+export interface ReleaseControl {
   /** Ends the wait of every `slow` that waits now. */
   release(): void
   readonly released: () => Promise<void>
@@ -23,12 +23,16 @@ export interface Control {
 const MEBIBYTE = 1024 * 1024
 const CHUNKS = 8
 
-export async function* behave(message: Message, names: Names, control: Control): AsyncIterable<StreamResponse> {
+export async function* runBehaviour(
+  message: Message,
+  names: RemoteTurn,
+  control: ReleaseControl,
+): AsyncIterable<StreamResponse> {
   const said = message.parts.map((part) => part.text ?? '').join('')
   const [first = '', ...rest] = said.split(' ')
   const word = names.word ?? first
   const text = rest.join(' ')
-  const tell = createTell(names)
+  const tell = createEvents(names)
   if (word === 'bare') {
     yield tell.message(message.parts.map(withoutWord), { mood: 'bare', more: { deep: [1, 2] } })
     return
@@ -78,7 +82,7 @@ const withoutWord = (part: Part, index: number): Part =>
   index === 0 && part.text !== undefined ? { ...part, text: part.text.replace(/^bare ?/, '') } : part
 
 /** Text, files and data, in two artifacts whose chunks come in turns. */
-async function* rich(tell: Tell): AsyncIterable<StreamResponse> {
+async function* rich(tell: RemoteEvents): AsyncIterable<StreamResponse> {
   yield tell.artifact('report', [{ text: 'chapter one' }], { name: 'report', metadata: { pages: 2 } })
   yield tell.artifact('files', [
     { raw: Buffer.from('a,b\n1,2\n').toString('base64'), filename: 'table.csv', mediaType: 'text/csv' },
@@ -94,7 +98,7 @@ async function* rich(tell: Tell): AsyncIterable<StreamResponse> {
   )
 }
 
-async function* inChunks(tell: Tell, text: string): AsyncIterable<StreamResponse> {
+async function* inChunks(tell: RemoteEvents, text: string): AsyncIterable<StreamResponse> {
   const characters = [...text]
   const size = Math.max(1, Math.ceil(characters.length / CHUNKS))
   for (let at = 0; at === 0 || at < characters.length; at += size) {
@@ -104,7 +108,7 @@ async function* inChunks(tell: Tell, text: string): AsyncIterable<StreamResponse
   }
 }
 
-type Tell = ReturnType<typeof createTell>
+type RemoteEvents = ReturnType<typeof createEvents>
 
 interface Chunk {
   readonly append?: boolean
@@ -113,7 +117,7 @@ interface Chunk {
   readonly metadata?: { readonly [key: string]: number }
 }
 
-function createTell({ taskId, contextId }: Names) {
+function createEvents({ taskId, contextId }: RemoteTurn) {
   let messages = 0
   const words = (parts: readonly Part[], metadata?: Message['metadata']): Message => ({
     messageId: `${taskId}-${++messages}`,

@@ -7,7 +7,7 @@ import type { Message } from '../../../src/protocol/a2a.ts'
 
 const AGENT = fileURLToPath(new URL('./agent.ts', import.meta.url))
 
-export interface Seen {
+export interface SeenRequests {
   readonly sends: readonly Message[]
   readonly cancels: readonly string[]
   readonly authorization: readonly (string | null)[]
@@ -15,7 +15,7 @@ export interface Seen {
 
 export interface RemoteAgent {
   readonly url: string
-  seen(): Promise<Seen>
+  seen(): Promise<SeenRequests>
   release(): Promise<void>
   stop(): void
 }
@@ -25,7 +25,7 @@ export async function startRemoteAgent(version: '1.0' | '0.3' | 'rest'): Promise
   const [url] = (await once(createInterface(child.stdout), 'line')) as [string]
   return {
     url,
-    seen: async () => (await fetch(`${url}/seen`)).json() as Promise<Seen>,
+    seen: async () => (await fetch(`${url}/seen`)).json() as Promise<SeenRequests>,
     release: async () => void (await fetch(`${url}/release`, { method: 'POST' })),
     stop: () => void child.kill('SIGKILL'),
   }

@@ -4,13 +4,13 @@
  * it is offered neither our files nor our terminals: it has its own, in its own environment.
  */
 import type { Log } from '../../../log.ts'
-import type { Processes, Running, Spawning } from '../../../process/processes.ts'
+import type { Processes, RunningProcess, SpawnOptions } from '../../../process/processes.ts'
 import { isJsonObject, type JsonObject } from '../../../protocol/json.ts'
-import { deathAtStart, deathOf, type StartFacts } from '../cli-errors.ts'
+import { exitAtStart, type StartFacts, unexpectedExit } from '../cli-errors.ts'
 import { driftError, driftInAnswer } from '../drift.ts'
 import { createRpc, type Rpc, unknownMethod } from '../json-rpc.ts'
 import { OUTPUT_BYTES_MAX } from '../turns.ts'
-import type { WarmProcess } from '../warm-turn.ts'
+import type { AgentProcess } from '../warm-turn.ts'
 
 const PROTOCOL_VERSION = 1
 const STDERR_BYTES_KEPT = 16 * 1024
@@ -32,7 +32,7 @@ export interface Greeting {
   readonly version: string | undefined
 }
 
-export interface AcpAgent extends WarmProcess {
+export interface AcpAgent extends AgentProcess {
   readonly rpc: Rpc
   /** Rejects where the agent cannot be talked to. */
   readonly greeting: Promise<Greeting>
@@ -42,20 +42,20 @@ export interface AcpAgent extends WarmProcess {
   /** Turns that are running in it. */
   turns: number
   /** Settled when nothing is being cleaned up after a cancelled turn. */
-  quiet: Promise<unknown>
+  cleanup: Promise<unknown>
 }
 
-export interface AcpLaunch {
+export interface AcpAgentOptions {
   readonly processes: Processes
-  readonly spawning: Omit<Spawning, 'stderrBytesKept'>
+  readonly spawning: Omit<SpawnOptions, 'stderrBytesKept'>
   readonly log: Log
   /** For the words in which its end is told to whoever waits for it. */
   readonly facts: () => StartFacts
 }
 
-export function startAcpAgent({ processes, spawning, log, facts }: AcpLaunch): AcpAgent {
+export function startAcpAgent({ processes, spawning, log, facts }: AcpAgentOptions): AcpAgent {
   const listeners: AcpAgent['listeners'] = new Map()
-  let running: Running | undefined
+  let running: RunningProcess | undefined
   const rpc = createRpc({
     write: (text) => running?.write(text) ?? Promise.resolve(false),
     onNotification: (method, params) => {
@@ -75,14 +75,14 @@ export function startAcpAgent({ processes, spawning, log, facts }: AcpLaunch): A
     onLine: (line) => rpc.receive(line),
   })
   let isAtStart = true
-  void running.ended.then((result) => rpc.end((isAtStart ? deathAtStart : deathOf)(result, facts())))
+  void running.ended.then((result) => rpc.end((isAtStart ? exitAtStart : unexpectedExit)(result, facts())))
   const greeting = greet(rpc, spawning.command[0]).finally(() => {
     isAtStart = false
   })
   // Whoever runs a turn waits for it; until then its failure is nobody's.
   greeting.catch(() => undefined)
   const { ended, stop } = running
-  return { running, rpc, greeting, listeners, sessions: new Map(), turns: 0, quiet: Promise.resolve(), ended, stop }
+  return { running, rpc, greeting, listeners, sessions: new Map(), turns: 0, cleanup: Promise.resolve(), ended, stop }
 }
 
 async function greet(rpc: Rpc, program: string): Promise<Greeting> {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { createFakeAgents } from '../../../../test/fakes/agents/program.ts'
 import { eventually, linuxOnly, markedPids } from '../../../../test/fakes/marked.ts'
-import { createBench, PLAIN_ENVIRONMENT } from '../../../../test/fakes/processes.ts'
+import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../../../test/fakes/processes.ts'
 import { listEvents, makeTurn, streamedText } from '../../../../test/fakes/turns.ts'
 import { systemClock } from '../../../clock.ts'
 import { silentLog } from '../../../log.ts'
@@ -13,8 +13,8 @@ import { type AcpLimits, createAcpBackend } from './driver.ts'
 const fake = createFakeAgents()
 const NEVER = new AbortController().signal
 
-function createDesk(t: TestContext, scenario: string, limits: AcpLimits) {
-  const { processes, owner, dir } = createBench(t)
+function createFixture(t: TestContext, scenario: string, limits: AcpLimits) {
+  const { processes, owner, dir } = createProcessHarness(t)
   // The supervisor's own timers do not keep a test alive.
   const keepAlive = setTimeout(() => undefined, 60_000)
   t.after(() => clearTimeout(keepAlive))
@@ -36,7 +36,7 @@ function createDesk(t: TestContext, scenario: string, limits: AcpLimits) {
 }
 
 test('AG-7 a process that holds more sessions than it may is replaced, and no answer is lost', linuxOnly, async (t) => {
-  const { say, pids } = createDesk(t, 'echo', { turnsMax: 8, sessionsMax: 2 })
+  const { say, pids } = createFixture(t, 'echo', { turnsMax: 8, sessionsMax: 2 })
   const seen = new Set<number>()
   for (const text of ['one', 'two', 'three', 'four']) {
     assert.equal(streamedText(await say(text)), text)
@@ -47,7 +47,7 @@ test('AG-7 a process that holds more sessions than it may is replaced, and no an
 })
 
 test('AG-7 more turns at once than a process may have wait for it, and all are answered', linuxOnly, async (t) => {
-  const { say, pids } = createDesk(t, 'mixed', { turnsMax: 2, sessionsMax: 100 })
+  const { say, pids } = createFixture(t, 'mixed', { turnsMax: 2, sessionsMax: 100 })
   const texts = Array.from({ length: 7 }, (_, n) => `message ${n}`)
   const replies = await Promise.all(texts.map(say))
   assert.deepEqual(replies.map(streamedText), texts)

@@ -10,20 +10,20 @@ import { toMoleculeError } from '../../../errors.ts'
 import { childEnvironment } from '../../../process/environment.ts'
 import type { Backend, BackendContext, Turn } from '../../backend.ts'
 import { abortable } from '../abortable.ts'
-import { additionsOf } from '../agent-environment.ts'
+import { environmentAdditions } from '../agent-environment.ts'
 import { writeAttachments } from '../attachments.ts'
-import { type CliSettings, warnOf } from '../cli-options.ts'
-import { withFiles } from '../line-agent.ts'
-import { openTurn } from '../opening.ts'
-import { createTurns, type EndEvent, OUTPUT_BYTES_MAX, type Telling } from '../turns.ts'
-import { createWarm, type Launch, type Warm, type WarmLease } from '../warm.ts'
-import { type Worked, warmTurn } from '../warm-turn.ts'
+import { type CliSettings, warnUnsupportedOption } from '../cli-options.ts'
+import { promptWithFiles } from '../line-agent.ts'
+import { sessionPromptOf } from '../opening.ts'
+import { createTurnEngine, type EndEvent, OUTPUT_BYTES_MAX, type TurnStream } from '../turns.ts'
+import { createWarmPool, type WarmAgent, type WarmLaunch, type WarmPool } from '../warm.ts'
+import { runWarmTurn, type WarmTurnResult } from '../warm-turn.ts'
 import { type AcpAgent, startAcpAgent } from './agent.ts'
-import { type AcpPermission, isAllowed, isOfServers } from './permission.ts'
-import { factsOf, type Looked, probeAcp } from './probe.ts'
-import { runPrompt, type Verdict } from './prompt.ts'
+import { type AcpPermission, isAllowed, isToolOfServers } from './permission.ts'
+import { type AcpCommand, probeAcp, startFactsOf } from './probe.ts'
+import { type AcpPermissionDecision, runPrompt } from './prompt.ts'
 import { openSession } from './session.ts'
-import { createStarts, type Starts } from './starts.ts'
+import { createStartGate, type StartGate } from './starts.ts'
 
 export interface AcpLimits {
   /** Turns at once in one process; more wait. */
@@ -34,10 +34,10 @@ export interface AcpLimits {
 
 const LIMITS: AcpLimits = { turnsMax: 64, sessionsMax: 500 }
 /** Of one conversation; in a process that all share it would be everybody's. MCP servers get it, session by session. */
-const OF_ONE_CONVERSATION = 'MOLECULE_WORKSPACE_TOKEN'
+const CONVERSATION_VARIABLE = 'MOLECULE_WORKSPACE_TOKEN'
 
 /** What is the program's own. */
-export interface AcpProgram extends Looked {
+export interface AcpProgram extends AcpCommand {
   readonly backend: string
   /** Whom one process serves. */
   readonly serves: 'workspace' | 'conversation'
@@ -56,20 +56,20 @@ export interface AcpProgram extends Looked {
 export function createAcpBackend(program: AcpProgram, context: BackendContext, limits = LIMITS): Backend {
   const { settings, backend, quiet } = program
   const { clock } = context
-  const turns = createTurns({ clock, outputBytesMax: OUTPUT_BYTES_MAX, maxTimeMs: settings.maxTimeMs })
-  const warm = createWarm<DrivenAgent>({
-    max: settings.warmMax,
+  const turns = createTurnEngine({ clock, outputBytesMax: OUTPUT_BYTES_MAX, maxTimeMs: settings.maxTimeMs })
+  const warm = createWarmPool<GenerationAgent>({
+    processesMax: settings.warmMax,
     idleMs: settings.warmIdleMs,
     clock,
-    sessionsMax: program.serves === 'workspace' ? limits.turnsMax : 1,
+    turnsPerProcessMax: program.serves === 'workspace' ? limits.turnsMax : 1,
   })
-  const starts = program.sweepsAtStart === true ? createStarts(clock) : undefined
-  const house: House = { program, context, limits, warm, starts, generation: 0, warnedOf: new Set() }
+  const startGate = program.sweepsAtStart === true ? createStartGate(clock) : undefined
+  const acpContext: AcpContext = { program, context, limits, warm, startGate, generation: 0, warnedOf: new Set() }
   return {
     name: backend,
     ...(settings.timeoutMs !== undefined && { stallMs: settings.timeoutMs }),
     validate: program.validate,
-    run: (turn, signal) => turns.run((telling) => perform(house, turn, telling), signal),
+    run: (turn, signal) => turns.run((stream) => runTurn(acpContext, turn, stream), signal),
     ...(quiet !== undefined && { probe: (signal) => probeAcp({ ...program, quiet }, context, signal) }),
     async close() {
       await Promise.all([turns.close(), warm.close()])
@@ -78,44 +78,47 @@ export function createAcpBackend(program: AcpProgram, context: BackendContext, l
 }
 
 /** An agent, and the generation of processes that it is of. */
-interface DrivenAgent extends AcpAgent {
+interface GenerationAgent extends AcpAgent {
   readonly generation: number
 }
 
-interface House {
+interface AcpContext {
   readonly program: AcpProgram
   readonly context: BackendContext
   readonly limits: AcpLimits
-  readonly warm: Warm<DrivenAgent>
-  readonly starts: Starts | undefined
+  readonly warm: WarmPool<GenerationAgent>
+  readonly startGate: StartGate | undefined
   /** Raised when the process shall have a successor for new turns; a backend is of one workspace. */
   generation: number
   /** What has been warned of already: it would be the same with every turn. */
   readonly warnedOf: Set<string>
 }
 
-async function perform(house: House, turn: Turn, telling: Telling): Promise<EndEvent> {
-  const { program, context, warm } = house
+async function runTurn(acpContext: AcpContext, turn: Turn, stream: TurnStream): Promise<EndEvent> {
+  const { program, context, warm } = acpContext
   const { clock, outbound } = context
   const { workingDir } = turn
   const options = { workingDir, turnId: turn.id, clock, outbound }
-  const { promptLines } = await writeAttachments(turn.request.parts, options, telling.signal)
-  const launch = await launchOf(house, turn)
+  const { promptLines } = await writeAttachments(turn.request.parts, options, stream.signal)
+  const launch = await warmLaunchOf(acpContext, turn)
   const key = program.serves === 'workspace' ? turn.request.workspace_id : turn.conversationId
-  const prompt = withFiles(turn.prompt, promptLines)
-  return warmTurn({ warm, clock, key, launch }, telling, (lease) =>
-    workOn(house, lease, { turn: { ...turn, prompt }, telling, model: program.model(turn) }),
+  const prompt = promptWithFiles(turn.prompt, promptLines)
+  return runWarmTurn({ warm, clock, key, launch }, stream, (warmAgent) =>
+    runOnAgent(acpContext, warmAgent, { turn: { ...turn, prompt }, stream, model: program.model(turn) }),
   )
 }
 
 let launches = 0
 
-async function launchOf({ program, context, starts, generation }: House, turn: Turn): Promise<Launch<DrivenAgent>> {
+async function warmLaunchOf(
+  { program, context, startGate, generation }: AcpContext,
+  turn: Turn,
+): Promise<WarmLaunch<GenerationAgent>> {
   const { processes, log, clock } = context
   const { settings, backend } = program
   const own = await program.environment()
-  const additions = additionsOf(turn, { mode: 'session', passMeta: settings.passMeta, own })
-  if (program.serves === 'workspace') delete additions[OF_ONE_CONVERSATION]
+  const additions = environmentAdditions(turn, { mode: 'session', passMeta: settings.passMeta, own })
+  if (program.serves === 'workspace') delete additions[CONVERSATION_VARIABLE]
   const command = program.command(program.model(turn))
   const cwd = turn.workingDir
   return {
@@ -125,81 +128,89 @@ async function launchOf({ program, context, starts, generation }: House, turn: T
       launches += 1
       const env = childEnvironment(context.environment, additions)
       const spawning = { command, cwd, env, mark: `${backend}-${process.pid}-${launches}` }
-      const facts = () => factsOf(program, command[0], clock.nowMs())
+      const facts = () => startFactsOf(program, command[0], clock.nowMs())
       const agent = startAcpAgent({ processes, spawning, log, facts })
-      starts?.note(agent.greeting)
+      startGate?.track(agent.greeting)
       return { ...agent, generation }
     },
   }
 }
 
 /** New turns get another process; those that run here go on, and it ends with the last of them. */
-function retire(house: House, { generation }: DrivenAgent): void {
-  if (generation === house.generation) house.generation += 1
+function retireProcess(acpContext: AcpContext, { generation }: GenerationAgent): void {
+  if (generation === acpContext.generation) acpContext.generation += 1
 }
 
 interface Work {
   readonly turn: Turn
-  readonly telling: Telling
+  readonly stream: TurnStream
   readonly model: string | undefined
 }
 
-async function workOn(house: House, lease: WarmLease<DrivenAgent>, work: Work): Promise<Worked> {
-  const { agent } = lease
-  const { signal } = work.telling
+async function runOnAgent(
+  acpContext: AcpContext,
+  warmAgent: WarmAgent<GenerationAgent>,
+  work: Work,
+): Promise<WarmTurnResult> {
+  const { agent } = warmAgent
+  const { signal } = work.stream
   let isGreeted = false
-  await untilQuiet(agent)
+  await waitForCleanup(agent)
   agent.turns += 1
   try {
     await abortable(agent.greeting, signal)
     isGreeted = true
-    const { end, hasStopped, since } = await prompted(house, lease, work)
-    return await leftBehind(house, lease, { ...work, end, hasStopped, since })
+    const { end, hasStopped, since } = await promptAgent(acpContext, warmAgent, work)
+    return await cleanUpAfterTurn(acpContext, warmAgent, { ...work, end, hasStopped, since })
   } catch (thrown) {
     const end: EndEvent = { type: 'failed', error: toMoleculeError(thrown) }
     // Before a prompt was taken. One that does not even greet, or hangs over a session, is of no use to anybody.
-    if (signal.aborted) return leftBehind(house, lease, { ...work, end, hasStopped: false, since: 0 })
+    if (signal.aborted) return cleanUpAfterTurn(acpContext, warmAgent, { ...work, end, hasStopped: false, since: 0 })
     return { end, isUsable: isGreeted }
   } finally {
     agent.turns -= 1
   }
 }
 
-async function prompted(house: House, lease: WarmLease<DrivenAgent>, { turn, telling, model }: Work) {
-  const { program, context } = house
-  const { agent } = lease
+async function promptAgent(
+  acpContext: AcpContext,
+  warmAgent: WarmAgent<GenerationAgent>,
+  { turn, stream, model }: Work,
+) {
+  const { program, context } = acpContext
+  const { agent } = warmAgent
   const { settings, backend } = program
-  const opening = openTurn(turn)
+  const opening = sessionPromptOf(turn)
   const nowMs = context.clock.nowMs()
-  const wish = {
+  const sessionOptions = {
     sessionId: opening.sessionId,
     cwd: turn.workingDir,
     mcpServers: [...turn.mcpServers, ...settings.mcpServers],
     model: program.modelByCommand ? undefined : model,
     nowMs,
-    onModelRefused: (why: string) => warnOnce(house, { option: 'model', why }),
+    onModelRefused: (why: string) => warnOnce(acpContext, { option: 'model', why }),
   }
   if (opening.sessionId === undefined || !agent.sessions.has(opening.sessionId)) {
-    await untilLoadable(house, opening.begunMs, telling)
-    await house.starts?.over(telling.signal)
+    await waitUntilLoadable(acpContext, opening.begunMs, stream)
+    await acpContext.startGate?.waitUntilIdle(stream.signal)
   }
-  const sessionId = await openSession(agent, wish, telling.signal)
+  const sessionId = await openSession(agent, sessionOptions, stream.signal)
   const begunMs = sessionId === opening.sessionId ? opening.begunMs : context.clock.nowMs()
   const token = opening.token(sessionId, program.loadableFromMs === undefined ? undefined : begunMs)
-  telling.emit({ type: 'session', token })
+  stream.emit({ type: 'session', token })
   const since = agent.running.moment()
-  const decide = decider(house, lease, { turn, telling })
-  const given = { backend, sessionId, text: opening.prompt, nowMs, decide }
-  return { ...(await runPrompt(agent, given, telling)), since }
+  const decide = createPermissionDecider(acpContext, warmAgent, { turn, stream })
+  const promptOptions = { backend, sessionId, text: opening.prompt, nowMs, decide }
+  return { ...(await runPrompt(agent, promptOptions, stream)), since }
 }
 
-async function untilLoadable({ program, context }: House, begunMs: number | undefined, telling: Telling) {
+async function waitUntilLoadable({ program, context }: AcpContext, begunMs: number | undefined, stream: TurnStream) {
   if (begunMs === undefined || program.loadableFromMs === undefined) return
   const waitMs = program.loadableFromMs(begunMs) - context.clock.nowMs()
   if (waitMs <= 0) return
   const seconds = Math.ceil(waitMs / 1000)
-  telling.emit({ type: 'status', text: `${program.backend} can load this session in ${seconds} s` })
-  await sleep(context.clock, waitMs, telling.signal)
+  stream.emit({ type: 'status', text: `${program.backend} can load this session in ${seconds} s` })
+  await sleep(context.clock, waitMs, stream.signal)
 }
 
 interface Left extends Work {
@@ -209,33 +220,41 @@ interface Left extends Work {
 }
 
 /** What becomes of the process, and of what a cancelled turn left running in it. */
-async function leftBehind(house: House, { agent }: WarmLease<DrivenAgent>, left: Left): Promise<Worked> {
-  const { telling, end, hasStopped, since } = left
-  const isCancelled = telling.signal.aborted
+async function cleanUpAfterTurn(
+  acpContext: AcpContext,
+  { agent }: WarmAgent<GenerationAgent>,
+  left: Left,
+): Promise<WarmTurnResult> {
+  const { stream, end, hasStopped, since } = left
+  const isCancelled = stream.signal.aborted
   const isAlone = agent.turns === 1
-  if (agent.sessions.size > house.limits.sessionsMax || (isCancelled && !isAlone)) retire(house, agent)
+  if (agent.sessions.size > acpContext.limits.sessionsMax || (isCancelled && !isAlone)) retireProcess(acpContext, agent)
   if (!isCancelled || !isAlone) return { end, isUsable: true }
   if (!hasStopped) return { end, isUsable: false }
   // New turns wait, or what they start would be taken for a remnant of this one.
   const cleaning = agent.running.stopChildrenSince(since)
-  agent.quiet = cleaning
+  agent.cleanup = cleaning
   return { end, isUsable: await cleaning }
 }
 
 /** Another may have begun to clean up while we waited for the one before. */
-async function untilQuiet(agent: AcpAgent): Promise<void> {
-  for (let seen: unknown; seen !== agent.quiet; ) {
-    seen = agent.quiet
+async function waitForCleanup(agent: AcpAgent): Promise<void> {
+  for (let seen: unknown; seen !== agent.cleanup; ) {
+    seen = agent.cleanup
     await seen
   }
 }
 
 /** By the owner's settings; where those say so, by a person, for this once. */
-function decider({ program }: House, lease: WarmLease<DrivenAgent>, { turn, telling }: Pick<Work, 'turn' | 'telling'>) {
+function createPermissionDecider(
+  { program }: AcpContext,
+  warmAgent: WarmAgent<GenerationAgent>,
+  { turn, stream }: Pick<Work, 'turn' | 'stream'>,
+) {
   const { permission: policy, allowedTools } = program.settings
   let asking = 0
-  return async (permission: AcpPermission, signal: AbortSignal): Promise<Verdict> => {
-    if (policy === 'bypass' || isAllowed(permission, allowedTools) || isOfServers(permission, turn.mcpServers)) {
+  return async (permission: AcpPermission, signal: AbortSignal): Promise<AcpPermissionDecision> => {
+    if (policy === 'bypass' || isAllowed(permission, allowedTools) || isToolOfServers(permission, turn.mcpServers)) {
       return { allowed: true, lasting: true }
     }
     if (policy !== 'ask') return { allowed: false, lasting: false }
@@ -244,7 +263,7 @@ function decider({ program }: House, lease: WarmLease<DrivenAgent>, { turn, tell
     asking += 1
     try {
       // The turn has one place to give up, however many tools it asks for at once.
-      const decision = await telling.paused(asking === 1 ? lease.suspended(ask, signal) : ask())
+      const decision = await stream.pauseDuring(asking === 1 ? warmAgent.suspendDuring(ask, signal) : ask())
       return { allowed: decision === 'allowed', lasting: false }
     } finally {
       asking -= 1
@@ -252,8 +271,8 @@ function decider({ program }: House, lease: WarmLease<DrivenAgent>, { turn, tell
   }
 }
 
-function warnOnce({ program, context, warnedOf }: House, { option, why }: { option: string; why: string }): void {
+function warnOnce({ program, context, warnedOf }: AcpContext, { option, why }: { option: string; why: string }): void {
   if (warnedOf.has(option)) return
   warnedOf.add(option)
-  warnOf(context.log, program.backend, { option, why })
+  warnUnsupportedOption(context.log, program.backend, { option, why })
 }

@@ -5,7 +5,7 @@
  */
 import { MoleculeError, toMoleculeError } from '../../../errors.ts'
 import { isJsonObject } from '../../../protocol/json.ts'
-import { readComplaint } from '../cli-errors.ts'
+import { classifyAgentError } from '../cli-errors.ts'
 import { RpcError } from '../json-rpc.ts'
 
 const AUTH_REQUIRED = -32_000
@@ -39,7 +39,7 @@ export function errorInAnswer(text: string, nowMs: number): MoleculeError {
 
 function textError(text: string, code: number | undefined, nowMs: number): MoleculeError {
   const status = statusOf(text, code)
-  return readComplaint({ text, status, nowMs }) ?? new MoleculeError('provider_failed', text, { retryable: true })
+  return classifyAgentError({ text, status, nowMs }) ?? new MoleculeError('provider_failed', text, { retryable: true })
 }
 
 /** `data.details` is where gemini puts the reason of an "Internal error". */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { recorded } from '../../../../test/fakes/agents/readings.ts'
-import { isAllowed, isOfServers, outcomeFor, readPermission } from './permission.ts'
+import { readSample } from '../../../../test/fakes/agents/readings.ts'
+import { isAllowed, isToolOfServers, outcomeFor, readPermission } from './permission.ts'
 
 const OPTIONS = [
   { optionId: 'yes-always', name: 'Always', kind: 'allow_always' },
@@ -17,7 +17,7 @@ function request(toolCall: object, options: readonly object[] = OPTIONS) {
 }
 
 test("AG-16 gemini's recorded request: its tool by name, its whole input as the subject", () => {
-  const line = recorded('acp/gemini.from-agent.jsonl')
+  const line = readSample('acp/gemini.from-agent.jsonl')
     .split('\n')
     .find((text) => text.includes('session/request_permission'))
   const permission = readPermission(JSON.parse(line ?? '').params)
@@ -27,7 +27,7 @@ test("AG-16 gemini's recorded request: its tool by name, its whole input as the 
   assert.deepEqual(outcomeFor(permission, 'allowed', false), { outcome: 'selected', optionId: 'proceed_once' })
   assert.deepEqual(outcomeFor(permission, 'denied', false), { outcome: 'selected', optionId: 'cancel' })
   const lab = { name: 'lab', command: 'node', args: [], env: {} }
-  assert.ok(isOfServers(permission, [lab]) && !isOfServers(permission, [{ ...lab, name: 'other' }]))
+  assert.ok(isToolOfServers(permission, [lab]) && !isToolOfServers(permission, [{ ...lab, name: 'other' }]))
 })
 
 test('AG-16 the subject is exactly what would be done', () => {
@@ -55,7 +55,7 @@ test('AG-16 a list allows a tool by name or kind, or one exact command, and noth
   assert.ok(!isAllowed(request({ ...shell, title: 'read' }), ['read']))
   const forged = { kind: 'execute', title: 'x', rawInput: { command: 'rm', server: 'team', tool: 'ask' } }
   assert.ok(!isAllowed(request(forged), ['mcp.team.ask']))
-  assert.ok(!isOfServers(request(forged), [{ name: 'team', command: 'node', args: [], env: {} }]))
+  assert.ok(!isToolOfServers(request(forged), [{ name: 'team', command: 'node', args: [], env: {} }]))
   assert.ok(isAllowed(request({ ...forged, _meta: { is_mcp_tool_call: true } }), ['mcp.team.ask']))
   assert.ok(isAllowed(request({ kind: 'edit', _meta: { claudeCode: { toolName: 'Write' } } }), ['Write']))
 })

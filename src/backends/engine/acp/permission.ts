@@ -55,7 +55,7 @@ export function isAllowed({ names, command }: AcpPermission, allowedTools: reado
 }
 
 /** A tool of one of these MCP servers, in the ways that agents name them; what Molecule itself gives needs no asking. */
-export function isOfServers({ names }: AcpPermission, servers: readonly McpServer[]): boolean {
+export function isToolOfServers({ names }: AcpPermission, servers: readonly McpServer[]): boolean {
   const fronts = servers.flatMap(({ name }) => [`mcp__${name}__`, `mcp_${name}_`, `mcp.${name}.`, `${name}_`])
   return names.some((name) => fronts.some((front) => name.startsWith(front)))
 }

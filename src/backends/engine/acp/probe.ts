@@ -5,38 +5,42 @@
 import type { BackendContext, Drift } from '../../backend.ts'
 import type { StartFacts } from '../cli-errors.ts'
 import type { CliSettings } from '../cli-options.ts'
-import { driftIn, type Misunderstanding } from '../drift.ts'
-import { type Quiet, type Scratch, withScratch } from '../scratch.ts'
+import { type DriftPattern, driftIn } from '../drift.ts'
+import { type ProbeIsolation, type Scratch, withScratch } from '../scratch.ts'
 import { OUTPUT_BYTES_MAX } from '../turns.ts'
 import { startAcpAgent } from './agent.ts'
 
 /** What is known of a program before it has a turn. */
-export interface Looked {
+export interface AcpCommand {
   readonly settings: Pick<CliSettings, 'timeout'>
   /** Program and arguments of the process. */
   readonly command: (model: string | undefined) => readonly [string, ...string[]]
   /** Its own variables, its token among them. */
   readonly environment: () => Promise<Readonly<Record<string, string>>>
   /** How it is kept quiet while it is only looked at; without it, it is not. */
-  readonly quiet?: Quiet | undefined
-  readonly misunderstanding?: Misunderstanding
+  readonly quiet?: ProbeIsolation | undefined
+  readonly misunderstanding?: DriftPattern
 }
 
 export async function probeAcp(
-  program: Looked & { readonly quiet: Quiet },
+  program: AcpCommand & { readonly quiet: ProbeIsolation },
   context: BackendContext,
   signal: AbortSignal,
 ): Promise<readonly Drift[]> {
   const { quiet } = program
   const own = await program.environment()
-  return withScratch({ context, quiet, own }, (scratch) => look(program, context, scratch), signal)
+  return withScratch({ context, quiet, own }, (scratch) => greetInScratch(program, context, scratch), signal)
 }
 
-async function look(program: Looked, context: BackendContext, scratch: Scratch): Promise<readonly Drift[]> {
+async function greetInScratch(
+  program: AcpCommand,
+  context: BackendContext,
+  scratch: Scratch,
+): Promise<readonly Drift[]> {
   const { processes, log, clock } = context
   const { dir: cwd, env, mark, signal } = scratch
   const command = program.command(undefined)
-  const facts = () => factsOf(program, command[0], clock.nowMs())
+  const facts = () => startFactsOf(program, command[0], clock.nowMs())
   const agent = startAcpAgent({ processes, spawning: { command, cwd, env, mark }, log, facts })
   const giveUp = () => void agent.stop()
   signal.addEventListener('abort', giveUp, { once: true })
@@ -55,6 +59,6 @@ async function look(program: Looked, context: BackendContext, scratch: Scratch):
   }
 }
 
-export function factsOf({ settings, misunderstanding }: Looked, command: string, nowMs: number): StartFacts {
+export function startFactsOf({ settings, misunderstanding }: AcpCommand, command: string, nowMs: number): StartFacts {
   return { command, timeout: settings.timeout, outputBytesMax: OUTPUT_BYTES_MAX, nowMs, misunderstanding }
 }

@@ -6,9 +6,9 @@
 import { MoleculeError } from '../../../errors.ts'
 import { isJsonObject, type JsonObject } from '../../../protocol/json.ts'
 import type { BackendEvent } from '../../backend.ts'
-import { type Answer, createAnswer } from '../answer.ts'
+import { createReplyBuilder, type ReplyBuilder } from '../answer.ts'
 import { maxTurnsUsed } from '../cli-errors.ts'
-import type { EndEvent, Telling } from '../turns.ts'
+import type { EndEvent, TurnStream } from '../turns.ts'
 import type { AcpAgent } from './agent.ts'
 import { agentError, errorInAnswer } from './errors.ts'
 import { type AcpPermission, outcomeFor, readPermission } from './permission.ts'
@@ -17,46 +17,46 @@ import { createUpdateReader, type UpdateReader } from './updates.ts'
 /** What an agent gets to stop by itself once it was told to; real time, it watches a process. */
 const CANCEL_MS = 2_000
 
-export interface Verdict {
+export interface AcpPermissionDecision {
   readonly allowed: boolean
   /** By the owner's settings: then a yes for good is as well. */
   readonly lasting: boolean
 }
 
-export interface PromptGiven {
+export interface PromptOptions {
   readonly backend: string
   readonly sessionId: string
   readonly text: string
   readonly nowMs: number
-  readonly decide: (permission: AcpPermission, signal: AbortSignal) => Promise<Verdict>
+  readonly decide: (permission: AcpPermission, signal: AbortSignal) => Promise<AcpPermissionDecision>
 }
 
-export interface PromptEnd {
+export interface PromptResult {
   readonly end: EndEvent
   /** False where the agent did not stop when it was told to. */
   readonly hasStopped: boolean
 }
 
-export async function runPrompt(agent: AcpAgent, given: PromptGiven, telling: Telling): Promise<PromptEnd> {
-  const { sessionId, text } = given
-  const answer = createAnswer()
+export async function runPrompt(agent: AcpAgent, options: PromptOptions, stream: TurnStream): Promise<PromptResult> {
+  const { sessionId, text } = options
+  const answer = createReplyBuilder()
   const reader = createUpdateReader(answer)
   const hard = new AbortController()
   agent.listeners.set(sessionId, {
     update: (update) => {
-      for (const event of reader.read(update)) telling.emit(event)
+      for (const event of reader.read(update)) stream.emit(event)
     },
-    permission: (params) => permit(params, { given, telling, answer, reader }),
+    permission: (params) => answerPermission(params, { options, stream, answer, reader }),
   })
-  const stopping = tellStop(() => agent.rpc.notify('session/cancel', { sessionId }), telling.signal, hard)
+  const stopping = cancelOnAbort(() => agent.rpc.notify('session/cancel', { sessionId }), stream.signal, hard)
   try {
     const prompt = [{ type: 'text', text }]
     const result = await agent.rpc.request('session/prompt', { sessionId, prompt }, hard.signal)
     const reply = isJsonObject(result) ? result : {}
-    for (const event of usageOf(reply, agent, { sessionId, costUsd: reader.costUsd() })) telling.emit(event)
-    return { end: endOf(reply, { given, telling, answer, reader }), hasStopped: true }
+    for (const event of usageOf(reply, agent, { sessionId, costUsd: reader.costUsd() })) stream.emit(event)
+    return { end: endOf(reply, { options, stream, answer, reader }), hasStopped: true }
   } catch (thrown) {
-    const end: EndEvent = { type: 'failed', error: agentError(thrown, given.nowMs) }
+    const end: EndEvent = { type: 'failed', error: agentError(thrown, options.nowMs) }
     return { end, hasStopped: !hard.signal.aborted }
   } finally {
     agent.listeners.delete(sessionId)
@@ -65,7 +65,7 @@ export async function runPrompt(agent: AcpAgent, given: PromptGiven, telling: Te
 }
 
 /** On abort: `session/cancel`, and after a moment nobody waits for the agent any more. */
-function tellStop(tell: () => Promise<unknown>, signal: AbortSignal, hard: AbortController) {
+function cancelOnAbort(tell: () => Promise<unknown>, signal: AbortSignal, hard: AbortController) {
   let timer: NodeJS.Timeout | undefined
   const onAbort = () => {
     void tell()
@@ -82,29 +82,29 @@ function tellStop(tell: () => Promise<unknown>, signal: AbortSignal, hard: Abort
 }
 
 interface Prompting {
-  readonly given: PromptGiven
-  readonly telling: Telling
-  readonly answer: Answer
+  readonly options: PromptOptions
+  readonly stream: TurnStream
+  readonly answer: ReplyBuilder
   readonly reader: UpdateReader
 }
 
 /** What cannot be read is refused; what is asked after a cancel is answered as ACP wants it. */
-async function permit(params: JsonObject, { given, telling, answer, reader }: Prompting): Promise<unknown> {
+async function answerPermission(params: JsonObject, { options, stream, answer, reader }: Prompting): Promise<unknown> {
   const { toolCall } = params
   const told = isJsonObject(toolCall) ? reader.toolCall(toolCall['toolCallId']) : undefined
   const permission = readPermission(params, told)
-  if (permission === undefined || telling.signal.aborted) return { outcome: { outcome: 'cancelled' } }
-  telling.emit({ type: 'activity' })
-  const { allowed, lasting } = await given.decide(permission, telling.signal)
-  if (telling.signal.aborted) return { outcome: { outcome: 'cancelled' } }
-  if (!allowed) answer.deny(permission.tool)
+  if (permission === undefined || stream.signal.aborted) return { outcome: { outcome: 'cancelled' } }
+  stream.emit({ type: 'activity' })
+  const { allowed, lasting } = await options.decide(permission, stream.signal)
+  if (stream.signal.aborted) return { outcome: { outcome: 'cancelled' } }
+  if (!allowed) answer.addDenied(permission.tool)
   return { outcome: outcomeFor(permission, allowed ? 'allowed' : 'denied', lasting) }
 }
 
-function endOf(reply: JsonObject, { given, telling, answer, reader }: Prompting): EndEvent {
-  const { backend, nowMs } = given
+function endOf(reply: JsonObject, { options, stream, answer, reader }: Prompting): EndEvent {
+  const { backend, nowMs } = options
   // Some end a cancelled turn as if it had gone well.
-  const stopReason = telling.signal.aborted ? 'cancelled' : reply['stopReason']
+  const stopReason = stream.signal.aborted ? 'cancelled' : reply['stopReason']
   switch (stopReason) {
     case 'max_turn_requests':
       return { type: 'failed', error: maxTurnsUsed(backend, undefined) }
@@ -117,7 +117,7 @@ function endOf(reply: JsonObject, { given, telling, answer, reader }: Prompting)
   }
   if (reader.sawSystemError()) return { type: 'failed', error: errorInAnswer(answer.text(), nowMs) }
   const { last, end } = answer.finish(backend)
-  for (const event of last) telling.emit(event)
+  for (const event of last) stream.emit(event)
   return end
 }
 

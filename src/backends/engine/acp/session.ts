@@ -15,7 +15,7 @@ import { agentError, resumeError } from './errors.ts'
 
 const METHOD_NOT_FOUND = -32_601
 
-export interface SessionWish {
+export interface OpenSessionOptions {
   readonly sessionId?: string | undefined
   readonly cwd: string
   readonly mcpServers: readonly McpServer[]
@@ -25,24 +25,25 @@ export interface SessionWish {
   readonly onModelRefused: (why: string) => void
 }
 
-export async function openSession(agent: AcpAgent, wish: SessionWish, signal: AbortSignal): Promise<string> {
-  const { sessionId } = wish
+export async function openSession(agent: AcpAgent, options: OpenSessionOptions, signal: AbortSignal): Promise<string> {
+  const { sessionId } = options
   if (sessionId !== undefined && agent.sessions.has(sessionId)) return sessionId
-  const opened = sessionId === undefined ? await begin(agent, wish, signal) : await goOn(agent, wish, signal)
-  if (wish.model !== undefined) await setModel(agent, { ...wish, ...opened, model: wish.model }, signal)
+  const opened =
+    sessionId === undefined ? await newSession(agent, options, signal) : await resumeSession(agent, options, signal)
+  if (options.model !== undefined) await setModel(agent, { ...options, ...opened, model: options.model }, signal)
   return opened.id
 }
 
-interface Opened {
+interface OpenedSession {
   readonly id: string
   /** What the agent answered: among it the models there are. */
   readonly answer: Readonly<Record<string, unknown>>
 }
 
-async function begin(agent: AcpAgent, wish: SessionWish, signal: AbortSignal): Promise<Opened> {
-  const answer = await agent.rpc.request('session/new', placeOf(wish), signal).catch((thrown: unknown) => {
+async function newSession(agent: AcpAgent, options: OpenSessionOptions, signal: AbortSignal): Promise<OpenedSession> {
+  const answer = await agent.rpc.request('session/new', sessionParams(options), signal).catch((thrown: unknown) => {
     const drift = driftInAnswer('session/new', thrown)
-    throw drift === undefined ? agentError(thrown, wish.nowMs) : driftError('the agent', drift, thrown)
+    throw drift === undefined ? agentError(thrown, options.nowMs) : driftError('the agent', drift, thrown)
   })
   const id = isJsonObject(answer) ? answer['sessionId'] : undefined
   if (!isJsonObject(answer) || !isSessionId(id)) throw driftError('the agent', 'session id of session/new missing')
@@ -50,18 +51,22 @@ async function begin(agent: AcpAgent, wish: SessionWish, signal: AbortSignal): P
   return { id, answer }
 }
 
-async function goOn(agent: AcpAgent, wish: SessionWish, signal: AbortSignal): Promise<Opened> {
-  const { sessionId: id = '', nowMs } = wish
+async function resumeSession(
+  agent: AcpAgent,
+  options: OpenSessionOptions,
+  signal: AbortSignal,
+): Promise<OpenedSession> {
+  const { sessionId: id = '', nowMs } = options
   const { canLoad, canResume } = await agent.greeting
   if (!canLoad && !canResume) {
     throw new MoleculeError('session_lost', `the agent cannot load session ${id} into a new process`)
   }
   const method = canResume ? 'session/resume' : 'session/load'
-  const params = { sessionId: id, ...placeOf(wish) }
+  const params = { sessionId: id, ...sessionParams(options) }
   const answer = await agent.rpc.request(method, params, signal).catch((thrown: unknown) => {
     throw resumeError(thrown, id, nowMs)
   })
-  if (method === 'session/load') await untilReplayed(agent, id, signal)
+  if (method === 'session/load') await waitForReplay(agent, id, signal)
   agent.sessions.set(id, { costUsd: undefined })
   return { id, answer: isJsonObject(answer) ? answer : {} }
 }
@@ -71,7 +76,7 @@ const REPLAY_QUIET_MS = 200
 const REPLAY_MS_MAX = 5000
 
 /** Gemini answers `session/load` before it has told the history, whose last answer would then pass for the next one. */
-async function untilReplayed({ listeners }: AcpAgent, sessionId: string, signal: AbortSignal): Promise<void> {
+async function waitForReplay({ listeners }: AcpAgent, sessionId: string, signal: AbortSignal): Promise<void> {
   const startMs = performance.now()
   let heardMs = startMs
   const update = () => {
@@ -87,13 +92,13 @@ async function untilReplayed({ listeners }: AcpAgent, sessionId: string, signal:
   }
 }
 
-const placeOf = ({ cwd, mcpServers }: SessionWish) => ({ cwd, mcpServers: mcpServers.map(toWire) })
+const sessionParams = ({ cwd, mcpServers }: OpenSessionOptions) => ({ cwd, mcpServers: mcpServers.map(toWire) })
 
-type ModelWish = Pick<SessionWish, 'nowMs' | 'onModelRefused'> & Opened & { readonly model: string }
+type ModelWish = Pick<OpenSessionOptions, 'nowMs' | 'onModelRefused'> & OpenedSession & { readonly model: string }
 
 /** By the option of category `model`, or by what some agents had before there were options. */
-async function setModel(agent: AcpAgent, wish: ModelWish, signal: AbortSignal): Promise<void> {
-  const { id, answer, model, nowMs, onModelRefused } = wish
+async function setModel(agent: AcpAgent, options: ModelWish, signal: AbortSignal): Promise<void> {
+  const { id, answer, model, nowMs, onModelRefused } = options
   const call = modelCall(answer, model, id)
   if (call === undefined) return
   if (call === 'none') return onModelRefused('the agent does not let itself be told a model')
@@ -107,7 +112,7 @@ async function setModel(agent: AcpAgent, wish: ModelWish, signal: AbortSignal): 
   })
 }
 
-function modelCall(answer: Opened['answer'], model: string, sessionId: string) {
+function modelCall(answer: OpenedSession['answer'], model: string, sessionId: string) {
   const options = Array.isArray(answer['configOptions']) ? answer['configOptions'].filter(isJsonObject) : []
   const option = options.find(({ category, id }) => category === 'model' || id === 'model')
   if (option !== undefined) {

@@ -9,17 +9,17 @@ import { abortable } from '../abortable.ts'
 const START_MS_MAX = 10_000
 const WAIT_MS_MAX = 20_000
 
-export interface Starts {
+export interface StartGate {
   /** One starts, until it has answered its greeting. */
-  note(greeting: Promise<unknown>): void
+  track(greeting: Promise<unknown>): void
   /** Resolves when none is starting. */
-  over(signal: AbortSignal): Promise<void>
+  waitUntilIdle(signal: AbortSignal): Promise<void>
 }
 
-export function createStarts(clock: Clock): Starts {
+export function createStartGate(clock: Clock): StartGate {
   const running = new Set<Promise<void>>()
   return {
-    note(greeting) {
+    track(greeting) {
       const { promise, resolve } = Promise.withResolvers<void>()
       running.add(promise)
       const forget = clock.after(START_MS_MAX, resolve)
@@ -29,7 +29,7 @@ export function createStarts(clock: Clock): Starts {
         running.delete(promise)
       })
     },
-    async over(signal) {
+    async waitUntilIdle(signal) {
       const untilMs = clock.monotonicMs() + WAIT_MS_MAX
       while (running.size > 0 && clock.monotonicMs() < untilMs) await abortable(Promise.race(running), signal)
     },

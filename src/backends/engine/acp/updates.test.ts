@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { recorded } from '../../../../test/fakes/agents/readings.ts'
+import { readSample } from '../../../../test/fakes/agents/readings.ts'
 import { streamedText } from '../../../../test/fakes/turns.ts'
-import { createAnswer, type Said } from '../answer.ts'
+import { createReplyBuilder, type ProgressEvent } from '../answer.ts'
 import { createUpdateReader } from './updates.ts'
 
 /** The updates of the prompt that was answered with this id, of the first session that was recorded. */
 function updatesBefore(agent: string, id: number): readonly unknown[] {
   const updates: unknown[] = []
-  for (const line of recorded(`acp/${agent}.from-agent.jsonl`).trim().split('\n')) {
+  for (const line of readSample(`acp/${agent}.from-agent.jsonl`).trim().split('\n')) {
     const message = JSON.parse(line)
     if (message.method === 'session/update') updates.push(message.params.update)
     if (message.method !== undefined) continue
@@ -19,8 +19,8 @@ function updatesBefore(agent: string, id: number): readonly unknown[] {
   throw new Error(`${agent} answered nothing with id ${id}`)
 }
 
-function read(updates: readonly unknown[]): { events: Said[]; reader: ReturnType<typeof createUpdateReader> } {
-  const reader = createUpdateReader(createAnswer())
+function read(updates: readonly unknown[]): { events: ProgressEvent[]; reader: ReturnType<typeof createUpdateReader> } {
+  const reader = createUpdateReader(createReplyBuilder())
   return { events: updates.flatMap((update) => reader.read(update)), reader }
 }
 

@@ -4,7 +4,7 @@
  * as a sign of life and nothing more.
  */
 import { isJsonObject, type JsonObject } from '../../../protocol/json.ts'
-import type { Answer, Said } from '../answer.ts'
+import type { ProgressEvent, ReplyBuilder } from '../answer.ts'
 import { artifactOf } from './content.ts'
 
 const TOOL_NAME_CHARS_MAX = 120
@@ -13,7 +13,7 @@ const TOOLS_MAX = 10_000
 
 export interface UpdateReader {
   /** `update` of a `session/update`. */
-  read(update: unknown): readonly Said[]
+  read(update: unknown): readonly ProgressEvent[]
   /** The call as it was told of so far: a request for permission may leave out what was told before. */
   toolCall(id: unknown): JsonObject | undefined
   /** codex-acp says so of a model's error, which it then sends as if it were the answer. */
@@ -22,8 +22,8 @@ export interface UpdateReader {
   costUsd(): number | undefined
 }
 
-interface State {
-  readonly answer: Answer
+interface UpdateState {
+  readonly answer: ReplyBuilder
   messageId: unknown
   systemError: boolean
   costUsd: number | undefined
@@ -31,8 +31,8 @@ interface State {
   readonly tools: Map<string, { readonly name: string; ended: boolean; told: JsonObject }>
 }
 
-export function createUpdateReader(answer: Answer): UpdateReader {
-  const state: State = {
+export function createUpdateReader(answer: ReplyBuilder): UpdateReader {
+  const state: UpdateState = {
     answer,
     messageId: undefined,
     systemError: false,
@@ -48,7 +48,7 @@ export function createUpdateReader(answer: Answer): UpdateReader {
   }
 }
 
-function readUpdate(update: JsonObject, state: State): readonly Said[] {
+function readUpdate(update: JsonObject, state: UpdateState): readonly ProgressEvent[] {
   switch (update['sessionUpdate']) {
     case 'agent_message_chunk':
       return readChunk(update, state)
@@ -66,9 +66,9 @@ function readUpdate(update: JsonObject, state: State): readonly Said[] {
   }
 }
 
-const ACTIVITY: readonly Said[] = [{ type: 'activity' }]
+const ACTIVITY: readonly ProgressEvent[] = [{ type: 'activity' }]
 
-function readChunk(update: JsonObject, state: State): readonly Said[] {
+function readChunk(update: JsonObject, state: UpdateState): readonly ProgressEvent[] {
   const { content, messageId } = update
   if (!isJsonObject(content)) return ACTIVITY
   if (content['type'] !== 'text') {
@@ -80,9 +80,9 @@ function readChunk(update: JsonObject, state: State): readonly Said[] {
   const text = content['text']
   if (typeof text !== 'string' || text === '') return ACTIVITY
   if (isNotice(update, text)) return [{ type: 'status', text: text.trim() }]
-  if (messageId !== state.messageId) state.answer.pause()
+  if (messageId !== state.messageId) state.answer.startParagraph()
   state.messageId = messageId
-  return state.answer.say(text)
+  return state.answer.append(text)
 }
 
 /** codex-acp puts its warnings among the answer; they alone have no message id. */
@@ -90,11 +90,11 @@ function isNotice(update: JsonObject, text: string): boolean {
   return update['messageId'] === undefined && /^Warning: [^\n]+\n\n$/.test(text)
 }
 
-function readTool(update: JsonObject, state: State): readonly Said[] {
+function readTool(update: JsonObject, state: UpdateState): readonly ProgressEvent[] {
   const id = update['toolCallId']
   if (typeof id !== 'string') return ACTIVITY
-  state.answer.pause()
-  const events: Said[] = []
+  state.answer.startParagraph()
+  const events: ProgressEvent[] = []
   let tool = state.tools.get(id)
   if (tool === undefined) {
     if (state.tools.size >= TOOLS_MAX) return ACTIVITY

@@ -10,12 +10,12 @@ import { type Clock, systemClock } from '../../../clock.ts'
 import { MoleculeError, toMoleculeError } from '../../../errors.ts'
 import { ulid } from '../../../ids.ts'
 import type { Message, Task } from '../../../protocol/a2a.ts'
-import { askAndWait } from '../../ask.ts'
+import { sendAndWait } from '../../ask.ts'
 import type { Terminal } from '../../command-line.ts'
-import { platformFor, resolveWorkspace } from '../../platform-access.ts'
-import { replyText, stateWord } from './words.ts'
+import { platformClientFor, resolveWorkspaceId } from '../../platform-access.ts'
+import { replyText, taskStateText } from './words.ts'
 
-export interface Delegation {
+export interface DelegateOptions {
   /** Id or name. */
   readonly workspace: string
   /** The text, or `-` for stdin. */
@@ -23,16 +23,20 @@ export interface Delegation {
   readonly wait: boolean
 }
 
-export async function delegate(asked: Delegation, terminal: Terminal, clock: Clock = systemClock): Promise<void> {
-  const text = asked.task === '-' ? await terminal.readInput() : asked.task
+export async function delegate(
+  options: DelegateOptions,
+  terminal: Terminal,
+  clock: Clock = systemClock,
+): Promise<void> {
+  const text = options.task === '-' ? await terminal.readInput() : options.task
   if (text.trim() === '') throw new MoleculeError('invalid_request', 'the task is empty; say in words what to do')
-  const platform = platformFor(terminal.env)
-  const task = await ask({ platform, clock, asked, text }).catch((thrown: unknown) => {
-    throw delegationFailure(asked.workspace, toMoleculeError(thrown).message, thrown)
+  const platform = platformClientFor(terminal.env)
+  const task = await sendTask({ platform, clock, options, text }).catch((thrown: unknown) => {
+    throw delegationFailure(options.workspace, toMoleculeError(thrown).message, thrown)
   })
-  if (!asked.wait) return terminal.out(`${task.id}\n`)
+  if (!options.wait) return terminal.out(`${task.id}\n`)
   if (task.status.state !== 'TASK_STATE_COMPLETED') {
-    throw delegationFailure(asked.workspace, `the task ended ${stateWord(task)}: ${replyText(task)}`)
+    throw delegationFailure(options.workspace, `the task ended ${taskStateText(task)}: ${replyText(task)}`)
   }
   terminal.out(`${replyText(task)}\n`)
 }
@@ -40,14 +44,14 @@ export async function delegate(asked: Delegation, terminal: Terminal, clock: Clo
 interface Asking {
   readonly platform: PlatformClient
   readonly clock: Clock
-  readonly asked: Delegation
+  readonly options: DelegateOptions
   readonly text: string
 }
 
-async function ask({ platform, clock, asked, text }: Asking): Promise<Task> {
+async function sendTask({ platform, clock, options, text }: Asking): Promise<Task> {
   const message: Message = { messageId: `a2a-${ulid()}`, role: 'ROLE_USER', parts: [{ text }] }
-  const workspaceId = await withRetries(() => resolveWorkspace(platform, asked.workspace), { clock })
-  return askAndWait({ platform, workspaceId, message, wait: asked.wait, clock })
+  const workspaceId = await withRetries(() => resolveWorkspaceId(platform, options.workspace), { clock })
+  return sendAndWait({ platform, workspaceId, message, wait: options.wait, clock })
 }
 
 function delegationFailure(workspace: string, reason: string, cause?: unknown): MoleculeError {

@@ -1,7 +1,7 @@
 /** `a2a info`: the workspace that this process works for. */
 import { MoleculeError } from '../../../errors.ts'
 import type { Terminal } from '../../command-line.ts'
-import { platformFor } from '../../platform-access.ts'
+import { platformClientFor } from '../../platform-access.ts'
 import { workspaceTable } from './words.ts'
 
 export async function info({ env, out }: Terminal): Promise<void> {
@@ -10,5 +10,5 @@ export async function info({ env, out }: Terminal): Promise<void> {
     const message = 'MOLECULE_WORKSPACE_ID is not set, so this runs in no workspace; "a2a peers" lists all of them'
     throw new MoleculeError('bad_config', message)
   }
-  out(workspaceTable([await platformFor(env).getWorkspace(id)]))
+  out(workspaceTable([await platformClientFor(env).getWorkspace(id)]))
 }

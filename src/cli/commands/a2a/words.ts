@@ -15,7 +15,7 @@ export function workspaceTable(workspaces: readonly WorkspaceSummary[]): string 
 }
 
 /** `TASK_STATE_INPUT_REQUIRED` is `input required`. */
-export function stateWord(task: Task): string {
+export function taskStateText(task: Task): string {
   return task.status.state.replace('TASK_STATE_', '').toLowerCase().replaceAll('_', ' ')
 }
 
