@@ -8,7 +8,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { startPlatform } from '../test/e2e/platform.ts'
+import { startPlatform } from '../test/harness/platform.ts'
 import { firstEventMs, type LoadTarget, load, openConnections } from './load.ts'
 import { alternate, median } from './measure.ts'
 

@@ -3,7 +3,7 @@
  * to `exec cat`, against a bare spawn of the same command, in the same run, one client, by turns.
  */
 import { spawn } from 'node:child_process'
-import { startPlatform } from '../test/e2e/platform.ts'
+import { startPlatform } from '../test/harness/platform.ts'
 import { alternate, median, percentile } from './measure.ts'
 
 const ROUNDS = 200

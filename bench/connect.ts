@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { type PlatformUnderTest, replyText, startPlatform } from '../test/e2e/platform.ts'
+import { type PlatformUnderTest, replyText, startPlatform } from '../test/harness/platform.ts'
 import { alternate, median, percentile } from './measure.ts'
 
 const ROUNDS = 150

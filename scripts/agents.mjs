@@ -12,9 +12,9 @@ import { dirname, join } from 'node:path'
 import { run } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { runIsolated } from '../test/agents/apart.ts'
 import { CLIS, findCli, ONLY_WHEN_NAMED } from '../test/agents/clis.ts'
-import { ensureInstalled } from '../test/agents/install.ts'
+import { ensureInstalled } from '../test/agents/install-cli.ts'
+import { runIsolated } from '../test/agents/run-isolated.ts'
 
 const flag = /** @type {const} */ ({ type: 'boolean', default: false })
 const options = { 'allow-network': flag, inside: flag }

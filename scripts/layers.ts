@@ -7,7 +7,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { posix } from 'node:path'
 import { layerTable } from '../layers.mjs'
-import { readImports } from './imports.ts'
+import { readImports } from './read-imports.ts'
 
 export interface Layer {
   /** Other layers, or single files of them. */

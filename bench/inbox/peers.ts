@@ -3,11 +3,11 @@
  * that people use on PostgreSQL, doing the same with a job: send it, fetch it, complete it.
  */
 import { PgBoss } from 'pg-boss'
-import { claimReady } from '../../src/inbox/claim.ts'
-import { settle } from '../../src/inbox/settle.ts'
+import { claimReady } from '../../src/inbox/lease/claim.ts'
+import { settle } from '../../src/inbox/settle/settle.ts'
 import { keepSession } from '../../src/sessions/sessions.ts'
 import type { Store } from '../../src/store/store.ts'
-import { CALLERS, DONE, HOST, inParallel } from './mill.ts'
+import { CALLERS, DONE, HOST, inParallel } from './inbox-benchmark.ts'
 
 /** The same store, but a write begins only when the one before it is durable: so each is a commit of its own. */
 export function oneCommitEach(store: Store): Store {

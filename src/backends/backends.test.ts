@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { CLIS } from '../../test/agents/clis.ts'
-import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../test/fakes/processes.ts'
+import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../test/harness/process-harness.ts'
 import { systemClock } from '../clock.ts'
 import { silentLog } from '../log.ts'
 import type { BackendDefinition } from './backend.ts'

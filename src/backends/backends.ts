@@ -17,8 +17,8 @@ import { openai } from './openai/openai.ts'
 import { openclaw } from './openclaw/openclaw.ts'
 import { opencode } from './opencode/opencode.ts'
 import { createOptions } from './options.ts'
+import { withPeersAndOutbox } from './peers-and-outbox.ts'
 import { stdio } from './stdio/stdio.ts'
-import { withPeersAndOutbox } from './teammate.ts'
 
 /** Every backend that comes with the house. A new one is a folder beside these and one entry here. */
 export const builtinBackends: readonly BackendDefinition[] = [

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { temporaryDir } from '../../test/fakes/processes.ts'
+import { temporaryDir } from '../../test/harness/process-harness.ts'
 import { readEndpoint } from './endpoint.ts'
 import { createOptions } from './options.ts'
 

@@ -6,7 +6,7 @@
 import { isatty } from 'node:tty'
 import type { Command, CommanderError } from 'commander'
 import { MoleculeError } from '../errors.ts'
-import { withoutControls } from './output.ts'
+import { withoutControls } from './terminal/output.ts'
 
 const EXIT_DONE = 0
 export const EXIT_FAILED = 1

@@ -1,7 +1,7 @@
 /** Asking a person who sits at the terminal, in a line. */
 import { createInterface } from 'node:readline/promises'
 import type { Terminal } from './command-line.ts'
-import { withoutControls } from './output.ts'
+import { withoutControls } from './terminal/output.ts'
 
 /** True when the name was typed once more. */
 export async function typeToConfirm({ keyboard, err }: Terminal, name: string): Promise<boolean> {

@@ -1,8 +1,8 @@
 /** The tree of commands as the parser wants it, and running it. What the arguments do not name stays unloaded. */
 import { Command } from 'commander'
+import type { CommandContext } from './command-context.ts'
 import { runProgram, type Terminal } from './command-line.ts'
 import { rootHelp } from './help.ts'
-import type { CommandContext } from './scene.ts'
 import { COMMANDS, DESCRIPTION, GLOBAL_OPTIONS, HELP_OPTION, VERSION_OPTION } from './tree.ts'
 import { readVersion } from './version.ts'
 
@@ -20,7 +20,7 @@ export async function buildProgram(terminal: Terminal, wanted: (name: string) =>
     .configureHelp({ showGlobalOptions: true })
   for (const [flags, text] of GLOBAL_OPTIONS) program.option(flags, text)
   const openContext = async (): Promise<CommandContext> => {
-    const { openCommandContext } = await import('./scene.ts')
+    const { openCommandContext } = await import('./command-context.ts')
     return openCommandContext(program.opts(), terminal)
   }
   for (const { name, summary, load, hidden = false } of COMMANDS) {

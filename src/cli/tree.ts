@@ -2,7 +2,7 @@
  * The tree of the `molecule` command as data: the options that every command takes, and the commands, each with a line
  * about it and the file that defines what stands below. Nothing is loaded before it is named, so that help is quick.
  */
-import type { DefineCommand } from './scene.ts'
+import type { DefineCommand } from './command-context.ts'
 
 export const DESCRIPTION =
   'Gives every command-line agent an address: durable workspaces that people, programs and agents talk to.'
@@ -25,11 +25,11 @@ export interface CommandEntry {
 }
 
 export const COMMANDS: readonly CommandEntry[] = [
-  { name: 'up', summary: 'start the platform in this terminal', load: () => import('./commands/up-options.ts') },
+  { name: 'up', summary: 'start the platform in this terminal', load: () => import('./commands/up.ts') },
   {
     name: 'connect',
     summary: 'run the messages of a workspace with the agent on this machine',
-    load: () => import('./commands/connect-options.ts'),
+    load: () => import('./commands/connect.ts'),
   },
   {
     name: 'init',

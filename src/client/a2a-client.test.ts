@@ -9,7 +9,7 @@ import type { Message } from '../protocol/a2a.ts'
 import { createA2aClient } from './a2a-client.ts'
 import { cardUrl, readCard } from './agent-card.ts'
 import { createOutbound } from './outbound.ts'
-import { readRemoteEvent } from './peer-words.ts'
+import { readRemoteEvent } from './remote-agent-events.ts'
 
 type Rpc = { method: string; params: { id?: string; message?: Message; configuration?: object } }
 type Talk = (rpc: Rpc, response: ServerResponse, request: IncomingMessage) => void | Promise<void>

@@ -11,8 +11,8 @@ import { type RemoteAgentCall, type RemoteVersion, resultOf, toWireRequest } fro
 import { type AgentInterface, cardUrl, readCard } from './agent-card.ts'
 import type { OutboundResponse } from './dial.ts'
 import type { Outbound } from './outbound.ts'
-import { readRemoteEvent, readRemoteTask } from './peer-words.ts'
-import { readSse } from './sse.ts'
+import { readSse } from './read-sse.ts'
+import { readRemoteEvent, readRemoteTask } from './remote-agent-events.ts'
 
 export interface A2aClientOptions {
   /** Of the card, or the base that the card lies under. */

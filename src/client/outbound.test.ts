@@ -5,7 +5,7 @@ import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { MoleculeError } from '../errors.ts'
-import { createAllowList, nonPublicReason } from './addresses.ts'
+import { createAllowList, nonPublicReason } from './ip-addresses.ts'
 import { createOutbound, type OutboundOptions, type ResolvedAddress } from './outbound.ts'
 
 const PUBLIC: ResolvedAddress = { address: '93.184.215.14', family: 4 }

@@ -7,8 +7,8 @@
 import { lookup } from 'node:dns/promises'
 import { isIP, type LookupFunction } from 'node:net'
 import { MoleculeError } from '../errors.ts'
-import { type AllowList, createAllowList, nonPublicReason } from './addresses.ts'
 import { type DialOptions, dial, type OutboundResponse } from './dial.ts'
+import { type AllowList, createAllowList, nonPublicReason } from './ip-addresses.ts'
 
 export interface ResolvedAddress {
   readonly address: string

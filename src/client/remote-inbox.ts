@@ -18,7 +18,7 @@ import type {
 import type { Log } from '../log.ts'
 import type { Brief } from '../protocol/brief.ts'
 import { restoreEnvelope } from '../protocol/envelope.ts'
-import { type PlatformConnection, retryUntilAnswered } from './remote-inbox-line.ts'
+import { type PlatformConnection, retryUntilAnswered } from './platform-connection.ts'
 import { createQueue, type Queue } from './remote-inbox-queue.ts'
 
 /** How long a call for work is parked. */

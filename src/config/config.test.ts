@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import test, { type TestContext } from 'node:test'
-import { temporaryDir } from '../../test/fakes/processes.ts'
+import { temporaryDir } from '../../test/harness/process-harness.ts'
 import { type ConfigSources, loadConfig, loadDataDir, PLATFORM_CONFIG_FILE } from './config.ts'
 
 /** A data folder with this `molecule.yaml`, and sources that point to it. */

@@ -15,7 +15,7 @@ import type {
 } from '../protocol/a2a.ts'
 import type { Envelope } from '../protocol/envelope.ts'
 import type { Sender } from '../protocol/request.ts'
-import type { DeliveryBody, ReplyAddress } from './delivery-rows.ts'
+import type { DeliveryBody, ReplyAddress } from './deliver/delivery-rows.ts'
 
 /**
  * The moments between two steps at which a crash matters most. Whoever is given them is told when one is passed;

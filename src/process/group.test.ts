@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { test } from 'node:test'
-import { linuxOnly } from '../../test/fakes/marked.ts'
+import { linuxOnly } from '../../test/harness/live-processes.ts'
 import { groupAlive, killGroup, stopGroup } from './group.ts'
 
 test('a group whose number now belongs to another process is not signalled', linuxOnly, async (t) => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { message } from '../../test/fakes/arbitraries.ts'
+import { message } from '../../test/generators/protocol-values.ts'
 import { MoleculeError } from '../errors.ts'
 import type { Message } from './a2a.ts'
 import {

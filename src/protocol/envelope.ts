@@ -6,7 +6,7 @@
  */
 import { hash } from 'node:crypto'
 import type { Message, Metadata, Role } from './a2a.ts'
-import { invalidRequest } from './invalid.ts'
+import { invalidRequest } from './invalid-request.ts'
 import { canonicalJson, isJsonObject, type JsonObject } from './json.ts'
 import { type A2aMethod, type JsonRpcRequest, methodOf } from './json-rpc.ts'
 import { readPart, toRequestPart } from './part.ts'

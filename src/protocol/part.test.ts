@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { part } from '../../test/fakes/arbitraries.ts'
+import { part } from '../../test/generators/protocol-values.ts'
 import { MoleculeError } from '../errors.ts'
 import type { Part } from './a2a.ts'
 import { fromRequestPart, readPart, toRequestPart } from './part.ts'

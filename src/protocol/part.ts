@@ -4,7 +4,7 @@
  * backends are handed. Invariant: a part that was read has exactly one content, and nothing it said is dropped.
  */
 import type { Json, Metadata, Part } from './a2a.ts'
-import { invalidRequest } from './invalid.ts'
+import { invalidRequest } from './invalid-request.ts'
 import { isJsonObject, type JsonObject } from './json.ts'
 import type { RequestPart } from './request.ts'
 import { removeCompatKeys } from './v03-part.ts'

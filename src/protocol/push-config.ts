@@ -2,7 +2,7 @@
  * Where a caller wants to be told of a task's events: 1.0's flat form, which is ours, and 0.3's, which nests it.
  * `token` and `authentication` are the caller's secrets: they are kept with the config and nowhere else.
  */
-import type { V03PushConfig, V03TaskPushConfig } from './v03-words.ts'
+import type { V03PushConfig, V03TaskPushConfig } from './v03-types.ts'
 
 export interface PushConfig {
   readonly taskId: string

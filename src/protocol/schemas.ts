@@ -6,7 +6,7 @@
  */
 import { z } from 'zod'
 import { TASK_STATES } from './a2a.ts'
-import { invalidRequest } from './invalid.ts'
+import { invalidRequest } from './invalid-request.ts'
 
 export const ID_CHARACTERS_MAX = 256
 const PARTS_MAX = 1000

@@ -8,7 +8,7 @@
  */
 import type { Metadata, Part } from './a2a.ts'
 import { isJsonObject, jsonEqual } from './json.ts'
-import type { V03File, V03Part } from './v03-words.ts'
+import type { V03File, V03Part } from './v03-types.ts'
 
 const WRAPPED_DATA_KEY = 'data_part_compat'
 const CARRIED_FIELDS_KEY = 'molecule_part'

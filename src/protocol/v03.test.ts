@@ -2,12 +2,20 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { event, message, part, pushConfig, v03Event, v03Message, v03Part } from '../../test/fakes/arbitraries.ts'
+import {
+  event,
+  message,
+  part,
+  pushConfig,
+  v03Event,
+  v03Message,
+  v03Part,
+} from '../../test/generators/protocol-values.ts'
 import type { Part, TaskState } from './a2a.ts'
 import { pushConfigFromV03, pushConfigToV03 } from './push-config.ts'
 import { eventFromV03, eventToV03, messageFromV03, messageToV03, taskFromV03 } from './v03.ts'
 import { partFromV03, partToV03 } from './v03-part.ts'
-import type { V03Part, V03StatusUpdate } from './v03-words.ts'
+import type { V03Part, V03StatusUpdate } from './v03-types.ts'
 
 /** As it is after it has been on the wire. */
 const wired = <T>(value: T): T => JSON.parse(JSON.stringify(value))

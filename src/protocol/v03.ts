@@ -28,7 +28,7 @@ import type {
   V03Task,
   V03TaskState,
   V03TaskStatus,
-} from './v03-words.ts'
+} from './v03-types.ts'
 
 export function messageToV03(message: Message): V03Message {
   return { ...message, kind: 'message', role: ROLE_TO_V03[message.role], parts: message.parts.map(partToV03) }

@@ -10,12 +10,12 @@ import type { Checkpoint, Inbox, Lease, LeaseKey, LeaseStanding, Worker } from '
 import { type Log, maskPatterns } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Brief } from '../protocol/brief.ts'
-import type { TurnAsks } from './asks.ts'
 import { createBackendPool } from './backend-pool.ts'
 import { countTurn } from './count-turn.ts'
 import { explainFailure } from './explain-failure.ts'
 import { type StopReason, settleTurn } from './settle-turn.ts'
 import { runTurn, type TurnContext } from './turn.ts'
+import type { TurnAsks } from './turn-asks.ts'
 
 /** A third of the lease time: two renewals may fail before anybody may take over. */
 const RENEW_MS = 10_000

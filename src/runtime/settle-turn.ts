@@ -6,7 +6,7 @@ import { type Clock, sleep } from '../clock.ts'
 import { toMoleculeError } from '../errors.ts'
 import type { Inbox, Lease, NumberedEvents, Outcome } from '../inbox/inbox.ts'
 import type { Log } from '../log.ts'
-import { toFailure } from './retry.ts'
+import { toFailure } from './retry-policy.ts'
 import type { TurnEnd } from './turn.ts'
 
 const RETRY_MS = 250

@@ -7,9 +7,11 @@ import type { Clock } from '../clock.ts'
 import { MoleculeError } from '../errors.ts'
 import type { WorkspaceQueues } from '../inbox/inbox.ts'
 import type { Store } from '../store/store.ts'
-import { type ConfigFileChange, changeConfig } from './config-file.ts'
-import { configTextOf, type WorkspaceConfigs } from './configs.ts'
-import type { Homes } from './homes.ts'
+import { type ConfigFileChange, changeConfig } from './config/config-file.ts'
+import { configTextOf, type WorkspaceConfigs } from './config/workspace-configs.ts'
+import type { Homes } from './homes/homes.ts'
+import { requireWorkingDir } from './homes/working-dir.ts'
+import type { Workspace, WorkspaceChange, WorkspaceLifecycle } from './workspace.ts'
 import {
   changeStoreOnlySettings,
   findWorkspace,
@@ -17,9 +19,7 @@ import {
   markDeleted,
   type StoreOnlyChange,
   workspaceNotFound,
-} from './rows.ts'
-import { requireWorkingDir } from './working-dir.ts'
-import type { Workspace, WorkspaceChange, WorkspaceLifecycle } from './workspace.ts'
+} from './workspace-rows.ts'
 import { badConfigAsInvalidRequest, isWorkspaceId, runtimeConfigOf } from './workspaces.ts'
 
 export interface WorkspaceLifecycleOptions {

@@ -3,10 +3,10 @@
  * is a time and what was said with it, nothing more; whether that means `online` is judged when somebody looks.
  */
 import { type Store, sql, type Transaction } from '../store/store.ts'
-import { mayTalk } from './access.ts'
+import { mayTalk } from './may-talk.ts'
 import type { HeartbeatReport } from './presence.ts'
-import { findWorkspace, listWorkspaces, setStatusText, workspaceNotFound } from './rows.ts'
 import type { Workspace, WorkspaceLoad } from './workspace.ts'
+import { findWorkspace, listWorkspaces, setStatusText, workspaceNotFound } from './workspace-rows.ts'
 import { isWorkspaceId } from './workspaces.ts'
 
 /** How often a workspace is asked to be heard of: a third of the silence that makes it offline. */

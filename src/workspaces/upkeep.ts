@@ -7,8 +7,8 @@ import { type Clock, sleep } from '../clock.ts'
 import { toMoleculeError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import { type Store, sql, type Transaction } from '../store/store.ts'
-import type { WorkspaceConfigs } from './configs.ts'
-import type { Homes } from './homes.ts'
+import type { WorkspaceConfigs } from './config/workspace-configs.ts'
+import type { Homes } from './homes/homes.ts'
 
 const SWEEP_MS = 3600_000
 

@@ -7,11 +7,11 @@ import { after, before, describe, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Task } from '../../src/protocol/a2a.ts'
-import { replyText } from '../e2e/platform.ts'
-import { delivery, type FakeModel, modelPrompts, recital, startFakeModel } from '../fakes/agents/model.ts'
+import { delivery, type FakeModel, modelPrompts, recital, startFakeModel } from '../fakes/agents/fake-model.ts'
 import { pidsWithCommandLine } from '../fakes/living.ts'
+import { replyText } from '../harness/platform.ts'
+import { type AgentHarness, type CliProcess, openAgentHarness } from './agent-harness.ts'
 import { findCli } from './clis.ts'
-import { type AgentHarness, type CliProcess, openAgentHarness } from './stage.ts'
 
 export interface AgentSubject {
   readonly cli: string

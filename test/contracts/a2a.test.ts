@@ -1,6 +1,6 @@
 import { after } from 'node:test'
 import { a2a } from '../../src/backends/a2a/a2a.ts'
-import { startRemoteAgent } from '../fakes/remote/start.ts'
+import { startRemoteAgent } from '../fakes/remote-agent/start.ts'
 import { backendContract } from './backend-contract.ts'
 
 const agent = await startRemoteAgent('1.0')

@@ -6,17 +6,17 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import type { Backend, BackendContext, BackendDefinition, BackendEvent, Turn } from '../../src/backends/backend.ts'
-import { collectResponse } from '../../src/backends/collect.ts'
+import { collectResponse } from '../../src/backends/collect-response.ts'
 import { createOptions } from '../../src/backends/options.ts'
 import { systemClock } from '../../src/clock.ts'
 import type { ErrorCode } from '../../src/errors.ts'
 import { silentLog } from '../../src/log.ts'
 import type { Artifact } from '../../src/protocol/a2a.ts'
-import { mergeArtifact } from '../../src/protocol/artifacts.ts'
+import { mergeArtifact } from '../../src/protocol/merge-artifact.ts'
 import { joinText } from '../../src/protocol/request.ts'
-import { eventually, markedPids } from '../fakes/marked.ts'
-import { createProcessHarness, PLAIN_ENVIRONMENT } from '../fakes/processes.ts'
 import { listEvents, makeTurn, streamedText, type TurnOverrides } from '../fakes/turns.ts'
+import { eventually, markedPids } from '../harness/live-processes.ts'
+import { createProcessHarness, PLAIN_ENVIRONMENT } from '../harness/process-harness.ts'
 
 type Values = Readonly<Record<string, string>>
 

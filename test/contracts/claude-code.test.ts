@@ -1,5 +1,5 @@
 import { claudeCode } from '../../src/backends/claude-code/claude-code.ts'
-import { createFakeProgram } from '../fakes/agents/program.ts'
+import { createFakeProgram } from '../fakes/agents/fake-program.ts'
 import { backendContract } from './backend-contract.ts'
 
 const { path: bin } = createFakeProgram('claude')

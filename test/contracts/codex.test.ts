@@ -1,5 +1,5 @@
 import { codex } from '../../src/backends/codex/codex.ts'
-import { createFakeProgram } from '../fakes/agents/program.ts'
+import { createFakeProgram } from '../fakes/agents/fake-program.ts'
 import { backendContract } from './backend-contract.ts'
 
 const { path: bin } = createFakeProgram('codex')

@@ -9,13 +9,13 @@ import { after, before, describe, test } from 'node:test'
 import fc from 'fast-check'
 import type { Store } from '../../src/store/store.ts'
 import type { ModelCommand } from './inbox-model/command.ts'
+import { runConcurrentSteps, stepWaves } from './inbox-model/concurrent-steps.ts'
 import * as door from './inbox-model/door-steps.ts'
-import { closeModelRun, conclude, type ModelRun, openModelRun } from './inbox-model/game.ts'
 import { current, type InboxModel, isUnsettled, settle } from './inbox-model/model.ts'
+import { closeModelRun, conclude, type ModelRun, openModelRun } from './inbox-model/model-run.ts'
+import type { ModelEngine } from './inbox-model/node-cluster.ts'
 import * as node from './inbox-model/node-steps.ts'
-import { runConcurrentSteps, stepWaves } from './inbox-model/storm.ts'
 import * as worker from './inbox-model/worker-steps.ts'
-import type { ModelEngine } from './inbox-model/world.ts'
 
 /** What happens often stands more than once. */
 const STEPS: fc.Arbitrary<ModelCommand>[] = [

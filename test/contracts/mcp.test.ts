@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { after } from 'node:test'
 import { mcp } from '../../src/backends/mcp/mcp.ts'
-import { startMcpServer } from '../fakes/mcp-http.ts'
+import { startMcpServer } from '../fakes/mcp/http-server.ts'
 import { backendContract } from './backend-contract.ts'
 
 const program = join(import.meta.dirname, '..', 'fakes', 'mcp', 'stdio-server.ts')

@@ -4,14 +4,14 @@ import { Client } from 'pg'
 import { systemClock } from '../../src/clock.ts'
 import { silentLog } from '../../src/log.ts'
 import { openPostgres } from '../../src/store/postgres/postgres.ts'
-import { startPostgres, type TestPostgres } from '../fakes/postgres.ts'
+import { startPostgres, type TestPostgres } from '../harness/postgres.ts'
 import { inboxContract } from './inbox-contract.ts'
 import { hintTests } from './postgres/hints.ts'
 import { nodeTests } from './postgres/nodes.ts'
 import { outageTests } from './postgres/outage.ts'
-import { sharedTransactionTests } from './postgres/sharing.ts'
+import { sharedTransactionTests } from './postgres/shared-transactions.ts'
 import { storeContract } from './store-contract.ts'
-import { upgradeContract } from './upgrade.ts'
+import { upgradeContract } from './upgrade-contract.ts'
 
 let server: TestPostgres
 before(async () => {

@@ -10,7 +10,7 @@ import { openSqlite } from '../../src/store/sqlite/sqlite.ts'
 import { sql } from '../../src/store/store.ts'
 import { inboxContract } from './inbox-contract.ts'
 import { storeContract } from './store-contract.ts'
-import { upgradeContract } from './upgrade.ts'
+import { upgradeContract } from './upgrade-contract.ts'
 
 async function open(prepare: (path: string) => void = () => undefined) {
   const folder = await mkdtemp(join(tmpdir(), 'molecule-sqlite-'))

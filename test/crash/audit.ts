@@ -5,8 +5,8 @@
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { SentMessage } from './client-load.ts'
 import type { Database, DatabaseRow } from './database.ts'
-import type { SentMessage } from './load.ts'
 
 export interface AuditCheck {
   readonly title: string

@@ -8,10 +8,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Audit, type AuditCheck, audit } from './audit.ts'
+import { type ClientLoad, type PlatformAddress, type SentMessage, startClientLoad } from './client-load.ts'
 import { openDatabase } from './database.ts'
-import { type PlatformProcess, readHostId, readToken, startPlatformProcess } from './life.ts'
-import { type ClientLoad, type PlatformAddress, type SentMessage, startClientLoad } from './load.ts'
 import { findMarkedProcesses } from './marks.ts'
+import { type PlatformProcess, readHostId, readToken, startPlatformProcess } from './platform-process.ts'
 import type { Random } from './random.ts'
 
 export interface CampaignOptions {

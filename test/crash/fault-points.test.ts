@@ -6,9 +6,9 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
-import { replyText } from '../e2e/platform.ts'
-import { startPostgres, type TestPostgres } from '../fakes/postgres.ts'
-import { type CrashHarness, createCrashHarness, eventually, recordingCommand, send } from './scene.ts'
+import { replyText } from '../harness/platform.ts'
+import { startPostgres, type TestPostgres } from '../harness/postgres.ts'
+import { type CrashHarness, createCrashHarness, eventually, recordingCommand, send } from './crash-harness.ts'
 
 let postgres: TestPostgres
 before(async () => {

@@ -4,7 +4,7 @@
  * the system's own timing allows), and ends with 1 if a single check does not hold.
  */
 import { parseArgs } from 'node:util'
-import { startPostgres } from '../fakes/postgres.ts'
+import { startPostgres } from '../harness/postgres.ts'
 import { type CampaignOptions, type CrashReport, runCampaign } from './campaign.ts'
 import { createRandom } from './random.ts'
 

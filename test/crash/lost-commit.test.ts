@@ -5,10 +5,10 @@
 import assert from 'node:assert/strict'
 import { after, before, type TestContext, test } from 'node:test'
 import type { Task } from '../../src/protocol/a2a.ts'
-import { replyText } from '../e2e/platform.ts'
-import { startPostgres, type TestPostgres } from '../fakes/postgres.ts'
-import { createCrashHarness, eventually, recordingCommand, send } from './scene.ts'
-import { startDatabaseProxy } from './wire-tap.ts'
+import { replyText } from '../harness/platform.ts'
+import { startPostgres, type TestPostgres } from '../harness/postgres.ts'
+import { createCrashHarness, eventually, recordingCommand, send } from './crash-harness.ts'
+import { startDatabaseProxy } from './database-proxy.ts'
 
 let postgres: TestPostgres
 before(async () => {

@@ -7,8 +7,8 @@ import assert from 'node:assert/strict'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
-import { type PlatformUnderTest, reasonText, replyText } from '../e2e/platform.ts'
-import { type CrashHarness, createCrashHarness, eventually, recordingCommand, send } from './scene.ts'
+import { type PlatformUnderTest, reasonText, replyText } from '../harness/platform.ts'
+import { type CrashHarness, createCrashHarness, eventually, recordingCommand, send } from './crash-harness.ts'
 
 const FAILED = 'TASK_STATE_FAILED'
 

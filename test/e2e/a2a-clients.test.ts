@@ -18,7 +18,7 @@ import {
   type Client as ClientV03,
   JsonRpcTransportFactory as JsonRpcTransportFactoryV03,
 } from 'a2a-v03/client'
-import { type PlatformUnderTest, startPlatform } from './platform.ts'
+import { type PlatformUnderTest, startPlatform } from '../harness/platform.ts'
 
 let platform: PlatformUnderTest
 /** Answers at once. */

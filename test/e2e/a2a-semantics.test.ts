@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, test } from 'node:test'
-import { type PlatformResponse, type PlatformUnderTest, startPlatform } from './platform.ts'
+import { type PlatformResponse, type PlatformUnderTest, startPlatform } from '../harness/platform.ts'
 
 let platform: PlatformUnderTest
 let echo: string

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { until } from '../fakes/living.ts'
-import { type OpenStream, openStream, type StreamEvent, sendParams } from '../fakes/open-door.ts'
-import { type PlatformUnderTest, startPlatform } from './platform.ts'
+import { type OpenStream, openStream, type StreamEvent, sendParams } from '../harness/open-door.ts'
+import { type PlatformUnderTest, startPlatform } from '../harness/platform.ts'
 
 /** Writes a line now and then, for about two seconds. */
 const LINES = 'for n in $(seq 1 20); do echo line $n; sleep 0.1; done'

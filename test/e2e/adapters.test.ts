@@ -4,7 +4,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { startPlatform } from './platform.ts'
+import { startPlatform } from '../harness/platform.ts'
 
 const EXAMPLE = join(import.meta.dirname, '..', '..', 'docs', 'backends', 'example-adapter')
 

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, test } from 'node:test'
-import { type PlatformUnderTest, reasonText, startPlatform } from './platform.ts'
+import { type PlatformUnderTest, reasonText, startPlatform } from '../harness/platform.ts'
 
 const here = await startPlatform()
 const there = await startPlatform()

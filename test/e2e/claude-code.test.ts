@@ -9,11 +9,11 @@ import {
   setUpClaude,
   startsOf,
   tokenOf,
-} from '../fakes/agents/claude-bench.ts'
-import { createFakeProgram } from '../fakes/agents/program.ts'
+} from '../fakes/agents/claude-harness.ts'
+import { createFakeProgram } from '../fakes/agents/fake-program.ts'
 import { manualClock } from '../fakes/manual-clock.ts'
-import { eventually, isAlive, linuxOnly, markedPids } from '../fakes/marked.ts'
 import { streamedText } from '../fakes/turns.ts'
+import { eventually, isAlive, linuxOnly, markedPids } from '../harness/live-processes.ts'
 
 const fake = createFakeProgram('claude')
 const setUp = (t: TestContext, given: Partial<SetUpClaudeOptions> = {}) => setUpClaude(t, { program: fake, ...given })

@@ -3,10 +3,10 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { PermissionRequest } from '../../src/backends/backend.ts'
-import { errorOf, replyOf, type SetUpClaudeOptions, setUpClaude, tokenOf } from '../fakes/agents/claude-bench.ts'
-import { createFakeProgram } from '../fakes/agents/program.ts'
+import { errorOf, replyOf, type SetUpClaudeOptions, setUpClaude, tokenOf } from '../fakes/agents/claude-harness.ts'
+import { createFakeProgram } from '../fakes/agents/fake-program.ts'
 import { manualClock } from '../fakes/manual-clock.ts'
-import { eventually, linuxOnly } from '../fakes/marked.ts'
+import { eventually, linuxOnly } from '../harness/live-processes.ts'
 
 const fake = createFakeProgram('claude')
 const setUp = (t: TestContext, given: Partial<SetUpClaudeOptions> = {}) => setUpClaude(t, { program: fake, ...given })

@@ -7,10 +7,10 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { type FakeAgentName, writeFakeAgent } from '../fakes/agents/program.ts'
-import { eventually, isAlive, linuxOnly } from '../fakes/marked.ts'
-import { BIN, runCommand } from './command.ts'
-import { startPlatform } from './platform.ts'
+import { type FakeAgentName, writeFakeAgent } from '../fakes/agents/fake-program.ts'
+import { BIN, runCommand } from '../harness/command.ts'
+import { eventually, isAlive, linuxOnly } from '../harness/live-processes.ts'
+import { startPlatform } from '../harness/platform.ts'
 
 interface Finding {
   readonly area: string

@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { parse } from 'yaml'
 import { until } from '../fakes/living.ts'
-import { BIN, openTerminal, type RunCommandOptions, runCommand } from './command.ts'
-import { type PlatformUnderTest, startPlatform } from './platform.ts'
+import { BIN, openTerminal, type RunCommandOptions, runCommand } from '../harness/command.ts'
+import { type PlatformUnderTest, startPlatform } from '../harness/platform.ts'
 
 const SENTENCE = /^error: [^\n]+\n$/
 

@@ -15,8 +15,8 @@ import {
   temporaryHome,
   until,
   waitForFinalTask,
-} from './bridge.ts'
-import { replyText } from './platform.ts'
+} from '../harness/bridge.ts'
+import { replyText } from '../harness/platform.ts'
 
 async function proxyFor(t: TestContext, url: string) {
   const proxy = await startProxy(url)

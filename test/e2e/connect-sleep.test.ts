@@ -17,8 +17,8 @@ import {
   temporaryHome,
   until,
   waitForFinalTask,
-} from './bridge.ts'
-import { replyText } from './platform.ts'
+} from '../harness/bridge.ts'
+import { replyText } from '../harness/platform.ts'
 
 const PAST_THE_LEASE_MS = 36_000
 

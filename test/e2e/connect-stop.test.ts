@@ -15,8 +15,8 @@ import {
   temporaryHome,
   until,
   waitForFinalTask,
-} from './bridge.ts'
-import { replyText } from './platform.ts'
+} from '../harness/bridge.ts'
+import { replyText } from '../harness/platform.ts'
 
 test('CN-6 SIGTERM takes no new message, lets the running turn finish, and ends with 0', async (t) => {
   const platform = await startPlatformFor(t)

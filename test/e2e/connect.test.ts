@@ -4,7 +4,7 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { builtinBackends, createBackendRegistry } from '../../src/backends/backends.ts'
-import { writeFakeAgent } from '../fakes/agents/program.ts'
+import { writeFakeAgent } from '../fakes/agents/fake-program.ts'
 import {
   createExternalWorkspace,
   getTask,
@@ -17,8 +17,8 @@ import {
   startPlatformFor,
   temporaryHome,
   until,
-} from './bridge.ts'
-import { replyText } from './platform.ts'
+} from '../harness/bridge.ts'
+import { replyText } from '../harness/platform.ts'
 
 const ESCAPE = '\u001b'
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { until } from '../fakes/living.ts'
-import { type PlatformUnderTest, startPlatform } from './platform.ts'
+import { type PlatformUnderTest, startPlatform } from '../harness/platform.ts'
 
 interface Row {
   readonly seq: number

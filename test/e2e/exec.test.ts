@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
 import { pidsWithCommandLine, until } from '../fakes/living.ts'
-import { type PlatformUnderTest, reasonText, replyText, startPlatform } from './platform.ts'
+import { type PlatformUnderTest, reasonText, replyText, startPlatform } from '../harness/platform.ts'
 
 describe('exec through the platform', () => {
   let platform: PlatformUnderTest

@@ -7,10 +7,10 @@ import { after, before, test } from 'node:test'
 import fc from 'fast-check'
 import { type Platform, wire } from '../../src/cli/wire.ts'
 import { loadConfig } from '../../src/config/config.ts'
-import { describeApi } from '../../src/doors/http/openapi.ts'
-import { ROUTES } from '../../src/doors/http/route-table.ts'
+import { describeApi } from '../../src/doors/http/routes/openapi.ts'
+import { ROUTES } from '../../src/doors/http/routes/table.ts'
 import { createLog } from '../../src/log.ts'
-import { brokenBodies, fromSchema, type Schema } from '../fakes/fuzz.ts'
+import { brokenBodies, fromSchema, type Schema } from '../generators/fuzz-bodies.ts'
 
 /** Bodies in all where nothing else is said; `npm run test:fuzz` asks for 10,000 on each route. */
 const BODIES = 2000

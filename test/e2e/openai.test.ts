@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { startChatEndpoint } from '../fakes/chat-endpoint.ts'
 import { until } from '../fakes/living.ts'
-import { createExternalWorkspace, startBridge, startPlatformFor, temporaryHome } from './bridge.ts'
-import { startPlatform } from './platform.ts'
+import { createExternalWorkspace, startBridge, startPlatformFor, temporaryHome } from '../harness/bridge.ts'
+import { startPlatform } from '../harness/platform.ts'
 
 const endpoint = await startChatEndpoint()
 after(() => endpoint.stop())

@@ -8,9 +8,9 @@ import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { Task } from '../../src/protocol/a2a.ts'
-import { createFakeProgram } from '../fakes/agents/program.ts'
+import { createFakeProgram } from '../fakes/agents/fake-program.ts'
 import { until } from '../fakes/living.ts'
-import { type PlatformUnderTest, startPlatform } from './platform.ts'
+import { type PlatformUnderTest, startPlatform } from '../harness/platform.ts'
 
 const MOLECULE = fileURLToPath(new URL('../../bin/molecule', import.meta.url))
 const run = promisify(execFile)

@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { pidsWithCommandLine, until } from '../fakes/living.ts'
-import { type PlatformUnderTest, replyText, startPlatform } from './platform.ts'
+import { type PlatformUnderTest, replyText, startPlatform } from '../harness/platform.ts'
 
 const MOLECULE = fileURLToPath(new URL('../../bin/molecule', import.meta.url))
 

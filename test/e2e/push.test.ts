@@ -12,8 +12,8 @@ import { AgentCard, TaskPushNotificationConfig } from '@a2a-js/sdk'
 import { JsonRpcTransportFactory } from '@a2a-js/sdk/client'
 import { JsonRpcTransport as OldTransport } from 'a2a-v03/client'
 import { until } from '../fakes/living.ts'
-import { startRemoteAgent } from '../fakes/remote/start.ts'
-import { type PlatformUnderTest, startPlatform } from './platform.ts'
+import { startRemoteAgent } from '../fakes/remote-agent/start.ts'
+import { type PlatformUnderTest, startPlatform } from '../harness/platform.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads whatever came over the wire
 type Body = any

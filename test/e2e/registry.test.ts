@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
-import { type PlatformUnderTest, reasonText, startPlatform } from './platform.ts'
+import { type PlatformUnderTest, reasonText, startPlatform } from '../harness/platform.ts'
 
 const withPlatform = (work: (platform: PlatformUnderTest) => Promise<void>) => async () => {
   const platform = await startPlatform()

@@ -13,8 +13,8 @@ import { createOutbound } from '../../src/client/outbound.ts'
 import type { Message, MessageContent, Task } from '../../src/protocol/a2a.ts'
 import { messageToV03, taskFromV03 } from '../../src/protocol/v03.ts'
 import { until } from '../fakes/living.ts'
-import { type RemoteAgent, startRemoteAgent } from '../fakes/remote/start.ts'
-import { type PlatformUnderTest, reasonText, startPlatform } from './platform.ts'
+import { type RemoteAgent, startRemoteAgent } from '../fakes/remote-agent/start.ts'
+import { type PlatformUnderTest, reasonText, startPlatform } from '../harness/platform.ts'
 
 /** What a caller speaks; an agent may speak 1.0 over REST alone besides. */
 const VERSIONS = ['1.0', '0.3'] as const

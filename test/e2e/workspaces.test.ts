@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { pidsWithCommandLine, until } from '../fakes/living.ts'
-import { type PlatformUnderTest, reasonText, replyText, startPlatform } from './platform.ts'
+import { type PlatformUnderTest, reasonText, replyText, startPlatform } from '../harness/platform.ts'
 
 const withPlatform = (work: (platform: PlatformUnderTest) => Promise<void>) => async () => {
   const platform = await startPlatform()

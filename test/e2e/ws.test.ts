@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { until } from '../fakes/living.ts'
-import { bearerOptions, connectSocket, type SocketClient } from '../fakes/logs.ts'
-import { startPlatform } from './platform.ts'
+import { bearerOptions, connectSocket, type SocketClient } from '../fakes/platform/fake-activity.ts'
+import { startPlatform } from '../harness/platform.ts'
 
 const repliesIn = (listeners: readonly SocketClient[]) =>
   listeners.flatMap(({ heard }) => heard.flatMap(({ events = [] }) => events)).filter(({ type }) => type === 'reply')

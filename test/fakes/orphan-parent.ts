@@ -4,7 +4,7 @@
  */
 import { systemClock } from '../../src/clock.ts'
 import { silentLog } from '../../src/log.ts'
-import { createProcesses } from '../../src/process/supervise.ts'
+import { createProcesses } from '../../src/process/create-processes.ts'
 
 const [recordsDir = '', owner = '', line = ''] = process.argv.slice(2)
 const processes = createProcesses({ owner, recordsDir, clock: systemClock, log: silentLog })

@@ -6,7 +6,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { silentLog } from '../../src/log.ts'
 import { bootId, startTimeOf } from '../../src/process/identity.ts'
-import { reapOrphans } from '../../src/process/records.ts'
+import { reapOrphans } from '../../src/process/orphan-records.ts'
 
 const [recordsDir = '', owner = ''] = process.argv.slice(2)
 const record = { pid: process.pid, startTime: await startTimeOf(process.pid), bootId: await bootId(), mark: 'turn' }

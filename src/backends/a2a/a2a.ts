@@ -10,7 +10,7 @@ import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import type { StreamResponse } from '../../protocol/a2a.ts'
 import type { Backend, BackendContext, BackendDefinition, BackendEvent, Turn, Validation } from '../backend.ts'
 import { ENDPOINT_OPTIONS, type Endpoint, readEndpoint } from '../endpoint.ts'
-import { createUpstreamParser, type UpstreamParser } from './story.ts'
+import { createUpstreamParser, type UpstreamParser } from './parse.ts'
 import {
   outgoingMessage,
   readUpstreamNote,
@@ -18,7 +18,7 @@ import {
   UPSTREAM_NOTE,
   writeSession,
   writeUpstreamNote,
-} from './upstream.ts'
+} from './session.ts'
 
 const POLL_MS = 1000
 const CANCEL_MS_MAX = 5000

@@ -2,15 +2,15 @@
  * The `acp` backend: any program that speaks the Agent Client Protocol, named by its command. All it knows of the
  * agent is what the protocol says; the engine (engine/acp) does the rest.
  */
-import { childEnvironment } from '../../process/environment.ts'
+import { childEnvironment } from '../../process/child-environment.ts'
 import type { BackendContext, BackendDefinition, Validation } from '../backend.ts'
-import { type AcpAgent, startAcpAgent } from '../engine/acp/agent.ts'
-import { createAcpBackend } from '../engine/acp/driver.ts'
-import { agentError } from '../engine/acp/errors.ts'
-import { type CliKind, cliOptions, readCliSettings } from '../engine/cli-options.ts'
-import { chooseModel } from '../engine/model.ts'
-import { OUTPUT_BYTES_MAX } from '../engine/turns.ts'
-import { splitWords } from '../engine/words.ts'
+import { type AcpAgent, startAcpAgent } from '../engine/acp/acp-agent.ts'
+import { createAcpBackend } from '../engine/acp/acp-backend.ts'
+import { agentError } from '../engine/acp/acp-errors.ts'
+import { chooseModel } from '../engine/cli/choose-model.ts'
+import { type CliKind, cliOptions, readCliSettings } from '../engine/cli/cli-options.ts'
+import { splitWords } from '../engine/cli/split-words.ts'
+import { OUTPUT_BYTES_MAX } from '../engine/turn-engine.ts'
 import { type BackendOptions, badOption } from '../options.ts'
 
 /** An agent that must be fetched first (npx) takes its time, and on a busy machine more. */

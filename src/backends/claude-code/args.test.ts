@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import type { CliSettings } from '../engine/cli-options.ts'
+import type { CliSettings } from '../engine/cli/cli-options.ts'
 import { type ClaudeCommandOptions, claudeCommand, mcpConfig } from './args.ts'
 
 /** Words that are no flags, as sessions, models and tools are. */

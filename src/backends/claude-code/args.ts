@@ -4,7 +4,7 @@
  * own, because it swallows what follows it.
  */
 import type { McpServer } from '../backend.ts'
-import type { CliSettings } from '../engine/cli-options.ts'
+import type { CliSettings } from '../engine/cli/cli-options.ts'
 
 export interface ClaudeCommandOptions {
   readonly settings: Pick<CliSettings, 'bin' | 'args' | 'mode' | 'permission' | 'allowedTools' | 'maxTurns'>

@@ -3,7 +3,7 @@
  * both ways) or started once a message (`mode=oneshot`). Its memory is claude's own; our session token is its session
  * id. What it prints is read in parse.ts, what it comes to in outcome.ts, its flags are in args.ts.
  */
-import { childEnvironment } from '../../process/environment.ts'
+import { childEnvironment } from '../../process/child-environment.ts'
 import type { RunningProcess } from '../../process/processes.ts'
 import type {
   Backend,
@@ -15,24 +15,24 @@ import type {
   Turn,
   Validation,
 } from '../backend.ts'
-import { environmentAdditions } from '../engine/agent-environment.ts'
-import { writeAttachments } from '../engine/attachments.ts'
-import { type AgentTokenSource, readTokenVariables } from '../engine/auth.ts'
-import { type CliKind, type CliSettings, cliOptions, readCliSettings } from '../engine/cli-options.ts'
-import { cliTurnWork } from '../engine/cli-turn.ts'
-import { withOneShotFallback } from '../engine/fallback.ts'
-import { chooseModel } from '../engine/model.ts'
-import { createPrivateFolder, type PrivateFolder } from '../engine/private-folder.ts'
-import { createTurnEngine, type EndEvent, OUTPUT_BYTES_MAX, type TurnStream } from '../engine/turns.ts'
-import { validateCli } from '../engine/validate.ts'
-import { createWarmPool, type WarmLaunch, type WarmPool } from '../engine/warm.ts'
-import { runWarmTurn } from '../engine/warm-turn.ts'
+import { chooseModel } from '../engine/cli/choose-model.ts'
+import { type CliKind, type CliSettings, cliOptions, readCliSettings } from '../engine/cli/cli-options.ts'
+import { cliTurnWork } from '../engine/cli/cli-turn.ts'
+import { withOneShotFallback } from '../engine/cli/one-shot-fallback.ts'
+import { environmentAdditions } from '../engine/environment/agent-environment.ts'
+import { type AgentTokenSource, readTokenVariables } from '../engine/environment/agent-token.ts'
+import { writeAttachments } from '../engine/files/attachments.ts'
+import { createPrivateFolder, type PrivateFolder } from '../engine/files/private-folder.ts'
+import { validateCli } from '../engine/probe/validate-cli.ts'
+import { createTurnEngine, type EndEvent, OUTPUT_BYTES_MAX, type TurnStream } from '../engine/turn-engine.ts'
+import { createWarmPool, type WarmLaunch, type WarmPool } from '../engine/warm/warm-pool.ts'
+import { runWarmTurn } from '../engine/warm/warm-turn.ts'
 import { claudeCommand, mcpConfig } from './args.ts'
 import { type ClaudeOutcomeFacts, endOf, failureOfRun, ROOT_BYPASS_REMEDY, usageOf } from './outcome.ts'
 import { type ClaudeResult, parseResult } from './parse.ts'
 import { denyBetweenTurns } from './permission.ts'
 import { probeClaude } from './probe.ts'
-import { type ClaudeAgent, runClaudeTurn } from './session.ts'
+import { type ClaudeAgent, runClaudeTurn } from './warm-turn.ts'
 
 const LINE_BYTES_MAX = 16 * 1024 * 1024
 const STDERR_BYTES_KEPT = 16 * 1024

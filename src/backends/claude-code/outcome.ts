@@ -13,9 +13,9 @@ import {
   type ProcessFacts,
   processFailure,
   unexpectedExit,
-} from '../engine/cli-errors.ts'
-import type { EndEvent } from '../engine/turns.ts'
-import { stderrTail } from '../exec/failure.ts'
+} from '../engine/failure/agent-errors.ts'
+import { stderrTail } from '../engine/failure/run-failure.ts'
+import type { EndEvent } from '../engine/turn-engine.ts'
 import type { ClaudeResult } from './parse.ts'
 
 export interface ClaudeOutcomeFacts extends ProcessFacts {

@@ -7,9 +7,9 @@
 import type { RunningProcess } from '../../process/processes.ts'
 import type { JsonObject } from '../../protocol/json.ts'
 import type { PermissionRequest, Turn } from '../backend.ts'
-import type { TurnStream } from '../engine/turns.ts'
-import type { WarmAgent } from '../engine/warm.ts'
-import type { AgentProcess } from '../engine/warm-turn.ts'
+import type { TurnStream } from '../engine/turn-engine.ts'
+import type { WarmAgent } from '../engine/warm/warm-pool.ts'
+import type { AgentProcess } from '../engine/warm/warm-turn.ts'
 import { QUESTION_TOOL } from './outcome.ts'
 import { type ClaudeEvent, parseLine } from './parse.ts'
 

@@ -6,11 +6,11 @@
 import type { Log } from '../../log.ts'
 import type { Processes, SpawnOptions } from '../../process/processes.ts'
 import { isJsonObject } from '../../protocol/json.ts'
-import { exitAtStart, type ProcessFacts, unexpectedExit } from '../engine/cli-errors.ts'
-import { driftError, driftInAnswer } from '../engine/drift.ts'
+import { exitAtStart, type ProcessFacts, unexpectedExit } from '../engine/failure/agent-errors.ts'
+import { driftError, driftInAnswer } from '../engine/failure/drift.ts'
 import { createRpc, type Rpc, unknownMethod } from '../engine/json-rpc.ts'
-import { OUTPUT_BYTES_MAX } from '../engine/turns.ts'
-import type { AgentProcess } from '../engine/warm-turn.ts'
+import { OUTPUT_BYTES_MAX } from '../engine/turn-engine.ts'
+import type { AgentProcess } from '../engine/warm/warm-turn.ts'
 import { NO_TOTALS, type TokenTotals } from './session.ts'
 
 const STDERR_BYTES_KEPT = 16 * 1024

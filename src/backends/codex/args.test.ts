@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import type { PermissionPolicy } from '../engine/cli-options.ts'
+import type { PermissionPolicy } from '../engine/cli/cli-options.ts'
 import { appServerCommand, type ExecCommandOptions, execCommand, mcpConfig, mcpVariables, tomlString } from './args.ts'
 import { instructionsHash, promptFor, readSession, usedSince, writeSession } from './session.ts'
 

@@ -5,7 +5,7 @@
  */
 import { MoleculeError } from '../../errors.ts'
 import type { McpServer } from '../backend.ts'
-import type { CliSettings } from '../engine/cli-options.ts'
+import type { CliSettings } from '../engine/cli/cli-options.ts'
 
 type Command = readonly [string, ...string[]]
 type CommandSettings = Pick<CliSettings, 'bin' | 'args' | 'permission'>

@@ -3,32 +3,32 @@
  * conversation's environment, and a cancel must reach the tools of one conversation only), or `codex exec` a message.
  */
 
-import { childEnvironment } from '../../process/environment.ts'
+import { childEnvironment } from '../../process/child-environment.ts'
 import type { Backend, BackendContext, BackendDefinition, Turn } from '../backend.ts'
-import { environmentAdditions } from '../engine/agent-environment.ts'
-import { writeAttachments } from '../engine/attachments.ts'
-import { type AgentTokenSource, readTokenVariables } from '../engine/auth.ts'
-import type { ProcessFacts } from '../engine/cli-errors.ts'
+import { chooseModel } from '../engine/cli/choose-model.ts'
 import {
   type CliKind,
   type CliSettings,
   cliOptions,
   readCliSettings,
   warnUnsupportedOption,
-} from '../engine/cli-options.ts'
-import { cliTurnWork } from '../engine/cli-turn.ts'
-import { withOneShotFallback } from '../engine/fallback.ts'
-import { chooseModel } from '../engine/model.ts'
-import { createTurnEngine, type EndEvent, OUTPUT_BYTES_MAX, type TurnStream } from '../engine/turns.ts'
-import { validateCli } from '../engine/validate.ts'
-import { createWarmPool, type WarmPool } from '../engine/warm.ts'
-import { runWarmTurn } from '../engine/warm-turn.ts'
+} from '../engine/cli/cli-options.ts'
+import { cliTurnWork } from '../engine/cli/cli-turn.ts'
+import { withOneShotFallback } from '../engine/cli/one-shot-fallback.ts'
+import { environmentAdditions } from '../engine/environment/agent-environment.ts'
+import { type AgentTokenSource, readTokenVariables } from '../engine/environment/agent-token.ts'
+import type { ProcessFacts } from '../engine/failure/agent-errors.ts'
+import { writeAttachments } from '../engine/files/attachments.ts'
+import { validateCli } from '../engine/probe/validate-cli.ts'
+import { createTurnEngine, type EndEvent, OUTPUT_BYTES_MAX, type TurnStream } from '../engine/turn-engine.ts'
+import { createWarmPool, type WarmPool } from '../engine/warm/warm-pool.ts'
+import { runWarmTurn } from '../engine/warm/warm-turn.ts'
 import { type AppServer, startAppServer } from './app-server.ts'
-import { runCodexTurn } from './app-turn.ts'
 import { appServerCommand, type CodexMcpServer, execCommand, mcpConfig, mcpVariables } from './args.ts'
-import { createExecParser } from './exec.ts'
+import { createExecParser } from './parse.ts'
 import { createProtocolCheck, type ProtocolCheck, probeExec, probeProtocol } from './probe.ts'
 import { instructionsHash, promptFor, readSession } from './session.ts'
+import { runCodexTurn } from './warm-turn.ts'
 
 const KIND: CliKind = {
   backend: 'codex',

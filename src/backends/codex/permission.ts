@@ -6,7 +6,7 @@
 import { isJsonObject, type JsonObject } from '../../protocol/json.ts'
 import type { Decision, PermissionRequest } from '../backend.ts'
 import { unknownMethod } from '../engine/json-rpc.ts'
-import { mcpTool } from './items.ts'
+import { mcpTool } from './reply.ts'
 
 export interface CodexPermissions {
   /** Tools that are used unasked: `shell`, `apply_patch`, `mcp__<server>`, `mcp__<server>__<tool>`. */

@@ -4,16 +4,16 @@
  * the sender wrote never gets near it.
  */
 import { parseDuration } from '../../duration.ts'
-import { childEnvironment } from '../../process/environment.ts'
+import { childEnvironment } from '../../process/child-environment.ts'
 import type { ProcessResult } from '../../process/processes.ts'
 import { joinText } from '../../protocol/request.ts'
 import type { Backend, BackendContext, BackendDefinition, Turn } from '../backend.ts'
-import { messageVariables } from '../engine/agent-environment.ts'
+import { messageVariables } from '../engine/environment/agent-environment.ts'
+import { type RunFacts, runFailure, stderrTail } from '../engine/failure/run-failure.ts'
+import { type Shell, shellFor, validateShell } from '../engine/shell.ts'
 import { type BackendOptions, badOption, booleanOption } from '../options.ts'
-import { type RunFacts, runFailure, stderrTail } from './failure.ts'
 import { createOneShots, type OneShot } from './one-shot.ts'
-import { createDeltaReader, replyPart } from './reply.ts'
-import { type Shell, shellFor, validateShell } from './shell.ts'
+import { createDeltaReader, replyPart } from './stdout-reply.ts'
 
 const OUTPUT_BYTES_MAX = 10 * 1024 * 1024
 const STDERR_BYTES_KEPT = 16 * 1024

@@ -2,7 +2,7 @@
  * The command lines of gemini, pure. `stream-json` instead of `json`: it shows text, tools and errors as they come.
  * `--skip-trust` because a folder that the owner of the workspace chose is trusted by that choice; without it: exit 55.
  */
-import type { OneShotCall } from '../engine/line-agent.ts'
+import type { OneShotCall } from '../engine/cli/one-shot-agent.ts'
 
 export function oneShotArgs(call: Pick<OneShotCall, 'settings' | 'model' | 'sessionId'>): readonly string[] {
   const { settings, model, sessionId } = call

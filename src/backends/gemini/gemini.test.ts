@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { exited, makeFlags, makeParserOptions, readAll, readSample } from '../../../test/fakes/agents/readings.ts'
+import { exited, makeFlags, makeParserOptions, readAll, readSample } from '../../../test/fakes/agents/line-parsers.ts'
 import { streamedText } from '../../../test/fakes/turns.ts'
 import { acpArgs, oneShotArgs } from './args.ts'
 import { nextMinuteMs } from './gemini.ts'
-import { createGeminiParser } from './reader.ts'
+import { createGeminiParser } from './parse.ts'
 
 const RUNS = { numRuns: 200 }
 const word = fc.stringMatching(/^[A-Za-z0-9._-]{1,30}$/)

@@ -4,21 +4,21 @@
  * variable for it replaces all of it, so the instructions stand before the first prompt of a session.
  */
 import type { Backend, BackendContext, BackendDefinition } from '../backend.ts'
-import { createAcpBackend } from '../engine/acp/driver.ts'
-import { readTokenVariables } from '../engine/auth.ts'
+import { createAcpBackend } from '../engine/acp/acp-backend.ts'
+import { chooseModel } from '../engine/cli/choose-model.ts'
 import {
   type CliKind,
   type CliSettings,
   cliOptions,
   readCliSettings,
   warnUnsupportedOption,
-} from '../engine/cli-options.ts'
-import { withOneShotFallback } from '../engine/fallback.ts'
-import { createOneShotBackend, type OneShotAgent, validateCliOptionsOf } from '../engine/line-agent.ts'
-import { chooseModel } from '../engine/model.ts'
-import { validateCli } from '../engine/validate.ts'
+} from '../engine/cli/cli-options.ts'
+import { createOneShotBackend, type OneShotAgent, validateCliOptionsOf } from '../engine/cli/one-shot-agent.ts'
+import { withOneShotFallback } from '../engine/cli/one-shot-fallback.ts'
+import { readTokenVariables } from '../engine/environment/agent-token.ts'
+import { validateCli } from '../engine/probe/validate-cli.ts'
 import { acpArgs, oneShotArgs } from './args.ts'
-import { createGeminiParser } from './reader.ts'
+import { createGeminiParser } from './parse.ts'
 
 const KIND: CliKind = {
   backend: 'gemini',

@@ -3,7 +3,7 @@
  * as JSON lines. Not `-z`: that neither resumes a session nor asks before dangerous commands. `--in` keeps a resumed
  * session in this working folder, `--source tool` keeps it out of the user's own list.
  */
-import type { OneShotCall } from '../engine/line-agent.ts'
+import type { OneShotCall } from '../engine/cli/one-shot-agent.ts'
 
 export function hermesArgs(
   call: Pick<OneShotCall, 'settings' | 'model' | 'sessionId' | 'workingDir'>,

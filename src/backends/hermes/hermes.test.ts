@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { exited, makeFlags, makeParserOptions, readAll } from '../../../test/fakes/agents/readings.ts'
+import { exited, makeFlags, makeParserOptions, readAll } from '../../../test/fakes/agents/line-parsers.ts'
 import { streamedText } from '../../../test/fakes/turns.ts'
 import { hermesArgs } from './args.ts'
-import { createHermesParser } from './reader.ts'
+import { createHermesParser } from './parse.ts'
 
 const RUNS = { numRuns: 200 }
 const sessionId = fc.stringMatching(/^2026[0-9]{4}_[0-9]{6}_[0-9a-f]{6}$/)

@@ -3,10 +3,10 @@
  * reference and its source, because it cannot be installed from npm; `acp` with `cmd: hermes acp` keeps it warm.
  */
 import type { BackendDefinition } from '../backend.ts'
-import { type CliKind, cliOptions, readCliSettings, warnUnsupportedOption } from '../engine/cli-options.ts'
-import { createOneShotBackend, type OneShotAgent } from '../engine/line-agent.ts'
+import { type CliKind, cliOptions, readCliSettings, warnUnsupportedOption } from '../engine/cli/cli-options.ts'
+import { createOneShotBackend, type OneShotAgent } from '../engine/cli/one-shot-agent.ts'
 import { hermesArgs } from './args.ts'
-import { createHermesParser } from './reader.ts'
+import { createHermesParser } from './parse.ts'
 
 const KIND: CliKind = {
   backend: 'hermes',

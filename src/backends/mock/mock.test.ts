@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../../test/fakes/processes.ts'
 import { listEvents, makeTurn, streamedText, type TurnOverrides } from '../../../test/fakes/turns.ts'
+import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../../test/harness/process-harness.ts'
 import type { Clock } from '../../clock.ts'
 import { silentLog } from '../../log.ts'
 import type { Backend, BackendEvent } from '../backend.ts'

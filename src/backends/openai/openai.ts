@@ -7,9 +7,9 @@ import { createOutbound, type Outbound } from '../../client/outbound.ts'
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import type { Backend, BackendContext, BackendDefinition, BackendEvent, Turn, Validation } from '../backend.ts'
 import { ENDPOINT_OPTIONS } from '../endpoint.ts'
-import { parseAnswer } from './answer.ts'
-import { failureOfStatus, isContextFull } from './failure.ts'
-import { type ChatMessage, chatMessages, withoutOldestHalf } from './messages.ts'
+import { type ChatMessage, chatMessages, withoutOldestHalf } from './chat-messages.ts'
+import { failureOfStatus, isContextFull } from './outcome.ts'
+import { parseAnswer } from './parse.ts'
 import { type OpenaiSettings, readOpenaiSettings } from './settings.ts'
 
 /** Of the answer on the wire: many small events, each with as much around it as ten times its text. */

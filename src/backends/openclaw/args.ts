@@ -3,7 +3,7 @@
  * afresh), and the prompt in a file because that is the only way but the command line: it reads no stdin. The session
  * is ours to name: one for each conversation.
  */
-import type { OneShotCall } from '../engine/line-agent.ts'
+import type { OneShotCall } from '../engine/cli/one-shot-agent.ts'
 
 export interface OpenclawArgsOptions
   extends Pick<OneShotCall, 'settings' | 'model' | 'sessionId' | 'promptFile' | 'newSessionId'> {

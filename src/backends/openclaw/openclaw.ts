@@ -3,10 +3,10 @@
  * conversation. Slow by nature: a run takes about twenty seconds and a gigabyte.
  */
 import type { BackendDefinition } from '../backend.ts'
-import { type CliKind, cliOptions, readCliSettings } from '../engine/cli-options.ts'
-import { createOneShotBackend, type OneShotAgent } from '../engine/line-agent.ts'
+import { type CliKind, cliOptions, readCliSettings } from '../engine/cli/cli-options.ts'
+import { createOneShotBackend, type OneShotAgent } from '../engine/cli/one-shot-agent.ts'
 import { openclawArgs } from './args.ts'
-import { createOpenclawParser } from './reader.ts'
+import { createOpenclawParser } from './parse.ts'
 
 const KIND: CliKind = {
   backend: 'openclaw',

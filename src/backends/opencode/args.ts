@@ -4,8 +4,8 @@
  * changes none of them.
  */
 import type { McpServer } from '../backend.ts'
-import type { CliSettings } from '../engine/cli-options.ts'
-import type { OneShotCall } from '../engine/line-agent.ts'
+import type { CliSettings } from '../engine/cli/cli-options.ts'
+import type { OneShotCall } from '../engine/cli/one-shot-agent.ts'
 
 /** What looks and does not touch, inside the working folder. */
 const HARMLESS_TOOLS = ['read', 'glob', 'grep', 'list', 'lsp', 'todoread', 'todowrite', 'skill'] as const

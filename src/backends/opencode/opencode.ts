@@ -5,15 +5,15 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { Backend, BackendContext, BackendDefinition, McpServer } from '../backend.ts'
-import { createAcpBackend } from '../engine/acp/driver.ts'
-import { type AgentTokenSource, readTokenVariables } from '../engine/auth.ts'
-import { type CliKind, type CliSettings, cliOptions, readCliSettings } from '../engine/cli-options.ts'
-import { withOneShotFallback } from '../engine/fallback.ts'
-import { createOneShotBackend, type OneShotAgent, validateCliOptionsOf } from '../engine/line-agent.ts'
-import { chooseModel } from '../engine/model.ts'
-import { validateCli } from '../engine/validate.ts'
+import { createAcpBackend } from '../engine/acp/acp-backend.ts'
+import { chooseModel } from '../engine/cli/choose-model.ts'
+import { type CliKind, type CliSettings, cliOptions, readCliSettings } from '../engine/cli/cli-options.ts'
+import { createOneShotBackend, type OneShotAgent, validateCliOptionsOf } from '../engine/cli/one-shot-agent.ts'
+import { withOneShotFallback } from '../engine/cli/one-shot-fallback.ts'
+import { type AgentTokenSource, readTokenVariables } from '../engine/environment/agent-token.ts'
+import { validateCli } from '../engine/probe/validate-cli.ts'
 import { acpArgs, configContent, oneShotArgs } from './args.ts'
-import { createOpencodeParser } from './reader.ts'
+import { createOpencodeParser } from './parse.ts'
 
 const KIND: CliKind = {
   backend: 'opencode',

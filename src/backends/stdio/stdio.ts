@@ -6,17 +6,17 @@
  */
 import { parseDuration } from '../../duration.ts'
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
-import { childEnvironment } from '../../process/environment.ts'
+import { childEnvironment } from '../../process/child-environment.ts'
 import type { Backend, BackendContext, BackendDefinition, Turn } from '../backend.ts'
-import { type ProcessFacts, unexpectedExit } from '../engine/cli-errors.ts'
+import { type ProcessFacts, unexpectedExit } from '../engine/failure/agent-errors.ts'
 import { createRpc, type Rpc, RpcError, unknownMethod } from '../engine/json-rpc.ts'
-import { createTurnEngine, type EndEvent, OUTPUT_BYTES_MAX, type TurnStream } from '../engine/turns.ts'
-import { createWarmPool, type WarmPool } from '../engine/warm.ts'
-import { type AgentProcess, runWarmTurn, type WarmTurnResult } from '../engine/warm-turn.ts'
-import { type Shell, shellFor, validateShell } from '../exec/shell.ts'
+import { type Shell, shellFor, validateShell } from '../engine/shell.ts'
+import { createTurnEngine, type EndEvent, OUTPUT_BYTES_MAX, type TurnStream } from '../engine/turn-engine.ts'
+import { createWarmPool, type WarmPool } from '../engine/warm/warm-pool.ts'
+import { type AgentProcess, runWarmTurn, type WarmTurnResult } from '../engine/warm/warm-turn.ts'
 import { type BackendOptions, badOption } from '../options.ts'
+import { cancelOf, readReply, requestOf } from './a2a-lines.ts'
 import { createRestartBackoff, type RestartBackoff } from './backoff.ts'
-import { cancelOf, readReply, requestOf } from './lines.ts'
 
 const MESSAGES_MAX = 256
 const STDERR_BYTES_KEPT = 16 * 1024

@@ -9,8 +9,8 @@ import { mkdirSync, readdirSync, renameSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { MoleculeError } from '../../errors.ts'
-import { type DataFolder, openDataFolder } from '../data-folder.ts'
-import { ensureHostId } from '../host-id.ts'
+import { type DataFolder, openDataFolder } from '../data-folder/data-folder.ts'
+import { ensureHostId } from '../data-folder/host-id.ts'
 
 /** Bridges of one workspace on one machine. */
 const BRIDGES_MAX = 64

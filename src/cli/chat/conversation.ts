@@ -3,13 +3,13 @@
  * happen. It follows the workspace's log by number, so a platform that restarts in mid-turn costs a pause and no word;
  * what the stream did not show of an answer is taken from the stored task at the end.
  */
-import type { ActivityView, PendingAskView, PlatformClient } from '../../client/platform.ts'
+import type { ActivityView, PendingAskView, PlatformClient } from '../../client/platform-client.ts'
 import { withRetries } from '../../client/retry.ts'
 import type { Clock } from '../../clock.ts'
 import { MoleculeError } from '../../errors.ts'
 import { ulid } from '../../ids.ts'
 import { isFinal, type Message, type Task, type TaskState } from '../../protocol/a2a.ts'
-import { followActivity } from '../follow-activity.ts'
+import { followActivity } from '../platform/follow-activity.ts'
 
 export type ChatEvent =
   | { readonly type: 'text'; readonly delta: string }

@@ -3,7 +3,7 @@
  * going back over what was written. A few characters are held until it is clear what they mean. Control characters of
  * the text are taken out: an agent's words must not drive the reader's terminal.
  */
-import { withoutControls } from '../output.ts'
+import { withoutControls } from '../terminal/output.ts'
 
 export interface MarkdownWriter {
   push(delta: string): void

@@ -1,7 +1,7 @@
 /** What a chat looks like: the events of a turn as lines and streaming text, in colour where a person looks. */
 import { isFinal, type Task } from '../../protocol/a2a.ts'
-import { replyText, taskStateText } from '../commands/a2a/words.ts'
-import { withoutControls } from '../output.ts'
+import { withoutControls } from '../terminal/output.ts'
+import { replyText, taskStateText } from '../terminal/task-text.ts'
 import type { ChatEvent, ChatHistoryMessage } from './conversation.ts'
 import { createMarkdownWriter, createPlainWriter, type MarkdownWriter } from './markdown.ts'
 

@@ -1,8 +1,8 @@
 /** `molecule agent`: who is there and what they do, and talking to them once. `chat` is for more than once. */
-import type { WorkspaceSummary } from '../../client/platform.ts'
-import { type Column, renderTable } from '../output.ts'
-import { resolveWorkspaceId } from '../platform-access.ts'
-import type { CommandContext, DefineCommand } from '../scene.ts'
+import type { WorkspaceSummary } from '../../client/platform-client.ts'
+import type { CommandContext, DefineCommand } from '../command-context.ts'
+import { resolveWorkspaceId } from '../platform/platform-access.ts'
+import { type Column, renderTable } from '../terminal/output.ts'
 
 export const define: DefineCommand = (command, openContext) => {
   command
@@ -17,7 +17,7 @@ export const define: DefineCommand = (command, openContext) => {
     .option('--async', 'do not wait: print the id of the task')
     .option('--context <id>', 'go on with that conversation')
     .action(async (workspace: string, text: string, options: { async?: boolean; context?: string }) => {
-      const { send } = await import('./send.ts')
+      const { send } = await import('./agent-send.ts')
       await send(await openContext(), { workspace, text, wait: options.async !== true, contextId: options.context })
     })
   command

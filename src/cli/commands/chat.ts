@@ -2,9 +2,9 @@
 import { systemClock } from '../../clock.ts'
 import { ulid } from '../../ids.ts'
 import { openConversation } from '../chat/conversation.ts'
+import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { EXIT_FAILED, ExitError } from '../command-line.ts'
-import { resolveWorkspaceId } from '../platform-access.ts'
-import type { CommandContext, DefineCommand } from '../scene.ts'
+import { resolveWorkspaceId } from '../platform/platform-access.ts'
 
 /** What a chat goes on with where nothing else is said: one conversation for everybody's terminal. */
 const CONTEXT = 'terminal'
@@ -31,10 +31,10 @@ async function chat({ terminal, platform }: CommandContext, workspace: string, o
   const conversation = openConversation({ client, workspaceId, contextId, clock: systemClock, onUnreachable })
   const { keyboard } = terminal
   if (keyboard !== undefined && terminal.screen !== undefined) {
-    const { interactiveChat } = await import('../chat/interactive.ts')
+    const { interactiveChat } = await import('../chat/interactive-chat.ts')
     return await interactiveChat({ conversation, terminal, stdin: keyboard, name, permissions: client })
   }
-  const { pipedChat } = await import('../chat/piped.ts')
+  const { pipedChat } = await import('../chat/piped-chat.ts')
   await conversation.history()
   if (!(await pipedChat(conversation, terminal, name))) throw new ExitError(EXIT_FAILED)
 }

@@ -5,7 +5,7 @@
  */
 import { type Command as Known, RootCommand } from '@bomb.sh/tab'
 import type { Argument, Command, Option } from 'commander'
-import type { CommandContext, DefineCommand } from '../scene.ts'
+import type { CommandContext, DefineCommand } from '../command-context.ts'
 
 const NAMES_TIMEOUT_MS = 1500
 

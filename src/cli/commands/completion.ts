@@ -1,6 +1,6 @@
 /** `molecule completion`: the script that makes a shell ask `molecule complete` when Tab is pressed. */
 import { Argument } from 'commander'
-import type { DefineCommand } from '../scene.ts'
+import type { DefineCommand } from '../command-context.ts'
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const
 

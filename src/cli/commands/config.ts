@@ -7,10 +7,10 @@ import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { environmentName, FILE_KEYS, loadConfig, PLATFORM_CONFIG_FILE } from '../../config/config.ts'
 import { MoleculeError } from '../../errors.ts'
-import { CLI_KEYS, type CliKey, readCliConfig, writeCliConfig } from '../cli-config.ts'
-import { writeFileAtomically } from '../data-folder.ts'
-import { renderTable } from '../output.ts'
-import type { CommandContext, DefineCommand } from '../scene.ts'
+import type { CommandContext, DefineCommand } from '../command-context.ts'
+import { CLI_KEYS, type CliKey, readCliConfig, writeCliConfig } from '../data-folder/cli-config.ts'
+import { writeFileAtomically } from '../data-folder/data-folder.ts'
+import { renderTable } from '../terminal/output.ts'
 
 export const define: DefineCommand = (command, openContext) => {
   command

@@ -4,11 +4,11 @@
  */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import type { StoryView } from '../../client/platform.ts'
+import type { StoryView } from '../../client/platform-client.ts'
 import { MoleculeError } from '../../errors.ts'
-import { formatLogLineWithTime, LOG_FILE } from '../log-lines.ts'
-import { renderFields, withoutControls } from '../output.ts'
-import type { CommandContext, DefineCommand } from '../scene.ts'
+import type { CommandContext, DefineCommand } from '../command-context.ts'
+import { formatLogLineWithTime, LOG_FILE } from '../data-folder/log-format.ts'
+import { renderFields, withoutControls } from '../terminal/output.ts'
 
 export const define: DefineCommand = (command, openContext) => {
   command

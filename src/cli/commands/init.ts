@@ -3,10 +3,10 @@
  * it takes flags and defaults and asks nothing. It looks at which agents this machine has, and says how to talk to what
  * it made.
  */
-import type { PlatformClient } from '../../client/platform.ts'
+import type { PlatformClient } from '../../client/platform-client.ts'
 import { MoleculeError } from '../../errors.ts'
+import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { findInstalledAgents } from '../doctor/agents.ts'
-import type { CommandContext, DefineCommand } from '../scene.ts'
 import { type CreateWorkspaceOptions, collectValues, toCreateBody } from './workspace-create.ts'
 
 export const define: DefineCommand = (command, openContext) => {

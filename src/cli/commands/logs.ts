@@ -3,15 +3,15 @@
  * the last lines ended, through a rotation of the file and through a restart of the platform.
  */
 import { join } from 'node:path'
-import type { ActivityView } from '../../client/platform.ts'
+import type { ActivityView } from '../../client/platform-client.ts'
 import { systemClock } from '../../clock.ts'
 import { MoleculeError } from '../../errors.ts'
-import { followActivity } from '../follow-activity.ts'
-import { formatLogLineWithTime, LOG_FILE } from '../log-lines.ts'
-import { tailFile } from '../log-tail.ts'
-import { withoutControls } from '../output.ts'
-import { resolveWorkspaceId } from '../platform-access.ts'
-import type { CommandContext, DefineCommand } from '../scene.ts'
+import type { CommandContext, DefineCommand } from '../command-context.ts'
+import { formatLogLineWithTime, LOG_FILE } from '../data-folder/log-format.ts'
+import { tailFile } from '../data-folder/tail-file.ts'
+import { followActivity } from '../platform/follow-activity.ts'
+import { resolveWorkspaceId } from '../platform/platform-access.ts'
+import { withoutControls } from '../terminal/output.ts'
 
 const LINES_DEFAULT = 50
 const LINES_MAX = 500

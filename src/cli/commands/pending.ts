@@ -1,7 +1,7 @@
 /** `molecule pending`: what agents wait for a person's word on, and giving it. */
-import type { PendingAskView } from '../../client/platform.ts'
-import { type Column, renderTable } from '../output.ts'
-import type { CommandContext, DefineCommand } from '../scene.ts'
+import type { PendingAskView } from '../../client/platform-client.ts'
+import type { CommandContext, DefineCommand } from '../command-context.ts'
+import { type Column, renderTable } from '../terminal/output.ts'
 
 export const define: DefineCommand = (command, openContext) => {
   command

@@ -1,7 +1,8 @@
 /** `molecule platform`: how the platform does. */
+
+import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { EXIT_FAILED, ExitError } from '../command-line.ts'
-import { renderFields } from '../output.ts'
-import type { CommandContext, DefineCommand } from '../scene.ts'
+import { renderFields } from '../terminal/output.ts'
 
 export const define: DefineCommand = (command, openContext) => {
   command

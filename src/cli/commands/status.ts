@@ -1,7 +1,7 @@
 /** `molecule status`: what a workspace says it is doing, from any process that works for it. */
 import { MoleculeError } from '../../errors.ts'
-import { resolveWorkspaceId } from '../platform-access.ts'
-import type { CommandContext, DefineCommand } from '../scene.ts'
+import type { CommandContext, DefineCommand } from '../command-context.ts'
+import { resolveWorkspaceId } from '../platform/platform-access.ts'
 
 export const define: DefineCommand = (command, openContext) => {
   command

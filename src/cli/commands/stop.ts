@@ -1,8 +1,8 @@
 /** `molecule stop`: ends the turns that run, of one workspace or of all, and begins no more until `workspace resume`. */
 import { MoleculeError } from '../../errors.ts'
-import { withoutControls } from '../output.ts'
-import { resolveWorkspaceId } from '../platform-access.ts'
-import type { CommandContext, DefineCommand } from '../scene.ts'
+import type { CommandContext, DefineCommand } from '../command-context.ts'
+import { resolveWorkspaceId } from '../platform/platform-access.ts'
+import { withoutControls } from '../terminal/output.ts'
 
 export const define: DefineCommand = (command, openContext) => {
   command

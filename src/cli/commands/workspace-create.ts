@@ -1,10 +1,10 @@
 /** `molecule workspace create`: from flags to the body of `POST /workspaces`. */
 import type { Command } from 'commander'
-import type { PlatformClient } from '../../client/platform.ts'
+import type { PlatformClient } from '../../client/platform-client.ts'
 import { MoleculeError } from '../../errors.ts'
-import { renderFields } from '../output.ts'
-import { resolveWorkspaceId } from '../platform-access.ts'
-import type { CommandContext } from '../scene.ts'
+import type { CommandContext } from '../command-context.ts'
+import { resolveWorkspaceId } from '../platform/platform-access.ts'
+import { renderFields } from '../terminal/output.ts'
 
 export function defineCreate(command: Command, openContext: () => Promise<CommandContext>): void {
   command

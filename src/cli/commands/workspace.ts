@@ -1,10 +1,10 @@
 /** `molecule workspace`: what is done with workspaces as a whole. */
 import type { Command } from 'commander'
-import type { WorkspaceAction, WorkspaceSummary } from '../../client/platform.ts'
+import type { WorkspaceAction, WorkspaceSummary } from '../../client/platform-client.ts'
 import { MoleculeError } from '../../errors.ts'
-import { type Column, renderFields, renderTable, withoutControls } from '../output.ts'
-import { resolveWorkspaceId } from '../platform-access.ts'
-import type { CommandContext, DefineCommand } from '../scene.ts'
+import type { CommandContext, DefineCommand } from '../command-context.ts'
+import { resolveWorkspaceId } from '../platform/platform-access.ts'
+import { type Column, renderFields, renderTable, withoutControls } from '../terminal/output.ts'
 import { defineCreate } from './workspace-create.ts'
 
 const WORKSPACE_ARGUMENT = 'id or name'
@@ -35,7 +35,7 @@ export const define: DefineCommand = (command, openContext) => {
     .argument('<task>', 'what to do, in words; - reads it from stdin')
     .option('--async', 'do not wait: print the id of the task')
     .action(async (workspace: string, task: string, options: { async?: boolean }) => {
-      const { send } = await import('./send.ts')
+      const { send } = await import('./agent-send.ts')
       await send(await openContext(), { workspace, text: task, wait: options.async !== true })
     })
 }

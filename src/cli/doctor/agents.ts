@@ -5,7 +5,7 @@
  */
 import type { Backend, BackendContext, BackendDefinition, Drift } from '../../backends/backend.ts'
 import { builtinBackends, createBackendRegistry } from '../../backends/backends.ts'
-import { findProgram } from '../../backends/engine/validate.ts'
+import { findProgram } from '../../backends/engine/probe/validate-cli.ts'
 import { toMoleculeError } from '../../errors.ts'
 import type { Finding } from './finding.ts'
 import {
@@ -18,7 +18,7 @@ import {
   opencodePayer,
   type Payer,
 } from './payers.ts'
-import { type TurnTrial, tryTurn } from './probe.ts'
+import { type TurnTrial, tryTurn } from './try-turn.ts'
 
 interface AgentCli {
   /** The program. */

@@ -3,7 +3,7 @@
  * so the answers hold nothing but what a port scan would show anyway.
  */
 import { Hono } from 'hono'
-import type { HttpEnv } from './context.ts'
+import type { HttpEnv } from './server/guard.ts'
 
 export interface HealthRouteOptions {
   readonly version: string

@@ -15,20 +15,26 @@ import { createMetrics, type Metrics } from '../../metrics.ts'
 import type { Tokens } from '../../workspaces/tokens.ts'
 import type { Workspaces } from '../../workspaces/workspace.ts'
 import type { Door } from '../door.ts'
-import { a2aAddress, createA2a } from './a2a.ts'
-import { type HttpExchange, isRefusedBeforeBody, REQUEST_ID_HEADER, REQUEST_ID_PREFIX, writeAnswer } from './answer.ts'
-import { createApp, type WorkspaceRoutesContext } from './app.ts'
-import { createHttpAuth } from './auth.ts'
-import { errorAnswer, logFailure } from './errors.ts'
-import { createHostRule } from './host.ts'
+import { a2aAddress, createA2a } from './a2a/a2a.ts'
+import type { PushContext } from './a2a/push-methods.ts'
 import { answerOneAtATime } from './one-after-another.ts'
-import type { PushContext } from './push.ts'
-import { createRateLimit } from './rate-limit.ts'
-import { createReach } from './reach.ts'
-import { SSE_LIMITS, type SseLimits } from './sse.ts'
-import { createWaitingCalls, type WaitingCalls } from './waiting.ts'
-import { createWrongTokenLimit } from './wrong-tokens.ts'
-import { createSockets, type Sockets } from './ws.ts'
+import { createApp, type WorkspaceRoutesContext } from './routes/app.ts'
+import {
+  type HttpExchange,
+  isRefusedBeforeBody,
+  REQUEST_ID_HEADER,
+  REQUEST_ID_PREFIX,
+  writeAnswer,
+} from './server/answer.ts'
+import { createHttpAuth } from './server/auth.ts'
+import { errorAnswer, logFailure } from './server/errors.ts'
+import { createHostRule } from './server/host-rule.ts'
+import { createRateLimit } from './server/rate-limit.ts'
+import { createReach } from './server/reach.ts'
+import { SSE_LIMITS, type SseLimits } from './server/sse.ts'
+import { createWaitingCalls, type WaitingCalls } from './server/waiting-calls.ts'
+import { createWrongTokenLimit } from './server/wrong-token-limit.ts'
+import { createSockets, type Sockets } from './socket/sockets.ts'
 
 export interface HttpDoorOptions extends WorkspaceRoutesContext {
   readonly reception: Reception

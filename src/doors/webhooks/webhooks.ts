@@ -6,12 +6,12 @@
 import type { Outbound } from '../../client/outbound.ts'
 import { type Clock, sleep } from '../../clock.ts'
 import { toMoleculeError } from '../../errors.ts'
+import type { PushConfigs, PushCursor, PushKey, StoredPush } from '../../inbox/deliver/push-configs.ts'
 import type { Reception } from '../../inbox/inbox.ts'
-import type { PushConfigs, PushCursor, PushKey, StoredPush } from '../../inbox/push-configs.ts'
 import type { Log } from '../../log.ts'
 import type { Door } from '../door.ts'
-import { sendWebhook } from './post.ts'
-import { webhookEvents } from './whole-events.ts'
+import { sendWebhook } from './send-webhook.ts'
+import { webhookEvents } from './webhook-events.ts'
 
 export interface WebhooksOptions {
   readonly configs: PushConfigs

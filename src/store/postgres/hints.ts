@@ -8,7 +8,7 @@ import type { Log } from '../../log.ts'
 import { statement } from '../store.ts'
 import type { PostgresConnection } from './connection.ts'
 import type { Connector } from './connector.ts'
-import { createReconnectingLink } from './link.ts'
+import { createReconnectingLink } from './reconnecting-link.ts'
 
 const CHANNEL = 'molecule_workspaces'
 const MERGE_MS = 5

@@ -9,10 +9,10 @@ import type { Store } from '../store.ts'
 import { createConnector } from './connector.ts'
 import { unavailable } from './errors.ts'
 import { createHints } from './hints.ts'
-import { createWriteLane, type WriteLane } from './lane.ts'
-import { createReconnectingLink } from './link.ts'
 import { migrate } from './migrate.ts'
 import { createReaders } from './readers.ts'
+import { createReconnectingLink } from './reconnecting-link.ts'
+import { createWriteLane, type WriteLane } from './write-lane.ts'
 
 /** Connections are made when first needed; with the lane without a key and the hints a node has at most ten. */
 const LANES_DEFAULT = 4

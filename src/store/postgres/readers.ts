@@ -6,7 +6,7 @@
 import type { Row, Statement, Transaction } from '../store.ts'
 import type { PostgresConnection } from './connection.ts'
 import { asStoreError, unavailable } from './errors.ts'
-import type { ReconnectingLink } from './link.ts'
+import type { ReconnectingLink } from './reconnecting-link.ts'
 import { advance } from './statements.ts'
 
 const QUEUE_READERS_MAX = 10_000

@@ -3,9 +3,9 @@
  * there is at that moment, whatever that is. A step says what it did, so that a failure reads as a story.
  */
 import fc from 'fast-check'
-import { conclude, type ModelRun } from './game.ts'
 import type { InboxModel } from './model.ts'
-import type { TestNode } from './world.ts'
+import { conclude, type ModelRun } from './model-run.ts'
+import type { TestNode } from './node-cluster.ts'
 
 export type ModelCommand = fc.AsyncCommand<InboxModel, ModelRun>
 

@@ -5,7 +5,6 @@ import type { Letter } from '../../../src/inbox/inbox.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { hasCode } from '../inbox/harness.ts'
 import { aliveNodes, always, command, number, pick } from './command.ts'
-import type { ModelRun } from './game.ts'
 import {
   admit,
   cancel,
@@ -16,7 +15,8 @@ import {
   type ModelTask,
   openAsk,
 } from './model.ts'
-import type { TestNode } from './world.ts'
+import type { ModelRun } from './model-run.ts'
+import type { TestNode } from './node-cluster.ts'
 
 /** Mostly one and the same, so that messages meet. */
 const PRINCIPALS = ['people', 'people', 'people', 'ws:other']

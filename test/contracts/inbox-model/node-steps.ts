@@ -1,9 +1,9 @@
 /** What happens to nodes and to time: leases run out, retries come due, a process dies and comes back. */
 import fc from 'fast-check'
 import { aliveNodes, always, command, number, pick } from './command.ts'
-import { checkDirectivesReceived, conclude, type ModelRun } from './game.ts'
 import * as model from './model.ts'
-import type { TestNode } from './world.ts'
+import { checkDirectivesReceived, conclude, type ModelRun } from './model-run.ts'
+import type { TestNode } from './node-cluster.ts'
 
 /** The worker of a lease has been silent for a whole lease time; perhaps the other node sees it at once. */
 export const lapse = command({

@@ -4,10 +4,10 @@ import fc from 'fast-check'
 import type { NumberedEvents, Outcome } from '../../../src/inbox/inbox.ts'
 import { failure } from '../inbox/harness.ts'
 import { aliveNodes, command, number, pick, rarely } from './command.ts'
-import { conclude, type ModelRun } from './game.ts'
 import type { HeldLease, InboxModel } from './model.ts'
 import * as model from './model.ts'
-import type { TestNode } from './world.ts'
+import { conclude, type ModelRun } from './model-run.ts'
+import type { TestNode } from './node-cluster.ts'
 
 const HOUR_MS = 3600_000
 

@@ -1,7 +1,7 @@
 /** Activity: the log of a workspace as people read it. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { prune } from '../../../src/inbox/retention.ts'
+import { prune } from '../../../src/inbox/upkeep/retention.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { done, failure, hasCode, type InboxHarness } from './harness.ts'
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Lease, LogEntry } from '../../../src/inbox/inbox.ts'
-import { findNotes } from '../../../src/workspaces/brief.ts'
+import { findNotes } from '../../../src/workspaces/brief/brief-maker.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { failure, type InboxHarness } from './harness.ts'
 

@@ -1,7 +1,7 @@
 /** Retention: what has ended goes after its time; what has not, or needs a person, never does. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { prune } from '../../../src/inbox/retention.ts'
+import { prune } from '../../../src/inbox/upkeep/retention.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { done, failure, type InboxHarness } from './harness.ts'
 

@@ -1,7 +1,7 @@
 /** Leases that ran out, and messages that nobody began. Time passes by moving rows and a clock, never by waiting. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { LocalInbox } from '../../../src/inbox/local.ts'
+import type { LocalInbox } from '../../../src/inbox/local-inbox.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { until } from '../../fakes/living.ts'
 import { type ManualClock, manualClock } from '../../fakes/manual-clock.ts'

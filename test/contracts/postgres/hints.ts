@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { workspaceId } from '../../../src/ids.ts'
 import type { Store } from '../../../src/store/store.ts'
-import { eventually } from '../../fakes/marked.ts'
-import { type GetServer, openNodes } from './bench.ts'
+import { eventually } from '../../harness/live-processes.ts'
+import { type GetServer, openNodes } from './harness.ts'
 
 function listenToStore(store: Store) {
   const heard: (readonly string[] | '*')[] = []

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { MoleculeError } from '../../../src/errors.ts'
 import { type Store, sql } from '../../../src/store/store.ts'
-import { addNote, type GetServer, openNodes, openStore, pause, readNote } from './bench.ts'
+import { addNote, type GetServer, openNodes, openStore, pause, readNote } from './harness.ts'
 
 export function nodeTests(getServer: GetServer): void {
   describe('several nodes on one database', () => {

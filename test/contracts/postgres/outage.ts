@@ -8,7 +8,7 @@ import { type Clock, systemClock } from '../../../src/clock.ts'
 import { MoleculeError } from '../../../src/errors.ts'
 import type { Log } from '../../../src/log.ts'
 import { type Store, sql } from '../../../src/store/store.ts'
-import { addNote, type GetServer, isUnavailable, openNodes, openStore, pause, readNote } from './bench.ts'
+import { addNote, type GetServer, isUnavailable, openNodes, openStore, pause, readNote } from './harness.ts'
 
 /** Until it works again; every failure on the way must be the clear one. */
 async function untilBack(store: Store): Promise<number> {

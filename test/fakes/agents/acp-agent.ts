@@ -22,7 +22,7 @@ import {
   scenario,
   startDetachedProcess,
   sweepSessions,
-} from './stage.ts'
+} from './fake-agent.ts'
 
 export type AcpDialect = 'plain' | 'gemini' | 'opencode' | 'codex'
 

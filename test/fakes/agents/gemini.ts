@@ -17,7 +17,7 @@ import {
   sampleLines,
   saveSession,
   scenario,
-} from './stage.ts'
+} from './fake-agent.ts'
 
 const { values: flags } = readFlags({
   acp: { type: 'boolean' },

@@ -14,7 +14,7 @@ import {
   readStdin,
   saveSession,
   scenario,
-} from './stage.ts'
+} from './fake-agent.ts'
 
 const { values: flags, positionals } = readFlags({
   format: { type: 'string' },

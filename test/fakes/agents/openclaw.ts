@@ -1,6 +1,16 @@
 /** A runnable stand-in for openclaw 2026.9.6: `agent --local --json` as recorded from the real one, noise included. */
 import { existsSync, readFileSync } from 'node:fs'
-import { endless, flood, loadSession, print, printError, readFlags, sample, saveSession, scenario } from './stage.ts'
+import {
+  endless,
+  flood,
+  loadSession,
+  print,
+  printError,
+  readFlags,
+  sample,
+  saveSession,
+  scenario,
+} from './fake-agent.ts'
 
 const { values: flags, positionals } = readFlags({
   agent: { type: 'string' },

@@ -4,16 +4,16 @@
  * is waited for by calling again. A failure is a text that no agent can take for an answer.
  */
 
-import type { PlatformClient } from '../../../client/platform.ts'
+import type { PlatformClient } from '../../../client/platform-client.ts'
 import { withRetries } from '../../../client/retry.ts'
 import { type Clock, systemClock } from '../../../clock.ts'
 import { MoleculeError, toMoleculeError } from '../../../errors.ts'
 import { ulid } from '../../../ids.ts'
 import type { Message, Task } from '../../../protocol/a2a.ts'
-import { sendAndWait } from '../../ask.ts'
 import type { Terminal } from '../../command-line.ts'
-import { platformClientFor, resolveWorkspaceId } from '../../platform-access.ts'
-import { replyText, taskStateText } from './words.ts'
+import { platformClientFor, resolveWorkspaceId } from '../../platform/platform-access.ts'
+import { sendAndWait } from '../../platform/send-and-wait.ts'
+import { replyText, taskStateText } from '../../terminal/task-text.ts'
 
 export interface DelegateOptions {
   /** Id or name. */

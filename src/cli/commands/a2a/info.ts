@@ -1,8 +1,8 @@
 /** `a2a info`: the workspace that this process works for. */
 import { MoleculeError } from '../../../errors.ts'
 import type { Terminal } from '../../command-line.ts'
-import { platformClientFor } from '../../platform-access.ts'
-import { workspaceTable } from './words.ts'
+import { platformClientFor } from '../../platform/platform-access.ts'
+import { workspaceTable } from '../../terminal/task-text.ts'
 
 export async function info({ env, out }: Terminal): Promise<void> {
   const id = env['MOLECULE_WORKSPACE_ID']

@@ -1,7 +1,7 @@
 /** `a2a peers`: the workspaces that can be asked, one a line, the caller's own left out. */
 import type { Terminal } from '../../command-line.ts'
-import { platformClientFor } from '../../platform-access.ts'
-import { workspaceTable } from './words.ts'
+import { platformClientFor } from '../../platform/platform-access.ts'
+import { workspaceTable } from '../../terminal/task-text.ts'
 
 export async function peers({ env, out }: Terminal): Promise<void> {
   const workspaces = await platformClientFor(env).listWorkspaces()

@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import type { BackendEvent } from '../backend.ts'
+import { createExecParser, type ExecParser } from './parse.ts'
+import { type CodexSession, readSession } from './session.ts'
+
+const sample = (file: string): string[] =>
+  readFileSync(new URL(`../../../test/fakes/agents/samples/codex/${file}`, import.meta.url), 'utf8')
+    .trim()
+    .split('\n')
+
+const THREAD = '01a1de56-e19e-7c23-a0d9-b566626ebf70'
+const facts = { command: 'codex', timeout: '5m', outputBytesMax: 1, nowMs: 0 }
+
+function reader(session?: CodexSession): ExecParser & { readonly warned: string[] } {
+  const warned: string[] = []
+  const made = createExecParser({ session, instructions: 'i', facts, warn: (words) => warned.push(words) })
+  return { ...made, warned }
+}
+
+const readAll = (lines: readonly string[], session?: CodexSession): BackendEvent[] => {
+  const { read } = reader(session)
+  return lines.flatMap((line) => [...read(line)])
+}
+
+const failureIn = (file: string) => {
+  const end = readAll(sample(file)).at(-1)
+  assert.ok(end?.type === 'failed', JSON.stringify(end))
+  return end.error
+}
+
+test('AG-2 a recorded success: its words, its session, its use, one end', () => {
+  const events = readAll(sample('success.jsonl')).filter(({ type }) => type !== 'activity')
+  assert.deepEqual(
+    events.map(({ type }) => type),
+    ['text', 'session', 'usage', 'done'],
+  )
+  assert.deepEqual(events.at(-1), { type: 'done', parts: [{ text: 'ok n=2 last=hello one' }], finality: 'completed' })
+  assert.deepEqual(events[2], { type: 'usage', inputTokens: 10, outputTokens: 5 })
+})
+
+test('AG-2 use adds up over a resumed thread: the difference is what the turn used', () => {
+  const session = { thread: THREAD, totals: { input: 10, output: 5 }, instructions: 'i' }
+  const events = readAll(sample('resumed.jsonl'), session)
+  assert.deepEqual(
+    events.find(({ type }) => type === 'usage'),
+    { type: 'usage', inputTokens: 10, outputTokens: 5 },
+  )
+  const token = events.find((event) => event.type === 'session')?.token
+  assert.deepEqual(readSession(token), { ...session, totals: { input: 20, output: 10 } })
+})
+
+test('AG-2 RT-5 another thread than the one asked for is a lost session, though codex says that all went well', () => {
+  const session = { thread: THREAD, totals: { input: 0, output: 0 }, instructions: '' }
+  assert.throws(() => readAll(sample('resume-not-a-uuid-starts-anew.jsonl'), session), { code: 'session_lost' })
+})
+
+test('AG-2 a warning that calls itself an error ends nothing and is no part of the reply', () => {
+  const made = reader()
+  const events = sample('ignored-system_prompt-warning.jsonl').flatMap((line) => [...made.read(line)])
+  const end = events.at(-1)
+  assert.deepEqual(end?.type === 'done' && end.parts, [{ text: 'ok n=2 last=s1' }])
+  assert.equal(made.warned.length, 3)
+})
+
+test('AG-2 a tool is told when it starts and ends', () => {
+  const tools = readAll(sample('mcp-tool.jsonl')).filter(({ type }) => type === 'tool')
+  assert.deepEqual(tools, [
+    { type: 'tool', name: 'mcp__lab__ping_tool', state: 'started' },
+    { type: 'tool', name: 'mcp__lab__ping_tool', state: 'finished' },
+  ])
+})
+
+test('AG-2 what codex complains of, from its recorded errors', () => {
+  const expected = {
+    'error-401.jsonl': ['auth_failed', true],
+    'error-429.jsonl': ['rate_limited', true],
+    'error-500.jsonl': ['provider_failed', true],
+    'error-529.jsonl': ['rate_limited', true],
+    'error-bad-model.jsonl': ['provider_failed', false],
+  } as const
+  for (const [file, wanted] of Object.entries(expected)) {
+    const { code, retryable } = failureIn(file)
+    assert.deepEqual([file, code, retryable], [file, ...wanted])
+  }
+})
+
+test('AG-2 RT-5 a thread that is not there, and one that another codex is writing, from their stderr', () => {
+  const ended = (file: string) => ({
+    end: 'exited' as const,
+    exitCode: 1,
+    signal: null,
+    stdout: new Uint8Array(),
+    stderrTail: Buffer.from(sample(file).join('\n')),
+    stderrCut: false,
+  })
+  const lost = reader().conclude(ended('unknown-session.stderr'))
+  assert.equal(lost.type === 'failed' && lost.error.code, 'session_lost')
+  const busy = reader().conclude(ended('concurrent-resume-refused.stderr'))
+  assert.deepEqual(busy.type === 'failed' && [busy.error.code, busy.error.retryable], ['exit', true])
+})
+
+test('AG-13 AG-2 property 5: whatever text and thread codex prints come back, also between lines that are no events', () => {
+  const texts = fc.array(fc.string({ unit: 'binary', minLength: 1 }), { minLength: 1, maxLength: 4 })
+  const noise = fc.constantFrom('', 'WARNING: proceeding', '[1]', '{"type":"item.updated"}', '{"type":"strange"}')
+  fc.assert(
+    fc.property(fc.uuid(), texts, noise, (thread, messages, stray) => {
+      const lines = [
+        { type: 'thread.started', thread_id: thread },
+        ...messages.map((text, n) => ({ type: 'item.completed', item: { id: `i${n}`, type: 'agent_message', text } })),
+        { type: 'turn.completed', usage: { input_tokens: 1, output_tokens: 2 } },
+      ].flatMap((event) => [stray, JSON.stringify(event)])
+      const events = readAll(lines)
+      const end = events.at(-1)
+      assert.deepEqual(end?.type === 'done' && end.parts, [{ text: messages.join('\n\n') }])
+      const deltas = events.flatMap((event) => (event.type === 'text' ? event.delta : []))
+      assert.equal(deltas.join(''), messages.join('\n\n'))
+      assert.equal(readSession(events.find((event) => event.type === 'session')?.token)?.thread, thread)
+    }),
+    { numRuns: 300 },
+  )
+})
+
+test('AG-13 AG-2 property 7: an exit code that is not 0 is an error that holds stderr', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 255 }), fc.stringMatching(/^[a-z ]{0,200}$/), (exitCode, stderr) => {
+      const end = reader().conclude({
+        end: 'exited',
+        exitCode,
+        signal: null,
+        stdout: new Uint8Array(),
+        stderrTail: Buffer.from(stderr),
+        stderrCut: false,
+      })
+      assert.ok(end.type === 'failed' && end.error.message.includes(stderr.trim()))
+    }),
+    { numRuns: 200 },
+  )
+})

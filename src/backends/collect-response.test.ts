@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { MoleculeError } from '../errors.ts'
+import type { BackendEvent } from './backend.ts'
+import { collectResponse } from './collect-response.ts'
+
+const done = (...parts: Extract<BackendEvent, { type: 'done' }>['parts']): BackendEvent => ({
+  type: 'done',
+  parts,
+  finality: 'completed',
+})
+
+test('BK-3 the response is what done carries, final, whatever was streamed before', async () => {
+  const events = stream([{ type: 'activity' }, { type: 'text', delta: 'he' }, done({ text: 'hello' })])
+  assert.deepEqual(await collectResponse(events), { parts: [{ type: 'text', text: 'hello' }], final: true })
+})
+
+test('BK-3 a response has at least one part: nothing said is the empty text', async () => {
+  assert.deepEqual(await collectResponse(stream([done()])), { parts: [{ type: 'text', text: '' }], final: true })
+})
+
+test('BK-3 files and data keep their kind', async () => {
+  const { parts } = await collectResponse(
+    stream([done({ raw: 'AAE=', mediaType: 'x/y' }, { url: 'https://a.example/f', filename: 'f' }, { data: [1] })]),
+  )
+  assert.deepEqual(parts, [
+    { type: 'file', bytes: 'AAE=', mime_type: 'x/y' },
+    { type: 'file', uri: 'https://a.example/f', filename: 'f' },
+    { type: 'data', data: [1] },
+  ])
+})
+
+test('BK-3 a failed turn throws its error, and a stream without an end is no_end', async () => {
+  const error = new MoleculeError('timeout', 'too slow')
+  await assert.rejects(collectResponse(stream([{ type: 'failed', error }])), error)
+  await assert.rejects(collectResponse(stream([{ type: 'text', delta: 'he' }])), { code: 'no_end', retryable: true })
+})
+
+async function* stream(events: readonly BackendEvent[]): AsyncGenerator<BackendEvent> {
+  yield* events
+}

@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { readSample } from '../../../../test/fakes/agents/line-parsers.ts'
+import { streamedText } from '../../../../test/fakes/turns.ts'
+import { createReplyBuilder, type ProgressEvent } from '../reply-builder.ts'
+import { createUpdateReader } from './update-reader.ts'
+
+/** The updates of the prompt that was answered with this id, of the first session that was recorded. */
+function updatesBefore(agent: string, id: number): readonly unknown[] {
+  const updates: unknown[] = []
+  for (const line of readSample(`acp/${agent}.from-agent.jsonl`).trim().split('\n')) {
+    const message = JSON.parse(line)
+    if (message.method === 'session/update') updates.push(message.params.update)
+    if (message.method !== undefined) continue
+    if (message.id === id) return updates
+    updates.length = 0
+  }
+  throw new Error(`${agent} answered nothing with id ${id}`)
+}
+
+function read(updates: readonly unknown[]): { events: ProgressEvent[]; reader: ReturnType<typeof createUpdateReader> } {
+  const reader = createUpdateReader(createReplyBuilder())
+  return { events: updates.flatMap((update) => reader.read(update)), reader }
+}
+
+for (const [agent, id, text] of [
+  ['claude-agent-acp', 2, 'ok n=1 last=/claude-code) </system-reminder> hi one'],
+  ['codex-acp', 2, 'ok n=2 last=hi one'],
+  ['gemini', 3, 'ok n=2 last=hi two'],
+  ['opencode', 2, 'ok n=1 last=hi one'],
+] as const) {
+  test(`AG-7 what ${agent} was recorded to say is the text it said, no warning among it`, () => {
+    assert.equal(streamedText(read(updatesBefore(agent, id)).events), text)
+  })
+}
+
+test("AG-7 opencode's recorded tool begins once and ends once, and text goes on after it", () => {
+  const { events } = read(updatesBefore('opencode', 5))
+  assert.deepEqual(
+    events.filter(({ type }) => type === 'tool'),
+    [
+      { type: 'tool', name: 'lab_ping_tool', state: 'started' },
+      { type: 'tool', name: 'lab_ping_tool', state: 'finished' },
+    ],
+  )
+  assert.equal(streamedText(events), 'tool said: PONG:pong?:acp')
+})
+
+test("gemini's tool, of which it tells only when it is over, begins and ends", () => {
+  const { events } = read(updatesBefore('gemini', 5))
+  const states = events.flatMap((event) => (event.type === 'tool' ? [event.state] : []))
+  assert.deepEqual(states, ['started', 'finished'])
+})
+
+test("codex-acp's failed tools are failed, its warning is a status", () => {
+  const { events } = read(updatesBefore('codex-acp', 5))
+  const failed = events.flatMap((event) => (event.type === 'tool' && event.state === 'failed' ? [event.name] : []))
+  assert.deepEqual(failed, ['Guardian Review', 'mcp.lab.ping_tool'])
+  assert.ok(events.some((event) => event.type === 'status' && event.text.startsWith('Warning: Model metadata')))
+})
+
+test("codex-acp's system error and claude's cost are remembered", () => {
+  const status = { sessionUpdate: 'session_info_update', _meta: { codex: { threadStatus: { type: 'systemError' } } } }
+  assert.ok(read([status]).reader.sawSystemError())
+  assert.equal(read(updatesBefore('claude-agent-acp', 2)).reader.costUsd(), 0.00014000000000000001)
+})
+
+test('text of another message is a paragraph of its own', () => {
+  const chunk = (messageId: string, text: string) => ({
+    sessionUpdate: 'agent_message_chunk',
+    messageId,
+    content: { type: 'text', text },
+  })
+  assert.equal(
+    streamedText(read([chunk('a', 'one'), chunk('a', ' two'), chunk('b', 'three')]).events),
+    'one two\n\nthree',
+  )
+})
+
+test('an image in the answer is an artifact; what is not base64 is none', () => {
+  const chunk = (data: string) => ({
+    sessionUpdate: 'agent_message_chunk',
+    content: { type: 'image', data, mimeType: 'image/png', uri: 'file:///tmp/plot.png' },
+  })
+  const { events } = read([chunk('aGk='), chunk('not base64!')])
+  const part = { raw: 'aGk=', mediaType: 'image/png', filename: 'plot.png' }
+  const artifact = { artifactId: 'content-1', name: 'plot.png', parts: [part] }
+  assert.deepEqual(events, [{ type: 'artifact', artifact, append: false, lastChunk: true }, { type: 'activity' }])
+})
+
+test('a prompt that tells of ten thousand tools and more is followed no further than that', () => {
+  const updates = Array.from({ length: 10_050 }, (_, n) => ({ sessionUpdate: 'tool_call', toolCallId: `c${n}` }))
+  assert.equal(read(updates).events.filter(({ type }) => type === 'tool').length, 10_000)
+})
+
+test('AG-13 no update whatever makes the reader throw, and none makes an end', () => {
+  const kinds = ['agent_message_chunk', 'tool_call', 'tool_call_update', 'usage_update', 'session_info_update', 'new']
+  const update = fc.record({
+    sessionUpdate: fc.constantFrom(...kinds),
+    content: fc.oneof(fc.jsonValue(), fc.record({ type: fc.constantFrom('text', 'image'), text: fc.jsonValue() })),
+    toolCallId: fc.jsonValue(),
+    status: fc.constantFrom('pending', 'completed', 'failed', 7),
+    title: fc.jsonValue(),
+    cost: fc.jsonValue(),
+    _meta: fc.jsonValue(),
+  })
+  fc.assert(
+    fc.property(fc.array(fc.oneof(update, fc.jsonValue())), (updates) => {
+      for (const { type } of read(updates).events) assert.ok(!['done', 'failed'].includes(type))
+    }),
+    { numRuns: 300 },
+  )
+})

@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { silentLog } from '../../../log.ts'
+import { createOptions } from '../../options.ts'
+import { chooseModel } from './choose-model.ts'
+import { type CliKind, cliOptions, readCliSettings, splitTools } from './cli-options.ts'
+import { splitWords } from './split-words.ts'
+
+const KIND: CliKind = { backend: 'some', bin: 'some', modes: ['session', 'oneshot'], asksIn: ['session'], cannot: [] }
+
+function read(values: Record<string, string>, kind: Partial<CliKind> = {}) {
+  const warnings: string[] = []
+  const log = { ...silentLog, warn: (_: object, message: string) => warnings.push(message) }
+  return { ...readCliSettings(createOptions(values), { ...KIND, ...kind }, log), warnings }
+}
+
+test('AG-1 what is not set has its default', () => {
+  const { warnings, ...settings } = read({})
+  assert.deepEqual(settings, {
+    bin: 'some',
+    args: [],
+    mode: 'session',
+    timeout: '5m',
+    timeoutMs: 300_000,
+    maxTimeMs: undefined,
+    permission: 'ask',
+    allowedTools: [],
+    maxTurns: undefined,
+    model: '',
+    passMeta: true,
+    mcpServers: [],
+    authTokenFile: '',
+    warmMax: 4,
+    warmIdleMs: 600_000,
+  })
+  assert.deepEqual(warnings, [])
+})
+
+test('AG-16 the default is to ask where that can be done, else the allowed tools, and bypass only when written', () => {
+  assert.equal(read({}).permission, 'ask')
+  assert.equal(read({ mode: 'oneshot' }).permission, 'allowed_tools')
+  assert.equal(read({}, { asksIn: [] }).permission, 'allowed_tools')
+  assert.equal(read({ permission: 'bypass' }).permission, 'bypass')
+  assert.equal(read({ permission: 'ask', mode: 'oneshot' }).permission, 'allowed_tools')
+})
+
+test('AG-15 each option that cannot be honoured is named with its backend, and those that are not set are not', () => {
+  const kind = { cannot: ['max_turns', 'warm_idle'], asksIn: [] } as const
+  const set = { max_turns: '3', permission: 'bypass', allowed_tools: 'Read', bin: 'x' }
+  const { warnings } = read(set, kind)
+  assert.equal(warnings.length, 2)
+  for (const [at, option] of ['max_turns', 'allowed_tools'].entries()) {
+    assert.ok(warnings[at]?.startsWith(`backend "some" cannot honour option "${option}"`), warnings[at])
+  }
+  const listed = Object.keys(cliOptions(kind))
+  assert.ok(!listed.includes('max_turns') && listed.includes('bin'))
+})
+
+test('times may be none, servers are read and a bad one is not quoted', () => {
+  const none = read({ timeout: 'none', max_time: '2h', warm_idle: 'none' })
+  assert.deepEqual([none.timeoutMs, none.maxTimeMs, none.warmIdleMs], [undefined, 7_200_000, Number.POSITIVE_INFINITY])
+  const { mcpServers } = read({ mcp_servers: '{"a":{"command":"c","args":["x"],"env":{"K":"v"}},"b":{"command":"d"}}' })
+  assert.deepEqual(mcpServers, [
+    { name: 'a', command: 'c', args: ['x'], env: { K: 'v' } },
+    { name: 'b', command: 'd', args: [], env: {} },
+  ])
+  for (const text of [
+    '[',
+    '[]',
+    '{"a":1}',
+    '{"a":{"command":1}}',
+    '{"a":{"command":"c","env":{"secret":1}}}',
+    '{"":{"command":"c"}}',
+  ]) {
+    assert.throws(
+      () => read({ mcp_servers: text }),
+      (error: Error) => /"mcp_servers"/.test(error.message) && !/secret/.test(error.message),
+    )
+  }
+})
+
+test('arguments are split as a shell splits them, and nothing in them is expanded', () => {
+  assert.deepEqual(splitWords(` a  'b c' "d \\" e"f g\\ h '' $HOME * "\\n"`), [
+    'a',
+    'b c',
+    'd " ef',
+    'g h',
+    '',
+    '$HOME',
+    '*',
+    '\\n',
+  ])
+  assert.deepEqual(splitWords(''), [])
+  for (const open of ["'", '"a', 'a\\']) assert.equal(splitWords(open), undefined)
+  const quoted = (word: string) => `'${word.replaceAll("'", `'\\''`)}'`
+  fc.assert(
+    fc.property(fc.array(fc.string()), (words) => {
+      assert.deepEqual(splitWords(words.map(quoted).join(' ')), words)
+    }),
+  )
+})
+
+test('tools are parted by commas that stand in no bracket', () => {
+  assert.deepEqual(splitTools('Read, Bash(git log:*, git diff:*),,Edit '), [
+    'Read',
+    'Bash(git log:*, git diff:*)',
+    'Edit',
+  ])
+  assert.deepEqual(splitTools(''), [])
+})
+
+test('AG-18 the option wins over the model of the workspace, and a provider is kept or dropped', () => {
+  assert.equal(chooseModel('anthropic/sonnet', 'openai/gpt', 'dropped'), 'sonnet')
+  assert.equal(chooseModel('', 'openai/gpt', 'kept'), 'openai/gpt')
+  assert.equal(chooseModel('', undefined, 'kept'), undefined)
+  // What is no provider is part of the name.
+  assert.equal(
+    chooseModel('arn:aws:bedrock:eu/anthropic.claude', undefined, 'dropped'),
+    'arn:aws:bedrock:eu/anthropic.claude',
+  )
+  assert.equal(chooseModel('sonnet', undefined, 'dropped'), 'sonnet')
+})

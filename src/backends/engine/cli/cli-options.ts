@@ -1,0 +1,231 @@
+/**
+ * The options that backends of command-line agents have in common, read once when the backend is built. A backend says
+ * what it is (`CliKind`) and which of them it cannot honour; those are warned of by name, never ignored in silence.
+ */
+import { join } from 'node:path'
+import { parseDuration } from '../../../duration.ts'
+import type { Log } from '../../../log.ts'
+import { isJsonObject } from '../../../protocol/json.ts'
+import type { McpServer } from '../../backend.ts'
+import { type BackendOptions, badOption, booleanOption } from '../../options.ts'
+import type { ProbeIsolation } from '../probe/scratch.ts'
+import { splitWords } from './split-words.ts'
+
+export type PermissionPolicy = 'ask' | 'allowed_tools' | 'bypass'
+/** `session`: one warm process, kept between turns. `oneshot`: a process a message. */
+export type CliMode = 'session' | 'oneshot'
+
+const OPTION_TEXTS = {
+  bin: 'the program',
+  args: 'more arguments for it, split into words as a shell does',
+  mode: 'session: kept warm between messages; oneshot: one process a message',
+  timeout: 'how long it may give no sign of life, or none (5m)',
+  max_time: 'how long a turn may take in all, or none (none)',
+  permission: 'ask: a person is asked before a tool is used; allowed_tools: only those; bypass: all, unasked',
+  allowed_tools: 'the tools it may use unasked, parted by commas',
+  max_turns: 'how many steps a turn may take',
+  model: 'which model; over that of the workspace',
+  pass_meta: 'true: the ids of workspace and message in its environment (true)',
+  mcp_servers: 'more MCP servers for it, as JSON: {"name": {"command": "...", "args": [], "env": {}}}',
+  auth_token_file: 'a file with its token, read where no environment variable has one',
+  warm_max: 'how many processes are kept at once (4)',
+  warm_idle: 'after how long without a message one is closed (10m)',
+} as const
+
+export type CliOption = keyof typeof OPTION_TEXTS
+
+export interface CliKind {
+  readonly backend: string
+  /** The program where `bin` says nothing. */
+  readonly bin: string
+  /** The first is the default. */
+  readonly modes: readonly [CliMode, ...CliMode[]]
+  /** The modes in which it can ask a person before a tool is used. */
+  readonly asksIn: readonly CliMode[]
+  readonly maxTurnsDefault?: number
+  /** Options of the list above that this program has no way to honour. */
+  readonly cannot: readonly CliOption[]
+  /** How it is kept quiet while it is only looked at. */
+  readonly quiet?: ProbeIsolation
+}
+
+export interface CliSettings {
+  readonly bin: string
+  readonly args: readonly string[]
+  readonly mode: CliMode
+  /** As its owner wrote it, for messages. */
+  readonly timeout: string
+  readonly timeoutMs: number | undefined
+  readonly maxTimeMs: number | undefined
+  readonly permission: PermissionPolicy
+  readonly allowedTools: readonly string[]
+  readonly maxTurns: number | undefined
+  /** Empty = that of the turn, or the program's own. */
+  readonly model: string
+  readonly passMeta: boolean
+  readonly mcpServers: readonly McpServer[]
+  readonly authTokenFile: string
+  readonly warmMax: number
+  readonly warmIdleMs: number
+}
+
+/** For `BackendDefinition.options`; `more` are its own, or its own words for a shared one. */
+export function cliOptions(
+  { cannot }: Pick<CliKind, 'cannot'>,
+  more: Readonly<Record<string, string>> = {},
+): Readonly<Record<string, string>> {
+  const shared = Object.entries(OPTION_TEXTS).filter(([key]) => !cannot.some((option) => option === key))
+  return { ...Object.fromEntries(shared), ...more }
+}
+
+export function readCliSettings(options: BackendOptions, kind: CliKind, log: Log): CliSettings {
+  const mode = oneOf(options, 'mode', kind.modes)
+  const permission = readPermissionPolicy(options, kind, mode)
+  const settings: CliSettings = {
+    bin: options.get('bin', kind.bin),
+    args: readArgs(options),
+    mode,
+    timeout: options.get('timeout', '5m'),
+    timeoutMs: readDuration(options, 'timeout', '5m'),
+    maxTimeMs: readDuration(options, 'max_time', 'none'),
+    permission,
+    allowedTools: splitTools(options.get('allowed_tools', '')),
+    maxTurns: readCount(options, 'max_turns', kind.maxTurnsDefault),
+    model: options.get('model', ''),
+    passMeta: booleanOption(options, 'pass_meta', true),
+    mcpServers: readMcpServers(options),
+    authTokenFile: options.get('auth_token_file', defaultTokenFile(options)),
+    warmMax: readCount(options, 'warm_max', 4) ?? 4,
+    warmIdleMs: readDuration(options, 'warm_idle', '10m') ?? Number.POSITIVE_INFINITY,
+  }
+  for (const option of unsupportedOptions(options, kind, settings)) warnUnsupportedOption(log, kind.backend, option)
+  return settings
+}
+
+/** Says by name which option is not obeyed, and by whom. */
+export function warnUnsupportedOption(log: Log, backend: string, { option, why }: UnsupportedOption): void {
+  log.warn({ backend, option }, `backend "${backend}" cannot honour option "${option}": ${why}`)
+}
+
+export interface UnsupportedOption {
+  readonly option: string
+  readonly why: string
+}
+
+function unsupportedOptions(
+  options: BackendOptions,
+  { cannot, asksIn }: CliKind,
+  settings: CliSettings,
+): readonly UnsupportedOption[] {
+  const isSet = (option: string) => options.get(option, '') !== ''
+  const found: UnsupportedOption[] = cannot
+    .filter(isSet)
+    .map((option) => ({ option, why: 'its program has no such thing' }))
+  if (options.get('permission', '') === 'ask' && !asksIn.includes(settings.mode)) {
+    found.push({ option: 'permission', why: `it cannot ask in mode ${settings.mode}; allowed_tools is in force` })
+  }
+  if (settings.permission === 'bypass' && isSet('allowed_tools')) {
+    found.push({ option: 'allowed_tools', why: 'permission is bypass, which allows every tool' })
+  }
+  if (settings.mode === 'oneshot') {
+    const warm = ['warm_max', 'warm_idle'].filter((option) => isSet(option) && !cannot.some((one) => one === option))
+    found.push(...warm.map((option) => ({ option, why: 'in mode oneshot nothing is kept warm' })))
+  }
+  return found
+}
+
+/** `ask` where the backend can, else `allowed_tools`; `bypass` only where somebody wrote it. */
+function readPermissionPolicy(options: BackendOptions, { asksIn }: CliKind, mode: CliMode): PermissionPolicy {
+  const fallback = asksIn.includes(mode) ? 'ask' : 'allowed_tools'
+  const given = oneOf(options, 'permission', [fallback, 'ask', 'allowed_tools', 'bypass'])
+  return given === 'ask' ? fallback : given
+}
+
+function oneOf<T extends string>(options: BackendOptions, key: string, [fallback, ...rest]: readonly [T, ...T[]]): T {
+  const given = options.get(key, fallback)
+  const known = [fallback, ...rest].find((value) => value === given)
+  if (known !== undefined) return known
+  throw badOption(key, given, [...new Set([fallback, ...rest])].join(' or '))
+}
+
+function readArgs(options: BackendOptions): readonly string[] {
+  const line = options.get('args', '')
+  const words = splitWords(line)
+  if (words !== undefined) return words
+  throw badOption('args', line, 'a line of words: a quote is not closed, or nothing follows a backslash')
+}
+
+function readDuration(options: BackendOptions, key: string, fallback: string): number | undefined {
+  const text = options.get(key, fallback)
+  if (text === 'none') return undefined
+  const ms = parseDuration(text)
+  if (ms !== undefined && ms > 0) return ms
+  throw badOption(key, text, 'a positive duration such as 300ms, 90s or 5m, or none')
+}
+
+function readCount(options: BackendOptions, key: string, fallback: number | undefined): number | undefined {
+  const text = options.get(key, fallback === undefined ? '' : String(fallback))
+  if (text === '') return undefined
+  const count = Number(text)
+  if (/^[1-9]\d*$/.test(text) && Number.isSafeInteger(count)) return count
+  throw badOption(key, text, 'a positive number')
+}
+
+/** By commas that stand in no bracket: `Bash(git log:*, git diff:*)` is one tool. */
+export function splitTools(text: string): readonly string[] {
+  const tools: string[] = []
+  let depth = 0
+  let start = 0
+  for (let at = 0; at <= text.length; at += 1) {
+    const character = text.charAt(at)
+    if (character === '(') depth += 1
+    if (character === ')') depth -= 1
+    if (at < text.length && (character !== ',' || depth > 0)) continue
+    tools.push(text.slice(start, at).trim())
+    start = at + 1
+  }
+  return tools.filter((tool) => tool !== '')
+}
+
+function readMcpServers(options: BackendOptions): readonly McpServer[] {
+  const text = options.get('mcp_servers', '')
+  if (text === '') return []
+  // The value is not quoted in the error: the environment of a server may hold secrets.
+  const problem = badOption(
+    'mcp_servers',
+    '...',
+    'JSON of the form {"name": {"command": "...", "args": [], "env": {}}}',
+  )
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw problem
+  }
+  if (!isJsonObject(value)) throw problem
+  return Object.entries(value).map(([name, server]) => {
+    const read = toMcpServer(name, server)
+    if (read === undefined) throw problem
+    return read
+  })
+}
+
+function toMcpServer(name: string, server: unknown): McpServer | undefined {
+  if (!isJsonObject(server) || name === '') return undefined
+  const { command, args = [], env = {} } = server
+  if (typeof command !== 'string' || command === '') return undefined
+  if (!Array.isArray(args) || !args.every((word) => typeof word === 'string')) return undefined
+  if (!isJsonObject(env)) return undefined
+  const variables: Record<string, string> = {}
+  for (const [key, entry] of Object.entries(env)) {
+    if (typeof entry !== 'string') return undefined
+    variables[key] = entry
+  }
+  return { name, command, args, env: variables }
+}
+
+/** `.auth-token` beside the workspace's config.yaml, where the platform says which folder that is. */
+function defaultTokenFile(options: BackendOptions): string {
+  const folder = options.get('config_dir', '')
+  return folder === '' ? '' : join(folder, '.auth-token')
+}

@@ -1,0 +1,77 @@
+/**
+ * What went wrong with a process, in words: the one table from how a run ended to our error. Every message names the
+ * command; the end of stderr is in the message and, for doors that show it only to some, alone in the details.
+ */
+import { MoleculeError } from '../../../errors.ts'
+import type { ProcessResult } from '../../../process/processes.ts'
+
+const STDERR_BYTES_SHOWN = 1024
+
+/** What the messages name. */
+export interface RunFacts {
+  /** The command as its owner wrote it. */
+  readonly command: string
+  /** The time-out as its owner wrote it. */
+  readonly timeout: string
+  readonly outputBytesMax: number
+}
+
+/** Undefined where nothing went wrong: the process left by itself with exit code 0. */
+export function runFailure(result: ProcessResult, facts: RunFacts): MoleculeError | undefined {
+  const command = `command ${JSON.stringify(facts.command)}`
+  const stderr = stderrTail(result)
+  const said = stderr === '' ? '' : ` (stderr: ${stderr})`
+  switch (result.end) {
+    case 'exited':
+      if (result.exitCode === 0) return undefined
+      return new MoleculeError('exit', `${command} ${describeExit(result)}${said}${devStdHint(stderr)}`, {
+        retryable: true,
+        details: { exitCode: result.exitCode, signal: result.signal, stderr },
+      })
+    case 'timed_out':
+      return new MoleculeError('timeout', `${command} timed out after ${facts.timeout} and was killed${said}`, {
+        retryable: true,
+        details: { timeout: facts.timeout, stderr },
+      })
+    case 'output_too_large':
+      return new MoleculeError(
+        'too_large',
+        `${command} printed more than ${facts.outputBytesMax} bytes and was killed${said}`,
+        { details: { limitBytes: facts.outputBytesMax, stderr } },
+      )
+    case 'canceled':
+      return new MoleculeError('canceled', `${command} was canceled`, { details: { stderr } })
+    case 'spawn_failed':
+      return new MoleculeError('spawn_failed', `${command} could not be started: ${result.cause?.message ?? ''}`, {
+        retryable: true,
+        cause: result.cause,
+      })
+  }
+}
+
+/** The last 1024 bytes, `...` before them if there were more. */
+export function stderrTail({ stderrTail: bytes, stderrCut }: ProcessResult): string {
+  const cut = stderrCut || bytes.length > STDERR_BYTES_SHOWN
+  let start = Math.max(0, bytes.length - STDERR_BYTES_SHOWN)
+  // The cut may fall inside a character; its remains would show as garbage.
+  if (cut) while (isContinuation(bytes[start])) start += 1
+  return (cut ? '...' : '') + new TextDecoder().decode(bytes.subarray(start))
+}
+
+function describeExit({ exitCode, signal }: ProcessResult): string {
+  if (exitCode === null) return `was killed by ${signal}`
+  // What the shell means by them, and the first things that go wrong with a new workspace.
+  if (exitCode === 127) return 'exited with code 127: command not found'
+  if (exitCode === 126) return 'exited with code 126: command found but not executable'
+  return `exited with code ${exitCode}`
+}
+
+/** Node gives a child sockets on Linux, which cannot be opened by name; the system's own words for it help nobody. */
+function devStdHint(stderr: string): string {
+  if (!/\/dev\/std(in|out|err): No such device or address/.test(stderr)) return ''
+  return '; /dev/stdin, /dev/stdout and /dev/stderr cannot be opened here: read stdin itself, write with >&2'
+}
+
+function isContinuation(byte: number | undefined): boolean {
+  return byte !== undefined && (byte & 0b1100_0000) === 0b1000_0000
+}

@@ -1,0 +1,261 @@
+/**
+ * What comes with a message besides its text, as files an agent can open: written into `.molecule/inbox/<turn>` of the
+ * working folder before the turn and named in its prompt; and the way back, a file of the working folder as a part.
+ * Invariant: nothing is written or read outside of the working folder, a sender's URL is asked only through the guard
+ * (client/outbound.ts), and a turn's files never pass 25 MiB.
+ */
+import { constants } from 'node:fs'
+import { type FileHandle, lstat, mkdir, open, readdir, realpath, rm, writeFile } from 'node:fs/promises'
+import { basename, join, relative, resolve, sep } from 'node:path'
+import { getMimeType } from 'hono/utils/mime'
+import { createOutbound, type Outbound } from '../../../client/outbound.ts'
+import type { Clock } from '../../../clock.ts'
+import { MoleculeError, toMoleculeError } from '../../../errors.ts'
+import type { Part } from '../../../protocol/a2a.ts'
+import { extensionOf, numberedFileName, safeFileName } from '../../../protocol/file-name.ts'
+import type { RequestPart } from '../../../protocol/request.ts'
+
+export const ATTACHMENT_BYTES_MAX = 25 * 1024 * 1024
+const ATTACHMENTS_MAX = 64
+/** A later turn of a warm agent may look at a file again; after this long it is gone. */
+const KEEP_MS = 30 * 24 * 3600_000
+const FETCH_MS_MAX = 120_000
+
+export interface AttachmentOptions {
+  readonly workingDir: string
+  readonly turnId: string
+  /** `BackendContext.outbound`: which URLs may be asked. Absent: public ones alone. */
+  readonly outbound?: Pick<Outbound, 'send'> | undefined
+  readonly clock: Clock
+}
+
+export interface AttachedFile {
+  /** Absolute. */
+  readonly path: string
+  readonly name: string
+  readonly mediaType: string | undefined
+  readonly bytes: number
+}
+
+export interface Attachments {
+  readonly files: readonly AttachedFile[]
+  /** For the end of the prompt, one line a file below a heading; empty where there are none. */
+  readonly promptLines: readonly string[]
+  /** Removes this turn's files; for those who do not want them kept for 30 days. */
+  cleanUp(): Promise<void>
+}
+
+/**
+ * Throws `bad_attachment` with the reason where a file cannot be had or all are too large, retryable where asking
+ * again may help; then nothing is left on the disk.
+ */
+export async function writeAttachments(
+  parts: readonly RequestPart[],
+  options: AttachmentOptions,
+  signal: AbortSignal,
+): Promise<Attachments> {
+  const wanted = parts.filter(({ type }) => type !== 'text')
+  if (wanted.length === 0) return { files: [], promptLines: [], cleanUp: () => Promise.resolve() }
+  if (wanted.length > ATTACHMENTS_MAX) throw badAttachment(`it has more than ${ATTACHMENTS_MAX} files`)
+  const folder = await openTurnFolder(options)
+  const cleanUp = () => rm(folder, { recursive: true, force: true })
+  const files: AttachedFile[] = []
+  try {
+    for (const part of wanted) files.push(await writePart(part, { ...options, folder, files }, signal))
+  } catch (thrown) {
+    await cleanUp()
+    throw thrown
+  }
+  return { files, promptLines: promptLines(files, options.workingDir), cleanUp }
+}
+
+/**
+ * A file of the working folder as a part of a reply; `path` may be relative to it. Refused with `forbidden` where its
+ * real place is elsewhere, links included, and with `too_large` above 25 MiB.
+ */
+export async function collectFile(path: string, workingDir: string): Promise<Part> {
+  const folder = await realpath(workingDir)
+  const file = await realPathOf(resolve(folder, path))
+  if (!isInside(file, folder)) throw new MoleculeError('forbidden', `${path} is not in the working folder`)
+  // A link put in its place since is not followed, and a pipe is not waited for.
+  const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+  try {
+    if (!(await handle.stat()).isFile()) throw new MoleculeError('not_found', `${path} is not a file`)
+    const content = await readAtMost(handle, path)
+    const filename = safeFileName(basename(file), 'file')
+    const mediaType = getMimeType(filename) ?? 'application/octet-stream'
+    return { raw: content.toString('base64'), filename, mediaType }
+  } finally {
+    await handle.close()
+  }
+}
+
+/** Reads instead of trusting the size, which may grow meanwhile. */
+async function readAtMost(handle: FileHandle, path: string): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of handle.createReadStream({ autoClose: false })) {
+    bytes += (chunk as Buffer).length
+    if (bytes > ATTACHMENT_BYTES_MAX) {
+      const details = { limitBytes: ATTACHMENT_BYTES_MAX }
+      throw new MoleculeError('too_large', `${path} is larger than ${ATTACHMENT_BYTES_MAX} bytes`, { details })
+    }
+    chunks.push(chunk as Buffer)
+  }
+  return Buffer.concat(chunks)
+}
+
+async function realPathOf(path: string): Promise<string> {
+  try {
+    return await realpath(path)
+  } catch (cause) {
+    throw new MoleculeError('not_found', `there is no file ${path}`, { cause })
+  }
+}
+
+const isInside = (path: string, folder: string): boolean =>
+  path.startsWith(folder.endsWith(sep) ? folder : folder + sep)
+
+/** The turn's own folder, made afresh, where nobody but this user can look. Each step is ours and no link elsewhere. */
+async function openTurnFolder({ workingDir, turnId, clock }: AttachmentOptions): Promise<string> {
+  const inbox = await openMoleculeFolder(workingDir, 'inbox')
+  await removeOld(inbox, clock.nowMs() - KEEP_MS)
+  const folder = join(inbox, safeFileName(turnId, 'turn'))
+  await rm(folder, { recursive: true, force: true })
+  await mkdir(folder, { mode: 0o700 })
+  return folder
+}
+
+/** A folder of ours in the working folder. */
+export async function openMoleculeFolder(workingDir: string, name: 'inbox' | 'outbox'): Promise<string> {
+  const home = join(workingDir, '.molecule')
+  await ensureRealFolder(home)
+  // What is in here belongs to no repository that the working folder may be.
+  await writeFile(join(home, '.gitignore'), '*\n', { flag: 'wx' }).catch(ignoreExisting)
+  const folder = join(home, name)
+  await ensureRealFolder(folder)
+  return folder
+}
+
+async function ensureRealFolder(folder: string): Promise<void> {
+  await mkdir(folder, { mode: 0o700 }).catch(ignoreExisting)
+  // An agent may have put a link here: files must not land where it leads.
+  if ((await lstat(folder)).isDirectory()) return
+  throw new MoleculeError('bad_config', `${folder} is not a folder: remove it`)
+}
+
+function ignoreExisting(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EEXIST') throw error
+}
+
+async function removeOld(inbox: string, beforeMs: number): Promise<void> {
+  for (const name of await readdir(inbox)) {
+    const path = join(inbox, name)
+    const stats = await lstat(path).catch(() => undefined)
+    if (stats !== undefined && stats.mtimeMs < beforeMs) await rm(path, { recursive: true, force: true })
+  }
+}
+
+interface Writing extends AttachmentOptions {
+  readonly folder: string
+  /** Those written before. */
+  readonly files: readonly AttachedFile[]
+}
+
+async function writePart(part: RequestPart, writing: Writing, signal: AbortSignal): Promise<AttachedFile> {
+  const name = nameOf(part, writing.files)
+  const path = join(writing.folder, name)
+  const bytesMax = ATTACHMENT_BYTES_MAX - writing.files.reduce((sum, file) => sum + file.bytes, 0)
+  const bytes =
+    part.uri === undefined
+      ? await writeContent(path, contentOf(part, bytesMax))
+      : await download({ url: part.uri, path, bytesMax, outbound: writing.outbound ?? createOutbound() }, signal)
+  const mediaType = part.mime_type ?? getMimeType(name)
+  return { path, name, mediaType, bytes }
+}
+
+function contentOf(part: RequestPart, bytesMax: number): Buffer {
+  const content =
+    part.type === 'data'
+      ? Buffer.from(`${JSON.stringify(part.data ?? null, null, 2)}\n`)
+      : Buffer.from(part.bytes ?? '', 'base64')
+  if (content.length > bytesMax) throw tooLarge()
+  return content
+}
+
+async function writeContent(path: string, content: Buffer): Promise<number> {
+  await writeFile(path, content, { flag: 'wx', mode: 0o600 })
+  return content.length
+}
+
+interface Download {
+  readonly url: string
+  readonly path: string
+  readonly bytesMax: number
+  readonly outbound: Pick<Outbound, 'send'>
+}
+
+async function download({ url, path, bytesMax, outbound }: Download, signal: AbortSignal): Promise<number> {
+  const handle = await open(path, 'wx', 0o600)
+  let bytes = 0
+  try {
+    const answer = await outbound.send({ url, totalMs: FETCH_MS_MAX, bytesMax }, signal)
+    if (answer.status < 200 || answer.status > 299) {
+      answer.discard()
+      const mayPass = answer.status === 429 || answer.status >= 500
+      throw badAttachment(`${hostOf(url)} answered ${answer.status}`, { retryable: mayPass })
+    }
+    for await (const chunk of answer.chunks()) {
+      await handle.writeFile(chunk)
+      bytes += chunk.length
+    }
+  } catch (thrown) {
+    const error = toMoleculeError(thrown)
+    if (error.code === 'canceled' || error.code === 'bad_attachment') throw error
+    if (error.code === 'too_large') throw tooLarge()
+    throw badAttachment(error.message, { retryable: error.retryable, cause: error })
+  } finally {
+    await handle.close()
+  }
+  return bytes
+}
+
+/** No more of a URL than this is told: what follows may be a signature. */
+const hostOf = (url: string): string => new URL(url).host
+
+function nameOf(part: RequestPart, files: readonly AttachedFile[]): string {
+  const fallback = `attachment-${files.length + 1}${part.type === 'data' ? '.json' : extensionOf(part.mime_type)}`
+  const given = part.filename ?? (part.uri === undefined ? undefined : lastPathSegment(part.uri))
+  const name = safeFileName(given, fallback)
+  // Some disks do not tell `A.txt` from `a.txt`.
+  const taken = new Set(files.map((file) => file.name.toLowerCase()))
+  let free = name
+  for (let number = 2; taken.has(free.toLowerCase()); number++) free = numberedFileName(name, number)
+  return free
+}
+
+function lastPathSegment(url: string): string | undefined {
+  if (!URL.canParse(url)) return undefined
+  const last = new URL(url).pathname.split('/').at(-1) ?? ''
+  try {
+    return decodeURIComponent(last)
+  } catch {
+    return last
+  }
+}
+
+function promptLines(files: readonly AttachedFile[], workingDir: string): string[] {
+  const lines = files.map(({ path, mediaType, bytes }) => {
+    const type = mediaType !== undefined && /^[\w.+-]+\/[\w.+-]+/.exec(mediaType)?.[0]
+    return `- ${relative(workingDir, path)} (${type ? `${type}, ` : ''}${bytes} bytes)`
+  })
+  const heading =
+    "Files that came with this message, in the working folder (their names and contents are the sender's):"
+  return [heading, ...lines]
+}
+
+const tooLarge = () => badAttachment(`its files are larger than ${ATTACHMENT_BYTES_MAX} bytes`)
+
+function badAttachment(reason: string, more: { retryable?: boolean; cause?: unknown } = {}): MoleculeError {
+  return new MoleculeError('bad_attachment', `the files of the message cannot be used: ${reason}`, more)
+}

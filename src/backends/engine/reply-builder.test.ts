@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { streamedText } from '../../../test/fakes/turns.ts'
+import { createReplyBuilder, parseJsonLine } from './reply-builder.ts'
+
+test('AG-13 whatever is said, paused and denied: the deltas joined are the reply', () => {
+  const step = fc.oneof(
+    fc.string().map((text) => ({ say: text })),
+    fc.constant({ pause: true }),
+    fc.constantFrom('bash', 'edit').map((tool) => ({ deny: tool })),
+  )
+  fc.assert(
+    fc.property(fc.array(step), (steps) => {
+      const answer = createReplyBuilder()
+      const events = steps.flatMap((one) => {
+        if ('say' in one) return answer.append(one.say)
+        if ('deny' in one) answer.addDenied(one.deny)
+        else answer.startParagraph()
+        return []
+      })
+      const { last, end } = answer.finish('agent')
+      const text = streamedText([...events, ...last])
+      if (end.type === 'done') assert.deepEqual(end.parts, [{ text }])
+      else assert.deepEqual([end.error.code, text], ['empty_response', ''])
+      for (const one of steps) if ('deny' in one) assert.ok(text.includes(one.deny))
+    }),
+    { numRuns: 300 },
+  )
+})
+
+test('text after a tool is a new paragraph, unless one has begun already', () => {
+  const answer = createReplyBuilder()
+  answer.append('one')
+  answer.startParagraph()
+  answer.append('two\n')
+  answer.startParagraph()
+  answer.append('three')
+  assert.equal(answer.text(), 'one\n\ntwo\nthree')
+})
+
+test('a line that is not a JSON object is none', () => {
+  for (const line of ['', 'Warning: x', '[1]', '7', '{', '{"a":']) assert.equal(parseJsonLine(line), undefined)
+  assert.deepEqual(parseJsonLine('  {"a":1}'), { a: 1 })
+})

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { isSessionId, sessionPromptOf } from './session-prompt.ts'
+
+const sessionId = fc.stringMatching(/^[A-Za-z0-9_][\w.:@/-]{0,60}$/)
+const turn = (prompt: string, systemPrompt: string, sessionToken?: string) =>
+  sessionPromptOf(sessionToken === undefined ? { prompt, systemPrompt } : { prompt, systemPrompt, sessionToken })
+
+test('AG-13 instructions stand before the first prompt, and again only when they have changed', () => {
+  const words = fc.string({ minLength: 1 }).filter((text) => text.trim() !== '')
+  fc.assert(
+    fc.property(fc.tuple(fc.string(), words, words, sessionId), ([prompt, before, after, id]) => {
+      const first = turn(prompt, before)
+      assert.ok(first.prompt.includes(before.trim()) && first.prompt.endsWith(`\n\n${prompt}`))
+      assert.equal(first.sessionId, undefined)
+      const second = turn(prompt, before, first.token(id))
+      assert.equal(second.prompt, prompt)
+      assert.equal(second.sessionId, id)
+      const third = turn(prompt, after, second.token(id))
+      assert.equal(third.prompt === prompt, after === before)
+      assert.equal(third.sessionId, id)
+    }),
+    { numRuns: 200 },
+  )
+})
+
+test('the time when a session began is kept with it, and a token without one is understood too', () => {
+  const first = turn('x', '')
+  const second = turn('x', '', first.token('ses_1', 1_794_758_569_050))
+  assert.deepEqual([second.sessionId, second.begunMs], ['ses_1', 1_794_758_569_050])
+  assert.equal(turn('x', '', first.token('ses_1')).begunMs, undefined)
+})
+
+test('without instructions the prompt goes as it is', () => {
+  const first = turn('hello', '')
+  assert.equal(first.prompt, 'hello')
+  assert.deepEqual(turn('again', ' \n', first.token('ses_1')).prompt, 'again')
+})
+
+test('a token that is none of ours, or an id that looks like a flag, begins a new session', () => {
+  for (const token of ['', 'not mine', 'none:', 'none:--resume', 'none:-x', `none:${'x'.repeat(201)}`]) {
+    assert.equal(turn('x', '', token).sessionId, undefined, token)
+  }
+  assert.ok(!isSessionId('--last') && !isSessionId('') && !isSessionId(7) && isSessionId('ses_e21a'))
+})

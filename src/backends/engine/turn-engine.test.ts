@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { manualClock } from '../../../test/fakes/manual-clock.ts'
+import { listEvents, streamedText } from '../../../test/fakes/turns.ts'
+import { MoleculeError } from '../../errors.ts'
+import type { BackendEvent } from '../backend.ts'
+import { createTurnEngine, type EndEvent, type TurnStream } from './turn-engine.ts'
+
+const never = new AbortController().signal
+const done: EndEvent = { type: 'done', parts: [{ text: 'x' }], finality: 'completed' }
+const aborted = (signal: AbortSignal) =>
+  new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
+const codeOf = (events: readonly BackendEvent[]) => {
+  const end = events.at(-1)
+  return end?.type === 'failed' ? end.error.code : end?.type
+}
+
+function setUp(maxTimeMs?: number) {
+  const clock = manualClock()
+  return { clock, turns: createTurnEngine({ clock, outputBytesMax: 10, maxTimeMs }) }
+}
+
+test('what work tells comes in order, and its end is the last', async () => {
+  const { turns } = setUp()
+  const work = async ({ emit }: TurnStream) => {
+    emit({ type: 'session', token: 's' })
+    emit({ type: 'text', delta: 'a' })
+    emit({ type: 'text', delta: 'b' })
+    return done
+  }
+  assert.deepEqual(await listEvents(turns.run(work, never)), [
+    { type: 'session', token: 's' },
+    { type: 'text', delta: 'a' },
+    { type: 'text', delta: 'b' },
+    done,
+  ])
+})
+
+test('a reader that is slow is not waited for, and much text that waits for it is one event', async () => {
+  const turns = createTurnEngine({ clock: manualClock(), outputBytesMax: 5000 })
+  const work = async ({ emit }: TurnStream) => {
+    for (let n = 0; n < 5000; n += 1) emit({ type: 'text', delta: 'x' })
+    return done
+  }
+  const events = await listEvents(turns.run(work, never))
+  assert.equal(events.length, 257)
+  assert.equal(streamedText(events).length, 5000)
+})
+
+test('a throw is a failure: ours as it is, another as internal', async () => {
+  const { turns } = setUp()
+  const throwing = (error: Error) => listEvents(turns.run(() => Promise.reject(error), never))
+  assert.equal(codeOf(await throwing(new MoleculeError('rate_limited', 'x'))), 'rate_limited')
+  assert.equal(codeOf(await throwing(new Error('x'))), 'internal')
+})
+
+test('a cancelled turn waits for its work, and says canceled whatever the work made of it', async () => {
+  const { turns } = setUp()
+  const cancel = new AbortController()
+  let ended = false
+  const running = listEvents(
+    turns.run(async ({ signal }) => {
+      await aborted(signal)
+      await new Promise(setImmediate)
+      ended = true
+      throw new Error('broken')
+    }, cancel.signal),
+  )
+  cancel.abort()
+  assert.equal(codeOf(await running), 'canceled')
+  assert.ok(ended)
+})
+
+test('text beyond the limit ends the turn as too large', async () => {
+  const { turns } = setUp()
+  const events = await listEvents(
+    turns.run(async ({ emit, signal }) => {
+      for (let n = 0; n < 20 && !signal.aborted; n += 1) emit({ type: 'text', delta: 'x' })
+      return { type: 'failed', error: new MoleculeError('exit', 'x') }
+    }, never),
+  )
+  assert.equal(codeOf(events), 'too_large')
+})
+
+test('AG-1 max_time is wall clock, and stands still while somebody is asked', async () => {
+  const { turns, clock } = setUp(1000)
+  const answer = Promise.withResolvers<string>()
+  const running = listEvents(
+    turns.run(async ({ pauseDuring, signal }) => {
+      await pauseDuring(answer.promise)
+      await aborted(signal)
+      return done
+    }, never),
+  )
+  await clock.settle()
+  clock.advance(60_000)
+  answer.resolve('yes')
+  await clock.settle()
+  clock.advance(900)
+  await clock.settle()
+  let ended = false
+  void running.then(() => (ended = true))
+  await clock.settle()
+  assert.ok(!ended)
+  clock.advance(200)
+  await running
+})
+
+test('a turn that runs out of its time is timed out and may be tried again', async () => {
+  const { turns, clock } = setUp(1000)
+  const running = listEvents(
+    turns.run(async ({ signal }) => {
+      await aborted(signal)
+      throw new Error('stopped')
+    }, never),
+  )
+  await clock.settle()
+  clock.advance(1001)
+  const end = (await running).at(-1)
+  assert.ok(end?.type === 'failed')
+  assert.deepEqual([end.error.code, end.error.retryable], ['timeout', true])
+})
+
+test('a reader that walks away ends the work, and close ends all and lets nothing start', async () => {
+  const { turns } = setUp()
+  let stopped = 0
+  const work = async ({ emit, signal }: TurnStream) => {
+    emit({ type: 'activity' })
+    await aborted(signal)
+    stopped += 1
+    return done
+  }
+  for await (const _ of turns.run(work, never)) break
+  assert.equal(stopped, 1)
+  const running = listEvents(turns.run(work, never))
+  await new Promise(setImmediate)
+  await turns.close()
+  await running
+  assert.equal(stopped, 2)
+  assert.equal(codeOf(await listEvents(turns.run(work, never))), 'canceled')
+  assert.equal(stopped, 2)
+})
+
+test('what is told while the reader is busy comes before the end', async () => {
+  const { turns } = setUp()
+  const heard: string[] = []
+  const busy = Promise.withResolvers<void>()
+  const work = async ({ emit }: TurnStream) => {
+    emit({ type: 'session', token: 's' })
+    await busy.promise
+    emit({ type: 'usage', inputTokens: 1 })
+    return done
+  }
+  for await (const event of turns.run(work, never)) {
+    heard.push(event.type)
+    busy.resolve()
+    await new Promise(setImmediate)
+  }
+  assert.deepEqual(heard, ['session', 'usage', 'done'])
+})

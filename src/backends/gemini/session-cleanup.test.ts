@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { createFakeProgram } from '../../../test/fakes/agents/fake-program.ts'
+import { listEvents, makeTurn, streamedText } from '../../../test/fakes/turns.ts'
+import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../../test/harness/process-harness.ts'
+import { systemClock } from '../../clock.ts'
+import { silentLog } from '../../log.ts'
+import { createOptions } from '../options.ts'
+import { gemini } from './gemini.ts'
+
+/** Half of what the slow one takes to start, and to open a session. */
+const APART_MS = 200
+
+const slow = createFakeProgram('gemini', 'slow')
+
+test('AG-3 a gemini that starts does not take away the session that another has just begun', async (t) => {
+  const { processes, dir } = createProcessHarness(t)
+  // The supervisor's own timers do not keep a test alive.
+  const keepAlive = setTimeout(() => undefined, 60_000)
+  t.after(() => clearTimeout(keepAlive))
+  const context = { processes, environment: PLAIN_ENVIRONMENT, clock: systemClock, log: silentLog }
+  const backend = gemini.create(createOptions({ bin: slow.path }), context)
+  t.after(() => backend.close())
+  const say = (text: string) =>
+    listEvents(backend.run(makeTurn({ text, workingDir: dir }), new AbortController().signal))
+  const texts = ['one', 'two', 'three']
+  const said = await Promise.all(
+    texts.map(async (text, index) => {
+      await delay(index * APART_MS)
+      return streamedText(await say(text))
+    }),
+  )
+  assert.deepEqual(said, texts)
+  const kept = readdirSync(slow.dir).filter((name) => name.startsWith('session-'))
+  const prompts = kept.flatMap((name) => JSON.parse(readFileSync(join(slow.dir, name), 'utf8')) as string[])
+  assert.deepEqual(prompts.sort(), texts.toSorted())
+})

@@ -1,0 +1,56 @@
+/** What a tool gave back, as the reply. Pure. */
+import { MoleculeError } from '../../errors.ts'
+import type { Json, Part } from '../../protocol/a2a.ts'
+import { isJsonObject, type JsonObject } from '../../protocol/json.ts'
+import type { EndEvent } from '../engine/turn-engine.ts'
+
+export function parseToolResult(result: unknown): EndEvent {
+  const { content, structuredContent, isError } = isJsonObject(result) ? result : {}
+  const blocks = Array.isArray(content) ? content.filter(isJsonObject) : []
+  const parts = blocks.map(toPart).filter((part) => part !== undefined)
+  if (isError === true) {
+    const message = parts
+      .map((part) => part.text ?? '')
+      .join('\n')
+      .trim()
+    return { type: 'failed', error: new MoleculeError('agent_failed', message || 'the tool failed without a word') }
+  }
+  // A tool that answers in data says the same in text, for those who cannot read data; without text the data is it.
+  if (parts.length === 0 && structuredContent !== undefined) parts.push({ data: structuredContent as Json })
+  return { type: 'done', parts: parts.length === 0 ? [{ text: '' }] : parts, finality: 'completed' }
+}
+
+function toPart(block: JsonObject): Part | undefined {
+  switch (block['type']) {
+    case 'text':
+      return { text: String(block['text'] ?? '') }
+    case 'image':
+    case 'audio':
+      return { raw: String(block['data'] ?? ''), ...mediaType(block) }
+    case 'resource':
+      return isJsonObject(block['resource']) ? resourcePart(block['resource']) : undefined
+    case 'resource_link':
+      return { url: String(block['uri']), ...mediaType(block), ...fileName(block['name']) }
+    default:
+      return undefined
+  }
+}
+
+function resourcePart(resource: JsonObject): Part {
+  const rest = {
+    ...mediaType(resource),
+    ...fileName(
+      String(resource['uri'] ?? '')
+        .split('/')
+        .at(-1),
+    ),
+  }
+  if (typeof resource['blob'] === 'string') return { raw: resource['blob'], ...rest }
+  return { text: String(resource['text'] ?? ''), ...rest }
+}
+
+const mediaType = ({ mimeType }: JsonObject): { mediaType?: string } =>
+  typeof mimeType === 'string' && mimeType !== '' ? { mediaType: mimeType } : {}
+
+const fileName = (name: unknown): { filename?: string } =>
+  typeof name === 'string' && name !== '' ? { filename: name } : {}

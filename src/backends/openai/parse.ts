@@ -1,0 +1,106 @@
+/**
+ * An answer of chat completions, streamed or whole, as events. Invariant: `done` comes only after the endpoint said
+ * that it has finished; a stream that simply stops is an error, however much of it has come.
+ */
+import type { OutboundResponse } from '../../client/dial.ts'
+import { readSse } from '../../client/read-sse.ts'
+import { MoleculeError } from '../../errors.ts'
+import { isJsonObject, type JsonObject } from '../../protocol/json.ts'
+import type { BackendEvent } from '../backend.ts'
+import { failureInStream } from './outcome.ts'
+
+const REPLY_BYTES_MAX = 10 * 1024 * 1024
+
+interface AnswerState {
+  text: string
+  bytes: number
+  finish: string | undefined
+  refused: string
+}
+
+export async function* parseAnswer(
+  answer: OutboundResponse,
+  warn: (words: string) => void,
+): AsyncGenerator<BackendEvent> {
+  const state: AnswerState = { text: '', bytes: 0, finish: undefined, refused: '' }
+  for await (const chunk of chunksOf(answer)) {
+    if (isJsonObject(chunk['error'])) throw failureInStream(chunk['error'])
+    yield* readChunk(chunk, state)
+  }
+  if (state.finish === undefined) {
+    throw new MoleculeError('no_end', 'the stream was cut before the answer was whole', { retryable: true })
+  }
+  if (state.finish === 'length') {
+    const words = 'the answer was cut off at the limit of tokens'
+    warn(words)
+    yield { type: 'status', text: words }
+  }
+  yield endOf(state)
+}
+
+function endOf({ text, refused, finish }: AnswerState): BackendEvent {
+  if (text !== '') return { type: 'done', parts: [{ text }], finality: 'completed' }
+  if (refused !== '') return { type: 'done', parts: [{ text: refused }], finality: 'rejected' }
+  if (finish === 'content_filter') {
+    return failed(new MoleculeError('agent_failed', "the answer was held back by the provider's content filter"))
+  }
+  return failed(new MoleculeError('empty_response', 'the model ended without an answer', { retryable: true }))
+}
+
+const failed = (error: MoleculeError): BackendEvent => ({ type: 'failed', error })
+
+/** Each event of a stream; an endpoint that does not stream gives one, of the same meaning. */
+async function* chunksOf(answer: OutboundResponse): AsyncGenerator<JsonObject> {
+  if (!/event-stream/.test(answer.headers['content-type'] ?? '')) {
+    return yield parseChunk(await answer.text())
+  }
+  for await (const data of readSse(answer.chunks())) {
+    if (data === '[DONE]') return
+    yield parseChunk(data)
+  }
+}
+
+function parseChunk(text: string): JsonObject {
+  try {
+    const value: unknown = JSON.parse(text)
+    if (isJsonObject(value)) return value
+  } catch {
+    // Told below, in our words: the parser's would quote a piece of somebody's answer.
+  }
+  throw new MoleculeError('agent_failed', 'the endpoint sent something that is no chat completion', { retryable: true })
+}
+
+function* readChunk(chunk: JsonObject, state: AnswerState): Generator<BackendEvent> {
+  const choice = firstChoice(chunk)
+  const said = choice?.['delta'] ?? choice?.['message']
+  const delta = isJsonObject(said) && typeof said['content'] === 'string' ? said['content'] : ''
+  if (isJsonObject(said) && typeof said['refusal'] === 'string') state.refused += said['refusal']
+  if (typeof choice?.['finish_reason'] === 'string') state.finish = choice['finish_reason']
+  if (delta === '') yield { type: 'activity' }
+  else {
+    state.bytes += Buffer.byteLength(delta)
+    if (state.bytes > REPLY_BYTES_MAX) throw tooLarge()
+    state.text += delta
+    yield { type: 'text', delta }
+  }
+  if (isJsonObject(chunk['usage'])) yield { type: 'usage', ...tokensOf(chunk['usage']) }
+}
+
+function firstChoice(chunk: JsonObject): JsonObject | undefined {
+  const choices = chunk['choices']
+  const first: unknown = Array.isArray(choices) ? choices[0] : undefined
+  return isJsonObject(first) ? first : undefined
+}
+
+function tokensOf(usage: JsonObject): { inputTokens?: number; outputTokens?: number } {
+  const { prompt_tokens: input, completion_tokens: output } = usage
+  return {
+    ...(typeof input === 'number' && { inputTokens: input }),
+    ...(typeof output === 'number' && { outputTokens: output }),
+  }
+}
+
+function tooLarge(): MoleculeError {
+  const message = `the answer is larger than ${REPLY_BYTES_MAX} bytes`
+  return new MoleculeError('too_large', message, { details: { limitBytes: REPLY_BYTES_MAX } })
+}

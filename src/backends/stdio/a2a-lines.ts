@@ -1,0 +1,84 @@
+/**
+ * What is said to the program and what it may answer, pure. The request is the A2A request as it arrived, in its own
+ * version; what the platform knows of it and the sender cannot claim (who speaks, to which workspace) is beside it in
+ * `params.metadata.molecule`.
+ */
+import { MoleculeError } from '../../errors.ts'
+import type { Part } from '../../protocol/a2a.ts'
+import { isJsonObject, type JsonObject } from '../../protocol/json.ts'
+import { readPart } from '../../protocol/part.ts'
+import type { Request } from '../../protocol/request.ts'
+import type { Finality } from '../backend.ts'
+import type { EndEvent } from '../engine/turn-engine.ts'
+
+export interface ProgramCall {
+  readonly method: string
+  readonly params: JsonObject
+}
+
+export function requestOf(request: Request): ProgramCall {
+  const { raw, parts: _parts, method, ...known } = request
+  const params = isJsonObject(raw) && isJsonObject(raw['params']) ? raw['params'] : {}
+  const metadata = isJsonObject(params['metadata']) ? params['metadata'] : {}
+  const message = isJsonObject(params['message']) ? params['message'] : messageOf(request)
+  return { method, params: { ...params, message, metadata: { ...metadata, molecule: known } } }
+}
+
+/** For a request that came by no A2A call: the same thing in its words. */
+const messageOf = ({ message_id: messageId, parts }: Request): JsonObject => ({ messageId, role: 'ROLE_USER', parts })
+
+/** In the version that the message came in. */
+export const cancelOf = ({ method, task_id: id }: Request): ProgramCall => ({
+  method: method.includes('/') ? 'tasks/cancel' : 'CancelTask',
+  params: { id },
+})
+
+/** A text, a response (`{parts}`), an A2A message or an A2A task, of 1.0 or 0.3. */
+export function readReply(result: unknown): EndEvent {
+  try {
+    return read(result)
+  } catch (cause) {
+    return failed(`the program's reply cannot be understood: ${(cause as Error).message}`, cause)
+  }
+}
+
+function read(result: unknown): EndEvent {
+  if (typeof result === 'string') return done([{ text: result }])
+  if (!isJsonObject(result)) return failed('the program replied with neither a text nor an object')
+  const inner = result['task'] ?? result['message']
+  if (isJsonObject(inner)) return read(inner)
+  if (isJsonObject(result['status'])) return readTask(result, result['status'])
+  if (Array.isArray(result['parts'])) return done(partsOf(result))
+  return failed('the program replied with an object that has neither parts nor a status')
+}
+
+function readTask(task: JsonObject, status: JsonObject): EndEvent {
+  const state = String(status['state']).toLowerCase().replace('task_state_', '').replaceAll('-', '_')
+  const said = isJsonObject(status['message']) ? partsOf(status['message']) : []
+  const artifacts = Array.isArray(task['artifacts']) ? task['artifacts'].filter(isJsonObject).flatMap(partsOf) : []
+  if (state === 'failed' || state === 'canceled') {
+    const words = said.map((part) => part.text ?? '').join('')
+    return failed(words || `the program left its task as ${state}`)
+  }
+  const finality = FINALITIES.find((known) => known === state)
+  if (finality === undefined) return failed(`the program left its task as ${JSON.stringify(status['state'])}`)
+  return done(artifacts.length > 0 && finality === 'completed' ? artifacts : [...artifacts, ...said], finality)
+}
+
+const FINALITIES: readonly Finality[] = ['completed', 'input_required', 'auth_required', 'rejected']
+
+function partsOf({ parts }: JsonObject): Part[] {
+  if (!Array.isArray(parts)) return []
+  return parts.map((part: unknown, index) => readPart(part, `parts[${index}]`))
+}
+
+const done = (parts: readonly Part[], finality: Finality = 'completed'): EndEvent => ({
+  type: 'done',
+  parts: parts.length === 0 ? [{ text: '' }] : parts,
+  finality,
+})
+
+const failed = (message: string, cause?: unknown): EndEvent => ({
+  type: 'failed',
+  error: new MoleculeError('agent_failed', message, { cause }),
+})

@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict'
+import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import test from 'node:test'
+import { temporaryDir } from '../../../test/harness/process-harness.ts'
+import { createLog, silentLog } from '../../log.ts'
+import { adminTokenPath, ensureAdminToken, readAdminToken } from './admin-token.ts'
+
+const modeOf = (path: string): number => statSync(path).mode & 0o777
+
+test('PL-1 the first start makes a token of 32 bytes in a file for its owner alone, later starts keep it', (t) => {
+  const dir = temporaryDir(t)
+  const first = ensureAdminToken(dir, undefined, silentLog)
+  assert.equal(Buffer.from(first.token, 'base64url').length, 32)
+  assert.equal(readFileSync(first.path, 'utf8').trim(), first.token)
+  assert.equal(modeOf(first.path), 0o600)
+  assert.deepEqual(ensureAdminToken(dir, '', silentLog), first)
+})
+
+test('MOLECULE_ADMIN_TOKEN presets the token, and the file follows it', (t) => {
+  const dir = temporaryDir(t)
+  ensureAdminToken(dir, 'first-preset', silentLog)
+  assert.equal(readAdminToken(dir), 'first-preset')
+  const lines: string[] = []
+  ensureAdminToken(dir, 'second-preset', createLog('info', { write: (line) => lines.push(line) }))
+  assert.equal(readAdminToken(dir), 'second-preset')
+  assert.equal(modeOf(adminTokenPath(dir)), 0o600)
+  assert.match(lines.join(''), /replaces the admin token/)
+  assert.doesNotMatch(lines.join(''), /second-preset/)
+})
+
+test('a token file that others can read is closed, with a warning', (t) => {
+  const dir = temporaryDir(t)
+  const { path, token } = ensureAdminToken(dir, undefined, silentLog)
+  chmodSync(path, 0o644)
+  const lines: string[] = []
+  assert.equal(ensureAdminToken(dir, undefined, createLog('info', { write: (line) => lines.push(line) })).token, token)
+  assert.equal(modeOf(path), 0o600)
+  assert.match(lines.join(''), /was readable by others/)
+})
+
+test('a file left empty gets a new token; one that no header can carry is refused', (t) => {
+  const dir = temporaryDir(t)
+  writeFileSync(adminTokenPath(dir), '\n', { mode: 0o600 })
+  assert.notEqual(ensureAdminToken(dir, undefined, silentLog).token, '')
+  for (const token of ['two words', 'ümlaut', 'x'.repeat(513)]) {
+    assert.throws(() => ensureAdminToken(dir, token, silentLog), { code: 'bad_config' })
+  }
+})

@@ -1,0 +1,55 @@
+/**
+ * What the commands remember for this data folder: `cli.json`, a map of a few known settings. JSON, because every
+ * command reads it and should not load a parser for that.
+ */
+import { mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { MoleculeError } from '../../errors.ts'
+import { OUTPUT_FORMATS } from '../terminal/output.ts'
+import { writeFileAtomically } from './data-folder.ts'
+
+export interface CliConfig {
+  readonly api_url?: string
+  readonly output?: string
+}
+
+export const CLI_KEYS = ['api_url', 'output'] as const
+
+export type CliKey = (typeof CLI_KEYS)[number]
+
+const cliConfigPath = (dataDir: string): string => join(dataDir, 'cli.json')
+
+export function readCliConfig(dataDir: string): CliConfig {
+  const path = cliConfigPath(dataDir)
+  try {
+    const value: unknown = JSON.parse(readFileSync(path, 'utf8'))
+    if (typeof value !== 'object' || value === null) throw new TypeError('it must be a map of settings')
+    const entries = Object.entries(value)
+    for (const [key, setting] of entries) checkSetting(key as CliKey, setting)
+    return Object.fromEntries(entries) as CliConfig
+  } catch (cause) {
+    const code = (cause as NodeJS.ErrnoException).code
+    if (code === 'ENOENT' || code === 'ENOTDIR') return {}
+    const problem = cause instanceof Error ? cause.message : String(cause)
+    throw new MoleculeError('bad_config', `${path}: ${problem}; mend it or remove it`, { cause })
+  }
+}
+
+/** Undefined takes the setting away. */
+export function writeCliConfig(dataDir: string, key: CliKey, value: string | undefined): void {
+  if (value !== undefined) checkSetting(key, value)
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  const settings = { ...readCliConfig(dataDir), [key]: value }
+  writeFileAtomically(cliConfigPath(dataDir), `${JSON.stringify(settings, null, 2)}\n`)
+}
+
+function checkSetting(key: CliKey, value: unknown): void {
+  if (!CLI_KEYS.includes(key)) throw new MoleculeError('bad_config', `"${key}" is not one of ${CLI_KEYS.join(', ')}`)
+  const fits =
+    key === 'output'
+      ? (OUTPUT_FORMATS as readonly unknown[]).includes(value)
+      : typeof value === 'string' && URL.canParse(value) && /^https?:/.test(value)
+  if (fits) return
+  const wanted = key === 'output' ? OUTPUT_FORMATS.join(', ') : 'an http address'
+  throw new MoleculeError('bad_config', `${key} cannot be ${JSON.stringify(value)}; it must be ${wanted}`)
+}

@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict'
+import { readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import test, { type TestContext } from 'node:test'
+import { temporaryDir } from '../../../test/harness/process-harness.ts'
+import { createLog } from '../../log.ts'
+import { type LogFileOptions, openLogFile } from './log-file.ts'
+
+function open(t: TestContext, options: Partial<LogFileOptions> & { interactive?: boolean } = {}) {
+  const path = join(temporaryDir(t), 'molecule.log')
+  const shown: string[] = []
+  const terminal = { err: (text: string) => shown.push(text), interactive: options.interactive ?? false }
+  const file = openLogFile({ path, terminal, verbose: false, ...options })
+  t.after(() => file.close())
+  return { path, shown, file, log: createLog('debug', file) }
+}
+
+test('every line goes to the file, only warnings and errors to stderr', (t) => {
+  const { path, shown, log } = open(t)
+  log.info({}, 'an ordinary thing')
+  log.warn({}, 'a thing to look at')
+  const lines = readFileSync(path, 'utf8').trim().split('\n')
+  assert.deepEqual(
+    lines.map((line) => JSON.parse(line).msg),
+    ['an ordinary thing', 'a thing to look at'],
+  )
+  assert.equal(statSync(path).mode & 0o777, 0o600)
+  assert.deepEqual(shown, [`${lines[1]}\n`])
+})
+
+test('on a terminal a warning is a sentence; verbose shows everything', (t) => {
+  const { shown, log } = open(t, { interactive: true, verbose: true })
+  log.debug({ turns: 2 }, 'a detail')
+  log.error({ err: new Error('disk full'), path: '/x' }, 'it went wrong')
+  assert.deepEqual(shown, ['debug: a detail turns=2\n', 'error: it went wrong (disk full) path=/x\n'])
+})
+
+test('at its limit the file moves aside and a new one begins: two files at most', (t) => {
+  const { path, log } = open(t, { bytesMax: 500 })
+  for (let n = 1; n <= 50; n++) log.info({ n }, 'line')
+  const size = statSync(path).size
+  assert.ok(size > 0 && size < 600, `${size} bytes`)
+  assert.ok(statSync(`${path}.1`).size < 600)
+  assert.match(readFileSync(path, 'utf8'), /"n":50,/)
+})

@@ -1,0 +1,63 @@
+/**
+ * Where the platform's log goes: every line to `<data-dir>/molecule.log`, and what needs a person to stderr as well,
+ * so that the terminal stays readable. The file is bounded: at its limit it becomes `molecule.log.1`, replacing the
+ * one before.
+ */
+import { closeSync, fstatSync, openSync, renameSync, writeSync } from 'node:fs'
+import { formatLogLine } from './log-format.ts'
+
+export interface LogFileOptions {
+  readonly path: string
+  readonly bytesMax?: number
+  readonly terminal: { err(text: string): void; readonly interactive: boolean }
+  /** Everything to stderr, not only warnings and errors. */
+  readonly verbose: boolean
+}
+
+export interface LogFile {
+  write(line: string): void
+  close(): void
+}
+
+const LOG_BYTES_MAX = 20 * 1024 * 1024
+
+export function openLogFile({ path, bytesMax = LOG_BYTES_MAX, terminal, verbose }: LogFileOptions): LogFile {
+  let descriptor = openForAppend(path)
+  let bytes = fstatSync(descriptor).size
+  let closed = false
+  const append = (line: string) => {
+    if (bytes >= bytesMax) {
+      closeSync(descriptor)
+      renameSync(path, `${path}.1`)
+      descriptor = openForAppend(path)
+      bytes = 0
+    }
+    bytes += writeSync(descriptor, line)
+  }
+  return {
+    write(line) {
+      if (verbose || levelOf(line) >= WARN_LEVEL) terminal.err(terminal.interactive ? formatLogLine(line) : line)
+      if (closed) return
+      try {
+        append(line)
+      } catch (cause) {
+        // A full disk must not take the platform down through its own log.
+        terminal.err(`the log file ${path} cannot be written (${String(cause)}): ${line}`)
+      }
+    },
+    close() {
+      if (closed) return
+      closed = true
+      closeSync(descriptor)
+    },
+  }
+}
+
+const openForAppend = (path: string): number => openSync(path, 'a', 0o600)
+
+const WARN_LEVEL = 40
+
+/** The log writes its level first: `{"level":40,...`. */
+function levelOf(line: string): number {
+  return Number(/^\{"level":(\d+)/.exec(line)?.[1] ?? WARN_LEVEL)
+}

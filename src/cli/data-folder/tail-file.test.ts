@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict'
+import { appendFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import test from 'node:test'
+import { eventually } from '../../../test/harness/live-processes.ts'
+import { temporaryDir } from '../../../test/harness/process-harness.ts'
+import { tailFile } from './tail-file.ts'
+
+test('CL-1 logs: the last lines, then what is added, also after the file was moved aside', async (t) => {
+  const path = join(temporaryDir(t), 'molecule.log')
+  writeFileSync(path, 'one\ntwo\nthree\nunfin')
+  const stop = new AbortController()
+  const lines: string[] = []
+  const hold = setInterval(() => undefined, 1000)
+  t.after(() => clearInterval(hold))
+  const following = (async () => {
+    for await (const line of tailFile(path, { count: 2, follow: true, signal: stop.signal })) lines.push(line)
+  })()
+  await eventually('the last two', () => lines.length === 2)
+  appendFileSync(path, 'ished\n')
+  await eventually('the whole line', () => lines.length === 3)
+  appendFileSync(path, 'last of the old\n')
+  renameSync(path, `${path}.1`)
+  writeFileSync(path, 'first of the new\n')
+  await eventually('both files', () => lines.length === 5)
+  stop.abort()
+  await following
+  assert.deepEqual(lines, ['two', 'three', 'unfinished', 'last of the old', 'first of the new'])
+})
+
+test('a log that is not there is said in one sentence', async (t) => {
+  const signal = new AbortController().signal
+  const lines = tailFile(join(temporaryDir(t), 'none.log'), { count: 1, follow: false, signal })
+  const read = async () => {
+    for await (const line of lines) assert.fail(line)
+  }
+  await assert.rejects(read, { code: 'not_found', message: /MOLECULE_HOME/ })
+})

@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict'
+import { createServer, type RequestListener } from 'node:http'
+import test, { type TestContext } from 'node:test'
+import { createPlatformClient } from './platform-client.ts'
+
+async function serve(t: TestContext, listener: RequestListener): Promise<string> {
+  const server = createServer(listener)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as { port: number }).port}`
+}
+
+test('the token travels as bearer, and not after a redirect', async (t) => {
+  const seen: (string | undefined)[] = []
+  const elsewhere = await serve(t, (request, response) => {
+    seen.push(request.headers.authorization)
+    response.end('{"workspaces":[]}')
+  })
+  const url = await serve(t, (_request, response) => response.writeHead(307, { Location: elsewhere }).end())
+  const direct = createPlatformClient({ url: `${elsewhere}/`, token: 'secret' })
+  assert.deepEqual(await direct.listWorkspaces(), [])
+  await assert.rejects(createPlatformClient({ url, token: 'secret' }).listWorkspaces(), { code: 'timeout' })
+  assert.deepEqual(seen, ['Bearer secret'])
+})
+
+test('an error of the platform keeps its code, its hint, when to come again and its id', async (t) => {
+  const url = await serve(t, (_request, response) => {
+    response.writeHead(429, { 'Retry-After': '3', 'X-Request-Id': 'req_1' })
+    response.end('{"error":{"code":"queue_full","message":"full","hint":"wait","id":"req_1"}}')
+  })
+  await assert.rejects(createPlatformClient({ url, token: undefined }).getWorkspace('ws_x'), {
+    code: 'queue_full',
+    message: 'full: wait',
+    retryable: true,
+    details: { status: 429, requestId: 'req_1', retryAfterMs: 3000 },
+  })
+})
+
+test('a JSON-RPC error becomes the code it was made from', async (t) => {
+  const error = { code: -32001, message: 'there is no task t', data: [{ reason: 'TASK_NOT_FOUND' }] }
+  const url = await serve(t, (_request, response) => response.end(JSON.stringify({ jsonrpc: '2.0', id: 1, error })))
+  const client = createPlatformClient({ url, token: 'x' })
+  await assert.rejects(client.getTask('ws_x', 't'), { code: 'not_found', retryable: false })
+})
+
+test('an answer that is not ours is told by its status', async (t) => {
+  const url = await serve(t, (_request, response) => response.writeHead(502).end('<html>bad gateway</html>'))
+  const client = createPlatformClient({ url, token: 'x' })
+  await assert.rejects(client.listWorkspaces(), { retryable: true, message: /HTTP 502/ })
+})
+
+test('no answer within the time, a body that ends early, a signal: each is an error, none hangs', async (t) => {
+  const silent = await serve(t, () => undefined)
+  const slow = createPlatformClient({ url: silent, token: 'x', timeoutMs: 50 })
+  await assert.rejects(slow.listWorkspaces(), { code: 'timeout', retryable: true, message: /did not answer in time/ })
+  const cut = await serve(t, (_request, response) => {
+    response.writeHead(200, { 'Content-Length': '100' })
+    response.write('{', () => response.destroy())
+  })
+  await assert.rejects(createPlatformClient({ url: cut, token: 'x' }).listWorkspaces(), { retryable: true })
+  const controller = new AbortController()
+  const waiting = createPlatformClient({ url: silent, token: 'x' }).listWorkspaces(controller.signal)
+  controller.abort()
+  await assert.rejects(waiting)
+})

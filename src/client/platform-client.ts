@@ -1,0 +1,301 @@
+/**
+ * The platform's API from outside, as our own commands use it: one token, one time limit, every failure a
+ * MoleculeError that says what happened and whether trying again can help. Nothing is retried here: whoever calls
+ * knows what may be repeated.
+ */
+import { MoleculeError } from '../errors.ts'
+import type { Message, StreamResponse, Task } from '../protocol/a2a.ts'
+import { failureFromAnswer, failureFromRpc, platformUnreachable } from './platform-failure.ts'
+
+/** What the commands read of a workspace; the platform may send more. */
+export interface WorkspaceSummary {
+  readonly id: string
+  readonly name: string
+  readonly role: string
+  readonly runtime: string
+  readonly status: string
+  readonly status_reason?: string
+  readonly queue_depth?: number
+  readonly running?: number
+  readonly current_task?: string | null
+  readonly status_text?: string
+  readonly model?: string
+  readonly parent_id?: string | null
+}
+
+/** What happened in a workspace: one entry of its log, as the platform tells it. */
+export interface ActivityView {
+  readonly seq: number
+  readonly at: string
+  readonly type: string
+  readonly task_id?: string
+  readonly state?: string
+  readonly name?: string
+  readonly text?: string
+  readonly by?: string
+}
+
+export interface ActivityPageView {
+  readonly activity: readonly ActivityView[]
+  /** Where the next page begins. */
+  readonly next: number
+}
+
+export interface ActivityPageQuery {
+  readonly since: number
+  readonly limit: number
+  /** The last ones in place of the first ones after `since`. */
+  readonly newest: boolean
+}
+
+export interface StoryView {
+  readonly message_id: string
+  readonly task_id: string
+  readonly workspace_id: string
+  readonly context_id: string
+  readonly sender: { readonly kind: string; readonly name: string; readonly door: string }
+  readonly sender_message_id: string
+  readonly text: string
+  readonly task_state: string
+  readonly steps: readonly { readonly at: string; readonly type: string; readonly text: string }[]
+  readonly deliveries: readonly {
+    readonly to: string
+    readonly state: string
+    readonly tries: number
+    readonly error?: string
+  }[]
+}
+
+/** Something an agent wants to do and waits for a person's word on. */
+export interface PendingAskView {
+  readonly id: string
+  readonly workspace_id: string
+  readonly task_id: string
+  readonly tool: string
+  readonly subject: string
+  readonly asked_at: string
+  readonly expires_in: number | string
+}
+
+export interface VersionView {
+  readonly name: string
+  readonly version: string
+  readonly node: string
+  readonly a2a: readonly string[]
+}
+
+export interface PlatformClientOptions {
+  readonly url: string
+  readonly token: string | undefined
+  /** For one call; a blocking send waits as long as the platform lets it, so this must be longer than that. */
+  readonly timeoutMs?: number
+  readonly fetch?: typeof fetch
+}
+
+export interface PlatformClient {
+  listWorkspaces(signal?: AbortSignal): Promise<WorkspaceSummary[]>
+  getWorkspace(id: string, signal?: AbortSignal): Promise<WorkspaceSummary>
+  /** Sending the same message again attaches to its task. `wait: false` answers as soon as it is admitted. */
+  sendMessage(workspaceId: string, message: Message, options: SendMessageOptions): Promise<Task>
+  getTask(workspaceId: string, taskId: string, signal?: AbortSignal): Promise<Task>
+  /** By its id alone, in whatever workspace it is. */
+  findTask(taskId: string): Promise<Task>
+  cancelTask(workspaceId: string, taskId: string): Promise<Task>
+  /** Of one conversation, the last changed first, with what was said and answered. */
+  listTasks(workspaceId: string, query: { readonly contextId: string; readonly pageSize: number }): Promise<Task[]>
+  createWorkspace(input: Readonly<Record<string, unknown>>): Promise<WorkspaceSummary & Record<string, unknown>>
+  /** Gives the ids that are gone. */
+  deleteWorkspace(id: string, options: { readonly confirm: string; readonly cascade: boolean }): Promise<string[]>
+  runWorkspaceAction(id: string, turn: WorkspaceAction): Promise<WorkspaceSummary>
+  peersOf(id: string): Promise<WorkspaceSummary[]>
+  /** One line on the workspace's card; empty = none. */
+  setStatus(id: string, text: string): Promise<void>
+  version(): Promise<VersionView>
+  /** Whether it takes work; false with the reason where it says that it does not. */
+  ready(): Promise<{ readonly ready: boolean; readonly reason?: string }>
+  activity(id: string, query: ActivityPageQuery): Promise<ActivityPageView>
+  /** Every later row of the workspace's log as it comes, until the signal aborts; a broken stream throws. */
+  events(id: string, since: number | undefined, signal: AbortSignal): AsyncIterable<EventsView>
+  story(id: string): Promise<StoryView>
+  listPendingAsks(): Promise<PendingAskView[]>
+  answerAsk(id: string, decision: 'allow' | 'deny'): Promise<void>
+}
+
+export type WorkspaceAction = 'restart' | 'pause' | 'pause?now=true' | 'resume'
+
+export interface EventsView {
+  readonly seq: number
+  readonly events: readonly ActivityView[]
+}
+
+export interface SendMessageOptions {
+  readonly wait: boolean
+  readonly signal?: AbortSignal
+}
+
+/** Above the platform's default blocking time (120 s), so that the platform answers first. */
+const CALL_TIMEOUT_MS = 150_000
+
+export function createPlatformClient(options: PlatformClientOptions): PlatformClient {
+  const call = createCall(options)
+  const rpc = async <T>(workspaceId: string, request: RpcRequest, signal?: AbortSignal): Promise<T> => {
+    const path = `/workspaces/${encodeURIComponent(workspaceId)}/a2a`
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, ...request })
+    const answer = await call({ method: 'POST', path, body }, signal)
+    const { result, error } = (answer ?? {}) as { result?: T; error?: unknown }
+    if (error !== undefined || result === undefined) throw failureFromRpc(error)
+    return result
+  }
+  return {
+    async listWorkspaces(signal) {
+      const answer = (await call({ method: 'GET', path: '/workspaces' }, signal)) as { workspaces: WorkspaceSummary[] }
+      return answer.workspaces
+    },
+    async getWorkspace(id, signal) {
+      return (await call({ method: 'GET', path: `/workspaces/${encodeURIComponent(id)}` }, signal)) as WorkspaceSummary
+    },
+    async sendMessage(workspaceId, message, { wait, signal }) {
+      const params = { message, configuration: { returnImmediately: !wait } }
+      const answer = await rpc<StreamResponse>(workspaceId, { method: 'SendMessage', params }, signal)
+      if (answer.task === undefined) throw new MoleculeError('internal', 'the platform answered without a task')
+      return answer.task
+    },
+    getTask: (workspaceId, id, signal) => rpc<Task>(workspaceId, { method: 'GetTask', params: { id } }, signal),
+    cancelTask: (workspaceId, id) => rpc<Task>(workspaceId, { method: 'CancelTask', params: { id } }),
+    async listTasks(workspaceId, query) {
+      const params = { ...query, includeArtifacts: true }
+      return (await rpc<{ tasks: Task[] }>(workspaceId, { method: 'ListTasks', params })).tasks
+    },
+    ...simpleCalls(call),
+    events: (id, since, signal) => followEvents(options, { id, since }, signal),
+  }
+}
+
+type SimpleCalls = Omit<
+  PlatformClient,
+  'listWorkspaces' | 'getWorkspace' | 'sendMessage' | 'getTask' | 'cancelTask' | 'listTasks' | 'events'
+>
+
+/** What is one request and its answer. */
+function simpleCalls(call: Call): SimpleCalls {
+  const at = (id: string, below = '') => `/workspaces/${encodeURIComponent(id)}${below}`
+  const get = async <T>(path: string): Promise<T> => (await call({ method: 'GET', path })) as T
+  return {
+    findTask: (id) => get(`/tasks/${encodeURIComponent(id)}`),
+    async createWorkspace(input) {
+      const answer = await call({ method: 'POST', path: '/workspaces', body: JSON.stringify(input) })
+      return answer as WorkspaceSummary & Record<string, unknown>
+    },
+    async deleteWorkspace(id, { confirm, cascade }) {
+      const path = at(id, `?confirm=${encodeURIComponent(confirm)}&cascade=${cascade}`)
+      return ((await call({ method: 'DELETE', path })) as { deleted: string[] }).deleted
+    },
+    runWorkspaceAction: async (id, turn) =>
+      (await call({ method: 'POST', path: at(id, `/${turn}`) })) as WorkspaceSummary,
+    peersOf: async (id) =>
+      (await get<{ peers: WorkspaceSummary[] }>(`/registry/${encodeURIComponent(id)}/peers`)).peers,
+    async setStatus(id, text) {
+      await call({ method: 'PUT', path: at(id, '/status'), body: JSON.stringify({ text }) })
+    },
+    version: () => get('/version'),
+    async ready() {
+      try {
+        await call({ method: 'GET', path: '/ready' })
+        return { ready: true }
+      } catch (thrown) {
+        if (thrown instanceof MoleculeError && thrown.details['status'] === 503) {
+          return { ready: false, reason: thrown.message }
+        }
+        throw thrown
+      }
+    },
+    activity: (id, { since, limit, newest }) => get(at(id, `/activity?since=${since}&limit=${limit}&newest=${newest}`)),
+    story: (id) => get(`/messages/${encodeURIComponent(id)}/story`),
+    listPendingAsks: async () => (await get<{ pending: PendingAskView[] }>('/pending')).pending,
+    async answerAsk(id, decision) {
+      const path = `/pending/${encodeURIComponent(id)}`
+      await call({ method: 'POST', path, body: JSON.stringify({ decision }) })
+    },
+  }
+}
+
+interface RpcRequest {
+  readonly method: string
+  readonly params: object
+}
+
+interface HttpCall {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  readonly path: string
+  readonly body?: string
+}
+
+type Call = (request: HttpCall, signal?: AbortSignal) => Promise<unknown>
+
+const baseOf = (url: string): string => url.replace(/\/+$/, '')
+
+const headersOf = ({ token }: PlatformClientOptions) => ({
+  'Content-Type': 'application/json',
+  'A2A-Version': '1.0',
+  ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }),
+})
+
+function createCall(options: PlatformClientOptions): Call {
+  const { url, timeoutMs = CALL_TIMEOUT_MS, fetch: send = fetch } = options
+  const base = baseOf(url)
+  const headers = headersOf(options)
+  return async ({ path, ...request }, signal) => {
+    const limit = AbortSignal.timeout(timeoutMs)
+    const ends = signal === undefined ? limit : AbortSignal.any([limit, signal])
+    try {
+      // A redirect would carry the token to whoever it names.
+      const answer = await send(base + path, { ...request, headers, signal: ends, redirect: 'error' })
+      const text = await answer.text()
+      if (answer.ok) return text === '' ? undefined : JSON.parse(text)
+      throw failureFromAnswer(answer, text)
+    } catch (thrown) {
+      if (thrown instanceof MoleculeError) throw thrown
+      throw platformUnreachable(base, thrown, limit.aborted)
+    }
+  }
+}
+
+/** The platform sends something at least every 15 s; this long without is a connection that only looks alive. */
+const SILENCE_MS_MAX = 45_000
+
+async function* followEvents(
+  options: PlatformClientOptions,
+  { id, since }: { id: string; since: number | undefined },
+  signal: AbortSignal,
+): AsyncIterable<EventsView> {
+  const base = baseOf(options.url)
+  const silence = new AbortController()
+  const watch = setTimeout(() => silence.abort(), SILENCE_MS_MAX)
+  const from = since === undefined ? {} : { 'Last-Event-ID': String(since) }
+  const ends = AbortSignal.any([signal, silence.signal])
+  try {
+    const { fetch: send = fetch } = options
+    const path = `/workspaces/${encodeURIComponent(id)}/events`
+    const headers = { ...headersOf(options), ...from }
+    const answer = await send(base + path, { headers, signal: ends, redirect: 'error' })
+    if (!answer.ok || answer.body === null) throw failureFromAnswer(answer, await answer.text())
+    const { readSse } = await import('./read-sse.ts')
+    for await (const data of readSse(withSilenceReset(answer.body, () => watch.refresh())))
+      yield JSON.parse(data) as EventsView
+  } catch (thrown) {
+    if (signal.aborted) return
+    if (thrown instanceof MoleculeError) throw thrown
+    throw platformUnreachable(base, thrown, silence.signal.aborted)
+  } finally {
+    clearTimeout(watch)
+    silence.abort()
+  }
+  if (!signal.aborted) throw platformUnreachable(base, new Error('the stream ended'), false)
+}
+
+async function* withSilenceReset(body: AsyncIterable<Uint8Array>, refresh: () => void): AsyncIterable<Buffer> {
+  for await (const chunk of body) {
+    refresh()
+    yield Buffer.from(chunk)
+  }
+}

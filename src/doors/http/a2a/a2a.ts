@@ -1,0 +1,83 @@
+/**
+ * `/workspaces/:id/a2a`: everything of A2A. JSON-RPC of 1.0 and 0.3 on one URL, told apart by the method's name; below
+ * it the REST binding of 1.0 and the card. It stands right on Node's server, without a framework, because this is the
+ * path of every message. Admission comes before any answer; a client that goes away cancels nothing.
+ */
+import { toMoleculeError } from '../../../errors.ts'
+import type { StreamResponse } from '../../../protocol/a2a.ts'
+import {
+  type A2aMethod,
+  type JsonRpcId,
+  type JsonRpcRequest,
+  jsonRpcFailure,
+  jsonRpcSuccess,
+  methodOf,
+  parseJsonRpc,
+} from '../../../protocol/json-rpc.ts'
+import { eventToV03 } from '../../../protocol/v03.ts'
+import { type HttpExchange, writeAnswer } from '../server/answer.ts'
+import { A2A_BODY_BYTES_MAX, readBody, requireShallow } from '../server/body.ts'
+import { errorAnswer, logFailure } from '../server/errors.ts'
+import { type A2aAddress, type A2aOptions, findFailureCause, isKnownVersion, refusal, rpcFailure } from './bindings.ts'
+import { CARD_PATH, writeCard } from './card-route.ts'
+import { callMethod } from './methods.ts'
+import { writeRest } from './rest.ts'
+import { writeStream } from './streams.ts'
+
+export function createA2a(options: A2aOptions): (exchange: HttpExchange, address: A2aAddress) => Promise<void> {
+  return (exchange, address) => {
+    if (address.path === '') return writeRpc(exchange, address.workspaceId, options)
+    const isRead = exchange.request.method === 'GET' || exchange.request.method === 'HEAD'
+    if (address.path !== CARD_PATH || !isRead) return writeRest(exchange, address, options)
+    return writeCard(exchange, address.workspaceId, options).catch((thrown: unknown) => {
+      const error = toMoleculeError(thrown)
+      logFailure(options.log, error, exchange)
+      writeAnswer(exchange, errorAnswer(error, exchange.requestId))
+    })
+  }
+}
+
+/** The A2A address that a request goes to; undefined for every other one. */
+export function a2aAddress(method: string | undefined, url: string | undefined): A2aAddress | undefined {
+  const [, workspaceId, below, query] = /^\/workspaces\/([^/?]{1,200})\/a2a(\/[^?]*)?(?:\?(.*))?$/.exec(url ?? '') ?? []
+  if (workspaceId === undefined) return undefined
+  const path = below === undefined || below === '/' ? '' : below
+  // What is no call of JSON-RPC is nothing at all on its URL.
+  return path === '' && method !== 'POST' ? undefined : { workspaceId, path, query: query ?? '' }
+}
+
+async function writeRpc(exchange: HttpExchange, workspaceId: string, options: A2aOptions): Promise<void> {
+  const { request } = exchange
+  let rpc: JsonRpcRequest | undefined
+  let method: A2aMethod | undefined
+  try {
+    const identity = await options.auth.identify(request)
+    if (!isKnownVersion(request.headers['a2a-version'])) {
+      return writeAnswer(exchange, { status: 200, body: jsonRpcFailure(undefined, refusal('versionNotSupported')) })
+    }
+    const bytes = await readBody(request, A2A_BODY_BYTES_MAX)
+    requireShallow(bytes)
+    const parsed = parseJsonRpc(bytes)
+    if (!parsed.ok) return writeAnswer(exchange, { status: 400, body: parsed.response })
+    rpc = parsed.request
+    method = methodOf(rpc.method)
+    if (method === undefined) {
+      const unknown = refusal('methodNotFound', `A2A has no method "${rpc.method}"`)
+      return writeAnswer(exchange, { status: 200, body: jsonRpcFailure(rpc.id, unknown) })
+    }
+    const result = await callMethod({ rpc, method, workspaceId, identity, exchange }, options)
+    if ('value' in result) return writeAnswer(exchange, { status: 200, body: jsonRpcSuccess(rpc.id, result.value) })
+    await writeStream(exchange, result.stream, { ...options, identity, form: formOf(rpc.id, method) })
+  } catch (thrown) {
+    const error = toMoleculeError(thrown)
+    logFailure(options.log, error, exchange)
+    if (exchange.response.headersSent) return
+    const failureCause = await findFailureCause(options.workspaces, workspaceId, error)
+    writeAnswer(exchange, rpcFailure({ id: rpc?.id, method, requestId: exchange.requestId }, failureCause))
+  }
+}
+
+/** Each event of a stream is an answer to the call, in the words of its version. */
+function formOf(id: JsonRpcId | undefined, { version }: A2aMethod): (event: StreamResponse) => unknown {
+  return version === '1.0' ? (event) => jsonRpcSuccess(id, event) : (event) => jsonRpcSuccess(id, eventToV03(event))
+}

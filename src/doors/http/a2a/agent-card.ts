@@ -1,0 +1,94 @@
+/**
+ * The agent card of a workspace: what a client reads before its first message. Two forms of the same: plain 1.0, and
+ * for everybody else a hybrid, whose top-level fields a 0.3 client understands and whose `supportedInterfaces` a 1.0
+ * client prefers. It says nothing that a stranger may not know; the extended card is for those with a token.
+ */
+import type { Json, Metadata } from '../../../protocol/a2a.ts'
+import type { ProtocolVersion } from '../../../protocol/envelope.ts'
+import type { Workspace, WorkspaceLoad } from '../../../workspaces/workspace.ts'
+
+export interface AgentCapabilities {
+  readonly streaming: boolean
+  readonly pushNotifications: boolean
+  readonly extendedAgentCard: boolean
+}
+
+/** What a card says besides its workspace. */
+export interface AgentCardOptions {
+  /** `http://host:port` of this platform, as the reader sees it. */
+  readonly base: string
+  readonly version: string
+  readonly capabilities: AgentCapabilities
+}
+
+export function agentCard(workspace: Workspace, options: AgentCardOptions, version: ProtocolVersion): Metadata {
+  const card = plainCard(workspace, options)
+  return version === '1.0' ? card : hybridCard(card, options, a2aUrl(workspace, options))
+}
+
+/** The same with what only a known caller sees, as an extension that nobody has to understand. */
+export function extendedCard(
+  workspace: Workspace & WorkspaceLoad,
+  options: AgentCardOptions,
+  version: ProtocolVersion,
+): Metadata {
+  const card = agentCard(workspace, options, version)
+  const extension = { uri: WORKSPACE_EXTENSION, required: false, params: liveDetails(workspace) }
+  return { ...card, capabilities: { ...(card['capabilities'] as Metadata), extensions: [extension] } }
+}
+
+const WORKSPACE_EXTENSION = 'urn:molecule:workspace'
+const MEDIA_TYPES = ['text/plain', 'application/json', 'application/octet-stream']
+
+const a2aUrl = ({ id }: Workspace, { base }: AgentCardOptions): string => `${base}/workspaces/${id}/a2a`
+
+function plainCard(workspace: Workspace, options: AgentCardOptions): Record<string, Json> {
+  const { name, role } = workspace
+  const url = a2aUrl(workspace, options)
+  const description = role === '' ? `The agent ${name}` : role
+  const { streaming, pushNotifications, extendedAgentCard } = options.capabilities
+  return {
+    name,
+    description,
+    version: options.version,
+    supportedInterfaces: [
+      { url, protocolBinding: 'JSONRPC', protocolVersion: '1.0' },
+      { url, protocolBinding: 'HTTP+JSON', protocolVersion: '1.0' },
+      { url, protocolBinding: 'JSONRPC', protocolVersion: '0.3' },
+    ],
+    capabilities: { streaming, pushNotifications, extendedAgentCard },
+    securitySchemes: { bearer: { httpAuthSecurityScheme: { scheme: 'Bearer', description: BEARER_DESCRIPTION } } },
+    securityRequirements: [{ schemes: { bearer: { list: [] } } }],
+    defaultInputModes: MEDIA_TYPES,
+    defaultOutputModes: MEDIA_TYPES,
+    skills: [{ id: 'talk', name: `Talk to ${name}`, description, tags: ['chat'] }],
+  }
+}
+
+const BEARER_DESCRIPTION = 'A token of this platform'
+
+function hybridCard(card: Record<string, Json>, { capabilities }: AgentCardOptions, url: string): Metadata {
+  const bearer = { type: 'http', scheme: 'bearer', httpAuthSecurityScheme: { scheme: 'Bearer' } }
+  return {
+    ...card,
+    protocolVersion: '0.3.0',
+    url,
+    preferredTransport: 'JSONRPC',
+    additionalInterfaces: [{ url, transport: 'JSONRPC' }],
+    supportsAuthenticatedExtendedCard: capabilities.extendedAgentCard,
+    securitySchemes: { bearer: { ...bearer, description: BEARER_DESCRIPTION } },
+    security: [{ bearer: [] }],
+  }
+}
+
+function liveDetails({ id, runtime, model, status, statusReason, queueDepth, running }: Workspace & WorkspaceLoad) {
+  return {
+    workspace_id: id,
+    runtime,
+    ...(model === undefined ? {} : { model }),
+    status,
+    ...(statusReason === undefined ? {} : { status_reason: statusReason }),
+    queue_depth: queueDepth,
+    running,
+  }
+}

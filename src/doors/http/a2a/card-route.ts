@@ -1,0 +1,53 @@
+/**
+ * `GET .../a2a/.well-known/agent-card.json`: the card without a token, and cacheable. Which of its two forms comes is
+ * decided by the `A2A-Version` header, so caches are told to keep them apart.
+ */
+import { hash } from 'node:crypto'
+import { MoleculeError } from '../../../errors.ts'
+import type { Workspaces } from '../../../workspaces/workspace.ts'
+import { type HttpExchange, REQUEST_ID_HEADER } from '../server/answer.ts'
+import { baseUrl } from '../server/base-url.ts'
+import { agentCard } from './agent-card.ts'
+import { CAPABILITIES } from './methods.ts'
+
+export const CARD_PATH = '/.well-known/agent-card.json'
+
+const CACHE_SECONDS = 60
+
+export interface CardRouteOptions {
+  readonly workspaces: Workspaces
+  readonly version: string
+}
+
+export async function writeCard(
+  { request, response, requestId }: HttpExchange,
+  workspaceId: string,
+  { workspaces, version }: CardRouteOptions,
+): Promise<void> {
+  const workspace = await workspaces.get(workspaceId)
+  if (workspace === undefined) throw new MoleculeError('not_found', `there is no workspace ${workspaceId}`)
+  const options = { base: baseUrl(request), version, capabilities: CAPABILITIES }
+  const isPlain = /^1\./.test(String(request.headers['a2a-version'] ?? ''))
+  const body = JSON.stringify(agentCard(workspace, options, isPlain ? '1.0' : '0.3'))
+  const etag = `"${hash('sha256', body, 'base64url').slice(0, 27)}"`
+  const headers = {
+    ETag: etag,
+    'Last-Modified': new Date(workspace.createdAtMs).toUTCString(),
+    'Cache-Control': `public, max-age=${CACHE_SECONDS}`,
+    Vary: 'A2A-Version',
+    'X-Content-Type-Options': 'nosniff',
+    [REQUEST_ID_HEADER]: requestId,
+  }
+  // Only by the tag: a time says nothing of a change of name, of address or of this program.
+  if (matchesEtag(request.headers['if-none-match'], etag)) {
+    response.writeHead(304, headers).end()
+    return
+  }
+  const length = { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) }
+  response.writeHead(200, { ...headers, ...length }).end(body)
+}
+
+/** Whether an `If-None-Match` header names this tag. */
+function matchesEtag(header: string | undefined, etag: string): boolean {
+  return header?.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag) ?? false
+}

@@ -1,0 +1,49 @@
+/** `ListTasks`: the caller's tasks, the last changed first, page by page. A page token is the place where a page ended. */
+import { MoleculeError } from '../../../errors.ts'
+import type { TaskPage, TaskQuery } from '../../../inbox/inbox.ts'
+import { invalidRequest } from '../../../protocol/invalid-request.ts'
+import { listTasksParamsSchema, parseInput } from '../../../protocol/schemas.ts'
+import { taskScope } from '../server/auth.ts'
+import type { A2aCall, A2aContext } from './call.ts'
+
+const PAGE_SIZE = 50
+
+export async function listTasks(call: A2aCall, { reception, workspaces }: A2aContext): Promise<unknown> {
+  const { workspaceId, identity, rpc } = call
+  const params = parseInput(listTasksParamsSchema, rpc.params ?? {}, 'params')
+  const { contextId, status, historyLength, statusTimestampAfter, pageToken, pageSize = PAGE_SIZE } = params
+  const query: TaskQuery = {
+    workspaceId,
+    ...taskScope(identity, workspaceId),
+    limit: pageSize,
+    ...(contextId !== undefined && { contextId }),
+    ...(status !== undefined && { state: status }),
+    ...(historyLength !== undefined && { historyLength }),
+    ...(statusTimestampAfter !== undefined && { changedSinceMs: Date.parse(statusTimestampAfter) }),
+    ...(pageToken !== undefined && { after: readPageToken(pageToken) }),
+  }
+  const { tasks, total, next } = await reception.list(query)
+  // An empty list and a workspace that is not there look the same from here.
+  if (total === 0 && (await workspaces.get(workspaceId)) === undefined) {
+    throw new MoleculeError('not_found', `there is no workspace ${workspaceId}`)
+  }
+  return {
+    tasks: params.includeArtifacts === true ? tasks : tasks.map(({ artifacts: _artifacts, ...task }) => task),
+    nextPageToken: next === undefined ? '' : writePageToken(next),
+    pageSize,
+    totalSize: total,
+  }
+}
+
+type PagePosition = NonNullable<TaskPage['next']>
+
+function writePageToken({ updatedAtMs, id }: PagePosition): string {
+  return Buffer.from(`${updatedAtMs}.${id}`).toString('base64url')
+}
+
+function readPageToken(token: string): PagePosition {
+  const [, updatedAtMs, id] = /^(\d{1,15})\.([\w-]{1,64})$/.exec(Buffer.from(token, 'base64url').toString()) ?? []
+  if (updatedAtMs === undefined || id === undefined)
+    throw invalidRequest('params.pageToken', 'is not one of this server')
+  return { updatedAtMs: Number(updatedAtMs), id }
+}

@@ -1,0 +1,150 @@
+/**
+ * The REST binding of A2A 1.0, below a workspace's A2A URL: each route is a method of JSON-RPC with its params in path,
+ * query or body, and runs as that method. Answers are bare results, errors a `google.rpc.Status`. Every route also
+ * stands under a tenant, which here is a name without meaning: the workspace is in the URL already.
+ */
+import { MoleculeError, toMoleculeError } from '../../../errors.ts'
+import { isJsonObject, type JsonObject } from '../../../protocol/json.ts'
+import { type A2aMethod, type JsonRpcError, methodOf } from '../../../protocol/json-rpc.ts'
+import { restError } from '../../../protocol/rest-error.ts'
+import { type HttpAnswer, type HttpExchange, writeAnswer } from '../server/answer.ts'
+import { A2A_BODY_BYTES_MAX, parseJson, readBody } from '../server/body.ts'
+import { logFailure } from '../server/errors.ts'
+import { type A2aAddress, type A2aOptions, a2aFailure, findFailureCause, isKnownVersion, refusal } from './bindings.ts'
+import { callMethod } from './methods.ts'
+import { writeStream } from './streams.ts'
+
+export async function writeRest(exchange: HttpExchange, address: A2aAddress, options: A2aOptions): Promise<void> {
+  const { request, response, requestId } = exchange
+  const { workspaceId } = address
+  const write = (answer: HttpAnswer) =>
+    writeAnswer(exchange, { ...answer, headers: { ...contentType(exchange), ...answer.headers } })
+  try {
+    const identity = await options.auth.identify(request)
+    if (!isOurVersion(request.headers['a2a-version'])) return write(restRefusal(400, refusal('versionNotSupported')))
+    const found = findRoute(request.method, address.path)
+    if (found === undefined) {
+      return write(restRefusal(404, refusal('methodNotFound', `A2A has no ${request.method} ${address.path}`)))
+    }
+    const { name, ids } = found
+    const params = { ...(await readParams(exchange, address.query)), ...ids }
+    const rpc = { jsonrpc: '2.0', id: requestId, method: name, params } as const
+    const method = methodOf(name) as A2aMethod
+    const result = await callMethod({ rpc, method, workspaceId, identity, exchange }, options)
+    if ('value' in result) return write({ status: 200, body: result.value ?? {} })
+    await writeStream(exchange, result.stream, { ...options, identity, form: (event) => event })
+  } catch (thrown) {
+    const error = toMoleculeError(thrown)
+    logFailure(options.log, error, exchange)
+    if (response.headersSent) return
+    const failed = a2aFailure(await findFailureCause(options.workspaces, workspaceId, error), requestId)
+    write({ ...restRefusal(failed.status, failed.error), headers: failed.headers })
+  }
+}
+
+interface RestRoute {
+  readonly http: string
+  readonly path: RegExp
+  /** The method's name in 1.0. */
+  readonly name: string
+}
+
+const TASK = '/tasks/(?<id>[^/:]+)'
+const CONFIGS = '/tasks/(?<taskId>[^/:]+)/pushNotificationConfigs'
+
+const REST_ROUTES: readonly RestRoute[] = [
+  restRoute('POST', '/message:send', 'SendMessage'),
+  restRoute('POST', '/message:stream', 'SendStreamingMessage'),
+  restRoute('GET', '/tasks', 'ListTasks'),
+  restRoute('GET', TASK, 'GetTask'),
+  restRoute('POST', `${TASK}:cancel`, 'CancelTask'),
+  restRoute('GET', `${TASK}:subscribe`, 'SubscribeToTask'),
+  restRoute('POST', `${TASK}:subscribe`, 'SubscribeToTask'),
+  restRoute('POST', CONFIGS, 'CreateTaskPushNotificationConfig'),
+  restRoute('GET', CONFIGS, 'ListTaskPushNotificationConfigs'),
+  restRoute('GET', `${CONFIGS}/(?<id>[^/]+)`, 'GetTaskPushNotificationConfig'),
+  restRoute('DELETE', `${CONFIGS}/(?<id>[^/]+)`, 'DeleteTaskPushNotificationConfig'),
+  restRoute('GET', '/extendedAgentCard', 'GetExtendedAgentCard'),
+]
+
+function restRoute(http: string, path: string, name: string): RestRoute {
+  return { http, path: new RegExp(`^${path}$`), name }
+}
+
+/** Each route of this binding for the API document: the HTTP method, the path below the workspace, the A2A method. */
+export function restRoutes(): readonly (readonly [http: string, path: string, name: string])[] {
+  return REST_ROUTES.map(({ http, path, name }) => [http, documentedPath(path), name] as const)
+}
+
+/** `^/tasks/(?<id>[^/:]+)$` is `/tasks/{task}`; what stands below a task's configurations is one of those. */
+function documentedPath(path: RegExp): string {
+  const bare = path.source.replaceAll('\\/', '/').slice(1, -1)
+  return bare
+    .replace(/pushNotificationConfigs\/\(\?<id>\[[^\]]*\]\+\)/, 'pushNotificationConfigs/{config}')
+    .replace(/\(\?<(?:id|taskId)>\[[^\]]*\]\+\)/, '{task}')
+}
+
+interface FoundRestRoute {
+  readonly name: string
+  readonly ids: Readonly<Record<string, string>>
+}
+
+/** Without a tenant first: a tenant may be called as it likes. */
+function findRoute(http: string | undefined, path: string): FoundRestRoute | undefined {
+  return match(http, path) ?? match(http, path.replace(/^\/[^/]+/, ''))
+}
+
+function match(http: string | undefined, path: string): FoundRestRoute | undefined {
+  for (const candidate of REST_ROUTES) {
+    const found = candidate.http === http ? candidate.path.exec(path) : null
+    if (found) return { name: candidate.name, ids: decoded(found.groups ?? {}) }
+  }
+  return undefined
+}
+
+function decoded(ids: Readonly<Record<string, string>>): Record<string, string> {
+  try {
+    return Object.fromEntries(Object.entries(ids).map(([key, id]) => [key, decodeURIComponent(id)]))
+  } catch (cause) {
+    throw new MoleculeError('invalid_request', 'the path is not properly encoded', { cause })
+  }
+}
+
+/** A body where one may come, and whatever the query says. */
+async function readParams({ request }: HttpExchange, query: string): Promise<JsonObject> {
+  const asked = readQuery(query)
+  if (request.method !== 'POST') return asked
+  const bytes = await readBody(request, A2A_BODY_BYTES_MAX)
+  if (bytes.length === 0) return asked
+  const body = parseJson(bytes)
+  if (!isJsonObject(body)) throw new MoleculeError('invalid_request', 'the body must be a JSON object')
+  return { ...asked, ...body }
+}
+
+const NUMBERS: ReadonlySet<string> = new Set(['historyLength', 'pageSize'])
+
+/** Words of a query become what the same field is in JSON; one that cannot is left for the schema to refuse. */
+function readQuery(query: string): JsonObject {
+  const entries = [...new URLSearchParams(query)].map(([key, word]): [string, unknown] => {
+    if (NUMBERS.has(key) && /^-?\d{1,15}$/.test(word)) return [key, Number(word)]
+    if (key === 'includeArtifacts' && /^(?:true|false)$/.test(word)) return [key, word === 'true']
+    return [key, word]
+  })
+  return Object.fromEntries(entries) as JsonObject
+}
+
+/** 0.3 has a REST binding of its own, which is not served; a caller that names no version is taken at its URL. */
+function isOurVersion(header: string | string[] | undefined): boolean {
+  return isKnownVersion(header) && !String(header ?? '').startsWith('0')
+}
+
+function restRefusal(status: number, error: JsonRpcError): HttpAnswer {
+  return { status, body: restError(status, error) }
+}
+
+/** A2A's own type, unless the caller asks for JSON and knows nothing of it. */
+function contentType({ request }: HttpExchange): Record<string, string> {
+  const { accept = '' } = request.headers
+  const plain = accept.includes('application/json') && !accept.includes('application/a2a+json')
+  return { 'Content-Type': plain ? 'application/json' : 'application/a2a+json' }
+}

@@ -1,0 +1,161 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { secretOf } from '../../../../test/fakes/platform/fake-platform.ts'
+import { eventually } from '../../../../test/harness/live-processes.ts'
+import { openDoor, sendParams, sendParamsV03 } from '../../../../test/harness/open-door.ts'
+import type { StreamResponse } from '../../../protocol/a2a.ts'
+
+const delta = (text: string): StreamResponse => ({
+  artifactUpdate: {
+    taskId: 'task-1',
+    contextId: 'context-task-1',
+    artifact: { artifactId: 'reply', parts: [{ text }] },
+    append: true,
+    lastChunk: false,
+  },
+})
+
+/** The kind of each event, in short. */
+const kinds = (events: readonly { data: { result: object } }[]) =>
+  events.map(({ data }) => Object.keys(data.result)[0] ?? '')
+
+test('PL-5 a streamed send begins with the task, shows every event in order and ends with the task', async (t) => {
+  const { stream, fakePlatform } = await openDoor(t)
+  const opened = await stream('SendStreamingMessage', sendParams('slow'))
+  assert.equal(opened.status, 200)
+  assert.match(String(opened.headers['content-type']), /^text\/event-stream/)
+  assert.equal(opened.headers['cache-control'], 'no-store')
+  assert.equal(opened.headers['x-accel-buffering'], 'no')
+  await eventually('the task is shown', () => opened.events.length === 1)
+  fakePlatform.tell('task-1', [delta('a'), delta('b')])
+  fakePlatform.finish('task-1')
+  assert.equal(await opened.ended, 'ended')
+  assert.deepEqual(kinds(opened.events), ['task', 'artifactUpdate', 'artifactUpdate', 'artifactUpdate', 'statusUpdate'])
+  assert.deepEqual(
+    opened.events.map(({ id }) => id),
+    ['2.0', '2.1', '2.2', '3.1', '3.2'],
+  )
+  for (const { data } of opened.events) assert.deepEqual([data.jsonrpc, data.id], ['2.0', 7])
+  assert.equal(opened.events.at(-1)?.data.result.statusUpdate.status.state, 'TASK_STATE_COMPLETED')
+})
+
+test('PL-5 message/stream and tasks/resubscribe speak 0.3: kinds, and final on the last event alone', async (t) => {
+  const { stream, fakePlatform } = await openDoor(t)
+  const sent = await stream('message/stream', sendParamsV03('slow'))
+  await eventually('the task is shown', () => sent.events.length === 1)
+  const again = await stream('tasks/resubscribe', { id: 'task-1' })
+  await eventually('the task is shown', () => again.events.length === 1)
+  fakePlatform.tell('task-1', [delta('a')])
+  fakePlatform.finish('task-1')
+  await Promise.all([sent.ended, again.ended])
+  const kindsOf03 = sent.events.map(({ data }) => data.result.kind)
+  assert.deepEqual(kindsOf03, ['task', 'artifact-update', 'artifact-update', 'status-update'])
+  assert.equal(sent.events.at(-1)?.data.result.final, true)
+  assert.deepEqual(again.events, sent.events)
+})
+
+test('PL-5 a stream ends when its task asks for input', async (t) => {
+  const { stream } = await openDoor(t)
+  const opened = await stream('SendStreamingMessage', sendParams('ask'))
+  assert.equal(await opened.ended, 'ended')
+  assert.equal(opened.events.at(-1)?.data.result.task.status.state, 'TASK_STATE_INPUT_REQUIRED')
+})
+
+test('PL-5 Last-Event-ID goes on after the event it names, in the middle of a row, also when the task has ended', async (t) => {
+  const { stream, fakePlatform } = await openDoor(t)
+  const first = await stream('SendStreamingMessage', sendParams('slow'))
+  fakePlatform.tell('task-1', [delta('a'), delta('b'), delta('c')])
+  fakePlatform.finish('task-1')
+  await first.ended
+  for (let seen = 0; seen < first.events.length; seen++) {
+    const headers = { 'last-event-id': first.events[seen]?.id ?? '' }
+    for (const [method, params] of [
+      ['SubscribeToTask', { id: 'task-1' }],
+      ['SendStreamingMessage', sendParams('slow')],
+    ] as const) {
+      const rest = await stream(method, params, { headers })
+      await rest.ended
+      assert.deepEqual(rest.events, first.events.slice(seen + 1), `${method} after ${headers['last-event-id']}`)
+    }
+  }
+})
+
+test('PL-5 a cursor of another task, or of nobody, gets the task again', async (t) => {
+  const { stream, rpc } = await openDoor(t)
+  await rpc('SendMessage', sendParams('other'))
+  await rpc('SendMessage', sendParams('hello'))
+  for (const id of ['1.1', '2.1', '99.1', '5.0', 'garbage', '-1.0', '0.0', '1.0', '99999999999999999999.1']) {
+    const opened = await stream('SubscribeToTask', { id: 'task-2' }, { headers: { 'last-event-id': id } })
+    await opened.ended
+    assert.deepEqual(kinds(opened.events), id === '5.0' ? [] : ['task'], id)
+  }
+})
+
+test('PL-5 without a cursor a subscription to an ended task is refused, to an unknown one not found', async (t) => {
+  const { rpc } = await openDoor(t)
+  await rpc('SendMessage', sendParams('hello'))
+  for (const method of ['SubscribeToTask', 'tasks/resubscribe']) {
+    const ended = await rpc(method, { id: 'task-1' })
+    assert.deepEqual([ended.status, ended.json.error.code], [400, -32004])
+    const unknown = await rpc(method, { id: 'nope' })
+    assert.deepEqual([unknown.status, unknown.json.error.code], [404, -32001])
+    const stranger = await rpc(method, { id: 'task-1' }, { token: secretOf('caller') })
+    assert.deepEqual([stranger.status, stranger.json.error.code], [404, -32001])
+  }
+})
+
+test('PL-5 a reader that goes away is followed no more, and the task runs on', async (t) => {
+  const { stream, fakePlatform, rpc } = await openDoor(t)
+  const opened = await stream('SendStreamingMessage', sendParams('slow'))
+  await eventually('it is followed', () => fakePlatform.following() === 1)
+  opened.leave()
+  await eventually('nobody follows', () => fakePlatform.following() === 0)
+  assert.equal((await rpc('GetTask', { id: 'task-1' })).json.result.status.state, 'TASK_STATE_WORKING')
+})
+
+test('closing the door ends its streams', async (t) => {
+  const { stream, fakePlatform, door } = await openDoor(t)
+  const opened = await stream('SendStreamingMessage', sendParams('slow'))
+  await eventually('it is followed', () => fakePlatform.following() === 1)
+  await door.close()
+  assert.equal(await opened.ended, 'ended')
+  assert.equal(fakePlatform.following(), 0)
+})
+
+test('a quiet stream is kept alive by comments', async (t) => {
+  const { stream, fakePlatform } = await openDoor(t, {
+    sseLimits: { keepAliveMs: 5, unsentBytesMax: 1000, unsentMs: 1000 },
+  })
+  const opened = await stream('SendStreamingMessage', sendParams('slow'))
+  await eventually('comments come', () => opened.comments() >= 3)
+  fakePlatform.finish('task-1')
+  assert.equal(await opened.ended, 'ended')
+})
+
+test('RE-3 a reader that takes nothing is cut off, and gets the rest when it comes back', async (t) => {
+  const limits = { keepAliveMs: 15_000, unsentBytesMax: 1024 * 1024, unsentMs: 500 }
+  const { stream, fakePlatform } = await openDoor(t, { sseLimits: limits })
+  const opened = await stream('SendStreamingMessage', sendParams('slow'))
+  await eventually('the task is shown', () => opened.events.length === 1)
+  opened.pause()
+  const chunk = 'x'.repeat(4 * 1024 * 1024)
+  for (let count = 0; count < 8; count++) fakePlatform.tell('task-1', [delta(`${count}${chunk}`)])
+  await eventually('nobody follows', () => fakePlatform.following() === 0)
+  opened.leave()
+  fakePlatform.finish('task-1')
+  const headers = { 'last-event-id': opened.events.at(-1)?.id ?? '' }
+  const rest = await stream('SubscribeToTask', { id: 'task-1' }, { headers })
+  assert.equal(await rest.ended, 'ended')
+  const texts = rest.events.flatMap(({ data }) => data.result.artifactUpdate?.artifact.parts[0].text[0] ?? [])
+  assert.deepEqual(texts.join(''), '01234567s')
+})
+
+test('PL-12 revoking a token ends its streams', async (t) => {
+  const { stream, fakePlatform } = await openDoor(t)
+  const { id, secret } = await fakePlatform.tokens.create({ name: 'gone', role: 'member' })
+  const opened = await stream('SendStreamingMessage', sendParams('slow'), { token: secret })
+  await eventually('the task is shown', () => opened.events.length === 1)
+  await fakePlatform.tokens.revoke(id)
+  await opened.ended
+  assert.equal(opened.events.length, 1)
+})

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { type OpenDoor, openDoor } from '../../../../test/harness/open-door.ts'
+
+const login = ({ sendRequest }: OpenDoor, code: unknown, headers: Record<string, string> = {}) =>
+  sendRequest('/login', { method: 'POST', headers, body: JSON.stringify({ code }) })
+
+test('PL-1 the code of the link is traded once for a cookie that scripts cannot read', async (t) => {
+  const opened = await openDoor(t)
+  const code = opened.fakePlatform.tokens.issueLoginCode()
+  const answer = await login(opened, code, { origin: opened.url })
+  assert.equal(answer.status, 204)
+  const cookie = String(answer.headers['set-cookie']?.[0])
+  for (const attribute of ['HttpOnly', 'SameSite=Strict', 'Path=/', 'Max-Age=3600']) {
+    assert.ok(cookie.split('; ').includes(attribute), attribute)
+  }
+  assert.ok(cookie.startsWith(`molecule_session_${new URL(opened.url).port}=`))
+  const headers = { cookie: cookie.split(';')[0] ?? '' }
+  assert.equal((await opened.sendRequest('/workspaces', { headers })).status, 200)
+  const again = await login(opened, code)
+  assert.equal(again.status, 401)
+  assert.match(again.json.error.message, /used already or is too old/)
+})
+
+test('logging out revokes the session and clears the cookie', async (t) => {
+  const opened = await openDoor(t)
+  const { headers } = await login(opened, opened.fakePlatform.tokens.issueLoginCode())
+  const cookie = String(headers['set-cookie']?.[0]).split(';')[0] ?? ''
+  const stranger = await opened.sendRequest('/logout', {
+    method: 'POST',
+    headers: { cookie, origin: 'http://evil.example' },
+  })
+  assert.equal(stranger.status, 403)
+  const out = await opened.sendRequest('/logout', { method: 'POST', headers: { cookie, origin: opened.url } })
+  assert.equal(out.status, 204)
+  assert.match(String(out.headers['set-cookie']?.[0]), /Max-Age=0/)
+  assert.equal((await opened.sendRequest('/workspaces', { headers: { cookie } })).status, 401)
+})
+
+test('a login by a page of somebody else, or without a proper code, is refused', async (t) => {
+  const opened = await openDoor(t)
+  const code = opened.fakePlatform.tokens.issueLoginCode()
+  assert.equal((await login(opened, code, { origin: 'http://evil.example' })).status, 403)
+  for (const wrong of [7, '', null, 'x'.repeat(300)]) assert.equal((await login(opened, wrong)).status, 400)
+  assert.equal((await login(opened, 'guess')).status, 401)
+  assert.equal((await login(opened, code)).status, 204)
+})
+
+test('the page and its files are served under a policy that allows nothing inline', async (t) => {
+  const { sendRequest } = await openDoor(t)
+  const page = await sendRequest('/')
+  assert.equal(page.status, 200)
+  assert.match(String(page.headers['content-type']), /^text\/html/)
+  assert.match(String(page.headers['content-security-policy']), /^default-src 'self'; .*frame-ancestors 'none'/)
+  assert.equal(page.headers['referrer-policy'], 'no-referrer')
+  assert.equal(page.headers['x-content-type-options'], 'nosniff')
+  assert.match(page.text, /run <code>molecule up<\/code> and open the link it prints/)
+  assert.doesNotMatch(page.text, /<style|style=|<script>|\son\w+=|https?:/)
+  const references = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path]) => String(path))
+  assert.deepEqual([...new Set(references)].sort(), ['/icon.svg', '/page.css', '/page.js'])
+  for (const path of references) {
+    const file = await sendRequest(path)
+    assert.equal(file.status, 200, path)
+    assert.doesNotMatch(file.text, /innerHTML|document\.write|eval\(/)
+  }
+})

@@ -1,0 +1,76 @@
+/**
+ * `GET /metrics`: counters and how much waits, in the text form that Prometheus reads. Written by hand, for it is a few
+ * lines. A label is escaped, so that no value can break out of its line.
+ */
+import { Hono } from 'hono'
+import type { LoadReport } from '../../../inbox/inbox.ts'
+import type { Labels, Metrics, Series } from '../../../metrics.ts'
+import type { HttpAuth } from '../server/auth.ts'
+import { allow, type HttpEnv } from '../server/guard.ts'
+
+export interface MetricsRouteOptions {
+  readonly auth: HttpAuth
+  readonly metrics: Metrics
+  readonly load: () => Promise<LoadReport>
+}
+
+export function metricsRoutes({ auth, metrics, load }: MetricsRouteOptions): Hono<HttpEnv> {
+  const routes = new Hono<HttpEnv>()
+  routes.get('/metrics', allow(auth, 'metrics.read'), async (context) => {
+    const text = metricsText(metrics, await load())
+    return context.body(text, 200, { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' })
+  })
+  return routes
+}
+
+export function metricsText(metrics: Metrics, report: LoadReport): string {
+  const counters = [...metrics.read()].map(([name, series]) => familyText({ name, type: 'counter', series }))
+  return [...counters, ...gauges(report).map(familyText)].join('')
+}
+
+interface MetricFamily {
+  readonly name: string
+  readonly type: 'counter' | 'gauge'
+  readonly series: readonly Series[]
+}
+
+function gauges({ waiting, running, workspaces }: LoadReport): MetricFamily[] {
+  const gauge = (name: string, series: readonly Series[]): MetricFamily => ({
+    name: `molecule_${name}`,
+    type: 'gauge',
+    series,
+  })
+  const one = (value: number): Series[] => [{ labels: {}, value }]
+  const each = (read: (workspace: LoadReport['workspaces'][number]) => number): Series[] =>
+    workspaces.map((workspace) => ({ labels: { workspace: workspace.id }, value: read(workspace) }))
+  const memory = process.memoryUsage()
+  return [
+    gauge('queue_depth_total', one(waiting)),
+    gauge('turns_running', one(running)),
+    gauge(
+      'queue_depth',
+      each((workspace) => workspace.waiting),
+    ),
+    gauge(
+      'queue_oldest_seconds',
+      each((workspace) => workspace.oldestWaitingMs / 1000),
+    ),
+    gauge('resident_memory_bytes', one(memory.rss)),
+    gauge('heap_used_bytes', one(memory.heapUsed)),
+    gauge('uptime_seconds', one(Math.round(process.uptime()))),
+  ]
+}
+
+function familyText({ name, type, series }: MetricFamily): string {
+  if (series.length === 0) return ''
+  const lines = series.map(({ labels, value }) => `${name}${labelText(labels)} ${value}\n`)
+  return `# TYPE ${name} ${type}\n${lines.join('')}`
+}
+
+function labelText(labels: Labels): string {
+  const pairs = Object.entries(labels).map(([label, value]) => `${label}="${escapeLabel(value)}"`)
+  return pairs.length === 0 ? '' : `{${pairs.join(',')}}`
+}
+
+const escapeLabel = (value: string): string =>
+  value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')

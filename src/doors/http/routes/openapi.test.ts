@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { createFakePlatform, secretOf } from '../../../../test/fakes/platform/fake-platform.ts'
+import { openDoor } from '../../../../test/harness/open-door.ts'
+import { systemClock } from '../../../clock.ts'
+import { createMetrics } from '../../../metrics.ts'
+import { A2A_ACTIONS } from '../a2a/methods.ts'
+import { restRoutes } from '../a2a/rest.ts'
+import { createHttpAuth } from '../server/auth.ts'
+import { createRateLimit } from '../server/rate-limit.ts'
+import { createReach } from '../server/reach.ts'
+import { SSE_LIMITS } from '../server/sse.ts'
+import { createWaitingCalls } from '../server/waiting-calls.ts'
+import { createWrongTokenLimit } from '../server/wrong-token-limit.ts'
+import { createApp } from './app.ts'
+import { documentPath } from './openapi.ts'
+
+test('PL-10 the document holds every route that is served, and no other', async (t) => {
+  const { sendRequest } = await openDoor(t)
+  const { status, json } = await sendRequest('/openapi.json', { token: secretOf('viewer') })
+  assert.equal(status, 200)
+  assert.equal(json.openapi, '3.1.0')
+  const fakePlatform = createFakePlatform()
+  const auth = createHttpAuth({
+    tokens: fakePlatform.tokens,
+    port: 1,
+    rateLimit: createRateLimit(systemClock),
+    wrongTokenLimit: createWrongTokenLimit(systemClock),
+  })
+  const rest = { version: '1', unready: async () => undefined, auth, reach: createReach(fakePlatform.workspaces) }
+  const load = async () => ({ waiting: 0, running: 0, workspaces: [] })
+  const streaming = { waiting: createWaitingCalls(fakePlatform.tokens), clock: systemClock, limits: SSE_LIMITS }
+  const app = createApp({ ...fakePlatform, ...rest, ...streaming, load, metrics: createMetrics() })
+  const served = app.routes
+    .filter(({ method }) => method !== 'ALL')
+    .map(({ method, path }) => `${method.toLowerCase()} ${documentPath(path)}`)
+  // What stands before the router: the path of every message, the card, and the REST binding, which has a table.
+  const a2a = '/workspaces/{id}/a2a'
+  served.push(`post ${a2a}`, `get ${a2a}/.well-known/agent-card.json`)
+  for (const [http, path, name] of restRoutes()) {
+    if (A2A_ACTIONS.has(name)) served.push(`${http.toLowerCase()} ${a2a}${path}`)
+  }
+  const described = Object.entries(json.paths as Record<string, object>).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => `${method} ${path}`),
+  )
+  assert.deepEqual([...new Set(served)].sort(), described.sort())
+})
+
+test('PL-10 every reference in the document leads somewhere', async (t) => {
+  const { sendRequest } = await openDoor(t)
+  const { json, text } = await sendRequest('/openapi.json', { token: secretOf('admin') })
+  const references = [...text.matchAll(/"\$ref":"#\/([^"]+)"/g)].map(([, path]) => String(path))
+  assert.ok(references.length > 5)
+  for (const reference of references) {
+    let at = json
+    for (const step of reference.split('/')) at = at?.[step]
+    assert.ok(at, reference)
+  }
+  assert.doesNotMatch(text, /\$defs/)
+})
+
+test('PL-15 the version is told to whoever has a token', async (t) => {
+  const { sendRequest } = await openDoor(t)
+  const { json } = await sendRequest('/version', { token: secretOf('conversation') })
+  assert.deepEqual([json.name, json.version], ['molecule', '1.2.3'])
+})

@@ -1,0 +1,68 @@
+/**
+ * Writing a JSON answer right on Node's response: A2A always, and refusals of every kind, because a refusal may come
+ * while the client is still sending. Closing then would make the system reset the connection and take the answer with
+ * it; so the answer is sent whole, and the rest of the body is read into nothing for a while before the end.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { FILE_BYTES_MAX } from '../../../workspaces/workspace-files.ts'
+import { A2A_BODY_BYTES_MAX } from './body.ts'
+
+/** One request on its way through the door. */
+export interface HttpExchange {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly requestId: string
+}
+
+export interface HttpAnswer {
+  readonly status: number
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body: unknown
+}
+
+export const REQUEST_ID_HEADER = 'X-Request-Id'
+/** Before the ULID of a request. */
+export const REQUEST_ID_PREFIX = 'req_'
+
+export function writeAnswer(
+  { request, response, requestId }: HttpExchange,
+  { status, headers, body }: HttpAnswer,
+): void {
+  if (response.destroyed) return
+  // As text, so that Node sends it in one write with the headers.
+  const text = JSON.stringify(body)
+  response.writeHead(status, {
+    'Content-Type': 'application/json',
+    'Content-Length': Buffer.byteLength(text),
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
+    [REQUEST_ID_HEADER]: requestId,
+    ...(isRefusedBeforeBody(request) ? { Connection: 'close' } : {}),
+    ...headers,
+  })
+  if (request.complete || isRefusedBeforeBody(request)) {
+    response.end(text)
+    return
+  }
+  response.write(text)
+  endAfterBody(request, response)
+}
+
+/** The client asked before sending a body that no route takes: it gets no `100 Continue` and sends nothing. */
+export function isRefusedBeforeBody({ method, headers }: IncomingMessage): boolean {
+  const bytesMax = method === 'PUT' ? FILE_BYTES_MAX : A2A_BODY_BYTES_MAX
+  return headers.expect !== undefined && Number(headers['content-length']) > bytesMax
+}
+
+/** How long the rest of a refused body is read. */
+const DISCARD_MS_MAX = 5000
+
+function endAfterBody(request: IncomingMessage, response: ServerResponse): void {
+  const enough = setTimeout(() => request.destroy(), DISCARD_MS_MAX)
+  enough.unref()
+  const end = () => {
+    clearTimeout(enough)
+    response.end()
+  }
+  request.once('end', end).once('close', end).resume()
+}

@@ -1,0 +1,152 @@
+/**
+ * Who is asking, and may they. A bearer token or the browser's session cookie becomes an Identity through `Tokens`;
+ * nothing else in a request says who it is from. Closed by default: every action names the roles that may do it, on
+ * loopback too, and a role that no rule names may do nothing. Which workspace it may be done to is `reach.ts`.
+ */
+import type { IncomingHttpHeaders } from 'node:http'
+import { MoleculeError } from '../../../errors.ts'
+import { type Identity, TOKEN_ROLES, type TokenRole, type Tokens } from '../../../workspaces/tokens.ts'
+import type { RateLimit } from './rate-limit.ts'
+import type { WrongTokenLimit } from './wrong-token-limit.ts'
+
+/** What can be done through this door, each with the roles that may. */
+const ROLES_ALLOWED = {
+  'platform.read': TOKEN_ROLES,
+  'metrics.read': ['admin', 'member', 'viewer'],
+  'token.handle': ['admin'],
+  'workspace.create': ['admin'],
+  'workspace.read': TOKEN_ROLES,
+  'workspace.change': ['admin'],
+  'workspace.delete': ['admin'],
+  'workspace.restart': ['admin', 'member'],
+  'workspace.pause': ['admin', 'member'],
+  'registry.report': ['admin', 'workspace'],
+  'registry.peers': ['admin', 'member', 'viewer', 'workspace', 'conversation'],
+  'inbox.work': ['admin', 'workspace'],
+  'status.report': ['admin', 'member', 'workspace', 'conversation'],
+  'activity.read': ['admin', 'member', 'viewer', 'workspace'],
+  'activity.report': ['admin', 'member', 'workspace', 'conversation'],
+  'file.read': ['admin'],
+  'file.write': ['admin'],
+  'message.send': ['admin', 'member', 'caller', 'workspace', 'conversation'],
+  'task.read': TOKEN_ROLES,
+  'task.cancel': ['admin', 'member', 'caller', 'workspace', 'conversation'],
+  'task.push': ['admin', 'member', 'caller', 'workspace', 'conversation'],
+  'pending.read': ['admin', 'member'],
+  'pending.answer': ['admin', 'member'],
+  'dead-letter.read': ['admin', 'member', 'viewer'],
+  'dead-letter.handle': ['admin', 'member'],
+} as const satisfies Record<string, readonly TokenRole[]>
+
+export type Action = keyof typeof ROLES_ALLOWED
+
+export interface AuthRequest {
+  readonly method?: string | undefined
+  readonly headers: IncomingHttpHeaders
+  readonly socket?: { readonly remoteAddress?: string | undefined }
+}
+
+export interface HttpAuth {
+  /** The cookie's name: a browser shares cookies among the ports of a host, so two platforms need two names. */
+  readonly cookieName: string
+  /** Counts the request against its token's limit; the routes of workers, who poll, are not counted. */
+  identify(request: AuthRequest, options?: { readonly counted: boolean }): Promise<Identity>
+  /** The session secret in the cookie, unverified. */
+  sessionSecret(request: AuthRequest): string | undefined
+}
+
+export interface HttpAuthOptions {
+  readonly tokens: Tokens
+  readonly port: number
+  readonly rateLimit: RateLimit
+  readonly wrongTokenLimit: WrongTokenLimit
+}
+
+export function createHttpAuth({ tokens, port, rateLimit, wrongTokenLimit }: HttpAuthOptions): HttpAuth {
+  const cookieName = `molecule_session_${port}`
+  const sessionSecret = (request: AuthRequest) => readCookie(request.headers.cookie, cookieName)
+  return {
+    cookieName,
+    sessionSecret,
+    async identify(request, { counted } = { counted: true }) {
+      const from = request.socket?.remoteAddress ?? ''
+      const identity = await wrongTokenLimit.verify(secretOf(request, sessionSecret), from, tokens.verify)
+      if (identity === undefined) throw unauthenticated('this token is not known here')
+      if (counted && identity.role !== 'admin') rateLimit.count(identity.tokenId)
+      return identity
+    },
+  }
+}
+
+/** The secret a request shows: a bearer token before a cookie, which counts only from a page of ours. */
+function secretOf(request: AuthRequest, sessionSecret: HttpAuth['sessionSecret']): string {
+  const { authorization } = request.headers
+  if (authorization !== undefined) return bearer(authorization)
+  const secret = sessionSecret(request)
+  if (secret === undefined) throw unauthenticated('this needs a token')
+  requireSameOrigin(request)
+  return secret
+}
+
+/** For the API document. */
+export const rolesOf = (action: Action): readonly TokenRole[] => ROLES_ALLOWED[action]
+
+/** Throws `forbidden` with the reason in words. */
+export function requireAccess(identity: Identity, action: Action): void {
+  const allowed: readonly TokenRole[] = ROLES_ALLOWED[action]
+  if (allowed.includes(identity.role)) return
+  const message = `the token "${identity.name}" has the role ${identity.role}; ${action} needs ${allowed.join(' or ')}`
+  throw new MoleculeError('forbidden', message, { details: { action, role: identity.role } })
+}
+
+/**
+ * A browser adds the cookie to any page's requests, also to those of another local program on another port, which
+ * SameSite counts as the same site. Its Origin tells them apart.
+ */
+export function requireSameOrigin({ method, headers }: AuthRequest): void {
+  if (method === 'GET' || method === 'HEAD') return
+  if (headers.origin !== undefined && originHost(headers.origin) === headers.host?.toLowerCase()) return
+  throw new MoleculeError('forbidden', 'a browser may change things only from a page of this platform', {
+    details: { origin: headers.origin ?? null },
+  })
+}
+
+/**
+ * Tasks are seen by their principal, by the workspace itself and by people; for others they do not exist. The key is
+ * absent for those who see all. A conversation's token is not the workspace: it must not read what others said to it.
+ */
+export function taskScope({ role, principal, workspaceId: own }: Identity, workspaceId: string): TaskScope {
+  // What a program said when it failed is for its owners; everybody else is told one clean sentence.
+  if (role === 'admin' || role === 'member') return { detail: true }
+  if (role === 'viewer') return {}
+  return role === 'workspace' && own === workspaceId ? {} : { principal }
+}
+
+export interface TaskScope {
+  readonly principal?: string
+  readonly detail?: boolean
+}
+
+function bearer(authorization: string): string {
+  const secret = /^bearer +([\x21-\x7e]+) *$/i.exec(authorization)?.[1]
+  if (secret === undefined) throw unauthenticated('the Authorization header must be "Bearer <token>"')
+  return secret
+}
+
+function unauthenticated(message: string): MoleculeError {
+  return new MoleculeError('unauthenticated', message)
+}
+
+function readCookie(header: string | undefined, name: string): string | undefined {
+  if (header === undefined) return undefined
+  for (const pair of header.split(';')) {
+    const at = pair.indexOf('=')
+    if (at > 0 && pair.slice(0, at).trim() === name) return pair.slice(at + 1).trim() || undefined
+  }
+  return undefined
+}
+
+/** `host[:port]` as the Host header would carry it; undefined for `null` and for what is no origin. */
+function originHost(origin: string): string | undefined {
+  return URL.canParse(origin) ? new URL(origin).host || undefined : undefined
+}

@@ -1,0 +1,120 @@
+/**
+ * Reading a request's body: whole, within a limit, as JSON of bounded depth. Used by every route, so that no way in
+ * can exhaust memory or the stack. What is wrong with a body is always a MoleculeError that says so; how long a
+ * client may take to send it is the server's `requestTimeout`.
+ */
+import { isUtf8 } from 'node:buffer'
+import type { IncomingMessage } from 'node:http'
+import { MoleculeError } from '../../../errors.ts'
+import { JSON_DEPTH_MAX } from '../../../protocol/schemas.ts'
+
+export const BODY_BYTES_MAX = 1024 * 1024
+export const A2A_BODY_BYTES_MAX = 8 * 1024 * 1024
+
+/** The body as parsed JSON. */
+export async function readJson(request: IncomingMessage, bytesMax: number): Promise<unknown> {
+  return parseJson(await readBody(request, bytesMax))
+}
+
+/** The same for a route whose body may be left out: undefined then. */
+export async function readOptionalJson(request: IncomingMessage, bytesMax: number): Promise<unknown> {
+  const body = await readBody(request, bytesMax)
+  return body.length === 0 ? undefined : parseJson(body)
+}
+
+/** Judged on the bytes: parsing 8 MiB of brackets takes a second and 350 MB before the value could be refused. */
+export function requireShallow(body: Buffer): void {
+  if (!isDeeperThan(body, JSON_DEPTH_MAX)) return
+  throw new MoleculeError('invalid_request', `the body is nested deeper than ${JSON_DEPTH_MAX} levels`)
+}
+
+/** JSON in UTF-8 and of bounded depth. */
+export function parseJson(body: Buffer): unknown {
+  if (!isUtf8(body)) throw new MoleculeError('invalid_request', 'the body is not valid UTF-8')
+  requireShallow(body)
+  try {
+    return JSON.parse(body.toString('utf8'))
+  } catch (cause) {
+    throw new MoleculeError('invalid_request', 'the body is not valid JSON', { cause })
+  }
+}
+
+/** Rejects with `too_large` at the limit, and with `canceled` when the client goes away before the end. */
+export function readBody(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    // Gone while its token was being looked up: none of the events below would come any more.
+    if (request.destroyed) return reject(gone())
+    // A request that says its size is refused before a byte of it is read.
+    if (Number(request.headers['content-length']) > bytesMax) return reject(tooLarge(bytesMax))
+    const chunks: Buffer[] = []
+    let bytes = 0
+    const stop = () => {
+      request.off('data', take)
+      request.off('end', end)
+      request.off('error', fail)
+      request.off('close', fail)
+    }
+    const take = (chunk: Buffer) => {
+      chunks.push(chunk)
+      bytes += chunk.length
+      if (bytes <= bytesMax) return
+      stop()
+      reject(tooLarge(bytesMax))
+    }
+    const end = () => {
+      stop()
+      resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, bytes))
+    }
+    const fail = (cause?: unknown) => {
+      stop()
+      reject(gone(cause))
+    }
+    request.on('data', take).on('end', end).on('error', fail).on('close', fail)
+  })
+}
+
+function gone(cause?: unknown): MoleculeError {
+  return new MoleculeError('canceled', 'the client went away before its request was complete', { cause })
+}
+
+function tooLarge(bytesMax: number): MoleculeError {
+  return new MoleculeError('too_large', `the body is larger than ${bytesMax} bytes`, {
+    details: { limitBytes: bytesMax },
+  })
+}
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const OPEN_BRACKET = 0x5b
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACKET = 0x5d
+const CLOSE_BRACE = 0x7d
+
+/** Counts brackets outside strings before anything is parsed; strings are jumped over, so long texts cost little. */
+function isDeeperThan(body: Buffer, depthMax: number): boolean {
+  let depth = 0
+  for (let index = 0; index < body.length; index++) {
+    const byte = body[index]
+    if (byte === QUOTE) {
+      index = endOfString(body, index)
+    } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
+      if (++depth > depthMax) return true
+    } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
+      depth--
+    }
+  }
+  return false
+}
+
+/** Where the string that opens at `start` closes; the body's end where it never does, which the parser will refuse. */
+function endOfString(body: Buffer, start: number): number {
+  let end = body.indexOf(QUOTE, start + 1)
+  while (end !== -1 && isEscaped(body, end)) end = body.indexOf(QUOTE, end + 1)
+  return end === -1 ? body.length : end
+}
+
+function isEscaped(body: Buffer, index: number): boolean {
+  let backslashes = 0
+  while (body[index - 1 - backslashes] === BACKSLASH) backslashes++
+  return backslashes % 2 === 1
+}

@@ -1,0 +1,59 @@
+/**
+ * How often one address may show a token that nobody issued. Past that nothing it shows is looked up for the rest of the
+ * minute, so that guessing is slow and costs the store nothing; but a secret that was good before is still taken, so that
+ * one stranger behind a proxy, or one program with an old token, does not lock out everybody at its address.
+ */
+import { createHash } from 'node:crypto'
+import type { Clock } from '../../../clock.ts'
+import type { Identity } from '../../../workspaces/tokens.ts'
+import { createRateLimit } from './rate-limit.ts'
+
+export const WRONG_TOKENS_PER_MINUTE_MAX = 60
+const GOOD_SECRETS_MAX = 10_000
+
+export interface WrongTokenLimit {
+  /** The identity of the secret by `verify`; throws `too_many_requests` where the address has been wrong too often. */
+  verify(
+    secret: string,
+    from: string,
+    verify: (secret: string) => Promise<Identity | undefined>,
+  ): Promise<Identity | undefined>
+}
+
+export function createWrongTokenLimit(clock: Clock): WrongTokenLimit {
+  const message = `${WRONG_TOKENS_PER_MINUTE_MAX} wrong tokens came from your address within a minute`
+  const limit = createRateLimit(clock, { timesMax: WRONG_TOKENS_PER_MINUTE_MAX, message })
+  /** Hashes of secrets that were good when they were last looked at, the oldest first. */
+  const good = new Set<string>()
+  /** An identity is the same object as long as it is not looked up again: a busy client is hashed once in a while. */
+  const noted = new WeakSet<Identity>()
+  const note = (secret: string) => {
+    const hashed = hash(secret)
+    good.delete(hashed)
+    for (const oldest of good) {
+      if (good.size < GOOD_SECRETS_MAX) break
+      good.delete(oldest)
+    }
+    good.add(hashed)
+  }
+  return {
+    async verify(secret, from, verify) {
+      try {
+        limit.check(from)
+      } catch (tooMany) {
+        if (!good.has(hash(secret))) throw tooMany
+      }
+      const identity = await verify(secret)
+      if (identity === undefined) {
+        good.delete(hash(secret))
+        limit.count(from)
+      } else if (!noted.has(identity)) {
+        noted.add(identity)
+        note(secret)
+      }
+      return identity
+    },
+  }
+}
+
+const hash = (secret: string): string => createHash('sha256').update(secret).digest('base64')

@@ -1,0 +1,42 @@
+/**
+ * One webhook: an event of a task on its way to where its caller wants it. The URL is a stranger's word, so it goes
+ * through the guard each time. The caller's secrets are in the headers and nowhere else.
+ */
+import type { Outbound, OutboundRequest } from '../../client/outbound.ts'
+import { toMoleculeError } from '../../errors.ts'
+import type { StoredPush } from '../../inbox/deliver/push-configs.ts'
+import type { StreamResponse } from '../../protocol/a2a.ts'
+import { eventToV03 } from '../../protocol/v03.ts'
+
+const WEBHOOK_TIMEOUT_MS = 15_000
+const ANSWER_BYTES_MAX = 64 * 1024
+
+/** Undefined when it was taken, otherwise why not, in a sentence without secrets. */
+export async function sendWebhook(
+  { push, event }: { push: StoredPush; event: StreamResponse },
+  outbound: Outbound,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  try {
+    const answer = await outbound.send(webhookRequest(push, event), signal)
+    answer.discard()
+    if (answer.status >= 200 && answer.status < 300) return undefined
+    return `the receiver answered HTTP ${answer.status}`
+  } catch (thrown) {
+    return toMoleculeError(thrown).message
+  }
+}
+
+/** What a receiver of either version expects: 1.0 is told in its own media type, 0.3 with its token in a header. */
+function webhookRequest({ version, config }: StoredPush, event: StreamResponse): OutboundRequest {
+  const { url, token, authentication } = config
+  const { scheme = '', credentials = '' } = authentication ?? {}
+  const headers = {
+    'Content-Type': version === '1.0' ? 'application/a2a+json' : 'application/json',
+    'A2A-Version': version,
+    ...(scheme !== '' && { Authorization: credentials === '' ? scheme : `${scheme} ${credentials}` }),
+    ...(token !== undefined && { 'X-A2A-Notification-Token': token }),
+  }
+  const body = JSON.stringify(version === '1.0' ? event : eventToV03(event))
+  return { url, method: 'POST', headers, body, totalMs: WEBHOOK_TIMEOUT_MS, bytesMax: ANSWER_BYTES_MAX }
+}

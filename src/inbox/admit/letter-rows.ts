@@ -1,0 +1,137 @@
+/** Where an admitted letter goes: the rows of its task, its message and its conversation, as statements. */
+import { isInterrupted, type TaskState } from '../../protocol/a2a.ts'
+import { type Statement, statement } from '../../store/store.ts'
+import type { Lease, Letter } from '../inbox.ts'
+import { LEASE_MS } from '../lease/claim.ts'
+import { setTaskState } from '../read/tasks.ts'
+import { EXPIRY_MS } from '../upkeep/expire.ts'
+
+/** A letter with everything computed that needs no database, so that the transaction is short and repeatable. */
+export interface PreparedLetter {
+  readonly letter: Letter
+  readonly key: string
+  readonly dedupe: Uint8Array
+  readonly hash: string
+  readonly envelopeText: string
+}
+
+export interface ContinuedTaskRow {
+  id: string
+  context_id: string
+  principal: string
+  state: TaskState
+}
+
+export interface TargetConversation {
+  readonly id: string
+  readonly exists: boolean
+  /** No turn runs in it and nothing waits. */
+  readonly free: boolean
+  readonly epoch: number
+  readonly n: number
+}
+
+export interface Placement {
+  readonly conversation: TargetConversation
+  readonly contextId: string
+  readonly task: ContinuedTaskRow | undefined
+  /** The task's running turn waits for a permission: one more message does not set the task going again. */
+  readonly waitsForPermission: boolean
+  /** Who leases it at once. */
+  readonly worker: string | undefined
+}
+
+export function taskStatements(
+  letter: Letter,
+  place: Placement,
+  { taskId, state }: { taskId: string; state: TaskState },
+): Statement[] {
+  const { conversation, contextId, task, waitsForPermission } = place
+  if (task !== undefined) return isInterrupted(task.state) && !waitsForPermission ? [setTaskState(taskId, state)] : []
+  const row = statement(
+    `insert into tasks (id, workspace_id, conversation_id, context_id, principal, state, created_at, updated_at)
+     values ($1, $2, $3, $4, $5, $6, now_ms(), now_ms())`,
+    [taskId, letter.workspaceId, conversation.id, contextId, letter.principal, state],
+  )
+  return [row]
+}
+
+export interface NewMessage {
+  readonly id: string
+  readonly conversation: TargetConversation
+  readonly taskId: string
+  readonly state: 'queued' | 'leased' | 'answer'
+}
+
+// Texts of the hot path are made once: a text that is put together anew has to be hashed anew to find its statement.
+
+const messageInsertText = (settledAt: string): string =>
+  `insert into messages (id, workspace_id, conversation_id, task_id, n, dedupe, content_hash, idempotency_key,
+     envelope, sender, reply_to, state, admitted_at, ready_at, expires_at, settled_at)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, now_ms(), now_ms(), now_ms() + $13, ${settledAt})`
+const INSERT_OPEN = messageInsertText('null')
+/** An answer is settled from the start: the turn that takes it decides what it was worth. */
+const INSERT_ANSWER = messageInsertText('now_ms()')
+
+export function messageStatement(prepared: PreparedLetter, { id, conversation, taskId, state }: NewMessage): Statement {
+  const { letter, key, dedupe, hash, envelopeText } = prepared
+  return statement(state === 'answer' ? INSERT_ANSWER : INSERT_OPEN, [
+    id,
+    letter.workspaceId,
+    conversation.id,
+    taskId,
+    conversation.n,
+    dedupe,
+    hash,
+    key,
+    envelopeText,
+    JSON.stringify(letter.sender),
+    letter.replyTo === undefined ? null : JSON.stringify(letter.replyTo),
+    state,
+    Math.round(letter.expiresInMs ?? EXPIRY_MS),
+  ])
+}
+
+export function leaseOfLetter(
+  { letter, key }: PreparedLetter,
+  place: Placement,
+  ids: { taskId: string; messageId: string },
+): Lease {
+  return {
+    workspaceId: letter.workspaceId,
+    conversationId: place.conversation.id,
+    ...ids,
+    epoch: place.conversation.epoch + 1,
+    contextId: place.contextId,
+    principal: letter.principal,
+    sender: letter.sender,
+    envelope: letter.envelope,
+    idempotencyKey: key,
+    failures: 0,
+    losses: 0,
+    interrupted: false,
+    sessionRetried: false,
+  }
+}
+
+const conversationInsertText = (leaseUntil: string, readyAt: string): string =>
+  `insert into conversations (id, workspace_id, principal, context_id, last_n, lease_epoch, worker, lease_until, ready_at)
+   values ($1, $2, $3, $4, $5, $6, $7, ${leaseUntil}, ${readyAt})`
+const INSERT_LEASED = conversationInsertText(`now_ms() + ${LEASE_MS}`, 'null')
+const INSERT_READY = conversationInsertText('null', 'now_ms()')
+const LEASE = `update conversations set last_n = $2, lease_epoch = $3, worker = $4, lease_until = now_ms() + ${LEASE_MS}
+  where id = $1`
+
+export function conversationStatement({ workspaceId, principal }: Letter, place: Placement): Statement {
+  const { conversation, contextId, worker } = place
+  const { id, n, epoch } = conversation
+  if (!conversation.exists) {
+    const values = [id, workspaceId, principal, contextId, n]
+    if (worker === undefined) return statement(INSERT_READY, [...values, epoch, null])
+    return statement(INSERT_LEASED, [...values, epoch + 1, worker])
+  }
+  if (worker !== undefined) return statement(LEASE, [id, n, epoch + 1, worker])
+  // An older message that waits keeps its own ready time: order within a conversation is absolute.
+  const ready = conversation.free ? ', ready_at = now_ms()' : ''
+  return statement(`update conversations set last_n = $2${ready} where id = $1`, [id, n])
+}

@@ -1,0 +1,139 @@
+/**
+ * What waits for an owner's word: the permissions that running turns ask for, of all workspaces, as one durable list.
+ * An answer is bound to exactly what was asked, counts once, and goes to the turn that waits for it. What nobody
+ * answers in time is denied by the sweep.
+ */
+import { MoleculeError } from '../../errors.ts'
+import { sql, type Transaction, together } from '../../store/store.ts'
+import type { InboxContext } from '../context.ts'
+import type { Directive } from '../inbox.ts'
+import { lockWorkspace } from '../lease/lock-workspace.ts'
+import { recordChange } from '../read/event-log.ts'
+import { type AskKey, closeAsk, findOpenAsk, type OpenAsk } from './ask.ts'
+
+/** Shown at once; the oldest come first, and what is answered makes room. */
+const LISTED_MAX = 500
+
+export interface PendingAsk {
+  readonly id: string
+  readonly workspaceId: string
+  readonly taskId: string
+  readonly messageId: string
+  readonly tool: string
+  /** Exactly what would be done. */
+  readonly subject: string
+  readonly askedAtMs: number
+  readonly expiresInMs: number
+}
+
+export type AskDecision = 'allowed' | 'denied'
+
+/** Contract: `answer` counts once; the same word again changes nothing, another one is refused. */
+export interface PendingAsks {
+  list(workspaceId?: string): Promise<PendingAsk[]>
+  /** `by` names who said so. */
+  answer(id: string, decision: AskDecision, by: string): Promise<void>
+}
+
+export function createPendingAsks(
+  context: InboxContext,
+  sendDirective: (workerId: string, directive: Directive) => void,
+): PendingAsks {
+  const { store } = context
+  return {
+    list: (workspaceId) => store.read(() => listPendingAsks(workspaceId)),
+    async answer(id, decision, by) {
+      const name = parseAskKey(id)
+      const workspaceId = await store.read(() => workspaceOf(name))
+      if (workspaceId === undefined) throw unknownAsk(id)
+      const open = await store.write(() => answerPendingAsk({ name, workspaceId, decision, by }), workspaceId)
+      if (open === undefined) return
+      const { key, worker } = open
+      context.changed(key.workspaceId, key.taskId)
+      sendDirective(worker, { type: 'answer', key, askId: open.id, parts: decision === 'allowed' ? [] : undefined })
+    },
+  }
+}
+
+interface PendingAskRow {
+  id: string
+  message_id: string
+  epoch: number
+  workspace_id: string
+  task_id: string
+  tool: string
+  subject: string
+  asked_at: number
+  expires_in: number
+}
+
+function* listPendingAsks(workspaceId: string | undefined): Transaction<PendingAsk[]> {
+  const one = workspaceId === undefined ? '' : 'and a.workspace_id = $1'
+  const rows = yield* sql<PendingAskRow>(
+    `select a.id, a.message_id, a.epoch, a.workspace_id, a.task_id, a.tool, a.subject, a.asked_at,
+       a.expires_at - now_ms() as expires_in
+     from asks a join messages m on m.id = a.message_id join conversations c on c.id = m.conversation_id
+     where a.state = 'open' and a.tool is not null and c.lease_epoch = a.epoch and m.state = 'leased' ${one}
+     order by a.asked_at, a.message_id limit ${LISTED_MAX}`,
+    workspaceId === undefined ? [] : [workspaceId],
+  )
+  return rows.map((row) => ({
+    id: `${row.message_id}.${row.epoch}.${row.id}`,
+    workspaceId: row.workspace_id,
+    taskId: row.task_id,
+    messageId: row.message_id,
+    tool: row.tool,
+    subject: row.subject,
+    askedAtMs: row.asked_at,
+    expiresInMs: Math.max(0, row.expires_in),
+  }))
+}
+
+/** `<message>.<epoch>.<question>`: the whole name of the question, so that no answer can reach another one. */
+function parseAskKey(id: string): AskKey {
+  const [, messageId, epoch, ask] = /^([^.]{1,64})\.(\d{1,15})\.(.{1,128})$/s.exec(id) ?? []
+  if (messageId === undefined || epoch === undefined || ask === undefined) throw unknownAsk(id)
+  return { messageId, epoch: Number(epoch), id: ask }
+}
+
+const BY_KEY = 'from asks where message_id = $1 and epoch = $2 and id = $3 and tool is not null'
+
+function* workspaceOf({ messageId, epoch, id }: AskKey): Transaction<string | undefined> {
+  const [row] = yield* sql<{ workspace_id: string }>(`select workspace_id ${BY_KEY}`, [messageId, epoch, id])
+  return row?.workspace_id
+}
+
+interface Answering {
+  readonly name: AskKey
+  readonly workspaceId: string
+  readonly decision: AskDecision
+  readonly by: string
+}
+
+/** The question that was answered now; undefined when the same had been said before. */
+function* answerPendingAsk({ name, workspaceId, decision, by }: Answering): Transaction<OpenAsk | undefined> {
+  yield* together([lockWorkspace(workspaceId)])
+  const state = decision === 'allowed' ? 'answered' : 'denied'
+  const open = yield* findOpenAsk(name)
+  if (open !== undefined && (yield* closeAsk(open, { state, by }))) {
+    const { taskId, messageId } = open.key
+    const items = [{ t: 'note', type: 'permission', text: decision, by } as const]
+    yield* together(recordChange({ workspaceId, entries: [{ taskId, messageId, items }] }))
+    return open
+  }
+  const { messageId, epoch, id } = name
+  const [row] = yield* sql<{ state: string }>(`select state ${BY_KEY}`, [messageId, epoch, id])
+  if (row?.state === state) return undefined
+  throw new MoleculeError(
+    'unsupported_operation',
+    REFUSALS[row?.state ?? ''] ?? 'nobody waits for this answer any more',
+  )
+}
+
+const REFUSALS: Readonly<Record<string, string>> = {
+  answered: 'this was allowed already',
+  denied: 'this was denied already, or not answered in time',
+}
+
+const unknownAsk = (id: string): MoleculeError =>
+  new MoleculeError('not_found', `nothing with the id ${JSON.stringify(id.slice(0, 200))} waits for an answer`)

@@ -1,0 +1,115 @@
+/**
+ * Deliveries: what a door pushes out, as durable rows. `sending` is committed before the call, so that a crash in
+ * mid-call is seen as what it is: it may have happened, and is not repeated by itself.
+ */
+import { MoleculeError } from '../../errors.ts'
+import { type Store, sql, type Transaction } from '../../store/store.ts'
+import type { Deliveries, Delivery, DeliveryResult } from '../inbox.ts'
+import type { DeliveryBody } from './delivery-rows.ts'
+
+/** After so many tries, or this long, a delivery is given up loudly. */
+const TRIES_MAX = 10
+const GIVE_UP_MS = 24 * 3600_000
+const RETRY_MS = 2000
+const RETRY_MS_MAX = 3600_000
+const LIST_MAX = 200
+
+export function createDeliveries(store: Store, host: string): Deliveries {
+  return {
+    take: (door) => store.write(() => take(door, host)),
+    finish: (id, result) => store.write(() => finish(id, result)),
+    needingDecision: () => store.read(needingDecision),
+    resolve: (id, decision) => store.write(() => resolve(id, decision)),
+  }
+}
+
+interface DeliveryRow {
+  id: string
+  workspace_id: string
+  task_id: string
+  channel: string
+  body: string
+  tries: number
+}
+
+function toDelivery(row: DeliveryRow): Delivery {
+  const body = JSON.parse(row.body) as DeliveryBody
+  const { id, workspace_id: workspaceId, task_id: taskId, channel, tries } = row
+  return { id, workspaceId, taskId, channel, body, tries }
+}
+
+/** The oldest delivery of each channel only: a later one never overtakes it, also while it waits or is unknown. */
+function* take(door: string, host: string): Transaction<Delivery | undefined> {
+  const [row] = yield* sql<DeliveryRow>(
+    `select d.id, d.workspace_id, d.task_id, d.channel, d.body, d.tries from deliveries d
+     where d.door = $1 and d.state in ('pending', 'sending') and d.state <> 'sending' and d.next_at <= now_ms() and not exists (
+       select 1 from deliveries o where o.door = d.door and o.channel = d.channel and o.id < d.id
+         and o.state in ('pending', 'sending'))
+     order by d.id limit 1 /*for update skip locked*/`,
+    [door],
+  )
+  if (row === undefined) return undefined
+  yield* sql(`update deliveries set state = 'sending', sender = $2, tries = tries + 1 where id = $1`, [row.id, host])
+  return toDelivery(row)
+}
+
+function* finish(id: string, result: DeliveryResult): Transaction<void> {
+  const [row] = yield* sql<{ tries: number; age: number }>(
+    `select tries, now_ms() - created_at as age from deliveries where id = $1 and state = 'sending' /*for update*/`,
+    [id],
+  )
+  // The answer to an earlier finish was lost: what is finished stays so.
+  if (row === undefined) return
+  if (result.type === 'sent') {
+    yield* sql(
+      `update deliveries set state = 'sent', receipt = $2, error = null, finished_at = now_ms() where id = $1`,
+      [id, result.receipt ?? null],
+    )
+    return
+  }
+  if (result.type === 'unknown') {
+    yield* sql(`update deliveries set state = 'unknown', error = $2 where id = $1`, [id, result.error])
+    return
+  }
+  const givenUp = result.final === true || row.tries >= TRIES_MAX || row.age >= GIVE_UP_MS
+  const waitMs = Math.min(RETRY_MS * 2 ** (row.tries - 1), RETRY_MS_MAX)
+  yield* sql('update deliveries set state = $2, error = $3, next_at = now_ms() + $4 where id = $1', [
+    id,
+    givenUp ? 'failed' : 'pending',
+    result.error,
+    waitMs,
+  ])
+}
+
+/** At start: what this host was sending when it died may have arrived. Returns how many are unknown now. */
+export function* markSendingUnknown(host: string): Transaction<number> {
+  const rows = yield* sql(
+    `update deliveries set state = 'unknown', error = 'the platform stopped while it was being sent'
+     where state = 'sending' and sender = $1 returning id`,
+    [host],
+  )
+  return rows.length
+}
+
+type Needing = DeliveryRow & { state: 'failed' | 'unknown'; error: string | null }
+
+function* needingDecision(): Transaction<Awaited<ReturnType<Deliveries['needingDecision']>>> {
+  const rows = yield* sql<Needing>(
+    `select id, workspace_id, task_id, channel, body, tries, state, error from deliveries
+     where state in ('failed', 'unknown') and finished_at is null order by id limit ${LIST_MAX}`,
+  )
+  return rows.map((row) => ({ ...toDelivery(row), state: row.state, error: row.error ?? '' }))
+}
+
+function* resolve(id: string, decision: 'resend' | 'dismiss'): Transaction<void> {
+  const change =
+    decision === 'resend'
+      ? `state = 'pending', tries = 0, next_at = now_ms(), created_at = now_ms()`
+      : 'finished_at = now_ms()'
+  const rows = yield* sql(
+    `update deliveries set ${change} where id = $1 and state in ('failed', 'unknown') and finished_at is null
+     returning id`,
+    [id],
+  )
+  if (rows.length === 0) throw new MoleculeError('not_found', `there is no delivery ${id} that needs a decision`)
+}

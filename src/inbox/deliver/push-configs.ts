@@ -1,0 +1,245 @@
+/**
+ * Where callers want to be told of their tasks, and how far each of them has been told. There is no row an event: the
+ * event log is what is told, and a config holds a cursor into it that moves on after each success. One worker follows
+ * for a config at a time (`worker`, until `next_at`), so events reach it in order and one by one.
+ */
+import { MoleculeError } from '../../errors.ts'
+import type { ProtocolVersion } from '../../protocol/envelope.ts'
+import type { PushConfig } from '../../protocol/push-config.ts'
+import { type Store, sql, type Transaction } from '../../store/store.ts'
+
+/** The last event that was told: the log entry and the number of the event that was made of it. */
+export interface PushCursor {
+  readonly seq: number
+  readonly k: number
+}
+
+export interface PushKey {
+  readonly workspaceId: string
+  readonly taskId: string
+  readonly id: string
+}
+
+export interface StoredPush extends PushKey {
+  readonly version: ProtocolVersion
+  /** With the caller's secrets: for the worker, never for an answer. */
+  readonly config: PushConfig
+  /** Why it was given up. */
+  readonly failed?: string
+  readonly cursor: PushCursor
+}
+
+export interface NewPush {
+  readonly workspaceId: string
+  readonly version: ProtocolVersion
+  readonly config: PushConfig & { readonly id: string }
+  /** Events up to this entry of the log are not told. */
+  readonly afterSeq: number
+}
+
+/**
+ * Contract: `put` with an id that is there replaces the config, goes on from where it was and begins anew if it was
+ * given up. `claim` hands out each due config to one worker, who must `advance`, `fail` or `rest` it; a claim that is
+ * not renewed is due again after a minute.
+ */
+export interface PushConfigs {
+  put(push: NewPush): Promise<StoredPush>
+  list(workspaceId: string, taskId: string): Promise<StoredPush[]>
+  remove(key: PushKey): Promise<boolean>
+  /** The task goes on: whoever waits for its next event looks now. */
+  nudge(workspaceId: string, taskId: string): Promise<void>
+  claim(limit: number): Promise<StoredPush[]>
+  renew(keys: readonly PushKey[]): Promise<void>
+  /** Whether this is still what the caller wants: neither deleted nor replaced. */
+  isCurrent(push: StoredPush): Promise<boolean>
+  /** False when the config is gone or has been replaced: then the claim has ended. */
+  advance(push: StoredPush, cursor: PushCursor): Promise<boolean>
+  /** It could not be told: it is due again later each time, until it is given up. Answers whether it was. */
+  fail(push: StoredPush, reason: string): Promise<'later' | 'given_up'>
+  /** All is told for now: for good where the task is final. */
+  idle(key: PushKey): Promise<void>
+  release(key: PushKey): Promise<void>
+}
+
+const PUSH_CONFIGS_MAX = 10
+const TRIES_MAX = 10
+const GIVE_UP_MS = 24 * 3600_000
+const RETRY_MS = 2000
+const RETRY_MS_MAX = 3600_000
+/** A cursor after every event of its entry, however many are made of it. */
+const WHOLE_ENTRY = 1_000_000_000
+const CLAIM_MS = 60_000
+/** How often a task that waits for its caller is looked at without being nudged. */
+const IDLE_MS = 60_000
+
+export function createPushConfigs(store: Store, host: string): PushConfigs {
+  return {
+    put: (push) => store.write(() => put(push), push.workspaceId),
+    list: (workspaceId, taskId) => store.read(() => list(workspaceId, taskId)),
+    remove: (key) => store.write(() => remove(key), key.workspaceId),
+    nudge: (workspaceId, taskId) => store.write(() => nudge(workspaceId, taskId), workspaceId),
+    async claim(limit) {
+      // Mostly nothing is due: that must cost a look and no write.
+      const due = await store.read(() => dueKeys(limit))
+      const claimed: StoredPush[] = []
+      for (const key of due) {
+        const push = await store.write(() => claim(key, host), key.workspaceId)
+        if (push !== undefined) claimed.push(push)
+      }
+      return claimed
+    },
+    async renew(keys) {
+      await Promise.all(keys.map((key) => store.write(() => renew(key, host), key.workspaceId)))
+    },
+    isCurrent: (push) => store.read(() => isCurrent(push)),
+    advance: (push, cursor) => store.write(() => advance(push, cursor), push.workspaceId),
+    fail: (push, reason) => store.write(() => fail(push, reason), push.workspaceId),
+    idle: (key) => store.write(() => idle(key), key.workspaceId),
+    release: (key) => store.write(() => release(key), key.workspaceId),
+  }
+}
+
+/** At start: what this host followed when it died is due at once. */
+export function* releasePushClaims(host: string): Transaction<void> {
+  yield* sql('update push_configs set worker = null, next_at = now_ms() where worker = $1', [host])
+}
+
+interface PushRow {
+  workspace_id: string
+  task_id: string
+  id: string
+  version: string
+  config: string
+  state: string
+  reason: string | null
+  seq: number
+  k: number
+}
+
+const COLUMNS = 'workspace_id, task_id, id, version, config, state, reason, seq, k'
+
+function toPush(row: PushRow): StoredPush {
+  return {
+    workspaceId: row.workspace_id,
+    taskId: row.task_id,
+    id: row.id,
+    version: row.version as ProtocolVersion,
+    config: JSON.parse(row.config) as PushConfig,
+    cursor: { seq: row.seq, k: row.k },
+    ...(row.state === 'failed' && { failed: row.reason ?? '' }),
+  }
+}
+
+function* put({ workspaceId, version, config, afterSeq }: NewPush): Transaction<StoredPush> {
+  const known = yield* list(workspaceId, config.taskId)
+  if (known.length >= PUSH_CONFIGS_MAX && !known.some(({ id }) => id === config.id)) {
+    throw new MoleculeError('invalid_request', `a task has at most ${PUSH_CONFIGS_MAX} push configurations`)
+  }
+  const [row] = yield* sql<PushRow>(
+    `insert into push_configs (task_id, id, workspace_id, version, config, state, seq, k, next_at, created_at)
+     values ($1, $2, $3, $4, $5, 'active', $6, ${WHOLE_ENTRY}, now_ms(), now_ms())
+     on conflict (task_id, id) do update set version = excluded.version, config = excluded.config,
+       state = 'active', reason = null, tries = 0, first_failed_at = null, next_at = now_ms(), worker = null
+     returning ${COLUMNS}`,
+    [config.taskId, config.id, workspaceId, version, JSON.stringify(config), afterSeq],
+  )
+  return toPush(row as PushRow)
+}
+
+function* list(workspaceId: string, taskId: string): Transaction<StoredPush[]> {
+  const rows = yield* sql<PushRow>(
+    `select ${COLUMNS} from push_configs where task_id = $1 and workspace_id = $2 order by created_at, id`,
+    [taskId, workspaceId],
+  )
+  return rows.map(toPush)
+}
+
+function* remove({ workspaceId, taskId, id }: PushKey): Transaction<boolean> {
+  const rows = yield* sql(
+    'delete from push_configs where task_id = $1 and id = $2 and workspace_id = $3 returning id',
+    [taskId, id, workspaceId],
+  )
+  return rows.length > 0
+}
+
+function* nudge(workspaceId: string, taskId: string): Transaction<void> {
+  yield* sql(
+    `update push_configs set next_at = now_ms()
+     where task_id = $1 and workspace_id = $2 and state = 'active' and worker is null and tries = 0`,
+    [taskId, workspaceId],
+  )
+}
+
+function* dueKeys(limit: number): Transaction<PushKey[]> {
+  const rows = yield* sql<PushRow>(
+    `select ${COLUMNS} from push_configs where state = 'active' and next_at <= now_ms() order by next_at limit $1`,
+    [limit],
+  )
+  return rows.map(toPush)
+}
+
+function* claim({ taskId, id }: PushKey, host: string): Transaction<StoredPush | undefined> {
+  const [row] = yield* sql<PushRow>(
+    `update push_configs set worker = $3, next_at = now_ms() + ${CLAIM_MS}
+     where task_id = $1 and id = $2 and state = 'active' and next_at <= now_ms() returning ${COLUMNS}`,
+    [taskId, id, host],
+  )
+  return row && toPush(row)
+}
+
+function* renew({ taskId, id }: PushKey, host: string): Transaction<void> {
+  yield* sql(
+    `update push_configs set next_at = now_ms() + ${CLAIM_MS} where task_id = $1 and id = $2 and worker = $3`,
+    [taskId, id, host],
+  )
+}
+
+function* isCurrent({ taskId, id, config }: StoredPush): Transaction<boolean> {
+  const [row] = yield* sql<{ config: string }>(
+    `select config from push_configs where task_id = $1 and id = $2 and state = 'active'`,
+    [taskId, id],
+  )
+  return row?.config === JSON.stringify(config)
+}
+
+function* advance({ taskId, id, config }: StoredPush, { seq, k }: PushCursor): Transaction<boolean> {
+  const [row] = yield* sql<{ config: string }>(
+    `update push_configs set seq = $3, k = $4, tries = 0, first_failed_at = null, reason = null
+     where task_id = $1 and id = $2 and state = 'active' returning config`,
+    [taskId, id, seq, k],
+  )
+  return row?.config === JSON.stringify(config)
+}
+
+function* fail({ taskId, id, config }: StoredPush, reason: string): Transaction<'later' | 'given_up'> {
+  const [row] = yield* sql<{ tries: number; failing: number }>(
+    `update push_configs set tries = tries + 1, first_failed_at = coalesce(first_failed_at, now_ms()), worker = null
+     where task_id = $1 and id = $2 and config = $3 and state = 'active'
+     returning tries, now_ms() - first_failed_at as failing`,
+    [taskId, id, JSON.stringify(config)],
+  )
+  // Deleted or replaced meanwhile: nothing of this one is left to be told of.
+  if (row === undefined) return 'later'
+  const givenUp = row.tries >= TRIES_MAX || row.failing >= GIVE_UP_MS
+  const waitMs = Math.min(RETRY_MS * 2 ** (row.tries - 1), RETRY_MS_MAX)
+  yield* sql(
+    'update push_configs set state = $3, reason = $4, next_at = now_ms() + $5 where task_id = $1 and id = $2',
+    [taskId, id, givenUp ? 'failed' : 'active', reason, waitMs],
+  )
+  return givenUp ? 'given_up' : 'later'
+}
+
+const FINAL = `('TASK_STATE_COMPLETED', 'TASK_STATE_FAILED', 'TASK_STATE_CANCELED', 'TASK_STATE_REJECTED')`
+
+function* idle({ taskId, id }: PushKey): Transaction<void> {
+  yield* sql(
+    `update push_configs set worker = null, next_at = now_ms() + ${IDLE_MS},
+       state = case when exists (select 1 from tasks t where t.id = $1 and t.state in ${FINAL}) then 'done' else state end
+     where task_id = $1 and id = $2 and state = 'active'`,
+    [taskId, id],
+  )
+}
+
+function* release({ taskId, id }: PushKey): Transaction<void> {
+  yield* sql(`update push_configs set worker = null, next_at = now_ms() where task_id = $1 and id = $2`, [taskId, id])
+}

@@ -1,0 +1,77 @@
+/**
+ * Waiting turns: one that waits for another agent or for a person keeps its lease and its conversation and gives up
+ * its slot, so that teams cannot deadlock on each other's slots. When the wait ends it takes the slot back, over the
+ * limit if need be.
+ */
+import { sql, statement, type Transaction, together } from '../../store/store.ts'
+import type { LeaseKey, LeaseStanding } from '../inbox.ts'
+import { recordChange } from '../read/event-log.ts'
+import { type Claim, claimOldest } from './claim.ts'
+
+/** Turns of one workspace that may wait at a time; further waits are refused. */
+const SUSPENDED_MAX = 8
+
+export interface HeldTurn {
+  state: string
+  suspended: number
+  worker: string
+  waiting_turns: number
+  /** More turns hold a slot than there are slots. */
+  over_limit: boolean
+}
+
+/** The lease's message if it is still held; locked in the order every transaction keeps. */
+export function* lockHeldTurn(key: LeaseKey): Transaction<HeldTurn | undefined> {
+  const [load] = yield* sql<{ slots: number; running: number; suspended: number }>(
+    'select slots, running, suspended from workspace_load where workspace_id = $1 /*for update*/',
+    [key.workspaceId],
+  )
+  const [row] = yield* sql<{ state: string; suspended: number; worker: string }>(
+    `select m.state, m.suspended, c.worker from messages m join conversations c on c.id = m.conversation_id
+     where m.id = $1 and c.lease_epoch = $2 and m.state in ('leased', 'stopping')`,
+    [key.messageId, key.epoch],
+  )
+  if (row === undefined || load === undefined) return undefined
+  return { ...row, waiting_turns: load.suspended, over_limit: load.running > load.slots }
+}
+
+export interface SuspendOutput {
+  readonly answer: LeaseStanding | 'refused'
+  /** What the slot went to. */
+  readonly next: { readonly worker: string; readonly claim: Claim } | undefined
+}
+
+export function* suspend(key: LeaseKey, accepts: (workerId: string) => boolean): Transaction<SuspendOutput> {
+  const message = yield* lockHeldTurn(key)
+  if (message === undefined) return { answer: 'stale', next: undefined }
+  if (message.state === 'stopping') return { answer: 'stop', next: undefined }
+  if (message.suspended === 1) return { answer: 'held', next: undefined }
+  if (message.waiting_turns >= SUSPENDED_MAX) return { answer: 'refused', next: undefined }
+  const passesSlot = !message.over_limit && accepts(message.worker)
+  const claim = passesSlot ? yield* claimOldest(key.workspaceId, message.worker) : undefined
+  const change = {
+    workspaceId: key.workspaceId,
+    running: claim === undefined ? -1 : 0,
+    suspended: 1,
+    waiting: claim === undefined ? 0 : -1,
+    entries: claim === undefined ? [] : [claim.entry],
+  }
+  const own = statement('update messages set suspended = 1 where id = $1', [key.messageId])
+  yield* together([own, ...(claim?.writes ?? []), ...recordChange(change)])
+  return { answer: 'held', next: claim && { worker: message.worker, claim } }
+}
+
+export function* resume(key: LeaseKey): Transaction<LeaseStanding> {
+  const message = yield* lockHeldTurn(key)
+  if (message === undefined) return 'stale'
+  yield* takeSlotBack(key, message)
+  return message.state === 'stopping' ? 'stop' : 'held'
+}
+
+export function* takeSlotBack(key: LeaseKey, { suspended }: HeldTurn): Transaction<void> {
+  if (suspended === 0) return
+  yield* together([
+    statement('update messages set suspended = 0 where id = $1', [key.messageId]),
+    ...recordChange({ workspaceId: key.workspaceId, running: 1, suspended: -1 }),
+  ])
+}

@@ -1,0 +1,131 @@
+/**
+ * A workspace's queue as a whole: paused, resumed, ended. Pausing hands nothing out and loses nothing. Ending settles
+ * every message that is open with one reason, so that whoever waits for an answer gets that one, and takes the queue
+ * away: from then on nobody can write to the workspace, and whatever its workers still say is stale.
+ */
+import { MoleculeError } from '../../errors.ts'
+import { sql, statement, type Transaction, together } from '../../store/store.ts'
+import type { InboxContext } from '../context.ts'
+import type { Failure, LeaseKey, WorkspaceQueues } from '../inbox.ts'
+import { type NewLogEntry, recordChange } from '../read/event-log.ts'
+import { messagesOfTask } from '../read/task-messages.ts'
+import { failTask } from '../settle/fail-task.ts'
+
+/** The queue has work again that nobody was told of. */
+type Look = () => void
+
+export function createWorkspaceQueues(context: InboxContext, look: Look): WorkspaceQueues {
+  const { store, workerQueues, watchers } = context
+  const stop = (running: readonly RunningTurn[]) => {
+    for (const { worker, key } of running) workerQueues.get(worker)?.put({ type: 'stop', key })
+  }
+  return {
+    async pause(workspaceId, { now }) {
+      const running = await store.write(() => pause(workspaceId, now), workspaceId)
+      // A turn stopped without a cancel goes back into the queue, and there it stays.
+      stop(running)
+      watchers.changedElsewhere()
+      store.notify([workspaceId])
+    },
+    async resume(workspaceId) {
+      await store.write(() => setPaused(workspaceId, 0), workspaceId)
+      store.notify([workspaceId])
+      look()
+    },
+    async end(workspaceId, failure) {
+      const ended = await store.write(() => end(workspaceId, failure), workspaceId)
+      stop(ended.running)
+      for (const taskId of ended.taskIds) context.changed(workspaceId, taskId)
+      watchers.changed(workspaceId)
+      return ended.taskIds.length
+    },
+  }
+}
+
+interface RunningTurn {
+  readonly worker: string
+  readonly key: LeaseKey
+}
+
+function* pause(workspaceId: string, now: boolean): Transaction<RunningTurn[]> {
+  yield* setPaused(workspaceId, 1)
+  return now ? yield* findRunning(workspaceId) : []
+}
+
+function* setPaused(workspaceId: string, paused: 0 | 1): Transaction<void> {
+  const rows = yield* sql('update workspace_load set paused = $2 where workspace_id = $1 returning workspace_id', [
+    workspaceId,
+    paused,
+  ])
+  if (rows.length === 0) throw new MoleculeError('not_found', `there is no workspace ${workspaceId}`)
+}
+
+interface Ended {
+  readonly running: readonly RunningTurn[]
+  readonly taskIds: readonly string[]
+}
+
+function* end(workspaceId: string, failure: Failure): Transaction<Ended> {
+  yield* sql('select slots from workspace_load where workspace_id = $1 /*for update*/', [workspaceId])
+  const running = yield* findRunning(workspaceId)
+  const open = yield* sql<{ id: string; message_id: string }>(
+    `select t.id, (select max(m.id) from messages m where ${messagesOfTask('m', 't.id')}) as message_id from tasks t
+     where t.workspace_id = $1 and t.state in ('TASK_STATE_SUBMITTED', 'TASK_STATE_WORKING',
+       'TASK_STATE_INPUT_REQUIRED', 'TASK_STATE_AUTH_REQUIRED') order by t.id`,
+    [workspaceId],
+  )
+  const entries: NewLogEntry[] = []
+  for (const task of open) {
+    const { items } = yield* failTask(task.id, failure)
+    entries.push({ taskId: task.id, messageId: task.message_id, items })
+  }
+  yield* together([
+    ...recordChange({ workspaceId, entries }),
+    ...CLEANUP_STATEMENTS.map((text) => statement(text, [workspaceId])),
+  ])
+  return { running, taskIds: open.map(({ id }) => id) }
+}
+
+/** Of what waits and of what runs apart, for each has an index that holds nothing else. */
+const cancelAll = (open: string): string =>
+  `update messages set state = 'canceled', outcome = 'stopped', settled_at = now_ms() where workspace_id = $1 and ${open}`
+
+/** No person can see to its dead letters any more; a raised epoch makes every later word of a worker stale. */
+const CLEANUP_STATEMENTS: readonly string[] = [
+  cancelAll(`state = 'queued'`),
+  cancelAll(`state in ('leased', 'stopping')`),
+  `update messages set discarded_at = now_ms()
+   where workspace_id = $1 and state = 'dead' and replayed_as is null and discarded_at is null`,
+  `update asks set state = 'void' where workspace_id = $1 and state = 'open'`,
+  `update conversations set worker = null, lease_until = null, ready_at = null, lease_epoch = lease_epoch + 1
+   where id in (select t.conversation_id from tasks t where t.workspace_id = $1)`,
+  'delete from sessions where workspace_id = $1',
+  'delete from workspace_load where workspace_id = $1',
+]
+
+interface RunningRow {
+  worker: string
+  lease_epoch: number
+  conversation_id: string
+  task_id: string
+  id: string
+}
+
+function* findRunning(workspaceId: string): Transaction<RunningTurn[]> {
+  const rows = yield* sql<RunningRow>(
+    `select c.worker, c.lease_epoch, m.conversation_id, m.task_id, m.id
+     from messages m join conversations c on c.id = m.conversation_id
+     where m.workspace_id = $1 and m.state in ('leased', 'stopping') and c.worker is not null`,
+    [workspaceId],
+  )
+  return rows.map((row) => ({
+    worker: row.worker,
+    key: {
+      workspaceId,
+      conversationId: row.conversation_id,
+      taskId: row.task_id,
+      messageId: row.id,
+      epoch: row.lease_epoch,
+    },
+  }))
+}

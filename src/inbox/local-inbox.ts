@@ -1,0 +1,133 @@
+/**
+ * The inbox of this process: all faces of the seam over one store. The transactions are in the files beside it.
+ * Memory here is only advice: if all of it were lost, the store alone would bring every message to its end.
+ */
+import type { Clock } from '../clock.ts'
+import type { Log } from '../log.ts'
+import type { Store } from '../store/store.ts'
+import { createPendingAsks, type PendingAsks } from './ask/pending-asks.ts'
+import type { InboxContext } from './context.ts'
+import { createDeliveries, markSendingUnknown } from './deliver/deliveries.ts'
+import { createPushConfigs, type PushConfigs, releasePushClaims } from './deliver/push-configs.ts'
+import type { Checkpoint, DeadLetters, Deliveries, Inbox, LoadReport, Reception, WorkspaceQueues } from './inbox.ts'
+import { type Bridges, createBridges, type KeepSessionOn } from './lease/bridges.ts'
+import { recoverLeases } from './lease/recover.ts'
+import { createWorkerInbox } from './lease/worker-inbox.ts'
+import { createWorkerQueues } from './lease/worker-queues.ts'
+import { createWorkspaceQueues } from './lease/workspace-queues.ts'
+import { createActivity } from './read/activity.ts'
+import { reportLoad } from './read/load-report.ts'
+import { createReception } from './read/reception.ts'
+import { createStories, type Stories } from './read/story.ts'
+import { createUsageReader, type UsageReader } from './read/usage.ts'
+import { createWatchers } from './read/watchers.ts'
+import type { Activity } from './readers.ts'
+import { discard, listDeadLetters, replay } from './settle/dead-letters.ts'
+import type { KeepSession } from './settle/record-outcome.ts'
+import { correctClock } from './upkeep/clock-correction.ts'
+import { createSweep } from './upkeep/sweep.ts'
+
+export interface LocalInboxOptions {
+  readonly store: Store
+  readonly clock: Clock
+  readonly log: Log
+  /** Names this data folder: workers of its processes are called `<host>.<something>`. */
+  readonly host: string
+  readonly keepSession: KeepSession
+  /** The same for a bridge, whose sessions live on its own machine. */
+  readonly keepSessionOn?: KeepSessionOn
+  readonly passed?: (checkpoint: Checkpoint) => void
+}
+
+export interface LocalInbox {
+  readonly inbox: Inbox
+  /** The worker's side for those who call from elsewhere. */
+  readonly bridges: Bridges
+  readonly reception: Reception
+  readonly deadLetters: DeadLetters
+  readonly deliveries: Deliveries
+  readonly pendingAsks: PendingAsks
+  readonly pushConfigs: PushConfigs
+  load(): Promise<LoadReport>
+  readonly queues: WorkspaceQueues
+  readonly activity: Activity
+  readonly stories: Stories
+  readonly usage: UsageReader
+  /**
+   * Voids what an earlier process of this host held, before any worker comes; the host's lock must be held. Returns how
+   * many turns were lost.
+   */
+  recover(): Promise<number>
+  /** Stops looking for work. Leases that are held are not touched: their workers settle or release them. */
+  close(): void
+}
+
+export function createLocalInbox(options: LocalInboxOptions): LocalInbox {
+  const { store } = options
+  const workerQueues = createWorkerQueues()
+  const watchers = createWatchers()
+  const context: InboxContext = {
+    passed: () => undefined,
+    ...options,
+    workerQueues,
+    watchers,
+    held: new Set(),
+    changed(workspaceId, taskId, result) {
+      watchers.changed(taskId, result)
+      watchers.changed(workspaceId)
+      store.notify([workspaceId])
+    },
+  }
+  const sweep = createSweep(
+    context,
+    () => inbox.sendDirective,
+    (key) => inbox.releaseLease(key),
+  )
+  const inbox = createWorkerInbox({ context, fill: sweep.fill, lookAfter: sweep.lookAfter })
+  const { keepSessionOn = () => options.keepSession } = options
+  const bridges = createBridges({ context, workerInbox: inbox, fill: sweep.fill, keepSessionOn })
+  const reception = createReception(context, { sendDirective: inbox.sendDirective, look: sweep.look })
+  sweep.start()
+  const stopListening = store.listen(() => {
+    watchers.changedElsewhere()
+    sweep.look()
+  })
+  return {
+    inbox,
+    bridges,
+    reception,
+    deadLetters: createDeadLetters(context, sweep.look),
+    deliveries: createDeliveries(store, options.host),
+    pendingAsks: createPendingAsks(context, inbox.sendDirective),
+    pushConfigs: createPushConfigs(store, options.host),
+    load: () => store.read(reportLoad),
+    queues: createWorkspaceQueues(context, sweep.look),
+    activity: createActivity(context),
+    stories: createStories(store),
+    usage: createUsageReader(store),
+    async recover() {
+      const backMs = store.engine === 'sqlite' ? await store.write(correctClock) : 0
+      if (backMs > 0) options.log.warn({ backMs }, 'the clock was set back; what waits was moved back with it')
+      await store.write(() => markSendingUnknown(options.host))
+      await store.write(() => releasePushClaims(options.host))
+      return await store.write(() => recoverLeases(options.host))
+    },
+    close() {
+      stopListening()
+      sweep.stop()
+    },
+  }
+}
+
+function createDeadLetters({ store, changed }: InboxContext, look: () => void): DeadLetters {
+  return {
+    list: (workspaceId) => store.read(() => listDeadLetters(workspaceId)),
+    async replay(workspaceId, messageId) {
+      const taskId = await store.write(() => replay(workspaceId, messageId), workspaceId)
+      changed(workspaceId, taskId)
+      look()
+      return taskId
+    },
+    discard: (workspaceId, messageId) => store.write(() => discard(workspaceId, messageId), workspaceId),
+  }
+}

@@ -1,0 +1,145 @@
+/**
+ * The workspace's numbered event log: how turns and tasks are shown to readers. A stored row holds several items and
+ * each item is one event on the wire. Numbers are taken last in a transaction, so commit order is number order and
+ * a reader that asks for "after N" never misses a row that committed late.
+ */
+import type { Artifact, MessageContent, Metadata, Part, StreamResponse, TaskState } from '../../protocol/a2a.ts'
+import { type Statement, sql, statement, type Transaction } from '../../store/store.ts'
+import type { LogEntry, TurnEvent } from '../inbox.ts'
+import { type StatusMessage, type TaskIds, toAgentMessage } from '../settle/status-message.ts'
+
+export type LogItem =
+  | ({ readonly t: 'status'; readonly state: TaskState } & Partial<StatusMessage>)
+  /** A new attempt begins: what was shown of the reply so far is void. */
+  | { readonly t: 'reset' }
+  /** The whole reply, which is stored once, with its message. */
+  | { readonly t: 'reply' }
+  /** A result that came after another worker had taken over; kept for the owner, never the reply. */
+  | { readonly t: 'late'; readonly parts: readonly Part[] }
+  | { readonly t: 'turn'; readonly event: TurnEvent }
+  /** What somebody wrote into the log; it belongs to no task. */
+  | { readonly t: 'note'; readonly type: string; readonly text: string; readonly by: string }
+
+export interface NewLogEntry {
+  readonly taskId: string
+  readonly messageId: string
+  readonly items: readonly LogItem[]
+}
+
+/** What a transaction changes in the workspace's counters, and what it has to tell. */
+export interface Change {
+  readonly workspaceId: string
+  readonly running?: number
+  readonly suspended?: number
+  readonly waiting?: number
+  readonly entries?: readonly NewLogEntry[]
+}
+
+/**
+ * Always the last statements of a transaction: counters and sequence in one update, then the rows under the numbers
+ * that it took. They read the sequence themselves, so that they can go to the database together with other writes.
+ */
+export function recordChange(change: Change): Statement[] {
+  const { workspaceId, running = 0, suspended = 0, waiting = 0, entries = [] } = change
+  const counted = statement(
+    `update workspace_load set running = running + $2, suspended = suspended + $3, waiting = waiting + $4,
+       seq = seq + $5 where workspace_id = $1`,
+    [workspaceId, running, suspended, waiting, entries.length],
+  )
+  const rows = entries.map(({ taskId, messageId, items }, index) =>
+    statement(
+      `insert into events (workspace_id, seq, task_id, message_id, at_ms, delta, items)
+       values ($1, (select seq from workspace_load where workspace_id = $1) - $2, $3, $4, now_ms(), $5, $6)`,
+      [workspaceId, entries.length - 1 - index, taskId, messageId, items.every(isDelta) ? 1 : 0, JSON.stringify(items)],
+    ),
+  )
+  return [counted, ...rows]
+}
+
+const isDelta = (item: LogItem): boolean => item.t === 'turn' && item.event.type === 'text'
+
+/** A page is small enough to hold in memory for a thousand readers at once. */
+const PAGE_ENTRIES_MAX = 256
+
+interface EventRow {
+  seq: number
+  at_ms: number
+  message_id: string
+  items: string
+  reply: string | null
+}
+
+/** The next page of a task's log after `afterSeq`, in wire form. */
+export function* readLog(task: TaskIds, afterSeq: number): Transaction<LogEntry[]> {
+  const rows = yield* sql<EventRow>(
+    `select e.seq, e.at_ms, e.message_id, e.items, m.reply
+     from events e join messages m on m.id = e.message_id
+     where e.task_id = $1 and e.seq > $2 order by e.seq limit ${PAGE_ENTRIES_MAX}`,
+    [task.id, afterSeq],
+  )
+  return rows.map((row) => ({ seq: row.seq, atMs: row.at_ms, wire: toWire(task, row) }))
+}
+
+function toWire(task: TaskIds, row: EventRow): StreamResponse[] {
+  const items = JSON.parse(row.items) as LogItem[]
+  const wire: StreamResponse[] = []
+  for (const [index, item] of items.entries()) {
+    if (item.t === 'status') wire.push(statusUpdate(task, row, { item, index }))
+    else if (item.t === 'reset') wire.push(replyUpdate(task, row, { parts: [], append: false, lastChunk: false }))
+    else if (item.t === 'reply') wire.push(...replyUpdates(task, row))
+    else if (item.t === 'turn') wire.push(...turnUpdate(task, row, { event: item.event, index }))
+  }
+  return wire
+}
+
+function statusUpdate(
+  task: TaskIds,
+  row: EventRow,
+  at: { item: LogItem & { t: 'status' }; index: number },
+): StreamResponse {
+  const { t: _kind, state, parts, ...content } = at.item
+  const messageId = `${task.id}.${row.seq}.${at.index}`
+  const message =
+    parts === undefined ? {} : { message: toAgentMessage(task, { messageId, status: { ...content, parts } }) }
+  const status = { state, ...message, timestamp: new Date(row.at_ms).toISOString() }
+  return { statusUpdate: { taskId: task.id, contextId: task.contextId, status } }
+}
+
+/** The reply as it is stored with its message. */
+export interface StoredReply {
+  /** None where the artifacts are all there is. */
+  readonly parts: readonly Part[]
+  readonly metadata?: Metadata
+  readonly artifacts: readonly Artifact[]
+}
+
+/** All attempts of a message write one artifact, so that a retry replaces text and never doubles it. */
+export const replyArtifactId = (messageId: string): string => `reply-${messageId}`
+
+function replyUpdates(task: TaskIds, row: EventRow): StreamResponse[] {
+  const reply = JSON.parse(row.reply ?? '{"parts":[],"artifacts":[]}') as StoredReply
+  if (reply.parts.length === 0) return []
+  const { parts, metadata } = reply
+  return [replyUpdate(task, row, { parts, append: false, lastChunk: true, ...(metadata && { metadata }) })]
+}
+
+type Chunk = MessageContent & { append: boolean; lastChunk: boolean }
+
+function replyUpdate(task: TaskIds, row: EventRow, { append, lastChunk, ...content }: Chunk): StreamResponse {
+  const artifact = { artifactId: replyArtifactId(row.message_id), ...content }
+  return { artifactUpdate: { taskId: task.id, contextId: task.contextId, artifact, append, lastChunk } }
+}
+
+function turnUpdate(task: TaskIds, row: EventRow, at: { event: TurnEvent; index: number }): StreamResponse[] {
+  const { event, index } = at
+  if (event.type === 'status' && event.said !== undefined) {
+    const item = { t: 'status', state: 'TASK_STATE_WORKING', ...event.said } as const
+    return [statusUpdate(task, row, { item, index })]
+  }
+  if (event.type === 'text') {
+    return [replyUpdate(task, row, { parts: [{ text: event.delta }], append: true, lastChunk: false })]
+  }
+  if (event.type !== 'artifact') return []
+  const { artifact, append, lastChunk } = event
+  return [{ artifactUpdate: { taskId: task.id, contextId: task.contextId, artifact, append, lastChunk } }]
+}

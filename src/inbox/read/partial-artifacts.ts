@@ -1,0 +1,42 @@
+/**
+ * What a task has shown so far of answers that are not settled yet. A stream that begins in the middle of a turn
+ * appends to this; without it the reader would add the end of a text to nothing.
+ */
+import type { Artifact, TaskArtifactUpdate } from '../../protocol/a2a.ts'
+import type { Transaction } from '../../store/store.ts'
+import type { TaskIds } from '../settle/status-message.ts'
+import { readLog } from './event-log.ts'
+
+/** The artifacts that the log tells of and that are not among those of settled messages. */
+export function* partialArtifacts(task: TaskIds, settled: readonly Artifact[]): Transaction<Artifact[]> {
+  const whole = new Set(settled.map(({ artifactId }) => artifactId))
+  const partial = new Map<string, Artifact>()
+  for (let afterSeq = 0; ; ) {
+    const page = yield* readLog(task, afterSeq)
+    for (const { artifactUpdate } of page.flatMap(({ wire }) => wire)) {
+      if (artifactUpdate !== undefined && !whole.has(artifactUpdate.artifact.artifactId)) add(partial, artifactUpdate)
+    }
+    const last = page.at(-1)
+    if (last === undefined) break
+    afterSeq = last.seq
+  }
+  return [...partial.values()].filter(({ parts }) => parts.length > 0)
+}
+
+function add(partial: Map<string, Artifact>, { artifact, append }: TaskArtifactUpdate): void {
+  const known = partial.get(artifact.artifactId)
+  const parts = append === true && known !== undefined ? joined(known.parts, artifact.parts) : artifact.parts
+  partial.set(artifact.artifactId, { ...known, ...artifact, parts })
+}
+
+/** Deltas of one text are one part, as in the reply that will replace them. */
+function joined(known: Artifact['parts'], more: Artifact['parts']): Artifact['parts'] {
+  const [last, next] = [known.at(-1), more[0]]
+  if (!isBareText(last) || !isBareText(next)) return [...known, ...more]
+  return [...known.slice(0, -1), { text: `${last.text}${next.text}` }, ...more.slice(1)]
+}
+
+type Part = Artifact['parts'][number]
+
+const isBareText = (part: Part | undefined): part is Part & { readonly text: string } =>
+  part?.text !== undefined && Object.keys(part).length === 1

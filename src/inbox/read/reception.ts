@@ -1,0 +1,218 @@
+/**
+ * The door's face of the local inbox: admit, then follow. Readers wait on watchers, which only say "look again", and
+ * read the store; so a reader sees exactly what is durable, in commit order.
+ */
+import { isFinal, isInterrupted, type Message, type Task, type TaskState } from '../../protocol/a2a.ts'
+import { sql, type Transaction } from '../../store/store.ts'
+import { type Admission, admit, prepareLetter } from '../admit/admit.ts'
+import type { InboxContext } from '../context.ts'
+import type { Directive, Letter, LogEntry, Reception } from '../inbox.ts'
+import { cancel } from '../settle/cancel.ts'
+import type { TaskResult } from '../settle/task-result.ts'
+import { readLog } from './event-log.ts'
+import { listTasks } from './task-list.ts'
+import { messagesOfTask } from './task-messages.ts'
+import { findTask, readSnapshot, readTask, type StoredTaskRow, showTask, taskNotFound, toTask } from './tasks.ts'
+
+/** A missed wake-up costs a reader at most this. */
+export const RECHECK_MS = 5000
+
+/** How the door's face moves the worker's: a lease made on admission, and work that a cancel set free. */
+export interface ReceptionOptions {
+  sendDirective(workerId: string, directive: Directive): void
+  look(): void
+}
+
+export function createReception(context: InboxContext, options: ReceptionOptions): Reception {
+  const { store, workerQueues } = context
+  const write = (letter: Letter) => {
+    const prepared = prepareLetter(letter)
+    const ready = workerQueues.ready(letter.workspaceId)
+    return store.write(() => admit(prepared, ready), letter.workspaceId)
+  }
+  const announce = ({ workspaceId }: Letter, { admitted }: Admission) => {
+    context.passed('admitted')
+    if (!admitted.duplicate) context.changed(workspaceId, admitted.taskId)
+  }
+  const forward = ({ toWorker }: Admission) => {
+    if (toWorker !== undefined) options.sendDirective(toWorker.worker, toWorker.directive)
+  }
+  return {
+    async admit(letter) {
+      const admission = await write(letter)
+      announce(letter, admission)
+      forward(admission)
+      return admission.admitted
+    },
+    async send(letter, { maxMs, onAdmitted }, signal) {
+      const admission = await write(letter)
+      const { taskId } = admission.admitted
+      announce(letter, admission)
+      // From before anybody has the message in hand, so that its end cannot be missed.
+      const changes = listenForChanges(context, taskId)
+      try {
+        forward(admission)
+        await onAdmitted?.(admission.admitted)
+        const task = await waitForResult(
+          context,
+          { taskId, maxMs, changes, begun: taskBegunBy(letter, admission) },
+          signal,
+        )
+        if (task === undefined) throw taskNotFound(taskId)
+        return task
+      } finally {
+        changes.stop()
+      }
+    },
+    task: (taskId, view = {}) => store.read(() => readTask(taskId, view)),
+    snapshot: (taskId, view = {}) => store.read(() => readSnapshot(taskId, view)),
+    list: (query) => store.read(() => listTasks(query)),
+    follow: (taskId, afterSeq, signal) => follow(context, { taskId, afterSeq }, signal),
+    async waitForResult(taskId, maxMs, signal) {
+      const changes = listenForChanges(context, taskId)
+      try {
+        return await waitForResult(context, { taskId, maxMs, changes }, signal)
+      } finally {
+        changes.stop()
+      }
+    },
+    async cancel(taskId, view = {}) {
+      const { workspaceId, running } = await store.write(() => cancel(taskId, view), view.workspaceId)
+      context.changed(workspaceId, taskId)
+      if (running !== undefined) workerQueues.get(running.worker)?.put({ type: 'stop', key: running.key })
+      options.look()
+      const task = await store.read(() => readTask(taskId, view))
+      if (task === undefined) throw taskNotFound(taskId)
+      return task
+    },
+  }
+}
+
+const hasResult = (state: TaskState): boolean => isFinal(state) || isInterrupted(state)
+
+async function* follow(
+  context: InboxContext,
+  from: { taskId: string; afterSeq: number },
+  signal: AbortSignal,
+): AsyncIterable<LogEntry> {
+  const { store } = context
+  const changes = listenForChanges(context, from.taskId)
+  let { afterSeq } = from
+  try {
+    while (!signal.aborted) {
+      const { task, entries } = await store.read(function* () {
+        const row: StoredTaskRow | undefined = yield* findTask(from.taskId, {})
+        if (row === undefined) throw taskNotFound(from.taskId)
+        return { task: row, entries: yield* readLog({ id: row.id, contextId: row.context_id }, afterSeq) }
+      })
+      yield* entries
+      afterSeq = entries.at(-1)?.seq ?? afterSeq
+      if (entries.length > 0) continue
+      if (hasResult(task.state)) return
+      await changes.next(RECHECK_MS, signal)
+    }
+  } finally {
+    changes.stop()
+  }
+}
+
+/** A task that began with this message, which a worker of this process has in hand. */
+interface Begun {
+  readonly contextId: string
+  readonly messageId: string
+  readonly message: Message
+}
+
+function taskBegunBy({ envelope }: Letter, { admitted, toWorker }: Admission): Begun | undefined {
+  if (toWorker?.directive.type !== 'lease') return undefined
+  return { contextId: admitted.contextId, messageId: toWorker.directive.lease.messageId, message: envelope.message }
+}
+
+interface Wait {
+  readonly taskId: string
+  readonly maxMs: number
+  readonly changes: ChangeListener
+  readonly begun?: Begun | undefined
+}
+
+async function waitForResult(context: InboxContext, wait: Wait, signal: AbortSignal): Promise<Task | undefined> {
+  const { store, clock } = context
+  const { taskId, changes, begun } = wait
+  const untilMs = clock.monotonicMs() + wait.maxMs
+  // What was handed out on admission has not ended yet: the first look is spared.
+  let looks = begun === undefined
+  for (;;) {
+    const leftMs = untilMs - clock.monotonicMs()
+    const isLate = leftMs <= 0 || signal.aborted
+    if (looks || isLate) {
+      const found = await store.read(() => readTaskIfDone(taskId, isLate))
+      if (found !== undefined) return found.task
+    }
+    looks = true
+    const result = await changes.next(Math.min(leftMs, RECHECK_MS), signal)
+    if (begun !== undefined && result !== undefined) return taskFromResult(taskId, begun, result)
+  }
+}
+
+/** Undefined while waiting makes sense. */
+function* readTaskIfDone(taskId: string, isLate: boolean): Transaction<{ task: Task | undefined } | undefined> {
+  const row = yield* findTask(taskId, {})
+  if (row === undefined) return { task: undefined }
+  const over = isLate || hasResult(row.state) || (yield* isPaused(row))
+  return over ? { task: yield* showTask(row, {}) } : undefined
+}
+
+function taskFromResult(
+  id: string,
+  { contextId, messageId, message }: Begun,
+  { state, status, reply, atMs }: TaskResult,
+): Task {
+  return toTask({ id, contextId, state, status, atMs }, [{ id: messageId, message, reply }], {})
+}
+
+/** Nobody knows how long a pause will last: who waits for a task of which nothing runs is answered at once. */
+function* isPaused({ id, workspace_id: workspaceId }: StoredTaskRow): Transaction<boolean> {
+  const rows = yield* sql(
+    `select 1 as paused from workspace_load where workspace_id = $1 and paused = 1 and not exists (
+       select 1 from messages m where ${messagesOfTask('m', '$2')} and m.state in ('leased', 'stopping'))`,
+    [workspaceId, id],
+  )
+  return rows.length > 0
+}
+
+export interface ChangeListener {
+  /** Resolves when the task changed, after `maxMs`, or on abort; with how the task came to rest, where that was the change. */
+  next(maxMs: number, signal: AbortSignal): Promise<TaskResult | undefined>
+  stop(): void
+}
+
+/**
+ * News of one task, or of one workspace. What came while nobody listened is not lost: the next wait then ends at once. Made without signals
+ * of its own, because every blocking call waits here and an abort costs as much as a query.
+ */
+export function listenForChanges({ clock, watchers }: InboxContext, id: string): ChangeListener {
+  let fresh = false
+  let result: TaskResult | undefined
+  let wake: () => void = () => undefined
+  const stop = watchers.watch(id, (given) => {
+    fresh = true
+    result = given
+    wake()
+  })
+  return {
+    stop,
+    async next(maxMs, signal) {
+      if (!fresh && !signal.aborted) {
+        const woken = Promise.withResolvers<void>()
+        wake = woken.resolve
+        const stopTimer = clock.after(maxMs, wake)
+        signal.addEventListener('abort', wake, { once: true })
+        await woken.promise
+        signal.removeEventListener('abort', wake)
+        stopTimer()
+      }
+      fresh = false
+      return result
+    },
+  }
+}

@@ -1,0 +1,153 @@
+/**
+ * From the rows of a message's log to the steps of its story. An attempt that the log shows beginning twice without an
+ * end was cut off: whoever worked on it vanished, and nothing could be written about that at the time.
+ */
+import { isInterrupted, type Part, type TaskState } from '../../protocol/a2a.ts'
+import type { Sender } from '../../protocol/request.ts'
+import type { LogItem } from './event-log.ts'
+
+export interface StoryStep {
+  readonly atMs: number
+  /** admitted, started, progress, asked, resumed, failed, lost, answered, ended, late, waiting, running, replayed, discarded. */
+  readonly type: string
+  readonly text: string
+}
+
+/** A message with what its task says of it, as stored. */
+export interface StoryMessageRow {
+  id: string
+  workspace_id: string
+  task_id: string
+  idempotency_key: string
+  envelope: string
+  sender: string
+  state: string
+  failures: number
+  losses: number
+  admitted_at: number
+  ready_at: number
+  now: number
+  replay_of: string | null
+  replayed_as: string | null
+  discarded_at: number | null
+  context_id: string
+  principal: string
+  task_state: TaskState
+  status_message: string | null
+}
+
+/** One row of the log. */
+export interface LoggedItems {
+  readonly atMs: number
+  readonly items: readonly LogItem[]
+}
+
+const TEXT_CHARACTERS_MAX = 500
+
+/** `detail` is what the program said when it failed for good, for those who may see it. */
+export function storySteps(
+  message: StoryMessageRow,
+  log: readonly LoggedItems[],
+  detail: string | undefined,
+): StoryStep[] {
+  const builder = createStepBuilder(message)
+  for (const { atMs, items } of log) {
+    for (const item of items) builder.add(atMs, item, items)
+  }
+  return [...builder.steps, ...currentSteps(message, log, detail)]
+}
+
+interface StepBuilder {
+  readonly steps: StoryStep[]
+  add(atMs: number, item: LogItem, row: readonly LogItem[]): void
+}
+
+function createStepBuilder(message: StoryMessageRow): StepBuilder {
+  const steps: StoryStep[] = [{ atMs: message.admitted_at, type: 'admitted', text: admissionText(message) }]
+  const say = (atMs: number, type: string, text: string) => void steps.push({ atMs, type, text })
+  let attempt = 0
+  let open = false
+  let asked = false
+  const tools = new Map<string, number>()
+  const begin = (atMs: number, again: boolean) => {
+    if (asked) {
+      asked = false
+      return say(atMs, 'resumed', 'it was answered, and the attempt went on')
+    }
+    // A message that was put behind another of its task is told as working before its own attempt begins.
+    if (open && !again) return
+    if (open) say(atMs, 'lost', `attempt ${attempt} was cut off before it ended: whoever worked on it was gone`)
+    attempt++
+    open = true
+    tools.clear()
+    say(atMs, 'started', `attempt ${attempt} began`)
+  }
+  const end = (atMs: number, type: string, text: string) => {
+    open = false
+    say(atMs, type, tools.size === 0 ? text : `${text}; it used ${[...tools].map(toolText).join(', ')}`)
+  }
+  const add: StepBuilder['add'] = (atMs, item, row) => {
+    if (item.t === 'late')
+      say(atMs, 'late', 'an answer came after another attempt had taken over; it was kept, not used')
+    if (item.t === 'reply') end(atMs, 'answered', `attempt ${attempt} gave the answer`)
+    if (item.t === 'turn') addTurn(atMs, item.event)
+    if (item.t !== 'status') return
+    const text = textOf(item.parts)
+    const code = item.code === undefined ? '' : ` (${item.code})`
+    if (item.state === 'TASK_STATE_WORKING' && text === '')
+      return begin(
+        atMs,
+        row.some(({ t }) => t === 'reset'),
+      )
+    if (item.state === 'TASK_STATE_WORKING') return end(atMs, 'failed', `attempt ${attempt} failed: ${text}${code}`)
+    if (item.state === 'TASK_STATE_FAILED') return end(atMs, 'ended', `the task failed for good: ${text}${code}`)
+    if (isInterrupted(item.state)) {
+      asked = open
+      return say(atMs, 'asked', text === '' ? 'the agent asks for something' : `the agent asks: ${text}`)
+    }
+    if (item.state !== 'TASK_STATE_SUBMITTED') say(atMs, 'ended', `the task is ${stateText(item.state)}`)
+  }
+  const addTurn = (atMs: number, event: (LogItem & { t: 'turn' })['event']) => {
+    if (event.type === 'tool' && event.state === 'started') tools.set(event.name, (tools.get(event.name) ?? 0) + 1)
+    if (event.type === 'status') say(atMs, 'progress', truncate(event.text))
+  }
+  return { steps, add }
+}
+
+function admissionText(message: StoryMessageRow): string {
+  const sender = JSON.parse(message.sender) as Sender
+  const who = sender.name === '' ? sender.id : sender.name
+  const again = message.replay_of === null ? '' : `, as a replay of ${message.replay_of}`
+  return `admitted from ${sender.kind} ${JSON.stringify(who)} through ${sender.door}${again}`
+}
+
+/** How it stands now, where that is not the end that the log tells of. */
+function currentSteps(message: StoryMessageRow, log: readonly LoggedItems[], detail: string | undefined): StoryStep[] {
+  const { now, state } = message
+  const steps: StoryStep[] = []
+  const say = (type: string, text: string, atMs = now) => void steps.push({ atMs, type, text })
+  if (log.length === 0) say('pruned', 'what happened after that is no longer kept')
+  if (state === 'queued' && message.ready_at > now)
+    say('waiting', `it will be tried again in ${seconds(message, now)} s`)
+  else if (state === 'queued') say('waiting', 'it waits for its turn')
+  if (state === 'leased') say('running', 'the attempt is running now')
+  if (state === 'stopping') say('running', 'it was cancelled and its processes are being ended')
+  if (state === 'dead' && detail !== undefined) say('detail', `the program said: ${truncate(detail)}`)
+  if (message.replayed_as !== null) say('replayed', `it was sent again as task ${message.replayed_as}`)
+  else if (message.discarded_at !== null) say('discarded', 'the dead letter was let go', message.discarded_at)
+  else if (state === 'dead') say('waiting', 'it is a dead letter: a person may send it again or let it go')
+  return steps
+}
+
+const seconds = ({ ready_at: readyAt }: StoryMessageRow, now: number): number =>
+  Math.max(1, Math.ceil((readyAt - now) / 1000))
+
+const toolText = ([name, times]: [string, number]): string => (times === 1 ? name : `${name} ${times} times`)
+
+const stateText = (state: string): string => state.replace('TASK_STATE_', '').toLowerCase().replaceAll('_', ' ')
+
+const textOf = (parts: readonly Part[] | undefined): string =>
+  truncate(parts?.map(({ text }) => text ?? '').join('') ?? '')
+
+const truncate = (text: string): string =>
+  text.length > TEXT_CHARACTERS_MAX ? `${text.slice(0, TEXT_CHARACTERS_MAX - 1)}…` : text

@@ -1,0 +1,160 @@
+/**
+ * The story of one message in plain words: when it was admitted and from whom, each attempt with its outcome, what was
+ * delivered where. It is read from the rows that the work itself left and from nothing else, so it can be told after
+ * any crash, and it never says more than its reader may see of the task.
+ */
+import type { TaskState } from '../../protocol/a2a.ts'
+import { restoreEnvelope } from '../../protocol/envelope.ts'
+import type { Sender } from '../../protocol/request.ts'
+import { type Store, sql, type Transaction } from '../../store/store.ts'
+import { dedupeRange } from '../admit/dedupe.ts'
+import type { StatusMessage } from '../settle/status-message.ts'
+import type { LogItem } from './event-log.ts'
+import { type StoryMessageRow, type StoryStep, storySteps } from './story-steps.ts'
+import { laterMessagesOfTask } from './task-messages.ts'
+
+/** What was pushed out because of the message: by a door, or to a webhook of its task. */
+export interface StoryDelivery {
+  readonly to: string
+  readonly state: string
+  readonly tries: number
+  readonly error?: string
+}
+
+export interface Story {
+  readonly messageId: string
+  readonly taskId: string
+  readonly workspaceId: string
+  readonly contextId: string
+  readonly sender: Sender
+  /** As the sender called it. */
+  readonly senderMessageId: string
+  readonly text: string
+  readonly taskState: TaskState
+  readonly steps: readonly StoryStep[]
+  readonly deliveries: readonly StoryDelivery[]
+}
+
+/** What a reader may see of the tasks of a workspace; no principal = all of them. */
+export interface StoryScope {
+  readonly principal?: string
+  /** The owner looks: what a program said when it failed is shown. */
+  readonly detail?: boolean
+}
+
+export interface StoryQuery {
+  /** The inbox's id of a message, which is that of its task where it opened one, or the id that its sender gave it. */
+  readonly id: string
+  readonly scopeOf: (workspaceId: string) => StoryScope
+}
+
+export interface Stories {
+  /** Undefined where there is no such message for this reader. */
+  find(query: StoryQuery): Promise<Story | undefined>
+}
+
+export function createStories(store: Store): Stories {
+  return { find: (query) => store.read(() => findStory(query)) }
+}
+
+const TEXT_CHARACTERS_MAX = 300
+const ROWS_MAX = 2000
+/** Messages that their senders called the same; the rest has to be asked for by our ids. */
+const SAME_SENDER_ID_MAX = 1000
+
+const SELECT = `select m.id, m.workspace_id, m.task_id, m.idempotency_key, m.envelope, m.sender, m.state, m.failures,
+  m.losses, m.admitted_at, m.ready_at, now_ms() as now, m.replay_of, m.replayed_as, m.discarded_at, t.context_id,
+  t.principal, t.state as task_state, t.status_message from messages m join tasks t on t.id = m.task_id`
+
+function* findStory({ id: given, scopeOf }: StoryQuery): Transaction<Story | undefined> {
+  // A message is called like the request that brought it.
+  const id = given.replace(/^req_/, '')
+  const [row] = yield* sql<StoryMessageRow>(`${SELECT} where m.id = $1`, [id])
+  // A task from before tasks were called like the message that opened them.
+  const [first] = row
+    ? [row]
+    : yield* sql<StoryMessageRow>(`${SELECT} where ${laterMessagesOfTask('m', '$1')} order by m.n limit 1`, [id])
+  const message = first ?? (yield* findBySender(id, scopeOf))
+  if (message === undefined) return undefined
+  const { principal, detail = false } = scopeOf(message.workspace_id)
+  // Somebody else's message is answered like none: naming an id must not tell whether it exists.
+  if (principal !== undefined && principal !== message.principal) return undefined
+  return yield* toStory(message, detail)
+}
+
+/** The id that a sender gave is unique only to the sender and the workspace: the first that this reader may see. */
+function* findBySender(key: string, scopeOf: StoryQuery['scopeOf']): Transaction<StoryMessageRow | undefined> {
+  const named = yield* sql<{ id: string; workspace_id: string; principal: string }>(
+    `select m.id, m.workspace_id, t.principal from messages m join tasks t on t.id = m.task_id
+     join workspace_load l on l.workspace_id = m.workspace_id
+     where m.dedupe between $1 and $2 and m.idempotency_key = $3
+     order by m.workspace_id desc, t.principal limit ${SAME_SENDER_ID_MAX}`,
+    [...dedupeRange(key), key],
+  )
+  const seen = named.find(({ workspace_id: workspaceId, principal }) => {
+    const { principal: own = principal } = scopeOf(workspaceId)
+    return own === principal
+  })
+  if (seen === undefined) return undefined
+  const [message] = yield* sql<StoryMessageRow>(`${SELECT} where m.id = $1`, [seen.id])
+  return message
+}
+
+function* toStory(message: StoryMessageRow, detail: boolean): Transaction<Story> {
+  const rows = yield* sql<{ at_ms: number; items: string }>(
+    `select at_ms, items from events where task_id = $1 and message_id = $2 and delta = 0
+     order by seq limit ${ROWS_MAX}`,
+    [message.task_id, message.id],
+  )
+  const log = rows.map(({ at_ms: atMs, items }) => ({ atMs, items: JSON.parse(items) as LogItem[] }))
+  const { message: sent } = restoreEnvelope(message.envelope)
+  const text = sent.parts.map((part) => part.text ?? '').join('')
+  const status = JSON.parse(message.status_message ?? '{}') as Partial<StatusMessage>
+  return {
+    messageId: message.id,
+    taskId: message.task_id,
+    workspaceId: message.workspace_id,
+    contextId: message.context_id,
+    sender: JSON.parse(message.sender) as Sender,
+    senderMessageId: sent.messageId,
+    text: text.length > TEXT_CHARACTERS_MAX ? `${text.slice(0, TEXT_CHARACTERS_MAX - 1)}…` : text,
+    taskState: message.task_state,
+    steps: storySteps(message, log, detail ? status.detail : undefined),
+    deliveries: [...(yield* doorDeliveries(message, detail)), ...(yield* webhooks(message, detail))],
+  }
+}
+
+interface DeliveryRow {
+  door: string
+  channel: string
+  state: string
+  tries: number
+  error: string | null
+}
+
+function* doorDeliveries(message: StoryMessageRow, detail: boolean): Transaction<StoryDelivery[]> {
+  const rows = yield* sql<DeliveryRow>(
+    `select door, channel, state, tries, error from deliveries where task_id = $1 and message_id = $2 order by id
+     limit ${ROWS_MAX}`,
+    [message.task_id, message.id],
+  )
+  return rows.map(({ door, channel, state, tries, error }) => ({
+    to: `${door} ${channel}`,
+    state,
+    tries,
+    ...(detail && error !== null && { error }),
+  }))
+}
+
+/** Where a webhook goes, and why it failed, is its owner's: others are told that there is one. */
+function* webhooks({ task_id: taskId }: StoryMessageRow, detail: boolean): Transaction<StoryDelivery[]> {
+  const rows = yield* sql<{ config: string; state: string; tries: number; reason: string | null }>(
+    `select config, state, tries, reason from push_configs where task_id = $1 order by id limit ${ROWS_MAX}`,
+    [taskId],
+  )
+  return rows.map(({ config, state, tries, reason }) => {
+    const { url } = JSON.parse(config) as { url: string }
+    const to = detail && URL.canParse(url) ? `webhook ${new URL(url).origin}` : 'webhook'
+    return { to, state, tries, ...(detail && reason !== null && { error: reason }) }
+  })
+}

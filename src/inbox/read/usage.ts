@@ -1,0 +1,119 @@
+/**
+ * What turns used: one row a turn that is paid for or said what it used, written in its settle, read by day and by
+ * message. Failed and cancelled turns count like the others, for they are paid like the others. Invariant: what is not
+ * known is null and is counted as not known; it is never 0.
+ */
+import { MoleculeError } from '../../errors.ts'
+import { type Statement, type Store, sql, statement, type Transaction } from '../../store/store.ts'
+import type { LeaseKey, Outcome } from '../inbox.ts'
+
+export const USAGE_DAYS_MAX = 90
+const DAY_MS = 24 * 3600_000
+
+/** Sums over turns. A sum is null where no turn said anything; `unknownTurns` did not say all. */
+export interface UsageSum {
+  readonly turns: number
+  readonly unknownTurns: number
+  readonly inputTokens: number | null
+  readonly outputTokens: number | null
+  readonly costUsd: number | null
+  readonly durationMs: number | null
+}
+
+export interface UsageReport {
+  readonly total: UsageSum
+  /** Days of UTC that had turns, the latest first. */
+  readonly days: readonly (UsageSum & { readonly day: string })[]
+  /** The latest messages, each with all of its turns. */
+  readonly messages: readonly (UsageSum & { readonly messageId: string; readonly taskId: string })[]
+}
+
+export interface UsageQuery {
+  readonly workspaceId: string
+  /** Today and the days before it. */
+  readonly days: number
+  /** How many of the latest messages. */
+  readonly messages: number
+}
+
+export interface UsageReader {
+  /** Throws `not_found` for a workspace that is not there. */
+  read(query: UsageQuery): Promise<UsageReport>
+}
+
+export const createUsageReader = (store: Store): UsageReader => ({
+  read: (query) => store.read(() => readUsage(query)),
+})
+
+/** What the settle writes of it: nothing for a turn that nobody pays for. */
+export function usageRows(key: LeaseKey, { type, usage }: Outcome): Statement[] {
+  if (usage === undefined) return []
+  const { inputTokens, outputTokens, costUsd, durationMs } = usage
+  return [
+    statement(
+      `insert into turn_usage (message_id, epoch, workspace_id, task_id, outcome, ended_at, duration_ms, input_tokens,
+         output_tokens, cost_usd) values ($1, $2, $3, $4, $5, now_ms(), $6, $7, $8, $9) on conflict do nothing`,
+      [
+        ...[key.messageId, key.epoch, key.workspaceId, key.taskId, type],
+        ...[whole(durationMs), whole(inputTokens), whole(outputTokens), amountOf(costUsd)],
+      ],
+    ),
+  ]
+}
+
+/** A bridge on another machine may say anything: what is no amount is not known. */
+const amountOf = (value: unknown): number | null =>
+  typeof value === 'number' && value >= 0 && value <= Number.MAX_SAFE_INTEGER ? value : null
+
+function whole(value: unknown): number | null {
+  const amount = amountOf(value)
+  return amount === null ? null : Math.round(amount)
+}
+
+/** Pruned with the events: old enough that no report shows them. */
+export const USAGE_PRUNED = `ended_at < now_ms() - ${(USAGE_DAYS_MAX + 1) * DAY_MS}`
+
+interface SumRow {
+  turns: number
+  known: number
+  input: number | null
+  output: number | null
+  cost: number | null
+  duration: number | null
+}
+
+const SUMS = `count(*) as turns,
+  sum(case when input_tokens is not null and output_tokens is not null then 1 else 0 end) as known,
+  sum(input_tokens) as input, sum(output_tokens) as output, sum(cost_usd) as cost, sum(duration_ms) as duration`
+/** Whole days, so that the first day shown is not half a day. */
+const SINCE = `ended_at >= (now_ms() / ${DAY_MS} - $2 + 1) * ${DAY_MS}`
+
+function* readUsage({ workspaceId, days, messages }: UsageQuery): Transaction<UsageReport> {
+  const [there] = yield* sql('select 1 as there from workspace_load where workspace_id = $1', [workspaceId])
+  if (there === undefined) throw new MoleculeError('not_found', `there is no workspace ${workspaceId}`)
+  const of = `from turn_usage where workspace_id = $1 and ${SINCE}`
+  const [total] = yield* sql<SumRow>(`select ${SUMS} ${of}`, [workspaceId, days])
+  const byDay = yield* sql<SumRow & { day: number }>(
+    `select ended_at / ${DAY_MS} as day, ${SUMS} ${of} group by ended_at / ${DAY_MS} order by day desc`,
+    [workspaceId, days],
+  )
+  const byMessage = yield* sql<SumRow & { message_id: string; task_id: string }>(
+    `select message_id, min(task_id) as task_id, ${SUMS} ${of} group by message_id
+     order by max(ended_at) desc, message_id desc limit $3`,
+    [workspaceId, days, messages],
+  )
+  return {
+    total: toSum(total as SumRow),
+    days: byDay.map((row) => ({ day: new Date(row.day * DAY_MS).toISOString().slice(0, 10), ...toSum(row) })),
+    messages: byMessage.map((row) => ({ messageId: row.message_id, taskId: row.task_id, ...toSum(row) })),
+  }
+}
+
+const toSum = ({ turns, known, input, output, cost, duration }: SumRow): UsageSum => ({
+  turns,
+  unknownTurns: turns - (known ?? 0),
+  inputTokens: input,
+  outputTokens: output,
+  costUsd: cost,
+  durationMs: duration,
+})

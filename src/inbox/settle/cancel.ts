@@ -1,0 +1,73 @@
+/**
+ * Cancelling: decided against settle by whichever commits first. The task is cancelled at once; a running message
+ * becomes `stopping` and its conversation stays leased until the worker says `stopped`, so that the next turn cannot
+ * meet the old process in one session.
+ */
+import { MoleculeError } from '../../errors.ts'
+import { isFinal } from '../../protocol/a2a.ts'
+import { sql, type Transaction, together } from '../../store/store.ts'
+import type { LeaseKey, TaskView } from '../inbox.ts'
+import { refreshReadiness } from '../lease/conversation-readiness.ts'
+import { lockWorkspace } from '../lease/lock-workspace.ts'
+import { recordChange } from '../read/event-log.ts'
+import { messagesOfTask } from '../read/task-messages.ts'
+import { findTask, type StoredTaskRow, setTaskState, taskNotFound } from '../read/tasks.ts'
+
+export interface CanceledTask {
+  readonly workspaceId: string
+  /** The turn to stop, and who runs it. */
+  readonly running?: { readonly key: LeaseKey; readonly worker: string }
+}
+
+interface RunningRow {
+  id: string
+  lease_epoch: number
+  worker: string
+}
+
+export function* cancel(taskId: string, view: TaskView): Transaction<CanceledTask> {
+  const workspaceId = (yield* findTask(taskId, view))?.workspace_id ?? ''
+  yield* together([lockWorkspace(workspaceId)])
+  const task = yield* findTask(taskId, view)
+  if (task === undefined) throw taskNotFound(taskId)
+  if (task.state === 'TASK_STATE_CANCELED') return { workspaceId }
+  if (isFinal(task.state)) {
+    throw new MoleculeError('not_cancelable', `task ${taskId} has ended already (${task.state})`)
+  }
+  const queued = yield* sql<{ id: string }>(
+    `update messages set state = 'canceled', outcome = 'stopped', settled_at = now_ms()
+     where ${messagesOfTask('messages', '$1')} and state = 'queued' returning id`,
+    [taskId],
+  )
+  const [running] = yield* sql<RunningRow>(
+    `select m.id, c.lease_epoch, c.worker from messages m join conversations c on c.id = m.conversation_id
+     where ${messagesOfTask('m', '$1')} and m.state = 'leased'`,
+    [taskId],
+  )
+  if (running !== undefined) yield* sql(`update messages set state = 'stopping' where id = $1`, [running.id])
+  const messageId = running?.id ?? queued[0]?.id ?? (yield* lastMessage(taskId))
+  const entries = [{ taskId, messageId, items: [{ t: 'status', state: 'TASK_STATE_CANCELED' } as const] }]
+  yield* together([
+    setTaskState(taskId, 'TASK_STATE_CANCELED'),
+    ...(queued.length > 0 ? [refreshReadiness(task.conversation_id)] : []),
+    ...recordChange({ workspaceId, waiting: -queued.length, entries }),
+  ])
+  if (running === undefined) return { workspaceId }
+  return { workspaceId, running: { key: keyOf(task, running), worker: running.worker } }
+}
+
+function* lastMessage(taskId: string): Transaction<string> {
+  const [row] = yield* sql<{ id: string }>(
+    `select m.id from messages m where ${messagesOfTask('m', '$1')} order by m.n desc limit 1`,
+    [taskId],
+  )
+  return row?.id ?? ''
+}
+
+const keyOf = (task: StoredTaskRow, running: RunningRow): LeaseKey => ({
+  workspaceId: task.workspace_id,
+  conversationId: task.conversation_id,
+  taskId: task.id,
+  messageId: running.id,
+  epoch: running.lease_epoch,
+})

@@ -1,0 +1,131 @@
+/**
+ * Dead letters: messages that have failed for good, kept until somebody handles them. Replaying one admits a new
+ * message and task in the same conversation; the old task stays failed and says as what it was replayed.
+ */
+import { createHash } from 'node:crypto'
+import { MoleculeError } from '../../errors.ts'
+import { ulid } from '../../ids.ts'
+import { restoreEnvelope } from '../../protocol/envelope.ts'
+import { sql, type Transaction, together } from '../../store/store.ts'
+import type { DeadLetter } from '../inbox.ts'
+import { recordChange } from '../read/event-log.ts'
+import { EXPIRY_MS } from '../upkeep/expire.ts'
+import type { StatusMessage } from './status-message.ts'
+
+/** Shown in one list; older ones come into view as these are handled. */
+const LIST_MAX = 200
+
+interface DeadRow {
+  id: string
+  task_id: string
+  context_id: string
+  principal: string
+  envelope: string
+  sender: string
+  failures: number
+  losses: number
+  settled_at: number
+  status_message: string | null
+}
+
+/** The unhandled dead letters of a workspace, the newest first. */
+export function* listDeadLetters(workspaceId: string): Transaction<DeadLetter[]> {
+  const rows = yield* sql<DeadRow>(
+    `select m.id, m.task_id, t.context_id, t.principal, m.envelope, m.sender, m.failures, m.losses, m.settled_at,
+       t.status_message
+     from messages m join tasks t on t.id = m.task_id
+     where m.workspace_id = $1 and m.state = 'dead' and m.replayed_as is null and m.discarded_at is null
+     order by m.settled_at desc, m.id desc limit ${LIST_MAX}`,
+    [workspaceId],
+  )
+  return rows.map(toDeadLetter)
+}
+
+function toDeadLetter(row: DeadRow): DeadLetter {
+  const status = JSON.parse(row.status_message ?? '{}') as Partial<StatusMessage>
+  return {
+    id: row.id,
+    taskId: row.task_id,
+    contextId: row.context_id,
+    principal: row.principal,
+    sender: JSON.parse(row.sender),
+    message: restoreEnvelope(row.envelope).message,
+    code: status.code ?? 'internal',
+    reason: status.parts?.[0]?.text ?? '',
+    ...(status.detail !== undefined && { detail: status.detail }),
+    failures: row.failures,
+    losses: row.losses,
+    atMs: row.settled_at,
+  }
+}
+
+interface ReplayRow {
+  workspace_id: string
+  conversation_id: string
+  context_id: string
+  principal: string
+  state: string
+  dedupe: Uint8Array
+  replayed_as: string | null
+}
+
+/** Sends the dead letter again; a second replay is the first. Gives the new task's id. */
+export function* replay(workspaceId: string, messageId: string): Transaction<string> {
+  yield* sql('select slots from workspace_load where workspace_id = $1 /*for update*/', [workspaceId])
+  const [dead] = yield* sql<ReplayRow>(
+    `select m.workspace_id, m.conversation_id, m.state, m.dedupe, m.replayed_as, t.context_id, t.principal
+     from messages m join tasks t on t.id = m.task_id where m.id = $1 and m.workspace_id = $2`,
+    [messageId, workspaceId],
+  )
+  if (dead === undefined) throw notDead(messageId)
+  if (dead.replayed_as !== null) return dead.replayed_as
+  if (dead.state !== 'dead') throw notDead(messageId)
+  const taskId = ulid()
+  yield* sql(
+    `insert into tasks (id, workspace_id, conversation_id, context_id, principal, state, created_at, updated_at)
+     values ($1, $2, $3, $4, $5, 'TASK_STATE_SUBMITTED', now_ms(), now_ms())`,
+    [taskId, workspaceId, dead.conversation_id, dead.context_id, dead.principal],
+  )
+  yield* copyMessage({ from: messageId, to: taskId, dedupe: dead.dedupe })
+  yield* sql(
+    `update conversations set last_n = last_n + 1,
+       ready_at = case when worker is null then coalesce(ready_at, now_ms()) else ready_at end where id = $1`,
+    [dead.conversation_id],
+  )
+  const entries = [{ taskId, messageId: taskId, items: [{ t: 'status', state: 'TASK_STATE_SUBMITTED' } as const] }]
+  yield* together(recordChange({ workspaceId, waiting: 1, entries }))
+  return taskId
+}
+
+/** Takes a dead letter off the list without running it again. */
+export function* discard(workspaceId: string, messageId: string): Transaction<void> {
+  const rows = yield* sql(
+    `update messages set discarded_at = coalesce(discarded_at, now_ms())
+     where id = $1 and workspace_id = $2 and state = 'dead' returning id`,
+    [messageId, workspaceId],
+  )
+  if (rows.length === 0) throw notDead(messageId)
+}
+
+const notDead = (messageId: string) => new MoleculeError('not_found', `there is no dead letter ${messageId}`)
+
+interface Copy {
+  readonly from: string
+  /** The new message, which opens the new task. */
+  readonly to: string
+  readonly dedupe: Uint8Array
+}
+
+/** From now on the sender's key leads to the new task: a client that retries meets the replay, not the failure. */
+function* copyMessage({ from, to, dedupe }: Copy): Transaction<void> {
+  const spent = createHash('sha256').update(from).digest().subarray(0, 16)
+  yield* sql('update messages set replayed_as = $2, dedupe = $3 where id = $1', [from, to, spent])
+  yield* sql(
+    `insert into messages (id, workspace_id, conversation_id, task_id, n, dedupe, content_hash, idempotency_key,
+       envelope, sender, reply_to, replay_of, state, admitted_at, ready_at, expires_at)
+     select $2, m.workspace_id, m.conversation_id, $2, c.last_n + 1, $3, m.content_hash, m.idempotency_key,
+       m.envelope, m.sender, m.reply_to, m.id, 'queued', now_ms(), now_ms(), now_ms() + ${EXPIRY_MS}
+     from messages m join conversations c on c.id = m.conversation_id where m.id = $1`,
+    [from, to, dedupe],
+  )
+}

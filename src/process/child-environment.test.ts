@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { childEnvironment } from './child-environment.ts'
+
+test('RT-12 a child does not inherit our tokens, database and channel secrets, in whatever case', () => {
+  const inherited = {
+    PATH: '/bin',
+    HOME: '/home/me',
+    OPENAI_API_KEY: 'the agent needs it',
+    MOLECULE_ADMIN_TOKEN: 's',
+    MOLECULE_WORKSPACE_TOKEN: 's',
+    MOLECULE_WORKSPACE_ID: 'that of another workspace',
+    MOLECULE_NOT_YET_INVENTED: 's',
+    DATABASE_URL: 's',
+    Database_Url: 's',
+    DISCORD_BOT_TOKEN: 's',
+    TELEGRAM_BOT_TOKEN: 's',
+    UNSET: undefined,
+  }
+  const expected = { PATH: '/bin', HOME: '/home/me', OPENAI_API_KEY: 'the agent needs it' }
+  assert.deepEqual(childEnvironment(inherited, {}), expected)
+})
+
+test('what a child is given on purpose wins over what is inherited and stripped', () => {
+  const name = fc.oneof(
+    fc.stringMatching(/^[A-Z][A-Z_]{0,8}$/),
+    fc.constantFrom('MOLECULE_API_URL', 'DATABASE_URL', 'DISCORD_X', 'PATH'),
+  )
+  const variables = fc.dictionary(name, fc.string())
+  fc.assert(
+    fc.property(variables, variables, (inherited, additions) => {
+      const environment = childEnvironment(inherited, additions)
+      for (const [key, value] of Object.entries(additions)) assert.equal(environment[key], value)
+      for (const [key, value] of Object.entries(environment)) {
+        if (!Object.hasOwn(additions, key)) assert.equal(value, inherited[key])
+        if (!Object.hasOwn(additions, key)) assert.doesNotMatch(key, /^(MOLECULE_|DISCORD_|TELEGRAM_|DATABASE_URL$)/)
+      }
+    }),
+  )
+})

@@ -1,0 +1,57 @@
+/**
+ * The context of all subprocesses: what they share (the sweeper, the orphan records) and how they end together. The
+ * subprocess of one of them is in subprocess.ts. Invariant: after `close` no process that was started here is alive.
+ */
+import type { Clock } from '../clock.ts'
+import type { Log } from '../log.ts'
+import { createOrphanRecords } from './orphan-records.ts'
+import type { Processes } from './processes.ts'
+import { runOnce } from './run-once.ts'
+import { endedProcess, startProcess } from './running-process.ts'
+import { notStartedResult, type ProcessContext } from './subprocess.ts'
+import { createSweeper } from './sweeper.ts'
+
+/** What an agent gets to save its session before it is killed. */
+const KILL_GRACE_MS = 2_000
+
+export interface ProcessesOptions {
+  /** Whose children these are: unique to the data folder, so that a restart reaps its own and nobody else's. */
+  readonly owner: string
+  /** Where orphan records are kept; undefined = none are. */
+  readonly recordsDir?: string
+  readonly clock: Clock
+  readonly log: Log
+  /** From SIGTERM to SIGKILL, where a run does not say otherwise. */
+  readonly killGraceMs?: number
+}
+
+export function createProcesses(options: ProcessesOptions): Processes {
+  const { owner, clock, log, killGraceMs = KILL_GRACE_MS } = options
+  const subprocesses: ProcessContext['subprocesses'] = new Map()
+  const isLive = (mark: string) =>
+    subprocesses.keys().some((subprocess) => subprocess.options.mark === mark && !subprocess.treeEnded)
+  const sweeper = createSweeper({ owner, clock, log, isLive })
+  const records = createOrphanRecords(options.recordsDir, { clock, log })
+  const context: ProcessContext = { owner, clock, log, killGraceMs, sweeper, records, subprocesses }
+  const closeAll = async () => {
+    for (const subprocess of subprocesses.keys()) subprocess.stop('canceled')
+    await Promise.all(subprocesses.values())
+    await sweeper.close()
+    await records.close()
+  }
+  let closed: Promise<void> | undefined
+  return {
+    run(runOptions, signal) {
+      if (closed !== undefined || signal.aborted) return Promise.resolve(notStartedResult('canceled'))
+      return runOnce(runOptions, signal, context)
+    },
+    start(startOptions) {
+      if (closed !== undefined) return endedProcess(Promise.resolve(notStartedResult('canceled')))
+      return startProcess(startOptions, context)
+    },
+    close() {
+      closed ??= closeAll()
+      return closed
+    },
+  }
+}

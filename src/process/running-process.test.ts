@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { eventually, isAlive, linuxOnly, markedPids } from '../../test/harness/live-processes.ts'
+import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../test/harness/process-harness.ts'
+import type { ProcessStartOptions } from './processes.ts'
+
+function starter(t: TestContext) {
+  const harness = createProcessHarness(t)
+  const lines: string[] = []
+  const start = (line: string, options: Partial<ProcessStartOptions> = {}) =>
+    harness.processes.start({
+      command: ['/bin/sh', '-c', line],
+      cwd: harness.dir,
+      env: PLAIN_ENVIRONMENT,
+      mark: 'warm-1',
+      stderrBytesKept: 1024,
+      killGraceMs: 200,
+      lineBytesMax: 1000,
+      onLine: (text) => lines.push(text),
+      ...options,
+    })
+  return { ...harness, lines, start }
+}
+
+test('a process that stays answers line by line, and ends when its input does', async (t) => {
+  const { start, lines } = starter(t)
+  const running = start('while read -r line; do echo "got $line"; done; printf last; echo oh >&2; exit 3')
+  assert.equal(await running.write('one\n'), true)
+  await eventually('it answered', () => lines.length === 1)
+  assert.equal(await running.write('two\r\nthree\n'), true)
+  await eventually('it answered again', () => lines.length === 3)
+  running.endInput()
+  const result = await running.ended
+  assert.deepEqual(lines, ['got one', 'got two', 'got three', 'last'])
+  assert.deepEqual([result.end, result.exitCode, new TextDecoder().decode(result.stderrTail)], ['exited', 3, 'oh\n'])
+  assert.equal(await running.write('late\n'), false)
+  assert.equal(await running.stop(), result)
+})
+
+test('a line beyond its limit ends the process, and one as long as the limit does not', async (t) => {
+  const { start, lines } = starter(t)
+  const running = start("printf '%01000d\\n' 1; printf '%01001d\\n' 2; sleep 300")
+  const result = await running.ended
+  assert.equal(result.end, 'output_too_large')
+  assert.deepEqual(
+    lines.map((line) => line.length),
+    [1000],
+  )
+})
+
+test('a line that cannot be taken ends the process and not the platform', async (t) => {
+  const { start } = starter(t)
+  const onLine = () => {
+    throw new Error('a defect')
+  }
+  assert.equal((await start('echo one; sleep 300', { onLine }).ended).end, 'canceled')
+})
+
+test('a process that cannot be started has ended, and takes nothing', async (t) => {
+  const { start } = starter(t)
+  const running = start('', { command: ['/no/such/program'] })
+  const result = await running.ended
+  assert.equal(result.end, 'spawn_failed')
+  assert.match(result.cause?.message ?? '', /ENOENT/)
+  assert.equal(await running.write('x'), false)
+})
+
+test('RE-5 stop ends the group and what left it, and one that ignores SIGTERM', linuxOnly, async (t) => {
+  const { start, owner } = starter(t)
+  const running = start("trap '' TERM; setsid sleep 301 & sleep 302")
+  await eventually('all are there', () => markedPids(owner).length >= 3)
+  const result = await running.stop()
+  assert.deepEqual([result.end, result.signal], ['canceled', 'SIGKILL'])
+  assert.deepEqual(markedPids(owner), [])
+})
+
+test('RE-5 one that dies leaves no escapee behind once it has ended', linuxOnly, async (t) => {
+  const { start, owner } = starter(t)
+  const running = start('setsid sleep 303 & echo $!; kill -9 $$')
+  assert.equal((await running.ended).signal, 'SIGKILL')
+  assert.deepEqual(markedPids(owner), [])
+})
+
+test(
+  'what was started since a moment is killed, what was there before and the process itself stay',
+  linuxOnly,
+  async (t) => {
+    const { start, owner, lines } = starter(t)
+    const running = start(
+      'setsid sleep 304 & echo old $!; read -r go; setsid sleep 305 & echo new $!; read -r go; echo alive',
+    )
+    await eventually('the first is there', () => lines.length === 1 && markedPids(owner).length === 2)
+    const moment = await laterMoment(running)
+    await running.write('go\n')
+    await eventually('the second is there', () => lines.length === 2 && markedPids(owner).length === 3)
+    const [old, young] = lines.map((line) => Number(line.split(' ')[1]))
+    assert.equal(await running.stopChildrenSince(moment), true)
+    assert.ok(old !== undefined && young !== undefined && isAlive(old) && !isAlive(young))
+    await running.write('go\n')
+    await eventually('it goes on', () => lines.includes('alive'))
+  },
+)
+
+test('closing the house ends it, and nothing starts after', async (t) => {
+  const { start, processes } = starter(t)
+  const running = start('sleep 300')
+  await processes.close()
+  assert.equal((await running.ended).end, 'canceled')
+  assert.equal((await start('true').ended).end, 'canceled')
+})
+
+/** Start times count in hundredths of a second: waits for the next one, so that before and since are told apart. */
+async function laterMoment(running: { moment(): number }): Promise<number> {
+  const first = running.moment()
+  await eventually('time goes on', () => running.moment() > first + 1)
+  return running.moment()
+}

@@ -1,0 +1,128 @@
+/**
+ * What the push-notification methods take, in both versions, read into one form. What a caller gave as a secret is in
+ * `PushConfig` and stays there: answers are made by `publicPush`, which knows only what is no secret.
+ */
+import { z } from 'zod'
+import type { ProtocolVersion } from './envelope.ts'
+import { isJsonObject } from './json.ts'
+import { type PushConfig, pushConfigToV03 } from './push-config.ts'
+import { ID_CHARACTERS_MAX, parseInput } from './schemas.ts'
+import type { V03TaskPushConfig } from './v03-types.ts'
+
+const URL_CHARACTERS_MAX = 2048
+const SECRET_CHARACTERS_MAX = 8192
+
+const id = z.string('must be a string').min(1, 'must not be empty').max(ID_CHARACTERS_MAX, 'is too long')
+const optionalId = z.string('must be a string').max(ID_CHARACTERS_MAX, 'is too long').nullish()
+const url = z.string('must be a string').min(1, 'must not be empty').max(URL_CHARACTERS_MAX, 'is too long')
+/** It becomes a header, so it has no line breaks in it. */
+const secret = z
+  .string('must be a string')
+  .max(SECRET_CHARACTERS_MAX, 'is too long')
+  .regex(/^[\t\x20-\x7e]*$/, 'must be plain ASCII in one line')
+  .nullish()
+const scheme = z.string('must be a string').regex(/^[\w!#$%&'*+.^`|~-]{0,64}$/, 'must be the name of a scheme')
+
+const flatConfig = z.object(
+  {
+    taskId: id,
+    id: optionalId,
+    url,
+    token: secret,
+    authentication: z.object({ scheme: scheme.nullish(), credentials: secret }, 'must be an object').nullish(),
+  },
+  'must be an object',
+)
+const nestedConfig = z.object(
+  {
+    taskId: id,
+    pushNotificationConfig: z.object(
+      {
+        id: optionalId,
+        url,
+        token: secret,
+        authentication: z
+          .object({ schemes: z.array(scheme).max(16).nullish(), credentials: secret }, 'must be an object')
+          .nullish(),
+      },
+      'must be an object',
+    ),
+  },
+  'must be an object',
+)
+
+/** Of `CreateTaskPushNotificationConfig` and `tasks/pushNotificationConfig/set`. */
+export function readPushConfig(params: unknown, version: ProtocolVersion): PushConfig {
+  if (version === '1.0') return toPushConfig(parseInput(flatConfig, params, 'params'))
+  const { taskId, pushNotificationConfig } = parseInput(nestedConfig, params, 'params')
+  const { authentication, ...rest } = pushNotificationConfig
+  const [first] = authentication?.schemes ?? []
+  return toPushConfig({
+    ...rest,
+    taskId,
+    authentication: authentication && { scheme: first, credentials: authentication.credentials },
+  })
+}
+
+/** The configuration that came with a send, where one did. The task's id is known only after admission. */
+export function readInlinePushConfig(
+  params: unknown,
+  version: ProtocolVersion,
+): ((taskId: string) => PushConfig) | undefined {
+  const configuration = isJsonObject(params) ? params['configuration'] : undefined
+  if (!isJsonObject(configuration)) return undefined
+  const given = configuration[version === '1.0' ? 'taskPushNotificationConfig' : 'pushNotificationConfig']
+  if (!isJsonObject(given)) return undefined
+  const read = (taskId: string) =>
+    readPushConfig(version === '1.0' ? { ...given, taskId } : { taskId, pushNotificationConfig: given }, version)
+  // Read once now, so that what cannot be kept is refused before anything is admitted.
+  read('task')
+  return read
+}
+
+/** Which config is meant: 1.0 `{taskId, id}`, 0.3 `{id, pushNotificationConfigId}`, where the id may be left out. */
+export function readPushConfigName(
+  params: unknown,
+  version: ProtocolVersion,
+): { taskId: string; id: string | undefined } {
+  if (version === '1.0') {
+    const named = parseInput(z.object({ taskId: id, id: optionalId }, 'must be an object'), params, 'params')
+    return { taskId: named.taskId, id: named.id || undefined }
+  }
+  const named = parseInput(
+    z.object({ id, pushNotificationConfigId: optionalId }, 'must be an object'),
+    params,
+    'params',
+  )
+  return { taskId: named.id, id: named.pushNotificationConfigId || undefined }
+}
+
+/** As it is shown: where it goes and by which scheme, and that it was given up; no token, no credentials. */
+export function toPublicPushConfig(config: PushConfig, version: ProtocolVersion, failed?: string): object {
+  const { taskId, id: name, url: target, authentication } = config
+  const shown: PushConfig = {
+    taskId,
+    ...(name !== undefined && { id: name }),
+    url: target,
+    ...(authentication !== undefined && { authentication: { scheme: authentication.scheme } }),
+  }
+  const state = failed === undefined ? {} : { state: 'failed', reason: failed }
+  if (version === '1.0') return { ...shown, ...state }
+  const old: V03TaskPushConfig = pushConfigToV03(shown)
+  return { ...old, ...state }
+}
+
+type FlatPushConfig = z.output<typeof flatConfig>
+
+function toPushConfig({ taskId, id: name, url: target, token, authentication }: FlatPushConfig): PushConfig {
+  const credentials = authentication?.credentials
+  return {
+    taskId,
+    ...(name ? { id: name } : {}),
+    url: target,
+    ...(token ? { token } : {}),
+    ...(authentication && {
+      authentication: { scheme: authentication.scheme ?? '', ...(credentials ? { credentials } : {}) },
+    }),
+  }
+}

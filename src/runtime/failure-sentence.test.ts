@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { type ErrorCode, MoleculeError } from '../errors.ts'
+import { failureSentence } from './failure-sentence.ts'
+
+test('RT-7 each kind of failure has its category', () => {
+  const category = (code: ErrorCode, details = {}) =>
+    failureSentence(new MoleculeError(code, 'x', { details }))?.category
+  assert.equal(category('rate_limited'), 'rate_limited')
+  assert.equal(category('auth_failed'), 'auth_failed')
+  assert.equal(category('session_lost'), 'session_error')
+  assert.equal(category('timeout'), 'timeout')
+  assert.equal(category('exit', { exitCode: 127 }), 'exit_127')
+  assert.equal(category('exit', { exitCode: null, signal: 'SIGKILL' }), 'exit_signal')
+  assert.equal(category('empty_response'), 'empty_response')
+  assert.equal(category('backend_missing'), 'backend_missing')
+  assert.equal(category('bad_attachment'), 'bad_attachment')
+  assert.equal(category('internal'), 'internal')
+  assert.equal(category('agent_failed'), undefined, 'the agent said it to whoever asked')
+})
+
+test('RT-7 nothing of what the program said is in the sentence', () => {
+  const codes = fc.constantFrom<ErrorCode>('exit', 'timeout', 'internal', 'auth_failed', 'bad_config', 'stale_lease')
+  const property = fc.property(codes, fc.stringMatching(/^[Z9]{12,40}$/), (code, raw) => {
+    const details = { stderr: raw, signal: raw, exitCode: raw, timeout: raw }
+    const words = failureSentence(new MoleculeError(code, raw, { details }))
+    assert.ok(!JSON.stringify(words).includes(raw))
+  })
+  fc.assert(property)
+})

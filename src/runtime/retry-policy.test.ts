@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { letterTo, SENDER } from '../../test/fakes/letters.ts'
+import { MoleculeError } from '../errors.ts'
+import type { Lease, Outcome } from '../inbox/inbox.ts'
+import { outcomeOfFailure } from './retry-policy.ts'
+
+const lease = (more: Partial<Lease> = {}): Lease => ({
+  workspaceId: 'ws_1',
+  conversationId: 'c',
+  taskId: 't',
+  messageId: 'm',
+  epoch: 1,
+  contextId: 'x',
+  principal: 'people',
+  sender: SENDER,
+  envelope: letterTo('ws_1').envelope,
+  idempotencyKey: 'k',
+  failures: 0,
+  losses: 0,
+  interrupted: false,
+  sessionRetried: false,
+  ...more,
+})
+const passing = (details = {}) => new MoleculeError('exit', 'exit 3', { retryable: true, details })
+const judge = (error: MoleculeError, more: Partial<Lease> = {}, usedTool = false): Outcome =>
+  outcomeOfFailure({ lease: lease(more), error, maxAttempts: 4, usedTool })
+
+test('an error that may pass is tried again after 5, 10 and 20 s and is then a dead letter', () => {
+  const waits = [0, 1, 2, 3].map((failures) => {
+    const outcome = judge(passing(), { failures })
+    return outcome.type === 'retry' ? outcome.afterMs : outcome.type
+  })
+  assert.deepEqual(waits, [5000, 10_000, 20_000, 'dead'])
+})
+
+test('the wait is told in words: which attempt, of how many, when, why', () => {
+  const outcome = judge(passing(), { failures: 1 })
+  assert.equal(outcome.type === 'retry' && outcome.failure.message, 'attempt 3 of 4 in 10 s: exit 3')
+})
+
+test('the provider says when to come again, up to six hours', () => {
+  const after = (resetAfterMs: number) =>
+    judge(new MoleculeError('rate_limited', 'slow down', { retryable: true, details: { resetAfterMs } }))
+  const soon = after(90_000)
+  assert.equal(soon.type === 'retry' && soon.afterMs, 90_000)
+  assert.equal(after(7 * 3600_000).type, 'dead')
+})
+
+test('an error that stays is final at once', () => {
+  assert.equal(judge(new MoleculeError('bad_config', 'no such thing')).type, 'dead')
+})
+
+test('a time-out is tried again only where no tool was used', () => {
+  const timeout = new MoleculeError('timeout', 'too slow', { retryable: true })
+  assert.equal(judge(timeout, {}, false).type, 'retry')
+  assert.equal(judge(timeout, {}, true).type, 'dead')
+})
+
+test('a lost session is run afresh at once, uncounted, and only once', () => {
+  const lost = new MoleculeError('session_lost', 'no such session')
+  const first = judge(lost, { failures: 3 })
+  assert.deepEqual(first.type === 'retry' && [first.reason, first.afterMs], ['session_lost', 0])
+  assert.equal(judge(lost, { sessionRetried: true }).type, 'dead')
+})

@@ -1,0 +1,110 @@
+/**
+ * What was said before, for backends that keep no session of their own: added to the brief of those and no others, so
+ * that a turn of an agent with a memory asks the store for nothing. What is stored here is preferred over what the
+ * client claims; the claim is all there is only where a conversation began elsewhere.
+ */
+import type { Artifact, Message, Part, Role } from '../../protocol/a2a.ts'
+import type { Brief } from '../../protocol/brief.ts'
+import { type Envelope, restoreEnvelope } from '../../protocol/envelope.ts'
+import { isJsonObject } from '../../protocol/json.ts'
+import { readPart } from '../../protocol/part.ts'
+import { type Store, sql, type Transaction } from '../../store/store.ts'
+
+const MESSAGES_MAX = 20
+/** A model reads no more than that, and a store that has to hand out more than that for each turn is slow. */
+const CHARACTERS_MAX = 1_000_000
+
+/** Of a lease. */
+interface HistoryKey {
+  readonly conversationId: string
+  readonly messageId: string
+  readonly envelope: Envelope
+}
+
+export interface HistoryOptions {
+  readonly store: Store
+  readonly usesHistory: (runtime: string) => boolean
+}
+
+/** The same briefing, with history where the backend needs it. */
+export function withHistory<K extends HistoryKey, B>(
+  briefing: (key: K, bridge?: B) => Promise<Brief>,
+  { store, usesHistory }: HistoryOptions,
+): (key: K, bridge?: B) => Promise<Brief> {
+  return async (key, bridge) => {
+    const brief = await briefing(key, bridge)
+    if (!usesHistory(brief.runtime)) return brief
+    const stored = await store.read(() => storedHistory(key))
+    const history = stored.length > 0 ? stored : claimedHistory(key.envelope)
+    return history.length > 0 ? { ...brief, history: newestWithinLimit(history) } : brief
+  }
+}
+
+interface HistoryRow {
+  id: string
+  envelope: string
+  reply: string
+}
+
+/** Questions of this conversation that were answered, with their answers, the oldest first. */
+function* storedHistory({ conversationId, messageId }: HistoryKey): Transaction<Message[]> {
+  const rows = yield* sql<HistoryRow>(
+    `select id, envelope, reply from messages
+     where conversation_id = $1 and n < (select o.n from messages o where o.id = $2) and state = 'done'
+       and reply is not null and length(envelope) + length(reply) <= ${CHARACTERS_MAX}
+     order by n desc limit ${MESSAGES_MAX / 2}`,
+    [conversationId, messageId],
+  )
+  return rows.reverse().flatMap(({ id, envelope, reply }) => {
+    const { parts, artifacts } = JSON.parse(reply) as { parts: readonly Part[]; artifacts: readonly Artifact[] }
+    const answer = [...artifacts.flatMap((artifact) => artifact.parts), ...parts]
+    return [restoreEnvelope(envelope).message, { messageId: `${id}.reply`, role: 'ROLE_AGENT', parts: answer }]
+  })
+}
+
+/** `params.metadata.history` as a client sends it; what is not understood is passed over, for it is only a claim. */
+export function claimedHistory({ raw }: Envelope): Message[] {
+  const params = isJsonObject(raw) ? raw['params'] : undefined
+  const metadata = isJsonObject(params) ? params['metadata'] : undefined
+  const claimed = isJsonObject(metadata) ? metadata['history'] : undefined
+  if (!Array.isArray(claimed)) return []
+  return claimed.slice(-MESSAGES_MAX).flatMap((value: unknown, index) => claimedMessage(value, index) ?? [])
+}
+
+const ROLES: ReadonlyMap<unknown, Role> = new Map<unknown, Role>([
+  ['user', 'ROLE_USER'],
+  ['ROLE_USER', 'ROLE_USER'],
+  ['agent', 'ROLE_AGENT'],
+  ['assistant', 'ROLE_AGENT'],
+  ['ROLE_AGENT', 'ROLE_AGENT'],
+])
+
+function claimedMessage(value: unknown, index: number): Message | undefined {
+  if (!isJsonObject(value)) return undefined
+  const role = ROLES.get(value['role'])
+  const parts = claimedParts(value)
+  return role === undefined || parts.length === 0 ? undefined : { messageId: `history-${index}`, role, parts }
+}
+
+function claimedParts({ parts, content, text }: Record<string, unknown>): Part[] {
+  const plain = content ?? text
+  if (typeof plain === 'string') return plain === '' ? [] : [{ text: plain }]
+  if (!Array.isArray(parts)) return []
+  try {
+    return parts.map((part: unknown, index) => readPart(part, `history.parts[${index}]`))
+  } catch {
+    return []
+  }
+}
+
+/** The newest that together stay below the limit. */
+function newestWithinLimit(history: readonly Message[]): Message[] {
+  const kept: Message[] = []
+  let characters = 0
+  for (const message of history.toReversed()) {
+    characters += JSON.stringify(message.parts).length
+    if (characters > CHARACTERS_MAX) break
+    kept.unshift(message)
+  }
+  return kept
+}

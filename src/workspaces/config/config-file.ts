@@ -1,0 +1,174 @@
+/**
+ * `config.yaml`, where a workspace says what it is: parsed from text to a typed value and written back with its
+ * comments kept. Pure: no disk. What is wrong with it is always a `bad_config` that names the file and the line.
+ * Keys that nobody here knows are left alone, because a config may come from a template made for more than us.
+ */
+import { Document, isMap, isNode, isScalar, LineCounter, parseDocument } from 'yaml'
+import { z } from 'zod'
+import { MoleculeError } from '../../errors.ts'
+import type { Json } from '../../protocol/a2a.ts'
+
+export const WORKSPACE_CONFIG_FILE = 'config.yaml'
+export const NAME_CHARACTERS_MAX = 100
+export const ROLE_CHARACTERS_MAX = 2000
+export const SHORT_TEXT_CHARACTERS_MAX = 200
+export const ATTEMPTS_MAX = 100
+export const SLOTS_MAX = 1000
+const TURNS_PER_HOUR_MAX = 1_000_000
+/** Far more than anybody writes by hand, and little enough to be parsed on every change. */
+const CONFIG_CHARACTERS_MAX = 256 * 1024
+const DEFAULT_RUNTIME = 'claude-code'
+const DEFAULT_SLOTS = 1
+/** First try and three retries. */
+const DEFAULT_ATTEMPTS = 4
+
+export interface WorkspaceConfig {
+  readonly name: string
+  readonly role: string
+  readonly runtime: string
+  readonly model?: string
+  readonly runtimeConfig: Readonly<Record<string, Json>>
+  readonly maxAttempts: number
+  readonly maxConcurrentTasks: number
+  /** Only a wish: the folder is taken over when an admin writes the file through the API. */
+  readonly workingDir?: string
+}
+
+/** What is to be written; null takes a key away. */
+export interface ConfigFileChange {
+  readonly name?: string
+  readonly role?: string
+  readonly runtime?: string
+  readonly model?: string | null
+  /** Merged into what is there, key by key. */
+  readonly runtime_config?: Readonly<Record<string, Json>>
+}
+
+const shortText = z.string().trim().min(1).max(SHORT_TEXT_CHARACTERS_MAX)
+/** A form fills in numbers as text, and an empty field means none. */
+const wholeNumber = (max: number) =>
+  z.preprocess((value) => {
+    if (value === null || value === '') return undefined
+    return typeof value === 'string' ? Number(value) : value
+  }, z.int().min(1).max(max).optional())
+
+const configSchema = z.looseObject({
+  name: z.string().trim().min(1).max(NAME_CHARACTERS_MAX),
+  role: z.string().max(ROLE_CHARACTERS_MAX).nullish(),
+  runtime: shortText.nullish(),
+  model: shortText.nullish(),
+  working_dir: z.string().nullish(),
+  runtime_config: z.record(z.string(), z.json()).nullish(),
+})
+
+const platformKeysSchema = z.looseObject({
+  max_attempts: wholeNumber(ATTEMPTS_MAX),
+  max_concurrent_tasks: wholeNumber(SLOTS_MAX),
+  max_turns_per_hour: wholeNumber(TURNS_PER_HOUR_MAX),
+  model: z.string().max(SHORT_TEXT_CHARACTERS_MAX).nullish(),
+  working_dir: z.string().nullish(),
+})
+
+/** Throws `bad_config` with the file and the line. */
+export function parseConfig(text: string, path: string): WorkspaceConfig {
+  const { document, lines } = parseYaml(text, path)
+  const parsed = configSchema.safeParse(toValues(document, path))
+  if (!parsed.success) throw schemaError({ document, lines, path }, parsed.error, [])
+  const { name, role, runtime, model, runtime_config: runtimeConfig, working_dir: workingDir } = parsed.data
+  const own = platformKeysSchema.safeParse(runtimeConfig ?? {})
+  if (!own.success) throw schemaError({ document, lines, path }, own.error, ['runtime_config'])
+  const folder = workingDir ?? own.data.working_dir
+  return {
+    name,
+    role: role ?? '',
+    runtime: runtime ?? DEFAULT_RUNTIME,
+    runtimeConfig: runtimeConfig ?? {},
+    maxAttempts: own.data.max_attempts ?? DEFAULT_ATTEMPTS,
+    maxConcurrentTasks: own.data.max_concurrent_tasks ?? DEFAULT_SLOTS,
+    ...(typeof model === 'string' && { model }),
+    ...(typeof folder === 'string' && folder !== '' && { workingDir: folder }),
+  }
+}
+
+/** The text with the change made; comments and other keys stay. `path` names the text where it cannot be read. */
+export function changeConfig(text: string | undefined, change: ConfigFileChange, path: string): string {
+  const document = text === undefined ? new Document({}) : parseYaml(text, path).document
+  const { contents } = document
+  const isEmpty = contents === null || (isScalar(contents) && contents.value === null)
+  if (isEmpty) document.contents = document.createNode({}) as never
+  else if (!isMap(contents)) throw badConfig(`${path}:1`, 'it must be a map of settings')
+  for (const key of ['name', 'role', 'runtime', 'model'] as const) {
+    const value = change[key]
+    if (value === null) document.delete(key)
+    else if (value !== undefined) document.set(key, value)
+  }
+  changeOptions(document, change.runtime_config ?? {})
+  return document.toString({ lineWidth: 0 })
+}
+
+function changeOptions(document: Document, options: Readonly<Record<string, Json>>): void {
+  // `runtime_config:` with nothing behind it, or with something that is no map, has no place for a key.
+  const isThere = isMap(document.get('runtime_config', true))
+  if (!isThere && Object.keys(options).length > 0) document.set('runtime_config', document.createNode({}))
+  for (const [key, value] of Object.entries(options)) {
+    const at = ['runtime_config', key]
+    if (value !== null) document.setIn(at, document.createNode(value))
+    else if (document.hasIn(at)) document.deleteIn(at)
+  }
+}
+
+/** An error about a key of the file, said with its line; for what only others can judge, such as a runtime's name. */
+export function locateKey(text: string, path: string, at: readonly string[]): string {
+  const lines = new LineCounter()
+  return `${path}:${lineOf(parseDocument(text, { lineCounter: lines }), lines, at)}`
+}
+
+interface ParsedYaml {
+  readonly document: Document
+  readonly lines: LineCounter
+}
+
+function parseYaml(text: string, path: string): ParsedYaml {
+  if (text.length > CONFIG_CHARACTERS_MAX)
+    throw badConfig(`${path}:1`, `it is longer than ${CONFIG_CHARACTERS_MAX} characters`)
+  const lines = new LineCounter()
+  const document = parseDocument(text, { lineCounter: lines })
+  const [problem] = document.errors
+  if (problem === undefined) return { document, lines }
+  const at = `${path}:${problem.linePos?.[0].line ?? 1}`
+  throw badConfig(at, problem.message.split(' at line ')[0] ?? problem.code, problem)
+}
+
+function toValues(document: Document, path: string): unknown {
+  try {
+    return document.toJS() ?? {}
+  } catch (cause) {
+    // A few lines of aliases can stand for gigabytes; the parser refuses to unfold them.
+    throw badConfig(`${path}:1`, cause instanceof Error ? cause.message : String(cause), cause)
+  }
+}
+
+function schemaError(
+  { document, lines, path }: ParsedYaml & { path: string },
+  error: z.ZodError,
+  under: string[],
+): MoleculeError {
+  const [issue] = error.issues
+  const at = [...under, ...(issue?.path.map(String) ?? [])]
+  const problem = issue?.message ?? 'invalid'
+  const words = at.length === 0 ? 'it must be a map of settings' : `${at.join('.')}: ${problem}`
+  return badConfig(`${path}:${lineOf(document, lines, at)}`, words)
+}
+
+/** The line of the key, or of the nearest thing around it that is there. */
+function lineOf(document: Document, lines: LineCounter, at: readonly string[]): number {
+  for (let depth = at.length; depth > 0; depth--) {
+    const node = document.getIn(at.slice(0, depth), true)
+    if (isNode(node) && node.range) return lines.linePos(node.range[0]).line
+  }
+  return 1
+}
+
+function badConfig(at: string, problem: string, cause?: unknown): MoleculeError {
+  return new MoleculeError('bad_config', `${at}: ${problem}`, { cause, details: { source: at } })
+}

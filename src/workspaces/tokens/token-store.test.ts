@@ -1,0 +1,184 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { type ManualClock, manualClock } from '../../../test/fakes/manual-clock.ts'
+import { openSqlite } from '../../store/sqlite/sqlite.ts'
+import { type Store, sql } from '../../store/store.ts'
+import type { Tokens } from '../tokens.ts'
+import { createTokens } from './token-store.ts'
+
+const ADMIN = 'a-token-of-thirty-two-bytes-or-so'
+let folder: string
+let store: Store
+let clock: ManualClock
+let tokens: Tokens
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'molecule-tokens-'))
+  clock = manualClock(Date.now())
+  store = openSqlite({ path: join(folder, 'molecule.db'), clock })
+  tokens = createTokens({ store, clock, adminToken: ADMIN })
+})
+after(async () => {
+  await store.close()
+  await rm(folder, { recursive: true })
+})
+
+test('the admin token is the admin, a person; anything else is nobody', async () => {
+  const admin = await tokens.verify(ADMIN)
+  assert.deepEqual([admin?.role, admin?.principal, admin?.sender.kind], ['admin', 'people', 'person'])
+  for (const wrong of ['', 'x', `${ADMIN}x`, ADMIN.toUpperCase(), 'y'.repeat(100_000)]) {
+    assert.equal(await tokens.verify(wrong), undefined)
+  }
+})
+
+test('PL-1 a login code is good for one exchange, and its session for requests until it is revoked', async () => {
+  const code = tokens.issueLoginCode()
+  const session = await tokens.exchangeLoginCode(code)
+  assert.ok(session)
+  assert.equal(await tokens.exchangeLoginCode(code), undefined)
+  assert.equal((await tokens.verify(session.secret))?.role, 'admin')
+  const stored = await store.read(() => sql<{ hash: string }>('select hash from tokens'))
+  assert.ok(stored.every(({ hash }) => hash !== session.secret && hash.length === 64))
+  await tokens.revokeSession(session.secret)
+  assert.equal(await tokens.verify(session.secret), undefined)
+})
+
+test('a login code is worth nothing after ten minutes, and a session after thirty days', async () => {
+  const late = tokens.issueLoginCode()
+  const session = await tokens.exchangeLoginCode(tokens.issueLoginCode())
+  clock.advance(10 * 60_000 + 1)
+  assert.equal(await tokens.exchangeLoginCode(late), undefined)
+  assert.ok(await tokens.verify(session?.secret ?? ''))
+  clock.advance(30 * 24 * 3600_000)
+  assert.equal(await tokens.verify(session?.secret ?? ''), undefined)
+})
+
+test('PL-12 a token is shown once, stored as its hash, and stands for its role', async () => {
+  const made = await Promise.all([
+    tokens.create({ name: 'Ada', role: 'member' }),
+    tokens.create({ name: 'ci', role: 'caller', workspaces: ['ws_1', 'ws_2'] }),
+    tokens.create({ name: 'bridge', role: 'workspace', workspaceId: 'ws_1' }),
+    tokens.create({ name: 'turn', role: 'conversation', workspaceId: 'ws_1', conversationId: 'c_1' }),
+  ])
+  for (const { secret } of made) assert.match(secret, /^mol_[\w-]{43}$/)
+  const who = await Promise.all(made.map(({ secret }) => tokens.verify(secret)))
+  const [, caller] = made
+  assert.deepEqual(
+    who.map((identity) => [identity?.principal, identity?.sender.kind, identity?.sender.id]),
+    [
+      ['people', 'person', made[0]?.id],
+      [`token:${caller?.id}`, 'program', caller?.id],
+      ['ws:ws_1', 'agent', 'ws_1'],
+      ['ws:ws_1', 'agent', 'ws_1'],
+    ],
+  )
+  assert.deepEqual(who[1]?.workspaces, ['ws_1', 'ws_2'])
+  assert.equal(who[3]?.conversationId, 'c_1')
+  const everything = JSON.stringify(await store.read(() => sql('select * from tokens')))
+  for (const { secret } of made) assert.ok(!everything.includes(secret))
+  assert.ok(!JSON.stringify(await tokens.list()).includes('hash'))
+})
+
+test('PL-12 a token that does not say for whom it speaks, or says too much, is refused by the field', async () => {
+  await assert.rejects(tokens.create({ name: 'x', role: 'workspace' }), /needs "workspace_id"/)
+  await assert.rejects(tokens.create({ name: 'x', role: 'caller' }), /needs "workspaces"/)
+  await assert.rejects(tokens.create({ name: 'x', role: 'caller', workspaces: [] }), /needs "workspaces"/)
+  await assert.rejects(tokens.create({ name: 'x', role: 'conversation', workspaceId: 'w' }), /needs "conversation_id"/)
+  await assert.rejects(tokens.create({ name: 'x', role: 'admin', workspaceId: 'w' }), /has no "workspace_id"/)
+})
+
+test('PL-12 after a rotation the new secret is good at once and the old one until its overlap is over', async () => {
+  const first = await tokens.create({ name: 'rotated', role: 'viewer' })
+  assert.ok(await tokens.verify(first.secret))
+  const second = await tokens.rotate(first.id, 600_000)
+  assert.equal(second.id, first.id)
+  assert.equal((await tokens.verify(second.secret))?.tokenId, first.id)
+  assert.equal((await tokens.verify(first.secret))?.tokenId, first.id)
+  clock.advance(599_000)
+  assert.ok(await tokens.verify(first.secret))
+  clock.advance(1001)
+  assert.equal(await tokens.verify(first.secret), undefined, 'also where it was verified a moment ago')
+  assert.ok(await tokens.verify(second.secret))
+  const third = await tokens.rotate(first.id, 0)
+  assert.equal(await tokens.verify(second.secret), undefined)
+  assert.ok(await tokens.verify(third.secret))
+  await assert.rejects(tokens.rotate('nobody', 0), { code: 'not_found' })
+})
+
+test('PL-12 a revoked token is refused at once, and whoever waits for it is told once', async () => {
+  const { id, secret } = await tokens.create({ name: 'gone', role: 'member' })
+  assert.ok(await tokens.verify(secret))
+  let told = 0
+  tokens.onRevoked(id, () => told++)
+  tokens.onRevoked(id, () => assert.fail('it had stopped watching'))()
+  await tokens.revoke(id)
+  assert.equal(await tokens.verify(secret), undefined)
+  assert.equal(told, 1)
+  await assert.rejects(tokens.revoke(id), { code: 'not_found' })
+  assert.ok(!(await tokens.list()).some((token) => token.id === id))
+})
+
+test('PL-12 a revocation that passes a verification in flight is not undone by it', async () => {
+  const { id, secret } = await tokens.create({ name: 'raced', role: 'member' })
+  await Promise.all([tokens.verify(secret), tokens.revoke(id)])
+  assert.equal(await tokens.verify(secret), undefined)
+})
+
+test('PL-12 a token revoked by another process is refused, and its streams told, within 5 s', async () => {
+  const here = createTokens({ store, clock, adminToken: ADMIN })
+  const { id, secret } = await tokens.create({ name: 'elsewhere', role: 'member' })
+  assert.ok(await here.verify(secret))
+  const told = new Promise<void>((resolve) => here.onRevoked(id, resolve))
+  await tokens.revoke(id)
+  clock.advance(5000)
+  assert.equal(await here.verify(secret), undefined)
+  await told
+})
+
+test('PL-12 a token ends with its time, also for whoever waits', async () => {
+  const { id, secret } = await tokens.create({ name: 'short', role: 'member', expiresInMs: 3000 })
+  assert.ok(await tokens.verify(secret))
+  const told = new Promise<void>((resolve) => tokens.onRevoked(id, resolve))
+  clock.advance(3001)
+  assert.equal(await tokens.verify(secret), undefined)
+  clock.advance(2000)
+  await told
+  const info = (await tokens.list()).find((token) => token.id === id)
+  assert.ok(info?.expiresAtMs, 'it stays in the list for its owner to see')
+})
+
+test('PL-12 when a token was last used is written, at most once a minute', async () => {
+  const { id, secret } = await tokens.create({ name: 'used', role: 'member' })
+  const lastUsed = async () => (await tokens.list()).find((token) => token.id === id)?.lastUsedAtMs
+  assert.equal(await lastUsed(), undefined)
+  await tokens.verify(secret)
+  // The write goes beside the request: one behind it is done after it.
+  await store.write(() => sql('select 1 as one'))
+  const first = await lastUsed()
+  assert.ok(first)
+  clock.advance(59_000)
+  await tokens.verify(secret)
+  await store.write(() => sql('select 1 as one'))
+  assert.equal(await lastUsed(), first)
+  clock.advance(1001)
+  await tokens.verify(secret)
+  await store.write(() => sql('select 1 as one'))
+  assert.ok(((await lastUsed()) ?? 0) > first)
+})
+
+test('a verified secret costs no look-up for a while', async () => {
+  let reads = 0
+  const counting: Store = {
+    ...store,
+    read(transaction) {
+      reads += 1
+      return store.read(transaction)
+    },
+  }
+  const counted = createTokens({ store: counting, clock, adminToken: ADMIN })
+  const { secret } = await counted.create({ name: 'busy', role: 'member' })
+  for (let call = 0; call < 100; call++) await counted.verify(secret)
+  assert.equal(reads, 1)
+})

@@ -1,0 +1,160 @@
+/**
+ * Tokens in the store, and the admin's, which is held as a hash in memory. Login codes are memory only: they live ten
+ * minutes and a restart prints a new one. Verifying is on the path of every request: a secret that was verified a
+ * moment ago costs one hash, and when a token was last used is written beside the request, at most once a minute.
+ */
+import { hash as digest, randomBytes, timingSafeEqual } from 'node:crypto'
+import type { Clock } from '../../clock.ts'
+import { MoleculeError } from '../../errors.ts'
+import { ulid } from '../../ids.ts'
+import { type Log, silentLog } from '../../log.ts'
+import type { Store } from '../../store/store.ts'
+import type { NewToken, Tokens } from '../tokens.ts'
+import type { ConversationTokens } from './conversation-tokens.ts'
+import { createRevocations } from './revocations.ts'
+import * as rows from './token-rows.ts'
+import { createVerificationCache } from './verification-cache.ts'
+
+const SECRET_BYTES = 32
+/** So that a leaked token can be recognised for what it is, by people and by scanners. */
+const SECRET_PREFIX = 'mol_'
+const LOGIN_CODE_MS = 10 * 60_000
+const BROWSER_SESSION_MS = 30 * 24 * 3600_000
+/** More codes than anybody can use; the oldest go first. */
+const LOGIN_CODES_MAX = 100
+/** Nothing longer was ever issued: refuse before hashing. An admin's own token may have 512 characters. */
+const SECRET_CHARACTERS_MAX = 512
+const TOUCH_MS = 60_000
+/** Tokens whose last use is remembered here; one that falls out is written once more. */
+const TOUCHED_MAX = 10_000
+const ADMIN_ID = 'admin'
+
+export interface TokenStoreOptions {
+  readonly store: Store
+  readonly clock: Clock
+  readonly adminToken: string
+  readonly log?: Log
+  /** How tokens of conversations are read; absent where none are given out. */
+  readonly conversations?: Pick<ConversationTokens, 'read'>
+}
+
+export function createTokens({ store, clock, adminToken, conversations, log = silentLog }: TokenStoreOptions): Tokens {
+  const adminHash = hash(adminToken)
+  const admin = rows.personIdentity(ADMIN_ID, ADMIN_ID, 'admin')
+  const verified = createVerificationCache(clock)
+  const touch = createTouch({ store, clock, log })
+  const revocations = createRevocations({ clock, findValidIds: (ids) => store.read(() => rows.findValidTokenIds(ids)) })
+  const forget = (tokenId: string) => {
+    verified.drop(tokenId)
+    revocations.notifyWatchers(tokenId)
+  }
+  const sessions = createBrowserSessions({ store, clock, log }, forget)
+  return {
+    ...sessions,
+    async verify(secret) {
+      if (secret.length === 0 || secret.length > SECRET_CHARACTERS_MAX) return undefined
+      const hashed = hash(secret)
+      if (timingSafeEqual(hashed, adminHash)) return admin
+      const hex = hashed.toString('hex')
+      const subject = conversations?.read(secret)
+      const look = () => store.read(() => (subject ? rows.findConversationToken(subject) : rows.findByHash(hashed)))
+      const identity = verified.get(hex) ?? (await verified.remember(hex, look))
+      if (identity !== undefined && subject === undefined) touch(identity.tokenId)
+      return identity
+    },
+    async create(input) {
+      requireRoleFields(input)
+      const token = { id: ulid(), secret: newSecret() }
+      await store.write(() => rows.insertToken({ ...input, id: token.id, kind: 'token', hash: hex(token.secret) }))
+      return token
+    },
+    list: () => store.read(rows.listTokens),
+    async rotate(id, overlapMs) {
+      const token = { id, secret: newSecret() }
+      await store.write(() => rows.rotateToken({ id, hash: hex(token.secret), overlapMs }))
+      verified.drop(id)
+      return token
+    },
+    async revoke(id) {
+      await store.write(() => rows.deleteToken(id))
+      forget(id)
+    },
+    // The admin's own token is of this process and ends with it; a conversation's ends with its workspace.
+    onRevoked: (id, callback) => (hasRow(id) ? revocations.watch(id, callback) : () => undefined),
+  }
+}
+
+const hasRow = (id: string): boolean => id !== ADMIN_ID && !id.startsWith(rows.CONVERSATION_TOKEN_ID_PREFIX)
+/** Asked for as text, which is three times as fast. */
+const hash = (secret: string): Buffer => Buffer.from(digest('sha256', secret, 'binary'), 'latin1')
+const hex = (secret: string): string => hash(secret).toString('hex')
+const newSecret = (): string => SECRET_PREFIX + randomBytes(SECRET_BYTES).toString('base64url')
+
+/** A token that speaks for a workspace must name it, and one that does not must not seem to. */
+function requireRoleFields({ role, workspaceId, conversationId, workspaces }: NewToken): void {
+  const speaks = role === 'workspace' || role === 'conversation'
+  requireField('workspace_id', workspaceId !== undefined, { role, needed: speaks })
+  requireField('conversation_id', conversationId !== undefined, { role, needed: role === 'conversation' })
+  requireField('workspaces', workspaces !== undefined && workspaces.length > 0, { role, needed: role === 'caller' })
+}
+
+function requireField(path: string, given: boolean, { role, needed }: { role: string; needed: boolean }): void {
+  if (given === needed) return
+  const message = `a token with the role ${role} ${needed ? 'needs' : 'has no'} "${path}"`
+  throw new MoleculeError('invalid_request', message, { details: { path } })
+}
+
+interface TokenStoreContext {
+  readonly store: Store
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** Notes when a token was last used, never in the way of the request that used it. */
+function createTouch({ store, clock, log }: TokenStoreContext): (tokenId: string) => void {
+  const touched = new Map<string, number>()
+  return (tokenId) => {
+    const nowMs = clock.monotonicMs()
+    if (nowMs - (touched.get(tokenId) ?? Number.NEGATIVE_INFINITY) < TOUCH_MS) return
+    if (touched.size >= TOUCHED_MAX) touched.clear()
+    touched.set(tokenId, nowMs)
+    store
+      .write(() => rows.touchToken(tokenId))
+      .catch((err: unknown) => log.warn({ err, tokenId }, 'when a token was last used could not be written'))
+  }
+}
+
+/** A browser's way to a token: a code printed once, traded for a session. */
+function createBrowserSessions({ store, clock }: TokenStoreContext, forget: (tokenId: string) => void) {
+  const codes = new Map<string, number>()
+  return {
+    issueLoginCode(): string {
+      const code = randomBytes(SECRET_BYTES).toString('base64url')
+      for (const [known, untilMs] of codes) {
+        if (untilMs < clock.monotonicMs() || codes.size >= LOGIN_CODES_MAX) codes.delete(known)
+      }
+      codes.set(hex(code), clock.monotonicMs() + LOGIN_CODE_MS)
+      return code
+    },
+    async exchangeLoginCode(code: string) {
+      const name = hex(code.slice(0, SECRET_CHARACTERS_MAX))
+      const untilMs = codes.get(name)
+      codes.delete(name)
+      if (untilMs === undefined || untilMs < clock.monotonicMs()) return undefined
+      const secret = newSecret()
+      const session = {
+        id: ulid(),
+        kind: 'session',
+        name: 'browser',
+        role: 'admin',
+        expiresInMs: BROWSER_SESSION_MS,
+      } as const
+      await store.write(() => rows.insertToken({ ...session, hash: hex(secret) }))
+      return { secret, maxAgeSeconds: BROWSER_SESSION_MS / 1000 }
+    },
+    async revokeSession(secret: string): Promise<void> {
+      const id = await store.write(() => rows.deleteBrowserSession(hex(secret)))
+      if (id !== undefined) forget(id)
+    },
+  }
+}

@@ -1,0 +1,59 @@
+/**
+ * Secrets that were verified a moment ago, by their hash, so that a busy client costs one look-up in 5 s and not one a
+ * request. Invariant: nothing stays longer than `FRESH_MS`, nothing outlives its token's expiry, and what was read
+ * before a revocation is never kept after it.
+ */
+import type { Clock } from '../../clock.ts'
+import type { Identity } from '../tokens.ts'
+import type { VerifiedToken } from './token-rows.ts'
+
+/** Also how long a token revoked by another process may still be taken here. */
+const FRESH_MS = 5000
+const ENTRIES_MAX = 1000
+
+interface Entry {
+  readonly identity: Identity
+  readonly untilMs: number
+}
+
+export interface VerificationCache {
+  get(hash: string): Identity | undefined
+  /** `read` looks the token up; concurrent drops make its result good for this call only. */
+  remember(hash: string, read: () => Promise<VerifiedToken | undefined>): Promise<Identity | undefined>
+  /** Forgets every secret of the token. */
+  drop(tokenId: string): void
+}
+
+export function createVerificationCache(clock: Clock): VerificationCache {
+  const entries = new Map<string, Entry>()
+  let drops = 0
+  return {
+    get(hash) {
+      const entry = entries.get(hash)
+      if (entry === undefined) return undefined
+      if (entry.untilMs > clock.monotonicMs()) return entry.identity
+      entries.delete(hash)
+      return undefined
+    },
+    async remember(hash, read) {
+      const dropsBefore = drops
+      const startMs = clock.monotonicMs()
+      const found = await read()
+      if (found === undefined) return undefined
+      const leftMs = Math.min(FRESH_MS, found.leftMs ?? FRESH_MS)
+      if (drops === dropsBefore) {
+        // A map keeps the order of insertion: the first key is the oldest.
+        for (const oldest of entries.keys()) {
+          if (entries.size < ENTRIES_MAX) break
+          entries.delete(oldest)
+        }
+        entries.set(hash, { identity: found.identity, untilMs: startMs + leftMs })
+      }
+      return found.identity
+    },
+    drop(tokenId) {
+      drops += 1
+      for (const [hash, { identity }] of entries) if (identity.tokenId === tokenId) entries.delete(hash)
+    },
+  }
+}

@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { mkdir, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { systemClock } from '../clock.ts'
+import { MoleculeError } from '../errors.ts'
+import { silentLog } from '../log.ts'
+import { openSqlite } from '../store/sqlite/sqlite.ts'
+import type { Store } from '../store/store.ts'
+import { createWorkspaceConfigs } from './config/workspace-configs.ts'
+import { createHomes } from './homes/homes.ts'
+import type { Workspace } from './workspace.ts'
+import { createWorkspaceFiles, FILE_BYTES_MAX, FILES_MAX, type WorkspaceFiles } from './workspace-files.ts'
+import { createWorkspaces } from './workspaces.ts'
+
+const code =
+  (expected: string, words: RegExp = /./) =>
+  (error: unknown) =>
+    error instanceof MoleculeError && error.code === expected && words.test(error.message)
+
+describe('files of a workspace', () => {
+  let folder: string
+  let store: Store
+  let files: WorkspaceFiles
+  let make: (runtimeConfig?: Record<string, string>) => Promise<{ workspace: Workspace; id: string; home: string }>
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'molecule-files-'))
+    store = openSqlite({ path: join(folder, 'molecule.db'), clock: systemClock })
+    const homes = createHomes(folder)
+    const configs = createWorkspaceConfigs({ store, homes, log: silentLog, check: async () => ({ ok: true }) })
+    const workspaces = createWorkspaces({ store, homes, configs })
+    files = createWorkspaceFiles({ store, homes, configs })
+    make = async (runtimeConfig = {}) => {
+      const workspace = await workspaces.create({ name: 'files', runtimeConfig })
+      return { workspace, id: workspace.id, home: homes.path(workspace.id) }
+    }
+  })
+  after(async () => {
+    await store.close()
+    await rm(folder, { recursive: true })
+  })
+
+  test('PL-17 a file is written privately, listed, read back as it was, and removed with its empty folders', async () => {
+    const { id, home } = await make()
+    const content = Buffer.from([0, 255, 13, 10])
+    assert.equal(await files.write(id, 'notes/deep/a b.bin', content), true)
+    assert.equal(await files.write(id, 'notes/deep/a b.bin', content), false)
+    assert.equal((await stat(join(home, 'notes/deep/a b.bin'))).mode & 0o777, 0o600)
+    assert.deepEqual(await files.read(id, 'notes/deep/a b.bin'), content)
+    await writeFile(join(home, 'work', 'mine'), 'x')
+    const listed = (await files.list(id)).map(({ path, size }) => [path, size > 0])
+    assert.deepEqual(listed, [
+      ['config.yaml', true],
+      ['notes/deep/a b.bin', true],
+    ])
+    await files.remove(id, 'notes/deep/a b.bin')
+    await assert.rejects(stat(join(home, 'notes')), { code: 'ENOENT' })
+    await assert.rejects(files.read(id, 'notes/deep/a b.bin'), code('not_found'))
+    await assert.rejects(files.remove(id, 'notes/deep/a b.bin'), code('not_found'))
+    await assert.rejects(files.list('ws_none'), code('not_found'))
+  })
+
+  test('PL-17 no path leads out of the folder', async () => {
+    const { id, home } = await make()
+    await symlink(folder, join(home, 'out'))
+    await symlink(join(folder, 'molecule.db'), join(home, 'db'))
+    await mkdir(join(home, 'folder'))
+    const hostile = [
+      ...[
+        '..',
+        '../x',
+        'a/../../x',
+        '.',
+        './x',
+        '/etc/passwd',
+        '',
+        'a//b',
+        'a/',
+        '/',
+        'a\0b',
+        'a\nb',
+        'a\\..\\b',
+        'C:x',
+      ],
+      ...[
+        'x'.repeat(256),
+        Array(17).fill('a').join('/'),
+        Array(300).fill('abcd').join('/'),
+        'a\u202Eb',
+        'dot.',
+        'space ',
+      ],
+      ...['out/molecule.db', 'out/new', 'db', 'folder', 'config.yaml/x', 'work/x', 'Work/x'],
+    ]
+    for (const path of hostile) {
+      await assert.rejects(files.read(id, path), code('invalid_request'), path)
+      await assert.rejects(files.write(id, path, Buffer.from('x')), code('invalid_request'), path)
+      await assert.rejects(files.remove(id, path), code('invalid_request'), path)
+    }
+    assert.deepEqual(
+      (await files.list(id)).map(({ path }) => path),
+      ['config.yaml'],
+    )
+  })
+
+  test('PL-17 a pipe is refused and not waited for', async () => {
+    const { id, home } = await make()
+    execFileSync('sh', ['-c', 'mkfifo pipe'], { cwd: home })
+    await assert.rejects(files.read(id, 'pipe'), code('invalid_request'))
+  })
+
+  test('PL-17 secrets go in and never come out', async () => {
+    const { id, home } = await make({ auth_token_file: './keys/mine' })
+    for (const path of ['.auth-token', 'keys/mine']) {
+      await files.write(id, path, Buffer.from('secret'))
+      assert.equal(await readFile(join(home, path), 'utf8'), 'secret')
+      await assert.rejects(files.read(id, path), code('forbidden', /never shown/))
+    }
+    await assert.rejects(files.read(id, '.AUTH-Token'), code('forbidden'))
+    assert.ok((await files.list(id)).some(({ path }) => path === '.auth-token'))
+    await files.remove(id, '.auth-token')
+  })
+
+  test('PL-17 a config that cannot be used is refused with its line and not written', async () => {
+    const { id, home } = await make()
+    const old = await readFile(join(home, 'config.yaml'), 'utf8')
+    const bad = Buffer.from('name: a\nruntime_config:\n  max_attempts: many\n')
+    await assert.rejects(files.write(id, 'config.yaml', bad), code('invalid_request', /config\.yaml:3: /))
+    const noFolder = Buffer.from(`name: a\nworking_dir: ${folder}/none\n`)
+    await assert.rejects(files.write(id, 'config.yaml', noFolder), code('invalid_request', /working_dir/))
+    await assert.rejects(files.write(id, 'Config.YAML', bad), code('invalid_request', /config\.yaml:3: /))
+    await assert.rejects(files.write(id, 'config.yaml', Buffer.from([255])), code('invalid_request', /UTF-8/))
+    await assert.rejects(files.remove(id, 'config.yaml'), code('unsupported_operation'))
+    assert.equal(await readFile(join(home, 'config.yaml'), 'utf8'), old)
+    await files.write(id, 'config.yaml', Buffer.from(`# kept\nname: b\nruntime: exec\n`))
+    assert.equal((await files.read(id, 'config.yaml')).toString(), '# kept\nname: b\nruntime: exec\n')
+  })
+
+  test('PL-17 there is a limit to a file that is read and to their number', async () => {
+    const { id, home } = await make()
+    await writeFile(join(home, 'large'), Buffer.alloc(FILE_BYTES_MAX + 1))
+    await assert.rejects(files.read(id, 'large'), code('too_large'))
+    await Promise.all(Array.from({ length: FILES_MAX }, (_, n) => writeFile(join(home, `f${n}`), '')))
+    await assert.rejects(files.write(id, 'one-more', Buffer.from('x')), code('invalid_request', /1000 files/))
+    assert.equal(await files.write(id, 'f1', Buffer.from('x')), false)
+    assert.equal((await files.list(id)).length, FILES_MAX)
+  })
+})

@@ -1,0 +1,163 @@
+/**
+ * The files of a workspace's folder, for its owner: listed, read, written, removed, within limits. Secrets go in and
+ * never come out. `config.yaml` is validated before it is written, so that nobody can break a workspace by a slip.
+ */
+import { isUtf8 } from 'node:buffer'
+import { constants } from 'node:fs'
+import { lstat, mkdir, open, readdir, rmdir, unlink } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
+import { MoleculeError } from '../errors.ts'
+import type { Store } from '../store/store.ts'
+import { WORKSPACE_CONFIG_FILE } from './config/config-file.ts'
+import type { WorkspaceConfigs } from './config/workspace-configs.ts'
+import { AUTH_TOKEN_FILE, type Homes, ignoreMissing, writeAtomically } from './homes/homes.ts'
+import { PATH_DEPTH_MAX, resolvePath, WORK_FOLDER } from './homes/safe-path.ts'
+import { requireWorkingDir } from './homes/working-dir.ts'
+import type { Workspace } from './workspace.ts'
+import { changeStoreOnlySettings, findWorkspace, workspaceNotFound } from './workspace-rows.ts'
+import { badConfigAsInvalidRequest, isWorkspaceId } from './workspaces.ts'
+
+export const FILE_BYTES_MAX = 25 * 1024 * 1024
+export const FILES_MAX = 1000
+
+export interface FileEntry {
+  readonly path: string
+  readonly size: number
+  readonly modifiedAtMs: number
+}
+
+/** Contract: paths are relative and plain; every refusal is a MoleculeError that says what is wrong. */
+export interface WorkspaceFiles {
+  /** By path; at most `FILES_MAX`. */
+  list(id: string): Promise<FileEntry[]>
+  read(id: string, path: string): Promise<Buffer>
+  /** Replaces the whole file; true when there was none before. */
+  write(id: string, path: string, content: Buffer): Promise<boolean>
+  remove(id: string, path: string): Promise<void>
+}
+
+export interface WorkspaceFilesOptions {
+  readonly store: Store
+  readonly homes: Homes
+  readonly configs: WorkspaceConfigs
+}
+
+export function createWorkspaceFiles(options: WorkspaceFilesOptions): WorkspaceFiles {
+  const { store, homes } = options
+  const required = async (id: string) => {
+    const workspace = isWorkspaceId(id) ? await store.read(() => findWorkspace(id)) : undefined
+    if (workspace === undefined) throw workspaceNotFound(id)
+    if (homes.stamp(id) !== undefined) return workspace
+    throw new MoleculeError('unsupported_operation', `the files of ${id} are on another machine`)
+  }
+  return {
+    async list(id) {
+      await required(id)
+      return await listFiles(homes.path(id))
+    },
+    async read(id, path) {
+      const workspace = await required(id)
+      const file = await resolvePath(homes.path(id), path)
+      if (isSecret(file, homes.path(id), workspace))
+        throw new MoleculeError('forbidden', `${path} is a secret: it is never shown again`)
+      return await readWholeFile(file, path)
+    },
+    async write(id, path, content) {
+      await required(id)
+      const file = await resolvePath(homes.path(id), path)
+      if (isConfigPath(path)) return await writeConfig(id, content, options)
+      const isNew = (await ignoreMissing(lstat(file))) === undefined
+      if (isNew) await requireBelowFileLimit(homes.path(id))
+      await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+      await writeAtomically(file, content)
+      return isNew
+    },
+    async remove(id, path) {
+      await required(id)
+      const file = await resolvePath(homes.path(id), path)
+      if (isConfigPath(path))
+        throw new MoleculeError('unsupported_operation', `a workspace needs its ${WORKSPACE_CONFIG_FILE}`)
+      if ((await ignoreMissing(lstat(file))) === undefined) throw fileNotFound(path)
+      await ignoreMissing(unlink(file))
+      await removeEmptyAbove(file, homes.path(id))
+    },
+  }
+}
+
+/** Refused with file and line before anything is written. Only here may the file move the working folder. */
+async function writeConfig(
+  id: string,
+  content: Buffer,
+  { store, homes, configs }: WorkspaceFilesOptions,
+): Promise<boolean> {
+  if (!isUtf8(content)) throw new MoleculeError('invalid_request', `${WORKSPACE_CONFIG_FILE} is not valid UTF-8`)
+  const text = content.toString('utf8')
+  const validated = await badConfigAsInvalidRequest(() => configs.validate(text, homes.configPath(id)))
+  const { workingDir } = validated.config
+  if (workingDir !== undefined) requireWorkingDir(workingDir)
+  await configs.save(id, text, validated)
+  if (workingDir !== undefined) await store.write(() => changeStoreOnlySettings(id, { workingDir }))
+  return false
+}
+
+/** Names are compared without case: some disks do not tell `.AUTH-TOKEN` from `.auth-token`. */
+const isConfigPath = (path: string): boolean => path.toLowerCase() === WORKSPACE_CONFIG_FILE
+
+function isSecret(file: string, home: string, { runtimeConfig }: Workspace): boolean {
+  const named = runtimeConfig['auth_token_file']
+  if (basename(file).toLowerCase() === AUTH_TOKEN_FILE) return true
+  return typeof named === 'string' && resolve(home, named).toLowerCase() === file.toLowerCase()
+}
+
+/** A link put in place since the path was looked at is not followed, and a pipe is not waited for. */
+async function readWholeFile(file: string, path: string): Promise<Buffer> {
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+  const handle = await ignoreMissing(open(file, flags))
+  if (handle === undefined) throw fileNotFound(path)
+  try {
+    const stats = await handle.stat()
+    if (!stats.isFile()) throw fileNotFound(path)
+    if (stats.size <= FILE_BYTES_MAX) return await handle.readFile()
+    throw new MoleculeError('too_large', `${path} is larger than ${FILE_BYTES_MAX} bytes`, {
+      details: { limitBytes: FILE_BYTES_MAX },
+    })
+  } finally {
+    await handle.close()
+  }
+}
+
+async function requireBelowFileLimit(home: string): Promise<void> {
+  if ((await listFiles(home)).length < FILES_MAX) return
+  throw new MoleculeError('invalid_request', `there are ${FILES_MAX} files already: remove some first`)
+}
+
+/** Plain files only, without the working folder. */
+async function listFiles(home: string): Promise<FileEntry[]> {
+  const found: FileEntry[] = []
+  const visit = async (names: readonly string[]): Promise<void> => {
+    const entries = (await ignoreMissing(readdir(join(home, ...names), { withFileTypes: true }))) ?? []
+    for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+      const path = [...names, entry.name]
+      if (found.length >= FILES_MAX || path.length > PATH_DEPTH_MAX) return
+      if (entry.isDirectory() && !(names.length === 0 && entry.name === WORK_FOLDER)) await visit(path)
+      const stats = entry.isFile() ? await ignoreMissing(lstat(join(home, ...path))) : undefined
+      if (stats !== undefined) found.push({ path: path.join('/'), size: stats.size, modifiedAtMs: stats.mtimeMs })
+    }
+  }
+  await visit([])
+  return found
+}
+
+/** Folders exist for their files: an empty one goes with its last. */
+async function removeEmptyAbove(file: string, home: string): Promise<void> {
+  for (let folder = dirname(file); folder !== home; folder = dirname(folder)) {
+    try {
+      await rmdir(folder)
+    } catch {
+      // It is not empty, which is what was asked.
+      return
+    }
+  }
+}
+
+const fileNotFound = (path: string): MoleculeError => new MoleculeError('not_found', `there is no file ${path}`)

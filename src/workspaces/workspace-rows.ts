@@ -1,0 +1,283 @@
+/**
+ * Workspaces in the store. What `config.yaml` says is mirrored here, so that a list needs no disk; what only an admin
+ * may change (parent, tier, permission, working folder) is here alone. A workspace is there while it has a row in
+ * `workspace_load`; the row in `workspaces` stays for ever as a tombstone.
+ */
+import { MoleculeError } from '../errors.ts'
+import { restoreEnvelope } from '../protocol/envelope.ts'
+import { sql, type Transaction } from '../store/store.ts'
+import type { WorkspaceConfig } from './config/config-file.ts'
+import { type HeartbeatReport, presenceOf, SILENCE_MS_MAX } from './presence.ts'
+import { isExternal, type Workspace, type WorkspaceLoad, type WorkspaceStatus } from './workspace.ts'
+
+/** The platform runs on one machine's memory: a list without end would not be one. */
+const WORKSPACES_MAX = 10_000
+/** What is kept as one JSON value: read whole, never searched. */
+type WorkspaceSettings = Pick<
+  Workspace,
+  | 'model'
+  | 'parentId'
+  | 'tier'
+  | 'permission'
+  | 'maxConcurrentTasks'
+  | 'maxAttempts'
+  | 'workingDir'
+  | 'runtimeConfig'
+  | 'statusText'
+>
+
+/** What is not in `config.yaml`. */
+export type StoreOnlySettings = Pick<
+  WorkspaceSettings,
+  'parentId' | 'tier' | 'permission' | 'workingDir' | 'statusText'
+>
+
+export type BackendCheck = { readonly ok: true } | { readonly ok: false; readonly reason: string }
+
+export interface NewWorkspaceRow {
+  readonly id: string
+  readonly config: WorkspaceConfig
+  readonly own: StoreOnlySettings
+  readonly checked: BackendCheck
+}
+
+export function* insertWorkspace({ id, config, own, checked }: NewWorkspaceRow): Transaction<void> {
+  const [count] = yield* sql<{ total: number }>('select count(*) as total from workspace_load')
+  if ((count?.total ?? 0) >= WORKSPACES_MAX) {
+    throw new MoleculeError('invalid_request', `there are ${WORKSPACES_MAX} workspaces already: delete some first`)
+  }
+  if (own.parentId !== undefined) yield* requireParent(own.parentId)
+  yield* sql(
+    `insert into workspaces (id, name, role, runtime, settings, status, status_reason, created_at)
+     values ($1, $2, $3, $4, $5, $6, $7, now_ms())`,
+    [id, config.name, config.role, config.runtime, settingsText(config, own), ...statusOf(checked)],
+  )
+  yield* sql('insert into workspace_load (workspace_id, hosted, slots) values ($1, $2, $3)', [
+    id,
+    isExternal(config) ? 0 : 1,
+    config.maxConcurrentTasks,
+  ])
+}
+
+/** Mirrors what the file says now, and whether it can run. */
+export function* mirrorConfig(id: string, config: WorkspaceConfig, checked: BackendCheck): Transaction<void> {
+  const [row] = yield* sql<{ settings: string }>('select settings from workspaces where id = $1', [id])
+  if (row === undefined) return
+  const settings = settingsText(config, JSON.parse(row.settings) as StoreOnlySettings)
+  yield* sql('update workspace_load set hosted = $2, slots = $3 where workspace_id = $1', [
+    id,
+    isExternal(config) ? 0 : 1,
+    config.maxConcurrentTasks,
+  ])
+  yield* sql(
+    'update workspaces set name = $2, role = $3, runtime = $4, settings = $5, status = $6, status_reason = $7 where id = $1',
+    [id, config.name, config.role, config.runtime, settings, ...statusOf(checked)],
+  )
+}
+
+/** Whether it can run, and nothing else. */
+export function* recordCheck(id: string, checked: BackendCheck): Transaction<void> {
+  yield* sql('update workspaces set status = $2, status_reason = $3 where id = $1', [id, ...statusOf(checked)])
+}
+
+export interface StoreOnlyChange {
+  readonly parentId?: string | null
+  readonly tier?: number
+  readonly permission?: Workspace['permission']
+  readonly workingDir?: string
+}
+
+export function* changeStoreOnlySettings(id: string, change: StoreOnlyChange): Transaction<void> {
+  const [row] = yield* sql<{ settings: string }>('select settings from workspaces where id = $1', [id])
+  if (row === undefined) throw workspaceNotFound(id)
+  const settings: Record<string, unknown> = { ...(JSON.parse(row.settings) as WorkspaceSettings), ...change }
+  if (typeof change.parentId === 'string') yield* requireNoCycle(id, change.parentId)
+  if (change.parentId === null) delete settings['parentId']
+  yield* sql('update workspaces set settings = $2 where id = $1', [id, JSON.stringify(settings)])
+}
+
+/** What the workspace says it is doing; empty = nothing. */
+export function* setStatusText(id: string, text: string): Transaction<void> {
+  const [row] = yield* sql<{ settings: string; now: number }>(
+    'select settings, now_ms() as now from workspaces where id = $1 and deleted_at is null',
+    [id],
+  )
+  if (row === undefined) throw workspaceNotFound(id)
+  const { statusText: _before, ...settings } = JSON.parse(row.settings) as WorkspaceSettings
+  const changed = text === '' ? settings : { ...settings, statusText: { text, atMs: row.now } }
+  yield* sql('update workspaces set settings = $2 where id = $1', [id, JSON.stringify(changed)])
+}
+
+/** A workspace above itself would be nobody's child, and a cascade from it would never end. */
+function* requireNoCycle(id: string, parentId: string): Transaction<void> {
+  yield* requireParent(parentId)
+  const parents = yield* listParents()
+  const seen = new Set([id])
+  for (let above: string | undefined = parentId; above !== undefined; above = parents.get(above)) {
+    if (seen.has(above)) {
+      throw new MoleculeError('invalid_request', `parent_id: ${parentId} is below ${id} itself`, {
+        details: { path: 'parent_id' },
+      })
+    }
+    seen.add(above)
+  }
+}
+
+function* requireParent(parentId: string): Transaction<void> {
+  const rows = yield* sql('select workspace_id from workspace_load where workspace_id = $1', [parentId])
+  if (rows.length > 0) return
+  throw new MoleculeError('invalid_request', `parent_id: there is no workspace ${parentId}`, {
+    details: { path: 'parent_id' },
+  })
+}
+
+/** The parent of every workspace that has one. */
+export function* listParents(): Transaction<Map<string, string | undefined>> {
+  const rows = yield* sql<{ id: string; settings: string }>(
+    'select w.id, w.settings from workspaces w join workspace_load l on l.workspace_id = w.id order by w.id',
+  )
+  return new Map(rows.map(({ id, settings }) => [id, (JSON.parse(settings) as WorkspaceSettings).parentId]))
+}
+
+/** Leaves the tombstone; the workspace is gone when its queue has ended. */
+export function* markDeleted(id: string): Transaction<void> {
+  yield* sql('update workspaces set deleted_at = now_ms() where id = $1 and deleted_at is null', [id])
+  yield* sql('delete from presence where workspace_id = $1', [id])
+}
+
+export const workspaceNotFound = (id: string): MoleculeError =>
+  new MoleculeError('not_found', `there is no workspace ${id}`)
+
+function settingsText(config: WorkspaceConfig, own: StoreOnlySettings): string {
+  const settings: WorkspaceSettings = {
+    tier: own.tier,
+    workingDir: own.workingDir,
+    maxConcurrentTasks: config.maxConcurrentTasks,
+    maxAttempts: config.maxAttempts,
+    runtimeConfig: config.runtimeConfig,
+    ...(config.model !== undefined && { model: config.model }),
+    ...(own.parentId !== undefined && { parentId: own.parentId }),
+    ...(own.permission !== undefined && { permission: own.permission }),
+    ...(own.statusText !== undefined && { statusText: own.statusText }),
+  }
+  return JSON.stringify(settings)
+}
+
+const statusOf = (checked: BackendCheck): [WorkspaceStatus, string | null] =>
+  checked.ok ? ['online', null] : ['failed', checked.reason]
+
+interface WorkspaceRow {
+  id: string
+  name: string
+  role: string
+  runtime: string
+  settings: string
+  status: WorkspaceStatus
+  status_reason: string | null
+  created_at: number
+  hosted: number
+  paused: number
+  slots: number
+  running: number
+  waiting: number
+  turns: number
+  working_on: string | null
+  heard_at: number | null
+  report: string | null
+  ready_since: number | null
+  now: number
+}
+
+/** A turn that runs, or waits for somebody, of the workspace. */
+const IS_RUNNING = `m.workspace_id = w.id and m.state in ('leased', 'stopping')`
+const SELECT_WORKSPACE = `select w.id, w.name, w.role, w.runtime, w.settings, w.status, w.status_reason, w.created_at,
+  l.hosted, l.paused, l.slots, l.running, l.waiting, p.heard_at, p.report, now_ms() as now,
+  (select min(c.ready_at) from conversations c where c.workspace_id = w.id and c.ready_at is not null) as ready_since,
+  (select count(*) from messages m where ${IS_RUNNING}) as turns,
+  (select m.envelope from messages m where ${IS_RUNNING} limit 1) as working_on
+  from workspaces w join workspace_load l on l.workspace_id = w.id left join presence p on p.workspace_id = w.id`
+
+export function* findWorkspace(id: string): Transaction<(Workspace & WorkspaceLoad) | undefined> {
+  const [row] = yield* sql<WorkspaceRow>(`${SELECT_WORKSPACE} where w.id = $1`, [id])
+  return row === undefined ? undefined : toWorkspace(row)
+}
+
+/** What a turn needs of its workspace. */
+export type TurnSettings = Pick<
+  Workspace,
+  'role' | 'runtime' | 'model' | 'maxAttempts' | 'workingDir' | 'runtimeConfig' | 'permission'
+>
+
+/** The settings as they are stored: who has read them before need not read them again. */
+export interface SettingsRow {
+  readonly role: string
+  readonly runtime: string
+  readonly settings: string
+}
+
+/** Undefined where the workspace is gone. */
+export function* findSettings(id: string): Transaction<SettingsRow | undefined> {
+  const [row] = yield* sql<SettingsRow>(
+    `select w.role, w.runtime, w.settings from workspaces w join workspace_load l on l.workspace_id = w.id
+     where w.id = $1`,
+    [id],
+  )
+  return row
+}
+
+/** What a turn needs of its workspace, and no more: the live numbers of a workspace cost more than a whole turn. */
+export const parseSettings = ({ role, runtime, settings }: SettingsRow): TurnSettings => ({
+  ...(JSON.parse(settings) as WorkspaceSettings),
+  role,
+  runtime,
+})
+
+export function* listWorkspaces(): Transaction<(Workspace & WorkspaceLoad)[]> {
+  const rows = yield* sql<WorkspaceRow>(`${SELECT_WORKSPACE} order by w.id limit ${WORKSPACES_MAX}`)
+  return rows.map(toWorkspace)
+}
+
+function toWorkspace(row: WorkspaceRow): Workspace & WorkspaceLoad {
+  const report = row.report === null ? undefined : (JSON.parse(row.report) as HeartbeatReport)
+  const task = currentTask(row, report)
+  return {
+    ...(JSON.parse(row.settings) as WorkspaceSettings),
+    id: row.id,
+    name: row.name,
+    role: row.role,
+    runtime: row.runtime,
+    ...presenceOf({
+      nowMs: row.now,
+      stored: row.status,
+      storedReason: row.status_reason ?? undefined,
+      paused: row.paused === 1,
+      hosted: row.hosted === 1,
+      heardAtMs: row.heard_at ?? undefined,
+      report,
+      readySinceMs: row.running < row.slots ? (row.ready_since ?? undefined) : undefined,
+    }),
+    createdAtMs: row.created_at,
+    queueDepth: row.waiting,
+    running: row.running,
+    ...(task !== undefined && { currentTask: task }),
+  }
+}
+
+const CURRENT_TASK_CHARACTERS_MAX = 120
+
+/** What it says of itself while it can be believed, else what its leases show: those cannot be left standing. */
+function currentTask(row: WorkspaceRow, report: HeartbeatReport | undefined): string | undefined {
+  const fresh = row.heard_at !== null && row.now - row.heard_at <= SILENCE_MS_MAX
+  if (fresh && report?.current_task) return report.current_task
+  return row.working_on === null ? undefined : describeWork(row.turns, row.working_on)
+}
+
+function describeWork(turns: number, envelope: string): string {
+  if (turns > 1) return `${turns} turns running`
+  const text = restoreEnvelope(envelope)
+    .message.parts.map((part) => part.text ?? '')
+    .join(' ')
+    .replaceAll(/\s+/g, ' ')
+    .trim()
+  return text.length > CURRENT_TASK_CHARACTERS_MAX ? `${text.slice(0, CURRENT_TASK_CHARACTERS_MAX - 1)}…` : text
+}

@@ -1,0 +1,164 @@
+/**
+ * Where a real CLI is put to work: the fake model, a home for the CLI, and a real platform whose workspaces run it.
+ * What a test sees is what a stranger sees, by HTTP; what it knows of processes it reads from /proc itself.
+ */
+import assert from 'node:assert/strict'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { isFinal, isInterrupted, type Json, type Task } from '../../src/protocol/a2a.ts'
+import { type FakeModel, MODEL_KEY, startFakeModel } from '../fakes/agents/fake-model.ts'
+import { openStream } from '../harness/open-door.ts'
+import { type PlatformUnderTest, startPlatform } from '../harness/platform.ts'
+import { type CliHome, makeCliHome } from './cli-home.ts'
+import type { Cli } from './clis.ts'
+import { installedBin } from './install-cli.ts'
+
+export interface AgentHarnessOptions {
+  readonly cli: Cli
+  /** The backend's name. */
+  readonly runtime: string
+  /** Another key than the model lets in. */
+  readonly key?: string
+  readonly model?: FakeModel
+}
+
+export interface CliProcess {
+  readonly pid: string
+  readonly parentPid: string
+  /** Its command line. */
+  readonly commandLine: string
+}
+
+export interface AgentHarness {
+  readonly bin: string
+  readonly home: CliHome
+  readonly platform: PlatformUnderTest
+  /** A workspace whose agent may do everything unasked, with one slot, whose failures are seen and not tried again; its id. */
+  workspace(options?: Readonly<Record<string, Json>>, shape?: { slots?: number; attempts?: number }): Promise<string>
+  /** A blocking message in a conversation; the task it led to. */
+  ask(workspaceId: string, text: string, contextId: string): Promise<Task>
+  /** The same without waiting. */
+  begin(workspaceId: string, text: string, contextId: string): Promise<string>
+  /** The reply as it stood after each piece that came. */
+  stream(workspaceId: string, text: string): Promise<string[]>
+  /** Stops the platform as a service manager would, and starts another on the same data. */
+  restart(): Promise<void>
+  /** Every process that was started in this home and still runs. */
+  processes(): Promise<CliProcess[]>
+  /** Those of them that are the CLI itself, and not what it started. */
+  agentProcesses(): Promise<CliProcess[]>
+  /** Stops the platform as a service manager would. */
+  stop(): Promise<void>
+  /** Removes everything. */
+  dispose(): Promise<void>
+}
+
+export async function openAgentHarness({
+  cli,
+  runtime,
+  key = MODEL_KEY,
+  model,
+}: AgentHarnessOptions): Promise<AgentHarness> {
+  const served = model ?? (await startFakeModel())
+  const home = await makeCliHome(cli, served, key)
+  const dataDir = await mkdtemp(join(tmpdir(), 'molecule-agents-'))
+  const bin = installedBin(cli)
+  const start = () => startPlatform({ dataDir, env: home.env })
+  let platform = await start()
+  const params = (text: string, contextId: string) => ({
+    message: { messageId: crypto.randomUUID(), contextId, role: 'ROLE_USER', parts: [{ text }] },
+  })
+  const processes = () => processesIn(home.folder)
+  return {
+    bin,
+    home,
+    get platform() {
+      return platform
+    },
+    async workspace(options = {}, { slots = 1, attempts = 1 } = {}) {
+      const { status, body } = await platform.request('POST', '/workspaces', {
+        name: cli.name,
+        runtime,
+        model: home.model,
+        max_attempts: attempts,
+        max_concurrent_tasks: slots,
+        runtime_config: { bin, permission: 'bypass', max_turns_per_hour: 1000, ...options },
+      })
+      assert.equal(status, 201, JSON.stringify(body))
+      return body.id
+    },
+    async ask(workspaceId, text, contextId) {
+      const call = params(text, contextId)
+      for (;;) {
+        const { body } = await platform.rpc(workspaceId, 'SendMessage', call)
+        const task: Task | undefined = body.result?.task
+        assert.ok(task, JSON.stringify(body).slice(0, 500))
+        // Some take longer than a call may block (openclaw tries a refused one for three minutes): the same message again
+        // attaches to its task. A step has a time of its own.
+        if (isFinal(task.status.state) || isInterrupted(task.status.state)) return task
+      }
+    },
+    async begin(workspaceId, text, contextId) {
+      const call = { ...params(text, contextId), configuration: { returnImmediately: true } }
+      const { body } = await platform.rpc(workspaceId, 'SendMessage', call)
+      return body.result.task.id
+    },
+    async stream(workspaceId, text) {
+      const call = { jsonrpc: '2.0', id: 1, method: 'SendStreamingMessage', params: params(text, crypto.randomUUID()) }
+      const { token, url } = platform
+      const stream = await openStream(`${url}/workspaces/${workspaceId}/a2a`, { token, body: JSON.stringify(call) })
+      assert.equal(await stream.ended, 'ended')
+      const updates = stream.events.flatMap(({ data }) => data.result?.artifactUpdate ?? [])
+      const seen: string[] = []
+      for (const { append, artifact } of updates) {
+        const piece = artifact.parts.map((part: { text?: string }) => part.text ?? '').join('')
+        seen.push(append === true ? `${seen.at(-1) ?? ''}${piece}` : piece)
+      }
+      return seen
+    },
+    async restart() {
+      await platform.stop()
+      platform = await start()
+    },
+    processes,
+    async agentProcesses() {
+      const all = await processes()
+      // A child that has not become its program yet still has the words of its parent.
+      const isChild = ({ parentPid }: CliProcess) => all.some(({ pid }) => pid === parentPid)
+      return all.filter((one) => one.commandLine.includes(bin) && !isChild(one))
+    },
+    async stop() {
+      await platform.stop()
+    },
+    async dispose() {
+      await platform.stop('SIGKILL')
+      if (model === undefined) await served.stop()
+      await home.remove()
+      await rm(dataDir, { recursive: true, force: true, maxRetries: 5 })
+    },
+  }
+}
+
+/**
+ * By their environment: whatever a CLI starts has its home. The platform has it too and is no agent. Looking takes a
+ * while, in which one may end and another begin: only who is still there after the look has been there with the rest.
+ */
+async function processesIn(folder: string): Promise<CliProcess[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
+  const found = (await Promise.all(pids.map((pid) => readAgentProcess(folder, pid)))).filter((one) => one !== undefined)
+  const again = await Promise.all(found.map(({ pid }) => readAgentProcess(folder, pid)))
+  return found.filter(({ commandLine }, index) => commandLine === again[index]?.commandLine)
+}
+
+/** Undefined where the process is none that was started in this home. */
+async function readAgentProcess(folder: string, pid: string): Promise<CliProcess | undefined> {
+  const [environment, commandLine, stat] = await Promise.all(
+    ['environ', 'cmdline', 'stat'].map((name) => readFile(`/proc/${pid}/${name}`, 'latin1').catch(() => '')),
+  )
+  const isIn = `\0${environment}`.includes(`\0HOME=${folder}\0`)
+  const isAgent = `\0${environment}`.includes('\0MOLECULE_TURN=')
+  if (!isIn || !isAgent) return undefined
+  const parentPid = /\) \S (\d+) /.exec(stat ?? '')?.[1] ?? ''
+  return { pid, parentPid, commandLine: (commandLine ?? '').split('\0').join(' ').trim() }
+}

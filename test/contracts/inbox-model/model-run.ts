@@ -1,0 +1,174 @@
+/**
+ * One run of the model test: the real nodes, the model beside them, and what was last seen in the store. Every step
+ * ends with `conclude`, which lets everything run its course, tells the model of the leases that were given, and
+ * compares the two.
+ */
+import assert from 'node:assert/strict'
+import { workspaceId } from '../../../src/ids.ts'
+import { type Store, sql } from '../../../src/store/store.ts'
+import {
+  createModel,
+  current,
+  type HeldLease,
+  type InboxModel,
+  isRunning,
+  type ModelMessage,
+  type ModelTask,
+  nameOf,
+  recordLease,
+} from './model.ts'
+import { type NodeCluster, openNodeCluster, type ReceivedDirective, type TestNode } from './node-cluster.ts'
+import { checkProgress, checkRows, readRows, type StoredRows, wipe } from './rows.ts'
+
+export interface ModelRun {
+  readonly store: Store
+  readonly cluster: NodeCluster
+  readonly model: InboxModel
+  readonly followers: Follower[]
+  rows: StoredRows
+}
+
+/** A reader that began at some moment and goes on until the task rests or its node dies. */
+export interface Follower {
+  readonly task: ModelTask
+  readonly node: TestNode
+  readonly seqs: number[]
+  readonly stop: AbortController
+  readonly ended: Promise<void>
+}
+
+/** Two workspaces, because nothing that happens in one may touch the other. */
+const SLOTS = [1, 2]
+
+export async function openModelRun(stores: readonly Store[]): Promise<ModelRun> {
+  const store = stores[0] as Store
+  await wipe(store)
+  const workspaces = SLOTS.map((slots) => ({ id: workspaceId(), slots }))
+  await store.write(function* () {
+    for (const { id, slots } of workspaces) {
+      yield* sql('insert into workspace_load (workspace_id, hosted, slots) values ($1, 0, $2)', [id, slots])
+    }
+  })
+  const ids = workspaces.map(({ id }) => id)
+  const cluster = await openNodeCluster(stores, ids)
+  for (const node of cluster.nodes) cluster.join(node)
+  await cluster.quiet()
+  return { store, cluster, model: createModel(workspaces), followers: [], rows: await readRows(store) }
+}
+
+export async function closeModelRun({ cluster, followers }: ModelRun): Promise<void> {
+  for (const { stop } of followers) stop.abort()
+  await Promise.all(followers.map(({ ended }) => ended))
+  await cluster.close()
+}
+
+/** Ends a step. */
+export async function conclude(modelRun: ModelRun): Promise<void> {
+  const { cluster, model, store } = modelRun
+  await cluster.quiet()
+  for (const received of cluster.receive()) applyDirective(model, received)
+  const rows = await readRows(store)
+  checkRows(rows)
+  checkProgress(modelRun.rows, rows)
+  compare(model, rows)
+  checkSlots(model, rows)
+  modelRun.rows = rows
+}
+
+function applyDirective(model: InboxModel, { worker, directive }: ReceivedDirective): void {
+  if (directive.type === 'lease') {
+    recordLease(model, directive.lease, worker)
+    return
+  }
+  const held = model.leases.find(
+    ({ lease: { messageId, epoch } }) => messageId === directive.key.messageId && epoch === directive.key.epoch,
+  )
+  assert.equal(held?.worker, worker, `${worker} is told of a turn that it holds`)
+  const { message } = held
+  if (directive.type === 'stop') {
+    assert.ok(message.task.state === 'TASK_STATE_CANCELED')
+    message.stopReceived = true
+    return
+  }
+  const question = message.asks.find(({ id }) => id === directive.askId)
+  if (question === undefined) return
+  assert.notEqual(question.state, 'open', 'what is answered is no longer asked')
+  assert.deepEqual(directive.parts, question.answer?.letter.envelope.message.parts)
+  question.delivered = true
+}
+
+/** After its own sweep a worker knows of every word that concerns its turns, wherever it was said. */
+export function checkDirectivesReceived(model: InboxModel, worker: string | undefined): void {
+  for (const { message, worker: holder } of current(model)) {
+    if (holder !== worker) continue
+    assert.ok(message.state !== 'stopping' || message.stopReceived, `${worker} was not told to stop ${message.name}`)
+    if (message.state !== 'leased') continue
+    const heard = message.asks.every(({ state, delivered }) => state === 'open' || delivered)
+    assert.ok(heard, `${worker} never heard the answer to its question of ${message.name}`)
+  }
+}
+
+const flag = (value: boolean) => (value ? 1 : 0)
+
+function compare(model: InboxModel, rows: StoredRows): void {
+  const counts = countItems(rows)
+  const seen = rows.messages.map((row) => ({
+    name: nameOf(row.workspace_id, row.principal, row.idempotency_key),
+    task: row.task_id,
+    state: row.state,
+    suspended: isRunning({ state: row.state } as ModelMessage) ? row.suspended : 0,
+    counted: [row.failures, row.losses, row.interrupted],
+    reply: row.reply === null ? null : JSON.parse(row.reply).parts[0].text,
+    events: counts.get(`${row.id} turn`) ?? 0,
+    replies: counts.get(`${row.id} reply`) ?? 0,
+    late: flag(counts.has(`${row.id} late`)),
+  }))
+  const expected = [...model.messages.values()].map((message) => ({
+    name: message.name,
+    task: message.task.id,
+    state: message.state,
+    suspended: flag(message.suspended),
+    counted: [message.failures, message.losses, flag(message.interrupted)],
+    reply: message.reply,
+    events: message.events,
+    replies: flag(message.reply !== null),
+    late: flag(message.late > 0),
+  }))
+  assert.deepEqual(
+    seen.sort(byName),
+    expected.sort(byName),
+    'every message is as the model says, and there is no other',
+  )
+  const states = (tasks: Iterable<{ id: string; state: string }>) =>
+    new Map([...tasks].map(({ id, state }) => [id, state]))
+  assert.deepEqual(states(rows.tasks), states(model.tasks.values()), 'every task is as the model says')
+  const held = rows.conversations.filter(({ worker }) => worker !== null).map(holding)
+  assert.deepEqual(held.sort(), current(model).map(holdingOf).sort(), 'what is held is what was handed out')
+}
+
+const byName = (a: { name: string }, b: { name: string }) => (a.name < b.name ? -1 : 1)
+const holding = ({ id, worker, lease_epoch }: StoredRows['conversations'][number]) => `${worker} ${id} ${lease_epoch}`
+const holdingOf = ({ worker, lease: given }: HeldLease) => `${worker} ${given.conversationId} ${given.epoch}`
+
+/** How many items of each kind the log holds of each message. */
+function countItems({ events }: StoredRows): Map<string, number> {
+  const counts = new Map<string, number>()
+  for (const { message_id: messageId, items } of events) {
+    for (const { t } of JSON.parse(items) as { t: string }[]) {
+      counts.set(`${messageId} ${t}`, (counts.get(`${messageId} ${t}`) ?? 0) + 1)
+    }
+  }
+  return counts
+}
+
+/** A lease is given only where a slot is free; only a turn whose wait has ended may go over the limit. */
+function checkSlots({ workspaces }: InboxModel, { loads }: StoredRows): void {
+  for (const workspace of workspaces) {
+    const load = loads.find(({ workspace_id }) => workspace_id === workspace.id)
+    if (workspace.leased > 0) {
+      assert.ok((load?.running ?? 0) <= workspace.slots + workspace.regained, 'a lease was given and no slot was free')
+    }
+    workspace.leased = 0
+    workspace.regained = 0
+  }
+}

@@ -1,0 +1,118 @@
+/** Push configurations: one worker at a time, a cursor that only success moves, and an end to trying. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createPushConfigs, type NewPush } from '../../../src/inbox/deliver/push-configs.ts'
+import { letterTo } from '../../fakes/letters.ts'
+import { done, hasCode, type InboxHarness } from './harness.ts'
+
+export function pushConfigTests(harness: InboxHarness): void {
+  const made = async (more: Partial<NewPush['config']> = {}) => {
+    const workspaceId = await harness.workspace()
+    const { taskId } = await harness.local.reception.admit(letterTo(workspaceId))
+    const config = { taskId, id: 'hook', url: 'https://a.test/', token: 'secret', ...more }
+    await harness.local.pushConfigs.put({ workspaceId, version: '1.0', config, afterSeq: 0 })
+    return { workspaceId, taskId, config }
+  }
+  /** Of this task alone: other tests leave configs behind. */
+  const claim = async (taskId: string, configs = harness.local.pushConfigs) =>
+    (await configs.claim(1000)).find((push) => push.taskId === taskId)
+  const due = (taskId: string) => harness.sql('update push_configs set next_at = 0 where task_id = $1', taskId)
+
+  test('a push configuration is claimed by one worker, and again when its claim has run out or its host is back', async () => {
+    const { taskId } = await made()
+    const other = createPushConfigs(harness.store, 'other-host')
+    const push = await claim(taskId)
+    assert.ok(push)
+    assert.equal(await claim(taskId, other), undefined)
+    await harness.local.pushConfigs.renew([push])
+    assert.equal(await claim(taskId, other), undefined)
+    await harness.newInbox().recover()
+    assert.ok(await claim(taskId, other), 'a restart of its host sets it free')
+    await due(taskId)
+    assert.ok(await claim(taskId), 'and so does the end of its time')
+  })
+
+  test('the cursor moves with each success and is where the next claim begins', async () => {
+    const { taskId } = await made()
+    const push = await claim(taskId)
+    assert.ok(push)
+    assert.ok(await harness.local.pushConfigs.advance(push, { seq: 7, k: 2 }))
+    await harness.local.pushConfigs.release(push)
+    assert.deepEqual((await claim(taskId))?.cursor, { seq: 7, k: 2 })
+  })
+
+  test('a configuration that keeps failing is given up after ten tries, says why, and begins anew when set again', async () => {
+    const { workspaceId, taskId, config } = await made()
+    const { pushConfigs } = harness.local
+    for (let tries = 1; tries <= 10; tries++) {
+      await due(taskId)
+      const push = await claim(taskId)
+      assert.ok(push, `try ${tries}`)
+      assert.equal(await pushConfigs.fail(push, 'HTTP 500'), tries < 10 ? 'later' : 'given_up')
+      assert.equal(await claim(taskId), undefined, 'not before its time')
+    }
+    await due(taskId)
+    assert.equal(await claim(taskId), undefined)
+    assert.equal((await pushConfigs.list(workspaceId, taskId))[0]?.failed, 'HTTP 500')
+    await pushConfigs.put({ workspaceId, version: '1.0', config, afterSeq: 0 })
+    const again = await claim(taskId)
+    assert.ok(again)
+    assert.equal(again.failed, undefined)
+  })
+
+  test('a configuration that fails for a day is given up whatever its tries', async () => {
+    const { taskId } = await made()
+    const first = await claim(taskId)
+    assert.ok(first)
+    assert.equal(await harness.local.pushConfigs.fail(first, 'x'), 'later')
+    await harness.sql('update push_configs set first_failed_at = first_failed_at - 86400000 where task_id = $1', taskId)
+    await due(taskId)
+    const second = await claim(taskId)
+    assert.ok(second)
+    assert.equal(await harness.local.pushConfigs.fail(second, 'x'), 'given_up')
+  })
+
+  test('whoever works for a configuration that was replaced or deleted is told so', async () => {
+    const { workspaceId, taskId, config } = await made()
+    const { pushConfigs } = harness.local
+    const push = await claim(taskId)
+    assert.ok(push)
+    assert.ok(await pushConfigs.isCurrent(push))
+    await pushConfigs.put({ workspaceId, version: '1.0', config: { ...config, url: 'https://b.test/' }, afterSeq: 0 })
+    assert.ok(!(await pushConfigs.isCurrent(push)))
+    assert.ok(!(await pushConfigs.advance(push, { seq: 1, k: 1 })))
+    assert.equal(await pushConfigs.fail(push, 'x'), 'later')
+    const next = await claim(taskId)
+    assert.equal(next?.config.url, 'https://b.test/')
+    assert.ok(await pushConfigs.remove(push))
+    assert.ok(!(await pushConfigs.remove(push)))
+    assert.ok(next && !(await pushConfigs.isCurrent(next)))
+  })
+
+  test('a configuration rests while its task waits, goes on when nudged, and is done with its task', async () => {
+    const { workspaceId, taskId } = await made()
+    const { pushConfigs } = harness.local
+    const push = await claim(taskId)
+    assert.ok(push)
+    await pushConfigs.idle(push)
+    assert.equal(await claim(taskId), undefined)
+    await pushConfigs.nudge(workspaceId, taskId)
+    assert.ok(await claim(taskId))
+    await harness.withWorker(workspaceId, async (worker) => {
+      await harness.local.inbox.settle(await worker.lease(), done('ok'))
+    })
+    await pushConfigs.idle(push)
+    await due(taskId)
+    assert.equal(await claim(taskId), undefined)
+    assert.equal((await pushConfigs.list(workspaceId, taskId)).length, 1)
+  })
+
+  test('a task has at most ten push configurations', async () => {
+    const { workspaceId, config } = await made()
+    const put = (id: string) =>
+      harness.local.pushConfigs.put({ workspaceId, version: '1.0', config: { ...config, id }, afterSeq: 0 })
+    for (let count = 2; count <= 10; count++) await put(`hook-${count}`)
+    await assert.rejects(put('one-too-many'), hasCode('invalid_request'))
+    await put('hook-3')
+  })
+}

@@ -1,0 +1,154 @@
+/**
+ * What the crash tests play on: a data folder and a database that outlive the platforms started on them, an exec
+ * command that writes down each of its runs, and a look at what is stored when all is over. Nothing is left behind.
+ */
+import assert from 'node:assert/strict'
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Task } from '../../src/protocol/a2a.ts'
+import { type PlatformUnderTest, startPlatform } from '../harness/platform.ts'
+import { openDatabase } from './database.ts'
+import { findMarkedProcesses } from './marks.ts'
+import { readHostId } from './platform-process.ts'
+
+export interface CrashHarness {
+  readonly folder: string
+  /** The platform that is up, or was last. */
+  readonly platform: PlatformUnderTest
+  /** The next life on the same data; what an earlier one left running must be gone once it is up. */
+  start(env?: Readonly<Record<string, string>>): Promise<PlatformUnderTest>
+  /** Waits until the platform has been killed by itself, or kills it. */
+  died(how?: 'by itself'): Promise<void>
+  /** What was on stdin of each run that began, in order. */
+  runs(): Promise<string[]>
+  /** Stops the platform and gives every message as it is stored. */
+  end(): Promise<StoredResult[]>
+}
+
+export interface StoredResult {
+  readonly key: string
+  readonly taskId: string
+  readonly state: string
+  readonly failures: number
+  readonly losses: number
+  /** How many replies the log tells of it; the store has room for one only. */
+  readonly replies: number
+}
+
+export async function createCrashHarness(t: TestContext, database?: string): Promise<CrashHarness> {
+  const folder = await mkdtemp(join(tmpdir(), 'molecule-crash-'))
+  const dataDir = join(folder, 'data')
+  await mkdir(dataDir, { mode: 0o700 })
+  const args = database === undefined ? [] : ['--database', database]
+  let platform: PlatformUnderTest | undefined
+  const deadMarks = new Set<string>()
+  t.after(async () => {
+    await platform?.dispose()
+    await rm(folder, { recursive: true, force: true })
+  })
+  const current = (): PlatformUnderTest => {
+    assert.ok(platform, 'no platform was started yet')
+    return platform
+  }
+  return {
+    folder,
+    get platform() {
+      return current()
+    },
+    async start(env = {}) {
+      platform = await startPlatform({ dataDir, args, env })
+      const left = findMarkedProcesses(readHostId(dataDir)).filter(({ mark }) => deadMarks.has(mark))
+      assert.deepEqual(left, [], 'RE-5 what an earlier life had started is alive')
+      return platform
+    },
+    async died(how) {
+      if (how === undefined) await current().stop('SIGKILL')
+      else await eventually('the platform kills itself', async () => !isRunning(current().pid))
+      for (const { mark } of findMarkedProcesses(readHostId(dataDir))) deadMarks.add(mark)
+    },
+    runs: async () => (await readFile(join(folder, 'runs'), 'utf8').catch(() => '')).split('\n').filter(Boolean),
+    async end() {
+      assert.equal(await current().stop(), 0)
+      assert.deepEqual(findMarkedProcesses(readHostId(dataDir)), [], 'RE-5 a process is alive after the end')
+      return await readStoredResults({ dataDir, database })
+    },
+  }
+}
+
+async function readStoredResults(place: { dataDir: string; database: string | undefined }): Promise<StoredResult[]> {
+  const stored = await openDatabase(place)
+  try {
+    const loads = await stored.rows('select running, waiting, suspended from workspace_load')
+    for (const load of loads) {
+      assert.deepEqual(Object.values(load).map(Number), [0, 0, 0], 'a counter of the workspace did not come to zero')
+    }
+    const events = await stored.rows('select message_id, items from events')
+    const rows = await stored.rows(
+      'select id, idempotency_key, task_id, state, failures, losses from messages order by id',
+    )
+    return rows.map((row) => ({
+      key: String(row['idempotency_key']),
+      taskId: String(row['task_id']),
+      state: String(row['state']),
+      failures: Number(row['failures']),
+      losses: Number(row['losses']),
+      replies: events
+        .filter((event) => event['message_id'] === row['id'])
+        .flatMap((event) => JSON.parse(String(event['items'])) as { t: string }[])
+        .filter(({ t }) => t === 'reply').length,
+    }))
+  } finally {
+    await stored.close()
+  }
+}
+
+/** A command that writes its input down, one line a run, before it does anything else; `then` may use `$input`. */
+export const recordingCommand = (folder: string, then: string): string =>
+  `input=$(cat); echo "$input" >> '${folder}/runs'; ${then}`
+
+export interface CrashMessage {
+  readonly workspaceId: string
+  readonly messageId: string
+  readonly text: string
+  readonly contextId?: string
+  /** false: answered as soon as it is admitted. */
+  readonly wait?: boolean
+}
+
+/** Sends; the task, or undefined when the connection broke because the platform died. */
+export async function send(platform: PlatformUnderTest, sending: CrashMessage): Promise<Task | undefined> {
+  const { workspaceId, messageId, text, contextId, wait = true } = sending
+  const context = contextId === undefined ? {} : { contextId }
+  const message = { messageId, role: 'ROLE_USER', parts: [{ text }], ...context }
+  const params = { message, configuration: { returnImmediately: !wait } }
+  const answer = await platform.rpc(workspaceId, 'SendMessage', params).catch((error: Error) => {
+    if (error.message === 'fetch failed' || error.message === 'terminated') return undefined
+    throw error
+  })
+  if (answer === undefined) return undefined
+  assert.equal(answer.status, 200, JSON.stringify(answer.body))
+  return answer.body.result.task
+}
+
+const EVENTUALLY_MS_MAX = 30_000
+
+/** Waits for what must come to pass, and says what did not. */
+export async function eventually(what: string, isSo: () => Promise<boolean>): Promise<void> {
+  const deadlineMs = performance.now() + EVENTUALLY_MS_MAX
+  while (!(await isSo())) {
+    if (performance.now() > deadlineMs) assert.fail(`this did not come to pass in time: ${what}`)
+    await delay(10)
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}

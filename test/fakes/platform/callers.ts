@@ -1,0 +1,41 @@
+/** Every kind of caller that may send a request to the door, for tests that try all of them. */
+
+import type { OpenDoor } from '../../harness/open-door.ts'
+import { secretOf, WORKSPACE_ID } from './fake-platform.ts'
+
+/** other: the token of a workspace that is no kin; own: that of the workspace that is always there. */
+export const CALLER_KINDS = [
+  'none',
+  'wrong',
+  'viewer',
+  'caller',
+  'member',
+  'other',
+  'own',
+  'conversation',
+  'admin',
+] as const
+
+export type CallerKind = (typeof CALLER_KINDS)[number]
+
+/** One secret for each; `none` has none. The strangers' workspaces are made for it. */
+export async function secretsOfCallers({
+  fakePlatform,
+}: OpenDoor): Promise<Readonly<Record<CallerKind, string | undefined>>> {
+  const sibling = await fakePlatform.workspaces.create({ name: 'sibling' })
+  const stranger = await fakePlatform.workspaces.create({ name: 'stranger', parentId: sibling.id })
+  const other = await fakePlatform.tokens.create({ name: 'other', role: 'workspace', workspaceId: stranger.id })
+  return {
+    none: undefined,
+    wrong: 'wrong-secret',
+    viewer: secretOf('viewer'),
+    caller: secretOf('caller'),
+    member: secretOf('member'),
+    other: other.secret,
+    own: secretOf('workspace'),
+    conversation: secretOf('conversation'),
+    admin: secretOf('admin'),
+  }
+}
+
+export const A2A_PATH = `/workspaces/${WORKSPACE_ID}/a2a`

@@ -1,0 +1,112 @@
+/** Numbered logs in memory that keep the contract of `Activity` as far as a reader can see it, and a client of `WS /ws`. */
+import { once } from 'node:events'
+import { type ClientOptions, WebSocket } from 'ws'
+import { MoleculeError } from '../../../src/errors.ts'
+import type { Activity, ActivityRow } from '../../../src/inbox/readers.ts'
+
+export interface FakeActivityLogs {
+  readonly activity: Activity
+  /** Adds a row whose text has this many characters; gives its number. */
+  add(workspaceId: string, characters?: number): number
+  /** Adds one as another process would: here it is only known that something changed. */
+  addElsewhere(workspaceId: string): void
+  /** Everything up to this number is no longer kept. */
+  prune(workspaceId: string, seq: number): void
+  remove(workspaceId: string): void
+  /** How many pages were read. */
+  pages(): number
+}
+
+export function createFakeActivityLogs(workspaceIds: readonly string[]): FakeActivityLogs {
+  const logs = new Map(workspaceIds.map((id) => [id, { rows: [] as ActivityRow[], pruned: 0 }]))
+  const watchers = new Set<(workspaceId?: string) => void>()
+  let pages = 0
+  const mustFind = (id: string) => {
+    const log = logs.get(id)
+    if (log === undefined) throw new MoleculeError('not_found', `there is no workspace ${id}`)
+    return log
+  }
+  const push = (workspaceId: string, characters: number) => {
+    const { rows } = mustFind(workspaceId)
+    const seq = rows.length + 1
+    rows.push({ seq, entries: [{ seq, atMs: 0, type: 'note', text: 'x'.repeat(characters) }] })
+    return seq
+  }
+  const activity: Activity = {
+    read: async ({ workspaceId }) => ({ entries: [], nextSeq: mustFind(workspaceId).rows.length }),
+    addNote: async (workspaceId) => mustFind(workspaceId).rows.length,
+    async *follow() {},
+    async resolveCursor(workspaceId, afterSeq) {
+      const { rows, pruned } = mustFind(workspaceId)
+      if (afterSeq === undefined) return rows.length
+      if (afterSeq === 0 || afterSeq >= pruned) return afterSeq
+      throw new MoleculeError('pruned', 'no longer kept', { details: { prunedSeq: pruned } })
+    },
+    async page(workspaceId, afterSeq) {
+      pages += 1
+      return logs.get(workspaceId)?.rows.slice(afterSeq, afterSeq + 16)
+    },
+    heads: async () => new Map([...logs].map(([id, { rows }]) => [id, rows.length])),
+    onChange(callback) {
+      watchers.add(callback)
+      return () => watchers.delete(callback)
+    },
+  }
+  return {
+    activity,
+    pages: () => pages,
+    add(workspaceId, characters = 5) {
+      const seq = push(workspaceId, characters)
+      for (const callback of watchers) callback(workspaceId)
+      return seq
+    },
+    addElsewhere(workspaceId) {
+      push(workspaceId, 5)
+      for (const callback of watchers) callback()
+    },
+    prune(workspaceId, seq) {
+      mustFind(workspaceId).pruned = seq
+    },
+    remove(workspaceId) {
+      logs.delete(workspaceId)
+      for (const callback of watchers) callback(workspaceId)
+    },
+  }
+}
+
+export interface SocketClient {
+  readonly socket: WebSocket
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into messages of every shape
+  readonly heard: any[]
+  say(message: unknown): void
+  /** The numbers heard of a workspace, in order. */
+  seqs(workspaceId: string): number[]
+  /** The code that the other side, or nobody, closed with. */
+  readonly closed: Promise<number>
+}
+
+/** Opens a socket and keeps all it hears. Fails with the status where the upgrade is refused. */
+export async function connectSocket(
+  url: string,
+  options: ClientOptions & { protocols?: string[] } = {},
+): Promise<SocketClient> {
+  const { protocols = [], ...rest } = options
+  const socket = new WebSocket(`${url.replace(/^http/, 'ws')}/ws`, protocols, rest)
+  const heard: unknown[] = []
+  const closed = new Promise<number>((resolve) => socket.on('close', resolve))
+  socket.on('message', (data) => heard.push(JSON.parse(String(data))))
+  await once(socket, 'open')
+  socket.on('error', () => undefined)
+  return {
+    ...{ socket, closed },
+    heard: heard as SocketClient['heard'],
+    say: (message) => socket.send(typeof message === 'string' ? message : JSON.stringify(message)),
+    seqs: (workspaceId) =>
+      (heard as SocketClient['heard']).flatMap(({ type, workspace, seq }) =>
+        type === 'events' && workspace === workspaceId ? [seq] : [],
+      ),
+  }
+}
+
+/** By this bearer token. */
+export const bearerOptions = (token: string): ClientOptions => ({ headers: { authorization: `Bearer ${token}` } })

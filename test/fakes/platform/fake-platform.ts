@@ -1,0 +1,293 @@
+/**
+ * What stands behind a door, in memory: a reception whose tasks do what the text of their message says, workspaces and
+ * tokens in maps. It keeps the contracts of the real ones as far as a door can see them, and remembers what it was
+ * handed.
+ */
+
+import type { WorkspaceRoutesContext } from '../../../src/doors/http/routes/app.ts'
+import { MoleculeError } from '../../../src/errors.ts'
+import type { PendingAsks } from '../../../src/inbox/ask/pending-asks.ts'
+import type { DeadLetters, Letter, LogEntry, Reception, TaskView } from '../../../src/inbox/inbox.ts'
+import type { MaskingLog } from '../../../src/log.ts'
+import { createLog } from '../../../src/log.ts'
+import { isFinal, isInterrupted, type StreamResponse, type Task, type TaskState } from '../../../src/protocol/a2a.ts'
+import type { TokenRole, Tokens } from '../../../src/workspaces/tokens.ts'
+import type { Workspace, Workspaces } from '../../../src/workspaces/workspace.ts'
+import { createFakeTokens } from './fake-tokens.ts'
+
+export interface FakePlatform extends WorkspaceRoutesContext {
+  readonly reception: Reception
+  readonly deadLetters: DeadLetters
+  readonly workspaces: Workspaces
+  readonly tokens: Tokens
+  readonly log: MaskingLog
+  /** Every line of the log, parsed. */
+  readonly logged: Record<string, unknown>[]
+  readonly letters: Letter[]
+  /** How many calls wait for a task right now. */
+  waiting(): number
+  /** How many streams follow a task right now. */
+  following(): number
+  /** One more row in the log of a task that was told to be slow. */
+  tell(taskId: string, wire: readonly StreamResponse[]): void
+  /** Ends a task that was told to be slow. */
+  finish(taskId: string): void
+}
+
+/** A workspace that is always there; the tokens of the roles workspace, conversation and caller are for it. */
+export const WORKSPACE_ID = 'ws_01M7FPH65GBDK8DY0646KAE617'
+
+/** One secret for each role; the secret is the role's name and a bit. */
+export const secretOf = (role: TokenRole): string => `${role}-secret`
+
+export function createFakePlatform(): FakePlatform {
+  const logged: Record<string, unknown>[] = []
+  const log = createLog('debug', { write: (line) => logged.push(JSON.parse(line)) })
+  const workspaces = createFakeWorkspaces()
+  const exists = async (id: string) => (await workspaces.get(id)) !== undefined
+  return {
+    ...createFakeReception(exists),
+    deadLetters: NO_DEAD_LETTERS,
+    ...NO_WORKSPACE_CARE,
+    workspaces,
+    tokens: createFakeTokens({ workspaceId: WORKSPACE_ID, secretOf }),
+    log,
+    logged,
+  }
+}
+
+/** Nothing has ever failed here. */
+const NO_DEAD_LETTERS: DeadLetters = {
+  list: async () => [],
+  replay: async (_workspaceId, id) => {
+    throw new MoleculeError('not_found', `there is no dead letter ${id}`)
+  },
+  discard: async (_workspaceId, id) => {
+    throw new MoleculeError('not_found', `there is no dead letter ${id}`)
+  },
+}
+
+/** Nobody here has ever asked for anything. */
+const NOTHING_PENDING: PendingAsks = {
+  list: async () => [],
+  answer: async (id) => {
+    throw new MoleculeError('not_found', `nothing with the id ${id} waits for an answer`)
+  },
+}
+
+const notThere = async (id: string): Promise<never> => {
+  throw new MoleculeError('not_found', `there is no workspace ${id}`)
+}
+
+/** What is done with workspaces is tried with real ones, end to end. */
+const NO_WORKSPACE_CARE: WorkspaceRoutesContext = {
+  pending: NOTHING_PENDING,
+  lifecycle: { change: notThere, remove: notThere, restart: notThere, pause: notThere, resume: notThere },
+  files: { list: notThere, read: notThere, write: notThere, remove: notThere },
+  stories: { find: async () => undefined },
+  registry: { register: notThere, say: notThere, heartbeat: notThere, peers: notThere },
+  usage: { read: ({ workspaceId }) => notThere(workspaceId) },
+  activity: {
+    read: ({ workspaceId }) => notThere(workspaceId),
+    addNote: notThere,
+    resolveCursor: notThere,
+    async *follow() {},
+    page: async () => undefined,
+    heads: async () => new Map(),
+    onChange: () => () => undefined,
+  },
+  bridgeContext: {
+    brief: () => notThere(''),
+    bridges: {
+      lease: async () => [],
+      extend: async (keys) => keys.map(() => 'stale' as const),
+      append: async () => 'stale',
+      settle: async () => 'stale',
+      suspend: async () => 'stale',
+      resume: async () => 'stale',
+      ask: async () => 'stale',
+    },
+  },
+}
+
+interface FakeTask {
+  task: Task
+  readonly workspaceId: string
+  readonly principal: string
+  readonly done: PromiseWithResolvers<void>
+  readonly log: LogEntry[]
+  readonly readers: Set<() => void>
+}
+
+type Exists = (workspaceId: string) => Promise<boolean>
+type FakeReception = Pick<FakePlatform, 'reception' | 'letters' | 'waiting' | 'following' | 'tell' | 'finish'>
+
+function createFakeReception(exists: Exists): FakeReception {
+  const letters: Letter[] = []
+  const tasks = new Map<string, FakeTask>()
+  let waiting = 0
+  let following = 0
+  let seq = 0
+  const find = (taskId: string, view: TaskView = {}): FakeTask | undefined => {
+    const kept = tasks.get(taskId)
+    if (kept === undefined || (view.workspaceId ?? kept.workspaceId) !== kept.workspaceId) return undefined
+    return (view.principal ?? kept.principal) === kept.principal ? kept : undefined
+  }
+  const write = (kept: FakeTask, wire: readonly StreamResponse[]) => {
+    kept.log.push({ seq: ++seq, atMs: 0, wire })
+    for (const wake of kept.readers) wake()
+  }
+  const settle = (kept: FakeTask, state: TaskState) => {
+    const { id: taskId, contextId } = kept.task
+    const artifact = { artifactId: 'reply', parts: kept.task.history?.[0]?.parts ?? [] }
+    const replied = state === 'TASK_STATE_COMPLETED'
+    kept.task = { ...kept.task, status: { state }, ...(replied && { artifacts: [artifact] }) }
+    const reply = { artifactUpdate: { taskId, contextId, artifact, append: false, lastChunk: true } }
+    write(kept, [...(replied ? [reply] : []), { statusUpdate: { taskId, contextId, status: { state } } }])
+    kept.done.resolve()
+  }
+  const reception: Reception = {
+    async admit(letter) {
+      letters.push(letter)
+      const { workspaceId, principal } = letter
+      if (!(await exists(workspaceId))) throw new MoleculeError('not_found', `there is no workspace ${workspaceId}`)
+      throwRequestedError(letter)
+      const { message } = letter.envelope
+      const known = [...tasks.values()].find((one) => one.task.history?.[0]?.messageId === message.messageId)
+      if (known) return { taskId: known.task.id, contextId: known.task.contextId, duplicate: true }
+      const id = `task-${tasks.size + 1}`
+      const contextId = message.contextId ?? `context-${id}`
+      const history = [
+        { ...message, taskId: id, contextId },
+        { ...message, messageId: `${message.messageId}-later` },
+      ]
+      const task: Task = { id, contextId, status: { state: 'TASK_STATE_WORKING' }, history }
+      const done = Promise.withResolvers<void>()
+      const kept: FakeTask = { task, workspaceId, principal, done, log: [], readers: new Set() }
+      tasks.set(id, kept)
+      write(kept, [{ statusUpdate: { taskId: id, contextId, status: task.status } }])
+      const text = message.parts[0]?.text
+      if (text === 'ask') settle(kept, 'TASK_STATE_INPUT_REQUIRED')
+      else if (text === 'fail') settle(kept, 'TASK_STATE_FAILED')
+      else if (text !== 'slow') settle(kept, 'TASK_STATE_COMPLETED')
+      return { taskId: id, contextId, duplicate: false }
+    },
+    async send(letter, { maxMs, onAdmitted }, signal) {
+      const admitted = await reception.admit(letter)
+      await onAdmitted?.(admitted)
+      return (await reception.waitForResult(admitted.taskId, maxMs, signal)) as Task
+    },
+    async task(taskId, view = {}) {
+      const task = find(taskId, view)?.task
+      if (task === undefined || view.historyLength === undefined) return task
+      return { ...task, history: task.history?.slice(task.history.length - view.historyLength) ?? [] }
+    },
+    async snapshot(taskId, view = {}) {
+      const kept = find(taskId, view)
+      return kept && { task: kept.task, seq: kept.log.at(-1)?.seq ?? 0, firstSeq: kept.log[0]?.seq ?? 0 }
+    },
+    async list({ workspaceId, limit, after }) {
+      const mine = [...tasks.values()].filter((kept) => kept.workspaceId === workspaceId)
+      const all = mine.map(({ task }) => task).reverse()
+      const from = after === undefined ? 0 : all.findIndex(({ id }) => id === after.id) + 1
+      const page = all.slice(from, from + limit)
+      const last = from + limit < all.length ? page.at(-1) : undefined
+      return { tasks: page, total: all.length, ...(last && { next: { updatedAtMs: 0, id: last.id } }) }
+    },
+    async *follow(taskId, afterSeq, signal): AsyncIterable<LogEntry> {
+      const kept = tasks.get(taskId) as FakeTask
+      following++
+      try {
+        for (let last = afterSeq; !signal.aborted; ) {
+          const next = kept.log.find((entry) => entry.seq > last)
+          if (next === undefined) {
+            if (isFinal(kept.task.status.state) || isInterrupted(kept.task.status.state)) return
+            await waitForLogEntry(kept, signal)
+            continue
+          }
+          yield next
+          last = next.seq
+        }
+      } finally {
+        following--
+      }
+    },
+    async waitForResult(taskId, maxMs, signal) {
+      const kept = find(taskId)
+      waiting++
+      const ended = Promise.withResolvers<void>()
+      const timer = setTimeout(ended.resolve, maxMs)
+      if (signal.aborted) ended.resolve()
+      signal.addEventListener('abort', () => ended.resolve(), { once: true })
+      await Promise.race([kept?.done.promise, ended.promise])
+      clearTimeout(timer)
+      waiting--
+      return kept?.task
+    },
+    async cancel(taskId, view = {}) {
+      const kept = find(taskId, view)
+      if (kept === undefined) throw new MoleculeError('not_found', `there is no task ${taskId}`)
+      const { state } = kept.task.status
+      if (isFinal(state) && state !== 'TASK_STATE_CANCELED') throw new MoleculeError('not_cancelable', 'it has ended')
+      settle(kept, 'TASK_STATE_CANCELED')
+      return kept.task
+    },
+  }
+  const finish = (taskId: string) => settle(tasks.get(taskId) as FakeTask, 'TASK_STATE_COMPLETED')
+  const tell = (taskId: string, wire: readonly StreamResponse[]) => write(tasks.get(taskId) as FakeTask, wire)
+  return { reception, letters, waiting: () => waiting, following: () => following, tell, finish }
+}
+
+async function waitForLogEntry({ readers }: FakeTask, signal: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  readers.add(resolve)
+  signal.addEventListener('abort', () => resolve(), { once: true })
+  await promise
+  readers.delete(resolve)
+}
+
+/** Messages that meet an error: the text is its name. */
+function throwRequestedError({ envelope: { message } }: Letter): void {
+  if (message.taskId === 'unknown') throw new MoleculeError('not_found', 'there is no task unknown')
+  switch (message.parts[0]?.text) {
+    case 'queue_full':
+      throw new MoleculeError('queue_full', 'the queue is full', { retryable: true, details: { retryAfterMs: 1500 } })
+    case 'idempotency_conflict':
+      throw new MoleculeError('idempotency_conflict', 'used before with other content')
+    case 'unsupported_operation':
+      throw new MoleculeError('unsupported_operation', 'the task has ended')
+    case 'store_unavailable':
+      throw new MoleculeError('store_unavailable', 'disk I/O error in /inside/molecule.db', { retryable: true })
+    case 'defect':
+      throw new TypeError('cannot read "inside" of undefined')
+  }
+}
+
+function createFakeWorkspaces(): Workspaces {
+  const all = new Map<string, Workspace>()
+  const add = (workspace: Workspace) => all.set(workspace.id, workspace)
+  const base = {
+    role: '',
+    runtime: 'exec',
+    tier: 2,
+    maxConcurrentTasks: 1,
+    maxAttempts: 4,
+    workingDir: '/work',
+  } as const
+  const made = { runtimeConfig: {}, status: 'online', createdAtMs: 1_700_000_000_000 } as const
+  add({ ...base, ...made, id: WORKSPACE_ID, name: 'echo' })
+  const withLoad = (workspace: Workspace) => ({ ...workspace, queueDepth: 0, running: 0 })
+  return {
+    async create(input) {
+      if (input.name === 'defect') throw new TypeError('cannot read "inside" of undefined')
+      const workspace: Workspace = { ...base, ...made, ...input, id: `ws_${all.size}` }
+      add(workspace)
+      return workspace
+    },
+    async get(id) {
+      const workspace = all.get(id)
+      return workspace && withLoad(workspace)
+    },
+    list: async () => [...all.values()].map(withLoad),
+  }
+}

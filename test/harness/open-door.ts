@@ -1,0 +1,149 @@
+/** A real HTTP door on a loopback socket in front of a fake platform in memory, closed when the test ends; and ways to send requests. */
+import { type IncomingHttpHeaders, request } from 'node:http'
+import type { TestContext } from 'node:test'
+import { createParser } from 'eventsource-parser'
+import { systemClock } from '../../src/clock.ts'
+import { createHttpDoor, type HttpDoor, type HttpDoorOptions } from '../../src/doors/http/http.ts'
+import { createFakePlatform, type FakePlatform, secretOf, WORKSPACE_ID } from '../fakes/platform/fake-platform.ts'
+import { createFakePushContext } from '../fakes/platform/fake-push-context.ts'
+
+export interface OpenDoor {
+  readonly door: HttpDoor
+  readonly fakePlatform: FakePlatform
+  readonly url: string
+  /** The answer to any request, by Node's own client, which leaves every header to the test. */
+  sendRequest(path: string, options?: DoorRequest): Promise<DoorResponse>
+  /** A JSON-RPC call to the workspace that is always there, by an admin. */
+  rpc(method: string, params: unknown, options?: DoorRequest): Promise<DoorResponse>
+  /** The same, of a method that answers with a stream. */
+  stream(method: string, params: unknown, options?: DoorRequest): Promise<OpenStream>
+}
+
+export interface DoorRequest {
+  readonly method?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string | Buffer | undefined
+  /** By this bearer token; `undefined` = none. */
+  readonly token?: string | undefined
+}
+
+export interface DoorResponse {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly text: string
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+  readonly json: any
+}
+
+export async function openDoor(t: TestContext, options: Partial<HttpDoorOptions> = {}): Promise<OpenDoor> {
+  const fakePlatform = createFakePlatform()
+  const door = createHttpDoor({
+    ...fakePlatform,
+    clock: systemClock,
+    host: '127.0.0.1',
+    port: 0,
+    version: '1.2.3',
+    maxBlockMs: 60_000,
+    push: createFakePushContext(),
+    unready: async () => undefined,
+    ...options,
+  })
+  await door.start()
+  t.after(() => door.close())
+  const { url } = door
+  const sendRequest = (path: string, requestOptions: DoorRequest = {}) => send(url + path, requestOptions)
+  const a2aPath = `/workspaces/${WORKSPACE_ID}/a2a`
+  const call = (method: string, params: unknown, requestOptions: DoorRequest = {}): DoorRequest => {
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 7, method, params })
+    return { method: 'POST', token: secretOf('admin'), body, ...requestOptions }
+  }
+  return {
+    ...{ door, fakePlatform, url, sendRequest },
+    rpc: (method, params, requestOptions) => sendRequest(a2aPath, call(method, params, requestOptions)),
+    stream: (method, params, requestOptions) => openStream(url + a2aPath, call(method, params, requestOptions)),
+  }
+}
+
+function send(url: string, { method = 'GET', headers = {}, body, token }: DoorRequest): Promise<DoorResponse> {
+  const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` }
+  return new Promise((resolve, reject) => {
+    const outgoing = request(url, { method, headers: { ...authorization, ...headers }, agent: false }, (incoming) => {
+      const chunks: Buffer[] = []
+      incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
+      incoming.on('error', reject)
+      incoming.on('end', () => {
+        const text = Buffer.concat(chunks).toString()
+        const json = text !== '' && incoming.headers['content-type']?.includes('json') ? JSON.parse(text) : undefined
+        resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, text, json })
+      })
+    })
+    outgoing.on('error', reject)
+    outgoing.end(body)
+  })
+}
+
+export interface OpenStream {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  /** What has come so far. */
+  readonly events: readonly StreamEvent[]
+  /** How many comments have come: keep-alives. */
+  comments(): number
+  /** Resolves when the server has ended the stream, or cut it off. */
+  readonly ended: Promise<'ended' | 'cut'>
+  /** Goes away. */
+  leave(): void
+  /** Stops reading. */
+  pause(): void
+}
+
+export interface StreamEvent {
+  readonly id: string
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into events of every shape
+  readonly data: any
+}
+
+/** A request whose answer is a stream of events, read as it comes. */
+export function openStream(
+  url: string,
+  { method = 'POST', headers = {}, body, token }: DoorRequest,
+): Promise<OpenStream> {
+  const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` }
+  return new Promise((resolve, reject) => {
+    const outgoing = request(url, { method, headers: { ...authorization, ...headers }, agent: false }, (incoming) => {
+      const events: StreamEvent[] = []
+      let comments = 0
+      const parser = createParser({
+        onEvent: ({ id = '', data }) => events.push({ id, data: JSON.parse(data) }),
+        onComment: () => comments++,
+      })
+      incoming.setEncoding('utf8').on('data', (text: string) => parser.feed(text))
+      const ended = new Promise<'ended' | 'cut'>((end) => {
+        incoming.on('end', () => end('ended')).on('error', () => end('cut'))
+      })
+      const leave = () => outgoing.destroy()
+      const status = incoming.statusCode ?? 0
+      resolve({
+        ...{ status, headers: incoming.headers, events, comments: () => comments, ended, leave },
+        pause: () => incoming.pause(),
+      })
+    })
+    outgoing.on('error', reject)
+    outgoing.end(body)
+  })
+}
+
+/** Params of a send in 1.0 words. */
+export function sendParams(
+  text: string,
+  more: { message?: object; configuration?: object; metadata?: object } = {},
+): object {
+  const { message, ...rest } = more
+  return { message: { messageId: `m-${text}`, role: 'ROLE_USER', parts: [{ text }], ...message }, ...rest }
+}
+
+/** The same in 0.3 words. */
+export function sendParamsV03(text: string, configuration?: object): object {
+  const message = { kind: 'message', messageId: `m-${text}`, role: 'user', parts: [{ kind: 'text', text }] }
+  return { message, ...(configuration ? { configuration } : {}) }
+}
