@@ -9,7 +9,15 @@
 /** @type {import('./scripts/layers.ts').LayerTable} */
 export const layerTable = {
   /** Import nothing of ours, and everybody may import them. */
-  leaves: ['src/errors.ts', 'src/log.ts', 'src/clock.ts', 'src/ids.ts', 'src/duration.ts', 'src/metrics.ts'],
+  leaves: [
+    'src/errors.ts',
+    'src/log.ts',
+    'src/clock.ts',
+    'src/wait.ts',
+    'src/ids.ts',
+    'src/duration.ts',
+    'src/metrics.ts',
+  ],
 
   layers: {
     'src/protocol': { mayImport: [] },

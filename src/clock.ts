@@ -1,7 +1,4 @@
-/**
- * Time as an argument. Everything that waits or measures takes a Clock, so that tests move time by hand.
- * Waiting is always cancellable: a sleep that cannot be interrupted is a shutdown that hangs.
- */
+/** Time as an argument. Everything that waits or measures takes a Clock, so that tests move time by hand. */
 
 export interface Clock {
   /** Wall time in milliseconds since the epoch. For showing; never for measuring. */
@@ -46,18 +43,4 @@ export function awakeClock(clock: Clock): Clock {
       return () => cancel()
     },
   }
-}
-
-/** Resolves after `delayMs`, or as soon as the signal aborts; never rejects. The caller looks at the signal. */
-export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal?.aborted) return resolve()
-    const end = () => {
-      cancel()
-      signal?.removeEventListener('abort', end)
-      resolve()
-    }
-    const cancel = clock.after(delayMs, end)
-    signal?.addEventListener('abort', end, { once: true })
-  })
 }

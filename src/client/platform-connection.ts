@@ -6,8 +6,9 @@
  */
 import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http'
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
-import { type Clock, sleep } from '../clock.ts'
+import type { Clock } from '../clock.ts'
 import { MoleculeError, toMoleculeError } from '../errors.ts'
+import { sleep } from '../wait.ts'
 import { failureFromAnswer, platformUnreachable } from './platform-failure.ts'
 
 const BACKOFF_MS = 500

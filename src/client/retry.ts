@@ -2,8 +2,9 @@
  * Trying again, for calls that are safe to repeat: as often as allowed, as late as the platform asks or else a little
  * later each time. What is not retryable, and the last failure, go to the caller unchanged.
  */
-import { type Clock, sleep } from '../clock.ts'
+import type { Clock } from '../clock.ts'
 import { MoleculeError } from '../errors.ts'
+import { sleep } from '../wait.ts'
 
 export const TRIES_MAX = 6
 const FIRST_DELAY_MS = 1000

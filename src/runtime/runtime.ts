@@ -4,12 +4,13 @@
  * took ends in a settle, and a computed reply is offered again and again until the inbox has it.
  */
 import type { Backend, Decision } from '../backends/backend.ts'
-import { type Clock, sleep } from '../clock.ts'
+import type { Clock } from '../clock.ts'
 import { toMoleculeError } from '../errors.ts'
 import type { Checkpoint, Inbox, Lease, LeaseKey, LeaseStanding, Worker } from '../inbox/inbox.ts'
 import { type Log, maskPatterns } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Brief } from '../protocol/brief.ts'
+import { sleep } from '../wait.ts'
 import { createBackendPool } from './backend-pool.ts'
 import { countTurn } from './count-turn.ts'
 import { explainFailure } from './explain-failure.ts'

@@ -2,10 +2,11 @@
  * The last step of a turn: its outcome reaches the inbox. While the inbox cannot be reached the outcome is kept and
  * offered again, so that a reply once computed is never computed twice for want of a connection.
  */
-import { type Clock, sleep } from '../clock.ts'
+import type { Clock } from '../clock.ts'
 import { toMoleculeError } from '../errors.ts'
 import type { Inbox, Lease, NumberedEvents, Outcome } from '../inbox/inbox.ts'
 import type { Log } from '../log.ts'
+import { sleep } from '../wait.ts'
 import { toFailure } from './retry-policy.ts'
 import type { TurnEnd } from './turn.ts'
 

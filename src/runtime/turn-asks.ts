@@ -4,10 +4,11 @@
  * question from being put or answered is a denial, never a wait without end.
  */
 import type { Decision, PermissionRequest, Turn } from '../backends/backend.ts'
-import { type Clock, sleep } from '../clock.ts'
+import type { Clock } from '../clock.ts'
 import { toMoleculeError } from '../errors.ts'
 import type { Inbox, Lease, LeaseStanding } from '../inbox/inbox.ts'
 import type { Log } from '../log.ts'
+import { sleep } from '../wait.ts'
 import type { StallTimer } from './stall-timer.ts'
 
 const RETRY_MS = 1000

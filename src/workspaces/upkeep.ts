@@ -3,10 +3,11 @@
  * backend may have gone, and the files of deleted ones are put away and after a week removed. Nothing waits for it,
  * and what fails is logged and tried again.
  */
-import { type Clock, sleep } from '../clock.ts'
+import type { Clock } from '../clock.ts'
 import { toMoleculeError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import { type Store, sql, type Transaction } from '../store/store.ts'
+import { sleep } from '../wait.ts'
 import type { WorkspaceConfigs } from './config/workspace-configs.ts'
 import type { Homes } from './homes/homes.ts'
 

@@ -5,9 +5,9 @@
  */
 import { type A2aClient, createA2aClient } from '../../client/a2a-client.ts'
 import { createOutbound } from '../../client/outbound.ts'
-import { sleep } from '../../clock.ts'
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import type { StreamResponse } from '../../protocol/a2a.ts'
+import { sleep } from '../../wait.ts'
 import type { Backend, BackendContext, BackendDefinition, BackendEvent, Turn, Validation } from '../backend.ts'
 import { ENDPOINT_OPTIONS, type Endpoint, readEndpoint } from '../endpoint.ts'
 import { createUpstreamParser, type UpstreamParser } from './parse.ts'

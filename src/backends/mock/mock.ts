@@ -2,10 +2,11 @@
  * The `mock` backend: an agent without a model, for CI and first runs. It answers from a template, can be slow, stream,
  * fail, report usage and keep a session that counts its turns, so that everything around a backend can be tried.
  */
-import { type Clock, sleep } from '../../clock.ts'
+import type { Clock } from '../../clock.ts'
 import { parseDuration } from '../../duration.ts'
 import { MoleculeError } from '../../errors.ts'
 import { joinText } from '../../protocol/request.ts'
+import { sleep } from '../../wait.ts'
 import type { Backend, BackendContext, BackendDefinition, BackendEvent, Turn } from '../backend.ts'
 import { type BackendOptions, badOption, booleanOption } from '../options.ts'
 

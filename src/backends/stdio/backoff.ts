@@ -1,5 +1,6 @@
 /** When a program that keeps dying is started again: at once the first time, then later and later, until it answers. */
-import { type Clock, sleep } from '../../clock.ts'
+import type { Clock } from '../../clock.ts'
+import { sleep } from '../../wait.ts'
 
 const FIRST_MS = 250
 const LONGEST_MS = 30_000

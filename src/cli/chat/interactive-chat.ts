@@ -4,9 +4,10 @@
  */
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
-import { sleep, systemClock } from '../../clock.ts'
+import { systemClock } from '../../clock.ts'
 import { toMoleculeError } from '../../errors.ts'
 import type { Task } from '../../protocol/a2a.ts'
+import { sleep } from '../../wait.ts'
 import type { Terminal } from '../command-line.ts'
 import { withoutControls } from '../terminal/output.ts'
 import type { ChatConversation, ChatEvent } from './conversation.ts'

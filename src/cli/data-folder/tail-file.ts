@@ -3,8 +3,9 @@
  * the rest of the old one is read first and then the new one from its beginning.
  */
 import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs'
-import { type Clock, sleep, systemClock } from '../../clock.ts'
+import { type Clock, systemClock } from '../../clock.ts'
 import { MoleculeError } from '../../errors.ts'
+import { sleep } from '../../wait.ts'
 
 const POLL_MS = 250
 const CHUNK_BYTES = 65_536

@@ -1,7 +1,8 @@
 /** What happens in a workspace from a number on, each thing once, also while the platform is away for a time. */
 import type { ActivityView, PlatformClient } from '../../client/platform-client.ts'
-import { type Clock, sleep } from '../../clock.ts'
+import type { Clock } from '../../clock.ts'
 import { MoleculeError } from '../../errors.ts'
+import { sleep } from '../../wait.ts'
 
 const RETRY_MS = 500
 

@@ -5,9 +5,9 @@
  */
 import type { PlatformClient } from '../../client/platform-client.ts'
 import { type RetryOptions, withRetries } from '../../client/retry.ts'
-import { sleep } from '../../clock.ts'
 import { MoleculeError } from '../../errors.ts'
 import { isFinal, isInterrupted, type Message, type Task } from '../../protocol/a2a.ts'
+import { sleep } from '../../wait.ts'
 
 const POLL_MS = 1000
 

@@ -4,11 +4,12 @@
  * that must be remembered is in the config's cursor, so a restart goes on where this process stopped.
  */
 import type { Outbound } from '../../client/outbound.ts'
-import { type Clock, sleep } from '../../clock.ts'
+import type { Clock } from '../../clock.ts'
 import { toMoleculeError } from '../../errors.ts'
 import type { PushConfigs, PushCursor, PushKey, StoredPush } from '../../inbox/deliver/push-configs.ts'
 import type { Reception } from '../../inbox/inbox.ts'
 import type { Log } from '../../log.ts'
+import { sleep } from '../../wait.ts'
 import type { Door } from '../door.ts'
 import { sendWebhook } from './send-webhook.ts'
 import { webhookEvents } from './webhook-events.ts'

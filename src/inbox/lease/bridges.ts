@@ -4,9 +4,10 @@
  * it has none, and the store alone knows what it holds. Invariant: what is stored as leased to a bridge that says it
  * does not hold it goes back at once; the answer that would have told it was lost, or the bridge has been restarted.
  */
-import { type Clock, sleep } from '../../clock.ts'
+import type { Clock } from '../../clock.ts'
 import { MoleculeError } from '../../errors.ts'
 import { sql, statement, type Transaction, together } from '../../store/store.ts'
+import { sleep } from '../../wait.ts'
 import { type InboxContext, leaseId } from '../context.ts'
 import type { Directive, Inbox, LeaseKey, NumberedEvents, Outcome } from '../inbox.ts'
 import type { KeepSession } from '../settle/record-outcome.ts'

@@ -3,8 +3,9 @@
  * merged for some milliseconds (a NOTIFY for each write would halve the throughput), without data, and never needed
  * for being right: whoever waits also looks by itself now and then.
  */
-import { type Clock, sleep } from '../../clock.ts'
+import type { Clock } from '../../clock.ts'
 import type { Log } from '../../log.ts'
+import { sleep } from '../../wait.ts'
 import { statement } from '../store.ts'
 import type { PostgresConnection } from './connection.ts'
 import type { Connector } from './connector.ts'

@@ -2,7 +2,8 @@
  * One operation in a transaction of its own: after its group failed, and again when it met a deadlock, a lock that
  * did not come free, or a key that another node inserted at the same moment (on the second run it finds that row).
  */
-import { type Clock, sleep } from '../../clock.ts'
+import type { Clock } from '../../clock.ts'
+import { sleep } from '../../wait.ts'
 import type { Transaction } from '../store.ts'
 import type { PostgresConnection } from './connection.ts'
 import { asStoreError, isRetryable } from './errors.ts'

@@ -5,9 +5,10 @@
  * what its tools left running with it; where others run beside it, nobody can tell whose child is whose, so the process
  * gets no new turns and ends with the last of them. Invariant: a turn never runs in a session of another conversation.
  */
-import { sleep } from '../../../clock.ts'
+
 import { toMoleculeError } from '../../../errors.ts'
 import { childEnvironment } from '../../../process/child-environment.ts'
+import { sleep } from '../../../wait.ts'
 import type { Backend, BackendContext, Turn } from '../../backend.ts'
 import { abortable } from '../abortable.ts'
 import { type CliSettings, warnUnsupportedOption } from '../cli/cli-options.ts'

@@ -3,9 +3,10 @@
  * second, because presence changes by the mere passing of time. One look serves every reader.
  * Invariant: a workspace's `fingerprint` is the same string as long as nothing about it has changed that is worth telling.
  */
-import { type Clock, sleep } from '../../../clock.ts'
+import type { Clock } from '../../../clock.ts'
 import { toMoleculeError } from '../../../errors.ts'
 import type { Log } from '../../../log.ts'
+import { sleep } from '../../../wait.ts'
 import type { Workspace, WorkspaceLoad, Workspaces } from '../../../workspaces/workspace.ts'
 
 export interface WatchedWorkspace {
