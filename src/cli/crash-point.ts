@@ -5,13 +5,13 @@
 import type { Checkpoint } from '../inbox/inbox.ts'
 
 export function crashPoint(env: Readonly<Record<string, string | undefined>>): {
-  passed?: (checkpoint: Checkpoint) => void
+  onCheckpoint?: (checkpoint: Checkpoint) => void
 } {
   const [point, nth = '1'] = (env['MOLECULE_CRASH_AT'] ?? '').split(':')
   if (!point) return {}
   let left = Number(nth)
   return {
-    passed(checkpoint) {
+    onCheckpoint(checkpoint) {
       if (checkpoint !== point) return
       left -= 1
       if (left === 0) process.kill(process.pid, 'SIGKILL')

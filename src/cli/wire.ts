@@ -55,18 +55,18 @@ export interface WireOptions {
   /** What this process inherited; children of turns get it stripped. */
   readonly environment: Readonly<Record<string, string | undefined>>
   /** Told at each moment at which a crash matters; for crash tests. */
-  readonly passed?: (checkpoint: Checkpoint) => void
+  readonly onCheckpoint?: (checkpoint: Checkpoint) => void
 }
 
 /** Needs the data folder's lock to be held: what an earlier process left there is taken to be dead. */
 export async function wire(options: WireOptions): Promise<Platform> {
-  const { config, adminToken, log, environment, passed = () => undefined } = options
+  const { config, adminToken, log, environment, onCheckpoint = () => undefined } = options
   const [clock, metrics] = [systemClock, createMetrics()]
   const host = ensureHostId(config.dataDir)
   const { processes, orphansReaped, build, check, backendTraits } = await wireBackends(options, host)
 
   const store = await openStore(config, log)
-  const localInbox = await wireInbox({ store, clock, log, host, passed })
+  const localInbox = await wireInbox({ store, clock, log, host, onCheckpoint })
   const conversations = createConversationTokens(await ensureConversationSecret(store))
   const childEnvironment = (key: ConversationSubject, backend: string) => {
     if (backendTraits.startsNothing(backend)) return {}
@@ -84,7 +84,7 @@ export async function wire(options: WireOptions): Promise<Platform> {
     build,
     mask: log.mask,
     metrics,
-    passed,
+    onCheckpoint,
   })
   const { webhooks, push } = wireWebhooks(options, localInbox)
   const tokens = createTokens({ store, clock, adminToken, log, conversations })

@@ -6,8 +6,9 @@
  */
 import { MoleculeError } from '../errors.ts'
 import type { Message, StreamResponse, Task } from '../protocol/a2a.ts'
+import type { ProtocolVersion } from '../protocol/envelope.ts'
 import { messageToV03 } from '../protocol/v03.ts'
-import { type RemoteAgentCall, type RemoteVersion, resultOf, toWireRequest } from './a2a-wire.ts'
+import { REASON_CHARACTERS_MAX, type RemoteAgentCall, resultOf, toWireRequest } from './a2a-wire.ts'
 import { type AgentInterface, cardUrl, readCard } from './agent-card.ts'
 import type { OutboundResponse } from './dial.ts'
 import type { Outbound } from './outbound.ts'
@@ -68,7 +69,7 @@ const taskCall = (taskId: string) => ({ taskId, params: () => ({ id: taskId }) }
 const sendCall = ({ message, traceparent }: A2aSendInput) => ({
   extensions: message.extensions,
   traceparent,
-  params: (version: RemoteVersion) =>
+  params: (version: ProtocolVersion) =>
     version === '1.0'
       ? { message, configuration: { returnImmediately: true } }
       : { message: messageToV03(message), configuration: { blocking: false } },
@@ -128,7 +129,6 @@ const EXTENSION_HEADERS = { '1.0': 'A2A-Extensions', '0.3': 'X-A2A-Extensions' }
 const JSON_TYPE = 'application/json'
 const SSE_TYPE = 'text/event-stream'
 
-const REASON_CHARACTERS_MAX = 300
 const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504])
 
 /** The body of a success; A2A's own errors come with any status, so a body that holds one counts as read. */

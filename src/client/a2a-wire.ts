@@ -3,15 +3,14 @@
  * REST binding of 1.0. And the way back: the result of an answer, or the agent's refusal as an error of ours.
  */
 import { MoleculeError } from '../errors.ts'
+import type { ProtocolVersion } from '../protocol/envelope.ts'
 import { isJsonObject } from '../protocol/json.ts'
 import { JSON_RPC_CODES } from '../protocol/json-rpc.ts'
 import type { AgentInterface } from './agent-card.ts'
 
-export type RemoteVersion = AgentInterface['version']
-
 export interface RemoteAgentCall {
   readonly method: RemoteMethod
-  readonly params: (version: RemoteVersion) => object
+  readonly params: (version: ProtocolVersion) => object
   /** The task that it is about; of a send there is none. */
   readonly taskId?: string
   /** Of the message: an agent uses an extension only where the header names it too. */
@@ -27,7 +26,7 @@ const METHODS = {
   get: { '1.0': 'GetTask', '0.3': 'tasks/get', rest: ['GET', '/tasks/{id}'] },
   subscribe: { '1.0': 'SubscribeToTask', '0.3': 'tasks/resubscribe', rest: ['GET', '/tasks/{id}:subscribe'] },
   cancel: { '1.0': 'CancelTask', '0.3': 'tasks/cancel', rest: ['POST', '/tasks/{id}:cancel'] },
-} as const satisfies Record<string, Record<RemoteVersion, string> & { rest: readonly ['GET' | 'POST', string] }>
+} as const satisfies Record<string, Record<ProtocolVersion, string> & { rest: readonly ['GET' | 'POST', string] }>
 
 export interface WireRequest {
   readonly url: string
@@ -58,7 +57,8 @@ function toRestRequest(
   return { url: at.href, method: http, body: JSON.stringify(taskId === undefined ? params(version) : {}) }
 }
 
-const REASON_CHARACTERS_MAX = 300
+/** A longer reason of a remote agent is cut off here. */
+export const REASON_CHARACTERS_MAX = 300
 
 /** What an answer, or an event of a stream, brings; the agent's error becomes ours, with the agent's own words. */
 export function resultOf(value: unknown, { binding }: AgentInterface): unknown {

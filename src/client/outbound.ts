@@ -76,14 +76,12 @@ export function createOutbound({ allow = [], resolve = systemResolve }: Outbound
   }
 }
 
-interface Hop {
-  readonly url: URL
-  readonly headers: Readonly<Record<string, string>>
-  readonly addresses: readonly ResolvedAddress[]
-}
-
-function toDialOptions(request: OutboundRequest, { url, headers, addresses }: Hop): DialOptions {
+function toDialOptions(
+  request: OutboundRequest,
+  hop: Pick<DialOptions, 'url' | 'headers'> & { readonly addresses: readonly ResolvedAddress[] },
+): DialOptions {
   const { method = 'GET', body, headersMs = HEADERS_MS, bytesMax = ANSWER_BYTES_MAX } = request
+  const { url, headers, addresses } = hop
   return { url, headers, method, body, headersMs, bytesMax, lookup: pinnedLookup(addresses) }
 }
 

@@ -76,13 +76,15 @@ export function createPlatformConnection(options: PlatformConnectionOptions): Pl
     backoffUntilMs = 0
   }
   const wait = async (maxWaitMs: number | undefined, signal: AbortSignal | undefined) => {
-    const enough = AbortSignal.any([closing.signal, ...(signal ? [signal] : [])])
     const leftMs = () => backoffUntilMs - clock.monotonicMs()
-    if (leftMs() > 0 && maxWaitMs !== undefined) {
-      if (maxWaitMs > 0) await sleep(clock, Math.min(leftMs(), maxWaitMs), enough)
-      if (leftMs() > 0 && !closing.signal.aborted) throw backoffError(options.url)
+    if (leftMs() > 0) {
+      const ended = signal === undefined ? closing.signal : AbortSignal.any([closing.signal, signal])
+      if (maxWaitMs !== undefined) {
+        if (maxWaitMs > 0) await sleep(clock, Math.min(leftMs(), maxWaitMs), ended)
+        if (leftMs() > 0 && !closing.signal.aborted) throw backoffError(options.url)
+      }
+      while (leftMs() > 0 && !ended.aborted) await sleep(clock, leftMs(), ended)
     }
-    while (leftMs() > 0 && !enough.aborted) await sleep(clock, leftMs(), enough)
     if (signal?.aborted) throw new MoleculeError('canceled', 'the call was cancelled')
   }
   return {

@@ -5,21 +5,22 @@
  * runtime only after the platform has stored that its turn begins; what is lost before that is counted by nobody.
  */
 import { MoleculeError, toMoleculeError } from '../errors.ts'
-import type {
-  Directive,
-  Inbox,
-  Lease,
-  LeaseKey,
-  LeaseStanding,
-  NumberedEvents,
-  Outcome,
-  Worker,
+import {
+  type Directive,
+  type Inbox,
+  type Lease,
+  type LeaseKey,
+  type LeaseStanding,
+  leaseId,
+  type NumberedEvents,
+  type Outcome,
+  type Worker,
 } from '../inbox/inbox.ts'
 import type { Log } from '../log.ts'
 import type { Brief } from '../protocol/brief.ts'
 import { restoreEnvelope } from '../protocol/envelope.ts'
+import { createWaitQueue, type WaitQueue } from '../wait.ts'
 import { type PlatformConnection, retryUntilAnswered } from './platform-connection.ts'
-import { createQueue, type Queue } from './remote-inbox-queue.ts'
 
 /** How long a call for work is parked. */
 const WAIT_MS = 20_000
@@ -65,47 +66,48 @@ export function createRemoteInbox(options: RemoteInboxOptions): RemoteInbox {
   const at = `/workspaces/${encodeURIComponent(options.workspaceId)}/inbox`
   const state: RemoteInboxState = { ...options, at, holding: new Map(), suspended: new Set() }
   const letGo = (key: LeaseKey) => {
-    state.holding.delete(nameOf(key))
-    state.suspended.delete(nameOf(key))
+    state.holding.delete(leaseId(key))
+    state.suspended.delete(leaseId(key))
   }
-  const heard = <S extends string>(key: LeaseKey, standing: S): S => {
+  const dropIfStale = <S extends string>(key: LeaseKey, standing: S): S => {
     if (standing === 'stale') letGo(key)
     return standing
   }
-  const stand = async <S extends string>(name: string, key: LeaseKey, more: object = {}): Promise<S> => {
+  const postForStanding = async <S extends string>(name: string, key: LeaseKey, more: object = {}): Promise<S> => {
     const body = { key: toWireKey(key), ...more }
     const { standing } = await connection.post<{ standing: S }>(`${at}/${name}`, { body, timeoutMs: CALL_MS })
-    return heard(key, standing)
+    return dropIfStale(key, standing)
   }
   return {
     leases: (worker, signal) => takeWork(state, worker, signal),
     async extend(keys) {
       const call = { body: { keys: keys.map(toWireKey) }, timeoutMs: CALL_MS, maxWaitMs: 0 }
       const { standings } = await connection.post<{ standings: LeaseStanding[] }>(`${at}/extend`, call)
-      return keys.map((key, index) => heard(key, standings[index] ?? 'stale'))
+      return keys.map((key, index) => dropIfStale(key, standings[index] ?? 'stale'))
     },
-    append: (key, events) => postEvents(state, key, numberAfterStart(events)).then((standing) => heard(key, standing)),
+    append: (key, events) =>
+      postEvents(state, key, numberAfterStart(events)).then((standing) => dropIfStale(key, standing)),
     async settle(key, outcome, unsent) {
       const answer = await postSettle(state, key, { outcome, ...(unsent && { unsent: numberAfterStart(unsent) }) })
       letGo(key)
       return answer
     },
     async suspend(key) {
-      const standing = await stand<LeaseStanding | 'refused'>('suspend', key)
-      if (standing === 'held') state.suspended.add(nameOf(key))
+      const standing = await postForStanding<LeaseStanding | 'refused'>('suspend', key)
+      if (standing === 'held') state.suspended.add(leaseId(key))
       return standing
     },
     async resume(key) {
-      state.suspended.delete(nameOf(key))
-      return await stand<LeaseStanding>('resume', key)
+      state.suspended.delete(leaseId(key))
+      return await postForStanding<LeaseStanding>('resume', key)
     },
     async ask(key, question) {
-      const standing = await stand<LeaseStanding | 'refused'>('ask', key, { question })
-      if (standing === 'held') state.suspended.add(nameOf(key))
+      const standing = await postForStanding<LeaseStanding | 'refused'>('ask', key, { question })
+      if (standing === 'held') state.suspended.add(leaseId(key))
       return standing
     },
     brief(key) {
-      const brief = state.holding.get(nameOf(key))
+      const brief = state.holding.get(leaseId(key))
       if (brief === undefined) throw new MoleculeError('internal', `no brief came with the message ${key.messageId}`)
       return brief
     },
@@ -115,8 +117,6 @@ export function createRemoteInbox(options: RemoteInboxOptions): RemoteInbox {
     },
   }
 }
-
-const nameOf = ({ messageId, epoch }: LeaseKey): string => `${messageId}.${epoch}`
 
 /** As it goes over the wire, where the address names the workspace. */
 const toWireKey = ({ conversationId, taskId, messageId, epoch }: LeaseKey) => ({
@@ -138,12 +138,10 @@ async function postEvents(
   return (await connection.post<{ standing: LeaseStanding }>(`${at}/append`, call)).standing
 }
 
-type Settling = { readonly outcome: Outcome; readonly unsent?: NumberedEvents }
-
 async function postSettle(
   { connection, at, host }: RemoteInboxState,
   key: LeaseKey,
-  settling: Settling,
+  settling: { readonly outcome: Outcome; readonly unsent?: NumberedEvents },
 ): Promise<'settled' | 'stale'> {
   const body = { key: toWireKey(key), host, ...settling }
   return (await connection.post<{ answer: 'settled' | 'stale' }>(`${at}/settle`, { body, timeoutMs: SETTLE_MS })).answer
@@ -158,7 +156,7 @@ function leaseRequest(
 }
 
 async function* takeWork(state: RemoteInboxState, worker: Worker, signal: AbortSignal): AsyncGenerator<Directive> {
-  const queue = createQueue<Directive>()
+  const queue = createWaitQueue<Directive>()
   const polling = pollForWork(state, { worker, queue }, signal)
   try {
     for (let directive = await queue.take(signal); directive; directive = await queue.take(signal)) yield directive
@@ -176,13 +174,12 @@ interface WireLease {
 
 type WireDirective = WireLease | Exclude<Directive, { type: 'lease' }>
 
-interface Polling {
-  readonly worker: Worker
-  readonly queue: Queue<Directive>
-}
-
 /** Asks for work until told to stop. While turns run it is asked too, to hear that one of them is cancelled. */
-async function pollForWork(state: RemoteInboxState, { worker, queue }: Polling, signal: AbortSignal): Promise<void> {
+async function pollForWork(
+  state: RemoteInboxState,
+  { worker, queue }: { worker: Worker; queue: WaitQueue<Directive> },
+  signal: AbortSignal,
+): Promise<void> {
   const { connection, at, holding, suspended, concurrency } = state
   const beginning = new Set<Promise<void>>()
   while (!signal.aborted) {
@@ -194,7 +191,7 @@ async function pollForWork(state: RemoteInboxState, { worker, queue }: Polling, 
         if (directive.type !== 'lease') queue.put(directive)
         else {
           const lease: Lease = { ...directive.lease, envelope: restoreEnvelope(directive.lease.envelope) }
-          holding.set(nameOf(lease), directive.brief)
+          holding.set(leaseId(lease), directive.brief)
           const begun = beginTurn(state, { lease, queue }, signal).finally(() => beginning.delete(begun))
           beginning.add(begun)
         }
@@ -210,7 +207,7 @@ async function pollForWork(state: RemoteInboxState, { worker, queue }: Polling, 
 /** Has the platform store that the turn begins, and only then hands it on. */
 async function beginTurn(
   state: RemoteInboxState,
-  { lease, queue }: { lease: Lease; queue: Queue<Directive> },
+  { lease, queue }: { lease: Lease; queue: WaitQueue<Directive> },
   signal: AbortSignal,
 ): Promise<void> {
   const started: NumberedEvents = { from: 1, events: [{ type: 'status', text: state.startedText }] }
@@ -218,7 +215,7 @@ async function beginTurn(
     const standing = await retryUntilAnswered(() => postEvents(state, lease, started), signal)
     if (standing === 'held') return queue.put({ type: 'lease', lease })
     if (standing === 'stop') await postSettle(state, lease, { outcome: { type: 'stopped' } })
-    state.holding.delete(nameOf(lease))
+    state.holding.delete(leaseId(lease))
   } catch (thrown) {
     state.log.warn({ err: toMoleculeError(thrown), messageId: lease.messageId }, 'a turn could not begin')
     await release(state, lease)
@@ -227,7 +224,7 @@ async function beginTurn(
 
 /** Given back unharmed; where that cannot be said now, the next call for work says it by not naming the lease. */
 async function release(state: RemoteInboxState, lease: Lease): Promise<void> {
-  state.holding.delete(nameOf(lease))
+  state.holding.delete(leaseId(lease))
   const outcome: Outcome = { type: 'released', interrupted: false }
   await postSettle(state, lease, { outcome }).catch((error: unknown) =>
     state.log.warn({ err: toMoleculeError(error), messageId: lease.messageId }, 'a lease could not be given back'),

@@ -2,7 +2,7 @@
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
 import type { Store } from '../store/store.ts'
-import type { Checkpoint, LeaseKey } from './inbox.ts'
+import type { Checkpoint } from './inbox.ts'
 import type { WorkerQueues } from './lease/worker-queues.ts'
 import type { Watchers } from './read/watchers.ts'
 import type { KeepSession } from './settle/record-outcome.ts'
@@ -20,9 +20,7 @@ export interface InboxContext {
    */
   readonly held: Set<string>
   readonly keepSession: KeepSession
-  readonly passed: (checkpoint: Checkpoint) => void
+  readonly onCheckpoint: (checkpoint: Checkpoint) => void
   /** A task changed: readers here look at once, other processes on this store get a hint. Call after the commit. */
   changed(workspaceId: string, taskId: string, result?: TaskResult): void
 }
-
-export const leaseId = ({ messageId, epoch }: Pick<LeaseKey, 'messageId' | 'epoch'>): string => `${messageId}.${epoch}`

@@ -148,6 +148,9 @@ export interface LeaseKey {
   readonly epoch: number
 }
 
+/** Names a lease in one text. The epoch is part of it, because a takeover by the same worker is another lease. */
+export const leaseId = ({ messageId, epoch }: Pick<LeaseKey, 'messageId' | 'epoch'>): string => `${messageId}.${epoch}`
+
 export interface Lease extends LeaseKey {
   readonly contextId: string
   readonly principal: string

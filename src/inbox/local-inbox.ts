@@ -36,7 +36,7 @@ export interface LocalInboxOptions {
   readonly keepSession: KeepSession
   /** The same for a bridge, whose sessions live on its own machine. */
   readonly keepSessionOn?: KeepSessionOn
-  readonly passed?: (checkpoint: Checkpoint) => void
+  readonly onCheckpoint?: (checkpoint: Checkpoint) => void
 }
 
 export interface LocalInbox {
@@ -67,7 +67,7 @@ export function createLocalInbox(options: LocalInboxOptions): LocalInbox {
   const workerQueues = createWorkerQueues()
   const watchers = createWatchers()
   const context: InboxContext = {
-    passed: () => undefined,
+    onCheckpoint: () => undefined,
     ...options,
     workerQueues,
     watchers,

@@ -17,17 +17,12 @@ import { readStat } from './proc.ts'
 /** A younger orphan is found by its mark; without marks there is nothing to wait for. Measured: 0.2 ms a run, more under load. */
 const RECORD_DELAY_MS = process.platform === 'linux' ? 100 : 0
 
-export interface ReapOptions {
-  readonly recordsDir: string
-  readonly owner: string
-  readonly log: Log
-}
-
 /**
  * Ends what an earlier platform of this owner left running. To be called only while the owner's lock is held, or the
  * children of a platform that is alive would be killed. Resolves to how many were killed, a whole group counting one.
  */
-export async function reapOrphans({ recordsDir, owner, log }: ReapOptions): Promise<number> {
+export async function reapOrphans(options: { recordsDir: string; owner: string; log: Log }): Promise<number> {
+  const { recordsDir, owner, log } = options
   const files = (await readdir(recordsDir).catch(emptyIfMissing)).filter((name) => /^\d+\.json$/.test(name))
   let killed = 0
   for (const file of files) {

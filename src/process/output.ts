@@ -35,7 +35,10 @@ export interface Tail {
   bytes(): Uint8Array
 }
 
-export function createTail(bytesKept: number): Tail {
+/** What is kept of stderr unless its reader asks for another amount. A failure shows the last KiB of it. */
+const STDERR_BYTES_KEPT = 16 * 1024
+
+export function createTail(bytesKept: number = STDERR_BYTES_KEPT): Tail {
   const chunks: Uint8Array[] = []
   let size = 0
   let dropped = false

@@ -13,8 +13,8 @@ export interface SpawnOptions {
   readonly env: Readonly<Record<string, string>>
   /** Unique among what lives; put into the environment, so that escapees of the group are found by it. */
   readonly mark: string
-  /** How much of the end of stderr is kept. */
-  readonly stderrBytesKept: number
+  /** How much of the end of stderr is kept; 16 KiB where unset. */
+  readonly stderrBytesKept?: number
   /** How long a stopped process may take to leave by itself, from SIGTERM to SIGKILL; undefined = the house's. */
   readonly killGraceMs?: number
 }

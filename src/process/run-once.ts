@@ -4,6 +4,7 @@
  * dead (escapees of a run that ended by itself: about a second later).
  */
 import { TIMER_MS_MAX } from '../clock.ts'
+import { onAbort } from '../wait.ts'
 import { createCapture, createTail } from './output.ts'
 import type { ProcessResult, ProcessRunOptions } from './processes.ts'
 import {
@@ -63,8 +64,7 @@ function readOutput({ child, stop }: Subprocess, options: ProcessRunOptions) {
 
 /** Stops the run at its time-out or when the caller no longer wants it; the returned function ends the watch. */
 function watchLimits({ context, stop }: Subprocess, { timeoutMs }: ProcessRunOptions, signal: AbortSignal): () => void {
-  const cancel = () => stop('canceled')
-  signal.addEventListener('abort', cancel, { once: true })
+  const release = onAbort(signal, () => stop('canceled'))
   let cancelTimer: (() => void) | undefined
   // In steps, because one timer cannot be longer than TIMER_MS_MAX.
   const wait = (leftMs: number) => {
@@ -75,7 +75,7 @@ function watchLimits({ context, stop }: Subprocess, { timeoutMs }: ProcessRunOpt
   }
   if (timeoutMs !== undefined) wait(timeoutMs)
   return () => {
-    signal.removeEventListener('abort', cancel)
+    release()
     cancelTimer?.()
   }
 }

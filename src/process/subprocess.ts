@@ -71,17 +71,10 @@ export function notStartedResult(end: 'canceled' | 'spawn_failed', cause?: Error
   return cause === undefined ? facts : { ...facts, cause }
 }
 
-export interface SuperviseOptions {
-  /** Before its tree is ended, with which its reason is settled. */
-  readonly onEnd: () => void
-  /** Waits for the sweep also where it ended by itself; otherwise that comes about a second later. */
-  readonly sweepNow: boolean
-}
-
 /** Waits for the leader's exit or the order to stop, then ends what is left of the tree. Resolves to how it ended. */
 export async function superviseToEnd(
   subprocess: Subprocess,
-  { onEnd, sweepNow }: SuperviseOptions,
+  { onEnd, sweepNow }: { onEnd: () => void; sweepNow: boolean },
 ): Promise<'exited' | StopCause> {
   const { child, pid, options, context } = subprocess
   const forget = context.records.add({ pid, mark: options.mark, program: options.command[0] })
@@ -171,15 +164,15 @@ async function stopTree(subprocess: Subprocess): Promise<boolean> {
 function waitForPipes({ child, leader }: Subprocess): Promise<void> {
   return new Promise((resolve) => {
     const deadlineMs = performance.now() + PIPE_DRAIN_MS_MAX
-    let heard = false
-    const hear = () => {
-      heard = true
+    let sawData = false
+    const onData = () => {
+      sawData = true
     }
-    child.stdout.on('data', hear)
-    child.stderr.on('data', hear)
+    child.stdout.on('data', onData)
+    child.stderr.on('data', onData)
     const look = () => {
-      if (!heard || performance.now() > deadlineMs) return resolve()
-      heard = false
+      if (!sawData || performance.now() > deadlineMs) return resolve()
+      sawData = false
       wait()
     }
     let timer: NodeJS.Timeout | undefined

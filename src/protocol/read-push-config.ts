@@ -6,11 +6,8 @@ import { z } from 'zod'
 import type { ProtocolVersion } from './envelope.ts'
 import { isJsonObject } from './json.ts'
 import { type PushConfig, pushConfigToV03 } from './push-config.ts'
-import { ID_CHARACTERS_MAX, parseInput } from './schemas.ts'
+import { ID_CHARACTERS_MAX, parseInput, SECRET_CHARACTERS_MAX, URL_CHARACTERS_MAX } from './schemas.ts'
 import type { V03TaskPushConfig } from './v03-types.ts'
-
-const URL_CHARACTERS_MAX = 2048
-const SECRET_CHARACTERS_MAX = 8192
 
 const id = z.string('must be a string').min(1, 'must not be empty').max(ID_CHARACTERS_MAX, 'is too long')
 const optionalId = z.string('must be a string').max(ID_CHARACTERS_MAX, 'is too long').nullish()

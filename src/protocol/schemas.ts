@@ -17,8 +17,8 @@ export const JSON_DEPTH_MAX = 64
 
 const LIST_MAX = 100
 const METHOD_CHARACTERS_MAX = 128
-const URL_CHARACTERS_MAX = 2048
-const TOKEN_CHARACTERS_MAX = 8192
+export const URL_CHARACTERS_MAX = 2048
+export const SECRET_CHARACTERS_MAX = 8192
 
 /** The value as the schema gives it back; otherwise `invalid_request` with the first problem's place and reason. */
 export function parseInput<Schema extends z.ZodType>(schema: Schema, value: unknown, path: string): z.output<Schema> {
@@ -125,14 +125,14 @@ const inlinePushConfig = <Authentication extends z.ZodType>(authentication: Auth
       {
         id: optionalId,
         url: boundedString(URL_CHARACTERS_MAX).min(1, 'must not be empty'),
-        token: boundedString(TOKEN_CHARACTERS_MAX).nullish(),
+        token: boundedString(SECRET_CHARACTERS_MAX).nullish(),
         authentication,
       },
       'must be an object',
     )
     .nullish()
 
-const credentials = boundedString(TOKEN_CHARACTERS_MAX).nullish()
+const credentials = boundedString(SECRET_CHARACTERS_MAX).nullish()
 
 /** `SendMessage` and `SendStreamingMessage`. */
 export const sendMessageParamsSchema = z.object(

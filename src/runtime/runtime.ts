@@ -6,13 +6,21 @@
 import type { Backend, Decision } from '../backends/backend.ts'
 import type { Clock } from '../clock.ts'
 import { toMoleculeError } from '../errors.ts'
-import type { Checkpoint, Inbox, Lease, LeaseKey, LeaseStanding, Worker } from '../inbox/inbox.ts'
+import {
+  type Checkpoint,
+  type Inbox,
+  type Lease,
+  type LeaseKey,
+  type LeaseStanding,
+  leaseId,
+  type Outcome,
+  type Worker,
+} from '../inbox/inbox.ts'
 import { type Log, maskPatterns } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Brief } from '../protocol/brief.ts'
 import { sleep } from '../wait.ts'
 import { createBackendPool } from './backend-pool.ts'
-import { countTurn } from './count-turn.ts'
 import { explainFailure } from './explain-failure.ts'
 import { type StopReason, settleTurn } from './settle-turn.ts'
 import { runTurn, type TurnContext } from './turn.ts'
@@ -36,7 +44,7 @@ export interface RuntimeOptions {
   /** Takes secrets out of what a program said, before it is stored. */
   readonly mask?: (text: string) => string
   readonly metrics?: Metrics
-  readonly passed?: (checkpoint: Checkpoint) => void
+  readonly onCheckpoint?: (checkpoint: Checkpoint) => void
 }
 
 export interface Runtime {
@@ -66,33 +74,33 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   let cancelRenewal: (() => void) | undefined
 
   const begin = (lease: Lease) => {
-    options.passed?.('leased')
+    options.onCheckpoint?.('leased')
     const stop = new AbortController()
     const turn: RunningTurn = { lease, stop, done: Promise.resolve() }
     const onStanding = (standing: LeaseStanding) => {
       if (standing === 'stop') stop.abort('canceled' satisfies StopReason)
       if (standing === 'stale') stop.abort('stale' satisfies StopReason)
     }
-    running.set(turnName(lease), turn)
+    running.set(leaseId(lease), turn)
     const onAnswerReceiver: TurnContext['onAnswerReceiver'] = (deliverAnswer) => {
       turn.deliverAnswer = deliverAnswer
     }
     turn.done = runTurn(lease, { ...options, take: pool.take, onStanding, onAnswerReceiver }, stop.signal)
       .then((end) => {
-        options.passed?.('answered')
+        options.onCheckpoint?.('answered')
         const outcome = explainFailure(end.outcome, lease, { log, mask: options.mask ?? maskPatterns })
-        const told = { ...end, outcome }
+        const explained = { ...end, outcome }
         if (options.metrics !== undefined) countTurn(options.metrics, outcome)
-        return settleTurn(lease, { inbox, clock, log, end: told, leaving: leaving.signal }, stop.signal)
+        return settleTurn(lease, { inbox, clock, log, end: explained, leaving: leaving.signal }, stop.signal)
       })
       .catch((error) =>
         log.error({ err: toMoleculeError(error), messageId: lease.messageId }, 'a turn broke the runtime'),
       )
-      .finally(() => running.delete(turnName(lease)))
+      .finally(() => running.delete(leaseId(lease)))
   }
-  const halt = (key: LeaseKey, reason: StopReason) => running.get(turnName(key))?.stop.abort(reason)
+  const halt = (key: LeaseKey, reason: StopReason) => running.get(leaseId(key))?.stop.abort(reason)
   const answer = (key: LeaseKey, askId: string, decision: Decision) =>
-    running.get(turnName(key))?.deliverAnswer?.(askId, decision)
+    running.get(leaseId(key))?.deliverAnswer?.(askId, decision)
   const renew = async () => {
     const leases = [...running.values()].map(({ lease }) => lease)
     if (leases.length === 0) return
@@ -129,28 +137,23 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   }
 }
 
-/** A takeover by this same worker is another turn: the epoch is part of the name. */
-const turnName = (key: LeaseKey): string => `${key.messageId}.${key.epoch}`
-
-interface Hands {
-  begin(lease: Lease): void
-  halt(key: LeaseKey, reason: StopReason): void
-  answer(key: LeaseKey, askId: string, decision: Decision): void
-}
-
 /** Takes work until told to stop; an inbox that fails is asked again, or one error would end all work in silence. */
 async function takeDirectives(
   { inbox, worker, clock, log }: RuntimeOptions,
-  hands: Hands,
+  turns: {
+    begin(lease: Lease): void
+    halt(key: LeaseKey, reason: StopReason): void
+    answer(key: LeaseKey, askId: string, decision: Decision): void
+  },
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {
     try {
       for await (const directive of inbox.leases(worker, signal)) {
-        if (directive.type === 'lease') hands.begin(directive.lease)
-        if (directive.type === 'stop') hands.halt(directive.key, 'canceled')
+        if (directive.type === 'lease') turns.begin(directive.lease)
+        if (directive.type === 'stop') turns.halt(directive.key, 'canceled')
         if (directive.type === 'answer') {
-          hands.answer(directive.key, directive.askId, directive.parts === undefined ? 'denied' : 'allowed')
+          turns.answer(directive.key, directive.askId, directive.parts === undefined ? 'denied' : 'allowed')
         }
       }
     } catch (error) {
@@ -158,4 +161,15 @@ async function takeDirectives(
       await sleep(clock, TAKE_RETRY_MS, signal)
     }
   }
+}
+
+function countTurn(metrics: Metrics, outcome: Outcome): void {
+  metrics.count('molecule_turns_total', { outcome: outcome.type })
+  if (outcome.type === 'retry' || outcome.type === 'dead') {
+    metrics.count('molecule_turn_failures_total', { code: outcome.failure.code })
+  }
+  if (outcome.usage === undefined) return
+  const { inputTokens = 0, outputTokens = 0 } = outcome.usage
+  metrics.count('molecule_tokens_total', { direction: 'input' }, inputTokens)
+  metrics.count('molecule_tokens_total', { direction: 'output' }, outputTokens)
 }

@@ -8,7 +8,7 @@ import type { Clock } from '../clock.ts'
 import { toMoleculeError } from '../errors.ts'
 import type { Inbox, Lease, LeaseStanding } from '../inbox/inbox.ts'
 import type { Log } from '../log.ts'
-import { sleep } from '../wait.ts'
+import { abortableOr, sleep } from '../wait.ts'
 import type { StallTimer } from './stall-timer.ts'
 
 const RETRY_MS = 1000
@@ -47,7 +47,7 @@ export function createTurnAsks(lease: Lease, context: TurnAskContext): TurnAsks 
     const resume = context.stall.pause()
     try {
       if (!(await storeAsk({ lease, id, request }, context, signal))) return 'denied'
-      return await waitForAnswer(answer.promise, signal)
+      return await abortableOr(answer.promise, signal, 'denied')
     } finally {
       resume()
     }
@@ -66,15 +66,9 @@ export function createTurnAsks(lease: Lease, context: TurnAskContext): TurnAsks 
   }
 }
 
-interface Putting {
-  readonly lease: Lease
-  readonly id: string
-  readonly request: PermissionRequest
-}
-
 /** True once the question is durable and the turn waits; an inbox that is away is asked again. */
 async function storeAsk(
-  { lease, id, request }: Putting,
+  { lease, id, request }: { lease: Lease; id: string; request: PermissionRequest },
   context: TurnAskContext,
   signal: AbortSignal,
 ): Promise<boolean> {
@@ -96,17 +90,4 @@ async function storeAsk(
     }
   }
   return false
-}
-
-/** The answer, or a denial when the turn is stopped first. */
-async function waitForAnswer(answer: Promise<Decision>, signal: AbortSignal): Promise<Decision> {
-  const stopped = Promise.withResolvers<Decision>()
-  const deny = () => stopped.resolve('denied')
-  signal.addEventListener('abort', deny, { once: true })
-  if (signal.aborted) deny()
-  try {
-    return await Promise.race([answer, stopped.promise])
-  } finally {
-    signal.removeEventListener('abort', deny)
-  }
 }

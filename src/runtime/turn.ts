@@ -5,7 +5,15 @@
 import type { BackendEvent, Turn } from '../backends/backend.ts'
 import type { Clock } from '../clock.ts'
 import { MoleculeError, toMoleculeError } from '../errors.ts'
-import type { Inbox, Lease, LeaseStanding, NumberedEvents, Outcome, Usage } from '../inbox/inbox.ts'
+import {
+  type Inbox,
+  type Lease,
+  type LeaseStanding,
+  leaseId,
+  type NumberedEvents,
+  type Outcome,
+  type Usage,
+} from '../inbox/inbox.ts'
 import type { Log } from '../log.ts'
 import type { Artifact } from '../protocol/a2a.ts'
 import type { Brief } from '../protocol/brief.ts'
@@ -13,7 +21,6 @@ import { toRequest } from '../protocol/envelope.ts'
 import { mergeArtifact } from '../protocol/merge-artifact.ts'
 import { joinText } from '../protocol/request.ts'
 import type { BackendPool } from './backend-pool.ts'
-import { parkedOutcome, usageOfTurn } from './metering.ts'
 import { outcomeOfFailure, toFailure } from './retry-policy.ts'
 import { createStallTimer, type StallTimer } from './stall-timer.ts'
 import { createTurnAsks, type TurnAsks } from './turn-asks.ts'
@@ -57,7 +64,7 @@ export async function runTurn(lease: Lease, context: TurnContext, signal: AbortS
   const asks = createTurnAsks(lease, { ...context, stall })
   context.onAnswerReceiver(asks.deliverAnswer)
   const events = taken.backend.run(toTurn(lease, brief, asks.ask), stopped)
-  const keep: Ears['keep'] = async (note) => context.onStanding(await turnLog.note(note))
+  const keep = async (note: { key: string; value: string }) => context.onStanding(await turnLog.note(note))
   const facts = await readEvents(events, { turnLog, stall, keep })
   taken.giveBack()
   const unsent = await turnLog.unsent()
@@ -82,10 +89,20 @@ function notBegunOutcome(error: MoleculeError): Outcome {
   return error.retryable ? { type: 'released', interrupted: false } : { type: 'dead', failure: toFailure(error) }
 }
 
+/** For a turn that is paid for, its time at least; for another only what it said by itself. */
+function usageOfTurn(brief: Brief, usage: Usage | undefined, durationMs: number): { usage?: Usage } {
+  return usage === undefined && brief.metered !== true ? {} : { usage: { ...usage, durationMs } }
+}
+
+/** Nothing was begun: the message goes back, to be looked at again when there is room. */
+function parkedOutcome({ afterMs, reason }: NonNullable<Brief['parked']>): Outcome {
+  return { type: 'released', interrupted: false, parked: { afterMs, said: { parts: [{ text: reason }] } } }
+}
+
 function openTurnLog(lease: Lease, { inbox, clock, log, onStanding }: TurnContext): TurnLog {
   const onError = (error: unknown) =>
     log.warn({ err: toMoleculeError(error), messageId: lease.messageId }, 'events of a turn could not be stored yet')
-  return createTurnLog({ inbox, key: lease, clock, onStanding: onStanding, onError })
+  return createTurnLog({ inbox, key: lease, clock, onStanding, onError })
 }
 
 type EndEvent = BackendEvent & { type: 'done' | 'failed' }
@@ -98,20 +115,15 @@ interface TurnFacts {
   artifacts: Artifact[]
 }
 
-type EndedTurnFacts = TurnFacts & { readonly end: EndEvent }
-
-interface Ears {
-  readonly turnLog: TurnLog
-  readonly stall: StallTimer
-  /** Resolves when the note is durable. */
-  readonly keep: (note: { key: string; value: string }) => Promise<void>
-}
-
 /** Listens to the backend until its one end; what comes after the end is not listened to. */
 async function readEvents(
   events: AsyncIterable<BackendEvent>,
-  { turnLog, stall, keep }: Ears,
-): Promise<EndedTurnFacts> {
+  {
+    turnLog,
+    stall,
+    keep,
+  }: { turnLog: TurnLog; stall: StallTimer; keep: (note: { key: string; value: string }) => Promise<void> },
+): Promise<TurnFacts & { end: EndEvent }> {
   const facts: TurnFacts = { end: undefined, usedTool: false, artifacts: [] }
   try {
     for await (const event of events) {
@@ -156,7 +168,7 @@ function toTurn(lease: Lease, brief: Brief, ask: Turn['ask']): Turn {
   const request = toRequest({ workspaceId, callerId, taskId, contextId, idempotencyKey, sender, envelope })
   const text = joinText(request.parts)
   return {
-    id: `${lease.messageId}.${lease.epoch}`,
+    id: leaseId(lease),
     messageId: lease.messageId,
     conversationId: lease.conversationId,
     request,

@@ -35,7 +35,6 @@ import { probeClaude } from './probe.ts'
 import { type ClaudeAgent, runClaudeTurn } from './warm-turn.ts'
 
 const LINE_BYTES_MAX = 16 * 1024 * 1024
-const STDERR_BYTES_KEPT = 16 * 1024
 /** It saves its session as it goes, and leaves within 50 ms. */
 const KILL_GRACE_MS = 1_000
 
@@ -226,7 +225,6 @@ function startAgent(plan: Plan): ClaudeAgent {
     cwd: turn.workingDir,
     env: environmentOf(plan),
     mark: turn.id,
-    stderrBytesKept: STDERR_BYTES_KEPT,
     killGraceMs: KILL_GRACE_MS,
     lineBytesMax: LINE_BYTES_MAX,
     onLine: (line) => (agent.onLine === undefined ? denyBetweenTurns(running, line) : agent.onLine(line)),

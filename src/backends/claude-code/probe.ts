@@ -22,7 +22,6 @@ export interface ClaudeProbeOptions {
 }
 
 const LINE_BYTES_MAX = 16 * 1024 * 1024
-const STDERR_BYTES_KEPT = 16 * 1024
 const REQUEST_ID = 'molecule-look'
 const INITIALIZE = { type: 'control_request', request_id: REQUEST_ID, request: { subtype: 'initialize' } }
 
@@ -58,7 +57,7 @@ async function probeSession(
   const { dir: cwd, env, mark, signal } = scratch
   const heard = Promise.withResolvers<readonly Drift[]>()
   const running = context.processes.start({
-    ...{ command, cwd, env, mark, stderrBytesKept: STDERR_BYTES_KEPT, lineBytesMax: LINE_BYTES_MAX },
+    ...{ command, cwd, env, mark, lineBytesMax: LINE_BYTES_MAX },
     onLine: (line) => {
       const drift = driftInLine(line)
       if (drift !== undefined) heard.resolve(drift)
@@ -102,7 +101,7 @@ async function probeOneShot(
   scratch: Scratch,
 ): Promise<readonly Drift[]> {
   const { dir: cwd, env, mark, signal } = scratch
-  const limits = { outputBytesMax: LINE_BYTES_MAX, stderrBytesKept: STDERR_BYTES_KEPT }
+  const limits = { outputBytesMax: LINE_BYTES_MAX }
   const run = await context.processes.run({ command, cwd, env, mark, input: '', ...limits }, signal)
   const error = exitAtStart(run, facts)
   if (run.end !== 'exited') throw error

@@ -13,8 +13,6 @@ import { OUTPUT_BYTES_MAX } from '../engine/turn-engine.ts'
 import type { AgentProcess } from '../engine/warm/warm-turn.ts'
 import { NO_TOTALS, type TokenTotals } from './session.ts'
 
-const STDERR_BYTES_KEPT = 16 * 1024
-
 /** The turn that holds the process. */
 export interface AppServerListener {
   onNotification(method: string, params: unknown): void
@@ -54,7 +52,6 @@ export function startAppServer({ processes, spawning, facts, log, apiKey }: AppS
   })
   const running = processes.start({
     ...spawning,
-    stderrBytesKept: STDERR_BYTES_KEPT,
     lineBytesMax: OUTPUT_BYTES_MAX,
     onLine: (line) => rpc.receive(line),
   })

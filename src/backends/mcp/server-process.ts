@@ -12,8 +12,6 @@ import { OUTPUT_BYTES_MAX } from '../engine/turn-engine.ts'
 import type { AgentProcess } from '../engine/warm/warm-turn.ts'
 import { connectClient } from './connect-client.ts'
 
-const STDERR_BYTES_KEPT = 16 * 1024
-
 export interface McpServerProcess extends AgentProcess {
   /** The first asks for it; rejects where it is no MCP server, or has ended. */
   connect(signal: AbortSignal): Promise<Client>
@@ -41,7 +39,6 @@ export function startMcpServerProcess({
   const transport = createTransport(() => running)
   const running: RunningProcess = processes.start({
     ...spawning,
-    stderrBytesKept: STDERR_BYTES_KEPT,
     lineBytesMax: OUTPUT_BYTES_MAX,
     onLine(line) {
       const message = parseMessage(line)

@@ -19,7 +19,6 @@ import { cancelOf, readReply, requestOf } from './a2a-lines.ts'
 import { createRestartBackoff, type RestartBackoff } from './backoff.ts'
 
 const MESSAGES_MAX = 256
-const STDERR_BYTES_KEPT = 16 * 1024
 /** What a program gets to say that it has stopped working on a message, before it is ended for it. */
 const CANCEL_MS_MAX = 1_000
 
@@ -103,7 +102,6 @@ function startProgram(turn: Turn, stdioContext: StdioContext): Program {
     cwd: turn.workingDir,
     env: childEnvironment(environment, {}),
     mark: turn.id,
-    stderrBytesKept: STDERR_BYTES_KEPT,
     lineBytesMax: OUTPUT_BYTES_MAX,
     onLine: (line) => rpc.receive(line),
   })

@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../../clock.ts'
 import { formatDuration } from '../../duration.ts'
-import type { Lease, LeaseKey, Outcome } from '../../inbox/inbox.ts'
+import { type Lease, type LeaseKey, leaseId, type Outcome } from '../../inbox/inbox.ts'
 import { toRequestPart } from '../../protocol/part.ts'
 import { joinText } from '../../protocol/request.ts'
 
@@ -105,8 +105,6 @@ export function createDisplay({ write, live, width, clock }: DisplayOptions): Di
     },
   }
 }
-
-const leaseId = ({ messageId, epoch }: LeaseKey): string => `${messageId}.${epoch}`
 
 function outcomeText(outcome: Outcome, answer: 'settled' | 'stale'): string {
   if (answer === 'stale') return 'another bridge has answered; kept as a late result:'

@@ -8,7 +8,7 @@ import { open, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { retryUntilAnswered } from '../../client/platform-connection.ts'
 import { toMoleculeError } from '../../errors.ts'
-import type { Inbox, LeaseKey, NumberedEvents, Outcome } from '../../inbox/inbox.ts'
+import { type Inbox, type LeaseKey, leaseId, type NumberedEvents, type Outcome } from '../../inbox/inbox.ts'
 import type { Log } from '../../log.ts'
 
 interface SpooledOutcome {
@@ -35,7 +35,7 @@ export interface Spool {
 export type PostResult = 'settled' | 'stale' | 'refused'
 
 export function createSpool({ dir, log }: SpoolOptions): Spool {
-  const pathOf = ({ messageId, epoch }: LeaseKey) => join(dir, `${messageId}.${epoch}.json`)
+  const pathOf = (key: LeaseKey) => join(dir, `${leaseId(key)}.json`)
   return {
     wrapInbox: (inbox) => ({
       ...inbox,

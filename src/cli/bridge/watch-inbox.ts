@@ -1,5 +1,13 @@
 /** Looks over the runtime's shoulder: tells whoever shows or reports it what passes between runtime and inbox. */
-import type { Directive, Inbox, Lease, LeaseKey, LeaseStanding, Outcome } from '../../inbox/inbox.ts'
+import {
+  type Directive,
+  type Inbox,
+  type Lease,
+  type LeaseKey,
+  type LeaseStanding,
+  leaseId,
+  type Outcome,
+} from '../../inbox/inbox.ts'
 
 export interface InboxWatcher {
   begun(lease: Lease): void
@@ -40,5 +48,3 @@ export function watchInbox(inbox: Inbox, watcher: InboxWatcher): Inbox {
     },
   }
 }
-
-const leaseId = ({ messageId, epoch }: LeaseKey): string => `${messageId}.${epoch}`

@@ -4,8 +4,8 @@
  * sweeps they are given back as if they had never been taken; by then every answer that was on its way has come.
  */
 import { sql, type Transaction } from '../../store/store.ts'
-import { type InboxContext, leaseId } from '../context.ts'
-import type { LeaseKey } from '../inbox.ts'
+import type { InboxContext } from '../context.ts'
+import { type LeaseKey, leaseId } from '../inbox.ts'
 
 /** Looked at in one sweep; the next sees to the rest. */
 const LEASES_MAX = 1000

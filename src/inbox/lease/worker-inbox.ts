@@ -5,8 +5,17 @@
 import { toMoleculeError } from '../../errors.ts'
 import type { Transaction } from '../../store/store.ts'
 import { ask } from '../ask/ask.ts'
-import { type InboxContext, leaseId } from '../context.ts'
-import type { Directive, Inbox, LeaseKey, LeaseStanding, NumberedEvents, Outcome, Worker } from '../inbox.ts'
+import type { InboxContext } from '../context.ts'
+import {
+  type Directive,
+  type Inbox,
+  type LeaseKey,
+  type LeaseStanding,
+  leaseId,
+  type NumberedEvents,
+  type Outcome,
+  type Worker,
+} from '../inbox.ts'
 import { append, extend } from '../settle/append.ts'
 import type { KeepSession } from '../settle/record-outcome.ts'
 import { settle } from '../settle/settle.ts'
@@ -79,7 +88,7 @@ export function createWorkerInbox({ context, fill, lookAfter }: WorkerInboxOptio
       const settlement = { key, ...settling, accepts: accepting(key) }
       const { answer, next, result } = await store.write(() => settle(settlement), key.workspaceId)
       letGo(key)
-      context.passed('settled')
+      context.onCheckpoint('settled')
       context.changed(key.workspaceId, key.taskId, result)
       passOn(next)
       if (settling.outcome.type === 'retry') lookAfter(settling.outcome.afterMs)

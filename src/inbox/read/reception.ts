@@ -31,7 +31,7 @@ export function createReception(context: InboxContext, options: ReceptionOptions
     return store.write(() => admit(prepared, ready), letter.workspaceId)
   }
   const announce = ({ workspaceId }: Letter, { admitted }: Admission) => {
-    context.passed('admitted')
+    context.onCheckpoint('admitted')
     if (!admitted.duplicate) context.changed(workspaceId, admitted.taskId)
   }
   const forward = ({ toWorker }: Admission) => {

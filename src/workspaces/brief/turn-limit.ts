@@ -5,6 +5,7 @@
  * from memory. What is over the limit is parked: it goes back to its place in the queue with a time and a reason.
  */
 import type { Clock } from '../../clock.ts'
+import { leaseId } from '../../inbox/inbox.ts'
 import type { Brief } from '../../protocol/brief.ts'
 import { type Store, sql, type Transaction } from '../../store/store.ts'
 
@@ -87,11 +88,9 @@ function agesOf(workspaceId: string, ended: readonly EndedTurn[], { begun, nowMs
 
 function recordStart(key: TurnKey, begun: StartedTurns, nowMs: number): void {
   const mine = begun.get(key.workspaceId) ?? new Map<string, number>()
-  mine.set(turnName(key.messageId, key.epoch), nowMs)
+  mine.set(leaseId(key), nowMs)
   begun.set(key.workspaceId, mine)
 }
-
-const turnName = (messageId: string, epoch: number): string => `${messageId}.${epoch}`
 
 interface EndedTurn {
   readonly name: string
@@ -115,5 +114,5 @@ function* listRecentTurns(workspaceId: string, limit: number): Transaction<Ended
      where workspace_id = $1 and ended_at > now_ms() - ${HOUR_MS} order by ended_at desc limit $2`,
     [workspaceId, limit],
   )
-  return rows.map(({ message_id, epoch, age }) => ({ name: turnName(message_id, epoch), ageMs: age }))
+  return rows.map(({ message_id, epoch, age }) => ({ name: leaseId({ messageId: message_id, epoch }), ageMs: age }))
 }

@@ -1,13 +1,12 @@
 /** Workers elsewhere, who ask by one call after the other and may lose any answer. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Directive, Lease, LeaseKey } from '../../../src/inbox/inbox.ts'
+import { type Directive, type Lease, type LeaseKey, leaseId } from '../../../src/inbox/inbox.ts'
 import { BRIDGES_MAX, type BridgeCall } from '../../../src/inbox/lease/bridges.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { done, hasCode, type InboxHarness } from './harness.ts'
 
 const never = new AbortController().signal
-const nameOf = ({ messageId, epoch }: LeaseKey) => `${messageId}.${epoch}`
 const started = { from: 1, events: [{ type: 'status', text: 'started' } as const] }
 
 export function bridgeTests(harness: InboxHarness): void {
@@ -45,11 +44,11 @@ export function bridgeTests(harness: InboxHarness): void {
     const id = await harness.workspace(3)
     for (let messages = 0; messages < 3; messages++) await harness.local.reception.admit(letterTo(id))
     const first = await leased(call(id))
-    const full = ask(call(id, { holding: [nameOf(first)], waitMs: 100 }))
+    const full = ask(call(id, { holding: [leaseId(first)], waitMs: 100 }))
     const second = await leased(call(id, { bridge: 'desktop' }))
     assert.notEqual(second.messageId, first.messageId)
     assert.deepEqual(await full, [])
-    const next = leased(call(id, { holding: [nameOf(first)] }))
+    const next = leased(call(id, { holding: [leaseId(first)] }))
     await harness.sql('select 1 as one')
     await settle(first, 'done')
     const third = await next
@@ -87,7 +86,7 @@ export function bridgeTests(harness: InboxHarness): void {
     const lease = await leased(call(id))
     const node = harness.newInbox()
     try {
-      const holding = [nameOf(lease)]
+      const holding = [leaseId(lease)]
       assert.deepEqual(await node.bridges.lease(call(id, { holding, waitMs: 0 }), never), [])
       assert.deepEqual(await node.bridges.extend([lease]), ['held'])
       assert.equal(await node.bridges.settle(lease, { outcome: done('after'), host: 'there' }), 'settled')

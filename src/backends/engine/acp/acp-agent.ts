@@ -13,7 +13,6 @@ import { OUTPUT_BYTES_MAX } from '../turn-engine.ts'
 import type { AgentProcess } from '../warm/warm-turn.ts'
 
 const PROTOCOL_VERSION = 1
-const STDERR_BYTES_KEPT = 16 * 1024
 /** The version is of how we speak ACP, not of a release. */
 const CLIENT = { name: 'molecule', title: 'Molecule', version: '1' }
 
@@ -70,7 +69,6 @@ export function startAcpAgent({ processes, spawning, log, facts }: AcpAgentOptio
   })
   running = processes.start({
     ...spawning,
-    stderrBytesKept: STDERR_BYTES_KEPT,
     lineBytesMax: OUTPUT_BYTES_MAX,
     onLine: (line) => rpc.receive(line),
   })

@@ -23,8 +23,6 @@ export interface CliTurn {
   readonly lingerMs?: number
 }
 
-const STDERR_BYTES_KEPT = 16 * 1024
-
 /** As work for `Turns`. A flood ends as `output_too_large` in what `conclude` is given. */
 export function cliTurnWork(processes: Processes, turn: CliTurn): TurnWork {
   return (stream) => runProcess(processes, turn, stream)
@@ -54,7 +52,6 @@ async function runProcess(processes: Processes, turn: CliTurn, { emit, signal }:
   }
   const running = processes.start({
     ...turn.run,
-    stderrBytesKept: STDERR_BYTES_KEPT,
     lineBytesMax: OUTPUT_BYTES_MAX,
     sweepLater: true,
     onLine,

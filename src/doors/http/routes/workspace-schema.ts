@@ -6,6 +6,7 @@ import { isAbsolute } from 'node:path'
 import { z } from 'zod'
 import { MoleculeError } from '../../../errors.ts'
 import type { Json } from '../../../protocol/a2a.ts'
+import { URL_CHARACTERS_MAX } from '../../../protocol/schemas.ts'
 import {
   ATTEMPTS_MAX,
   NAME_CHARACTERS_MAX,
@@ -17,7 +18,6 @@ import type { NewWorkspace, Workspace, WorkspaceChange, WorkspaceLoad } from '..
 import { validateBody } from '../server/validate-body.ts'
 
 const PATH_CHARACTERS_MAX = 4096
-const URL_CHARACTERS_MAX = 2048
 
 const word = z.string().trim().min(1).max(SHORT_TEXT_CHARACTERS_MAX)
 
