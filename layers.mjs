@@ -30,8 +30,8 @@ export const layerTable = {
     'src/inbox': { mayImport: ['src/protocol', 'src/store'] },
     'src/backends': {
       mayImport: ['src/protocol', 'src/process', 'src/client'],
-      // Each folder is one backend; only the engines may be seen by their siblings.
-      engines: ['src/backends/exec', 'src/backends/engine'],
+      // Each folder is one backend; only the engine may be seen by its siblings.
+      engines: ['src/backends/engine'],
     },
     'src/runtime': {
       mayImport: ['src/protocol', 'src/inbox/inbox.ts', 'src/backends/backend.ts', 'src/backends/options.ts'],

@@ -71,6 +71,32 @@ test('a cancelled turn waits for its work, and says canceled whatever the work m
   assert.ok(ended)
 })
 
+test('an error with the same code as the stop keeps its own message and details', async () => {
+  const { turns } = setUp()
+  const cancel = new AbortController()
+  const running = listEvents(
+    turns.run(async ({ signal }) => {
+      await aborted(signal)
+      return { type: 'failed', error: new MoleculeError('canceled', 'command "x" was canceled') }
+    }, cancel.signal),
+  )
+  cancel.abort()
+  const end = (await running).at(-1)
+  assert.equal(end?.type === 'failed' && end.error.message, 'command "x" was canceled')
+})
+
+test('a callback that fails the turn stops its work, and the turn ends with that error', async () => {
+  const { turns } = setUp()
+  const work = async ({ fail, signal }: TurnStream): Promise<EndEvent> => {
+    setImmediate(() => fail(new Error('cannot parse')))
+    await aborted(signal)
+    return { type: 'failed', error: new MoleculeError('canceled', 'the process was stopped') }
+  }
+  const end = (await listEvents(turns.run(work, never))).at(-1)
+  assert.ok(end?.type === 'failed')
+  assert.deepEqual([end.error.code, end.error.message], ['internal', 'cannot parse'])
+})
+
 test('text beyond the limit ends the turn as too large', async () => {
   const { turns } = setUp()
   const events = await listEvents(

@@ -1,39 +1,47 @@
 /**
- * The stream of a turn, for every backend that is not simply one process: `work` does the turn and says what happens
- * as it happens; here its words become the events, with exactly one end, a limit on what is kept for a slow reader, an
- * optional wall clock, and a `close` that ends all. Invariant: the stream ends only after `work` has, whichever way.
+ * The stream of a turn, for every backend that starts a process or asks a model. `work` does the turn and emits events;
+ * the engine passes them to the reader and adds the rest: exactly one end, a bounded buffer for a slow reader, an
+ * optional time limit, and a `close` that ends every turn.
+ * Invariant: the stream ends only after `work` has ended, also when the turn is cancelled or the reader stops reading.
  */
 import type { Clock } from '../../clock.ts'
 import { TIMER_MS_MAX } from '../../clock.ts'
 import { formatDuration } from '../../duration.ts'
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
+import { createWakeUp, onAbort } from '../../wait.ts'
 import type { BackendEvent } from '../backend.ts'
 
 export type EndEvent = Extract<BackendEvent, { type: 'done' | 'failed' }>
 
 export interface TurnStream {
-  /** Everything but the end, which is what `work` resolves to. */
+  /** Emits any event but the end. The end is the value of `work`. */
   emit(event: Exclude<BackendEvent, EndEvent>): void
-  /** Stops the turn's wall clock while `waiting` does: a person is asked, and that time is not the agent's. */
+  /**
+   * Ends the turn with this error. For the callbacks of a process: an error that they throw would reach no caller and
+   * would end the whole platform.
+   */
+  fail(thrown: unknown): void
+  /** Stops the turn's time limit until the promise settles: the time a person takes to answer is not the agent's. */
   pauseDuring<T>(waiting: Promise<T>): Promise<T>
-  /** Aborted when the turn is cancelled, its time is up, or nobody reads any more. */
+  /** Aborts when the turn is cancelled, has failed, is out of time, or its reader has stopped reading. */
   readonly signal: AbortSignal
 }
 
-/** Contract: ends soon after its signal is aborted, and leaves nothing of the turn behind. May throw MoleculeError. */
+/** Contract: ends soon after its signal aborts, and leaves nothing of the turn behind. May throw MoleculeError. */
 export type TurnWork = (stream: TurnStream) => Promise<EndEvent>
 
 export interface TurnEngine {
+  /** Starts nothing before the first event is read. */
   run(work: TurnWork, signal: AbortSignal): AsyncIterable<BackendEvent>
-  /** Cancels what is running and waits for it; what is run later is cancelled before it starts. Idempotent. */
+  /** Cancels the running turns and waits for their end. A later turn is cancelled before it starts. Idempotent. */
   close(): Promise<void>
 }
 
 export interface TurnEngineOptions {
   readonly clock: Clock
-  /** Of text, for one turn: more fails it as `too_large`. */
+  /** Bytes of text in one turn. A turn with more fails as `too_large`. */
   readonly outputBytesMax: number
-  /** Wall clock; undefined = none. */
+  /** Time limit of one turn; a longer turn fails as `timeout`. Undefined = none. */
   readonly maxTimeMs?: number | undefined
 }
 
@@ -46,13 +54,13 @@ export function createTurnEngine(options: TurnEngineOptions): TurnEngine {
     run: (work, signal) => runTurn(work, signal, { ...options, live, isClosed: () => closed }),
     async close() {
       closed = true
-      for (const cancel of live.keys()) cancel.abort(canceled())
+      for (const stop of live.keys()) stop.abort(canceled())
       await Promise.all(live.values())
     },
   }
 }
 
-/** A turn, by what ends it, and the promise of its end. */
+/** The running turns: the controller that stops each, and the promise of its end. */
 type LiveTurns = Map<AbortController, Promise<EndEvent>>
 
 interface EngineState extends TurnEngineOptions {
@@ -62,12 +70,12 @@ interface EngineState extends TurnEngineOptions {
 
 async function* runTurn(work: TurnWork, signal: AbortSignal, engine: EngineState): AsyncGenerator<BackendEvent> {
   const stop = new AbortController()
-  const onAbort = () => stop.abort(canceled())
-  signal.addEventListener('abort', onAbort, { once: true })
-  if (signal.aborted || engine.isClosed()) stop.abort(canceled())
+  const release = onAbort(signal, () => stop.abort(canceled()))
+  if (engine.isClosed()) stop.abort(canceled())
   const time = startTurnClock(engine, stop)
   const buffer = createEventBuffer(engine.outputBytesMax, stop)
-  const working = runWork(work, { emit: buffer.emit, pauseDuring: time.pauseDuring, signal: stop.signal })
+  const fail = (thrown: unknown) => stop.abort(toMoleculeError(thrown))
+  const working = runWork(work, { emit: buffer.emit, fail, pauseDuring: time.pauseDuring, signal: stop.signal })
   engine.live.set(stop, working)
   let end: EndEvent | undefined
   void working.then((event) => {
@@ -76,44 +84,53 @@ async function* runTurn(work: TurnWork, signal: AbortSignal, engine: EngineState
   })
   try {
     while (end === undefined) {
-      await buffer.news()
-      // Not `yield*`, which takes twice as long over each.
+      await buffer.waitForEvents()
+      // Not `yield*`, which takes twice as long for each event.
       for (const event of buffer.take()) yield event
     }
-    // What was told while the reader was busy with what came before.
+    // The events that were emitted while the reader was busy with the earlier ones.
     for (const event of buffer.take()) yield event
     yield end
   } finally {
-    // Also when the reader walks away in the middle: nobody would ever stop what it began.
+    // Without this, a reader that stops in the middle would leave the agent running.
     time.stop()
-    signal.removeEventListener('abort', onAbort)
-    // After the end it reaches only who still waits for somebody's answer.
+    release()
+    // After a normal end, only a question that is still open listens to this.
     stop.abort(end === undefined ? canceled() : TURN_OVER)
     await working
     engine.live.delete(stop)
   }
 }
 
-/** Never rejects. What ended the turn from outside is why it failed, whatever it made of it. */
+/** Never rejects. */
 async function runWork(work: TurnWork, stream: TurnStream): Promise<EndEvent> {
   const { signal } = stream
   if (signal.aborted) return { type: 'failed', error: toMoleculeError(signal.reason) }
   try {
     const end = await work(stream)
-    return end.type === 'failed' && signal.aborted ? { ...end, error: toMoleculeError(signal.reason) } : end
+    return end.type === 'failed' && signal.aborted ? { ...end, error: whyStopped(end.error, signal) } : end
   } catch (thrown) {
-    return { type: 'failed', error: toMoleculeError(signal.aborted ? signal.reason : thrown) }
+    return { type: 'failed', error: signal.aborted ? whyStopped(thrown, signal) : toMoleculeError(thrown) }
   }
 }
 
-/** From this many on, text that waits for its reader is one event. */
+/**
+ * A stopped turn fails for the reason of the stop: the agent's own error is only a consequence of it. An error with the
+ * same code is kept, because it has more details (the command, its stderr).
+ */
+function whyStopped(thrown: unknown, signal: AbortSignal): MoleculeError {
+  const reason = toMoleculeError(signal.reason)
+  return thrown instanceof MoleculeError && thrown.code === reason.code ? thrown : reason
+}
+
+/** When so many events wait for their reader, further text is added to the last event instead of a new one. */
 const BUFFERED_EVENTS_MAX = 256
 
-/** Events on their way to a reader that comes when it likes. */
+/** Events between `work`, which does not wait for the reader, and the reader. */
 function createEventBuffer(outputBytesMax: number, stop: AbortController) {
   let events: BackendEvent[] = []
   let bytes = 0
-  let news = Promise.withResolvers<void>()
+  const added = createWakeUp()
   return {
     emit(event: Exclude<BackendEvent, EndEvent>) {
       const last = events.at(-1)
@@ -124,14 +141,13 @@ function createEventBuffer(outputBytesMax: number, stop: AbortController) {
       } else if (event.type !== 'activity' || last?.type !== 'activity') {
         events.push(event)
       }
-      news.resolve()
+      added.wake()
     },
-    wake: () => news.resolve(),
-    news: () => news.promise,
+    wake: () => added.wake(),
+    waitForEvents: () => added.wait(),
     take(): readonly BackendEvent[] {
       const taken = events
       events = []
-      news = Promise.withResolvers()
       return taken
     },
   }
@@ -142,38 +158,37 @@ interface TurnClock {
   stop(): void
 }
 
-/** The wall clock of a turn; it stands while anybody who was asked has not answered. */
+/** The time limit of a turn. It pauses while at least one question is open. */
 function startTurnClock({ clock, maxTimeMs }: EngineState, stop: AbortController): TurnClock {
   let leftMs = maxTimeMs ?? Number.POSITIVE_INFINITY
   let sinceMs = clock.monotonicMs()
-  let waiting = 0
+  let openQuestions = 0
   let ended = false
   let cancelTimer: (() => void) | undefined
-  const count = () => {
+  const onTimer = () => {
     leftMs -= clock.monotonicMs() - sinceMs
-    sinceMs = clock.monotonicMs()
     if (leftMs <= 0) stop.abort(timedOut(maxTimeMs ?? 0))
     else run()
   }
   const run = () => {
     sinceMs = clock.monotonicMs()
     // In steps, because one timer cannot be longer than TIMER_MS_MAX.
-    if (maxTimeMs !== undefined && !ended) cancelTimer = clock.after(Math.min(leftMs, TIMER_MS_MAX), count)
+    if (maxTimeMs !== undefined && !ended) cancelTimer = clock.after(Math.min(leftMs, TIMER_MS_MAX), onTimer)
   }
-  const halt = () => {
+  const pause = () => {
     cancelTimer?.()
     leftMs -= clock.monotonicMs() - sinceMs
   }
   run()
   return {
     async pauseDuring(answer) {
-      if (waiting === 0) halt()
-      waiting += 1
+      if (openQuestions === 0) pause()
+      openQuestions += 1
       try {
         return await answer
       } finally {
-        waiting -= 1
-        if (waiting === 0) run()
+        openQuestions -= 1
+        if (openQuestions === 0) run()
       }
     },
     stop() {
@@ -185,7 +200,7 @@ function startTurnClock({ clock, maxTimeMs }: EngineState, stop: AbortController
 
 const canceled = () => new MoleculeError('canceled', 'the turn was cancelled')
 
-/** Made once: an error takes its time to look where it comes from, and every turn ends. */
+/** Created once: an error records its stack, which takes time, and every turn ends. */
 const TURN_OVER = new MoleculeError('canceled', 'the turn is over')
 
 const timedOut = (ms: number) =>

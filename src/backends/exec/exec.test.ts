@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { listEvents, makeTurn, type TurnOverrides } from '../../../test/fakes/turns.ts'
-import { linuxOnly, markedPids } from '../../../test/harness/live-processes.ts'
+import { eventually, linuxOnly, markedPids } from '../../../test/harness/live-processes.ts'
 import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../../test/harness/process-harness.ts'
 import { systemClock } from '../../clock.ts'
 import type { MoleculeError } from '../../errors.ts'
 import { silentLog } from '../../log.ts'
 import type { Part } from '../../protocol/a2a.ts'
 import type { RequestPart } from '../../protocol/request.ts'
+import type { BackendEvent } from '../backend.ts'
 import { createOptions } from '../options.ts'
 import { exec } from './exec.ts'
 
@@ -208,6 +209,45 @@ test('EX-8 cancelling kills the subprocess at once, also one that ignores SIGTER
   assert.equal(code, 'canceled')
   assert.deepEqual(markedPids(owner), [])
 })
+
+test('events come while the command runs, and the end comes last', linuxOnly, async (t) => {
+  const { build, reply, dir } = setUp(t)
+  const seen: string[] = []
+  // The command prints the second word only after the first was read, so the first cannot wait for the end.
+  const backend = build({ cmd: 'printf one; while [ ! -e go ]; do sleep 0.01; done; printf two' })
+  for await (const event of backend.run(makeTurn({ workingDir: dir }), new AbortController().signal)) {
+    if (event.type === 'text' && event.delta === 'one') await reply({ cmd: 'touch go' })
+    seen.push(event.type === 'text' ? event.delta : event.type)
+  }
+  assert.deepEqual(seen, ['one', 'two', 'done'])
+})
+
+test('a reader that stops in the middle ends the command', linuxOnly, async (t) => {
+  const { build, owner, dir } = setUp(t)
+  const backend = build({ cmd: 'echo x; sleep 300' })
+  for await (const _ of backend.run(makeTurn({ workingDir: dir }), new AbortController().signal)) break
+  assert.deepEqual(markedPids(owner), [])
+})
+
+test(
+  'close waits until the commands are dead, and a later turn is cancelled before it starts',
+  linuxOnly,
+  async (t) => {
+    const { build, owner, dir } = setUp(t)
+    const backend = build({ cmd: 'touch started; sleep 300' })
+    const run = () => listEvents(backend.run(makeTurn({ workingDir: dir }), new AbortController().signal))
+    const codes = (events: readonly BackendEvent[]) =>
+      events.map((event) => (event.type === 'failed' ? event.error.code : event.type))
+    const running = run()
+    await eventually('the command runs', () => existsSync(join(dir, 'started')))
+    await backend.close()
+    assert.deepEqual(markedPids(owner), [])
+    assert.deepEqual(codes(await running), ['canceled'])
+    rmSync(join(dir, 'started'))
+    assert.deepEqual(codes(await run()), ['canceled'])
+    assert.ok(!existsSync(join(dir, 'started')))
+  },
+)
 
 test('validate says which shell runs the commands', async (t) => {
   const { build } = setUp(t)

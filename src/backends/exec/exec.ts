@@ -5,17 +5,15 @@
  */
 import { parseDuration } from '../../duration.ts'
 import { childEnvironment } from '../../process/child-environment.ts'
-import type { ProcessResult } from '../../process/processes.ts'
 import { joinText } from '../../protocol/request.ts'
 import type { Backend, BackendContext, BackendDefinition, Turn } from '../backend.ts'
 import { messageVariables } from '../engine/environment/agent-environment.ts'
 import { type RunFacts, runFailure, stderrTail } from '../engine/failure/run-failure.ts'
 import { type Shell, shellFor, validateShell } from '../engine/shell.ts'
+import { createTurnEngine, type EndEvent, OUTPUT_BYTES_MAX, type TurnStream } from '../engine/turn-engine.ts'
 import { type BackendOptions, badOption, booleanOption } from '../options.ts'
-import { createOneShots, type OneShot } from './one-shot.ts'
 import { createDeltaReader, replyPart } from './stdout-reply.ts'
 
-const OUTPUT_BYTES_MAX = 10 * 1024 * 1024
 const STDERR_BYTES_KEPT = 16 * 1024
 /** A shell command has no session to save: it is as good as killed at once, and a clean-up trap still gets to run. */
 const KILL_GRACE_MS = 200
@@ -43,12 +41,13 @@ interface Settings extends RunFacts {
 
 function createExec(settings: Settings, context: BackendContext): Backend {
   const shell = shellFor(process.platform, context.environment)
-  const shots = createOneShots(context.processes)
+  const turns = createTurnEngine({ clock: context.clock, outputBytesMax: settings.outputBytesMax })
+  const execContext = { ...context, settings, shell }
   return {
     name: exec.name,
     validate: () => validateShell(shell),
-    run: (turn, signal) => shots.run(describe(turn, settings, { ...context, shell }), signal),
-    close: () => shots.close(),
+    run: (turn, signal) => turns.run((stream) => runCommand(turn, execContext, stream), signal),
+    close: () => turns.close(),
   }
 }
 
@@ -69,39 +68,46 @@ function readSettings(options: BackendOptions): Settings {
   return { command: options.require('cmd'), timeout, timeoutMs, passMeta, format, outputBytesMax }
 }
 
-type ExecContext = BackendContext & { readonly shell: Shell }
-
-function describe(turn: Turn, settings: Settings, { shell, environment, log }: ExecContext): OneShot {
-  const { request } = turn
-  return {
-    run: {
-      command: shell.command(settings.command),
-      cwd: turn.workingDir,
-      env: childEnvironment(environment, commandVariables(turn, settings.passMeta)),
-      mark: turn.id,
-      input: settings.format === 'json' ? `${JSON.stringify(request)}\n` : joinText(request.parts),
-      outputBytesMax: settings.outputBytesMax,
-      stderrBytesKept: STDERR_BYTES_KEPT,
-      killGraceMs: KILL_GRACE_MS,
-      ...(settings.timeoutMs !== undefined && { timeoutMs: settings.timeoutMs }),
-    },
-    read: createDeltaReader(),
-    end(result) {
-      const error = runFailure(result, settings)
-      if (error) return { type: 'failed', error }
-      logStderr(result)
-      return { type: 'done', parts: [replyPart(result.stdout)], finality: 'completed' }
-    },
-  }
-
-  function logStderr(result: ProcessResult): void {
-    if (result.stderrTail.length === 0) return
-    const fields = { workspace: request.workspace_id, message: request.message_id, stderr: stderrTail(result) }
-    log.info(fields, 'the command succeeded and wrote to stderr')
-  }
+interface ExecContext extends BackendContext {
+  readonly settings: Settings
+  readonly shell: Shell
 }
 
-/** Without `pass_meta` a command is told nothing of the platform: not the ids, the address, the token, nor the path. */
+/** The process has its own time and output limits, so that the error names the command and its stderr. */
+async function runCommand(turn: Turn, context: ExecContext, stream: TurnStream): Promise<EndEvent> {
+  const { settings, shell, environment, processes } = context
+  const { request } = turn
+  const readDelta = createDeltaReader()
+  const onOutput = (chunk: Uint8Array) => {
+    try {
+      stream.emit(readDelta(chunk))
+    } catch (thrown) {
+      stream.fail(thrown)
+    }
+  }
+  const run = {
+    command: shell.command(settings.command),
+    cwd: turn.workingDir,
+    env: childEnvironment(environment, commandVariables(turn, settings.passMeta)),
+    mark: turn.id,
+    input: settings.format === 'json' ? `${JSON.stringify(request)}\n` : joinText(request.parts),
+    outputBytesMax: settings.outputBytesMax,
+    stderrBytesKept: STDERR_BYTES_KEPT,
+    killGraceMs: KILL_GRACE_MS,
+    ...(settings.timeoutMs !== undefined && { timeoutMs: settings.timeoutMs }),
+    onOutput,
+  }
+  const result = await processes.run(run, stream.signal)
+  const error = runFailure(result, settings)
+  if (error) return { type: 'failed', error }
+  if (result.stderrTail.length > 0) {
+    const fields = { workspace: request.workspace_id, message: request.message_id, stderr: stderrTail(result) }
+    context.log.info(fields, 'the command succeeded and wrote to stderr')
+  }
+  return { type: 'done', parts: [replyPart(result.stdout)], finality: 'completed' }
+}
+
+/** Without `pass_meta` a command learns nothing of the platform: no ids, no address, no token, no extra PATH. */
 function commandVariables({ env, request }: Turn, passMeta: boolean): Record<string, string> {
   if (passMeta) return { ...env, ...messageVariables(request) }
   return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('MOLECULE_') && name !== 'PATH'))

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { createDeltaReader, replyPart } from './stdout-reply.ts'
 
-/** Text that uses one to four bytes a character, cut anywhere into chunks. */
+/** Text with one to four bytes a character, cut at any byte into chunks. */
 const cutText = fc
   .tuple(fc.string({ unit: 'binary', maxLength: 60 }), fc.array(fc.nat({ max: 6 }), { maxLength: 80 }))
   .map(([text, sizes]) => ({ text, chunks: cut(Buffer.from(text), sizes) }))
@@ -13,13 +13,13 @@ test('EX-3 text comes back byte for byte, and its deltas joined are the reply, w
     fc.property(cutText, ({ text, chunks }) => {
       assert.deepEqual(replyPart(Buffer.concat(chunks)), { text })
       const read = createDeltaReader()
-      const deltas = chunks.flatMap((chunk) => read(chunk))
+      const deltas = chunks.map((chunk) => read(chunk))
       assert.equal(deltas.map((event) => (event.type === 'text' ? event.delta : '')).join(''), text)
     }),
   )
 })
 
-test('EX-3 bytes that are no text come back as a file of the same bytes, and no garbage is streamed', () => {
+test('EX-3 bytes that are not UTF-8 come back as a file of the same bytes, and no garbage is streamed', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => {
       const part = replyPart(bytes)
@@ -28,9 +28,8 @@ test('EX-3 bytes that are no text come back as a file of the same bytes, and no 
       assert.equal(part.mediaType, part.text === undefined ? 'application/octet-stream' : undefined)
       const read = createDeltaReader()
       for (const byte of bytes) {
-        for (const event of read(Uint8Array.of(byte))) {
-          assert.ok(event.type === 'activity' || (event.type === 'text' && !event.delta.includes('\ufffd')))
-        }
+        const event = read(Uint8Array.of(byte))
+        assert.ok(event.type === 'activity' || !event.delta.includes('\ufffd'))
       }
     }),
   )

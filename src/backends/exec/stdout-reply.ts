@@ -1,11 +1,12 @@
 /**
- * Stdout as a reply, byte for byte: valid UTF-8 is text, anything else is a file of bytes. While it comes it is
- * streamed as text deltas, cut only between characters. Invariant: where the reply is text, the deltas joined are it.
+ * Stdout as a reply, byte for byte: valid UTF-8 is text, anything else is a file of bytes. While the command runs, its
+ * output is streamed as text deltas, cut only between characters. Invariant: if the reply is text, the deltas joined
+ * are that text.
  */
 import type { Part } from '../../protocol/a2a.ts'
 import type { BackendEvent } from '../backend.ts'
 
-/** Throws at what is not UTF-8, and keeps a byte order mark, which is part of what was printed. */
+/** Throws on bytes that are not UTF-8. Keeps a byte order mark, because the command printed it. */
 const STRICT = { fatal: true, ignoreBOM: true } as const
 
 export function replyPart(stdout: Uint8Array): Part {
@@ -16,19 +17,21 @@ export function replyPart(stdout: Uint8Array): Part {
   }
 }
 
-/** For one process: holds the beginning of a character until the rest has come. */
-export function createDeltaReader(): (chunk: Uint8Array) => readonly BackendEvent[] {
+type DeltaEvent = Extract<BackendEvent, { type: 'text' | 'activity' }>
+
+/** One for each process: the decoder keeps the first bytes of a character until the rest arrives. */
+export function createDeltaReader(): (chunk: Uint8Array) => DeltaEvent {
   const decoder = new TextDecoder('utf-8', STRICT)
   let isText = true
   return (chunk) => {
-    if (!isText) return [{ type: 'activity' }]
+    if (!isText) return { type: 'activity' }
     try {
       const delta = decoder.decode(chunk, { stream: true })
-      return delta === '' ? [{ type: 'activity' }] : [{ type: 'text', delta }]
+      return delta === '' ? { type: 'activity' } : { type: 'text', delta }
     } catch {
-      // The reply will be a file; text made of its bytes would be garbage.
+      // The reply will be a file of bytes. Text made of those bytes would be garbage.
       isText = false
-      return [{ type: 'activity' }]
+      return { type: 'activity' }
     }
   }
 }

@@ -5,6 +5,7 @@
  * no process outlives the stream, but that an escapee of a program that left by itself is killed seconds later.
  */
 import type { Processes, ProcessResult, ProcessStartOptions } from '../../../process/processes.ts'
+import { onAbort } from '../../../wait.ts'
 import type { BackendEvent } from '../../backend.ts'
 import { type EndEvent, OUTPUT_BYTES_MAX, type TurnStream, type TurnWork } from '../turn-engine.ts'
 
@@ -28,7 +29,8 @@ export function cliTurnWork(processes: Processes, turn: CliTurn): TurnWork {
   return (stream) => runProcess(processes, turn, stream)
 }
 
-async function runProcess(processes: Processes, turn: CliTurn, { emit, signal }: TurnStream): Promise<EndEvent> {
+async function runProcess(processes: Processes, turn: CliTurn, stream: TurnStream): Promise<EndEvent> {
+  const { emit, signal } = stream
   const seen = Promise.withResolvers<EndEvent>()
   const output: string[] = []
   let bytes = 0
@@ -46,8 +48,7 @@ async function runProcess(processes: Processes, turn: CliTurn, { emit, signal }:
     try {
       for (const event of turn.read(line)) hear(event)
     } catch (thrown) {
-      // Thrown in here it would reach nobody; so it ends this turn.
-      seen.reject(thrown)
+      if (end === undefined) stream.fail(thrown)
     }
   }
   const running = processes.start({
@@ -56,9 +57,7 @@ async function runProcess(processes: Processes, turn: CliTurn, { emit, signal }:
     sweepLater: true,
     onLine,
   })
-  const stop = () => void running.stop()
-  signal.addEventListener('abort', stop, { once: true })
-  if (signal.aborted) stop()
+  const release = onAbort(signal, () => void running.stop())
   void running.write(turn.input).then(() => running.endInput())
   try {
     const first = await Promise.race([seen.promise, running.ended.then(() => undefined)])
@@ -67,7 +66,7 @@ async function runProcess(processes: Processes, turn: CliTurn, { emit, signal }:
     if (first !== undefined) return first
     return turn.conclude(bytes > OUTPUT_BYTES_MAX ? { ...result, end: 'output_too_large' } : result, output.join('\n'))
   } finally {
-    signal.removeEventListener('abort', stop)
+    release()
     await running.stop()
   }
 }
