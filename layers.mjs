@@ -37,7 +37,17 @@ export const layerTable = {
       mayImport: ['src/protocol', 'src/inbox/inbox.ts', 'src/backends/backend.ts', 'src/backends/options.ts'],
     },
     'src/doors': {
-      mayImport: ['src/protocol', 'src/workspaces', 'src/inbox', 'src/client'],
+      mayImport: [
+        'src/protocol',
+        'src/workspaces/workspace.ts',
+        'src/workspaces/workspace-files.ts',
+        'src/workspaces/registry.ts',
+        'src/workspaces/presence.ts',
+        'src/workspaces/may-talk.ts',
+        'src/workspaces/tokens.ts',
+        'src/inbox',
+        'src/client',
+      ],
       engines: ['src/doors/chat'],
     },
     'src/cli': { mayImport: 'everything' },

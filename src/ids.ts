@@ -52,6 +52,9 @@ export function ulidFloor(timeMs: number): string {
 /** `ws_<ULID>`: the id of a workspace. */
 export const workspaceId = (): string => `ws_${ulid()}`
 
+/** Checked before an id becomes part of a path: no other text may get there. */
+export const isWorkspaceId = (text: string): boolean => /^ws_[0-9A-Z]{26}$/.test(text)
+
 function encodeTime(timeMs: number): string {
   let time = Math.max(0, timeMs)
   let text = ''

@@ -30,7 +30,7 @@ import {
   ensureConversationSecret,
 } from '../workspaces/tokens/conversation-tokens.ts'
 import { createTokens } from '../workspaces/tokens/token-store.ts'
-import type { BackendCheck } from '../workspaces/workspace-rows.ts'
+import type { BackendCheck } from '../workspaces/workspace.ts'
 import { childEnvironmentOf } from './child-environment.ts'
 import { ensureHostId } from './data-folder/host-id.ts'
 import { readVersion } from './version.ts'

@@ -27,10 +27,20 @@ export function* sql<R = Row>(text: string, values: readonly Value[] = []): Tran
 /** A statement for `together`. */
 export const statement = (text: string, values: readonly Value[] = []): Statement => ({ text, values })
 
+/** True for a plain select: a transaction that fails after only these has nothing to roll back. */
+export const isReadOnly = (text: string): boolean => /^\s*select\b/i.test(text)
+
 /** Runs statements in order as one step; gives the rows of each. */
 export function* together(statements: readonly Statement[]): Transaction<Row[][]> {
   return yield statements
 }
+
+/**
+ * Limits of a group commit, in both engines: a group starts no operation after this many, or after this time. The
+ * other operations wait for the next group.
+ */
+export const GROUP_OPERATIONS_MAX = 200
+export const GROUP_MS_MAX = 5
 
 /**
  * Contract: `write` runs the generator in one transaction and resolves only after it is durable. A throw inside the
@@ -46,7 +56,7 @@ export function* together(statements: readonly Statement[]): Transaction<Row[][]
  */
 export interface Store {
   readonly engine: 'sqlite' | 'postgres'
-  write<T>(transaction: () => Transaction<T>, lane?: string): Promise<T>
+  write<T>(transaction: () => Transaction<T>, key?: string): Promise<T>
   read<T>(transaction: () => Transaction<T>): Promise<T>
   /**
    * Tells other processes on this store that something changed in these workspaces. A hint: it is sent soon, merged

@@ -5,10 +5,11 @@
  */
 import type { Clock } from '../clock.ts'
 import { MoleculeError } from '../errors.ts'
+import { isWorkspaceId } from '../ids.ts'
 import type { WorkspaceQueues } from '../inbox/inbox.ts'
 import type { Store } from '../store/store.ts'
 import { type ConfigFileChange, changeConfig } from './config/config-file.ts'
-import { configTextOf, type WorkspaceConfigs } from './config/workspace-configs.ts'
+import { badConfigAsInvalidRequest, configTextOf, type WorkspaceConfigs } from './config/workspace-configs.ts'
 import type { Homes } from './homes/homes.ts'
 import { requireWorkingDir } from './homes/working-dir.ts'
 import type { Workspace, WorkspaceChange, WorkspaceLifecycle } from './workspace.ts'
@@ -20,7 +21,7 @@ import {
   type StoreOnlyChange,
   workspaceNotFound,
 } from './workspace-rows.ts'
-import { badConfigAsInvalidRequest, isWorkspaceId, runtimeConfigOf } from './workspaces.ts'
+import { runtimeConfigOf } from './workspaces.ts'
 
 export interface WorkspaceLifecycleOptions {
   readonly store: Store
@@ -48,9 +49,9 @@ export function createWorkspaceLifecycle(options: WorkspaceLifecycleOptions): Wo
       const workspace = await required(id)
       if (change.workingDir !== undefined) requireWorkingDir(change.workingDir)
       const config = configChange(change)
-      const own = storeOnlyChange(change)
+      const storeOnly = storeOnlyChange(change)
       // The rows first: what they refuse must not have been written to the file already.
-      if (Object.keys(own).length > 0) await store.write(() => changeStoreOnlySettings(id, own))
+      if (Object.keys(storeOnly).length > 0) await store.write(() => changeStoreOnlySettings(id, storeOnly))
       if (Object.keys(config).length > 0) await changeConfigFile(workspace, config, options)
       return await required(id)
     },

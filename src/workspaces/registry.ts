@@ -2,12 +2,12 @@
  * The registry: workspaces that run elsewhere say that they are there, and workspaces find each other. A sign of life
  * is a time and what was said with it, nothing more; whether that means `online` is judged when somebody looks.
  */
+import { isWorkspaceId } from '../ids.ts'
 import { type Store, sql, type Transaction } from '../store/store.ts'
 import { mayTalk } from './may-talk.ts'
 import type { HeartbeatReport } from './presence.ts'
 import type { Workspace, WorkspaceLoad } from './workspace.ts'
 import { findWorkspace, listWorkspaces, setStatusText, workspaceNotFound } from './workspace-rows.ts'
-import { isWorkspaceId } from './workspaces.ts'
 
 /** How often a workspace is asked to be heard of: a third of the silence that makes it offline. */
 export const HEARTBEAT_SECONDS = 30
@@ -19,23 +19,23 @@ export interface WorkspaceRegistry {
   /** Still there. What a report leaves out stays as it was last said. */
   heartbeat(id: string, report: HeartbeatReport): Promise<Workspace & WorkspaceLoad>
   /** What it says it is doing, on its card from now on; empty = nothing. */
-  say(id: string, text: string): Promise<Workspace & WorkspaceLoad>
+  setStatusText(id: string, text: string): Promise<Workspace & WorkspaceLoad>
   /** Those that it may talk to. */
   peers(id: string): Promise<(Workspace & WorkspaceLoad)[]>
 }
 
 export function createWorkspaceRegistry(store: Store): WorkspaceRegistry {
-  const hear = async (id: string, said: () => Transaction<void>) => {
+  const update = async (id: string, change: () => Transaction<void>) => {
     if (!isWorkspaceId(id)) throw workspaceNotFound(id)
-    await store.write(said, id)
+    await store.write(change, id)
     const workspace = await store.read(() => findWorkspace(id))
     if (workspace === undefined) throw workspaceNotFound(id)
     return workspace
   }
   return {
-    register: (id, report) => hear(id, () => register(id, report)),
-    heartbeat: (id, report) => hear(id, () => heartbeat(id, report)),
-    say: (id, text) => hear(id, () => writeStatusText(id, text)),
+    register: (id, report) => update(id, () => register(id, report)),
+    heartbeat: (id, report) => update(id, () => heartbeat(id, report)),
+    setStatusText: (id, text) => update(id, () => writeStatusText(id, text)),
     async peers(id) {
       const all = await store.read(listWorkspaces)
       const own = all.find((workspace) => workspace.id === id)

@@ -4,6 +4,12 @@
  */
 import type { Sender } from '../protocol/request.ts'
 
+export const SECRET_BYTES = 32
+/** People and secret scanners recognise a leaked token by this prefix, and the log hides it. */
+export const SECRET_PREFIX = 'mol_'
+/** A token that another process revoked is refused here after this time at the latest. */
+export const REVOCATION_MS_MAX = 5000
+
 /**
  * admin: everything. member: chat, replay, stop, answer. viewer: reads, without files, config, memory and tokens.
  * caller: a program that sends to listed workspaces. workspace: speaks for one workspace. conversation: a child process
@@ -82,5 +88,5 @@ export interface Tokens {
   issueLoginCode(): string
   /** The session secret for the cookie, or undefined when the code is unknown, used or old. */
   exchangeLoginCode(code: string): Promise<{ secret: string; maxAgeSeconds: number } | undefined>
-  revokeSession(secret: string): Promise<void>
+  revokeBrowserSession(secret: string): Promise<void>
 }

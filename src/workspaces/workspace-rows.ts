@@ -8,7 +8,7 @@ import { restoreEnvelope } from '../protocol/envelope.ts'
 import { sql, type Transaction } from '../store/store.ts'
 import type { WorkspaceConfig } from './config/config-file.ts'
 import { type HeartbeatReport, presenceOf, SILENCE_MS_MAX } from './presence.ts'
-import { isExternal, type Workspace, type WorkspaceLoad, type WorkspaceStatus } from './workspace.ts'
+import { type BackendCheck, isExternal, type Workspace, type WorkspaceLoad, type WorkspaceStatus } from './workspace.ts'
 
 /** The platform runs on one machine's memory: a list without end would not be one. */
 const WORKSPACES_MAX = 10_000
@@ -32,25 +32,23 @@ export type StoreOnlySettings = Pick<
   'parentId' | 'tier' | 'permission' | 'workingDir' | 'statusText'
 >
 
-export type BackendCheck = { readonly ok: true } | { readonly ok: false; readonly reason: string }
-
 export interface NewWorkspaceRow {
   readonly id: string
   readonly config: WorkspaceConfig
-  readonly own: StoreOnlySettings
+  readonly storeOnly: StoreOnlySettings
   readonly checked: BackendCheck
 }
 
-export function* insertWorkspace({ id, config, own, checked }: NewWorkspaceRow): Transaction<void> {
+export function* insertWorkspace({ id, config, storeOnly, checked }: NewWorkspaceRow): Transaction<void> {
   const [count] = yield* sql<{ total: number }>('select count(*) as total from workspace_load')
   if ((count?.total ?? 0) >= WORKSPACES_MAX) {
     throw new MoleculeError('invalid_request', `there are ${WORKSPACES_MAX} workspaces already: delete some first`)
   }
-  if (own.parentId !== undefined) yield* requireParent(own.parentId)
+  if (storeOnly.parentId !== undefined) yield* requireParent(storeOnly.parentId)
   yield* sql(
     `insert into workspaces (id, name, role, runtime, settings, status, status_reason, created_at)
      values ($1, $2, $3, $4, $5, $6, $7, now_ms())`,
-    [id, config.name, config.role, config.runtime, settingsText(config, own), ...statusOf(checked)],
+    [id, config.name, config.role, config.runtime, settingsText(config, storeOnly), ...statusOf(checked)],
   )
   yield* sql('insert into workspace_load (workspace_id, hosted, slots) values ($1, $2, $3)', [
     id,
@@ -148,17 +146,17 @@ export function* markDeleted(id: string): Transaction<void> {
 export const workspaceNotFound = (id: string): MoleculeError =>
   new MoleculeError('not_found', `there is no workspace ${id}`)
 
-function settingsText(config: WorkspaceConfig, own: StoreOnlySettings): string {
+function settingsText(config: WorkspaceConfig, storeOnly: StoreOnlySettings): string {
   const settings: WorkspaceSettings = {
-    tier: own.tier,
-    workingDir: own.workingDir,
+    tier: storeOnly.tier,
+    workingDir: storeOnly.workingDir,
     maxConcurrentTasks: config.maxConcurrentTasks,
     maxAttempts: config.maxAttempts,
     runtimeConfig: config.runtimeConfig,
     ...(config.model !== undefined && { model: config.model }),
-    ...(own.parentId !== undefined && { parentId: own.parentId }),
-    ...(own.permission !== undefined && { permission: own.permission }),
-    ...(own.statusText !== undefined && { statusText: own.statusText }),
+    ...(storeOnly.parentId !== undefined && { parentId: storeOnly.parentId }),
+    ...(storeOnly.permission !== undefined && { permission: storeOnly.permission }),
+    ...(storeOnly.statusText !== undefined && { statusText: storeOnly.statusText }),
   }
   return JSON.stringify(settings)
 }

@@ -4,6 +4,13 @@ import type { Json } from '../protocol/a2a.ts'
 /** What an agent may do without asking. */
 export type Permission = 'ask' | 'allowed_tools' | 'bypass'
 
+/** Limits of what an owner may write, in `config.yaml` and over HTTP alike; more is refused. */
+export const NAME_CHARACTERS_MAX = 100
+export const ROLE_CHARACTERS_MAX = 2000
+export const SHORT_TEXT_CHARACTERS_MAX = 200
+export const ATTEMPTS_MAX = 100
+export const SLOTS_MAX = 1000
+
 export type WorkspaceStatus = 'provisioning' | 'online' | 'degraded' | 'offline' | 'paused' | 'failed'
 
 export interface StatusText {
@@ -35,6 +42,16 @@ export interface Workspace {
 
 /** A bridge runs it, somewhere else: the platform keeps its mail and hands it out. */
 export const isExternal = ({ runtime }: { readonly runtime: string }): boolean => runtime === 'external'
+
+/** Whether the backend of a workspace can run on this machine, with the reason when it cannot. */
+export type BackendCheck = { readonly ok: true } | { readonly ok: false; readonly reason: string }
+
+/** The bridge that a brief is made for. It works in its own folder, and its sessions live on its own machine. */
+export interface BriefedBridge {
+  readonly host: string
+  /** The backend that it runs, if it names one. Its turns then get the history and the turn limit of that backend. */
+  readonly backend?: string | undefined
+}
 
 /** What `POST /workspaces` may say; everything but the name has a default. */
 export interface NewWorkspace {
@@ -76,10 +93,6 @@ export interface WorkspaceChange {
   readonly runtimeConfig?: Readonly<Record<string, Json>>
 }
 
-export interface RemoveWorkspaceOptions {
-  readonly cascade: boolean
-}
-
 /**
  * Contract: `create` provisions the folder, records the workspace and answers when it is online, or `failed` with the
  * reason; input that cannot be a workspace is refused with `invalid_request` before anything is made.
@@ -98,7 +111,7 @@ export interface Workspaces {
 export interface WorkspaceLifecycle {
   change(id: string, change: WorkspaceChange): Promise<Workspace & WorkspaceLoad>
   /** Gives the ids that went, the workspace's own last. */
-  remove(id: string, removal: RemoveWorkspaceOptions): Promise<string[]>
+  remove(id: string, options: { readonly cascade: boolean }): Promise<string[]>
   restart(id: string): Promise<Workspace & WorkspaceLoad>
   pause(id: string, options: { readonly now: boolean }): Promise<Workspace & WorkspaceLoad>
   resume(id: string): Promise<Workspace & WorkspaceLoad>

@@ -3,17 +3,16 @@
  * that says `online` can answer, and one that cannot says why.
  */
 import { MoleculeError, toMoleculeError } from '../errors.ts'
-import { workspaceId } from '../ids.ts'
+import { isWorkspaceId, workspaceId } from '../ids.ts'
 import type { Json } from '../protocol/a2a.ts'
 import type { Store } from '../store/store.ts'
-import { type ConfigFileChange, changeConfig } from './config/config-file.ts'
-import type { WorkspaceConfigs } from './config/workspace-configs.ts'
+import { type ConfigFileChange, changeConfig, DEFAULT_RUNTIME, WORKSPACE_CONFIG_FILE } from './config/config-file.ts'
+import { badConfigAsInvalidRequest, type WorkspaceConfigs } from './config/workspace-configs.ts'
 import type { Homes } from './homes/homes.ts'
 import { defaultWorkingDir, requireWorkingDir } from './homes/working-dir.ts'
 import type { NewWorkspace, Workspace, Workspaces } from './workspace.ts'
 import { findWorkspace, insertWorkspace, listWorkspaces, type StoreOnlySettings } from './workspace-rows.ts'
 
-const DEFAULT_RUNTIME = 'claude-code'
 const DEFAULT_TIER = 2
 
 export interface WorkspacesOptions {
@@ -43,23 +42,20 @@ export function createWorkspaces(options: WorkspacesOptions): Workspaces {
   }
 }
 
-/** Nothing else may become part of a path. */
-export const isWorkspaceId = (id: string): boolean => /^ws_[0-9A-Z]{26}$/.test(id)
-
 async function provisionWorkspace(
   input: NewWorkspace,
   { store, homes, configs }: WorkspacesOptions,
 ): Promise<Workspace> {
   const id = workspaceId()
   const base = input.template === undefined ? undefined : await homes.templateConfig(input.template)
-  const path = base?.path ?? 'config.yaml'
+  const path = base?.path ?? WORKSPACE_CONFIG_FILE
   const { text, validated } = await badConfigAsInvalidRequest(async () => {
     const written = changeConfig(base?.text, initialConfig(input, base?.text), path)
     return { text: written, validated: await configs.validate(written, path) }
   })
   const workingDir = input.workingDir ?? validated.config.workingDir
   if (workingDir !== undefined) requireWorkingDir(workingDir)
-  const own: StoreOnlySettings = {
+  const storeOnly: StoreOnlySettings = {
     tier: input.tier ?? DEFAULT_TIER,
     workingDir: workingDir ?? defaultWorkingDir(homes, id),
     ...(input.parentId !== undefined && { parentId: input.parentId }),
@@ -68,7 +64,7 @@ async function provisionWorkspace(
   try {
     await homes.create(id, input.template)
     await homes.writeConfig(id, text)
-    await store.write(() => insertWorkspace({ id, own, ...validated }))
+    await store.write(() => insertWorkspace({ id, storeOnly, ...validated }))
   } catch (error) {
     await homes.discard(id)
     throw error
@@ -99,17 +95,5 @@ export function runtimeConfigOf(
     ...runtimeConfig,
     ...(maxAttempts !== undefined && { max_attempts: maxAttempts }),
     ...(maxConcurrentTasks !== undefined && { max_concurrent_tasks: maxConcurrentTasks }),
-  }
-}
-
-/** What a config or a backend refuses is the caller's mistake here, not a broken configuration of the platform. */
-export async function badConfigAsInvalidRequest<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work()
-  } catch (error) {
-    if (!(error instanceof MoleculeError) || error.code !== 'bad_config') throw error
-    // A caller who wrote no file is not told of lines in one.
-    const message = error.message.replace(/^config\.yaml:\d+: /, '')
-    throw new MoleculeError('invalid_request', message, { cause: error, details: error.details })
   }
 }

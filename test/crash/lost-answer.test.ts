@@ -28,10 +28,10 @@ const isAway = (error: unknown) =>
 function forgetful(store: Store) {
   let losing = false
   const away = () => new MoleculeError('store_unavailable', 'the answer was lost', { retryable: true })
-  const write: Store['write'] = async (transaction, lane) => {
+  const write: Store['write'] = async (transaction, key) => {
     const lost = losing
     losing = false
-    const value = await store.write(transaction, lane)
+    const value = await store.write(transaction, key)
     if (lost) throw away()
     return value
   }

@@ -6,6 +6,7 @@
 import { createPlatformClient, type PlatformClient } from '../../client/platform-client.ts'
 import { loadDataDir } from '../../config/config.ts'
 import { MoleculeError } from '../../errors.ts'
+import { isWorkspaceId } from '../../ids.ts'
 import type { Terminal } from '../command-line.ts'
 import { readAdminToken } from '../data-folder/admin-token.ts'
 
@@ -23,7 +24,7 @@ export function platformClientFor(env: Environment): PlatformClient {
 
 /** The id that an id or a name stands for. Names need not be unique; then the ids are listed to choose from. */
 export async function resolveWorkspaceId(platform: PlatformClient, idOrName: string): Promise<string> {
-  if (/^ws_[0-9A-Z]{26}$/.test(idOrName)) return idOrName
+  if (isWorkspaceId(idOrName)) return idOrName
   const all = await platform.listWorkspaces()
   const named = all.filter(({ id, name }) => id === idOrName || name === idOrName)
   const [workspace] = named

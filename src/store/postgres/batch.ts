@@ -7,7 +7,6 @@
  */
 import type { Submittable, Connection as Wire } from 'pg'
 import type { Row, Value } from '../store.ts'
-import { parserOf } from './types.ts'
 
 /** A statement as the server gets it; one without a name is prepared anew each time. */
 export interface Query {
@@ -113,3 +112,16 @@ function toWire(value: Value): string | Buffer | null {
   if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength)
   throw new TypeError(`a value of type ${typeof value} cannot be stored`)
 }
+
+/** By type OID. Values are what SQLite gives for the same column, so a boolean is 1 or 0. */
+const PARSERS: ReadonlyMap<number, (text: string) => Value> = new Map<number, (text: string) => Value>([
+  [16, (text) => (text === 't' ? 1 : 0)],
+  // bytea, as hexadecimal digits after `\x`
+  [17, (text) => Buffer.from(text.slice(2), 'hex')],
+  // int8, int2, int4, oid, float4, float8, numeric
+  ...[20, 21, 23, 26, 700, 701, 1700].map((oid): [number, (text: string) => Value] => [oid, Number]),
+])
+
+const asText = (text: string): Value => text
+
+const parserOf = (oid: number): ((text: string) => Value) => PARSERS.get(oid) ?? asText

@@ -7,14 +7,11 @@
  * (alone.ts). So only the one at fault is told of it, and the others do not pay for savepoints all the time.
  */
 import type { Clock } from '../../clock.ts'
-import type { Row, Statement, Transaction } from '../store.ts'
+import { GROUP_MS_MAX, isReadOnly, type Row, type Statement, type Transaction } from '../store.ts'
 import type { PostgresConnection } from './connection.ts'
 import { asStoreError, isRetryableAlone } from './errors.ts'
 import { type PostgresOperation, runAlone } from './run-alone.ts'
-import { advance, isReadOnly } from './statements.ts'
-
-/** No operation begins in a group that is older than this, so that nobody waits behind a crowd. */
-const GROUP_MS_MAX = 5
+import { advance } from './statements.ts'
 
 /** An operation under way. */
 interface RunningOperation {
@@ -22,7 +19,8 @@ interface RunningOperation {
   readonly steps: Transaction<unknown>
   /** Those of its key that come after it. */
   readonly followers: PostgresOperation[]
-  asks: readonly Statement[]
+  /** The statements of its current step. */
+  step: readonly Statement[]
   wrote: boolean
 }
 
@@ -67,14 +65,14 @@ async function runTogether(
   if (runs.length === 0) return
   let before: readonly string[] = ['begin']
   while (runs.length > 0) {
-    const asked = runs.flatMap(({ asks }) => asks)
-    const rows = await connection.send(asked, before)
+    const statements = runs.flatMap(({ step }) => step)
+    const rows = await connection.send(statements, before)
     before = []
     let from = 0
     const going: RunningOperation[] = []
     for (const run of runs) {
-      const own = rows.slice(from, from + run.asks.length)
-      from += run.asks.length
+      const own = rows.slice(from, from + run.step.length)
+      from += run.step.length
       const next = advanceRun(group, run, own) ? run : beginNext(group, run.followers)
       if (next !== undefined) going.push(next)
     }
@@ -92,7 +90,7 @@ function beginNext(group: CommitGroup, chain: PostgresOperation[]): RunningOpera
       operation,
       steps: operation.transaction(),
       followers: chain,
-      asks: [],
+      step: [],
       wrote: false,
     }
     if (advanceRun(group, run, [])) return run
@@ -106,8 +104,8 @@ function advanceRun({ answers }: CommitGroup, run: RunningOperation, rows: Row[]
   try {
     const step = advance(run.steps, rows)
     if (!step.done) {
-      run.asks = step.value
-      run.wrote ||= !step.value.every(isReadOnly)
+      run.step = step.value
+      run.wrote ||= !step.value.every(({ text }) => isReadOnly(text))
       return true
     }
     answers.push(() => resolve(step.value as never))
@@ -119,15 +117,10 @@ function advanceRun({ answers }: CommitGroup, run: RunningOperation, rows: Row[]
   return false
 }
 
-interface Failed {
-  readonly error: unknown
-  readonly clock: Clock
-}
-
 async function runEachAlone(
   connection: PostgresConnection,
   { begun }: CommitGroup,
-  { error, clock }: Failed,
+  { error, clock }: { error: unknown; clock: Clock },
 ): Promise<void> {
   await connection.rollback()
   const [first] = begun

@@ -29,7 +29,7 @@ export interface PostgresOptions {
 
 /** Rejects with `bad_config` for an address that cannot be read, with `store_unavailable` when nobody answers there. */
 export async function openPostgres(options: PostgresOptions): Promise<Store> {
-  const { url, clock, log, lanes = LANES_DEFAULT, readers = READERS_DEFAULT } = options
+  const { url, clock, log, lanes = LANES_DEFAULT, readers: readerCount = READERS_DEFAULT } = options
   const connector = createConnector(url, clock)
   await migrate(connector)
   const hints = createHints({ connector, clock, log })
@@ -43,9 +43,9 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   // Writes without a key may touch anything: they share a transaction with none but each other, one after the other.
   const common = createWriteLane(link('writes without a key'), clock)
   const keyed = Array.from({ length: lanes }, (_, index) => createWriteLane(link(`writes ${index + 1}`), clock))
-  const reading = createReaders(Array.from({ length: readers }, (_, index) => link(`reads ${index + 1}`)))
+  const readers = createReaders(Array.from({ length: readerCount }, (_, index) => link(`reads ${index + 1}`)))
   const close = async () => {
-    await Promise.all([common, ...keyed, reading].map((part) => part.close()))
+    await Promise.all([common, ...keyed, readers].map((part) => part.close()))
     await hints.close()
   }
   let closing: Promise<void> | undefined
@@ -58,7 +58,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     },
     async read(transaction) {
       if (closing !== undefined) throw unavailable('the store is closed')
-      return await reading.read(transaction)
+      return await readers.read(transaction)
     },
     notify(workspaceIds) {
       if (closing === undefined) hints.notify(workspaceIds)

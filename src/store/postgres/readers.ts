@@ -3,7 +3,7 @@
  * several gets a snapshot. Which it is shows only after the first step, so a reader that turns out to go on is begun
  * anew inside a snapshot, and its first statement is remembered for the next time.
  */
-import type { Row, Statement, Transaction } from '../store.ts'
+import { isReadOnly, type Row, type Statement, type Transaction } from '../store.ts'
 import type { PostgresConnection } from './connection.ts'
 import { asStoreError, unavailable } from './errors.ts'
 import type { ReconnectingLink } from './reconnecting-link.ts'
@@ -37,13 +37,13 @@ export function createReaders(links: readonly ReconnectingLink[]): Readers {
     if (first.done) return first.value
     const [only, ...others] = first.value
     // What is no plain select goes into the snapshot, where the database refuses to write.
-    const plain = only !== undefined && others.length === 0 && /^\s*select\b/i.test(only.text)
+    const plain = only !== undefined && others.length === 0 && isReadOnly(only.text)
     const short = plain && !longTexts.has(only.text)
-    if (!short) return await snapshot(connection, { steps, asks: first.value })
+    if (!short) return await readSnapshot(connection, { steps, firstStep: first.value })
     const second = advance(steps, await connection.send(first.value))
     if (second.done) return second.value
     if (longTexts.size < REMEMBERED_TEXTS_MAX) longTexts.add(only.text)
-    return await snapshot(connection, { steps: transaction(), asks: undefined })
+    return await readSnapshot(connection, { steps: transaction(), firstStep: undefined })
   }
   return {
     async read(transaction) {
@@ -65,13 +65,11 @@ export function createReaders(links: readonly ReconnectingLink[]): Readers {
   }
 }
 
-interface Begun<T> {
-  readonly steps: Transaction<T>
-  /** Its first step; undefined when it has not been asked yet. */
-  readonly asks: readonly Statement[] | undefined
-}
-
-async function snapshot<T>(connection: PostgresConnection, { steps, asks }: Begun<T>): Promise<T> {
+/** `firstStep` is undefined when the transaction has not started. */
+async function readSnapshot<T>(
+  connection: PostgresConnection,
+  { steps, firstStep }: { steps: Transaction<T>; firstStep: readonly Statement[] | undefined },
+): Promise<T> {
   let before: readonly string[] = [BEGIN]
   const send = async (statements: readonly Statement[]): Promise<Row[][]> => {
     const rows = await connection.send(statements, before)
@@ -79,7 +77,7 @@ async function snapshot<T>(connection: PostgresConnection, { steps, asks }: Begu
     return rows
   }
   try {
-    let step = advance(steps, asks === undefined ? [] : await send(asks))
+    let step = advance(steps, firstStep === undefined ? [] : await send(firstStep))
     while (!step.done) step = advance(steps, await send(step.value))
     // Not waited for: whoever uses the connection next is served after it.
     void connection.rollback()

@@ -24,9 +24,6 @@ export function createTranslator(): Translate {
   }
 }
 
-/** Only reading, so that leaving it undone leaves nothing behind. */
-export const isReadOnly = ({ text }: Statement): boolean => /^\s*select\b/i.test(text)
-
 /** Takes the transaction one step on. Throws what it throws, and for a step that cannot be sent. */
 export function advance<T>(steps: Transaction<T>, rows: Row[][]): IteratorResult<readonly Statement[], T> {
   const step = steps.next(rows)

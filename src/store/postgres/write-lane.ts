@@ -4,13 +4,12 @@
  */
 import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../../clock.ts'
-import type { Transaction } from '../store.ts'
+import { GROUP_OPERATIONS_MAX, type Transaction } from '../store.ts'
 import { unavailable } from './errors.ts'
 import { commitGroup } from './group-commit.ts'
 import type { ReconnectingLink } from './reconnecting-link.ts'
 import type { PostgresOperation } from './run-alone.ts'
 
-const GROUP_OPERATIONS_MAX = 200
 /** More than that waiting means that the database has fallen behind by seconds: better told than kept. */
 const QUEUE_OPERATIONS_MAX = 10_000
 

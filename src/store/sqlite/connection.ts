@@ -1,6 +1,6 @@
 /** One connection to an embedded store: pragmas, `now_ms()`, and every statement prepared once. */
 import { DatabaseSync } from 'node:sqlite'
-import type { Row, Value } from '../store.ts'
+import { isReadOnly, type Row, type Value } from '../store.ts'
 
 export interface SqliteConnection {
   readonly database: DatabaseSync
@@ -50,7 +50,7 @@ function translate(database: DatabaseSync, text: string): PreparedStatement {
   const columns = statement.columns().map(({ name }) => name)
   statement.setReturnArrays(true)
   return {
-    reads: /^\s*select\b/i.test(text),
+    reads: isReadOnly(text),
     run(values, nowMs) {
       const rows = (asksTime ? statement.all(...values, nowMs) : statement.all(...values)) as unknown as Value[][]
       return rows.map((row) => toRow(columns, row))

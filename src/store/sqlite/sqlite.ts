@@ -5,14 +5,11 @@
  */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Clock } from '../../clock.ts'
-import type { Row, Store, Transaction } from '../store.ts'
+import { GROUP_MS_MAX, GROUP_OPERATIONS_MAX, type Row, type Store, type Transaction } from '../store.ts'
 import { openConnection, type SqliteConnection } from './connection.ts'
 import { asStoreError } from './errors.ts'
 import { migrate } from './migrate.ts'
 
-/** A group ends at this many operations or after this time, so that no caller waits behind a crowd. */
-const GROUP_OPERATIONS_MAX = 200
-const GROUP_MS_MAX = 5
 /** How long a group may gather: while each turn of the event loop brings more, and never longer than this. */
 const GATHER_MS_MAX = 1
 
@@ -95,18 +92,14 @@ function commitGroup(connection: SqliteConnection, queue: SqliteOperation[], clo
 /** An operation threw after it had written, and what it wrote cannot be told from what the others did. */
 class FailedAfterWrite extends Error {}
 
-interface CommitGroup {
-  readonly queue: SqliteOperation[]
-  /** Filled with those that were begun. */
-  readonly group: SqliteOperation[]
-  readonly clock: Clock
-}
-
 /**
  * Without a savepoint each, which would cost as much as a write: an operation that fails nearly always does so before
  * it has written anything. When one does not, the group is rolled back and run again, the slow way.
  */
-function runWithoutSavepoints(connection: SqliteConnection, { queue, group, clock }: CommitGroup): OperationResult[] {
+function runWithoutSavepoints(
+  connection: SqliteConnection,
+  { queue, group, clock }: { queue: SqliteOperation[]; group: SqliteOperation[]; clock: Clock },
+): OperationResult[] {
   const results: OperationResult[] = []
   const startMs = clock.monotonicMs()
   while (queue.length > 0 && group.length < GROUP_OPERATIONS_MAX && clock.monotonicMs() - startMs < GROUP_MS_MAX) {

@@ -5,10 +5,12 @@ import type { Brief } from '../../protocol/brief.ts'
 import { findSession, type SessionKey } from '../../sessions/sessions.ts'
 import { type Store, sql, type Transaction } from '../../store/store.ts'
 import { backendOptions } from '../config/backend-options.ts'
+import { PLATFORM_ONLY_KEYS } from '../config/config-file.ts'
 import type { WorkspaceConfigs } from '../config/workspace-configs.ts'
 import type { Homes } from '../homes/homes.ts'
 import { defaultWorkingDir, ensureWorkingDir } from '../homes/working-dir.ts'
 import { oncePerTick } from '../once-per-tick.ts'
+import type { BriefedBridge } from '../workspace.ts'
 import { findSettings, parseSettings, type SettingsRow, type TurnSettings } from '../workspace-rows.ts'
 
 export interface BriefMakerOptions {
@@ -18,13 +20,6 @@ export interface BriefMakerOptions {
   readonly configs: WorkspaceConfigs
   /** What the children of a turn of that runtime are told of the platform. */
   readonly childEnvironment?: (key: SessionKey, runtime: string) => Readonly<Record<string, string>>
-}
-
-/** A bridge works in a folder of its own, and its sessions live on its own machine. */
-export interface BriefedBridge {
-  readonly host: string
-  /** What it runs, where it says so: what is kept for some backends only is kept for it too. */
-  readonly backend?: string | undefined
 }
 
 /** Of a lease: whose message it is, and what is known of earlier attempts at it. */
@@ -123,11 +118,8 @@ function modelOf({ model, runtimeConfig }: TurnSettings): string | undefined {
   return typeof own === 'string' && own.trim() !== '' ? own.trim() : model
 }
 
-/** What the platform reads itself is none of the backend's options: a change of it needs no new backend. */
-const PLATFORM_KEYS: ReadonlySet<string> = new Set(['max_attempts', 'max_concurrent_tasks', 'working_dir'])
-
 function optionsOf({ runtimeConfig, permission }: TurnSettings, home: string): Record<string, string> {
-  const entries = Object.entries(runtimeConfig).filter(([key]) => !PLATFORM_KEYS.has(key))
+  const entries = Object.entries(runtimeConfig).filter(([key]) => !PLATFORM_ONLY_KEYS.has(key))
   const options = backendOptions({ ...Object.fromEntries(entries), config_dir: home })
   // What only an admin may set goes before what stands in a file.
   if (permission !== undefined) options['permission'] = permission

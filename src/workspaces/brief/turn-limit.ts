@@ -33,7 +33,7 @@ export function withTurnLimit<K extends TurnKey, B>(
   briefing: (key: K, bridge?: B) => Promise<Brief>,
   { store, clock, isMetered }: TurnLimitOptions,
 ): (key: K, bridge?: B) => Promise<Brief> {
-  const begun: StartedTurns = new Map()
+  const started: StartedTurns = new Map()
   return async (key, bridge) => {
     const brief = await briefing(key, bridge)
     if (!isMetered(brief.runtime)) return brief
@@ -43,18 +43,19 @@ export function withTurnLimit<K extends TurnKey, B>(
     const metered = { ...brief, options, metered: true }
     const count = await store.read(() => countRecentTurns(key.workspaceId, limit))
     // From a read to the end nothing is awaited: two turns cannot both take the last place.
-    if (count + (begun.get(key.workspaceId)?.size ?? 0) < limit) {
-      recordStart(key, begun, clock.monotonicMs())
+    if (count + (started.get(key.workspaceId)?.size ?? 0) < limit) {
+      recordStart(started, key, clock.monotonicMs())
       return metered
     }
     const ended = await store.read(() => listRecentTurns(key.workspaceId, limit))
-    const ages = agesOf(key.workspaceId, ended, { begun, nowMs: clock.monotonicMs() })
-    const oldest = ages[limit - 1]
-    if (oldest === undefined) {
-      recordStart(key, begun, clock.monotonicMs())
-      return metered
-    }
-    return { ...metered, parked: park(limit, HOUR_MS - oldest) }
+    const nowMs = clock.monotonicMs()
+    pruneStarted(started, key.workspaceId, { ended, nowMs })
+    const runningAges = [...(started.get(key.workspaceId)?.values() ?? [])].map((startMs) => nowMs - startMs)
+    const ages = [...runningAges, ...ended.map(({ ageMs }) => ageMs)].sort((one, other) => one - other)
+    const oldestMs = ages[limit - 1]
+    if (oldestMs !== undefined) return { ...metered, parked: park(limit, HOUR_MS - oldestMs) }
+    recordStart(started, key, nowMs)
+    return metered
   }
 }
 
@@ -71,29 +72,28 @@ function park(limit: number, restMs: number): NonNullable<Brief['parked']> {
  */
 type StartedTurns = Map<string, Map<string, number>>
 
-interface Counting {
-  readonly begun: StartedTurns
-  readonly nowMs: number
+/** Forgets started turns that have a row by now, or that started more than an hour ago. */
+function pruneStarted(
+  started: StartedTurns,
+  workspaceId: string,
+  options: { ended: readonly EndedTurn[]; nowMs: number },
+) {
+  const turns = started.get(workspaceId)
+  if (turns === undefined) return
+  for (const { id } of options.ended) turns.delete(id)
+  for (const [id, startMs] of turns) if (options.nowMs - startMs >= HOUR_MS) turns.delete(id)
+  if (turns.size === 0) started.delete(workspaceId)
 }
 
-/** How long ago each turn of the last hour was, the latest first. */
-function agesOf(workspaceId: string, ended: readonly EndedTurn[], { begun, nowMs }: Counting): number[] {
-  const mine = begun.get(workspaceId)
-  for (const { name } of ended) mine?.delete(name)
-  for (const [name, beganMs] of mine ?? []) if (nowMs - beganMs >= HOUR_MS) mine?.delete(name)
-  if (mine?.size === 0) begun.delete(workspaceId)
-  const running = [...(mine?.values() ?? [])].map((beganMs) => nowMs - beganMs)
-  return [...running, ...ended.map(({ ageMs }) => ageMs)].sort((one, other) => one - other)
-}
-
-function recordStart(key: TurnKey, begun: StartedTurns, nowMs: number): void {
-  const mine = begun.get(key.workspaceId) ?? new Map<string, number>()
-  mine.set(leaseId(key), nowMs)
-  begun.set(key.workspaceId, mine)
+function recordStart(started: StartedTurns, key: TurnKey, nowMs: number): void {
+  const turns = started.get(key.workspaceId) ?? new Map<string, number>()
+  turns.set(leaseId(key), nowMs)
+  started.set(key.workspaceId, turns)
 }
 
 interface EndedTurn {
-  readonly name: string
+  /** `leaseId` of the turn. */
+  readonly id: string
   readonly ageMs: number
 }
 
@@ -114,5 +114,8 @@ function* listRecentTurns(workspaceId: string, limit: number): Transaction<Ended
      where workspace_id = $1 and ended_at > now_ms() - ${HOUR_MS} order by ended_at desc limit $2`,
     [workspaceId, limit],
   )
-  return rows.map(({ message_id, epoch, age }) => ({ name: leaseId({ messageId: message_id, epoch }), ageMs: age }))
+  return rows.map(({ message_id, epoch, age }) => ({
+    id: leaseId({ messageId: message_id, epoch }),
+    ageMs: age,
+  }))
 }

@@ -7,17 +7,19 @@ import { Document, isMap, isNode, isScalar, LineCounter, parseDocument } from 'y
 import { z } from 'zod'
 import { MoleculeError } from '../../errors.ts'
 import type { Json } from '../../protocol/a2a.ts'
+import {
+  ATTEMPTS_MAX,
+  NAME_CHARACTERS_MAX,
+  ROLE_CHARACTERS_MAX,
+  SHORT_TEXT_CHARACTERS_MAX,
+  SLOTS_MAX,
+} from '../workspace.ts'
 
 export const WORKSPACE_CONFIG_FILE = 'config.yaml'
-export const NAME_CHARACTERS_MAX = 100
-export const ROLE_CHARACTERS_MAX = 2000
-export const SHORT_TEXT_CHARACTERS_MAX = 200
-export const ATTEMPTS_MAX = 100
-export const SLOTS_MAX = 1000
 const TURNS_PER_HOUR_MAX = 1_000_000
 /** Far more than anybody writes by hand, and little enough to be parsed on every change. */
 const CONFIG_CHARACTERS_MAX = 256 * 1024
-const DEFAULT_RUNTIME = 'claude-code'
+export const DEFAULT_RUNTIME = 'claude-code'
 const DEFAULT_SLOTS = 1
 /** First try and three retries. */
 const DEFAULT_ATTEMPTS = 4
@@ -68,6 +70,12 @@ const platformKeysSchema = z.looseObject({
   model: z.string().max(SHORT_TEXT_CHARACTERS_MAX).nullish(),
   working_dir: z.string().nullish(),
 })
+
+/**
+ * Keys of `runtime_config` that only the platform reads. They are not passed to the backend, so that a change of one
+ * does not replace the backend. `model` is passed on; `turn-limit.ts` takes `max_turns_per_hour` out itself.
+ */
+export const PLATFORM_ONLY_KEYS: ReadonlySet<string> = new Set(['max_attempts', 'max_concurrent_tasks', 'working_dir'])
 
 /** Throws `bad_config` with the file and the line. */
 export function parseConfig(text: string, path: string): WorkspaceConfig {

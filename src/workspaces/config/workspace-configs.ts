@@ -8,10 +8,10 @@ import type { Log } from '../../log.ts'
 import type { Store } from '../../store/store.ts'
 import type { Homes } from '../homes/homes.ts'
 import { oncePerTick } from '../once-per-tick.ts'
-import { isExternal, type Workspace } from '../workspace.ts'
-import { type BackendCheck, findWorkspace, listWorkspaces, mirrorConfig, recordCheck } from '../workspace-rows.ts'
+import { type BackendCheck, isExternal, type Workspace } from '../workspace.ts'
+import { findWorkspace, listWorkspaces, mirrorConfig, recordCheck } from '../workspace-rows.ts'
 import { backendOptions } from './backend-options.ts'
-import { changeConfig, locateKey, parseConfig, type WorkspaceConfig } from './config-file.ts'
+import { changeConfig, locateKey, parseConfig, WORKSPACE_CONFIG_FILE, type WorkspaceConfig } from './config-file.ts'
 
 export interface WorkspaceConfigsOptions {
   readonly store: Store
@@ -19,6 +19,11 @@ export interface WorkspaceConfigsOptions {
   /** Builds and validates the backend: throws `bad_config` for options it refuses, says why it cannot run here. */
   readonly check: (runtime: string, options: Readonly<Record<string, string>>) => Promise<BackendCheck>
   readonly log: Log
+}
+
+export interface ValidatedConfig {
+  readonly config: WorkspaceConfig
+  readonly checked: BackendCheck
 }
 
 export interface WorkspaceConfigs {
@@ -29,9 +34,9 @@ export interface WorkspaceConfigs {
   /** Every workspace, a few at a time; problems become their status. */
   recheckAll(signal: AbortSignal): Promise<void>
   /** What a text would mean; throws `bad_config` with `path` and line for one that cannot be used. */
-  validate(text: string, path: string): Promise<{ config: WorkspaceConfig; checked: BackendCheck }>
+  validate(text: string, path: string): Promise<ValidatedConfig>
   /** Writes the file and mirrors it. The text must have been validated. */
-  save(id: string, text: string, validated: { config: WorkspaceConfig; checked: BackendCheck }): Promise<void>
+  save(id: string, text: string, validated: ValidatedConfig): Promise<void>
 }
 
 interface LoadedConfig {
@@ -132,12 +137,16 @@ export function configTextOf({ name, role, runtime, model, ...workspace }: Works
   const { maxAttempts, maxConcurrentTasks, runtimeConfig } = workspace
   const settings = { max_attempts: maxAttempts, max_concurrent_tasks: maxConcurrentTasks, ...runtimeConfig }
   const change = { name, role, runtime, ...(model !== undefined && { model }), runtime_config: settings }
-  return changeConfig(undefined, change, 'config.yaml')
+  return changeConfig(undefined, change, WORKSPACE_CONFIG_FILE)
 }
 
-async function validateConfig(text: string, path: string, { check }: Pick<WorkspaceConfigsOptions, 'check'>) {
+async function validateConfig(
+  text: string,
+  path: string,
+  { check }: Pick<WorkspaceConfigsOptions, 'check'>,
+): Promise<ValidatedConfig> {
   const config = parseConfig(text, path)
-  if (isExternal(config)) return { config, checked: { ok: true } as const }
+  if (isExternal(config)) return { config, checked: { ok: true } }
   try {
     return { config, checked: await check(config.runtime, backendOptions(config.runtimeConfig)) }
   } catch (thrown) {
@@ -149,5 +158,17 @@ async function validateConfig(text: string, path: string, { check }: Pick<Worksp
       cause: error,
       details: error.details,
     })
+  }
+}
+
+/** What a config or a backend refuses is the caller's mistake here, not a broken configuration of the platform. */
+export async function badConfigAsInvalidRequest<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof MoleculeError) || error.code !== 'bad_config') throw error
+    // A caller who wrote no file is not told of lines in one.
+    const message = error.message.replace(/^config\.yaml:\d+: /, '')
+    throw new MoleculeError('invalid_request', message, { cause: error, details: error.details })
   }
 }

@@ -10,6 +10,8 @@ import { MoleculeError } from '../../errors.ts'
 import { WORKSPACE_CONFIG_FILE } from '../config/config-file.ts'
 
 export const AUTH_TOKEN_FILE = '.auth-token'
+/** The folder that the agent works in, unless the owner sets another. Its files are work, not configuration. */
+export const WORK_FOLDER = 'work'
 /** Where the token of a workspace without a template comes from. */
 const DEFAULT_TEMPLATE = 'claude-code-default'
 const TEMPLATE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/
@@ -36,7 +38,7 @@ export interface Homes {
 
 export function createHomes(dataDir: string): Homes {
   const trashDir = join(dataDir, 'trash')
-  const path = (id: string) => join(dataDir, 'workspaces', id.replace('ws_', 'ws-'))
+  const path = (id: string) => join(dataDir, 'workspaces', folderName(id))
   const configPath = (id: string) => join(path(id), WORKSPACE_CONFIG_FILE)
   const templates = join(dataDir, 'templates')
   return {
@@ -60,16 +62,18 @@ export function createHomes(dataDir: string): Homes {
       await mkdir(home, { recursive: true, mode: 0o700 })
       if (template !== undefined) await copyTemplate(join(templates, template), home)
       else await copyIfExists(join(templates, DEFAULT_TEMPLATE, AUTH_TOKEN_FILE), join(home, AUTH_TOKEN_FILE))
-      await mkdir(join(home, 'work'), { recursive: true, mode: 0o700 })
+      await mkdir(join(home, WORK_FOLDER), { recursive: true, mode: 0o700 })
     },
     discard: (id) => rm(path(id), { recursive: true, force: true }),
     async trash(id, nowMs) {
       await mkdir(trashDir, { recursive: true, mode: 0o700 })
-      await ignoreMissing(rename(path(id), join(trashDir, `${id.replace('ws_', 'ws-')}.${nowMs}`)))
+      await ignoreMissing(rename(path(id), join(trashDir, `${folderName(id)}.${nowMs}`)))
     },
     sweepTrash: (nowMs) => sweepTrash(trashDir, nowMs),
   }
 }
+
+const folderName = (id: string): string => id.replace('ws_', 'ws-')
 
 async function requireTemplate(templates: string, template: string): Promise<string> {
   const found = TEMPLATE_NAME.test(template) && (await isFolder(join(templates, template)))

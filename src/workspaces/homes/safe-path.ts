@@ -5,13 +5,11 @@
 import { lstat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { MoleculeError } from '../../errors.ts'
-import { ignoreMissing } from './homes.ts'
+import { ignoreMissing, WORK_FOLDER } from './homes.ts'
 
 const NAME_BYTES_MAX = 255
 const PATH_BYTES_MAX = 1024
 export const PATH_DEPTH_MAX = 16
-/** The agent's own folder: what is in there is its work, not its configuration. */
-export const WORK_FOLDER = 'work'
 
 /** The names of a path, or a refusal that says what is wrong with it. */
 function parsePath(path: string): string[] {

@@ -3,9 +3,9 @@ import { statSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { isAbsolute, join } from 'node:path'
 import { MoleculeError } from '../../errors.ts'
-import type { Homes } from './homes.ts'
+import { type Homes, WORK_FOLDER } from './homes.ts'
 
-export const defaultWorkingDir = (homes: Homes, id: string): string => join(homes.path(id), 'work')
+export const defaultWorkingDir = (homes: Homes, id: string): string => join(homes.path(id), WORK_FOLDER)
 
 /** Why the folder cannot be worked in; undefined when it can. */
 function workingDirProblem(path: string): string | undefined {

@@ -5,6 +5,7 @@
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { type Store, sql, type Transaction } from '../../store/store.ts'
+import { SECRET_BYTES, SECRET_PREFIX } from '../tokens.ts'
 
 export interface ConversationSubject {
   readonly workspaceId: string
@@ -18,7 +19,7 @@ export interface ConversationTokens {
 }
 
 /** Like every token of ours, so that it is recognised and masked wherever it stands. */
-const TOKEN_PREFIX = 'mol_conversation_'
+const TOKEN_PREFIX = `${SECRET_PREFIX}conversation_`
 const TOKEN_PATTERN = /^mol_conversation_(ws_[0-9A-Z]{26})_([0-9A-Z]{26})_[\w-]{43}$/
 
 /** Conversations whose token is kept: between two messages, computing it is the dearest step of a brief. */
@@ -49,7 +50,6 @@ export function createConversationTokens(secret: Buffer): ConversationTokens {
   }
 }
 
-const SECRET_BYTES = 32
 const SECRET_NAME = 'conversation-tokens'
 
 /** The platform's secret for them; made by whoever comes first, the same for every node. */

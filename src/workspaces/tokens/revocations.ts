@@ -4,8 +4,8 @@
  * somebody watches. A look that fails changes nothing: the next one comes.
  */
 import type { Clock } from '../../clock.ts'
+import { REVOCATION_MS_MAX } from '../tokens.ts'
 
-const POLL_MS = 5000
 /** In one look; what is beyond comes with the next, so that a query stays small. */
 const POLL_IDS_MAX = 500
 
@@ -40,7 +40,7 @@ export function createRevocations({ clock, findValidIds }: RevocationsOptions): 
   }
   const arm = () => {
     if (timer !== undefined || watchers.size === 0) return
-    timer = clock.after(POLL_MS, () => {
+    timer = clock.after(REVOCATION_MS_MAX, () => {
       // A store that is away says nothing about tokens; whoever looks again will be told.
       const rearm = () => {
         timer = undefined

@@ -144,14 +144,16 @@ function toInfo(row: TokenRow & { now: number }): TokenInfo {
   }
 }
 
-export interface TokenRotation {
-  readonly id: string
-  readonly hash: string
-  readonly overlapMs: number
-}
-
 /** Sessions are not rotated: a browser logs in again. */
-export function* rotateToken({ id, hash, overlapMs }: TokenRotation): Transaction<void> {
+export function* rotateToken({
+  id,
+  hash,
+  overlapMs,
+}: {
+  id: string
+  hash: string
+  overlapMs: number
+}): Transaction<void> {
   const rows = yield* sql(
     `update tokens set old_hash = hash, old_until = now_ms() + $3, hash = $2
      where id = $1 and kind = 'token' and (expires_at is null or expires_at > now_ms()) returning id`,

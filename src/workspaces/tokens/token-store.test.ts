@@ -41,7 +41,7 @@ test('PL-1 a login code is good for one exchange, and its session for requests u
   assert.equal((await tokens.verify(session.secret))?.role, 'admin')
   const stored = await store.read(() => sql<{ hash: string }>('select hash from tokens'))
   assert.ok(stored.every(({ hash }) => hash !== session.secret && hash.length === 64))
-  await tokens.revokeSession(session.secret)
+  await tokens.revokeBrowserSession(session.secret)
   assert.equal(await tokens.verify(session.secret), undefined)
 })
 

@@ -9,15 +9,12 @@ import { MoleculeError } from '../../errors.ts'
 import { ulid } from '../../ids.ts'
 import { type Log, silentLog } from '../../log.ts'
 import type { Store } from '../../store/store.ts'
-import type { NewToken, Tokens } from '../tokens.ts'
+import { type NewToken, SECRET_BYTES, SECRET_PREFIX, type Tokens } from '../tokens.ts'
 import type { ConversationTokens } from './conversation-tokens.ts'
 import { createRevocations } from './revocations.ts'
 import * as rows from './token-rows.ts'
 import { createVerificationCache } from './verification-cache.ts'
 
-const SECRET_BYTES = 32
-/** So that a leaked token can be recognised for what it is, by people and by scanners. */
-const SECRET_PREFIX = 'mol_'
 const LOGIN_CODE_MS = 10 * 60_000
 const BROWSER_SESSION_MS = 30 * 24 * 3600_000
 /** More codes than anybody can use; the oldest go first. */
@@ -152,7 +149,7 @@ function createBrowserSessions({ store, clock }: TokenStoreContext, forget: (tok
       await store.write(() => rows.insertToken({ ...session, hash: hex(secret) }))
       return { secret, maxAgeSeconds: BROWSER_SESSION_MS / 1000 }
     },
-    async revokeSession(secret: string): Promise<void> {
+    async revokeBrowserSession(secret: string): Promise<void> {
       const id = await store.write(() => rows.deleteBrowserSession(hex(secret)))
       if (id !== undefined) forget(id)
     },

@@ -1,14 +1,12 @@
 /**
  * Secrets that were verified a moment ago, by their hash, so that a busy client costs one look-up in 5 s and not one a
- * request. Invariant: nothing stays longer than `FRESH_MS`, nothing outlives its token's expiry, and what was read
+ * request. Invariant: nothing stays longer than `REVOCATION_MS_MAX`, nothing outlives its token's expiry, and what was read
  * before a revocation is never kept after it.
  */
 import type { Clock } from '../../clock.ts'
-import type { Identity } from '../tokens.ts'
+import { type Identity, REVOCATION_MS_MAX } from '../tokens.ts'
 import type { VerifiedToken } from './token-rows.ts'
 
-/** Also how long a token revoked by another process may still be taken here. */
-const FRESH_MS = 5000
 const ENTRIES_MAX = 1000
 
 interface Entry {
@@ -40,7 +38,7 @@ export function createVerificationCache(clock: Clock): VerificationCache {
       const startMs = clock.monotonicMs()
       const found = await read()
       if (found === undefined) return undefined
-      const leftMs = Math.min(FRESH_MS, found.leftMs ?? FRESH_MS)
+      const leftMs = Math.min(REVOCATION_MS_MAX, found.leftMs ?? REVOCATION_MS_MAX)
       if (drops === dropsBefore) {
         // A map keeps the order of insertion: the first key is the oldest.
         for (const oldest of entries.keys()) {

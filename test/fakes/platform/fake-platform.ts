@@ -85,7 +85,7 @@ const NO_WORKSPACE_CARE: WorkspaceRoutesContext = {
   lifecycle: { change: notThere, remove: notThere, restart: notThere, pause: notThere, resume: notThere },
   files: { list: notThere, read: notThere, write: notThere, remove: notThere },
   stories: { find: async () => undefined },
-  registry: { register: notThere, say: notThere, heartbeat: notThere, peers: notThere },
+  registry: { register: notThere, setStatusText: notThere, heartbeat: notThere, peers: notThere },
   usage: { read: ({ workspaceId }) => notThere(workspaceId) },
   activity: {
     read: ({ workspaceId }) => notThere(workspaceId),

@@ -60,7 +60,7 @@ export function createFakeTokens({ workspaceId, secretOf }: FakeTokensOptions): 
       known.set(secret, readyMadeIdentity('admin', workspaceId))
       return { secret, maxAgeSeconds: 3600 }
     },
-    async revokeSession(secret) {
+    async revokeBrowserSession(secret) {
       known.delete(secret)
     },
   }

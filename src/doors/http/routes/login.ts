@@ -32,7 +32,7 @@ export function loginRoutes(tokens: Tokens, auth: HttpAuth): Hono<HttpEnv> {
     const secret = auth.sessionSecret(context.env.incoming)
     if (secret !== undefined) {
       requireSameOrigin(context.env.incoming)
-      await tokens.revokeSession(secret)
+      await tokens.revokeBrowserSession(secret)
     }
     return withCookie(context, `${auth.cookieName}=; Max-Age=0`)
   })

@@ -30,7 +30,7 @@ export function statusRoutes({ registry, activity, auth }: StatusRouteOptions): 
     requireOwnWorkspace(identity, id)
     const { text } = validateBody(statusSchema, await readJson(context.env.incoming, BODY_BYTES_MAX), 'a status')
     const line = text.replaceAll(/\s+/g, ' ').trim()
-    await registry.say(id, line)
+    await registry.setStatusText(id, line)
     await activity.addNote(id, { type: 'status_text', text: line, by: identity.name })
     return context.json({ status_text: line })
   })

@@ -40,7 +40,7 @@ test('TW-8 a status is one line of at most 500 characters, for the own workspace
   const opened = await openDoor(t)
   const registry = {
     ...opened.fakePlatform.registry,
-    say: async (_id: string, text: string) => {
+    setStatusText: async (_id: string, text: string) => {
       said.push(text)
       return (await opened.fakePlatform.workspaces.get(WORKSPACE_ID)) as never
     },

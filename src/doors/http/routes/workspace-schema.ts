@@ -10,11 +10,14 @@ import { URL_CHARACTERS_MAX } from '../../../protocol/schemas.ts'
 import {
   ATTEMPTS_MAX,
   NAME_CHARACTERS_MAX,
+  type NewWorkspace,
   ROLE_CHARACTERS_MAX,
   SHORT_TEXT_CHARACTERS_MAX,
   SLOTS_MAX,
-} from '../../../workspaces/config/config-file.ts'
-import type { NewWorkspace, Workspace, WorkspaceChange, WorkspaceLoad } from '../../../workspaces/workspace.ts'
+  type Workspace,
+  type WorkspaceChange,
+  type WorkspaceLoad,
+} from '../../../workspaces/workspace.ts'
 import { validateBody } from '../server/validate-body.ts'
 
 const PATH_CHARACTERS_MAX = 4096
