@@ -1,12 +1,17 @@
-/** What both faces of the local inbox share: the store, who waits for work, who waits for news. */
+/** Dependencies shared by the door side and the worker side of the local inbox. Private to `src/inbox`. */
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
-import type { Store } from '../store/store.ts'
-import type { Checkpoint } from './inbox.ts'
+import type { Statement, Store } from '../store/store.ts'
+import type { Checkpoint, LeaseKey } from './inbox.ts'
 import type { WorkerQueues } from './lease/worker-queues.ts'
 import type { Watchers } from './read/watchers.ts'
-import type { KeepSession } from './settle/record-outcome.ts'
 import type { TaskResult } from './settle/task-result.ts'
+
+/** Keeps the session token of a turn, or drops a lost one. Injected, because session rows belong to `src/sessions`. */
+export type KeepSession = (key: LeaseKey, token: string | undefined) => Statement
+
+/** The same for a bridge, whose session tokens are valid on its own machine only. */
+export type KeepSessionOn = (host: string) => KeepSession
 
 export interface InboxContext {
   readonly store: Store
@@ -15,12 +20,12 @@ export interface InboxContext {
   readonly workerQueues: WorkerQueues
   readonly watchers: Watchers
   /**
-   * Leases that workers of this process really have, by `leaseId`. One that is stored as theirs and is not among
-   * them belongs to nobody: it was committed, and the answer that would have told us was lost.
+   * The leases that workers of this process know of, by `leaseId`. A lease that is stored as theirs and is missing here
+   * is a lost lease: it was committed, but the answer of the database was lost.
    */
   readonly held: Set<string>
   readonly keepSession: KeepSession
   readonly onCheckpoint: (checkpoint: Checkpoint) => void
-  /** A task changed: readers here look at once, other processes on this store get a hint. Call after the commit. */
+  /** A task changed: wakes readers in this process, and hints to the other processes on this store. Call after commit. */
   changed(workspaceId: string, taskId: string, result?: TaskResult): void
 }

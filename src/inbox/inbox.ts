@@ -1,43 +1,31 @@
 /**
- * The inbox seam, where doors and the runtime meet. Two faces of one durable thing: `Reception` is what a door sees
- * (admit, then follow), `Inbox` is what a worker sees (lease, extend, append, settle). The worker's face is small
- * enough to be spoken over HTTP: `molecule connect` is the same runtime on a remote Inbox.
+ * The inbox seam, where doors and the runtime meet. A door sees `Reception` (admit a letter, then follow its task). A
+ * worker sees `Inbox` (lease, begin, append, settle). Both work on the same durable rows. The worker's interface is small
+ * enough to call over HTTP: `molecule connect` runs the same runtime on a remote `Inbox`.
  */
-import type {
-  Artifact,
-  Message,
-  MessageContent,
-  Metadata,
-  Part,
-  StreamResponse,
-  Task,
-  TaskState,
-} from '../protocol/a2a.ts'
+import type { Artifact, MessageContent, Metadata, Part, StreamResponse, Task, TaskState } from '../protocol/a2a.ts'
 import type { Envelope } from '../protocol/envelope.ts'
 import type { Sender } from '../protocol/request.ts'
-import type { DeliveryBody, ReplyAddress } from './deliver/delivery-rows.ts'
+import type { ReplyAddress } from './delivery.ts'
 
-/**
- * The moments between two steps at which a crash matters most. Whoever is given them is told when one is passed;
- * tests kill the process there.
- */
+/** The moments at which a crash matters most. The inbox and the runtime report each; crash tests kill the process there. */
 export type Checkpoint =
-  /** A message is durable and its sender has not been told. */
+  /** The message is durable; its sender has no answer yet. */
   | 'admitted'
-  /** A worker holds the lease and has started nothing. */
+  /** A worker holds the lease; it has started nothing. */
   | 'leased'
-  /** The backend has ended and nothing of it is stored. */
+  /** The backend has ended; nothing of its result is stored. */
   | 'answered'
-  /** The outcome is stored and nobody has been told. */
+  /** The outcome is stored; no reader knows of it yet. */
   | 'settled'
 
-// ---- the door's face
+// ---- the door side
 
-/** What a door hands in: who speaks, to whom, and the envelope the message came in. */
+/** What a door hands to reception: who speaks, to which workspace, in which envelope. */
 export interface Letter {
   /**
-   * What the message will be called, and the task that it opens: the id of the request that brought it, so that who
-   * knows one finds the other. A ULID.
+   * The id of the message and of the task that it opens: the id of the request that brought it, so that one id finds
+   * both. A ULID.
    */
   readonly id?: string
   readonly workspaceId: string
@@ -45,22 +33,22 @@ export interface Letter {
   readonly principal: string
   readonly sender: Sender
   readonly envelope: Envelope
-  /** From the `Idempotency-Key` header or the message; the messageId where absent. */
+  /** From the `Idempotency-Key` header or the message; default: the messageId. */
   readonly idempotencyKey?: string
-  /** Where the answer is pushed to, besides whoever waits for it. */
+  /** Where a door pushes the answer, in addition to callers that wait for it. */
   readonly replyTo?: ReplyAddress
-  /** How long it may wait for its first attempt; 24 hours where unset. */
+  /** How long the message may wait for its first attempt; default: 24 hours. */
   readonly expiresInMs?: number
 }
 
 export interface Admitted {
   readonly taskId: string
   readonly contextId: string
-  /** True when the same message had been admitted before; then nothing was queued. */
+  /** True when the same message was admitted before; then nothing was queued. */
   readonly duplicate: boolean
 }
 
-/** One stored row of the workspace's log; `wire` are the A2A events it stands for, numbered by their index. */
+/** One stored row of the workspace's log. `wire` holds its A2A events, numbered by their index. */
 export interface LogEntry {
   readonly seq: number
   readonly atMs: number
@@ -68,36 +56,36 @@ export interface LogEntry {
 }
 
 /**
- * Contract: when `admit` has resolved the message is durable and will have exactly one outcome; a duplicate attaches
- * to the task of the first. `follow` yields every entry of the task after `afterSeq`, in commit order, each once, and
- * ends when the task is final or interrupted and all was yielded, or when the signal aborts.
+ * Contract: when `admit` resolves, the message is durable and gets exactly one outcome; a duplicate attaches to the task
+ * of the first. `follow` yields every entry of the task after `afterSeq`, in commit order, each once. It ends when the
+ * task is final or interrupted and every entry was yielded, or when the signal aborts.
  */
 export interface Reception {
   admit(letter: Letter): Promise<Admitted>
-  /** Admits, and waits like `settled`. */
-  send(letter: Letter, sending: SendAndWaitOptions, signal: AbortSignal): Promise<Task>
-  /** The task as it is now, or undefined for a stranger: tasks are seen by their principal; no principal = the owner. */
-  task(taskId: string, options?: TaskView): Promise<Task | undefined>
-  /** The task and the number of the last entry of its log, read at one moment: following on from there misses nothing. */
+  /** Admits, then waits like `waitForResult`. */
+  send(letter: Letter, options: SendAndWaitOptions, signal: AbortSignal): Promise<Task>
+  /** The task as it is now; undefined where the view does not allow it. A view without a principal is the owner's. */
+  task(taskId: string, view?: TaskView): Promise<Task | undefined>
+  /** The task and the last number of its log, read together: a reader that follows from that number misses nothing. */
   snapshot(taskId: string, view?: TaskView): Promise<TaskSnapshot | undefined>
   list(query: TaskQuery): Promise<TaskPage>
   follow(taskId: string, afterSeq: number, signal: AbortSignal): AsyncIterable<LogEntry>
-  /** Resolves when the task is final or interrupted, or after `maxMs`, or on abort: with the task as it then is. */
+  /** Resolves with the task when it is final or interrupted, after `maxMs`, or on abort. */
   waitForResult(taskId: string, maxMs: number, signal: AbortSignal): Promise<Task | undefined>
-  /** Commits `canceled`; a running turn is told to stop. Again = the same answer; another final state refuses. */
-  cancel(taskId: string, options?: TaskView): Promise<Task>
+  /** Commits `canceled` and stops a running turn. A second cancel gives the same answer; other final states refuse. */
+  cancel(taskId: string, view?: TaskView): Promise<Task>
 }
 
 export interface SendAndWaitOptions {
   readonly maxMs: number
-  /** What has to be done between admission and waiting. */
+  /** Runs after admission and before the wait. */
   readonly onAdmitted?: (admitted: Admitted) => Promise<void>
 }
 
 export interface TaskSnapshot {
   readonly task: Task
   readonly seq: number
-  /** The oldest entry that the log still has; a cursor before it has been pruned. */
+  /** The oldest entry that the log still has. Entries before it were pruned. */
   readonly firstSeq: number
 }
 
@@ -109,14 +97,14 @@ export interface TaskQuery {
   readonly changedSinceMs?: number
   readonly historyLength?: number
   readonly detail?: boolean
-  /** Where the last page ended. */
+  /** The last task of the page before. */
   readonly after?: { readonly updatedAtMs: number; readonly id: string }
   readonly limit: number
 }
 
 export interface TaskPage {
   readonly tasks: readonly Task[]
-  /** How many match in all. */
+  /** The number of tasks that match, on all pages. */
   readonly total: number
   readonly next?: { readonly updatedAtMs: number; readonly id: string }
 }
@@ -126,20 +114,20 @@ export interface TaskView {
   readonly workspaceId?: string
   /** Unset = all, 0 = none, N = the last N messages. */
   readonly historyLength?: number
-  /** The owner looks: what a program said when it failed is shown. */
+  /** The reader is the owner: show what the program printed when it failed. */
   readonly detail?: boolean
 }
 
-// ---- the worker's face
+// ---- the worker side
 
-/** A worker: the runtime of this process, or a bridge somewhere else. */
+/** A worker: the runtime of this process, or a bridge on another machine. */
 export interface Worker {
   readonly id: string
-  /** Which workspaces it works for: all that are hosted here, or the ones named. */
+  /** Which workspaces it works for: all that are hosted here, or the named ones. */
   readonly workspaces: 'hosted' | readonly string[]
 }
 
-/** The key of a held message. The epoch fences: when another worker took over, every later word of this one is stale. */
+/** The key of a leased message. The epoch is the fence: after a takeover, every call with the old epoch is stale. */
 export interface LeaseKey {
   readonly workspaceId: string
   readonly conversationId: string
@@ -148,7 +136,7 @@ export interface LeaseKey {
   readonly epoch: number
 }
 
-/** Names a lease in one text. The epoch is part of it, because a takeover by the same worker is another lease. */
+/** The id of one lease, and so of one turn. Bridges send it, and spool files are named after it. */
 export const leaseId = ({ messageId, epoch }: Pick<LeaseKey, 'messageId' | 'epoch'>): string => `${messageId}.${epoch}`
 
 export interface Lease extends LeaseKey {
@@ -157,21 +145,21 @@ export interface Lease extends LeaseKey {
   readonly sender: Sender
   readonly envelope: Envelope
   readonly idempotencyKey: string
-  /** Lifetime counters before this attempt: the backend said failed; the worker vanished. */
+  /** Lifetime counters before this attempt: the backend failed; the worker vanished. */
   readonly failures: number
   readonly losses: number
-  /** An earlier attempt began and did not end properly: the prompt says so. */
+  /** An earlier attempt began and did not end properly; the prompt says so. */
   readonly interrupted: boolean
-  /** The one fresh re-run after a lost session has been used. */
+  /** The one fresh re-run after a lost session is used up. */
   readonly sessionRetried: boolean
 }
 
-/** What a turn tells while it runs. Appended in order under a counter, so that repeating an append adds nothing. */
+/** What a running turn reports. Events are numbered, so a repeated append adds nothing. */
 export type TurnEvent =
   | { readonly type: 'text'; readonly delta: string }
   | { readonly type: 'artifact'; readonly artifact: Artifact; readonly append: boolean; readonly lastChunk: boolean }
   | { readonly type: 'tool'; readonly name: string; readonly state: 'started' | 'finished' | 'failed' }
-  /** `said` is what the task's status says on the wire; the text alone is for whoever watches. */
+  /** `said` is the task's status on the wire; the text alone is for the activity log. */
   | { readonly type: 'status'; readonly text: string; readonly said?: MessageContent }
 
 export interface Usage {
@@ -181,20 +169,20 @@ export interface Usage {
   readonly durationMs?: number
 }
 
-/** What went wrong, in the form that is stored: our code, one sentence, and details for the owner. */
+/** A failure as it is stored: our code, one sentence, and details for the owner. */
 export interface Failure {
   readonly code: string
-  /** In the program's own words, secrets masked: for the owner. */
+  /** The program's own text, secrets masked: for the owner only. */
   readonly message: string
-  /** What everybody is told instead, where the message is not ours: one sentence, and what kind of failure it is. */
+  /** One sentence for everyone, where `message` is not ours, and the kind of failure. */
   readonly sentence?: string
   readonly category?: string
-  /** Under which the log has everything. */
+  /** Finds the whole error in the log file. */
   readonly id?: string
   readonly details?: Readonly<Record<string, unknown>>
 }
 
-/** How a turn ends, and what it used: every end of one that is paid for has cost something. */
+/** How a turn ends, and what it used: a failed turn has a cost too. */
 export type Outcome = End & { readonly usage?: Usage }
 
 type End =
@@ -202,42 +190,42 @@ type End =
       readonly type: 'done'
       readonly finality: 'completed' | 'input_required' | 'auth_required' | 'rejected'
       readonly parts: readonly Part[]
-      /** What the turn made besides its reply, whole. */
+      /** Complete artifacts of the turn, without the reply. */
       readonly artifacts: readonly Artifact[]
       /** Of the reply. */
       readonly metadata?: Metadata
-      /** What the task's status says, where that is not the reply itself. */
+      /** The task's status message, where that is not the reply itself. */
       readonly said?: MessageContent
       readonly session?: string
     }
-  /** Run again after `afterMs`. `session_lost` drops the session and is counted against neither counter. */
+  /** Run again after `afterMs`. `session_lost` drops the session and raises no counter. */
   | {
       readonly type: 'retry'
       readonly failure: Failure
       readonly afterMs: number
       readonly reason: 'failure' | 'session_lost'
-      /** The attempt may have done things before it broke off: the next prompt says so. */
+      /** The attempt may have acted before it broke off; the next prompt says so. */
       readonly interrupted: boolean
     }
-  /** What the turn made before it failed stays to be seen. */
+  /** Artifacts that the turn finished before it failed stay visible. */
   | { readonly type: 'dead'; readonly failure: Failure; readonly artifacts?: readonly Artifact[] }
   /** A cancelled turn has ended; its conversation is free again. */
   | { readonly type: 'stopped' }
-  /** Given back (drain, or never begun); counted against nothing. Parked: not before that time, and why. */
+  /** Given back (drain, or never begun); raises no counter. Parked: not before that time, with the reason. */
   | {
       readonly type: 'released'
       readonly interrupted: boolean
       readonly parked?: { readonly afterMs: number; readonly said: MessageContent }
     }
 
-/** What the inbox says of a lease: still held, told to stop, or taken over. */
+/** How a lease stands: still held, the turn must stop, or another worker took over. */
 export type LeaseStanding = 'held' | 'stop' | 'stale'
 
-/** What a worker is handed: work, or the word that work it holds was cancelled. */
+/** What a worker receives: run this lease, stop that turn, take this answer. */
 export type Directive =
   | { readonly type: 'lease'; readonly lease: Lease }
   | { readonly type: 'stop'; readonly key: LeaseKey }
-  /** What a person said to a question of this turn: undefined = denied, or nobody answered in time. May come again. */
+  /** A person's answer to an ask; undefined = denied or timed out. The same answer may come more than once. */
   | {
       readonly type: 'answer'
       readonly key: LeaseKey
@@ -245,7 +233,7 @@ export type Directive =
       readonly parts: readonly Part[] | undefined
     }
 
-/** Events of a turn with the number of the first; numbers start at 1 for each lease. */
+/** Events of a turn and the number of the first; numbers start at 1 for each lease. */
 export interface NumberedEvents {
   readonly from: number
   readonly events: readonly TurnEvent[]
@@ -254,7 +242,7 @@ export interface NumberedEvents {
 }
 
 /**
- * Contract: `leases` hands out each lease once; what was claimed but not taken when the signal aborts is released.
+ * Contract: `leases` yields each lease once; a lease that was claimed but not taken when the signal aborts is released.
  * `append` and `settle` are idempotent: the same number, or the same outcome under the same epoch, changes nothing
  * the second time. A settle is valid while its epoch is current, even after the lease time ran out.
  */
@@ -262,109 +250,65 @@ export interface Inbox {
   leases(worker: Worker, signal: AbortSignal): AsyncIterable<Directive>
   extend(keys: readonly LeaseKey[]): Promise<LeaseStanding[]>
   append(key: LeaseKey, events: NumberedEvents): Promise<LeaseStanding>
-  /** Events not yet appended and the outcome, in one transaction. `stale`: this result is not the reply. */
+  /** Stores events not yet appended and the outcome, in one transaction. `stale`: this result is not the reply. */
   settle(key: LeaseKey, outcome: Outcome, unsent?: NumberedEvents): Promise<'settled' | 'stale'>
-  /** The turn waits: it keeps lease and conversation and gives up its slot. Refused when too many wait already. */
+  /** The turn waits: it keeps lease and conversation and gives up its slot. Refused when too many turns wait. */
   suspend(key: LeaseKey): Promise<LeaseStanding | 'refused'>
   /** The wait is over: the turn takes its slot back, over the limit if need be. */
   resume(key: LeaseKey): Promise<LeaseStanding>
-  /** Puts a question to whoever sent the task and suspends the turn; the answer comes as a directive. One at a time. */
+  /** Asks a person and suspends the turn; the answer comes as a directive. One open ask at a time. */
   ask(key: LeaseKey, question: Ask): Promise<LeaseStanding | 'refused'>
 }
 
-/** A question of a running turn; its id is unique to the turn, so that asking again asks nothing twice. */
+/** A question of a running turn. Its id is unique within the turn, so a repeated call asks nothing twice. */
 export interface Ask {
   readonly id: string
   readonly parts: readonly Part[]
-  /** It asks whether it may do exactly this: for the owners to answer, not for whoever sent the task. */
+  /** It asks whether it may do exactly this: for the owners to answer, not for the sender of the task. */
   readonly permission?: { readonly tool: string; readonly subject: string }
-  /** No answer by then is a denial; 30 minutes where unset. */
+  /** No answer by then is a denial; default: 30 minutes. */
   readonly timeoutMs?: number
 }
 
-// ---- what needs a person
+// ---- bridges: workers on other machines
 
-/** A message that has failed for good, until it is replayed or discarded. */
-export interface DeadLetter {
-  readonly id: string
-  readonly taskId: string
-  readonly contextId: string
-  readonly principal: string
-  readonly sender: Sender
-  readonly message: Message
-  readonly code: string
-  readonly reason: string
-  /** The program's own words, for the owner. */
-  readonly detail?: string
-  readonly failures: number
-  readonly losses: number
-  readonly atMs: number
+export interface BridgeCall {
+  readonly workspaceId: string
+  /** The bridge's own name for itself; the same after its restart. */
+  readonly bridge: string
+  /** How many leases the bridge can hold at a time. */
+  readonly leasesMax: number
+  /** The leases that it holds, by `leaseId`. */
+  readonly holding: readonly string[]
+  readonly waitMs: number
 }
-
-export interface DeadLetters {
-  list(workspaceId: string): Promise<DeadLetter[]>
-  /** Admits it again as a new task in the same conversation; replaying twice is one replay. Gives the task's id. */
-  replay(workspaceId: string, messageId: string): Promise<string>
-  discard(workspaceId: string, messageId: string): Promise<void>
-}
-
-// ---- how much there is
-
-export interface LoadReport {
-  /** Messages that wait and turns that run, of all workspaces. */
-  readonly waiting: number
-  readonly running: number
-  /** The busiest, the longest queue first. */
-  readonly workspaces: readonly {
-    readonly id: string
-    readonly waiting: number
-    readonly running: number
-    /** How long its oldest message that could run has been waiting. */
-    readonly oldestWaitingMs: number
-  }[]
-}
-
-// ---- a workspace's queue as a whole
 
 /**
- * Contract: a paused queue takes messages in and hands none out; a running turn goes on, or with `now` is killed and
- * its message waits again. `end` settles all that is open with the failure, in one step with taking the queue away,
- * and gives the number of tasks it ended; again = nothing.
+ * Contract: `lease` answers as soon as there is a directive, or with none after `waitMs`; a second call of the same
+ * bridge ends the first. A lease that was claimed for a call whose caller has gone is released. The other methods are
+ * those of `Inbox`; a key of another workspace is stale.
+ */
+export interface Bridges extends Omit<Inbox, 'leases' | 'settle'> {
+  lease(call: BridgeCall, signal: AbortSignal): Promise<Directive[]>
+  settle(key: LeaseKey, input: BridgeSettleInput): ReturnType<Inbox['settle']>
+}
+
+export interface BridgeSettleInput {
+  readonly outcome: Outcome
+  readonly unsent?: NumberedEvents
+  /** The host on which the session of the outcome lives. */
+  readonly host: string
+}
+
+// ---- the queue of a workspace as a whole
+
+/**
+ * Contract: a paused queue admits messages and leases none. A running turn goes on; with `now` it is killed and its
+ * message waits again. `end` settles every open message with the failure and removes the queue, in one transaction, and
+ * returns how many tasks it ended; a second `end` changes nothing.
  */
 export interface WorkspaceQueues {
   pause(workspaceId: string, options: { readonly now: boolean }): Promise<void>
   resume(workspaceId: string): Promise<void>
   end(workspaceId: string, failure: Failure): Promise<number>
-}
-
-// ---- what doors push out
-
-export interface Delivery {
-  readonly id: string
-  readonly workspaceId: string
-  readonly taskId: string
-  readonly channel: string
-  readonly body: DeliveryBody
-  /** How often it was tried before. */
-  readonly tries: number
-}
-
-/** How a try ended. `unknown`: it may have arrived, and only a person may decide to send it again. */
-export type DeliveryResult =
-  | { readonly type: 'sent'; readonly receipt?: string }
-  | { readonly type: 'failed'; readonly error: string; readonly final?: boolean }
-  | { readonly type: 'unknown'; readonly error: string }
-
-/**
- * Contract: `take` gives the next due delivery of a door and commits it as `sending` first; deliveries of a channel
- * come in order, one in flight. One found `sending` at start may have happened: it becomes `unknown` and is never
- * sent again by itself.
- */
-export interface Deliveries {
-  take(door: string): Promise<Delivery | undefined>
-  finish(id: string, result: DeliveryResult): Promise<void>
-  /** What a person has to look at: given up, or unknown. */
-  needingDecision(): Promise<(Delivery & { readonly state: 'failed' | 'unknown'; readonly error: string })[]>
-  /** A person's word on one of those: send it again, or let it be. */
-  resolve(id: string, decision: 'resend' | 'dismiss'): Promise<void>
 }

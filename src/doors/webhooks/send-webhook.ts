@@ -4,7 +4,7 @@
  */
 import type { Outbound, OutboundRequest } from '../../client/outbound.ts'
 import { toMoleculeError } from '../../errors.ts'
-import type { StoredPush } from '../../inbox/deliver/push-configs.ts'
+import type { StoredPush } from '../../inbox/delivery.ts'
 import type { StreamResponse } from '../../protocol/a2a.ts'
 import { eventToV03 } from '../../protocol/v03.ts'
 

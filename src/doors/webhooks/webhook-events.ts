@@ -3,7 +3,7 @@
  * Invariant: the same log gives the same events under the same numbers, so that a cursor is all that has to be kept.
  */
 
-import type { PushCursor } from '../../inbox/deliver/push-configs.ts'
+import type { PushCursor } from '../../inbox/delivery.ts'
 import type { LogEntry } from '../../inbox/inbox.ts'
 import { type Artifact, isFinal, isInterrupted, type StreamResponse } from '../../protocol/a2a.ts'
 import { mergeArtifact } from '../../protocol/merge-artifact.ts'

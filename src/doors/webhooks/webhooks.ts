@@ -6,7 +6,7 @@
 import type { Outbound } from '../../client/outbound.ts'
 import type { Clock } from '../../clock.ts'
 import { toMoleculeError } from '../../errors.ts'
-import type { PushConfigs, PushCursor, PushKey, StoredPush } from '../../inbox/deliver/push-configs.ts'
+import type { PushConfigs, PushCursor, PushKey, StoredPush } from '../../inbox/delivery.ts'
 import type { Reception } from '../../inbox/inbox.ts'
 import type { Log } from '../../log.ts'
 import { sleep } from '../../wait.ts'

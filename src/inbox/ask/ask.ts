@@ -7,7 +7,7 @@
  */
 import type { Part, TaskState } from '../../protocol/a2a.ts'
 import { sql, type Transaction, together } from '../../store/store.ts'
-import type { Ask, LeaseKey, LeaseStanding } from '../inbox.ts'
+import { type Ask, type LeaseKey, type LeaseStanding, leaseId } from '../inbox.ts'
 import { lockWorkspace } from '../lease/lock-workspace.ts'
 import { lockHeldTurn, type SuspendOutput, suspend, takeSlotBack } from '../lease/suspend.ts'
 import { recordChange } from '../read/event-log.ts'
@@ -91,11 +91,20 @@ export function* findOpenAsk({ messageId, epoch, id }: AskKey): Transaction<Open
   return row === undefined ? undefined : toOpenAsk(row)
 }
 
-/** What a question is called among all: unique for ever, because an epoch is. */
+/** The key of one ask. It stays unique, because no epoch is used twice. */
 export interface AskKey {
   readonly messageId: string
   readonly epoch: number
   readonly id: string
+}
+
+/** `<message>.<epoch>.<ask>`, as owners see it: the whole key, so that no answer can reach another ask. */
+export const askIdOf = (key: AskKey): string => `${leaseId(key)}.${key.id}`
+
+/** Undefined where the text is no such id. */
+export function parseAskId(text: string): AskKey | undefined {
+  const [, messageId, epoch, id] = /^([^.]{1,64})\.(\d{1,15})\.(.{1,128})$/s.exec(text) ?? []
+  return messageId && epoch && id ? { messageId, epoch: Number(epoch), id } : undefined
 }
 
 export function* findUnanswered(): Transaction<OpenAsk[]> {

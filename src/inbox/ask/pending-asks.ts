@@ -8,32 +8,12 @@ import { sql, type Transaction, together } from '../../store/store.ts'
 import type { InboxContext } from '../context.ts'
 import type { Directive } from '../inbox.ts'
 import { lockWorkspace } from '../lease/lock-workspace.ts'
+import type { AskDecision, PendingAsk, PendingAsks } from '../owners.ts'
 import { recordChange } from '../read/event-log.ts'
-import { type AskKey, closeAsk, findOpenAsk, type OpenAsk } from './ask.ts'
+import { type AskKey, askIdOf, closeAsk, findOpenAsk, type OpenAsk, parseAskId } from './ask.ts'
 
 /** Shown at once; the oldest come first, and what is answered makes room. */
 const LISTED_MAX = 500
-
-export interface PendingAsk {
-  readonly id: string
-  readonly workspaceId: string
-  readonly taskId: string
-  readonly messageId: string
-  readonly tool: string
-  /** Exactly what would be done. */
-  readonly subject: string
-  readonly askedAtMs: number
-  readonly expiresInMs: number
-}
-
-export type AskDecision = 'allowed' | 'denied'
-
-/** Contract: `answer` counts once; the same word again changes nothing, another one is refused. */
-export interface PendingAsks {
-  list(workspaceId?: string): Promise<PendingAsk[]>
-  /** `by` names who said so. */
-  answer(id: string, decision: AskDecision, by: string): Promise<void>
-}
 
 export function createPendingAsks(
   context: InboxContext,
@@ -43,10 +23,10 @@ export function createPendingAsks(
   return {
     list: (workspaceId) => store.read(() => listPendingAsks(workspaceId)),
     async answer(id, decision, by) {
-      const name = parseAskKey(id)
-      const workspaceId = await store.read(() => workspaceOf(name))
-      if (workspaceId === undefined) throw unknownAsk(id)
-      const open = await store.write(() => answerPendingAsk({ name, workspaceId, decision, by }), workspaceId)
+      const askKey = parseAskId(id)
+      const workspaceId = askKey && (await store.read(() => workspaceOf(askKey)))
+      if (askKey === undefined || workspaceId === undefined) throw unknownAsk(id)
+      const open = await store.write(() => answerPendingAsk(askKey, { workspaceId, decision, by }), workspaceId)
       if (open === undefined) return
       const { key, worker } = open
       context.changed(key.workspaceId, key.taskId)
@@ -78,7 +58,7 @@ function* listPendingAsks(workspaceId: string | undefined): Transaction<PendingA
     workspaceId === undefined ? [] : [workspaceId],
   )
   return rows.map((row) => ({
-    id: `${row.message_id}.${row.epoch}.${row.id}`,
+    id: askIdOf({ messageId: row.message_id, epoch: row.epoch, id: row.id }),
     workspaceId: row.workspace_id,
     taskId: row.task_id,
     messageId: row.message_id,
@@ -89,13 +69,6 @@ function* listPendingAsks(workspaceId: string | undefined): Transaction<PendingA
   }))
 }
 
-/** `<message>.<epoch>.<question>`: the whole name of the question, so that no answer can reach another one. */
-function parseAskKey(id: string): AskKey {
-  const [, messageId, epoch, ask] = /^([^.]{1,64})\.(\d{1,15})\.(.{1,128})$/s.exec(id) ?? []
-  if (messageId === undefined || epoch === undefined || ask === undefined) throw unknownAsk(id)
-  return { messageId, epoch: Number(epoch), id: ask }
-}
-
 const BY_KEY = 'from asks where message_id = $1 and epoch = $2 and id = $3 and tool is not null'
 
 function* workspaceOf({ messageId, epoch, id }: AskKey): Transaction<string | undefined> {
@@ -103,25 +76,21 @@ function* workspaceOf({ messageId, epoch, id }: AskKey): Transaction<string | un
   return row?.workspace_id
 }
 
-interface Answering {
-  readonly name: AskKey
-  readonly workspaceId: string
-  readonly decision: AskDecision
-  readonly by: string
-}
-
 /** The question that was answered now; undefined when the same had been said before. */
-function* answerPendingAsk({ name, workspaceId, decision, by }: Answering): Transaction<OpenAsk | undefined> {
+function* answerPendingAsk(
+  askKey: AskKey,
+  { workspaceId, decision, by }: { workspaceId: string; decision: AskDecision; by: string },
+): Transaction<OpenAsk | undefined> {
   yield* together([lockWorkspace(workspaceId)])
   const state = decision === 'allowed' ? 'answered' : 'denied'
-  const open = yield* findOpenAsk(name)
+  const open = yield* findOpenAsk(askKey)
   if (open !== undefined && (yield* closeAsk(open, { state, by }))) {
     const { taskId, messageId } = open.key
     const items = [{ t: 'note', type: 'permission', text: decision, by } as const]
     yield* together(recordChange({ workspaceId, entries: [{ taskId, messageId, items }] }))
     return open
   }
-  const { messageId, epoch, id } = name
+  const { messageId, epoch, id } = askKey
   const [row] = yield* sql<{ state: string }>(`select state ${BY_KEY}`, [messageId, epoch, id])
   if (row?.state === state) return undefined
   throw new MoleculeError(

@@ -4,8 +4,7 @@
  */
 import { MoleculeError } from '../../errors.ts'
 import { type Store, sql, type Transaction } from '../../store/store.ts'
-import type { Deliveries, Delivery, DeliveryResult } from '../inbox.ts'
-import type { DeliveryBody } from './delivery-rows.ts'
+import type { Deliveries, Delivery, DeliveryBody, DeliveryResult } from '../delivery.ts'
 
 /** After so many tries, or this long, a delivery is given up loudly. */
 const TRIES_MAX = 10

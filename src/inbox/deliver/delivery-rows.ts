@@ -3,21 +3,8 @@
  * deliver it are stored together or not at all.
  */
 import { ulid } from '../../ids.ts'
-import type { Part, TaskState } from '../../protocol/a2a.ts'
 import { type Statement, statement } from '../../store/store.ts'
-
-/** Where an answer goes besides the caller who waits for it: a door that pushes, and a channel in its own words. */
-export interface ReplyAddress {
-  readonly door: string
-  readonly channel: string
-}
-
-/** What is delivered: how the task stands, and what was said. */
-export interface DeliveryBody {
-  readonly state: TaskState
-  readonly parts?: readonly Part[]
-  readonly code?: string
-}
+import type { DeliveryBody, ReplyAddress } from '../delivery.ts'
 
 export interface AddressedMessage {
   readonly id: string

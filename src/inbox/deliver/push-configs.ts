@@ -7,59 +7,7 @@ import { MoleculeError } from '../../errors.ts'
 import type { ProtocolVersion } from '../../protocol/envelope.ts'
 import type { PushConfig } from '../../protocol/push-config.ts'
 import { type Store, sql, type Transaction } from '../../store/store.ts'
-
-/** The last event that was told: the log entry and the number of the event that was made of it. */
-export interface PushCursor {
-  readonly seq: number
-  readonly k: number
-}
-
-export interface PushKey {
-  readonly workspaceId: string
-  readonly taskId: string
-  readonly id: string
-}
-
-export interface StoredPush extends PushKey {
-  readonly version: ProtocolVersion
-  /** With the caller's secrets: for the worker, never for an answer. */
-  readonly config: PushConfig
-  /** Why it was given up. */
-  readonly failed?: string
-  readonly cursor: PushCursor
-}
-
-export interface NewPush {
-  readonly workspaceId: string
-  readonly version: ProtocolVersion
-  readonly config: PushConfig & { readonly id: string }
-  /** Events up to this entry of the log are not told. */
-  readonly afterSeq: number
-}
-
-/**
- * Contract: `put` with an id that is there replaces the config, goes on from where it was and begins anew if it was
- * given up. `claim` hands out each due config to one worker, who must `advance`, `fail` or `rest` it; a claim that is
- * not renewed is due again after a minute.
- */
-export interface PushConfigs {
-  put(push: NewPush): Promise<StoredPush>
-  list(workspaceId: string, taskId: string): Promise<StoredPush[]>
-  remove(key: PushKey): Promise<boolean>
-  /** The task goes on: whoever waits for its next event looks now. */
-  nudge(workspaceId: string, taskId: string): Promise<void>
-  claim(limit: number): Promise<StoredPush[]>
-  renew(keys: readonly PushKey[]): Promise<void>
-  /** Whether this is still what the caller wants: neither deleted nor replaced. */
-  isCurrent(push: StoredPush): Promise<boolean>
-  /** False when the config is gone or has been replaced: then the claim has ended. */
-  advance(push: StoredPush, cursor: PushCursor): Promise<boolean>
-  /** It could not be told: it is due again later each time, until it is given up. Answers whether it was. */
-  fail(push: StoredPush, reason: string): Promise<'later' | 'given_up'>
-  /** All is told for now: for good where the task is final. */
-  idle(key: PushKey): Promise<void>
-  release(key: PushKey): Promise<void>
-}
+import type { NewPush, PushConfigs, PushCursor, PushKey, StoredPush } from '../delivery.ts'
 
 const PUSH_CONFIGS_MAX = 10
 const TRIES_MAX = 10

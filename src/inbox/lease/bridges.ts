@@ -8,9 +8,8 @@ import type { Clock } from '../../clock.ts'
 import { MoleculeError } from '../../errors.ts'
 import { sql, statement, type Transaction, together } from '../../store/store.ts'
 import { sleep } from '../../wait.ts'
-import type { InboxContext } from '../context.ts'
-import { type Directive, type Inbox, type LeaseKey, leaseId, type NumberedEvents, type Outcome } from '../inbox.ts'
-import type { KeepSession } from '../settle/record-outcome.ts'
+import type { InboxContext, KeepSessionOn } from '../context.ts'
+import { type BridgeCall, type Bridges, type Directive, type LeaseKey, leaseId } from '../inbox.ts'
 import { lockWorkspace } from './lock-workspace.ts'
 import { findLeasesOf } from './lost-leases.ts'
 import { BRIDGE_PREFIX, LOST_COLUMNS, type LostMessage, recordLoss } from './lost-turn.ts'
@@ -20,37 +19,6 @@ import type { WorkerQueue } from './worker-queues.ts'
 
 /** Bridges of one workspace that may wait for work at a time. */
 export const BRIDGES_MAX = 64
-
-export interface BridgeCall {
-  readonly workspaceId: string
-  /** The bridge's own name for itself; the same after its restart. */
-  readonly bridge: string
-  /** How many leases it can hold at a time. */
-  readonly leasesMax: number
-  /** Those that it holds, as `<message>.<epoch>`. */
-  readonly holding: readonly string[]
-  readonly waitMs: number
-}
-
-/** Where a session token of a bridge is good: on its machine. */
-export type KeepSessionOn = (host: string) => KeepSession
-
-/**
- * Contract: `lease` answers as soon as there is something, or with nothing after `waitMs`; a second call of the same
- * bridge ends the first. What was claimed for a call whose caller has gone is released. The others are those of the
- * inbox; a key of another workspace is stale.
- */
-export interface Bridges extends Omit<Inbox, 'leases' | 'settle'> {
-  lease(call: BridgeCall, signal: AbortSignal): Promise<Directive[]>
-  settle(key: LeaseKey, settling: BridgeSettleInput): ReturnType<Inbox['settle']>
-}
-
-export interface BridgeSettleInput {
-  readonly outcome: Outcome
-  readonly unsent?: NumberedEvents
-  /** Where the session lives that the outcome speaks of. */
-  readonly host: string
-}
 
 export interface BridgesOptions {
   readonly context: InboxContext

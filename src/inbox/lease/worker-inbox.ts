@@ -5,7 +5,7 @@
 import { toMoleculeError } from '../../errors.ts'
 import type { Transaction } from '../../store/store.ts'
 import { ask } from '../ask/ask.ts'
-import type { InboxContext } from '../context.ts'
+import type { InboxContext, KeepSession } from '../context.ts'
 import {
   type Directive,
   type Inbox,
@@ -17,7 +17,6 @@ import {
   type Worker,
 } from '../inbox.ts'
 import { append, extend } from '../settle/append.ts'
-import type { KeepSession } from '../settle/record-outcome.ts'
 import { settle } from '../settle/settle.ts'
 import type { Claim } from './claim.ts'
 import { resume, type SuspendOutput, suspend } from './suspend.ts'

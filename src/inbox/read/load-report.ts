@@ -1,6 +1,6 @@
 /** How much waits and runs, for whoever watches the platform: the busiest workspaces, and all of them together. */
 import { sql, type Transaction } from '../../store/store.ts'
-import type { LoadReport } from '../inbox.ts'
+import type { LoadReport } from '../readers.ts'
 
 /** Each is a series of its own where it is collected; the rest are in the totals. */
 const WORKSPACES_MAX = 100

@@ -4,14 +4,8 @@
  */
 import { isInterrupted, type Part, type TaskState } from '../../protocol/a2a.ts'
 import type { Sender } from '../../protocol/request.ts'
+import type { StoryStep } from '../readers.ts'
 import type { LogItem } from './event-log.ts'
-
-export interface StoryStep {
-  readonly atMs: number
-  /** admitted, started, progress, asked, resumed, failed, lost, answered, ended, late, waiting, running, replayed, discarded. */
-  readonly type: string
-  readonly text: string
-}
 
 /** A message with what its task says of it, as stored. */
 export interface StoryMessageRow {

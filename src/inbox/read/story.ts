@@ -3,55 +3,15 @@
  * delivered where. It is read from the rows that the work itself left and from nothing else, so it can be told after
  * any crash, and it never says more than its reader may see of the task.
  */
-import type { TaskState } from '../../protocol/a2a.ts'
 import { restoreEnvelope } from '../../protocol/envelope.ts'
 import type { Sender } from '../../protocol/request.ts'
 import { type Store, sql, type Transaction } from '../../store/store.ts'
 import { dedupeRange } from '../admit/dedupe.ts'
+import type { Stories, Story, StoryDelivery, StoryQuery } from '../readers.ts'
 import type { StatusMessage } from '../settle/status-message.ts'
 import type { LogItem } from './event-log.ts'
-import { type StoryMessageRow, type StoryStep, storySteps } from './story-steps.ts'
+import { type StoryMessageRow, storySteps } from './story-steps.ts'
 import { laterMessagesOfTask } from './task-messages.ts'
-
-/** What was pushed out because of the message: by a door, or to a webhook of its task. */
-export interface StoryDelivery {
-  readonly to: string
-  readonly state: string
-  readonly tries: number
-  readonly error?: string
-}
-
-export interface Story {
-  readonly messageId: string
-  readonly taskId: string
-  readonly workspaceId: string
-  readonly contextId: string
-  readonly sender: Sender
-  /** As the sender called it. */
-  readonly senderMessageId: string
-  readonly text: string
-  readonly taskState: TaskState
-  readonly steps: readonly StoryStep[]
-  readonly deliveries: readonly StoryDelivery[]
-}
-
-/** What a reader may see of the tasks of a workspace; no principal = all of them. */
-export interface StoryScope {
-  readonly principal?: string
-  /** The owner looks: what a program said when it failed is shown. */
-  readonly detail?: boolean
-}
-
-export interface StoryQuery {
-  /** The inbox's id of a message, which is that of its task where it opened one, or the id that its sender gave it. */
-  readonly id: string
-  readonly scopeOf: (workspaceId: string) => StoryScope
-}
-
-export interface Stories {
-  /** Undefined where there is no such message for this reader. */
-  find(query: StoryQuery): Promise<Story | undefined>
-}
 
 export function createStories(store: Store): Stories {
   return { find: (query) => store.read(() => findStory(query)) }

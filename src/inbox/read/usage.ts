@@ -6,40 +6,9 @@
 import { MoleculeError } from '../../errors.ts'
 import { type Statement, type Store, sql, statement, type Transaction } from '../../store/store.ts'
 import type { LeaseKey, Outcome } from '../inbox.ts'
+import { USAGE_DAYS_MAX, type UsageQuery, type UsageReader, type UsageReport, type UsageSum } from '../readers.ts'
 
-export const USAGE_DAYS_MAX = 90
 const DAY_MS = 24 * 3600_000
-
-/** Sums over turns. A sum is null where no turn said anything; `unknownTurns` did not say all. */
-export interface UsageSum {
-  readonly turns: number
-  readonly unknownTurns: number
-  readonly inputTokens: number | null
-  readonly outputTokens: number | null
-  readonly costUsd: number | null
-  readonly durationMs: number | null
-}
-
-export interface UsageReport {
-  readonly total: UsageSum
-  /** Days of UTC that had turns, the latest first. */
-  readonly days: readonly (UsageSum & { readonly day: string })[]
-  /** The latest messages, each with all of its turns. */
-  readonly messages: readonly (UsageSum & { readonly messageId: string; readonly taskId: string })[]
-}
-
-export interface UsageQuery {
-  readonly workspaceId: string
-  /** Today and the days before it. */
-  readonly days: number
-  /** How many of the latest messages. */
-  readonly messages: number
-}
-
-export interface UsageReader {
-  /** Throws `not_found` for a workspace that is not there. */
-  read(query: UsageQuery): Promise<UsageReport>
-}
 
 export const createUsageReader = (store: Store): UsageReader => ({
   read: (query) => store.read(() => readUsage(query)),

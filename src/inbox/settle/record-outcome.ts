@@ -2,6 +2,7 @@
 import type { MessageContent, Part, TaskState } from '../../protocol/a2a.ts'
 import { type Statement, statement, type Transaction } from '../../store/store.ts'
 import { closeAsks, voidAsks } from '../ask/close-asks.ts'
+import type { KeepSession } from '../context.ts'
 import { type AddressedMessage, deliveryStatements } from '../deliver/delivery-rows.ts'
 import type { LeaseKey, NumberedEvents, Outcome } from '../inbox.ts'
 import type { LogItem, StoredReply } from '../read/event-log.ts'
@@ -9,9 +10,6 @@ import { setTaskState } from '../read/tasks.ts'
 import { failTask } from './fail-task.ts'
 import { type StatusMessage, statusMessageOf, withoutDetail } from './status-message.ts'
 import type { TaskResult } from './task-result.ts'
-
-/** Keeps the session that a turn left behind, or drops a lost one; injected, for sessions are another room's rows. */
-export type KeepSession = (key: LeaseKey, token: string | undefined) => Statement
 
 export interface SettleInput {
   readonly key: LeaseKey

@@ -1,8 +1,8 @@
 /** Workers elsewhere, who ask by one call after the other and may lose any answer. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Directive, type Lease, type LeaseKey, leaseId } from '../../../src/inbox/inbox.ts'
-import { BRIDGES_MAX, type BridgeCall } from '../../../src/inbox/lease/bridges.ts'
+import { type BridgeCall, type Directive, type Lease, type LeaseKey, leaseId } from '../../../src/inbox/inbox.ts'
+import { BRIDGES_MAX } from '../../../src/inbox/lease/bridges.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { done, hasCode, type InboxHarness } from './harness.ts'
 

@@ -1,7 +1,8 @@
 /** Push configurations: one worker at a time, a cursor that only success moves, and an end to trying. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createPushConfigs, type NewPush } from '../../../src/inbox/deliver/push-configs.ts'
+import { createPushConfigs } from '../../../src/inbox/deliver/push-configs.ts'
+import type { NewPush } from '../../../src/inbox/delivery.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { done, hasCode, type InboxHarness } from './harness.ts'
 

@@ -6,8 +6,8 @@
 
 import type { WorkspaceRoutesContext } from '../../../src/doors/http/routes/app.ts'
 import { MoleculeError } from '../../../src/errors.ts'
-import type { PendingAsks } from '../../../src/inbox/ask/pending-asks.ts'
-import type { DeadLetters, Letter, LogEntry, Reception, TaskView } from '../../../src/inbox/inbox.ts'
+import type { Letter, LogEntry, Reception, TaskView } from '../../../src/inbox/inbox.ts'
+import type { DeadLetters, PendingAsks } from '../../../src/inbox/owners.ts'
 import type { MaskingLog } from '../../../src/log.ts'
 import { createLog } from '../../../src/log.ts'
 import { isFinal, isInterrupted, type StreamResponse, type Task, type TaskState } from '../../../src/protocol/a2a.ts'

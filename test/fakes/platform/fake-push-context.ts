@@ -1,6 +1,6 @@
 /** Webhooks of a door in memory: every task has one config, what is set is answered, and nobody is called. */
 import type { PushContext } from '../../../src/doors/http/a2a/push-methods.ts'
-import type { StoredPush } from '../../../src/inbox/deliver/push-configs.ts'
+import type { StoredPush } from '../../../src/inbox/delivery.ts'
 
 export function createFakePushContext(): PushContext {
   const stored = (workspaceId: string, taskId: string): StoredPush => ({

@@ -4,7 +4,7 @@
  * and never shown again, and a webhook's URL may be one: only whoever may end the task sees it.
  */
 import { MoleculeError } from '../../../errors.ts'
-import type { PushConfigs } from '../../../inbox/deliver/push-configs.ts'
+import type { PushConfigs } from '../../../inbox/delivery.ts'
 import type { ProtocolVersion } from '../../../protocol/envelope.ts'
 import type { PushConfig } from '../../../protocol/push-config.ts'
 import {

@@ -1,7 +1,7 @@
 /** Dead letters over HTTP: what has failed for good in a workspace, to be sent again or let go. */
 import { Hono } from 'hono'
 import { MoleculeError } from '../../../errors.ts'
-import type { DeadLetter, DeadLetters } from '../../../inbox/inbox.ts'
+import type { DeadLetter, DeadLetters } from '../../../inbox/owners.ts'
 import type { Workspaces } from '../../../workspaces/workspace.ts'
 import type { HttpAuth } from '../server/auth.ts'
 import { allow, type HttpEnv } from '../server/guard.ts'

@@ -5,8 +5,7 @@
  */
 import { type Context, Hono } from 'hono'
 import { MoleculeError, toMoleculeError } from '../../../errors.ts'
-import type { Directive, Lease } from '../../../inbox/inbox.ts'
-import type { Bridges } from '../../../inbox/lease/bridges.ts'
+import type { Bridges, Directive, Lease } from '../../../inbox/inbox.ts'
 import type { Log } from '../../../log.ts'
 import type { Brief } from '../../../protocol/brief.ts'
 import { writeEnvelope } from '../../../protocol/envelope.ts'

@@ -3,7 +3,7 @@
  * lines. A label is escaped, so that no value can break out of its line.
  */
 import { Hono } from 'hono'
-import type { LoadReport } from '../../../inbox/inbox.ts'
+import type { LoadReport } from '../../../inbox/readers.ts'
 import type { Labels, Metrics, Series } from '../../../metrics.ts'
 import type { HttpAuth } from '../server/auth.ts'
 import { allow, type HttpEnv } from '../server/guard.ts'

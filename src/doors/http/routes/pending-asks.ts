@@ -1,7 +1,7 @@
 /** What waits for an owner's word, over HTTP: the permissions that running turns ask for, to be allowed or denied. */
 import { Hono } from 'hono'
 import { z } from 'zod'
-import type { PendingAsk, PendingAsks } from '../../../inbox/ask/pending-asks.ts'
+import type { PendingAsk, PendingAsks } from '../../../inbox/owners.ts'
 import type { HttpAuth } from '../server/auth.ts'
 import { BODY_BYTES_MAX, readJson } from '../server/body.ts'
 import { allow, type HttpEnv } from '../server/guard.ts'

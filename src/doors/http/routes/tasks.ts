@@ -5,7 +5,7 @@
 import { Hono } from 'hono'
 import { MoleculeError } from '../../../errors.ts'
 import type { Reception, TaskView } from '../../../inbox/inbox.ts'
-import type { Stories, Story } from '../../../inbox/read/story.ts'
+import type { Stories, Story } from '../../../inbox/readers.ts'
 import type { Identity } from '../../../workspaces/tokens.ts'
 import { type HttpAuth, taskScope } from '../server/auth.ts'
 import { allow, type HttpEnv } from '../server/guard.ts'

@@ -1,6 +1,6 @@
 /** What a workspace's turns used, over HTTP: in all, by day, by message. What is not known is null, never 0. */
 import { Hono } from 'hono'
-import { USAGE_DAYS_MAX, type UsageReader, type UsageSum } from '../../../inbox/read/usage.ts'
+import { USAGE_DAYS_MAX, type UsageReader, type UsageSum } from '../../../inbox/readers.ts'
 import type { HttpAuth } from '../server/auth.ts'
 import { allow, type HttpEnv } from '../server/guard.ts'
 import { requireOwnWorkspace } from '../server/reach.ts'

@@ -1,0 +1,100 @@
+/** The seam for doors that push: replies to chat channels (deliveries), and calls to webhooks (push configs). */
+import type { Part, TaskState } from '../protocol/a2a.ts'
+import type { ProtocolVersion } from '../protocol/envelope.ts'
+import type { PushConfig } from '../protocol/push-config.ts'
+
+/** Where a door pushes an answer: the door's name, and a channel in the door's own format. */
+export interface ReplyAddress {
+  readonly door: string
+  readonly channel: string
+}
+
+/** The content of a delivery: the task's state and the reply or status message. */
+export interface DeliveryBody {
+  readonly state: TaskState
+  readonly parts?: readonly Part[]
+  readonly code?: string
+}
+
+export interface Delivery {
+  readonly id: string
+  readonly workspaceId: string
+  readonly taskId: string
+  readonly channel: string
+  readonly body: DeliveryBody
+  /** How many tries were made before this one. */
+  readonly tries: number
+}
+
+/** How a try ended. `unknown`: the message may have arrived, so only a person may decide to send it again. */
+export type DeliveryResult =
+  | { readonly type: 'sent'; readonly receipt?: string }
+  | { readonly type: 'failed'; readonly error: string; readonly final?: boolean }
+  | { readonly type: 'unknown'; readonly error: string }
+
+/**
+ * Contract: `take` returns the next due delivery of a door and commits it as `sending` first. Deliveries of a channel
+ * come in order, one at a time. A delivery that is `sending` at start may have arrived: it becomes `unknown`, and the
+ * platform never sends it again by itself.
+ */
+export interface Deliveries {
+  take(door: string): Promise<Delivery | undefined>
+  finish(id: string, result: DeliveryResult): Promise<void>
+  /** Deliveries that a person must look at: failed for good, or unknown. */
+  needingDecision(): Promise<(Delivery & { readonly state: 'failed' | 'unknown'; readonly error: string })[]>
+  /** A person's decision on one of those. */
+  resolve(id: string, decision: 'resend' | 'dismiss'): Promise<void>
+}
+
+/** The last event that the webhook received: the log entry, and the index of the event within it. */
+export interface PushCursor {
+  readonly seq: number
+  readonly k: number
+}
+
+export interface PushKey {
+  readonly workspaceId: string
+  readonly taskId: string
+  readonly id: string
+}
+
+export interface StoredPush extends PushKey {
+  readonly version: ProtocolVersion
+  /** Contains the caller's secrets: for the sender of webhooks, never for an answer. */
+  readonly config: PushConfig
+  /** Why the platform gave up. */
+  readonly failed?: string
+  readonly cursor: PushCursor
+}
+
+export interface NewPush {
+  readonly workspaceId: string
+  readonly version: ProtocolVersion
+  readonly config: PushConfig & { readonly id: string }
+  /** The webhook receives only events after this entry of the log. */
+  readonly afterSeq: number
+}
+
+/**
+ * Contract: `put` with a known id replaces the config, keeps its cursor, and starts again if the platform had given up.
+ * `claim` hands each due config to one worker, which must call `advance`, `fail`, `idle` or `release`. A claim that is
+ * not renewed is due again after a minute.
+ */
+export interface PushConfigs {
+  put(push: NewPush): Promise<StoredPush>
+  list(workspaceId: string, taskId: string): Promise<StoredPush[]>
+  remove(key: PushKey): Promise<boolean>
+  /** The task changed: its idle configs are due now. */
+  nudge(workspaceId: string, taskId: string): Promise<void>
+  claim(limit: number): Promise<StoredPush[]>
+  renew(keys: readonly PushKey[]): Promise<void>
+  /** False when the caller deleted or replaced the config. */
+  isCurrent(push: StoredPush): Promise<boolean>
+  /** False when the caller deleted or replaced the config: the claim has ended. */
+  advance(push: StoredPush, cursor: PushCursor): Promise<boolean>
+  /** The call failed: the config is due again after a backoff, until the platform gives up. */
+  fail(push: StoredPush, reason: string): Promise<'later' | 'given_up'>
+  /** Every event was sent: the config waits for the next, or is done where the task is final. */
+  idle(key: PushKey): Promise<void>
+  release(key: PushKey): Promise<void>
+}
