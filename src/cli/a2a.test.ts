@@ -9,9 +9,9 @@ import test, { type TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { secretOf, WORKSPACE_ID } from '../../test/fakes/platform/fake-platform.ts'
 import { recordingTerminal } from '../../test/fakes/terminal.ts'
-import { eventually } from '../../test/harness/live-processes.ts'
 import { openDoor } from '../../test/harness/open-door.ts'
 import { temporaryDir } from '../../test/harness/process-harness.ts'
+import { waitUntil } from '../../test/harness/wait.ts'
 import { main } from './a2a.ts'
 
 async function platform(t: TestContext, maxBlockMs = 60_000) {
@@ -56,7 +56,7 @@ test('delegate prints the answer and nothing else, by id or by name, from the ar
 test('work that outlasts one blocking call is waited for by attaching again', async (t) => {
   const { run, fakePlatform } = await platform(t, 20)
   const answer = run(['delegate', 'echo', 'slow'])
-  await eventually('it has attached again', () => fakePlatform.letters.length >= 3)
+  await waitUntil(() => fakePlatform.letters.length >= 3, 'it has attached again')
   fakePlatform.finish('task-1')
   assert.equal((await answer).output, 'slow\n')
   assert.equal(new Set(fakePlatform.letters.map(({ envelope }) => envelope.message.messageId)).size, 1)

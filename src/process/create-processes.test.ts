@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { eventually, isAlive, linuxOnly, markedPids } from '../../test/harness/live-processes.ts'
+import { isAlive, linuxOnly, markedPids } from '../../test/harness/live-processes.ts'
 import { createProcessHarness } from '../../test/harness/process-harness.ts'
+import { waitUntil } from '../../test/harness/wait.ts'
 import { type Clock, systemClock, TIMER_MS_MAX } from '../clock.ts'
 
 const MEBIBYTE = 1024 * 1024
@@ -33,7 +34,7 @@ test('RE-5 a cancel also ends what left the group, by setsid and by a double for
   const cancel = new AbortController()
   const line = "setsid sleep 301 & (setsid sh -c 'sleep 302 & sleep 303 &' &); sleep 304"
   const running = sh(line, {}, cancel.signal)
-  await eventually('all four are there', () => markedPids(owner).length >= 5)
+  await waitUntil(() => markedPids(owner).length >= 5, 'all four are there')
   cancel.abort()
   assert.equal((await running).end, 'canceled')
   assert.deepEqual(markedPids(owner), [])
@@ -46,7 +47,7 @@ test('RE-5 escapees that keep forking are hunted down', linuxOnly, async (t) => 
   const hydra = 'sleep 0.02; setsid "$0" -c "$HYDRA" "$0" &'
   const options = { env: { PATH: '/usr/bin:/bin', HYDRA: hydra } }
   const running = sh('setsid /bin/sh -c "$HYDRA" /bin/sh & sleep 300', options, cancel.signal)
-  await eventually('it has begun', () => markedPids(owner).length >= 2)
+  await waitUntil(() => markedPids(owner).length >= 2, 'it has begun')
   cancel.abort()
   await running
   assert.deepEqual(markedPids(owner), [])
@@ -88,7 +89,7 @@ test('RE-5 an escapee that holds the pipe does not hold the run, and is swept so
   const result = await sh('setsid sleep 300 & echo hi')
   assert.equal(result.exitCode, 0)
   assert.equal(text(result.stdout), 'hi\n')
-  await eventually('the escapee is gone', () => markedPids(owner).length === 0)
+  await waitUntil(() => markedPids(owner).length === 0, 'the escapee is gone')
 })
 
 test('what a grandchild still writes when the leader has left is not lost', async (t) => {
@@ -163,7 +164,7 @@ test('RE-5 close ends what is running and sweeps what is due, once, and starts n
   const { sh, owner, processes, dir } = createProcessHarness(t)
   await sh('setsid sleep 300 >/dev/null 2>&1 & true')
   const running = sh('sleep 300')
-  await eventually('both are there', () => markedPids(owner).length === 2)
+  await waitUntil(() => markedPids(owner).length === 2, 'both are there')
   await Promise.all([processes.close(), processes.close()])
   assert.deepEqual(markedPids(owner), [])
   assert.equal((await running).end, 'canceled')
@@ -198,7 +199,7 @@ test('pipes are let go even where an escapee beyond our reach still holds them',
     for (const pid of escapees) process.kill(pid, 'SIGKILL')
   })
   assert.equal(escapees.length, 8)
-  await eventually('they are closed', () => readdirSync('/proc/self/fd').length < before + 8)
+  await waitUntil(() => readdirSync('/proc/self/fd').length < before + 8, 'they are closed')
   assert.ok(escapees.every(isAlive))
 })
 
@@ -218,7 +219,7 @@ test('no way of ending leaves a file descriptor open', linuxOnly, async (t) => {
   const before = readdirSync('/proc/self/fd').length
   for (let round = 0; round < 3; round += 1) await all()
   // Others of this process may have closed some of theirs meanwhile; three rounds of ours would be 21 and more.
-  await eventually('they are closed', () => readdirSync('/proc/self/fd').length < before + 7)
+  await waitUntil(() => readdirSync('/proc/self/fd').length < before + 7, 'they are closed')
 })
 
 const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes)

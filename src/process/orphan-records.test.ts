@@ -4,8 +4,9 @@ import { once } from 'node:events'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { eventually, isAlive, linuxOnly, markedPids } from '../../test/harness/live-processes.ts'
+import { isAlive, linuxOnly, markedPids } from '../../test/harness/live-processes.ts'
 import { createProcessHarness, PLAIN_ENVIRONMENT, temporaryDir } from '../../test/harness/process-harness.ts'
+import { waitUntil } from '../../test/harness/wait.ts'
 import { silentLog } from '../log.ts'
 import { bootId, startTimeOf } from './identity.ts'
 import { reapOrphans } from './orphan-records.ts'
@@ -15,9 +16,9 @@ test('a live child has a record without its arguments, and an ended one has none
   const { sh, processes } = createProcessHarness(t, { recordsDir })
   const cancel = new AbortController()
   const running = sh('sleep 300 # secret', { mark: 'recorded' }, cancel.signal)
-  await eventually('the record is there', () => readdirSync(recordsDir).length === 1)
+  await waitUntil(() => readdirSync(recordsDir).length === 1, 'the record is there')
   const [file = ''] = readdirSync(recordsDir)
-  await eventually('it is written', () => readFileSync(join(recordsDir, file), 'utf8').endsWith('}'))
+  await waitUntil(() => readFileSync(join(recordsDir, file), 'utf8').endsWith('}'), 'it is written')
   const record = JSON.parse(readFileSync(join(recordsDir, file), 'utf8'))
   assert.deepEqual(Object.keys(record), ['pid', 'startTime', 'bootId', 'mark', 'command'])
   assert.equal(file, `${record.pid}.json`)
@@ -34,8 +35,8 @@ test('RE-5 a restart reaps what a killed platform left, its escapees too', linux
   const owner = `crashed-${process.pid}`
   const args = [recordsDir, owner, 'setsid sleep 300 & sleep 300']
   const parent = fake(t, 'orphan-parent.ts', { args })
-  await eventually('its children are there', () => markedPids(`${owner}:`).length === 3)
-  await eventually('the record is there', () => readdirSync(recordsDir).length === 1)
+  await waitUntil(() => markedPids(`${owner}:`).length === 3, 'its children are there')
+  await waitUntil(() => readdirSync(recordsDir).length === 1, 'the record is there')
   parent.kill('SIGKILL')
   await once(parent, 'exit')
   assert.equal(markedPids(`${owner}:`).length, 3)

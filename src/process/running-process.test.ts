@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { eventually, isAlive, linuxOnly, markedPids } from '../../test/harness/live-processes.ts'
+import { isAlive, linuxOnly, markedPids } from '../../test/harness/live-processes.ts'
 import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../test/harness/process-harness.ts'
+import { waitUntil } from '../../test/harness/wait.ts'
 import type { ProcessStartOptions } from './processes.ts'
 
 function starter(t: TestContext) {
@@ -26,9 +27,9 @@ test('a process that stays answers line by line, and ends when its input does', 
   const { start, lines } = starter(t)
   const running = start('while read -r line; do echo "got $line"; done; printf last; echo oh >&2; exit 3')
   assert.equal(await running.write('one\n'), true)
-  await eventually('it answered', () => lines.length === 1)
+  await waitUntil(() => lines.length === 1, 'it answered')
   assert.equal(await running.write('two\r\nthree\n'), true)
-  await eventually('it answered again', () => lines.length === 3)
+  await waitUntil(() => lines.length === 3, 'it answered again')
   running.endInput()
   const result = await running.ended
   assert.deepEqual(lines, ['got one', 'got two', 'got three', 'last'])
@@ -68,7 +69,7 @@ test('a process that cannot be started has ended, and takes nothing', async (t) 
 test('RE-5 stop ends the group and what left it, and one that ignores SIGTERM', linuxOnly, async (t) => {
   const { start, owner } = starter(t)
   const running = start("trap '' TERM; setsid sleep 301 & sleep 302")
-  await eventually('all are there', () => markedPids(owner).length >= 3)
+  await waitUntil(() => markedPids(owner).length >= 3, 'all are there')
   const result = await running.stop()
   assert.deepEqual([result.end, result.signal], ['canceled', 'SIGKILL'])
   assert.deepEqual(markedPids(owner), [])
@@ -89,15 +90,15 @@ test(
     const running = start(
       'setsid sleep 304 & echo old $!; read -r go; setsid sleep 305 & echo new $!; read -r go; echo alive',
     )
-    await eventually('the first is there', () => lines.length === 1 && markedPids(owner).length === 2)
+    await waitUntil(() => lines.length === 1 && markedPids(owner).length === 2, 'the first is there')
     const moment = await laterMoment(running)
     await running.write('go\n')
-    await eventually('the second is there', () => lines.length === 2 && markedPids(owner).length === 3)
+    await waitUntil(() => lines.length === 2 && markedPids(owner).length === 3, 'the second is there')
     const [old, young] = lines.map((line) => Number(line.split(' ')[1]))
     assert.equal(await running.stopChildrenSince(moment), true)
     assert.ok(old !== undefined && young !== undefined && isAlive(old) && !isAlive(young))
     await running.write('go\n')
-    await eventually('it goes on', () => lines.includes('alive'))
+    await waitUntil(() => lines.includes('alive'), 'it goes on')
   },
 )
 
@@ -112,6 +113,6 @@ test('closing the house ends it, and nothing starts after', async (t) => {
 /** Start times count in hundredths of a second: waits for the next one, so that before and since are told apart. */
 async function laterMoment(running: { moment(): number }): Promise<number> {
   const first = running.moment()
-  await eventually('time goes on', () => running.moment() > first + 1)
+  await waitUntil(() => running.moment() > first + 1, 'time goes on')
   return running.moment()
 }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { letterTo } from '../../test/fakes/letters.ts'
-import { until } from '../../test/fakes/living.ts'
+import { waitUntil } from '../../test/harness/wait.ts'
 import type { Backend, BackendEvent } from '../backends/backend.ts'
 import { type WiredWorkspaces, wireWorkspaces } from '../cli/wire-workspaces.ts'
 import { systemClock } from '../clock.ts'
@@ -132,7 +132,7 @@ describe('what turns cost', () => {
     const shown = () => Promise.all(tasks.map((taskId) => mail.reception.task(taskId)))
     const parked = async () =>
       (await shown()).find((task) => /max_turns_per_hour/.test(task?.status.message?.parts[0]?.text ?? ''))
-    await until(async () => (await parked()) !== undefined && turns === 2)
+    await waitUntil(async () => (await parked()) !== undefined && turns === 2)
     const waiting = await parked()
     assert.match(
       waiting?.status.message?.parts[0]?.text ?? '',
@@ -142,10 +142,10 @@ describe('what turns cost', () => {
     await close()
     await open()
     // Due again, and the hour is still used up: a restart has forgotten nothing.
-    await until(async () => (await store.read(() => countDue(id))) === 0)
+    await waitUntil(async () => (await store.read(() => countDue(id))) === 0)
     await store.write(() => makeDue(id))
     await mail.queues.resume(id)
-    await until(async () => (await store.read(() => countDue(id))) === 0)
+    await waitUntil(async () => (await store.read(() => countDue(id))) === 0)
     assert.equal(turns, 2)
     await store.write(() => passAnHour(id))
     await mail.queues.resume(id)

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { letterTo } from '../../test/fakes/letters.ts'
-import { until } from '../../test/fakes/living.ts'
+import { waitUntil } from '../../test/harness/wait.ts'
 import type { Backend, BackendEvent, Turn } from '../backends/backend.ts'
 import { type WiredWorkspaces, wireWorkspaces } from '../cli/wire-workspaces.ts'
 import { systemClock } from '../clock.ts'
@@ -144,7 +144,7 @@ describe('the runtime', () => {
   const answering = async (id: string, decisions: readonly ('allowed' | 'denied')[]) => {
     const subjects: string[] = []
     for (const decision of decisions) {
-      await until(async () => (await mail.pendingAsks.list(id)).length === 1)
+      await waitUntil(async () => (await mail.pendingAsks.list(id)).length === 1)
       const [asked] = await mail.pendingAsks.list(id)
       subjects.push(asked?.subject ?? '')
       await mail.pendingAsks.answer(asked?.id ?? '', decision, 'Ana')
@@ -163,11 +163,11 @@ describe('the runtime', () => {
     const { id } = await house.workspaces.create({ name: 'w' })
     await withRuntime(async () => {
       const { taskId } = await mail.reception.admit(letterTo(id, { text: 'hello', contextId: 'c' }))
-      await until(async () => (await mail.pendingAsks.list(id)).length === 1)
+      await waitUntil(async () => (await mail.pendingAsks.list(id)).length === 1)
       assert.equal((await send({ id, contextId: 'other' })).task?.status.state, 'TASK_STATE_COMPLETED')
       await new Promise((resolve) => setTimeout(resolve, 300))
       assert.deepEqual(await answering(id, ['allowed', 'denied']), ['rm a', 'rm b'])
-      await until(async () => (await mail.reception.task(taskId))?.status.state === 'TASK_STATE_COMPLETED')
+      await waitUntil(async () => (await mail.reception.task(taskId))?.status.state === 'TASK_STATE_COMPLETED')
     }, 200)
     assert.deepEqual(decisions, ['allowed', 'denied'])
   })
@@ -181,9 +181,9 @@ describe('the runtime', () => {
     const { id } = await house.workspaces.create({ name: 'w' })
     await withRuntime(async () => {
       const { taskId } = await mail.reception.admit(letterTo(id, { text: 'hello' }))
-      await until(async () => (await mail.pendingAsks.list(id)).length === 1)
+      await waitUntil(async () => (await mail.pendingAsks.list(id)).length === 1)
       await mail.reception.cancel(taskId)
-      await until(async () => decisions.length === 1)
+      await waitUntil(() => decisions.length === 1)
       assert.deepEqual([decisions, await mail.pendingAsks.list(id)], [['denied'], []])
       assert.equal((await mail.reception.task(taskId))?.status.state, 'TASK_STATE_CANCELED')
     })
@@ -202,7 +202,7 @@ describe('the runtime', () => {
     }
     const { id } = await house.workspaces.create({ name: 'w' })
     const { taskId } = await mail.reception.admit(letterTo(id, { text: 'hello' }))
-    await withRuntime(() => until(async () => prompts.length === 1))
+    await withRuntime(() => waitUntil(() => prompts.length === 1))
     await withRuntime(async () => {
       const task = await mail.reception.waitForResult(taskId, 20_000, AbortSignal.timeout(20_000))
       assert.equal(task?.status.state, 'TASK_STATE_COMPLETED')
@@ -222,9 +222,9 @@ describe('the runtime', () => {
     await withRuntime(async () => {
       assert.equal(await current(), undefined)
       const first = await mail.reception.admit(letterTo(id, { text: 'paint\n  the fence', contextId: 'a' }))
-      await until(async () => (await current()) === 'paint the fence')
+      await waitUntil(async () => (await current()) === 'paint the fence')
       const second = await mail.reception.admit(letterTo(id, { contextId: 'b' }))
-      await until(async () => (await current()) === '2 turns running')
+      await waitUntil(async () => (await current()) === '2 turns running')
       gate.resolve()
       for (const { taskId } of [first, second])
         await mail.reception.waitForResult(taskId, 20_000, AbortSignal.timeout(20_000))
@@ -255,7 +255,7 @@ describe('the runtime', () => {
           )
           return row
         }
-        await until(async () => (await attempts())?.state !== 'leased')
+        await waitUntil(async () => (await attempts())?.state !== 'leased')
         const row = await attempts()
         if (name === 'final') assert.equal(row?.state, 'dead')
         else assert.deepEqual([row?.failures, row?.state, (row?.wait ?? 0) >= 5000], [1, 'queued', true])

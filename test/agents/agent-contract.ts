@@ -8,9 +8,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Task } from '../../src/protocol/a2a.ts'
 import { delivery, type FakeModel, modelPrompts, recital, startFakeModel } from '../fakes/agents/fake-model.ts'
-import { pidsWithCommandLine } from '../fakes/living.ts'
+import { type LiveProcess, pidsWithCommandLine } from '../harness/live-processes.ts'
 import { replyText } from '../harness/platform.ts'
-import { type AgentHarness, type CliProcess, openAgentHarness } from './agent-harness.ts'
+import { waitUntil } from '../harness/wait.ts'
+import { type AgentHarness, openAgentHarness } from './agent-harness.ts'
 import { findCli } from './clis.ts'
 
 export interface AgentSubject {
@@ -38,6 +39,7 @@ const CONVERSATIONS = 20
 const ATTEMPTS = 4
 const WARM_MAX = 4
 const WARM_IDLE = '2s'
+const WATCH_MS = 10
 const LUCKY = '4711'
 const MCP_SERVER = fileURLToPath(new URL('../fakes/agents/mcp-server.ts', import.meta.url))
 
@@ -71,13 +73,10 @@ export function agentContract(title: string, subject: AgentSubject): void {
     if (oneShot !== null) {
       step('one-shot', async () => {
         const other = await harness.workspace(oneShot)
-        const warm = await harness.agentProcesses()
+        const warm = harness.agentProcesses()
         assert.equal(reply(await harness.ask(other, modelPrompts.number(1), 'main')), 'I know 1')
         assert.equal(reply(await harness.ask(other, modelPrompts.number(2), 'main')), 'I know 1 2')
-        assert.ok(
-          (await harness.agentProcesses()).length <= warm.length,
-          'a program is left of a message that is answered',
-        )
+        assert.ok(harness.agentProcesses().length <= warm.length, 'a program is left of a message that is answered')
       })
     }
     step('streamed', async () => {
@@ -113,7 +112,7 @@ export function agentContract(title: string, subject: AgentSubject): void {
       })
     step('no process left', async () => {
       await harness.stop()
-      assert.deepEqual(await harness.processes(), [])
+      assert.deepEqual(harness.processes(), [])
     })
   })
 }
@@ -145,11 +144,11 @@ async function cancel(harness: AgentHarness, workspace: string): Promise<void> {
   const sleeping = () => pidsWithCommandLine(`sleep ${seconds}`)
   const taskId = await harness.begin(workspace, modelPrompts.linger(seconds), 'canceled')
   // The shell around it has these words too; the child is the one that has nothing else.
-  const isThere = async () => (await harness.processes()).some(({ commandLine }) => commandLine === `sleep ${seconds}`)
-  await until('the tool of the agent runs', isThere, TOOL_START_MS_MAX)
+  const isThere = () => harness.processes().some(({ commandLine }) => commandLine === `sleep ${seconds}`)
+  await waitUntil(isThere, 'the tool of the agent runs', TOOL_START_MS_MAX)
   const { body } = await harness.platform.rpc(workspace, 'CancelTask', { id: taskId })
   assert.equal(body.result.status.state, 'TASK_STATE_CANCELED')
-  await until('the tool of the agent is gone', async () => (await sleeping()).length === 0, CANCEL_MS_MAX)
+  await waitUntil(() => sleeping().length === 0, 'the tool of the agent is gone', CANCEL_MS_MAX)
   assert.equal(reply(await harness.ask(workspace, modelPrompts.number(2), 'canceled')), 'I know 1 2')
 }
 
@@ -159,12 +158,14 @@ async function capped(harness: AgentHarness): Promise<void> {
   const workspace = await harness.workspace({ warm_max: WARM_MAX, warm_idle: WARM_IDLE }, shape)
   // Codex makes a database when it first starts in a new home, and of several that do so at once some give up.
   assert.equal(reply(await harness.ask(workspace, modelPrompts.answer, 'before')), 'Here you are.')
-  let most: readonly CliProcess[] = []
+  let most: readonly LiveProcess[] = []
   const watching = new AbortController()
   const watch = async () => {
     while (!watching.signal.aborted) {
-      const now = await harness.agentProcesses()
+      const now = harness.agentProcesses()
       if (now.length > most.length) most = now
+      // The look at /proc is synchronous; without a pause the fake model, in this process, could not answer.
+      await delay(WATCH_MS)
     }
   }
   const watched = watch()
@@ -176,7 +177,7 @@ async function capped(harness: AgentHarness): Promise<void> {
       )
       for (const task of tasks) assert.equal(reply(task), n === 1 ? 'I know 1' : 'I know 1 2')
     }
-    await until('idle processes are closed', async () => (await harness.agentProcesses()).length === 0, IDLE_MS_MAX)
+    await waitUntil(() => harness.agentProcesses().length === 0, 'idle processes are closed', IDLE_MS_MAX)
   } finally {
     watching.abort()
     await watched
@@ -190,14 +191,6 @@ async function twoAtOnce(harness: AgentHarness, workspace: string): Promise<void
   const known = both.map(reply).sort((a, b) => a.length - b.length)
   assert.match(known.join(', '), /^I know (1, I know 1 2|2, I know 2 1)$/)
   assert.equal(reply(await harness.ask(workspace, modelPrompts.number(3), 'two')), `${known[1]} 3`)
-}
-
-async function until(what: string, isSo: () => Promise<boolean>, limitMs: number): Promise<void> {
-  const deadlineMs = performance.now() + limitMs
-  while (!(await isSo())) {
-    if (performance.now() > deadlineMs) throw new Error(`did not happen within ${limitMs} ms: ${what}`)
-    await delay(20)
-  }
 }
 
 /** The text of a task that went well. */

@@ -3,11 +3,12 @@
  * What a test sees is what a stranger sees, by HTTP; what it knows of processes it reads from /proc itself.
  */
 import assert from 'node:assert/strict'
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { isFinal, isInterrupted, type Json, type Task } from '../../src/protocol/a2a.ts'
 import { type FakeModel, MODEL_KEY, startFakeModel } from '../fakes/agents/fake-model.ts'
+import { type LiveProcess, liveProcesses } from '../harness/live-processes.ts'
 import { openStream } from '../harness/open-door.ts'
 import { type PlatformUnderTest, startPlatform } from '../harness/platform.ts'
 import { type CliHome, makeCliHome } from './cli-home.ts'
@@ -21,13 +22,6 @@ export interface AgentHarnessOptions {
   /** Another key than the model lets in. */
   readonly key?: string
   readonly model?: FakeModel
-}
-
-export interface CliProcess {
-  readonly pid: string
-  readonly parentPid: string
-  /** Its command line. */
-  readonly commandLine: string
 }
 
 export interface AgentHarness {
@@ -45,9 +39,9 @@ export interface AgentHarness {
   /** Stops the platform as a service manager would, and starts another on the same data. */
   restart(): Promise<void>
   /** Every process that was started in this home and still runs. */
-  processes(): Promise<CliProcess[]>
+  processes(): LiveProcess[]
   /** Those of them that are the CLI itself, and not what it started. */
-  agentProcesses(): Promise<CliProcess[]>
+  agentProcesses(): LiveProcess[]
   /** Stops the platform as a service manager would. */
   stop(): Promise<void>
   /** Removes everything. */
@@ -122,10 +116,10 @@ export async function openAgentHarness({
       platform = await start()
     },
     processes,
-    async agentProcesses() {
-      const all = await processes()
+    agentProcesses() {
+      const all = processes()
       // A child that has not become its program yet still has the words of its parent.
-      const isChild = ({ parentPid }: CliProcess) => all.some(({ pid }) => pid === parentPid)
+      const isChild = ({ parentPid }: LiveProcess) => all.some(({ pid }) => pid === parentPid)
       return all.filter((one) => one.commandLine.includes(bin) && !isChild(one))
     },
     async stop() {
@@ -141,24 +135,15 @@ export async function openAgentHarness({
 }
 
 /**
- * By their environment: whatever a CLI starts has its home. The platform has it too and is no agent. Looking takes a
- * while, in which one may end and another begin: only who is still there after the look has been there with the rest.
+ * Processes whose environment has this home and a mark; the platform has the home too, but no mark. Reading /proc takes
+ * a while, in which a process may end and another begin: a second look keeps only those that existed at the same time.
  */
-async function processesIn(folder: string): Promise<CliProcess[]> {
-  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
-  const found = (await Promise.all(pids.map((pid) => readAgentProcess(folder, pid)))).filter((one) => one !== undefined)
-  const again = await Promise.all(found.map(({ pid }) => readAgentProcess(folder, pid)))
-  return found.filter(({ commandLine }, index) => commandLine === again[index]?.commandLine)
-}
-
-/** Undefined where the process is none that was started in this home. */
-async function readAgentProcess(folder: string, pid: string): Promise<CliProcess | undefined> {
-  const [environment, commandLine, stat] = await Promise.all(
-    ['environ', 'cmdline', 'stat'].map((name) => readFile(`/proc/${pid}/${name}`, 'latin1').catch(() => '')),
-  )
-  const isIn = `\0${environment}`.includes(`\0HOME=${folder}\0`)
-  const isAgent = `\0${environment}`.includes('\0MOLECULE_TURN=')
-  if (!isIn || !isAgent) return undefined
-  const parentPid = /\) \S (\d+) /.exec(stat ?? '')?.[1] ?? ''
-  return { pid, parentPid, commandLine: (commandLine ?? '').split('\0').join(' ').trim() }
+function processesIn(folder: string): LiveProcess[] {
+  const look = () =>
+    liveProcesses().filter(
+      ({ environment }) => environment.includes(`\0HOME=${folder}\0`) && environment.includes('\0MOLECULE_TURN='),
+    )
+  const found = look()
+  const again = look()
+  return found.filter((one) => again.some(({ pid, commandLine }) => pid === one.pid && commandLine === one.commandLine))
 }

@@ -15,8 +15,9 @@ import type { Artifact } from '../../src/protocol/a2a.ts'
 import { mergeArtifact } from '../../src/protocol/merge-artifact.ts'
 import { joinText } from '../../src/protocol/request.ts'
 import { listEvents, makeTurn, streamedText, type TurnOverrides } from '../fakes/turns.ts'
-import { eventually, markedPids } from '../harness/live-processes.ts'
+import { markedPids } from '../harness/live-processes.ts'
 import { createProcessHarness, PLAIN_ENVIRONMENT } from '../harness/process-harness.ts'
+import { waitUntil } from '../harness/wait.ts'
 
 type Values = Readonly<Record<string, string>>
 
@@ -108,7 +109,7 @@ export function backendContract(name: string, subject: BackendSubject): void {
     const cancel = new AbortController()
     const turn = makeTurn({ text: 'x' })
     const running = listEvents(backend.run(turn, cancel.signal))
-    if (subject.startsProcesses) await eventually('its process is there', () => isAtWork(turn))
+    if (subject.startsProcesses) await waitUntil(() => isAtWork(turn), 'its process is there')
     cancel.abort()
     assert.equal(failureIn(await running).code, 'canceled')
     assert.ok(!isAtWork(turn))
@@ -137,7 +138,7 @@ export function backendContract(name: string, subject: BackendSubject): void {
     const signal = new AbortController().signal
     const turn = makeTurn({ text: 'x' })
     const running = listEvents(backend.run(turn, signal))
-    if (subject.startsProcesses) await eventually('its process is there', () => harness.isAtWork(turn))
+    if (subject.startsProcesses) await waitUntil(() => harness.isAtWork(turn), 'its process is there')
     await Promise.all([backend.close(), backend.close()])
     await backend.close()
     assert.equal(harness.alive(turn), 0)

@@ -7,11 +7,11 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { markedProcesses } from '../harness/live-processes.ts'
+import { type PlatformProcess, readHostId, readToken, startPlatformProcess } from '../harness/platform-process.ts'
 import { type Audit, type AuditCheck, audit } from './audit.ts'
 import { type ClientLoad, type PlatformAddress, type SentMessage, startClientLoad } from './client-load.ts'
 import { openDatabase } from './database.ts'
-import { findMarkedProcesses } from './marks.ts'
-import { type PlatformProcess, readHostId, readToken, startPlatformProcess } from './platform-process.ts'
 import type { Random } from './random.ts'
 
 export interface CampaignOptions {
@@ -97,7 +97,7 @@ export async function runCampaign(options: CampaignOptions): Promise<CrashReport
     }
     return await conclude(campaign, { platform, load, runsDir })
   } finally {
-    await platform?.kill()
+    await platform?.stop('SIGKILL')
     rmSync(folder, { recursive: true, force: true })
   }
 }
@@ -108,12 +108,12 @@ async function startReady(campaign: Campaign): Promise<PlatformProcess> {
   const begunMs = performance.now()
   const platform = startPlatformProcess({ dataDir, database })
   target.url = await platform.ready.catch(async (error) => {
-    await platform.kill()
+    await platform.stop('SIGKILL')
     throw error
   })
   campaign.startMs = performance.now() - begunMs
-  for (const { pid, mark, command } of findMarkedProcesses(readHostId(dataDir))) {
-    if (campaign.deadMarks.has(mark)) campaign.orphans.add(`${command} (${pid}) of ${mark} outlived a restart`)
+  for (const { pid, mark, commandLine } of markedProcesses(`${readHostId(dataDir)}:`)) {
+    if (campaign.deadMarks.has(mark)) campaign.orphans.add(`${commandLine} (${pid}) of ${mark} outlived a restart`)
   }
   return platform
 }
@@ -149,13 +149,13 @@ async function killWhileStarting(campaign: Campaign): Promise<void> {
 async function killPlatform(campaign: Campaign, platform: PlatformProcess): Promise<void> {
   const { target, dataDir, deadMarks } = campaign
   target.url = undefined
-  await platform.kill()
+  await platform.stop('SIGKILL')
   campaign.kills += 1
   // It may have died before it had a name.
   if (!existsSync(join(dataDir, 'host-id'))) return
   for (const wait of [0, EXEC_MS]) {
     await delay(wait)
-    for (const { mark } of findMarkedProcesses(readHostId(dataDir))) deadMarks.add(mark)
+    for (const { mark } of markedProcesses(`${readHostId(dataDir)}:`)) deadMarks.add(mark)
   }
 }
 
@@ -171,8 +171,8 @@ async function conclude(campaign: Campaign, { platform, load, runsDir }: Ending)
   if (!drained) complaints.push(`some messages had no answer ${ANSWER_MS_MAX} ms after the last kill`)
   const code = await platform.stop()
   if (code !== 0) complaints.push(`the last platform ended with ${code}: ${platform.output()}`)
-  const left = findMarkedProcesses(readHostId(dataDir)).map(
-    ({ pid, command }) => `${command} (${pid}) is alive after the end`,
+  const left = markedProcesses(`${readHostId(dataDir)}:`).map(
+    ({ pid, commandLine }) => `${commandLine} (${pid}) is alive after the end`,
   )
   const stored = await openDatabase({ dataDir, database })
   try {

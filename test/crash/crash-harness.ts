@@ -7,12 +7,11 @@ import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Task } from '../../src/protocol/a2a.ts'
+import { markedProcesses } from '../harness/live-processes.ts'
 import { type PlatformUnderTest, startPlatform } from '../harness/platform.ts'
+import { readHostId } from '../harness/platform-process.ts'
 import { openDatabase } from './database.ts'
-import { findMarkedProcesses } from './marks.ts'
-import { readHostId } from './platform-process.ts'
 
 export interface CrashHarness {
   readonly folder: string
@@ -20,8 +19,9 @@ export interface CrashHarness {
   readonly platform: PlatformUnderTest
   /** The next life on the same data; what an earlier one left running must be gone once it is up. */
   start(env?: Readonly<Record<string, string>>): Promise<PlatformUnderTest>
-  /** Waits until the platform has been killed by itself, or kills it. */
-  died(how?: 'by itself'): Promise<void>
+  kill(): Promise<void>
+  /** Waits until the platform has ended by itself. */
+  waitForExit(): Promise<void>
   /** What was on stdin of each run that began, in order. */
   runs(): Promise<string[]>
   /** Stops the platform and gives every message as it is stored. */
@@ -53,6 +53,9 @@ export async function createCrashHarness(t: TestContext, database?: string): Pro
     assert.ok(platform, 'no platform was started yet')
     return platform
   }
+  const recordMarks = () => {
+    for (const { mark } of markedProcesses(`${readHostId(dataDir)}:`)) deadMarks.add(mark)
+  }
   return {
     folder,
     get platform() {
@@ -60,19 +63,22 @@ export async function createCrashHarness(t: TestContext, database?: string): Pro
     },
     async start(env = {}) {
       platform = await startPlatform({ dataDir, args, env })
-      const left = findMarkedProcesses(readHostId(dataDir)).filter(({ mark }) => deadMarks.has(mark))
+      const left = markedProcesses(`${readHostId(dataDir)}:`).filter(({ mark }) => deadMarks.has(mark))
       assert.deepEqual(left, [], 'RE-5 what an earlier life had started is alive')
       return platform
     },
-    async died(how) {
-      if (how === undefined) await current().stop('SIGKILL')
-      else await eventually('the platform kills itself', async () => !isRunning(current().pid))
-      for (const { mark } of findMarkedProcesses(readHostId(dataDir))) deadMarks.add(mark)
+    async kill() {
+      await current().stop('SIGKILL')
+      recordMarks()
+    },
+    async waitForExit() {
+      await current().exited
+      recordMarks()
     },
     runs: async () => (await readFile(join(folder, 'runs'), 'utf8').catch(() => '')).split('\n').filter(Boolean),
     async end() {
       assert.equal(await current().stop(), 0)
-      assert.deepEqual(findMarkedProcesses(readHostId(dataDir)), [], 'RE-5 a process is alive after the end')
+      assert.deepEqual(markedProcesses(`${readHostId(dataDir)}:`), [], 'RE-5 a process is alive after the end')
       return await readStoredResults({ dataDir, database })
     },
   }
@@ -131,24 +137,4 @@ export async function send(platform: PlatformUnderTest, sending: CrashMessage): 
   if (answer === undefined) return undefined
   assert.equal(answer.status, 200, JSON.stringify(answer.body))
   return answer.body.result.task
-}
-
-const EVENTUALLY_MS_MAX = 30_000
-
-/** Waits for what must come to pass, and says what did not. */
-export async function eventually(what: string, isSo: () => Promise<boolean>): Promise<void> {
-  const deadlineMs = performance.now() + EVENTUALLY_MS_MAX
-  while (!(await isSo())) {
-    if (performance.now() > deadlineMs) assert.fail(`this did not come to pass in time: ${what}`)
-    await delay(10)
-  }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
-  }
 }

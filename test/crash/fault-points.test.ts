@@ -8,7 +8,8 @@ import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { replyText } from '../harness/platform.ts'
 import { startPostgres, type TestPostgres } from '../harness/postgres.ts'
-import { type CrashHarness, createCrashHarness, eventually, recordingCommand, send } from './crash-harness.ts'
+import { waitUntil } from '../harness/wait.ts'
+import { type CrashHarness, createCrashHarness, recordingCommand, send } from './crash-harness.ts'
 
 let postgres: TestPostgres
 before(async () => {
@@ -49,12 +50,12 @@ interface Message {
 async function sendIntoCrash(harness: CrashHarness, message: Message): Promise<void> {
   const task = await send(harness.platform, message)
   assert.equal(task, undefined, 'the client was given an answer by a platform that was to die before')
-  await harness.died('by itself')
+  await harness.waitForExit()
   await harness.start()
 }
 
 const hasRun = (harness: CrashHarness, times: number) =>
-  eventually(`the agent runs ${times} times`, async () => (await harness.runs()).length >= times)
+  waitUntil(async () => (await harness.runs()).length >= times, `the agent runs ${times} times`)
 
 for (const { engine, database } of ENGINES) {
   describe(`killed at named points, on ${engine}`, { concurrency: 2 }, () => {
@@ -138,7 +139,7 @@ for (const { engine, database } of ENGINES) {
       const messages = ['first', 'second', 'third'].map((text) => ({ workspaceId, messageId: text, text }))
       for (const message of messages) assert.ok(await send(harness.platform, { ...message, wait: false }))
       await writeFile(join(harness.folder, 'go'), '')
-      await harness.died('by itself')
+      await harness.waitForExit()
       await harness.start()
       const answers = await Promise.all(messages.map((message) => send(harness.platform, message)))
       assert.deepEqual(

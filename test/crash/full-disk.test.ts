@@ -8,9 +8,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { eventually } from './crash-harness.ts'
-import { startPlatformProcess } from './platform-process.ts'
-import { memoryBytes } from './process-memory.ts'
+import { memoryBytes } from '../harness/live-processes.ts'
+import { startPlatformProcess } from '../harness/platform-process.ts'
+import { waitUntil } from '../harness/wait.ts'
 import { findSmallDisk } from './small-disk.ts'
 
 const TOKEN = 'a-token-of-more-than-32-characters-for-a-test'
@@ -25,7 +25,7 @@ async function prepare(t: TestContext) {
   const disk = findSmallDisk(dataDir)
   const platform = startPlatformProcess({ dataDir, wrapper: disk.wrapper, env: { MOLECULE_ADMIN_TOKEN: TOKEN } })
   t.after(async () => {
-    await platform.kill()
+    await platform.stop('SIGKILL')
     rmSync(dataDir, { recursive: true, force: true })
   })
   const url = await platform.ready
@@ -67,11 +67,11 @@ test('RE-3 RE-1 the disk is full: a clear 503 for what cannot be kept, nothing a
 
   disk.makeRoom(platform.pid)
   for (const messageId of [...refused, ...acknowledged]) {
-    await eventually(`${messageId} is answered`, async () => {
+    await waitUntil(async () => {
       const { body } = await send(messageId)
       await delay(20)
       return body.result?.task?.artifacts?.at(-1)?.parts[0]?.text === `${messageId} ${TEXT}`
-    })
+    }, `${messageId} is answered`)
   }
   const { running, queue_depth: waiting } = (await call('GET', `/workspaces/${workspaceId}`)).body
   assert.deepEqual([running, waiting], [0, 0])

@@ -7,7 +7,8 @@ import { after, before, type TestContext, test } from 'node:test'
 import type { Task } from '../../src/protocol/a2a.ts'
 import { replyText } from '../harness/platform.ts'
 import { startPostgres, type TestPostgres } from '../harness/postgres.ts'
-import { createCrashHarness, eventually, recordingCommand, send } from './crash-harness.ts'
+import { waitUntil } from '../harness/wait.ts'
+import { createCrashHarness, recordingCommand, send } from './crash-harness.ts'
 import { startDatabaseProxy } from './database-proxy.ts'
 
 let postgres: TestPostgres
@@ -23,10 +24,10 @@ test('RE-3 IN-1 the answer to the COMMIT of an admission is lost: the client is 
   await assert.rejects(send(harness.platform, message), /STORE_UNAVAILABLE/)
   await lost
   let task: Task | undefined
-  await eventually('the store is back', async () => {
+  await waitUntil(async () => {
     task = await send(harness.platform, { ...message, wait: false }).catch(() => undefined)
     return task !== undefined
-  })
+  }, 'the store is back')
   // It is leased to a worker that never heard of it; the platform finds that out by itself.
   const answered = await send(harness.platform, message)
   assert.deepEqual([answered?.id, answered && replyText(answered)], [task?.id, 'done: lost-in-admission\n'])
@@ -42,10 +43,10 @@ test('RE-3 IN-10 the answer to the COMMIT of a settle is lost: it is settled aga
   assert.ok(await send(harness.platform, { ...message, wait: false }))
   await lost
   let answered: Task | undefined
-  await eventually('the message is answered', async () => {
+  await waitUntil(async () => {
     answered = await send(harness.platform, { ...message, wait: false }).catch(() => undefined)
     return answered !== undefined && replyText(answered) === `done: ${message.text}\n`
-  })
+  }, 'the message is answered')
   const [stored, ...more] = await harness.end()
   assert.deepEqual([stored?.state, stored?.losses, stored?.replies, more], ['done', 0, 1, []])
   assert.deepEqual(await harness.runs(), [message.text])

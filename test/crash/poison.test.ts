@@ -8,7 +8,8 @@ import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { type PlatformUnderTest, reasonText, replyText } from '../harness/platform.ts'
-import { type CrashHarness, createCrashHarness, eventually, recordingCommand, send } from './crash-harness.ts'
+import { waitUntil } from '../harness/wait.ts'
+import { type CrashHarness, createCrashHarness, recordingCommand, send } from './crash-harness.ts'
 
 const FAILED = 'TASK_STATE_FAILED'
 
@@ -36,7 +37,7 @@ describe('a backend that always fails', { concurrency: true }, () => {
     const { platform } = harness
     const poison = { workspaceId, messageId: 'poison', text: 'poison', contextId: 'sick' }
     const first = await send(platform, { ...poison, wait: false })
-    await eventually('the first attempt fails', async () => (await stateOf(harness, poison)).includes('attempt 2 of 2'))
+    await waitUntil(async () => (await stateOf(harness, poison)).includes('attempt 2 of 2'), 'the first attempt fails')
 
     const behind = { workspaceId, messageId: 'behind', text: 'behind it', contextId: 'sick' }
     assert.ok(await send(platform, { ...behind, wait: false }))
@@ -71,8 +72,8 @@ describe('a backend that always fails', { concurrency: true }, () => {
     const { harness, workspaceId } = await prepare(t)
     const poison = { workspaceId, messageId: 'poison', text: 'poison' }
     const first = await send(harness.platform, { ...poison, wait: false })
-    await eventually('the first attempt fails', async () => (await stateOf(harness, poison)).includes('attempt 2 of 2'))
-    await harness.died()
+    await waitUntil(async () => (await stateOf(harness, poison)).includes('attempt 2 of 2'), 'the first attempt fails')
+    await harness.kill()
     const platform = await harness.start()
     const failed = await send(platform, poison)
     assert.deepEqual([failed?.id, failed?.status.state], [first?.id, FAILED])
@@ -90,12 +91,12 @@ describe('a backend that always fails', { concurrency: true }, () => {
     const { harness, workspaceId } = await prepare(t)
     const poison = { workspaceId, messageId: 'poison', text: 'poison' }
     await send(harness.platform, { ...poison, wait: false })
-    await eventually('the first attempt fails', async () => (await stateOf(harness, poison)).includes('attempt 2 of 2'))
-    await harness.died()
+    await waitUntil(async () => (await stateOf(harness, poison)).includes('attempt 2 of 2'), 'the first attempt fails')
+    await harness.kill()
     // Dies with its second attempt leased and not begun.
     const doomed = await harness.start({ MOLECULE_CRASH_AT: 'leased' })
     assert.equal(await send(doomed, poison), undefined)
-    await harness.died('by itself')
+    await harness.waitForExit()
     const platform = await harness.start()
     const failed = await send(platform, poison)
     assert.equal(failed?.status.state, FAILED)

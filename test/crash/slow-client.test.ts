@@ -8,9 +8,9 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
+import { memoryBytes } from '../harness/live-processes.ts'
 import { type PlatformUnderTest, replyText } from '../harness/platform.ts'
 import { createCrashHarness } from './crash-harness.ts'
-import { memoryBytes } from './process-memory.ts'
 
 const MIB = 1024 * 1024
 const HALF_SENDERS = 100

@@ -4,9 +4,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { until } from '../fakes/living.ts'
 import { type OpenStream, openStream, type StreamEvent, sendParams } from '../harness/open-door.ts'
 import { type PlatformUnderTest, startPlatform } from '../harness/platform.ts'
+import { waitUntil } from '../harness/wait.ts'
 
 /** Writes a line now and then, for about two seconds. */
 const LINES = 'for n in $(seq 1 20); do echo line $n; sleep 0.1; done'
@@ -44,7 +44,7 @@ test('PL-5 a stream cut in the middle and resumed by Last-Event-ID shows every e
       const call = seen.length === 0 ? send('go') : subscribe(taskIdOf(seen))
       const stream = await open(at, call, seen.at(-1)?.id)
       const isLast = () => stream.events.at(-1)?.data.result.statusUpdate?.status.state === 'TASK_STATE_COMPLETED'
-      await until(async () => stream.events.length >= 3 || isLast())
+      await waitUntil(() => stream.events.length >= 3 || isLast())
       stream.leave()
       seen.push(...stream.events)
       if (!isLast()) continue
@@ -65,7 +65,7 @@ test('PL-5 RE-1 a stream cut by kill -9 goes on after the restart: every event o
   try {
     const at = { platform, workspaceId: await platform.exec(LINES) }
     const before = await open(at, send('go'))
-    await until(async () => before.events.length >= 4)
+    await waitUntil(() => before.events.length >= 4)
     await platform.stop('SIGKILL')
     assert.equal(await before.ended, 'cut')
     platform = await startPlatform({ dataDir })
@@ -89,7 +89,7 @@ test('PL-5 many streams of one task show the same events in the same order', asy
   try {
     const at = { platform, workspaceId: await platform.exec(LINES) }
     const first = await open(at, send('go'))
-    await until(async () => first.events.length > 0)
+    await waitUntil(() => first.events.length > 0)
     const call = subscribe(taskIdOf(first.events))
     const others = await Promise.all(Array.from({ length: 20 }, () => open(at, call, first.events[0]?.id)))
     await Promise.all([first, ...others].map(({ ended }) => ended))
@@ -104,7 +104,7 @@ test('PL-5 a stream that begins in the middle begins with what was said before',
   try {
     const at = { platform, workspaceId: await platform.exec(LINES) }
     const first = await open(at, send('go'))
-    await until(async () => first.events.length >= 5)
+    await waitUntil(() => first.events.length >= 5)
     const late = await open(at, subscribe(taskIdOf(first.events)))
     assert.equal(await late.ended, 'ended')
     const [snapshot, ...later] = late.events.map(({ data }) => data.result)

@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict'
 import { dirname } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { createExternalWorkspace, MOLECULE, startBridge, startPlatformFor, temporaryHome } from '../harness/bridge.ts'
-import { type PlatformUnderTest, replyText } from '../harness/platform.ts'
+import { createExternalWorkspace, startBridge, temporaryHome } from '../harness/bridge.ts'
+import { MOLECULE } from '../harness/command.ts'
+import { type PlatformUnderTest, replyText, startPlatformFor } from '../harness/platform.ts'
 
 const SECRETS = {
   MOLECULE_ADMIN_TOKEN: 'the-admin-token-of-this-test',

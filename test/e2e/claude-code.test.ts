@@ -13,7 +13,8 @@ import {
 import { createFakeProgram } from '../fakes/agents/fake-program.ts'
 import { manualClock } from '../fakes/manual-clock.ts'
 import { streamedText } from '../fakes/turns.ts'
-import { eventually, isAlive, linuxOnly, markedPids } from '../harness/live-processes.ts'
+import { isAlive, linuxOnly, markedPids } from '../harness/live-processes.ts'
+import { waitUntil } from '../harness/wait.ts'
 
 const fake = createFakeProgram('claude')
 const setUp = (t: TestContext, given: Partial<SetUpClaudeOptions> = {}) => setUpClaude(t, { program: fake, ...given })
@@ -162,7 +163,7 @@ test(
     const sessionToken = tokenOf(await run('one'))
     const cancel = new AbortController()
     const running = run('!endless', { sessionToken }, cancel.signal)
-    await eventually('its tool is there', () => alive() === 2)
+    await waitUntil(() => alive() === 2, 'its tool is there')
     cancel.abort()
     assert.equal(errorOf(await running).code, 'canceled')
     assert.equal(alive(), 1)
@@ -178,7 +179,7 @@ test(
     const sessionToken = tokenOf(await run('one'))
     const cancel = new AbortController()
     const running = run('!deaf', { sessionToken }, cancel.signal)
-    await eventually('its tool is there', () => alive() === 2)
+    await waitUntil(() => alive() === 2, 'its tool is there')
     cancel.abort()
     assert.equal(errorOf(await running).code, 'canceled')
     assert.equal(alive(), 0)
@@ -190,7 +191,7 @@ test('a turn that is cancelled in the process that was started for it ends that 
   const { run, alive } = setUp(t)
   const cancel = new AbortController()
   const running = run('!endless', {}, cancel.signal)
-  await eventually('its tool is there', () => alive() === 2)
+  await waitUntil(() => alive() === 2, 'its tool is there')
   cancel.abort()
   assert.equal(errorOf(await running).code, 'canceled')
   assert.equal(alive(), 0)
@@ -210,8 +211,8 @@ test('one that died between turns is replaced', linuxOnly, async (t) => {
   const [pid] = markedPids(`${owner}:`)
   assert.ok(pid !== undefined)
   process.kill(pid, 'SIGKILL')
-  await eventually('it is dead', () => !isAlive(pid))
-  await eventually('and that is known', () => markedPids(`${owner}:`).length === 0)
+  await waitUntil(() => !isAlive(pid), 'it is dead')
+  await waitUntil(() => markedPids(`${owner}:`).length === 0, 'and that is known')
   const events = await run('!count two', { sessionToken })
   const end = events.at(-1)
   // Where the news had not come yet, the turn fails for now and the next attempt works.
@@ -252,7 +253,7 @@ test(
     assert.ok(most > 0 && most <= 4, `${most} at once`)
     assert.equal(alive(), 4)
     clock.advance(601_000)
-    await eventually('all are closed', () => alive() === 0)
+    await waitUntil(() => alive() === 0, 'all are closed')
   },
 )
 

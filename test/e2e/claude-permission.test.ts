@@ -6,7 +6,8 @@ import type { PermissionRequest } from '../../src/backends/backend.ts'
 import { errorOf, replyOf, type SetUpClaudeOptions, setUpClaude, tokenOf } from '../fakes/agents/claude-harness.ts'
 import { createFakeProgram } from '../fakes/agents/fake-program.ts'
 import { manualClock } from '../fakes/manual-clock.ts'
-import { eventually, linuxOnly } from '../harness/live-processes.ts'
+import { linuxOnly } from '../harness/live-processes.ts'
+import { waitUntil } from '../harness/wait.ts'
 
 const fake = createFakeProgram('claude')
 const setUp = (t: TestContext, given: Partial<SetUpClaudeOptions> = {}) => setUpClaude(t, { program: fake, ...given })
@@ -59,7 +60,7 @@ test('AG-16 what claude wants by itself between turns is denied, so that the nex
   const { run } = setUp(t, { program })
   const sessionToken = tokenOf(await run('!wake'))
   const answered = join(program.dir, 'woken.json')
-  await eventually('it was answered', () => existsSync(answered) && readFileSync(answered, 'utf8') !== '')
+  await waitUntil(() => existsSync(answered) && readFileSync(answered, 'utf8') !== '', 'it was answered')
   assert.equal(JSON.parse(readFileSync(answered, 'utf8')).behavior, 'deny')
   assert.equal(replyOf(await run('!count two', { sessionToken })), 'n=2 !wake|!count two')
 })

@@ -6,10 +6,10 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import type { PendingAskView } from '../../src/client/platform-client.ts'
 import { createFakeProgram } from '../fakes/agents/fake-program.ts'
-import { until } from '../fakes/living.ts'
 import { startRemoteAgent } from '../fakes/remote-agent/start.ts'
 import { openTerminal, runCommand } from '../harness/command.ts'
 import { type PlatformUnderTest, startPlatform } from '../harness/platform.ts'
+import { waitUntil } from '../harness/wait.ts'
 
 const { path: claude } = createFakeProgram('claude')
 const CTRL_C = '\u0003'
@@ -129,7 +129,7 @@ describe('molecule chat', () => {
     ] as const) {
       const sent = runCommand(['agent', 'send', id, `!ask touch ${decision}`], { env: home() })
       const list = async () => JSON.parse((await molecule('pending', '-o', 'json')).out) as PendingAskView[]
-      await until(async () => (await list()).length === 1)
+      await waitUntil(async () => (await list()).length === 1)
       const [asked] = await list()
       assert.deepEqual([asked?.workspace_id, asked?.tool], [id, 'Bash'])
       const table = (await molecule('pending', 'list')).out
@@ -167,7 +167,7 @@ describe('molecule chat', () => {
     const [asking] = await tasks()
     await platform.rpc(body.id, 'CancelTask', { id: asking.id })
     typing.type('silent\r')
-    await until(async () => (await tasks()).length === 2)
+    await waitUntil(async () => (await tasks()).length === 2)
     typing.type(CTRL_D)
     assert.equal(await typing.ended(), 0)
   })

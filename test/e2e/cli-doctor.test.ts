@@ -9,8 +9,9 @@ import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { type FakeAgentName, writeFakeAgent } from '../fakes/agents/fake-program.ts'
 import { BIN, runCommand } from '../harness/command.ts'
-import { eventually, isAlive, linuxOnly } from '../harness/live-processes.ts'
+import { isAlive, linuxOnly } from '../harness/live-processes.ts'
 import { startPlatform } from '../harness/platform.ts'
+import { waitUntil } from '../harness/wait.ts'
 
 interface Finding {
   readonly area: string
@@ -147,7 +148,7 @@ test(
     program('gemini', `[ "$1" = --version ] && echo 0.61.0 && exit; echo $$ > '${pidFile}'; exec sleep 300`)
     const child = spawn(join(BIN, 'molecule'), ['doctor'], { env, stdio: 'ignore' })
     const ended = once(child, 'exit')
-    await eventually('it looks', () => existsSync(pidFile) && readFileSync(pidFile, 'utf8').endsWith('\n'))
+    await waitUntil(() => existsSync(pidFile) && readFileSync(pidFile, 'utf8').endsWith('\n'), 'it looks')
     child.kill('SIGINT')
     assert.deepEqual(await ended, [1, null])
     assert.equal(isAlive(Number(readFileSync(pidFile, 'utf8'))), false)

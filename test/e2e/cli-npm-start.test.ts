@@ -4,8 +4,9 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { eventually, isAlive, linuxOnly } from '../harness/live-processes.ts'
+import { isAlive, linuxOnly } from '../harness/live-processes.ts'
 import { temporaryDir } from '../harness/process-harness.ts'
+import { waitUntil } from '../harness/wait.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -13,11 +14,11 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   test(`${signal} to npm alone stops the platform that npm start runs`, linuxOnly, async (t) => {
     const dataDir = temporaryDir(t)
     const { npm, output } = startNpm(t, ['start', '--', '--port', '0', '--data-dir', dataDir])
-    await eventually('the platform listens', () => /runs at http:/.test(output()) || npm.exitCode !== null)
+    await waitUntil(() => /runs at http:/.test(output()) || npm.exitCode !== null, 'the platform listens')
     const pids = pidsWithArgument(dataDir)
     assert.ok(pids.length >= 2, `npm and the platform have the folder among their arguments: ${output()}`)
     npm.kill(signal)
-    await eventually(`npm and the platform (${pids.join(', ')}) end`, () => !pids.some(isAlive))
+    await waitUntil(() => !pids.some(isAlive), `npm and the platform (${pids.join(', ')}) end`)
     assert.match(output(), /Stopping: /)
     assert.deepEqual(pidsWithArgument(dataDir), [])
   })

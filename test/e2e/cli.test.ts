@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { parse } from 'yaml'
-import { until } from '../fakes/living.ts'
 import { BIN, openTerminal, type RunCommandOptions, runCommand } from '../harness/command.ts'
 import { type PlatformUnderTest, startPlatform } from '../harness/platform.ts'
+import { waitUntil } from '../harness/wait.ts'
 
 const SENTENCE = /^error: [^\n]+\n$/
 
@@ -60,7 +60,7 @@ describe('the commands of molecule', () => {
     assert.deepEqual([task.contextId, task.status.state], ['talk', 'TASK_STATE_COMPLETED'])
     const taskId = (await well('workspace', 'delegate', 'answerer', 'later', '--async')).trim()
     const env = { MOLECULE_HOME: platform.dataDir, MOLECULE_API_URL: platform.url }
-    await until(
+    await waitUntil(
       async () => (await runCommand(['status', taskId], { program: 'a2a', env })).out === 'completed\nlater\n',
     )
   })
@@ -117,10 +117,10 @@ describe('the commands of molecule', () => {
     const id = await platform.exec('sleep 60; cat', { name: 'sleeper' })
     const running = async () => (await platform.request('GET', `/workspaces/${id}`)).body.running
     await well('agent', 'send', 'sleeper', 'x', '--async')
-    await until(async () => (await running()) === 1)
+    await waitUntil(async () => (await running()) === 1)
     assert.equal((await molecule(['stop'])).code, 1)
     assert.match(await well('stop', 'sleeper'), /^sleeper is paused; its messages wait\n$/)
-    await until(async () => (await running()) === 0)
+    await waitUntil(async () => (await running()) === 0)
     const all = await json('stop', '--all')
     assert.ok(all.length > 1 && all.every(({ status }: { status: string }) => status === 'paused'))
     for (const { name } of all) await well('workspace', 'resume', name)
@@ -333,7 +333,7 @@ describe('the commands of molecule', () => {
     assert.match((await a2a('info')).out, /^delegator /)
     assert.deepEqual(await a2a('delegate', 'delegate-to', 'do it'), { code: 0, out: 'do it\n', err: '' })
     const task = (await a2a('delegate', '--async', peer, 'later')).out.trim()
-    await until(async () => (await a2a('status', task)).out === 'completed\nlater\n')
+    await waitUntil(async () => (await a2a('status', task)).out === 'completed\nlater\n')
     const foreign = await platform.send(peer, 'private')
     const hidden = await a2a('status', foreign.id)
     assert.deepEqual([hidden.code, hidden.out], [1, ''])

@@ -4,19 +4,10 @@ import { readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { startProxy } from '../fakes/tcp-proxy.ts'
-import {
-  createExternalWorkspace,
-  getWorkspace,
-  isAlive,
-  readLines,
-  sendWithoutWaiting,
-  startBridge,
-  startPlatformFor,
-  temporaryHome,
-  until,
-  waitForFinalTask,
-} from '../harness/bridge.ts'
-import { replyText } from '../harness/platform.ts'
+import { createExternalWorkspace, readLines, startBridge, temporaryHome } from '../harness/bridge.ts'
+import { isAlive } from '../harness/live-processes.ts'
+import { getWorkspace, replyText, sendWithoutWaiting, startPlatformFor, waitForFinalTask } from '../harness/platform.ts'
+import { waitUntil } from '../harness/wait.ts'
 
 async function proxyFor(t: TestContext, url: string) {
   const proxy = await startProxy(url)
@@ -39,7 +30,7 @@ test('CN-3 a backend that exits with 3 is tried again, the rest goes on, and the
   const cmd = `read text; echo $text >> ${runs}; if [ $text = bad ] && [ $(grep -c bad ${runs}) = 1 ]; then exit 3; fi; echo fine`
   const bridge = await startBridge(t, { url: platform.url, workspace, home, cmd })
   const bad = await sendWithoutWaiting(platform, workspace.id, 'bad\n')
-  await until(async () => (await getWorkspace(platform, workspace.id)).status === 'degraded')
+  await waitUntil(async () => (await getWorkspace(platform, workspace.id)).status === 'degraded')
   assert.match(
     (await getWorkspace(platform, workspace.id)).status_reason,
     /its last turn failed: attempt 2 of 4 in 5 s: .* ended with exit code 3/,
@@ -48,7 +39,7 @@ test('CN-3 a backend that exits with 3 is tried again, the rest goes on, and the
   assert.equal(replyText(await platform.send(workspace.id, 'good\n')), 'fine\n')
   assert.equal(replyText(await waitForFinalTask(platform, workspace.id, bad)), 'fine\n')
   assert.deepEqual(readLines(runs), ['bad', 'good', 'bad'])
-  await until(async () => (await getWorkspace(platform, workspace.id)).status === 'online')
+  await waitUntil(async () => (await getWorkspace(platform, workspace.id)).status === 'online')
 })
 
 test('CN-4 when the answer to its post is lost, the reply is posted again and not computed again', async (t) => {
@@ -78,7 +69,7 @@ test('CN-4 a bridge killed between computing and posting posts after its restart
   const requests: string[] = []
   proxy.rule((line) => (line.includes('/inbox/settle') ? 'swallow' : 'pass'))
   const taskId = await sendWithoutWaiting(platform, workspace.id, 'precious')
-  await until(() => outboxOf(home).some((path) => path.endsWith('.json')))
+  await waitUntil(() => outboxOf(home).some((path) => path.endsWith('.json')))
   const [kept = ''] = outboxOf(home)
   assert.equal(statSync(kept).mode & 0o777, 0o600)
   first.kill('SIGKILL')
@@ -105,12 +96,12 @@ test('CN-4 a bridge killed in the middle of a turn leaves no process, and its su
   const start = { url: platform.url, workspace, home, cmd }
   const first = await startBridge(t, start)
   const taskId = await sendWithoutWaiting(platform, workspace.id, 'hello')
-  await until(() => readLines(runs).length === 1)
+  await waitUntil(() => readLines(runs).length === 1)
   first.kill('SIGKILL')
   await first.ended
   await startBridge(t, start)
   assert.equal(replyText(await waitForFinalTask(platform, workspace.id, taskId)), 'hello')
-  assert.ok(!isAlive(readLines(runs)[0]))
+  assert.ok(!isAlive(Number(readLines(runs)[0])))
 })
 
 test('CN-5 a platform that is killed and comes back in the middle of a turn gets the answer of that turn', async (t) => {
@@ -121,7 +112,7 @@ test('CN-5 a platform that is killed and comes back in the middle of a turn gets
   const cmd = `echo run >> ${runs}; until [ -e ${gate} ]; do sleep 0.05; done; cat`
   const bridge = await startBridge(t, { url: platform.url, workspace, home, cmd })
   const taskId = await sendWithoutWaiting(platform, workspace.id, 'hello')
-  await until(() => readLines(runs).length === 1)
+  await waitUntil(() => readLines(runs).length === 1)
   await platform.stop('SIGKILL')
   await bridge.waitForOutput(/cannot be reached .*trying again in/)
   writeFileSync(gate, '')
@@ -145,7 +136,7 @@ test('CN-4 a bridge that is stopped while the platform is away keeps its answer 
   let refused = 0
   proxy.rule((line) => (line.includes('/inbox/settle') && ++refused > 0 ? { answer: away } : 'pass'))
   const taskId = await sendWithoutWaiting(platform, workspace.id, 'hello')
-  await until(() => refused > 0)
+  await waitUntil(() => refused > 0)
   bridge.kill('SIGTERM')
   assert.equal(await bridge.ended, 0)
   assert.match(bridge.output(), /answers that the platform has not got: 1/)

@@ -7,18 +7,10 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { startProxy } from '../fakes/tcp-proxy.ts'
-import {
-  createExternalWorkspace,
-  isAlive,
-  readLines,
-  sendWithoutWaiting,
-  startBridge,
-  startPlatformFor,
-  temporaryHome,
-  until,
-  waitForFinalTask,
-} from '../harness/bridge.ts'
-import { replyText } from '../harness/platform.ts'
+import { createExternalWorkspace, readLines, startBridge, temporaryHome } from '../harness/bridge.ts'
+import { isAlive } from '../harness/live-processes.ts'
+import { replyText, sendWithoutWaiting, startPlatformFor, waitForFinalTask } from '../harness/platform.ts'
+import { waitUntil } from '../harness/wait.ts'
 
 const PAST_THE_LEASE_MS = 36_000
 
@@ -32,7 +24,7 @@ describe('a bridge that sleeps', { concurrency: true }, () => {
     const args = ['--backend-opt', 'timeout=25s']
     const bridge = await startBridge(t, { url: platform.url, workspace, home, cmd, args })
     const taskId = await sendWithoutWaiting(platform, workspace.id, 'good night')
-    await until(() => readLines(runs).length === 1)
+    await waitUntil(() => readLines(runs).length === 1)
     bridge.kill('SIGSTOP')
     await delay(PAST_THE_LEASE_MS)
     bridge.kill('SIGCONT')
@@ -50,14 +42,14 @@ describe('a bridge that sleeps', { concurrency: true }, () => {
     const start = { url: platform.url, workspace, home, cmd, args: ['--backend-opt', 'timeout=none'] }
     const sleeper = await startBridge(t, { ...start, env: { NAME: 'sleeper' } })
     const taskId = await sendWithoutWaiting(platform, workspace.id, 'hello')
-    await until(() => readLines(runs).length === 1)
+    await waitUntil(() => readLines(runs).length === 1)
     sleeper.kill('SIGSTOP')
     await startBridge(t, { ...start, env: { NAME: 'other' } })
     assert.equal(replyText(await waitForFinalTask(platform, workspace.id, taskId)), 'hello')
-    assert.ok(isAlive(readLines(runs)[0]))
+    assert.ok(isAlive(Number(readLines(runs)[0])))
     sleeper.kill('SIGCONT')
     await sleeper.waitForOutput(/taken over by another bridge, stopped here: "hello"/)
-    await until(() => !isAlive(readLines(runs)[0]))
+    await waitUntil(() => !isAlive(Number(readLines(runs)[0])))
     assert.equal(readLines(runs).length, 2)
   })
 
@@ -73,7 +65,7 @@ describe('a bridge that sleeps', { concurrency: true }, () => {
     let swallowed = 0
     proxy.rule((line) => (line.includes('/inbox/settle') && ++swallowed > 0 ? 'swallow' : 'pass'))
     const taskId = await sendWithoutWaiting(platform, workspace.id, 'hello')
-    await until(() => swallowed > 0)
+    await waitUntil(() => swallowed > 0)
     first.kill('SIGKILL')
     await first.ended
     // Another machine: a bridge of this one would post what the first has left.

@@ -3,20 +3,10 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import {
-  createExternalWorkspace,
-  getTask,
-  isAlive,
-  launchBridge,
-  readLines,
-  sendWithoutWaiting,
-  startBridge,
-  startPlatformFor,
-  temporaryHome,
-  until,
-  waitForFinalTask,
-} from '../harness/bridge.ts'
-import { replyText } from '../harness/platform.ts'
+import { createExternalWorkspace, launchBridge, readLines, startBridge, temporaryHome } from '../harness/bridge.ts'
+import { isAlive } from '../harness/live-processes.ts'
+import { getTask, replyText, sendWithoutWaiting, startPlatformFor, waitForFinalTask } from '../harness/platform.ts'
+import { waitUntil } from '../harness/wait.ts'
 
 test('CN-6 SIGTERM takes no new message, lets the running turn finish, and ends with 0', async (t) => {
   const platform = await startPlatformFor(t)
@@ -26,7 +16,7 @@ test('CN-6 SIGTERM takes no new message, lets the running turn finish, and ends 
   const cmd = `echo run >> ${runs}; until [ -e ${gate} ]; do sleep 0.05; done; cat`
   const bridge = await startBridge(t, { url: platform.url, workspace, home, cmd })
   const running = await sendWithoutWaiting(platform, workspace.id, 'running')
-  await until(() => readLines(runs).length === 1)
+  await waitUntil(() => readLines(runs).length === 1)
   bridge.kill('SIGTERM')
   await bridge.waitForOutput(/stopping: running turns have 10s/)
   const late = await sendWithoutWaiting(platform, workspace.id, 'late')
@@ -46,11 +36,11 @@ test('CN-6 a turn that outlives the grace is killed and its message released: th
   const start = { url: platform.url, workspace, home, cmd, args: ['--drain', '300ms'] }
   const bridge = await startBridge(t, start)
   const taskId = await sendWithoutWaiting(platform, workspace.id, 'hello')
-  await until(() => readLines(runs).length === 1)
+  await waitUntil(() => readLines(runs).length === 1)
   bridge.kill('SIGTERM')
   assert.equal(await bridge.ended, 0)
   assert.match(bridge.output(), /given back "hello"/)
-  assert.ok(!isAlive(readLines(runs)[0]))
+  assert.ok(!isAlive(Number(readLines(runs)[0])))
   await startBridge(t, start)
   assert.equal(replyText(await waitForFinalTask(platform, workspace.id, taskId)), 'hello')
 })
@@ -69,13 +59,13 @@ test('CN-6 a second SIGTERM ends at once and still leaves no process', async (t)
     args,
   })
   await sendWithoutWaiting(platform, workspace.id, 'hello')
-  await until(() => readLines(runs).length === 1)
+  await waitUntil(() => readLines(runs).length === 1)
   bridge.kill('SIGTERM')
   await bridge.waitForOutput(/stopping/)
   bridge.kill('SIGTERM')
   await bridge.ended
   assert.match(bridge.output(), /ending now/)
-  assert.ok(!isAlive(readLines(runs)[0]))
+  assert.ok(!isAlive(Number(readLines(runs)[0])))
 })
 
 test('CN-6 a bridge that waits for a platform that is not there can be stopped', async (t) => {
@@ -94,10 +84,10 @@ test('CN-6 a cancelled task ends its turn on the bridge at once', async (t) => {
   const runs = join(home, 'runs')
   const bridge = await startBridge(t, { url: platform.url, workspace, home, cmd: `echo $$ >> ${runs}; sleep 1000` })
   const taskId = await sendWithoutWaiting(platform, workspace.id, 'hello')
-  await until(() => readLines(runs).length === 1)
+  await waitUntil(() => readLines(runs).length === 1)
   await platform.rpc(workspace.id, 'CancelTask', { id: taskId })
   await bridge.waitForOutput(/cancelled "hello"/)
-  assert.ok(!isAlive(readLines(runs)[0]))
+  assert.ok(!isAlive(Number(readLines(runs)[0])))
 })
 
 test('CN-7 two bridges on one machine share the work, and every message is answered once', async (t) => {

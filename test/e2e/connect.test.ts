@@ -5,20 +5,10 @@ import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { builtinBackends, createBackendRegistry } from '../../src/backends/backends.ts'
 import { writeFakeAgent } from '../fakes/agents/fake-program.ts'
-import {
-  createExternalWorkspace,
-  getTask,
-  getWorkspace,
-  launchBridge,
-  MOLECULE,
-  sendWithoutWaiting,
-  spawnBridge,
-  startBridge,
-  startPlatformFor,
-  temporaryHome,
-  until,
-} from '../harness/bridge.ts'
-import { replyText } from '../harness/platform.ts'
+import { createExternalWorkspace, launchBridge, spawnBridge, startBridge, temporaryHome } from '../harness/bridge.ts'
+import { MOLECULE } from '../harness/command.ts'
+import { getTask, getWorkspace, replyText, sendWithoutWaiting, startPlatformFor } from '../harness/platform.ts'
+import { waitUntil } from '../harness/wait.ts'
 
 const ESCAPE = '\u001b'
 
@@ -44,7 +34,7 @@ test('CN-1 the command in the answer to creating a workspace can be pasted', asy
   const workspace = await createExternalWorkspace(platform)
   const env = { MOLECULE_HOME: temporaryHome(t), PATH: `${dirname(MOLECULE)}:${process.env['PATH']}` }
   const line = `exec ${workspace.connect} --backend mock --backend-opt reply=ok`
-  const bridge = spawnBridge(t, { command: '/bin/sh', words: ['-c', line], env, cwd: env.MOLECULE_HOME })
+  const bridge = spawnBridge(t, { command: '/bin/sh', args: ['-c', line], env, cwd: env.MOLECULE_HOME })
   await bridge.waitForOutput(/waiting for messages/)
   assert.equal(replyText(await platform.send(workspace.id, 'hello')), 'ok')
   const commandLine = readFileSync(`/proc/${bridge.pid}/cmdline`, 'utf8')
@@ -74,7 +64,7 @@ test('CN-1 AG-1 EX-1 the four lines of the first announcement work as they were 
       PATH: `${folder}:${dirname(MOLECULE)}:${process.env['PATH']}`,
     }
     const line = `exec molecule connect ${workspace.id} --token $T ${words}`
-    const bridge = spawnBridge(t, { command: '/bin/sh', words: ['-c', line], env, cwd: folder })
+    const bridge = spawnBridge(t, { command: '/bin/sh', args: ['-c', line], env, cwd: folder })
     await bridge.waitForOutput(/waiting for messages/)
     assert.match(bridge.output(), backend)
     assert.equal(replyText(await platform.send(workspace.id, 'hello')), answer === 'echo' ? 'hello' : answer)
@@ -86,7 +76,7 @@ test('CN-1 AG-1 EX-1 the four lines of the first announcement work as they were 
 })
 
 test('BK-6 CN-1 the help of connect names every backend, sorted', async (t) => {
-  const help = spawnBridge(t, { command: MOLECULE, words: ['connect', '--help'], env: {}, cwd: temporaryHome(t) })
+  const help = spawnBridge(t, { command: MOLECULE, args: ['connect', '--help'], env: {}, cwd: temporaryHome(t) })
   assert.equal(await help.ended, 0)
   const names = createBackendRegistry(builtinBackends).names()
   assert.ok(
@@ -184,12 +174,14 @@ test('CN-8 a message is leased to an idle bridge in the moment of its admission,
   const workspace = await createExternalWorkspace(platform)
   await startBridge(t, { url: platform.url, workspace, home: temporaryHome(t), cmd: 'sleep 0.2' })
   for (let round = 0; round < 3; round++) {
-    await until(async () => (await getWorkspace(platform, workspace.id)).queue_depth === 0)
+    await waitUntil(async () => (await getWorkspace(platform, workspace.id)).queue_depth === 0)
     const message = { messageId: `at-once-${round}`, role: 'ROLE_USER', parts: [{ text: 'x' }] }
     const configuration = { returnImmediately: true }
     const { body } = await platform.rpc(workspace.id, 'SendMessage', { message, configuration })
     assert.equal(body.result.task.status.state, 'TASK_STATE_WORKING')
-    await until(async () => /COMPLETED/.test((await getTask(platform, workspace.id, body.result.task.id)).status.state))
+    await waitUntil(async () =>
+      /COMPLETED/.test((await getTask(platform, workspace.id, body.result.task.id)).status.state),
+    )
   }
 })
 
@@ -200,8 +192,8 @@ test('CN-1 in a terminal one line lives: it waits, it runs and for how long, it 
   const gate = join(home, 'gate')
   const line = `${MOLECULE} connect ${workspace.id} --api-url ${platform.url} --backend exec --backend-opt cmd="until [ -e ${gate} ]; do sleep 0.05; done; cat"`
   const env = { MOLECULE_HOME: home, MOLECULE_WORKSPACE_TOKEN: workspace.auth_token }
-  const words = ['-qfec', line, '/dev/null']
-  const bridge = spawnBridge(t, { command: 'script', words, env, cwd: home })
+  const args = ['-qfec', line, '/dev/null']
+  const bridge = spawnBridge(t, { command: 'script', args, env, cwd: home })
   const drawn = (shown: string) => new RegExp(`\r${ESCAPE}\\[K${shown}`)
   await bridge.waitForOutput(drawn('waiting for messages \\(Ctrl-C stops\\)'))
   await sendWithoutWaiting(platform, workspace.id, `hello ${ESCAPE}[31mred`)

@@ -4,8 +4,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { until } from '../fakes/living.ts'
 import { type PlatformUnderTest, startPlatform } from '../harness/platform.ts'
+import { waitUntil } from '../harness/wait.ts'
 
 interface Row {
   readonly seq: number
@@ -44,7 +44,7 @@ test('PL-7 a reader that is cut off, also by kill -9 of the platform, goes on wi
     const cut = new AbortController()
     const first = listen(platform, id, { rows, signal: cut.signal })
     await platform.send(id, 'a')
-    await until(async () => rows.length > 0)
+    await waitUntil(() => rows.length > 0)
     cut.abort()
     await first
     await platform.send(id, 'b')
@@ -57,7 +57,7 @@ test('PL-7 a reader that is cut off, also by kill -9 of the platform, goes on wi
     const third = listen(platform, id, { rows, signal: end.signal })
     await platform.send(id, 'd')
     const replies = () => rows.flatMap(({ events }) => events).filter(({ type }) => type === 'reply').length
-    await until(async () => replies() === 4)
+    await waitUntil(() => replies() === 4)
     end.abort()
     await third
     const seqs = rows.map(({ seq }) => seq)

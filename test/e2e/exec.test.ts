@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
-import { pidsWithCommandLine, until } from '../fakes/living.ts'
+import { pidsWithCommandLine, uniqueSeconds } from '../harness/live-processes.ts'
 import { type PlatformUnderTest, reasonText, replyText, startPlatform } from '../harness/platform.ts'
+import { waitUntil } from '../harness/wait.ts'
 
 describe('exec through the platform', () => {
   let platform: PlatformUnderTest
@@ -24,14 +25,14 @@ describe('exec through the platform', () => {
     'trap "" TERM; setsid sh -c "sleep SECONDS"',
   ]) {
     test(`EX-4 a time-out kills the whole tree and says so: ${cmd}`, async () => {
-      const seconds = `3${String(Math.random()).slice(2, 8)}`
+      const seconds = uniqueSeconds()
       const id = await platform.exec(cmd.replaceAll('SECONDS', seconds), {
         runtime_config: { timeout: '1s', max_attempts: 1 },
       })
       const task = await platform.send(id, 'go')
       assert.equal(task.status.state, 'TASK_STATE_FAILED')
       assert.match(reasonText(task), /timed out after 1s/)
-      assert.deepEqual(await pidsWithCommandLine(`sleep ${seconds}`), [])
+      assert.deepEqual(pidsWithCommandLine(`sleep ${seconds}`), [])
     })
   }
 
@@ -42,7 +43,7 @@ describe('exec through the platform', () => {
     assert.equal(task.status.state, 'TASK_STATE_FAILED')
     assert.equal(task.status.message?.metadata?.['code'], 'too_large')
     assert.match(reasonText(task), /10 MiB|10485760/)
-    assert.deepEqual(await pidsWithCommandLine(word), [])
+    assert.deepEqual(pidsWithCommandLine(word), [])
   })
 
   test('BK-1 BK-10 the request reaches the command whole: ids, parts, sender and the raw envelope', async () => {
@@ -111,17 +112,17 @@ describe('exec through the platform', () => {
   })
 
   test('EX-8 cancelling the task kills the subprocess at once', async () => {
-    const seconds = `3${String(Math.random()).slice(2, 8)}`
+    const seconds = uniqueSeconds()
     const id = await platform.exec(`sleep ${seconds}`)
     const { body } = await platform.rpc(id, 'SendMessage', {
       message: { messageId: randomUUID(), role: 'ROLE_USER', parts: [{ text: 'go' }] },
       configuration: { returnImmediately: true },
     })
     const taskId = body.result.task.id
-    await until(async () => (await pidsWithCommandLine(`sleep ${seconds}`)).length > 0)
+    await waitUntil(() => pidsWithCommandLine(`sleep ${seconds}`).length > 0)
     const canceled = await platform.rpc(id, 'CancelTask', { id: taskId })
     assert.equal(canceled.body.result.status.state, 'TASK_STATE_CANCELED')
-    await until(async () => (await pidsWithCommandLine(`sleep ${seconds}`)).length === 0)
+    await waitUntil(() => pidsWithCommandLine(`sleep ${seconds}`).length === 0)
     const { body: workspace } = await platform.request('GET', `/workspaces/${id}`)
     assert.equal(workspace.queue_depth, 0)
   })

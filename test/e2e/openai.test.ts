@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { startChatEndpoint } from '../fakes/chat-endpoint.ts'
-import { until } from '../fakes/living.ts'
-import { createExternalWorkspace, startBridge, startPlatformFor, temporaryHome } from '../harness/bridge.ts'
-import { startPlatform } from '../harness/platform.ts'
+import { createExternalWorkspace, startBridge, temporaryHome } from '../harness/bridge.ts'
+import { startPlatform, startPlatformFor } from '../harness/platform.ts'
+import { waitUntil } from '../harness/wait.ts'
 
 const endpoint = await startChatEndpoint()
 after(() => endpoint.stop())
@@ -42,7 +42,7 @@ test('AG-9 RT-3 RT-13 a conversation is remembered here, its use is shown, and t
       configuration: { returnImmediately: true },
     })
     const { id } = third.result.task
-    await until(async () => {
+    await waitUntil(async () => {
       const { body: shown } = await platform.rpc(body.id, 'GetTask', { id })
       return /2 turns an hour .* used up/.test(shown.result.status.message?.parts[0]?.text ?? '')
     })
@@ -74,7 +74,7 @@ test('CN-2 RT-3 RT-13 behind a bridge too the conversation is remembered, and th
     message: { messageId: 'third', contextId: 'talk', role: 'ROLE_USER', parts: [{ text: 'and now?' }] },
     configuration: { returnImmediately: true },
   })
-  await until(async () => {
+  await waitUntil(async () => {
     const { body } = await platform.rpc(workspace.id, 'ListTasks', {})
     return /2 turns an hour .* used up/.test(JSON.stringify(body))
   })

@@ -5,14 +5,13 @@ import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { Task } from '../../src/protocol/a2a.ts'
 import { createFakeProgram } from '../fakes/agents/fake-program.ts'
-import { until } from '../fakes/living.ts'
+import { MOLECULE } from '../harness/command.ts'
 import { type PlatformUnderTest, startPlatform } from '../harness/platform.ts'
+import { waitUntil } from '../harness/wait.ts'
 
-const MOLECULE = fileURLToPath(new URL('../../bin/molecule', import.meta.url))
 const run = promisify(execFile)
 const { path: bin, dir } = createFakeProgram('claude')
 
@@ -36,7 +35,7 @@ describe('permissions', () => {
   }
   const reply = async (id: string, { id: taskId }: Task): Promise<string> => {
     let task: Task | undefined
-    await until(async () => {
+    await waitUntil(async () => {
       task = (await platform.rpc(id, 'GetTask', { id: taskId })).body.result
       return task?.status.state === 'TASK_STATE_COMPLETED'
     })
@@ -72,7 +71,7 @@ describe('permissions', () => {
     const args = ['connect', id, '--dir', dir, '--backend', 'claude', '--backend-opt', `bin=${bin}`]
     const bridge = spawn(MOLECULE, args, { env: { ...env, MOLECULE_WORKSPACE_TOKEN: token }, stdio: 'ignore' })
     try {
-      await until(async () => (await platform.request('GET', `/workspaces/${id}`)).body.status === 'online')
+      await waitUntil(async () => (await platform.request('GET', `/workspaces/${id}`)).body.status === 'online')
       const { task, pending } = await ask(id, 'rm -rf /')
       const listed = await run(MOLECULE, ['pending'], { env })
       assert.match(listed.stdout, /Bash .* rm -rf \//)

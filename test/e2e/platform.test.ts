@@ -8,11 +8,10 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { fileURLToPath } from 'node:url'
-import { pidsWithCommandLine, until } from '../fakes/living.ts'
-import { type PlatformUnderTest, replyText, startPlatform } from '../harness/platform.ts'
-
-const MOLECULE = fileURLToPath(new URL('../../bin/molecule', import.meta.url))
+import { MOLECULE } from '../harness/command.ts'
+import { pidsWithCommandLine, uniqueSeconds } from '../harness/live-processes.ts'
+import { replyText, startPlatform, withPlatform } from '../harness/platform.ts'
+import { waitUntil } from '../harness/wait.ts'
 
 /** Runs `molecule` to its end. */
 async function molecule(...args: string[]): Promise<{ code: number | null; output: string }> {
@@ -23,18 +22,6 @@ async function molecule(...args: string[]): Promise<{ code: number | null; outpu
   await once(child, 'close')
   return { code: child.exitCode, output }
 }
-
-const withPlatform = (work: (platform: PlatformUnderTest) => Promise<void>) => async () => {
-  const platform = await startPlatform()
-  try {
-    await work(platform)
-  } finally {
-    await platform.dispose()
-  }
-}
-
-/** A time nobody else sleeps for, so that this test's processes are known by their command line. */
-const uniqueSeconds = () => `3${String(Math.random()).slice(2, 8)}`
 
 test(
   'PL-1 up makes a private data folder and token, is ready, and closed to everybody else',
@@ -152,12 +139,12 @@ test('RE-5 a platform killed in mid-turn leaves an orphan; the next one reaps it
     const message = { messageId: randomUUID(), role: 'ROLE_USER', parts: [{ text: 'go' }] }
     const configuration = { returnImmediately: true }
     const { body } = await platform.rpc(id, 'SendMessage', { message, configuration })
-    await until(async () => (await pidsWithCommandLine(`sleep ${seconds}`)).length >= 2)
+    await waitUntil(() => pidsWithCommandLine(`sleep ${seconds}`).length >= 2)
     await platform.stop('SIGKILL')
-    assert.ok((await pidsWithCommandLine(`sleep ${seconds}`)).length >= 2, 'the orphans outlive the platform')
+    assert.ok(pidsWithCommandLine(`sleep ${seconds}`).length >= 2, 'the orphans outlive the platform')
     platform = await startPlatform({ dataDir })
     assert.match(platform.output(), /cleaned up/)
-    assert.deepEqual(await pidsWithCommandLine(`sleep ${seconds}`), [])
+    assert.deepEqual(pidsWithCommandLine(`sleep ${seconds}`), [])
     const again = await platform.rpc(id, 'SendMessage', { message })
     assert.equal(again.body.result.task.id, body.result.task.id)
     assert.equal(replyText(again.body.result.task), 'answered\n')
@@ -172,7 +159,7 @@ test(
   withPlatform(async (platform) => {
     const id = await platform.exec('sleep 0.5; cat')
     const sent = platform.send(id, 'finish me')
-    await until(async () => (await platform.request('GET', `/workspaces/${id}`)).body.running === 1)
+    await waitUntil(async () => (await platform.request('GET', `/workspaces/${id}`)).body.running === 1)
     const exited = platform.stop()
     assert.equal(replyText(await sent), 'finish me')
     assert.equal(await exited, 0)
@@ -187,13 +174,13 @@ test('EX-8 with --drain 0 SIGTERM kills the turn at once, and its message is run
     const id = await platform.exec(`sleep ${seconds}`, { runtime_config: { timeout: 'none' } })
     const message = { messageId: randomUUID(), role: 'ROLE_USER', parts: [{ text: 'go' }] }
     await platform.rpc(id, 'SendMessage', { message, configuration: { returnImmediately: true } })
-    await until(async () => (await pidsWithCommandLine(`sleep ${seconds}`)).length > 0)
+    await waitUntil(() => pidsWithCommandLine(`sleep ${seconds}`).length > 0)
     assert.equal(await platform.stop(), 0)
-    assert.deepEqual(await pidsWithCommandLine(`sleep ${seconds}`), [])
+    assert.deepEqual(pidsWithCommandLine(`sleep ${seconds}`), [])
     platform = await startPlatform({ dataDir, args: ['--drain', '0'] })
-    await until(async () => (await pidsWithCommandLine(`sleep ${seconds}`)).length > 0)
+    await waitUntil(() => pidsWithCommandLine(`sleep ${seconds}`).length > 0)
     assert.equal(await platform.stop(), 0)
-    assert.deepEqual(await pidsWithCommandLine(`sleep ${seconds}`), [])
+    assert.deepEqual(pidsWithCommandLine(`sleep ${seconds}`), [])
   } finally {
     await platform.dispose()
     await rm(dataDir, { recursive: true, force: true })

@@ -11,9 +11,9 @@ import { type TestContext, test } from 'node:test'
 import { AgentCard, TaskPushNotificationConfig } from '@a2a-js/sdk'
 import { JsonRpcTransportFactory } from '@a2a-js/sdk/client'
 import { JsonRpcTransport as OldTransport } from 'a2a-v03/client'
-import { until } from '../fakes/living.ts'
 import { startRemoteAgent } from '../fakes/remote-agent/start.ts'
-import { type PlatformUnderTest, startPlatform } from '../harness/platform.ts'
+import { startPlatform, startPlatformFor } from '../harness/platform.ts'
+import { waitUntil } from '../harness/wait.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads whatever came over the wire
 type Body = any
@@ -48,13 +48,7 @@ async function receive(t: TestContext): Promise<Receiver> {
   return { url, bodies, headers, statuses }
 }
 
-const ALLOWED = ['--allow-outbound', '127.0.0.1/32']
-
-async function platformFor(t: TestContext, args: readonly string[] = ALLOWED): Promise<PlatformUnderTest> {
-  const platform = await startPlatform({ args })
-  t.after(() => platform.dispose())
-  return platform
-}
+const LOOPBACK_ALLOWED = { args: ['--allow-outbound', '127.0.0.1/32'] }
 
 const message = (text: string, more: object = {}) => ({
   messageId: randomUUID(),
@@ -75,7 +69,7 @@ const told = (bodies: readonly Body[]): string[] =>
 
 test('a webhook given with a send is told every status and the whole reply, in order, with its credentials', async (t) => {
   const receiver = await receive(t)
-  const platform = await platformFor(t)
+  const platform = await startPlatformFor(t, LOOPBACK_ALLOWED)
   const id = await platform.exec('cat')
   const taskPushNotificationConfig = {
     url: receiver.url,
@@ -85,7 +79,7 @@ test('a webhook given with a send is told every status and the whole reply, in o
   const configuration = { taskPushNotificationConfig }
   const { body } = await platform.rpc(id, 'SendMessage', { message: message('hello'), configuration })
   const task = body.result.task
-  await until(async () => told(receiver.bodies).includes('TASK_STATE_COMPLETED'))
+  await waitUntil(() => told(receiver.bodies).includes('TASK_STATE_COMPLETED'))
   assert.deepEqual(told(receiver.bodies).slice(-3), ['TASK_STATE_WORKING', 'hello', 'TASK_STATE_COMPLETED'])
   assert.equal(receiver.bodies.at(-1).statusUpdate.taskId, task.id)
   const [headers] = receiver.headers
@@ -105,7 +99,7 @@ test('a webhook given with a send is told every status and the whole reply, in o
 
 test('0.3 callers set, get, list and delete webhooks in their own words and are told in them', async (t) => {
   const receiver = await receive(t)
-  const platform = await platformFor(t)
+  const platform = await startPlatformFor(t, LOOPBACK_ALLOWED)
   const id = await platform.exec('read line; sleep 1; echo $line')
   const words = { kind: 'message', messageId: randomUUID(), role: 'user', parts: [{ kind: 'text', text: 'hello\n' }] }
   const sent = await platform.rpc(id, 'message/send', { message: words, configuration: { blocking: false } })
@@ -124,7 +118,7 @@ test('0.3 callers set, get, list and delete webhooks in their own words and are 
   assert.deepEqual((await platform.rpc(id, 'tasks/pushNotificationConfig/get', { id: taskId })).body.result, shown)
   const gone = await platform.rpc(id, 'tasks/pushNotificationConfig/get', removed)
   assert.equal(gone.body.error.code, -32001)
-  await until(async () => told(receiver.bodies).includes('completed'))
+  await waitUntil(() => told(receiver.bodies).includes('completed'))
   assert.deepEqual(told(receiver.bodies), ['hello\n', 'completed'])
   assert.equal(receiver.bodies[0].kind, 'artifact-update')
   assert.equal(receiver.bodies[1].final, true)
@@ -134,11 +128,11 @@ test('0.3 callers set, get, list and delete webhooks in their own words and are 
 test('a receiver that fails is told again, later and in order', async (t) => {
   const receiver = await receive(t)
   receiver.statuses.push(200, 500)
-  const platform = await platformFor(t)
+  const platform = await startPlatformFor(t, LOOPBACK_ALLOWED)
   const id = await platform.exec('cat')
   const configuration = { taskPushNotificationConfig: { url: receiver.url } }
   await platform.rpc(id, 'SendMessage', { message: message('hello'), configuration })
-  await until(async () => told(receiver.bodies).includes('TASK_STATE_COMPLETED'))
+  await waitUntil(() => told(receiver.bodies).includes('TASK_STATE_COMPLETED'))
   const all = told(receiver.bodies)
   // The second was refused once; what follows it waited.
   assert.equal(all[1], all[2])
@@ -149,12 +143,12 @@ test('artifacts that come in chunks are told whole', async (t) => {
   const receiver = await receive(t)
   const agent = await startRemoteAgent('1.0')
   t.after(() => agent.stop())
-  const platform = await platformFor(t)
+  const platform = await startPlatformFor(t, LOOPBACK_ALLOWED)
   const made = await platform.request('POST', '/workspaces', { name: 'relay', runtime: 'a2a', url: agent.url })
   const configuration = { taskPushNotificationConfig: { url: receiver.url } }
   const text = 'stream one two three four five six seven'
   await platform.rpc(made.body.id, 'SendMessage', { message: message(text), configuration })
-  await until(async () => told(receiver.bodies).includes('TASK_STATE_COMPLETED'))
+  await waitUntil(() => told(receiver.bodies).includes('TASK_STATE_COMPLETED'))
   assert.deepEqual(told(receiver.bodies).slice(-2), ['one two three four five six seven', 'TASK_STATE_COMPLETED'])
 })
 
@@ -162,16 +156,16 @@ test('a platform that dies in the middle goes on telling after its restart, and 
   const receiver = await receive(t)
   const dataDir = await mkdtemp(join(tmpdir(), 'molecule-e2e-'))
   t.after(() => rm(dataDir, { recursive: true, force: true }))
-  let platform = await startPlatform({ dataDir, args: ALLOWED })
+  let platform = await startPlatform({ dataDir, ...LOOPBACK_ALLOWED })
   t.after(() => platform.dispose())
   receiver.statuses.push(200, 'silence')
   const id = await platform.exec('cat')
   const configuration = { taskPushNotificationConfig: { url: receiver.url } }
   await platform.rpc(id, 'SendMessage', { message: message('hello'), configuration })
-  await until(async () => receiver.bodies.length === 2)
+  await waitUntil(() => receiver.bodies.length === 2)
   await platform.stop('SIGKILL')
-  platform = await startPlatform({ dataDir, args: ALLOWED })
-  await until(async () => told(receiver.bodies).includes('TASK_STATE_COMPLETED'))
+  platform = await startPlatform({ dataDir, ...LOOPBACK_ALLOWED })
+  await waitUntil(() => told(receiver.bodies).includes('TASK_STATE_COMPLETED'))
   const all = told(receiver.bodies)
   assert.equal(all[1], all[2])
   assert.deepEqual([all[0], ...all.slice(2)].slice(-3), ['TASK_STATE_WORKING', 'hello', 'TASK_STATE_COMPLETED'])
@@ -179,7 +173,7 @@ test('a platform that dies in the middle goes on telling after its restart, and 
 
 test('the published clients of both versions set, read and delete webhooks', async (t) => {
   const receiver = await receive(t)
-  const platform = await platformFor(t)
+  const platform = await startPlatformFor(t, LOOPBACK_ALLOWED)
   const id = await platform.exec('cat')
   const task = await platform.send(id, 'hello')
   const endpoint = `${platform.url}/workspaces/${id}/a2a`
@@ -210,7 +204,7 @@ test('the published clients of both versions set, read and delete webhooks', asy
 
 test('AG-17 webhooks to the inside are refused with the reason, and the message that brought one is not admitted', async (t) => {
   const receiver = await receive(t)
-  const platform = await platformFor(t, [])
+  const platform = await startPlatformFor(t)
   const id = await platform.exec('cat')
   const { port } = new URL(receiver.url)
   const urls = ['127.0.0.1', 'localhost', '[::1]', '2130706433', '169.254.169.254', '10.0.0.1', '[::ffff:127.0.0.1]']

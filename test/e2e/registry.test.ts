@@ -3,19 +3,8 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
-import { type PlatformUnderTest, reasonText, startPlatform } from '../harness/platform.ts'
-
-const withPlatform = (work: (platform: PlatformUnderTest) => Promise<void>) => async () => {
-  const platform = await startPlatform()
-  try {
-    await work(platform)
-  } finally {
-    await platform.dispose()
-  }
-}
-
-const show = async (platform: PlatformUnderTest, id: string) =>
-  (await platform.request('GET', `/workspaces/${id}`)).body
+import { createExternalWorkspace } from '../harness/bridge.ts'
+import { getWorkspace, reasonText, withPlatform } from '../harness/platform.ts'
 
 /** A request with a token of the test's choice. */
 async function callRegistry(url: string, token: string, body?: object) {
@@ -28,20 +17,13 @@ async function callRegistry(url: string, token: string, body?: object) {
   return { status: response.status, body: (await response.json()) as any }
 }
 
-const external = async (platform: PlatformUnderTest, more: object = {}) => {
-  const wanted = { name: 'Laptop', runtime: 'external', ...more }
-  const { status, body } = await platform.request('POST', '/workspaces', wanted)
-  assert.equal(status, 201, JSON.stringify(body))
-  return body
-}
-
 test(
   'PL-2 an external workspace is answered with its token, once, and the command to paste; deleting ends the token',
   withPlatform(async (platform) => {
-    const { id, auth_token: token, connect, status } = await external(platform)
+    const { id, auth_token: token, connect, status } = await createExternalWorkspace(platform)
     assert.equal(status, 'offline')
     assert.equal(connect, `molecule connect ${id} --token ${token} --api-url ${platform.url}`)
-    assert.equal('auth_token' in (await show(platform, id)), false)
+    assert.equal('auth_token' in (await getWorkspace(platform, id)), false)
     const message = { messageId: 'm-1', role: 'ROLE_USER', parts: [{ text: 'for later' }] }
     const sent = await platform.rpc(id, 'SendMessage', { message, configuration: { returnImmediately: true } })
     assert.equal(sent.body.result.task.status.state, 'TASK_STATE_SUBMITTED')
@@ -56,28 +38,28 @@ test(
 test(
   'PL-4 a workspace is online while it is heard of, degraded when it is unwell, offline after 90 s of silence',
   withPlatform(async (platform) => {
-    const { id, auth_token: token } = await external(platform)
-    const other = await external(platform, { name: 'Other' })
+    const { id, auth_token: token } = await createExternalWorkspace(platform)
+    const other = await createExternalWorkspace(platform, { name: 'Other' })
     const post = (path: string, body: object) => callRegistry(`${platform.url}/registry/${path}`, token, body)
     const registered = await post('register', { workspace_id: id, runtime_state: 'ok' })
     assert.deepEqual([registered.status, registered.body.status], [200, 'online'])
     assert.equal(registered.body.heartbeat_seconds, 30)
     const report = { current_task: 'reading', active_tasks: 1, error_rate: 0.9, uptime_seconds: 12.5 }
     assert.equal((await post('heartbeat', { workspace_id: id, ...report })).body.status, 'degraded')
-    const unwell = await show(platform, id)
+    const unwell = await getWorkspace(platform, id)
     assert.deepEqual(
       [unwell.status, unwell.status_reason, unwell.current_task],
       ['degraded', '90 % of its turns fail', 'reading'],
     )
     assert.equal((await post('heartbeat', { workspace_id: id, error_rate: 0, current_task: '' })).body.status, 'online')
-    assert.equal((await show(platform, id)).current_task, null)
+    assert.equal((await getWorkspace(platform, id)).current_task, null)
     assert.equal((await post('heartbeat', { workspace_id: other.id })).status, 403)
     assert.equal((await post('heartbeat', { workspace_id: id, error_rate: 2 })).status, 400)
     assert.equal((await platform.request('POST', '/registry/heartbeat', { workspace_id: 'ws_none' })).status, 404)
     const database = new DatabaseSync(join(platform.dataDir, 'molecule.db'), { timeout: 5000 })
     database.exec('update presence set heard_at = heard_at - 91000')
     database.close()
-    const silent = await show(platform, id)
+    const silent = await getWorkspace(platform, id)
     assert.equal(silent.status, 'offline')
     assert.match(silent.status_reason, /nothing was heard of it for 9\d s/)
   }),
@@ -86,10 +68,10 @@ test(
 test(
   'PL-4 a workspace finds its peers and where they are, and no others',
   withPlatform(async (platform) => {
-    const boss = await external(platform, { name: 'Boss' })
-    const child = await external(platform, { name: 'Child', parent_id: boss.id })
-    const sibling = await external(platform, { name: 'Sibling', parent_id: boss.id })
-    const stranger = await external(platform, { name: 'Stranger' })
+    const boss = await createExternalWorkspace(platform, { name: 'Boss' })
+    const child = await createExternalWorkspace(platform, { name: 'Child', parent_id: boss.id })
+    const sibling = await createExternalWorkspace(platform, { name: 'Sibling', parent_id: boss.id })
+    const stranger = await createExternalWorkspace(platform, { name: 'Stranger' })
     const ask = (path: string, token = child.auth_token) => callRegistry(`${platform.url}/registry/${path}`, token)
     const { body } = await ask(`${child.id}/peers`)
     assert.deepEqual(body.peers.map(({ name }: { name: string }) => name).sort(), ['Boss', 'Sibling'])

@@ -12,9 +12,9 @@ import { createA2aClient } from '../../src/client/a2a-client.ts'
 import { createOutbound } from '../../src/client/outbound.ts'
 import type { Message, MessageContent, Task } from '../../src/protocol/a2a.ts'
 import { messageToV03, taskFromV03 } from '../../src/protocol/v03.ts'
-import { until } from '../fakes/living.ts'
 import { type RemoteAgent, startRemoteAgent } from '../fakes/remote-agent/start.ts'
 import { type PlatformUnderTest, reasonText, startPlatform } from '../harness/platform.ts'
+import { waitUntil } from '../harness/wait.ts'
 
 /** What a caller speaks; an agent may speak 1.0 over REST alone besides. */
 const VERSIONS = ['1.0', '0.3'] as const
@@ -135,7 +135,7 @@ for (const remote of REMOTES) {
 /** Waits until the relay has noted which task of the agent its message became. */
 async function noted(dataDir: string): Promise<{ taskId: string }> {
   let value: string | undefined
-  await until(async () => {
+  await waitUntil(() => {
     const database = new DatabaseSync(join(dataDir, 'molecule.db'), { readOnly: true })
     value = database.prepare(`select value from turn_notes where key = 'upstream'`).get()?.['value'] as string
     database.close()
@@ -192,7 +192,7 @@ for (const remote of REMOTES) {
         const { taskId } = await noted(dataDir)
         const canceled = await platform.rpc(id, 'CancelTask', { id: body.result.task.id })
         assert.equal(canceled.body.result.status.state, 'TASK_STATE_CANCELED')
-        await until(async () => (await agents[remote].seen()).cancels.includes(taskId))
+        await waitUntil(async () => (await agents[remote].seen()).cancels.includes(taskId))
       } finally {
         await platform.dispose()
       }

@@ -4,25 +4,19 @@ import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
-import { pidsWithCommandLine, until } from '../fakes/living.ts'
-import { type PlatformUnderTest, reasonText, replyText, startPlatform } from '../harness/platform.ts'
-
-const withPlatform = (work: (platform: PlatformUnderTest) => Promise<void>) => async () => {
-  const platform = await startPlatform()
-  try {
-    await work(platform)
-  } finally {
-    await platform.dispose()
-  }
-}
+import { pidsWithCommandLine, uniqueSeconds } from '../harness/live-processes.ts'
+import {
+  getWorkspace,
+  type PlatformUnderTest,
+  reasonText,
+  replyText,
+  startPlatform,
+  withPlatform,
+} from '../harness/platform.ts'
+import { waitUntil } from '../harness/wait.ts'
 
 const homeOf = ({ dataDir }: PlatformUnderTest, id: string) => join(dataDir, 'workspaces', id.replace('ws_', 'ws-'))
 const configOf = (platform: PlatformUnderTest, id: string) => join(homeOf(platform, id), 'config.yaml')
-const show = async (platform: PlatformUnderTest, id: string) =>
-  (await platform.request('GET', `/workspaces/${id}`)).body
-/** A time nobody else sleeps for, so that this test's processes are known by their command line. */
-const uniqueSeconds = () => `4${String(Math.random()).slice(2, 8)}`
-
 test(
   'PL-2 a workspace gets a folder with a minimal config, a working folder and the token of the default template',
   withPlatform(async (platform) => {
@@ -77,7 +71,7 @@ test(
     assert.equal(replyText(await platform.send(id, '')), 'one\n')
     await writeFile(path, good)
     assert.equal(replyText(await platform.send(id, '')), 'two\n')
-    assert.equal((await show(platform, id)).name, 'renamed')
+    assert.equal((await getWorkspace(platform, id)).name, 'renamed')
     const bad: readonly [string, RegExp][] = [
       [good.replace('exec', '[exec'), /config\.yaml:\d+: /],
       [good.replace('exec', 'nothing'), /config\.yaml:3: unknown backend "nothing"/],
@@ -89,14 +83,14 @@ test(
       const failed = await platform.send(id, '')
       assert.equal(failed.status.state, 'TASK_STATE_FAILED')
       assert.match(reasonText(failed), words)
-      const seen = await show(platform, id)
+      const seen = await getWorkspace(platform, id)
       assert.equal(seen.status, 'failed')
       assert.match(seen.status_reason, words)
       assert.ok(seen.status_reason.includes(path))
       assert.equal(replyText(await platform.send(other, 'alive')), 'alive')
     }
     await writeFile(path, good)
-    const mended = await show(platform, id)
+    const mended = await getWorkspace(platform, id)
     assert.deepEqual([mended.status, mended.status_reason], ['online', undefined])
     assert.equal(replyText(await platform.send(id, '')), 'two\n')
     await rm(path)
@@ -173,7 +167,11 @@ test(
     assert.match(reasonText(failed), /working_dir: there is no folder .*project/)
     const config = await readFile(configOf(platform, made.body.id), 'utf8')
     await writeFile(configOf(platform, made.body.id), `${config}working_dir: /\n`)
-    assert.equal((await show(platform, made.body.id)).working_dir, folder, 'who may write the file may not move it')
+    assert.equal(
+      (await getWorkspace(platform, made.body.id)).working_dir,
+      folder,
+      'who may write the file may not move it',
+    )
   }),
 )
 
@@ -189,15 +187,15 @@ test(
     const refused = await remove('?confirm=Boss')
     assert.deepEqual([refused.status, /1 workspace below.*cascade/.test(refused.body.error.message)], [400, true])
     const waiting = [platform.send(parent, 'runs'), platform.send(parent, 'waits')]
-    await until(async () => (await pidsWithCommandLine(`sleep ${seconds}`)).length > 0)
-    await until(async () => (await show(platform, parent)).queue_depth === 1)
+    await waitUntil(() => pidsWithCommandLine(`sleep ${seconds}`).length > 0)
+    await waitUntil(async () => (await getWorkspace(platform, parent)).queue_depth === 1)
     const removed = await remove(`?confirm=${parent}&cascade=true`)
     assert.deepEqual([removed.status, removed.body.deleted], [200, [child, parent]])
     for (const task of await Promise.all(waiting)) {
       assert.equal(task.status.state, 'TASK_STATE_FAILED')
       assert.equal(reasonText(task), 'the workspace was deleted')
     }
-    await until(async () => (await pidsWithCommandLine(`sleep ${seconds}`)).length === 0)
+    await waitUntil(() => pidsWithCommandLine(`sleep ${seconds}`).length === 0)
     for (const id of [parent, child]) assert.equal((await platform.request('GET', `/workspaces/${id}`)).status, 404)
     const late = await platform.rpc(parent, 'SendMessage', {
       message: { messageId: 'late', role: 'ROLE_USER', parts: [{ text: 'x' }] },
@@ -219,20 +217,20 @@ test(
     })
     const pause = (query = '') => platform.request('POST', `/workspaces/${id}/pause${query}`)
     const first = platform.send(id, 'first')
-    await until(async () => (await pidsWithCommandLine(`sleep ${seconds}`)).length > 0)
+    await waitUntil(() => pidsWithCommandLine(`sleep ${seconds}`).length > 0)
     assert.equal((await pause()).body.status, 'paused')
-    assert.equal((await pidsWithCommandLine(`sleep ${seconds}`)).length > 0, true, 'the turn may finish')
+    assert.equal(pidsWithCommandLine(`sleep ${seconds}`).length > 0, true, 'the turn may finish')
     const second = await platform.send(id, 'second')
     assert.equal(second.status.state, 'TASK_STATE_SUBMITTED')
     assert.match(reasonText(second), /paused/)
     assert.equal((await pause('?now=maybe')).status, 400)
     assert.equal((await pause('?now=true')).status, 200)
-    await until(async () => (await pidsWithCommandLine(`sleep ${seconds}`)).length === 0)
+    await waitUntil(() => pidsWithCommandLine(`sleep ${seconds}`).length === 0)
     assert.equal((await first).status.state, 'TASK_STATE_WORKING')
-    await until(async () => (await show(platform, id)).queue_depth === 2)
+    await waitUntil(async () => (await getWorkspace(platform, id)).queue_depth === 2)
     assert.equal((await platform.request('POST', `/workspaces/${id}/resume`)).body.status, 'online')
     const task = async (taskId: string) => (await platform.rpc(id, 'GetTask', { id: taskId })).body.result
-    await until(async () => (await task(second.id)).status.state === 'TASK_STATE_COMPLETED')
+    await waitUntil(async () => (await task(second.id)).status.state === 'TASK_STATE_COMPLETED')
     assert.match(replyText(await task((await first).id)) ?? '', /first$/)
   }),
 )
@@ -247,8 +245,8 @@ test('PL-3 at start a workspace that cannot run is failed with the reason, alone
     const good = await readFile(path, 'utf8')
     await writeFile(path, good.replace('exec', 'gone'))
     platform = await startPlatform({ dataDir })
-    await until(async () => (await platform.request('GET', '/workspaces')).body.workspaces[0].status === 'failed')
-    assert.match((await show(platform, id)).status_reason, /config\.yaml:3: unknown backend "gone"/)
+    await waitUntil(async () => (await platform.request('GET', '/workspaces')).body.workspaces[0].status === 'failed')
+    assert.match((await getWorkspace(platform, id)).status_reason, /config\.yaml:3: unknown backend "gone"/)
     assert.equal(replyText(await platform.send(other, 'alive')), 'alive')
     await writeFile(path, good)
     assert.equal((await platform.request('POST', `/workspaces/${id}/restart`)).body.status, 'online')

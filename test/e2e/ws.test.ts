@@ -4,9 +4,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { until } from '../fakes/living.ts'
 import { bearerOptions, connectSocket, type SocketClient } from '../fakes/platform/fake-activity.ts'
 import { startPlatform } from '../harness/platform.ts'
+import { waitUntil } from '../harness/wait.ts'
 
 const repliesIn = (listeners: readonly SocketClient[]) =>
   listeners.flatMap(({ heard }) => heard.flatMap(({ events = [] }) => events)).filter(({ type }) => type === 'reply')
@@ -33,7 +33,7 @@ test('PL-7 PL-4 over a socket that is cut, and a platform that is killed, every 
     const one = await platform.exec('echo one; sleep 0.1; echo two')
     const first = await listen({ subscribe: {}, others: 'beginning' })
     await platform.send(one, 'a')
-    await until(async () => first.seqs(one).length > 0)
+    await waitUntil(() => first.seqs(one).length > 0)
     first.socket.terminate()
     await first.closed
     await platform.send(one, 'b')
@@ -47,7 +47,7 @@ test('PL-7 PL-4 over a socket that is cut, and a platform that is killed, every 
     platform = await startPlatform({ dataDir })
     const third = await listen({ subscribe: cursors(), others: 'beginning' })
     await platform.send(two, 'e')
-    await until(async () => repliesIn(listeners).length === 5)
+    await waitUntil(() => repliesIn(listeners).length === 5)
     for (const id of [one, two]) {
       const seqs = listeners.flatMap((listener) => listener.seqs(id))
       assert.deepEqual(
@@ -69,18 +69,18 @@ test('PL-7 PL-4 what a workspace works on, its pause, its presence and its end s
   const listener = await connectSocket(platform.url, bearerOptions(platform.token))
   try {
     listener.say({ subscribe: { _platform: null } })
-    await until(async () => listener.heard.some(({ type }) => type === 'snapshot'))
+    await waitUntil(() => listener.heard.some(({ type }) => type === 'snapshot'))
     const states = (of: string) =>
       listener.heard.filter((said) => said.workspace === '_platform' && said.id === of).map(({ state }) => state)
     const seen = (of: string, what: (state: Record<string, unknown>) => boolean) =>
-      until(async () => states(of).some((state) => state !== undefined && what(state)))
+      waitUntil(() => states(of).some((state) => state !== undefined && what(state)))
 
     const id = await platform.exec('sleep 0.5; echo done')
     await seen(id, ({ status }) => status === 'online')
     const working = platform.send(id, 'tidy up')
     await seen(id, ({ current_task: task }) => task === 'tidy up')
     await working
-    await until(async () => states(id).at(-1)?.current_task === null)
+    await waitUntil(() => states(id).at(-1)?.current_task === null)
     await platform.request('POST', `/workspaces/${id}/pause`)
     await seen(id, ({ status }) => status === 'paused')
 
@@ -90,7 +90,7 @@ test('PL-7 PL-4 what a workspace works on, its pause, its presence and its end s
     await platform.request('POST', '/registry/register', { workspace_id: afar.id, current_task: 'reading' })
     await seen(afar.id, ({ status }) => status === 'online')
     await platform.request('DELETE', `/workspaces/${afar.id}?confirm=afar`)
-    await until(async () => listener.heard.some((said) => said.type === 'deleted' && said.id === afar.id))
+    await waitUntil(() => listener.heard.some((said) => said.type === 'deleted' && said.id === afar.id))
   } finally {
     listener.socket.terminate()
     await platform.dispose()

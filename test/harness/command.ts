@@ -1,12 +1,13 @@
-/** The commands of `bin/` as processes of their own, with nothing of this machine's own Molecule around them. */
+/** Runs the programs of `bin/` as real processes, in an environment that hides the user's own Molecule from them. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import type { TestContext } from 'node:test'
-import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { waitUntil } from './wait.ts'
 
 export const BIN = fileURLToPath(new URL('../../bin', import.meta.url))
+export const MOLECULE = `${BIN}/molecule`
 
 export interface CommandResult {
   readonly code: number | null
@@ -20,12 +21,13 @@ export interface RunCommandOptions {
   readonly program?: 'molecule' | 'a2a'
 }
 
-/** Variables by which a command would find another platform than the test's. */
-function cleanEnvironment(env: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
+/** Without it, a test would reach the platform or the database that the user has set for their own work. */
+export function cleanEnvironment(env: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
   const entries = Object.entries(process.env).filter(([name]) => !/^(MOLECULE_|DATABASE_URL$|NO_COLOR$)/.test(name))
   return { ...Object.fromEntries(entries), ...env }
 }
 
+/** Runs a program to its end. */
 export async function runCommand(args: readonly string[], options: RunCommandOptions = {}): Promise<CommandResult> {
   const { env, input = '', program = 'molecule' } = options
   const child = spawn(`${BIN}/${program}`, args, { env: cleanEnvironment(env), stdio: ['pipe', 'pipe', 'pipe'] })
@@ -35,25 +37,22 @@ export async function runCommand(args: readonly string[], options: RunCommandOpt
   return { code: child.exitCode, out, err }
 }
 
-/** Wide, for a busy machine. */
-const SEEN_MS_MAX = 60_000
-
 export interface TerminalSession {
-  /** All that the terminal has shown so far, with its control sequences. */
+  /** Everything that the terminal has shown so far, with its control sequences. */
   shown(): string
   type(keys: string): void
-  /** Waits until what was shown matches. */
   waitForText(pattern: RegExp): Promise<void>
+  /** Waits for the command to end; its exit code. */
   ended(): Promise<number | null>
 }
 
-/** A command at a terminal of its own, made by `script`, that a test types into. */
+/** Starts `molecule` at a pseudo-terminal, which `script` provides, so that a test can type into it. */
 export function openTerminal(
   t: TestContext,
   args: readonly string[],
   env: Readonly<Record<string, string>>,
 ): TerminalSession {
-  const line = ['stty cols 100 rows 30;', `exec ${BIN}/molecule`, ...args.map((arg) => `'${arg}'`)].join(' ')
+  const line = ['stty cols 100 rows 30;', `exec ${MOLECULE}`, ...args.map((arg) => `'${arg}'`)].join(' ')
   const child: ChildProcess = spawn('/usr/bin/env', ['script', '-qefc', line, '/dev/null'], {
     env: cleanEnvironment({ TERM: 'xterm', SHELL: '/bin/sh', ...env }),
     stdio: ['pipe', 'pipe', 'inherit'],
@@ -68,13 +67,11 @@ export function openTerminal(
   return {
     shown: () => shown,
     type: (keys) => void child.stdin?.write(keys),
-    async waitForText(pattern) {
-      const deadlineMs = performance.now() + SEEN_MS_MAX
-      while (!pattern.test(shown)) {
-        if (performance.now() < deadlineMs) await delay(20)
-        else throw new Error(`${pattern} was not shown, but: ${JSON.stringify(shown.slice(-2000))}`)
-      }
-    },
+    waitForText: (pattern) =>
+      waitUntil(
+        () => pattern.test(shown),
+        () => `the terminal shows ${pattern}; it shows: ${JSON.stringify(shown.slice(-2000))}`,
+      ),
     async ended() {
       await closed
       return child.exitCode

@@ -1,42 +1,82 @@
 /**
- * What the tests know of processes, by means of their own: they read /proc here and not through the code under test,
- * so that a mistake in how it looks for processes cannot hide itself.
+ * Finds live processes. It reads /proc itself and not through src/process, the code under test: otherwise a bug in how
+ * the platform looks for processes could hide itself. A zombie counts as dead.
  */
+import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
-import { setTimeout as delay } from 'node:timers/promises'
 
 /** For tests that need /proc. */
 export const linuxOnly = { skip: process.platform !== 'linux' && 'reads /proc' }
 
-/** Pids of live processes whose mark begins so; zombies have no environment any more and do not count. */
-export function markedPids(prefix: string): number[] {
-  const wanted = `\0MOLECULE_TURN=${prefix}`
+export interface LiveProcess {
+  readonly pid: number
+  readonly parentPid: number
+  readonly commandLine: string
+  /** `\0NAME=value\0NAME=value\0` */
+  readonly environment: string
+}
+
+/** Every live process of the machine except this one. Empty where there is no /proc. */
+export function liveProcesses(): LiveProcess[] {
+  if (process.platform !== 'linux') return []
   return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .filter((name) => `\0${readIfThere(`/proc/${name}/environ`)}`.includes(wanted))
-    .map(Number)
+    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
+    .flatMap((name) => readProcess(Number(name)) ?? [])
 }
 
-/** Alive, and not a zombie. */
 export function isAlive(pid: number): boolean {
-  const stat = readIfThere(`/proc/${pid}/stat`)
-  return stat !== '' && stat.slice(stat.lastIndexOf(')') + 2, stat.lastIndexOf(')') + 3) !== 'Z'
+  return readProcess(pid) !== undefined
 }
 
-/** Waits for what must become true, and fails loudly when it does not; the limit is wide, for a busy machine. */
-export async function eventually(what: string, condition: () => boolean, limitMs = 15_000): Promise<void> {
-  const deadlineMs = performance.now() + limitMs
-  while (!condition()) {
-    if (performance.now() > deadlineMs) throw new Error(`did not happen within ${limitMs} ms: ${what}`)
-    await delay(10)
+/** Pids of live processes whose command line contains the text. */
+export function pidsWithCommandLine(text: string): number[] {
+  return liveProcesses()
+    .filter(({ commandLine }) => commandLine.includes(text))
+    .map(({ pid }) => pid)
+}
+
+/** A time that only this test sleeps for: `pidsWithCommandLine` then finds only its processes. */
+export const uniqueSeconds = (): string => `3${String(Math.random()).slice(2, 8)}`
+
+export interface MarkedProcess extends LiveProcess {
+  readonly mark: string
+}
+
+/** Live processes of turns whose mark (`<host>:<message>.<epoch>`) begins with the prefix. */
+export function markedProcesses(prefix: string): MarkedProcess[] {
+  return liveProcesses().flatMap((found) => {
+    const mark = /\0MOLECULE_TURN=([^\0]*)/.exec(found.environment)?.[1]
+    return mark?.startsWith(prefix) ? [{ ...found, mark }] : []
+  })
+}
+
+export const markedPids = (prefix: string): number[] => markedProcesses(prefix).map(({ pid }) => pid)
+
+/** The memory that a process holds, as the system counts it. */
+export function memoryBytes(pid: number): number {
+  if (process.platform !== 'linux') {
+    return Number(execFileSync('ps', ['-o', 'rss=', '-p', String(pid)], { encoding: 'utf8' })) * 1024
+  }
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readProcFile(pid, 'status'))?.[1]) * 1024
+}
+
+function readProcess(pid: number): LiveProcess | undefined {
+  // After the program's name, which is in parentheses and may contain anything: the state and the parent's pid.
+  const [, state, parentPid] = /.*\) (\S) (\d+) /s.exec(readProcFile(pid, 'stat')) ?? []
+  if (state === undefined || state === 'Z' || state === 'X') return undefined
+  return {
+    pid,
+    parentPid: Number(parentPid),
+    commandLine: readProcFile(pid, 'cmdline').replaceAll('\0', ' ').trim(),
+    environment: `\0${readProcFile(pid, 'environ')}`,
   }
 }
 
-function readIfThere(path: string): string {
+function readProcFile(pid: number, file: 'stat' | 'status' | 'cmdline' | 'environ'): string {
   try {
-    return readFileSync(path, 'utf8')
+    return readFileSync(`/proc/${pid}/${file}`, 'utf8')
   } catch {
-    // It ended while we looked.
+    // The process has ended since it was listed.
     return ''
   }
 }

@@ -1,63 +1,56 @@
 /**
- * A platform for end-to-end tests: the real `bin/molecule up` in a process of its own, on loopback and any free port,
- * in a temporary data folder. What a test needs of it is what a stranger has: a URL, a token file, curl's words.
+ * A platform for end-to-end tests: the real `bin/molecule up` in a process of its own, on a temporary data folder.
+ * Tests use only what any client has: the URL, the token file and HTTP.
  */
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import type { TestContext } from 'node:test'
 import type { Task } from '../../src/protocol/a2a.ts'
-
-const MOLECULE = fileURLToPath(new URL('../../bin/molecule', import.meta.url))
+import { type PlatformProcess, readToken, startPlatformProcess } from './platform-process.ts'
+import { waitUntil } from './wait.ts'
 
 export interface PlatformResponse {
   readonly status: number
-  // biome-ignore lint/suspicious/noExplicitAny: a test reads whatever came over the wire
+  // biome-ignore lint/suspicious/noExplicitAny: tests read responses of every shape
   readonly body: any
 }
 
-export interface PlatformUnderTest {
+export interface PlatformUnderTest extends Pick<PlatformProcess, 'pid' | 'exited' | 'stop' | 'output'> {
   readonly url: string
   readonly dataDir: string
   readonly token: string
-  readonly pid: number
-  /** Everything printed so far, stdout and stderr. */
-  output(): string
   request(method: string, path: string, body?: unknown): Promise<PlatformResponse>
-  /** Makes an exec workspace and gives its id. */
+  /** Creates an exec workspace; its id. */
   exec(cmd: string, more?: Record<string, unknown>): Promise<string>
   rpc(workspaceId: string, method: string, params: unknown): Promise<PlatformResponse>
-  /** A blocking 1.0 send; the task it answers. */
+  /** Sends a message with A2A 1.0 and waits for its result; the task. */
   send(workspaceId: string, text: string, message?: Record<string, unknown>): Promise<Task>
-  /** SIGTERM, and waits; gives the exit code. */
-  stop(signal?: NodeJS.Signals): Promise<number | null>
-  /** Ends everything and removes the data folder. */
+  /** Kills the platform and removes its data folder, unless the caller provided the folder. */
   dispose(): Promise<void>
 }
 
 export interface StartPlatformOptions {
-  /** A folder that an earlier platform used; it is then not made and not removed. */
+  /** A folder of the caller, perhaps used by an earlier platform. `dispose` leaves it in place. */
   readonly dataDir?: string
   readonly args?: readonly string[]
   readonly env?: Readonly<Record<string, string>>
 }
 
 let messages = 0
+const newMessage = (text: string) => ({
+  messageId: `e2e-${++messages}-${process.pid}`,
+  role: 'ROLE_USER',
+  parts: [{ text }],
+})
 
+/** Starts a platform and waits until it is ready. */
 export async function startPlatform(options: StartPlatformOptions = {}): Promise<PlatformUnderTest> {
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'molecule-e2e-')))
-  const child = spawn(MOLECULE, ['up', '--port', '0', '--data-dir', dataDir, ...(options.args ?? [])], {
-    env: { ...cleanEnvironment(), ...options.env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  let output = ''
-  child.stdout.on('data', (chunk) => (output += chunk))
-  child.stderr.on('data', (chunk) => (output += chunk))
-  const url = await waitForUrl(child, () => output)
-  const token = (await readFile(join(dataDir, 'admin-token'), 'utf8')).trim()
+  const { pid, ready, exited, stop, output } = startPlatformProcess({ ...options, dataDir })
+  const url = await ready
+  const token = readToken(dataDir)
 
   const request: PlatformUnderTest['request'] = async (method, path, body) => {
     const response = await fetch(`${url}${path}`, {
@@ -70,20 +63,8 @@ export async function startPlatform(options: StartPlatformOptions = {}): Promise
   }
   const rpc: PlatformUnderTest['rpc'] = (workspaceId, method, params) =>
     request('POST', `/workspaces/${workspaceId}/a2a`, { jsonrpc: '2.0', id: 1, method, params })
-  const stop = async (signal: NodeJS.Signals = 'SIGTERM') => {
-    if (child.exitCode !== null || child.signalCode !== null) return child.exitCode
-    const exit = once(child, 'exit')
-    child.kill(signal)
-    await exit
-    return child.exitCode
-  }
   return {
-    url,
-    dataDir,
-    token,
-    pid: child.pid as number,
-    output: () => output,
-    request,
+    ...{ url, dataDir, token, pid, exited, stop, output, request, rpc },
     async exec(cmd, more = {}) {
       const runtimeConfig = { cmd, ...(more['runtime_config'] as object) }
       const { status, body } = await request('POST', '/workspaces', {
@@ -95,16 +76,11 @@ export async function startPlatform(options: StartPlatformOptions = {}): Promise
       assert.equal(status, 201, JSON.stringify(body))
       return body.id
     },
-    rpc,
     async send(workspaceId, text, message = {}) {
-      const parts = [{ text }]
-      const { body } = await rpc(workspaceId, 'SendMessage', {
-        message: { messageId: `e2e-${++messages}-${process.pid}`, role: 'ROLE_USER', parts, ...message },
-      })
+      const { body } = await rpc(workspaceId, 'SendMessage', { message: { ...newMessage(text), ...message } })
       assert.ok(body.result?.task, JSON.stringify(body).slice(0, 500))
       return body.result.task
     },
-    stop,
     async dispose() {
       await stop('SIGKILL')
       if (options.dataDir === undefined) await rm(dataDir, { recursive: true, force: true })
@@ -112,20 +88,45 @@ export async function startPlatform(options: StartPlatformOptions = {}): Promise
   }
 }
 
-/** Without whatever this machine's user has set for a platform of his own: a test must not touch that one's store. */
-function cleanEnvironment(): NodeJS.ProcessEnv {
-  const entries = Object.entries(process.env).filter(([name]) => !/^(MOLECULE_|DATABASE_URL$)/.test(name))
-  return Object.fromEntries(entries)
+/** Starts a platform that is disposed of when the test ends. */
+export async function startPlatformFor(t: TestContext, options?: StartPlatformOptions): Promise<PlatformUnderTest> {
+  const platform = await startPlatform(options)
+  t.after(() => platform.dispose())
+  return platform
 }
 
-async function waitForUrl(child: ChildProcess, output: () => string): Promise<string> {
-  for (;;) {
-    const url = /runs at (http:\S+)/.exec(output())?.[1]
-    if (url !== undefined) return url
-    const end = child.exitCode ?? child.signalCode
-    if (end !== null) throw new Error(`molecule up ended with ${end}: ${output()}`)
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
+/** The body of a test that has a platform to itself. */
+export const withPlatform =
+  (body: (platform: PlatformUnderTest) => Promise<void>) =>
+  async (t: TestContext): Promise<void> =>
+    body(await startPlatformFor(t))
+
+export const getWorkspace = async (platform: PlatformUnderTest, id: string) =>
+  (await platform.request('GET', `/workspaces/${id}`)).body
+
+/** Sends a message and does not wait for its result; the id of its task. */
+export async function sendWithoutWaiting(platform: PlatformUnderTest, id: string, text: string): Promise<string> {
+  const params = { message: newMessage(text), configuration: { returnImmediately: true } }
+  const { body } = await platform.rpc(id, 'SendMessage', params)
+  assert.ok(body.result?.task, JSON.stringify(body))
+  return body.result.task.id
+}
+
+export async function getTask(platform: PlatformUnderTest, id: string, taskId: string) {
+  return (await platform.rpc(id, 'GetTask', { id: taskId })).body.result
+}
+
+/** Waits until the task is in a final state; the task. */
+export async function waitForFinalTask(platform: PlatformUnderTest, id: string, taskId: string) {
+  let task = await getTask(platform, id, taskId)
+  await waitUntil(
+    async () => {
+      task = await getTask(platform, id, taskId)
+      return /COMPLETED|FAILED|CANCELED|REJECTED/.test(task.status.state)
+    },
+    () => `a final state of ${JSON.stringify(task)}`,
+  )
+  return task
 }
 
 /** The text of a finished task's reply. */

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { createFakeAgents } from '../../../test/fakes/agents/fake-program.ts'
 import { listEvents, makeTurn, streamedText, type TurnOverrides } from '../../../test/fakes/turns.ts'
-import { eventually, linuxOnly, markedPids } from '../../../test/harness/live-processes.ts'
+import { linuxOnly, markedPids } from '../../../test/harness/live-processes.ts'
 import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../../test/harness/process-harness.ts'
+import { waitUntil } from '../../../test/harness/wait.ts'
 import { systemClock } from '../../clock.ts'
 import { type Log, silentLog } from '../../log.ts'
 import type { Backend, BackendEvent, PermissionRequest } from '../backend.ts'
@@ -185,7 +186,7 @@ test('an agent that does not stop when it is told to is ended, its children with
   const { build, run, processes } = createDesk(t)
   const cancel = new AbortController()
   const running = run(build('deaf'), { text: 'x' }, cancel.signal)
-  await eventually('its child is there', () => processes() === 2)
+  await waitUntil(() => processes() === 2, 'its child is there')
   cancel.abort()
   assert.equal(failureOf(await running).code, 'canceled')
   assert.equal(processes(), 0)
@@ -196,7 +197,7 @@ test('a cancel leaves the turns of others alone; their process ends with the las
   const backend = build('mixed')
   const cancel = new AbortController()
   const waiting = run(backend, { text: 'wait' }, cancel.signal)
-  await eventually('its child is there', () => processes() === 2)
+  await waitUntil(() => processes() === 2, 'its child is there')
   const slow = run(backend, { text: 'slow words' })
   const begun = run(backend, { text: 'quick' })
   assert.equal(streamedText(await begun), 'quick')
@@ -204,7 +205,7 @@ test('a cancel leaves the turns of others alone; their process ends with the las
   assert.equal(failureOf(await waiting).code, 'canceled')
   assert.equal(streamedText(await run(backend, { text: 'after' })), 'after')
   assert.equal(streamedText(await slow), 'slow words')
-  await eventually('only the successor is left', () => processes() === 1)
+  await waitUntil(() => processes() === 1, 'only the successor is left')
 })
 
 test('AG-18 the model as it was written, provider and all, is set in the session', async (t) => {

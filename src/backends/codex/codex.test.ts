@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { createFakeProgram } from '../../../test/fakes/agents/fake-program.ts'
 import { listEvents, makeTurn, streamedText, type TurnOverrides } from '../../../test/fakes/turns.ts'
-import { eventually, markedPids } from '../../../test/harness/live-processes.ts'
+import { markedPids } from '../../../test/harness/live-processes.ts'
 import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../../test/harness/process-harness.ts'
+import { waitUntil } from '../../../test/harness/wait.ts'
 import { systemClock } from '../../clock.ts'
 import { silentLog } from '../../log.ts'
 import type { BackendEvent, Decision, PermissionRequest } from '../backend.ts'
@@ -120,7 +121,7 @@ test('AG-2 a cancelled turn is interrupted: its tool dies, its process stays and
   await run('one')
   const cancel = new AbortController()
   const running = run('!endless', {}, cancel.signal)
-  await eventually('its tool is there', () => alive() === 2)
+  await waitUntil(() => alive() === 2, 'its tool is there')
   cancel.abort()
   assert.equal(failureIn(await running).code, 'canceled')
   assert.equal(alive(), 1)
@@ -132,7 +133,7 @@ test('AG-2 one that does not hear the interrupt is ended, and the next process r
   await run('one')
   const cancel = new AbortController()
   const running = run('!deaf', {}, cancel.signal)
-  await eventually('its tool is there', () => alive() === 2)
+  await waitUntil(() => alive() === 2, 'its tool is there')
   cancel.abort()
   assert.equal(failureIn(await running).code, 'canceled')
   assert.equal(alive(), 0)

@@ -3,8 +3,9 @@ import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { listEvents, makeTurn, type TurnOverrides } from '../../../test/fakes/turns.ts'
-import { eventually, linuxOnly, markedPids } from '../../../test/harness/live-processes.ts'
+import { linuxOnly, markedPids } from '../../../test/harness/live-processes.ts'
 import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../../test/harness/process-harness.ts'
+import { waitUntil } from '../../../test/harness/wait.ts'
 import { systemClock } from '../../clock.ts'
 import type { MoleculeError } from '../../errors.ts'
 import { silentLog } from '../../log.ts'
@@ -239,7 +240,7 @@ test(
     const codes = (events: readonly BackendEvent[]) =>
       events.map((event) => (event.type === 'failed' ? event.error.code : event.type))
     const running = run()
-    await eventually('the command runs', () => existsSync(join(dir, 'started')))
+    await waitUntil(() => existsSync(join(dir, 'started')), 'the command runs')
     await backend.close()
     assert.deepEqual(markedPids(owner), [])
     assert.deepEqual(codes(await running), ['canceled'])

@@ -4,8 +4,9 @@ import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import { startMcpServer } from '../../../test/fakes/mcp/http-server.ts'
 import { listEvents, makeTurn, type TurnOverrides } from '../../../test/fakes/turns.ts'
-import { eventually, markedPids } from '../../../test/harness/live-processes.ts'
+import { markedPids } from '../../../test/harness/live-processes.ts'
 import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../../test/harness/process-harness.ts'
+import { waitUntil } from '../../../test/harness/wait.ts'
 import { systemClock } from '../../clock.ts'
 import { silentLog } from '../../log.ts'
 import type { BackendEvent } from '../backend.ts'
@@ -109,7 +110,7 @@ test('AG-10 a program that dies is said with its stderr and tried again; a cance
   const { run, alive } = setUp(t, { tool: 'endless' })
   const stop = new AbortController()
   const running = run('x', {}, stop.signal)
-  await eventually('its tool works', () => alive() === 2)
+  await waitUntil(() => alive() === 2, 'its tool works')
   stop.abort()
   assert.equal(failureIn(await running).code, 'canceled')
   assert.equal(alive(), 0)

@@ -4,8 +4,9 @@ import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import { manualClock } from '../../../test/fakes/manual-clock.ts'
 import { listEvents, makeTurn, type TurnOverrides } from '../../../test/fakes/turns.ts'
-import { eventually, markedPids } from '../../../test/harness/live-processes.ts'
+import { markedPids } from '../../../test/harness/live-processes.ts'
 import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../../test/harness/process-harness.ts'
+import { waitUntil } from '../../../test/harness/wait.ts'
 import { systemClock } from '../../clock.ts'
 import { silentLog } from '../../log.ts'
 import type { BackendEvent } from '../backend.ts'
@@ -115,7 +116,7 @@ test('AG-8 a cancelled message is told to the program; one that does not give it
   assert.equal(await cancel('!patient'), 'canceled')
   assert.equal(textOf(await run('!count')).split(' ')[0], pid)
   assert.equal(await cancel('!endless'), 'canceled')
-  await eventually('its processes are gone', () => alive() === 0)
+  await waitUntil(() => alive() === 0, 'its processes are gone')
   assert.notEqual(textOf(await run('!count')).split(' ')[0], pid)
 })
 

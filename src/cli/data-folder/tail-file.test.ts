@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { appendFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
-import { eventually } from '../../../test/harness/live-processes.ts'
 import { temporaryDir } from '../../../test/harness/process-harness.ts'
+import { waitUntil } from '../../../test/harness/wait.ts'
 import { tailFile } from './tail-file.ts'
 
 test('CL-1 logs: the last lines, then what is added, also after the file was moved aside', async (t) => {
@@ -16,13 +16,13 @@ test('CL-1 logs: the last lines, then what is added, also after the file was mov
   const following = (async () => {
     for await (const line of tailFile(path, { count: 2, follow: true, signal: stop.signal })) lines.push(line)
   })()
-  await eventually('the last two', () => lines.length === 2)
+  await waitUntil(() => lines.length === 2, 'the last two')
   appendFileSync(path, 'ished\n')
-  await eventually('the whole line', () => lines.length === 3)
+  await waitUntil(() => lines.length === 3, 'the whole line')
   appendFileSync(path, 'last of the old\n')
   renameSync(path, `${path}.1`)
   writeFileSync(path, 'first of the new\n')
-  await eventually('both files', () => lines.length === 5)
+  await waitUntil(() => lines.length === 5, 'both files')
   stop.abort()
   await following
   assert.deepEqual(lines, ['two', 'three', 'unfinished', 'last of the old', 'first of the new'])

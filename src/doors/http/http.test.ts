@@ -4,8 +4,8 @@ import { connect } from 'node:net'
 import test from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createFakePlatform, secretOf, WORKSPACE_ID } from '../../../test/fakes/platform/fake-platform.ts'
-import { eventually } from '../../../test/harness/live-processes.ts'
 import { openDoor, sendParams } from '../../../test/harness/open-door.ts'
+import { waitUntil } from '../../../test/harness/wait.ts'
 import { systemClock } from '../../clock.ts'
 import { createHttpDoor } from './http.ts'
 
@@ -125,7 +125,7 @@ test('a client that leaves in the middle of its body harms nobody', async (t) =>
   socket.write(`${head}Content-Length: 100\r\n\r\n{"jsonrpc"`)
   await delay(50)
   socket.destroy()
-  await eventually('it is noticed', () => fakePlatform.logged.some(({ code }) => code === 'canceled'))
+  await waitUntil(() => fakePlatform.logged.some(({ code }) => code === 'canceled'), 'it is noticed')
   assert.equal((await sendRequest('/health')).status, 200)
 })
 
@@ -147,7 +147,7 @@ test('a client that sends too slowly is cut off', async (t) => {
 test('closing answers who waits with the task as it is, and ends', async (t) => {
   const { door, rpc, fakePlatform, sendRequest } = await openDoor(t)
   const answer = rpc('SendMessage', sendParams('slow'))
-  await eventually('the call waits', () => fakePlatform.waiting() === 1)
+  await waitUntil(() => fakePlatform.waiting() === 1, 'the call waits')
   await door.close()
   assert.equal((await answer).json.result.task.status.state, 'TASK_STATE_WORKING')
   await assert.rejects(sendRequest('/health'), { code: 'ECONNREFUSED' })

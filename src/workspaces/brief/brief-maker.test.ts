@@ -3,7 +3,7 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { until } from '../../../test/fakes/living.ts'
+import { waitUntil } from '../../../test/harness/wait.ts'
 import { systemClock } from '../../clock.ts'
 import { MoleculeError } from '../../errors.ts'
 import { silentLog } from '../../log.ts'
@@ -97,7 +97,7 @@ describe('what a turn is told, and whether it can run', () => {
     const upkeep = createWorkspaceUpkeep({ store, homes, configs, clock: systemClock, log: silentLog })
     upkeep.start()
     const status = async (id: string) => (await workspaces.get(id))?.status
-    await until(async () => (await status(gone.id)) === 'failed')
+    await waitUntil(async () => (await status(gone.id)) === 'failed')
     await upkeep.stop()
     assert.equal((await workspaces.get(gone.id))?.statusReason, 'claude is not installed. Install it.')
     assert.deepEqual([await status(well.id), await status(odd.id)], ['online', 'failed'])
@@ -115,7 +115,7 @@ describe('what a turn is told, and whether it can run', () => {
     })
     const upkeep = createWorkspaceUpkeep({ store, homes, configs, clock: systemClock, log: silentLog })
     upkeep.start()
-    await until(async () => homes.stamp(id) === undefined)
+    await waitUntil(() => homes.stamp(id) === undefined)
     await upkeep.stop()
     assert.equal((await readdir(join(folder, 'trash'))).length, 1)
     await assert.rejects(brief(id), /there is no workspace/)

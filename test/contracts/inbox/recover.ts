@@ -5,8 +5,8 @@ import type { Lease, Outcome } from '../../../src/inbox/inbox.ts'
 import { findSession } from '../../../src/sessions/sessions.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { letterTo } from '../../fakes/letters.ts'
-import { until } from '../../fakes/living.ts'
 import { manualClock } from '../../fakes/manual-clock.ts'
+import { waitUntil } from '../../harness/wait.ts'
 import { done, failure, HOST, type InboxHarness } from './harness.ts'
 
 export function recoverTests(harness: InboxHarness): void {
@@ -67,10 +67,10 @@ export function recoverTests(harness: InboxHarness): void {
     writes = 0
     leave = worker.leave
     clock.advance(5000)
-    await until(async () => writes > 0)
+    await waitUntil(() => writes > 0)
     await new Promise((resolve) => setTimeout(resolve, 100))
     local.close()
-    await until(async () => JSON.stringify(await harness.load(id)) === '{"running":0,"waiting":1}')
+    await waitUntil(async () => JSON.stringify(await harness.load(id)) === '{"running":0,"waiting":1}')
     assert.ok(writes > 0 && writes <= 2, `${writes} writes`)
     assert.deepEqual(await harness.load(id), { running: 0, waiting: 1 })
     await harness.local.reception.cancel(taskId)

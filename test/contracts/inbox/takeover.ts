@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { LocalInbox } from '../../../src/inbox/local-inbox.ts'
 import { letterTo } from '../../fakes/letters.ts'
-import { until } from '../../fakes/living.ts'
 import { type ManualClock, manualClock } from '../../fakes/manual-clock.ts'
+import { waitUntil } from '../../harness/wait.ts'
 import { done, type InboxHarness } from './harness.ts'
 
 export function takeoverTests(harness: InboxHarness): void {
@@ -117,7 +117,7 @@ export function takeoverTests(harness: InboxHarness): void {
     const begun = await harness.local.reception.admit(letterTo(id, { contextId: 'b' }))
     await harness.sql('update messages set expires_at = 1, losses = 1 where task_id = $1', begun.taskId)
     await withNode(async (_node, clock) => {
-      await until(async () => {
+      await waitUntil(async () => {
         await pass(clock, 5000)
         return (await harness.state(taskId)) !== 'TASK_STATE_SUBMITTED'
       })

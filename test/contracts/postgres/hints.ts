@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { workspaceId } from '../../../src/ids.ts'
 import type { Store } from '../../../src/store/store.ts'
-import { eventually } from '../../harness/live-processes.ts'
+import { waitUntil } from '../../harness/wait.ts'
 import { type GetServer, openNodes } from './harness.ts'
 
 function listenToStore(store: Store) {
@@ -20,12 +20,12 @@ export function hintTests(getServer: GetServer): void {
       const { heard, stop } = listenToStore(right)
       left.notify(['ws_1'])
       left.notify(['ws_2', 'ws_1'])
-      await eventually('the other node hears', () => heard.length > 0)
+      await waitUntil(() => heard.length > 0, 'the other node hears')
       assert.deepEqual(heard, [['ws_1', 'ws_2']])
       stop()
       const second = listenToStore(right)
       left.notify(['ws_3'])
-      await eventually('a second listener hears', () => second.heard.length > 0)
+      await waitUntil(() => second.heard.length > 0, 'a second listener hears')
       assert.equal(heard.length, 1, 'a listener that stopped hears no more')
       assert.deepEqual(own.heard, [])
     })
@@ -34,7 +34,7 @@ export function hintTests(getServer: GetServer): void {
       const [left, right] = (await openNodes(t, getServer(), 2)) as [Store, Store]
       const { heard } = listenToStore(right)
       left.notify(Array.from({ length: 1000 }, () => workspaceId()))
-      await eventually('the other node hears', () => heard.length > 0)
+      await waitUntil(() => heard.length > 0, 'the other node hears')
       assert.deepEqual(heard, ['*'])
     })
 
@@ -44,13 +44,13 @@ export function hintTests(getServer: GetServer): void {
       await getServer().stopServer()
       left.notify(['ws_lost'])
       await getServer().startServer()
-      await eventually('it hears again', () => heard.length > 0)
+      await waitUntil(() => heard.length > 0, 'it hears again')
       assert.deepEqual(heard, ['*'])
       const own = listenToStore(left)
-      await eventually('the other one is back', () => {
+      await waitUntil(() => {
         right.notify(['ws_back'])
         return own.heard.some((said) => said !== '*')
-      })
+      }, 'the other one is back')
     })
 
     test('what was said just before the end is said', async (t) => {
@@ -59,7 +59,7 @@ export function hintTests(getServer: GetServer): void {
       left.notify(['ws_last'])
       await left.close()
       left.notify(['ws_too_late'])
-      await eventually('the other node hears', () => heard.length > 0)
+      await waitUntil(() => heard.length > 0, 'the other node hears')
       assert.deepEqual(heard, [['ws_last']])
     })
   })

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { MoleculeError } from '../../../src/errors.ts'
 import { type Store, sql, statement, together } from '../../../src/store/store.ts'
-import { until } from '../../fakes/living.ts'
+import { waitUntil } from '../../harness/wait.ts'
 import { addNote, type GetServer, isUnavailable, openNodes, openStore, pause, readNote } from './harness.ts'
 
 /** The transaction that a write ran in, as the server numbers it. */
@@ -18,7 +18,7 @@ export function sharedTransactionTests(getServer: GetServer): void {
       const [store] = await openNodes(t, getServer(), 1)
       // A group ends after a moment, and on a busy machine a moment may be over before the second write: tried again.
       const share = (at: Store | undefined, keys: readonly string[]) =>
-        until(async () => new Set(await Promise.all(keys.map((key) => at?.write(transactionId, key)))).size === 1)
+        waitUntil(async () => new Set(await Promise.all(keys.map((key) => at?.write(transactionId, key)))).size === 1)
       await share(store, ['a', 'a', 'a'])
       const one = await openStore(t, await getServer().url(), { lanes: 1 })
       await share(one, ['a', 'b', 'c'])

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { createFakeAgents } from '../../../../test/fakes/agents/fake-program.ts'
 import { listEvents, makeTurn, streamedText } from '../../../../test/fakes/turns.ts'
-import { eventually, linuxOnly, markedPids } from '../../../../test/harness/live-processes.ts'
+import { linuxOnly, markedPids } from '../../../../test/harness/live-processes.ts'
 import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../../../test/harness/process-harness.ts'
+import { waitUntil } from '../../../../test/harness/wait.ts'
 import { systemClock } from '../../../clock.ts'
 import { silentLog } from '../../../log.ts'
 import { createOptions } from '../../options.ts'
@@ -43,7 +44,7 @@ test('AG-7 a process that holds more sessions than it may is replaced, and no an
     for (const pid of pids()) seen.add(pid)
   }
   assert.equal(seen.size, 2)
-  await eventually('the first has ended', () => pids().length === 1)
+  await waitUntil(() => pids().length === 1, 'the first has ended')
 })
 
 test('AG-7 more turns at once than a process may have wait for it, and all are answered', linuxOnly, async (t) => {

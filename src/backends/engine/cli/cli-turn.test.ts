@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { listEvents } from '../../../../test/fakes/turns.ts'
-import { eventually, linuxOnly, markedPids } from '../../../../test/harness/live-processes.ts'
+import { linuxOnly, markedPids } from '../../../../test/harness/live-processes.ts'
 import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../../../test/harness/process-harness.ts'
+import { waitUntil } from '../../../../test/harness/wait.ts'
 import { systemClock } from '../../../clock.ts'
 import { MoleculeError } from '../../../errors.ts'
 import { createTurnEngine, type EndEvent } from '../turn-engine.ts'
@@ -44,7 +45,7 @@ test(
   async (t) => {
     const { run, alive } = setUp(t)
     assert.deepEqual((await run('setsid sleep 300 & echo end well; sleep 300')).at(-1), done('well'))
-    await eventually('nothing is left', () => alive() === 0)
+    await waitUntil(() => alive() === 0, 'nothing is left')
   },
 )
 
@@ -59,7 +60,7 @@ test('a cancel ends it at once, with nothing left', linuxOnly, async (t) => {
   const { run, alive } = setUp(t)
   const cancel = new AbortController()
   const running = run('setsid sleep 300 & sleep 300', {}, cancel.signal)
-  await eventually('it is there', () => alive() >= 3)
+  await waitUntil(() => alive() >= 3, 'it is there')
   cancel.abort()
   const end = (await running).at(-1)
   assert.ok(end?.type === 'failed' && end.error.code === 'canceled')

@@ -4,8 +4,9 @@ import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { createFakeAgents, type FakeAgentName } from '../../../../test/fakes/agents/fake-program.ts'
 import { listEvents, makeTurn, type TurnOverrides } from '../../../../test/fakes/turns.ts'
-import { eventually, linuxOnly, markedPids } from '../../../../test/harness/live-processes.ts'
+import { linuxOnly, markedPids } from '../../../../test/harness/live-processes.ts'
 import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../../../test/harness/process-harness.ts'
+import { waitUntil } from '../../../../test/harness/wait.ts'
 import { systemClock } from '../../../clock.ts'
 import { type Log, silentLog } from '../../../log.ts'
 import type { Backend, BackendEvent } from '../../backend.ts'
@@ -145,7 +146,7 @@ test('CL-3 a probe that gets no answer can be cancelled, and leaves no process',
   for (const agent of ['claude', 'codex', 'gemini', 'hermes'] as const) {
     const stop = new AbortController()
     const probing = probe(build(agent, bin), stop.signal)
-    await eventually('it was started', () => alive().length > 0)
+    await waitUntil(() => alive().length > 0, 'it was started')
     stop.abort()
     await assert.rejects(probing, { code: 'canceled' })
     assert.deepEqual(alive(), [])

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import test from 'node:test'
 import { secretOf, WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
-import { eventually } from '../../../../test/harness/live-processes.ts'
 import { openDoor, sendParams, sendParamsV03 } from '../../../../test/harness/open-door.ts'
+import { waitUntil } from '../../../../test/harness/wait.ts'
 
 test('BK-2 SendMessage of 1.0 answers with the finished task in 1.0 words', async (t) => {
   const { rpc } = await openDoor(t)
@@ -27,7 +27,7 @@ test('BK-2 message/send of 0.3 answers with the finished task in 0.3 words', asy
 test('a blocking send waits for the end of its task', async (t) => {
   const { rpc, fakePlatform } = await openDoor(t)
   const answer = rpc('SendMessage', sendParams('slow'))
-  await eventually('the call waits', () => fakePlatform.waiting() === 1)
+  await waitUntil(() => fakePlatform.waiting() === 1, 'the call waits')
   fakePlatform.finish('task-1')
   assert.equal((await answer).json.result.task.status.state, 'TASK_STATE_COMPLETED')
 })
@@ -61,9 +61,9 @@ test('a client that goes away stops waiting and cancels nothing', async (t) => {
   })
   leaving.on('error', () => undefined)
   leaving.end(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'SendMessage', params: sendParams('slow') }))
-  await eventually('the call waits', () => fakePlatform.waiting() === 1)
+  await waitUntil(() => fakePlatform.waiting() === 1, 'the call waits')
   leaving.destroy()
-  await eventually('the wait is over', () => fakePlatform.waiting() === 0)
+  await waitUntil(() => fakePlatform.waiting() === 0, 'the wait is over')
   const { json } = await rpc('GetTask', { id: 'task-1' })
   assert.equal(json.result.status.state, 'TASK_STATE_WORKING')
 })

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { secretOf } from '../../../../test/fakes/platform/fake-platform.ts'
-import { eventually } from '../../../../test/harness/live-processes.ts'
 import { openDoor, sendParams, sendParamsV03 } from '../../../../test/harness/open-door.ts'
+import { waitUntil } from '../../../../test/harness/wait.ts'
 import type { StreamResponse } from '../../../protocol/a2a.ts'
 
 const delta = (text: string): StreamResponse => ({
@@ -26,7 +26,7 @@ test('PL-5 a streamed send begins with the task, shows every event in order and 
   assert.match(String(opened.headers['content-type']), /^text\/event-stream/)
   assert.equal(opened.headers['cache-control'], 'no-store')
   assert.equal(opened.headers['x-accel-buffering'], 'no')
-  await eventually('the task is shown', () => opened.events.length === 1)
+  await waitUntil(() => opened.events.length === 1, 'the task is shown')
   fakePlatform.tell('task-1', [delta('a'), delta('b')])
   fakePlatform.finish('task-1')
   assert.equal(await opened.ended, 'ended')
@@ -42,9 +42,9 @@ test('PL-5 a streamed send begins with the task, shows every event in order and 
 test('PL-5 message/stream and tasks/resubscribe speak 0.3: kinds, and final on the last event alone', async (t) => {
   const { stream, fakePlatform } = await openDoor(t)
   const sent = await stream('message/stream', sendParamsV03('slow'))
-  await eventually('the task is shown', () => sent.events.length === 1)
+  await waitUntil(() => sent.events.length === 1, 'the task is shown')
   const again = await stream('tasks/resubscribe', { id: 'task-1' })
-  await eventually('the task is shown', () => again.events.length === 1)
+  await waitUntil(() => again.events.length === 1, 'the task is shown')
   fakePlatform.tell('task-1', [delta('a')])
   fakePlatform.finish('task-1')
   await Promise.all([sent.ended, again.ended])
@@ -107,16 +107,16 @@ test('PL-5 without a cursor a subscription to an ended task is refused, to an un
 test('PL-5 a reader that goes away is followed no more, and the task runs on', async (t) => {
   const { stream, fakePlatform, rpc } = await openDoor(t)
   const opened = await stream('SendStreamingMessage', sendParams('slow'))
-  await eventually('it is followed', () => fakePlatform.following() === 1)
+  await waitUntil(() => fakePlatform.following() === 1, 'it is followed')
   opened.leave()
-  await eventually('nobody follows', () => fakePlatform.following() === 0)
+  await waitUntil(() => fakePlatform.following() === 0, 'nobody follows')
   assert.equal((await rpc('GetTask', { id: 'task-1' })).json.result.status.state, 'TASK_STATE_WORKING')
 })
 
 test('closing the door ends its streams', async (t) => {
   const { stream, fakePlatform, door } = await openDoor(t)
   const opened = await stream('SendStreamingMessage', sendParams('slow'))
-  await eventually('it is followed', () => fakePlatform.following() === 1)
+  await waitUntil(() => fakePlatform.following() === 1, 'it is followed')
   await door.close()
   assert.equal(await opened.ended, 'ended')
   assert.equal(fakePlatform.following(), 0)
@@ -127,7 +127,7 @@ test('a quiet stream is kept alive by comments', async (t) => {
     sseLimits: { keepAliveMs: 5, unsentBytesMax: 1000, unsentMs: 1000 },
   })
   const opened = await stream('SendStreamingMessage', sendParams('slow'))
-  await eventually('comments come', () => opened.comments() >= 3)
+  await waitUntil(() => opened.comments() >= 3, 'comments come')
   fakePlatform.finish('task-1')
   assert.equal(await opened.ended, 'ended')
 })
@@ -136,11 +136,11 @@ test('RE-3 a reader that takes nothing is cut off, and gets the rest when it com
   const limits = { keepAliveMs: 15_000, unsentBytesMax: 1024 * 1024, unsentMs: 500 }
   const { stream, fakePlatform } = await openDoor(t, { sseLimits: limits })
   const opened = await stream('SendStreamingMessage', sendParams('slow'))
-  await eventually('the task is shown', () => opened.events.length === 1)
+  await waitUntil(() => opened.events.length === 1, 'the task is shown')
   opened.pause()
   const chunk = 'x'.repeat(4 * 1024 * 1024)
   for (let count = 0; count < 8; count++) fakePlatform.tell('task-1', [delta(`${count}${chunk}`)])
-  await eventually('nobody follows', () => fakePlatform.following() === 0)
+  await waitUntil(() => fakePlatform.following() === 0, 'nobody follows')
   opened.leave()
   fakePlatform.finish('task-1')
   const headers = { 'last-event-id': opened.events.at(-1)?.id ?? '' }
@@ -154,7 +154,7 @@ test('PL-12 revoking a token ends its streams', async (t) => {
   const { stream, fakePlatform } = await openDoor(t)
   const { id, secret } = await fakePlatform.tokens.create({ name: 'gone', role: 'member' })
   const opened = await stream('SendStreamingMessage', sendParams('slow'), { token: secret })
-  await eventually('the task is shown', () => opened.events.length === 1)
+  await waitUntil(() => opened.events.length === 1, 'the task is shown')
   await fakePlatform.tokens.revoke(id)
   await opened.ended
   assert.equal(opened.events.length, 1)

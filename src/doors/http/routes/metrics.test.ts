@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { secretOf } from '../../../../test/fakes/platform/fake-platform.ts'
-import { eventually } from '../../../../test/harness/live-processes.ts'
 import { openDoor } from '../../../../test/harness/open-door.ts'
+import { waitUntil } from '../../../../test/harness/wait.ts'
 import { createMetrics } from '../../../metrics.ts'
 import { metricsText } from './metrics.ts'
 
@@ -15,7 +15,7 @@ test('PL-10 metrics are text that Prometheus reads: load by workspace, turns, fa
   const load = async () => ({ waiting: 7, running: 2, workspaces })
   const { sendRequest } = await openDoor(t, { metrics, load })
   await sendRequest('/workspaces')
-  await eventually('the refusal is counted', () => metrics.read().has('molecule_http_requests_total'))
+  await waitUntil(() => metrics.read().has('molecule_http_requests_total'), 'the refusal is counted')
   const { status, text, headers } = await sendRequest('/metrics', { token: secretOf('viewer') })
   assert.equal(status, 200)
   assert.match(String(headers['content-type']), /^text\/plain; version=0.0.4/)

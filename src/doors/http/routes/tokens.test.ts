@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { secretOf, WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
-import { eventually } from '../../../../test/harness/live-processes.ts'
 import { type OpenDoor, openDoor, sendParams } from '../../../../test/harness/open-door.ts'
+import { waitUntil } from '../../../../test/harness/wait.ts'
 
 const admin = { token: secretOf('admin') }
 const create = ({ sendRequest }: OpenDoor, input: unknown) =>
@@ -59,7 +59,7 @@ test('PL-12 revoking a token ends its waiting calls, and they are told so', asyn
   const opened = await openDoor(t)
   const { json } = await create(opened, { name: 'gone', role: 'member' })
   const waiting = opened.rpc('SendMessage', sendParams('slow'), { token: json.token })
-  await eventually('the call waits', () => opened.fakePlatform.waiting() === 1)
+  await waitUntil(() => opened.fakePlatform.waiting() === 1, 'the call waits')
   await opened.sendRequest(`/tokens/${json.id}`, { ...admin, method: 'DELETE' })
   const answer = await waiting
   assert.equal(answer.status, 401)

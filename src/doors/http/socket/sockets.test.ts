@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
-import { until } from '../../../../test/fakes/living.ts'
 import {
   bearerOptions,
   connectSocket,
@@ -10,6 +9,7 @@ import {
 } from '../../../../test/fakes/platform/fake-activity.ts'
 import { secretOf, WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
 import { openDoor } from '../../../../test/harness/open-door.ts'
+import { waitUntil } from '../../../../test/harness/wait.ts'
 import { SSE_LIMITS, type SseLimits } from '../server/sse.ts'
 import { SOCKETS_PER_TOKEN_MAX } from './sockets.ts'
 
@@ -41,7 +41,7 @@ test('PL-7 every row comes once, after the number that was named, or from now on
   logs.add(OTHER_ID)
   const listener = await listen()
   listener.say({ subscribe: { [WORKSPACE_ID]: 12, [OTHER_ID]: null } })
-  await until(async () => listener.seqs(WORKSPACE_ID).length === 28)
+  await waitUntil(() => listener.seqs(WORKSPACE_ID).length === 28)
   const begins = listener.heard.filter(({ type }) => type === 'subscribed')
   assert.deepEqual(begins, [
     { type: 'subscribed', workspace: WORKSPACE_ID, seq: 12 },
@@ -49,7 +49,7 @@ test('PL-7 every row comes once, after the number that was named, or from now on
   ])
   logs.add(OTHER_ID)
   logs.add(WORKSPACE_ID)
-  await until(async () => listener.seqs(WORKSPACE_ID).at(-1) === 41 && listener.seqs(OTHER_ID).length === 1)
+  await waitUntil(() => listener.seqs(WORKSPACE_ID).at(-1) === 41 && listener.seqs(OTHER_ID).length === 1)
   assert.deepEqual(
     listener.seqs(WORKSPACE_ID),
     Array.from({ length: 29 }, (_, index) => index + 13),
@@ -62,11 +62,11 @@ test('PL-7 what another node wrote is heard of too, and only the log that grew i
   const { logs, listen } = await openSockets(t)
   const listener = await listen()
   listener.say({ subscribe: { [WORKSPACE_ID]: 0, [OTHER_ID]: 0 } })
-  await until(async () => listener.heard.length === 2 && logs.pages() === 2)
+  await waitUntil(() => listener.heard.length === 2 && logs.pages() === 2)
   logs.addElsewhere(WORKSPACE_ID)
   logs.addElsewhere(WORKSPACE_ID)
-  await until(async () => listener.seqs(WORKSPACE_ID).length === 2)
-  await until(async () => logs.pages() === 4)
+  await waitUntil(() => listener.seqs(WORKSPACE_ID).length === 2)
+  await waitUntil(() => logs.pages() === 4)
   assert.deepEqual(listener.seqs(OTHER_ID), [])
 })
 
@@ -77,7 +77,7 @@ test('PL-7 a number that is no longer kept is answered as 410, and the other log
   logs.prune(WORKSPACE_ID, 5)
   const listener = await listen()
   listener.say({ subscribe: { [WORKSPACE_ID]: 3, [OTHER_ID]: 0, ws_nowhere: null } })
-  await until(async () => listener.seqs(OTHER_ID).length === 1)
+  await waitUntil(() => listener.seqs(OTHER_ID).length === 1)
   const refusals = listener.heard.filter(({ type }) => type === 'error')
   assert.deepEqual(
     refusals.map(({ workspace, status, error, pruned_seq }) => [workspace, status, error.code, pruned_seq]),
@@ -87,23 +87,23 @@ test('PL-7 a number that is no longer kept is answered as 410, and the other log
     ],
   )
   listener.say({ subscribe: { [WORKSPACE_ID]: 5 } })
-  await until(async () => listener.seqs(WORKSPACE_ID).length === 4)
+  await waitUntil(() => listener.seqs(WORKSPACE_ID).length === 4)
 })
 
 test('PL-7 workspaces that come, change and go are the stream _platform, which begins with all of them', async (t) => {
   const { fakePlatform, logs, listen } = await openSockets(t)
   const listener = await listen()
   listener.say({ subscribe: {}, others: 'now' })
-  await until(async () => listener.heard.some(({ type }) => type === 'snapshot'))
+  await waitUntil(() => listener.heard.some(({ type }) => type === 'snapshot'))
   const [snapshot] = listener.heard
   assert.deepEqual([snapshot.workspace, snapshot.workspaces[0].id], ['_platform', WORKSPACE_ID])
-  await until(async () => listener.heard.some(({ type }) => type === 'subscribed'))
+  await waitUntil(() => listener.heard.some(({ type }) => type === 'subscribed'))
   const made = await fakePlatform.workspaces.create({ name: 'new' })
-  await until(async () => listener.heard.some(({ type, id }) => type === 'created' && id === made.id))
+  await waitUntil(() => listener.heard.some(({ type, id }) => type === 'created' && id === made.id))
   const created = listener.heard.find(({ type }) => type === 'created')
   assert.deepEqual([created.workspace, created.state.name], ['_platform', 'new'])
   logs.remove(WORKSPACE_ID)
-  await until(async () => listener.heard.some(({ type, workspace }) => type === 'ended' && workspace === WORKSPACE_ID))
+  await waitUntil(() => listener.heard.some(({ type, workspace }) => type === 'ended' && workspace === WORKSPACE_ID))
 })
 
 test('PL-7 PL-12 who may: as for the events of a workspace, and a workspace hears of itself alone', async (t) => {
@@ -113,7 +113,7 @@ test('PL-7 PL-12 who may: as for the events of a workspace, and a workspace hear
   for (const role of ['viewer', 'member', 'admin'] as const) {
     const listener = await listen(bearerOptions(secretOf(role)))
     listener.say({ subscribe: { [WORKSPACE_ID]: 0, [OTHER_ID]: 0 } })
-    await until(async () => listener.seqs(OTHER_ID).length === 1 && listener.seqs(WORKSPACE_ID).length === 1)
+    await waitUntil(() => listener.seqs(OTHER_ID).length === 1 && listener.seqs(WORKSPACE_ID).length === 1)
   }
   for (const role of ['caller', 'conversation'] as const) {
     assert.equal(await refusedWith(listen(bearerOptions(secretOf(role)))), 403, role)
@@ -122,7 +122,7 @@ test('PL-7 PL-12 who may: as for the events of a workspace, and a workspace hear
   assert.equal(await refusedWith(listen(bearerOptions('wrong'))), 401)
   const own = await listen(bearerOptions(secretOf('workspace')))
   own.say({ subscribe: { [OTHER_ID]: 0 }, others: 'beginning' })
-  await until(async () => own.seqs(WORKSPACE_ID).length === 1)
+  await waitUntil(() => own.seqs(WORKSPACE_ID).length === 1)
   const refusal = own.heard.find(({ type }) => type === 'error')
   assert.deepEqual([refusal.workspace, refusal.status], [OTHER_ID, 403])
   assert.deepEqual(own.seqs(OTHER_ID), [])
@@ -157,11 +157,11 @@ test('PL-12 revoking a token closes its sockets, and no others', async (t) => {
   const { id, secret } = await fakePlatform.tokens.create({ name: 'short', role: 'viewer' })
   const [revoked, other] = [await listen(bearerOptions(secret)), await listen()]
   for (const listener of [revoked, other]) listener.say({ subscribe: { [WORKSPACE_ID]: null } })
-  await until(async () => revoked.heard.length === 1 && other.heard.length === 1)
+  await waitUntil(() => revoked.heard.length === 1 && other.heard.length === 1)
   await fakePlatform.tokens.revoke(id)
   assert.equal(await revoked.closed, 4401)
   logs.add(WORKSPACE_ID)
-  await until(async () => other.seqs(WORKSPACE_ID).length === 1)
+  await waitUntil(() => other.seqs(WORKSPACE_ID).length === 1)
   assert.deepEqual(revoked.seqs(WORKSPACE_ID), [])
 })
 
@@ -170,7 +170,7 @@ test('PL-7 what a client says wrongly is answered with the reason, and too much 
   const listener = await listen()
   const wrong = ['{', '7', '{}', '{"subscribe":{"ws_1":-1}}', '{"subscribe":{"ws_1":"1"}}', '{"subscribe":{},"x":1}']
   for (const message of wrong) listener.say(message)
-  await until(async () => listener.heard.length === wrong.length)
+  await waitUntil(() => listener.heard.length === wrong.length)
   assert.ok(listener.heard.every(({ type, status }) => type === 'error' && status === 400))
   assert.match(listener.heard.at(-1).error.message, /"x" is not a field of a subscription/)
   listener.say('x'.repeat(200_000))
@@ -198,10 +198,10 @@ test('RE-4 whatever text a client says, it is answered and the next subscription
     // As many as may wait to be read; the last one always makes an answer.
     for (const message of said.splice(0, 15)) listener.say(message)
     listener.say({ subscribe: { ws_nowhere: null } })
-    await until(async () => listener.heard.slice(heard).some(({ workspace }) => workspace === 'ws_nowhere'))
+    await waitUntil(() => listener.heard.slice(heard).some(({ workspace }) => workspace === 'ws_nowhere'))
   }
   listener.say({ subscribe: { [WORKSPACE_ID]: 0 } })
-  await until(async () => listener.seqs(WORKSPACE_ID).length === 1)
+  await waitUntil(() => listener.seqs(WORKSPACE_ID).length === 1)
 })
 
 test('a client that offers HTTP/2 in passing is answered as ever, and a socket elsewhere is told where it is', async (t) => {
@@ -219,7 +219,7 @@ test('PL-9 one token has a limited number of sockets, and a place comes free aga
   await listen(bearerOptions(secretOf('viewer')))
   mine[0]?.socket.close()
   await mine[0]?.closed
-  await until(async () =>
+  await waitUntil(() =>
     listen().then(
       () => true,
       () => false,
@@ -233,16 +233,16 @@ test('RE-3 a client that does not read costs one page, is cut off, and misses no
   for (let row = 0; row < rows; row++) logs.add(WORKSPACE_ID, 64 * 1024)
   const slow = await listen()
   slow.say({ subscribe: { [WORKSPACE_ID]: 0 } })
-  await until(async () => slow.seqs(WORKSPACE_ID).length > 0)
+  await waitUntil(() => slow.seqs(WORKSPACE_ID).length > 0)
   slow.socket.pause()
-  await until(async () => logs.pages() > 1)
+  await waitUntil(() => logs.pages() > 1)
   // The socket's buffers fill, then nothing more is read for it, then it is cut off.
   setTimeout(() => slow.socket.resume(), 2000).unref()
   await slow.closed
   assert.ok(logs.pages() < rows / 16, `${logs.pages()} pages were read for a client that reads nothing`)
   const again = await listen()
   again.say({ subscribe: { [WORKSPACE_ID]: slow.seqs(WORKSPACE_ID).at(-1) } })
-  await until(async () => again.seqs(WORKSPACE_ID).at(-1) === rows)
+  await waitUntil(() => again.seqs(WORKSPACE_ID).at(-1) === rows)
   const all = [...slow.seqs(WORKSPACE_ID), ...again.seqs(WORKSPACE_ID)]
   assert.deepEqual(
     all,
@@ -257,7 +257,7 @@ test('PL-7 a client that answers pings stays, one that does not is cut off', asy
   let pings = 0
   alive.socket.on('ping', () => pings++)
   assert.equal(await dead.closed, 1006)
-  await until(async () => pings > 3)
+  await waitUntil(() => pings > 3)
   assert.equal(alive.socket.readyState, alive.socket.OPEN)
 })
 
