@@ -1,10 +1,10 @@
 /**
- * The `acp` backend: any program that speaks the Agent Client Protocol, named by its command. All it knows of the
- * agent is what the protocol says; the engine (engine/acp) does the rest.
+ * The `acp` backend: any program that speaks the Agent Client Protocol, given by its command. It knows nothing of the
+ * agent but the protocol; engine/acp does the work.
  */
 import { childEnvironment } from '../../process/child-environment.ts'
 import type { BackendContext, BackendDefinition, Validation } from '../backend.ts'
-import { type AcpAgent, startAcpAgent } from '../engine/acp/acp-agent.ts'
+import { greetOnce } from '../engine/acp/acp-agent.ts'
 import { createAcpBackend } from '../engine/acp/acp-backend.ts'
 import { agentError } from '../engine/acp/acp-errors.ts'
 import { chooseModel } from '../engine/cli/choose-model.ts'
@@ -13,10 +13,10 @@ import { splitWords } from '../engine/cli/split-words.ts'
 import { OUTPUT_BYTES_MAX } from '../engine/turn-engine.ts'
 import { type BackendOptions, badOption } from '../options.ts'
 
-/** An agent that must be fetched first (npx) takes its time, and on a busy machine more. */
+/** Enough for an agent that npx downloads first, on a busy machine. After it, validation fails. */
 const GREETING_MS_MAX = 60_000
 
-const kind: CliKind = {
+const KIND: CliKind = {
   backend: 'acp',
   bin: '',
   modes: ['session'],
@@ -26,17 +26,17 @@ const kind: CliKind = {
 
 export const acp: BackendDefinition = {
   name: 'acp',
-  summary: 'any agent of the Agent Client Protocol, as one warm process with many sessions',
-  options: cliOptions(kind, {
+  summary: 'any agent that speaks the Agent Client Protocol, as one warm process with many sessions',
+  options: cliOptions(KIND, {
     cmd: "the agent's command, split into words as a shell does, e.g. npx -y @agentclientprotocol/claude-agent-acp; required",
   }),
   reportsTools: true,
   create(options, context) {
-    const settings = readCliSettings(options, kind, context.log)
+    const settings = readCliSettings(options, KIND, context.log)
     const command = readCommand(options)
     return createAcpBackend(
       {
-        backend: kind.backend,
+        backend: KIND.backend,
         serves: 'workspace',
         settings,
         model: (turn) => chooseModel(settings.model, turn.model, 'kept'),
@@ -58,7 +58,7 @@ function readCommand(options: BackendOptions): readonly [string, ...string[]] {
 
 let probes = 0
 
-/** Not every such program has a `--version`; but each must answer `initialize`, and none calls a model for it. */
+/** Not every program has `--version`, but every ACP agent must answer `initialize`, and it calls no model for that. */
 async function validateByGreeting(
   command: readonly [string, ...string[]],
   { processes, environment, log, clock }: BackendContext,
@@ -69,36 +69,19 @@ async function validateByGreeting(
     ...{ command: command.join(' '), timeout: '60s', outputBytesMax: OUTPUT_BYTES_MAX },
     nowMs: clock.nowMs(),
   })
-  const spawning = {
-    command,
-    cwd: '/',
-    env: childEnvironment(environment, {}),
-    mark: `acp-probe-${process.pid}-${probes}`,
-  }
-  const agent = startAcpAgent({ processes, spawning, log, facts })
-  const giveUp = () => void agent.stop()
-  const cancelTimer = clock.after(GREETING_MS_MAX, giveUp)
-  signal.addEventListener('abort', giveUp, { once: true })
-  if (signal.aborted) giveUp()
+  const env = childEnvironment(environment, {})
+  const spawning = { command, cwd: '/', env, mark: `acp-probe-${process.pid}-${probes}` }
   try {
-    return await validationOf(agent)
-  } finally {
-    cancelTimer()
-    signal.removeEventListener('abort', giveUp)
-    await agent.stop()
-  }
-}
-
-async function validationOf({ greeting }: AcpAgent): Promise<Validation> {
-  try {
-    const { version, canLoad, canResume } = await greeting
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(GREETING_MS_MAX)])
+    const { version, canLoad, canResume } = await greetOnce({ processes, spawning, log, facts }, limit)
     const note = canLoad || canResume ? undefined : 'it cannot load sessions: a conversation ends with its process'
     return { ok: true, ...(version !== undefined && { version }), ...(note !== undefined && { note }) }
   } catch (thrown) {
     return {
       ok: false,
       problem: `backend "acp": the agent does not answer initialize: ${agentError(thrown, 0).message}`,
-      remedy: 'run the command by hand: it must be there, and speak the Agent Client Protocol on stdin and stdout',
+      remedy:
+        'Run the command by hand: the program must exist and speak the Agent Client Protocol on stdin and stdout.',
     }
   }
 }

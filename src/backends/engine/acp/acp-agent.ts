@@ -1,54 +1,67 @@
 /**
- * One process that speaks the Agent Client Protocol, with all of its sessions: started, greeted, its messages handed to
- * whoever runs a prompt on that session. Invariant: what it asks for a session that nobody listens to is refused, and
- * it is offered neither our files nor our terminals: it has its own, in its own environment.
+ * One agent process that speaks the Agent Client Protocol (ACP), with all of its sessions. Starts the process, greets
+ * it, and routes its messages to the prompt that runs on their session. Invariant: a permission request for a session
+ * without a listener is refused. The agent gets no access to our files and terminals: it has its own.
  */
+import type {
+  AgentCapabilities,
+  Implementation,
+  InitializeResponse,
+  RequestPermissionRequest,
+  RequestPermissionResponse,
+  SessionCapabilities,
+  SessionNotification,
+} from '@agentclientprotocol/sdk'
 import type { Log } from '../../../log.ts'
 import type { Processes, RunningProcess, SpawnOptions } from '../../../process/processes.ts'
-import { isJsonObject, type JsonObject } from '../../../protocol/json.ts'
+import { isJsonObject } from '../../../protocol/json.ts'
+import { onAbort } from '../../../wait.ts'
 import { exitAtStart, type StartFacts, unexpectedExit } from '../failure/agent-errors.ts'
 import { driftError, driftInAnswer } from '../failure/drift.ts'
-import { createRpc, type Rpc, unknownMethod } from '../json-rpc.ts'
+import { createRpc, unknownMethod } from '../json-rpc.ts'
 import { OUTPUT_BYTES_MAX } from '../turn-engine.ts'
 import type { AgentProcess } from '../warm/warm-turn.ts'
+import { PERMISSION_CANCELLED } from './permission.ts'
+import { type AcpRpc, PROTOCOL_VERSION, type Unchecked, unchecked } from './wire.ts'
 
-const PROTOCOL_VERSION = 1
-/** The version is of how we speak ACP, not of a release. */
-const CLIENT = { name: 'molecule', title: 'Molecule', version: '1' }
+/** The version of our ACP client, not of a release. */
+const CLIENT: Implementation = { name: 'molecule', title: 'Molecule', version: '1' }
 
-/** Whoever runs a prompt on a session. */
+/** Receives the messages of one session while a prompt runs on it. */
 export interface SessionListener {
+  /** `update` of a `session/update`. */
   update(update: unknown): void
-  /** Its result is the answer to `session/request_permission`. */
-  permission(params: JsonObject): Promise<unknown>
+  /** Answers a `session/request_permission`. */
+  permission(request: Unchecked<RequestPermissionRequest>): Promise<RequestPermissionResponse>
 }
 
-/** What the agent said of itself when it was greeted. */
+/** The agent's answer to `initialize`. */
 export interface Greeting {
   readonly canLoad: boolean
-  /** Goes on with a session without telling all of it again. */
+  /** The agent continues a session without sending its history again. */
   readonly canResume: boolean
   readonly version: string | undefined
 }
 
 export interface AcpAgent extends AgentProcess {
-  readonly rpc: Rpc
-  /** Rejects where the agent cannot be talked to. */
+  readonly rpc: AcpRpc
+  /** Rejects if the agent does not speak ACP as we do, or ends first. */
   readonly greeting: Promise<Greeting>
+  /** By session id. */
   readonly listeners: Map<string, SessionListener>
-  /** Sessions that this process holds, with what each has cost so far where it says so. */
+  /** The sessions that this process holds, with the cost of each so far if the agent reports it. */
   readonly sessions: Map<string, { costUsd: number | undefined }>
-  /** Turns that are running in it. */
+  /** How many turns run in the process now. */
   turns: number
-  /** Settled when nothing is being cleaned up after a cancelled turn. */
+  /** Settles when the cleanup after a cancelled turn has ended. */
   cleanup: Promise<unknown>
 }
 
 export interface AcpAgentOptions {
   readonly processes: Processes
-  readonly spawning: Omit<SpawnOptions, 'stderrBytesKept'>
+  readonly spawning: SpawnOptions
   readonly log: Log
-  /** For the words in which its end is told to whoever waits for it. */
+  /** Named in the error when the process ends. */
   readonly facts: () => StartFacts
 }
 
@@ -58,12 +71,14 @@ export function startAcpAgent({ processes, spawning, log, facts }: AcpAgentOptio
   const rpc = createRpc({
     write: (text) => running?.write(text) ?? Promise.resolve(false),
     onNotification: (method, params) => {
-      if (method === 'session/update' && isJsonObject(params)) listenerOf(listeners, params)?.update(params['update'])
+      if (method !== 'session/update') return
+      const { sessionId, update } = unchecked<SessionNotification>(params)
+      listeners.get(String(sessionId))?.update(update)
     },
     onRequest: async (method, params) => {
-      const listener = isJsonObject(params) ? listenerOf(listeners, params) : undefined
       if (method !== 'session/request_permission' || !isJsonObject(params)) throw unknownMethod(method)
-      return listener === undefined ? { outcome: { outcome: 'cancelled' } } : listener.permission(params)
+      const request = unchecked<RequestPermissionRequest>(params)
+      return (await listeners.get(String(request.sessionId))?.permission(request)) ?? PERMISSION_CANCELLED
     },
     log,
   })
@@ -77,38 +92,45 @@ export function startAcpAgent({ processes, spawning, log, facts }: AcpAgentOptio
   const greeting = greet(rpc, spawning.command[0]).finally(() => {
     isAtStart = false
   })
-  // Whoever runs a turn waits for it; until then its failure is nobody's.
+  // An agent that fails before a turn waits for it must not end the platform with an unhandled rejection.
   greeting.catch(() => undefined)
   const { ended, stop } = running
   return { running, rpc, greeting, listeners, sessions: new Map(), turns: 0, cleanup: Promise.resolve(), ended, stop }
 }
 
-async function greet(rpc: Rpc, program: string): Promise<Greeting> {
+/** Starts an agent only to greet it. When this settles, the process has ended. */
+export async function greetOnce(options: AcpAgentOptions, signal: AbortSignal): Promise<Greeting> {
+  const agent = startAcpAgent(options)
+  const release = onAbort(signal, () => void agent.stop())
+  try {
+    return await agent.greeting
+  } finally {
+    release()
+    await agent.stop()
+  }
+}
+
+async function greet(rpc: AcpRpc, program: string): Promise<Greeting> {
   const answer = await initialize(rpc).catch((thrown: unknown) => {
     const drift = driftInAnswer('initialize', thrown)
     throw drift === undefined ? thrown : driftError(program, drift, thrown)
   })
-  const { protocolVersion, agentCapabilities, agentInfo } = isJsonObject(answer) ? answer : {}
+  const { protocolVersion, agentCapabilities, agentInfo } = unchecked<InitializeResponse>(answer)
   if (protocolVersion !== PROTOCOL_VERSION) {
     throw driftError(program, `ACP ${PROTOCOL_VERSION} missing, it speaks ${String(protocolVersion)}`)
   }
-  const capabilities = isJsonObject(agentCapabilities) ? agentCapabilities : {}
-  const ofSessions = capabilities['sessionCapabilities']
-  const version = isJsonObject(agentInfo) ? agentInfo['version'] : undefined
+  const { loadSession, sessionCapabilities } = unchecked<AgentCapabilities>(agentCapabilities)
+  const { resume } = unchecked<SessionCapabilities>(sessionCapabilities)
+  const { version } = unchecked<Implementation>(agentInfo)
   return {
-    canLoad: capabilities['loadSession'] === true,
-    canResume: isJsonObject(ofSessions) && isJsonObject(ofSessions['resume']),
+    canLoad: loadSession === true,
+    canResume: isJsonObject(resume),
     version: typeof version === 'string' ? version : undefined,
   }
 }
 
-function initialize(rpc: Rpc): Promise<unknown> {
+function initialize(rpc: AcpRpc): Promise<unknown> {
   const clientCapabilities = { fs: { readTextFile: false, writeTextFile: false }, terminal: false }
   const params = { protocolVersion: PROTOCOL_VERSION, clientCapabilities, clientInfo: CLIENT }
   return rpc.request('initialize', params, new AbortController().signal)
-}
-
-function listenerOf(listeners: AcpAgent['listeners'], params: JsonObject): SessionListener | undefined {
-  const { sessionId } = params
-  return typeof sessionId === 'string' ? listeners.get(sessionId) : undefined
 }

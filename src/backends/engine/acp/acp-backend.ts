@@ -1,16 +1,12 @@
 /**
- * The engine of every agent that speaks ACP: one warm process for a workspace, with a session for each conversation, or
- * a process a conversation for agents whose commands are to know whose they are. Sessions outlive the process where the
- * agent can load them. A cancelled turn that was alone in the process takes
- * what its tools left running with it; where others run beside it, nobody can tell whose child is whose, so the process
- * gets no new turns and ends with the last of them. Invariant: a turn never runs in a session of another conversation.
+ * The engine of every agent that speaks ACP: one warm process per workspace with a session per conversation, or one
+ * process per conversation. A session outlives its process if the agent can load it. Invariant: a turn never runs in a
+ * session of another conversation. After a cancelled turn nothing that its tools started is left: cleanUpAfterTurn.
  */
-
 import { toMoleculeError } from '../../../errors.ts'
 import { childEnvironment } from '../../../process/child-environment.ts'
-import { sleep } from '../../../wait.ts'
+import { abortable, sleep } from '../../../wait.ts'
 import type { Backend, BackendContext, Turn } from '../../backend.ts'
-import { abortable } from '../abortable.ts'
 import { type CliSettings, warnUnsupportedOption } from '../cli/cli-options.ts'
 import { promptWithFiles } from '../cli/one-shot-agent.ts'
 import { environmentAdditions } from '../environment/agent-environment.ts'
@@ -27,29 +23,29 @@ import { type AcpPermissionDecision, runPrompt } from './run-prompt.ts'
 import { createStartGate, type StartGate } from './start-gate.ts'
 
 export interface AcpLimits {
-  /** Turns at once in one process; more wait. */
+  /** Turns at the same time in one process; more turns wait. */
   readonly turnsMax: number
-  /** Sessions that one process may hold; with more it is replaced when its turns have ended. */
+  /** Sessions in one process; with more, new turns get a new process and this one ends after its last turn. */
   readonly sessionsMax: number
 }
 
 const LIMITS: AcpLimits = { turnsMax: 64, sessionsMax: 500 }
-/** Of one conversation; in a process that all share it would be everybody's. MCP servers get it, session by session. */
+/** The token of one conversation. A process that all conversations share must not have it; MCP servers get it per session. */
 const CONVERSATION_VARIABLE = 'MOLECULE_WORKSPACE_TOKEN'
 
-/** What is the program's own. */
+/** The description of one agent program. */
 export interface AcpProgram extends AcpCommand {
   readonly backend: string
-  /** Whom one process serves. */
+  /** `conversation` for a program whose tools need the variables of their conversation. */
   readonly serves: 'workspace' | 'conversation'
   readonly settings: CliSettings
-  /** The model as this agent names it. */
+  /** The model under this agent's name for it. */
   readonly model: (turn: Turn) => string | undefined
-  /** Whether the model was told on the command line, so that the session need not be. */
+  /** The command line sets the model, so the session need not. */
   readonly modelByCommand?: boolean
-  /** From when on a session that began then may be loaded into a new process; undefined = at once. */
+  /** The earliest time at which a new process may load a session that began at `begunMs`; undefined = at once. */
   readonly loadableFromMs?: (begunMs: number) => number
-  /** Whether one that starts removes sessions in which nothing was said yet, those of others too. */
+  /** A starting process deletes all sessions without a message, also those of other processes. */
   readonly sweepsAtStart?: boolean
   readonly validate: Backend['validate']
 }
@@ -78,8 +74,8 @@ export function createAcpBackend(program: AcpProgram, context: BackendContext, l
   }
 }
 
-/** An agent, and the generation of processes that it is of. */
 interface GenerationAgent extends AcpAgent {
+  /** `AcpContext.generation` when the process started. */
   readonly generation: number
 }
 
@@ -89,9 +85,9 @@ interface AcpContext {
   readonly limits: AcpLimits
   readonly warm: WarmPool<GenerationAgent>
   readonly startGate: StartGate | undefined
-  /** Raised when the process shall have a successor for new turns; a backend is of one workspace. */
+  /** Raised to give new turns a new process. */
   generation: number
-  /** What has been warned of already: it would be the same with every turn. */
+  /** Options that were warned of, so that the log has one warning and not one for every turn. */
   readonly warnedOf: Set<string>
 }
 
@@ -123,7 +119,7 @@ async function warmLaunchOf(
   const command = program.command(program.model(turn))
   const cwd = turn.workingDir
   return {
-    // What is inherited is the same for every turn of this backend.
+    // Without the inherited environment: it is the same for every turn of this backend.
     fingerprint: JSON.stringify([command, cwd, additions, generation]),
     start: () => {
       launches += 1
@@ -137,12 +133,12 @@ async function warmLaunchOf(
   }
 }
 
-/** New turns get another process; those that run here go on, and it ends with the last of them. */
+/** New turns get a new process. The turns in this one continue, and it ends after the last of them. */
 function retireProcess(acpContext: AcpContext, { generation }: GenerationAgent): void {
   if (generation === acpContext.generation) acpContext.generation += 1
 }
 
-interface Work {
+interface AcpTurnInput {
   readonly turn: Turn
   readonly stream: TurnStream
   readonly model: string | undefined
@@ -151,22 +147,24 @@ interface Work {
 async function runOnAgent(
   acpContext: AcpContext,
   warmAgent: WarmAgent<GenerationAgent>,
-  work: Work,
+  input: AcpTurnInput,
 ): Promise<WarmTurnResult> {
   const { agent } = warmAgent
-  const { signal } = work.stream
+  const { signal } = input.stream
   let isGreeted = false
   await waitForCleanup(agent)
   agent.turns += 1
   try {
     await abortable(agent.greeting, signal)
     isGreeted = true
-    const { end, hasStopped, since } = await promptAgent(acpContext, warmAgent, work)
-    return await cleanUpAfterTurn(acpContext, warmAgent, { ...work, end, hasStopped, since })
+    const { end, hasStopped, since } = await promptAgent(acpContext, warmAgent, input)
+    return await cleanUpAfterTurn(acpContext, warmAgent, { stream: input.stream, end, hasStopped, since })
   } catch (thrown) {
     const end: EndEvent = { type: 'failed', error: toMoleculeError(thrown) }
-    // Before a prompt was taken. One that does not even greet, or hangs over a session, is of no use to anybody.
-    if (signal.aborted) return cleanUpAfterTurn(acpContext, warmAgent, { ...work, end, hasStopped: false, since: 0 })
+    // Cancelled before the agent took the prompt: it hangs at the greeting or over a session, so it has not stopped.
+    if (signal.aborted) {
+      return cleanUpAfterTurn(acpContext, warmAgent, { stream: input.stream, end, hasStopped: false, since: 0 })
+    }
     return { end, isUsable: isGreeted }
   } finally {
     agent.turns -= 1
@@ -176,32 +174,32 @@ async function runOnAgent(
 async function promptAgent(
   acpContext: AcpContext,
   warmAgent: WarmAgent<GenerationAgent>,
-  { turn, stream, model }: Work,
+  { turn, stream, model }: AcpTurnInput,
 ) {
   const { program, context } = acpContext
   const { agent } = warmAgent
   const { settings, backend } = program
-  const opening = sessionPromptOf(turn)
+  const sessionPrompt = sessionPromptOf(turn)
   const nowMs = context.clock.nowMs()
   const sessionOptions = {
-    sessionId: opening.sessionId,
+    sessionId: sessionPrompt.sessionId,
     cwd: turn.workingDir,
     mcpServers: [...turn.mcpServers, ...settings.mcpServers],
     model: program.modelByCommand ? undefined : model,
     nowMs,
     onModelRefused: (why: string) => warnOnce(acpContext, { option: 'model', why }),
   }
-  if (opening.sessionId === undefined || !agent.sessions.has(opening.sessionId)) {
-    await waitUntilLoadable(acpContext, opening.begunMs, stream)
+  if (sessionPrompt.sessionId === undefined || !agent.sessions.has(sessionPrompt.sessionId)) {
+    await waitUntilLoadable(acpContext, sessionPrompt.begunMs, stream)
     await acpContext.startGate?.waitUntilIdle(stream.signal)
   }
   const sessionId = await openSession(agent, sessionOptions, stream.signal)
-  const begunMs = sessionId === opening.sessionId ? opening.begunMs : context.clock.nowMs()
-  const token = opening.token(sessionId, program.loadableFromMs === undefined ? undefined : begunMs)
+  const begunMs = sessionId === sessionPrompt.sessionId ? sessionPrompt.begunMs : context.clock.nowMs()
+  const token = sessionPrompt.token(sessionId, program.loadableFromMs === undefined ? undefined : begunMs)
   stream.emit({ type: 'session', token })
   const since = agent.running.moment()
   const decide = createPermissionDecider(acpContext, warmAgent, { turn, stream })
-  const promptOptions = { backend, sessionId, text: opening.prompt, nowMs, decide }
+  const promptOptions = { backend, sessionId, text: sessionPrompt.prompt, nowMs, decide }
   return { ...(await runPrompt(agent, promptOptions, stream)), since }
 }
 
@@ -214,43 +212,51 @@ async function waitUntilLoadable({ program, context }: AcpContext, begunMs: numb
   await sleep(context.clock, waitMs, stream.signal)
 }
 
-interface Left extends Work {
-  readonly end: EndEvent
-  readonly hasStopped: boolean
-  readonly since: number
-}
-
-/** What becomes of the process, and of what a cancelled turn left running in it. */
+/**
+ * Decides whether the process can be used again. A cancelled turn that was alone in the process takes everything with
+ * it that its tools left running. With other turns in the process it is unknown which turn started which child, so the
+ * process gets no new turns and ends after the last one.
+ */
 async function cleanUpAfterTurn(
   acpContext: AcpContext,
   { agent }: WarmAgent<GenerationAgent>,
-  left: Left,
+  {
+    stream,
+    end,
+    hasStopped,
+    since,
+  }: {
+    readonly stream: TurnStream
+    readonly end: EndEvent
+    readonly hasStopped: boolean
+    /** When the prompt was sent. */
+    readonly since: number
+  },
 ): Promise<WarmTurnResult> {
-  const { stream, end, hasStopped, since } = left
   const isCancelled = stream.signal.aborted
   const isAlone = agent.turns === 1
   if (agent.sessions.size > acpContext.limits.sessionsMax || (isCancelled && !isAlone)) retireProcess(acpContext, agent)
   if (!isCancelled || !isAlone) return { end, isUsable: true }
   if (!hasStopped) return { end, isUsable: false }
-  // New turns wait, or what they start would be taken for a remnant of this one.
+  // New turns wait for the cleanup. Otherwise it would kill what they start.
   const cleaning = agent.running.stopChildrenSince(since)
   agent.cleanup = cleaning
   return { end, isUsable: await cleaning }
 }
 
-/** Another may have begun to clean up while we waited for the one before. */
+/** Repeats, because another cleanup may have begun during the wait. */
 async function waitForCleanup(agent: AcpAgent): Promise<void> {
-  for (let seen: unknown; seen !== agent.cleanup; ) {
-    seen = agent.cleanup
-    await seen
+  for (let awaited: unknown; awaited !== agent.cleanup; ) {
+    awaited = agent.cleanup
+    await awaited
   }
 }
 
-/** By the owner's settings; where those say so, by a person, for this once. */
+/** Decides by the owner's settings. With `permission: ask` a person decides, for this one use. */
 function createPermissionDecider(
   { program }: AcpContext,
   warmAgent: WarmAgent<GenerationAgent>,
-  { turn, stream }: Pick<Work, 'turn' | 'stream'>,
+  { turn, stream }: Pick<AcpTurnInput, 'turn' | 'stream'>,
 ) {
   const { permission: policy, allowedTools } = program.settings
   let asking = 0
@@ -263,7 +269,7 @@ function createPermissionDecider(
     const ask = () => turn.ask({ id, tool, subject }, signal)
     asking += 1
     try {
-      // The turn has one place to give up, however many tools it asks for at once.
+      // The first open question gives up the turn's slot. A second question at the same time has none to give up.
       const decision = await stream.pauseDuring(asking === 1 ? warmAgent.suspendDuring(ask, signal) : ask())
       return { allowed: decision === 'allowed', lasting: false }
     } finally {

@@ -1,7 +1,6 @@
 /**
- * How ACP agents say that something failed, each in its own way: gemini's code is the provider's HTTP status,
- * codex-acp ends the turn well with the error as its text, the others answer -32603 and say it in words. Here they
- * become our errors.
+ * Turns the errors of ACP agents into ours. Agents differ: gemini's error code is the provider's HTTP status, codex-acp
+ * ends the turn normally with the error as its text, the others answer -32603 and describe the error in a sentence.
  */
 import { MoleculeError, toMoleculeError } from '../../../errors.ts'
 import { isJsonObject } from '../../../protocol/json.ts'
@@ -11,10 +10,10 @@ import { RpcError } from '../json-rpc.ts'
 const AUTH_REQUIRED = -32_000
 const RESOURCE_NOT_FOUND = -32_002
 
-/** An error that the agent answered a prompt, or anything else, with. */
+/** The error that the agent answered a request with. */
 export function agentError(thrown: unknown, nowMs: number): MoleculeError {
   if (!(thrown instanceof RpcError)) return toMoleculeError(thrown)
-  const text = wordsOf(thrown)
+  const text = messageOf(thrown)
   if (thrown.code === AUTH_REQUIRED) {
     return new MoleculeError('auth_failed', `the agent is not logged in: ${text}`, { cause: thrown })
   }
@@ -22,17 +21,17 @@ export function agentError(thrown: unknown, nowMs: number): MoleculeError {
   return textError(text, thrown.code, nowMs)
 }
 
-/** What a session that cannot be gone on with means: it is lost, unless the agent complains of something else. */
+/** Loading a session failed: the session is lost, unless the agent names another reason. */
 export function resumeError(thrown: unknown, sessionId: string, nowMs: number): MoleculeError {
   const error = agentError(thrown, nowMs)
   const isOther = !(thrown instanceof RpcError) || error.code === 'auth_failed' || error.code === 'rate_limited'
   if (isOther) return error
-  return new MoleculeError('session_lost', `the agent cannot go on with session ${sessionId}: ${error.message}`, {
+  return new MoleculeError('session_lost', `the agent cannot continue session ${sessionId}: ${error.message}`, {
     cause: thrown,
   })
 }
 
-/** codex-acp: a turn that ended well, whose text is the provider's error, once it has told of a system error. */
+/** codex-acp: the turn ended normally after a system error, and its text is the provider's error. */
 export function errorInAnswer(text: string, nowMs: number): MoleculeError {
   return textError(text.trim() === '' ? 'the agent reports a system error' : text.trim(), undefined, nowMs)
 }
@@ -42,23 +41,23 @@ function textError(text: string, code: number | undefined, nowMs: number): Molec
   return classifyAgentError({ text, status, nowMs }) ?? new MoleculeError('provider_failed', text, { retryable: true })
 }
 
-/** `data.details` is where gemini puts the reason of an "Internal error". */
-function wordsOf({ message, data }: RpcError): string {
+/** gemini puts the reason of an "Internal error" into `data.details`. */
+function messageOf({ message, data }: RpcError): string {
   const details = isJsonObject(data) && typeof data['details'] === 'string' ? data['details'] : ''
   return details === '' ? message : `${message}: ${details}`
 }
 
 function statusOf(text: string, code: number | undefined): number | undefined {
   if (code !== undefined && code >= 400 && code <= 599) return code
-  const inner = bodyIn(text)
-  const told =
-    inner?.['code'] ?? inner?.['status'] ?? /(?:API Error:?|HTTP|status(?: code)?:?)\s*(\d{3})\b/i.exec(text)?.[1]
-  const status = Number(told)
+  const error = errorInText(text)
+  const found =
+    error?.['code'] ?? error?.['status'] ?? /(?:API Error:?|HTTP|status(?: code)?:?)\s*(\d{3})\b/i.exec(text)?.[1]
+  const status = Number(found)
   return status >= 400 && status <= 599 ? status : undefined
 }
 
 /** The `error` of a JSON object in the text. */
-function bodyIn(text: string): Readonly<Record<string, unknown>> | undefined {
+function errorInText(text: string): Readonly<Record<string, unknown>> | undefined {
   const [json] = /\{.*\}/s.exec(text) ?? []
   if (json === undefined) return undefined
   try {

@@ -1,11 +1,12 @@
 /**
- * ACP's content blocks, both ways: what an agent shows besides text becomes an artifact. Only what is carried inside
- * the block is taken; a link to a file of the machine is for the agent's own use and never followed.
+ * Turns an ACP content block that is no text into an artifact. Takes only data that the block itself carries: a link to
+ * a file of the machine is meant for the agent and is never followed.
  */
+import type { ContentBlock, EmbeddedResourceResource } from '@agentclientprotocol/sdk'
 import type { Artifact, Part } from '../../../protocol/a2a.ts'
-import { isJsonObject, type JsonObject } from '../../../protocol/json.ts'
+import { type Unchecked, unchecked } from './wire.ts'
 
-export function artifactOf(content: JsonObject, artifactId: string): Artifact | undefined {
+export function artifactOf(content: Unchecked<ContentBlock>, artifactId: string): Artifact | undefined {
   const part = partOf(content)
   if (part === undefined) return undefined
   return part.filename === undefined
@@ -13,30 +14,31 @@ export function artifactOf(content: JsonObject, artifactId: string): Artifact | 
     : { artifactId, name: part.filename, parts: [part] }
 }
 
-function partOf(content: JsonObject): Part | undefined {
-  switch (content['type']) {
+function partOf(content: Unchecked<ContentBlock>): Part | undefined {
+  switch (content.type) {
     case 'image':
     case 'audio':
-      return bytesPart(content['data'], content)
+      return bytesPart(content.data, content)
     case 'resource':
-      return isJsonObject(content['resource']) ? resourcePart(content['resource']) : undefined
+      return resourcePart(unchecked(content.resource))
     default:
       return undefined
   }
 }
 
-function resourcePart(resource: JsonObject): Part | undefined {
-  const { text } = resource
-  if (typeof text === 'string') return { text, ...namesOf(resource) }
-  return bytesPart(resource['blob'], resource)
+function resourcePart(resource: Unchecked<EmbeddedResourceResource>): Part | undefined {
+  const { text, blob } = resource
+  return typeof text === 'string' ? { text, ...namesOf(resource) } : bytesPart(blob, resource)
 }
 
-function bytesPart(data: unknown, holder: JsonObject): Part | undefined {
+function bytesPart(data: unknown, source: NameSource): Part | undefined {
   if (typeof data !== 'string' || !/^[A-Za-z0-9+/_-]*={0,2}$/.test(data)) return undefined
-  return { raw: data, ...namesOf(holder) }
+  return { raw: data, ...namesOf(source) }
 }
 
-function namesOf({ mimeType, uri }: JsonObject): Part {
+type NameSource = Pick<Unchecked<EmbeddedResourceResource>, 'mimeType' | 'uri'>
+
+function namesOf({ mimeType, uri }: NameSource): Part {
   const filename = typeof uri === 'string' ? uri.split('/').at(-1) : undefined
   return {
     ...(typeof mimeType === 'string' ? { mediaType: mimeType } : {}),

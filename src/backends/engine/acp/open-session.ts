@@ -1,9 +1,15 @@
 /**
- * Which session of an ACP agent a turn runs in: the one that the process holds, one that it loads, or a new one; and
- * the model that was asked for, where the agent lets itself be told. Invariant: a session that cannot be gone on with
- * is `session_lost`, never silently a new one.
+ * Opens the session of an ACP agent that a turn runs in: the one that the process holds, one that it loads, or a new
+ * one. Also sets the requested model if the agent can. Invariant: a session that cannot be continued is `session_lost`,
+ * never silently a new one.
  */
 import { setTimeout as delay } from 'node:timers/promises'
+import type {
+  McpServer as AcpMcpServer,
+  NewSessionRequest,
+  NewSessionResponse,
+  SessionConfigOption,
+} from '@agentclientprotocol/sdk'
 import { MoleculeError } from '../../../errors.ts'
 import { isJsonObject } from '../../../protocol/json.ts'
 import type { McpServer } from '../../backend.ts'
@@ -12,6 +18,8 @@ import { RpcError } from '../json-rpc.ts'
 import { isSessionId } from '../session-prompt.ts'
 import type { AcpAgent } from './acp-agent.ts'
 import { agentError, resumeError } from './acp-errors.ts'
+import { PERMISSION_CANCELLED } from './permission.ts'
+import { type Unchecked, unchecked } from './wire.ts'
 
 const METHOD_NOT_FOUND = -32_601
 
@@ -21,32 +29,35 @@ export interface OpenSessionOptions {
   readonly mcpServers: readonly McpServer[]
   readonly model: string | undefined
   readonly nowMs: number
-  /** The model cannot be set in this agent. */
+  /** Called if this agent cannot set a model. */
   readonly onModelRefused: (why: string) => void
 }
 
 export async function openSession(agent: AcpAgent, options: OpenSessionOptions, signal: AbortSignal): Promise<string> {
-  const { sessionId } = options
+  const { sessionId, model } = options
   if (sessionId !== undefined && agent.sessions.has(sessionId)) return sessionId
   const opened =
     sessionId === undefined ? await newSession(agent, options, signal) : await resumeSession(agent, options, signal)
-  if (options.model !== undefined) await setModel(agent, { ...options, ...opened, model: options.model }, signal)
+  if (model !== undefined) await setModel(agent, { ...options, ...opened, model }, signal)
   return opened.id
 }
 
 interface OpenedSession {
   readonly id: string
-  /** What the agent answered: among it the models there are. */
-  readonly answer: Readonly<Record<string, unknown>>
+  readonly answer: SessionAnswer
 }
 
+/** `models` is from before the protocol had config options; some agents still send it. */
+type SessionAnswer = Unchecked<NewSessionResponse> & { readonly models?: unknown }
+
 async function newSession(agent: AcpAgent, options: OpenSessionOptions, signal: AbortSignal): Promise<OpenedSession> {
-  const answer = await agent.rpc.request('session/new', sessionParams(options), signal).catch((thrown: unknown) => {
+  const result = await agent.rpc.request('session/new', sessionParams(options), signal).catch((thrown: unknown) => {
     const drift = driftInAnswer('session/new', thrown)
     throw drift === undefined ? agentError(thrown, options.nowMs) : driftError('the agent', drift, thrown)
   })
-  const id = isJsonObject(answer) ? answer['sessionId'] : undefined
-  if (!isJsonObject(answer) || !isSessionId(id)) throw driftError('the agent', 'session id of session/new missing')
+  const answer = unchecked<NewSessionResponse>(result)
+  const { sessionId: id } = answer
+  if (!isSessionId(id)) throw driftError('the agent', 'session id of session/new missing')
   agent.sessions.set(id, { costUsd: 0 })
   return { id, answer }
 }
@@ -68,23 +79,27 @@ async function resumeSession(
   })
   if (method === 'session/load') await waitForReplay(agent, id, signal)
   agent.sessions.set(id, { costUsd: undefined })
-  return { id, answer: isJsonObject(answer) ? answer : {} }
+  return { id, answer: unchecked(answer) }
 }
 
-/** No word of the history for this long and it has been told; real time, it watches a process. */
+/** The history is complete when the agent sends nothing of it for this long. Real time: it watches a process. */
 const REPLAY_QUIET_MS = 200
+/** The wait ends after this, even if the agent still sends history. */
 const REPLAY_MS_MAX = 5000
 
-/** Gemini answers `session/load` before it has told the history, whose last answer would then pass for the next one. */
+/**
+ * Gemini answers `session/load` before it has sent the history. Without this wait the last answer of the history would
+ * be taken for the answer to the next prompt.
+ */
 async function waitForReplay({ listeners }: AcpAgent, sessionId: string, signal: AbortSignal): Promise<void> {
   const startMs = performance.now()
-  let heardMs = startMs
+  let lastUpdateMs = startMs
   const update = () => {
-    heardMs = performance.now()
+    lastUpdateMs = performance.now()
   }
-  listeners.set(sessionId, { update, permission: async () => ({ outcome: { outcome: 'cancelled' } }) })
+  listeners.set(sessionId, { update, permission: () => Promise.resolve(PERMISSION_CANCELLED) })
   try {
-    while (performance.now() - heardMs < REPLAY_QUIET_MS && performance.now() - startMs < REPLAY_MS_MAX) {
+    while (performance.now() - lastUpdateMs < REPLAY_QUIET_MS && performance.now() - startMs < REPLAY_MS_MAX) {
       await delay(REPLAY_QUIET_MS / 4, undefined, { signal })
     }
   } finally {
@@ -92,39 +107,53 @@ async function waitForReplay({ listeners }: AcpAgent, sessionId: string, signal:
   }
 }
 
-const sessionParams = ({ cwd, mcpServers }: OpenSessionOptions) => ({ cwd, mcpServers: mcpServers.map(toWire) })
+const sessionParams = ({ cwd, mcpServers }: OpenSessionOptions): NewSessionRequest => ({
+  cwd,
+  mcpServers: mcpServers.map(toAcpMcpServer),
+})
 
-type ModelWish = Pick<OpenSessionOptions, 'nowMs' | 'onModelRefused'> & OpenedSession & { readonly model: string }
+function toAcpMcpServer({ name, command, args, env }: McpServer): AcpMcpServer {
+  return { name, command, args: [...args], env: Object.entries(env).map(([key, value]) => ({ name: key, value })) }
+}
 
-/** By the option of category `model`, or by what some agents had before there were options. */
-async function setModel(agent: AcpAgent, options: ModelWish, signal: AbortSignal): Promise<void> {
-  const { id, answer, model, nowMs, onModelRefused } = options
-  const call = modelCall(answer, model, id)
-  if (call === undefined) return
-  if (call === 'none') return onModelRefused('the agent does not let itself be told a model')
-  await agent.rpc.request(call.method, call.params, signal).catch((thrown: unknown) => {
+async function setModel(
+  agent: AcpAgent,
+  session: OpenedSession & Pick<OpenSessionOptions, 'nowMs' | 'onModelRefused'> & { readonly model: string },
+  signal: AbortSignal,
+): Promise<void> {
+  const { id, model, nowMs, onModelRefused } = session
+  await requestModel(agent, session, signal).catch((thrown: unknown) => {
     if (!(thrown instanceof RpcError)) throw thrown
     const { message } = agentError(thrown, nowMs)
     if (thrown.code === METHOD_NOT_FOUND) return onModelRefused(message)
-    // It has another model, but not the one that the owner wants to pay for. The session is opened anew next time.
+    // The session has another model than the owner wants to pay for. Forget it, so that the next turn opens it again.
     agent.sessions.delete(id)
     throw new MoleculeError('bad_config', `the agent refuses the model ${model}: ${message}`, { cause: thrown })
   })
 }
 
-function modelCall(answer: OpenedSession['answer'], model: string, sessionId: string) {
-  const options = Array.isArray(answer['configOptions']) ? answer['configOptions'].filter(isJsonObject) : []
+/** By the config option of category `model`, or by `session/set_model`, which older agents have. */
+async function requestModel(
+  { rpc }: AcpAgent,
+  {
+    id: sessionId,
+    answer,
+    model,
+    onModelRefused,
+  }: OpenedSession & Pick<OpenSessionOptions, 'onModelRefused'> & { readonly model: string },
+  signal: AbortSignal,
+): Promise<unknown> {
+  const { configOptions, models } = answer
+  const options: readonly Unchecked<SessionConfigOption>[] = Array.isArray(configOptions)
+    ? configOptions.filter(isJsonObject)
+    : []
   const option = options.find(({ category, id }) => category === 'model' || id === 'model')
   if (option !== undefined) {
-    if (option['currentValue'] === model) return undefined
-    return { method: 'session/set_config_option', params: { sessionId, configId: option['id'], value: model } }
+    if (option.currentValue === model) return
+    const params = { sessionId, configId: String(option.id), value: model }
+    return await rpc.request('session/set_config_option', params, signal)
   }
-  const models = answer['models']
-  if (!isJsonObject(models)) return 'none'
-  if (models['currentModelId'] === model) return undefined
-  return { method: 'session/set_model', params: { sessionId, modelId: model } }
-}
-
-function toWire({ name, command, args, env }: McpServer): object {
-  return { name, command, args, env: Object.entries(env).map(([key, value]) => ({ name: key, value })) }
+  if (!isJsonObject(models)) return onModelRefused('the agent has no way to choose a model')
+  if (models['currentModelId'] === model) return
+  return await rpc.request('session/set_model', { sessionId, modelId: model }, signal)
 }

@@ -42,8 +42,8 @@ test('AG-16 the subject is exactly what would be done', () => {
 })
 
 test('AG-16 what was told of a call before counts where the request leaves it out', () => {
-  const told = { toolCallId: 'c1', kind: 'execute', rawInput: { command: 'make' } }
-  const permission = readPermission({ toolCall: { toolCallId: 'c1' }, options: OPTIONS }, told)
+  const announced = { toolCallId: 'c1', kind: 'execute' as const, rawInput: { command: 'make' } }
+  const permission = readPermission({ toolCall: { toolCallId: 'c1' }, options: OPTIONS }, announced)
   assert.deepEqual([permission?.tool, permission?.subject], ['execute', 'make'])
 })
 

@@ -1,6 +1,6 @@
 /**
- * Whether a program still speaks ACP as we do: it is started as for a turn, greeted, and ended. No session is begun,
- * which may need a log-in. Invariant: when this settles, the process is gone.
+ * Probes whether a program still speaks ACP as we do: starts it as for a turn, greets it and ends it. Begins no
+ * session, because that may need a login. Invariant: when this settles, the process has ended.
  */
 import type { BackendContext, Drift } from '../../backend.ts'
 import type { CliSettings } from '../cli/cli-options.ts'
@@ -8,16 +8,16 @@ import type { StartFacts } from '../failure/agent-errors.ts'
 import { type DriftPattern, driftIn } from '../failure/drift.ts'
 import { type ProbeIsolation, type Scratch, withScratch } from '../probe/scratch.ts'
 import { OUTPUT_BYTES_MAX } from '../turn-engine.ts'
-import { startAcpAgent } from './acp-agent.ts'
+import { greetOnce } from './acp-agent.ts'
 
-/** What is known of a program before it has a turn. */
+/** How to start the program. */
 export interface AcpCommand {
   readonly settings: Pick<CliSettings, 'timeout'>
   /** Program and arguments of the process. */
   readonly command: (model: string | undefined) => readonly [string, ...string[]]
-  /** Its own variables, its token among them. */
+  /** The program's own variables, among them its token. */
   readonly environment: () => Promise<Readonly<Record<string, string>>>
-  /** How it is kept quiet while it is only looked at; without it, it is not. */
+  /** Keeps the program's state and traffic away from the user during a probe; undefined = it is not probed. */
   readonly quiet?: ProbeIsolation | undefined
   readonly misunderstanding?: DriftPattern
 }
@@ -34,28 +34,22 @@ export async function probeAcp(
 
 async function greetInScratch(
   program: AcpCommand,
-  context: BackendContext,
-  scratch: Scratch,
+  { processes, log, clock }: BackendContext,
+  { dir: cwd, env, mark, signal }: Scratch,
 ): Promise<readonly Drift[]> {
-  const { processes, log, clock } = context
-  const { dir: cwd, env, mark, signal } = scratch
   const command = program.command(undefined)
   const facts = () => startFactsOf(program, command[0], clock.nowMs())
-  const agent = startAcpAgent({ processes, spawning: { command, cwd, env, mark }, log, facts })
-  const giveUp = () => void agent.stop()
-  signal.addEventListener('abort', giveUp, { once: true })
-  if (signal.aborted) giveUp()
   try {
-    const { canLoad, canResume } = await agent.greeting
+    const { canLoad, canResume } = await greetOnce(
+      { processes, spawning: { command, cwd, env, mark }, log, facts },
+      signal,
+    )
     if (canLoad || canResume) return []
     return [{ missing: 'session/load missing', instead: 'a conversation is forgotten when its process ends' }]
   } catch (thrown) {
     const missing = driftIn(thrown)
     if (missing === undefined) throw thrown
     return [{ missing }]
-  } finally {
-    signal.removeEventListener('abort', giveUp)
-    await agent.stop()
   }
 }
 

@@ -1,25 +1,28 @@
 /**
- * One prompt on one session of an ACP agent: what the agent says becomes events, what it asks permission for is
- * decided, and the way it stops becomes the end. A cancel is told to the agent, which then has a moment to stop by
- * itself. Invariant: when this resolves nobody listens to the session any more.
+ * Runs one prompt on one session of an ACP agent. Updates become events, permission requests get a decision, and the
+ * stop reason becomes the end. On a cancel it sends `session/cancel` and gives the agent a moment to stop by itself.
+ * Invariant: when this resolves, the session has no listener.
  */
+import type { PromptResponse, RequestPermissionRequest, RequestPermissionResponse } from '@agentclientprotocol/sdk'
 import { MoleculeError } from '../../../errors.ts'
-import { isJsonObject, type JsonObject } from '../../../protocol/json.ts'
+import { isJsonObject } from '../../../protocol/json.ts'
+import { onAbort } from '../../../wait.ts'
 import type { BackendEvent } from '../../backend.ts'
 import { maxTurnsUsed } from '../failure/agent-errors.ts'
 import { createReplyBuilder, type ReplyBuilder } from '../reply-builder.ts'
 import type { EndEvent, TurnStream } from '../turn-engine.ts'
 import type { AcpAgent } from './acp-agent.ts'
 import { agentError, errorInAnswer } from './acp-errors.ts'
-import { type AcpPermission, outcomeFor, readPermission } from './permission.ts'
+import { type AcpPermission, outcomeFor, PERMISSION_CANCELLED, readPermission } from './permission.ts'
 import { createUpdateReader, type UpdateReader } from './update-reader.ts'
+import { type Unchecked, unchecked } from './wire.ts'
 
-/** What an agent gets to stop by itself once it was told to; real time, it watches a process. */
-const CANCEL_MS = 2_000
+/** How long an agent may take to stop after `session/cancel`; then its process is ended. Real time: it is a process. */
+const CANCEL_MS_MAX = 2_000
 
 export interface AcpPermissionDecision {
   readonly allowed: boolean
-  /** By the owner's settings: then a yes for good is as well. */
+  /** The owner's settings allow it, so a permanent yes is right too. */
   readonly lasting: boolean
 }
 
@@ -33,104 +36,99 @@ export interface PromptOptions {
 
 export interface PromptResult {
   readonly end: EndEvent
-  /** False where the agent did not stop when it was told to. */
+  /** False if the agent did not stop in time after a cancel. */
   readonly hasStopped: boolean
 }
 
 export async function runPrompt(agent: AcpAgent, options: PromptOptions, stream: TurnStream): Promise<PromptResult> {
   const { sessionId, text } = options
-  const answer = createReplyBuilder()
-  const reader = createUpdateReader(answer)
-  const hard = new AbortController()
+  const reply = createReplyBuilder()
+  const reader = createUpdateReader(reply)
+  const context: PromptContext = { options, stream, reply, reader }
+  const giveUp = new AbortController()
   agent.listeners.set(sessionId, {
     update: (update) => {
       for (const event of reader.read(update)) stream.emit(event)
     },
-    permission: (params) => answerPermission(params, { options, stream, answer, reader }),
+    permission: (request) => answerPermission(request, context),
   })
-  const stopping = cancelOnAbort(() => agent.rpc.notify('session/cancel', { sessionId }), stream.signal, hard)
+  let timer: NodeJS.Timeout | undefined
+  const release = onAbort(stream.signal, () => {
+    void agent.rpc.notify('session/cancel', { sessionId })
+    timer = setTimeout(() => giveUp.abort(), CANCEL_MS_MAX)
+  })
   try {
-    const prompt = [{ type: 'text', text }]
-    const result = await agent.rpc.request('session/prompt', { sessionId, prompt }, hard.signal)
-    const reply = isJsonObject(result) ? result : {}
-    for (const event of usageOf(reply, agent, { sessionId, costUsd: reader.costUsd() })) stream.emit(event)
-    return { end: endOf(reply, { options, stream, answer, reader }), hasStopped: true }
+    const params = { sessionId, prompt: [{ type: 'text' as const, text }] }
+    const answer = unchecked<PromptResponse>(await agent.rpc.request('session/prompt', params, giveUp.signal))
+    for (const event of usageOf(answer, agent, { sessionId, costUsd: reader.costUsd() })) stream.emit(event)
+    return { end: endOf(answer, context), hasStopped: true }
   } catch (thrown) {
     const end: EndEvent = { type: 'failed', error: agentError(thrown, options.nowMs) }
-    return { end, hasStopped: !hard.signal.aborted }
+    return { end, hasStopped: !giveUp.signal.aborted }
   } finally {
     agent.listeners.delete(sessionId)
-    stopping.release()
+    release()
+    clearTimeout(timer)
   }
 }
 
-/** On abort: `session/cancel`, and after a moment nobody waits for the agent any more. */
-function cancelOnAbort(tell: () => Promise<unknown>, signal: AbortSignal, hard: AbortController) {
-  let timer: NodeJS.Timeout | undefined
-  const onAbort = () => {
-    void tell()
-    timer = setTimeout(() => hard.abort(), CANCEL_MS)
-  }
-  signal.addEventListener('abort', onAbort, { once: true })
-  if (signal.aborted) onAbort()
-  return {
-    release: () => {
-      signal.removeEventListener('abort', onAbort)
-      clearTimeout(timer)
-    },
-  }
-}
-
-interface Prompting {
+interface PromptContext {
   readonly options: PromptOptions
   readonly stream: TurnStream
-  readonly answer: ReplyBuilder
+  readonly reply: ReplyBuilder
   readonly reader: UpdateReader
 }
 
-/** What cannot be read is refused; what is asked after a cancel is answered as ACP wants it. */
-async function answerPermission(params: JsonObject, { options, stream, answer, reader }: Prompting): Promise<unknown> {
-  const { toolCall } = params
-  const told = isJsonObject(toolCall) ? reader.toolCall(toolCall['toolCallId']) : undefined
-  const permission = readPermission(params, told)
-  if (permission === undefined || stream.signal.aborted) return { outcome: { outcome: 'cancelled' } }
+/** Refuses an unreadable request. After a cancel it answers `cancelled`, as ACP demands. */
+async function answerPermission(
+  request: Unchecked<RequestPermissionRequest>,
+  { options, stream, reply, reader }: PromptContext,
+): Promise<RequestPermissionResponse> {
+  const { toolCall } = request
+  const announced = isJsonObject(toolCall) ? reader.toolCall(toolCall['toolCallId']) : undefined
+  const permission = readPermission(request, announced)
+  if (permission === undefined || stream.signal.aborted) return PERMISSION_CANCELLED
   stream.emit({ type: 'activity' })
   const { allowed, lasting } = await options.decide(permission, stream.signal)
-  if (stream.signal.aborted) return { outcome: { outcome: 'cancelled' } }
-  if (!allowed) answer.addDenied(permission.tool)
+  if (stream.signal.aborted) return PERMISSION_CANCELLED
+  if (!allowed) reply.addDenied(permission.tool)
   return { outcome: outcomeFor(permission, allowed ? 'allowed' : 'denied', lasting) }
 }
 
-function endOf(reply: JsonObject, { options, stream, answer, reader }: Prompting): EndEvent {
+function endOf(answer: Unchecked<PromptResponse>, { options, stream, reply, reader }: PromptContext): EndEvent {
   const { backend, nowMs } = options
-  // Some end a cancelled turn as if it had gone well.
-  const stopReason = stream.signal.aborted ? 'cancelled' : reply['stopReason']
+  // Some agents end a cancelled turn as if it had succeeded.
+  const stopReason = stream.signal.aborted ? 'cancelled' : answer.stopReason
   switch (stopReason) {
     case 'max_turn_requests':
       return { type: 'failed', error: maxTurnsUsed(backend, undefined) }
     case 'cancelled':
       return { type: 'failed', error: new MoleculeError('canceled', `${backend} stopped the turn`) }
     case 'refusal': {
-      const text = answer.text() === '' ? 'The agent refuses to go on.' : answer.text()
+      const text = reply.text() === '' ? 'The agent refuses to continue.' : reply.text()
       return { type: 'done', parts: [{ text }], finality: 'rejected' }
     }
+    default:
+      break
   }
-  if (reader.sawSystemError()) return { type: 'failed', error: errorInAnswer(answer.text(), nowMs) }
-  const { last, end } = answer.finish(backend)
+  if (reader.sawSystemError()) return { type: 'failed', error: errorInAnswer(reply.text(), nowMs) }
+  const { last, end } = reply.finish(backend)
   for (const event of last) stream.emit(event)
   return end
 }
 
-interface Spent {
-  readonly sessionId: string
-  readonly costUsd: number | undefined
-}
-
-/** Tokens as ACP has them now, or in `_meta.quota` as gemini does; cost as the difference to the session's before. */
-function usageOf(reply: JsonObject, agent: AcpAgent, { sessionId, costUsd }: Spent): readonly UsageEvent[] {
-  const meta = isJsonObject(reply['_meta']) ? reply['_meta']['quota'] : undefined
+/**
+ * Tokens are in `usage`, which the stable protocol does not have yet, or in gemini's `_meta.quota`. The cost of the turn
+ * is the cost of the session minus its cost before.
+ */
+function usageOf(
+  answer: Unchecked<PromptResponse> & { readonly usage?: unknown },
+  agent: AcpAgent,
+  { sessionId, costUsd }: { readonly sessionId: string; readonly costUsd: number | undefined },
+): readonly UsageEvent[] {
+  const meta = isJsonObject(answer._meta) ? answer._meta['quota'] : undefined
   const quota = isJsonObject(meta) && isJsonObject(meta['token_count']) ? meta['token_count'] : {}
-  const usage = isJsonObject(reply['usage']) ? reply['usage'] : {}
+  const usage = isJsonObject(answer.usage) ? answer.usage : {}
   const inputTokens = numberOf(usage['inputTokens'] ?? quota['inputTokens'] ?? quota['input_tokens'])
   const outputTokens = numberOf(usage['outputTokens'] ?? quota['outputTokens'] ?? quota['output_tokens'])
   const before = agent.sessions.get(sessionId)?.costUsd
