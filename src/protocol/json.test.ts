@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { canonicalJson, jsonEqual } from './json.ts'
+import { canonicalJson, jsonEqual, parseJsonObject } from './json.ts'
 
 const json = fc.jsonValue({ maxDepth: 4 })
 
@@ -37,4 +37,10 @@ test('two values are equal exactly when their canonical texts are', () => {
   assert.ok(!jsonEqual([1], [1, 2]))
   assert.ok(!jsonEqual([], {}))
   assert.ok(!jsonEqual(JSON.parse('{"__proto__":1}'), { toString: 1 }))
+})
+
+test('only the text of a JSON object gives an object', () => {
+  for (const text of ['', 'Warning: x', '[1]', '7', 'null', '{', '{"a":'])
+    assert.equal(parseJsonObject(text), undefined)
+  assert.deepEqual(parseJsonObject('  {"a":1}'), { a: 1 })
 })

@@ -11,6 +11,20 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** The object that the text is; undefined for any other JSON value and for text that is not JSON. */
+export function parseJsonObject(text: string): JsonObject | undefined {
+  // Most lines that are not JSON (a warning of a program) are found here, without the cost of an exception.
+  if (!text.trimStart().startsWith('{')) return undefined
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** The value if it is a string, else the empty string. */
+export const stringOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+
 /** The same JSON value; the order of keys says nothing. */
 export function jsonEqual(left: unknown, right: unknown): boolean {
   if (left === right) return true

@@ -10,6 +10,7 @@ import type { StreamResponse } from '../../protocol/a2a.ts'
 import { sleep } from '../../wait.ts'
 import type { Backend, BackendContext, BackendDefinition, BackendEvent, Turn, Validation } from '../backend.ts'
 import { ENDPOINT_OPTIONS, type Endpoint, readEndpoint } from '../endpoint.ts'
+import { turnCanceled } from '../engine/turn-engine.ts'
 import { createUpstreamParser, type UpstreamParser } from './parse.ts'
 import {
   outgoingMessage,
@@ -78,7 +79,7 @@ async function* relay(turn: Turn, relayContext: RelayContext, signal: AbortSigna
     if (story.end !== undefined) yield story.end
   } catch (thrown) {
     if (signal.reason === 'canceled') await cancelUpstream(story, relayContext)
-    yield { type: 'failed', error: signal.aborted ? canceled(thrown) : toMoleculeError(thrown) }
+    yield { type: 'failed', error: signal.aborted ? turnCanceled(thrown) : toMoleculeError(thrown) }
   }
 }
 
@@ -187,7 +188,5 @@ async function cancelUpstream({ upstream, end }: UpstreamParser, { client, conte
 }
 
 function stopIfAborted(signal: AbortSignal): void {
-  if (signal.aborted) throw canceled(signal.reason)
+  if (signal.aborted) throw turnCanceled(signal.reason)
 }
-
-const canceled = (cause: unknown): MoleculeError => new MoleculeError('canceled', 'the turn was cancelled', { cause })

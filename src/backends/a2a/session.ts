@@ -4,7 +4,7 @@
  * a conversation holds its context, and the task that waits for an answer, if one does.
  */
 import type { Message, Metadata } from '../../protocol/a2a.ts'
-import { isJsonObject } from '../../protocol/json.ts'
+import { isJsonObject, type JsonObject, parseJsonObject } from '../../protocol/json.ts'
 import { fromRequestPart } from '../../protocol/part.ts'
 import { extendRelayPath, RELAY_PATH_KEY } from '../../protocol/relay-path.ts'
 import type { Turn } from '../backend.ts'
@@ -65,12 +65,5 @@ function messageOf(raw: unknown): Record<string, unknown> {
   return isJsonObject(message) ? message : {}
 }
 
-/** A token of somebody else, or of an older form, counts as none. */
-function readObject(text: string | undefined): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text ?? '{}')
-    return isJsonObject(value) ? value : {}
-  } catch {
-    return {}
-  }
-}
+/** A token of another backend, or of an older form, counts as none. */
+const readObject = (text: string | undefined): JsonObject => parseJsonObject(text ?? '') ?? {}

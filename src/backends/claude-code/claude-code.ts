@@ -29,12 +29,11 @@ import { createWarmPool, type WarmLaunch, type WarmPool } from '../engine/warm/w
 import { runWarmTurn } from '../engine/warm/warm-turn.ts'
 import { claudeCommand, mcpConfig } from './args.ts'
 import { type ClaudeOutcomeFacts, endOf, failureOfRun, ROOT_BYPASS_REMEDY, usageOf } from './outcome.ts'
-import { type ClaudeResult, parseResult } from './parse.ts'
+import { type ClaudeResult, LINE_BYTES_MAX, parseResult } from './parse.ts'
 import { denyBetweenTurns } from './permission.ts'
 import { probeClaude } from './probe.ts'
 import { type ClaudeAgent, runClaudeTurn } from './warm-turn.ts'
 
-const LINE_BYTES_MAX = 16 * 1024 * 1024
 /** It saves its session as it goes, and leaves within 50 ms. */
 const KILL_GRACE_MS = 1_000
 

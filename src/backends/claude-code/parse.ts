@@ -2,7 +2,10 @@
  * What claude prints, read: each line of stream-json, and the one object of json, into what it means. Pure. Unknown
  * messages mean that it is alive and nothing else, so that a newer claude that says more is understood as well.
  */
-import { isJsonObject, type JsonObject } from '../../protocol/json.ts'
+import { isJsonObject, type JsonObject, parseJsonObject, stringOf } from '../../protocol/json.ts'
+
+/** A longer line of output ends the process. */
+export const LINE_BYTES_MAX = 16 * 1024 * 1024
 
 export type ClaudeEvent =
   /** Before every turn: it has taken the message. */
@@ -46,7 +49,7 @@ export interface ClaudeResult {
 
 /** Undefined for a line that is no JSON object. */
 export function parseLine(line: string): readonly ClaudeEvent[] | undefined {
-  const message = parseObject(line)
+  const message = parseJsonObject(line)
   return message === undefined ? undefined : read(message)
 }
 
@@ -76,14 +79,14 @@ function read(message: JsonObject): readonly ClaudeEvent[] {
     case 'control_request':
       return readControl(message)
     case 'control_cancel_request':
-      return [{ type: 'ask_withdrawn', requestId: textOf(message['request_id']) }]
+      return [{ type: 'ask_withdrawn', requestId: stringOf(message['request_id']) }]
     default:
       return ALIVE
   }
 }
 
 function readSystem(message: JsonObject): readonly ClaudeEvent[] {
-  if (message['subtype'] === 'init') return [{ type: 'init', sessionId: textOf(message['session_id']) }]
+  if (message['subtype'] === 'init') return [{ type: 'init', sessionId: stringOf(message['session_id']) }]
   if (message['subtype'] !== 'api_retry') return ALIVE
   const { attempt, max_retries: most, retry_delay_ms: delayMs, error_status: status } = message
   const seconds = Math.ceil(Number(delayMs ?? 0) / 1000)
@@ -96,7 +99,7 @@ function readStreamEvent(message: JsonObject): readonly ClaudeEvent[] {
   const { event } = message
   if (!isJsonObject(event) || isOfSubagent(message)) return ALIVE
   const { delta, content_block: block } = event
-  if (isJsonObject(delta) && delta['type'] === 'text_delta') return [{ type: 'text', delta: textOf(delta['text']) }]
+  if (isJsonObject(delta) && delta['type'] === 'text_delta') return [{ type: 'text', delta: stringOf(delta['text']) }]
   if (isJsonObject(block) && block['type'] === 'text') return [{ type: 'paragraph' }]
   return ALIVE
 }
@@ -105,10 +108,10 @@ function readContent({ message }: JsonObject): readonly ClaudeEvent[] {
   const content = isJsonObject(message) && Array.isArray(message['content']) ? message['content'] : []
   const events = content.filter(isJsonObject).flatMap((block): readonly ClaudeEvent[] => {
     if (block['type'] === 'tool_use') {
-      return [{ type: 'tool_started', id: textOf(block['id']), name: textOf(block['name']) }]
+      return [{ type: 'tool_started', id: stringOf(block['id']), name: stringOf(block['name']) }]
     }
     if (block['type'] !== 'tool_result') return []
-    return [{ type: 'tool_ended', id: textOf(block['tool_use_id']), failed: block['is_error'] === true }]
+    return [{ type: 'tool_ended', id: stringOf(block['tool_use_id']), failed: block['is_error'] === true }]
   })
   return events.length === 0 ? ALIVE : events
 }
@@ -126,9 +129,9 @@ function readControl({ request_id: requestId, request }: JsonObject): readonly C
   return [
     {
       type: 'ask',
-      requestId: textOf(requestId),
-      toolUseId: textOf(toolUseId) || textOf(requestId),
-      tool: textOf(tool),
+      requestId: stringOf(requestId),
+      toolUseId: stringOf(toolUseId) || stringOf(requestId),
+      tool: stringOf(tool),
       input: isJsonObject(input) ? input : {},
     },
   ]
@@ -138,11 +141,13 @@ function toResult(message: JsonObject): ClaudeResult {
   const { usage, result, errors, api_error_status: status, permission_denials: denials } = message
   const { total_cost_usd: total } = message
   const complaints = Array.isArray(errors) ? errors.filter((error) => typeof error === 'string') : []
-  const denied = Array.isArray(denials) ? denials.filter(isJsonObject).map((denial) => textOf(denial['tool_name'])) : []
+  const denied = Array.isArray(denials)
+    ? denials.filter(isJsonObject).map((denial) => stringOf(denial['tool_name']))
+    : []
   return {
-    sessionId: textOf(message['session_id']),
+    sessionId: stringOf(message['session_id']),
     isError: message['is_error'] === true,
-    subtype: textOf(message['subtype']),
+    subtype: stringOf(message['subtype']),
     text: typeof result === 'string' ? result : complaints.join('\n'),
     status: typeof status === 'number' ? status : undefined,
     deniedTools: [...new Set(denied)],
@@ -176,13 +181,6 @@ function costOf({ model_usage_since_last_result: recent }: JsonObject): number |
 
 const isOfSubagent = ({ parent_tool_use_id: parent }: JsonObject): boolean =>
   typeof parent === 'string' && parent !== ''
-
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
-
-export function parseObject(line: string): JsonObject | undefined {
-  const value = parseJson(line)
-  return isJsonObject(value) ? value : undefined
-}
 
 function parseJson(text: string): unknown {
   try {

@@ -4,7 +4,7 @@
  * after it has read its flags. Its `--help` would not do: it does not tell all of them. Invariant: nothing is left.
  */
 import type { ProcessResult } from '../../process/processes.ts'
-import { isJsonObject } from '../../protocol/json.ts'
+import { isJsonObject, parseJsonObject } from '../../protocol/json.ts'
 import type { BackendContext, Drift } from '../backend.ts'
 import type { CliSettings } from '../engine/cli/cli-options.ts'
 import { exitAtStart, type ProcessFacts } from '../engine/failure/agent-errors.ts'
@@ -12,7 +12,7 @@ import { driftIn } from '../engine/failure/drift.ts'
 import { createPrivateFolder, type PrivateFolder } from '../engine/files/private-folder.ts'
 import { type ProbeIsolation, type Scratch, withScratch } from '../engine/probe/scratch.ts'
 import { claudeCommand, mcpConfig } from './args.ts'
-import { parseObject } from './parse.ts'
+import { LINE_BYTES_MAX } from './parse.ts'
 
 export interface ClaudeProbeOptions {
   readonly context: BackendContext
@@ -21,7 +21,6 @@ export interface ClaudeProbeOptions {
   readonly facts: ProcessFacts
 }
 
-const LINE_BYTES_MAX = 16 * 1024 * 1024
 const REQUEST_ID = 'molecule-look'
 const INITIALIZE = { type: 'control_request', request_id: REQUEST_ID, request: { subtype: 'initialize' } }
 
@@ -77,7 +76,7 @@ async function probeSession(
 
 /** Undefined for every line that is not its answer. */
 function driftInLine(line: string): readonly Drift[] | undefined {
-  const message = parseObject(line)
+  const message = parseJsonObject(line)
   const response = message?.['type'] === 'control_response' ? message['response'] : undefined
   if (!isJsonObject(response) || response['request_id'] !== REQUEST_ID) return undefined
   if (response['subtype'] === 'success') return []

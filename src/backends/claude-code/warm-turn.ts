@@ -5,11 +5,10 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../clock.ts'
-import { MoleculeError } from '../../errors.ts'
 import type { Log } from '../../log.ts'
 import type { ProcessResult, RunningProcess } from '../../process/processes.ts'
 import type { Turn } from '../backend.ts'
-import type { EndEvent, TurnStream } from '../engine/turn-engine.ts'
+import { type EndEvent, type TurnStream, turnCanceled } from '../engine/turn-engine.ts'
 import type { WarmAgent } from '../engine/warm/warm-pool.ts'
 import type { AgentProcess, WarmTurnResult } from '../engine/warm/warm-turn.ts'
 import { type ClaudeOutcomeFacts, deathInTurn, endOf, usageOf } from './outcome.ts'
@@ -164,7 +163,7 @@ async function interrupt({ running }: ClaudeAgent, progress: TurnProgress, clock
   return isDone
 }
 
-const canceled = (): EndEvent => ({ type: 'failed', error: new MoleculeError('canceled', 'the turn was cancelled') })
+const canceled = (): EndEvent => ({ type: 'failed', error: turnCanceled() })
 
 const userLine = (text: string): string => {
   const message = { role: 'user', content: [{ type: 'text', text }] }

@@ -5,7 +5,7 @@
  */
 import { MoleculeError } from '../../errors.ts'
 import type { ProcessResult } from '../../process/processes.ts'
-import { isJsonObject, type JsonObject } from '../../protocol/json.ts'
+import { isJsonObject, type JsonObject, parseJsonObject } from '../../protocol/json.ts'
 import type { BackendEvent } from '../backend.ts'
 import { emptyResponse, type ProcessFacts, processFailure } from '../engine/failure/agent-errors.ts'
 import type { EndEvent } from '../engine/turn-engine.ts'
@@ -33,7 +33,7 @@ export function createExecParser(turn: ExecParserOptions): ExecParser {
   let thread: string | undefined
   return {
     read(line) {
-      const event = parseEvent(line)
+      const event = parseJsonObject(line)
       if (event === undefined) return []
       if (event['type'] === 'thread.started') {
         thread = String(event['thread_id'])
@@ -102,13 +102,3 @@ function readItem({ type, item }: JsonObject, reply: CodexReply, warn: (message:
 const failed = (error: MoleculeError): EndEvent => ({ type: 'failed', error })
 
 const errorMessageOf = (error: unknown): string => (isJsonObject(error) ? String(error['message'] ?? '') : '')
-
-/** A line that is no event is passed over: codex prints warnings where it likes. */
-function parseEvent(line: string): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(line)
-    return isJsonObject(value) ? value : undefined
-  } catch {
-    return undefined
-  }
-}

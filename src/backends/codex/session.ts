@@ -4,7 +4,7 @@
  */
 import { hash } from 'node:crypto'
 import { MoleculeError } from '../../errors.ts'
-import { isJsonObject } from '../../protocol/json.ts'
+import { isJsonObject, parseJsonObject } from '../../protocol/json.ts'
 
 export interface TokenTotals {
   readonly input: number
@@ -38,17 +38,13 @@ export function readSession(token: string | undefined): CodexSession | undefined
 function parseSession(token: string): CodexSession | undefined {
   // A bare thread id, as people write it by hand.
   if (UUID.test(token)) return { thread: token, totals: NO_TOTALS, instructions: '' }
-  try {
-    const value: unknown = JSON.parse(token)
-    if (!isJsonObject(value) || !isJsonObject(value['totals'])) return undefined
-    const { thread, instructions } = value
-    const { input, output } = value['totals']
-    if (typeof thread !== 'string' || !UUID.test(thread) || typeof instructions !== 'string') return undefined
-    if (typeof input !== 'number' || typeof output !== 'number') return undefined
-    return { thread, totals: { input, output }, instructions }
-  } catch {
-    return undefined
-  }
+  const value = parseJsonObject(token)
+  if (value === undefined || !isJsonObject(value['totals'])) return undefined
+  const { thread, instructions } = value
+  const { input, output } = value['totals']
+  if (typeof thread !== 'string' || !UUID.test(thread) || typeof instructions !== 'string') return undefined
+  if (typeof input !== 'number' || typeof output !== 'number') return undefined
+  return { thread, totals: { input, output }, instructions }
 }
 
 /** Codex adds up over a thread, also over one that was resumed: a turn used the difference. */

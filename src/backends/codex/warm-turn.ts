@@ -10,7 +10,7 @@ import type { BackendEvent, Turn } from '../backend.ts'
 import { classifyAgentError } from '../engine/failure/agent-errors.ts'
 import { driftError, driftInAnswer } from '../engine/failure/drift.ts'
 import { RpcError } from '../engine/json-rpc.ts'
-import type { EndEvent, TurnStream } from '../engine/turn-engine.ts'
+import { type EndEvent, type TurnStream, turnCanceled } from '../engine/turn-engine.ts'
 import type { WarmAgent } from '../engine/warm/warm-pool.ts'
 import type { WarmTurnResult } from '../engine/warm/warm-turn.ts'
 import type { AppServer } from './app-server.ts'
@@ -70,7 +70,7 @@ export async function runCodexTurn(given: CodexTurnOptions, stream: TurnStream):
   }
 }
 
-const CANCELED: EndEvent = { type: 'failed', error: new MoleculeError('canceled', 'the turn was cancelled') }
+const CANCELED: EndEvent = { type: 'failed', error: turnCanceled() }
 
 /** False where the process had it open already. */
 async function openThread(

@@ -5,12 +5,11 @@
  */
 import { MoleculeError } from '../../errors.ts'
 import type { Log } from '../../log.ts'
-import { isJsonObject } from '../../protocol/json.ts'
+import { isJsonObject, parseJsonObject } from '../../protocol/json.ts'
+import { JSON_RPC_CODES } from '../../protocol/json-rpc.ts'
 
 /** Requests of ours without an answer yet, and requests of theirs that we have not answered. */
 const PENDING_MAX = 256
-const METHOD_NOT_FOUND = -32601
-const INTERNAL_ERROR = -32603
 
 /** An error that the other side answered with, as it is. */
 export class RpcError extends Error {
@@ -84,7 +83,7 @@ export function createRpc(options: RpcOptions): Rpc {
 
   return {
     receive(line) {
-      const message = parseMessage(line)
+      const message = parseJsonObject(line)
       if (message === undefined) return logStrayLine(options.log, line)
       const { id, method } = message
       if (typeof method !== 'string') return settle(message)
@@ -119,18 +118,10 @@ export function createRpc(options: RpcOptions): Rpc {
 }
 
 /** For `onRequest`: we have no such method. */
-export const unknownMethod = (method: string) => new RpcError(METHOD_NOT_FOUND, `method not found: ${method}`)
+export const unknownMethod = (method: string) =>
+  new RpcError(JSON_RPC_CODES.methodNotFound, `method not found: ${method}`)
 
-const TOO_MANY = { code: INTERNAL_ERROR, message: 'too many requests at once' }
-
-function parseMessage(line: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(line)
-    return isJsonObject(value) ? value : undefined
-  } catch {
-    return undefined
-  }
-}
+const TOO_MANY = { code: JSON_RPC_CODES.internalError, message: 'too many requests at once' }
 
 /** Some agents print a word of greeting, or a warning, where only messages belong. */
 function logStrayLine(log: Log, line: string): void {
@@ -139,13 +130,13 @@ function logStrayLine(log: Log, line: string): void {
 
 function toWire(error: unknown): { code: number; message: string; data?: unknown } {
   const message = error instanceof Error ? error.message : String(error)
-  if (!(error instanceof RpcError)) return { code: INTERNAL_ERROR, message }
+  if (!(error instanceof RpcError)) return { code: JSON_RPC_CODES.internalError, message }
   return { code: error.code, message, ...(error.data !== undefined && { data: error.data }) }
 }
 
 function fromWire({ code, message, data }: Readonly<Record<string, unknown>>): RpcError {
   const words = typeof message === 'string' && message !== '' ? message : 'an error without a message'
-  return new RpcError(typeof code === 'number' ? code : INTERNAL_ERROR, words, data)
+  return new RpcError(typeof code === 'number' ? code : JSON_RPC_CODES.internalError, words, data)
 }
 
 const canceled = (method: string) => new MoleculeError('canceled', `${method} was cancelled`)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { streamedText } from '../../../test/fakes/turns.ts'
-import { createReplyBuilder, parseJsonLine } from './reply-builder.ts'
+import { createReplyBuilder } from './reply-builder.ts'
 
 test('AG-13 whatever is said, paused and denied: the deltas joined are the reply', () => {
   const step = fc.oneof(
@@ -37,9 +37,4 @@ test('text after a tool is a new paragraph, unless one has begun already', () =>
   answer.startParagraph()
   answer.append('three')
   assert.equal(answer.text(), 'one\n\ntwo\nthree')
-})
-
-test('a line that is not a JSON object is none', () => {
-  for (const line of ['', 'Warning: x', '[1]', '7', '{', '{"a":']) assert.equal(parseJsonLine(line), undefined)
-  assert.deepEqual(parseJsonLine('  {"a":1}'), { a: 1 })
 })

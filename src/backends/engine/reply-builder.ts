@@ -10,6 +10,9 @@ import type { EndEvent } from './turn-engine.ts'
 /** All but the end. */
 export type ProgressEvent = Exclude<BackendEvent, EndEvent>
 
+/** The events of a line that has no content for the caller: the agent is alive. */
+export const ACTIVITY: readonly ProgressEvent[] = [{ type: 'activity' }]
+
 export interface ReplyBuilder {
   /** The event for a piece of the answer; none for an empty one. */
   append(text: string): readonly ProgressEvent[]
@@ -46,15 +49,5 @@ export function createReplyBuilder(): ReplyBuilder {
       if (text === '') return { last: [], end: { type: 'failed', error: emptyResponse(backend) } }
       return { last: note, end: { type: 'done', parts: [{ text }], finality: 'completed' } }
     },
-  }
-}
-
-/** A line of JSON as an object; undefined for anything else, a warning among the output say. */
-export function parseJsonLine(line: string): Readonly<Record<string, unknown>> | undefined {
-  if (!line.trimStart().startsWith('{')) return undefined
-  try {
-    return JSON.parse(line)
-  } catch {
-    return undefined
   }
 }

@@ -54,7 +54,7 @@ export function createTurnEngine(options: TurnEngineOptions): TurnEngine {
     run: (work, signal) => runTurn(work, signal, { ...options, live, isClosed: () => closed }),
     async close() {
       closed = true
-      for (const stop of live.keys()) stop.abort(canceled())
+      for (const stop of live.keys()) stop.abort(turnCanceled())
       await Promise.all(live.values())
     },
   }
@@ -70,8 +70,8 @@ interface EngineState extends TurnEngineOptions {
 
 async function* runTurn(work: TurnWork, signal: AbortSignal, engine: EngineState): AsyncGenerator<BackendEvent> {
   const stop = new AbortController()
-  const release = onAbort(signal, () => stop.abort(canceled()))
-  if (engine.isClosed()) stop.abort(canceled())
+  const release = onAbort(signal, () => stop.abort(turnCanceled()))
+  if (engine.isClosed()) stop.abort(turnCanceled())
   const time = startTurnClock(engine, stop)
   const buffer = createEventBuffer(engine.outputBytesMax, stop)
   const fail = (thrown: unknown) => stop.abort(toMoleculeError(thrown))
@@ -96,7 +96,7 @@ async function* runTurn(work: TurnWork, signal: AbortSignal, engine: EngineState
     time.stop()
     release()
     // After a normal end, only a question that is still open listens to this.
-    stop.abort(end === undefined ? canceled() : TURN_OVER)
+    stop.abort(end === undefined ? turnCanceled() : TURN_OVER)
     await working
     engine.live.delete(stop)
   }
@@ -198,7 +198,7 @@ function startTurnClock({ clock, maxTimeMs }: EngineState, stop: AbortController
   }
 }
 
-const canceled = () => new MoleculeError('canceled', 'the turn was cancelled')
+export const turnCanceled = (cause?: unknown) => new MoleculeError('canceled', 'the turn was cancelled', { cause })
 
 /** Created once: an error records its stack, which takes time, and every turn ends. */
 const TURN_OVER = new MoleculeError('canceled', 'the turn is over')

@@ -14,7 +14,6 @@ import { createTurnEngine, type EndEvent, OUTPUT_BYTES_MAX, type TurnStream } fr
 import { type BackendOptions, badOption, booleanOption } from '../options.ts'
 import { createDeltaReader, replyPart } from './stdout-reply.ts'
 
-const STDERR_BYTES_KEPT = 16 * 1024
 /** A shell command has no session to save: it is as good as killed at once, and a clean-up trap still gets to run. */
 const KILL_GRACE_MS = 200
 
@@ -92,7 +91,6 @@ async function runCommand(turn: Turn, context: ExecContext, stream: TurnStream):
     mark: turn.id,
     input: settings.format === 'json' ? `${JSON.stringify(request)}\n` : joinText(request.parts),
     outputBytesMax: settings.outputBytesMax,
-    stderrBytesKept: STDERR_BYTES_KEPT,
     killGraceMs: KILL_GRACE_MS,
     ...(settings.timeoutMs !== undefined && { timeoutMs: settings.timeoutMs }),
     onOutput,

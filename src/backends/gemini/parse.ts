@@ -5,12 +5,12 @@
  */
 import { MoleculeError } from '../../errors.ts'
 import type { ProcessResult } from '../../process/processes.ts'
-import { isJsonObject } from '../../protocol/json.ts'
+import { isJsonObject, type JsonObject, parseJsonObject, stringOf } from '../../protocol/json.ts'
 import type { BackendEvent } from '../backend.ts'
 import type { AgentOutputParser, AgentOutputParserOptions } from '../engine/cli/one-shot-agent.ts'
 import { classifyAgentError, maxTurnsUsed, processFailure } from '../engine/failure/agent-errors.ts'
 import { stderrTail } from '../engine/failure/run-failure.ts'
-import { createReplyBuilder, parseJsonLine, type ReplyBuilder } from '../engine/reply-builder.ts'
+import { ACTIVITY, createReplyBuilder, type ReplyBuilder } from '../engine/reply-builder.ts'
 import { isSessionId } from '../engine/session-prompt.ts'
 
 const EXIT_AUTH = 41
@@ -20,24 +20,22 @@ const EXIT_UNTRUSTED = 55
 /** 400 - 256 */
 const EXIT_STATUS_MIN = 144
 
-type Fields = Readonly<Record<string, unknown>>
-
 export function createGeminiParser(reading: AgentOutputParserOptions): AgentOutputParser {
   const answer = createReplyBuilder()
   const tools = new Map<unknown, string>()
   let complaint: string | undefined
-  const read = (event: Fields): readonly BackendEvent[] => {
+  const read = (event: JsonObject): readonly BackendEvent[] => {
     switch (event['type']) {
       case 'init':
         return isSessionId(event['session_id'])
           ? [{ type: 'session', token: reading.token(event['session_id']) }]
           : ACTIVITY
       case 'message':
-        return event['role'] === 'assistant' ? answer.append(textOf(event['content'])) : ACTIVITY
+        return event['role'] === 'assistant' ? answer.append(stringOf(event['content'])) : ACTIVITY
       case 'tool_use':
         answer.startParagraph()
-        tools.set(event['tool_id'], textOf(event['tool_name']))
-        return [{ type: 'tool', name: textOf(event['tool_name']), state: 'started' }]
+        tools.set(event['tool_id'], stringOf(event['tool_name']))
+        return [{ type: 'tool', name: stringOf(event['tool_name']), state: 'started' }]
       case 'tool_result': {
         const name = tools.get(event['tool_id']) ?? 'tool'
         if (isDenied(event)) answer.addDenied(name)
@@ -52,14 +50,12 @@ export function createGeminiParser(reading: AgentOutputParserOptions): AgentOutp
   }
   return {
     read: (line) => {
-      const event = parseJsonLine(line)
+      const event = parseJsonObject(line)
       return event === undefined ? ACTIVITY : read(event)
     },
     conclude: (result) => ({ type: 'failed', error: failureOf(result, complaint, reading) }),
   }
 }
-
-const ACTIVITY: readonly BackendEvent[] = [{ type: 'activity' }]
 
 function endOf(reading: AgentOutputParserOptions, answer: ReplyBuilder): readonly BackendEvent[] {
   const { last, end } = answer.finish(reading.backend)
@@ -67,7 +63,7 @@ function endOf(reading: AgentOutputParserOptions, answer: ReplyBuilder): readonl
 }
 
 const errorMessageOf = (error: unknown): string =>
-  (isJsonObject(error) && textOf(error['message'])) || 'gemini failed and said nothing'
+  (isJsonObject(error) && stringOf(error['message'])) || 'gemini failed and said nothing'
 
 function failureOf(
   result: ProcessResult,
@@ -94,7 +90,7 @@ function modelError(
   { facts: { nowMs } }: AgentOutputParserOptions,
 ): MoleculeError {
   const [json] = /\{.*\}/s.exec(text) ?? []
-  const body = json === undefined ? undefined : parseJsonLine(json)
+  const body = json === undefined ? undefined : parseJsonObject(json)
   const inner = isJsonObject(body?.['error']) ? body['error'] : {}
   const status = typeof inner['code'] === 'number' ? inner['code'] : exitStatus
   return classifyAgentError({ text, status, nowMs }) ?? new MoleculeError('provider_failed', text, { retryable: true })
@@ -123,12 +119,10 @@ function usageOf(stats: unknown): readonly BackendEvent[] {
   return [{ type: 'usage', inputTokens, outputTokens }]
 }
 
-function isDenied({ error, output }: Fields): boolean {
+function isDenied({ error, output }: JsonObject): boolean {
   const type = isJsonObject(error) ? String(error['type']) : ''
   return (
     /denied|policy|execution_not_allowed/i.test(type) ||
-    /denied by policy|requires? user confirmation/i.test(textOf(output))
+    /denied by policy|requires? user confirmation/i.test(stringOf(output))
   )
 }
-
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')

@@ -4,14 +4,12 @@
  * status. An unknown session is told in plain words, on either stream.
  */
 import { MoleculeError } from '../../errors.ts'
-import { isJsonObject } from '../../protocol/json.ts'
+import { isJsonObject, type JsonObject, parseJsonObject, stringOf } from '../../protocol/json.ts'
 import type { BackendEvent } from '../backend.ts'
 import type { AgentOutputParser, AgentOutputParserOptions } from '../engine/cli/one-shot-agent.ts'
 import { classifyAgentError, processFailure } from '../engine/failure/agent-errors.ts'
-import { createReplyBuilder, parseJsonLine, type ReplyBuilder } from '../engine/reply-builder.ts'
+import { ACTIVITY, createReplyBuilder, type ReplyBuilder } from '../engine/reply-builder.ts'
 import { isSessionId } from '../engine/session-prompt.ts'
-
-type Fields = Readonly<Record<string, unknown>>
 
 const PROVIDER_ERROR = /^\s*HTTP (\d{3})\b/
 const SESSION_LOST = /^(?:Error: )?Session not found: /m
@@ -19,18 +17,18 @@ const DENIED = /^(?:BLOCKED|Command (?:denied|blocked))|approval (?:denied|requi
 
 export function createHermesParser(reading: AgentOutputParserOptions): AgentOutputParser {
   const answer = createReplyBuilder()
-  const read = (event: Fields): readonly BackendEvent[] => {
+  const read = (event: JsonObject): readonly BackendEvent[] => {
     switch (event['type']) {
       case 'system':
         return sessionOf(event, reading)
       case 'text':
-        return answer.append(textOf(event['text']))
+        return answer.append(stringOf(event['text']))
       case 'tool_use':
         answer.startParagraph()
-        return [{ type: 'tool', name: textOf(event['name']) || 'tool', state: 'started' }]
+        return [{ type: 'tool', name: stringOf(event['name']) || 'tool', state: 'started' }]
       case 'tool_result': {
-        const name = textOf(event['name']) || 'tool'
-        if (DENIED.test(textOf(event['output']))) answer.addDenied(name)
+        const name = stringOf(event['name']) || 'tool'
+        if (DENIED.test(stringOf(event['output']))) answer.addDenied(name)
         return [{ type: 'tool', name, state: event['is_error'] === true ? 'failed' : 'finished' }]
       }
       case 'result':
@@ -41,7 +39,7 @@ export function createHermesParser(reading: AgentOutputParserOptions): AgentOutp
   }
   return {
     read: (line) => {
-      const event = parseJsonLine(line)
+      const event = parseJsonObject(line)
       return event === undefined ? ACTIVITY : read(event)
     },
     conclude(result, stdout) {
@@ -57,16 +55,14 @@ export function createHermesParser(reading: AgentOutputParserOptions): AgentOutp
   }
 }
 
-const ACTIVITY: readonly BackendEvent[] = [{ type: 'activity' }]
-
 /** It may change within a turn, when a long session is compressed into a new one: the last one named is the one. */
-function sessionOf({ session_id: id }: Fields, { token }: AgentOutputParserOptions): readonly BackendEvent[] {
+function sessionOf({ session_id: id }: JsonObject, { token }: AgentOutputParserOptions): readonly BackendEvent[] {
   return isSessionId(id) ? [{ type: 'session', token: token(id) }] : ACTIVITY
 }
 
-function endOf(event: Fields, reading: AgentOutputParserOptions, answer: ReplyBuilder): readonly BackendEvent[] {
-  const text = textOf(event['text'])
-  const complaint = textOf(event['error'])
+function endOf(event: JsonObject, reading: AgentOutputParserOptions, answer: ReplyBuilder): readonly BackendEvent[] {
+  const text = stringOf(event['text'])
+  const complaint = stringOf(event['error'])
   const status = PROVIDER_ERROR.exec(complaint || text)?.[1]
   if (event['exit_code'] !== 0 || complaint !== '' || status !== undefined) {
     return [{ type: 'failed', error: modelError(complaint || text, status, reading) }]
@@ -93,5 +89,3 @@ function usageOf(tokens: unknown): readonly BackendEvent[] {
   if (typeof inputTokens !== 'number' || typeof outputTokens !== 'number') return []
   return [{ type: 'usage', inputTokens, outputTokens }]
 }
-
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')

@@ -1,7 +1,7 @@
 /** The options of the `mcp` backend: which server, which tool, and how the text of a message becomes its arguments. */
 import { parseDuration } from '../../duration.ts'
 import { MoleculeError } from '../../errors.ts'
-import { isJsonObject, type JsonObject } from '../../protocol/json.ts'
+import { type JsonObject, parseJsonObject } from '../../protocol/json.ts'
 import { type Endpoint, readEndpoint, readStallMs } from '../endpoint.ts'
 import { type BackendOptions, badOption } from '../options.ts'
 
@@ -48,12 +48,9 @@ export function readMcpSettings(options: BackendOptions, environment: Readonly<R
 
 function readTemplate(text: string): JsonObject | undefined {
   if (text === '') return undefined
-  try {
-    const value: unknown = JSON.parse(text)
-    if (isJsonObject(value)) return value
-  } catch {
-    // Told below; the parser's words would quote what may be a secret.
-  }
+  const value = parseJsonObject(text)
+  if (value !== undefined) return value
+  // Without the parser's error as the cause: it quotes the text, which may hold a secret.
   throw new MoleculeError('bad_config', 'backend option "arguments" must be a JSON object')
 }
 

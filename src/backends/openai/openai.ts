@@ -7,6 +7,7 @@ import { createOutbound, type Outbound } from '../../client/outbound.ts'
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import type { Backend, BackendContext, BackendDefinition, BackendEvent, Turn, Validation } from '../backend.ts'
 import { ENDPOINT_OPTIONS } from '../endpoint.ts'
+import { turnCanceled } from '../engine/turn-engine.ts'
 import { type ChatMessage, chatMessages, withoutOldestHalf } from './chat-messages.ts'
 import { failureOfStatus, isContextFull } from './outcome.ts'
 import { parseAnswer } from './parse.ts'
@@ -91,11 +92,9 @@ async function* runTurn(turn: Turn, context: OpenaiContext, signal: AbortSignal)
       yield { type: 'status', text: 'the conversation is too long for the model: its oldest half is left out' }
     }
   } catch (thrown) {
-    yield { type: 'failed', error: signal.aborted ? canceled(thrown) : toMoleculeError(thrown) }
+    yield { type: 'failed', error: signal.aborted ? turnCanceled(thrown) : toMoleculeError(thrown) }
   }
 }
-
-const canceled = (cause: unknown) => new MoleculeError('canceled', 'the turn was cancelled', { cause })
 
 interface CompletionRequest extends OpenaiContext {
   readonly model: string

@@ -5,11 +5,10 @@
 import type { OutboundResponse } from '../../client/dial.ts'
 import { readSse } from '../../client/read-sse.ts'
 import { MoleculeError } from '../../errors.ts'
-import { isJsonObject, type JsonObject } from '../../protocol/json.ts'
+import { isJsonObject, type JsonObject, parseJsonObject } from '../../protocol/json.ts'
 import type { BackendEvent } from '../backend.ts'
+import { OUTPUT_BYTES_MAX } from '../engine/turn-engine.ts'
 import { failureInStream } from './outcome.ts'
-
-const REPLY_BYTES_MAX = 10 * 1024 * 1024
 
 interface AnswerState {
   text: string
@@ -61,12 +60,9 @@ async function* chunksOf(answer: OutboundResponse): AsyncGenerator<JsonObject> {
 }
 
 function parseChunk(text: string): JsonObject {
-  try {
-    const value: unknown = JSON.parse(text)
-    if (isJsonObject(value)) return value
-  } catch {
-    // Told below, in our words: the parser's would quote a piece of somebody's answer.
-  }
+  const value = parseJsonObject(text)
+  if (value !== undefined) return value
+  // Without the parser's error as the cause: it quotes a piece of the model's answer.
   throw new MoleculeError('agent_failed', 'the endpoint sent something that is no chat completion', { retryable: true })
 }
 
@@ -79,7 +75,7 @@ function* readChunk(chunk: JsonObject, state: AnswerState): Generator<BackendEve
   if (delta === '') yield { type: 'activity' }
   else {
     state.bytes += Buffer.byteLength(delta)
-    if (state.bytes > REPLY_BYTES_MAX) throw tooLarge()
+    if (state.bytes > OUTPUT_BYTES_MAX) throw tooLarge()
     state.text += delta
     yield { type: 'text', delta }
   }
@@ -101,6 +97,6 @@ function tokensOf(usage: JsonObject): { inputTokens?: number; outputTokens?: num
 }
 
 function tooLarge(): MoleculeError {
-  const message = `the answer is larger than ${REPLY_BYTES_MAX} bytes`
-  return new MoleculeError('too_large', message, { details: { limitBytes: REPLY_BYTES_MAX } })
+  const message = `the answer is larger than ${OUTPUT_BYTES_MAX} bytes`
+  return new MoleculeError('too_large', message, { details: { limitBytes: OUTPUT_BYTES_MAX } })
 }

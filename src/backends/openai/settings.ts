@@ -1,6 +1,6 @@
 /** The options of the `openai` backend. Without a URL it is OpenAI itself, and then its usual variable is the key. */
 import { MoleculeError } from '../../errors.ts'
-import { isJsonObject, type JsonObject } from '../../protocol/json.ts'
+import { type JsonObject, parseJsonObject } from '../../protocol/json.ts'
 import { type Endpoint, readAuthHeaders, readStallMs, readUrl } from '../endpoint.ts'
 import { type BackendOptions, createOptions } from '../options.ts'
 
@@ -41,17 +41,9 @@ const OWN_FIELDS: ReadonlySet<string> = new Set(['messages', 'stream', 'model'])
 
 function readParams(text: string): JsonObject {
   if (text === '') return {}
-  const value = parse(text)
-  if (!isJsonObject(value)) throw new MoleculeError('bad_config', 'backend option "params" must be a JSON object')
+  const value = parseJsonObject(text)
+  if (value === undefined) throw new MoleculeError('bad_config', 'backend option "params" must be a JSON object')
   const own = Object.keys(value).find((key) => OWN_FIELDS.has(key))
   if (own === undefined) return value
   throw new MoleculeError('bad_config', `backend option "params" cannot set "${own}": the platform does`)
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

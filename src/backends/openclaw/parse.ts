@@ -3,14 +3,12 @@
  * Failures are `{"ok": false, "error": {"message"}}` with exit code 1 and the provider's status in the words.
  */
 import { MoleculeError } from '../../errors.ts'
-import { isJsonObject } from '../../protocol/json.ts'
+import { isJsonObject, type JsonObject, parseJsonObject, stringOf } from '../../protocol/json.ts'
 import type { BackendEvent } from '../backend.ts'
 import type { AgentOutputParser, AgentOutputParserOptions } from '../engine/cli/one-shot-agent.ts'
 import { classifyAgentError, processFailure } from '../engine/failure/agent-errors.ts'
-import { createReplyBuilder } from '../engine/reply-builder.ts'
+import { ACTIVITY, createReplyBuilder } from '../engine/reply-builder.ts'
 import { isSessionId } from '../engine/session-prompt.ts'
-
-type Fields = Readonly<Record<string, unknown>>
 
 /** The line that closes the object; what is printed before it is indented. */
 const LAST_LINE = '}'
@@ -36,12 +34,10 @@ export function createOpenclawParser(reading: AgentOutputParserOptions): AgentOu
   }
 }
 
-const ACTIVITY: readonly BackendEvent[] = [{ type: 'activity' }]
-
-function eventsOf(reply: Fields, reading: AgentOutputParserOptions): readonly BackendEvent[] {
+function eventsOf(reply: JsonObject, reading: AgentOutputParserOptions): readonly BackendEvent[] {
   if (reply['ok'] === false) {
     const error = isJsonObject(reply['error']) ? reply['error'] : {}
-    return [{ type: 'failed', error: modelError(textOf(error['message']), reading) }]
+    return [{ type: 'failed', error: modelError(stringOf(error['message']), reading) }]
   }
   const meta = isJsonObject(reply['meta']) ? reply['meta'] : {}
   const agentMeta = isJsonObject(meta['agentMeta']) ? meta['agentMeta'] : {}
@@ -59,11 +55,11 @@ function eventsOf(reply: Fields, reading: AgentOutputParserOptions): readonly Ba
 }
 
 function payloadTexts(payloads: unknown): readonly string[] {
-  return Array.isArray(payloads) ? payloads.filter(isJsonObject).map(({ text }) => textOf(text)) : []
+  return Array.isArray(payloads) ? payloads.filter(isJsonObject).map(({ text }) => stringOf(text)) : []
 }
 
 /** Only their names are told, and only when all is over. */
-function toolsOf({ terminalReceipt }: Fields): readonly BackendEvent[] {
+function toolsOf({ terminalReceipt }: JsonObject): readonly BackendEvent[] {
   const names = isJsonObject(terminalReceipt) ? terminalReceipt['successfulToolNames'] : undefined
   if (!Array.isArray(names)) return []
   return names
@@ -74,7 +70,7 @@ function toolsOf({ terminalReceipt }: Fields): readonly BackendEvent[] {
     ])
 }
 
-function usageOf({ usage, costUsd }: Fields): readonly BackendEvent[] {
+function usageOf({ usage, costUsd }: JsonObject): readonly BackendEvent[] {
   if (!isJsonObject(usage)) return []
   const { input: inputTokens, output: outputTokens } = usage
   if (typeof inputTokens !== 'number' || typeof outputTokens !== 'number') return []
@@ -92,13 +88,7 @@ function modelError(words: string, { backend, facts: { nowMs } }: AgentOutputPar
   return known ?? new MoleculeError('provider_failed', text, { retryable: true })
 }
 
-function parseReply(text: string): Fields | undefined {
+function parseReply(text: string): JsonObject | undefined {
   const at = text.indexOf('{')
-  try {
-    return at < 0 ? undefined : JSON.parse(text.slice(at))
-  } catch {
-    return undefined
-  }
+  return at < 0 ? undefined : parseJsonObject(text.slice(at))
 }
-
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')

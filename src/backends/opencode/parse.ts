@@ -5,15 +5,13 @@
  */
 import { MoleculeError } from '../../errors.ts'
 import type { ProcessResult } from '../../process/processes.ts'
-import { isJsonObject } from '../../protocol/json.ts'
+import { isJsonObject, type JsonObject, parseJsonObject, stringOf } from '../../protocol/json.ts'
 import type { BackendEvent } from '../backend.ts'
 import type { AgentOutputParser, AgentOutputParserOptions } from '../engine/cli/one-shot-agent.ts'
 import { classifyAgentError, processFailure } from '../engine/failure/agent-errors.ts'
-import { createReplyBuilder, parseJsonLine, type ReplyBuilder } from '../engine/reply-builder.ts'
+import { ACTIVITY, createReplyBuilder, type ReplyBuilder } from '../engine/reply-builder.ts'
 import { isSessionId } from '../engine/session-prompt.ts'
 import type { EndEvent } from '../engine/turn-engine.ts'
-
-type Fields = Readonly<Record<string, unknown>>
 
 const DENIED = /rejected permission|rule which prevents|permission (denied|rejected)/i
 
@@ -22,11 +20,11 @@ export function createOpencodeParser(reading: AgentOutputParserOptions): AgentOu
   const used = { inputTokens: 0, outputTokens: 0, costUsd: 0 }
   let named = false
   let failed: EndEvent | undefined
-  const read = (event: Fields): readonly BackendEvent[] => {
+  const read = (event: JsonObject): readonly BackendEvent[] => {
     const part = isJsonObject(event['part']) ? event['part'] : {}
     switch (event['type']) {
       case 'text':
-        return answer.append(textOf(part['text']))
+        return answer.append(stringOf(part['text']))
       case 'tool_use':
         return readTool(part, answer)
       case 'step_finish':
@@ -40,7 +38,7 @@ export function createOpencodeParser(reading: AgentOutputParserOptions): AgentOu
   }
   return {
     read(line) {
-      const event = parseJsonLine(line)
+      const event = parseJsonObject(line)
       if (event === undefined) return ACTIVITY
       const { sessionID } = event
       if (named || !isSessionId(sessionID)) return read(event)
@@ -57,11 +55,9 @@ export function createOpencodeParser(reading: AgentOutputParserOptions): AgentOu
 
 type UsageTotals = { inputTokens: number; outputTokens: number; costUsd: number }
 
-const ACTIVITY: readonly BackendEvent[] = [{ type: 'activity' }]
-
 /** A tool is told of once it has ended, with its outcome. */
-function readTool(part: Fields, answer: ReplyBuilder): readonly BackendEvent[] {
-  const name = textOf(part['tool']) || 'tool'
+function readTool(part: JsonObject, answer: ReplyBuilder): readonly BackendEvent[] {
+  const name = stringOf(part['tool']) || 'tool'
   const state = isJsonObject(part['state']) ? part['state'] : {}
   const isFine = state['status'] === 'completed'
   answer.startParagraph()
@@ -69,13 +65,13 @@ function readTool(part: Fields, answer: ReplyBuilder): readonly BackendEvent[] {
     { type: 'tool', name, state: 'started' },
     { type: 'tool', name, state: isFine ? 'finished' : 'failed' },
   ]
-  if (isFine || !DENIED.test(textOf(state['error']))) return events
+  if (isFine || !DENIED.test(stringOf(state['error']))) return events
   // At once: after this the run says no more.
   return [...events, ...answer.append(`(Not allowed in this turn: ${name}.)`)]
 }
 
 /** Each step tells its own; the turn's is all of them so far. */
-function addUsage({ tokens, cost }: Fields, used: UsageTotals): readonly BackendEvent[] {
+function addUsage({ tokens, cost }: JsonObject, used: UsageTotals): readonly BackendEvent[] {
   if (!isJsonObject(tokens)) return ACTIVITY
   const { input, output } = tokens
   if (typeof input !== 'number' || typeof output !== 'number') return ACTIVITY
@@ -89,7 +85,7 @@ function modelError(error: unknown, { facts: { nowMs }, backend }: AgentOutputPa
   const data = isJsonObject(error) && isJsonObject(error['data']) ? error['data'] : {}
   const { message, statusCode, responseHeaders, isRetryable } = data
   const wait = isJsonObject(responseHeaders) ? responseHeaders['retry-after'] : undefined
-  const words = textOf(message) || `${backend} failed and said nothing`
+  const words = stringOf(message) || `${backend} failed and said nothing`
   const text = typeof wait === 'string' ? `${words} (retry after ${wait} seconds)` : words
   const status = typeof statusCode === 'number' ? statusCode : undefined
   return (
@@ -106,5 +102,3 @@ function withoutColour(result: ProcessResult): ProcessResult {
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: an escape sequence begins with one.
 const COLOUR_CODE = /\u001b\[[0-9;]*m/g
-
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')

@@ -11,7 +11,13 @@ import type { Backend, BackendContext, BackendDefinition, Turn } from '../backen
 import { type ProcessFacts, unexpectedExit } from '../engine/failure/agent-errors.ts'
 import { createRpc, type Rpc, RpcError, unknownMethod } from '../engine/json-rpc.ts'
 import { type Shell, shellFor, validateShell } from '../engine/shell.ts'
-import { createTurnEngine, type EndEvent, OUTPUT_BYTES_MAX, type TurnStream } from '../engine/turn-engine.ts'
+import {
+  createTurnEngine,
+  type EndEvent,
+  OUTPUT_BYTES_MAX,
+  type TurnStream,
+  turnCanceled,
+} from '../engine/turn-engine.ts'
 import { createWarmPool, type WarmPool } from '../engine/warm/warm-pool.ts'
 import { type AgentProcess, runWarmTurn, type WarmTurnResult } from '../engine/warm/warm-turn.ts'
 import { type BackendOptions, badOption } from '../options.ts'
@@ -156,7 +162,7 @@ async function sendAndWait({ turn, agent, backoff, clock }: Conversing, stream: 
   }
 }
 
-const CANCELED: EndEvent = { type: 'failed', error: new MoleculeError('canceled', 'the turn was cancelled') }
+const CANCELED: EndEvent = { type: 'failed', error: turnCanceled() }
 
 /** An error of the program's own is its answer; it may say itself that trying again can help. */
 function toFailed(thrown: unknown): EndEvent {

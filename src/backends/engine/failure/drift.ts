@@ -4,10 +4,10 @@
  * `one-shot-fallback.ts` finds it. Invariant: what a provider, a network or a log-in may cause is never called drift.
  */
 import { MoleculeError } from '../../../errors.ts'
+import { JSON_RPC_CODES } from '../../../protocol/json-rpc.ts'
 import { RpcError } from '../json-rpc.ts'
 
-const METHOD_NOT_FOUND = -32_601
-const INVALID_CODES = new Set([-32_600, -32_602])
+const INVALID_CODES = new Set<number>([JSON_RPC_CODES.invalidRequest, JSON_RPC_CODES.invalidParams])
 
 /** What is missing, in a few words; undefined for every other failure. */
 export function driftIn(error: unknown): string | undefined {
@@ -49,7 +49,7 @@ export function driftInText(words: string, own?: DriftPattern): string | undefin
  */
 export function driftInAnswer(method: string, thrown: unknown): string | undefined {
   if (!(thrown instanceof RpcError)) return undefined
-  if (thrown.code === METHOD_NOT_FOUND) return `method ${method} missing`
+  if (thrown.code === JSON_RPC_CODES.methodNotFound) return `method ${method} missing`
   if (!INVALID_CODES.has(thrown.code)) return undefined
   if (/unknown (variant|method)|method not found/i.test(thrown.message)) return `method ${method} missing`
   const isOther = method === 'initialize' && /unknown field|missing field|invalid type/i.test(thrown.message)
