@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { manualClock } from '../test/fakes/manual-clock.ts'
 import { awakeClock, type Clock } from './clock.ts'
 
-/** A clock whose timers are late by a sleep of the machine: one due meanwhile fires when it wakes. */
+/** A clock of a machine that sleeps: a timer that is due during the sleep fires when the machine wakes. */
 function sleepyClock() {
   const clock = manualClock()
   let asleep: (() => void)[] | undefined
@@ -25,7 +25,7 @@ function sleepyClock() {
   }
 }
 
-test('CN-9 a limit does not count what the machine slept through, but for one step of it', () => {
+test('CN-9 a wait counts a sleep of the machine as one step at most', () => {
   const { machine, advance, sleep } = sleepyClock()
   let over = false
   awakeClock(machine).after(60_000, () => {
@@ -39,7 +39,7 @@ test('CN-9 a limit does not count what the machine slept through, but for one st
   assert.equal(over, true)
 })
 
-test('a wait without sleep is exact, short or long, and can be cancelled in any of its steps', () => {
+test('without a sleep of the machine, a wait is exact and can be cancelled in any step', () => {
   const { machine, advance } = sleepyClock()
   const clock = awakeClock(machine)
   const fired: number[] = []

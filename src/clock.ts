@@ -1,15 +1,15 @@
-/** Time as an argument. Everything that waits or measures takes a Clock, so that tests move time by hand. */
+/** Time as an argument: code that waits or measures takes a Clock, so that tests move time by hand. */
 
 export interface Clock {
-  /** Wall time in milliseconds since the epoch. For showing; never for measuring. */
+  /** Wall time in milliseconds since the epoch. For display; it can jump, so never measure with it. */
   nowMs(): number
-  /** Milliseconds that only go forward, from an arbitrary start. For measuring. */
+  /** Milliseconds from an arbitrary start that never go back. For measuring. */
   monotonicMs(): number
   /** Calls back once after `delayMs`; the returned function cancels. The timer does not keep the process alive. */
   after(delayMs: number, callback: () => void): () => void
 }
 
-/** Node's timers fire at once above this; a longer wait is cut here and its owner looks again. */
+/** Node fires a longer timer at once. A longer wait is cut to this, and its caller checks again when it fires. */
 export const TIMER_MS_MAX = 2 ** 31 - 1
 
 export const systemClock: Clock = {
@@ -22,12 +22,11 @@ export const systemClock: Clock = {
   },
 }
 
-/** A limit is counted in steps of this. */
 const AWAKE_STEP_MS = 10_000
 
 /**
- * The clock of a machine that may be put to sleep: a longer wait is counted in steps, so that what it slept through,
- * however long, counts as one step at most. Whether a system's own timers count it differs from system to system.
+ * The clock of a machine that may be suspended, such as a laptop. A long wait runs in steps of 10 s, so that a
+ * suspended hour counts as one step at most. Operating systems differ in whether their own timers count that hour.
  */
 export function awakeClock(clock: Clock): Clock {
   return {

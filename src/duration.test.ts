@@ -1,4 +1,4 @@
-/** Durations: Go's own examples, a model built from terms, and the round trip through our own writing. */
+/** Go's own examples, a model built from terms, and a round trip through formatDuration. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -15,7 +15,7 @@ const UNIT_NS: Record<string, bigint> = {
   h: 3_600_000_000_000n,
 }
 
-test('EX-4 a timeout is read in Go duration syntax', () => {
+test('EX-4 a timeout is parsed in Go duration syntax', () => {
   const table: Record<string, number> = {
     '300ms': 300,
     '1.5h': 5_400_000,
@@ -42,7 +42,7 @@ test('EX-4 a timeout is read in Go duration syntax', () => {
   for (const [text, ms] of Object.entries(table)) assert.equal(parseDuration(text), ms, text)
 })
 
-test('EX-4 what is not a Go duration is unparsable', () => {
+test('EX-4 a text that is not a Go duration is refused', () => {
   const bad = [
     '',
     '5',
@@ -71,7 +71,7 @@ test('EX-4 what is not a Go duration is unparsable', () => {
   for (const text of bad) assert.equal(parseDuration(text), undefined, text)
 })
 
-test('EX-4 a duration beyond 64 bits of nanoseconds is unparsable', () => {
+test('EX-4 a duration beyond 64 bits of nanoseconds is refused', () => {
   assert.equal(parseDuration('9223372036854775807ns'), Number('9223372036854.775807'))
   assert.equal(parseDuration('9223372036854775808ns'), undefined)
   assert.equal(parseDuration('-9223372036854775808ns'), Number('-9223372036854.775808'))
@@ -97,7 +97,7 @@ test('a duration written as terms is the sum of its terms', () => {
   )
 })
 
-test('durations are written as Go writes them', () => {
+test('durations are formatted as Go formats them', () => {
   const table: [number, string][] = [
     [0, '0s'],
     [-0, '0s'],
@@ -117,7 +117,7 @@ test('durations are written as Go writes them', () => {
   for (const [ms, text] of table) assert.equal(formatDuration(ms), text)
 })
 
-test('what is written is read back: whole milliseconds exactly, fractions to the nanosecond', () => {
+test('a formatted duration is parsed back: whole milliseconds exactly, fractions to the nanosecond', () => {
   const wholeMs = fc.integer({ min: -9_223_372_036_854, max: 9_223_372_036_854 })
   fc.assert(fc.property(wholeMs, (ms) => assert.equal(parseDuration(formatDuration(ms)), ms === 0 ? 0 : ms)))
   const nanoseconds = fc.integer({ min: -(2 ** 46), max: 2 ** 46 })
@@ -129,7 +129,7 @@ test('what is written is read back: whole milliseconds exactly, fractions to the
   )
 })
 
-test('any text is read or refused, never thrown at', () => {
+test('any text is parsed or refused, and never throws', () => {
   fc.assert(
     fc.property(
       fc.oneof(fc.string(), fc.string({ unit: fc.constantFrom('0', '1', '9', '.', 's', 'm', 'h', '-') })),

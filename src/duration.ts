@@ -1,10 +1,10 @@
 /**
- * Durations as Go writes them (`300ms`, `1.5h`, `2m30s`), which is what every time option of ours is written in.
- * Read at the edge by config and backend options; inside, a duration is always a number of milliseconds.
- * Invariant: what Go's `time.ParseDuration` refuses is refused here, and what it takes means the same nanoseconds.
+ * Durations in Go's syntax (`300ms`, `1.5h`, `2m30s`), which all our time options use. Config and backend options parse
+ * them at the edge; inside, a duration is a number of milliseconds.
+ * Invariant: this accepts exactly the texts that Go's `time.ParseDuration` accepts, with the same nanoseconds.
  */
 
-/** Longer than any duration worth writing; keeps the arithmetic below bounded. */
+/** A longer text is no duration. It bounds the big-integer arithmetic below. */
 const TEXT_CHARACTERS_MAX = 128
 const NANOSECONDS_MAX = 2n ** 63n - 1n
 const NANOSECONDS_PER_MS = 1_000_000n
@@ -12,7 +12,7 @@ const NANOSECONDS_PER_MS = 1_000_000n
 const UNITS: ReadonlyMap<string, bigint> = new Map([
   ['ns', 1n],
   ['us', 1_000n],
-  // Two characters that look alike: the micro sign and the Greek letter. Go takes both.
+  // The micro sign and the Greek letter look alike. Go accepts both.
   ['\u00b5s', 1_000n],
   ['\u03bcs', 1_000n],
   ['ms', NANOSECONDS_PER_MS],
@@ -23,7 +23,7 @@ const UNITS: ReadonlyMap<string, bigint> = new Map([
 
 const TERM = /(\d*)(?:(\.)(\d*))?([^\d.]+)/y
 
-/** Milliseconds, or undefined where the text is no duration: a unit is required, `5` and `1,5h` are not durations. */
+/** Milliseconds, or undefined if the text is no duration. A unit is required: `5` and `1,5h` are no durations. */
 export function parseDuration(text: string): number | undefined {
   if (text.length > TEXT_CHARACTERS_MAX) return undefined
   const negative = text.startsWith('-')
@@ -42,7 +42,7 @@ export function parseDuration(text: string): number | undefined {
   return toMilliseconds(negative ? -total : total)
 }
 
-/** Go's form: `1h0m0s`, `1m30s`, `1.5s`, `300ms`, `0s`. Rounded to the nanosecond, held within what Go can hold. */
+/** Go's form: `1h0m0s`, `1m30s`, `1.5s`, `300ms`, `0s`. Rounded to the nanosecond and limited to Go's 64 bits. */
 export function formatDuration(ms: number): string {
   const nanoseconds = toNanoseconds(Math.abs(ms))
   if (nanoseconds === 0n) return '0s'
@@ -64,7 +64,7 @@ function termNanoseconds(term: RegExpExecArray): bigint | undefined {
   return BigInt(whole === '' ? 0 : whole) * unit + fractionNanoseconds(fraction, unit)
 }
 
-/** In floating point and from at most 19 digits, as Go does it: `0.3333333333333333333h` is exactly 20 minutes. */
+/** Computes as Go does, in floating point from at most 19 digits: `0.3333333333333333333h` is exactly 20 minutes. */
 function fractionNanoseconds(fraction: string, unit: bigint): bigint {
   let value = 0n
   let scale = 1
@@ -77,15 +77,15 @@ function fractionNanoseconds(fraction: string, unit: bigint): bigint {
   return BigInt(Math.trunc(Number(value) * (Number(unit) / scale)))
 }
 
-/** Whole milliseconds apart from the rest: as one division, a long duration would come out beside its integer. */
+/** One division would round a long duration off its integer, so whole milliseconds are divided separately. */
 function toMilliseconds(nanoseconds: bigint): number {
   return Number(nanoseconds / NANOSECONDS_PER_MS) + Number(nanoseconds % NANOSECONDS_PER_MS) / 1e6
 }
 
 function toNanoseconds(ms: number): bigint {
-  const held = Math.min(ms, Number(NANOSECONDS_MAX / NANOSECONDS_PER_MS))
-  const wholeMs = Math.trunc(held)
-  return BigInt(wholeMs) * NANOSECONDS_PER_MS + BigInt(Math.round((held - wholeMs) * 1e6))
+  const limited = Math.min(ms, Number(NANOSECONDS_MAX / NANOSECONDS_PER_MS))
+  const wholeMs = Math.trunc(limited)
+  return BigInt(wholeMs) * NANOSECONDS_PER_MS + BigInt(Math.round((limited - wholeMs) * 1e6))
 }
 
 /** `value / 10^places` without trailing zeros. */

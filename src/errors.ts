@@ -1,79 +1,79 @@
 /**
- * The one error class of Molecule. Meaning is given once, here; each door has one table from code to its wire form.
- * The upstream error is kept beside ours as `cause`, never pasted over.
+ * The one error class of Molecule. This file defines what each code means; each door has one table from a code to its
+ * wire form. The original error is kept as `cause`.
  */
 
-/** What can go wrong, in our words. Stable: programs may switch on these. */
+/** Stable: programs may switch on these codes. */
 export type ErrorCode =
-  /** The request itself is wrong: shape, type, value. `details.path` names the place where known. */
+  /** The request itself is wrong: shape, type or value. `details.path` names the place, if known. */
   | 'invalid_request'
-  /** No token, or one that nobody issued. */
+  /** No token, or an unknown one. */
   | 'unauthenticated'
-  /** A token that is known but may not do this. */
+  /** The token is known but not allowed to do this. */
   | 'forbidden'
-  /** The thing named does not exist, or not for this caller. */
+  /** The named thing does not exist, or this caller may not see it. */
   | 'not_found'
-  /** The same idempotency key came with other content. */
+  /** The same idempotency key was used before with other content. */
   | 'idempotency_conflict'
-  /** The state of the thing does not allow this (a message to a finished task). */
+  /** The current state does not allow this (a message to a finished task). */
   | 'unsupported_operation'
-  /** The task has ended in another way already. */
+  /** The task has already ended in another state. */
   | 'not_cancelable'
-  /** The workspace's queue is full; `details.retryAfterMs` says when to come again. */
+  /** The workspace's queue is full; `details.retryAfterMs` says when to retry. */
   | 'queue_full'
-  /** One token asks more often than it may; `details.retryAfterMs` says when to come again. */
+  /** The token is over its rate limit; `details.retryAfterMs` says when to retry. */
   | 'too_many_requests'
-  /** What the cursor asks for is no longer kept; `details.prunedSeq` is the last number that went. */
+  /** The cursor points at deleted entries; `details.prunedSeq` is the last deleted number. */
   | 'pruned'
-  /** A body, an output or an upload passed its limit; `details.limitBytes`. */
+  /** A body, an output or an upload is over its limit; `details.limitBytes`. */
   | 'too_large'
-  /** A lease whose epoch is no longer current, or a settle that contradicts the one stored. */
+  /** The lease's epoch is no longer current, or a settle contradicts the stored one. */
   | 'stale_lease'
-  /** The store cannot be reached or refused the transaction. Where its answer was lost, the write may stand. */
+  /** The store is unreachable or refused the transaction. If its answer was lost, the write may be committed. */
   | 'store_unavailable'
   /** Configuration that cannot work: a missing option, a bad duration, an unknown runtime. */
   | 'bad_config'
-  /** The program behind a backend is not there or not executable. */
+  /** The program of a backend is missing or not executable. */
   | 'backend_missing'
-  /** The subprocess could not be started though it exists. */
+  /** The program exists, but the subprocess could not be started. */
   | 'spawn_failed'
-  /** The backend gave no sign of life, or was not done, within its time. */
+  /** The backend was silent for too long, or did not finish in time. */
   | 'timeout'
-  /** The subprocess ended with a non-zero exit code or by a signal; `details.exitCode`, `details.signal`. */
+  /** The subprocess ended with a non-zero exit code or by a signal: `details.exitCode`, `details.signal`. */
   | 'exit'
-  /** A model agent ended well and said nothing. */
+  /** A model agent ended without an error and without a reply. */
   | 'empty_response'
-  /** The backend's stream ended without done or failed. */
+  /** The backend's stream ended without `done` or `failed`. */
   | 'no_end'
-  /** The model provider asks to wait; `details.resetAfterMs` where it says how long. */
+  /** The model provider's rate limit is reached; `details.resetAfterMs` says how long to wait, if known. */
   | 'rate_limited'
   /** The model provider refuses the credentials. */
   | 'auth_failed'
-  /** The model provider failed, or refuses the request for another reason; `details.status` is its HTTP status. */
+  /** The model provider failed or refuses the request for another reason; `details.status` is its HTTP status. */
   | 'provider_failed'
-  /** The conversation has grown beyond what the model can hold. */
+  /** The conversation no longer fits into the model's context. */
   | 'context_full'
   /** The agent no longer knows the session it was asked to resume. */
   | 'session_lost'
-  /** The agent itself says that its task failed, or gives an answer that is none; its reason is the message. */
+  /** The agent reports that its task failed, or its answer is unusable; the message is its reason. */
   | 'agent_failed'
-  /** A file that came with the message could not be had: a URL that is refused or fails, or too much of it. */
+  /** A file of the message cannot be used: its URL is refused or fails, or the file is too large. */
   | 'bad_attachment'
-  /** The agent used up the turns it was allowed. */
+  /** The agent reached its limit of model turns. */
   | 'max_turns'
-  /** The worker vanished too often while running this message. */
+  /** The worker disappeared too often while it ran this message. */
   | 'worker_lost'
-  /** The message was not started within its time. */
+  /** The message waited too long for its first attempt. */
   | 'expired'
-  /** Somebody cancelled it. */
+  /** A caller or the owner cancelled it. */
   | 'canceled'
-  /** Another process holds what this one needs (data folder, port). */
+  /** Another process holds a resource that this one needs (data folder, port). */
   | 'in_use'
-  /** A defect of ours. */
+  /** A bug in Molecule. */
   | 'internal'
 
 export interface MoleculeErrorOptions {
-  /** May the same thing succeed if it is simply tried again later? */
+  /** The same call may succeed if it is repeated later. */
   readonly retryable?: boolean
   readonly cause?: unknown
   readonly details?: Readonly<Record<string, unknown>>
@@ -93,7 +93,7 @@ export class MoleculeError extends Error {
   }
 }
 
-/** Any thrown value as a MoleculeError: ours unchanged, everything else as `internal` with the original as cause. */
+/** A MoleculeError unchanged; any other thrown value as the cause of an error with `code`. */
 export function toMoleculeError(thrown: unknown, code: ErrorCode = 'internal'): MoleculeError {
   if (thrown instanceof MoleculeError) return thrown
   const message = thrown instanceof Error ? thrown.message : String(thrown)

@@ -1,6 +1,6 @@
 /**
- * Identifiers of ours: ULIDs, time-ordered, so that new rows land at the end of every index (random ids cost a third
- * of the write throughput), and monotonic within a process, so that order of creation is order of sorting.
+ * Ids are ULIDs. They are time-ordered, so that new rows land at the end of every index (random ids cost a third of the
+ * write throughput), and monotonic within a process, so that they sort in the order of their creation.
  */
 import { randomFillSync } from 'node:crypto'
 
@@ -9,14 +9,14 @@ const TIME_CHARACTERS = 10
 const RANDOM_CHARACTERS = 16
 
 let lastMs = -1
-/** All of the last ULID but its last character: under load many are made in one millisecond and differ in that alone. */
+/** The last ULID without its last character. Under load, many ids of one millisecond differ only in that character. */
 let lastStem = ''
 const digits = new Uint8Array(RANDOM_CHARACTERS)
-/** Random bytes are dear one call at a time. */
+/** One system call fills 256 ids: a call for each id is slow. */
 const pool = new Uint8Array(256 * RANDOM_CHARACTERS)
 let poolUsed = pool.length
 
-/** A new ULID. Two made in the same millisecond still sort in the order they were made. */
+/** A new ULID. Ids of the same millisecond still sort in the order of their creation. */
 export function ulid(nowMs: number = Date.now()): string {
   if (nowMs > lastMs) {
     lastMs = nowMs
@@ -34,7 +34,7 @@ function drawRandomDigits(): void {
     poolUsed = 0
   }
   for (let index = 0; index < RANDOM_CHARACTERS; index++) digits[index] = (pool[poolUsed++] as number) & 31
-  // Room to count upwards: a leading digit below the top one cannot overflow.
+  // Keeps the leading digit low, so that counting up cannot overflow.
   digits[0] = (digits[0] as number) & 15
 }
 
@@ -44,7 +44,7 @@ function stemOf(timeMs: number): string {
   return text
 }
 
-/** No ULID made at or after this time sorts before it. */
+/** A lower bound: no ULID made at or after this time sorts before it. */
 export function ulidFloor(timeMs: number): string {
   return encodeTime(timeMs) + '0'.repeat(RANDOM_CHARACTERS)
 }
@@ -65,7 +65,7 @@ function encodeTime(timeMs: number): string {
   return text
 }
 
-/** Counts one up; gives the leftmost place that changed. */
+/** Counts up by one and returns the leftmost changed index. */
 function incrementDigits(): number {
   let index = RANDOM_CHARACTERS - 1
   for (; index > 0 && digits[index] === 31; index--) digits[index] = 0

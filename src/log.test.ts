@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { createLog, createSecretMask, maskPatterns, secretValues } from './log.ts'
 
-test('a hidden secret never reaches a line, wherever it stands', () => {
+test('a hidden secret is masked anywhere in a line', () => {
   const lines: string[] = []
   const log = createLog('info', { write: (line) => lines.push(line) })
   log.hide('s3cret-s3cret')
@@ -13,7 +13,7 @@ test('a hidden secret never reaches a line, wherever it stands', () => {
   assert.match(lines[0] ?? '', /told \[hidden\] in passing/)
 })
 
-test('a value too short to be a secret does not garble the log', () => {
+test('a value too short to be a secret is not masked', () => {
   const lines: string[] = []
   const log = createLog('info', { write: (line) => lines.push(line) })
   log.hide('is')
@@ -26,7 +26,7 @@ const characters = (alphabet: string, length: number) =>
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
 const UPPER = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789'
 
-/** Keys as the services make them, and how much of each is the secret. */
+/** Keys in the form of each service, and the part of each that is secret. */
 const keys = fc.oneof(
   characters(LETTERS, 43).map((rest) => ({ text: `mol_${rest}`, secret: rest })),
   characters(LETTERS, 40).map((rest) => ({ text: `Authorization: Bearer ${rest}`, secret: rest })),
@@ -40,10 +40,10 @@ const keys = fc.oneof(
   characters(LETTERS, 35).map((rest) => ({ text: `123456789:${rest}`, secret: rest })),
   characters(LETTERS, 12).map((rest) => ({ text: `postgres://molecule:${rest}@db:5432/x`, secret: rest })),
 )
-/** Text around it that a key cannot grow into. */
+/** Text around a key that cannot become part of the key. */
 const around = fc.constantFrom('', ' ', '\n', '"', ' (', ') ', '{"a":"', '"}', ' failed: ')
 
-test('RT-7 a key never stays in a text, wherever it stands', () => {
+test('RT-7 a key is masked anywhere in a text', () => {
   const property = fc.property(around, keys, around, (before, { text, secret }, after) => {
     const masked = maskPatterns(`${before}${text}${after}`)
     assert.ok(!masked.includes(secret), masked)
@@ -53,7 +53,7 @@ test('RT-7 a key never stays in a text, wherever it stands', () => {
   fc.assert(property, { numRuns: 2000 })
 })
 
-test('RT-7 what we hold is masked whatever it is made of, also as JSON writes it, and the longer before the shorter', () => {
+test('RT-7 a registered secret is masked plain and JSON-escaped, the longer before the shorter', () => {
   const secret = fc.string({ minLength: 8, maxLength: 40 }).filter((text) => !'[hidden]'.includes(text))
   const property = fc.property(fc.array(secret, { minLength: 1, maxLength: 5 }), fc.string(), (secrets, text) => {
     const { hide, mask } = createSecretMask()
@@ -73,7 +73,7 @@ test('RT-7 what we hold is masked whatever it is made of, also as JSON writes it
   assert.equal(mask('beginning-and-end'), '[hidden]')
 })
 
-test('RT-7 a masked JSON line is JSON still, and ordinary text is left alone', () => {
+test('RT-7 a masked JSON line stays JSON, and ordinary text is not masked', () => {
   const property = fc.property(
     fc.array(
       fc.oneof(
@@ -96,7 +96,7 @@ test('RT-7 a masked JSON line is JSON still, and ordinary text is left alone', (
   }
 })
 
-test('RT-7 variables that are called secret have secret values', () => {
+test('RT-7 variables with a secret name have secret values', () => {
   const environment = {
     OPENAI_API_KEY: 'one',
     GH_TOKEN: 'two',

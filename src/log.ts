@@ -1,8 +1,8 @@
 /**
- * The log: JSON lines by pino on one stream, structured fields first, one sentence last. Secrets that we hold are
- * registered with `hide` and never reach a line, wherever in the text they stand (path redaction misses free text);
- * nor does what looks like a key of a service that agents use. Invariant: masking a text twice is masking it once, and
- * a JSON line stays JSON, for no pattern reaches over a quote or a backslash.
+ * The log: JSON lines by pino on one stream. It masks registered secrets (`hide`) and texts that look like the key of a
+ * known service, anywhere in the line; pino's redaction by path misses secrets in free text.
+ * Invariant: masking twice gives the same as masking once, and a JSON line stays JSON, because no pattern crosses a
+ * quote or a backslash.
  */
 import pino from 'pino'
 
@@ -35,23 +35,23 @@ export function createLog(level: LogLevel, destination: { write(line: string): u
 export const silentLog: Log = { debug: ignore, info: ignore, warn: ignore, error: ignore }
 
 function ignore(): void {
-  // Nobody reads it.
+  // Discards the entry.
 }
 
 const HIDDEN = '[hidden]'
 /** Shorter values would mask ordinary words. */
 const SECRET_CHARACTERS_MIN = 8
-/** Settings, not messages: a set that grows without end would be a leak of its own. */
+/** Secrets come from settings, not from messages, so more is a leak. Later ones are not registered. */
 const SECRETS_MAX = 10_000
 
 export interface SecretMask {
-  /** From now on this value is shown as `[hidden]`. */
+  /** Masks this value as `[hidden]` from now on. Values below 8 characters are ignored. */
   hide(secret: string): void
   mask(text: string): string
 }
 
 export function createSecretMask(): SecretMask {
-  // The longest first: where one secret begins like another, the rest of the longer one must not be left standing.
+  // Longest first: a short secret that is a prefix of a long one would leave the end of the long one visible.
   let secrets: string[] = []
   return {
     hide(secret) {
@@ -68,14 +68,14 @@ export function createSecretMask(): SecretMask {
   }
 }
 
-/** What looks like a key, wherever it stands. */
+/** Masks texts that look like a key of a known service. */
 export function maskPatterns(text: string): string {
   let masked = text
   for (const [pattern, shown] of PATTERNS) masked = masked.replace(pattern, shown)
   return masked
 }
 
-/** Values of variables whose names say that they are secret. */
+/** Values of the variables whose names contain TOKEN, PASSWORD and the like. */
 export function secretValues(environment: Readonly<Record<string, string | undefined>>): string[] {
   return Object.entries(environment).flatMap(([name, value]) => (value && SECRET_NAME.test(name) ? [value] : []))
 }
@@ -85,7 +85,7 @@ const SECRET_NAME = /(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_KEY|PRIVATE
 const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----.*?-----END [A-Z ]{0,30}PRIVATE KEY-----/gs, HIDDEN],
   [/\b(Bearer|Basic) +[\w.~+/=-]{8,}/gi, `$1 ${HIDDEN}`],
-  // Ours, and those of model providers, GitHub, GitLab, Slack, Google, npm.
+  // Molecule, model providers, GitHub, GitLab, Slack, Google, npm.
   [/\bmol_[\w-]{20,}/g, HIDDEN],
   [/\bsk-[\w-]{16,}/g, HIDDEN],
   [/\bgh[pousr]_\w{20,}/g, HIDDEN],
@@ -95,15 +95,15 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/\bxapp-[\w-]{10,}/g, HIDDEN],
   [/\bAIza[\w-]{30,}/g, HIDDEN],
   [/\bnpm_\w{30,}/g, HIDDEN],
-  // AWS: the id of a key, and the secret beside its name.
+  // AWS: the id of a key.
   [/\b(?:AKIA|ASIA)[A-Z0-9]{16}\b/g, HIDDEN],
-  // Discord: three pieces with dots, and the address of a webhook. Telegram: a number, a colon, 35 characters.
+  // Discord: a bot token of three dotted pieces, and a webhook URL. Telegram: a number, a colon, 35 characters.
   [/\b[\w-]{23,28}\.[\w-]{6,7}\.[\w-]{27,45}/g, HIDDEN],
   [/\/api\/webhooks\/\d{5,}\/[\w-]{20,}/g, `/api/webhooks/${HIDDEN}`],
   [/\b\d{8,12}:[\w-]{35}/g, HIDDEN],
   // JSON web tokens.
   [/\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}/g, HIDDEN],
-  // A password in a URL, and whatever is called a secret where it is assigned.
+  // A password in a URL, and `name=value` where the name says that the value is secret.
   [/:\/\/[^\s/@"'\\:]{1,256}:[^\s/@"'\\]{1,256}@/g, `://${HIDDEN}@`],
   [/\b([\w-]{0,40}(?:api[_-]?key|access[_-]?key|secret|password|passwd|token))=[^\s"'\\&;[]{6,}/gi, `$1=${HIDDEN}`],
 ]

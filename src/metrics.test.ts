@@ -13,7 +13,7 @@ test('PL-10 counters add up by their labels', () => {
   ])
 })
 
-test('PL-10 labels without end are counted together beyond a limit', () => {
+test('PL-10 label values beyond the limit are counted together as other', () => {
   const metrics = createMetrics()
   for (let code = 0; code < 1000; code++) metrics.count('failures', { code: `code-${code}` })
   const series = metrics.read().get('failures') ?? []

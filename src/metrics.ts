@@ -1,7 +1,7 @@
 /**
- * What is counted: a few named counters with labels, in memory, read by `/metrics`. One object for a process, passed to
- * whoever counts. Invariant: the number of series is bounded; a label that could take any value would otherwise be a
- * leak, so what comes after the limit is counted under the label `other`.
+ * Counters with labels, in memory, which `/metrics` prints as Prometheus text. One object serves the process.
+ * Invariant: a counter has at most 200 series and one more, `other`, that counts all further label values together.
+ * Why not prom-client: it keeps a series for every label value without a limit, so a label from outside leaks memory.
  */
 
 export type Labels = Readonly<Record<string, string>>
@@ -13,11 +13,11 @@ export interface Series {
 
 export interface Metrics {
   count(name: string, labels?: Labels, by?: number): void
-  /** By name, in the order in which they were first counted. */
+  /** By counter name, in the order of their first count. */
   read(): ReadonlyMap<string, readonly Series[]>
 }
 
-/** Of one counter. */
+/** For each counter; a label set beyond it is counted as `other`. */
 const SERIES_MAX = 200
 
 export function createMetrics(): Metrics {

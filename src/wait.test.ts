@@ -1,4 +1,4 @@
-/** Every wait of wait.ts, ended in each of its ways; no way leaves a listener on the signal. */
+/** Every wait of wait.ts, ended in every way. None leaves a listener on the signal. */
 import assert from 'node:assert/strict'
 import { getEventListeners } from 'node:events'
 import { type TestContext, test } from 'node:test'
@@ -52,7 +52,7 @@ test('abortableOr gives the value, the error, or the fallback after an abort', a
   assert.equal(await waiting, 'none')
 })
 
-test('a promise that rejects after its wait was aborted is no unhandled rejection', async (t) => {
+test('a promise that rejects after its wait was aborted causes no unhandled rejection', async (t) => {
   const controller = controllerOf(t)
   const late = Promise.withResolvers<never>()
   const waiting = abortableOr(late.promise, controller.signal, 'none')
@@ -62,7 +62,7 @@ test('a promise that rejects after its wait was aborted is no unhandled rejectio
   await new Promise(setImmediate)
 })
 
-test('sleep ends after its time, on abort, and at once on an aborted signal', async (t) => {
+test('sleep ends after its delay, on abort, and at once on an aborted signal', async (t) => {
   const controller = controllerOf(t)
   const clock = manualClock()
   const first = sleep(clock, 100, controller.signal)

@@ -1,8 +1,7 @@
 /**
- * Every way to wait that an AbortSignal can end: a callback, a promise, a sleep, a wake-up, a queue. A leaf.
- *
- * Invariant: when a wait ends, in whatever way, its listener is gone from the signal. A signal of the platform outlives
- * millions of messages, and a listener left by each of them would be a memory leak.
+ * Every way to wait that an AbortSignal can end: a callback, a promise, a sleep, a wake-up, a queue.
+ * Invariant: when a wait ends, in whatever way, its listener is removed from the signal. A signal of the platform
+ * outlives millions of messages, and a listener left by each of them would leak memory.
  */
 
 const ONCE = { once: true } as const
@@ -12,7 +11,7 @@ interface Timer {
   after(delayMs: number, callback: () => void): () => void
 }
 
-/** Calls back once when the signal aborts, at once if it has. The returned function removes the listener. */
+/** Calls back once when the signal aborts, or at once if it is aborted. The returned function removes the listener. */
 export function onAbort(signal: AbortSignal | undefined, callback: () => void): () => void {
   if (signal === undefined) return () => undefined
   if (signal.aborted) {
@@ -23,7 +22,7 @@ export function onAbort(signal: AbortSignal | undefined, callback: () => void): 
   return () => signal.removeEventListener('abort', callback)
 }
 
-/** The promise's value, or a rejection with the signal's reason as soon as the signal aborts. The work goes on. */
+/** The promise's value, or a rejection with the signal's reason on abort. The promise itself is not cancelled. */
 export function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const release = onAbort(signal, () => reject(signal.reason))
@@ -31,7 +30,7 @@ export function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<
   })
 }
 
-/** The promise's value, or `fallback` as soon as the signal aborts. The work goes on. */
+/** The promise's value, or `fallback` on abort. The promise itself is not cancelled. */
 export function abortableOr<T, F>(promise: Promise<T>, signal: AbortSignal, fallback: F): Promise<T | F> {
   return new Promise((resolve, reject) => {
     const release = onAbort(signal, () => resolve(fallback))

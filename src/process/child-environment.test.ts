@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { childEnvironment } from './child-environment.ts'
 
-test('RT-12 a child does not inherit our tokens, database and channel secrets, in whatever case', () => {
+test('RT-12 a child does not inherit our tokens, database URL and channel secrets, in any case of letters', () => {
   const inherited = {
     PATH: '/bin',
     HOME: '/home/me',
@@ -22,7 +22,7 @@ test('RT-12 a child does not inherit our tokens, database and channel secrets, i
   assert.deepEqual(childEnvironment(inherited, {}), expected)
 })
 
-test('what a child is given on purpose wins over what is inherited and stripped', () => {
+test('additions win over inherited and over stripped variables', () => {
   const name = fc.oneof(
     fc.stringMatching(/^[A-Z][A-Z_]{0,8}$/),
     fc.constantFrom('MOLECULE_API_URL', 'DATABASE_URL', 'DISCORD_X', 'PATH'),

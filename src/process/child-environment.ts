@@ -1,8 +1,7 @@
 /**
- * The environment of a child: what we inherited, less what is nobody's but ours, plus what this child is given on
- * purpose. A prompt-injectable agent reads its environment, so what is stripped is stripped by default: every
- * `MOLECULE_` variable, also those that do not exist yet. A child knows a workspace only if it is told of it here,
- * never because the platform itself happened to be started inside another one.
+ * The environment of a child: our own environment without the platform's secrets, plus this child's `additions`. An
+ * agent can be prompt-injected and reads its environment, so every `MOLECULE_` variable is stripped by its prefix,
+ * future ones too. That also hides the workspace variables of a platform that was itself started inside a workspace.
  */
 
 const STRIPPED_NAMES: ReadonlySet<string> = new Set(['DATABASE_URL'])
@@ -21,7 +20,7 @@ export function childEnvironment(inherited: Variables, additions: Variables): Re
   return environment
 }
 
-/** In capitals, because on Windows `Database_Url` is the same variable. */
+/** Compares in capitals, because on Windows `Database_Url` is the same variable. */
 function isStripped(name: string): boolean {
   const capitals = name.toUpperCase()
   return STRIPPED_NAMES.has(capitals) || STRIPPED_PREFIXES.some((prefix) => capitals.startsWith(prefix))

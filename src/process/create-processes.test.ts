@@ -22,14 +22,14 @@ test('a run gives stdout, exit code and stderr, and the child has nothing of our
   assert.deepEqual(variables, ['A=b', `MOLECULE_TURN=${owner}:listed`, 'PATH=/usr/bin:/bin'])
 })
 
-test('RE-5 a time-out ends the whole group', linuxOnly, async (t) => {
+test('RE-5 a timeout ends the whole group', linuxOnly, async (t) => {
   const { sh, owner } = createProcessHarness(t)
   const result = await sh('sleep 300 & sleep 300', { timeoutMs: 200 })
   assert.equal(result.end, 'timed_out')
   assert.deepEqual(markedPids(owner), [])
 })
 
-test('RE-5 a cancel also ends what left the group, by setsid and by a double fork', linuxOnly, async (t) => {
+test('RE-5 a cancel also ends processes that left the group by setsid or a double fork', linuxOnly, async (t) => {
   const { sh, owner } = createProcessHarness(t)
   const cancel = new AbortController()
   const line = "setsid sleep 301 & (setsid sh -c 'sleep 302 & sleep 303 &' &); sleep 304"
@@ -40,10 +40,10 @@ test('RE-5 a cancel also ends what left the group, by setsid and by a double for
   assert.deepEqual(markedPids(owner), [])
 })
 
-test('RE-5 escapees that keep forking are hunted down', linuxOnly, async (t) => {
+test('RE-5 escapees that keep forking are all killed', linuxOnly, async (t) => {
   const { sh, owner } = createProcessHarness(t)
   const cancel = new AbortController()
-  // Each generation lives for a moment and leaves a child in a session of its own.
+  // Each generation lives shortly and leaves a child in its own session.
   const hydra = 'sleep 0.02; setsid "$0" -c "$HYDRA" "$0" &'
   const options = { env: { PATH: '/usr/bin:/bin', HYDRA: hydra } }
   const running = sh('setsid /bin/sh -c "$HYDRA" /bin/sh & sleep 300', options, cancel.signal)
@@ -62,7 +62,7 @@ test('a process that ignores SIGTERM is killed after its grace', async (t) => {
   assert.ok(performance.now() - startedMs < 5_000, 'the grace was not that of the run')
 })
 
-test('a process gets SIGTERM first, and its last words are kept', async (t) => {
+test('a process gets SIGTERM first, and its last output is kept', async (t) => {
   const { sh } = createProcessHarness(t)
   const cancel = new AbortController()
   const line = "trap 'echo bye >&2; exit 7' TERM; echo ready; while :; do sleep 0.02; done"
@@ -76,7 +76,7 @@ test('a process gets SIGTERM first, and its last words are kept', async (t) => {
   assert.match(text(result.stderrTail), /bye\n$/)
 })
 
-test('RE-5 a grandchild that holds the pipe does not hold the run, and is ended with it', linuxOnly, async (t) => {
+test('RE-5 a grandchild that holds the pipe does not delay the end of the run, and is killed', linuxOnly, async (t) => {
   const { sh, owner } = createProcessHarness(t)
   const result = await sh('sleep 300 & echo hi')
   assert.equal(result.end, 'exited')
@@ -84,7 +84,7 @@ test('RE-5 a grandchild that holds the pipe does not hold the run, and is ended 
   assert.deepEqual(markedPids(owner), [])
 })
 
-test('RE-5 an escapee that holds the pipe does not hold the run, and is swept soon after', linuxOnly, async (t) => {
+test('RE-5 an escapee that holds the pipe does not delay the run, and is swept soon after', linuxOnly, async (t) => {
   const { sh, owner } = createProcessHarness(t)
   const result = await sh('setsid sleep 300 & echo hi')
   assert.equal(result.exitCode, 0)
@@ -92,24 +92,24 @@ test('RE-5 an escapee that holds the pipe does not hold the run, and is swept so
   await waitUntil(() => markedPids(owner).length === 0, 'the escapee is gone')
 })
 
-test('what a grandchild still writes when the leader has left is not lost', async (t) => {
+test('output that a grandchild writes after the leader exited is kept', async (t) => {
   const { sh } = createProcessHarness(t)
-  // Begins to write only when the leader has been waited for.
+  // Writes only after the leader has been reaped.
   const writer = 'while kill -0 $$ 2>/dev/null; do :; done; head -c 500000 /dev/zero'
   const result = await sh(`(${writer}) & echo early`)
   assert.equal(result.stdout.length, 'early\n'.length + 500_000)
 })
 
-test('RE-5 zombies that nobody waits for do not hold up the end', linuxOnly, async (t) => {
+test('RE-5 zombies that are never reaped do not delay the end', linuxOnly, async (t) => {
   const { sh } = createProcessHarness(t)
-  // The first sleep stays in our group and dies; its parent has left the group and never waits for it.
+  // The first sleep stays in our group and dies; its parent left the group and never reaps it.
   const startedMs = performance.now()
   const result = await sh('(sleep 0.01 & exec setsid sleep 300 >/dev/null 2>&1) & sleep 0.2; echo hi')
   assert.equal(text(result.stdout), 'hi\n')
   assert.ok(performance.now() - startedMs < 4_500, 'waited for a zombie to die')
 })
 
-test('a command that prints for ever is cut at its limit and killed', linuxOnly, async (t) => {
+test('a command that prints without end is cut at its limit and killed', linuxOnly, async (t) => {
   const { sh, owner } = createProcessHarness(t)
   const result = await sh('yes', { outputBytesMax: 100_000 })
   assert.equal(result.end, 'output_too_large')
@@ -117,7 +117,7 @@ test('a command that prints for ever is cut at its limit and killed', linuxOnly,
   assert.deepEqual(markedPids(owner), [])
 })
 
-test('output of exactly the limit is whole, one byte more is too much', async (t) => {
+test('output of exactly the limit is complete, and one byte more is too large', async (t) => {
   const { sh } = createProcessHarness(t)
   const whole = await sh('head -c 5000 /dev/zero', { outputBytesMax: 5_000 })
   assert.deepEqual([whole.end, whole.stdout.length], ['exited', 5_000])
@@ -134,14 +134,14 @@ test('a child that never reads its input, or closes it, does no harm', async (t)
   assert.deepEqual([closed.exitCode, text(closed.stdout)], [0, 'done\n'])
 })
 
-test('only the end of stderr is kept, and it is said that it was cut', async (t) => {
+test('only the end of stderr is kept, and stderrCut says so', async (t) => {
   const { sh } = createProcessHarness(t)
   const result = await sh('head -c 300000 /dev/zero >&2; printf end >&2', { stderrBytesKept: 10 })
   assert.equal(text(result.stderrTail), '\0\0\0\0\0\0\0end')
   assert.equal(result.stderrCut, true)
 })
 
-test('what cannot be started says why: program, folder, environment', async (t) => {
+test('a failed start names its cause: program, folder, environment', async (t) => {
   const { sh } = createProcessHarness(t)
   const missing = await sh('', { command: ['/nowhere/program'] })
   assert.equal(missing.end, 'spawn_failed')
@@ -153,14 +153,14 @@ test('what cannot be started says why: program, folder, environment', async (t) 
   assert.equal(nul.end, 'spawn_failed')
 })
 
-test('a run whose signal is aborted already starts nothing', async (t) => {
+test('a run with an aborted signal starts nothing', async (t) => {
   const { sh, dir } = createProcessHarness(t)
   const result = await sh('touch started', {}, AbortSignal.abort())
   assert.equal(result.end, 'canceled')
   assert.ok(!existsSync(join(dir, 'started')))
 })
 
-test('RE-5 close ends what is running and sweeps what is due, once, and starts nothing after', linuxOnly, async (t) => {
+test('RE-5 close ends running processes and sweeps, once, and nothing starts after it', linuxOnly, async (t) => {
   const { sh, owner, processes, dir } = createProcessHarness(t)
   await sh('setsid sleep 300 >/dev/null 2>&1 & true')
   const running = sh('sleep 300')
@@ -172,7 +172,7 @@ test('RE-5 close ends what is running and sweeps what is due, once, and starts n
   assert.ok(!existsSync(join(dir, 'started')))
 })
 
-test('a time-out longer than any timer is waited for in steps', async (t) => {
+test('a timeout longer than any timer is waited for in steps', async (t) => {
   const waits: number[] = []
   const clock: Clock = {
     ...systemClock,
@@ -188,7 +188,7 @@ test('a time-out longer than any timer is waited for in steps', async (t) => {
   assert.deepEqual(waits.slice(0, 3), [TIMER_MS_MAX, TIMER_MS_MAX, 5])
 })
 
-test('pipes are let go even where an escapee beyond our reach still holds them', linuxOnly, async (t) => {
+test('pipes are closed although an escapee that cannot be found still holds them', linuxOnly, async (t) => {
   const { sh } = createProcessHarness(t)
   const before = readdirSync('/proc/self/fd').length
   const leaving = `setsid env -i /bin/sh -c 'echo $$ > "$0"; exec sleep 300' "$f"`
@@ -218,7 +218,7 @@ test('no way of ending leaves a file descriptor open', linuxOnly, async (t) => {
   await all()
   const before = readdirSync('/proc/self/fd').length
   for (let round = 0; round < 3; round += 1) await all()
-  // Others of this process may have closed some of theirs meanwhile; three rounds of ours would be 21 and more.
+  // Other tests may have closed some of theirs meanwhile. A leak of three rounds would be 21 and more.
   await waitUntil(() => readdirSync('/proc/self/fd').length < before + 7, 'they are closed')
 })
 

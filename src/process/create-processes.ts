@@ -1,6 +1,6 @@
 /**
- * The context of all subprocesses: what they share (the sweeper, the orphan records) and how they end together. The
- * subprocess of one of them is in subprocess.ts. Invariant: after `close` no process that was started here is alive.
+ * Creates the process seam: joins what all subprocesses share (the sweeper, the orphan records) and closes them
+ * together. One subprocess is in subprocess.ts. Invariant: after `close` no process that was started here is alive.
  */
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
@@ -11,17 +11,17 @@ import { endedProcess, startProcess } from './running-process.ts'
 import { notStartedResult, type ProcessContext } from './subprocess.ts'
 import { createSweeper } from './sweeper.ts'
 
-/** What an agent gets to save its session before it is killed. */
+/** The time that an agent has after SIGTERM to save its session; then SIGKILL follows. */
 const KILL_GRACE_MS = 2_000
 
 export interface ProcessesOptions {
-  /** Whose children these are: unique to the data folder, so that a restart reaps its own and nobody else's. */
+  /** Names the data folder in the marks of the children, so that a restart kills only its own orphans. */
   readonly owner: string
-  /** Where orphan records are kept; undefined = none are. */
+  /** The folder of the orphan records; undefined = no records. */
   readonly recordsDir?: string
   readonly clock: Clock
   readonly log: Log
-  /** From SIGTERM to SIGKILL, where a run does not say otherwise. */
+  /** From SIGTERM to SIGKILL, unless the spawn options set their own. */
   readonly killGraceMs?: number
 }
 

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { linuxOnly } from '../../test/harness/live-processes.ts'
 import { groupAlive, killGroup, stopGroup } from './group.ts'
 
-test('a group whose number now belongs to another process is not signalled', linuxOnly, async (t) => {
+test('a group whose id now belongs to another process is not signalled', linuxOnly, async (t) => {
   const stranger = spawn('/bin/sleep', ['300'], { detached: true, stdio: 'ignore' })
   const exited = once(stranger, 'exit')
   t.after(async () => {

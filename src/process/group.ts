@@ -1,29 +1,29 @@
 /**
- * A child and its descendants as one process group, signalled together. Used for stopping a run and for what a run
- * leaves behind. On Windows there are no groups: `taskkill /T` walks the tree instead, and always kills.
+ * Signals a child and its descendants together, as one process group: to stop a run and to kill what a run leaves
+ * behind. Windows has no groups; there `taskkill /T` walks the tree and always kills.
  */
 import { execFile } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseStat, scanProcesses } from './proc.ts'
 
 const POLL_MS = 5
-/** A group that still answers after this may consist of zombies: worth a scan, and again each time twice as late. */
+/** A group that still exists after this may be only zombies: /proc is scanned then, and again at doubled intervals. */
 const ZOMBIE_SCAN_MS = 20
-/** A process that survives SIGKILL for so long is stuck in the kernel: nothing we do ends it. */
+/** A process that survives SIGKILL for this long is stuck in the kernel; killGroup resolves to false. */
 const KILL_GROUP_MS_MAX = 5_000
 
 export interface ProcessGroup {
-  /** The leader's pid, which is the group's number. */
+  /** The leader's pid, which is also the group's id. */
   readonly pid: number
-  /** Whether the leader has been waited for, from when on its number may be given to somebody else. */
+  /** Whether the system has reaped the leader. From then on its pid may belong to another process. */
   readonly leaderReaped: () => boolean
 }
 
-/** SIGTERM, SIGKILL to what is left after the grace. Resolves to whether the group is gone. */
+/** Sends SIGTERM, and SIGKILL to the rest after the grace. Resolves to whether the group is gone. */
 export async function stopGroup(group: ProcessGroup, graceMs: number): Promise<boolean> {
   signalGroup(group, 'SIGTERM')
   if (!(await waitUntilGone(group, graceMs))) return killGroup(group)
-  // Where only zombies were seen, one that was just being born may have been missed.
+  // The scan for zombies can miss a process that was being forked, so SIGKILL follows here too.
   signalGroup(group, 'SIGKILL')
   return true
 }
@@ -33,9 +33,10 @@ export function killGroup(group: ProcessGroup): Promise<boolean> {
   return waitUntilGone(group, KILL_GROUP_MS_MAX)
 }
 
-/** Whether any process of the group is there, zombies included. */
+/** Whether any process of the group exists, zombies included. */
 export function groupAlive({ pid, leaderReaped }: ProcessGroup): boolean {
-  // A group keeps its number from being used again, so a process with the number of a reaped leader is a stranger.
+  // Prevents signalling a stranger: the system does not reuse the id of a group that exists. So a new process with the
+  // pid of a reaped leader means that the group is gone.
   if (leaderReaped() && acceptsSignal(pid)) return false
   return acceptsSignal(process.platform === 'win32' ? pid : -pid)
 }
@@ -43,27 +44,27 @@ export function groupAlive({ pid, leaderReaped }: ProcessGroup): boolean {
 function signalGroup(group: ProcessGroup, signal: 'SIGTERM' | 'SIGKILL'): void {
   if (!groupAlive(group)) return
   if (process.platform === 'win32') {
-    // Its failure means that the tree is gone already; the poll that follows sees whether it is.
+    // A failure means that the tree is already gone; the poll that follows checks it.
     execFile('taskkill', ['/T', '/F', '/PID', String(group.pid)], () => undefined)
     return
   }
   try {
     process.kill(-group.pid, signal)
   } catch {
-    // Gone between the question and the signal.
+    // The group ended between the check and the signal.
   }
 }
 
-/** These waits watch the kernel, so they take real time, and keep the process alive until its children are dead. */
+/** Polls in real time, because it watches the kernel. Its timers keep the platform alive until the group is dead. */
 async function waitUntilGone(group: ProcessGroup, limitMs: number): Promise<boolean> {
   const startedMs = performance.now()
-  let zombieLookMs = ZOMBIE_SCAN_MS
+  let nextScanMs = ZOMBIE_SCAN_MS
   while (groupAlive(group)) {
     const waitedMs = performance.now() - startedMs
     if (waitedMs >= limitMs) return false
-    if (waitedMs >= zombieLookMs) {
+    if (waitedMs >= nextScanMs) {
       if (await onlyZombies(group)) return true
-      zombieLookMs = 2 * waitedMs
+      nextScanMs = 2 * waitedMs
     }
     await delay(POLL_MS)
   }
@@ -71,8 +72,8 @@ async function waitUntilGone(group: ProcessGroup, limitMs: number): Promise<bool
 }
 
 /**
- * The dead answer signals too, until somebody waits for them, and for orphans that is the system's first process: in a
- * container it may take its time, or never do it.
+ * A zombie accepts signals until it is reaped. For an orphan the init process does that, and in a container init may be
+ * late or never do it.
  */
 async function onlyZombies({ pid }: ProcessGroup): Promise<boolean> {
   if (process.platform !== 'linux') return false
@@ -89,7 +90,7 @@ function acceptsSignal(pid: number): boolean {
     process.kill(pid, 0)
     return true
   } catch {
-    // No such process, or one that we may not signal and so cannot end either.
+    // No such process, or one that we may not signal and therefore cannot end.
     return false
   }
 }

@@ -9,7 +9,7 @@ import { temporaryDir } from '../../test/harness/process-harness.ts'
 import { startTimeByPs, startTimeOf } from './identity.ts'
 import { readStat } from './proc.ts'
 
-test('a program with brackets and spaces in its name is read right', linuxOnly, async (t) => {
+test('the start time is read although the program name has brackets and spaces', linuxOnly, async (t) => {
   const path = join(temporaryDir(t), 'a) R 1 (b')
   copyFileSync('/bin/sleep', path)
   const { pid } = sleeper(t, path)
@@ -21,7 +21,7 @@ test('a program with brackets and spaces in its name is read right', linuxOnly, 
 
 const psOnly = { skip: !existsSync('/bin/ps') && !existsSync('/usr/bin/ps') && 'needs ps' }
 
-test('where there is no /proc, ps tells the start time, the same each time', psOnly, async (t) => {
+test('without /proc, ps gives the start time, the same each time', psOnly, async (t) => {
   const { pid, end } = sleeper(t, '/bin/sleep')
   const startTime = await startTimeByPs(pid)
   assert.match(startTime ?? '', /\d\d:\d\d:\d\d \d{4}$/)

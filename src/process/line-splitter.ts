@@ -1,15 +1,15 @@
 /**
- * Bytes into lines, for a process that is read line by line: cut at `\n`, a `\r` before it dropped, never inside a
- * character. Invariant: it holds on to no more than one line of `lineBytesMax`; a longer one is an error, said once.
+ * Splits bytes into lines at `\n` and drops a `\r` before it. A character that spans two chunks stays whole.
+ * Invariant: the buffer holds at most one line of `lineBytesMax`; after a longer line it emits nothing more.
  */
 
 const NEWLINE = 0x0a
 const RETURN = 0x0d
 
 export interface LineSplitter {
-  /** False when the line being read has passed the limit; from then on nothing is given any more. */
+  /** False once a line is longer than the limit; from then on no line is emitted. */
   push(chunk: Uint8Array): boolean
-  /** What came after the last newline, as a line. */
+  /** Emits the bytes after the last newline as a line. */
   end(): void
 }
 
@@ -17,7 +17,7 @@ export function createLineSplitter(lineBytesMax: number, onLine: (line: string) 
   let held: Uint8Array[] = []
   let heldBytes = 0
   let over = false
-  const give = (last: Uint8Array) => {
+  const emit = (last: Uint8Array) => {
     const whole = held.length === 0 ? last : Buffer.concat([...held, last])
     held = []
     heldBytes = 0
@@ -41,13 +41,13 @@ export function createLineSplitter(lineBytesMax: number, onLine: (line: string) 
           heldBytes += piece.length
           return true
         }
-        give(piece)
+        emit(piece)
         start = at + 1
       }
       return !over
     },
     end() {
-      if (!over && heldBytes > 0) give(new Uint8Array())
+      if (!over && heldBytes > 0) emit(new Uint8Array())
     },
   }
 }

@@ -1,14 +1,14 @@
 /**
- * The mark: a variable in the environment of every child, inherited by all that it starts, so that what left the
- * process group (`setsid`, a daemon) is still found. Linux only, by reading /proc; a process that clears its
- * environment (`env -i`) is out of reach. Nothing is killed that does not carry the mark at that very moment.
+ * The mark is a variable in the environment of every child. Its descendants inherit it, so that one that left the
+ * process group (`setsid`, a daemon) is still found. Linux only, from /proc; a process that clears its environment
+ * (`env -i`) is not found. Invariant: a process is killed only if it carries the mark at the moment of the kill.
  */
 import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseStat, scanProcesses } from './proc.ts'
 
 const MARK_VARIABLE = 'MOLECULE_TURN'
-/** What cannot be killed within this (a process stuck in the kernel) is left to the next start. */
+/** A process that survives this long is stuck in the kernel; the next start of the platform tries again. */
 const KILL_MARKED_MS_MAX = 2_000
 const PAUSE_MS = 5
 
@@ -20,7 +20,7 @@ export const markEnvironment = (owner: string, mark: string): Record<string, str
 
 type MarkFilter = (value: string) => boolean
 
-/** Of those that carry a mark, the ones that were started since a moment, in the unit of start times, but for one. */
+/** Restricts a kill to processes that started at or after `since` (in the unit of start times), except one pid. */
 export interface StartedSince {
   readonly since: number
   readonly except: number
@@ -28,32 +28,32 @@ export interface StartedSince {
 
 export interface KillResult {
   readonly pids: ReadonlySet<number>
-  /** False when time ran out with some still there. */
+  /** False if some were still alive when the time ran out. */
   readonly complete: boolean
 }
 
-/** Kills every process whose mark is wanted, and again until none is left: they may fork while we look. */
+/** Kills every process whose mark is wanted. Repeats until none is left, because they may fork during the scan. */
 export async function killMarked(wanted: MarkFilter, younger?: StartedSince): Promise<KillResult> {
   const pids = new Set<number>()
   if (process.platform !== 'linux') return { pids, complete: true }
   const deadlineMs = performance.now() + KILL_MARKED_MS_MAX
-  // Two clean looks: in the middle of its `exec` a process shows an empty environment and would slip through one.
-  let cleanLooks = 0
-  while (cleanLooks < 2) {
+  // Needs two clean scans: a process in the middle of `exec` shows an empty environment, so one scan can miss it.
+  let cleanScans = 0
+  while (cleanScans < 2) {
     const found = await killMarkedOnce(wanted, pids, younger)
-    cleanLooks = found === 0 ? cleanLooks + 1 : 0
+    cleanScans = found === 0 ? cleanScans + 1 : 0
     if (found > 0 && performance.now() > deadlineMs) return { pids, complete: false }
-    if (cleanLooks < 2) await delay(PAUSE_MS)
+    if (cleanScans < 2) await delay(PAUSE_MS)
   }
   return { pids, complete: true }
 }
 
-/** Resolves to how many were found; those that it killed are added. */
+/** Resolves to how many were found, and adds the killed pids to `killed`. */
 async function killMarkedOnce(wanted: MarkFilter, killed: Set<number>, younger?: StartedSince): Promise<number> {
   let found = 0
   await scanProcesses('environ', (pid, environment) => {
     const value = markOf(environment)
-    // A platform started from inside one of its own turns carries the mark too, and would end itself.
+    // A platform that was started inside one of its own turns carries the mark too, and would kill itself.
     if (value === undefined || !wanted(value) || pid === process.pid) return
     if (younger !== undefined && !wasStartedSince(pid, younger)) return
     found += 1
@@ -62,7 +62,7 @@ async function killMarkedOnce(wanted: MarkFilter, killed: Set<number>, younger?:
   return found
 }
 
-/** Looks again and kills in one breath: since it was read the pid may have been given to somebody else. */
+/** Prevents killing a stranger: the pid may have been reused since the scan, so it reads the mark again right here. */
 function killIfMarked(pid: number, wanted: MarkFilter): boolean {
   try {
     const value = markOf(readFileSync(`/proc/${pid}/environ`))
@@ -70,7 +70,7 @@ function killIfMarked(pid: number, wanted: MarkFilter): boolean {
     process.kill(pid, 'SIGKILL')
     return true
   } catch {
-    // It has ended by itself, which is all we want.
+    // The process has already ended.
     return false
   }
 }
@@ -80,7 +80,7 @@ function wasStartedSince(pid: number, { since, except }: StartedSince): boolean 
   try {
     return Number(parseStat(readFileSync(`/proc/${pid}/stat`))?.startTime) >= since
   } catch {
-    // It has ended by itself.
+    // The process has already ended.
     return false
   }
 }
@@ -88,7 +88,7 @@ function wasStartedSince(pid: number, { since, except }: StartedSince): boolean 
 function markOf(environment: Buffer): string | undefined {
   const name = `${MARK_VARIABLE}=`
   let at = environment.indexOf(name, 0, 'latin1')
-  // A variable that merely ends in our name is another one.
+  // Skips a variable whose name only ends in ours.
   while (at > 0 && environment[at - 1] !== 0) at = environment.indexOf(name, at + 1, 'latin1')
   if (at < 0) return undefined
   const end = environment.indexOf(0, at)

@@ -11,7 +11,7 @@ import { silentLog } from '../log.ts'
 import { bootId, startTimeOf } from './identity.ts'
 import { reapOrphans } from './orphan-records.ts'
 
-test('a live child has a record without its arguments, and an ended one has none', async (t) => {
+test('a live child has a record without its arguments, and an ended child has none', async (t) => {
   const recordsDir = temporaryDir(t)
   const { sh, processes } = createProcessHarness(t, { recordsDir })
   const cancel = new AbortController()
@@ -30,7 +30,7 @@ test('a live child has a record without its arguments, and an ended one has none
   assert.deepEqual(readdirSync(recordsDir), [])
 })
 
-test('RE-5 a restart reaps what a killed platform left, its escapees too', linuxOnly, async (t) => {
+test('RE-5 a restart kills the processes that a killed platform left, escapees included', linuxOnly, async (t) => {
   const recordsDir = temporaryDir(t)
   const owner = `crashed-${process.pid}`
   const args = [recordsDir, owner, 'setsid sleep 300 & sleep 300']
@@ -48,7 +48,7 @@ test('RE-5 a restart reaps what a killed platform left, its escapees too', linux
 })
 
 test(
-  'RE-5 a child whose record was never written is found by its mark, that of another owner is not',
+  'RE-5 a child without a record is killed by its mark, and a child of another owner is not',
   linuxOnly,
   async (t) => {
     const owner = `unrecorded-${process.pid}`
@@ -60,7 +60,7 @@ test(
   },
 )
 
-test('RE-5 a recorded child without a mark is reaped by its record', linuxOnly, async (t) => {
+test('RE-5 a recorded child without a mark is killed by its record', linuxOnly, async (t) => {
   const recordsDir = temporaryDir(t)
   const pid = sleeper(t, {})
   await writeRecord(recordsDir, pid, {})
@@ -68,7 +68,7 @@ test('RE-5 a recorded child without a mark is reaped by its record', linuxOnly, 
   assert.ok(!isAlive(pid))
 })
 
-test('a pid that was given to another process since, or is of another boot, is left alone', linuxOnly, async (t) => {
+test('a reused pid, or one of another boot, is not killed', linuxOnly, async (t) => {
   const recordsDir = temporaryDir(t)
   const [reused, rebooted] = [sleeper(t, {}), sleeper(t, {})]
   await writeRecord(recordsDir, reused, { startTime: '1' })
@@ -81,7 +81,7 @@ test('a pid that was given to another process since, or is of another boot, is l
   assert.deepEqual(readdirSync(recordsDir), ['notes.txt'])
 })
 
-test('a platform restarted from inside one of its own turns does not reap itself', linuxOnly, async (t) => {
+test('a platform that is restarted inside one of its own turns does not kill itself', linuxOnly, async (t) => {
   const recordsDir = temporaryDir(t)
   const owner = `inside-${process.pid}`
   const child = fake(t, 'self-reaper.ts', { args: [recordsDir, owner], env: { MOLECULE_TURN: `${owner}:turn` } })

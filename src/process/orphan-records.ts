@@ -1,8 +1,8 @@
 /**
- * Orphan records: one small file for each live child, so that a platform that was killed reaps at its next start what
- * it left running. Not synced to disk, because after a crash of the machine there is nothing to reap. Where the mark
- * finds them too, only those that live for a while are recorded: a quick command costs no file. Invariant: nothing is
- * killed by its record unless pid, start time and boot are those recorded.
+ * Orphan records: one small file for each live child, so that a platform that was killed finds its children at the next
+ * start and kills them. They are not synced to disk, because a crash of the machine leaves no process. On Linux, where
+ * the mark finds children too, only those that live for 100 ms are recorded, so that a quick command costs no file.
+ * Invariant: a process is killed by its record only if pid, start time and boot match it.
  */
 import { mkdirSync } from 'node:fs'
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
@@ -14,12 +14,12 @@ import { bootId, startTimeOf } from './identity.ts'
 import { killMarked, markValue } from './marks.ts'
 import { readStat } from './proc.ts'
 
-/** A younger orphan is found by its mark; without marks there is nothing to wait for. Measured: 0.2 ms a run, more under load. */
+/** A younger orphan is found by its mark. The delay saves 0.2 ms a run (measured), more under load. */
 const RECORD_DELAY_MS = process.platform === 'linux' ? 100 : 0
 
 /**
- * Ends what an earlier platform of this owner left running. To be called only while the owner's lock is held, or the
- * children of a platform that is alive would be killed. Resolves to how many were killed, a whole group counting one.
+ * Kills what an earlier platform of this owner left running. Call it only while the owner's lock is held; otherwise it
+ * kills the children of a live platform. Resolves to how many were killed; a recorded group counts as one.
  */
 export async function reapOrphans(options: { recordsDir: string; owner: string; log: Log }): Promise<number> {
   const { recordsDir, owner, log } = options
@@ -29,15 +29,19 @@ export async function reapOrphans(options: { recordsDir: string; owner: string; 
     const record = parseRecord(await readFile(join(recordsDir, file), 'utf8').catch(() => ''))
     if (record && (await isOrphan(record))) {
       const gone = await killGroup({ pid: record.pid, leaderReaped: () => false })
-      log.info({ pid: record.pid, mark: record.mark, gone }, 'killed what an earlier run of the platform had left')
+      log.info(
+        { pid: record.pid, mark: record.mark, gone },
+        'killed a process group that an earlier run of the platform left',
+      )
       killed += 1
     }
   }
   const prefix = markValue(owner, '')
   const marked = await killMarked((value) => value.startsWith(prefix))
-  if (marked.pids.size > 0) log.info({ pids: [...marked.pids] }, 'killed marked processes of an earlier run')
-  if (!marked.complete) log.error({ owner }, 'some processes of an earlier run cannot be killed')
-  // Last, so that a crash in here finds the records again.
+  if (marked.pids.size > 0)
+    log.info({ pids: [...marked.pids] }, 'killed marked processes that an earlier run of the platform left')
+  if (!marked.complete) log.error({ owner }, 'some processes of an earlier run of the platform cannot be killed')
+  // Removed last, so that a crash before this line leaves the records for the next start.
   for (const file of files) await rm(join(recordsDir, file), { force: true })
   return killed + marked.pids.size
 }
@@ -45,7 +49,7 @@ export async function reapOrphans(options: { recordsDir: string; owner: string; 
 export interface RecordedChild {
   readonly pid: number
   readonly mark: string
-  /** The program alone: arguments may hold secrets. */
+  /** The program without its arguments, which may hold secrets. */
   readonly program: string
 }
 
@@ -55,9 +59,9 @@ export interface OrphanRecordsOptions {
 }
 
 export interface OrphanRecords {
-  /** Records a child that has just been started; the returned function takes the record away again. */
+  /** Records a child that has just started. The returned function removes the record. */
   add(child: RecordedChild): () => void
-  /** Waits for what is being written and removed. */
+  /** Waits for writes and removals in flight. */
   close(): Promise<void>
 }
 
@@ -71,7 +75,9 @@ export function createOrphanRecords(
   const open = new Set<Promise<void>>()
   const track = (work: Promise<void>): Promise<void> => {
     const tracked = work
-      .catch((error: unknown) => log.warn({ err: error, recordsDir }, 'an orphan record could not be kept'))
+      .catch((error: unknown) =>
+        log.warn({ err: error, recordsDir }, 'an orphan record could not be written or removed'),
+      )
       .finally(() => open.delete(tracked))
     open.add(tracked)
     return tracked
@@ -86,7 +92,7 @@ export function createOrphanRecords(
       const cancel = RECORD_DELAY_MS > 0 ? clock.after(RECORD_DELAY_MS, record) : record()
       return () => {
         cancel?.()
-        // In this order, or a record would be written after it was removed, and stay.
+        // Waits for the write: a record that is written after its removal would stay.
         if (written !== undefined) void track(written.then(() => rm(path, { force: true })))
       }
     },
@@ -106,13 +112,13 @@ interface OrphanRecord {
 
 async function writeRecord(path: string, { pid, mark, program }: RecordedChild, boot: string): Promise<void> {
   const startTime = await startTimeOf(pid)
-  // Ended already: there is nothing left to reap, and no identity to reap it by.
+  // The child has already ended.
   if (startTime === undefined) return
   const record: OrphanRecord = { pid, startTime, bootId: boot, mark, command: basename(program) }
   await writeFile(path, JSON.stringify(record), { mode: 0o600 })
 }
 
-/** A half-written or unreadable record is no record: its process is found by its mark. */
+/** Undefined for a half-written or unreadable record; its process is found by its mark. */
 function parseRecord(text: string): OrphanRecord | undefined {
   try {
     const value: Partial<OrphanRecord> = JSON.parse(text)
@@ -127,7 +133,7 @@ function parseRecord(text: string): OrphanRecord | undefined {
 
 async function isOrphan(record: OrphanRecord): Promise<boolean> {
   if (record.bootId !== (await bootId())) return false
-  // A platform restarted from inside a turn lives in that turn's group, and would kill itself with it.
+  // A platform that was restarted inside a turn is in that turn's group, and would kill itself with the group.
   if (process.platform === 'linux' && (await readStat(process.pid))?.group === record.pid) return false
   return (await startTimeOf(record.pid)) === record.startTime
 }

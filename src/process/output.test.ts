@@ -6,7 +6,7 @@ import { createCapture, createTail } from './output.ts'
 const chunks = fc.array(fc.uint8Array({ maxLength: 20 }), { maxLength: 20 })
 const limit = fc.nat({ max: 100 })
 
-test('a capture keeps the beginning up to its cap, hands on just that, and knows when there was more', () => {
+test('a capture keeps and returns the beginning up to its limit, and reports when there was more', () => {
   fc.assert(
     fc.property(chunks, limit, (pushed, bytesMax) => {
       const capture = createCapture(bytesMax)
@@ -19,7 +19,7 @@ test('a capture keeps the beginning up to its cap, hands on just that, and knows
   )
 })
 
-test('a tail keeps the end and knows whether anything was cut', () => {
+test('a tail keeps the end and reports whether anything was cut', () => {
   fc.assert(
     fc.property(chunks, limit, (pushed, bytesKept) => {
       const tail = createTail(bytesKept)

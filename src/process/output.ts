@@ -1,12 +1,12 @@
 /**
- * What a child prints, within limits: the beginning of stdout up to a cap, the end of stderr. Both hold on to no more
- * than they keep, however much comes.
+ * Keeps what a child prints within limits: the beginning of stdout, and the end of stderr. Invariant: memory is bounded
+ * by the limit (for stderr, plus one chunk), whatever the child prints.
  */
 
 export interface Capture {
-  /** Takes a chunk and returns what of it was within the cap. */
+  /** Adds a chunk and returns the part of it that is within the limit. */
   push(chunk: Uint8Array): Uint8Array
-  /** More came than the cap allows. */
+  /** The output is larger than the limit. */
   over(): boolean
   bytes(): Uint8Array
 }
@@ -30,12 +30,12 @@ export function createCapture(bytesMax: number): Capture {
 
 export interface Tail {
   push(chunk: Uint8Array): void
-  /** Something before the kept bytes was dropped. */
+  /** Earlier bytes were dropped. */
   cut(): boolean
   bytes(): Uint8Array
 }
 
-/** What is kept of stderr unless its reader asks for another amount. A failure shows the last KiB of it. */
+/** The default; earlier output is dropped. A failure shows at most the last KiB of it. */
 const STDERR_BYTES_KEPT = 16 * 1024
 
 export function createTail(bytesKept: number = STDERR_BYTES_KEPT): Tail {
@@ -46,7 +46,7 @@ export function createTail(bytesKept: number = STDERR_BYTES_KEPT): Tail {
     push(chunk) {
       chunks.push(chunk)
       size += chunk.length
-      // Whole chunks only, so that a byte is moved at most once, when somebody asks for the end.
+      // Drops whole chunks only, so that a byte is copied at most once, in `bytes`.
       for (let first = chunks[0]; first && size - first.length >= bytesKept; first = chunks[0]) {
         dropped ||= first.length > 0
         size -= first.length

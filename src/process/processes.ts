@@ -1,37 +1,37 @@
 /**
- * The process seam: supervised subprocesses, run once or kept running, started through here and nowhere else, so that every child
- * is in a group of its own, carries a mark in its environment, is recorded for a restarted platform to reap, and is
- * capped in what it may print.
+ * The process seam: supervised subprocesses, run once or kept running. Every child is started through it.
+ * Invariant: a child has its own process group, carries a mark in its environment, is recorded so that a restarted
+ * platform can kill it, and has a limit on its output.
  */
 
-/** What every child is started with. */
+/** Options of every child. */
 export interface SpawnOptions {
-  /** Program and arguments; the first is looked up on PATH of `env`. */
+  /** Program and arguments. The program is looked up on the PATH of `env`. */
   readonly command: readonly [string, ...string[]]
   readonly cwd: string
-  /** The whole environment of the child; nothing is inherited behind it. */
+  /** The whole environment of the child; it inherits nothing else. */
   readonly env: Readonly<Record<string, string>>
-  /** Unique among what lives; put into the environment, so that escapees of the group are found by it. */
+  /** Unique among live children. It is put into the environment, so that escapees of the group are found by it. */
   readonly mark: string
-  /** How much of the end of stderr is kept; 16 KiB where unset. */
+  /** How much of the end of stderr is kept; unset = 16 KiB. */
   readonly stderrBytesKept?: number
-  /** How long a stopped process may take to leave by itself, from SIGTERM to SIGKILL; undefined = the house's. */
+  /** The time between SIGTERM and SIGKILL for a stopped process; unset = the default of `ProcessesOptions`. */
   readonly killGraceMs?: number
 }
 
-/** For a process that runs once. */
+/** Options of a process that runs once. */
 export interface ProcessRunOptions extends SpawnOptions {
   /** Written to stdin, which is then closed. */
   readonly input: string
   /** Stdout beyond this ends the process with `output_too_large`. */
   readonly outputBytesMax: number
-  /** Wall clock; undefined = none. */
+  /** Limits the whole run; unset = no limit. */
   readonly timeoutMs?: number
-  /** Called with each chunk of stdout as it comes. Must not throw. */
+  /** Called with each chunk of stdout. Must not throw. */
   readonly onOutput?: (chunk: Uint8Array) => void
 }
 
-/** How a subprocess ended, in facts; what they mean is for the backend to say. */
+/** How a subprocess ended. The backend decides what it means. */
 export interface ProcessResult {
   readonly end: 'exited' | 'timed_out' | 'canceled' | 'output_too_large' | 'spawn_failed'
   readonly exitCode: number | null
@@ -44,51 +44,52 @@ export interface ProcessResult {
   readonly cause?: Error
 }
 
-/** For a process that stays and is talked to in lines. */
+/** Options of a process that keeps running and talks in lines. */
 export interface ProcessStartOptions extends SpawnOptions {
   /** A line of stdout longer than this ends the process with `output_too_large`. */
   readonly lineBytesMax: number
-  /** Called with each line of stdout as it comes, without its end; the last also where it has none. Must not throw. */
+  /** Called with each line of stdout, without its newline. A last line without a newline counts. Must not throw. */
   readonly onLine: (line: string) => void
   /**
-   * For one that runs once and whose answer should not wait for a look at every process of the machine: what escaped
-   * from one that ended by itself is killed within seconds after `ended`, not before.
+   * For a process that runs once: `ended` does not wait for a scan of all processes of the machine. If the process
+   * ended by itself, its escapees are killed within seconds after `ended`.
    */
   readonly sweepLater?: boolean
 }
 
 /**
- * A process that stays. Contract: `ended` resolves once, always, never rejects, and by then no process of it is left
- * (but for `sweepLater`); all lines were given before. One that could not be started is one that has `ended` as `spawn_failed`.
+ * A process that keeps running. Contract: `ended` always resolves, once, and never rejects. By then its whole tree is
+ * dead (except with `sweepLater`) and all lines were emitted. If it could not be started, it has `ended` as
+ * `spawn_failed`.
  */
 export interface RunningProcess {
   readonly pid: number | undefined
   readonly ended: Promise<ProcessResult>
-  /** Resolves when the system has taken the text: false where it never will, for the process is gone or reads nothing. */
+  /** Resolves to true when the system has taken the text, to false if the process is gone or does not read. */
   write(text: string): Promise<boolean>
-  /** No more is written: a process that reads to the end of its input has it all. */
+  /** Closes stdin, for a process that reads to the end of its input. */
   endInput(): void
-  /** The end of what it wrote to stderr so far. */
+  /** The end of its stderr so far. */
   stderr(): { readonly tail: Uint8Array; readonly cut: boolean }
-  /** Ends its input, waits a moment, then SIGTERM, the grace, SIGKILL, and what carries its mark. Idempotent. */
+  /** Closes stdin, waits 500 ms, then SIGTERM, the grace, SIGKILL, and a kill of its escapees. Idempotent. */
   stop(): Promise<ProcessResult>
-  /** Now, for `stopChildrenSince`. */
+  /** Now, for `killChildrenSince`. */
   moment(): number
   /**
-   * Kills whatever carries its mark and was started since that moment, except the process itself. False where that
-   * cannot be told (not on Linux) or some would not die: then only stopping it all is sure.
+   * Kills the processes that carry its mark and started since that moment, except the process itself. False if that is
+   * impossible (not on Linux) or some survived: then the caller has to stop the whole process.
    */
-  stopChildrenSince(moment: number): Promise<boolean>
+  killChildrenSince(moment: number): Promise<boolean>
 }
 
 /**
- * Contract: `run` resolves once, always, never rejects; when it has resolved, no process of that run is alive, except
- * that an escapee of a run that ended by itself (`exited`) is killed within seconds after.
+ * Contract: `run` always resolves, once, and never rejects. By then no process of that run is alive, except that an
+ * escapee of a run that ended by itself (`exited`) is killed within seconds after.
  */
 export interface Processes {
   run(options: ProcessRunOptions, signal: AbortSignal): Promise<ProcessResult>
-  /** At once; after `close` it gives one that has ended as `canceled`. */
+  /** Starts at once. After `close` it returns a process that has ended as `canceled`. */
   start(options: ProcessStartOptions): RunningProcess
-  /** Kills what is still running and finishes sweeping. Idempotent. */
+  /** Kills all running processes and their escapees. Idempotent. */
   close(): Promise<void>
 }

@@ -1,7 +1,7 @@
 /**
- * A subprocess that runs once: fed its whole input, read within limits, its result given when it has ended. What the
- * end means is for the backend to say. Invariant: a run resolves once, always, never rejects, and by then its tree is
- * dead (escapees of a run that ended by itself: about a second later).
+ * Runs a subprocess once: writes its whole input, reads its output within limits, and resolves when it has ended. The
+ * backend decides what the end means. Invariant: it always resolves, once, and never rejects. By then its tree is dead;
+ * escapees of a run that ended by itself are killed about a second later.
  */
 import { TIMER_MS_MAX } from '../clock.ts'
 import { onAbort } from '../wait.ts'
@@ -15,7 +15,7 @@ import {
   superviseToEnd,
 } from './subprocess.ts'
 
-/** Registers the run before it returns, so that a `close` right after finds it. */
+/** Registers the run synchronously, so that a `close` right after it finds the run. */
 export async function runOnce(
   options: ProcessRunOptions,
   signal: AbortSignal,
@@ -54,7 +54,7 @@ function readOutput({ child, stop }: Subprocess, options: ProcessRunOptions) {
     const kept = stdout.push(chunk)
     if (kept.length > 0) options.onOutput?.(kept)
     if (!stdout.over()) return
-    // Reads no more of it: a command that prints for ever would have us busy until it is dead.
+    // Stops reading: a command that prints without end would keep the platform busy until it is dead.
     child.stdout.destroy()
     stop('output_too_large')
   })
@@ -62,11 +62,11 @@ function readOutput({ child, stop }: Subprocess, options: ProcessRunOptions) {
   return { stdout, stderr }
 }
 
-/** Stops the run at its time-out or when the caller no longer wants it; the returned function ends the watch. */
+/** Stops the run at its timeout or when the signal aborts. The returned function removes both. */
 function watchLimits({ context, stop }: Subprocess, { timeoutMs }: ProcessRunOptions, signal: AbortSignal): () => void {
   const release = onAbort(signal, () => stop('canceled'))
   let cancelTimer: (() => void) | undefined
-  // In steps, because one timer cannot be longer than TIMER_MS_MAX.
+  // Waits in steps, because one timer cannot be longer than TIMER_MS_MAX.
   const wait = (leftMs: number) => {
     cancelTimer = context.clock.after(Math.min(leftMs, TIMER_MS_MAX), () => {
       if (leftMs > TIMER_MS_MAX) wait(leftMs - TIMER_MS_MAX)

@@ -23,7 +23,7 @@ function starter(t: TestContext) {
   return { ...harness, lines, start }
 }
 
-test('a process that stays answers line by line, and ends when its input does', async (t) => {
+test('a running process answers line by line, and ends when its stdin closes', async (t) => {
   const { start, lines } = starter(t)
   const running = start('while read -r line; do echo "got $line"; done; printf last; echo oh >&2; exit 3')
   assert.equal(await running.write('one\n'), true)
@@ -38,7 +38,7 @@ test('a process that stays answers line by line, and ends when its input does', 
   assert.equal(await running.stop(), result)
 })
 
-test('a line beyond its limit ends the process, and one as long as the limit does not', async (t) => {
+test('a line longer than the limit ends the process, and a line of exactly the limit does not', async (t) => {
   const { start, lines } = starter(t)
   const running = start("printf '%01000d\\n' 1; printf '%01001d\\n' 2; sleep 300")
   const result = await running.ended
@@ -49,7 +49,7 @@ test('a line beyond its limit ends the process, and one as long as the limit doe
   )
 })
 
-test('a line that cannot be taken ends the process and not the platform', async (t) => {
+test('an error in onLine ends the process and not the platform', async (t) => {
   const { start } = starter(t)
   const onLine = () => {
     throw new Error('a defect')
@@ -57,7 +57,7 @@ test('a line that cannot be taken ends the process and not the platform', async 
   assert.equal((await start('echo one; sleep 300', { onLine }).ended).end, 'canceled')
 })
 
-test('a process that cannot be started has ended, and takes nothing', async (t) => {
+test('a process that cannot be started has ended and takes no input', async (t) => {
   const { start } = starter(t)
   const running = start('', { command: ['/no/such/program'] })
   const result = await running.ended
@@ -66,7 +66,7 @@ test('a process that cannot be started has ended, and takes nothing', async (t) 
   assert.equal(await running.write('x'), false)
 })
 
-test('RE-5 stop ends the group and what left it, and one that ignores SIGTERM', linuxOnly, async (t) => {
+test('RE-5 stop ends the group, its escapees, and a process that ignores SIGTERM', linuxOnly, async (t) => {
   const { start, owner } = starter(t)
   const running = start("trap '' TERM; setsid sleep 301 & sleep 302")
   await waitUntil(() => markedPids(owner).length >= 3, 'all are there')
@@ -75,7 +75,7 @@ test('RE-5 stop ends the group and what left it, and one that ignores SIGTERM', 
   assert.deepEqual(markedPids(owner), [])
 })
 
-test('RE-5 one that dies leaves no escapee behind once it has ended', linuxOnly, async (t) => {
+test('RE-5 no escapee is alive once a process that died has ended', linuxOnly, async (t) => {
   const { start, owner } = starter(t)
   const running = start('setsid sleep 303 & echo $!; kill -9 $$')
   assert.equal((await running.ended).signal, 'SIGKILL')
@@ -83,7 +83,7 @@ test('RE-5 one that dies leaves no escapee behind once it has ended', linuxOnly,
 })
 
 test(
-  'what was started since a moment is killed, what was there before and the process itself stay',
+  'killChildrenSince kills the children started since a moment, not older ones and not the process itself',
   linuxOnly,
   async (t) => {
     const { start, owner, lines } = starter(t)
@@ -95,14 +95,14 @@ test(
     await running.write('go\n')
     await waitUntil(() => lines.length === 2 && markedPids(owner).length === 3, 'the second is there')
     const [old, young] = lines.map((line) => Number(line.split(' ')[1]))
-    assert.equal(await running.stopChildrenSince(moment), true)
+    assert.equal(await running.killChildrenSince(moment), true)
     assert.ok(old !== undefined && young !== undefined && isAlive(old) && !isAlive(young))
     await running.write('go\n')
     await waitUntil(() => lines.includes('alive'), 'it goes on')
   },
 )
 
-test('closing the house ends it, and nothing starts after', async (t) => {
+test('close ends the process, and nothing starts after it', async (t) => {
   const { start, processes } = starter(t)
   const running = start('sleep 300')
   await processes.close()
@@ -110,7 +110,7 @@ test('closing the house ends it, and nothing starts after', async (t) => {
   assert.equal((await start('true').ended).end, 'canceled')
 })
 
-/** Start times count in hundredths of a second: waits for the next one, so that before and since are told apart. */
+/** Start times count in hundredths of a second. Waits for the next one, so that before and since differ. */
 async function laterMoment(running: { moment(): number }): Promise<number> {
   const first = running.moment()
   await waitUntil(() => running.moment() > first + 1, 'time goes on')

@@ -1,6 +1,6 @@
 /**
- * A subprocess that stays: fed as it goes, read line by line, stopped when nobody needs it any more; warm agents live
- * in these. Invariant: `ended` resolves once, always, never rejects, and by then no process of it is left.
+ * A subprocess that keeps running, such as a warm agent: the caller writes to it, reads it line by line, and stops it.
+ * Invariant: `ended` always resolves, once, and never rejects. By then its whole tree is dead.
  */
 import { readFileSync } from 'node:fs'
 import { uptime } from 'node:os'
@@ -17,13 +17,13 @@ import {
   superviseToEnd,
 } from './subprocess.ts'
 
-/** What an agent gets to leave by itself once its input has ended, before it is told to. */
+/** The time that an agent has to exit after its stdin closes; then SIGTERM follows. */
 const INPUT_END_GRACE_MS = 500
-/** What may wait to be read by a process that does not read. */
+/** Unread input of a process; a write beyond it resolves to false. */
 const WRITE_BYTES_MAX = 64 * 1024 * 1024
-/** Of Linux, on every architecture that Node runs on. */
+/** Linux uses this value on every architecture that Node runs on. */
 const TICKS_PER_SECOND = 100
-/** A larger difference between the two clocks is a container's own uptime, not the time that a spawn took. */
+/** A larger difference between the two clocks comes from a container's own uptime, not from the time of the spawn. */
 const CLOCK_SLACK_TICKS = 2 * TICKS_PER_SECOND
 
 export function startProcess(options: ProcessStartOptions, context: ProcessContext): RunningProcess {
@@ -46,11 +46,11 @@ export function startProcess(options: ProcessStartOptions, context: ProcessConte
       return stopping
     },
     moment: clock,
-    stopChildrenSince: (moment) => stopChildrenSince(subprocess, moment),
+    killChildrenSince: (moment) => killChildrenSince(subprocess, moment),
   }
 }
 
-/** For a process that was never started. */
+/** Stands for a process that was never started. */
 export function endedProcess(ended: Promise<ProcessResult>): RunningProcess {
   return {
     pid: undefined,
@@ -60,7 +60,7 @@ export function endedProcess(ended: Promise<ProcessResult>): RunningProcess {
     stderr: () => ({ tail: new Uint8Array(), cut: false }),
     stop: () => ended,
     moment: () => 0,
-    stopChildrenSince: () => Promise.resolve(true),
+    killChildrenSince: () => Promise.resolve(true),
   }
 }
 
@@ -74,8 +74,11 @@ async function supervise(
     try {
       options.onLine(line)
     } catch (error) {
-      // Thrown from here it would end the whole platform; so it ends this process.
-      context.log.error({ err: error, pid: subprocess.pid }, 'a line of a process could not be taken')
+      // An error thrown here would end the whole platform, so only this process is stopped.
+      context.log.error(
+        { err: error, pid: subprocess.pid },
+        'reading a line of a process failed; the process is stopped',
+      )
       subprocess.stop('canceled')
     }
   })
@@ -83,7 +86,7 @@ async function supervise(
   child.stdout.on('data', (chunk: Uint8Array) => {
     if (over || lines.push(chunk)) return
     over = true
-    // Reads no more of it: one that prints for ever would have us busy until it is dead.
+    // Stops reading: a process that prints without end would keep the platform busy until it is dead.
     child.stdout.destroy()
     subprocess.stop('output_too_large')
   })
@@ -100,19 +103,19 @@ async function supervise(
   }
 }
 
-/** Resolves when the system has taken it, so that a writer who waits is never far ahead of the reader. */
+/** Resolves when the system has taken the text, so that a caller that waits is never far ahead of the process. */
 function write({ child: { stdin } }: Subprocess, text: string): Promise<boolean> {
   if (!stdin.writable || stdin.writableLength > WRITE_BYTES_MAX) return Promise.resolve(false)
   return new Promise((resolve) => {
-    // A pipe that is destroyed calls back with an error; a reader that is gone is seen by the exit.
+    // A destroyed pipe calls back with an error. The exit of the process reports that it is gone.
     stdin.write(text, (error) => resolve(error === undefined || error === null))
   })
 }
 
-/** Its input ends first: an agent that leaves by itself has saved its session. */
+/** Closes stdin first: an agent that exits by itself has saved its session. */
 async function stop(subprocess: Subprocess, ended: Promise<ProcessResult>): Promise<ProcessResult> {
   const { stdin } = subprocess.child
-  // One whose input has ended before has had its time to leave.
+  // Its stdin was closed before, so it already had its time to exit.
   if (stdin.writableEnded) subprocess.stop('canceled')
   stdin.end()
   const timer = setTimeout(() => subprocess.stop('canceled'), INPUT_END_GRACE_MS)
@@ -121,8 +124,8 @@ async function stop(subprocess: Subprocess, ended: Promise<ProcessResult>): Prom
 }
 
 /**
- * The moment of now in the unit of start times, read cheaply. In a container the uptime may be the container's while
- * start times are the machine's; a process that has just been started tells how far they are apart.
+ * Returns a cheap clock in the unit of start times. In a container the uptime may be the container's while start times
+ * are the machine's; the start time of the process that has just started gives the offset.
  */
 function createStartTimeClock(pid: number): () => number {
   if (process.platform !== 'linux') return () => 0
@@ -133,15 +136,16 @@ function createStartTimeClock(pid: number): () => number {
     const offset = Math.abs(apart) < CLOCK_SLACK_TICKS ? 0 : apart
     return () => uptimeTicks() + offset
   } catch {
-    // It has ended already, so that nobody will be looked for either.
+    // The process has already ended, so killChildrenSince will find nothing.
     return uptimeTicks
   }
 }
 
-async function stopChildrenSince({ pid, options, context }: Subprocess, moment: number): Promise<boolean> {
+async function killChildrenSince({ pid, options, context }: Subprocess, moment: number): Promise<boolean> {
   if (process.platform !== 'linux') return false
   const value = markValue(context.owner, options.mark)
   const killed = await killMarked((found) => found === value, { since: moment, except: pid })
-  if (killed.pids.size > 0) context.log.info({ pids: [...killed.pids] }, 'killed what a cancelled turn had started')
+  if (killed.pids.size > 0)
+    context.log.info({ pids: [...killed.pids] }, 'killed the processes that a cancelled turn started')
   return killed.complete
 }

@@ -1,7 +1,7 @@
 /**
- * What the subprocesses of all subprocesses have in common, whether they run once (run.ts) or stay (running.ts): spawned into
- * a group of their own with a mark in their environment, recorded, and their whole tree seen to the end. Invariant:
- * `seeToEnd` resolves once, never rejects, and by then the tree is dead or reported as one that cannot be killed.
+ * What run-once.ts and running-process.ts share: spawn a child into its own group with a mark in its environment,
+ * record it, and end its whole tree. Invariant: `superviseToEnd` resolves once and never rejects. By then the tree is
+ * dead, or the log says that it cannot be killed.
  */
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -13,11 +13,12 @@ import type { OrphanRecords } from './orphan-records.ts'
 import type { ProcessResult, SpawnOptions } from './processes.ts'
 import type { Sweeper } from './sweeper.ts'
 
-/** After an exit the pipes may still hold data, or be held open by a grandchild for ever: silence tells them apart. */
+/** After an exit the pipes may still have data, or a grandchild may hold them open for ever. Silence ends the wait. */
 const PIPE_SILENCE_MS = 100
+/** Data after this is lost. */
 const PIPE_DRAIN_MS_MAX = 1_000
 
-/** What all children of one platform share. */
+/** Shared by all children of one platform. */
 export interface ProcessContext {
   readonly owner: string
   readonly clock: Clock
@@ -37,41 +38,45 @@ export interface Subprocess {
   readonly context: ProcessContext
   readonly leader: Leader
   readonly stopped: Promise<StopCause>
-  /** The first reason given is the one that counts. */
+  /** Only the first call counts. */
   readonly stop: (end: StopCause) => void
-  /** From here on whatever carries the mark is an escapee. */
+  /** From here on every process with the mark is an escapee. */
   treeEnded: boolean
 }
 
 export interface Leader {
   readonly exited: Promise<'exited'>
-  /** The pipes have been read to their end, by which time everybody who held them is gone. */
+  /** The pipes have been read to their end; no process holds them any more. */
   readonly closed: Promise<void>
   reaped: boolean
   exitCode: number | null
   signal: NodeJS.Signals | null
 }
 
-/** At once, so that whoever closes the context right after finds it; a child that could not be spawned is its error. */
+/** Spawns synchronously, so that a `close` right after it finds the child. Gives the error if the spawn failed. */
 export function spawnSubprocess(options: SpawnOptions, context: ProcessContext): Subprocess | Promise<Error> {
   const child = spawnChild(options, context.owner)
   if (child instanceof Error) return Promise.resolve(child)
   const { pid } = child
   if (pid === undefined) return spawnError(child, options.cwd)
   const { promise: stopped, resolve: stop } = Promise.withResolvers<StopCause>()
-  // A child that never reads its input, or has closed it, is in its right.
+  // A child may close its stdin or never read it; that must not throw.
   for (const pipe of [child.stdin, child.stdout, child.stderr]) pipe.on('error', ignoreError)
   return { child, pid, options, context, leader: watchLeader(child), stopped, stop, treeEnded: false }
 }
 
-/** A subprocess that never was. */
+/** The result of a subprocess that was never started. */
 export function notStartedResult(end: 'canceled' | 'spawn_failed', cause?: Error): ProcessResult {
   const none = new Uint8Array()
   const facts = { end, exitCode: null, signal: null, stdout: none, stderrTail: none, stderrCut: false }
   return cause === undefined ? facts : { ...facts, cause }
 }
 
-/** Waits for the leader's exit or the order to stop, then ends what is left of the tree. Resolves to how it ended. */
+/**
+ * Waits for the leader's exit or for `stop`, then ends the rest of the tree. Calls `onEnd` between the two. With
+ * `sweepNow` it also waits for the kill of escapees if the leader exited by itself; otherwise that follows about a
+ * second later.
+ */
 export async function superviseToEnd(
   subprocess: Subprocess,
   { onEnd, sweepNow }: { onEnd: () => void; sweepNow: boolean },
@@ -82,7 +87,7 @@ export async function superviseToEnd(
   onEnd()
   const gone = end === 'exited' ? await cleanUpAfterExit(subprocess, sweepNow) : await stopTree(subprocess)
   for (const pipe of [child.stdin, child.stdout, child.stderr]) pipe.destroy()
-  // One that cannot be killed keeps its record for the next start, and must not keep this process from ending.
+  // A process that cannot be killed keeps its record for the next start, and must not keep the platform alive.
   if (gone) forget()
   else child.unref()
   if (!gone) context.log.error({ pid, mark: options.mark }, 'a process cannot be killed')
@@ -96,14 +101,14 @@ function spawnChild({ command, cwd, env, mark }: SpawnOptions, owner: string): S
     return spawn(program, args, {
       cwd,
       env: { ...env, ...markEnvironment(owner, mark) },
-      // A session of its own, so that one signal reaches all of it. On Windows this would open a window.
+      // Its own session, so that one signal reaches the whole group. On Windows this would open a window.
       detached: !onWindows,
       windowsHide: true,
-      // cmd.exe has quoting rules of its own and wants its line as it is.
+      // cmd.exe has its own quoting rules, so Node must not quote its arguments.
       windowsVerbatimArguments: onWindows && /(^|[\\/])cmd(\.exe)?$/i.test(program),
     })
   } catch (error) {
-    // An environment or argument that the system refuses: a NUL in it, or too much of it.
+    // The system refuses the environment or an argument: it contains a NUL or is too large.
     return error instanceof Error ? error : new Error(String(error))
   }
 }
@@ -111,7 +116,7 @@ function spawnChild({ command, cwd, env, mark }: SpawnOptions, owner: string): S
 function spawnError(child: Subprocess['child'], cwd: string): Promise<Error> {
   return new Promise((resolve) => {
     child.once('error', (error: NodeJS.ErrnoException) => {
-      // The system blames the program for a folder that is not there.
+      // ENOENT also means a missing working folder, although the error names the program.
       const lost = error.code === 'ENOENT' && !existsSync(cwd)
       resolve(lost ? new Error(`the working folder ${cwd} does not exist`, { cause: error }) : error)
     })
@@ -136,7 +141,7 @@ function watchLeader(child: Subprocess['child']): Leader {
   return leader
 }
 
-/** The leader has left by itself: takes what is still in the pipes, then ends what it left behind. */
+/** After the leader exited by itself: reads the rest of the pipes, then kills what the leader left behind. */
 async function cleanUpAfterExit(subprocess: Subprocess, sweepNow: boolean): Promise<boolean> {
   await waitForPipes(subprocess)
   const group: ProcessGroup = { pid: subprocess.pid, leaderReaped: () => true }
@@ -151,16 +156,16 @@ async function stopTree(subprocess: Subprocess): Promise<boolean> {
   const { options, context, leader } = subprocess
   const group: ProcessGroup = { pid: subprocess.pid, leaderReaped: () => leader.reaped }
   const gone = await stopGroup(group, options.killGraceMs ?? context.killGraceMs)
-  // Seen dead is not yet waited for, and its exit code comes only with that.
+  // A dead leader may not be reaped yet, and its exit code comes only then.
   if (gone) await leader.exited
   subprocess.treeEnded = true
   await context.sweeper.now(options.mark)
-  // Its last words on stderr; an unmarked escapee may hold the pipe open for ever.
+  // Reads its last stderr output. It has a limit, because an unmarked escapee may hold the pipe open for ever.
   await waitForPipes(subprocess)
   return gone
 }
 
-/** Resolves when the pipes are at their end, or have been silent, or have talked for too long after the exit. */
+/** Resolves when the pipes are at their end, after 100 ms of silence, or 1 s after the exit. */
 function waitForPipes({ child, leader }: Subprocess): Promise<void> {
   return new Promise((resolve) => {
     const deadlineMs = performance.now() + PIPE_DRAIN_MS_MAX
@@ -170,15 +175,15 @@ function waitForPipes({ child, leader }: Subprocess): Promise<void> {
     }
     child.stdout.on('data', onData)
     child.stderr.on('data', onData)
-    const look = () => {
+    const check = () => {
       if (!sawData || performance.now() > deadlineMs) return resolve()
       sawData = false
       wait()
     }
     let timer: NodeJS.Timeout | undefined
-    // When this process was busy the timer fires before the pipes are read; setImmediate comes after both.
+    // If the platform was busy, the timer fires before the pipes are read; setImmediate runs after both.
     const wait = () => {
-      timer = setTimeout(() => setImmediate(look), PIPE_SILENCE_MS)
+      timer = setTimeout(() => setImmediate(check), PIPE_SILENCE_MS)
     }
     wait()
     void leader.closed.then(() => {
@@ -189,5 +194,5 @@ function waitForPipes({ child, leader }: Subprocess): Promise<void> {
 }
 
 function ignoreError(): void {
-  // The other end is gone; the exit tells the rest.
+  // The other end is gone; the exit of the child reports it.
 }

@@ -7,10 +7,10 @@ import { systemClock } from '../clock.ts'
 import { silentLog } from '../log.ts'
 import { createSweeper, type SweeperOptions } from './sweeper.ts'
 
-/** Two runs of these tests at once must not sweep each other's. */
+/** Unique, so that two runs of these tests at once do not sweep each other's processes. */
 const owner = `sweep-test-${process.pid}`
 
-test('RE-5 a sweep ends what carries the mark and nothing that looks like it', linuxOnly, async (t) => {
+test('RE-5 a sweep kills the processes with exactly this mark', linuxOnly, async (t) => {
   const sweeper = createSweeper(options())
   const marked = await sleeper(t, { MOLECULE_TURN: `${owner}:t1` })
   const others = await Promise.all([
@@ -32,7 +32,7 @@ test('RE-5 a mark is found in an environment of any size', linuxOnly, async (t) 
   assert.ok(!isAlive(pid))
 })
 
-test('a mark that another run still bears is left to the end of that run', linuxOnly, async (t) => {
+test('a mark of a live run is not swept until that run ends', linuxOnly, async (t) => {
   let live = true
   const sweeper = createSweeper({ ...options(), isLive: () => live })
   const pid = await sleeper(t, { MOLECULE_TURN: `${owner}:shared` })
@@ -62,7 +62,7 @@ function options(): SweeperOptions {
   return { owner, clock: systemClock, log: silentLog, isLive: () => false }
 }
 
-/** A process in a session of its own, ended with the test if it is still there. */
+/** A process in its own session; the test ends it if it is still alive. */
 async function sleeper(t: TestContext, env: Record<string, string>): Promise<number> {
   const child = spawn('/bin/sleep', ['300'], { env, detached: true, stdio: 'ignore' })
   const exited = once(child, 'exit')

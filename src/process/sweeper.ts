@@ -1,7 +1,7 @@
 /**
- * The sweeper: finds what left its process group, by its mark. A scan of /proc costs 10 to 40 ms, so it is never on
- * the way of an answer: runs that ended by themselves are swept together about a second later, and any number of
- * kills that happen at once share one scan. Invariant: a mark is swept only when no run of that mark is live.
+ * Kills processes that left their group, by their mark. A scan of /proc costs 10 to 40 ms, so no reply waits for it:
+ * runs that ended by themselves are swept together about a second later, and kills at the same time share one scan.
+ * Invariant: a mark is swept only when no run of that mark is live.
  */
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
@@ -10,11 +10,11 @@ import { killMarked, markValue } from './marks.ts'
 const SWEEP_DELAY_MS = 1_000
 
 export interface Sweeper {
-  /** Resolves when nothing carries the mark any more. */
+  /** Resolves when no process carries the mark any more. */
   now(mark: string): Promise<void>
-  /** The same in about a second, together with the others that ended meanwhile. */
+  /** The same in about a second, together with other marks. */
   later(mark: string): void
-  /** Sweeps at once what still waits. */
+  /** Sweeps the waiting marks at once. */
   close(): Promise<void>
 }
 
@@ -22,7 +22,7 @@ export interface SweeperOptions {
   readonly owner: string
   readonly clock: Clock
   readonly log: Log
-  /** Whether a run of this mark is under way; its end brings the mark here again. */
+  /** Whether a run of this mark is live. The end of that run sweeps the mark again. */
   readonly isLive: (mark: string) => boolean
 }
 
@@ -41,7 +41,7 @@ export function createSweeper(options: SweeperOptions): Sweeper {
     return sweep(marks, options)
   }
   const sweepSoon = (): Promise<void> => {
-    // Joins the sweep that has not begun yet: a hundred kills at once are one scan, not a hundred.
+    // Joins the sweep that has not begun yet, so that a hundred kills at once cost one scan.
     if (next === undefined) {
       next = last.then(begin)
       last = next
@@ -67,9 +67,9 @@ async function sweep(marks: readonly string[], { owner, log }: SweeperOptions): 
   const values = new Set(marks.map((mark) => markValue(owner, mark)))
   try {
     const killed = await killMarked((value) => values.has(value))
-    if (killed.pids.size > 0) log.info({ pids: [...killed.pids] }, 'killed processes that had left their group')
+    if (killed.pids.size > 0) log.info({ pids: [...killed.pids] }, 'killed processes that left their group')
     if (!killed.complete) log.error({ marks }, 'some processes of these turns cannot be killed')
   } catch (error) {
-    log.error({ err: error, marks }, 'could not look for processes that left their group')
+    log.error({ err: error, marks }, 'the scan for processes that left their group failed')
   }
 }

@@ -239,7 +239,7 @@ async function cleanUpAfterTurn(
   if (!isCancelled || !isAlone) return { end, isUsable: true }
   if (!hasStopped) return { end, isUsable: false }
   // New turns wait for the cleanup. Otherwise it would kill what they start.
-  const cleaning = agent.running.stopChildrenSince(since)
+  const cleaning = agent.running.killChildrenSince(since)
   agent.cleanup = cleaning
   return { end, isUsable: await cleaning }
 }

@@ -74,5 +74,5 @@ async function takeAgent<A extends AgentProcess>(
 /** A turn that ended by itself may leave what it started on purpose (a server, a watcher); a cancelled one may not. */
 async function stopLeftovers(agent: AgentProcess, { since }: WarmTurnResult, signal: AbortSignal): Promise<boolean> {
   if (!signal.aborted || since === undefined) return true
-  return agent.running.stopChildrenSince(since)
+  return agent.running.killChildrenSince(since)
 }
