@@ -1,6 +1,6 @@
 /** The part of the parts list that has to do with workspaces: their folders, their briefs, and what is done with them. */
 import type { Clock } from '../clock.ts'
-import type { WorkspaceRoutesContext } from '../doors/http/routes/app.ts'
+import type { WorkspaceRoutesContext } from '../doors/http/routes/route.ts'
 import type { Lease } from '../inbox/inbox.ts'
 import type { LocalInbox } from '../inbox/local-inbox.ts'
 import type { Log } from '../log.ts'

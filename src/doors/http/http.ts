@@ -1,10 +1,9 @@
 /**
- * The HTTP door: one Node server. Every request gets an id and has its Host checked; A2A then goes straight to
- * `a2a.ts`, an upgrade to `ws.ts`, everything else through Hono. Closing answers whoever waits, lets running requests finish within a limit
- * and leaves no socket open.
+ * The HTTP door: one Node server. Every request gets an id and has its Host checked. Then A2A goes straight to
+ * `a2a/a2a.ts`, an upgrade to `socket/sockets.ts`, and everything else through Hono to `routes/`.
  */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { type AddressInfo, isIP } from 'node:net'
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import type { Clock } from '../../clock.ts'
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
@@ -14,14 +13,13 @@ import type { DeadLetters } from '../../inbox/owners.ts'
 import type { LoadReport } from '../../inbox/readers.ts'
 import type { Log } from '../../log.ts'
 import { createMetrics, type Metrics } from '../../metrics.ts'
-import { sleep } from '../../wait.ts'
 import type { Tokens } from '../../workspaces/tokens.ts'
 import type { Workspaces } from '../../workspaces/workspace.ts'
 import type { Door } from '../door.ts'
 import { a2aAddress, createA2a } from './a2a/a2a.ts'
 import type { PushContext } from './a2a/push-methods.ts'
-import { answerOneAtATime } from './one-after-another.ts'
-import { createApp, type WorkspaceRoutesContext } from './routes/app.ts'
+import { createApp } from './routes/app.ts'
+import type { WorkspaceRoutesContext } from './routes/route.ts'
 import {
   type HttpExchange,
   isRefusedBeforeBody,
@@ -32,6 +30,7 @@ import {
 import { createHttpAuth } from './server/auth.ts'
 import { errorAnswer, logFailure } from './server/errors.ts'
 import { createHostRule } from './server/host-rule.ts'
+import { answerOneAtATime, closeServer, createInFlight, listen, urlOf } from './server/listen.ts'
 import { createRateLimit } from './server/rate-limit.ts'
 import { createReach } from './server/reach.ts'
 import { SSE_LIMITS, type SseLimits } from './server/sse.ts'
@@ -44,31 +43,31 @@ export interface HttpDoorOptions extends WorkspaceRoutesContext {
   readonly deadLetters: DeadLetters
   readonly workspaces: Workspaces
   readonly tokens: Tokens
-  /** Where requests are counted, and how much waits; for `/metrics`. */
+  /** Counts requests; shown by `/metrics`, with the load. */
   readonly metrics?: Metrics
   readonly load?: () => Promise<LoadReport>
   readonly log: Log
   readonly clock: Clock
   readonly host: string
-  /** 0 = any free one. */
+  /** 0 = any free port. */
   readonly port: number
   readonly version: string
-  /** How long a blocking call waits before it answers with the task as it is. */
+  /** How long a blocking call waits before it is answered with the unfinished task. */
   readonly maxBlockMs: number
-  /** Webhooks of tasks; absent where there are none. */
+  /** Webhooks of tasks; absent when this platform has none. */
   readonly push?: PushContext
-  /** Why the platform takes no work right now, or undefined when it does; `/ready` asks. */
+  /** Why the platform accepts no work right now, or undefined when it does; for `/ready`. */
   readonly unready: () => Promise<string | undefined>
-  /** How long running requests may finish after `close`. */
+  /** How long running requests may finish after `close`. Their connections are closed afterwards. */
   readonly closeGraceMs?: number
-  /** How long a client may take to send a whole request. */
+  /** How long a client may take to send a whole request. Its connection is closed afterwards. */
   readonly requestTimeoutMs?: number
-  /** How long streams may be silent, and how slow their readers. */
+  /** How long streams may be silent, and how slow their readers may be. */
   readonly sseLimits?: SseLimits
 }
 
 export interface HttpDoor extends Door {
-  /** Where it is reached from this machine; known once it is started. */
+  /** The address for clients on this machine; known once the door is started. */
   readonly url: string
 }
 
@@ -77,8 +76,6 @@ const REQUEST_TIMEOUT_MS = 60_000
 const HEADERS_TIMEOUT_MS = 15_000
 const KEEP_ALIVE_MS = 60_000
 
-type RequestListener = (request: IncomingMessage, response: ServerResponse) => void
-
 export function createHttpDoor(options: HttpDoorOptions): HttpDoor {
   const requestTimeout = options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS
   const server = createServer({
@@ -86,7 +83,7 @@ export function createHttpDoor(options: HttpDoorOptions): HttpDoor {
     headersTimeout: Math.min(HEADERS_TIMEOUT_MS, requestTimeout),
     connectionsCheckingInterval: Math.min(5000, requestTimeout),
     keepAliveTimeout: KEEP_ALIVE_MS,
-    // Some clients offer HTTP/2 in passing with every request; that is no reason not to answer them.
+    // Some clients offer HTTP/2 with every request. Node would treat that as an upgrade and not answer them.
     shouldUpgradeCallback: ({ headers }) => headers.upgrade?.toLowerCase() === 'websocket',
   })
   const waiting = createWaitingCalls(options.tokens)
@@ -102,37 +99,34 @@ export function createHttpDoor(options: HttpDoorOptions): HttpDoor {
       await listen(server, options)
       const unready = async () => (closed === undefined ? options.unready() : 'shutting down')
       const port = (server.address() as AddressInfo).port
-      const attending = createListener({ ...options, unready }, waiting, port)
-      const { listener } = attending
-      sockets = attending.sockets
-      const take = answerOneAtATime((request, response) => {
+      const created = createListener({ ...options, unready }, waiting, port)
+      sockets = created.sockets
+      const onRequest = answerOneAtATime((request, response) => {
         inFlight.add(response)
-        listener(request, response)
+        created.listener(request, response)
       })
-      server.on('request', take)
+      server.on('request', onRequest)
       server.on('upgrade', sockets.upgrade)
       server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
-        // A client that asks first is told the truth before it sends: no `100 Continue` for what would be refused.
+        // Prevents a useless upload: a body that would be refused gets no `100 Continue`.
         if (!isRefusedBeforeBody(request)) response.writeContinue()
         server.emit('request', request, response)
       })
     },
     close() {
-      closed ??= closeServer(
-        { server, waiting, inFlight, sockets, clock: options.clock },
-        options.closeGraceMs ?? CLOSE_GRACE_MS,
-      )
+      closed ??= closeServer(server, {
+        endWaits: waiting.end,
+        closeSockets: sockets?.close,
+        inFlight,
+        clock: options.clock,
+        graceMs: options.closeGraceMs ?? CLOSE_GRACE_MS,
+      })
       return closed
     },
   }
 }
 
-interface Attending {
-  readonly listener: RequestListener
-  readonly sockets: Sockets
-}
-
-function createListener(options: HttpDoorOptions, waiting: WaitingCalls, port: number): Attending {
+function createListener(options: HttpDoorOptions, waiting: WaitingCalls, port: number) {
   const { log, tokens } = options
   const auth = createHttpAuth({
     ...{ tokens, port },
@@ -157,7 +151,7 @@ function createListener(options: HttpDoorOptions, waiting: WaitingCalls, port: n
     const address = a2aAddress(request.method, request.url)
     if (address !== undefined) {
       a2a({ request, response, requestId }, address).catch((thrown: unknown) => {
-        // Whatever goes wrong in answering one caller must not end the platform for all.
+        // An unhandled rejection would end the platform for all callers.
         logFailure(log, toMoleculeError(thrown), { request, response, requestId })
         response.destroy()
       })
@@ -172,7 +166,7 @@ function createListener(options: HttpDoorOptions, waiting: WaitingCalls, port: n
 
 const NO_LOAD: LoadReport = { waiting: 0, running: 0, workspaces: [] }
 
-/** By class alone: a path or a client as a label would be a series for each. */
+/** Labelled with the status class only: a path or a client as a label would make one series for each. */
 function countRequest(metrics: Metrics, { headersSent, statusCode }: ServerResponse): void {
   const status = headersSent ? `${Math.floor(statusCode / 100)}xx` : 'none'
   metrics.count('molecule_http_requests_total', { status })
@@ -183,87 +177,4 @@ function refuseHost(exchange: HttpExchange, log: Log): void {
   const error = new MoleculeError('forbidden', `this platform is not called ${host}; use localhost or its address`)
   logFailure(log, error, exchange)
   writeAnswer(exchange, errorAnswer(error, exchange.requestId))
-}
-
-function listen(server: Server, { host, port }: HttpDoorOptions): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const refuse = (cause: NodeJS.ErrnoException) => reject(listenFailure(cause, host, port))
-    server.once('error', refuse)
-    server.listen(port, host, () => {
-      server.off('error', refuse)
-      resolve()
-    })
-  })
-}
-
-function listenFailure(cause: NodeJS.ErrnoException, host: string, port: number): MoleculeError {
-  const details = { host, port }
-  if (cause.code === 'EADDRINUSE') {
-    return new MoleculeError('in_use', `port ${port} on ${host} is taken; choose another with --port`, {
-      cause,
-      details,
-    })
-  }
-  const problem = cause.code === 'EACCES' ? 'not allowed' : (cause.code ?? cause.message)
-  const message = `cannot listen on ${host} port ${port} (${problem}); choose others with --host and --port`
-  return new MoleculeError('bad_config', message, { cause, details })
-}
-
-/** A wildcard is no address to go to; from this machine loopback is. */
-const LOOPBACK_OF_WILDCARD: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
-
-function urlOf(server: Server, host: string): string {
-  const address = server.address()
-  if (address === null || typeof address === 'string') throw new MoleculeError('internal', 'the http door is not open')
-  const reachable = LOOPBACK_OF_WILDCARD[host] ?? host
-  return `http://${isIP(reachable) === 6 ? `[${reachable}]` : reachable}:${address.port}`
-}
-
-interface InFlight {
-  add(response: ServerResponse): void
-  /** Resolves when none is left. From now on each connection ends with its answer. */
-  finish(): Promise<void>
-}
-
-function createInFlight(): InFlight {
-  const responses = new Set<ServerResponse>()
-  const none = Promise.withResolvers<void>()
-  let finishing = false
-  return {
-    add(response) {
-      responses.add(response)
-      if (finishing) response.shouldKeepAlive = false
-      response.once('close', () => {
-        responses.delete(response)
-        if (finishing && responses.size === 0) none.resolve()
-      })
-    },
-    finish() {
-      finishing = true
-      for (const response of responses) response.shouldKeepAlive = false
-      if (responses.size === 0) none.resolve()
-      return none.promise
-    },
-  }
-}
-
-interface Closing {
-  readonly server: Server
-  readonly waiting: WaitingCalls
-  readonly inFlight: InFlight
-  readonly sockets: Sockets | undefined
-  readonly clock: Clock
-}
-
-async function closeServer({ server, waiting, inFlight, sockets, clock }: Closing, graceMs: number): Promise<void> {
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-  waiting.end()
-  // The server waits for every connection, and knows nothing of those that were upgraded.
-  const socketsClosed = sockets?.close()
-  const enough = new AbortController()
-  await Promise.race([inFlight.finish(), sleep(clock, graceMs, enough.signal)])
-  enough.abort()
-  server.closeAllConnections()
-  await socketsClosed
-  await closed
 }

@@ -4,7 +4,7 @@
  * handed.
  */
 
-import type { WorkspaceRoutesContext } from '../../../src/doors/http/routes/app.ts'
+import type { WorkspaceRoutesContext } from '../../../src/doors/http/routes/route.ts'
 import { MoleculeError } from '../../../src/errors.ts'
 import type { Letter, LogEntry, Reception, TaskView } from '../../../src/inbox/inbox.ts'
 import type { DeadLetters, PendingAsks } from '../../../src/inbox/owners.ts'

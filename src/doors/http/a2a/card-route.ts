@@ -3,10 +3,10 @@
  * decided by the `A2A-Version` header, so caches are told to keep them apart.
  */
 import { hash } from 'node:crypto'
-import { MoleculeError } from '../../../errors.ts'
 import type { Workspaces } from '../../../workspaces/workspace.ts'
 import { type HttpExchange, REQUEST_ID_HEADER } from '../server/answer.ts'
 import { baseUrl } from '../server/base-url.ts'
+import { requireWorkspace } from '../server/reach.ts'
 import { agentCard } from './agent-card.ts'
 import { CAPABILITIES } from './methods.ts'
 
@@ -24,8 +24,7 @@ export async function writeCard(
   workspaceId: string,
   { workspaces, version }: CardRouteOptions,
 ): Promise<void> {
-  const workspace = await workspaces.get(workspaceId)
-  if (workspace === undefined) throw new MoleculeError('not_found', `there is no workspace ${workspaceId}`)
+  const workspace = await requireWorkspace(workspaces, workspaceId)
   const options = { base: baseUrl(request), version, capabilities: CAPABILITIES }
   const isPlain = /^1\./.test(String(request.headers['a2a-version'] ?? ''))
   const body = JSON.stringify(agentCard(workspace, options, isPlain ? '1.0' : '0.3'))

@@ -1,9 +1,9 @@
 /** `ListTasks`: the caller's tasks, the last changed first, page by page. A page token is the place where a page ended. */
-import { MoleculeError } from '../../../errors.ts'
 import type { TaskPage, TaskQuery } from '../../../inbox/inbox.ts'
 import { invalidRequest } from '../../../protocol/invalid-request.ts'
 import { listTasksParamsSchema, parseInput } from '../../../protocol/schemas.ts'
 import { taskScope } from '../server/auth.ts'
+import { requireWorkspace } from '../server/reach.ts'
 import type { A2aCall, A2aContext } from './call.ts'
 
 const PAGE_SIZE = 50
@@ -24,9 +24,7 @@ export async function listTasks(call: A2aCall, { reception, workspaces }: A2aCon
   }
   const { tasks, total, next } = await reception.list(query)
   // An empty list and a workspace that is not there look the same from here.
-  if (total === 0 && (await workspaces.get(workspaceId)) === undefined) {
-    throw new MoleculeError('not_found', `there is no workspace ${workspaceId}`)
-  }
+  if (total === 0) await requireWorkspace(workspaces, workspaceId)
   return {
     tasks: params.includeArtifacts === true ? tasks : tasks.map(({ artifacts: _artifacts, ...task }) => task),
     nextPageToken: next === undefined ? '' : writePageToken(next),

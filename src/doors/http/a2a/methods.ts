@@ -12,6 +12,7 @@ import { taskToV03 } from '../../../protocol/v03.ts'
 import { REQUEST_ID_PREFIX } from '../server/answer.ts'
 import { type Action, requireAccess, taskScope } from '../server/auth.ts'
 import { baseUrl } from '../server/base-url.ts'
+import { requireWorkspace } from '../server/reach.ts'
 import type { WaitingCall } from '../server/waiting-calls.ts'
 import { type AgentCapabilities, extendedCard } from './agent-card.ts'
 import type { A2aCall, A2aContext, A2aResult } from './call.ts'
@@ -139,8 +140,7 @@ async function readLetter(call: A2aCall, { push }: A2aContext): Promise<LetterTo
 }
 
 async function getExtendedCard(call: A2aCall, { workspaces, version }: A2aContext): Promise<unknown> {
-  const workspace = await workspaces.get(call.workspaceId)
-  if (workspace === undefined) throw new MoleculeError('not_found', `there is no workspace ${call.workspaceId}`)
+  const workspace = await requireWorkspace(workspaces, call.workspaceId)
   const about = { base: baseUrl(call.exchange.request), version, capabilities: CAPABILITIES }
   return extendedCard(workspace, about, call.method.version)
 }

@@ -44,15 +44,17 @@ export async function writeRest(exchange: HttpExchange, address: A2aAddress, opt
 
 interface RestRoute {
   readonly http: string
-  readonly path: RegExp
+  /** The path below the workspace's A2A URL: `/tasks/{task}:cancel`. */
+  readonly template: string
+  readonly pattern: RegExp
   /** The method's name in 1.0. */
   readonly name: string
 }
 
-const TASK = '/tasks/(?<id>[^/:]+)'
-const CONFIGS = '/tasks/(?<taskId>[^/:]+)/pushNotificationConfigs'
+const TASK = '/tasks/{task}'
+const CONFIGS = '/tasks/{task}/pushNotificationConfigs'
 
-const REST_ROUTES: readonly RestRoute[] = [
+export const REST_ROUTES: readonly RestRoute[] = [
   restRoute('POST', '/message:send', 'SendMessage'),
   restRoute('POST', '/message:stream', 'SendStreamingMessage'),
   restRoute('GET', '/tasks', 'ListTasks'),
@@ -62,26 +64,16 @@ const REST_ROUTES: readonly RestRoute[] = [
   restRoute('POST', `${TASK}:subscribe`, 'SubscribeToTask'),
   restRoute('POST', CONFIGS, 'CreateTaskPushNotificationConfig'),
   restRoute('GET', CONFIGS, 'ListTaskPushNotificationConfigs'),
-  restRoute('GET', `${CONFIGS}/(?<id>[^/]+)`, 'GetTaskPushNotificationConfig'),
-  restRoute('DELETE', `${CONFIGS}/(?<id>[^/]+)`, 'DeleteTaskPushNotificationConfig'),
+  restRoute('GET', `${CONFIGS}/{config}`, 'GetTaskPushNotificationConfig'),
+  restRoute('DELETE', `${CONFIGS}/{config}`, 'DeleteTaskPushNotificationConfig'),
   restRoute('GET', '/extendedAgentCard', 'GetExtendedAgentCard'),
 ]
 
-function restRoute(http: string, path: string, name: string): RestRoute {
-  return { http, path: new RegExp(`^${path}$`), name }
-}
-
-/** Each route of this binding for the API document: the HTTP method, the path below the workspace, the A2A method. */
-export function restRoutes(): readonly (readonly [http: string, path: string, name: string])[] {
-  return REST_ROUTES.map(({ http, path, name }) => [http, documentedPath(path), name] as const)
-}
-
-/** `^/tasks/(?<id>[^/:]+)$` is `/tasks/{task}`; what stands below a task's configurations is one of those. */
-function documentedPath(path: RegExp): string {
-  const bare = path.source.replaceAll('\\/', '/').slice(1, -1)
-  return bare
-    .replace(/pushNotificationConfigs\/\(\?<id>\[[^\]]*\]\+\)/, 'pushNotificationConfigs/{config}')
-    .replace(/\(\?<(?:id|taskId)>\[[^\]]*\]\+\)/, '{task}')
+/** The groups of the pattern are named as the params of the method: a task is its `id`, or the `taskId` of a config. */
+function restRoute(http: string, template: string, name: string): RestRoute {
+  const taskParam = template.startsWith(CONFIGS) ? 'taskId' : 'id'
+  const source = template.replace('{task}', `(?<${taskParam}>[^/:]+)`).replace('{config}', '(?<id>[^/]+)')
+  return { http, template, pattern: new RegExp(`^${source}$`), name }
 }
 
 interface FoundRestRoute {
@@ -89,14 +81,14 @@ interface FoundRestRoute {
   readonly ids: Readonly<Record<string, string>>
 }
 
-/** Without a tenant first: a tenant may be called as it likes. */
+/** Tries the path without a tenant first, because a tenant may have any name. */
 function findRoute(http: string | undefined, path: string): FoundRestRoute | undefined {
   return match(http, path) ?? match(http, path.replace(/^\/[^/]+/, ''))
 }
 
 function match(http: string | undefined, path: string): FoundRestRoute | undefined {
   for (const candidate of REST_ROUTES) {
-    const found = candidate.http === http ? candidate.path.exec(path) : null
+    const found = candidate.http === http ? candidate.pattern.exec(path) : null
     if (found) return { name: candidate.name, ids: decoded(found.groups ?? {}) }
   }
   return undefined

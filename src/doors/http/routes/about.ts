@@ -1,24 +1,45 @@
-/** What this platform says of itself to whoever has a token: its version, and the document of its API. */
-import { Hono } from 'hono'
-import type { HttpAuth } from '../server/auth.ts'
-import { allow, type HttpEnv } from '../server/guard.ts'
-import { describeApi } from './openapi.ts'
-import { ROUTES } from './table.ts'
+/**
+ * What the platform says about itself: health, readiness, version, API document. Health and readiness need no token,
+ * because a supervisor or a load balancer has none. So they show only what a port scan would show.
+ */
+import { route } from './route.ts'
 
-export interface AboutRouteOptions {
-  readonly version: string
-  readonly auth: HttpAuth
-}
-
-export function aboutRoutes({ version, auth }: AboutRouteOptions): Hono<HttpEnv> {
-  const routes = new Hono<HttpEnv>()
-  let document: string | undefined
-  routes.get('/version', allow(auth, 'platform.read'), (context) =>
-    context.json({ name: 'molecule', version, node: process.version, a2a: ['1.0', '0.3'] }),
-  )
-  routes.get('/openapi.json', allow(auth, 'platform.read'), (context) => {
-    document ??= JSON.stringify(describeApi(ROUTES, version))
-    return context.body(document, 200, { 'Content-Type': 'application/json' })
-  })
-  return routes
-}
+export const aboutRoutes = [
+  route({
+    method: 'get',
+    path: '/health',
+    access: 'open',
+    summary: 'Whether the platform is alive',
+    success: [200, 'It is alive'],
+    handle: ({ context }, { version }) => context.json({ status: 'ok', name: 'molecule', version, pid: process.pid }),
+  }),
+  route({
+    method: 'get',
+    path: '/ready',
+    access: 'open',
+    summary: 'Whether the platform accepts work',
+    success: [200, 'It accepts work; 503 with the reason when it does not'],
+    async handle({ context }, { unready }) {
+      const reason = await unready()
+      if (reason === undefined) return context.json({ status: 'ready' })
+      return context.json({ status: 'not_ready', reason }, 503)
+    },
+  }),
+  route({
+    method: 'get',
+    path: '/version',
+    access: 'platform.read',
+    summary: 'Name and version',
+    success: [200, 'Name and version'],
+    handle: ({ context }, { version }) =>
+      context.json({ name: 'molecule', version, node: process.version, a2a: ['1.0', '0.3'] }),
+  }),
+  route({
+    method: 'get',
+    path: '/openapi.json',
+    access: 'platform.read',
+    summary: 'This document',
+    success: [200, 'This document'],
+    handle: ({ context }, { openApi }) => context.body(openApi(), 200, { 'Content-Type': 'application/json' }),
+  }),
+]

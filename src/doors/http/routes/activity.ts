@@ -1,72 +1,78 @@
-/** What happened in a workspace, over HTTP: read from a number on, and added to by whoever works there. */
-import { type Context, Hono } from 'hono'
+/**
+ * The activity of a workspace over HTTP: read its entries, add a note, set its status line. The status line is shown on
+ * the workspace's card and added to its log.
+ */
 import { z } from 'zod'
-import { MoleculeError } from '../../../errors.ts'
-import type { Activity, ActivityEntry } from '../../../inbox/readers.ts'
-import type { HttpAuth } from '../server/auth.ts'
-import { BODY_BYTES_MAX, readJson } from '../server/body.ts'
-import { allow, type HttpEnv } from '../server/guard.ts'
-import { readQueryFlag } from '../server/query.ts'
-import { requireOwnWorkspace } from '../server/reach.ts'
-import { validateBody } from '../server/validate-body.ts'
+import type { ActivityEntry } from '../../../inbox/readers.ts'
+import { readQueryFlag, readQueryNumber } from '../server/query.ts'
+import { route } from './route.ts'
 
 const NOTE_BYTES_MAX = 4096
 const TYPE_CHARACTERS_MAX = 64
 const ENTRIES_MAX = 500
 const ENTRIES_DEFAULT = 100
+const STATUS_CHARACTERS_MAX = 500
 
 const isShort = (text: string): boolean => Buffer.byteLength(text) <= NOTE_BYTES_MAX
 
-export const noteSchema = z.strictObject({
+const noteSchema = z.strictObject({
   type: z
     .string()
     .max(TYPE_CHARACTERS_MAX)
-    .regex(/^[a-z][a-z0-9_.-]*$/, 'must be a small word such as "deployed"'),
+    .regex(/^[a-z][a-z0-9_.-]*$/, 'must be a lower-case word such as "deployed"'),
   text: z.string().min(1).refine(isShort, `must not be longer than ${NOTE_BYTES_MAX} bytes`),
 })
 
-export interface ActivityRouteOptions {
-  readonly activity: Activity
-  readonly auth: HttpAuth
-}
+const statusSchema = z.strictObject({ text: z.string().max(STATUS_CHARACTERS_MAX) })
 
-export function activityRoutes({ activity, auth }: ActivityRouteOptions): Hono<HttpEnv> {
-  const routes = new Hono<HttpEnv>()
-  const at = '/workspaces/:id/activity'
-  routes.get(at, allow(auth, 'activity.read'), async (context) => {
-    const workspaceId = context.req.param('id')
-    requireOwnWorkspace(context.get('identity'), workspaceId)
-    const type = context.req.query('type')
-    const sinceSeq = readQueryNumber(context, 'since', { min: 0, max: Number.MAX_SAFE_INTEGER }) ?? 0
-    const limit = readQueryNumber(context, 'limit', { min: 1, max: ENTRIES_MAX }) ?? ENTRIES_DEFAULT
-    const newest = readQueryFlag(context, 'newest')
-    const page = await activity.read({ workspaceId, sinceSeq, limit, newest, ...(type !== undefined && { type }) })
-    return context.json({ activity: page.entries.map(viewActivityEntry), next: page.nextSeq })
-  })
-  routes.post(at, allow(auth, 'activity.report'), async (context) => {
-    const workspaceId = context.req.param('id')
-    const identity = context.get('identity')
-    requireOwnWorkspace(identity, workspaceId)
-    const body = await readJson(context.env.incoming, BODY_BYTES_MAX)
-    const note = validateBody(noteSchema, body, 'a note')
-    return context.json({ seq: await activity.addNote(workspaceId, { ...note, by: identity.name }) }, 201)
-  })
-  return routes
-}
-
-/** A whole number of the query within its range; undefined where it is not there. */
-export function readQueryNumber(
-  context: Context<HttpEnv>,
-  name: string,
-  range: { min: number; max: number },
-): number | undefined {
-  const given = context.req.query(name)
-  if (given === undefined) return undefined
-  const number = /^\d{1,16}$/.test(given) ? Number(given) : Number.NaN
-  if (number >= range.min && number <= range.max) return number
-  const message = `${name} must be a whole number from ${range.min} to ${range.max}`
-  throw new MoleculeError('invalid_request', message, { details: { path: name } })
-}
+export const activityRoutes = [
+  route({
+    method: 'get',
+    path: '/workspaces/:id/activity',
+    access: 'activity.read',
+    reach: 'own',
+    summary: 'Activity after the number "since"; "type" and "limit" filter, newest=true reads the last entries',
+    success: [200, 'The entries, and the number to go on from'],
+    async handle({ context }, { activity }) {
+      const workspaceId = context.req.param('id')
+      const type = context.req.query('type')
+      const sinceSeq = readQueryNumber(context, 'since', { min: 0, max: Number.MAX_SAFE_INTEGER }) ?? 0
+      const limit = readQueryNumber(context, 'limit', { min: 1, max: ENTRIES_MAX }) ?? ENTRIES_DEFAULT
+      const newest = readQueryFlag(context, 'newest')
+      const page = await activity.read({ workspaceId, sinceSeq, limit, newest, ...(type !== undefined && { type }) })
+      return context.json({ activity: page.entries.map(viewActivityEntry), next: page.nextSeq })
+    },
+  }),
+  route({
+    method: 'post',
+    path: '/workspaces/:id/activity',
+    access: 'activity.report',
+    reach: 'own',
+    body: { schema: noteSchema, name: 'a note' },
+    summary: 'Add a note to the activity',
+    success: [201, 'The number of the note'],
+    async handle({ context, identity, body }, { activity }) {
+      const seq = await activity.addNote(context.req.param('id'), { ...body, by: identity.name })
+      return context.json({ seq }, 201)
+    },
+  }),
+  route({
+    method: 'put',
+    path: '/workspaces/:id/status',
+    access: 'status.report',
+    reach: 'own',
+    body: { schema: statusSchema, name: 'a status' },
+    summary: 'Set the status line of a workspace; an empty text removes it',
+    success: [200, 'The text as it is shown'],
+    async handle({ context, identity, body }, { registry, activity }) {
+      const id = context.req.param('id')
+      const line = body.text.replaceAll(/\s+/g, ' ').trim()
+      await registry.setStatusText(id, line)
+      await activity.addNote(id, { type: 'status_text', text: line, by: identity.name })
+      return context.json({ status_text: line })
+    },
+  }),
+]
 
 export function viewActivityEntry({ seq, atMs, taskId, ...rest }: ActivityEntry) {
   return { seq, at: new Date(atMs).toISOString(), ...(taskId !== undefined && { task_id: taskId }), ...rest }

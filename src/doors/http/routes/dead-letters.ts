@@ -1,48 +1,55 @@
-/** Dead letters over HTTP: what has failed for good in a workspace, to be sent again or let go. */
-import { Hono } from 'hono'
-import { MoleculeError } from '../../../errors.ts'
-import type { DeadLetter, DeadLetters } from '../../../inbox/owners.ts'
-import type { Workspaces } from '../../../workspaces/workspace.ts'
-import type { HttpAuth } from '../server/auth.ts'
-import { allow, type HttpEnv } from '../server/guard.ts'
-import { seesConfig } from '../server/reach.ts'
+/** Dead letters over HTTP: list the messages of a workspace that have failed for good, replay one, discard one. */
+import type { DeadLetter } from '../../../inbox/owners.ts'
+import { requireWorkspace, seesConfig } from '../server/reach.ts'
+import { route } from './route.ts'
 
-export interface DeadLetterRouteOptions {
-  readonly deadLetters: DeadLetters
-  readonly workspaces: Workspaces
-  readonly auth: HttpAuth
-}
+export const deadLetterRoutes = [
+  route({
+    method: 'get',
+    path: '/workspaces/:id/dead-letters',
+    access: 'dead-letter.read',
+    summary: 'The messages that have failed for good',
+    success: [200, 'The dead letters'],
+    async handle({ context, identity }, { deadLetters, workspaces }) {
+      const { id } = await requireWorkspace(workspaces, context.req.param('id'))
+      const dead = await deadLetters.list(id)
+      const withDetail = seesConfig(identity)
+      return context.json({ dead_letters: dead.map((letter) => viewDeadLetter(letter, withDetail)) })
+    },
+  }),
+  route({
+    method: 'post',
+    path: '/workspaces/:id/dead-letters/:message/replay',
+    access: 'dead-letter.handle',
+    summary: 'Send a dead letter again',
+    success: [200, 'The new task'],
+    async handle({ context }, { deadLetters }) {
+      const { id, message } = context.req.param()
+      return context.json({ task_id: await deadLetters.replay(id, message) })
+    },
+  }),
+  route({
+    method: 'delete',
+    path: '/workspaces/:id/dead-letters/:message',
+    access: 'dead-letter.handle',
+    summary: 'Discard a dead letter',
+    success: [204, 'Done'],
+    async handle({ context }, { deadLetters }) {
+      const { id, message } = context.req.param()
+      await deadLetters.discard(id, message)
+      return context.body(null, 204)
+    },
+  }),
+]
 
-export function deadLetterRoutes({ deadLetters, workspaces, auth }: DeadLetterRouteOptions): Hono<HttpEnv> {
-  const routes = new Hono<HttpEnv>()
-  const at = '/workspaces/:id/dead-letters'
-  routes.get(at, allow(auth, 'dead-letter.read'), async (context) => {
-    const id = context.req.param('id')
-    if ((await workspaces.get(id)) === undefined) throw new MoleculeError('not_found', `there is no workspace ${id}`)
-    const dead = await deadLetters.list(id)
-    const detail = seesConfig(context.get('identity'))
-    return context.json({ dead_letters: dead.map((one) => viewDeadLetter(one, detail)) })
-  })
-  routes.post(`${at}/:message/replay`, allow(auth, 'dead-letter.handle'), async (context) => {
-    const { id, message } = context.req.param()
-    return context.json({ task_id: await deadLetters.replay(id, message) })
-  })
-  routes.delete(`${at}/:message`, allow(auth, 'dead-letter.handle'), async (context) => {
-    const { id, message } = context.req.param()
-    await deadLetters.discard(id, message)
-    return context.body(null, 204)
-  })
-  return routes
-}
-
-function viewDeadLetter(dead: DeadLetter, detail: boolean) {
+function viewDeadLetter(dead: DeadLetter, withDetail: boolean) {
   return {
     id: dead.id,
     task_id: dead.taskId,
     context_id: dead.contextId,
     code: dead.code,
     reason: dead.reason,
-    ...(detail && dead.detail !== undefined && { detail: dead.detail }),
+    ...(withDetail && dead.detail !== undefined && { detail: dead.detail }),
     failures: dead.failures,
     losses: dead.losses,
     sender: dead.sender,

@@ -1,58 +1,62 @@
 /**
- * A workspace's whole log as server-sent events, the pieces of replies included. One event a row of the log, its number
- * the id: who comes back with `Last-Event-ID` gets every later row once. Without one it begins now.
+ * The log of a workspace as server-sent events, chunks of replies included. One event for each row of the log, with the
+ * row's number as its id: a reader that reconnects with `Last-Event-ID` receives every later row once. Without an id the
+ * stream begins now. The same events over a WebSocket are in `socket/`; here is only its route.
  */
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
-import { Hono } from 'hono'
-import type { Clock } from '../../../clock.ts'
 import { MoleculeError, toMoleculeError } from '../../../errors.ts'
 import type { Activity } from '../../../inbox/readers.ts'
-import type { Log } from '../../../log.ts'
-import type { HttpAuth } from '../server/auth.ts'
 import { logFailure } from '../server/errors.ts'
-import { allow, type HttpEnv } from '../server/guard.ts'
-import { requireOwnWorkspace } from '../server/reach.ts'
-import { type SseEvent, type SseLimits, writeEvents } from '../server/sse.ts'
-import type { WaitingCalls } from '../server/waiting-calls.ts'
+import { type SseEvent, writeEvents } from '../server/sse.ts'
 import { viewActivityEntry } from './activity.ts'
+import { route } from './route.ts'
 
-export interface EventRouteOptions {
-  readonly activity: Activity
-  readonly auth: HttpAuth
-  readonly waiting: WaitingCalls
-  readonly clock: Clock
-  readonly limits: SseLimits
-  readonly log: Log
-}
+/** The upgrade itself is served by `socket/sockets.ts`, with this path and this access rule. */
+export const socketRoute = route({
+  method: 'get',
+  path: '/ws',
+  access: 'activity.read',
+  summary: 'Events of many workspaces over a WebSocket; a request without an upgrade is answered with 426',
+  success: [101, 'The socket'],
+  handle({ context }) {
+    const message = 'this is a WebSocket: ask for it with "Upgrade: websocket"'
+    const error = { code: 'invalid_request', message, id: context.env.requestId }
+    return context.json({ error }, 426, { Upgrade: 'websocket', Connection: 'Upgrade' })
+  },
+})
 
-export function eventRoutes(options: EventRouteOptions): Hono<HttpEnv> {
-  const { activity, auth, waiting, log } = options
-  const routes = new Hono<HttpEnv>()
-  routes.get('/workspaces/:id/events', allow(auth, 'activity.read'), async (context) => {
-    const identity = context.get('identity')
-    const workspaceId = context.req.param('id')
-    requireOwnWorkspace(identity, workspaceId)
-    const given = context.req.header('Last-Event-ID') ?? context.req.query('since')
-    // Everything that can be refused is refused before the stream begins.
-    const sinceSeq = await activity.resolveCursor(
-      workspaceId,
-      given === undefined || given === '' ? undefined : toSeq(given),
-    )
-    const { incoming: request, outgoing: response, requestId } = context.env
-    const exchange = { request, response, requestId }
-    try {
-      await waiting.during({ response, identity }, (signal) =>
-        writeEvents(exchange, rows(activity, { workspaceId, sinceSeq }, signal), options),
+export const eventRoutes = [
+  route({
+    method: 'get',
+    path: '/workspaces/:id/events',
+    access: 'activity.read',
+    reach: 'own',
+    summary: 'The whole log as server-sent events, after Last-Event-ID or from now on',
+    success: [200, 'The stream'],
+    async handle({ context, identity }, app) {
+      const workspaceId = context.req.param('id')
+      const given = context.req.header('Last-Event-ID') ?? context.req.query('since')
+      // Every refusal comes before the stream begins: afterwards the status is already sent.
+      const sinceSeq = await app.activity.resolveCursor(
+        workspaceId,
+        given === undefined || given === '' ? undefined : toSeq(given),
       )
-    } catch (thrown) {
-      // The answer has begun: all that can be told now is its end.
-      logFailure(log, toMoleculeError(thrown), exchange)
-      response.destroy()
-    }
-    return RESPONSE_ALREADY_SENT
-  })
-  return routes
-}
+      const { incoming: request, outgoing: response, requestId } = context.env
+      const exchange = { request, response, requestId }
+      try {
+        await app.waiting.during({ response, identity }, (signal) =>
+          writeEvents(exchange, rows(app.activity, { workspaceId, sinceSeq }, signal), app),
+        )
+      } catch (thrown) {
+        // The answer has begun, so no error can be sent: close the connection.
+        logFailure(app.log, toMoleculeError(thrown), exchange)
+        response.destroy()
+      }
+      return RESPONSE_ALREADY_SENT
+    },
+  }),
+  socketRoute,
+]
 
 async function* rows(
   activity: Activity,
@@ -66,5 +70,5 @@ async function* rows(
 
 function toSeq(given: string): number {
   if (/^\d{1,15}$/.test(given)) return Number(given)
-  throw new MoleculeError('invalid_request', 'Last-Event-ID must be a number that an earlier event had')
+  throw new MoleculeError('invalid_request', 'Last-Event-ID must be the number of an earlier event')
 }

@@ -9,8 +9,6 @@ import type { Part } from '../../../protocol/a2a.ts'
 import { readPart } from '../../../protocol/part.ts'
 import { ID_CHARACTERS_MAX } from '../../../protocol/schemas.ts'
 
-/** A reply of the size that a command may print, with what JSON adds to it. */
-export const INBOX_BODY_BYTES_MAX = 32 * 1024 * 1024
 /** Below the time after which proxies give up on a silent call. */
 const WAIT_MS_MAX = 30_000
 const LEASES_MAX = 256

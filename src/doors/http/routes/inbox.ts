@@ -1,106 +1,131 @@
 /**
- * The worker's face of the inbox over HTTP, for bridges: lease as a call that waits for work, then extend, append and
- * settle under the lease's epoch. A lease comes with its brief, without any secret of the platform. A workspace's token
- * works for that workspace alone. These calls are not counted against the token's limit: their number is that of turns.
+ * The worker side of the inbox over HTTP, for bridges. `lease` waits for work; extend, append and settle act under the
+ * epoch of the lease. A lease comes with its brief, which holds no secret of the platform. A workspace's token works
+ * for that workspace only. The rate limit does not count these calls: there are as many as turns.
  */
-import { type Context, Hono } from 'hono'
+import type { z } from 'zod'
 import { MoleculeError, toMoleculeError } from '../../../errors.ts'
-import type { Bridges, Directive, Lease } from '../../../inbox/inbox.ts'
-import type { Log } from '../../../log.ts'
+import type { Bridges, Directive } from '../../../inbox/inbox.ts'
 import type { Brief } from '../../../protocol/brief.ts'
 import { writeEnvelope } from '../../../protocol/envelope.ts'
 import { type BriefedBridge, isExternal, type Workspaces } from '../../../workspaces/workspace.ts'
-import type { HttpAuth } from '../server/auth.ts'
-import { readJson } from '../server/body.ts'
-import { allow, type HttpEnv } from '../server/guard.ts'
-import { requireOwnWorkspace } from '../server/reach.ts'
-import { validateBody } from '../server/validate-body.ts'
-import type { WaitingCalls } from '../server/waiting-calls.ts'
-import * as form from './inbox-schema.ts'
+import { INBOX_BODY_BYTES_MAX } from '../server/body.ts'
+import { requireWorkspace } from '../server/reach.ts'
+import * as schema from './inbox-schema.ts'
+import { type AppContext, type RouteBody, route } from './route.ts'
 
-/** What bridges are served from. */
-export interface BridgeContext {
-  readonly bridges: Bridges
-  /** The brief of a lease for this bridge; throws `bad_config`. */
-  readonly brief: (lease: Lease, bridge: BriefedBridge) => Promise<Brief>
+export const inboxRoutes = [
+  route({
+    method: 'post',
+    path: '/workspaces/:id/inbox/lease',
+    access: 'inbox.work',
+    reach: 'own',
+    counted: false,
+    body: inboxBody(schema.leaseSchema, 'a call for work'),
+    summary: 'Wait for messages to run, each with its brief; the call names the leases that the bridge holds',
+    success: [200, 'The directives'],
+    async handle({ context, identity, body }, app) {
+      const workspaceId = context.req.param('id')
+      await requireExternal(app.workspaces, workspaceId)
+      const { bridge, holding, leases_max: leasesMax, wait_ms: waitMs } = body
+      const directives = await app.waiting.during({ response: context.env.outgoing, identity }, (signal) =>
+        app.bridgeContext.bridges.lease({ workspaceId, bridge, holding, leasesMax, waitMs }, signal),
+      )
+      const handouts = await Promise.all(directives.map((directive) => directiveForBridge(directive, body, app)))
+      return context.json({ handouts: handouts.filter((handout) => handout !== undefined) })
+    },
+  }),
+  workRoute('extend', {
+    body: inboxBody(schema.extendSchema, 'a renewal'),
+    summary: 'Renew leases',
+    async answer({ workspaceId, body: { keys }, bridges }) {
+      return { standings: await bridges.extend(keys.map((key) => schema.toLeaseKey(workspaceId, key))) }
+    },
+  }),
+  workRoute('append', {
+    body: inboxBody(schema.appendSchema, 'what a turn tells'),
+    summary: 'Append events of a running turn',
+    async answer({ workspaceId, body: { key, ...events }, bridges }) {
+      return { standing: await bridges.append(schema.toLeaseKey(workspaceId, key), schema.toEvents(events)) }
+    },
+  }),
+  workRoute('settle', {
+    body: inboxBody(schema.settleSchema, 'an outcome'),
+    summary: 'Close a lease with its outcome',
+    async answer({ workspaceId, body: { key, host, outcome, unsent }, bridges }) {
+      const settling = { host, outcome: schema.toOutcome(outcome), ...(unsent && { unsent: schema.toEvents(unsent) }) }
+      return { answer: await bridges.settle(schema.toLeaseKey(workspaceId, key), settling) }
+    },
+  }),
+  workRoute('suspend', {
+    body: inboxBody(schema.suspendSchema, 'a wait'),
+    summary: 'A turn waits and gives up its slot',
+    async answer({ workspaceId, body: { key }, bridges }) {
+      return { standing: await bridges.suspend(schema.toLeaseKey(workspaceId, key)) }
+    },
+  }),
+  workRoute('resume', {
+    body: inboxBody(schema.suspendSchema, 'a wait'),
+    summary: 'The wait of a turn is over',
+    async answer({ workspaceId, body: { key }, bridges }) {
+      return { standing: await bridges.resume(schema.toLeaseKey(workspaceId, key)) }
+    },
+  }),
+  workRoute('ask', {
+    body: inboxBody(schema.askSchema, 'a question'),
+    summary: 'Ask the sender of the task a question of its turn',
+    async answer({ workspaceId, body: { key, question }, bridges }) {
+      return { standing: await bridges.ask(schema.toLeaseKey(workspaceId, key), schema.toAsk(question)) }
+    },
+  }),
+]
+
+function inboxBody<Schema extends z.ZodObject>(bodySchema: Schema, name: string): RouteBody<Schema> {
+  return { schema: bodySchema, name, bytesMax: INBOX_BODY_BYTES_MAX }
 }
 
-export interface InboxRouteOptions {
-  readonly bridgeContext: BridgeContext
-  readonly workspaces: Workspaces
-  readonly auth: HttpAuth
-  readonly waiting: WaitingCalls
-  readonly log: Log
-}
-
-export function inboxRoutes(options: InboxRouteOptions): Hono<HttpEnv> {
-  const { bridgeContext, workspaces, auth, waiting } = options
-  const { bridges } = bridgeContext
-  const routes = new Hono<HttpEnv>()
-  const at = (name: string) => `/workspaces/:id/inbox/${name}` as const
-  const guard = allow(auth, 'inbox.work', { counted: false })
-  const open = async (context: Context<HttpEnv>) => {
-    const workspaceId = context.req.param('id') ?? ''
-    requireOwnWorkspace(context.get('identity'), workspaceId)
-    return { workspaceId, body: await readJson(context.env.incoming, form.INBOX_BODY_BYTES_MAX) }
-  }
-  routes.post(at('lease'), guard, async (context) => {
-    const { workspaceId, body } = await open(context)
-    const leaseCall = validateBody(form.leaseSchema, body, 'a call for work')
-    await requireExternal(workspaces, workspaceId)
-    const { bridge, holding, leases_max: leasesMax, wait_ms: waitMs } = leaseCall
-    const waitingCall = { response: context.env.outgoing, identity: context.get('identity') }
-    const handouts = await waiting.during(waitingCall, (signal) =>
-      bridges.lease({ workspaceId, bridge, holding, leasesMax, waitMs }, signal),
-    )
-    const directives = await Promise.all(handouts.map((directive) => directiveForBridge(directive, leaseCall, options)))
-    return context.json({ handouts: directives.filter((one) => one !== undefined) })
+/** A call of a worker about leases that it holds. */
+function workRoute<Schema extends z.ZodObject>(
+  name: string,
+  {
+    body: routeBody,
+    summary,
+    answer,
+  }: {
+    readonly body: RouteBody<Schema>
+    readonly summary: string
+    readonly answer: (call: {
+      readonly workspaceId: string
+      readonly body: z.output<Schema>
+      readonly bridges: Bridges
+    }) => Promise<object>
+  },
+) {
+  return route({
+    method: 'post',
+    path: `/workspaces/:id/inbox/${name}`,
+    access: 'inbox.work',
+    reach: 'own',
+    counted: false,
+    body: routeBody,
+    summary,
+    success: [200, 'The standing of each lease'],
+    async handle({ context, body }, { bridgeContext: { bridges } }) {
+      const workspaceId = context.req.param('id')
+      return context.json(await answer({ workspaceId, body: body as z.output<Schema>, bridges }))
+    },
   })
-  routes.post(at('extend'), guard, async (context) => {
-    const { workspaceId, body } = await open(context)
-    const { keys } = validateBody(form.extendSchema, body, 'a renewal')
-    return context.json({ standings: await bridges.extend(keys.map((key) => form.toLeaseKey(workspaceId, key))) })
-  })
-  routes.post(at('append'), guard, async (context) => {
-    const { workspaceId, body } = await open(context)
-    const { key, ...events } = validateBody(form.appendSchema, body, 'what a turn tells')
-    return context.json({ standing: await bridges.append(form.toLeaseKey(workspaceId, key), form.toEvents(events)) })
-  })
-  routes.post(at('settle'), guard, async (context) => {
-    const { workspaceId, body } = await open(context)
-    const { key, host, outcome, unsent } = validateBody(form.settleSchema, body, 'an outcome')
-    const settling = { host, outcome: form.toOutcome(outcome), ...(unsent && { unsent: form.toEvents(unsent) }) }
-    return context.json({ answer: await bridges.settle(form.toLeaseKey(workspaceId, key), settling) })
-  })
-  for (const name of ['suspend', 'resume'] as const) {
-    routes.post(at(name), guard, async (context) => {
-      const { workspaceId, body } = await open(context)
-      const { key } = validateBody(form.suspendSchema, body, 'a wait')
-      return context.json({ standing: await bridges[name](form.toLeaseKey(workspaceId, key)) })
-    })
-  }
-  routes.post(at('ask'), guard, async (context) => {
-    const { workspaceId, body } = await open(context)
-    const { key, question } = validateBody(form.askSchema, body, 'a question')
-    return context.json({ standing: await bridges.ask(form.toLeaseKey(workspaceId, key), form.toAsk(question)) })
-  })
-  return routes
 }
 
 async function requireExternal(workspaces: Workspaces, id: string): Promise<void> {
-  const workspace = await workspaces.get(id)
-  if (workspace === undefined) throw new MoleculeError('not_found', `there is no workspace ${id}`)
+  const workspace = await requireWorkspace(workspaces, id)
   if (isExternal(workspace)) return
   const message = `the platform itself runs ${id} (runtime ${workspace.runtime}); a bridge needs one made with the runtime external`
   throw new MoleculeError('unsupported_operation', message)
 }
 
-/** A directive as a bridge gets it; undefined for a lease that cannot be begun and is settled as that. */
-async function directiveForBridge(
-  directive: Directive,
-  bridge: BriefedBridge,
-  { bridgeContext, log }: InboxRouteOptions,
-) {
+/** A directive as the bridge receives it; undefined for a lease whose brief failed, which is settled here. */
+async function directiveForBridge(directive: Directive, bridge: BriefedBridge, { bridgeContext, log }: AppContext) {
   if (directive.type !== 'lease') return directive
   const { lease } = directive
   try {
@@ -119,7 +144,7 @@ async function directiveForBridge(
   }
 }
 
-/** Backend, options and folder are the bridge's own; options may hold secrets of the platform. */
+/** Without backend, options and folder: the bridge has its own, and options may hold secrets of the platform. */
 function briefForBridge({ runtime: _runtime, options: _options, workingDir: _folder, env, ...rest }: Brief) {
   const token = env['MOLECULE_WORKSPACE_TOKEN']
   return { ...rest, env: token === undefined ? {} : { MOLECULE_WORKSPACE_TOKEN: token } }

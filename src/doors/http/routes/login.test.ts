@@ -19,7 +19,7 @@ test('PL-1 the code of the link is traded once for a cookie that scripts cannot 
   assert.equal((await opened.sendRequest('/workspaces', { headers })).status, 200)
   const again = await login(opened, code)
   assert.equal(again.status, 401)
-  assert.match(again.json.error.message, /used already or is too old/)
+  assert.match(again.json.error.message, /already used or has expired/)
 })
 
 test('logging out revokes the session and clears the cookie', async (t) => {

@@ -1,27 +1,24 @@
 /**
- * `GET /metrics`: counters and how much waits, in the text form that Prometheus reads. Written by hand, for it is a few
- * lines. A label is escaped, so that no value can break out of its line.
+ * `GET /metrics`: counters and queue depths in the text format of Prometheus. Labels are escaped: a newline in a value
+ * would otherwise begin a line of its own.
  */
-import { Hono } from 'hono'
 import type { LoadReport } from '../../../inbox/readers.ts'
 import type { Labels, Metrics, Series } from '../../../metrics.ts'
-import type { HttpAuth } from '../server/auth.ts'
-import { allow, type HttpEnv } from '../server/guard.ts'
+import { route } from './route.ts'
 
-export interface MetricsRouteOptions {
-  readonly auth: HttpAuth
-  readonly metrics: Metrics
-  readonly load: () => Promise<LoadReport>
-}
-
-export function metricsRoutes({ auth, metrics, load }: MetricsRouteOptions): Hono<HttpEnv> {
-  const routes = new Hono<HttpEnv>()
-  routes.get('/metrics', allow(auth, 'metrics.read'), async (context) => {
-    const text = metricsText(metrics, await load())
-    return context.body(text, 200, { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' })
-  })
-  return routes
-}
+export const metricsRoutes = [
+  route({
+    method: 'get',
+    path: '/metrics',
+    access: 'metrics.read',
+    summary: 'Counters and load in the format of Prometheus',
+    success: [200, 'The metrics'],
+    async handle({ context }, { metrics, load }) {
+      const text = metricsText(metrics, await load())
+      return context.body(text, 200, { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' })
+    },
+  }),
+]
 
 export function metricsText(metrics: Metrics, report: LoadReport): string {
   const counters = [...metrics.read()].map(([name, series]) => familyText({ name, type: 'counter', series }))

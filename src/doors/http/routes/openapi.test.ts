@@ -5,7 +5,7 @@ import { openDoor } from '../../../../test/harness/open-door.ts'
 import { systemClock } from '../../../clock.ts'
 import { createMetrics } from '../../../metrics.ts'
 import { A2A_ACTIONS } from '../a2a/methods.ts'
-import { restRoutes } from '../a2a/rest.ts'
+import { REST_ROUTES } from '../a2a/rest.ts'
 import { createHttpAuth } from '../server/auth.ts'
 import { createRateLimit } from '../server/rate-limit.ts'
 import { createReach } from '../server/reach.ts'
@@ -37,8 +37,8 @@ test('PL-10 the document holds every route that is served, and no other', async 
   // What stands before the router: the path of every message, the card, and the REST binding, which has a table.
   const a2a = '/workspaces/{id}/a2a'
   served.push(`post ${a2a}`, `get ${a2a}/.well-known/agent-card.json`)
-  for (const [http, path, name] of restRoutes()) {
-    if (A2A_ACTIONS.has(name)) served.push(`${http.toLowerCase()} ${a2a}${path}`)
+  for (const { http, template, name } of REST_ROUTES) {
+    if (A2A_ACTIONS.has(name)) served.push(`${http.toLowerCase()} ${a2a}${template}`)
   }
   const described = Object.entries(json.paths as Record<string, object>).flatMap(([path, methods]) =>
     Object.keys(methods).map((method) => `${method} ${path}`),

@@ -12,7 +12,7 @@ import {
 } from '../../../protocol/schemas.ts'
 import { A2A_ACTIONS } from '../a2a/methods.ts'
 import { type Action, rolesOf } from '../server/auth.ts'
-import type { Route } from './table.ts'
+import type { A2aRoute, Route } from './route.ts'
 
 export interface OpenApiDocument {
   readonly openapi: string
@@ -102,7 +102,7 @@ function describeRoute(route: Route, schemas: Record<string, object>): ApiOperat
     'x-action': access,
     'x-roles': access === 'open' || access === 'a2a' ? [] : rolesOf(access),
     ...(access === 'a2a' && { 'x-a2a-methods': a2aRules() }),
-    ...(route.a2aMethod !== undefined && { 'x-a2a-method': route.a2aMethod }),
+    ...((route as A2aRoute).a2aMethod !== undefined && { 'x-a2a-method': (route as A2aRoute).a2aMethod }),
     security: access === 'open' ? [] : [{ bearer: [] }, { session: [] }],
     ...(parameters.length > 0 && { parameters }),
     ...requestBody(route, schemas),
@@ -121,8 +121,8 @@ function requestBody(route: Route, schemas: Record<string, object>): Pick<ApiOpe
   }
   if (route.body === undefined) return {}
   const name = `${route.method}${route.path.replaceAll(/[^a-z0-9]+/gi, '_')}`
-  const schema = addSchema(schemas, name, route.body)
-  return { requestBody: { required: route.bodyOptional !== true, content: json(schema) } }
+  const schema = addSchema(schemas, name, route.body.schema)
+  return { requestBody: { required: route.body.optional !== true, content: json(schema) } }
 }
 
 /** Definitions inside a schema are found from the document's root: they become schemas of the document. */

@@ -1,41 +1,43 @@
-/** What waits for an owner's word, over HTTP: the permissions that running turns ask for, to be allowed or denied. */
-import { Hono } from 'hono'
+/** Pending asks over HTTP: the permissions that running turns ask their owner for, each to be allowed or denied. */
 import { z } from 'zod'
-import type { PendingAsk, PendingAsks } from '../../../inbox/owners.ts'
-import type { HttpAuth } from '../server/auth.ts'
-import { BODY_BYTES_MAX, readJson } from '../server/body.ts'
-import { allow, type HttpEnv } from '../server/guard.ts'
-import { validateBody } from '../server/validate-body.ts'
+import type { PendingAsk } from '../../../inbox/owners.ts'
+import { route } from './route.ts'
 
-export interface PendingAskRouteOptions {
-  readonly pending: PendingAsks
-  readonly auth: HttpAuth
-}
+const decisionSchema = z.strictObject({ decision: z.enum(['allow', 'deny']) })
 
-export const decisionSchema = z.strictObject({ decision: z.enum(['allow', 'deny']) })
+export const pendingAskRoutes = [
+  route({
+    method: 'get',
+    path: '/pending',
+    access: 'pending.read',
+    summary: 'The permissions that running turns ask for; "workspace_id" filters',
+    success: [200, 'The pending asks'],
+    async handle({ context }, { pending }) {
+      const asks = await pending.list(context.req.query('workspace_id'))
+      return context.json({ pending: asks.map(viewPendingAsk) })
+    },
+  }),
+  route({
+    method: 'post',
+    path: '/pending/:id',
+    access: 'pending.answer',
+    body: { schema: decisionSchema, name: 'an answer' },
+    summary: 'Allow or deny this one ask, once',
+    success: [200, 'The decision'],
+    async handle({ context, identity, body: { decision } }, { pending }) {
+      const id = context.req.param('id')
+      await pending.answer(id, decision === 'allow' ? 'allowed' : 'denied', identity.name)
+      return context.json({ id, decision })
+    },
+  }),
+]
 
-export function pendingAskRoutes({ pending, auth }: PendingAskRouteOptions): Hono<HttpEnv> {
-  const routes = new Hono<HttpEnv>()
-  routes.get('/pending', allow(auth, 'pending.read'), async (context) => {
-    const waiting = await pending.list(context.req.query('workspace_id'))
-    return context.json({ pending: waiting.map(viewPendingAsk) })
-  })
-  routes.post('/pending/:id', allow(auth, 'pending.answer'), async (context) => {
-    const { decision } = validateBody(decisionSchema, await readJson(context.env.incoming, BODY_BYTES_MAX), 'an answer')
-    const id = context.req.param('id')
-    const { name } = context.get('identity')
-    await pending.answer(id, decision === 'allow' ? 'allowed' : 'denied', name)
-    return context.json({ id, decision })
-  })
-  return routes
-}
-
-const viewPendingAsk = (asked: PendingAsk) => ({
-  id: asked.id,
-  workspace_id: asked.workspaceId,
-  task_id: asked.taskId,
-  tool: asked.tool,
-  subject: asked.subject,
-  asked_at: new Date(asked.askedAtMs).toISOString(),
-  expires_in: Math.ceil(asked.expiresInMs / 1000),
+const viewPendingAsk = (ask: PendingAsk) => ({
+  id: ask.id,
+  workspace_id: ask.workspaceId,
+  task_id: ask.taskId,
+  tool: ask.tool,
+  subject: ask.subject,
+  asked_at: new Date(ask.askedAtMs).toISOString(),
+  expires_in: Math.ceil(ask.expiresInMs / 1000),
 })

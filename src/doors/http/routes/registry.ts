@@ -1,24 +1,22 @@
 /**
- * The registry over HTTP: workspaces that run elsewhere register and send heartbeats, and any may ask who is there.
- * A workspace speaks for itself only: its token says which one it is, and a body that names another is refused.
+ * The registry over HTTP: workspaces that run elsewhere register and send heartbeats; a workspace finds its peers.
+ * A workspace reports only about itself: a body that names a workspace other than the token's is refused.
  */
-import { type Context, Hono } from 'hono'
 import { z } from 'zod'
-import { MoleculeError } from '../../../errors.ts'
 import type { HeartbeatReport } from '../../../workspaces/presence.ts'
-import { HEARTBEAT_SECONDS, type WorkspaceRegistry } from '../../../workspaces/registry.ts'
-import type { Workspace, WorkspaceLoad, Workspaces } from '../../../workspaces/workspace.ts'
-import type { HttpAuth } from '../server/auth.ts'
-import { BODY_BYTES_MAX, readJson } from '../server/body.ts'
-import { allow, type HttpEnv } from '../server/guard.ts'
-import { type Reach, requireOwnWorkspace } from '../server/reach.ts'
-import { validateBody } from '../server/validate-body.ts'
+import { HEARTBEAT_SECONDS } from '../../../workspaces/registry.ts'
+import type { Identity } from '../../../workspaces/tokens.ts'
+import type { Workspace, WorkspaceLoad } from '../../../workspaces/workspace.ts'
+import { CARD_PATH } from '../a2a/card-route.ts'
+import { baseUrl } from '../server/base-url.ts'
+import { requireOwnWorkspace, requireWorkspace } from '../server/reach.ts'
+import { route } from './route.ts'
 
 const TASK_CHARACTERS_MAX = 500
 const WORD_CHARACTERS_MAX = 200
 const TASKS_MAX = 100_000
 
-export const reportSchema = z.strictObject({
+const reportSchema = z.strictObject({
   workspace_id: z.string().min(1).max(WORD_CHARACTERS_MAX),
   current_task: z.string().max(TASK_CHARACTERS_MAX).optional(),
   active_tasks: z.int().min(0).max(TASKS_MAX).optional(),
@@ -28,48 +26,56 @@ export const reportSchema = z.strictObject({
   problem: z.string().max(TASK_CHARACTERS_MAX).optional(),
 })
 
-export interface RegistryRouteOptions {
-  readonly registry: WorkspaceRegistry
-  readonly workspaces: Workspaces
-  readonly auth: HttpAuth
-  readonly reach: Reach
+export const registryRoutes = [
+  reportRoute('register', 'Register a workspace that runs elsewhere'),
+  reportRoute('heartbeat', 'Report that it still runs, and its state'),
+  route({
+    method: 'get',
+    path: '/registry/discover/:id',
+    access: 'workspace.read',
+    reach: 'reachable',
+    summary: 'The address of a workspace',
+    success: [200, 'The workspace with its URLs'],
+    async handle({ context }, { workspaces }) {
+      const workspace = await requireWorkspace(workspaces, context.req.param('id'))
+      return context.json(viewPeer(workspace, baseUrl(context.env.incoming)))
+    },
+  }),
+  route({
+    method: 'get',
+    path: '/registry/:id/peers',
+    access: 'registry.peers',
+    reach: 'own',
+    summary: 'The workspaces that this workspace may talk to',
+    success: [200, 'The peers with their URLs'],
+    async handle({ context }, { registry }) {
+      const peers = await registry.peers(context.req.param('id'))
+      return context.json({ peers: peers.map((peer) => viewPeer(peer, baseUrl(context.env.incoming))) })
+    },
+  }),
+]
+
+function reportRoute(name: 'register' | 'heartbeat', summary: string) {
+  return route({
+    method: 'post',
+    path: `/registry/${name}`,
+    access: 'registry.report',
+    body: { schema: reportSchema, name: 'a report' },
+    summary,
+    success: [200, 'The status, and when to send the next heartbeat'],
+    async handle({ context, identity, body }, { registry }) {
+      const { id, report } = readReport(identity, body)
+      return context.json(viewReported(await registry[name](id, report)))
+    },
+  })
 }
 
-export function registryRoutes({ registry, workspaces, auth, reach }: RegistryRouteOptions): Hono<HttpEnv> {
-  const routes = new Hono<HttpEnv>()
-  routes.post('/registry/register', allow(auth, 'registry.report'), async (context) => {
-    const { id, report } = await readReport(context)
-    return context.json(viewReported(await registry.register(id, report)))
-  })
-  routes.post('/registry/heartbeat', allow(auth, 'registry.report'), async (context) => {
-    const { id, report } = await readReport(context)
-    return context.json(viewReported(await registry.heartbeat(id, report)))
-  })
-  routes.get('/registry/discover/:id', allow(auth, 'workspace.read'), async (context) => {
-    const id = context.req.param('id')
-    await reach(context.get('identity'), id, 'workspace.read')
-    const workspace = await workspaces.get(id)
-    if (workspace === undefined) throw new MoleculeError('not_found', `there is no workspace ${id}`)
-    return context.json(viewPeer(workspace, originOf(context)))
-  })
-  routes.get('/registry/:id/peers', allow(auth, 'registry.peers'), async (context) => {
-    const id = context.req.param('id')
-    requireOwnWorkspace(context.get('identity'), id)
-    const peers = await registry.peers(id)
-    return context.json({ peers: peers.map((peer) => viewPeer(peer, originOf(context))) })
-  })
-  return routes
-}
-
-async function readReport(context: Context<HttpEnv>): Promise<{ id: string; report: HeartbeatReport }> {
-  const body = await readJson(context.env.incoming, BODY_BYTES_MAX)
-  const { workspace_id: id, ...fields } = validateBody(reportSchema, body, 'a report')
-  requireOwnWorkspace(context.get('identity'), id)
+function readReport(identity: Identity, { workspace_id: id, ...fields }: z.output<typeof reportSchema>) {
+  requireOwnWorkspace(identity, id)
   const known = Object.entries(fields).filter(([, value]) => value !== undefined)
   return { id, report: Object.fromEntries(known) as HeartbeatReport }
 }
 
-/** What a workspace is told when it was heard: how it stands, and when to say something again. */
 function viewReported({ id, status, statusReason, queueDepth }: Workspace & WorkspaceLoad) {
   return {
     id,
@@ -80,16 +86,13 @@ function viewReported({ id, status, statusReason, queueDepth }: Workspace & Work
   }
 }
 
-function viewPeer({ id, name, role, runtime, status, statusReason, parentId }: Workspace, origin: string) {
-  const url = `${origin}/workspaces/${id}/a2a`
+function viewPeer({ id, name, role, runtime, status, statusReason, parentId }: Workspace, base: string) {
+  const url = `${base}/workspaces/${id}/a2a`
   return {
     ...{ id, name, role, runtime, status },
     status_reason: statusReason ?? null,
     parent_id: parentId ?? null,
     url,
-    card_url: `${url}/.well-known/agent-card.json`,
+    card_url: `${url}${CARD_PATH}`,
   }
 }
-
-/** Where this platform was reached just now, which is where whoever asks will reach it again. */
-export const originOf = (context: Context<HttpEnv>): string => new URL(context.req.url).origin

@@ -1,49 +1,42 @@
 /**
- * Tasks and messages by their id alone, for whoever does not know the workspace: a task as it is, and the story of a
- * message. Both are seen by whoever sees the task (`taskScope`); for everybody else they do not exist.
+ * Tasks and messages by id alone, for a caller that does not know the workspace: the task, and the story of a message.
+ * A caller that may not see the task receives `not_found`.
  */
-import { Hono } from 'hono'
 import { MoleculeError } from '../../../errors.ts'
-import type { Reception, TaskView } from '../../../inbox/inbox.ts'
-import type { Stories, Story } from '../../../inbox/readers.ts'
-import type { Identity } from '../../../workspaces/tokens.ts'
-import { type HttpAuth, taskScope } from '../server/auth.ts'
-import { allow, type HttpEnv } from '../server/guard.ts'
+import type { Story } from '../../../inbox/readers.ts'
+import { taskScope, taskViewsOf } from '../server/auth.ts'
+import { route } from './route.ts'
 
-export interface TaskRouteOptions {
-  readonly reception: Reception
-  readonly stories: Stories
-  readonly auth: HttpAuth
-}
-
-export function taskRoutes({ reception, stories, auth }: TaskRouteOptions): Hono<HttpEnv> {
-  const routes = new Hono<HttpEnv>()
-  routes.get('/tasks/:id', allow(auth, 'task.read'), async (context) => {
-    const id = context.req.param('id')
-    for (const view of viewsOf(context.get('identity'))) {
-      const task = await reception.task(id, view)
-      if (task !== undefined) return context.json(task)
-    }
-    throw new MoleculeError('not_found', `there is no task ${id}`)
-  })
-  routes.get('/messages/:id/story', allow(auth, 'task.read'), async (context) => {
-    const id = context.req.param('id')
-    const identity = context.get('identity')
-    const story = await stories.find({ id, scopeOf: (workspaceId) => taskScope(identity, workspaceId) })
-    if (story === undefined) throw new MoleculeError('not_found', `there is no message or task ${id}`)
-    return context.json(viewStory(story))
-  })
-  return routes
-}
-
-/** The ways in which this caller may see a task: what it sent itself, and for a workspace also what was sent to it. */
-function viewsOf(identity: Identity): readonly TaskView[] {
-  const { workspaceId: own } = identity
-  const sent = taskScope(identity, '')
-  if (own === undefined) return [sent]
-  const received = taskScope(identity, own)
-  return received.principal === undefined ? [sent, { ...received, workspaceId: own }] : [sent]
-}
+export const taskRoutes = [
+  route({
+    method: 'get',
+    path: '/tasks/:id',
+    access: 'task.read',
+    summary: 'A task by its id alone',
+    success: [200, 'The task'],
+    async handle({ context, identity }, { reception }) {
+      const id = context.req.param('id')
+      for (const view of taskViewsOf(identity)) {
+        const task = await reception.task(id, view)
+        if (task !== undefined) return context.json(task)
+      }
+      throw new MoleculeError('not_found', `there is no task ${id}`)
+    },
+  }),
+  route({
+    method: 'get',
+    path: '/messages/:id/story',
+    access: 'task.read',
+    summary: 'The story of a message, found by its id, its task id or the id that its sender gave it',
+    success: [200, 'The story'],
+    async handle({ context, identity }, { stories }) {
+      const id = context.req.param('id')
+      const story = await stories.find({ id, scopeOf: (workspaceId) => taskScope(identity, workspaceId) })
+      if (story === undefined) throw new MoleculeError('not_found', `there is no message or task ${id}`)
+      return context.json(viewStory(story))
+    },
+  }),
+]
 
 function viewStory({ steps, ...story }: Story) {
   return {

@@ -1,50 +1,112 @@
 /**
- * Tokens over HTTP, for admins alone: make, list, rotate, revoke. A secret is in the answer that made it and in no
- * other; caches are told to keep nothing of it.
+ * Tokens over HTTP, for admins only: create, list, rotate, revoke. A secret is only in the answer that made it, and no
+ * cache may store that answer.
  */
-import { Hono } from 'hono'
+import { z } from 'zod'
+import { formatDuration, parseDuration } from '../../../duration.ts'
 import { MoleculeError } from '../../../errors.ts'
-import type { NewToken, Tokens } from '../../../workspaces/tokens.ts'
+import { type NewToken, TOKEN_ROLES, type TokenInfo } from '../../../workspaces/tokens.ts'
 import type { Workspaces } from '../../../workspaces/workspace.ts'
-import type { HttpAuth } from '../server/auth.ts'
-import { BODY_BYTES_MAX, readJson, readOptionalJson } from '../server/body.ts'
-import { allow, type HttpEnv } from '../server/guard.ts'
-import { readNewToken, readOverlapMs, viewToken } from './token-schema.ts'
+import { route } from './route.ts'
 
-export interface TokenRouteOptions {
-  readonly tokens: Tokens
-  readonly workspaces: Workspaces
-  readonly auth: HttpAuth
+const NAME_CHARACTERS_MAX = 100
+const ID_CHARACTERS_MAX = 200
+const WORKSPACES_MAX = 100
+const EXPIRY_MS_MAX = 10 * 365 * 24 * 3600_000
+const OVERLAP_MS_MAX = 7 * 24 * 3600_000
+const OVERLAP_MS = 10 * 60_000
+
+const duration = (msMin: number, msMax: number) =>
+  z
+    .string()
+    .refine(
+      (text) => {
+        const ms = parseDuration(text)
+        return ms !== undefined && ms >= msMin && ms <= msMax
+      },
+      `must be a duration such as "720h" from ${formatDuration(msMin)} to ${formatDuration(msMax)}`,
+    )
+    .meta({ description: 'Go syntax: 90s, 10m, 720h', examples: ['10m'] })
+
+const idSchema = z.string().trim().min(1).max(ID_CHARACTERS_MAX)
+
+const newTokenSchema = z.strictObject({
+  name: z.string().trim().min(1).max(NAME_CHARACTERS_MAX),
+  role: z.enum(TOKEN_ROLES),
+  workspace_id: idSchema.optional(),
+  conversation_id: idSchema.optional(),
+  workspaces: z.array(idSchema).min(1).max(WORKSPACES_MAX).optional(),
+  expires_in: duration(1000, EXPIRY_MS_MAX).optional(),
+})
+
+const rotationSchema = z.strictObject({ overlap: duration(0, OVERLAP_MS_MAX).optional() })
+
+const NO_STORE = { 'Cache-Control': 'no-store' }
+
+export const tokenRoutes = [
+  route({
+    method: 'post',
+    path: '/tokens',
+    access: 'token.handle',
+    body: { schema: newTokenSchema, name: 'a token' },
+    summary: 'Create a token; its secret is only in this answer',
+    success: [201, 'Its id and secret'],
+    async handle({ context, body }, { tokens, workspaces }) {
+      const input = toNewToken(body)
+      await requireWorkspaces(workspaces, input)
+      const { id, secret } = await tokens.create(input)
+      return context.json({ id, token: secret }, 201, { ...NO_STORE, Location: `/tokens/${id}` })
+    },
+  }),
+  route({
+    method: 'get',
+    path: '/tokens',
+    access: 'token.handle',
+    summary: 'All tokens and sessions, without their secrets',
+    success: [200, 'Tokens and sessions'],
+    async handle({ context }, { tokens }) {
+      const all = await tokens.list()
+      return context.json({ tokens: all.map(viewToken) })
+    },
+  }),
+  route({
+    method: 'post',
+    path: '/tokens/:id/rotate',
+    access: 'token.handle',
+    body: { schema: rotationSchema, name: 'a rotation', optional: true },
+    summary: 'Create a new secret; the old one stays valid for the overlap',
+    success: [200, 'Its id and new secret'],
+    async handle({ context, body: { overlap } }, { tokens }) {
+      const overlapMs = overlap === undefined ? OVERLAP_MS : toMs(overlap)
+      const { id, secret } = await tokens.rotate(context.req.param('id'), overlapMs)
+      return context.json({ id, token: secret }, 200, NO_STORE)
+    },
+  }),
+  route({
+    method: 'delete',
+    path: '/tokens/:id',
+    access: 'token.handle',
+    summary: 'Revoke a token; its open streams and waiting calls end',
+    success: [204, 'Done'],
+    async handle({ context }, { tokens }) {
+      await tokens.revoke(context.req.param('id'))
+      return context.body(null, 204)
+    },
+  }),
+]
+
+function toNewToken(body: z.output<typeof newTokenSchema>): NewToken {
+  return {
+    name: body.name,
+    role: body.role,
+    ...(body.workspace_id !== undefined && { workspaceId: body.workspace_id }),
+    ...(body.conversation_id !== undefined && { conversationId: body.conversation_id }),
+    ...(body.workspaces !== undefined && { workspaces: body.workspaces }),
+    ...(body.expires_in !== undefined && { expiresInMs: toMs(body.expires_in) }),
+  }
 }
 
-export function tokenRoutes({ tokens, workspaces, auth }: TokenRouteOptions): Hono<HttpEnv> {
-  const routes = new Hono<HttpEnv>()
-  const guard = allow(auth, 'token.handle')
-  routes.post('/tokens', guard, async (context) => {
-    const input = readNewToken(await readJson(context.env.incoming, BODY_BYTES_MAX))
-    await requireWorkspaces(workspaces, input)
-    const { id, secret } = await tokens.create(input)
-    return context.json({ id, token: secret }, 201, { ...NOT_KEPT, Location: `/tokens/${id}` })
-  })
-  routes.get('/tokens', guard, async (context) => {
-    const all = await tokens.list()
-    return context.json({ tokens: all.map(viewToken) })
-  })
-  routes.post('/tokens/:id/rotate', guard, async (context) => {
-    const overlapMs = readOverlapMs((await readOptionalJson(context.env.incoming, BODY_BYTES_MAX)) ?? {})
-    const { id, secret } = await tokens.rotate(context.req.param('id'), overlapMs)
-    return context.json({ id, token: secret }, 200, NOT_KEPT)
-  })
-  routes.delete('/tokens/:id', guard, async (context) => {
-    await tokens.revoke(context.req.param('id'))
-    return context.body(null, 204)
-  })
-  return routes
-}
-
-const NOT_KEPT = { 'Cache-Control': 'no-store' }
-
-/** A token for a workspace that does not exist would begin to work when somebody makes one by that name. */
+/** Prevents a token that becomes valid later, when an admin creates a workspace with the id that it names. */
 async function requireWorkspaces(workspaces: Workspaces, { workspaceId, workspaces: listed = [] }: NewToken) {
   const named = workspaceId === undefined ? listed : [workspaceId, ...listed]
   for (const id of named) {
@@ -53,3 +115,24 @@ async function requireWorkspaces(workspaces: Workspaces, { workspaceId, workspac
     throw new MoleculeError('invalid_request', `field "${path}": there is no workspace ${id}`, { details: { path } })
   }
 }
+
+/** In whole milliseconds, like every stored time. */
+const toMs = (text: string): number => Math.round(parseDuration(text) ?? 0)
+
+function viewToken(token: TokenInfo) {
+  return {
+    id: token.id,
+    kind: token.kind,
+    name: token.name,
+    role: token.role,
+    ...(token.workspaceId !== undefined && { workspace_id: token.workspaceId }),
+    ...(token.conversationId !== undefined && { conversation_id: token.conversationId }),
+    ...(token.workspaces !== undefined && { workspaces: token.workspaces }),
+    created_at: instant(token.createdAtMs),
+    expires_at: instant(token.expiresAtMs),
+    last_used_at: instant(token.lastUsedAtMs),
+    ...(token.oldUntilMs !== undefined && { old_secret_until: instant(token.oldUntilMs) }),
+  }
+}
+
+const instant = (ms: number | undefined): string | null => (ms === undefined ? null : new Date(ms).toISOString())

@@ -1,12 +1,13 @@
 /**
- * A workspace on the wire: what `POST /workspaces` takes and what is shown of one. Wire words are snake_case. A field
- * nobody knows is refused by its name, because a typo that is silently dropped is found weeks later.
+ * A workspace on the wire: the bodies of `POST` and `PATCH`, and the view that each role gets. Wire names are
+ * snake_case. An unknown field is refused by name, because a typo that is silently dropped is found weeks later.
  */
 import { isAbsolute } from 'node:path'
 import { z } from 'zod'
 import { MoleculeError } from '../../../errors.ts'
 import type { Json } from '../../../protocol/a2a.ts'
 import { URL_CHARACTERS_MAX } from '../../../protocol/schemas.ts'
+import type { Identity } from '../../../workspaces/tokens.ts'
 import {
   ATTEMPTS_MAX,
   NAME_CHARACTERS_MAX,
@@ -18,53 +19,51 @@ import {
   type WorkspaceChange,
   type WorkspaceLoad,
 } from '../../../workspaces/workspace.ts'
-import { validateBody } from '../server/validate-body.ts'
+import { seesConfig } from '../server/reach.ts'
 
 const PATH_CHARACTERS_MAX = 4096
 
-const word = z.string().trim().min(1).max(SHORT_TEXT_CHARACTERS_MAX)
+const shortText = z.string().trim().min(1).max(SHORT_TEXT_CHARACTERS_MAX)
 
 export const newWorkspaceSchema = z.strictObject({
   name: z.string().trim().min(1).max(NAME_CHARACTERS_MAX),
   role: z.string().max(ROLE_CHARACTERS_MAX).optional(),
-  runtime: word.optional(),
-  model: word.optional(),
-  parent_id: word.optional(),
+  runtime: shortText.optional(),
+  model: shortText.optional(),
+  parent_id: shortText.optional(),
   tier: z.union([z.literal(1), z.literal(2)], 'must be 1 or 2').optional(),
   max_concurrent_tasks: z.int().min(1).max(SLOTS_MAX).optional(),
   max_attempts: z.int().min(1).max(ATTEMPTS_MAX).optional(),
   working_dir: z.string().max(PATH_CHARACTERS_MAX).refine(isAbsolute, 'must be an absolute path').optional(),
   permission: z.enum(['ask', 'allowed_tools', 'bypass']).optional(),
-  template: word.optional(),
+  template: shortText.optional(),
   runtime_config: z.record(z.string(), z.json()).optional(),
   url: z.string().trim().min(1).max(URL_CHARACTERS_MAX).optional(),
 })
 
-/** What may be said again later; null takes the value away. */
+/** The fields that may be changed later; null removes the value. */
 export const workspaceChangeSchema = newWorkspaceSchema.omit({ template: true }).extend({
   name: newWorkspaceSchema.shape.name.optional(),
-  model: word.nullish(),
-  parent_id: word.nullish(),
+  model: shortText.nullish(),
+  parent_id: shortText.nullish(),
 })
 
-/** The body of `POST /workspaces`; throws `invalid_request` naming the field. */
-export function readNewWorkspace(body: unknown): NewWorkspace {
-  const form = validateBody(newWorkspaceSchema, body, 'a workspace')
-  const { name, template, model, parent_id: parentId } = form
-  return withoutUndefined({ ...fromWire(form), name, template, model, parentId })
+/** The body of `POST /workspaces`. */
+export function toNewWorkspace(body: z.output<typeof newWorkspaceSchema>): NewWorkspace {
+  const { name, template, model, parent_id: parentId } = body
+  return withoutUndefined({ ...fromWire(body), name, template, model, parentId })
 }
 
-/** The body of `PATCH /workspaces/:id`. A secret sent back as it was shown is one that nobody changed. */
-export function readWorkspaceChange(body: unknown): WorkspaceChange {
-  const form = validateBody(workspaceChangeSchema, body, 'a workspace')
-  const config = Object.entries(form.runtime_config ?? {}).filter(([, value]) => value !== HIDDEN)
+/** The body of `PATCH /workspaces/:id`. A secret that comes back as it was shown is unchanged. */
+export function toWorkspaceChange(body: z.output<typeof workspaceChangeSchema>): WorkspaceChange {
+  const config = Object.entries(body.runtime_config ?? {}).filter(([, value]) => value !== HIDDEN)
   const halfShown = config.find(([, value]) => JSON.stringify(value).includes(JSON.stringify(HIDDEN)))
   if (halfShown !== undefined) throw stillHidden(halfShown[0])
-  const { name, model, parent_id: parentId } = form
+  const { name, model, parent_id: parentId } = body
   return withoutUndefined({
-    ...fromWire(form),
+    ...fromWire(body),
     ...{ name, model, parentId },
-    ...(form.runtime_config === undefined ? {} : { runtimeConfig: Object.fromEntries(config) }),
+    ...(body.runtime_config === undefined ? {} : { runtimeConfig: Object.fromEntries(config) }),
   })
 }
 
@@ -73,18 +72,18 @@ function stillHidden(key: string): MoleculeError {
   return new MoleculeError('invalid_request', message, { details: { path: `runtime_config.${key}` } })
 }
 
-/** From the words of the wire to ours. */
-function fromWire(form: Omit<z.infer<typeof workspaceChangeSchema>, 'name' | 'model' | 'parent_id'>) {
+/** From the names of the wire to ours. */
+function fromWire(body: Omit<z.infer<typeof workspaceChangeSchema>, 'name' | 'model' | 'parent_id'>) {
   return {
-    role: form.role,
-    runtime: form.runtime,
-    tier: form.tier,
-    maxConcurrentTasks: form.max_concurrent_tasks,
-    maxAttempts: form.max_attempts,
-    workingDir: form.working_dir,
-    permission: form.permission,
-    // A remote agent's address is what it is known by, so it may stand beside the runtime's name.
-    runtimeConfig: form.url === undefined ? form.runtime_config : { ...form.runtime_config, url: form.url },
+    role: body.role,
+    runtime: body.runtime,
+    tier: body.tier,
+    maxConcurrentTasks: body.max_concurrent_tasks,
+    maxAttempts: body.max_attempts,
+    workingDir: body.working_dir,
+    permission: body.permission,
+    // The address of a remote agent is its main setting, so it may stand at the top beside the runtime.
+    runtimeConfig: body.url === undefined ? body.runtime_config : { ...body.runtime_config, url: body.url },
   }
 }
 
@@ -115,8 +114,22 @@ export function viewWorkspace(workspace: Workspace & Partial<WorkspaceLoad>): Wo
   }) as WorkspaceView
 }
 
-/** What a viewer, a program and a peer see: no settings. */
-export function withoutConfig(view: WorkspaceView): WorkspaceView {
+/** The view of a workspace that this token may see. */
+export function viewWorkspaceFor(identity: Identity, workspace: Workspace & WorkspaceLoad): WorkspaceView {
+  const view = viewWorkspace(workspace)
+  if (seesConfig(identity)) return view
+  const shown = withoutConfig(view)
+  if (identity.role === 'viewer') return shown
+  // Other callers' messages are for people only: a program or a peer does not see what the workspace works on.
+  const { current_task: _task, status_text: text, status_text_at: at, ...known } = shown
+  // A workspace may read its own status line.
+  return identity.workspaceId === workspace.id && text !== undefined
+    ? { ...known, status_text: text, status_text_at: at ?? null }
+    : known
+}
+
+/** For a viewer, a program and a peer: no settings. */
+function withoutConfig(view: WorkspaceView): WorkspaceView {
   const { runtime_config: _config, working_dir: _folder, ...shown } = view
   return shown
 }
@@ -124,9 +137,9 @@ export function withoutConfig(view: WorkspaceView): WorkspaceView {
 const SECRET_KEY = /token|key|secret|password|headers/i
 const HIDDEN = '[hidden]'
 
-/** Numbers and switches under such a key (`max_tokens: 4096`) are no secrets. */
+/** Numbers and booleans under such a key (`max_tokens: 4096`) are not secrets. */
 function hideSecrets(value: Json, key = ''): Json {
-  // Headers are named by whoever wrote them: which of them is a secret cannot be told.
+  // A header has any name its author chose, so a secret one cannot be recognised: hide them all.
   if (key === 'headers' && value !== null && value !== '') return HIDDEN
   if (Array.isArray(value)) return value.map((item) => hideSecrets(item, key))
   if (typeof value === 'object' && value !== null) {

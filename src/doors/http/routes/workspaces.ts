@@ -1,67 +1,128 @@
 /**
- * The platform API's first routes: make workspaces, list them, look at one. Each route says which action it is and
- * the guard decides; what a workspace looks like on the wire is `workspace-form.ts`.
+ * Workspaces over HTTP: create, list, read, change, delete, restart, pause, resume. Deleting needs the workspace's name
+ * or id a second time, because it cannot be undone. The wire format of a workspace is in `workspace-schema.ts`.
  */
-import { Hono } from 'hono'
 import { MoleculeError } from '../../../errors.ts'
-import type { Identity, Tokens } from '../../../workspaces/tokens.ts'
-import { isExternal, type Workspace, type WorkspaceLoad, type Workspaces } from '../../../workspaces/workspace.ts'
-import type { HttpAuth } from '../server/auth.ts'
-import { BODY_BYTES_MAX, readJson } from '../server/body.ts'
-import { allow, type HttpEnv } from '../server/guard.ts'
-import { type Reach, reachable, seesConfig } from '../server/reach.ts'
-import { originOf } from './registry.ts'
-import { readNewWorkspace, viewWorkspace, type WorkspaceView, withoutConfig } from './workspace-schema.ts'
+import type { Tokens } from '../../../workspaces/tokens.ts'
+import { isExternal, type Workspace } from '../../../workspaces/workspace.ts'
+import { baseUrl } from '../server/base-url.ts'
+import { readQueryFlag } from '../server/query.ts'
+import { reachable, requireWorkspace } from '../server/reach.ts'
+import { route } from './route.ts'
+import {
+  newWorkspaceSchema,
+  toNewWorkspace,
+  toWorkspaceChange,
+  viewWorkspace,
+  viewWorkspaceFor,
+  workspaceChangeSchema,
+} from './workspace-schema.ts'
 
-export interface WorkspaceRouteOptions {
-  readonly workspaces: Workspaces
-  readonly auth: HttpAuth
-  readonly reach: Reach
-  readonly tokens: Tokens
-}
+export const workspaceRoutes = [
+  route({
+    method: 'post',
+    path: '/workspaces',
+    access: 'workspace.create',
+    body: { schema: newWorkspaceSchema, name: 'a workspace' },
+    summary: 'Create a workspace',
+    success: [201, 'The workspace'],
+    async handle({ context, body }, { workspaces, tokens }) {
+      const workspace = await workspaces.create(toNewWorkspace(body))
+      const base = baseUrl(context.env.incoming)
+      const access = isExternal(workspace) ? await createBridgeAccess(workspace, tokens, base) : {}
+      return context.json({ ...viewWorkspace(workspace), ...access }, 201, { Location: `/workspaces/${workspace.id}` })
+    },
+  }),
+  route({
+    method: 'get',
+    path: '/workspaces',
+    access: 'workspace.read',
+    summary: 'The workspaces that the token reaches',
+    success: [200, 'The workspaces'],
+    async handle({ context, identity }, { workspaces }) {
+      const all = reachable(identity, await workspaces.list())
+      return context.json({ workspaces: all.map((workspace) => viewWorkspaceFor(identity, workspace)) })
+    },
+  }),
+  route({
+    method: 'get',
+    path: '/workspaces/:id',
+    access: 'workspace.read',
+    reach: 'reachable',
+    summary: 'One workspace',
+    success: [200, 'The workspace'],
+    async handle({ context, identity }, { workspaces }) {
+      const workspace = await requireWorkspace(workspaces, context.req.param('id'))
+      return context.json(viewWorkspaceFor(identity, workspace))
+    },
+  }),
+  route({
+    method: 'patch',
+    path: '/workspaces/:id',
+    access: 'workspace.change',
+    body: { schema: workspaceChangeSchema, name: 'a workspace' },
+    summary: 'Change a workspace; a field that is absent stays as it is',
+    success: [200, 'The workspace'],
+    async handle({ context, body }, { lifecycle }) {
+      return context.json(viewWorkspace(await lifecycle.change(context.req.param('id'), toWorkspaceChange(body))))
+    },
+  }),
+  route({
+    method: 'delete',
+    path: '/workspaces/:id',
+    access: 'workspace.delete',
+    summary: 'Delete a workspace; needs confirm=<its name or id> in the query, and cascade=true for those below it',
+    success: [200, 'The ids of the deleted workspaces'],
+    async handle({ context }, { workspaces, lifecycle }) {
+      const cascade = readQueryFlag(context, 'cascade')
+      const workspace = await requireWorkspace(workspaces, context.req.param('id'))
+      requireConfirmation(context.req.query('confirm'), workspace)
+      return context.json({ deleted: await lifecycle.remove(workspace.id, { cascade }) })
+    },
+  }),
+  route({
+    method: 'post',
+    path: '/workspaces/:id/restart',
+    access: 'workspace.restart',
+    summary: 'Begin the next turn with a new backend, and check whether the backend can run',
+    success: [200, 'The workspace'],
+    async handle({ context }, { lifecycle }) {
+      return context.json(viewWorkspace(await lifecycle.restart(context.req.param('id'))))
+    },
+  }),
+  route({
+    method: 'post',
+    path: '/workspaces/:id/pause',
+    access: 'workspace.pause',
+    summary: 'Keep the queue and begin no turn; now=true also stops running turns',
+    success: [200, 'The workspace'],
+    async handle({ context }, { lifecycle }) {
+      const now = readQueryFlag(context, 'now')
+      return context.json(viewWorkspace(await lifecycle.pause(context.req.param('id'), { now })))
+    },
+  }),
+  route({
+    method: 'post',
+    path: '/workspaces/:id/resume',
+    access: 'workspace.pause',
+    summary: 'End a pause',
+    success: [200, 'The workspace'],
+    async handle({ context }, { lifecycle }) {
+      return context.json(viewWorkspace(await lifecycle.resume(context.req.param('id'))))
+    },
+  }),
+]
 
-export function workspaceRoutes({ workspaces, auth, reach, tokens }: WorkspaceRouteOptions): Hono<HttpEnv> {
-  const routes = new Hono<HttpEnv>()
-  routes.post('/workspaces', allow(auth, 'workspace.create'), async (context) => {
-    const input = readNewWorkspace(await readJson(context.env.incoming, BODY_BYTES_MAX))
-    const workspace = await workspaces.create(input)
-    const connecting = isExternal(workspace) ? await createBridgeAccess(workspace, tokens, originOf(context)) : {}
-    return context.json({ ...viewWorkspace(workspace), ...connecting }, 201, {
-      Location: `/workspaces/${workspace.id}`,
-    })
-  })
-  routes.get('/workspaces', allow(auth, 'workspace.read'), async (context) => {
-    const identity = context.get('identity')
-    const all = reachable(identity, await workspaces.list())
-    return context.json({ workspaces: all.map((workspace) => viewWorkspaceFor(identity, workspace)) })
-  })
-  routes.get('/workspaces/:id', allow(auth, 'workspace.read'), async (context) => {
-    const id = context.req.param('id')
-    const identity = context.get('identity')
-    await reach(identity, id, 'workspace.read')
-    const workspace = await workspaces.get(id)
-    if (workspace === undefined) throw new MoleculeError('not_found', `there is no workspace ${id}`)
-    return context.json(viewWorkspaceFor(identity, workspace))
-  })
-  return routes
-}
-
-/** What the bridge of an external workspace needs: its token, in this answer only, and the command to paste. */
-async function createBridgeAccess({ id, name }: Workspace, tokens: Tokens, origin: string) {
+/** What the bridge of an external workspace needs: its token, only in this answer, and the command to paste. */
+async function createBridgeAccess({ id, name }: Workspace, tokens: Tokens, base: string) {
   const { secret } = await tokens.create({ name: `bridge of ${name}`, role: 'workspace', workspaceId: id })
-  return { auth_token: secret, connect: `molecule connect ${id} --token ${secret} --api-url ${origin}` }
+  return { auth_token: secret, connect: `molecule connect ${id} --token ${secret} --api-url ${base}` }
 }
 
-/** What of a workspace this token may see. */
-export function viewWorkspaceFor(identity: Identity, workspace: Workspace & WorkspaceLoad): WorkspaceView {
-  const view = viewWorkspace(workspace)
-  if (seesConfig(identity)) return view
-  // What others say to a workspace is for people: a program or a peer is not told what it works on.
-  const shown = withoutConfig(view)
-  if (identity.role === 'viewer') return shown
-  const { current_task: _task, status_text: text, status_text_at: at, ...known } = shown
-  // Its own words it may read again.
-  return identity.workspaceId === workspace.id && text !== undefined
-    ? { ...known, status_text: text, status_text_at: at ?? null }
-    : known
+function requireConfirmation(confirm: string | undefined, { id, name }: { id: string; name: string }): void {
+  if (confirm === id || confirm === name) return
+  const problem = confirm === undefined ? 'deleting needs' : `${JSON.stringify(confirm)} is not its name:`
+  throw new MoleculeError('invalid_request', `${problem} confirm=<the name or id of the workspace> in the query`, {
+    details: { path: 'confirm' },
+  })
 }

@@ -122,6 +122,15 @@ export function taskScope({ role, principal, workspaceId: own }: Identity, works
   return role === 'workspace' && own === workspaceId ? {} : { principal }
 }
 
+/** The ways in which this caller may see a task: as its sender, and for a workspace also as its receiver. */
+export function taskViewsOf(identity: Identity): readonly (TaskScope & { readonly workspaceId?: string })[] {
+  const { workspaceId: own } = identity
+  const sent = taskScope(identity, '')
+  if (own === undefined) return [sent]
+  const received = taskScope(identity, own)
+  return received.principal === undefined ? [sent, { ...received, workspaceId: own }] : [sent]
+}
+
 export interface TaskScope {
   readonly principal?: string
   readonly detail?: boolean

@@ -10,6 +10,8 @@ import { JSON_DEPTH_MAX } from '../../../protocol/schemas.ts'
 
 export const BODY_BYTES_MAX = 1024 * 1024
 export const A2A_BODY_BYTES_MAX = 8 * 1024 * 1024
+/** Of the inbox routes: a reply as large as a command may print, with the overhead of JSON. */
+export const INBOX_BODY_BYTES_MAX = 32 * 1024 * 1024
 
 /** The body as parsed JSON. */
 export async function readJson(request: IncomingMessage, bytesMax: number): Promise<unknown> {

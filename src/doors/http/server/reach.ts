@@ -5,7 +5,7 @@
 import { MoleculeError } from '../../../errors.ts'
 import { mayTalk, type TalkDecision } from '../../../workspaces/may-talk.ts'
 import type { Identity } from '../../../workspaces/tokens.ts'
-import type { Workspace, Workspaces } from '../../../workspaces/workspace.ts'
+import type { Workspace, WorkspaceLoad, Workspaces } from '../../../workspaces/workspace.ts'
 import type { Action } from './auth.ts'
 
 /** Contract: throws `forbidden` with the reason in words, or `not_found` where there is no such workspace. */
@@ -20,9 +20,20 @@ export function createReach(workspaces: Workspaces): Reach {
     if (own === workspaceId && action !== 'message.send') return
     const [from, to] = await Promise.all([workspaces.get(own), workspaces.get(workspaceId)])
     if (from === undefined) throw new MoleculeError('forbidden', `the workspace ${own} of this token is gone`)
-    if (to === undefined) throw new MoleculeError('not_found', `there is no workspace ${workspaceId}`)
+    if (to === undefined) throw noWorkspace(workspaceId)
     requireAllowed(identity, mayTalk(from, to))
   }
+}
+
+/** The workspace; throws `not_found` where there is none. */
+export async function requireWorkspace(workspaces: Workspaces, id: string): Promise<Workspace & WorkspaceLoad> {
+  const workspace = await workspaces.get(id)
+  if (workspace === undefined) throw noWorkspace(id)
+  return workspace
+}
+
+function noWorkspace(id: string): MoleculeError {
+  return new MoleculeError('not_found', `there is no workspace ${id}`)
 }
 
 /** Of all workspaces those that the token may know of: what is listed is what can be reached, and itself. */

@@ -5,7 +5,6 @@
  */
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { Hono } from 'hono'
 import { type WebSocket, WebSocketServer } from 'ws'
 import type { Clock } from '../../../clock.ts'
 import { MoleculeError, toMoleculeError } from '../../../errors.ts'
@@ -15,16 +14,15 @@ import type { Log } from '../../../log.ts'
 import { sleep } from '../../../wait.ts'
 import type { Identity, Tokens } from '../../../workspaces/tokens.ts'
 import type { Workspaces } from '../../../workspaces/workspace.ts'
+import { socketRoute } from '../routes/events.ts'
 import { REQUEST_ID_PREFIX, writeAnswer } from '../server/answer.ts'
 import { type AuthRequest, type HttpAuth, requireAccess } from '../server/auth.ts'
 import { errorAnswer, logFailure } from '../server/errors.ts'
-import { allow, type HttpEnv } from '../server/guard.ts'
 import type { HostRule } from '../server/host-rule.ts'
 import type { SseLimits } from '../server/sse.ts'
 import { createPlatformWatch, type PlatformWatch } from './platform-watch.ts'
 import { createSocketReader, type SocketReader } from './reader.ts'
 
-export const WS_PATH = '/ws'
 /** What is chosen of the protocols that a client offers; a token among them is never said back. */
 const PROTOCOL = 'molecule'
 const TOKEN_PROTOCOL = 'molecule.bearer.'
@@ -86,7 +84,7 @@ export function createSockets(options: SocketsOptions): Sockets {
   let closed = false
   const admit = async (request: IncomingMessage): Promise<Identity> => {
     const identity = await identify(request, options)
-    requireAccess(identity, 'activity.read')
+    requireAccess(identity, socketRoute.access)
     requireBelowSocketLimits(open, identity)
     return identity
   }
@@ -120,23 +118,12 @@ export function createSockets(options: SocketsOptions): Sockets {
   }
 }
 
-/** A plain request to the same path: who may is told how to ask. */
-export function socketRoutes({ auth }: { readonly auth: HttpAuth }): Hono<HttpEnv> {
-  const routes = new Hono<HttpEnv>()
-  routes.get(WS_PATH, allow(auth, 'activity.read'), (context) => {
-    const message = 'this is a WebSocket: ask for it with "Upgrade: websocket"'
-    const error = { code: 'invalid_request', message, id: context.env.requestId }
-    return context.json({ error }, 426, { Upgrade: 'websocket', Connection: 'Upgrade' })
-  })
-  return routes
-}
-
 async function identify(request: IncomingMessage, { auth, isOurHost }: SocketsOptions): Promise<Identity> {
   if (!isOurHost(request.headers.host)) {
     throw new MoleculeError('forbidden', 'this platform is not called that; use localhost or its address')
   }
-  if (request.url?.split('?', 1)[0] !== WS_PATH) {
-    throw new MoleculeError('not_found', `there is no WebSocket here; it is at ${WS_PATH}`)
+  if (request.url?.split('?', 1)[0] !== socketRoute.path) {
+    throw new MoleculeError('not_found', `there is no WebSocket here; it is at ${socketRoute.path}`)
   }
   return await auth.identify(asAuthRequest(request))
 }

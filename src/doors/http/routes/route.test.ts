@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { route } from './route.ts'
+
+const described = { method: 'get', path: '/example', summary: '', success: [200, ''] } as const
+
+test('PL-12 a route without an access rule does not compile', () => {
+  // @ts-expect-error: the access rule is missing
+  const open = route({ ...described, handle: ({ context }) => context.body(null, 204) })
+  assert.equal(open.access, undefined)
+})
+
+test('PL-12 a route with an access rule that no role is listed for does not compile', () => {
+  // @ts-expect-error: there is no such action
+  const unknown = route({ ...described, access: 'workspace.haunt', handle: ({ context }) => context.body(null, 204) })
+  assert.equal(unknown.handle.length, 1)
+})
+
+test('PL-12 a handler of an open route has no identity, and one without a body schema has no body', () => {
+  route({
+    ...described,
+    access: 'open',
+    handle({ context, identity, body }) {
+      const none: undefined = identity ?? body
+      return context.json({ none })
+    },
+  })
+})

@@ -1,0 +1,145 @@
+/**
+ * What a route is: one value, declared in the file of its resource and listed in `app.ts`. The router, the guard, the
+ * API document, the access tests and the fuzz tests all derive from that list.
+ * Invariant: a route without an access rule does not compile, and a handler sees only a body that its schema accepted.
+ */
+import type { HttpBindings } from '@hono/node-server'
+import type { Context } from 'hono'
+import type { z } from 'zod'
+import type { Clock } from '../../../clock.ts'
+import type { Bridges, Lease, Reception } from '../../../inbox/inbox.ts'
+import type { DeadLetters, PendingAsks } from '../../../inbox/owners.ts'
+import type { Activity, LoadReport, Stories, UsageReader } from '../../../inbox/readers.ts'
+import type { Log } from '../../../log.ts'
+import type { Metrics } from '../../../metrics.ts'
+import type { Brief } from '../../../protocol/brief.ts'
+import type { WorkspaceRegistry } from '../../../workspaces/registry.ts'
+import type { Identity, Tokens } from '../../../workspaces/tokens.ts'
+import type { BriefedBridge, WorkspaceLifecycle, Workspaces } from '../../../workspaces/workspace.ts'
+import type { WorkspaceFiles } from '../../../workspaces/workspace-files.ts'
+import type { Action, HttpAuth } from '../server/auth.ts'
+import type { Reach } from '../server/reach.ts'
+import type { SseLimits } from '../server/sse.ts'
+import type { WaitingCalls } from '../server/waiting-calls.ts'
+
+/** Declares a route that the router serves. Only this function sees the types of path and body; the list does not. */
+export function route<
+  const Path extends string,
+  Access extends Action | 'open',
+  Schema extends z.ZodObject | undefined = undefined,
+>(value: RouteInput<Path, Access, Schema>): RouterRoute<Access> {
+  return value as unknown as RouterRoute<Access>
+}
+
+export type Route = RouterRoute | A2aRoute
+
+interface RouteDescription {
+  readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete'
+  /** In the router's syntax: `/workspaces/:id`. */
+  readonly path: string
+  readonly summary: string
+  /** The status of success and its description. */
+  readonly success: readonly [status: number, description: string]
+}
+
+export interface RouterRoute<Access extends Action | 'open' = Action | 'open'> extends RouteDescription {
+  /** The action that the caller's role must allow; `open` needs no token. */
+  readonly access: Access
+  /**
+   * Which workspaces `:id` may name for the token of an agent, checked before the body is read. `own`: only its own
+   * workspace. `reachable`: also those it may talk to. Absent: the role alone decides, or the handler checks.
+   */
+  readonly reach?: 'own' | 'reachable'
+  /** False: the rate limit does not count this route. For workers, whose calls are as many as their turns. */
+  readonly counted?: false
+  readonly body?: RouteBody
+  readonly handle: (call: RouteCall, app: AppContext) => Response | Promise<Response>
+}
+
+/** An A2A route. The door answers it before the router, because it is the path of every message. */
+export interface A2aRoute extends RouteDescription {
+  /** `a2a`: each JSON-RPC method has its own rule. */
+  readonly access: Action | 'open' | 'a2a'
+  readonly body?: Pick<RouteBody<z.ZodType>, 'schema' | 'optional'>
+  /** The A2A method that a route of the REST binding calls. */
+  readonly a2aMethod?: string
+  readonly handle?: undefined
+}
+
+/** A JSON body. */
+export interface RouteBody<Schema = z.ZodObject> {
+  readonly schema: Schema
+  /** What the body describes, for error messages: "a token". */
+  readonly name: string
+  /** An absent body counts as `{}`. */
+  readonly optional?: true
+  /** `BODY_BYTES_MAX` where absent. A larger body is refused with `too_large`. */
+  readonly bytesMax?: number
+}
+
+type RouteInput<Path extends string, Access extends Action | 'open', Schema> = Omit<
+  RouterRoute<Access>,
+  'path' | 'reach' | 'body' | 'handle'
+> & {
+  readonly path: Path
+  readonly reach?: Path extends `${string}/:id${string}` ? RouterRoute['reach'] : never
+  readonly body?: RouteBody<Schema>
+  readonly handle: (
+    call: {
+      readonly context: Context<HttpEnv, Path>
+      readonly identity: Access extends 'open' ? undefined : Identity
+      readonly body: Schema extends z.ZodObject ? z.output<Schema> : undefined
+    },
+    app: AppContext,
+  ) => Response | Promise<Response>
+}
+
+/** One request to a route, after the guard. */
+export interface RouteCall {
+  readonly context: Context<HttpEnv>
+  readonly identity: Identity | undefined
+  readonly body: unknown
+}
+
+/** Node's own request and response, and the id of the request. */
+export interface HttpEnv {
+  readonly Bindings: HttpBindings & { readonly requestId: string }
+}
+
+/** Dependencies of the routes of workspaces. */
+export interface WorkspaceRoutesContext {
+  readonly lifecycle: WorkspaceLifecycle
+  readonly files: WorkspaceFiles
+  readonly registry: WorkspaceRegistry
+  readonly activity: Activity
+  readonly pending: PendingAsks
+  /** For workspaces that bridges run. */
+  readonly bridgeContext: {
+    readonly bridges: Bridges
+    /** The brief of a lease for this bridge; throws `bad_config`. */
+    readonly brief: (lease: Lease, bridge: BriefedBridge) => Promise<Brief>
+  }
+  readonly stories: Stories
+  readonly usage: UsageReader
+}
+
+/** Dependencies of all routes. */
+export interface AppContext extends WorkspaceRoutesContext {
+  readonly reception: Reception
+  readonly deadLetters: DeadLetters
+  readonly workspaces: Workspaces
+  readonly tokens: Tokens
+  readonly auth: HttpAuth
+  readonly reach: Reach
+  readonly waiting: WaitingCalls
+  readonly limits: SseLimits
+  readonly metrics: Metrics
+  readonly load: () => Promise<LoadReport>
+  readonly clock: Clock
+  readonly log: Log
+  readonly version: string
+  /** Why the platform accepts no work right now; undefined when it does. */
+  readonly unready: () => Promise<string | undefined>
+  /** The API document as JSON. */
+  readonly openApi: () => string
+}

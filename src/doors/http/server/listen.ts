@@ -1,0 +1,116 @@
+/**
+ * The life of the Node server behind the HTTP door: listen on an address, take requests, close. Closing ends all waits,
+ * lets running requests finish within a limit, and then closes every connection.
+ */
+import type { RequestListener, Server, ServerResponse } from 'node:http'
+import { isIP, type Socket } from 'node:net'
+import type { Clock } from '../../../clock.ts'
+import { MoleculeError } from '../../../errors.ts'
+import { sleep } from '../../../wait.ts'
+
+/** Resolves once the server listens; rejects with the reason and the flags that change the address. */
+export function listen(server: Server, { host, port }: { host: string; port: number }): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const refuse = (cause: NodeJS.ErrnoException) => reject(listenFailure(cause, host, port))
+    server.once('error', refuse)
+    server.listen(port, host, () => {
+      server.off('error', refuse)
+      resolve()
+    })
+  })
+}
+
+function listenFailure(cause: NodeJS.ErrnoException, host: string, port: number): MoleculeError {
+  const details = { host, port }
+  if (cause.code === 'EADDRINUSE') {
+    return new MoleculeError('in_use', `port ${port} on ${host} is taken; choose another with --port`, {
+      cause,
+      details,
+    })
+  }
+  const problem = cause.code === 'EACCES' ? 'not allowed' : (cause.code ?? cause.message)
+  const message = `cannot listen on ${host} port ${port} (${problem}); choose others with --host and --port`
+  return new MoleculeError('bad_config', message, { cause, details })
+}
+
+/** A client cannot connect to a wildcard address; from this machine it uses loopback. */
+const LOOPBACK_OF_WILDCARD: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
+
+/** The URL of a listening server, for clients on this machine. */
+export function urlOf(server: Server, host: string): string {
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new MoleculeError('internal', 'the http door is not open')
+  const reachable = LOOPBACK_OF_WILDCARD[host] ?? host
+  return `http://${isIP(reachable) === 6 ? `[${reachable}]` : reachable}:${address.port}`
+}
+
+/**
+ * Prevents unbounded memory: a client may send two hundred requests for a large answer on one connection and read none
+ * (pipelining). The listener gets the next request of a connection after the answer before it is sent.
+ */
+export function answerOneAtATime(listener: RequestListener): RequestListener {
+  const latest = new WeakMap<Socket, ServerResponse>()
+  return (request, response) => {
+    const previous = latest.get(request.socket)
+    latest.set(request.socket, response)
+    if (previous === undefined || previous.writableFinished || previous.destroyed) return listener(request, response)
+    previous.once('close', () => listener(request, response))
+  }
+}
+
+/** The responses that are not finished yet. */
+export interface InFlight {
+  add(response: ServerResponse): void
+  /** Resolves when none is left. From now on each connection ends with its answer. */
+  finish(): Promise<void>
+}
+
+export function createInFlight(): InFlight {
+  const responses = new Set<ServerResponse>()
+  const empty = Promise.withResolvers<void>()
+  let finishing = false
+  return {
+    add(response) {
+      responses.add(response)
+      if (finishing) response.shouldKeepAlive = false
+      response.once('close', () => {
+        responses.delete(response)
+        if (finishing && responses.size === 0) empty.resolve()
+      })
+    },
+    finish() {
+      finishing = true
+      for (const response of responses) response.shouldKeepAlive = false
+      if (responses.size === 0) empty.resolve()
+      return empty.promise
+    },
+  }
+}
+
+export async function closeServer(
+  server: Server,
+  {
+    endWaits,
+    closeSockets,
+    inFlight,
+    clock,
+    graceMs,
+  }: {
+    readonly endWaits: () => void
+    /** Undefined before the start. The server does not know the connections that were upgraded. */
+    readonly closeSockets: (() => Promise<void>) | undefined
+    readonly inFlight: InFlight
+    readonly clock: Clock
+    readonly graceMs: number
+  },
+): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+  endWaits()
+  const socketsClosed = closeSockets?.()
+  const finished = new AbortController()
+  await Promise.race([inFlight.finish(), sleep(clock, graceMs, finished.signal)])
+  finished.abort()
+  server.closeAllConnections()
+  await socketsClosed
+  await closed
+}
