@@ -1,7 +1,7 @@
 /**
- * Sessions: (workspace, conversation) -> the backend's own token, opaque to everybody else. A session lives on one
- * host's disk, so its row carries the host: another host starts afresh. Written inside the settle transaction only,
- * so that a token is kept exactly when the turn that gave it is.
+ * Sessions: (workspace, conversation) -> the backend's session token, which only the backend understands. A session is
+ * on the disk of one host, so its row carries the host: another host starts a new session. Invariant: written only in
+ * the settle transaction, so a token is stored exactly when the turn that returned it is.
  */
 import { type Statement, sql, statement, type Transaction } from '../store/store.ts'
 
@@ -10,7 +10,7 @@ export interface SessionKey {
   readonly conversationId: string
 }
 
-/** Keeps the token for this host, or forgets the session when the backend said that it is lost. */
+/** Stores the token for this host, or deletes the session (undefined) when the backend has lost it. */
 export function keepSession(host: string, key: SessionKey, token: string | undefined): Statement {
   if (token === undefined) return statement('delete from sessions where conversation_id = $1', [key.conversationId])
   return statement(
@@ -22,7 +22,7 @@ export function keepSession(host: string, key: SessionKey, token: string | undef
   )
 }
 
-/** The token of the conversation's session on this host, if the workspace still runs the backend that gave it. */
+/** The session token of the conversation on this host, if the workspace still runs the same backend. */
 export function* findSession(host: string, { conversationId }: SessionKey): Transaction<string | undefined> {
   const [row] = yield* sql<{ token: string }>(
     `select s.token from sessions s join workspaces w on w.id = s.workspace_id and w.runtime = s.runtime

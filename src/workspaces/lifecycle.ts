@@ -1,7 +1,7 @@
 /**
- * What becomes of a workspace after it was made: changed, restarted, paused, resumed, removed. `config.yaml` stays the
- * source of what it says: a change is written there first and mirrored after. Removing goes from the leaves up, so
- * that a crash in the middle leaves no child without its parent.
+ * Changes, restarts, pauses, resumes and removes a workspace. `config.yaml` stays the source of its settings: a change
+ * is written to the file first and mirrored into the store after. A removal starts at the deepest child, so that a
+ * crash in the middle leaves no child without its parent.
  */
 import type { Clock } from '../clock.ts'
 import { MoleculeError } from '../errors.ts'
@@ -29,9 +29,9 @@ export interface WorkspaceLifecycleOptions {
   readonly configs: WorkspaceConfigs
   readonly queues: WorkspaceQueues
   readonly clock: Clock
-  /** Tokens that speak for the workspace are worth nothing from now on. */
+  /** Revokes every token of the workspace. */
   readonly revokeTokens: (workspaceId: string) => Promise<void>
-  /** The next turn of the workspace begins with a new backend. */
+  /** The next turn of the workspace starts a new backend. */
   readonly retireBackend: (workspaceId: string) => void
 }
 
@@ -50,7 +50,7 @@ export function createWorkspaceLifecycle(options: WorkspaceLifecycleOptions): Wo
       if (change.workingDir !== undefined) requireWorkingDir(change.workingDir)
       const config = configChange(change)
       const storeOnly = storeOnlyChange(change)
-      // The rows first: what they refuse must not have been written to the file already.
+      // Rows first: a change that the store refuses must not be in the file already.
       if (Object.keys(storeOnly).length > 0) await store.write(() => changeStoreOnlySettings(id, storeOnly))
       if (Object.keys(config).length > 0) await changeConfigFile(workspace, config, options)
       return await required(id)
@@ -59,7 +59,7 @@ export function createWorkspaceLifecycle(options: WorkspaceLifecycleOptions): Wo
       await required(id)
       const below = descendants(id, await store.read(listParents))
       if (below.length > 0 && !cascade) throw hasChildrenError(id, below.length)
-      for (const gone of [...below, id]) await removeOne(gone, options)
+      for (const removed of [...below, id]) await removeOne(removed, options)
       return [...below, id]
     },
     async restart(id) {
@@ -120,20 +120,20 @@ async function changeConfigFile(
 async function removeOne(id: string, options: WorkspaceLifecycleOptions): Promise<void> {
   const { store, homes, queues, clock, retireBackend } = options
   await options.revokeTokens(id)
-  // The tombstone first: after a crash in between the workspace is still there and can be deleted again.
+  // Tombstone first: after a crash between the two the workspace still exists and can be deleted again.
   await store.write(() => markDeleted(id), id)
   await queues.end(id, DELETED)
   retireBackend(id)
   await homes.trash(id, clock.nowMs())
 }
 
-/** All below a workspace, the deepest first. */
+/** All descendants of a workspace, the deepest first. */
 function descendants(id: string, parents: ReadonlyMap<string, string | undefined>): string[] {
   const children = [...parents].filter(([, parentId]) => parentId === id).map(([child]) => child)
   return children.flatMap((child) => [...descendants(child, parents), child])
 }
 
 function hasChildrenError(id: string, count: number): MoleculeError {
-  const words = `${id} has ${count} ${count === 1 ? 'workspace' : 'workspaces'} below it; add cascade=true to delete them too`
-  return new MoleculeError('unsupported_operation', words, { details: { below: count } })
+  const message = `${id} has ${count} ${count === 1 ? 'workspace' : 'workspaces'} below it; add cascade=true to delete them too`
+  return new MoleculeError('unsupported_operation', message, { details: { below: count } })
 }

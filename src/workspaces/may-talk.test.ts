@@ -10,7 +10,7 @@ const bob: WorkspaceNode = { id: 'bob', parentId: 'lead' }
 const eve: WorkspaceNode = { id: 'eve', parentId: 'ops' }
 const junior: WorkspaceNode = { id: 'junior', parentId: 'ada' }
 
-test('PL-8 parent and child, siblings, and workspaces without a parent may talk; nobody else may', () => {
+test('PL-8 parent and child, siblings, and workspaces without a parent may talk; no others may', () => {
   const may: readonly [WorkspaceNode, WorkspaceNode][] = [
     [lead, ada],
     [ada, bob],
@@ -34,17 +34,17 @@ test('PL-8 parent and child, siblings, and workspaces without a parent may talk;
   }
 })
 
-test('PL-8 a denial names both and says why in words', () => {
-  const verdict = mayTalk(ada, eve)
-  assert.ok(!verdict.ok)
-  assert.match(verdict.reason, /^the workspace ada may talk to its parent, its children and its siblings, and eve is/)
+test('PL-8 a denial names both workspaces and the reason', () => {
+  const decision = mayTalk(ada, eve)
+  assert.ok(!decision.ok)
+  assert.match(decision.reason, /^the workspace ada may talk to its parent, its children and its siblings, and eve is/)
   const itself = mayTalk(ada, ada)
   assert.ok(!itself.ok)
   assert.match(itself.reason, /cannot talk to itself/)
 })
 
-/** Any house: each workspace's parent is one made before it, or none. */
-const house = fc.array(fc.nat(), { minLength: 2, maxLength: 12 }).map((picks) => {
+/** Any hierarchy: the parent of each workspace is an earlier one, or none. */
+const hierarchy = fc.array(fc.nat(), { minLength: 2, maxLength: 12 }).map((picks) => {
   const all: WorkspaceNode[] = []
   for (const [index, pick] of picks.entries()) {
     const parent = all[pick % (index + 1)]
@@ -53,11 +53,11 @@ const house = fc.array(fc.nat(), { minLength: 2, maxLength: 12 }).map((picks) =>
   return all
 })
 
-test('PL-8 in any house: symmetric, never to itself, one step up, down or aside and no further', () => {
-  const property = fc.property(house, (all) => {
-    const byId = new Map(all.map((kin) => [kin.id, kin]))
-    const depth = (kin: WorkspaceNode): number => {
-      const parent = byId.get(kin.parentId ?? '')
+test('PL-8 in any hierarchy the rule is symmetric, never allows itself and reaches at most one level up or down', () => {
+  const property = fc.property(hierarchy, (all) => {
+    const byId = new Map(all.map((workspace) => [workspace.id, workspace]))
+    const depth = (workspace: WorkspaceNode): number => {
+      const parent = byId.get(workspace.parentId ?? '')
       return parent === undefined ? 0 : depth(parent) + 1
     }
     for (const one of all) {

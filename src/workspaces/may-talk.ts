@@ -1,16 +1,15 @@
 /**
- * Who may talk to whom: a workspace, its parent, its children and its siblings; workspaces without a parent are
- * siblings. One pure function for every way of talking (A2A, delegation, peers, memory), so that no door can be more
- * lenient than another. The rule is the same in both directions.
+ * Decides which workspaces may talk: a workspace with its parent, its children and its siblings. Workspaces without a
+ * parent are siblings. All ways of talking (A2A, delegation, peers, memory) use this one function, so that no door is
+ * more lenient than another. The rule is symmetric.
  */
 
-/** What the rule looks at. */
 export interface WorkspaceNode {
   readonly id: string
   readonly parentId?: string | undefined
 }
 
-/** The reason is a sentence for whoever was refused. */
+/** The reason is a sentence for the refused caller. */
 export type TalkDecision = { readonly ok: true } | { readonly ok: false; readonly reason: string }
 
 const ALLOWED: TalkDecision = { ok: true }

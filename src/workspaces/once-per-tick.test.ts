@@ -3,11 +3,11 @@ import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { oncePerTick } from './once-per-tick.ts'
 
-test('PL-3 who asks within one turn of the event loop shares a look; the next turn looks again', async () => {
-  const looks: string[] = []
-  const look = oncePerTick((id) => (looks.push(id) === 1 ? undefined : looks.length))
-  assert.deepEqual([look('a'), look('a'), look('b'), look('b')], [undefined, undefined, 2, 2])
+test('PL-3 calls within one turn of the event loop share one lookup; the next turn lookups up again', async () => {
+  const lookups: string[] = []
+  const lookUp = oncePerTick((id) => (lookups.push(id) === 1 ? undefined : lookups.length))
+  assert.deepEqual([lookUp('a'), lookUp('a'), lookUp('b'), lookUp('b')], [undefined, undefined, 2, 2])
   await nextTurn()
-  assert.equal(look('a'), 3)
-  assert.deepEqual(looks, ['a', 'b', 'a'])
+  assert.equal(lookUp('a'), 3)
+  assert.deepEqual(lookups, ['a', 'b', 'a'])
 })

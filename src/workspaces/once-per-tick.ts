@@ -1,15 +1,15 @@
 /**
- * A look that is shared by all who ask within one turn of the event loop: a commit hands out thirty messages at a time,
- * and each would look at the same file and the same row. What changes meanwhile is seen in the next turn of the loop.
+ * Caches a lookup by id until the next turn of the event loop. One commit leases up to thirty messages, and each of
+ * them would read the same file and the same row.
  */
-export function oncePerTick<T>(look: (id: string) => T): (id: string) => T {
-  const seen = new Map<string, T>()
+export function oncePerTick<T>(lookUp: (id: string) => T): (id: string) => T {
+  const cache = new Map<string, T>()
   return (id) => {
-    const known = seen.get(id)
-    if (known !== undefined || seen.has(id)) return known as T
-    if (seen.size === 0) setImmediate(() => seen.clear())
-    const value = look(id)
-    seen.set(id, value)
+    const known = cache.get(id)
+    if (known !== undefined || cache.has(id)) return known as T
+    if (cache.size === 0) setImmediate(() => cache.clear())
+    const value = lookUp(id)
+    cache.set(id, value)
     return value
   }
 }

@@ -6,15 +6,19 @@ const NOW_MS = 1_000_000
 const hosted: PresenceInput = { nowMs: NOW_MS, stored: 'online', paused: false, hosted: true }
 const elsewhere: PresenceInput = { ...hosted, hosted: false, heardAtMs: NOW_MS - 1000 }
 
-test('PL-4 one that the platform runs is online, or failed with its reason, or paused', () => {
+test('PL-4 a workspace that the platform runs is online, or failed with its reason, or paused', () => {
   assert.deepEqual(presenceOf(hosted), { status: 'online' })
   const failed = presenceOf({ ...hosted, stored: 'failed', storedReason: 'no such program' })
   assert.deepEqual(failed, { status: 'failed', statusReason: 'no such program' })
   assert.equal(presenceOf({ ...hosted, stored: 'failed', paused: true }).status, 'paused')
-  assert.equal(presenceOf({ ...hosted, heardAtMs: 0 }).status, 'online', 'an old report is not a silence of ours')
+  assert.equal(
+    presenceOf({ ...hosted, heardAtMs: 0 }).status,
+    'online',
+    'the platform needs no heartbeat of a workspace that it runs',
+  )
 })
 
-test('PL-4 one that runs elsewhere is offline before it is heard of, and after 90 s of silence', () => {
+test('PL-4 a workspace that runs elsewhere is offline before its first heartbeat and 90 s after its last', () => {
   const { heardAtMs: _, ...unheard } = elsewhere
   assert.equal(presenceOf(unheard).status, 'offline')
   assert.match(presenceOf(unheard).statusReason ?? '', /never connected/)
@@ -25,9 +29,9 @@ test('PL-4 one that runs elsewhere is offline before it is heard of, and after 9
   assert.match(silent.statusReason ?? '', /90 s/)
 })
 
-test('PL-4 one that is alive but takes no mail, fails often or says that it is stuck is degraded with the reason', () => {
+test('PL-4 a workspace that is alive but takes no messages, fails often or reports that it is stuck is degraded with the reason', () => {
   const cases: readonly [Partial<PresenceInput>, RegExp][] = [
-    [{ readySinceMs: NOW_MS - 61_000 }, /takes no mail.*61 s/],
+    [{ readySinceMs: NOW_MS - 61_000 }, /takes no messages.*61 s/],
     [{ report: { error_rate: 0.5 } }, /50 %/],
     [{ report: { runtime_state: 'wedged' } }, /wedged/],
   ]

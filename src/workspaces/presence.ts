@@ -1,26 +1,26 @@
 /**
- * Whether a workspace is there. Derived whenever it is read, from what is stored, so that it cannot go stale: a
- * workspace that the platform runs is there while the platform is; one that runs elsewhere is there as long as it is
- * heard of, and whoever is heard of but leaves its mail lying is `degraded`.
+ * Derives the status of a workspace on every read, so that no stored status can go stale. A workspace that the platform
+ * runs is online while the platform is. A workspace that runs elsewhere is online while its heartbeats arrive, and
+ * `degraded` when they arrive and its messages are not taken.
  */
 import type { WorkspaceStatus } from './workspace.ts'
 
-/** Three heartbeats missed, at one in 30 s. */
+/** Three missed heartbeats of 30 s. Then the workspace is `offline`. */
 export const SILENCE_MS_MAX = 90_000
-/** A consumer with a free slot takes ready mail within milliseconds; this long means that it does not. */
+/** A worker with a free slot takes a ready message within milliseconds. After this time the workspace is `degraded`. */
 const UNCLAIMED_MS_MAX = 60_000
 const ERROR_RATE_MAX = 0.5
-/** What a runtime says of itself when it lives and cannot work. */
+/** States that a runtime reports when it is alive and cannot work. */
 const DEGRADED_STATES: ReadonlySet<string> = new Set(['wedged', 'degraded', 'failed'])
 
-/** What the last heartbeat said. */
+/** The content of a heartbeat. */
 export interface HeartbeatReport {
   readonly current_task?: string
   readonly active_tasks?: number
   readonly error_rate?: number
   readonly runtime_state?: string
   readonly uptime_seconds?: number
-  /** What is wrong with it, in a sentence; empty = nothing. */
+  /** One sentence that says what is wrong; empty = nothing. */
   readonly problem?: string
 }
 
@@ -29,11 +29,11 @@ export interface PresenceInput {
   readonly stored: WorkspaceStatus
   readonly storedReason?: string | undefined
   readonly paused: boolean
-  /** The platform's own runtime works for it. */
+  /** True when the platform's own runtime runs its turns. */
   readonly hosted: boolean
   readonly heardAtMs?: number | undefined
   readonly report?: HeartbeatReport | undefined
-  /** Since when its oldest message is ready and not taken though a slot is free. */
+  /** Since when the oldest message is ready and not taken although a slot is free. */
   readonly readySinceMs?: number | undefined
 }
 
@@ -43,13 +43,13 @@ export interface Presence {
 }
 
 export function presenceOf(input: PresenceInput): Presence {
-  if (input.paused) return { status: 'paused', statusReason: 'paused: messages are kept and none is begun' }
+  if (input.paused) return { status: 'paused', statusReason: 'paused: messages are accepted and none is started' }
   if (input.stored === 'failed') return toPresence('failed', input.storedReason)
   const { heardAtMs, nowMs, hosted } = input
   if (!hosted && heardAtMs === undefined) return toPresence('offline', 'it has never connected')
   const silentMs = nowMs - (heardAtMs ?? nowMs)
   if (!hosted && silentMs > SILENCE_MS_MAX) {
-    return toPresence('offline', `nothing was heard of it for ${Math.floor(silentMs / 1000)} s`)
+    return toPresence('offline', `no heartbeat for ${Math.floor(silentMs / 1000)} s`)
   }
   const degradedReason = silentMs > SILENCE_MS_MAX ? undefined : whyDegraded(input)
   return degradedReason === undefined
@@ -60,11 +60,11 @@ export function presenceOf(input: PresenceInput): Presence {
 function whyDegraded({ report, hosted, readySinceMs, nowMs }: PresenceInput): string | undefined {
   const { error_rate: errorRate = 0, runtime_state: state = '', problem = '' } = report ?? {}
   if (problem !== '') return problem
-  if (DEGRADED_STATES.has(state)) return `its runtime says that it is ${state}`
+  if (DEGRADED_STATES.has(state)) return `its runtime reports the state ${state}`
   if (errorRate >= ERROR_RATE_MAX) return `${Math.round(errorRate * 100)} % of its turns fail`
   const waitedMs = nowMs - (readySinceMs ?? nowMs)
   if (hosted || waitedMs <= UNCLAIMED_MS_MAX) return undefined
-  return `it is alive and takes no mail: a message has waited for ${Math.floor(waitedMs / 1000)} s`
+  return `it is alive and takes no messages: one has waited for ${Math.floor(waitedMs / 1000)} s`
 }
 
 const toPresence = (status: WorkspaceStatus, statusReason: string | undefined): Presence =>

@@ -1,6 +1,6 @@
 /**
- * The registry: workspaces that run elsewhere say that they are there, and workspaces find each other. A sign of life
- * is a time and what was said with it, nothing more; whether that means `online` is judged when somebody looks.
+ * The registry: workspaces that run elsewhere send heartbeats here, and workspaces find their peers. A heartbeat is
+ * stored as a time and a report. `presence.ts` derives the status from them on every read.
  */
 import { isWorkspaceId } from '../ids.ts'
 import { type Store, sql, type Transaction } from '../store/store.ts'
@@ -9,18 +9,18 @@ import type { HeartbeatReport } from './presence.ts'
 import type { Workspace, WorkspaceLoad } from './workspace.ts'
 import { findWorkspace, listWorkspaces, setStatusText, workspaceNotFound } from './workspace-rows.ts'
 
-/** How often a workspace is asked to be heard of: a third of the silence that makes it offline. */
+/** The interval that a workspace is asked to keep: a third of `SILENCE_MS_MAX`, so two lost heartbeats do no harm. */
 export const HEARTBEAT_SECONDS = 30
 
-/** Contract: each throws `not_found` for a workspace that is not there, and answers when what was said is durable. */
+/** Contract: each method throws `not_found` for an unknown workspace and resolves when the change is durable. */
 export interface WorkspaceRegistry {
-  /** It is there from now on, whatever was known of it before. */
+  /** The first heartbeat of a new process: replaces the stored report. */
   register(id: string, report: HeartbeatReport): Promise<Workspace & WorkspaceLoad>
-  /** Still there. What a report leaves out stays as it was last said. */
+  /** Merges the report into the stored one: a field that is left out keeps its last value. */
   heartbeat(id: string, report: HeartbeatReport): Promise<Workspace & WorkspaceLoad>
-  /** What it says it is doing, on its card from now on; empty = nothing. */
+  /** Sets the status text on the workspace's card. An empty text removes it. */
   setStatusText(id: string, text: string): Promise<Workspace & WorkspaceLoad>
-  /** Those that it may talk to. */
+  /** The workspaces that it may talk to. */
   peers(id: string): Promise<(Workspace & WorkspaceLoad)[]>
 }
 
@@ -70,7 +70,7 @@ function* writeStatusText(id: string, text: string): Transaction<void> {
   yield* setStatusText(id, text)
 }
 
-/** Locked, so that a workspace that is being deleted leaves nothing behind. */
+/** Without the lock, a heartbeat during a deletion would leave a row of a deleted workspace. */
 function* lockWorkspace(id: string): Transaction<void> {
   const rows = yield* sql('select slots from workspace_load where workspace_id = $1 /*for update*/', [id])
   if (rows.length === 0) throw workspaceNotFound(id)

@@ -1,6 +1,6 @@
 /**
- * Who is asking: tokens and what they stand for. A token is 32 random bytes, shown once, stored as its SHA-256 and
- * compared in constant time. An identity comes from a token and from nothing else.
+ * Tokens and the identities they stand for. A token is 32 random bytes, shown once, stored as its SHA-256 and compared
+ * in constant time. Invariant: an identity comes from a token and from nothing else.
  */
 import type { Sender } from '../protocol/request.ts'
 
@@ -12,8 +12,8 @@ export const REVOCATION_MS_MAX = 5000
 
 /**
  * admin: everything. member: chat, replay, stop, answer. viewer: reads, without files, config, memory and tokens.
- * caller: a program that sends to listed workspaces. workspace: speaks for one workspace. conversation: a child process
- * of one turn, which speaks for its workspace in that conversation.
+ * caller: a program that sends to the listed workspaces. workspace: acts as one workspace. conversation: a child
+ * process of a turn, which acts as its workspace in that conversation.
  */
 export const TOKEN_ROLES = ['admin', 'member', 'viewer', 'caller', 'workspace', 'conversation'] as const
 
@@ -23,10 +23,10 @@ export interface Identity {
   readonly tokenId: string
   readonly name: string
   readonly role: TokenRole
-  /** What the inbox files its messages under: `people`, `token:<id>`, `ws:<id>`. */
+  /** The principal of its conversations: `people`, `token:<id>`, `ws:<id>`. */
   readonly principal: string
   readonly sender: Sender
-  /** The workspace that a workspace or conversation token speaks for. */
+  /** The workspace that a workspace or conversation token acts as. */
   readonly workspaceId?: string
   /** The conversation that a conversation token belongs to. */
   readonly conversationId?: string
@@ -34,7 +34,7 @@ export interface Identity {
   readonly workspaces?: readonly string[]
 }
 
-/** What is asked for; which fields a role needs is checked by `create`. */
+/** `create` checks which fields the role needs. */
 export interface NewToken {
   readonly name: string
   readonly role: TokenRole
@@ -44,7 +44,7 @@ export interface NewToken {
   readonly expiresInMs?: number
 }
 
-/** A token as it may be shown: everything but its secret. */
+/** A token without its secret, for lists. */
 export interface TokenInfo {
   readonly id: string
   readonly kind: 'token' | 'session'
@@ -56,37 +56,37 @@ export interface TokenInfo {
   readonly createdAtMs: number
   readonly expiresAtMs?: number
   readonly lastUsedAtMs?: number
-  /** Until when the secret before the last rotation is still good. */
+  /** The secret before the last rotation is valid until then. */
   readonly oldUntilMs?: number
 }
 
-/** The secret is here and nowhere else: it cannot be asked for again. */
+/** The only place where the secret appears: it cannot be read again. */
 export interface IssuedToken {
   readonly id: string
   readonly secret: string
 }
 
 /**
- * Contract: `verify` answers undefined for anything that is not a valid token and never throws for one; a token revoked
- * by another process is refused within 5 s, by this one at once.
- * A login code is good for one exchange within its time; what it is exchanged for is a revocable session secret.
+ * Contract: `verify` returns undefined for any text that is not a valid token, and does not throw for it. A token that
+ * this process revokes is refused at once, one that another process revokes within `REVOCATION_MS_MAX`. A login code
+ * works once, within its lifetime; it is exchanged for the secret of a browser session, which can be revoked.
  */
 export interface Tokens {
   verify(secret: string): Promise<Identity | undefined>
   create(input: NewToken): Promise<IssuedToken>
   list(): Promise<TokenInfo[]>
-  /** A new secret at once; the one before stays good for `overlapMs`. */
+  /** Makes a new secret. The old secret stays valid for `overlapMs`. */
   rotate(id: string, overlapMs: number): Promise<IssuedToken>
-  /** Throws `not_found` for an id that nobody has. */
+  /** Throws `not_found` for an unknown id. */
   revoke(id: string): Promise<void>
   /**
-   * Calls back once when the token is revoked or has expired, for whoever answers it for long: streams and waiting
-   * calls. The returned function stops watching.
+   * Calls back once when the token is revoked or expires, so that open streams and waiting calls end. The returned
+   * function stops watching.
    */
   onRevoked(tokenId: string, callback: () => void): () => void
-  /** A new single-use code for a browser; lives 10 minutes. */
+  /** A new single-use code for a browser, valid for 10 minutes. */
   issueLoginCode(): string
-  /** The session secret for the cookie, or undefined when the code is unknown, used or old. */
+  /** The session secret for the cookie; undefined when the code is unknown, used or expired. */
   exchangeLoginCode(code: string): Promise<{ secret: string; maxAgeSeconds: number } | undefined>
   revokeBrowserSession(secret: string): Promise<void>
 }

@@ -1,7 +1,7 @@
 /**
- * What is done for workspaces though nobody asks: at start each is checked again, because the program behind its
- * backend may have gone, and the files of deleted ones are put away and after a week removed. Nothing waits for it,
- * and what fails is logged and tried again.
+ * Background work for workspaces. At start it checks every backend again, because its program may be gone. Every hour
+ * it moves the files of deleted workspaces to the trash and empties the trash after a week. No caller waits for it; a
+ * failure is logged and retried in the next round.
  */
 import type { Clock } from '../clock.ts'
 import { toMoleculeError } from '../errors.ts'
@@ -23,7 +23,7 @@ export interface WorkspaceUpkeepOptions {
 
 export interface WorkspaceUpkeep {
   start(): void
-  /** Resolves when nothing of it runs any more. */
+  /** Resolves when all its work has ended. */
   stop(): Promise<void>
 }
 
@@ -31,11 +31,11 @@ export function createWorkspaceUpkeep(options: WorkspaceUpkeepOptions): Workspac
   const { configs, clock, log } = options
   const stopped = new AbortController()
   let running: Promise<unknown> = Promise.resolve()
-  const attempt = (what: string, work: () => Promise<void>) =>
-    work().catch((error) => log.warn({ err: toMoleculeError(error) }, `${what} failed; trying again later`))
+  const attempt = (name: string, work: () => Promise<void>) =>
+    work().catch((error) => log.warn({ err: toMoleculeError(error) }, `${name} failed; it is retried later`))
   const sweep = async () => {
     while (!stopped.signal.aborted) {
-      await attempt('putting away deleted files', () => sweepDeletedHomes(options))
+      await attempt('moving the files of deleted workspaces to the trash', () => sweepDeletedHomes(options))
       await sleep(clock, SWEEP_MS, stopped.signal)
     }
   }
@@ -52,7 +52,7 @@ export function createWorkspaceUpkeep(options: WorkspaceUpkeepOptions): Workspac
 }
 
 async function sweepDeletedHomes({ store, homes, clock }: WorkspaceUpkeepOptions): Promise<void> {
-  // A crash between a deletion and the move of its files leaves them behind.
+  // A crash between the deletion and the move of the files leaves them behind.
   for (const id of await store.read(listDeleted)) {
     if (homes.stamp(id) !== undefined) await homes.trash(id, clock.nowMs())
   }

@@ -16,9 +16,9 @@ import { createWorkspaceFiles, FILE_BYTES_MAX, FILES_MAX, type WorkspaceFiles } 
 import { createWorkspaces } from './workspaces.ts'
 
 const code =
-  (expected: string, words: RegExp = /./) =>
+  (expected: string, message: RegExp = /./) =>
   (error: unknown) =>
-    error instanceof MoleculeError && error.code === expected && words.test(error.message)
+    error instanceof MoleculeError && error.code === expected && message.test(error.message)
 
 describe('files of a workspace', () => {
   let folder: string
@@ -42,7 +42,7 @@ describe('files of a workspace', () => {
     await rm(folder, { recursive: true })
   })
 
-  test('PL-17 a file is written privately, listed, read back as it was, and removed with its empty folders', async () => {
+  test('PL-17 a file is written with mode 0600, listed, read back unchanged, and removed with its empty folders', async () => {
     const { id, home } = await make()
     const content = Buffer.from([0, 255, 13, 10])
     assert.equal(await files.write(id, 'notes/deep/a b.bin', content), true)
@@ -105,13 +105,13 @@ describe('files of a workspace', () => {
     )
   })
 
-  test('PL-17 a pipe is refused and not waited for', async () => {
+  test('PL-17 a pipe is refused without waiting for a writer', async () => {
     const { id, home } = await make()
     execFileSync('sh', ['-c', 'mkfifo pipe'], { cwd: home })
     await assert.rejects(files.read(id, 'pipe'), code('invalid_request'))
   })
 
-  test('PL-17 secrets go in and never come out', async () => {
+  test('PL-17 secrets can be written and are never returned', async () => {
     const { id, home } = await make({ auth_token_file: './keys/mine' })
     for (const path of ['.auth-token', 'keys/mine']) {
       await files.write(id, path, Buffer.from('secret'))
@@ -123,7 +123,7 @@ describe('files of a workspace', () => {
     await files.remove(id, '.auth-token')
   })
 
-  test('PL-17 a config that cannot be used is refused with its line and not written', async () => {
+  test('PL-17 an invalid config is refused with its line and not written', async () => {
     const { id, home } = await make()
     const old = await readFile(join(home, 'config.yaml'), 'utf8')
     const bad = Buffer.from('name: a\nruntime_config:\n  max_attempts: many\n')
@@ -138,7 +138,7 @@ describe('files of a workspace', () => {
     assert.equal((await files.read(id, 'config.yaml')).toString(), '# kept\nname: b\nruntime: exec\n')
   })
 
-  test('PL-17 there is a limit to a file that is read and to their number', async () => {
+  test('PL-17 a file that is too large is not read, and a workspace has at most 1000 files', async () => {
     const { id, home } = await make()
     await writeFile(join(home, 'large'), Buffer.alloc(FILE_BYTES_MAX + 1))
     await assert.rejects(files.read(id, 'large'), code('too_large'))

@@ -1,6 +1,6 @@
 /**
- * The files of a workspace's folder, for its owner: listed, read, written, removed, within limits. Secrets go in and
- * never come out. `config.yaml` is validated before it is written, so that nobody can break a workspace by a slip.
+ * The files of a workspace's folder, for its owner: list, read, write, remove, within limits. Secrets can be written
+ * and are never returned. `config.yaml` is validated before it is written, so that a typo cannot break a workspace.
  */
 import { isUtf8 } from 'node:buffer'
 import { constants } from 'node:fs'
@@ -26,12 +26,12 @@ export interface FileEntry {
   readonly modifiedAtMs: number
 }
 
-/** Contract: paths are relative and plain; every refusal is a MoleculeError that says what is wrong. */
+/** Contract: paths are relative and plain; every refusal is a MoleculeError with the reason. */
 export interface WorkspaceFiles {
-  /** By path; at most `FILES_MAX`. */
+  /** Sorted by path; at most `FILES_MAX`. */
   list(id: string): Promise<FileEntry[]>
   read(id: string, path: string): Promise<Buffer>
-  /** Replaces the whole file; true when there was none before. */
+  /** Replaces the whole file; true when the file is new. */
   write(id: string, path: string, content: Buffer): Promise<boolean>
   remove(id: string, path: string): Promise<void>
 }
@@ -84,7 +84,10 @@ export function createWorkspaceFiles(options: WorkspaceFilesOptions): WorkspaceF
   }
 }
 
-/** Refused with file and line before anything is written. Only here may the file move the working folder. */
+/**
+ * Refuses an invalid config with file and line before anything is written. Only an owner who writes the file here may
+ * move the working folder: a `working_dir` that the agent writes to the disk has no effect.
+ */
 async function writeConfig(
   id: string,
   content: Buffer,
@@ -100,7 +103,7 @@ async function writeConfig(
   return false
 }
 
-/** Names are compared without case: some disks do not tell `.AUTH-TOKEN` from `.auth-token`. */
+/** Compared without case: on some disks `.AUTH-TOKEN` and `.auth-token` are the same file. */
 const isConfigPath = (path: string): boolean => path.toLowerCase() === WORKSPACE_CONFIG_FILE
 
 function isSecret(file: string, home: string, { runtimeConfig }: Workspace): boolean {
@@ -109,7 +112,9 @@ function isSecret(file: string, home: string, { runtimeConfig }: Workspace): boo
   return typeof named === 'string' && resolve(home, named).toLowerCase() === file.toLowerCase()
 }
 
-/** A link put in place since the path was looked at is not followed, and a pipe is not waited for. */
+/**
+ * O_NOFOLLOW: a link that replaced the file after the check is not followed. O_NONBLOCK: a pipe would block the read.
+ */
 async function readWholeFile(file: string, path: string): Promise<Buffer> {
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
   const handle = await ignoreMissing(open(file, flags))
@@ -128,10 +133,10 @@ async function readWholeFile(file: string, path: string): Promise<Buffer> {
 
 async function requireBelowFileLimit(home: string): Promise<void> {
   if ((await listFiles(home)).length < FILES_MAX) return
-  throw new MoleculeError('invalid_request', `there are ${FILES_MAX} files already: remove some first`)
+  throw new MoleculeError('invalid_request', `there are already ${FILES_MAX} files: remove some first`)
 }
 
-/** Plain files only, without the working folder. */
+/** Lists plain files, without those of the working folder. */
 async function listFiles(home: string): Promise<FileEntry[]> {
   const found: FileEntry[] = []
   const visit = async (names: readonly string[]): Promise<void> => {
@@ -148,13 +153,13 @@ async function listFiles(home: string): Promise<FileEntry[]> {
   return found
 }
 
-/** Folders exist for their files: an empty one goes with its last. */
+/** Removes the folders that the removed file leaves empty. */
 async function removeEmptyAbove(file: string, home: string): Promise<void> {
   for (let folder = dirname(file); folder !== home; folder = dirname(folder)) {
     try {
       await rmdir(folder)
     } catch {
-      // It is not empty, which is what was asked.
+      // The folder is not empty.
       return
     }
   }

@@ -1,7 +1,7 @@
 /**
- * Workspaces in the store. What `config.yaml` says is mirrored here, so that a list needs no disk; what only an admin
- * may change (parent, tier, permission, working folder) is here alone. A workspace is there while it has a row in
- * `workspace_load`; the row in `workspaces` stays for ever as a tombstone.
+ * Workspaces in the store. The content of `config.yaml` is mirrored here, so that a list reads no files. Parent, tier,
+ * permission, working folder and status text are stored only here. A workspace exists while it has a row in
+ * `workspace_load`; its row in `workspaces` stays as a tombstone.
  */
 import { MoleculeError } from '../errors.ts'
 import { restoreEnvelope } from '../protocol/envelope.ts'
@@ -10,9 +10,9 @@ import type { WorkspaceConfig } from './config/config-file.ts'
 import { type HeartbeatReport, presenceOf, SILENCE_MS_MAX } from './presence.ts'
 import { type BackendCheck, isExternal, type Workspace, type WorkspaceLoad, type WorkspaceStatus } from './workspace.ts'
 
-/** The platform runs on one machine's memory: a list without end would not be one. */
+/** A list of all workspaces is one answer in memory. At the limit, `insertWorkspace` refuses a new one. */
 const WORKSPACES_MAX = 10_000
-/** What is kept as one JSON value: read whole, never searched. */
+/** Stored as one JSON column: always read whole, never searched. */
 type WorkspaceSettings = Pick<
   Workspace,
   | 'model'
@@ -26,7 +26,7 @@ type WorkspaceSettings = Pick<
   | 'statusText'
 >
 
-/** What is not in `config.yaml`. */
+/** Settings that are not in `config.yaml`. */
 export type StoreOnlySettings = Pick<
   WorkspaceSettings,
   'parentId' | 'tier' | 'permission' | 'workingDir' | 'statusText'
@@ -42,7 +42,7 @@ export interface NewWorkspaceRow {
 export function* insertWorkspace({ id, config, storeOnly, checked }: NewWorkspaceRow): Transaction<void> {
   const [count] = yield* sql<{ total: number }>('select count(*) as total from workspace_load')
   if ((count?.total ?? 0) >= WORKSPACES_MAX) {
-    throw new MoleculeError('invalid_request', `there are ${WORKSPACES_MAX} workspaces already: delete some first`)
+    throw new MoleculeError('invalid_request', `there are already ${WORKSPACES_MAX} workspaces: delete some first`)
   }
   if (storeOnly.parentId !== undefined) yield* requireParent(storeOnly.parentId)
   yield* sql(
@@ -57,7 +57,7 @@ export function* insertWorkspace({ id, config, storeOnly, checked }: NewWorkspac
   ])
 }
 
-/** Mirrors what the file says now, and whether it can run. */
+/** Mirrors the content of the file, and whether the backend can run. */
 export function* mirrorConfig(id: string, config: WorkspaceConfig, checked: BackendCheck): Transaction<void> {
   const [row] = yield* sql<{ settings: string }>('select settings from workspaces where id = $1', [id])
   if (row === undefined) return
@@ -73,7 +73,7 @@ export function* mirrorConfig(id: string, config: WorkspaceConfig, checked: Back
   )
 }
 
-/** Whether it can run, and nothing else. */
+/** Stores whether the backend can run, and changes nothing else. */
 export function* recordCheck(id: string, checked: BackendCheck): Transaction<void> {
   yield* sql('update workspaces set status = $2, status_reason = $3 where id = $1', [id, ...statusOf(checked)])
 }
@@ -94,7 +94,7 @@ export function* changeStoreOnlySettings(id: string, change: StoreOnlyChange): T
   yield* sql('update workspaces set settings = $2 where id = $1', [id, JSON.stringify(settings)])
 }
 
-/** What the workspace says it is doing; empty = nothing. */
+/** Sets what the workspace says it is doing. An empty text removes it. */
 export function* setStatusText(id: string, text: string): Transaction<void> {
   const [row] = yield* sql<{ settings: string; now: number }>(
     'select settings, now_ms() as now from workspaces where id = $1 and deleted_at is null',
@@ -106,7 +106,7 @@ export function* setStatusText(id: string, text: string): Transaction<void> {
   yield* sql('update workspaces set settings = $2 where id = $1', [id, JSON.stringify(changed)])
 }
 
-/** A workspace above itself would be nobody's child, and a cascade from it would never end. */
+/** Prevents a cycle of parents: removing such a workspace with its children would never end. */
 function* requireNoCycle(id: string, parentId: string): Transaction<void> {
   yield* requireParent(parentId)
   const parents = yield* listParents()
@@ -129,7 +129,7 @@ function* requireParent(parentId: string): Transaction<void> {
   })
 }
 
-/** The parent of every workspace that has one. */
+/** Each workspace with its parent, if it has one. */
 export function* listParents(): Transaction<Map<string, string | undefined>> {
   const rows = yield* sql<{ id: string; settings: string }>(
     'select w.id, w.settings from workspaces w join workspace_load l on l.workspace_id = w.id order by w.id',
@@ -137,7 +137,7 @@ export function* listParents(): Transaction<Map<string, string | undefined>> {
   return new Map(rows.map(({ id, settings }) => [id, (JSON.parse(settings) as WorkspaceSettings).parentId]))
 }
 
-/** Leaves the tombstone; the workspace is gone when its queue has ended. */
+/** Leaves a tombstone. The workspace exists until the end of its queue removes the row of `workspace_load`. */
 export function* markDeleted(id: string): Transaction<void> {
   yield* sql('update workspaces set deleted_at = now_ms() where id = $1 and deleted_at is null', [id])
   yield* sql('delete from presence where workspace_id = $1', [id])
@@ -186,7 +186,7 @@ interface WorkspaceRow {
   now: number
 }
 
-/** A turn that runs, or waits for somebody, of the workspace. */
+/** Matches a turn of the workspace that is running or waiting. */
 const IS_RUNNING = `m.workspace_id = w.id and m.state in ('leased', 'stopping')`
 const SELECT_WORKSPACE = `select w.id, w.name, w.role, w.runtime, w.settings, w.status, w.status_reason, w.created_at,
   l.hosted, l.paused, l.slots, l.running, l.waiting, p.heard_at, p.report, now_ms() as now,
@@ -200,20 +200,20 @@ export function* findWorkspace(id: string): Transaction<(Workspace & WorkspaceLo
   return row === undefined ? undefined : toWorkspace(row)
 }
 
-/** What a turn needs of its workspace. */
+/** The settings of a workspace that a turn needs. */
 export type TurnSettings = Pick<
   Workspace,
   'role' | 'runtime' | 'model' | 'maxAttempts' | 'workingDir' | 'runtimeConfig' | 'permission'
 >
 
-/** The settings as they are stored: who has read them before need not read them again. */
+/** The stored settings, not parsed: a caller that has parsed the same text before need not parse it again. */
 export interface SettingsRow {
   readonly role: string
   readonly runtime: string
   readonly settings: string
 }
 
-/** Undefined where the workspace is gone. */
+/** Undefined when the workspace does not exist. */
 export function* findSettings(id: string): Transaction<SettingsRow | undefined> {
   const [row] = yield* sql<SettingsRow>(
     `select w.role, w.runtime, w.settings from workspaces w join workspace_load l on l.workspace_id = w.id
@@ -223,7 +223,7 @@ export function* findSettings(id: string): Transaction<SettingsRow | undefined> 
   return row
 }
 
-/** What a turn needs of its workspace, and no more: the live numbers of a workspace cost more than a whole turn. */
+/** Without the live numbers: `SELECT_WORKSPACE` costs more than a whole turn. */
 export const parseSettings = ({ role, runtime, settings }: SettingsRow): TurnSettings => ({
   ...(JSON.parse(settings) as WorkspaceSettings),
   role,
@@ -263,10 +263,12 @@ function toWorkspace(row: WorkspaceRow): Workspace & WorkspaceLoad {
 
 const CURRENT_TASK_CHARACTERS_MAX = 120
 
-/** What it says of itself while it can be believed, else what its leases show: those cannot be left standing. */
+/**
+ * The task of a recent heartbeat, else the leased message. A report of a dead process would show an old task for ever.
+ */
 function currentTask(row: WorkspaceRow, report: HeartbeatReport | undefined): string | undefined {
-  const fresh = row.heard_at !== null && row.now - row.heard_at <= SILENCE_MS_MAX
-  if (fresh && report?.current_task) return report.current_task
+  const isRecent = row.heard_at !== null && row.now - row.heard_at <= SILENCE_MS_MAX
+  if (isRecent && report?.current_task) return report.current_task
   return row.working_on === null ? undefined : describeWork(row.turns, row.working_on)
 }
 

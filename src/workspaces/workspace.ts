@@ -1,7 +1,7 @@
-/** What a workspace is, as the rest of the house sees it: an agent with an address. */
+/** The types of a workspace (an agent with an address), for the other layers. */
 import type { Json } from '../protocol/a2a.ts'
 
-/** What an agent may do without asking. */
+/** What an agent may do without asking its owner. */
 export type Permission = 'ask' | 'allowed_tools' | 'bypass'
 
 /** Limits of what an owner may write, in `config.yaml` and over HTTP alike; more is refused. */
@@ -22,25 +22,25 @@ export interface Workspace {
   readonly id: string
   readonly name: string
   readonly role: string
-  /** The backend's name, or `external` for one that a bridge runs. */
+  /** The backend's name, or `external` when a bridge runs the agent. */
   readonly runtime: string
   readonly model?: string
   readonly parentId?: string
   readonly tier: number
   readonly maxConcurrentTasks: number
-  /** First try plus retries, before a message becomes a dead letter. */
+  /** First attempt plus retries. A message that fails this often becomes a dead letter. */
   readonly maxAttempts: number
   readonly workingDir: string
   readonly permission?: Permission
   readonly runtimeConfig: Readonly<Record<string, Json>>
-  /** What it says it is doing, in its own words. */
+  /** What the agent says it is doing. */
   readonly statusText?: StatusText
   readonly status: WorkspaceStatus
   readonly statusReason?: string
   readonly createdAtMs: number
 }
 
-/** A bridge runs it, somewhere else: the platform keeps its mail and hands it out. */
+/** True when a bridge runs the agent elsewhere: the platform only keeps its messages and leases them out. */
 export const isExternal = ({ runtime }: { readonly runtime: string }): boolean => runtime === 'external'
 
 /** Whether the backend of a workspace can run on this machine, with the reason when it cannot. */
@@ -53,7 +53,7 @@ export interface BriefedBridge {
   readonly backend?: string | undefined
 }
 
-/** What `POST /workspaces` may say; everything but the name has a default. */
+/** The input of `POST /workspaces`. Everything but the name has a default. */
 export interface NewWorkspace {
   readonly name: string
   readonly role?: string
@@ -65,20 +65,20 @@ export interface NewWorkspace {
   readonly maxAttempts?: number
   readonly workingDir?: string
   readonly permission?: Permission
-  /** A folder of `<data-dir>/templates` to start from. */
+  /** A folder in `<data-dir>/templates` that is copied. */
   readonly template?: string
   readonly runtimeConfig?: Readonly<Record<string, Json>>
 }
 
-/** Live numbers of a workspace, read from the inbox's own counters. */
+/** Live numbers of a workspace, from the counters of the inbox. */
 export interface WorkspaceLoad {
   readonly queueDepth: number
   readonly running: number
-  /** What it is working on: the message's text, or how many turns run; undefined when idle. */
+  /** The text of the running message, or the number of running turns; undefined when idle. */
   readonly currentTask?: string
 }
 
-/** What `PATCH` may say; null takes a value away. Keys of `runtimeConfig` are merged into those that are there. */
+/** The input of `PATCH`. Null removes a value. The keys of `runtimeConfig` are merged into the stored ones. */
 export interface WorkspaceChange {
   readonly name?: string
   readonly role?: string
@@ -94,8 +94,8 @@ export interface WorkspaceChange {
 }
 
 /**
- * Contract: `create` provisions the folder, records the workspace and answers when it is online, or `failed` with the
- * reason; input that cannot be a workspace is refused with `invalid_request` before anything is made.
+ * Contract: `create` makes the folder, stores the workspace and resolves when it is online, or `failed` with the
+ * reason. Invalid input is refused with `invalid_request` before anything is made.
  */
 export interface Workspaces {
   create(input: NewWorkspace): Promise<Workspace>
@@ -104,13 +104,13 @@ export interface Workspaces {
 }
 
 /**
- * What becomes of a workspace after it was made. Contract: each throws `not_found` for one that is not there, and
- * answers when the change is durable. `remove` ends all its messages with a reason and is final: the id is never used
- * again. A paused workspace takes messages and begins none; `now` also stops the turns that run.
+ * Changes to an existing workspace. Contract: each method throws `not_found` for an unknown workspace and resolves when
+ * the change is durable. `remove` ends all messages with a reason and is final: the id is never used again. A paused
+ * workspace accepts messages and starts none; `now` also stops the running turns.
  */
 export interface WorkspaceLifecycle {
   change(id: string, change: WorkspaceChange): Promise<Workspace & WorkspaceLoad>
-  /** Gives the ids that went, the workspace's own last. */
+  /** Returns the removed ids, children first. */
   remove(id: string, options: { readonly cascade: boolean }): Promise<string[]>
   restart(id: string): Promise<Workspace & WorkspaceLoad>
   pause(id: string, options: { readonly now: boolean }): Promise<Workspace & WorkspaceLoad>

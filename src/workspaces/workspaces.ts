@@ -1,6 +1,6 @@
 /**
- * Who exists: workspaces are made, looked up and listed here. Making one checks its backend first, so that a workspace
- * that says `online` can answer, and one that cannot says why.
+ * Creates, finds and lists workspaces. Creation checks the backend first: a workspace that is `online` can answer, and
+ * a workspace that cannot run is `failed` with the reason.
  */
 import { MoleculeError, toMoleculeError } from '../errors.ts'
 import { isWorkspaceId, workspaceId } from '../ids.ts'
@@ -23,7 +23,7 @@ export interface WorkspacesOptions {
 
 export function createWorkspaces(options: WorkspacesOptions): Workspaces {
   const { store, configs } = options
-  /** What cannot be used is told by its status. */
+  /** A config that is invalid shows in the status of its workspace, so only a store failure is thrown. */
   const refreshQuietly = (id: string) =>
     configs.refresh(id).catch((error) => {
       if (toMoleculeError(error).code === 'store_unavailable') throw error
@@ -69,9 +69,10 @@ async function provisionWorkspace(
     await homes.discard(id)
     throw error
   }
-  const made = await store.read(() => findWorkspace(id))
-  if (made === undefined) throw new MoleculeError('internal', `workspace ${id} is gone right after it was made`)
-  return made
+  const created = await store.read(() => findWorkspace(id))
+  if (created === undefined)
+    throw new MoleculeError('internal', `workspace ${id} disappeared right after it was created`)
+  return created
 }
 
 function initialConfig(input: NewWorkspace, base: string | undefined): ConfigFileChange {
@@ -86,7 +87,10 @@ function initialConfig(input: NewWorkspace, base: string | undefined): ConfigFil
   }
 }
 
-/** The runtime's own settings stand among the backend's options in `config.yaml`, and win over those. */
+/**
+ * In `config.yaml` the settings of the runtime stand among the backend's options. They override an option of that
+ * name.
+ */
 export function runtimeConfigOf(
   input: Pick<NewWorkspace, 'maxAttempts' | 'maxConcurrentTasks' | 'runtimeConfig'>,
 ): Record<string, Json> {

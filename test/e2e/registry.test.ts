@@ -61,7 +61,7 @@ test(
     database.close()
     const silent = await getWorkspace(platform, id)
     assert.equal(silent.status, 'offline')
-    assert.match(silent.status_reason, /nothing was heard of it for 9\d s/)
+    assert.match(silent.status_reason, /no heartbeat for 9\d s/)
   }),
 )
 

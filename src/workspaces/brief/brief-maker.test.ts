@@ -19,13 +19,13 @@ import { createBriefMaker } from './brief-maker.ts'
 
 const fresh = { failures: 0, losses: 0, interrupted: false, sessionRetried: false }
 
-describe('what a turn is told, and whether it can run', () => {
+describe('the brief of a turn, and whether the turn can run', () => {
   let folder: string
   let store: Store
   let homes: Homes
   let configs: WorkspaceConfigs
   let workspaces: Workspaces
-  /** What the program behind each command says of itself. */
+  /** The result of the backend check for each command. */
   let check: (command: string | undefined) => BackendCheck
   const brief = (id: string, epoch = 1) =>
     createBriefMaker({ store, host: 'here', homes, configs })({
@@ -38,8 +38,8 @@ describe('what a turn is told, and whether it can run', () => {
     store = openSqlite({ path: join(folder, 'molecule.db'), clock: systemClock })
     homes = createHomes(folder)
     check = () => ({ ok: true })
-    const ask = async (_runtime: string, { cmd }: Readonly<Record<string, string>>) => check(cmd)
-    configs = createWorkspaceConfigs({ store, homes, log: silentLog, check: ask })
+    const checkCommand = async (_runtime: string, { cmd }: Readonly<Record<string, string>>) => check(cmd)
+    configs = createWorkspaceConfigs({ store, homes, log: silentLog, check: checkCommand })
     workspaces = createWorkspaces({ store, homes, configs })
   })
   after(async () => {
@@ -47,7 +47,7 @@ describe('what a turn is told, and whether it can run', () => {
     await rm(folder, { recursive: true })
   })
 
-  test('PL-3 the more particular model wins, paths are meant from the config, and the platform keeps its own keys', async () => {
+  test('PL-3 the model of runtime_config wins, paths are relative to the config, and the backend does not get keys of the platform', async () => {
     const runtimeConfig = { cmd: 'cat', timeout: 0, auth_token_file: '.auth-token' }
     const { id } = await workspaces.create({ name: 'a', role: 'r', model: 'large', maxAttempts: 2, runtimeConfig })
     const first = await brief(id)
@@ -63,7 +63,7 @@ describe('what a turn is told, and whether it can run', () => {
     assert.deepEqual([second.model, second.maxAttempts, second.options], ['larger', 7, { model: 'larger', config_dir }])
   })
 
-  test('RT-5 a later turn of a conversation is told its session, if the workspace still runs what gave it', async () => {
+  test('RT-5 a later turn of a conversation gets its session while the workspace runs the same backend', async () => {
     const { id } = await workspaces.create({ name: 'a', runtime: 'exec', runtimeConfig: { cmd: 'cat' } })
     const key = { workspaceId: id, conversationId: 'c' }
     await store.write(() => together([keepSession('here', key, 'token-1')]))
@@ -72,7 +72,7 @@ describe('what a turn is told, and whether it can run', () => {
     assert.equal((await brief(id, 3)).sessionToken, undefined)
   })
 
-  test('PL-3 many turns that start at once on a changed config read it once', async () => {
+  test('PL-3 many turns that start at once read a changed config once', async () => {
     const { id } = await workspaces.create({ name: 'a', runtimeConfig: { cmd: 'cat' } })
     await brief(id)
     let checks = 0
@@ -85,7 +85,7 @@ describe('what a turn is told, and whether it can run', () => {
     assert.deepEqual([checks, briefs.every(({ options }) => options['cmd'] === 'dog')], [1, true])
   })
 
-  test('BK-8 when the platform starts a workspace whose program has gone is failed with the reason, alone', async () => {
+  test('BK-8 at start, a workspace whose program is gone becomes failed with the reason, and no other does', async () => {
     check = () => ({ ok: true })
     const gone = await workspaces.create({ name: 'gone', runtimeConfig: { cmd: 'gone' } })
     const odd = await workspaces.create({ name: 'odd', runtimeConfig: { cmd: 'odd' } })
@@ -107,7 +107,7 @@ describe('what a turn is told, and whether it can run', () => {
     assert.deepEqual([await status(gone.id), await status(odd.id)], ['online', 'online'])
   })
 
-  test('PL-2 files that a crash left of a deleted workspace are put away', async () => {
+  test('PL-2 files that a crash left of a deleted workspace are moved to the trash', async () => {
     const { id } = await workspaces.create({ name: 'left' })
     await store.write(function* () {
       yield* sql('update workspaces set deleted_at = now_ms() where id = $1', [id])

@@ -1,4 +1,8 @@
-/** Where briefs are made: by this one function for the local runtime and for bridges alike. */
+/**
+ * Makes the brief of a leased message, after the lease has committed. The local runtime and the HTTP route for bridges
+ * both call this function, so a bridge gets the same brief. It runs before every turn, so what rarely changes is
+ * cached.
+ */
 import { isAbsolute, join } from 'node:path'
 import { MoleculeError } from '../../errors.ts'
 import type { Brief } from '../../protocol/brief.ts'
@@ -18,11 +22,11 @@ export interface BriefMakerOptions {
   readonly host: string
   readonly homes: Homes
   readonly configs: WorkspaceConfigs
-  /** What the children of a turn of that runtime are told of the platform. */
+  /** The environment variables that child processes of such a turn get. */
   readonly childEnvironment?: (key: SessionKey, runtime: string) => Readonly<Record<string, string>>
 }
 
-/** Of a lease: whose message it is, and what is known of earlier attempts at it. */
+/** The fields of a lease that the brief depends on. */
 interface BriefKey {
   readonly workspaceId: string
   readonly conversationId: string
@@ -34,15 +38,15 @@ interface BriefKey {
   readonly sessionRetried: boolean
 }
 
-/** A working folder that was there so lately is not looked at again: the look costs as much as a small query. */
+/** A working folder that was checked within this time is not checked again: a check costs as much as a small query. */
 const WORKING_DIR_RECHECK_MS = 1000
-/** Workspaces whose settings are kept as they were last read. */
+/** Workspaces whose base brief is cached. At the limit the cache is cleared. */
 const BASE_BRIEFS_MAX = 1000
 
-/** A config that cannot be used, or a working folder that has gone, is `bad_config`: the message ends with its words. */
+/** Throws `bad_config` for an invalid config or a missing working folder. The message then fails with that text. */
 export function createBriefMaker(options: BriefMakerOptions) {
   const { store, homes, configs, childEnvironment = () => ({}) } = options
-  const seenMs = new Map<string, number>()
+  const checkedMs = new Map<string, number>()
   const baseBriefOf = createBaseBriefs(homes)
   const settingsOf = oncePerTick((id) => store.read(() => findSettings(id)))
   return async (key: BriefKey, bridge?: BriefedBridge): Promise<Brief> => {
@@ -51,20 +55,20 @@ export function createBriefMaker(options: BriefMakerOptions) {
     await configs.refresh(id)
     const row = await settingsOf(id)
     if (row === undefined) throw new MoleculeError('bad_config', `there is no workspace ${id}`)
-    const kept = isFirstTurn(key) ? NO_CARRY_OVER : await store.read(() => findCarryOver(host, key))
+    const carryOver = isFirstTurn(key) ? NO_CARRY_OVER : await store.read(() => findCarryOver(host, key))
     const brief = baseBriefOf(id, row)
     const nowMs = performance.now()
-    const seenAgoMs = nowMs - (seenMs.get(brief.workingDir) ?? Number.NEGATIVE_INFINITY)
-    if (bridge === undefined && seenAgoMs > WORKING_DIR_RECHECK_MS) {
+    const checkedAgoMs = nowMs - (checkedMs.get(brief.workingDir) ?? Number.NEGATIVE_INFINITY)
+    if (bridge === undefined && checkedAgoMs > WORKING_DIR_RECHECK_MS) {
       await ensureWorkingDir(brief.workingDir, defaultWorkingDir(homes, id))
-      seenMs.set(brief.workingDir, nowMs)
+      checkedMs.set(brief.workingDir, nowMs)
     }
     const runtime = bridge?.backend ?? brief.runtime
     return {
       ...brief,
       runtime,
       env: childEnvironment(key, runtime),
-      ...kept,
+      ...carryOver,
     }
   }
 }
@@ -73,17 +77,17 @@ type CarryOver = Pick<Brief, 'sessionToken' | 'notes'>
 
 const NO_CARRY_OVER: CarryOver = {}
 
-/** No turn of its conversation came before this one, so none has left anything: the common case asks for nothing. */
+/** The first turn of a conversation, which is the common case, has nothing to carry over and costs no query. */
 const isFirstTurn = ({ epoch }: BriefKey): boolean => epoch === 1
 
-/** What earlier turns of the conversation, and earlier attempts at this message, kept for this one. */
+/** The session of the conversation, and the notes of earlier attempts at this message. */
 function* findCarryOver(host: string, key: BriefKey): Transaction<CarryOver> {
   const sessionToken = yield* findSession(host, key)
   const notes = isRetry(key) ? yield* findNotes(key.messageId) : undefined
   return { ...(sessionToken !== undefined && { sessionToken }), ...(notes !== undefined && { notes }) }
 }
 
-/** The part of a brief that is the same for every turn until somebody changes the workspace. */
+/** Caches the part of a brief that changes only with the settings of the workspace. */
 function createBaseBriefs(homes: Homes) {
   const known = new Map<string, { readonly row: SettingsRow; readonly brief: Brief }>()
   return (id: string, row: SettingsRow): Brief => {
@@ -112,7 +116,7 @@ function baseBrief(settings: TurnSettings, home: string): Brief {
   }
 }
 
-/** The more particular setting wins. */
+/** `runtime_config.model` overrides the model of the workspace. */
 function modelOf({ model, runtimeConfig }: TurnSettings): string | undefined {
   const own = runtimeConfig['model']
   return typeof own === 'string' && own.trim() !== '' ? own.trim() : model
@@ -121,19 +125,19 @@ function modelOf({ model, runtimeConfig }: TurnSettings): string | undefined {
 function optionsOf({ runtimeConfig, permission }: TurnSettings, home: string): Record<string, string> {
   const entries = Object.entries(runtimeConfig).filter(([key]) => !PLATFORM_ONLY_KEYS.has(key))
   const options = backendOptions({ ...Object.fromEntries(entries), config_dir: home })
-  // What only an admin may set goes before what stands in a file.
+  // The permission that an admin set overrides the one in the file.
   if (permission !== undefined) options['permission'] = permission
   const file = options['auth_token_file']
-  // A path in config.yaml is meant from where config.yaml is.
+  // A relative path in config.yaml starts at the folder of config.yaml.
   if (file && !isAbsolute(file)) options['auth_token_file'] = join(home, file)
   return options
 }
 
-/** Nothing can have been noted before the first attempt. */
+/** The first attempt has no notes to read. */
 const isRetry = ({ failures, losses, interrupted, sessionRetried }: BriefKey): boolean =>
   failures > 0 || losses > 0 || interrupted || sessionRetried
 
-/** What earlier attempts at the message kept for this one. */
+/** The notes that earlier attempts at the message stored. */
 export function* findNotes(messageId: string): Transaction<Record<string, string>> {
   const rows = yield* sql<{ key: string; value: string }>('select key, value from turn_notes where message_id = $1', [
     messageId,

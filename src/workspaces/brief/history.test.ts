@@ -34,38 +34,38 @@ async function setUp(t: TestContext) {
       )
       return `m${n}`
     })
-  let asked = 0
+  let reads = 0
   const counting = {
     ...store,
     read: ((transaction) => {
-      asked += 1
+      reads += 1
       return store.read(transaction)
     }) as typeof store.read,
   }
   const usesHistory = (runtime: string) => runtime === 'openai'
-  const said = async (messageId: string, envelope: Envelope, brief = PLAIN) => {
-    const briefing = withHistory(async () => brief, { store: counting, usesHistory })
-    const { history } = await briefing({ conversationId: 'c', messageId, envelope })
+  const historyOf = async (messageId: string, envelope: Envelope, brief = PLAIN) => {
+    const makeBrief = withHistory(async () => brief, { store: counting, usesHistory })
+    const { history } = await makeBrief({ conversationId: 'c', messageId, envelope })
     return history?.map(({ role, parts }) => `${role === 'ROLE_USER' ? 'u' : 'a'}: ${parts[0]?.text}`)
   }
-  return { add, said, asked: () => asked }
+  return { add, historyOf, reads: () => reads }
 }
 
-test('RT-3 the stored conversation is the history: answered messages before this one, the last twenty', async (t) => {
-  const { add, said } = await setUp(t)
+test('RT-3 the history is the last twenty answered messages of the stored conversation before this one', async (t) => {
+  const { add, historyOf } = await setUp(t)
   await add('elsewhere', { answer: 'x', conversation: 'other' })
   for (let k = 1; k <= 12; k++) await add(`q${k}`, { answer: `a${k}` })
   await add('failed', { state: 'dead' })
   const now = await add('now', { state: 'leased' })
   await add('later', { state: 'queued' })
-  const history = await said(now, envelopeOf('now', [{ role: 'user', content: 'a claim' }]))
+  const history = await historyOf(now, envelopeOf('now', [{ role: 'user', content: 'a claim' }]))
   assert.equal(history?.length, 20)
   assert.deepEqual(history?.slice(0, 2), ['u: q3', 'a: a3'])
   assert.deepEqual(history?.slice(-2), ['u: q12', 'a: a12'])
 })
 
-test('RT-3 what the client claims is used where nothing is stored, at most twenty', async (t) => {
-  const { add, said } = await setUp(t)
+test('RT-3 the history that the client sends is used where nothing is stored, at most twenty messages', async (t) => {
+  const { add, historyOf } = await setUp(t)
   const now = await add('now', { state: 'leased' })
   const claim = [
     { role: 'user', parts: [{ kind: 'text', text: 'one' }] },
@@ -74,21 +74,21 @@ test('RT-3 what the client claims is used where nothing is stored, at most twent
     { role: 'agent', parts: [{ nonsense: 1 }] },
     7,
   ]
-  assert.deepEqual(await said(now, envelopeOf('now', claim)), ['u: one', 'a: two'])
+  assert.deepEqual(await historyOf(now, envelopeOf('now', claim)), ['u: one', 'a: two'])
   const many = Array.from({ length: 25 }, (_, k) => ({ role: 'user', content: `c${k}` }))
-  assert.deepEqual((await said(now, envelopeOf('now', many)))?.length, 20)
-  assert.equal(await said(now, envelopeOf('now')), undefined)
+  assert.deepEqual((await historyOf(now, envelopeOf('now', many)))?.length, 20)
+  assert.equal(await historyOf(now, envelopeOf('now')), undefined)
 })
 
-test('RT-3 an agent with sessions of its own gets none, and costs no query', async (t) => {
-  const { add, said, asked } = await setUp(t)
+test('RT-3 an agent with its own sessions gets no history and costs no query', async (t) => {
+  const { add, historyOf, reads } = await setUp(t)
   await add('q', { answer: 'a' })
   const now = await add('now', { state: 'leased' })
-  assert.equal(await said(now, envelopeOf('now'), { ...PLAIN, runtime: 'exec' }), undefined)
-  assert.equal(asked(), 0)
+  assert.equal(await historyOf(now, envelopeOf('now'), { ...PLAIN, runtime: 'exec' }), undefined)
+  assert.equal(reads(), 0)
 })
 
-test('RT-3 a claim of any shape never breaks a turn', () => {
+test('RT-3 a history of any shape from the client never breaks a turn', () => {
   fc.assert(
     fc.property(fc.jsonValue({ maxDepth: 4 }), (history) => {
       const messages = claimedHistory({ ...envelopeOf('x'), raw: { params: { metadata: { history } } } })

@@ -1,7 +1,7 @@
 /**
- * What was said before, for backends that keep no session of their own: added to the brief of those and no others, so
- * that a turn of an agent with a memory asks the store for nothing. What is stored here is preferred over what the
- * client claims; the claim is all there is only where a conversation began elsewhere.
+ * Adds the history of a conversation to the brief, for backends that keep no session of their own. Other backends cost
+ * no query. The stored history is used if there is one, else the history that the client sent with its message: the
+ * conversation began elsewhere.
  */
 import type { Artifact, Message, Part, Role } from '../../protocol/a2a.ts'
 import type { Brief } from '../../protocol/brief.ts'
@@ -11,10 +11,10 @@ import { readPart } from '../../protocol/part.ts'
 import { type Store, sql, type Transaction } from '../../store/store.ts'
 
 const MESSAGES_MAX = 20
-/** A model reads no more than that, and a store that has to hand out more than that for each turn is slow. */
+/** No model reads more, and reading more for each turn is slow. Older messages beyond the limit are left out. */
 const CHARACTERS_MAX = 1_000_000
 
-/** Of a lease. */
+/** The fields of a lease that the history depends on. */
 interface HistoryKey {
   readonly conversationId: string
   readonly messageId: string
@@ -26,13 +26,13 @@ export interface HistoryOptions {
   readonly usesHistory: (runtime: string) => boolean
 }
 
-/** The same briefing, with history where the backend needs it. */
+/** Returns the same brief function, with the history added where the backend needs it. */
 export function withHistory<K extends HistoryKey, B>(
-  briefing: (key: K, bridge?: B) => Promise<Brief>,
+  makeBrief: (key: K, bridge?: B) => Promise<Brief>,
   { store, usesHistory }: HistoryOptions,
 ): (key: K, bridge?: B) => Promise<Brief> {
   return async (key, bridge) => {
-    const brief = await briefing(key, bridge)
+    const brief = await makeBrief(key, bridge)
     if (!usesHistory(brief.runtime)) return brief
     const stored = await store.read(() => storedHistory(key))
     const history = stored.length > 0 ? stored : claimedHistory(key.envelope)
@@ -46,7 +46,7 @@ interface HistoryRow {
   reply: string
 }
 
-/** Questions of this conversation that were answered, with their answers, the oldest first. */
+/** The answered messages of this conversation with their replies, the oldest first. */
 function* storedHistory({ conversationId, messageId }: HistoryKey): Transaction<Message[]> {
   const rows = yield* sql<HistoryRow>(
     `select id, envelope, reply from messages
@@ -62,7 +62,7 @@ function* storedHistory({ conversationId, messageId }: HistoryKey): Transaction<
   })
 }
 
-/** `params.metadata.history` as a client sends it; what is not understood is passed over, for it is only a claim. */
+/** `params.metadata.history` of the client's request. Entries that are not valid are skipped. */
 export function claimedHistory({ raw }: Envelope): Message[] {
   const params = isJsonObject(raw) ? raw['params'] : undefined
   const metadata = isJsonObject(params) ? params['metadata'] : undefined
@@ -97,7 +97,7 @@ function claimedParts({ parts, content, text }: Record<string, unknown>): Part[]
   }
 }
 
-/** The newest that together stay below the limit. */
+/** The newest messages that together stay below the limit. */
 function newestWithinLimit(history: readonly Message[]): Message[] {
   const kept: Message[] = []
   let characters = 0

@@ -1,8 +1,7 @@
 /**
- * How many turns an hour may cost money: `max_turns_per_hour` of the workspace. Only turns of model agents count: a
- * shell command or the mock costs nothing, and is not even looked at. Added to the brief, so that it holds for a bridge
- * too. Turns that have ended are counted from their rows, so that a restart forgets none; those that run are counted
- * from memory. What is over the limit is parked: it goes back to its place in the queue with a time and a reason.
+ * Enforces `max_turns_per_hour` of a workspace. Only turns of model agents count; a shell command or the mock costs no
+ * money and no query. The limit is part of the brief, so it holds for bridges too. Ended turns are counted from their
+ * rows, so that a restart forgets none; running turns are counted in memory. A turn over the limit is parked.
  */
 import type { Clock } from '../../clock.ts'
 import { leaseId } from '../../inbox/inbox.ts'
@@ -11,10 +10,10 @@ import { type Store, sql, type Transaction } from '../../store/store.ts'
 
 const HOUR_MS = 3600_000
 const TURNS_PER_HOUR_DEFAULT = 60
-/** Never less: what is parked comes back as a lease, and a lease costs a transaction. */
+/** The shortest time to park: a parked message comes back as a lease, and a lease costs a transaction. */
 const PARK_MS_MIN = 1000
 
-/** Of a lease. */
+/** The fields of a lease that the limit depends on. */
 interface TurnKey {
   readonly workspaceId: string
   readonly messageId: string
@@ -24,25 +23,25 @@ interface TurnKey {
 export interface TurnLimitOptions {
   readonly store: Store
   readonly clock: Clock
-  /** Whether turns of that backend may ask a model that is paid for. */
+  /** Whether turns of that backend may call a paid model. */
   readonly isMetered: (runtime: string) => boolean
 }
 
-/** The same briefing; the brief of a model agent is metered, and parked where the hour is used up. */
+/** Returns the same brief function; a brief of a model agent is metered, and parked when the limit is reached. */
 export function withTurnLimit<K extends TurnKey, B>(
-  briefing: (key: K, bridge?: B) => Promise<Brief>,
+  makeBrief: (key: K, bridge?: B) => Promise<Brief>,
   { store, clock, isMetered }: TurnLimitOptions,
 ): (key: K, bridge?: B) => Promise<Brief> {
   const started: StartedTurns = new Map()
   return async (key, bridge) => {
-    const brief = await briefing(key, bridge)
+    const brief = await makeBrief(key, bridge)
     if (!isMetered(brief.runtime)) return brief
-    // Read here and nowhere else: a change of it needs no new backend.
+    // Not passed to the backend, so that a change of the limit does not replace the backend.
     const { max_turns_per_hour: given, ...options } = brief.options
     const limit = Number(given) || TURNS_PER_HOUR_DEFAULT
     const metered = { ...brief, options, metered: true }
     const count = await store.read(() => countRecentTurns(key.workspaceId, limit))
-    // From a read to the end nothing is awaited: two turns cannot both take the last place.
+    // No await between a read and its recordStart: two turns could otherwise both take the last place.
     if (count + (started.get(key.workspaceId)?.size ?? 0) < limit) {
       recordStart(started, key, clock.monotonicMs())
       return metered
@@ -59,16 +58,16 @@ export function withTurnLimit<K extends TurnKey, B>(
   }
 }
 
-function park(limit: number, restMs: number): NonNullable<Brief['parked']> {
-  const afterMs = Math.max(PARK_MS_MIN, Math.ceil(restMs))
+function park(limit: number, waitMs: number): NonNullable<Brief['parked']> {
+  const afterMs = Math.max(PARK_MS_MIN, Math.ceil(waitMs))
   const minutes = Math.ceil(afterMs / 60_000)
   const reason = `waiting: the ${limit} turns an hour of this workspace are used up (max_turns_per_hour), next in ${minutes} min`
   return { afterMs, reason }
 }
 
 /**
- * When each turn that this process began began, by workspace and turn. One whose row has been seen, or whose hour is
- * over, goes when the limit is near: so there are never more than that of a workspace.
+ * The start time of each turn that this process started, by workspace and lease. Entries are pruned when the limit is
+ * reached, so a workspace never has more of them than its limit.
  */
 type StartedTurns = Map<string, Map<string, number>>
 
@@ -97,7 +96,7 @@ interface EndedTurn {
   readonly ageMs: number
 }
 
-/** How many turns of the hour have ended. Nearly always that says enough, and it costs no row. */
+/** Counts the ended turns of the last hour. That is nearly always enough to decide, and it loads no rows. */
 function* countRecentTurns(workspaceId: string, limit: number): Transaction<number> {
   const [row] = yield* sql<{ turns: number }>(
     `select count(*) as turns from (select 1 as turn from turn_usage
@@ -107,7 +106,7 @@ function* countRecentTurns(workspaceId: string, limit: number): Transaction<numb
   return row?.turns ?? 0
 }
 
-/** The latest turns of the hour; more than the limit nobody needs to know. */
+/** The latest ended turns of the last hour, at most as many as the limit. */
 function* listRecentTurns(workspaceId: string, limit: number): Transaction<EndedTurn[]> {
   const rows = yield* sql<{ message_id: string; epoch: number; age: number }>(
     `select message_id, epoch, now_ms() - ended_at as age from turn_usage

@@ -1,7 +1,7 @@
-/** `runtime_config` as backend options: a map of strings, whatever JSON or YAML the values were written in. */
+/** Converts `runtime_config` to backend options: every JSON or YAML value becomes a string. */
 import type { Json } from '../../protocol/a2a.ts'
 
-/** Keys whose bare number means seconds, and whose 0 means no limit. */
+/** Keys where a number without a unit means seconds, and 0 means no limit. */
 const DURATION_KEYS: ReadonlySet<string> = new Set(['timeout', 'max_time'])
 
 export function backendOptions(config: Readonly<Record<string, Json>>): Record<string, string> {

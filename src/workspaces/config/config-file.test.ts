@@ -14,7 +14,7 @@ const problemOf = (text: string): string => {
   return 'none'
 }
 
-test('PL-3 a config with a name alone has defaults for the rest', () => {
+test('PL-3 a config with only a name has defaults for the rest', () => {
   assert.deepEqual(parseConfig('name: Ada\n', 'config.yaml'), {
     name: 'Ada',
     role: '',
@@ -25,7 +25,7 @@ test('PL-3 a config with a name alone has defaults for the rest', () => {
   })
 })
 
-test('PL-3 everything a config may say is read, and keys of others are left alone', () => {
+test('PL-3 every setting of a config is read, and unknown keys are ignored', () => {
   const text = `name: Ada
 role: engineer
 runtime: exec
@@ -46,7 +46,7 @@ runtime_config:
   assert.equal(config.runtimeConfig['timeout'], 0)
 })
 
-test('PL-3 what is wrong is said with the file and the line', () => {
+test('PL-3 an error names the file and the line', () => {
   const wrong: readonly [string, RegExp][] = [
     ['name: a\nrole: [\n', /^\/here\/config\.yaml:[23]: /],
     ['name: a\nname: b\n', /^\/here\/config\.yaml:2: .*unique/],
@@ -63,15 +63,15 @@ test('PL-3 what is wrong is said with the file and the line', () => {
     ['name: a\nruntime_config: 7\n', /^\/here\/config\.yaml:2: runtime_config: /],
     [`name: a\nrole: ${'x'.repeat(256 * 1024)}\n`, /longer than 262144 characters/],
   ]
-  for (const [text, words] of wrong) assert.match(problemOf(text), words)
+  for (const [text, message] of wrong) assert.match(problemOf(text), message)
 })
 
-test('a few lines of aliases that stand for gigabytes are refused', () => {
+test('nested aliases that expand to gigabytes are refused', () => {
   const levels = Array.from({ length: 9 }, (_, n) => `l${n + 1}: &l${n + 1} [${Array(9).fill(`*l${n}`).join(', ')}]`)
   assert.match(problemOf(`name: a\nl0: &l0 [x]\n${levels.join('\n')}\n`), /alias/i)
 })
 
-test('PL-3 a change keeps comments and other keys, merges the options and takes away what is null', () => {
+test('PL-3 a change keeps comments and other keys, merges the options and removes what is null', () => {
   const text =
     '# mine\nname: Ada # hers\nmodel: large\nskills: [one]\nruntime_config:\n  cmd: cat\n  timeout: 5 # seconds\n'
   const change = { role: 'engineer', model: null, runtime_config: { cmd: null, list: ['a', { b: 1 }] } }
@@ -83,7 +83,7 @@ test('PL-3 a change keeps comments and other keys, merges the options and takes 
   assert.equal(parseConfig(changeConfig('', { name: 'new' }, 'config.yaml'), 'config.yaml').name, 'new')
 })
 
-test('PL-3 a change finds its place in any config: empty, without options, with options that are none', () => {
+test('PL-3 a change works on any config: empty, without options, with invalid options', () => {
   const change = { name: 'new', runtime_config: { cmd: 'cat', gone: null } }
   for (const text of [
     '',

@@ -1,7 +1,7 @@
 /**
- * `config.yaml`, where a workspace says what it is: parsed from text to a typed value and written back with its
- * comments kept. Pure: no disk. What is wrong with it is always a `bad_config` that names the file and the line.
- * Keys that nobody here knows are left alone, because a config may come from a template made for more than us.
+ * Parses and changes the text of `config.yaml`, the settings of a workspace. A change keeps comments. Pure: no file
+ * access. Every error is a `bad_config` that names the file and the line. Unknown keys are kept, because a template may
+ * contain settings of other programs.
  */
 import { Document, isMap, isNode, isScalar, LineCounter, parseDocument } from 'yaml'
 import { z } from 'zod'
@@ -17,11 +17,11 @@ import {
 
 export const WORKSPACE_CONFIG_FILE = 'config.yaml'
 const TURNS_PER_HOUR_MAX = 1_000_000
-/** Far more than anybody writes by hand, and little enough to be parsed on every change. */
+/** A longer file is invalid: it is parsed on every change. */
 const CONFIG_CHARACTERS_MAX = 256 * 1024
 export const DEFAULT_RUNTIME = 'claude-code'
 const DEFAULT_SLOTS = 1
-/** First try and three retries. */
+/** The first attempt and three retries. */
 const DEFAULT_ATTEMPTS = 4
 
 export interface WorkspaceConfig {
@@ -32,22 +32,22 @@ export interface WorkspaceConfig {
   readonly runtimeConfig: Readonly<Record<string, Json>>
   readonly maxAttempts: number
   readonly maxConcurrentTasks: number
-  /** Only a wish: the folder is taken over when an admin writes the file through the API. */
+  /** Takes effect only when an owner writes the file through the API. */
   readonly workingDir?: string
 }
 
-/** What is to be written; null takes a key away. */
+/** Null removes a key. */
 export interface ConfigFileChange {
   readonly name?: string
   readonly role?: string
   readonly runtime?: string
   readonly model?: string | null
-  /** Merged into what is there, key by key. */
+  /** Merged into the existing options, key by key. */
   readonly runtime_config?: Readonly<Record<string, Json>>
 }
 
 const shortText = z.string().trim().min(1).max(SHORT_TEXT_CHARACTERS_MAX)
-/** A form fills in numbers as text, and an empty field means none. */
+/** A form sends numbers as text, and an empty field means no value. */
 const wholeNumber = (max: number) =>
   z.preprocess((value) => {
     if (value === null || value === '') return undefined
@@ -98,7 +98,7 @@ export function parseConfig(text: string, path: string): WorkspaceConfig {
   }
 }
 
-/** The text with the change made; comments and other keys stay. `path` names the text where it cannot be read. */
+/** Returns the changed text, with its comments and other keys. `path` is for error messages. */
 export function changeConfig(text: string | undefined, change: ConfigFileChange, path: string): string {
   const document = text === undefined ? new Document({}) : parseYaml(text, path).document
   const { contents } = document
@@ -115,9 +115,9 @@ export function changeConfig(text: string | undefined, change: ConfigFileChange,
 }
 
 function changeOptions(document: Document, options: Readonly<Record<string, Json>>): void {
-  // `runtime_config:` with nothing behind it, or with something that is no map, has no place for a key.
-  const isThere = isMap(document.get('runtime_config', true))
-  if (!isThere && Object.keys(options).length > 0) document.set('runtime_config', document.createNode({}))
+  // `runtime_config:` without a value, or with a value that is not a map, cannot hold a key.
+  const hasOptions = isMap(document.get('runtime_config', true))
+  if (!hasOptions && Object.keys(options).length > 0) document.set('runtime_config', document.createNode({}))
   for (const [key, value] of Object.entries(options)) {
     const at = ['runtime_config', key]
     if (value !== null) document.setIn(at, document.createNode(value))
@@ -125,7 +125,7 @@ function changeOptions(document: Document, options: Readonly<Record<string, Json
   }
 }
 
-/** An error about a key of the file, said with its line; for what only others can judge, such as a runtime's name. */
+/** `path:line` of a key, for errors that are found elsewhere, such as an unknown runtime. */
 export function locateKey(text: string, path: string, at: readonly string[]): string {
   const lines = new LineCounter()
   return `${path}:${lineOf(parseDocument(text, { lineCounter: lines }), lines, at)}`
@@ -151,7 +151,7 @@ function toValues(document: Document, path: string): unknown {
   try {
     return document.toJS() ?? {}
   } catch (cause) {
-    // A few lines of aliases can stand for gigabytes; the parser refuses to unfold them.
+    // A few lines of nested aliases can expand to gigabytes; the parser refuses them.
     throw badConfig(`${path}:1`, cause instanceof Error ? cause.message : String(cause), cause)
   }
 }
@@ -164,11 +164,11 @@ function schemaError(
   const [issue] = error.issues
   const at = [...under, ...(issue?.path.map(String) ?? [])]
   const problem = issue?.message ?? 'invalid'
-  const words = at.length === 0 ? 'it must be a map of settings' : `${at.join('.')}: ${problem}`
-  return badConfig(`${path}:${lineOf(document, lines, at)}`, words)
+  const message = at.length === 0 ? 'it must be a map of settings' : `${at.join('.')}: ${problem}`
+  return badConfig(`${path}:${lineOf(document, lines, at)}`, message)
 }
 
-/** The line of the key, or of the nearest thing around it that is there. */
+/** The line of the key, or of its nearest parent in the file. */
 function lineOf(document: Document, lines: LineCounter, at: readonly string[]): number {
   for (let depth = at.length; depth > 0; depth--) {
     const node = document.getIn(at.slice(0, depth), true)

@@ -1,7 +1,7 @@
 /**
- * The configuration of workspaces, hot: whoever needs one asks here first, and a `config.yaml` that has changed since
- * it was last read is read again, checked and mirrored into the store. A file that cannot be used makes its workspace
- * `failed` with file and line, until it is mended; it touches no other workspace.
+ * Keeps the store in step with `config.yaml`. Every use of a workspace calls `refresh` first: a file that has changed
+ * is read again, checked and mirrored into the store. An invalid file makes its workspace `failed` with file and line,
+ * until a valid version is saved. Other workspaces are not affected.
  */
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import type { Log } from '../../log.ts'
@@ -16,7 +16,7 @@ import { changeConfig, locateKey, parseConfig, WORKSPACE_CONFIG_FILE, type Works
 export interface WorkspaceConfigsOptions {
   readonly store: Store
   readonly homes: Homes
-  /** Builds and validates the backend: throws `bad_config` for options it refuses, says why it cannot run here. */
+  /** Builds and validates the backend. Throws `bad_config` for invalid options; returns the reason if it cannot run. */
   readonly check: (runtime: string, options: Readonly<Record<string, string>>) => Promise<BackendCheck>
   readonly log: Log
 }
@@ -27,13 +27,13 @@ export interface ValidatedConfig {
 }
 
 export interface WorkspaceConfigs {
-  /** Takes over what the file says if it has changed; throws, mostly `bad_config`, while it cannot be used. */
+  /** Reads the file if it has changed. Throws, mostly `bad_config`, while the file is invalid. */
   refresh(id: string): Promise<void>
-  /** The same though nothing has changed: the program behind the backend may have come or gone. */
+  /** Reads the file in any case: the program of the backend may have been installed or removed. */
   recheck(id: string): Promise<void>
-  /** Every workspace, a few at a time; problems become their status. */
+  /** Rechecks every workspace, a few at a time. A problem becomes the status of its workspace. */
   recheckAll(signal: AbortSignal): Promise<void>
-  /** What a text would mean; throws `bad_config` with `path` and line for one that cannot be used. */
+  /** Parses and checks a text. Throws `bad_config` with `path` and line if it is invalid. */
   validate(text: string, path: string): Promise<ValidatedConfig>
   /** Writes the file and mirrors it. The text must have been validated. */
   save(id: string, text: string, validated: ValidatedConfig): Promise<void>
@@ -44,7 +44,7 @@ interface LoadedConfig {
   readonly problem?: MoleculeError
 }
 
-/** Checks of one round at a time; each may start a program. */
+/** Concurrent checks: each may start a program. */
 const RECHECKS_AT_ONCE = 4
 
 export function createWorkspaceConfigs(options: WorkspaceConfigsOptions): WorkspaceConfigs {
@@ -52,14 +52,15 @@ export function createWorkspaceConfigs(options: WorkspaceConfigsOptions): Worksp
   const known = new Map<string, LoadedConfig>()
   const loading = new Map<string, Promise<void>>()
 
-  const take = async (id: string, stamp: string) => {
+  const reload = async (id: string, stamp: string) => {
     const problem = await reloadConfig(id, stamp, options)
-    // The stamp from before reading: a change made meanwhile is seen next time.
+    // The stamp from before the read: a change during the read is then found by the next refresh.
     known.set(id, { stamp, ...(problem !== undefined && { problem }) })
-    if (problem !== undefined) log.warn({ workspaceId: id, reason: problem.message }, 'a workspace cannot be used')
+    if (problem !== undefined)
+      log.warn({ workspaceId: id, reason: problem.message }, 'the config of a workspace is invalid')
   }
   const load = (id: string, stamp: string) => {
-    const running = loading.get(id) ?? take(id, stamp).finally(() => loading.delete(id))
+    const running = loading.get(id) ?? reload(id, stamp).finally(() => loading.delete(id))
     loading.set(id, running)
     return running
   }
@@ -99,7 +100,7 @@ export function createWorkspaceConfigs(options: WorkspaceConfigsOptions): Worksp
   }
 }
 
-/** Reads, judges and mirrors; gives what is wrong with the file, if anything is. */
+/** Reads, checks and mirrors the file. Returns the error of an invalid file. */
 async function reloadConfig(
   id: string,
   stamp: string,
@@ -111,28 +112,28 @@ async function reloadConfig(
     if (text === undefined) return undefined
     const { config, checked } = await validateConfig(text, homes.configPath(id), options)
     await store.write(() => mirrorConfig(id, config, checked), id)
-    if (!checked.ok) log.warn({ workspaceId: id, reason: checked.reason }, 'a workspace cannot run')
+    if (!checked.ok) log.warn({ workspaceId: id, reason: checked.reason }, 'the backend of a workspace cannot run')
     return undefined
   } catch (thrown) {
     const error = toMoleculeError(thrown, 'bad_config')
-    // Whatever is wrong with one workspace is its own trouble: a list of all must not fail for it.
+    // An error of one workspace must not fail the list of all. A store failure is thrown: it concerns every workspace.
     if (error.code === 'store_unavailable') throw error
     await store.write(() => recordCheck(id, { ok: false, reason: error.message }), id)
     return error
   }
 }
 
-/** Somebody removed the file: it is written again as it was last known. */
+/** The file was removed: writes it again from the store. */
 async function restoreConfig(id: string, { store, homes, log }: WorkspaceConfigsOptions): Promise<string | undefined> {
   const workspace = await store.read(() => findWorkspace(id))
   if (workspace === undefined) return undefined
-  log.warn({ workspaceId: id }, 'config.yaml was gone and has been written again')
+  log.warn({ workspaceId: id }, 'config.yaml was missing and has been restored')
   const text = configTextOf(workspace)
   await homes.writeConfig(id, text)
   return text
 }
 
-/** What the store knows of a workspace, as a config. */
+/** The text of `config.yaml` for the stored settings of a workspace. */
 export function configTextOf({ name, role, runtime, model, ...workspace }: Workspace): string {
   const { maxAttempts, maxConcurrentTasks, runtimeConfig } = workspace
   const settings = { max_attempts: maxAttempts, max_concurrent_tasks: maxConcurrentTasks, ...runtimeConfig }
@@ -161,13 +162,13 @@ async function validateConfig(
   }
 }
 
-/** What a config or a backend refuses is the caller's mistake here, not a broken configuration of the platform. */
+/** Turns `bad_config` into `invalid_request`: the caller sent the config, so it is not an error of the platform. */
 export async function badConfigAsInvalidRequest<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
     if (!(error instanceof MoleculeError) || error.code !== 'bad_config') throw error
-    // A caller who wrote no file is not told of lines in one.
+    // A caller who sent no file must not read about a line of one.
     const message = error.message.replace(/^config\.yaml:\d+: /, '')
     throw new MoleculeError('invalid_request', message, { cause: error, details: error.details })
   }

@@ -19,13 +19,13 @@ test('PL-2 the files of a deleted workspace are kept for 7 days and then removed
   assert.equal(homes.stamp(id), undefined)
   await homes.sweepTrash(NOW_MS + 7 * DAY_MS - 1)
   assert.deepEqual(await readdir(join(dataDir, 'trash')), [`${id.replace('ws_', 'ws-')}.${NOW_MS}`])
-  await writeFile(join(dataDir, 'trash', 'somebody-elses'), '')
+  await writeFile(join(dataDir, 'trash', 'other-file'), '')
   await homes.sweepTrash(NOW_MS + 7 * DAY_MS)
-  assert.deepEqual(await readdir(join(dataDir, 'trash')), ['somebody-elses'])
+  assert.deepEqual(await readdir(join(dataDir, 'trash')), ['other-file'])
   await homes.trash(id, NOW_MS)
 })
 
-test('PL-3 the stamp changes with the file, is empty without it, and absent where the workspace has no folder', async (t) => {
+test('PL-3 the stamp changes with the file, is empty without it, and undefined without a folder', async (t) => {
   const homes = createHomes(temporaryDir(t))
   const id = workspaceId()
   assert.equal(homes.stamp(id), undefined)

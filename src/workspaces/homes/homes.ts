@@ -1,7 +1,7 @@
 /**
- * The folders of workspaces: `<data-dir>/workspaces/ws-<ULID>` with its `config.yaml`, made from a template or from
- * nothing, moved to the trash when the workspace is deleted and removed from there after a week. A template is named,
- * never pathed: no name leads out of the folder of templates.
+ * The folders of workspaces: `<data-dir>/workspaces/ws-<ULID>` with `config.yaml`, copied from a template or made
+ * empty. A deleted workspace's folder moves to the trash and is removed after a week. A template is a name, never a
+ * path, so that it cannot point outside the folder of templates.
  */
 import { statSync } from 'node:fs'
 import { chmod, copyFile, cp, lstat, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
@@ -12,25 +12,25 @@ import { WORKSPACE_CONFIG_FILE } from '../config/config-file.ts'
 export const AUTH_TOKEN_FILE = '.auth-token'
 /** The folder that the agent works in, unless the owner sets another. Its files are work, not configuration. */
 export const WORK_FOLDER = 'work'
-/** Where the token of a workspace without a template comes from. */
+/** A workspace without a template gets its agent's token from this one. */
 const DEFAULT_TEMPLATE = 'claude-code-default'
 const TEMPLATE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/
-/** How long the files of a deleted workspace can still be fetched back by hand. */
+/** Until then an owner can restore the files of a deleted workspace by hand. */
 const TRASH_KEPT_MS = 7 * 24 * 3600_000
 
 export interface Homes {
-  /** The workspace's folder; it may not exist, as on another host of the same store. */
+  /** The workspace's folder. It does not exist when the workspace belongs to another host of the same store. */
   path(id: string): string
   configPath(id: string): string
-  /** Changes whenever the config does; undefined where the workspace has no folder here, '' where no config. */
+  /** Changes whenever the config does; undefined when the folder is missing, '' when only the config is missing. */
   stamp(id: string): string | undefined
   readConfig(id: string): Promise<string>
   writeConfig(id: string, text: string): Promise<void>
-  /** The template's own config, undefined when it has none; an unknown template is refused. */
+  /** The config of the template, undefined when it has none. Throws for an unknown template. */
   templateConfig(template: string): Promise<{ path: string; text: string | undefined }>
-  /** Makes the folder, whole or not at all. */
+  /** Makes the folder. After a failure the caller calls `discard`. */
   create(id: string, template: string | undefined): Promise<void>
-  /** Takes back a folder whose workspace did not come to be. */
+  /** Removes the folder of a workspace that could not be created. */
   discard(id: string): Promise<void>
   trash(id: string, nowMs: number): Promise<void>
   sweepTrash(nowMs: number): Promise<void>
@@ -45,7 +45,7 @@ export function createHomes(dataDir: string): Homes {
     path,
     configPath,
     stamp(id) {
-      // Asked before every turn: a look at an inode that is in memory is cheaper than a trip to the thread pool.
+      // Called before every turn: a synchronous stat of a cached inode is cheaper than a thread-pool round trip.
       const config = statSync(configPath(id), { throwIfNoEntry: false, bigint: true })
       if (config !== undefined) return `${config.mtimeNs}.${config.size}.${config.ino}`
       return statSync(path(id), { throwIfNoEntry: false }) === undefined ? undefined : ''
@@ -80,13 +80,13 @@ async function requireTemplate(templates: string, template: string): Promise<str
   if (found) return template
   const names = (await ignoreMissing(readdir(templates))) ?? []
   const list = names.filter((name) => TEMPLATE_NAME.test(name)).sort()
-  const choice = list.length === 0 ? `there is none in ${templates}` : `known: ${list.join(', ')}`
+  const choice = list.length === 0 ? `there are no templates in ${templates}` : `known: ${list.join(', ')}`
   throw new MoleculeError('invalid_request', `there is no template ${JSON.stringify(template)}; ${choice}`, {
     details: { path: 'template' },
   })
 }
 
-/** Links are left out: what they point to is not part of the template. */
+/** Links are not copied: their target is not part of the template. */
 async function copyTemplate(template: string, home: string): Promise<void> {
   await cp(template, home, { recursive: true, filter: async (source) => !(await lstat(source)).isSymbolicLink() })
   await ignoreMissing(chmod(join(home, AUTH_TOKEN_FILE), 0o600))
@@ -105,14 +105,14 @@ async function sweepTrash(trashDir: string, nowMs: number): Promise<void> {
   }
 }
 
-/** Written aside and renamed, so that a turn that starts meanwhile reads the old text or the new, never half. */
+/** Writes a temporary file and renames it, so that a turn that starts meanwhile never reads half of the file. */
 export async function writeAtomically(path: string, content: string | Uint8Array): Promise<void> {
-  const aside = `${path}.${process.pid}.${++temporaryFiles}.new`
+  const temporary = `${path}.${process.pid}.${++temporaryFiles}.new`
   try {
-    await writeFile(aside, content, { mode: 0o600, flag: 'wx', flush: true })
-    await rename(aside, path)
+    await writeFile(temporary, content, { mode: 0o600, flag: 'wx', flush: true })
+    await rename(temporary, path)
   } catch (error) {
-    await rm(aside, { force: true })
+    await rm(temporary, { force: true })
     throw error
   }
 }

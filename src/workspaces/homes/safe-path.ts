@@ -1,6 +1,6 @@
 /**
- * Paths that strangers name, made safe: a path is a few plain names below the workspace's folder, and none of the
- * folders on the way may be a link. Invariant: what `resolve` gives lies inside the folder it was asked for.
+ * Resolves a path that a caller names below a workspace's folder. The path consists of plain names, and no folder on
+ * the way may be a link. Invariant: the result of `resolvePath` lies inside that folder.
  */
 import { lstat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ const NAME_BYTES_MAX = 255
 const PATH_BYTES_MAX = 1024
 export const PATH_DEPTH_MAX = 16
 
-/** The names of a path, or a refusal that says what is wrong with it. */
+/** Splits a path into its names. Throws with the reason if it is not allowed. */
 function parsePath(path: string): string[] {
   const names = path.split('/')
   const problem =
@@ -26,15 +26,15 @@ function pathProblem(names: readonly string[]): string | undefined {
   for (const name of names) {
     if (name === '' || name === '.' || name === '..') return 'must be plain names with single slashes between them'
     if (Buffer.byteLength(name) > NAME_BYTES_MAX) return `has a name longer than ${NAME_BYTES_MAX} bytes`
-    if (FORBIDDEN_CHARACTERS.test(name) || /[ .]$/.test(name)) return 'has a name that not every system can keep'
+    if (FORBIDDEN_CHARACTERS.test(name) || /[ .]$/.test(name)) return 'has a name that not every file system can store'
   }
   return undefined
 }
 
-/** Control characters, what Windows forbids, and what turns the direction of the text that shows it. */
+/** Control characters, characters that Windows forbids, and those that change the direction of displayed text. */
 const FORBIDDEN_CHARACTERS = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}<>:"|?*\\]/u
 
-/** Where the path is on disk. Folders on the way may be missing; a link or a file among them is refused. */
+/** The absolute path. Missing folders on the way are allowed; a link or a file among them is refused. */
 export async function resolvePath(home: string, path: string): Promise<string> {
   const names = parsePath(path)
   let folder = home
@@ -44,10 +44,10 @@ export async function resolvePath(home: string, path: string): Promise<string> {
     if (stats === undefined) break
     if (!stats.isDirectory()) throw invalidPath(path, `leads through ${name}, which is not a folder`)
   }
-  const whole = join(home, ...names)
-  const stats = await ignoreMissing(lstat(whole))
-  if (stats !== undefined && !stats.isFile()) throw invalidPath(path, 'is there and is not a file')
-  return whole
+  const resolved = join(home, ...names)
+  const stats = await ignoreMissing(lstat(resolved))
+  if (stats !== undefined && !stats.isFile()) throw invalidPath(path, 'exists and is not a file')
+  return resolved
 }
 
 function invalidPath(path: string, problem: string): MoleculeError {

@@ -8,7 +8,7 @@ import { createConversationTokens } from './conversation-tokens.ts'
 
 const subject = () => ({ workspaceId: workspaceId(), conversationId: ulid() })
 
-test('RT-12 a conversation token is read back as what it was issued for, by whoever has the same secret', () => {
+test('RT-12 a conversation token is read back as its subject by every holder of the same secret', () => {
   const secret = randomBytes(32)
   const one = subject()
   const token = createConversationTokens(secret).issue(one)
@@ -17,7 +17,7 @@ test('RT-12 a conversation token is read back as what it was issued for, by whoe
   assert.equal(maskPatterns(`it is ${token}.`), 'it is [hidden].')
 })
 
-test('RT-12 a conversation keeps its token, however many others got theirs meanwhile', () => {
+test('RT-12 a conversation keeps its token, however many others are issued meanwhile', () => {
   const tokens = createConversationTokens(randomBytes(32))
   const subjects = Array.from({ length: 1500 }, subject)
   const issued = subjects.map(tokens.issue)
@@ -25,7 +25,7 @@ test('RT-12 a conversation keeps its token, however many others got theirs meanw
   assert.equal(new Set(issued).size, subjects.length)
 })
 
-test('RT-12 no other text is a token: not an altered one, not one with the names of another', () => {
+test('RT-12 no other text is a token: not an altered one, not one with the ids of another subject', () => {
   const tokens = createConversationTokens(randomBytes(32))
   const [one, other] = [subject(), subject()]
   const token = tokens.issue(one)

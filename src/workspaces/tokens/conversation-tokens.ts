@@ -1,7 +1,7 @@
 /**
- * The tokens that the children of turns get: each speaks for its workspace in one conversation. They are computed from
- * a secret of the platform and checked by computing them again, so that a turn costs no row and a warm agent, which
- * outlives its turns, keeps the one it has. Invariant: nothing but this secret makes a token that is read here.
+ * The tokens that child processes of a turn get: each acts as its workspace in one conversation. They are an HMAC of a
+ * secret of the platform, so a turn writes no row, and a warm agent, which outlives its turns, keeps its token.
+ * Invariant: only the holder of the secret can make a token that `read` accepts.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { type Store, sql, type Transaction } from '../../store/store.ts'
@@ -14,15 +14,15 @@ export interface ConversationSubject {
 
 export interface ConversationTokens {
   issue(subject: ConversationSubject): string
-  /** Whom the token speaks for; undefined for anything else. */
+  /** The subject of the token; undefined for any other text. */
   read(token: string): ConversationSubject | undefined
 }
 
-/** Like every token of ours, so that it is recognised and masked wherever it stands. */
+/** Starts like every token of the platform, so that the log hides it. */
 const TOKEN_PREFIX = `${SECRET_PREFIX}conversation_`
 const TOKEN_PATTERN = /^mol_conversation_(ws_[0-9A-Z]{26})_([0-9A-Z]{26})_[\w-]{43}$/
 
-/** Conversations whose token is kept: between two messages, computing it is the dearest step of a brief. */
+/** Tokens in the cache: computing one is the most expensive step of a brief. At the limit the cache is cleared. */
 const ISSUED_MAX = 1000
 
 export function createConversationTokens(secret: Buffer): ConversationTokens {
@@ -33,12 +33,12 @@ export function createConversationTokens(secret: Buffer): ConversationTokens {
   }
   return {
     issue(subject) {
-      const name = `${subject.workspaceId} ${subject.conversationId}`
-      const known = issued.get(name)
+      const key = `${subject.workspaceId} ${subject.conversationId}`
+      const known = issued.get(key)
       if (known !== undefined) return known
       if (issued.size >= ISSUED_MAX) issued.clear()
       const token = compute(subject)
-      issued.set(name, token)
+      issued.set(key, token)
       return token
     },
     read(token) {
@@ -52,7 +52,7 @@ export function createConversationTokens(secret: Buffer): ConversationTokens {
 
 const SECRET_NAME = 'conversation-tokens'
 
-/** The platform's secret for them; made by whoever comes first, the same for every node. */
+/** The secret of the platform, the same for every node. The first node makes it. */
 export async function ensureConversationSecret(store: Store): Promise<Buffer> {
   const fresh = randomBytes(SECRET_BYTES).toString('hex')
   return Buffer.from(await store.write(() => insertIfAbsent(fresh)), 'hex')

@@ -1,6 +1,6 @@
 /**
- * The rows of `tokens`, as transactions: what is kept of a token and who it makes its bearer. Only hashes are stored,
- * so nothing that is read here can be used to log in.
+ * Transactions on the rows of `tokens`, and the identity that a row gives. Only hashes are stored, so a row cannot be
+ * used to log in.
  */
 import { timingSafeEqual } from 'node:crypto'
 import { MoleculeError } from '../../errors.ts'
@@ -8,12 +8,12 @@ import { sql, type Transaction, type Value } from '../../store/store.ts'
 import type { Identity, NewToken, TokenInfo, TokenRole } from '../tokens.ts'
 import type { ConversationSubject } from './conversation-tokens.ts'
 
-/** A list that a person can still read; programs that make tokens revoke them. */
+/** Programs that create tokens must revoke them. At the limit, `insertToken` refuses a new one. */
 const TOKENS_MAX = 10_000
 
 export interface VerifiedToken {
   readonly identity: Identity
-  /** For how long it is valid still; undefined = for ever. */
+  /** How long it stays valid; undefined = no expiry. */
   readonly leftMs: number | undefined
 }
 
@@ -38,8 +38,8 @@ const IS_VALID = '(t.expires_at is null or t.expires_at > now_ms())'
 /** The token whose secret, or whose secret before the last rotation, has this hash. */
 export function* findByHash(hashed: Buffer): Transaction<VerifiedToken | undefined> {
   const hex = hashed.toString('hex')
-  const [row] = yield* sql<TokenRow & { speaker: string | null; now: number }>(
-    `select t.*, w.name as speaker, now_ms() as now from tokens t left join workspaces w on w.id = t.workspace_id
+  const [row] = yield* sql<TokenRow & { ownerName: string | null; now: number }>(
+    `select t.*, w.name as ownerName, now_ms() as now from tokens t left join workspaces w on w.id = t.workspace_id
      where (t.hash = $1 or (t.old_hash = $1 and t.old_until > now_ms())) and ${IS_VALID}`,
     [hex],
   )
@@ -48,16 +48,16 @@ export function* findByHash(hashed: Buffer): Transaction<VerifiedToken | undefin
   if (!isCurrent && !sameHash(row.old_hash ?? '', hashed)) return undefined
   const ends = [row.expires_at, isCurrent ? null : row.old_until].filter((end) => end !== null)
   const leftMs = ends.length === 0 ? undefined : Math.min(...ends) - row.now
-  return { identity: identityOf(row, row.speaker), leftMs }
+  return { identity: identityOf(row, row.ownerName), leftMs }
 }
 
-/** The index found it by its hash, which tells nothing of the secret; the last word is a comparison in constant time. */
+/** The index lookup uses the hash, which reveals nothing of the secret. This comparison takes constant time. */
 function sameHash(stored: string, hashed: Buffer): boolean {
   const bytes = Buffer.from(stored, 'hex')
   return bytes.length === hashed.length && timingSafeEqual(bytes, hashed)
 }
 
-function identityOf(row: TokenRow, speaker: string | null): Identity {
+function identityOf(row: TokenRow, ownerName: string | null): Identity {
   const { id, name, role, workspace_id: workspaceId, conversation_id: conversationId } = row
   if (role === 'caller') {
     const workspaces = JSON.parse(row.workspaces ?? '[]') as string[]
@@ -65,14 +65,14 @@ function identityOf(row: TokenRow, speaker: string | null): Identity {
     return { tokenId: id, name, role, principal: `token:${id}`, sender, workspaces }
   }
   if (role !== 'workspace' && role !== 'conversation') return personIdentity(id, name, role)
-  // A workspace token without a workspace speaks for nobody: no principal of anybody may come of it.
-  const speaksFor = workspaceId ?? ''
-  const sender = { kind: 'agent', id: speaksFor, name: speaker ?? name, door: 'http' } as const
-  const kept = conversationId === null ? {} : { conversationId }
-  return { tokenId: id, name, role, principal: `ws:${speaksFor}`, sender, workspaceId: speaksFor, ...kept }
+  // A workspace token without a workspace must not get the principal of another identity.
+  const ownerId = workspaceId ?? ''
+  const sender = { kind: 'agent', id: ownerId, name: ownerName ?? name, door: 'http' } as const
+  const conversation = conversationId === null ? {} : { conversationId }
+  return { tokenId: id, name, role, principal: `ws:${ownerId}`, sender, workspaceId: ownerId, ...conversation }
 }
 
-/** Of a conversation's token, as long as its workspace is there. */
+/** The identity of a conversation token, while its workspace exists. */
 export function* findConversationToken({
   workspaceId,
   conversationId,
@@ -88,10 +88,10 @@ export function* findConversationToken({
   return { identity: { ...identity, workspaceId, conversationId }, leftMs: undefined }
 }
 
-/** Ids of tokens that have no row: they end with their workspace and with nothing else. */
+/** Conversation tokens have no row: they are valid until their workspace is deleted. */
 export const CONVERSATION_TOKEN_ID_PREFIX = 'conversation:'
 
-/** All people share one principal: what one asked, another may read on. */
+/** All people share one principal, so that one can continue the conversation of another. */
 export function personIdentity(tokenId: string, name: string, role: TokenRole): Identity {
   return { tokenId, name, role, principal: 'people', sender: { kind: 'person', id: tokenId, name, door: 'http' } }
 }
@@ -103,11 +103,11 @@ export interface NewTokenRow extends NewToken {
 }
 
 export function* insertToken(row: NewTokenRow): Transaction<void> {
-  // Sessions and conversations come and go by themselves; what a person made stays in the list, expired or not.
+  // Expired sessions and conversation tokens are deleted here. A token that a person made stays in the list.
   yield* sql(`delete from tokens where expires_at < now_ms() and (kind = 'session' or role = 'conversation')`)
   const [count] = yield* sql<{ total: number }>('select count(*) as total from tokens')
   if ((count?.total ?? 0) >= TOKENS_MAX) {
-    throw new MoleculeError('invalid_request', `there are ${TOKENS_MAX} tokens already: revoke some first`)
+    throw new MoleculeError('invalid_request', `there are already ${TOKENS_MAX} tokens: revoke some first`)
   }
   const expiry = row.expiresInMs === undefined ? 'null' : 'now_ms() + $9'
   const values: Value[] = [row.id, row.kind, row.name, row.role, row.hash]
@@ -144,7 +144,7 @@ function toInfo(row: TokenRow & { now: number }): TokenInfo {
   }
 }
 
-/** Sessions are not rotated: a browser logs in again. */
+/** Browser sessions are not rotated: the browser logs in again. */
 export function* rotateToken({
   id,
   hash,
@@ -167,7 +167,7 @@ export function* deleteToken(id: string): Transaction<void> {
   if (rows.length === 0) throw tokenNotFound(id)
 }
 
-/** The id of the session that was, if it was one. */
+/** Returns the id of the deleted session, if there was one. */
 export function* deleteBrowserSession(hash: string): Transaction<string | undefined> {
   const [row] = yield* sql<{ id: string }>(`delete from tokens where hash = $1 and kind = 'session' returning id`, [
     hash,
@@ -179,10 +179,12 @@ export function* touchToken(id: string): Transaction<void> {
   yield* sql('update tokens set last_used_at = now_ms() where id = $1', [id])
 }
 
-/** Which of these tokens are valid. */
 export function* findValidTokenIds(ids: readonly string[]): Transaction<Set<string>> {
-  const places = ids.map((_, index) => `$${index + 1}`).join(', ')
-  const rows = yield* sql<{ id: string }>(`select t.id from tokens t where t.id in (${places}) and ${IS_VALID}`, ids)
+  const placeholders = ids.map((_, index) => `$${index + 1}`).join(', ')
+  const rows = yield* sql<{ id: string }>(
+    `select t.id from tokens t where t.id in (${placeholders}) and ${IS_VALID}`,
+    ids,
+  )
   return new Set(rows.map(({ id }) => id))
 }
 

@@ -25,7 +25,7 @@ after(async () => {
   await rm(folder, { recursive: true })
 })
 
-test('the admin token is the admin, a person; anything else is nobody', async () => {
+test('the admin token is the admin, a person; any other text is refused', async () => {
   const admin = await tokens.verify(ADMIN)
   assert.deepEqual([admin?.role, admin?.principal, admin?.sender.kind], ['admin', 'people', 'person'])
   for (const wrong of ['', 'x', `${ADMIN}x`, ADMIN.toUpperCase(), 'y'.repeat(100_000)]) {
@@ -33,7 +33,7 @@ test('the admin token is the admin, a person; anything else is nobody', async ()
   }
 })
 
-test('PL-1 a login code is good for one exchange, and its session for requests until it is revoked', async () => {
+test('PL-1 a login code works once, and its session until it is revoked', async () => {
   const code = tokens.issueLoginCode()
   const session = await tokens.exchangeLoginCode(code)
   assert.ok(session)
@@ -45,7 +45,7 @@ test('PL-1 a login code is good for one exchange, and its session for requests u
   assert.equal(await tokens.verify(session.secret), undefined)
 })
 
-test('a login code is worth nothing after ten minutes, and a session after thirty days', async () => {
+test('a login code expires after ten minutes, and a session after thirty days', async () => {
   const late = tokens.issueLoginCode()
   const session = await tokens.exchangeLoginCode(tokens.issueLoginCode())
   clock.advance(10 * 60_000 + 1)
@@ -55,7 +55,7 @@ test('a login code is worth nothing after ten minutes, and a session after thirt
   assert.equal(await tokens.verify(session?.secret ?? ''), undefined)
 })
 
-test('PL-12 a token is shown once, stored as its hash, and stands for its role', async () => {
+test('PL-12 a token is shown once, stored as its hash, and has its role', async () => {
   const made = await Promise.all([
     tokens.create({ name: 'Ada', role: 'member' }),
     tokens.create({ name: 'ci', role: 'caller', workspaces: ['ws_1', 'ws_2'] }),
@@ -81,7 +81,7 @@ test('PL-12 a token is shown once, stored as its hash, and stands for its role',
   assert.ok(!JSON.stringify(await tokens.list()).includes('hash'))
 })
 
-test('PL-12 a token that does not say for whom it speaks, or says too much, is refused by the field', async () => {
+test('PL-12 a token with a missing or a needless field is refused, and the error names the field', async () => {
   await assert.rejects(tokens.create({ name: 'x', role: 'workspace' }), /needs "workspace_id"/)
   await assert.rejects(tokens.create({ name: 'x', role: 'caller' }), /needs "workspaces"/)
   await assert.rejects(tokens.create({ name: 'x', role: 'caller', workspaces: [] }), /needs "workspaces"/)
@@ -89,7 +89,7 @@ test('PL-12 a token that does not say for whom it speaks, or says too much, is r
   await assert.rejects(tokens.create({ name: 'x', role: 'admin', workspaceId: 'w' }), /has no "workspace_id"/)
 })
 
-test('PL-12 after a rotation the new secret is good at once and the old one until its overlap is over', async () => {
+test('PL-12 after a rotation the new secret is valid at once, and the old one until the overlap ends', async () => {
   const first = await tokens.create({ name: 'rotated', role: 'viewer' })
   assert.ok(await tokens.verify(first.secret))
   const second = await tokens.rotate(first.id, 600_000)
@@ -99,7 +99,7 @@ test('PL-12 after a rotation the new secret is good at once and the old one unti
   clock.advance(599_000)
   assert.ok(await tokens.verify(first.secret))
   clock.advance(1001)
-  assert.equal(await tokens.verify(first.secret), undefined, 'also where it was verified a moment ago')
+  assert.equal(await tokens.verify(first.secret), undefined, 'the cache must not extend the overlap')
   assert.ok(await tokens.verify(second.secret))
   const third = await tokens.rotate(first.id, 0)
   assert.equal(await tokens.verify(second.secret), undefined)
@@ -107,54 +107,54 @@ test('PL-12 after a rotation the new secret is good at once and the old one unti
   await assert.rejects(tokens.rotate('nobody', 0), { code: 'not_found' })
 })
 
-test('PL-12 a revoked token is refused at once, and whoever waits for it is told once', async () => {
+test('PL-12 a revoked token is refused at once, and its callbacks run once', async () => {
   const { id, secret } = await tokens.create({ name: 'gone', role: 'member' })
   assert.ok(await tokens.verify(secret))
-  let told = 0
-  tokens.onRevoked(id, () => told++)
-  tokens.onRevoked(id, () => assert.fail('it had stopped watching'))()
+  let calls = 0
+  tokens.onRevoked(id, () => calls++)
+  tokens.onRevoked(id, () => assert.fail('a callback that stopped watching was called'))()
   await tokens.revoke(id)
   assert.equal(await tokens.verify(secret), undefined)
-  assert.equal(told, 1)
+  assert.equal(calls, 1)
   await assert.rejects(tokens.revoke(id), { code: 'not_found' })
   assert.ok(!(await tokens.list()).some((token) => token.id === id))
 })
 
-test('PL-12 a revocation that passes a verification in flight is not undone by it', async () => {
+test('PL-12 a verification in flight does not undo a revocation', async () => {
   const { id, secret } = await tokens.create({ name: 'raced', role: 'member' })
   await Promise.all([tokens.verify(secret), tokens.revoke(id)])
   assert.equal(await tokens.verify(secret), undefined)
 })
 
-test('PL-12 a token revoked by another process is refused, and its streams told, within 5 s', async () => {
+test('PL-12 a token that another process revokes is refused, and its streams end, within 5 s', async () => {
   const here = createTokens({ store, clock, adminToken: ADMIN })
   const { id, secret } = await tokens.create({ name: 'elsewhere', role: 'member' })
   assert.ok(await here.verify(secret))
-  const told = new Promise<void>((resolve) => here.onRevoked(id, resolve))
+  const revoked = new Promise<void>((resolve) => here.onRevoked(id, resolve))
   await tokens.revoke(id)
   clock.advance(5000)
   assert.equal(await here.verify(secret), undefined)
-  await told
+  await revoked
 })
 
-test('PL-12 a token ends with its time, also for whoever waits', async () => {
+test('PL-12 an expired token is refused, and its waiting calls end', async () => {
   const { id, secret } = await tokens.create({ name: 'short', role: 'member', expiresInMs: 3000 })
   assert.ok(await tokens.verify(secret))
-  const told = new Promise<void>((resolve) => tokens.onRevoked(id, resolve))
+  const revoked = new Promise<void>((resolve) => tokens.onRevoked(id, resolve))
   clock.advance(3001)
   assert.equal(await tokens.verify(secret), undefined)
   clock.advance(2000)
-  await told
+  await revoked
   const info = (await tokens.list()).find((token) => token.id === id)
-  assert.ok(info?.expiresAtMs, 'it stays in the list for its owner to see')
+  assert.ok(info?.expiresAtMs, 'it stays in the list')
 })
 
-test('PL-12 when a token was last used is written, at most once a minute', async () => {
+test('PL-12 the last use of a token is stored at most once a minute', async () => {
   const { id, secret } = await tokens.create({ name: 'used', role: 'member' })
   const lastUsed = async () => (await tokens.list()).find((token) => token.id === id)?.lastUsedAtMs
   assert.equal(await lastUsed(), undefined)
   await tokens.verify(secret)
-  // The write goes beside the request: one behind it is done after it.
+  // The request does not wait for that write; a write after it is committed after it.
   await store.write(() => sql('select 1 as one'))
   const first = await lastUsed()
   assert.ok(first)
@@ -168,7 +168,7 @@ test('PL-12 when a token was last used is written, at most once a minute', async
   assert.ok(((await lastUsed()) ?? 0) > first)
 })
 
-test('a verified secret costs no look-up for a while', async () => {
+test('a verified secret costs no lookup for a while', async () => {
   let reads = 0
   const counting: Store = {
     ...store,

@@ -1,7 +1,7 @@
 /**
- * Tokens in the store, and the admin's, which is held as a hash in memory. Login codes are memory only: they live ten
- * minutes and a restart prints a new one. Verifying is on the path of every request: a secret that was verified a
- * moment ago costs one hash, and when a token was last used is written beside the request, at most once a minute.
+ * Tokens in the store, and the admin token, whose hash is in memory. Login codes are only in memory: they live ten
+ * minutes, and a restart prints a new one. Every request verifies a token, so a secret that was verified recently costs
+ * one hash, and the last use is written beside the request, at most once a minute.
  */
 import { hash as digest, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../../clock.ts'
@@ -17,12 +17,12 @@ import { createVerificationCache } from './verification-cache.ts'
 
 const LOGIN_CODE_MS = 10 * 60_000
 const BROWSER_SESSION_MS = 30 * 24 * 3600_000
-/** More codes than anybody can use; the oldest go first. */
+/** At the limit the oldest code is dropped. */
 const LOGIN_CODES_MAX = 100
-/** Nothing longer was ever issued: refuse before hashing. An admin's own token may have 512 characters. */
+/** A longer text is refused before it is hashed. An admin token from the configuration may have 512 characters. */
 const SECRET_CHARACTERS_MAX = 512
 const TOUCH_MS = 60_000
-/** Tokens whose last use is remembered here; one that falls out is written once more. */
+/** Tokens whose last use is in memory. At the limit the map is cleared, and each token is written once more. */
 const TOUCHED_MAX = 10_000
 const ADMIN_ID = 'admin'
 
@@ -31,7 +31,7 @@ export interface TokenStoreOptions {
   readonly clock: Clock
   readonly adminToken: string
   readonly log?: Log
-  /** How tokens of conversations are read; absent where none are given out. */
+  /** Reads conversation tokens; absent when none are issued. */
   readonly conversations?: Pick<ConversationTokens, 'read'>
 }
 
@@ -54,8 +54,8 @@ export function createTokens({ store, clock, adminToken, conversations, log = si
       if (timingSafeEqual(hashed, adminHash)) return admin
       const hex = hashed.toString('hex')
       const subject = conversations?.read(secret)
-      const look = () => store.read(() => (subject ? rows.findConversationToken(subject) : rows.findByHash(hashed)))
-      const identity = verified.get(hex) ?? (await verified.remember(hex, look))
+      const lookUp = () => store.read(() => (subject ? rows.findConversationToken(subject) : rows.findByHash(hashed)))
+      const identity = verified.get(hex) ?? (await verified.remember(hex, lookUp))
       if (identity !== undefined && subject === undefined) touch(identity.tokenId)
       return identity
     },
@@ -76,21 +76,21 @@ export function createTokens({ store, clock, adminToken, conversations, log = si
       await store.write(() => rows.deleteToken(id))
       forget(id)
     },
-    // The admin's own token is of this process and ends with it; a conversation's ends with its workspace.
+    // The admin token is valid while this process runs, a conversation token while its workspace exists.
     onRevoked: (id, callback) => (hasRow(id) ? revocations.watch(id, callback) : () => undefined),
   }
 }
 
 const hasRow = (id: string): boolean => id !== ADMIN_ID && !id.startsWith(rows.CONVERSATION_TOKEN_ID_PREFIX)
-/** Asked for as text, which is three times as fast. */
+/** A digest as binary text is three times as fast as one as a Buffer. */
 const hash = (secret: string): Buffer => Buffer.from(digest('sha256', secret, 'binary'), 'latin1')
 const hex = (secret: string): string => hash(secret).toString('hex')
 const newSecret = (): string => SECRET_PREFIX + randomBytes(SECRET_BYTES).toString('base64url')
 
-/** A token that speaks for a workspace must name it, and one that does not must not seem to. */
+/** A role that acts as a workspace must name it. Any other role must not name one. */
 function requireRoleFields({ role, workspaceId, conversationId, workspaces }: NewToken): void {
-  const speaks = role === 'workspace' || role === 'conversation'
-  requireField('workspace_id', workspaceId !== undefined, { role, needed: speaks })
+  const actsAsWorkspace = role === 'workspace' || role === 'conversation'
+  requireField('workspace_id', workspaceId !== undefined, { role, needed: actsAsWorkspace })
   requireField('conversation_id', conversationId !== undefined, { role, needed: role === 'conversation' })
   requireField('workspaces', workspaces !== undefined && workspaces.length > 0, { role, needed: role === 'caller' })
 }
@@ -107,7 +107,7 @@ interface TokenStoreContext {
   readonly log: Log
 }
 
-/** Notes when a token was last used, never in the way of the request that used it. */
+/** Stores the time of the last use. The request does not wait for it. */
 function createTouch({ store, clock, log }: TokenStoreContext): (tokenId: string) => void {
   const touched = new Map<string, number>()
   return (tokenId) => {
@@ -117,11 +117,11 @@ function createTouch({ store, clock, log }: TokenStoreContext): (tokenId: string
     touched.set(tokenId, nowMs)
     store
       .write(() => rows.touchToken(tokenId))
-      .catch((err: unknown) => log.warn({ err, tokenId }, 'when a token was last used could not be written'))
+      .catch((err: unknown) => log.warn({ err, tokenId }, 'the last use of a token could not be stored'))
   }
 }
 
-/** A browser's way to a token: a code printed once, traded for a session. */
+/** A browser logs in with a printed single-use code and gets a session. */
 function createBrowserSessions({ store, clock }: TokenStoreContext, forget: (tokenId: string) => void) {
   const codes = new Map<string, number>()
   return {
@@ -134,9 +134,9 @@ function createBrowserSessions({ store, clock }: TokenStoreContext, forget: (tok
       return code
     },
     async exchangeLoginCode(code: string) {
-      const name = hex(code.slice(0, SECRET_CHARACTERS_MAX))
-      const untilMs = codes.get(name)
-      codes.delete(name)
+      const codeHash = hex(code.slice(0, SECRET_CHARACTERS_MAX))
+      const untilMs = codes.get(codeHash)
+      codes.delete(codeHash)
       if (untilMs === undefined || untilMs < clock.monotonicMs()) return undefined
       const secret = newSecret()
       const session = {

@@ -1,12 +1,13 @@
 /**
- * Secrets that were verified a moment ago, by their hash, so that a busy client costs one look-up in 5 s and not one a
- * request. Invariant: nothing stays longer than `REVOCATION_MS_MAX`, nothing outlives its token's expiry, and what was read
- * before a revocation is never kept after it.
+ * A cache of verified secrets, by hash, so that a busy client costs one lookup in 5 s and not one per request.
+ * Invariant: an entry lives at most `REVOCATION_MS_MAX`, never outlives its token's expiry, and a result that was read
+ * before a revocation is not stored after it.
  */
 import type { Clock } from '../../clock.ts'
 import { type Identity, REVOCATION_MS_MAX } from '../tokens.ts'
 import type { VerifiedToken } from './token-rows.ts'
 
+/** At the limit the oldest entry is dropped. */
 const ENTRIES_MAX = 1000
 
 interface Entry {
@@ -16,9 +17,9 @@ interface Entry {
 
 export interface VerificationCache {
   get(hash: string): Identity | undefined
-  /** `read` looks the token up; concurrent drops make its result good for this call only. */
+  /** `read` looks the token up. When a token is dropped meanwhile, the result is returned and not stored. */
   remember(hash: string, read: () => Promise<VerifiedToken | undefined>): Promise<Identity | undefined>
-  /** Forgets every secret of the token. */
+  /** Drops every secret of the token. */
   drop(tokenId: string): void
 }
 
@@ -40,7 +41,7 @@ export function createVerificationCache(clock: Clock): VerificationCache {
       if (found === undefined) return undefined
       const leftMs = Math.min(REVOCATION_MS_MAX, found.leftMs ?? REVOCATION_MS_MAX)
       if (drops === dropsBefore) {
-        // A map keeps the order of insertion: the first key is the oldest.
+        // A map keeps insertion order: the first key is the oldest.
         for (const oldest of entries.keys()) {
           if (entries.size < ENTRIES_MAX) break
           entries.delete(oldest)
