@@ -1,6 +1,6 @@
 /**
- * The words of A2A 1.0, which are also our own: what is stored and passed between rooms is in this form, and only
- * `v03.ts` knows that older callers speak differently.
+ * The types of A2A 1.0, which are also our own: messages and tasks are stored and passed on in this form. Only `v03.ts`
+ * knows the form of 0.3.
  */
 
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json }
@@ -30,7 +30,7 @@ export interface Message {
   readonly referenceTaskIds?: readonly string[]
 }
 
-/** What somebody says, without the names around it: of a status, of a reply. */
+/** The content of a status or a reply, without ids and role. */
 export type MessageContent = Pick<Message, 'parts' | 'metadata'>
 
 export const TASK_STATES = [
@@ -102,7 +102,7 @@ const FINAL_STATES: ReadonlySet<TaskState> = new Set([
   'TASK_STATE_REJECTED',
 ])
 
-/** A task in such a state never changes again. */
+/** A task in a final state never changes again. */
 export const isFinal = (state: TaskState): boolean => FINAL_STATES.has(state)
 
 /** The task waits for its caller: a blocking call returns, a stream ends, and a new message continues it. */

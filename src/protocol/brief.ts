@@ -1,6 +1,6 @@
 /**
- * The brief that comes with a lease: everything a turn needs besides its message. Built after the lease has committed,
- * the same for every worker, and without any secret of the platform.
+ * The brief of a lease: everything that a turn needs besides its message. It is built after the lease is committed, is
+ * the same for every worker, and contains no secret of the platform.
  */
 import type { Message } from './a2a.ts'
 
@@ -16,12 +16,12 @@ export interface Brief {
   readonly model?: string
   /** First try plus retries. */
   readonly maxAttempts: number
-  /** What earlier attempts at the message noted. */
+  /** The notes of earlier attempts at the message. */
   readonly notes?: Readonly<Record<string, string>>
-  /** The turn is paid for: how long it took is kept, with what it said it used. */
+  /** The turn costs money: its duration is stored, with the usage that the agent reports. */
   readonly metered?: boolean
-  /** It may not begin yet. */
+  /** The turn may not begin yet. */
   readonly parked?: { readonly afterMs: number; readonly reason: string }
-  /** Added to the environment of the turn's children. */
+  /** Added to the environment of the turn's processes. */
   readonly env: Readonly<Record<string, string>>
 }

@@ -1,4 +1,4 @@
-/** The envelope's life: read, stored, restored, hashed and handed to a backend, in both versions. */
+/** An envelope is read, stored, restored, hashed and turned into a backend's request, in both versions. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -48,7 +48,7 @@ test('BK-2 the same message is read from a send of either version', () => {
   )
 })
 
-test('an envelope is restored from what was stored as it was read', () => {
+test('a restored envelope equals the one that was stored', () => {
   fc.assert(
     fc.property(message, fc.boolean(), (said, old) => {
       const envelope = readEnvelope(plain(old ? v03(said) : v10(said)))
@@ -61,11 +61,11 @@ test('streaming sends are envelopes too, other methods are not', () => {
   assert.equal(readEnvelope({ ...v03(), method: 'message/stream' }).version, '0.3')
   assert.equal(readEnvelope({ ...v10(), method: 'SendStreamingMessage' }).version, '1.0')
   for (const method of ['GetTask', 'tasks/get', 'nonsense']) {
-    assert.throws(() => readEnvelope({ ...v10(), method }), /method is not one that sends a message/)
+    assert.throws(() => readEnvelope({ ...v10(), method }), /method does not send a message/)
   }
 })
 
-test('a bad send is refused with the place of the problem', () => {
+test('an invalid send is refused with the place of the problem', () => {
   const table: [unknown, string][] = [
     [null, 'the request'],
     [{ ...v10(), jsonrpc: 2 }, 'jsonrpc'],
@@ -91,12 +91,12 @@ test('a bad send is refused with the place of the problem', () => {
   }
 })
 
-test('an empty or null id is an absent one', () => {
+test('an empty or null id counts as absent', () => {
   const { message: read } = readEnvelope(v10({ ...hello, contextId: '', taskId: null, metadata: null }))
   assert.deepEqual(read, hello)
 })
 
-test('no push-notification credential stays in the envelope, however it is spelled', () => {
+test('push-notification credentials are removed from the envelope in every spelling', () => {
   const secrets = { token: 'SECRET', authentication: { scheme: 'Bearer', credentials: 'SECRET' }, extra: 'SECRET' }
   const config = { id: 'c1', url: 'https://user:SECRET@example.org/hook', ...secrets }
   const names = ['taskPushNotificationConfig', 'pushNotificationConfig', 'task_push_notification_config']
@@ -117,7 +117,7 @@ test('no push-notification credential stays in the envelope, however it is spell
   assert.ok(!writeEnvelope(odd).includes('SECRET'))
 })
 
-test('BK-1 a request carries everything the message said, and the envelope it came in', () => {
+test('BK-1 a request has the whole message and the envelope that it arrived in', () => {
   const said: Message = {
     ...hello,
     parts: [{ text: 'hi' }, { url: 'https://a', mediaType: 'text/csv' }, { data: { a: 1 } }],
@@ -150,7 +150,7 @@ test('BK-1 a request carries everything the message said, and the envelope it ca
   })
 })
 
-test('BK-10 a request carries the sender that the door named', () => {
+test('BK-10 a request has the sender that the door set', () => {
   const claimed = { ...hello, metadata: { sender: { kind: 'agent', name: 'the owner' } } }
   const origin = { workspaceId: 'w', callerId: '', taskId: 't', contextId: 'c', idempotencyKey: 'k', sender }
   const request = toRequest({ ...origin, envelope: readEnvelope(v10(claimed)) })
@@ -158,7 +158,7 @@ test('BK-10 a request carries the sender that the door named', () => {
   assert.equal(request.caller_id, '')
 })
 
-test('the content hash is of role and parts alone, in either version and any order of keys', () => {
+test('the content hash covers only role and parts, in either version and any key order', () => {
   const first = contentHash(hello)
   assert.match(first, /^[0-9a-f]{64}$/)
   assert.equal(contentHash({ ...hello, messageId: 'm2', contextId: 'c', metadata: { a: 1 } }), first)
@@ -176,7 +176,7 @@ test('the content hash is of role and parts alone, in either version and any ord
   )
 })
 
-test('a plain send blocks in both versions, and each has its own way out', () => {
+test('a send blocks by default in both versions, and each version can turn it off', () => {
   const options = (raw: unknown) => sendOptions(readEnvelope(raw))
   assert.deepEqual(options(v10()), { blocking: true })
   assert.deepEqual(options(v03()), { blocking: true })
@@ -191,7 +191,7 @@ test('a plain send blocks in both versions, and each has its own way out', () =>
   })
 })
 
-test('the idempotency key is looked for in the three places, in order', () => {
+test('the idempotency key is read from three places, in order', () => {
   const key = (said: object, rest: object = {}) => idempotencyKey(readEnvelope(v10({ ...hello, ...said }, rest)))
   const inMessage = { idempotency_key: 'c' }
   const inMetadata = { metadata: { idempotency_key: 'b' } }
@@ -202,7 +202,7 @@ test('the idempotency key is looked for in the three places, in order', () => {
   assert.equal(key({ metadata: {} }, { metadata: null }), undefined)
 })
 
-test('any body is an envelope that can be stored, or a refusal in our words', () => {
+test('any body is an envelope that can be stored, or invalid_request', () => {
   const near = fc.record(
     {
       jsonrpc: fc.constant('2.0'),

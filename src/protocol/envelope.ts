@@ -1,8 +1,8 @@
 /**
- * The envelope: a message as it arrived, kept as the one stored form of it. The canonical message is read from it, so
- * nothing is stored twice and nothing of what the caller said is lost.
- * Place in the flow: a door reads it, the inbox writes and hashes it, the runtime restores it and makes the backend's
- * request of it. Invariant: what `readEnvelope` took, `restoreEnvelope` gives back equal.
+ * The envelope: a message as it arrived, which is its only stored form. The canonical message is read from it, so that
+ * nothing is stored twice and nothing is lost. A door reads it, the inbox writes and hashes it, the runtime restores it
+ * and makes the backend's request from it.
+ * Invariant: `restoreEnvelope` returns an envelope equal to the one that `readEnvelope` read.
  */
 import { hash } from 'node:crypto'
 import type { Message, Metadata, Role } from './a2a.ts'
@@ -24,17 +24,17 @@ export type ProtocolVersion = '1.0' | '0.3'
 
 export interface Envelope {
   readonly version: ProtocolVersion
-  /** `SendMessage`, `message/send`, ... in the words of its version. */
+  /** `SendMessage`, `message/send`, ...: the name in its version. */
   readonly method: string
-  /** The message in 1.0 words. */
+  /** The message in 1.0 form. */
   readonly message: Message
-  /** The JSON-RPC envelope as it came, less push-notification credentials. */
+  /** The JSON-RPC request as it arrived, without push-notification credentials. */
   readonly raw: unknown
   /** The W3C trace that the message belongs to. */
   readonly traceparent?: string
 }
 
-/** From anybody's hands. Throws `invalid_request` with the place of the problem. */
+/** Reads an untrusted body. Throws `invalid_request` that names the place of the problem. */
 export function readEnvelope(raw: unknown): Envelope {
   if (!jsonDepthWithin(raw, JSON_DEPTH_MAX))
     throw invalidRequest('the request', `is nested deeper than ${JSON_DEPTH_MAX} levels`)
@@ -42,11 +42,11 @@ export function readEnvelope(raw: unknown): Envelope {
   return readSend(raw as JsonRpcRequest)
 }
 
-/** A send of either version, told apart by its method name; the request itself has been judged (`parseJsonRpc`). */
+/** Reads a send of either version; the method name gives the version. `parseJsonRpc` has checked the request itself. */
 export function readSend(raw: JsonRpcRequest): Envelope {
   const { method, params } = raw
   const known = sendMethod(method)
-  if (known === undefined) throw invalidRequest('method', 'is not one that sends a message')
+  if (known === undefined) throw invalidRequest('method', 'does not send a message')
   parseInput(known.version === '1.0' ? sendMessageParamsSchema : messageSendParamsSchema, params, 'params')
   const message = readMessage((params as SendParams).message)
   return { version: known.version, method, message, raw: withoutCredentials(withoutTrace(raw as unknown as RawSend)) }
@@ -58,16 +58,16 @@ function withoutTrace(raw: RawSend): RawSend {
   return rest as RawSend
 }
 
-/** What is stored. */
+/** The text that is stored. */
 export function writeEnvelope(envelope: Envelope): string {
   const { raw, traceparent } = envelope
   return JSON.stringify(traceparent === undefined ? raw : { ...(raw as RawSend), [TRACE_KEY]: traceparent })
 }
 
-/** Where the trace is kept beside what came; a sender's own member of that name is dropped. */
+/** The stored member for the trace. A member of this name from the sender is dropped. */
 const TRACE_KEY = '_traceparent'
 
-/** From what was stored. Not checked again: it was when it was admitted, and a lease must not cost that twice. */
+/** Reads a stored envelope. It was checked at admission and is not checked again, because every lease restores one. */
 export function restoreEnvelope(stored: string): Envelope {
   const kept = JSON.parse(stored) as RawSend
   const version = sendMethod(kept.method)?.version ?? '1.0'
@@ -105,19 +105,19 @@ export function toRequest(origin: RequestOrigin): Request {
   }
 }
 
-/** SHA-256 in hex of what was said: role and parts. Metadata of the message and configuration do not count. */
+/** SHA-256 of role and parts, in hex. The message's metadata and the configuration do not count. */
 export function contentHash(message: Message): string {
   return hash('sha256', canonicalJson({ role: message.role, parts: message.parts }), 'hex')
 }
 
 export interface SendOptions {
-  /** Answer when the task is final or interrupted, not at once. */
+  /** The call waits until the task is final or interrupted. */
   readonly blocking: boolean
   readonly historyLength?: number
   readonly acceptedOutputModes?: readonly string[]
 }
 
-/** How the sender wants to be answered. Both versions block unless told not to. */
+/** How the sender wants its answer. Both versions block by default. */
 export function sendOptions(envelope: Envelope): SendOptions {
   const configuration = (envelope.raw as RawSend).params.configuration ?? {}
   const { blocking, returnImmediately, historyLength, acceptedOutputModes } = configuration
@@ -128,14 +128,14 @@ export function sendOptions(envelope: Envelope): SendOptions {
   }
 }
 
-/** The dedupe key the message itself carries, where its sender gave one. */
+/** The dedupe key in the message, if the sender set one. */
 export function idempotencyKey(envelope: Envelope): string | undefined {
   const { metadata, message } = (envelope.raw as RawSend).params
   const key = metadata?.['idempotency_key'] || message.metadata?.['idempotency_key'] || message.idempotency_key
   return typeof key === 'string' && key !== '' ? key : undefined
 }
 
-/** A send that the schemas have passed. Optional fields may be null. */
+/** A send that the schemas have accepted. Optional fields may be null. */
 interface RawSend extends JsonObject {
   readonly method: string
   readonly params: SendParams
@@ -164,7 +164,7 @@ function sendMethod(name: string): A2aMethod | undefined {
   return method?.name1_0 === 'SendMessage' || method?.name1_0 === 'SendStreamingMessage' ? method : undefined
 }
 
-/** An empty id is an absent one: protocol buffers cannot tell them apart. */
+/** An empty id counts as absent, because protocol buffers cannot tell the two apart. */
 function readMessage(raw: RawMessage): Message {
   return {
     messageId: raw.messageId,
@@ -185,7 +185,7 @@ const ROLES: Readonly<Record<RawMessage['role'], Role>> = {
   agent: 'ROLE_AGENT',
 }
 
-/** Any spelling of the push-notification config, so that no client's habit leads its secret to an agent. */
+/** Matches every spelling of the push-notification config, so that no secret in it reaches an agent. */
 const PUSH_CONFIG = /push_?notification_?config/i
 
 function withoutCredentials(raw: RawSend): RawSend {
@@ -199,7 +199,7 @@ function withoutCredentials(raw: RawSend): RawSend {
   return { ...raw, params: { ...raw.params, configuration: Object.fromEntries(cleaned) } }
 }
 
-/** Only what is known to be no secret is kept; a URL loses its `user:password@`. */
+/** Keeps only members that are no secret, and removes `user:password@` from the URL. */
 function publicPushConfig(config: JsonObject): JsonObject {
   const { id, taskId, url } = config
   const kept = { id, taskId, url: typeof url === 'string' ? url.replace(/\/\/[^/?#]*@/, '//') : undefined }

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { extensionOf, numberedFileName, safeFileName } from './file-name.ts'
 
-test('PL-17 a name of a stranger becomes one plain name, whatever it was', () => {
+test('PL-17 any file name from outside becomes one plain name', () => {
   const cases: [string | undefined, string][] = [
     ['report.pdf', 'report.pdf'],
     ['../../etc/passwd', 'passwd'],
@@ -25,7 +25,7 @@ test('PL-17 a name of a stranger becomes one plain name, whatever it was', () =>
   assert.equal(numberedFileName('report.pdf', 2), 'report-2.pdf')
 })
 
-test('PL-17 no name leads anywhere else, is longer than a disk takes, or is empty', () => {
+test('PL-17 a safe name has no folder, is not too long and is not empty', () => {
   fc.assert(
     fc.property(fc.oneof(fc.string({ unit: 'binary', maxLength: 400 }), fc.string()), (given) => {
       const name = safeFileName(given, 'file')

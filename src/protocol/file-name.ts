@@ -1,17 +1,17 @@
 /**
- * Names of files that others chose, made fit for a disk, a prompt and a header: one plain name without folders, control
- * characters or leading dots, never empty and never longer than a file system takes.
+ * Makes a file name from outside safe for a disk, a prompt and a header.
+ * Invariant: one plain name without folders, control characters or leading dots; not empty, at most 120 bytes.
  */
 import { getExtension } from 'hono/utils/mime'
 
 const NAME_BYTES_MAX = 120
 const EXTENSION_BYTES_MAX = 16
-/** What separates folders, what some file systems refuse, and what shows as something else than it is. */
+/** Folder separators, characters that file systems refuse, and invisible or misleading characters. */
 const UNFIT = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\u2028\u2029/\\:*?"<>|`$]+/gu
-/** Names that Windows keeps for devices, with any extension. */
+/** Names that Windows reserves for devices, with any extension. */
 const DEVICE = /^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/i
 
-/** `fallback` is a name of ours for where nothing of the given one is left. */
+/** Returns `fallback` if nothing of the given name is left. */
 export function safeFileName(given: string | undefined, fallback: string): string {
   const last = (given ?? '').split(/[/\\]/).at(-1) ?? ''
   const plain = last
@@ -23,7 +23,7 @@ export function safeFileName(given: string | undefined, fallback: string): strin
   return /^[_ ]*$/.test(fit) ? fallback : shorten(fit)
 }
 
-/** `.png` for `image/png`; empty for what has no usual ending. */
+/** `.png` for `image/png`; empty for a media type without a usual extension. */
 export function extensionOf(mediaType: string | undefined): string {
   const extension = mediaType === undefined ? undefined : getExtension(mediaType)
   return extension === undefined ? '' : `.${extension}`
@@ -44,7 +44,7 @@ function shorten(name: string): string {
   return `${characters.join('')}${extension}`
 }
 
-/** An ending that is too long to be one belongs to the stem. */
+/** An extension that is too long counts as part of the stem. */
 function splitName(name: string): { stem: string; extension: string } {
   const at = name.lastIndexOf('.')
   const extension = at > 0 ? name.slice(at) : ''

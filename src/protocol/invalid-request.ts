@@ -1,7 +1,7 @@
-/** The refusal of something that came in: `invalid_request`, naming the place in words that its sender can follow. */
+/** Builds the `invalid_request` error that names the place of the problem. */
 import { MoleculeError } from '../errors.ts'
 
-/** `path` as in `params.message.parts[0].raw`; the message is the path and what is wrong with it. */
+/** The message is the path and the problem: `params.message.parts[0].raw must be base64`. */
 export function invalidRequest(path: string, problem: string): MoleculeError {
   return new MoleculeError('invalid_request', `${path} ${problem}`, { details: { path } })
 }

@@ -1,4 +1,4 @@
-/** JSON-RPC: what is a request, what a refusal says, and the two tables. */
+/** JSON-RPC requests, refusals, and the tables of errors and methods. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -21,13 +21,13 @@ function refused(body: unknown) {
   return parsed.response
 }
 
-test('a request is read from text, from bytes and from what was parsed', () => {
+test('a request is read from text, from bytes and from parsed JSON', () => {
   const text = JSON.stringify(request)
   for (const body of [text, Buffer.from(text), request]) assert.deepEqual(parseJsonRpc(body), { ok: true, request })
   for (const id of ['a', 0, null, undefined]) assert.ok(parseJsonRpc({ ...request, id }).ok)
 })
 
-test('a body that is no JSON is a parse error and is not quoted', () => {
+test('a body that is not JSON is a parse error that does not quote the body', () => {
   for (const body of ['', '{', '{"secret":', Buffer.from([0x22, 0xff, 0x22])]) {
     const { id, error } = refused(body)
     assert.equal(id, null)
@@ -36,7 +36,7 @@ test('a body that is no JSON is a parse error and is not quoted', () => {
   }
 })
 
-test('JSON that is no request is refused under its id where it has one', () => {
+test('JSON that is no request is refused with its id, if it has one', () => {
   const table: [unknown, string | number | null, RegExp][] = [
     [[request], null, /batch/],
     [null, null, /The body must be/],
@@ -56,7 +56,7 @@ test('JSON that is no request is refused under its id where it has one', () => {
   }
 })
 
-test('anything at all is a request or a refusal', () => {
+test('any value is a request or a refusal', () => {
   fc.assert(
     fc.property(fc.oneof(fc.jsonValue(), fc.string(), fc.uint8Array()), (body) => {
       const parsed = parseJsonRpc(body)
@@ -65,7 +65,7 @@ test('anything at all is a request or a refusal', () => {
   )
 })
 
-test('every error of ours has a wire form, with A2A codes where A2A has the meaning', () => {
+test('every error code has a wire form, with the code of A2A where A2A has one', () => {
   assert.deepEqual(WIRE_ERRORS.not_found, { code: -32001, status: 404, reason: 'TASK_NOT_FOUND' })
   assert.deepEqual(WIRE_ERRORS.not_cancelable, { code: -32002, status: 400, reason: 'TASK_NOT_CANCELABLE' })
   assert.deepEqual(WIRE_ERRORS.unsupported_operation, { code: -32004, status: 400, reason: 'UNSUPPORTED_OPERATION' })
@@ -81,7 +81,7 @@ test('every error of ours has a wire form, with A2A codes where A2A has the mean
   assert.equal(new Set(codes).size, codes.length)
 })
 
-test('an error carries its reason and only the details that may leave the house', () => {
+test('an error has its reason and only its public details', () => {
   const details = { path: 'params.message', retryAfterMs: 5000, stderr: 'key=secret' }
   const error = toJsonRpcError(new MoleculeError('queue_full', 'The queue is full', { details }))
   assert.deepEqual(error, {
@@ -100,7 +100,7 @@ test('an error carries its reason and only the details that may leave the house'
   assert.deepEqual(jsonRpcSuccess(7, {}), { jsonrpc: '2.0', id: 7, result: {} })
 })
 
-test('a method name says its version and its 1.0 name', () => {
+test('a method name gives its version and its 1.0 name', () => {
   assert.deepEqual(methodOf('message/send'), { version: '0.3', name1_0: 'SendMessage' })
   assert.deepEqual(methodOf('SendMessage'), { version: '1.0', name1_0: 'SendMessage' })
   assert.deepEqual(methodOf('tasks/resubscribe'), { version: '0.3', name1_0: 'SubscribeToTask' })

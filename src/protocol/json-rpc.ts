@@ -1,6 +1,6 @@
 /**
- * JSON-RPC 2.0 as A2A uses it: reading a request, building answers, the error codes, and which method names belong to
- * which version. Invariant: the table below is the only place where an error of ours gets a wire form in A2A.
+ * JSON-RPC 2.0 as A2A uses it: parses requests, builds answers, and holds the error codes and the method names of both
+ * versions. Invariant: `WIRE_ERRORS` is the only table from our error codes to A2A's wire form.
  */
 import type { ErrorCode, MoleculeError } from '../errors.ts'
 import { isJsonObject } from './json.ts'
@@ -10,13 +10,13 @@ export type JsonRpcId = string | number | null
 
 export interface JsonRpcRequest {
   readonly jsonrpc: '2.0'
-  /** Absent in a notification; it is answered all the same, with the id null. */
+  /** Absent in a notification, which is answered too, with the id null. */
   readonly id?: JsonRpcId
   readonly method: string
   readonly params?: unknown
 }
 
-/** `google.rpc.ErrorInfo`: what a program switches on. */
+/** `google.rpc.ErrorInfo`: programs switch on its `reason`. */
 export interface ErrorInfo {
   readonly '@type': 'type.googleapis.com/google.rpc.ErrorInfo'
   readonly reason: string
@@ -57,7 +57,7 @@ export const JSON_RPC_CODES = {
   extendedCardNotConfigured: -32007,
   extensionSupportRequired: -32008,
   versionNotSupported: -32009,
-  // Ours, in the range that JSON-RPC leaves to servers and clear of what A2A has taken or may take next.
+  // Our own, in JSON-RPC's range for servers and away from the codes that A2A uses or may use next.
   turnFailed: -32050,
   unauthenticated: -32051,
   forbidden: -32052,
@@ -73,13 +73,13 @@ export type ParsedJsonRpc =
   | { readonly ok: true; readonly request: JsonRpcRequest }
   | { readonly ok: false; readonly response: JsonRpcFailure }
 
-/** From a body: text, bytes, or what was parsed from them. A refusal comes ready to be sent. */
+/** Takes a body as text, bytes or parsed JSON. On failure, `response` is ready to be sent. */
 export function parseJsonRpc(body: unknown): ParsedJsonRpc {
   let value: unknown
   try {
     value = decode(body)
   } catch {
-    // The parser's own words quote the body; the sender has it, the answer need not.
+    // The parser's message quotes the body, which may hold secrets, so it is not sent back.
     return refuseRequest(null, JSON_RPC_CODES.parseError, 'The body is not valid JSON in UTF-8')
   }
   if (Array.isArray(value))
@@ -105,7 +105,7 @@ export function jsonRpcFailure(id: JsonRpcId | undefined, error: JsonRpcError): 
   return { jsonrpc: '2.0', id: id ?? null, error }
 }
 
-/** An error of ours in A2A's form. Of its details only those named below leave the house. */
+/** A MoleculeError in A2A's form. Only the details in `PUBLIC_DETAILS` are sent. */
 export function toJsonRpcError(error: MoleculeError): JsonRpcError {
   const wire = WIRE_ERRORS[error.code]
   const metadata: Record<string, string> = {}
@@ -136,7 +136,9 @@ const wireError = (code: keyof typeof JSON_RPC_CODES, status: number, reason: st
   reason,
 })
 
-/** Every error of ours in A2A. The lower half are ends of a turn: normally a failed task says them, not a failed call. */
+/**
+ * Every error code in A2A. The lower half are ends of a turn, which a failed task reports, normally not a failed call.
+ */
 export const WIRE_ERRORS: Readonly<Record<ErrorCode, WireError>> = {
   invalid_request: wireError('invalidParams', 400, 'INVALID_PARAMS'),
   unauthenticated: wireError('unauthenticated', 401, 'UNAUTHENTICATED'),
@@ -176,11 +178,11 @@ export const WIRE_ERRORS: Readonly<Record<ErrorCode, WireError>> = {
 
 export interface A2aMethod {
   readonly version: '1.0' | '0.3'
-  /** What the method is called in 1.0, which is what we switch on. */
+  /** The method's name in 1.0, which our code switches on. */
   readonly name1_0: string
 }
 
-/** Which version a method name belongs to; undefined for a name that neither has. */
+/** The version and 1.0 name of a method; undefined for an unknown name. */
 export const methodOf = (name: string): A2aMethod | undefined => METHODS.get(name)
 
 const V03_NAMES: Readonly<Record<string, string>> = {
@@ -198,7 +200,7 @@ const V03_NAMES: Readonly<Record<string, string>> = {
 
 const METHODS: ReadonlyMap<string, A2aMethod> = new Map([
   ...Object.entries(V03_NAMES).map(([name, name1_0]): [string, A2aMethod] => [name, { version: '0.3', name1_0 }]),
-  // ListTasks is the one method that came with 1.0.
+  // ListTasks is the only method that 0.3 does not have.
   ...[...Object.values(V03_NAMES), 'ListTasks'].map((name): [string, A2aMethod] => [
     name,
     { version: '1.0', name1_0: name },
@@ -213,7 +215,7 @@ function decode(body: unknown): unknown {
   return body
 }
 
-/** The id of a request that is otherwise wrong, so that its sender can match the refusal. */
+/** The id of an invalid request, so that the sender can match the refusal to it. */
 function readableId(value: unknown): JsonRpcId {
   const id = isJsonObject(value) ? value['id'] : null
   return typeof id === 'string' || typeof id === 'number' ? id : null

@@ -1,4 +1,4 @@
-/** JSON values: equality and the canonical text, against what JSON itself says. */
+/** Equality and the canonical text of JSON values, compared with JSON.stringify. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -17,7 +17,7 @@ function turned(value: unknown): unknown {
   )
 }
 
-test('the canonical text is JSON of the same value', () => {
+test('the canonical text parses to the same value', () => {
   fc.assert(fc.property(json, (value) => assert.ok(jsonEqual(JSON.parse(canonicalJson(value)), value))))
 })
 

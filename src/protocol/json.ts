@@ -1,7 +1,6 @@
 /**
- * JSON values as such: what is an object, when two values are the same, and the one text of a value that is hashed.
- * Used wherever the protocol looks into what callers sent. The recursion is bounded because everything that comes in
- * has passed `jsonDepthWithin` (schemas.ts).
+ * JSON values: what is an object, when two values are equal, and the canonical text that is hashed. The recursion is
+ * bounded, because every incoming body has passed `jsonDepthWithin` (schemas.ts).
  */
 
 export type JsonObject = Record<string, unknown>
@@ -25,7 +24,7 @@ export function parseJsonObject(text: string): JsonObject | undefined {
 /** The value if it is a string, else the empty string. */
 export const stringOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 
-/** The same JSON value; the order of keys says nothing. */
+/** Compares two JSON values; the order of keys does not count. */
 export function jsonEqual(left: unknown, right: unknown): boolean {
   if (left === right) return true
   if (Array.isArray(left) && Array.isArray(right)) {
@@ -37,7 +36,7 @@ export function jsonEqual(left: unknown, right: unknown): boolean {
   return keys.every((key) => Object.hasOwn(right, key) && jsonEqual(left[key], right[key]))
 }
 
-/** One text for one value: keys sorted by code unit, no spaces, absent members left out as JSON.stringify does. */
+/** The canonical text of a value: keys sorted by code unit, no spaces, undefined members left out. */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`
   if (!isJsonObject(value)) return JSON.stringify(value) ?? 'null'

@@ -1,4 +1,4 @@
-/** Artifacts that come in chunks, put together as a reader of the stream would. */
+/** Joins artifacts that arrive in chunks, as a reader of the stream does. */
 import type { Artifact } from './a2a.ts'
 
 export interface ArtifactChunk {
@@ -6,7 +6,7 @@ export interface ArtifactChunk {
   readonly append: boolean
 }
 
-/** The artifacts with this chunk added: appended to the one of its id, or in its place. */
+/** Appends the chunk to the artifact of its id, or replaces that artifact. */
 export function mergeArtifact(artifacts: readonly Artifact[], { artifact, append }: ArtifactChunk): Artifact[] {
   const index = artifacts.findIndex(({ artifactId }) => artifactId === artifact.artifactId)
   const known = artifacts[index]

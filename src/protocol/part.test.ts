@@ -1,4 +1,4 @@
-/** Parts in every form callers use, and the two ways between the canonical part and the backend's. */
+/** Parts in every form that callers use, and the translation to and from the backends' form. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -10,7 +10,7 @@ import { partToV03 } from './v03-part.ts'
 
 const PATH = 'params.message.parts[0]'
 
-/** Generated objects may lack a prototype; what is compared is their JSON. */
+/** Generated objects may lack a prototype, so their JSON is compared. */
 const plain = <T>(value: T): T => JSON.parse(JSON.stringify(value))
 
 test('BK-2 a part is read by type, by kind and in 1.0 form', () => {
@@ -50,7 +50,7 @@ test('null and unknown members count as absent', () => {
   assert.deepEqual(readPart(given, PATH), { text: 'a' })
 })
 
-test('a bad part is refused with the place and the reason', () => {
+test('an invalid part is refused with the place and the reason', () => {
   const table: [unknown, RegExp][] = [
     ['text', /^params\.message\.parts\[0\] must be an object/],
     [null, /must be an object/],
@@ -90,7 +90,7 @@ test('a bad part is refused with the place and the reason', () => {
   }
 })
 
-test('BK-2 every part reads the same in 1.0 form, in 0.3 form and in the form of backends', () => {
+test('BK-2 every part reads the same in the forms of 1.0, of 0.3 and of backends', () => {
   fc.assert(
     fc.property(part, (value) => {
       assert.deepEqual(plain(readPart(value, PATH)), plain(value))
@@ -101,7 +101,7 @@ test('BK-2 every part reads the same in 1.0 form, in 0.3 form and in the form of
   )
 })
 
-test('BK-1 a part is handed to a backend without loss', () => {
+test('BK-1 a part in the form of backends has lost nothing', () => {
   fc.assert(
     fc.property(part.map(toRequestPart), (handed) => {
       assert.deepEqual(plain(toRequestPart(fromRequestPart(handed))), plain(handed))
@@ -115,7 +115,7 @@ test('BK-1 a part is handed to a backend without loss', () => {
   assert.deepEqual(toRequestPart({ data: [1], ...named }), { type: 'data', data: [1], ...rest })
 })
 
-test('anything at all is read or refused in our words', () => {
+test('any value is read, or refused as invalid_request', () => {
   const member = fc.constantFrom('kind', 'type', 'text', 'raw', 'url', 'data', 'file', 'bytes', 'uri', 'metadata')
   const value = fc.oneof(fc.jsonValue(), fc.constantFrom('text', 'file', 'data', 'QQ=='))
   const anything = fc.oneof(fc.jsonValue(), fc.dictionary(member, value))

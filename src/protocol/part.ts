@@ -1,7 +1,7 @@
 /**
- * One part, read from any form that callers use into the canonical one of 1.0: A2A 1.0's one-of, 0.3's `kind`, and the
- * seed's `type` with `mime_type` and `uri`. Also the two ways between the canonical part and the seed's, which is what
- * backends are handed. Invariant: a part that was read has exactly one content, and nothing it said is dropped.
+ * Reads one part in any form that callers use: A2A 1.0's one-of, 0.3's `kind`, and the `type` form with `mime_type` and
+ * `uri` that backends get. Also translates between the canonical part (1.0) and the backends' form.
+ * Invariant: a part that was read has exactly one content, and nothing of it is dropped.
  */
 import type { Json, Metadata, Part } from './a2a.ts'
 import { invalidRequest } from './invalid-request.ts'
@@ -9,19 +9,19 @@ import { isJsonObject, type JsonObject } from './json.ts'
 import type { RequestPart } from './request.ts'
 import { removeCompatKeys } from './v03-part.ts'
 
-/** `path` is where the part stands, for the refusal: `params.message.parts[0]`. */
+/** `path` is the place of the part, for the error: `params.message.parts[0]`. */
 export function readPart(value: unknown, path: string): Part {
   if (!isJsonObject(value)) throw invalidRequest(path, 'must be an object')
   const kind = value['kind'] ?? undefined
   const type = value['type'] ?? undefined
   if (kind !== undefined && type !== undefined && kind !== type)
-    throw invalidRequest(path, 'has a kind and another type')
+    throw invalidRequest(path, 'has a kind and a type that differ')
   if (kind !== undefined) return removeCompatKeys(readTagged(value, kind, path))
   if (type !== undefined) return readTagged(value, type, path)
   return { ...readContent(value, ONE_OF_MEMBERS, path), ...readAttributes(value, value, path) }
 }
 
-/** The part as a backend sees it. */
+/** The part in the form of backends. */
 export function toRequestPart(part: Part): RequestPart {
   const rest = {
     ...(part.mediaType === undefined ? {} : { mime_type: part.mediaType }),
@@ -34,12 +34,12 @@ export function toRequestPart(part: Part): RequestPart {
   return { type: 'data', data: part.data ?? null, ...rest }
 }
 
-/** A backend's part in canonical form. Checked as if a stranger had sent it: backends are programs of others. */
+/** A backend's part in canonical form. It is fully checked, because a backend may be a program of another author. */
 export function fromRequestPart(part: RequestPart, path = 'part'): Part {
   return readPart(part, path)
 }
 
-/** Which member of the written part is which content. Several names for one content: older forms differ. */
+/** Which member holds which content; the names differ between the forms. */
 type ContentMembers = readonly (readonly [member: string, content: 'text' | 'raw' | 'url' | 'data'])[]
 
 const ONE_OF_MEMBERS: ContentMembers = [
@@ -75,7 +75,9 @@ function readTagged(value: JsonObject, tag: unknown, path: string): Part {
   return { ...content, ...readAttributes(holder, value, path) }
 }
 
-/** Exactly one content. `data: null` counts where nothing else is there: null is a value of data and of nothing else. */
+/**
+ * Requires exactly one content. `data: null` counts only if there is no other, because null is a value only of data.
+ */
 function readContent(holder: JsonObject, contents: ContentMembers, path: string): Part {
   let found: Part | undefined
   for (const [member, content] of contents) {
@@ -97,7 +99,7 @@ function readString(value: unknown, content: string, path: string): string {
   return value
 }
 
-/** mediaType, filename, metadata under their old and new names; `outer` is the part around a 0.3 `file`. */
+/** Reads mediaType, filename and metadata under old and new names; `outer` is the part around a 0.3 `file`. */
 function readAttributes(holder: JsonObject, outer: JsonObject, path: string): Part {
   const mediaType = holder['mediaType'] ?? holder['mimeType'] ?? holder['mime_type'] ?? undefined
   const filename = holder['filename'] ?? holder['name'] ?? undefined
@@ -119,7 +121,7 @@ const isPresent = (value: unknown): boolean => value !== undefined && value !== 
 
 const namesOf = (contents: ContentMembers): string => contents.map(([member]) => member).join(', ')
 
-/** Standard or URL-safe alphabet, padded or not: JSON of protocol buffers allows all of them. */
+/** Accepts the standard and the URL-safe alphabet, padded or not, as JSON of protocol buffers does. */
 function isBase64(text: string): boolean {
   if (!/^[A-Za-z0-9+/_-]*={0,2}$/.test(text)) return false
   return text.endsWith('=') ? text.length % 4 === 0 : text.length % 4 !== 1

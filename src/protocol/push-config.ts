@@ -1,6 +1,6 @@
 /**
- * Where a caller wants to be told of a task's events: 1.0's flat form, which is ours, and 0.3's, which nests it.
- * `token` and `authentication` are the caller's secrets: they are kept with the config and nowhere else.
+ * The webhook of a task, in the flat form of 1.0, which is also our own, and in the nested form of 0.3. `token` and
+ * `authentication` are the caller's secrets; they are stored only with the config.
  */
 import type { V03PushConfig, V03TaskPushConfig } from './v03-types.ts'
 
@@ -20,7 +20,7 @@ export function pushConfigToV03(config: PushConfig): V03TaskPushConfig {
   return { taskId, pushNotificationConfig: { ...flat, authentication: { schemes, ...credentials } } }
 }
 
-/** Of several schemes the first is kept: 0.3 lists what the receiver takes, and a webhook is sent with one. */
+/** Keeps the first of several schemes: 0.3 lists all that the receiver accepts, and a webhook is sent with one. */
 export function pushConfigFromV03(config: V03TaskPushConfig): PushConfig {
   const { authentication, ...flat }: V03PushConfig = config.pushNotificationConfig
   if (authentication === undefined) return { ...flat, taskId: config.taskId }

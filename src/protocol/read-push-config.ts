@@ -1,18 +1,17 @@
 /**
- * What the push-notification methods take, in both versions, read into one form. What a caller gave as a secret is in
- * `PushConfig` and stays there: answers are made by `publicPush`, which knows only what is no secret.
+ * Reads the parameters of the push-notification methods of both versions into one form. Answers come from
+ * `toPublicPushConfig`, which copies no secret.
  */
 import { z } from 'zod'
 import type { ProtocolVersion } from './envelope.ts'
 import { isJsonObject } from './json.ts'
 import { type PushConfig, pushConfigToV03 } from './push-config.ts'
 import { ID_CHARACTERS_MAX, parseInput, SECRET_CHARACTERS_MAX, URL_CHARACTERS_MAX } from './schemas.ts'
-import type { V03TaskPushConfig } from './v03-types.ts'
 
 const id = z.string('must be a string').min(1, 'must not be empty').max(ID_CHARACTERS_MAX, 'is too long')
 const optionalId = z.string('must be a string').max(ID_CHARACTERS_MAX, 'is too long').nullish()
 const url = z.string('must be a string').min(1, 'must not be empty').max(URL_CHARACTERS_MAX, 'is too long')
-/** It becomes a header, so it has no line breaks in it. */
+/** It becomes a header, so a line break in it would allow header injection. */
 const secret = z
   .string('must be a string')
   .max(SECRET_CHARACTERS_MAX, 'is too long')
@@ -48,7 +47,7 @@ const nestedConfig = z.object(
   'must be an object',
 )
 
-/** Of `CreateTaskPushNotificationConfig` and `tasks/pushNotificationConfig/set`. */
+/** For `CreateTaskPushNotificationConfig` and `tasks/pushNotificationConfig/set`. */
 export function readPushConfig(params: unknown, version: ProtocolVersion): PushConfig {
   if (version === '1.0') return toPushConfig(parseInput(flatConfig, params, 'params'))
   const { taskId, pushNotificationConfig } = parseInput(nestedConfig, params, 'params')
@@ -61,7 +60,7 @@ export function readPushConfig(params: unknown, version: ProtocolVersion): PushC
   })
 }
 
-/** The configuration that came with a send, where one did. The task's id is known only after admission. */
+/** The push config inside a send, if there is one. It is a function, because admission gives the task its id. */
 export function readInlinePushConfig(
   params: unknown,
   version: ProtocolVersion,
@@ -72,12 +71,12 @@ export function readInlinePushConfig(
   if (!isJsonObject(given)) return undefined
   const read = (taskId: string) =>
     readPushConfig(version === '1.0' ? { ...given, taskId } : { taskId, pushNotificationConfig: given }, version)
-  // Read once now, so that what cannot be kept is refused before anything is admitted.
+  // Reads it once now, so that an invalid config is refused before the message is admitted.
   read('task')
   return read
 }
 
-/** Which config is meant: 1.0 `{taskId, id}`, 0.3 `{id, pushNotificationConfigId}`, where the id may be left out. */
+/** Which config a call names: `{taskId, id}` in 1.0, `{id, pushNotificationConfigId}` in 0.3. Its id is optional. */
 export function readPushConfigName(
   params: unknown,
   version: ProtocolVersion,
@@ -94,7 +93,7 @@ export function readPushConfigName(
   return { taskId: named.id, id: named.pushNotificationConfigId || undefined }
 }
 
-/** As it is shown: where it goes and by which scheme, and that it was given up; no token, no credentials. */
+/** The config without token and credentials. `failed` is the reason why the platform gave it up. */
 export function toPublicPushConfig(config: PushConfig, version: ProtocolVersion, failed?: string): object {
   const { taskId, id: name, url: target, authentication } = config
   const shown: PushConfig = {
@@ -105,8 +104,7 @@ export function toPublicPushConfig(config: PushConfig, version: ProtocolVersion,
   }
   const state = failed === undefined ? {} : { state: 'failed', reason: failed }
   if (version === '1.0') return { ...shown, ...state }
-  const old: V03TaskPushConfig = pushConfigToV03(shown)
-  return { ...old, ...state }
+  return { ...pushConfigToV03(shown), ...state }
 }
 
 type FlatPushConfig = z.output<typeof flatConfig>

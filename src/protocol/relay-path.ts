@@ -1,7 +1,6 @@
 /**
- * The way a message has come through relays: the ids of their workspaces, in `molecule_path` of its metadata. A message
- * that comes back to a relay it has passed would make it wait for itself for ever, so it is refused at admission, before
- * it takes a place in the queue, and the refusal names the circle.
+ * The path of a message through relays: the ids of their workspaces, in `molecule_path` of its metadata. Prevents a
+ * relay that waits for itself for ever: admission refuses a message that comes back to a relay, and names the circle.
  */
 import { MoleculeError } from '../errors.ts'
 import type { Metadata } from './a2a.ts'
@@ -9,17 +8,17 @@ import type { Metadata } from './a2a.ts'
 export const RELAY_PATH_KEY = 'molecule_path'
 const PATH_WORKSPACES_MAX = 5
 
-/** Throws `forbidden` where the message has been at this workspace, or has passed too many. */
+/** Throws `forbidden` if the message has already been at this workspace, or at 5 relays. */
 export function refuseLoop(metadata: Metadata | undefined, workspaceId: string): void {
   const path = pathOf(metadata)
   if (path.length === 0) return
   const way = [...path, workspaceId].join(' -> ')
   if (path.includes(workspaceId)) throw new MoleculeError('forbidden', `the message goes in a circle: ${way}`)
   if (path.length < PATH_WORKSPACES_MAX) return
-  throw new MoleculeError('forbidden', `the message has passed ${PATH_WORKSPACES_MAX} relays already: ${way}`)
+  throw new MoleculeError('forbidden', `the message has already passed ${PATH_WORKSPACES_MAX} relays: ${way}`)
 }
 
-/** The path with this workspace at its end, for the message to take along. */
+/** The path with this workspace at its end, for the message that the relay sends on. */
 export function extendRelayPath(metadata: Metadata | undefined, workspaceId: string): string[] {
   refuseLoop(metadata, workspaceId)
   return [...pathOf(metadata), workspaceId]

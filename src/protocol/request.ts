@@ -1,11 +1,11 @@
 /**
- * What a backend is handed: one inbound message, lossless, in the form the seed contract fixed (snake_case, because
- * it is a wire form: `exec format=json` and `stdio` write it as one line). Fields may be added, never changed.
+ * The request that a backend gets: one message without loss. It is snake_case, because it is a wire form: `exec
+ * format=json` and `stdio` write it as one line. Contract: fields may be added, never changed.
  */
 
 export type SenderKind = 'person' | 'agent' | 'program' | 'schedule'
 
-/** Who spoke, set by the door from the authenticated identity, never from what the message claims. */
+/** The sender. The door sets it from the authenticated identity, never from the message. */
 export interface Sender {
   readonly kind: SenderKind
   readonly id: string
@@ -22,7 +22,7 @@ export interface RequestPart {
   readonly mime_type?: string
   readonly uri?: string
   readonly data?: unknown
-  /** A file's content as base64, where it came inline. */
+  /** The content of an inline file as base64. */
   readonly bytes?: string
   readonly filename?: string
   readonly metadata?: Readonly<Record<string, unknown>>
@@ -37,14 +37,14 @@ export interface Request {
   readonly task_id: string
   readonly context_id: string
   readonly parts: readonly RequestPart[]
-  /** The JSON-RPC method it arrived by, in the caller's protocol version. */
+  /** The JSON-RPC method of the call, in the caller's protocol version. */
   readonly method: string
   readonly sender: Sender
-  /** The JSON-RPC envelope as it arrived, less push-notification credentials. */
+  /** The JSON-RPC request as it arrived, without push-notification credentials. */
   readonly raw: unknown
 }
 
-/** A backend's reply in the seed's form; `final: false` marks an intermediate chunk. */
+/** A backend's reply; `final: false` marks an intermediate chunk. */
 export interface Response {
   readonly parts: readonly RequestPart[]
   readonly final: boolean
@@ -55,7 +55,7 @@ export function textResponse(text: string): Response {
   return { parts: [{ type: 'text', text }], final: true }
 }
 
-/** The text parts joined, in order, nothing between; file and data parts are passed over. */
+/** Joins the text parts in order without a separator. File and data parts are skipped. */
 export function joinText(parts: readonly RequestPart[]): string {
   let text = ''
   for (const part of parts) if (part.type === 'text') text += part.text ?? ''

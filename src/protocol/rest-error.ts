@@ -1,4 +1,4 @@
-/** Errors in the REST binding of A2A: a `google.rpc.Status`, made of the same error that JSON-RPC would have shown. */
+/** Errors in the REST binding of A2A: a `google.rpc.Status`, made from the error that JSON-RPC would send. */
 import { type ErrorInfo, JSON_RPC_CODES, type JsonRpcError } from './json-rpc.ts'
 
 export interface RestError {
@@ -19,7 +19,7 @@ export function restError(httpStatus: number, { code, message, data = [] }: Json
   return { error: { code: httpStatus, status, message, details: data } }
 }
 
-/** Not the request is wrong but its time: the same may be right for another task. */
+/** The request is valid, but not in this state of the task. */
 const FAILED_PRECONDITION_CODES: ReadonlySet<number> = new Set([
   JSON_RPC_CODES.taskNotCancelable,
   JSON_RPC_CODES.unsupportedOperation,

@@ -1,4 +1,4 @@
-/** The schemas: every limit reached from both sides, unknown fields let through, depth guarded without recursion. */
+/** Every limit of the schemas from both sides, unknown fields, and the check of the depth. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -25,7 +25,7 @@ function refusal(schema: z.ZodType, value: unknown): string {
   return 'taken'
 }
 
-test('a send is taken at its limits and refused beyond them, with the place in words', () => {
+test('a send is accepted at its limits and refused beyond them, with the place of the problem', () => {
   const long = 'x'.repeat(256)
   const taken = [
     send({ messageId: long, contextId: long, taskId: long, parts: Array(1000).fill({ text: 'a' }) }),
@@ -68,7 +68,7 @@ test('a 0.3 send has the roles and the blocking flag of 0.3', () => {
   assert.equal(refusal(messageSendParamsSchema, wrong), 'params.configuration.blocking must be true or false')
 })
 
-test('a task is named by its id, in every method and version', () => {
+test('every method of both versions names a task by its id', () => {
   const read = parseInput(
     schemas.taskIdParamsSchema,
     { id: 't', historyLength: null, metadata: { a: 1 }, tenant: 'x' },
@@ -107,7 +107,7 @@ test('every schema can be shown in an OpenAPI document', () => {
   }
 })
 
-test('depth is counted in objects and arrays, and any depth is survived', () => {
+test('depth counts objects and arrays, and no depth overflows the stack', () => {
   assert.ok(jsonDepthWithin('a', 0))
   assert.ok(!jsonDepthWithin([], 0))
   assert.ok(jsonDepthWithin([{ a: [] }], 3))

@@ -1,8 +1,7 @@
 /**
- * What may come in, as zod schemas: the one truth about sizes, types and required fields of A2A requests, for the doors,
- * for the envelope and for the OpenAPI document. Strict about what must be right, lenient about fields nobody knows.
- * The inside of a part has its own reader (part.ts), because its three forms cannot be told apart by a schema in words
- * that help the sender. null counts as absent, as JSON of protocol buffers has it.
+ * The zod schemas of A2A requests: sizes, types and required fields, for the doors, the envelope and the OpenAPI
+ * document. Unknown fields are allowed, and null counts as absent, as in JSON of protocol buffers. Parts have their own
+ * reader (part.ts), because the error of a schema for their three forms would not help the sender.
  */
 import { z } from 'zod'
 import { TASK_STATES } from './a2a.ts'
@@ -12,7 +11,9 @@ export const ID_CHARACTERS_MAX = 256
 const PARTS_MAX = 1000
 const HISTORY_LENGTH_MAX = 1_000_000
 const PAGE_SIZE_MAX = 100
-/** Levels of objects and arrays in a body. Deeper ones would take the stack of whoever walks them down. */
+/**
+ * Levels of objects and arrays in a body. A deeper body is refused, because recursive code would overflow its stack.
+ */
 export const JSON_DEPTH_MAX = 64
 
 const LIST_MAX = 100
@@ -20,7 +21,7 @@ const METHOD_CHARACTERS_MAX = 128
 export const URL_CHARACTERS_MAX = 2048
 export const SECRET_CHARACTERS_MAX = 8192
 
-/** The value as the schema gives it back; otherwise `invalid_request` with the first problem's place and reason. */
+/** The parsed value. Throws `invalid_request` with the place and reason of the first problem. */
 export function parseInput<Schema extends z.ZodType>(schema: Schema, value: unknown, path: string): z.output<Schema> {
   const result = safeParse(schema, value)
   if (result.success) return result.data
@@ -29,8 +30,8 @@ export function parseInput<Schema extends z.ZodType>(schema: Schema, value: unkn
 }
 
 /**
- * What the schema says of a value, whatever the value is. A check of a length looks at `length` before the type is
- * settled, and an object can hold one there that cannot be compared: zod throws then, where it should refuse.
+ * `schema.safeParse` that never throws. zod compares `length` before it has checked the type, and throws for an object
+ * whose `length` cannot be compared.
  */
 export function safeParse<Schema extends z.ZodType>(
   schema: Schema,
@@ -39,14 +40,14 @@ export function safeParse<Schema extends z.ZodType>(
   try {
     return schema.safeParse(value)
   } catch (cause) {
-    const message = 'must not have an object with a "length" where a text or a list belongs'
+    const message = 'must not have an object with a "length" in place of a text or a list'
     const error = new z.ZodError([{ code: 'custom', path: [], message, input: undefined }])
     error.cause = cause
     return { success: false, error: error as z.ZodError<z.output<Schema>> }
   }
 }
 
-/** No more than `levelsMax` objects and arrays inside each other. Level by level, so that no depth can end us. */
+/** Whether objects and arrays are nested at most `levelsMax` deep. Iterates by level: recursion could overflow. */
 export function jsonDepthWithin(value: unknown, levelsMax: number): boolean {
   let level = [value].filter(isContainer)
   for (let depth = 1; level.length > 0; depth++) {
@@ -182,13 +183,13 @@ export const messageSendParamsSchema = z.object(
 
 const orUndefined = <Value>(value: Value): NonNullable<Value> | undefined => value ?? undefined
 
-/** Every method that names a task, in both versions: get, cancel, subscribe. */
+/** For get, cancel and subscribe, in both versions. */
 export const taskIdParamsSchema = z.object(
   { id: requiredId, historyLength: historyLength.transform(orUndefined), metadata: metadata.transform(orUndefined) },
   'must be an object',
 )
 
-/** `ListTasks`, which 0.3 does not have. The unspecified state is how protocol buffers say "any". */
+/** `ListTasks`, which 0.3 does not have. In protocol buffers, the unspecified state means any state. */
 export const listTasksParamsSchema = z.object(
   {
     contextId: optionalId.transform((id) => id || undefined),
@@ -219,10 +220,10 @@ const isContainer = (value: unknown): value is object => typeof value === 'objec
 
 /** `params.message.parts[0]`. */
 function formatPath(base: string, path: readonly PropertyKey[]): string {
-  let words = base
+  let text = base
   for (const step of path) {
-    if (typeof step === 'number') words += `[${step}]`
-    else words += `${words === '' ? '' : '.'}${String(step)}`
+    if (typeof step === 'number') text += `[${step}]`
+    else text += `${text === '' ? '' : '.'}${String(step)}`
   }
-  return words === '' ? 'the request' : words
+  return text === '' ? 'the request' : text
 }

@@ -1,10 +1,10 @@
 /**
- * A part between 1.0 and 0.3. What 0.3 has no place for rides in the part's metadata as marks, so that a part that
- * passes through a 0.3 peer comes back whole:
- * - `data` that is not an object is wrapped as `{value}` under the mark `data_part_compat` (the words of `@a2a-js/sdk`);
- * - a text's or data's mediaType and filename, and metadata that itself looks like a mark, are in `molecule_part`.
- * Invariant: `mark` and `unmark` are each other's inverse. Marks that are not exactly what `mark` would have written are
- * somebody's own metadata and stay as they are.
+ * Translates a part between 1.0 and 0.3. Two keys in the part's metadata carry what 0.3 cannot express, so that a part
+ * comes back complete from a 0.3 agent:
+ * - `data_part_compat` (as in `@a2a-js/sdk`): `data` is not an object and is wrapped as `{value}`;
+ * - `molecule_part`: mediaType and filename of a text or data part, and metadata that itself has these keys.
+ * Invariant: `removeCompatKeys` undoes `addCompatKeys`. Keys that `addCompatKeys` would not have written are the
+ * caller's own metadata and stay.
  */
 import type { Metadata, Part } from './a2a.ts'
 import { isJsonObject, jsonEqual } from './json.ts'
@@ -41,7 +41,7 @@ export function partFromV03(part: V03Part): Part {
   })
 }
 
-/** The part with marks in place of what 0.3 cannot say; most parts need none. */
+/** Adds the keys for what 0.3 cannot express; most parts need none. */
 function addCompatKeys(part: Part): Part {
   const plain = fitsV03(part)
   if (plain && !hasCompatKeys(part.metadata)) return part
@@ -49,7 +49,7 @@ function addCompatKeys(part: Part): Part {
   return packIntoMetadata(part)
 }
 
-/** The part that `mark` was given. */
+/** The original part, if the keys are ours; otherwise the part unchanged. */
 export function removeCompatKeys(part: Part): Part {
   if (!hasCompatKeys(part.metadata)) return part
   const original = unpackFromMetadata(part, part.metadata as Metadata)
@@ -74,7 +74,7 @@ function packIntoMetadata(part: Part): Part {
   const { mediaType, filename, metadata, ...content } = part
   const named = { ...(mediaType === undefined ? {} : { mediaType }), ...(filename === undefined ? {} : { filename }) }
   const wrap = content.data !== undefined && !isJsonObject(content.data)
-  // Metadata that taking the marks off would not give back (it has such keys itself, or is empty) is carried whole.
+  // Metadata that has such keys itself, or is empty, would not survive the removal of the keys, so it is carried whole.
   const hidden = metadata !== undefined && (hasCompatKeys(metadata) || Object.keys(metadata).length === 0)
   const carried = { ...(isFile(part) ? {} : named), ...(hidden ? { metadata } : {}) }
   return {
@@ -89,7 +89,7 @@ function packIntoMetadata(part: Part): Part {
   }
 }
 
-/** What `carry` may have been given; undefined where the marks cannot be its own. The caller compares. */
+/** The part that `packIntoMetadata` may have packed; undefined if the keys cannot be ours. The caller compares. */
 function unpackFromMetadata(part: Part, metadata: Metadata): Part | undefined {
   const carried = metadata[CARRIED_FIELDS_KEY] ?? {}
   if (!isJsonObject(carried)) return undefined

@@ -1,6 +1,6 @@
 /**
- * The words of A2A 0.3, as its callers still speak them. Types only: what they mean in our words (1.0) is said by
- * `v03.ts` and `v03-part.ts`, and nothing outside those and the doors' edges uses them.
+ * The types of A2A 0.3, for callers that still use it. `v03.ts` and `v03-part.ts` translate them to 1.0; no other code
+ * uses them, except the edges of the doors.
  */
 import type { Json, Metadata } from './a2a.ts'
 

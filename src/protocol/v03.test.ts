@@ -1,4 +1,4 @@
-/** 0.3 and back: identities on generated values, and the exact shapes that other implementations expect. */
+/** Round trips of generated values through 0.3, and the exact shapes that other implementations expect. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -17,27 +17,27 @@ import { eventFromV03, eventToV03, messageFromV03, messageToV03, taskFromV03 } f
 import { partFromV03, partToV03 } from './v03-part.ts'
 import type { V03Part, V03StatusUpdate } from './v03-types.ts'
 
-/** As it is after it has been on the wire. */
+/** The value after a trip over the wire. */
 const wired = <T>(value: T): T => JSON.parse(JSON.stringify(value))
 
-test('BK-2 every 1.0 part survives the way through 0.3', () => {
+test('BK-2 every 1.0 part survives a round trip through 0.3', () => {
   fc.assert(
     fc.property(part, (value) => assert.deepEqual(wired(partFromV03(wired(partToV03(value)))), wired(value))),
     { numRuns: 2000 },
   )
 })
 
-test('BK-2 every 0.3 part survives the way through 1.0', () => {
+test('BK-2 every 0.3 part survives a round trip through 1.0', () => {
   fc.assert(
     fc.property(v03Part, (value) => assert.deepEqual(wired(partToV03(wired(partFromV03(value)))), wired(value))),
     { numRuns: 2000 },
   )
 })
 
-test('a part translated over and over stays itself', () => {
+test('a part that is translated again and again stays the same', () => {
   fc.assert(
     fc.property(part, fc.integer({ min: 1, max: 5 }), (value, hops) => {
-      // A relay that takes the 0.3 form for a 1.0 part's metadata: marks upon marks.
+      // A relay that puts the 0.3 form into a 1.0 part's metadata nests the keys.
       const disguise = (given: Part): Part => {
         const { metadata } = partToV03(given)
         return metadata === undefined ? given : { ...given, metadata }
@@ -49,7 +49,7 @@ test('a part translated over and over stays itself', () => {
   )
 })
 
-test('what goes out to a 0.3 caller has only 0.3 members', () => {
+test('a part for a 0.3 caller has only 0.3 members', () => {
   const members = {
     text: ['kind', 'text', 'metadata'],
     file: ['kind', 'file', 'metadata'],
@@ -64,7 +64,7 @@ test('what goes out to a 0.3 caller has only 0.3 members', () => {
   )
 })
 
-test('the carriers of what 0.3 has no place for', () => {
+test('metadata keys carry what 0.3 cannot express', () => {
   const table: [Part, V03Part][] = [
     [{ text: 'a' }, { kind: 'text', text: 'a' }],
     [{ data: { a: 1 } }, { kind: 'data', data: { a: 1 } }],
@@ -94,7 +94,7 @@ test('the carriers of what 0.3 has no place for', () => {
   }
 })
 
-test('marks that we did not write are left as the metadata they are', () => {
+test('metadata keys that we did not write stay unchanged', () => {
   const strangers: V03Part[] = [
     { kind: 'text', text: 'a', metadata: { molecule_part: 'mine' } },
     { kind: 'text', text: 'a', metadata: { molecule_part: { mediaType: 5 } } },
@@ -104,14 +104,14 @@ test('marks that we did not write are left as the metadata they are', () => {
   for (const stranger of strangers) assert.deepEqual(partFromV03(stranger).metadata, stranger.metadata)
 })
 
-test('messages survive the way through the other version', () => {
+test('messages survive a round trip through the other version', () => {
   fc.assert(fc.property(message, (value) => assert.deepEqual(wired(messageFromV03(messageToV03(value))), wired(value))))
   fc.assert(
     fc.property(v03Message, (value) => assert.deepEqual(wired(messageToV03(messageFromV03(value))), wired(value))),
   )
 })
 
-test('tasks and stream events survive the way through the other version', () => {
+test('tasks and stream events survive a round trip through the other version', () => {
   fc.assert(fc.property(event, (value) => assert.deepEqual(wired(eventFromV03(eventToV03(value))), wired(value))))
   fc.assert(fc.property(v03Event, (value) => assert.deepEqual(wired(eventToV03(eventFromV03(value))), wired(value))))
 })
@@ -133,12 +133,12 @@ test('final is true exactly when the state is final or waits for the caller', ()
   }
 })
 
-test('the state unknown closes no task', () => {
+test('the state unknown does not close a task', () => {
   const task = taskFromV03({ kind: 'task', id: 't', contextId: 'c', status: { state: 'unknown' } })
   assert.equal(task.status.state, 'TASK_STATE_WORKING')
 })
 
-test('push configs survive the way through 0.3, and of several schemes the first is kept', () => {
+test('push configs survive a round trip through 0.3, and the first of several schemes is kept', () => {
   fc.assert(fc.property(pushConfig, (value) => assert.deepEqual(pushConfigFromV03(pushConfigToV03(value)), value)))
   const v03 = {
     taskId: 't',

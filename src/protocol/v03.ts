@@ -1,8 +1,8 @@
 /**
- * Translation between our words (A2A 1.0) and those of 0.3, for messages, tasks and stream events. Doors and the A2A
- * client call it at the edge, in both directions; inside, everything is 1.0.
- * Invariant: what 1.0 says survives the way there and back, and so does what 0.3 says, but for two things that 1.0 does
- * not know: the state `unknown`, and a `final` that contradicts its state.
+ * Translates messages, tasks and stream events between A2A 1.0 and 0.3. Doors and the A2A client call it at the edge;
+ * inside, everything is 1.0.
+ * Invariant: a round trip loses nothing, except two things of 0.3 that 1.0 does not have: the state `unknown`, and a
+ * `final` that contradicts its state.
  */
 import {
   type Artifact,
@@ -60,7 +60,7 @@ export function taskFromV03(task: V03Task): Task {
   }
 }
 
-/** One event of a stream, and the answer to a send, which is one of its kinds. */
+/** One event of a stream, or the answer to a send. */
 export function eventToV03(event: StreamResponse): V03Event {
   if (event.task !== undefined) return taskToV03(event.task)
   if (event.message !== undefined) return messageToV03(event.message)
@@ -105,7 +105,7 @@ function statusFromV03(status: V03TaskStatus): TaskStatus {
   return message === undefined ? { ...rest, state } : { ...rest, state, message: messageFromV03(message) }
 }
 
-/** `final` closes a 0.3 stream, so it is true also where the task only waits for its caller. */
+/** `final` closes a 0.3 stream, so it is also true when the task waits for its caller. */
 function statusUpdateToV03(update: TaskStatusUpdate): V03StatusUpdate {
   const { state } = update.status
   const final = isFinal(state) || isInterrupted(state)
@@ -140,6 +140,6 @@ const STATE_FROM_V03: Readonly<Record<V03TaskState, TaskState>> = {
   'input-required': 'TASK_STATE_INPUT_REQUIRED',
   rejected: 'TASK_STATE_REJECTED',
   'auth-required': 'TASK_STATE_AUTH_REQUIRED',
-  // Not known to be over: any final state here would close a task on a guess.
+  // Not known to have ended: a final state here would close a task on a guess.
   unknown: 'TASK_STATE_WORKING',
 }

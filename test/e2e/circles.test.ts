@@ -82,7 +82,7 @@ test('TW-5 AG-11 a message passes five relays and no sixth, and the refusal name
   const ids = chain.map(({ id }) => id)
   const tooLong = await here.send(ids[0] ?? '', 'hello')
   assert.equal(tooLong.status.state, 'TASK_STATE_FAILED')
-  assert.match(reasonText(tooLong), new RegExp(`passed 5 relays already: ${ids.join(' -> ')}`))
+  assert.match(reasonText(tooLong), new RegExp(`already passed 5 relays: ${ids.join(' -> ')}`))
   const passed = await here.send(ids[2] ?? '', 'hello')
   assert.equal(passed.artifacts?.[0]?.parts[0]?.text, 'hello')
 })
