@@ -69,7 +69,7 @@ test('an invalid part is refused with the place and the reason', () => {
     [{ kind: 'text', data: {} }, /is a text part without text/],
     [{ kind: 'video', text: 'a' }, /must be of kind text, file or data/],
     [{ kind: 'toString', text: 'a' }, /must be of kind/],
-    [{ kind: 'text', type: 'file', text: 'a' }, /a kind and another type/],
+    [{ kind: 'text', type: 'file', text: 'a' }, /a kind and a type that differ/],
     [{ kind: 'file', file: 'a' }, /parts\[0\]\.file must be an object/],
     [{ kind: 'file', file: {} }, /parts\[0\]\.file has none of/],
     [{ kind: 'file', file: { bytes: 'QQ==', uri: 'a' } }, /parts\[0\]\.file has more than one of/],
