@@ -101,10 +101,10 @@ test('100 MiB of body, of known or unknown length, still gets to read its 413', 
 
 test('a client that asks before it sends is refused without sending', async (t) => {
   const { url } = await openDoor(t)
-  const ask = (bytes: number) =>
+  const ask = (bytes: number, path = A2A) =>
     new Promise<string>((resolve, reject) => {
       const headers = { authorization: `Bearer ${secretOf('admin')}`, expect: '100-continue', 'content-length': bytes }
-      const outgoing = request(url + A2A, { method: 'POST', headers, agent: false })
+      const outgoing = request(url + path, { method: 'POST', headers, agent: false })
       const heard = (what: string) => {
         outgoing.destroy()
         resolve(what)
@@ -116,6 +116,9 @@ test('a client that asks before it sends is refused without sending', async (t) 
     })
   assert.equal(await ask(9 * MIB), '413')
   assert.equal(await ask(MIB), 'continue')
+  const settle = `/workspaces/${WORKSPACE_ID}/inbox/settle`
+  assert.equal(await ask(33 * MIB, settle), '413')
+  assert.equal(await ask(32 * MIB, settle), 'continue', 'a bridge may settle with a large reply')
 })
 
 test('a client that leaves in the middle of its body harms nobody', async (t) => {

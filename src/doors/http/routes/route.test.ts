@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { isRefusedBeforeBody } from '../server/answer.ts'
+import { BODY_BYTES_MAX } from '../server/body.ts'
+import { ROUTES } from './app.ts'
 import { route } from './route.ts'
 
 const described = { method: 'get', path: '/example', summary: '', success: [200, ''] } as const
@@ -25,4 +28,12 @@ test('PL-12 a handler of an open route has no identity, and one without a body s
       return context.json({ none })
     },
   })
+})
+
+test('PL-9 no route accepts a body that is refused before it is sent', () => {
+  for (const { method, path, handle, body } of ROUTES) {
+    if (handle === undefined || body === undefined) continue
+    const headers = { expect: '100-continue', 'content-length': String(body.bytesMax ?? BODY_BYTES_MAX) }
+    assert.equal(isRefusedBeforeBody({ method: method.toUpperCase(), url: path, headers }), false, `${method} ${path}`)
+  }
 })

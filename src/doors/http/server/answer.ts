@@ -5,7 +5,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { FILE_BYTES_MAX } from '../../../workspaces/workspace-files.ts'
-import { A2A_BODY_BYTES_MAX } from './body.ts'
+import { A2A_BODY_BYTES_MAX, INBOX_BODY_BYTES_MAX } from './body.ts'
 
 /** One request on its way through the door. */
 export interface HttpExchange {
@@ -48,10 +48,15 @@ export function writeAnswer(
   endAfterBody(request, response)
 }
 
-/** The client asked before sending a body that no route takes: it gets no `100 Continue` and sends nothing. */
-export function isRefusedBeforeBody({ method, headers }: IncomingMessage): boolean {
-  const bytesMax = method === 'PUT' ? FILE_BYTES_MAX : A2A_BODY_BYTES_MAX
-  return headers.expect !== undefined && Number(headers['content-length']) > bytesMax
+/** The client asks (`Expect`) before it sends a body that is too large: it gets no `100 Continue` and sends nothing. */
+export function isRefusedBeforeBody({ method, url, headers }: Pick<IncomingMessage, 'method' | 'url' | 'headers'>) {
+  return headers.expect !== undefined && Number(headers['content-length']) > largestBodyBytes(method, url)
+}
+
+/** No route of this method and path accepts more; each route still checks its own limit. */
+function largestBodyBytes(method: string | undefined, url = ''): number {
+  if (method === 'PUT') return FILE_BYTES_MAX
+  return /^\/workspaces\/[^/?]+\/inbox\//.test(url) ? INBOX_BODY_BYTES_MAX : A2A_BODY_BYTES_MAX
 }
 
 /** How long the rest of a refused body is read. */
