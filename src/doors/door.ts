@@ -1,13 +1,13 @@
 /**
  * The door seam: how the outside reaches the inbox. A door turns what arrives into an A2A message and admits it, then
- * follows the task; it never calls the runtime. What a door needs it is built with, so this is all that the wiring
- * has to know of one. Doors that push out (chat, webhooks) will add their deliveries to this.
+ * follows the task. It never calls the runtime. A door is constructed with its dependencies, so the wiring only starts
+ * and closes it.
  */
 
 /**
- * Contract: a door tells the sender "accepted" only after admission. `start` resolves when it takes messages and
- * rejects when it cannot; `close` stops taking new ones, lets what is being answered finish within a limit of the
- * door's own, and is idempotent.
+ * Contract: a door answers "accepted" only after admission. `start` resolves when the door accepts messages and rejects
+ * when it cannot. `close` accepts nothing new, lets running requests finish within the door's own limit, and is
+ * idempotent.
  */
 export interface Door {
   readonly name: string

@@ -90,7 +90,7 @@ async function sendRequests(platform: PlatformUnderTest, workspaceId: string): P
 function assertClearRefusal({ status, body }: PlatformResponse): void {
   assert.equal(status, 503, JSON.stringify(body).slice(0, 300))
   assert.equal(body.error.data[0].reason, 'STORE_UNAVAILABLE')
-  assert.match(body.error.message, /^the store cannot be reached right now; the same message may safely be sent again/)
+  assert.match(body.error.message, /^the store is unavailable; it is safe to send the same message again/)
 }
 
 async function auditAll(database: string, sent: Parameters<typeof audit>[1], runsDir: string): Promise<Audit> {

@@ -86,7 +86,7 @@ export function createHttpDoor(options: HttpDoorOptions): HttpDoor {
     // Some clients offer HTTP/2 with every request. Node would treat that as an upgrade and not answer them.
     shouldUpgradeCallback: ({ headers }) => headers.upgrade?.toLowerCase() === 'websocket',
   })
-  const waiting = createWaitingCalls(options.tokens)
+  const waitingCalls = createWaitingCalls(options.tokens)
   const inFlight = createInFlight()
   let sockets: Sockets | undefined
   let closed: Promise<void> | undefined
@@ -99,7 +99,7 @@ export function createHttpDoor(options: HttpDoorOptions): HttpDoor {
       await listen(server, options)
       const unready = async () => (closed === undefined ? options.unready() : 'shutting down')
       const port = (server.address() as AddressInfo).port
-      const created = createListener({ ...options, unready }, waiting, port)
+      const created = createListener({ ...options, unready }, waitingCalls, port)
       sockets = created.sockets
       const onRequest = answerOneAtATime((request, response) => {
         inFlight.add(response)
@@ -115,7 +115,7 @@ export function createHttpDoor(options: HttpDoorOptions): HttpDoor {
     },
     close() {
       closed ??= closeServer(server, {
-        endWaits: waiting.end,
+        endWaits: waitingCalls.end,
         closeSockets: sockets?.close,
         inFlight,
         clock: options.clock,
@@ -126,7 +126,7 @@ export function createHttpDoor(options: HttpDoorOptions): HttpDoor {
   }
 }
 
-function createListener(options: HttpDoorOptions, waiting: WaitingCalls, port: number) {
+function createListener(options: HttpDoorOptions, waitingCalls: WaitingCalls, port: number) {
   const { log, tokens } = options
   const auth = createHttpAuth({
     ...{ tokens, port },
@@ -136,7 +136,7 @@ function createListener(options: HttpDoorOptions, waiting: WaitingCalls, port: n
   const reach = createReach(options.workspaces)
   const metrics = options.metrics ?? createMetrics()
   const isOurHost = createHostRule(options.host)
-  const streaming = { waiting, limits: options.sseLimits ?? SSE_LIMITS }
+  const streaming = { waitingCalls, limits: options.sseLimits ?? SSE_LIMITS }
   const a2a = createA2a({ ...options, ...streaming, auth, reach })
   const app = createApp({ load: async () => NO_LOAD, ...options, ...streaming, auth, reach, metrics })
   const sockets = createSockets({ ...options, limits: streaming.limits, auth, isOurHost })

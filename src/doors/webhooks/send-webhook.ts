@@ -1,6 +1,6 @@
 /**
- * One webhook: an event of a task on its way to where its caller wants it. The URL is a stranger's word, so it goes
- * through the guard each time. The caller's secrets are in the headers and nowhere else.
+ * Sends one event of a task to the URL of a caller. The URL is not trusted, so each call goes through the outbound
+ * guard. The caller's secrets are only in the headers.
  */
 import type { Outbound, OutboundRequest } from '../../client/outbound.ts'
 import { toMoleculeError } from '../../errors.ts'
@@ -11,7 +11,7 @@ import { eventToV03 } from '../../protocol/v03.ts'
 const WEBHOOK_TIMEOUT_MS = 15_000
 const ANSWER_BYTES_MAX = 64 * 1024
 
-/** Undefined when it was taken, otherwise why not, in a sentence without secrets. */
+/** Undefined when the receiver accepted the event; otherwise the reason, in a sentence without secrets. */
 export async function sendWebhook(
   { push, event }: { push: StoredPush; event: StreamResponse },
   outbound: Outbound,
@@ -27,7 +27,7 @@ export async function sendWebhook(
   }
 }
 
-/** What a receiver of either version expects: 1.0 is told in its own media type, 0.3 with its token in a header. */
+/** In the form of the receiver's version: 1.0 has its own media type, 0.3 expects the token in a header. */
 function webhookRequest({ version, config }: StoredPush, event: StreamResponse): OutboundRequest {
   const { url, token, authentication } = config
   const { scheme = '', credentials = '' } = authentication ?? {}

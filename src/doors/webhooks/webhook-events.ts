@@ -1,6 +1,6 @@
 /**
- * What a webhook is told of a task, made of its log: every status, and artifacts whole, not in pieces.
- * Invariant: the same log gives the same events under the same numbers, so that a cursor is all that has to be kept.
+ * Turns the log of a task into the events of its webhook: every status change, and complete artifacts instead of chunks.
+ * Invariant: the same log gives the same events with the same numbers, so a cursor is all that must be stored.
  */
 
 import type { PushCursor } from '../../inbox/delivery.ts'
@@ -12,25 +12,27 @@ export interface WebhookEvent extends PushCursor {
   readonly event: StreamResponse
 }
 
-/** Of the whole log, from its beginning: an artifact's first piece may be older than the cursor. */
+/** Reads the log from its beginning, because the first chunk of an artifact may be older than the cursor. */
 export async function* webhookEvents(log: AsyncIterable<LogEntry>): AsyncIterable<WebhookEvent> {
-  const assembling = createArtifactAssembler()
+  const assembler = createArtifactAssembler()
   for await (const { seq, wire } of log) {
-    const events = wire.flatMap(assembling.take)
-    // Numbers begin at 1: 0 is a cursor that has seen the entry before and nothing of this one.
+    const events = wire.flatMap(assembler.take)
+    // Numbers begin at 1: a cursor with 0 has seen no event of this row.
     for (const [index, event] of events.entries()) yield { seq, k: index + 1, event }
   }
 }
 
-/** Pieces of a reply are pruned an hour after it: what is made of them must not depend on their being there. */
+/** Chunks of a reply are pruned an hour after the reply, so no event may depend on them. */
 const isReply = ({ artifactId }: Artifact): boolean => artifactId.startsWith('reply-')
 
 function createArtifactAssembler() {
   let artifacts: Artifact[] = []
   const open = new Set<string>()
-  const whole = (names: { taskId: string; contextId: string }, artifact: Artifact): StreamResponse => {
+  const complete = (
+    { taskId, contextId }: { taskId: string; contextId: string },
+    artifact: Artifact,
+  ): StreamResponse => {
     open.delete(artifact.artifactId)
-    const { taskId, contextId } = names
     return { artifactUpdate: { taskId, contextId, artifact, append: false, lastChunk: true } }
   }
   return {
@@ -42,14 +44,14 @@ function createArtifactAssembler() {
         artifacts = mergeArtifact(artifacts, { artifact, append })
         open.add(artifact.artifactId)
         const merged = artifacts.find(({ artifactId }) => artifactId === artifact.artifactId) as Artifact
-        return lastChunk ? [whole(artifactUpdate, merged)] : []
+        return lastChunk ? [complete(artifactUpdate, merged)] : []
       }
       if (statusUpdate === undefined) return []
       const { state } = statusUpdate.status
-      // An agent that never said which chunk was the last has said so by ending.
+      // Some agents never mark a last chunk: the end of the task completes their artifacts.
       const ended = isFinal(state) || isInterrupted(state)
       const left = ended ? artifacts.filter(({ artifactId }) => open.has(artifactId)) : []
-      return [...left.map((artifact) => whole(statusUpdate, artifact)), event]
+      return [...left.map((artifact) => complete(statusUpdate, artifact)), event]
     },
   }
 }

@@ -1,7 +1,7 @@
 /**
- * The webhook door: it only goes out. For each push configuration that is due it follows the task's log from where the
- * receiver last was and tells it event by event, in order, one in flight; a failure waits and is tried again. Everything
- * that must be remembered is in the config's cursor, so a restart goes on where this process stopped.
+ * The webhook door, which only sends. For each push config that is due it follows the log of the task from the config's
+ * cursor and sends event by event, in order, one at a time. A failed call is retried later. The cursor is stored with
+ * the config, so after a restart sending goes on where this process stopped.
  */
 import type { Outbound } from '../../client/outbound.ts'
 import type { Clock } from '../../clock.ts'
@@ -9,7 +9,7 @@ import { toMoleculeError } from '../../errors.ts'
 import type { PushConfigs, PushCursor, PushKey, StoredPush } from '../../inbox/delivery.ts'
 import type { Reception } from '../../inbox/inbox.ts'
 import type { Log } from '../../log.ts'
-import { sleep } from '../../wait.ts'
+import { createWakeUp } from '../../wait.ts'
 import type { Door } from '../door.ts'
 import { sendWebhook } from './send-webhook.ts'
 import { webhookEvents } from './webhook-events.ts'
@@ -23,53 +23,52 @@ export interface WebhooksOptions {
 }
 
 export interface Webhooks extends Door {
-  /** There is a new configuration, or a task goes on: look now. */
+  /** There is a new config, or a task goes on: poll now. */
   wake(): void
 }
 
-/** A missed wake-up, and the end of a wait, are noticed within this. */
+/** A missed wake-up, or a retry that is due, is noticed within this time. */
 const POLL_MS = 1000
-/** A third of the claim's time. */
+/** A third of the time that a claim lasts. */
 const RENEW_MS = 20_000
-/** Tasks followed at once; what is beyond waits for one of them to end. */
+/** Tasks followed at once. Further configs stay unclaimed until one of these ends. */
 const TASKS_FOLLOWED_MAX = 2000
 
 export function createWebhooks(options: WebhooksOptions): Webhooks {
   const { configs, clock, log } = options
   const followed = new Map<string, { readonly key: PushKey; readonly done: Promise<void> }>()
   const closing = new AbortController()
+  const wakeUp = createWakeUp()
   const warn = (thrown: unknown, message: string) => log.warn({ err: toMoleculeError(thrown) }, message)
-  let woken = new AbortController()
   let loop: Promise<void> = Promise.resolve()
   let cancelRenewal: (() => void) | undefined
 
-  const giveBack = async (push: StoredPush, thrown: unknown) => {
-    warn(thrown, 'a webhook could not be looked after')
-    // A task that is gone has nothing more to tell; anything else is tried again when the claim runs out.
+  const onFailure = async (push: StoredPush, thrown: unknown) => {
+    warn(thrown, 'a webhook failed unexpectedly')
+    // The task is gone, so no event will follow. Any other failure is retried when the claim expires.
     if (toMoleculeError(thrown).code === 'not_found') await configs.remove(push)
   }
   const follow = (push: StoredPush) => {
     const name = JSON.stringify([push.taskId, push.id])
-    const before = followed.get(name)?.done ?? Promise.resolve()
-    const done = before
+    const previous = followed.get(name)?.done ?? Promise.resolve()
+    const done = previous
       .then(() => sendEvents(push, options, closing.signal))
-      .catch((thrown: unknown) => giveBack(push, thrown))
-      .catch((thrown: unknown) => warn(thrown, 'a webhook could not be taken off the list'))
+      .catch((thrown: unknown) => onFailure(push, thrown))
+      .catch((thrown: unknown) => warn(thrown, 'the push config of a task that is gone could not be removed'))
       .finally(() => {
         if (followed.get(name)?.done === done) followed.delete(name)
       })
     followed.set(name, { key: push, done })
   }
-  const look = async () => {
+  const poll = async () => {
     while (!closing.signal.aborted) {
-      woken = new AbortController()
       try {
         for (const push of await configs.claim(TASKS_FOLLOWED_MAX - followed.size)) follow(push)
       } catch (thrown) {
-        // One failing look must not end all webhooks in silence.
-        warn(thrown, 'push configurations could not be read; trying again')
+        // A rejection here would silently end all webhooks.
+        warn(thrown, 'push configs could not be read; trying again')
       }
-      await sleep(clock, POLL_MS, AbortSignal.any([closing.signal, woken.signal]))
+      await wakeUp.wait(closing.signal, (callback) => clock.after(POLL_MS, callback))
     }
   }
   const renewLater = () => {
@@ -81,10 +80,10 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
   }
   return {
     name: 'webhooks',
-    wake: () => woken.abort(),
+    wake: wakeUp.wake,
     start() {
       renewLater()
-      loop = look()
+      loop = poll()
       return Promise.resolve()
     },
     async close() {
@@ -96,28 +95,28 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
   }
 }
 
-/** Tells a receiver what it has not been told, until the task rests, a try fails, or the config is another. */
+/** Sends the events after the cursor until the task rests, a call fails, or the config was replaced or removed. */
 async function sendEvents(push: StoredPush, options: WebhooksOptions, signal: AbortSignal): Promise<void> {
   const { configs, reception, outbound, log } = options
-  for await (const told of webhookEvents(reception.follow(push.taskId, 0, signal))) {
-    if (!isAfter(told, push.cursor)) continue
-    // Looked at before each call: a receiver that was taken off the list must hear no more.
+  for await (const next of webhookEvents(reception.follow(push.taskId, 0, signal))) {
+    if (!isAfter(next, push.cursor)) continue
+    // Checked before each call: a receiver whose config was removed must receive nothing more.
     if (!(await configs.isCurrent(push))) return
-    const problem = await sendWebhook({ push, event: told.event }, outbound, signal)
+    const problem = await sendWebhook({ push, event: next.event }, outbound, signal)
     if (signal.aborted) break
     if (problem !== undefined) {
-      const next = await configs.fail(push, problem)
+      const result = await configs.fail(push, problem)
       const fields = { taskId: push.taskId, configId: push.id, problem }
-      if (next === 'given_up') log.warn(fields, 'a webhook was given up')
-      else log.debug(fields, 'a webhook will be tried again')
+      if (result === 'given_up') log.warn(fields, 'a webhook was given up')
+      else log.debug(fields, 'a webhook will be retried')
       return
     }
-    if (!(await configs.advance(push, told))) return
+    if (!(await configs.advance(push, next))) return
   }
   if (signal.aborted) await configs.release(push)
   else await configs.idle(push)
 }
 
-function isAfter(told: PushCursor, cursor: PushCursor): boolean {
-  return told.seq > cursor.seq || (told.seq === cursor.seq && told.k > cursor.k)
+function isAfter(position: PushCursor, cursor: PushCursor): boolean {
+  return position.seq > cursor.seq || (position.seq === cursor.seq && position.k > cursor.k)
 }

@@ -21,7 +21,7 @@ export interface A2aCall {
 export interface A2aContext {
   readonly reception: Reception
   readonly workspaces: Workspaces
-  readonly waiting: WaitingCalls
+  readonly waitingCalls: WaitingCalls
   readonly reach: Reach
   readonly maxBlockMs: number
   readonly version: string

@@ -69,11 +69,11 @@ export const CAPABILITIES: AgentCapabilities = {
 }
 
 async function sendMessage(call: A2aCall, context: A2aContext): Promise<unknown> {
-  const { reception, waiting, maxBlockMs: maxMs } = context
+  const { reception, waitingCalls, maxBlockMs: maxMs } = context
   const { letter, onAdmitted } = await readLetter(call, context)
   const { blocking, historyLength } = sendOptions(letter.envelope)
   const task = blocking
-    ? await waiting.during(waitingCallOf(call), (signal) => reception.send(letter, { maxMs, onAdmitted }, signal))
+    ? await waitingCalls.run(waitingCallOf(call), (signal) => reception.send(letter, { maxMs, onAdmitted }, signal))
     : await admitAndReadTask(call, { letter, onAdmitted }, reception)
   const sent = withHistory(await withDetail(task, call, reception), historyLength)
   return letter.envelope.version === '1.0' ? { task: sent } : taskToV03(sent)

@@ -50,7 +50,7 @@ export async function openStream(reception: Reception, options: OpenStreamOption
 
 export interface WriteStreamOptions extends SseOptions {
   readonly reception: Reception
-  readonly waiting: WaitingCalls
+  readonly waitingCalls: WaitingCalls
   /** By whose token it is read; the stream ends when that is revoked. */
   readonly identity: Pick<Identity, 'tokenId'>
   /** An event as this reader's binding and version say it. */
@@ -59,8 +59,8 @@ export interface WriteStreamOptions extends SseOptions {
 
 /** Writes the stream until its task rests, its reader goes away or the door closes; the task itself runs on. */
 export function writeStream(exchange: HttpExchange, stream: TaskStream, options: WriteStreamOptions): Promise<void> {
-  const { waiting, identity } = options
-  return waiting.during({ response: exchange.response, identity }, (signal) =>
+  const { waitingCalls, identity } = options
+  return waitingCalls.run({ response: exchange.response, identity }, (signal) =>
     writeEvents(exchange, taskEvents(stream, options, signal), options),
   )
 }

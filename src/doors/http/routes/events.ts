@@ -44,7 +44,7 @@ export const eventRoutes = [
       const { incoming: request, outgoing: response, requestId } = context.env
       const exchange = { request, response, requestId }
       try {
-        await app.waiting.during({ response, identity }, (signal) =>
+        await app.waitingCalls.run({ response, identity }, (signal) =>
           writeEvents(exchange, rows(app.activity, { workspaceId, sinceSeq }, signal), app),
         )
       } catch (thrown) {

@@ -28,7 +28,7 @@ export const inboxRoutes = [
       const workspaceId = context.req.param('id')
       await requireExternal(app.workspaces, workspaceId)
       const { bridge, holding, leases_max: leasesMax, wait_ms: waitMs } = body
-      const directives = await app.waiting.during({ response: context.env.outgoing, identity }, (signal) =>
+      const directives = await app.waitingCalls.run({ response: context.env.outgoing, identity }, (signal) =>
         app.bridgeContext.bridges.lease({ workspaceId, bridge, holding, leasesMax, waitMs }, signal),
       )
       const handouts = await Promise.all(directives.map((directive) => directiveForBridge(directive, body, app)))

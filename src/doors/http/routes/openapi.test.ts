@@ -29,7 +29,7 @@ test('PL-10 the document holds every route that is served, and no other', async 
   })
   const rest = { version: '1', unready: async () => undefined, auth, reach: createReach(fakePlatform.workspaces) }
   const load = async () => ({ waiting: 0, running: 0, workspaces: [] })
-  const streaming = { waiting: createWaitingCalls(fakePlatform.tokens), clock: systemClock, limits: SSE_LIMITS }
+  const streaming = { waitingCalls: createWaitingCalls(fakePlatform.tokens), clock: systemClock, limits: SSE_LIMITS }
   const app = createApp({ ...fakePlatform, ...rest, ...streaming, load, metrics: createMetrics() })
   const served = app.routes
     .filter(({ method }) => method !== 'ALL')

@@ -131,7 +131,7 @@ export interface AppContext extends WorkspaceRoutesContext {
   readonly tokens: Tokens
   readonly auth: HttpAuth
   readonly reach: Reach
-  readonly waiting: WaitingCalls
+  readonly waitingCalls: WaitingCalls
   readonly limits: SseLimits
   readonly metrics: Metrics
   readonly load: () => Promise<LoadReport>

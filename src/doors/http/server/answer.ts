@@ -1,13 +1,13 @@
 /**
- * Writing a JSON answer right on Node's response: A2A always, and refusals of every kind, because a refusal may come
- * while the client is still sending. Closing then would make the system reset the connection and take the answer with
- * it; so the answer is sent whole, and the rest of the body is read into nothing for a while before the end.
+ * Writes a JSON answer directly to Node's response: every A2A answer, and every refusal, because a refusal may come
+ * while the client is still sending. To close then would reset the connection and lose the answer. So the answer is
+ * sent whole, and the rest of the body is read and discarded for a while before the end.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { FILE_BYTES_MAX } from '../../../workspaces/workspace-files.ts'
 import { A2A_BODY_BYTES_MAX, INBOX_BODY_BYTES_MAX } from './body.ts'
 
-/** One request on its way through the door. */
+/** One request with its response. */
 export interface HttpExchange {
   readonly request: IncomingMessage
   readonly response: ServerResponse
@@ -21,7 +21,7 @@ export interface HttpAnswer {
 }
 
 export const REQUEST_ID_HEADER = 'X-Request-Id'
-/** Before the ULID of a request. */
+/** A request id is this prefix and a ULID. */
 export const REQUEST_ID_PREFIX = 'req_'
 
 export function writeAnswer(
@@ -29,7 +29,7 @@ export function writeAnswer(
   { status, headers, body }: HttpAnswer,
 ): void {
   if (response.destroyed) return
-  // As text, so that Node sends it in one write with the headers.
+  // As a string, so that Node sends it in one write with the headers.
   const text = JSON.stringify(body)
   response.writeHead(status, {
     'Content-Type': 'application/json',
@@ -59,14 +59,14 @@ function largestBodyBytes(method: string | undefined, url = ''): number {
   return /^\/workspaces\/[^/?]+\/inbox\//.test(url) ? INBOX_BODY_BYTES_MAX : A2A_BODY_BYTES_MAX
 }
 
-/** How long the rest of a refused body is read. */
+/** How long the rest of a refused body is read. Then the connection is closed. */
 const DISCARD_MS_MAX = 5000
 
 function endAfterBody(request: IncomingMessage, response: ServerResponse): void {
-  const enough = setTimeout(() => request.destroy(), DISCARD_MS_MAX)
-  enough.unref()
+  const timer = setTimeout(() => request.destroy(), DISCARD_MS_MAX)
+  timer.unref()
   const end = () => {
-    clearTimeout(enough)
+    clearTimeout(timer)
     response.end()
   }
   request.once('end', end).once('close', end).resume()

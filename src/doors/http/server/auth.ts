@@ -1,7 +1,7 @@
 /**
- * Who is asking, and may they. A bearer token or the browser's session cookie becomes an Identity through `Tokens`;
- * nothing else in a request says who it is from. Closed by default: every action names the roles that may do it, on
- * loopback too, and a role that no rule names may do nothing. Which workspace it may be done to is `reach.ts`.
+ * Identifies the caller and checks its role. A bearer token or the browser's session cookie becomes an Identity through
+ * `Tokens`; nothing else in a request identifies the caller. Closed by default, on loopback too: every action lists the
+ * roles that may do it, and a role that is not listed may not. Which workspaces a token may act on is in `reach.ts`.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { MoleculeError } from '../../../errors.ts'
@@ -9,7 +9,7 @@ import { type Identity, TOKEN_ROLES, type TokenRole, type Tokens } from '../../.
 import type { RateLimit } from './rate-limit.ts'
 import type { WrongTokenLimit } from './wrong-token-limit.ts'
 
-/** What can be done through this door, each with the roles that may. */
+/** The actions of this door, each with the roles that may do it. */
 const ROLES_ALLOWED = {
   'platform.read': TOKEN_ROLES,
   'metrics.read': ['admin', 'member', 'viewer'],
@@ -47,9 +47,9 @@ export interface AuthRequest {
 }
 
 export interface HttpAuth {
-  /** The cookie's name: a browser shares cookies among the ports of a host, so two platforms need two names. */
+  /** Contains the port: a browser shares cookies among the ports of a host, so two platforms need two names. */
   readonly cookieName: string
-  /** Counts the request against its token's limit; the routes of workers, who poll, are not counted. */
+  /** Also counts the request against the rate limit of its token, unless `counted` is false. */
   identify(request: AuthRequest, options?: { readonly counted: boolean }): Promise<Identity>
   /** The session secret in the cookie, unverified. */
   sessionSecret(request: AuthRequest): string | undefined
@@ -78,7 +78,7 @@ export function createHttpAuth({ tokens, port, rateLimit, wrongTokenLimit }: Htt
   }
 }
 
-/** The secret a request shows: a bearer token before a cookie, which counts only from a page of ours. */
+/** The secret of a request: the bearer token, else the cookie, which is accepted only from the platform's own page. */
 function secretOf(request: AuthRequest, sessionSecret: HttpAuth['sessionSecret']): string {
   const { authorization } = request.headers
   if (authorization !== undefined) return bearer(authorization)
@@ -91,7 +91,7 @@ function secretOf(request: AuthRequest, sessionSecret: HttpAuth['sessionSecret']
 /** For the API document. */
 export const rolesOf = (action: Action): readonly TokenRole[] => ROLES_ALLOWED[action]
 
-/** Throws `forbidden` with the reason in words. */
+/** Throws `forbidden` with the reason. */
 export function requireAccess(identity: Identity, action: Action): void {
   const allowed: readonly TokenRole[] = ROLES_ALLOWED[action]
   if (allowed.includes(identity.role)) return
@@ -100,8 +100,8 @@ export function requireAccess(identity: Identity, action: Action): void {
 }
 
 /**
- * A browser adds the cookie to any page's requests, also to those of another local program on another port, which
- * SameSite counts as the same site. Its Origin tells them apart.
+ * Prevents requests by another page with the user's cookie. A browser adds the cookie to any page's requests, also to
+ * those of a local program on another port, which SameSite counts as the same site. The Origin tells them apart.
  */
 export function requireSameOrigin({ method, headers }: AuthRequest): void {
   if (method === 'GET' || method === 'HEAD') return
@@ -112,11 +112,12 @@ export function requireSameOrigin({ method, headers }: AuthRequest): void {
 }
 
 /**
- * Tasks are seen by their principal, by the workspace itself and by people; for others they do not exist. The key is
- * absent for those who see all. A conversation's token is not the workspace: it must not read what others said to it.
+ * A task is visible to its principal, to its workspace and to people; for other callers it does not exist. `principal`
+ * is absent when the caller sees all tasks. A conversation's token does not see all tasks of its workspace: it must not
+ * read the messages of other callers.
  */
 export function taskScope({ role, principal, workspaceId: own }: Identity, workspaceId: string): TaskScope {
-  // What a program said when it failed is for its owners; everybody else is told one clean sentence.
+  // The output of a failed program is for owners; other callers receive one sentence without internals.
   if (role === 'admin' || role === 'member') return { detail: true }
   if (role === 'viewer') return {}
   return role === 'workspace' && own === workspaceId ? {} : { principal }
@@ -155,7 +156,7 @@ function readCookie(header: string | undefined, name: string): string | undefine
   return undefined
 }
 
-/** `host[:port]` as the Host header would carry it; undefined for `null` and for what is no origin. */
+/** `host[:port]` in the form of a Host header; undefined for `null` and for text that is no origin. */
 function originHost(origin: string): string | undefined {
   return URL.canParse(origin) ? new URL(origin).host || undefined : undefined
 }

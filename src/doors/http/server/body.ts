@@ -1,7 +1,7 @@
 /**
- * Reading a request's body: whole, within a limit, as JSON of bounded depth. Used by every route, so that no way in
- * can exhaust memory or the stack. What is wrong with a body is always a MoleculeError that says so; how long a
- * client may take to send it is the server's `requestTimeout`.
+ * Reads the body of a request: whole, within a limit, as JSON of bounded depth. Every route uses it, so no body can
+ * exhaust memory or the stack. A bad body is always a MoleculeError with the reason. The time that a client may take is
+ * the server's `requestTimeout`.
  */
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
@@ -18,13 +18,13 @@ export async function readJson(request: IncomingMessage, bytesMax: number): Prom
   return parseJson(await readBody(request, bytesMax))
 }
 
-/** The same for a route whose body may be left out: undefined then. */
+/** The body as parsed JSON; undefined where it is empty. */
 export async function readOptionalJson(request: IncomingMessage, bytesMax: number): Promise<unknown> {
   const body = await readBody(request, bytesMax)
   return body.length === 0 ? undefined : parseJson(body)
 }
 
-/** Judged on the bytes: parsing 8 MiB of brackets takes a second and 350 MB before the value could be refused. */
+/** Counts on the bytes, before parsing: to parse 8 MiB of brackets takes a second and 350 MB. */
 export function requireShallow(body: Buffer): void {
   if (!isDeeperThan(body, JSON_DEPTH_MAX)) return
   throw new MoleculeError('invalid_request', `the body is nested deeper than ${JSON_DEPTH_MAX} levels`)
@@ -41,12 +41,12 @@ export function parseJson(body: Buffer): unknown {
   }
 }
 
-/** Rejects with `too_large` at the limit, and with `canceled` when the client goes away before the end. */
+/** Rejects with `too_large` at the limit, and with `canceled` when the client disconnects before the end. */
 export function readBody(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    // Gone while its token was being looked up: none of the events below would come any more.
-    if (request.destroyed) return reject(gone())
-    // A request that says its size is refused before a byte of it is read.
+    // Prevents a wait for ever: a client that disconnected while its token was verified sends none of the events below.
+    if (request.destroyed) return reject(disconnected())
+    // A request that announces its size is refused before a byte of it is read.
     if (Number(request.headers['content-length']) > bytesMax) return reject(tooLarge(bytesMax))
     const chunks: Buffer[] = []
     let bytes = 0
@@ -69,14 +69,14 @@ export function readBody(request: IncomingMessage, bytesMax: number): Promise<Bu
     }
     const fail = (cause?: unknown) => {
       stop()
-      reject(gone(cause))
+      reject(disconnected(cause))
     }
     request.on('data', take).on('end', end).on('error', fail).on('close', fail)
   })
 }
 
-function gone(cause?: unknown): MoleculeError {
-  return new MoleculeError('canceled', 'the client went away before its request was complete', { cause })
+function disconnected(cause?: unknown): MoleculeError {
+  return new MoleculeError('canceled', 'the client disconnected before its request was complete', { cause })
 }
 
 function tooLarge(bytesMax: number): MoleculeError {
@@ -92,7 +92,7 @@ const OPEN_BRACE = 0x7b
 const CLOSE_BRACKET = 0x5d
 const CLOSE_BRACE = 0x7d
 
-/** Counts brackets outside strings before anything is parsed; strings are jumped over, so long texts cost little. */
+/** Counts brackets outside strings. It jumps over strings with `indexOf`, so long texts cost little. */
 function isDeeperThan(body: Buffer, depthMax: number): boolean {
   let depth = 0
   for (let index = 0; index < body.length; index++) {
@@ -108,7 +108,7 @@ function isDeeperThan(body: Buffer, depthMax: number): boolean {
   return false
 }
 
-/** Where the string that opens at `start` closes; the body's end where it never does, which the parser will refuse. */
+/** The closing quote of the string that opens at `start`; the body's end where there is none (the parser refuses it). */
 function endOfString(body: Buffer, start: number): number {
   let end = body.indexOf(QUOTE, start + 1)
   while (end !== -1 && isEscaped(body, end)) end = body.indexOf(QUOTE, end + 1)

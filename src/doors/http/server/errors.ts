@@ -1,7 +1,7 @@
 /**
- * How an error of ours leaves by this door outside A2A: `{error: {code, message, hint, id}}`. The status is the one
- * the protocol's table gives the code, so that both ways of asking agree. What is a defect of ours shows nothing of
- * the inside: the log has the whole error under the request's id, and the id is all that a caller gets.
+ * The form of an error outside A2A: `{error: {code, message, hint, id}}`. The status comes from the table of the
+ * protocol, so A2A and the other routes agree. A defect shows nothing internal: the caller gets the request id, and the
+ * log has the whole error under that id.
  */
 import { type ErrorCode, MoleculeError } from '../../../errors.ts'
 import type { Log } from '../../../log.ts'
@@ -18,7 +18,7 @@ export function errorAnswer(error: MoleculeError, requestId: string): HttpAnswer
   }
 }
 
-/** What HTTP itself says beside the body: how to authenticate, when to come again. */
+/** The HTTP headers of an error: how to authenticate, when to retry. */
 export function errorHeaders({ code, details }: MoleculeError): Record<string, string> {
   const headers: Record<string, string> = {}
   if (code === 'unauthenticated') headers['WWW-Authenticate'] = 'Bearer realm="molecule"'
@@ -27,14 +27,14 @@ export function errorHeaders({ code, details }: MoleculeError): Record<string, s
   return headers
 }
 
-/** The error as a caller may see it: unchanged, or with a sentence of its own where the message is from the inside. */
+/** The error as a caller may see it: unchanged, or with a fixed sentence when its message is internal. */
 export function publicError(error: MoleculeError, requestId: string): MoleculeError {
   const sentence = INTERNAL_SENTENCES[error.code]
   if (sentence === undefined) return error
   return new MoleculeError(error.code, `${sentence} (${requestId})`, { retryable: error.retryable, cause: error })
 }
 
-/** Refusals are worth a line, defects the whole error. A client that left has nobody to be told. */
+/** Logs a refusal as one line and a defect with the whole error. A client that disconnected is only worth debug. */
 export function logFailure(log: Log, error: MoleculeError, { request, requestId }: HttpExchange): void {
   const fields = { requestId, method: request.method, path: request.url?.split('?')[0], code: error.code }
   if (error.code === 'canceled') log.debug(fields, error.message)
@@ -45,21 +45,21 @@ export function logFailure(log: Log, error: MoleculeError, { request, requestId 
 
 const STORE_RETRY_AFTER_MS = 1000
 
-/** Codes whose message may speak of files, queries and stacks. */
+/** For codes whose message may contain files, queries and stacks. */
 const INTERNAL_SENTENCES: Partial<Readonly<Record<ErrorCode, string>>> = {
-  internal: 'something went wrong here; the log has it under this id',
+  internal: 'an internal error; the log has it under this id',
   store_unavailable:
-    'the store cannot be reached right now; the same message may safely be sent again; the log has more under this id',
+    'the store is unavailable; it is safe to send the same message again; the log has more under this id',
 }
 
 const HINTS: Partial<Readonly<Record<ErrorCode, string>>> = {
   unauthenticated:
     'send "Authorization: Bearer <token>"; the admin token is in the file admin-token of the data folder',
   forbidden: 'ask an admin for a token with the right role',
-  queue_full: 'wait as long as Retry-After says, then send the same message again',
-  too_many_requests: 'wait as long as Retry-After says, then send the same again',
-  too_large: 'send less at once, or send a URL in place of the content',
+  queue_full: 'wait for the time in Retry-After, then send the same message again',
+  too_many_requests: 'wait for the time in Retry-After, then send the same request again',
+  too_large: 'send less at once, or send a URL instead of the content',
   idempotency_conflict: 'use a new messageId for new content',
-  store_unavailable: 'send the same again after Retry-After',
-  internal: 'look for the id in molecule.log of the data folder',
+  store_unavailable: 'send the same request again after the time in Retry-After',
+  internal: 'find the id in molecule.log in the data folder',
 }

@@ -1,6 +1,6 @@
 /**
- * The Host header, checked before anything else. A page of a stranger can make its own name resolve to 127.0.0.1 and
- * then talk to this platform as "its own origin" (DNS rebinding); the browser still sends the stranger's name as Host.
+ * Checks the Host header before anything else, against DNS rebinding: a foreign page can make its own name resolve to
+ * 127.0.0.1 and then reach this platform as "same origin". The browser still sends the foreign name as Host.
  */
 import { isIP } from 'node:net'
 
@@ -16,12 +16,12 @@ export function createHostRule(boundHost: string): HostRule {
   return (host) => {
     const name = hostName(host)
     if (name === undefined) return false
-    // Bound to every address, it is reached by addresses nobody can list; one that is no name cannot be rebound.
+    // Bound to every address, the platform accepts any address: an address, unlike a name, cannot be rebound.
     return LOOPBACK_NAMES.has(name) || name === own || (anyAddress && isAddress(name))
   }
 }
 
-/** Lower case, without the port: `localhost`, `127.0.0.1`, `[::1]`. Undefined for what is no host. */
+/** Lower case, without the port: `localhost`, `127.0.0.1`, `[::1]`. Undefined for an invalid header. */
 function hostName(host: string | undefined): string | undefined {
   return /^([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/.exec(host?.toLowerCase() ?? '')?.[1]
 }

@@ -1,24 +1,26 @@
 /**
- * How often one token may ask, or one address be wrong: a window of a minute that opens with the first time. In memory
- * and bounded: whoever is forgotten because too many others came gets a new window, which errs on the side of answering.
+ * Limits how often a key (a token, an address) may do something: a window of a minute that opens with the first time.
+ * In memory and bounded: when there are too many keys, the oldest is forgotten and gets a new window, which errs on the
+ * side of answering.
  */
 import type { Clock } from '../../../clock.ts'
 import { MoleculeError } from '../../../errors.ts'
 
 export const REQUESTS_PER_MINUTE_MAX = 600
 const WINDOW_MS = 60_000
+/** Beyond this the key with the oldest window is forgotten. */
 const KEYS_MAX = 10_000
 
 export interface RateLimit {
-  /** One more; throws `too_many_requests` with the time until the next window. */
-  count(name: string): void
-  /** Throws the same where the next one would be too many, and counts nothing. */
-  check(name: string): void
+  /** Counts one; throws `too_many_requests`, with the time until the next window, past the limit. */
+  count(key: string): void
+  /** Throws the same when the limit is reached, and counts nothing. */
+  check(key: string): void
 }
 
 export interface RateLimitOptions {
   readonly timesMax: number
-  /** What is said to whoever passed it. */
+  /** The error message past the limit. */
   readonly message: string
 }
 
@@ -34,24 +36,24 @@ export function createRateLimit(clock: Clock, { timesMax, message }: RateLimitOp
     return new MoleculeError('too_many_requests', message, { retryable: true, details })
   }
   return {
-    count(name) {
+    count(key) {
       const nowMs = clock.monotonicMs()
-      const known = windows.get(name)
+      const known = windows.get(key)
       if (known === undefined || known.untilMs <= nowMs) {
-        // Deleted first, so that the map's order is the order of the windows and the oldest goes first.
-        windows.delete(name)
+        // Deleted first, so that the order of the map is the order of the windows.
+        windows.delete(key)
         for (const oldest of windows.keys()) {
           if (windows.size < KEYS_MAX) break
           windows.delete(oldest)
         }
-        windows.set(name, { untilMs: nowMs + WINDOW_MS, times: 1 })
+        windows.set(key, { untilMs: nowMs + WINDOW_MS, times: 1 })
         return
       }
       known.times += 1
       if (known.times > timesMax) throw tooMany(known.untilMs)
     },
-    check(name) {
-      const known = windows.get(name)
+    check(key) {
+      const known = windows.get(key)
       if (known === undefined || known.untilMs <= clock.monotonicMs()) return
       if (known.times >= timesMax) throw tooMany(known.untilMs)
     },

@@ -1,6 +1,6 @@
 /**
- * Which workspaces a token reaches, after its role was found good for the action: people all of them, a program those
- * on its list, a workspace itself and those it may talk to. A check that cannot be made is an error and never a yes.
+ * Which workspaces a token reaches, once its role allows the action: people reach all, a program those on its list, a
+ * workspace itself and those it may talk to. A check that cannot be made is an error, never a yes.
  */
 import { MoleculeError } from '../../../errors.ts'
 import { mayTalk, type TalkDecision } from '../../../workspaces/may-talk.ts'
@@ -8,7 +8,7 @@ import type { Identity } from '../../../workspaces/tokens.ts'
 import type { Workspace, WorkspaceLoad, Workspaces } from '../../../workspaces/workspace.ts'
 import type { Action } from './auth.ts'
 
-/** Contract: throws `forbidden` with the reason in words, or `not_found` where there is no such workspace. */
+/** Contract: throws `forbidden` with the reason, or `not_found` when the workspace does not exist. */
 export type Reach = (identity: Identity, workspaceId: string, action: Action) => Promise<void>
 
 export function createReach(workspaces: Workspaces): Reach {
@@ -16,7 +16,7 @@ export function createReach(workspaces: Workspaces): Reach {
     if (isPerson(identity)) return
     if (identity.role === 'caller') return requireAllowed(identity, checkList(identity, workspaceId))
     const own = identity.workspaceId ?? ''
-    // What a workspace does to itself, it may; but it cannot talk to itself.
+    // A workspace may act on itself, but it cannot send messages to itself.
     if (own === workspaceId && action !== 'message.send') return
     const [from, to] = await Promise.all([workspaces.get(own), workspaces.get(workspaceId)])
     if (from === undefined) throw new MoleculeError('forbidden', `the workspace ${own} of this token is gone`)
@@ -36,7 +36,7 @@ function noWorkspace(id: string): MoleculeError {
   return new MoleculeError('not_found', `there is no workspace ${id}`)
 }
 
-/** Of all workspaces those that the token may know of: what is listed is what can be reached, and itself. */
+/** The workspaces that the token may see: those it reaches, and its own. */
 export function reachable<W extends Workspace>(identity: Identity, all: readonly W[]): readonly W[] {
   if (isPerson(identity)) return all
   if (identity.role === 'caller') return all.filter(({ id }) => identity.workspaces?.includes(id))
@@ -44,7 +44,7 @@ export function reachable<W extends Workspace>(identity: Identity, all: readonly
   return own === undefined ? [] : all.filter((workspace) => workspace === own || mayTalk(own, workspace).ok)
 }
 
-/** For what is nobody else's: people may about any workspace, a workspace and its children only about their own. */
+/** For data that only a workspace itself may see or change: people may for any, an agent's token only for its own. */
 export function requireOwnWorkspace({ role, name, workspaceId: own }: Identity, workspaceId: string): void {
   const isAgent = role === 'workspace' || role === 'conversation'
   if (!isAgent || own === workspaceId) return
@@ -53,7 +53,7 @@ export function requireOwnWorkspace({ role, name, workspaceId: own }: Identity, 
   })
 }
 
-/** Configuration is for people who may change or run things; a viewer, a program and a peer see what a card shows. */
+/** Whether the caller sees settings and the details of failures: admins and members do. Others see what a card shows. */
 export const seesConfig = ({ role }: Identity): boolean => role === 'admin' || role === 'member'
 
 const isPerson = ({ role }: Identity): boolean => role === 'admin' || role === 'member' || role === 'viewer'
@@ -63,8 +63,8 @@ function checkList({ workspaces = [] }: Identity, workspaceId: string): TalkDeci
   return { ok: false, reason: `it may use only ${workspaces.join(', ')}` }
 }
 
-function requireAllowed(identity: Identity, verdict: TalkDecision): void {
-  if (verdict.ok) return
-  const message = `the token "${identity.name}" does not reach this workspace: ${verdict.reason}`
+function requireAllowed(identity: Identity, decision: TalkDecision): void {
+  if (decision.ok) return
+  const message = `the token "${identity.name}" does not reach this workspace: ${decision.reason}`
   throw new MoleculeError('forbidden', message, { details: { role: identity.role } })
 }

@@ -1,31 +1,31 @@
 /**
- * Server-sent events on Node's response. A reader is written to only as fast as it reads: the next event is taken from
- * its source when the socket has drained, so a slow client costs one event of memory and not a queue of them. One that
- * takes too little for too long is cut off; it comes back with the id of the last event it saw.
+ * Server-sent events on Node's response. The next event is taken from its source only after the socket has drained, so
+ * a slow client costs the memory of one event and no queue. A client that reads too slowly for too long is disconnected;
+ * it reconnects with the id of the last event it saw.
  */
 import type { ServerResponse } from 'node:http'
 import type { Clock } from '../../../clock.ts'
 import { type HttpExchange, REQUEST_ID_HEADER } from './answer.ts'
 
 export interface SseLimits {
-  /** A comment is sent this often, so that proxies do not take a quiet stream for a dead one. */
+  /** A comment is sent this often, because proxies close a stream that is silent for long. */
   readonly keepAliveMs: number
-  /** No more than this is handed to a socket at once. */
+  /** The most that is written to a socket before it must drain. */
   readonly unsentBytesMax: number
-  /** A socket that has not sent that within this time is closed: so an event of any size can be had, if slowly. */
+  /** A socket that has not drained within this time is closed. The limit is per write, so even a huge event arrives. */
   readonly unsentMs: number
 }
 
 export const SSE_LIMITS: SseLimits = { keepAliveMs: 15_000, unsentBytesMax: 1024 * 1024, unsentMs: 30_000 }
 
-/** Below this a text cannot be larger than any sensible limit, and need not be looked at as bytes. */
+/** A text up to this length is below `unsentBytesMax` in any encoding, so it is written without a copy to bytes. */
 const SMALL_CHARACTERS_MAX = 16_384
 
-/** A first event that comes within this time goes out with the head, in one packet; a quiet stream begins without. */
+/** The headers wait this long for a first event, to leave in one packet with it; then they are sent alone. */
 const HEAD_MS_MAX = 10
 
 export interface SseEvent {
-  /** What the reader sends as `Last-Event-ID` to go on after this event. */
+  /** The reader sends it as `Last-Event-ID` to go on after this event. */
   readonly id: string
   /** JSON in one line. */
   readonly data: string
@@ -36,7 +36,7 @@ export interface SseOptions {
   readonly limits: SseLimits
 }
 
-/** Writes all events and ends the answer. What the source throws is thrown; the answer is then cut off. */
+/** Writes all events and ends the answer. When the source throws, the connection is closed and the error rethrown. */
 export async function writeEvents(
   { response, requestId }: HttpExchange,
   events: AsyncIterable<SseEvent>,
@@ -50,7 +50,7 @@ export async function writeEvents(
     'X-Content-Type-Options': 'nosniff',
     [REQUEST_ID_HEADER]: requestId,
   })
-  const stopWaiting = clock.after(HEAD_MS_MAX, () => response.flushHeaders())
+  const cancelFlush = clock.after(HEAD_MS_MAX, () => response.flushHeaders())
   const stopKeepingAlive = keepAlive(response, clock, limits.keepAliveMs)
   try {
     for await (const { id, data } of events) {
@@ -62,7 +62,7 @@ export async function writeEvents(
     response.destroy()
     throw error
   } finally {
-    stopWaiting()
+    cancelFlush()
     stopKeepingAlive()
   }
 }
@@ -71,7 +71,7 @@ function keepAlive(response: ServerResponse, clock: Clock, everyMs: number): () 
   let cancel: () => void = () => undefined
   const arm = () => {
     cancel = clock.after(everyMs, () => {
-      // A reader with something unsent needs no more of it.
+      // Not to a reader that is behind: it would only add to what is unsent.
       if (!response.destroyed && !response.writableNeedDrain) response.write(': keep-alive\n\n')
       arm()
     })
@@ -92,7 +92,7 @@ async function write(response: ServerResponse, text: string, options: SseOptions
   }
 }
 
-/** Resolves when the socket has sent everything, or is gone. */
+/** Resolves when the socket has sent everything, or is closed. */
 function drained(response: ServerResponse, { clock, limits }: SseOptions): Promise<void> {
   return new Promise((resolve) => {
     if (response.destroyed) return resolve()

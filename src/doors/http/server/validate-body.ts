@@ -1,12 +1,12 @@
 /**
- * Reading a body against its schema. What is wrong is said of the first field that is, in words; a field nobody knows
- * is refused by its name, because a typo that is silently dropped is found weeks later.
+ * Checks a body against its schema. The error names the first bad field and its problem. An unknown field is refused by
+ * name, because a typo that is silently dropped is found weeks later.
  */
 import type { z } from 'zod'
 import { MoleculeError } from '../../../errors.ts'
 import { safeParse } from '../../../protocol/schemas.ts'
 
-/** Throws `invalid_request` naming the field. `what` is what the body describes: "a token". */
+/** Throws `invalid_request` naming the field. `what` says what the body describes: "a token". */
 export function validateBody<Schema extends z.ZodObject>(
   schema: Schema,
   body: unknown,

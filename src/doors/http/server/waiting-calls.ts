@@ -1,13 +1,13 @@
 /**
- * Calls that wait for their task. Waiting ends when the client goes away, its token is revoked or the door closes; the
- * task does not. So a platform that stops answers its waiting callers at once with the task as it is, and they attach
- * again later; a revoked one is answered with nothing but that.
+ * Calls that wait for their task. The wait ends when the client disconnects, its token is revoked or the door closes;
+ * the task goes on. A platform that stops answers its waiting callers at once with the unfinished task, and they can
+ * wait again later. A caller whose token was revoked receives only that error.
  */
 import type { ServerResponse } from 'node:http'
 import { MoleculeError } from '../../../errors.ts'
 import type { Identity, Tokens } from '../../../workspaces/tokens.ts'
 
-/** Whoever waits: where the answer goes, and by whose token. */
+/** A call that waits: its response, and the caller's token. */
 export interface WaitingCall {
   readonly response: ServerResponse
   readonly identity: Pick<Identity, 'tokenId'>
@@ -15,11 +15,11 @@ export interface WaitingCall {
 
 export interface WaitingCalls {
   /**
-   * Runs `wait` with a signal that ends it; it is expected to resolve then, not to throw. Throws `unauthenticated`
-   * when the token was revoked meanwhile.
+   * Runs `wait` with a signal that ends it; `wait` must then resolve, not reject. Throws `unauthenticated` when the
+   * token was revoked meanwhile.
    */
-  during<T>(waitingCall: WaitingCall, wait: (signal: AbortSignal) => Promise<T>): Promise<T>
-  /** Ends all waiting, now and from now on. */
+  run<T>(waitingCall: WaitingCall, wait: (signal: AbortSignal) => Promise<T>): Promise<T>
+  /** Ends all waits, and every later one at once. */
   end(): void
 }
 
@@ -27,17 +27,17 @@ export function createWaitingCalls(tokens: Pick<Tokens, 'onRevoked'>): WaitingCa
   const open = new Set<AbortController>()
   let ended = false
   return {
-    async during({ response, identity }, wait) {
+    async run({ response, identity }, wait) {
       const controller = new AbortController()
-      const leave = () => controller.abort()
+      const abort = () => controller.abort()
       let revoked = false
       const stopWatching = tokens.onRevoked(identity.tokenId, () => {
         revoked = true
-        leave()
+        abort()
       })
-      if (ended) leave()
+      if (ended) abort()
       open.add(controller)
-      response.once('close', leave)
+      response.once('close', abort)
       try {
         const result = await wait(controller.signal)
         if (revoked) throw new MoleculeError('unauthenticated', 'this token was revoked while its call waited')
@@ -45,7 +45,7 @@ export function createWaitingCalls(tokens: Pick<Tokens, 'onRevoked'>): WaitingCa
       } finally {
         stopWatching()
         open.delete(controller)
-        response.off('close', leave)
+        response.off('close', abort)
       }
     },
     end() {

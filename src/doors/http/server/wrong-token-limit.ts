@@ -1,7 +1,7 @@
 /**
- * How often one address may show a token that nobody issued. Past that nothing it shows is looked up for the rest of the
- * minute, so that guessing is slow and costs the store nothing; but a secret that was good before is still taken, so that
- * one stranger behind a proxy, or one program with an old token, does not lock out everybody at its address.
+ * Limits how often one address may send an unknown token. Past the limit no token from it is looked up for the rest of
+ * the minute, so guessing is slow and costs the store nothing. A secret that was valid before is still accepted, so one
+ * attacker behind a proxy, or one program with an old token, does not lock out all callers at its address.
  */
 import { createHash } from 'node:crypto'
 import type { Clock } from '../../../clock.ts'
@@ -9,10 +9,11 @@ import type { Identity } from '../../../workspaces/tokens.ts'
 import { createRateLimit } from './rate-limit.ts'
 
 export const WRONG_TOKENS_PER_MINUTE_MAX = 60
+/** Beyond this the oldest is forgotten, and its owner is subject to the limit of its address. */
 const GOOD_SECRETS_MAX = 10_000
 
 export interface WrongTokenLimit {
-  /** The identity of the secret by `verify`; throws `too_many_requests` where the address has been wrong too often. */
+  /** The identity of the secret, from `verify`; throws `too_many_requests` after too many wrong tokens of the address. */
   verify(
     secret: string,
     from: string,
@@ -23,9 +24,9 @@ export interface WrongTokenLimit {
 export function createWrongTokenLimit(clock: Clock): WrongTokenLimit {
   const message = `${WRONG_TOKENS_PER_MINUTE_MAX} wrong tokens came from your address within a minute`
   const limit = createRateLimit(clock, { timesMax: WRONG_TOKENS_PER_MINUTE_MAX, message })
-  /** Hashes of secrets that were good when they were last looked at, the oldest first. */
+  /** Hashes of secrets that were valid at their last check, the oldest first. */
   const good = new Set<string>()
-  /** An identity is the same object as long as it is not looked up again: a busy client is hashed once in a while. */
+  /** An identity stays the same object while it is cached, so the secret of a busy client is rarely hashed. */
   const noted = new WeakSet<Identity>()
   const note = (secret: string) => {
     const hashed = hash(secret)

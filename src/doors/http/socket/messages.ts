@@ -1,24 +1,24 @@
 /**
- * What is said over `WS /ws`, in JSON, one object a message. A client says where it wants to begin; from then on it is
- * told each row of each log with its number, and what becomes of the workspaces themselves under the name `_platform`.
+ * The messages of `WS /ws`: JSON, one object each. A client subscribes with the numbers to begin after. It then receives
+ * each row of each log with its number, and changes of the workspaces themselves under the name `_platform`.
  */
 import { z } from 'zod'
 import type { ActivityRow } from '../../../inbox/readers.ts'
 import { viewActivityEntry } from '../routes/activity.ts'
 import type { WorkspaceView } from '../routes/workspace-schema.ts'
 
-/** The stream of workspaces that come, change and go. It has no numbers: it begins with all of them as they are. */
+/** The stream of created, changed and deleted workspaces. It has no numbers: it begins with a snapshot of all. */
 export const PLATFORM_STREAM = '_platform'
 
 const STREAMS_MAX = 2000
 const NAME_CHARACTERS_MAX = 64
 
 export const subscriptionSchema = z.strictObject({
-  /** From which number on, by workspace; null = from now on. `_platform` has no number. */
+  /** By workspace, the number to begin after; null = from now on. `_platform` has no number. */
   subscribe: z
     .record(z.string().max(NAME_CHARACTERS_MAX), z.int().min(0).nullable())
     .refine((map) => Object.keys(map).length <= STREAMS_MAX, `must not name more than ${STREAMS_MAX}`),
-  /** Also every workspace that is not named, and those that come later: from now on, or from their beginning. */
+  /** Also every workspace that is not named: from now on, or from its beginning. New ones from their beginning. */
   others: z.enum(['now', 'beginning']).optional(),
 })
 
@@ -30,7 +30,7 @@ export const subscribedMessage = (workspace: string, seq: number): string =>
 export const eventsMessage = (workspace: string, { seq, entries }: ActivityRow): string =>
   JSON.stringify({ type: 'events', workspace, seq, events: entries.map(viewActivityEntry) })
 
-/** The workspace is gone and all of its log has been told. */
+/** The workspace is deleted and all of its log was sent. */
 export const endedMessage = (workspace: string): string => JSON.stringify({ type: 'ended', workspace })
 
 export const snapshotMessage = (workspaces: readonly WorkspaceView[]): string =>
@@ -42,7 +42,7 @@ export const changedMessage = (type: 'created' | 'changed', id: string, state: W
 export const deletedMessage = (id: string): string =>
   JSON.stringify({ type: 'deleted', workspace: PLATFORM_STREAM, id })
 
-/** `status` is what HTTP would have answered: 410 for a number whose rows are no longer kept. */
+/** `status` is the status that HTTP would answer: 410 for a number whose rows were pruned. */
 export function errorMessage(status: number, body: unknown, workspace?: string): string {
   return JSON.stringify({ type: 'error', ...(workspace !== undefined && { workspace }), status, ...(body as object) })
 }

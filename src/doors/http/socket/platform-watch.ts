@@ -1,12 +1,12 @@
 /**
- * All workspaces as they are, looked at again and again while somebody watches: soon after anything happened, and every
- * second, because presence changes by the mere passing of time. One look serves every reader.
- * Invariant: a workspace's `fingerprint` is the same string as long as nothing about it has changed that is worth telling.
+ * Polls all workspaces while a socket watches: soon after any change, and every second, because presence changes with
+ * time alone. One poll serves every socket.
+ * Invariant: a workspace's `fingerprint` stays the same string until a change that clients should see.
  */
 import type { Clock } from '../../../clock.ts'
 import { toMoleculeError } from '../../../errors.ts'
 import type { Log } from '../../../log.ts'
-import { sleep } from '../../../wait.ts'
+import { createWakeUp, sleep } from '../../../wait.ts'
 import type { Workspace, WorkspaceLoad, Workspaces } from '../../../workspaces/workspace.ts'
 
 export interface WatchedWorkspace {
@@ -15,11 +15,11 @@ export interface WatchedWorkspace {
 }
 
 export interface PlatformWatch {
-  /** Calls back after each look that found a change; while nobody watches, nobody looks. */
+  /** Calls back after each poll that found a change. Without a watcher there is no poll. */
   watch(callback: () => void): () => void
-  /** All of them at the last look. The first asks the store. */
+  /** All workspaces at the last poll. The first call reads the store. */
   workspaces(): Promise<readonly WatchedWorkspace[]>
-  /** Something happened: look soon. */
+  /** Something changed: poll soon. */
   hint(): void
 }
 
@@ -29,38 +29,30 @@ export interface PlatformWatchOptions {
   readonly log: Log
 }
 
-const LOOK_MS = 1000
-/** However much happens, looks are this far apart. */
-const LOOK_INTERVAL_MIN_MS = 100
+const POLL_MS = 1000
+/** Polls are at least this far apart, however many hints come. */
+const POLL_INTERVAL_MIN_MS = 100
 
 export function createPlatformWatch({ workspaces, clock, log }: PlatformWatchOptions): PlatformWatch {
   const watchers = new Set<() => void>()
   let seen: readonly WatchedWorkspace[] | undefined
-  let hinted = false
-  let wake: () => void = () => undefined
   let running = false
-  const hint = () => {
-    hinted = true
-    wake()
-  }
-  const look = async () => {
-    const before = seen
-    seen = compare(await workspaces.list(), before ?? [])
-    if (isSame(seen, before ?? [])) return
+  const wakeUp = createWakeUp()
+  const poll = async () => {
+    const before = seen ?? []
+    seen = compare(await workspaces.list(), before)
+    if (isSame(seen, before)) return
     for (const callback of watchers) callback()
   }
   const run = async () => {
     running = true
     while (watchers.size > 0) {
-      hinted = false
-      await look().catch((error: unknown) =>
-        log.warn({ err: toMoleculeError(error) }, 'the workspaces could not be looked at; it is tried again'),
+      await poll().catch((error: unknown) =>
+        log.warn({ err: toMoleculeError(error) }, 'the workspaces could not be read; trying again'),
       )
-      await sleep(clock, LOOK_INTERVAL_MIN_MS)
-      const news = new AbortController()
-      wake = () => news.abort()
-      // What happened since the look began is not in it.
-      if (!hinted) await sleep(clock, LOOK_MS - LOOK_INTERVAL_MIN_MS, news.signal)
+      await sleep(clock, POLL_INTERVAL_MIN_MS)
+      // A hint since the poll began may not be in its result, so it ends this wait at once.
+      await wakeUp.wait(undefined, (callback) => clock.after(POLL_MS - POLL_INTERVAL_MIN_MS, callback))
     }
     running = false
     seen = undefined
@@ -71,19 +63,19 @@ export function createPlatformWatch({ workspaces, clock, log }: PlatformWatchOpt
       if (!running) void run()
       return () => {
         watchers.delete(callback)
-        wake()
+        wakeUp.wake()
       }
     },
     async workspaces() {
       seen ??= compare(await workspaces.list(), [])
       return seen
     },
-    hint,
+    hint: wakeUp.wake,
   }
 }
 
 function compare(all: readonly (Workspace & WorkspaceLoad)[], before: readonly WatchedWorkspace[]): WatchedWorkspace[] {
-  const known = new Map(before.map((one) => [one.workspace.id, one]))
+  const known = new Map(before.map((watched) => [watched.workspace.id, watched]))
   return all.map((workspace) => {
     const fingerprint = fingerprintOf(workspace)
     const old = known.get(workspace.id)
@@ -92,9 +84,9 @@ function compare(all: readonly (Workspace & WorkspaceLoad)[], before: readonly W
 }
 
 const isSame = (left: readonly WatchedWorkspace[], right: readonly WatchedWorkspace[]): boolean =>
-  left.length === right.length && left.every((one, index) => one === right[index])
+  left.length === right.length && left.every((watched, index) => watched === right[index])
 
-/** Without the seconds in a reason: "nothing was heard of it for 91 s" is no news at 92. */
+/** Without the seconds of the reason: after "... for 91 s", "... for 92 s" is not a change that clients should see. */
 function fingerprintOf(workspace: Workspace & WorkspaceLoad): string {
   const { statusReason } = workspace
   return JSON.stringify({ ...workspace, statusReason: statusReason?.replace(/\d+ s\b/g, 's') })

@@ -1,25 +1,39 @@
 /**
- * One client of `WS /ws`. It is written to only as fast as it reads: the next page of a log is read from the store when
- * the socket has sent the one before, and what happened meanwhile is kept as "look there", never as a queue. So a slow
- * client costs one page of memory. One that takes nothing for too long is cut off and resumes by its numbers.
+ * One client of `WS /ws`. The next page of a log is read from the store only after the socket has sent the page before.
+ * Changes in between only mark a log as stale; they are not queued. So a slow client costs one page of memory. A client
+ * that reads nothing for too long is disconnected, and resumes with the numbers it has seen.
  */
 import type { WebSocket } from 'ws'
 import type { Clock } from '../../../clock.ts'
 import { MoleculeError, toMoleculeError } from '../../../errors.ts'
 import type { Activity } from '../../../inbox/readers.ts'
 import type { Log } from '../../../log.ts'
+import { createWakeUp } from '../../../wait.ts'
 import type { Identity } from '../../../workspaces/tokens.ts'
 import { viewWorkspaceFor } from '../routes/workspace-schema.ts'
 import { errorAnswer } from '../server/errors.ts'
 import { reachable, requireOwnWorkspace } from '../server/reach.ts'
 import type { SseLimits } from '../server/sse.ts'
 import { validateBody } from '../server/validate-body.ts'
-import * as words from './messages.ts'
+import {
+  changedMessage,
+  deletedMessage,
+  endedMessage,
+  errorMessage,
+  eventsMessage,
+  PLATFORM_STREAM,
+  type Subscription,
+  snapshotMessage,
+  subscribedMessage,
+  subscriptionSchema,
+} from './messages.ts'
 import type { PlatformWatch } from './platform-watch.ts'
 
-/** Messages of a client that wait to be read; who sends more than it listens to is cut off. */
+/** Unread messages of a client. A client that sends more of them is disconnected. */
 const UNREAD_MESSAGES_MAX = 16
+/** WebSocket close codes. */
 const POLICY_VIOLATION = 1008
+const INTERNAL_ERROR = 1011
 
 export interface SocketReaderOptions {
   readonly identity: Identity
@@ -34,33 +48,32 @@ export interface SocketReaderOptions {
 export interface SocketReader {
   /** The log of this workspace may have grown. */
   hint(workspaceId: string): void
-  /** Where the logs end now; those that are behind are looked at. */
+  /** The last number of each log. Logs whose cursor is behind are read. */
   compare(heads: ReadonlyMap<string, number>): void
 }
 
 export function createSocketReader(socket: WebSocket, options: SocketReaderOptions): SocketReader {
   const state = new SocketReaderState(socket, options)
   socket.on('message', (data, isBinary) => {
-    if (state.unread.length >= UNREAD_MESSAGES_MAX)
-      return socket.close(POLICY_VIOLATION, 'more was said than listened to')
+    if (state.unread.length >= UNREAD_MESSAGES_MAX) return socket.close(POLICY_VIOLATION, 'too many unread messages')
     state.unread.push(isBinary ? '' : String(data))
-    state.wake()
+    state.wakeUp.wake()
   })
   socket.once('close', () => state.end())
   run(state).catch((error: unknown) => {
-    // The store is away: the client comes back with its numbers.
-    options.log.warn({ err: toMoleculeError(error), requestId: options.requestId }, 'a reader of events was cut off')
-    socket.close(1011, 'try again')
+    // The store is unavailable: the client reconnects with the numbers it has seen.
+    options.log.warn({ err: toMoleculeError(error), requestId: options.requestId }, 'a socket was closed by an error')
+    socket.close(INTERNAL_ERROR, 'try again')
   })
   return {
     hint(workspaceId) {
       if (!state.cursors.has(workspaceId)) return
       state.stale.add(workspaceId)
-      state.wake()
+      state.wakeUp.wake()
     },
     compare(heads) {
       for (const [id, seq] of state.cursors) if (heads.get(id) !== seq) state.stale.add(id)
-      state.wake()
+      state.wakeUp.wake()
     },
   }
 }
@@ -68,18 +81,18 @@ export function createSocketReader(socket: WebSocket, options: SocketReaderOptio
 class SocketReaderState {
   readonly socket: WebSocket
   readonly options: SocketReaderOptions
-  /** Messages of the client that were not read yet. */
+  /** Messages of the client that are not read yet. */
   readonly unread: string[] = []
-  /** The number of the last row that was sent, of each log that is followed. */
+  /** For each followed log, the number of the last row that was sent. */
   readonly cursors = new Map<string, number>()
   /** Logs that may have grown. */
   readonly stale = new Set<string>()
-  /** Also those that are not named, and come later. */
+  /** Whether to follow also workspaces that the client did not name, and new ones. */
   others = false
-  /** What was sent of each workspace; undefined where `_platform` is not followed. */
+  /** The fingerprint that was sent of each workspace; undefined when `_platform` is not followed. */
   sent: Map<string, string> | undefined
   platformStale = false
-  private woken = Promise.withResolvers<void>()
+  readonly wakeUp = createWakeUp()
   private stopWatching: (() => void) | undefined
 
   constructor(socket: WebSocket, options: SocketReaderOptions) {
@@ -91,37 +104,28 @@ class SocketReaderState {
     return this.socket.readyState === this.socket.OPEN
   }
 
-  wake(): void {
-    this.woken.resolve()
-  }
-
-  async wait(): Promise<void> {
-    await this.woken.promise
-    this.woken = Promise.withResolvers()
-  }
-
   watchPlatform(): void {
-    // Nobody would stop the watching of one that has gone meanwhile.
+    // Prevents a leak: for a socket that has closed meanwhile, nothing would ever stop the watch.
     if (!this.isOpen) return
     this.stopWatching ??= this.options.platform.watch(() => {
       this.platformStale = true
-      this.wake()
+      this.wakeUp.wake()
     })
   }
 
   end(): void {
     this.stopWatching?.()
-    this.wake()
+    this.wakeUp.wake()
   }
 
-  /** Resolves when the socket has sent all of it, or is gone. */
+  /** Resolves when the socket has sent all messages, or is closed. */
   send(messages: readonly string[]): Promise<void> {
     const { socket, options } = this
     if (messages.length === 0 || !this.isOpen) return Promise.resolve()
     return new Promise((resolve) => {
-      const tooSlow = options.clock.after(options.limits.unsentMs, () => socket.terminate())
+      const cancelTimeout = options.clock.after(options.limits.unsentMs, () => socket.terminate())
       const done = () => {
-        tooSlow()
+        cancelTimeout()
         socket.off('close', done)
         resolve()
       }
@@ -139,7 +143,7 @@ async function run(state: SocketReaderState): Promise<void> {
     if (await takeNextMessage(state)) continue
     if (await sendPlatformChanges(state)) continue
     if (await sendNextLogPage(state)) continue
-    await state.wait()
+    await state.wakeUp.wait()
   }
 }
 
@@ -154,27 +158,27 @@ async function takeNextMessage(state: SocketReaderState): Promise<boolean> {
   return true
 }
 
-function readSubscription(text: string): words.Subscription {
+function readSubscription(text: string): Subscription {
   let body: unknown
   try {
     body = JSON.parse(text)
   } catch (cause) {
     throw new MoleculeError('invalid_request', 'a message must be JSON in text', { cause })
   }
-  return validateBody(words.subscriptionSchema, body, 'a subscription')
+  return validateBody(subscriptionSchema, body, 'a subscription')
 }
 
-async function subscribe(state: SocketReaderState, { subscribe: named, others }: words.Subscription): Promise<void> {
+async function subscribe(state: SocketReaderState, { subscribe: named, others }: Subscription): Promise<void> {
   for (const [name, seq] of Object.entries(named)) {
     try {
-      if (name === words.PLATFORM_STREAM) await followPlatform(state)
+      if (name === PLATFORM_STREAM) await followPlatform(state)
       else await followLog(state, name, seq ?? undefined)
     } catch (thrown) {
       await refuse(state, thrown, name)
     }
   }
   if (others === undefined) return
-  // Before the list is read: who comes in between is then among those that come later.
+  // Set before the list is read, so that a workspace created in between counts as new and is not missed.
   state.others = true
   await followPlatform(state)
   const heads = others === 'now' ? await state.options.activity.heads() : undefined
@@ -194,19 +198,17 @@ async function followLog(state: SocketReaderState, workspaceId: string, seq: num
 async function beginLog(state: SocketReaderState, workspaceId: string, seq: number): Promise<void> {
   state.cursors.set(workspaceId, seq)
   state.stale.add(workspaceId)
-  await state.send([words.subscribedMessage(workspaceId, seq)])
+  await state.send([subscribedMessage(workspaceId, seq)])
 }
 
 async function followPlatform(state: SocketReaderState): Promise<void> {
   state.watchPlatform()
   const all = await visibleWorkspaces(state)
   state.sent = new Map(all.map(({ workspace, fingerprint }) => [workspace.id, fingerprint]))
-  await state.send([
-    words.snapshotMessage(all.map(({ workspace }) => viewWorkspaceFor(state.options.identity, workspace))),
-  ])
+  await state.send([snapshotMessage(all.map(({ workspace }) => viewWorkspaceFor(state.options.identity, workspace)))])
 }
 
-/** Those that the token reaches. */
+/** The workspaces that the token reaches. */
 async function visibleWorkspaces({ options }: SocketReaderState) {
   const all = await options.platform.workspaces()
   const reached = new Set(
@@ -227,34 +229,34 @@ async function sendPlatformChanges(state: SocketReaderState): Promise<boolean> {
   if (!state.platformStale || sent === undefined) return false
   state.platformStale = false
   const all = await visibleWorkspaces(state)
-  const news: string[] = []
-  const come: string[] = []
-  const gone = new Set(sent.keys())
+  const messages: string[] = []
+  const created: string[] = []
+  const deleted = new Set(sent.keys())
   for (const { workspace, fingerprint } of all) {
     const { id } = workspace
-    gone.delete(id)
+    deleted.delete(id)
     const known = sent.get(id)
     if (known === fingerprint) continue
     sent.set(id, fingerprint)
-    news.push(
-      words.changedMessage(
+    messages.push(
+      changedMessage(
         known === undefined ? 'created' : 'changed',
         id,
         viewWorkspaceFor(state.options.identity, workspace),
       ),
     )
-    if (known === undefined && state.others && !state.cursors.has(id) && mayFollow(state, id)) come.push(id)
+    if (known === undefined && state.others && !state.cursors.has(id) && mayFollow(state, id)) created.push(id)
   }
-  for (const id of gone) {
+  for (const id of deleted) {
     sent.delete(id)
-    news.push(words.deletedMessage(id))
+    messages.push(deletedMessage(id))
   }
-  await state.send(news)
-  for (const id of come) await beginLog(state, id, 0)
+  await state.send(messages)
+  for (const id of created) await beginLog(state, id, 0)
   return true
 }
 
-/** One page of one log, the one that has waited longest. */
+/** Sends one page of the log that has been stale for the longest time. */
 async function sendNextLogPage(state: SocketReaderState): Promise<boolean> {
   const [workspaceId] = state.stale
   if (workspaceId === undefined) return false
@@ -265,12 +267,12 @@ async function sendNextLogPage(state: SocketReaderState): Promise<boolean> {
   const last = rows?.at(-1)
   if (rows === undefined) {
     state.cursors.delete(workspaceId)
-    await state.send([words.endedMessage(workspaceId)])
+    await state.send([endedMessage(workspaceId)])
   } else if (last !== undefined) {
     state.cursors.set(workspaceId, last.seq)
     // There may be more than one page.
     state.stale.add(workspaceId)
-    await state.send(rows.map((row) => words.eventsMessage(workspaceId, row)))
+    await state.send(rows.map((row) => eventsMessage(workspaceId, row)))
   }
   return true
 }
@@ -281,6 +283,6 @@ async function refuse(state: SocketReaderState, thrown: unknown, workspaceId?: s
   log.info({ requestId, code: error.code, reason: error.message, workspaceId }, 'a subscription was refused')
   const { status, body } = errorAnswer(error, requestId)
   const prunedSeq = error.details['prunedSeq']
-  const more = typeof prunedSeq === 'number' ? { pruned_seq: prunedSeq } : {}
-  await state.send([words.errorMessage(status, { ...(body as object), ...more }, workspaceId)])
+  const pruned = typeof prunedSeq === 'number' ? { pruned_seq: prunedSeq } : {}
+  await state.send([errorMessage(status, { ...(body as object), ...pruned }, workspaceId)])
 }

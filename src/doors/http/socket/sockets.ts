@@ -1,7 +1,8 @@
 /**
- * `WS /ws`: events of many workspaces over one socket, for the canvas. The upgrade is guarded as every route is; a
- * cookie counts only from a page of ours, because browsers let any page open a socket to anywhere. A socket ends with
- * its token, with its silence and with the platform. What is said over it is `ws-reader.ts`.
+ * `WS /ws`: events of many workspaces over one socket, for the canvas. The upgrade has the guard of its route. A cookie
+ * is accepted only from the platform's own page, because browsers let any page open a socket to anywhere. A socket is
+ * closed when its token is revoked, its client stops answering pings, or the platform stops. See `reader.ts` for what
+ * is sent.
  */
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
@@ -23,20 +24,23 @@ import type { SseLimits } from '../server/sse.ts'
 import { createPlatformWatch, type PlatformWatch } from './platform-watch.ts'
 import { createSocketReader, type SocketReader } from './reader.ts'
 
-/** What is chosen of the protocols that a client offers; a token among them is never said back. */
+/** Chosen from the protocols that a client offers; a token among them is never sent back. */
 const PROTOCOL = 'molecule'
 const TOKEN_PROTOCOL = 'molecule.bearer.'
+/** A client that sends a larger message is disconnected. */
 const MESSAGE_BYTES_MAX = 128 * 1024
+/** Further sockets of a token, or of all, are refused with `too_many_requests`. */
 export const SOCKETS_PER_TOKEN_MAX = 32
 const SOCKETS_MAX = 2000
-/** Hints may be lost; this often the ends of all logs are compared. */
+/** Hints may be lost, so the last numbers of all logs are compared this often. */
 const SWEEP_MS = 5000
-/** A hint that does not say which log: they are compared soon, once for many such hints. */
+/** After a hint that names no log, the logs are compared this soon, once for many such hints. */
 const SWEEP_SOON_MS = 50
+/** A client that has not answered a close by then is disconnected. */
 const CLOSE_MS_MAX = 1000
 const RETRY_AFTER_MS = 10_000
 
-/** Close codes: the token is no longer good; the platform stops. */
+/** Close codes: the token was revoked; the platform stops. */
 const REVOKED = 4401
 const GOING_AWAY = 1001
 
@@ -52,7 +56,7 @@ export interface SocketsOptions {
 }
 
 export interface Sockets {
-  /** For the server's `upgrade`. */
+  /** For the `upgrade` event of the server. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
   close(): Promise<void>
 }
@@ -94,7 +98,7 @@ export function createSockets(options: SocketsOptions): Sockets {
       raw.on('error', () => raw.destroy())
       admit(request).then(
         (identity) => {
-          // One that came in while the door closed would hold it open for ever.
+          // A socket that is upgraded after the door has closed would keep it open for ever.
           if (closed) return void raw.destroy()
           server.handleUpgrade(request, raw, head, (socket) =>
             serveSocket(socket, { ...options, platform, identity, requestId, open }),
@@ -109,9 +113,9 @@ export function createSockets(options: SocketsOptions): Sockets {
       sweep.stop()
       const all = [...open].map(({ socket }) => whenClosed(socket))
       for (const { socket } of open) socket.close(GOING_AWAY, 'the platform stops')
-      const enough = new AbortController()
-      await Promise.race([Promise.all(all), sleep(clock, CLOSE_MS_MAX, enough.signal)])
-      enough.abort()
+      const finished = new AbortController()
+      await Promise.race([Promise.all(all), sleep(clock, CLOSE_MS_MAX, finished.signal)])
+      finished.abort()
       for (const { socket } of open) socket.terminate()
       await Promise.all(all)
     },
@@ -128,12 +132,12 @@ async function identify(request: IncomingMessage, { auth, isOurHost }: SocketsOp
   return await auth.identify(asAuthRequest(request))
 }
 
-/** A browser's script cannot set headers of a socket; it can offer protocols, which unlike a URL nobody logs. */
+/** A script in a browser cannot set headers of a socket. It can offer protocols, which unlike a URL are in no log. */
 function asAuthRequest({ headers, socket }: IncomingMessage): AuthRequest {
   const offered = headers['sec-websocket-protocol']?.split(',').map((name) => name.trim())
   const token = offered?.find((name) => name.startsWith(TOKEN_PROTOCOL))?.slice(TOKEN_PROTOCOL.length)
   const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` }
-  // Not "GET": of a cookie's socket the Origin must be ours, for what it reads is more than a page may read.
+  // Not "GET": a GET by cookie needs no Origin, but any page can open a socket and read what it receives.
   return { method: 'UPGRADE', headers: { ...authorization, ...headers }, socket }
 }
 
@@ -145,33 +149,33 @@ function requireBelowSocketLimits(open: ReadonlySet<OpenSocket>, identity: Ident
   throw new MoleculeError('too_many_requests', message, { retryable: true, details })
 }
 
-interface Attendance extends SocketsOptions {
+interface ServeSocketOptions extends SocketsOptions {
   readonly platform: PlatformWatch
   readonly identity: Identity
   readonly requestId: string
   readonly open: Set<OpenSocket>
 }
 
-function serveSocket(socket: WebSocket, options: Attendance): void {
+function serveSocket(socket: WebSocket, options: ServeSocketOptions): void {
   const { tokens, identity, open, log, requestId } = options
   const reader = createSocketReader(socket, options)
-  const one: OpenSocket = { socket, reader, tokenId: identity.tokenId }
-  open.add(one)
+  const openSocket: OpenSocket = { socket, reader, tokenId: identity.tokenId }
+  open.add(openSocket)
   const stopWatching = tokens.onRevoked(identity.tokenId, () => {
     socket.close(REVOKED, 'the token was revoked')
-    // Who does not answer the close is not waited for: nothing more is said to it.
+    // A client that does not answer the close must not keep a socket whose token is revoked.
     options.clock.after(CLOSE_MS_MAX, () => socket.terminate())
   })
   const stopPinging = keepAlive(socket, options)
-  socket.on('error', (error) => log.info({ requestId, reason: error.message }, 'a socket was cut off'))
+  socket.on('error', (error) => log.info({ requestId, reason: error.message }, 'a socket failed'))
   socket.once('close', () => {
     stopPinging()
     stopWatching()
-    open.delete(one)
+    open.delete(openSocket)
   })
 }
 
-/** A client that has not answered one ping by the time of the next is gone, whatever its connection says. */
+/** Prevents dead sockets: a client that has not answered a ping when the next one is due is disconnected. */
 function keepAlive(socket: WebSocket, { clock, limits }: SocketsOptions): () => void {
   let answered = true
   let cancel: () => void = () => undefined
@@ -195,36 +199,36 @@ interface LogSweep {
   stop(): void
 }
 
-/** Reads the ends of all logs now and then, once for all readers, and only while there are any. */
+/** Reads the last numbers of all logs from time to time, once for all sockets, and only while one is open. */
 function createLogSweep(open: ReadonlySet<OpenSocket>, { activity, clock, log }: SocketsOptions): LogSweep {
   let cancel: () => void = () => undefined
-  let state: 'waiting' | 'hurrying' | 'looking' | 'stopped' = 'waiting'
+  let state: 'waiting' | 'soon' | 'comparing' | 'stopped' = 'waiting'
   let again = false
-  const look = async () => {
+  const compare = async () => {
     if (open.size === 0) return
     const heads = await activity.heads()
     for (const { reader } of open) reader.compare(heads)
   }
-  const arm = (next: 'waiting' | 'hurrying') => {
+  const arm = (next: 'waiting' | 'soon') => {
     state = next
-    cancel = clock.after(next === 'hurrying' ? SWEEP_SOON_MS : SWEEP_MS, () => {
-      state = 'looking'
+    cancel = clock.after(next === 'soon' ? SWEEP_SOON_MS : SWEEP_MS, () => {
+      state = 'comparing'
       again = false
-      look()
+      compare()
         .catch((error: unknown) => log.warn({ err: toMoleculeError(error) }, 'logs could not be compared'))
         .finally(() => {
-          if (state !== 'stopped') arm(again ? 'hurrying' : 'waiting')
+          if (state !== 'stopped') arm(again ? 'soon' : 'waiting')
         })
     })
   }
   arm('waiting')
   return {
     soon() {
-      // What changes while it looks may not be in what it sees.
+      // A change during a comparison may not be in its result: compare once more.
       again = true
       if (state !== 'waiting') return
       cancel()
-      arm('hurrying')
+      arm('soon')
     },
     stop() {
       state = 'stopped'
@@ -235,14 +239,12 @@ function createLogSweep(open: ReadonlySet<OpenSocket>, { activity, clock, log }:
 
 const whenClosed = (socket: WebSocket): Promise<void> => new Promise((resolve) => socket.once('close', () => resolve()))
 
-interface Refused {
-  readonly request: IncomingMessage
-  readonly raw: Duplex
-  readonly requestId: string
-}
-
-/** Before the upgrade it is still HTTP, and is answered as such. */
-function refuse({ request, raw, requestId }: Refused, thrown: unknown, log: Log): void {
+/** Before the upgrade the connection is still HTTP, so the refusal is an HTTP answer. */
+function refuse(
+  { request, raw, requestId }: { request: IncomingMessage; raw: Duplex; requestId: string },
+  thrown: unknown,
+  log: Log,
+): void {
   const error = toMoleculeError(thrown)
   const response = new ServerResponse(request)
   response.shouldKeepAlive = false
