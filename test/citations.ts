@@ -1,8 +1,7 @@
 /**
- * Which requirement ids the tests cite. A citation is an id in the title of a `test`, `it`, `describe` or `suite`, or
- * in a text handed to a contract suite (a function named `...Contract`), which puts it before its own titles. Found by
- * parsing and not by matching text: an id in a comment, in sample data or in the title of a skipped test proves
- * nothing.
+ * Finds the requirement ids that tests cite. A citation is an id in the title of a `test`, `it`, `describe` or `suite`,
+ * or in a string passed to a contract suite (a function named `...Contract`), which adds it to its own titles. Parses
+ * the source instead of searching it: an id in a comment, in sample data or in a skipped test proves nothing.
  */
 import { parseSync, Visitor } from 'oxc-parser'
 import type { Requirement } from './requirements.ts'
@@ -16,17 +15,17 @@ type CallExpression = Parameters<NonNullable<ConstructorParameters<typeof Visito
 type Argument = CallExpression['arguments'][number]
 type Callee = CallExpression['callee']
 
-const TITLED = new Set(['test', 'it', 'describe', 'suite'])
-const SKIPPING = new Set(['skip', 'todo'])
+const TITLED_CALLS = new Set(['test', 'it', 'describe', 'suite'])
+const SKIP_OPTIONS = new Set(['skip', 'todo'])
 const ID = /\b[A-Z]{2}-\d+\b/g
 
-/** One sentence for each thing that is wrong between the list and the citations; none when all is well. */
+/** One sentence for each mismatch between the requirements and the citations. */
 export function checkCitations(requirements: readonly Requirement[], citations: readonly Citation[]): string[] {
   const known = new Map(requirements.map((requirement) => [requirement.id, requirement]))
   const cited = new Set(citations.map((citation) => citation.id))
   const problems: string[] = []
   for (const { id, built } of requirements) {
-    if (built && !cited.has(id)) problems.push(`${id} counts as built, but no test cites it.`)
+    if (built && !cited.has(id)) problems.push(`${id} is marked built, but no test cites it.`)
   }
   for (const { id, file } of citations) {
     const requirement = known.get(id)
@@ -36,7 +35,7 @@ export function checkCitations(requirements: readonly Requirement[], citations: 
   return problems
 }
 
-/** Every id that a file cites, once. */
+/** The ids that a file cites, each once. */
 export function readCitations(file: string, source: string): Citation[] {
   const { program, errors } = parseSync(file, source)
   const error = errors[0]
@@ -56,10 +55,10 @@ export function readCitations(file: string, source: string): Citation[] {
   return [...ids].map((id) => ({ id, file }))
 }
 
-/** The first argument of a test; every text among the arguments of a contract suite, one level deep. */
+/** The first argument of a test; every string among the arguments of a contract suite, one level deep. */
 function titlesOf({ callee, arguments: args }: CallExpression): string[] {
   const name = nameOf(callee)
-  if (TITLED.has(name)) return args.slice(0, 1).flatMap(textsOf)
+  if (TITLED_CALLS.has(name)) return args.slice(0, 1).flatMap(textsOf)
   if (!name.endsWith('Contract')) return []
   return args.flatMap((argument) => {
     if (argument.type !== 'ObjectExpression') return textsOf(argument)
@@ -67,30 +66,30 @@ function titlesOf({ callee, arguments: args }: CallExpression): string[] {
   })
 }
 
-/** `test.skip(...)`, `test.todo(...)`, or the same said by an option that is always true. */
+/** `test.skip(...)`, `test.todo(...)`, or `{ skip: true }` and `{ todo: 'later' }`; not an option that is computed. */
 function isSkipped({ callee, arguments: args }: CallExpression): boolean {
-  if (!TITLED.has(nameOf(callee))) return false
-  if (callee.type === 'MemberExpression' && SKIPPING.has(memberOf(callee))) return true
+  if (!TITLED_CALLS.has(nameOf(callee))) return false
+  if (callee.type === 'MemberExpression' && SKIP_OPTIONS.has(memberOf(callee))) return true
   const properties = args.flatMap((argument) => (argument.type === 'ObjectExpression' ? argument.properties : []))
   return properties.some((property) => {
     if (property.type !== 'Property' || property.key.type !== 'Identifier') return false
-    return SKIPPING.has(property.key.name) && property.value.type === 'Literal' && Boolean(property.value.value)
+    return SKIP_OPTIONS.has(property.key.name) && property.value.type === 'Literal' && Boolean(property.value.value)
   })
 }
 
-/** What is called: `test` for `test(...)`, `test.only(...)` and `t.test(...)`. */
+/** The called function: `test` for `test(...)`, `test.only(...)` and `t.test(...)`. */
 function nameOf(callee: Callee): string {
   if (callee.type === 'Identifier') return callee.name
   if (callee.type !== 'MemberExpression') return ''
   const member = memberOf(callee)
-  return TITLED.has(member) ? member : nameOf(callee.object)
+  return TITLED_CALLS.has(member) ? member : nameOf(callee.object)
 }
 
 function memberOf(callee: Extract<Callee, { type: 'MemberExpression' }>): string {
   return callee.property.type === 'Identifier' ? callee.property.name : ''
 }
 
-/** The letters of a string, a template around its holes, or strings that are added up. */
+/** The constant text of a string, a template or a concatenation. */
 function textsOf(node: Argument): string[] {
   if (node.type === 'Literal') return typeof node.value === 'string' ? [node.value] : []
   if (node.type === 'TemplateLiteral') return node.quasis.map((quasi) => quasi.value.cooked ?? '')

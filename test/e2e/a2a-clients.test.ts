@@ -1,6 +1,6 @@
 /**
- * The published A2A clients against the real platform: what they send and how they read answers is theirs, so what
- * passes here works for whoever uses them.
+ * The published A2A clients against the real platform. The clients build the requests and parse the responses, so what
+ * passes here works for every program that uses them.
  */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -21,9 +21,9 @@ import {
 import { type PlatformUnderTest, startPlatform } from '../harness/platform.ts'
 
 let platform: PlatformUnderTest
-/** Answers at once. */
+/** A workspace that answers at once. */
 let quick: string
-/** Takes its time, and writes as it goes. */
+/** A workspace that takes a second and streams lines meanwhile. */
 let slow: string
 
 before(async () => {
@@ -61,7 +61,7 @@ async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
   return list
 }
 
-const said = (text: string): Message => ({
+const userMessage = (text: string): Message => ({
   messageId: randomUUID(),
   contextId: '',
   taskId: '',
@@ -72,10 +72,10 @@ const said = (text: string): Message => ({
   referenceTaskIds: [],
 })
 
-const toSend = (text: string, now = false) => ({
+const sendParams = (text: string, returnImmediately = false) => ({
   tenant: '',
-  message: said(text),
-  configuration: { acceptedOutputModes: [], returnImmediately: now, taskPushNotificationConfig: undefined },
+  message: userMessage(text),
+  configuration: { acceptedOutputModes: [], returnImmediately, taskPushNotificationConfig: undefined },
   metadata: undefined,
 })
 
@@ -87,14 +87,14 @@ const isTask = (result: object): result is Task => 'status' in result
 for (const binding of ['JSONRPC', 'HTTP+JSON'] as const) {
   suite(`the 1.x client over ${binding}`, () => {
     const sendNow = async (client: Client): Promise<Task> => {
-      const task = await client.sendMessage(toSend('go', true))
+      const task = await client.sendMessage(sendParams('go', true))
       assert.ok(isTask(task))
       return task
     }
 
-    test(`PL-5 sends and gets (${binding})`, async () => {
+    test(`PL-5 sends a message and gets its task (${binding})`, async () => {
       const client = await clientOf(binding, quick)
-      const task = await client.sendMessage(toSend('hello'))
+      const task = await client.sendMessage(sendParams('hello'))
       assert.ok(isTask(task))
       assert.equal(task.status?.state, TaskState.TASK_STATE_COMPLETED)
       assert.equal(textOf(task.artifacts[0]?.parts), 'echo: hello')
@@ -103,9 +103,9 @@ for (const binding of ['JSONRPC', 'HTTP+JSON'] as const) {
       assert.equal(textOf(got.history[0]?.parts), 'hello')
     })
 
-    test(`PL-5 streams from the task to its end (${binding})`, async () => {
+    test(`PL-5 streams a task from its first event to its end (${binding})`, async () => {
       const client = await clientOf(binding, slow)
-      const events = await all(client.sendMessageStream(toSend('go')))
+      const events = await all(client.sendMessageStream(sendParams('go')))
       const [first, last] = [events[0]?.payload, events.at(-1)?.payload]
       assert.equal(first?.$case, 'task')
       assert.ok(last?.$case === 'statusUpdate')
@@ -131,39 +131,42 @@ for (const binding of ['JSONRPC', 'HTTP+JSON'] as const) {
       await assert.rejects(subscribe, { name: /UnsupportedOperationError/ })
     })
 
-    test(`PL-5 lists page by page, and with artifacts only when asked (${binding})`, async () => {
+    test(`PL-5 lists tasks page by page, with artifacts only on request (${binding})`, async () => {
       const client = await clientOf(binding, quick)
-      const message = { ...said('one of three'), contextId: randomUUID() }
+      const message = { ...userMessage('one of three'), contextId: randomUUID() }
       for (const text of ['one', 'two', 'three']) {
-        await client.sendMessage({ ...toSend(text), message: { ...said(text), contextId: message.contextId } })
+        await client.sendMessage({
+          ...sendParams(text),
+          message: { ...userMessage(text), contextId: message.contextId },
+        })
       }
-      const asked = {
+      const query = {
         tenant: '',
         contextId: message.contextId,
         status: TaskState.TASK_STATE_COMPLETED,
         pageToken: '',
         statusTimestampAfter: new Date(Date.now() - 60_000).toISOString(),
       }
-      const first = await client.listTasks({ ...asked, pageSize: 2, includeArtifacts: true })
+      const first = await client.listTasks({ ...query, pageSize: 2, includeArtifacts: true })
       assert.deepEqual([first.tasks.length, first.totalSize, first.pageSize], [2, 3, 2])
       assert.equal(textOf(first.tasks[0]?.artifacts[0]?.parts), 'echo: three')
-      const second = await client.listTasks({ ...asked, pageSize: 2, pageToken: first.nextPageToken })
+      const second = await client.listTasks({ ...query, pageSize: 2, pageToken: first.nextPageToken })
       assert.deepEqual([second.tasks.length, second.nextPageToken], [1, ''])
       assert.deepEqual(second.tasks[0]?.artifacts, [])
     })
 
-    test(`PL-5 cancels, twice is once, and an ended task refuses (${binding})`, async () => {
+    test(`PL-5 cancels a task, twice with the same result, but not an ended task (${binding})`, async () => {
       const client = await clientOf(binding, slow)
       const { id } = await sendNow(client)
       const cancel = { tenant: '', id, metadata: undefined }
       for (const task of [await client.cancelTask(cancel), await client.cancelTask(cancel)]) {
         assert.equal(task.status?.state, TaskState.TASK_STATE_CANCELED)
       }
-      const done = await (await clientOf(binding, quick)).sendMessage(toSend('hello'))
+      const done = await (await clientOf(binding, quick)).sendMessage(sendParams('hello'))
       assert.ok(isTask(done))
-      const refusing = await clientOf(binding, quick)
-      await assert.rejects(refusing.cancelTask({ ...cancel, id: done.id }), { name: /TaskNotCancelableError/ })
-      await assert.rejects(refusing.getTask({ tenant: '', id: 'nobody' }), { name: /TaskNotFoundError/ })
+      const other = await clientOf(binding, quick)
+      await assert.rejects(other.cancelTask({ ...cancel, id: done.id }), { name: /TaskNotCancelableError/ })
+      await assert.rejects(other.getTask({ tenant: '', id: 'nobody' }), { name: /TaskNotFoundError/ })
     })
 
     test(`PL-5 gets the extended card (${binding})`, async () => {
@@ -180,7 +183,7 @@ suite('the 0.3 client', () => {
     const transports = [new JsonRpcTransportFactoryV03({ fetchImpl: fetchWithToken })]
     return new ClientFactoryV03({ transports }).createFromUrl(cardUrl(workspaceId), '')
   }
-  const saidV03 = (text: string) => ({
+  const sendParamsV03 = (text: string) => ({
     message: {
       kind: 'message' as const,
       messageId: randomUUID(),
@@ -189,15 +192,18 @@ suite('the 0.3 client', () => {
     },
   })
 
-  test('PL-5 sends, gets and cancels (0.3)', async () => {
+  test('PL-5 sends a message, gets and cancels its task (0.3)', async () => {
     const client = await clientV03(quick)
-    const task = await client.sendMessage(saidV03('hello'))
+    const task = await client.sendMessage(sendParamsV03('hello'))
     assert.ok(task.kind === 'task')
     assert.equal(task.status.state, 'completed')
     assert.deepEqual(task.artifacts?.[0]?.parts, [{ kind: 'text', text: 'echo: hello' }])
     assert.equal((await client.getTask({ id: task.id })).status.state, 'completed')
     await assert.rejects(client.cancelTask({ id: task.id }), /TaskNotCancelableError/)
-    const running = await (await clientV03(slow)).sendMessage({ ...saidV03('go'), configuration: { blocking: false } })
+    const running = await (await clientV03(slow)).sendMessage({
+      ...sendParamsV03('go'),
+      configuration: { blocking: false },
+    })
     assert.ok(running.kind === 'task')
     assert.equal((await (await clientV03(slow)).cancelTask({ id: running.id })).status.state, 'canceled')
   })
@@ -206,7 +212,7 @@ suite('the 0.3 client', () => {
     const client = await clientV03(slow)
     const kinds: string[] = []
     let resubscribed: Promise<unknown[]> | undefined
-    for await (const event of client.sendMessageStream(saidV03('go'))) {
+    for await (const event of client.sendMessageStream(sendParamsV03('go'))) {
       kinds.push(event.kind)
       if (event.kind === 'task') resubscribed = all(client.resubscribeTask({ id: event.id }))
       if (event.kind === 'status-update') assert.equal(event.final, event.status.state === 'completed')
@@ -219,9 +225,9 @@ suite('the 0.3 client', () => {
     assert.equal(events.at(-1)?.final, true)
   })
 
-  test('PL-5 reads the reason of a refused stream (0.3)', async () => {
+  test('PL-5 reads why a stream was refused (0.3)', async () => {
     const client = await clientV03(quick)
-    const task = await client.sendMessage(saidV03('hello'))
+    const task = await client.sendMessage(sendParamsV03('hello'))
     assert.ok(task.kind === 'task')
     await assert.rejects(all(client.resubscribeTask({ id: task.id })), /has ended.*-32004/)
   })

@@ -1,4 +1,4 @@
-/** The rules of A2A that clients and their test suites look for, as a table, in both versions, on the real platform. */
+/** The rules of A2A that clients and their test suites check, in both versions, on the real platform. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, test } from 'node:test'
@@ -17,7 +17,7 @@ before(async () => {
 })
 after(() => platform.dispose())
 
-/** How each version says the same. */
+/** Each version's names for the same things. */
 const DIALECTS = {
   '1.0': {
     send: 'SendMessage',
@@ -28,7 +28,7 @@ const DIALECTS = {
     role: 'ROLE_USER',
     part: (text: string) => ({ text }),
     now: { returnImmediately: true },
-    // biome-ignore lint/suspicious/noExplicitAny: whatever came over the wire
+    // biome-ignore lint/suspicious/noExplicitAny: responses have many shapes
     task: (result: any) => result.task,
     states: { completed: 'TASK_STATE_COMPLETED', canceled: 'TASK_STATE_CANCELED' },
   },
@@ -41,7 +41,7 @@ const DIALECTS = {
     role: 'user',
     part: (text: string) => ({ kind: 'text', text }),
     now: { blocking: false },
-    // biome-ignore lint/suspicious/noExplicitAny: whatever came over the wire
+    // biome-ignore lint/suspicious/noExplicitAny: responses have many shapes
     task: (result: any) => result,
     states: { completed: 'completed', canceled: 'canceled' },
   },
@@ -49,86 +49,91 @@ const DIALECTS = {
 
 const codeOf = ({ body }: PlatformResponse): number | undefined => body.error?.code
 
-for (const [version, words] of Object.entries(DIALECTS)) {
-  const say = (text: string, message: object = {}, configuration?: object) => ({
-    message: { messageId: randomUUID(), role: words.role, parts: [words.part(text)], ...message },
+for (const [version, names] of Object.entries(DIALECTS)) {
+  const messageParams = (text: string, message: object = {}, configuration?: object) => ({
+    message: { messageId: randomUUID(), role: names.role, parts: [names.part(text)], ...message },
     ...(configuration && { configuration }),
   })
   const send = async (workspaceId: string, params: object) => {
-    const { body } = await platform.rpc(workspaceId, words.send, params)
+    const { body } = await platform.rpc(workspaceId, names.send, params)
     assert.ok(body.result, JSON.stringify(body))
-    return words.task(body.result)
+    return names.task(body.result)
   }
 
-  test(`PL-5 what is wrong has its code (${version})`, async () => {
-    const ended = await send(echo, say('hello'))
-    const running = await send(slow, say('hello', {}, words.now))
+  test(`PL-5 each kind of bad request has its error code (${version})`, async () => {
+    const ended = await send(echo, messageParams('hello'))
+    const running = await send(slow, messageParams('hello', {}, names.now))
     const table: readonly [string, number, string, string, object][] = [
-      ['a task id of the client', -32001, echo, words.send, say('x', { taskId: randomUUID() })],
-      ['a task of another workspace', -32001, slow, words.send, say('x', { taskId: ended.id })],
-      ['another context than the task has', -32602, slow, words.send, say('x', { taskId: running.id, contextId: 'c' })],
-      ['a message to an ended task', -32004, echo, words.send, say('x', { taskId: ended.id })],
-      ['the same to be streamed', -32004, echo, words.stream, say('x', { taskId: ended.id })],
-      ['no parts', -32602, echo, words.send, say('x', { parts: [] })],
-      ['a part that says nothing', -32602, echo, words.send, say('x', { parts: [{}] })],
-      ['no message id', -32602, echo, words.send, say('x', { messageId: '' })],
-      ['an unknown role', -32602, echo, words.send, say('x', { role: 'system' })],
-      ['a negative historyLength', -32602, echo, words.send, say('x', {}, { historyLength: -1 })],
-      ['the same of a get', -32602, echo, words.get, { id: ended.id, historyLength: -1 }],
-      ['no task of this id', -32001, echo, words.get, { id: randomUUID() }],
-      ['a get without id', -32602, echo, words.get, {}],
-      ['a cancel of an ended task', -32002, echo, words.cancel, { id: ended.id }],
-      ['a cancel of nothing', -32001, echo, words.cancel, { id: randomUUID() }],
-      ['a subscription to an ended task', -32004, echo, words.subscribe, { id: ended.id }],
-      ['a subscription to nothing', -32001, echo, words.subscribe, { id: randomUUID() }],
-      ['a method of nobody', -32601, echo, 'tasks/dance', {}],
+      ['a task id that the client made up', -32001, echo, names.send, messageParams('x', { taskId: randomUUID() })],
+      ['a task of another workspace', -32001, slow, names.send, messageParams('x', { taskId: ended.id })],
+      [
+        'a context of another task',
+        -32602,
+        slow,
+        names.send,
+        messageParams('x', { taskId: running.id, contextId: 'c' }),
+      ],
+      ['a message to an ended task', -32004, echo, names.send, messageParams('x', { taskId: ended.id })],
+      ['a streamed message to an ended task', -32004, echo, names.stream, messageParams('x', { taskId: ended.id })],
+      ['no parts', -32602, echo, names.send, messageParams('x', { parts: [] })],
+      ['a part without content', -32602, echo, names.send, messageParams('x', { parts: [{}] })],
+      ['no message id', -32602, echo, names.send, messageParams('x', { messageId: '' })],
+      ['an unknown role', -32602, echo, names.send, messageParams('x', { role: 'system' })],
+      ['a negative historyLength', -32602, echo, names.send, messageParams('x', {}, { historyLength: -1 })],
+      ['a get with a negative historyLength', -32602, echo, names.get, { id: ended.id, historyLength: -1 }],
+      ['a get of an unknown task', -32001, echo, names.get, { id: randomUUID() }],
+      ['a get without id', -32602, echo, names.get, {}],
+      ['a cancel of an ended task', -32002, echo, names.cancel, { id: ended.id }],
+      ['a cancel of an unknown task', -32001, echo, names.cancel, { id: randomUUID() }],
+      ['a subscription to an ended task', -32004, echo, names.subscribe, { id: ended.id }],
+      ['a subscription to an unknown task', -32001, echo, names.subscribe, { id: randomUUID() }],
+      ['an unknown method', -32601, echo, 'tasks/dance', {}],
     ]
-    for (const [what, code, workspaceId, method, params] of table) {
+    for (const [what, code, workspaceId, method, params] of table)
       assert.equal(codeOf(await platform.rpc(workspaceId, method, params)), code, what)
-    }
-    await platform.rpc(slow, words.cancel, { id: running.id })
+    await platform.rpc(slow, names.cancel, { id: running.id })
   })
 
-  test(`PL-5 ids: tasks are named by the server, contexts kept or made, inferred from the task (${version})`, async () => {
-    const [one, other] = [await send(echo, say('hello')), await send(echo, say('hello'))]
+  test(`PL-5 the server creates task ids, keeps or creates the context id, and takes it from a given task (${version})`, async () => {
+    const [one, other] = [await send(echo, messageParams('hello')), await send(echo, messageParams('hello'))]
     assert.notEqual(one.id, other.id)
     assert.notEqual(one.contextId, other.contextId)
     const contextId = randomUUID()
-    assert.equal((await send(echo, say('hello', { contextId }))).contextId, contextId)
-    const running = await send(slow, say('hello', { contextId }, words.now))
-    const more = await send(slow, say('more', { taskId: running.id }, words.now))
+    assert.equal((await send(echo, messageParams('hello', { contextId }))).contextId, contextId)
+    const running = await send(slow, messageParams('hello', { contextId }, names.now))
+    const more = await send(slow, messageParams('more', { taskId: running.id }, names.now))
     assert.deepEqual([more.id, more.contextId], [running.id, contextId])
-    await platform.rpc(slow, words.cancel, { id: running.id })
+    await platform.rpc(slow, names.cancel, { id: running.id })
   })
 
-  test(`PL-5 the same message is the same task, other content a conflict (${version})`, async () => {
-    const params = say('hello')
+  test(`PL-5 the same message again is the same task; the same id with other content is a conflict (${version})`, async () => {
+    const params = messageParams('hello')
     assert.equal((await send(echo, params)).id, (await send(echo, params)).id)
     const { messageId } = params.message
-    const conflict = await platform.rpc(echo, words.send, say('other', { messageId }))
+    const conflict = await platform.rpc(echo, names.send, messageParams('other', { messageId }))
     assert.deepEqual([codeOf(conflict), conflict.body.error.data[0].reason], [-32602, 'IDEMPOTENCY_CONFLICT'])
   })
 
-  test(`PL-5 historyLength: unset is all, 0 none, N the last (${version})`, async () => {
-    const task = await send(slow, say('first', {}, words.now))
-    for (const text of ['second', 'third']) await send(slow, say(text, { taskId: task.id }, words.now))
+  test(`PL-5 historyLength: unset returns all messages, 0 none, N the last N (${version})`, async () => {
+    const task = await send(slow, messageParams('first', {}, names.now))
+    for (const text of ['second', 'third']) await send(slow, messageParams(text, { taskId: task.id }, names.now))
     const texts = async (more: object) => {
-      const { body } = await platform.rpc(slow, words.get, { id: task.id, ...more })
+      const { body } = await platform.rpc(slow, names.get, { id: task.id, ...more })
       return (body.result.history ?? []).map((message: { parts: { text: string }[] }) => message.parts[0]?.text)
     }
     assert.deepEqual(await texts({}), ['first', 'second', 'third'])
     assert.deepEqual(await texts({ historyLength: 0 }), [])
     assert.deepEqual(await texts({ historyLength: 2 }), ['second', 'third'])
     assert.deepEqual(await texts({ historyLength: 99 }), ['first', 'second', 'third'])
-    await platform.rpc(slow, words.cancel, { id: task.id })
+    await platform.rpc(slow, names.cancel, { id: task.id })
   })
 
-  test(`PL-5 cancel answers the cancelled task, as often as it is asked (${version})`, async () => {
-    const task = await send(slow, say('hello', {}, words.now))
+  test(`PL-5 cancelling a task again returns the cancelled task again (${version})`, async () => {
+    const task = await send(slow, messageParams('hello', {}, names.now))
     for (let times = 0; times < 3; times++) {
-      const { body } = await platform.rpc(slow, words.cancel, { id: task.id })
-      assert.equal(body.result.status.state, words.states.canceled)
+      const { body } = await platform.rpc(slow, names.cancel, { id: task.id })
+      assert.equal(body.result.status.state, names.states.canceled)
     }
-    assert.equal((await send(echo, say('hello'))).status.state, words.states.completed)
+    assert.equal((await send(echo, messageParams('hello'))).status.state, names.states.completed)
   })
 }

@@ -1,4 +1,4 @@
-/** Streams of the real platform that break off: by their reader, and by the platform's sudden death. */
+/** Streams of the real platform that the reader leaves, or that end because the platform is killed. */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -8,15 +8,14 @@ import { type OpenStream, openStream, type StreamEvent, sendParams } from '../ha
 import { type PlatformUnderTest, startPlatform } from '../harness/platform.ts'
 import { waitUntil } from '../harness/wait.ts'
 
-/** Writes a line now and then, for about two seconds. */
+/** Writes a line every 0.1 s for two seconds. */
 const LINES = 'for n in $(seq 1 20); do echo line $n; sleep 0.1; done'
 
-interface At {
-  readonly platform: PlatformUnderTest
-  readonly workspaceId: string
-}
-
-function open({ platform, workspaceId }: At, call: object, lastEventId = ''): Promise<OpenStream> {
+function open(
+  { platform, workspaceId }: { platform: PlatformUnderTest; workspaceId: string },
+  call: object,
+  lastEventId = '',
+): Promise<OpenStream> {
   return openStream(`${platform.url}/workspaces/${workspaceId}/a2a`, {
     token: platform.token,
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, ...call }),
@@ -28,14 +27,14 @@ const send = (text: string) => ({ method: 'SendStreamingMessage', params: sendPa
 const subscribe = (id: string) => ({ method: 'SubscribeToTask', params: { id } })
 const taskIdOf = (events: readonly StreamEvent[]): string => events[0]?.data.result.task.id
 
-/** Every event after the first snapshot, as the platform tells them to somebody who comes when all is over. */
-async function wholeLog(at: At, seen: readonly StreamEvent[]) {
+/** Every event after the first snapshot, as a client receives them that subscribes after the task has ended. */
+async function wholeLog(at: Parameters<typeof open>[0], seen: readonly StreamEvent[]) {
   const stream = await open(at, subscribe(taskIdOf(seen)), seen[0]?.id)
   assert.equal(await stream.ended, 'ended')
   return stream.events
 }
 
-test('PL-5 a stream cut in the middle and resumed by Last-Event-ID shows every event once, in order', async () => {
+test('PL-5 a stream that is cut and resumed with Last-Event-ID shows every event once, in order', async () => {
   const platform = await startPlatform()
   try {
     const at = { platform, workspaceId: await platform.exec(LINES) }
@@ -59,7 +58,7 @@ test('PL-5 a stream cut in the middle and resumed by Last-Event-ID shows every e
   }
 })
 
-test('PL-5 RE-1 a stream cut by kill -9 goes on after the restart: every event once, in order', async () => {
+test('PL-5 RE-1 a stream cut by kill -9 continues after the restart, every event once, in order', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'molecule-e2e-'))
   let platform = await startPlatform({ dataDir })
   try {
@@ -84,7 +83,7 @@ test('PL-5 RE-1 a stream cut by kill -9 goes on after the restart: every event o
   }
 })
 
-test('PL-5 many streams of one task show the same events in the same order', async () => {
+test('PL-5 all subscribers of a task receive the same events in the same order', async () => {
   const platform = await startPlatform()
   try {
     const at = { platform, workspaceId: await platform.exec(LINES) }
@@ -99,7 +98,7 @@ test('PL-5 many streams of one task show the same events in the same order', asy
   }
 })
 
-test('PL-5 a stream that begins in the middle begins with what was said before', async () => {
+test('PL-5 a late subscriber first receives the text so far, then the rest', async () => {
   const platform = await startPlatform()
   try {
     const at = { platform, workspaceId: await platform.exec(LINES) }

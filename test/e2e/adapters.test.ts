@@ -1,4 +1,4 @@
-/** Adapters of the data folder, as an owner meets them. */
+/** Adapters in the data folder, on a real platform. */
 import assert from 'node:assert/strict'
 import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,7 +8,7 @@ import { startPlatform } from '../harness/platform.ts'
 
 const EXAMPLE = join(import.meta.dirname, '..', '..', 'docs', 'backends', 'example-adapter')
 
-test('RT-10 a folder in the data folder is a runtime after a start; a broken one is said and harms nobody', async () => {
+test('RT-10 an adapter folder becomes a runtime at start; a broken adapter is reported and skipped', async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'molecule-e2e-'))
   cpSync(EXAMPLE, join(dataDir, 'adapters', 'parrot'), { recursive: true })
   mkdirSync(join(dataDir, 'adapters', 'broken'))

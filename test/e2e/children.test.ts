@@ -1,4 +1,4 @@
-/** What the children of turns find in their environment, on the platform and on a bridge. */
+/** The environment of the processes that turns start, on the platform and on a bridge. */
 import assert from 'node:assert/strict'
 import { dirname } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -20,12 +20,12 @@ async function ask(platform: PlatformUnderTest, token: string | undefined, path:
   return (await fetch(platform.url + path, { headers: { Authorization: `Bearer ${token}` } })).status
 }
 
-/** All that RT-12 says of the environment of a child. */
-async function assertTold(platform: PlatformUnderTest, id: string, env: Record<string, string>): Promise<void> {
+/** Checks every rule of RT-12 for a child with pass_meta. */
+async function assertMeta(platform: PlatformUnderTest, id: string, env: Record<string, string>): Promise<void> {
   const names = Object.keys(env).filter((name) => /^(MOLECULE|DISCORD|TELEGRAM|DATABASE)_/.test(name))
   const meta = ['CALLER_ID', 'MESSAGE_ID', 'METHOD', 'TASK_ID', 'TURN'].map((name) => `MOLECULE_${name}`)
-  const told = ['MOLECULE_API_URL', 'MOLECULE_WORKSPACE_ID', 'MOLECULE_WORKSPACE_TOKEN']
-  assert.deepEqual(names.sort(), [...meta, ...told].sort())
+  const access = ['MOLECULE_API_URL', 'MOLECULE_WORKSPACE_ID', 'MOLECULE_WORKSPACE_TOKEN']
+  assert.deepEqual(names.sort(), [...meta, ...access].sort())
   assert.equal(env['MOLECULE_WORKSPACE_ID'], id)
   assert.equal(env['MOLECULE_API_URL'], platform.url)
   assert.equal(env['PATH']?.split(':')[0], dirname(MOLECULE))
@@ -34,7 +34,7 @@ async function assertTold(platform: PlatformUnderTest, id: string, env: Record<s
   assert.equal(await ask(platform, token, '/tokens'), 403)
 }
 
-async function assertNothing(platform: PlatformUnderTest, id: string): Promise<void> {
+async function assertNoMeta(platform: PlatformUnderTest, id: string): Promise<void> {
   const env = variables(replyText(await platform.send(id, 'x')))
   assert.deepEqual(
     Object.keys(env).filter((name) => /^(MOLECULE|DISCORD|TELEGRAM)_/.test(name)),
@@ -45,14 +45,14 @@ async function assertNothing(platform: PlatformUnderTest, id: string): Promise<v
 
 const withSecrets = (t: TestContext) => startPlatformFor(t, { env: SECRETS })
 
-test('RT-12 a child of the platform with pass_meta is told of the platform and nothing else; without it, nothing', async (t) => {
+test('RT-12 with pass_meta a child of the platform gets ids, URL and token; without it, none of them', async (t) => {
   const platform = await withSecrets(t)
   const id = await platform.exec('env', { runtime_config: { pass_meta: 'true' } })
-  await assertTold(platform, id, variables(replyText(await platform.send(id, 'x'))))
-  await assertNothing(platform, await platform.exec('env'))
+  await assertMeta(platform, id, variables(replyText(await platform.send(id, 'x'))))
+  await assertNoMeta(platform, await platform.exec('env'))
 })
 
-test("RT-12 a child of a bridge is told the same, and never the bridge's own token", async (t) => {
+test("RT-12 a child of a bridge gets the same variables, and never the bridge's own token", async (t) => {
   const platform = await withSecrets(t)
   const workspace = await createExternalWorkspace(platform)
   const start = { url: platform.url, workspace, home: temporaryHome(t), cmd: 'env' }
@@ -61,15 +61,15 @@ test("RT-12 a child of a bridge is told the same, and never the bridge's own tok
   const env = { ...SECRETS, MOLECULE_WORKSPACE_TOKEN: workspace.auth_token }
   const bridge = await startBridge(t, { ...start, token, env, args: meta })
   const reply = replyText(await platform.send(workspace.id, 'x')) ?? ''
-  await assertTold(platform, workspace.id, variables(reply))
+  await assertMeta(platform, workspace.id, variables(reply))
   for (const secret of [workspace.auth_token, ...Object.values(SECRETS)]) assert.ok(!reply.includes(secret))
   bridge.kill('SIGTERM')
   await bridge.ended
   await startBridge(t, { ...start, token, env })
-  await assertNothing(platform, workspace.id)
+  await assertNoMeta(platform, workspace.id)
 })
 
-test('RT-12 a2a and molecule are found by a child, which speaks for its workspace and ends with it', async (t) => {
+test('RT-12 a child finds a2a and molecule, acts as its workspace, and its token ends with the workspace', async (t) => {
   const platform = await startPlatformFor(t)
   const wanted = { name: 'asker', runtime_config: { pass_meta: 'true', timeout: '60s' } }
   const id = await platform.exec(

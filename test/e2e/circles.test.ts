@@ -1,4 +1,4 @@
-/** Relays that lead into each other: a message that would come back is refused with the way it went. */
+/** Relays that form a circle: a message that would come back is refused, and the error lists its path. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
@@ -17,7 +17,7 @@ after(async () => {
 
 type Version = '1.0' | '0.3'
 
-/** A relay whose target is chosen afterwards: a circle cannot be built of cards that must be there already. */
+/** A relay whose target is set later: each relay of a circle must exist before the relay that points to it. */
 async function relay(on: PlatformUnderTest, version: Version, target: PlatformUnderTest) {
   let url = target.url
   const server = createServer((_request, response) => {
@@ -40,7 +40,7 @@ async function relay(on: PlatformUnderTest, version: Version, target: PlatformUn
   assert.equal(body.status, 'online', JSON.stringify(body))
   return {
     id: body.id as string,
-    leadTo: (id: string) => {
+    pointTo: (id: string) => {
       url = `${target.url}/workspaces/${id}/a2a`
     },
   }
@@ -51,11 +51,11 @@ for (const version of ['1.0', '0.3'] as const) {
     ['one platform', here],
     ['two platforms', there],
   ] as const) {
-    test(`TW-5 AG-11 A relays to B relays to A over ${version} on ${name}: refused with the chain, and nothing waits`, async () => {
+    test(`TW-5 AG-11 relays A -> B -> A over ${version} on ${name} are refused with the chain, and nothing stays queued`, async () => {
       const a = await relay(here, version, other)
       const b = await relay(other, version, here)
-      a.leadTo(b.id)
-      b.leadTo(a.id)
+      a.pointTo(b.id)
+      b.pointTo(a.id)
       const task = await here.send(a.id, 'hello')
       assert.equal(task.status.state, 'TASK_STATE_FAILED')
       assert.match(reasonText(task), new RegExp(`circle: ${a.id} -> ${b.id} -> ${a.id}`))
@@ -70,13 +70,13 @@ for (const version of ['1.0', '0.3'] as const) {
   }
 }
 
-test('TW-5 AG-11 a message passes five relays and no sixth, and the refusal names them', async () => {
+test('TW-5 AG-11 a message passes at most five relays; the refusal lists them', async () => {
   const echo = await here.exec('cat')
   const chain = [await relay(here, '1.0', here)]
-  chain[0]?.leadTo(echo)
+  chain[0]?.pointTo(echo)
   while (chain.length < 6) {
     const before = await relay(here, '1.0', here)
-    before.leadTo(chain[0]?.id ?? '')
+    before.pointTo(chain[0]?.id ?? '')
     chain.unshift(before)
   }
   const ids = chain.map(({ id }) => id)

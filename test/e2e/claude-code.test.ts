@@ -1,3 +1,4 @@
+/** The claude-code backend against a fake claude that runs as a real process. */
 import assert from 'node:assert/strict'
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -19,7 +20,7 @@ import { waitUntil } from '../harness/wait.ts'
 const fake = createFakeProgram('claude')
 const setUp = (t: TestContext, given: Partial<SetUpClaudeOptions> = {}) => setUpClaude(t, { program: fake, ...given })
 
-test('AG-1 a conversation is one process with one memory, and two messages at once are answered in order', async (t) => {
+test('AG-1 a conversation keeps one process and its memory; two messages at once are answered in order', async (t) => {
   const program = createFakeProgram('claude')
   const { run } = setUp(t, { program })
   const sessionToken = tokenOf(await run('one'))
@@ -29,7 +30,7 @@ test('AG-1 a conversation is one process with one memory, and two messages at on
   assert.equal(startsOf(program).length, 1)
 })
 
-test('AG-1 a session is resumed by its id when its process is gone, also by the next platform', async (t) => {
+test('AG-1 a session is resumed by its id after its process or the platform has ended', async (t) => {
   const program = createFakeProgram('claude')
   const first = setUp(t, { program })
   const sessionToken = tokenOf(await first.run('one'))
@@ -40,13 +41,13 @@ test('AG-1 a session is resumed by its id when its process is gone, also by the 
   assert.equal(tokenOf(events), sessionToken)
 })
 
-test('AG-1 RT-5 a conversation that begins anew does not find the memory of its warm process', async (t) => {
+test('AG-1 RT-5 a turn without a session token does not reuse the memory of the warm process', async (t) => {
   const { run } = setUp(t)
   await run('one')
   assert.equal(replyOf(await run('!count two')), 'n=1 !count two')
 })
 
-test('RT-5 a session that claude does not know is lost', async (t) => {
+test('RT-5 a session that claude does not know fails with session_lost', async (t) => {
   for (const mode of ['session', 'oneshot']) {
     const { run } = setUp(t, { options: { mode } })
     const sessionToken = '11111111-2222-3333-4444-555555555555'
@@ -55,7 +56,7 @@ test('RT-5 a session that claude does not know is lost', async (t) => {
   }
 })
 
-test('AG-1 what a process is started with: prompt and servers by private files, ids and token by environment', async (t) => {
+test('AG-1 claude gets its prompt and MCP servers in private files, ids and token in the environment', async (t) => {
   const program = createFakeProgram('claude')
   const options = { model: 'anthropic/claude-sonnet-4-5', mcp_servers: '{"own":{"command":"own"}}', max_turns: '7' }
   const { run } = setUp(t, { program, options, environment: { CLAUDE_AUTH_TOKEN: 'a-token', CLAUDECODE: '1' } })
@@ -73,14 +74,14 @@ test('AG-1 what a process is started with: prompt and servers by private files, 
   const line = start.argv.join(' ')
   assert.match(line, /--model claude-sonnet-4-5 /)
   assert.match(line, /--max-turns 7 /)
-  // The platform's own server is allowed unasked; that of the option is asked about.
+  // Tools of the platform's own server need no permission; tools of the configured server do.
   assert.match(line, /--allowedTools mcp__platform --permission-mode default/)
   assert.ok(!line.includes('Be kind') && !line.includes('SECRET'))
   assert.equal(start.env['CLAUDE_CODE_OAUTH_TOKEN'], 'a-token')
   assert.equal(start.env['CLAUDE_CODE_MAX_RETRIES'], '1')
   assert.equal(start.env['MOLECULE_WORKSPACE_TOKEN'], 't')
   assert.equal(start.env['MOLECULE_WORKSPACE_ID'], 'ws_1')
-  // A process that stays cannot be told what is of one message, nor that it is inside another claude.
+  // A warm process outlives the message, so variables of one message stay out; CLAUDECODE would mark a nested claude.
   for (const name of ['TRACEPARENT', 'MOLECULE_MESSAGE_ID', 'CLAUDECODE']) assert.equal(start.env[name], undefined)
   await run('two', { ...given, env: { ...given.env, TRACEPARENT: '2' }, sessionToken })
   assert.equal(startsOf(program).length, 1)
@@ -92,7 +93,7 @@ test('AG-1 what a process is started with: prompt and servers by private files, 
   assert.ok(file !== '' && !existsSync(file))
 })
 
-test('RT-9 a token file is read where no variable has one, and pass_meta=false tells no ids', async (t) => {
+test('RT-9 the token file is used when no variable has a token; pass_meta=false passes no ids', async (t) => {
   const program = createFakeProgram('claude')
   const file = join(program.dir, '.auth-token')
   writeFileSync(file, 'from-file\n')
@@ -111,11 +112,11 @@ test('RT-9 a token file is read where no variable has one, and pass_meta=false t
   )
 })
 
-test('streamed text, tools, retries, usage and cost are told as they come', async (t) => {
+test('text, tools, retries, usage and cost arrive as events', async (t) => {
   const { run } = setUp(t)
-  const spoken = await run('!stream one two three')
-  assert.equal(streamedText(spoken), 'one two three')
-  assert.deepEqual(spoken.at(-2), { type: 'usage', inputTokens: 10, outputTokens: 5, costUsd: 0.25 })
+  const streamed = await run('!stream one two three')
+  assert.equal(streamedText(streamed), 'one two three')
+  assert.deepEqual(streamed.at(-2), { type: 'usage', inputTokens: 10, outputTokens: 5, costUsd: 0.25 })
   const tools = (await run('!tool')).filter((event) => event.type === 'tool')
   assert.deepEqual(
     tools.map(({ name, state }) => [name, state]),
@@ -129,7 +130,7 @@ test('streamed text, tools, retries, usage and cost are told as they come', asyn
   assert.equal(errorOf(retried).code, 'provider_failed')
 })
 
-test('errors of the provider are told apart, in both modes', async (t) => {
+test('provider errors get their own codes in both modes', async (t) => {
   const expected = {
     'error-400': ['provider_failed', false],
     'error-401': ['auth_failed', true],
@@ -149,21 +150,21 @@ test('errors of the provider are told apart, in both modes', async (t) => {
   }
 })
 
-test('a usage limit that tells its end is waited for until then', async (t) => {
+test('a usage limit reports when it ends', async (t) => {
   const { run } = setUp(t)
   const { details } = errorOf(await run('!usage-limit'))
   assert.ok(Number(details['resetAfterMs']) > 365 * 24 * 3600_000)
 })
 
 test(
-  'a cancelled turn loses its tool in a session of its own, and the warm process goes on with its memory',
+  'cancelling kills a tool that runs in its own process session; the warm claude keeps its memory',
   linuxOnly,
   async (t) => {
     const { run, alive } = setUp(t, { clock: manualClock() })
     const sessionToken = tokenOf(await run('one'))
     const cancel = new AbortController()
     const running = run('!endless', { sessionToken }, cancel.signal)
-    await waitUntil(() => alive() === 2, 'its tool is there')
+    await waitUntil(() => alive() === 2, 'the tool runs')
     cancel.abort()
     assert.equal(errorOf(await running).code, 'canceled')
     assert.equal(alive(), 1)
@@ -172,14 +173,14 @@ test(
 )
 
 test(
-  'one that answers no interrupt and ignores SIGTERM is killed with all it started, and its session goes on',
+  'a claude that ignores interrupt and SIGTERM is killed with its children; its session can be resumed',
   linuxOnly,
   async (t) => {
     const { run, alive } = setUp(t)
     const sessionToken = tokenOf(await run('one'))
     const cancel = new AbortController()
     const running = run('!deaf', { sessionToken }, cancel.signal)
-    await waitUntil(() => alive() === 2, 'its tool is there')
+    await waitUntil(() => alive() === 2, 'the tool runs')
     cancel.abort()
     assert.equal(errorOf(await running).code, 'canceled')
     assert.equal(alive(), 0)
@@ -187,17 +188,17 @@ test(
   },
 )
 
-test('a turn that is cancelled in the process that was started for it ends that process', linuxOnly, async (t) => {
+test('cancelling the first turn of a process ends the process', linuxOnly, async (t) => {
   const { run, alive } = setUp(t)
   const cancel = new AbortController()
   const running = run('!endless', {}, cancel.signal)
-  await waitUntil(() => alive() === 2, 'its tool is there')
+  await waitUntil(() => alive() === 2, 'the tool runs')
   cancel.abort()
   assert.equal(errorOf(await running).code, 'canceled')
   assert.equal(alive(), 0)
 })
 
-test('a process that is killed in the middle of a turn fails it for now, and the next turn works', async (t) => {
+test('a process killed during a turn is a retryable failure, and the next turn works', async (t) => {
   const { run } = setUp(t)
   const sessionToken = tokenOf(await run('one'))
   const error = errorOf(await run('!die', { sessionToken }))
@@ -205,22 +206,22 @@ test('a process that is killed in the middle of a turn fails it for now, and the
   assert.equal(replyOf(await run('!count two', { sessionToken })), 'n=3 one|!die|!count two')
 })
 
-test('one that died between turns is replaced', linuxOnly, async (t) => {
+test('a process that died between turns is replaced', linuxOnly, async (t) => {
   const { run, owner } = setUp(t)
   const sessionToken = tokenOf(await run('one'))
   const [pid] = markedPids(`${owner}:`)
   assert.ok(pid !== undefined)
   process.kill(pid, 'SIGKILL')
-  await waitUntil(() => !isAlive(pid), 'it is dead')
-  await waitUntil(() => markedPids(`${owner}:`).length === 0, 'and that is known')
+  await waitUntil(() => !isAlive(pid), 'the process is dead')
+  await waitUntil(() => markedPids(`${owner}:`).length === 0, 'no marked process is left')
   const events = await run('!count two', { sessionToken })
   const end = events.at(-1)
-  // Where the news had not come yet, the turn fails for now and the next attempt works.
+  // When the backend has not noticed the exit yet, the turn fails and may be retried.
   if (end?.type === 'failed') assert.ok(end.error.retryable)
   else assert.equal(replyOf(events), 'n=2 one|!count two')
 })
 
-test('words that are no messages, and warnings that look like errors, do no harm', async (t) => {
+test('lines that are not JSON and warnings that look like errors are ignored', async (t) => {
   const warm = setUp(t, { options: { args: '--fake greeting' } })
   assert.equal(replyOf(await warm.run('hello')), 'hello')
   const once = setUp(t, { options: { mode: 'oneshot' } })
@@ -229,14 +230,14 @@ test('words that are no messages, and warnings that look like errors, do no harm
   assert.match(errorOf(await once.run('!garbage')).message, /^Failed to parse CLI output/)
 })
 
-test('a one-shot that has printed its result and stays is not waited for', linuxOnly, async (t) => {
+test('a one-shot claude that prints its result and does not exit is killed', linuxOnly, async (t) => {
   const { run, alive } = setUp(t, { options: { mode: 'oneshot' } })
   assert.equal(replyOf(await run('!linger hello')), 'hello')
   assert.equal(alive(), 0)
 })
 
 test(
-  'twenty conversations with warm_max=4: at most four processes at any time, every answer given, none after warm_idle',
+  'warm_max=4 answers twenty conversations with at most four processes, and warm_idle closes them',
   linuxOnly,
   async (t) => {
     const clock = manualClock()
@@ -253,11 +254,11 @@ test(
     assert.ok(most > 0 && most <= 4, `${most} at once`)
     assert.equal(alive(), 4)
     clock.advance(601_000)
-    await waitUntil(() => alive() === 0, 'all are closed')
+    await waitUntil(() => alive() === 0, 'all processes are closed')
   },
 )
 
-test('AG-15 an option that cannot be honoured is warned of by name', (t) => {
+test('AG-15 an option that cannot be honoured causes a warning with its name', (t) => {
   const { warnings } = setUp(t, { options: { mode: 'oneshot', permission: 'ask', warm_max: '2' } })
   assert.deepEqual(warnings, [
     'backend "claude-code" cannot honour option "permission": it cannot ask in mode oneshot; allowed_tools is in force',
@@ -265,7 +266,7 @@ test('AG-15 an option that cannot be honoured is warned of by name', (t) => {
   ])
 })
 
-test('BK-8 validate names version and path, and what to do where claude is missing or broken', async (t) => {
+test('BK-8 validate reports version and path, or what to do when claude is missing', async (t) => {
   const signal = new AbortController().signal
   const validation = await setUp(t).backend.validate(signal)
   assert.deepEqual(validation, { ok: true, version: '2.1.325', note: fake.path })
@@ -277,7 +278,7 @@ test('BK-8 validate names version and path, and what to do where claude is missi
   assert.equal(errorOf(gone).code, 'backend_missing')
 })
 
-test('options that cannot work are refused by name', (t) => {
+test('an invalid option is refused with its name', (t) => {
   const bad = {
     mode: 'warm',
     permission: 'all',

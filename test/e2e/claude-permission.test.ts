@@ -1,8 +1,10 @@
+/** Permissions of the claude-code backend against a fake claude that runs as a real process. */
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { PermissionRequest } from '../../src/backends/backend.ts'
+import { onAbort } from '../../src/wait.ts'
 import { errorOf, replyOf, type SetUpClaudeOptions, setUpClaude, tokenOf } from '../fakes/agents/claude-harness.ts'
 import { createFakeProgram } from '../fakes/agents/fake-program.ts'
 import { manualClock } from '../fakes/manual-clock.ts'
@@ -12,7 +14,7 @@ import { waitUntil } from '../harness/wait.ts'
 const fake = createFakeProgram('claude')
 const setUp = (t: TestContext, given: Partial<SetUpClaudeOptions> = {}) => setUpClaude(t, { program: fake, ...given })
 
-test('AG-16 a tool is used when a person allows exactly that, and not when they deny it', async (t) => {
+test('AG-16 a tool runs when a person allows that call, and not when they deny it', async (t) => {
   const { run } = setUp(t)
   const asked: PermissionRequest[] = []
   const allowing = async (request: PermissionRequest) => {
@@ -25,11 +27,11 @@ test('AG-16 a tool is used when a person allows exactly that, and not when they 
   const denied = replyOf(await run('!ask rm -rf /', { ask: async () => 'denied' }))
   assert.match(denied, /^was told Permission denied/)
   assert.match(denied, /\(Not allowed in this turn: Bash\.\)$/)
-  const broken = await run('!ask x', { ask: () => Promise.reject(new Error('nobody is there')) })
+  const broken = await run('!ask x', { ask: () => Promise.reject(new Error('the ask failed')) })
   assert.match(replyOf(broken), /^was told Permission denied/)
 })
 
-test('AG-16 a question that nobody answers in time is a denial, and its turn took no place meanwhile', async (t) => {
+test('AG-16 an ask without an answer in time is a denial, and the waiting turn frees its warm slot', async (t) => {
   const { run } = setUp(t, { options: { warm_max: '1' } })
   const expiry = Promise.withResolvers<'denied'>()
   const asking = run('!ask sleep', { conversationId: 'asks', ask: () => expiry.promise })
@@ -38,14 +40,14 @@ test('AG-16 a question that nobody answers in time is a denial, and its turn too
   assert.match(replyOf(await asking), /^was told Permission denied/)
 })
 
-test('AG-16 a turn that is cancelled while it asks ends at once, and the process stays', linuxOnly, async (t) => {
+test('AG-16 a turn cancelled while it asks ends at once, and the process stays', linuxOnly, async (t) => {
   const { run, alive } = setUp(t, { clock: manualClock() })
   const sessionToken = tokenOf(await run('one'))
   const cancel = new AbortController()
   const asked = Promise.withResolvers<void>()
   const ask = (_: PermissionRequest, signal: AbortSignal) => {
     asked.resolve()
-    return new Promise<'denied'>((resolve) => signal.addEventListener('abort', () => resolve('denied')))
+    return new Promise<'denied'>((resolve) => onAbort(signal, () => resolve('denied')))
   }
   const running = run('!ask forever', { ask, sessionToken }, cancel.signal)
   await asked.promise
@@ -55,24 +57,24 @@ test('AG-16 a turn that is cancelled while it asks ends at once, and the process
   assert.equal(replyOf(await run('two', { sessionToken })), 'two')
 })
 
-test('AG-16 what claude wants by itself between turns is denied, so that the next message finds it free', async (t) => {
+test('AG-16 a permission that claude requests between turns is denied, so that the next turn is not blocked', async (t) => {
   const program = createFakeProgram('claude')
   const { run } = setUp(t, { program })
   const sessionToken = tokenOf(await run('!wake'))
   const answered = join(program.dir, 'woken.json')
-  await waitUntil(() => existsSync(answered) && readFileSync(answered, 'utf8') !== '', 'it was answered')
+  await waitUntil(() => existsSync(answered) && readFileSync(answered, 'utf8') !== '', 'claude got an answer')
   assert.equal(JSON.parse(readFileSync(answered, 'utf8')).behavior, 'deny')
   assert.equal(replyOf(await run('!count two', { sessionToken })), 'n=2 !wake|!count two')
 })
 
-test('AG-16 tools that were denied without a question are named once in the reply', async (t) => {
+test('AG-16 the reply names tools that were denied without an ask', async (t) => {
   for (const mode of ['session', 'oneshot']) {
     const { run } = setUp(t, { options: { mode, permission: 'allowed_tools' } })
     assert.equal(replyOf(await run('!denied I could not.')), 'I could not.\n\n(Not allowed in this turn: Bash.)')
   }
 })
 
-test('AG-16 as root, bypass is explained before anything is run, and after claude refused it', async (t) => {
+test('AG-16 when claude refuses bypass as root, the error explains IS_SANDBOX', async (t) => {
   const refused = setUp(t, { options: { permission: 'bypass', args: '--fake root' } })
   const error = errorOf(await refused.run('hello'))
   assert.equal(error.code, 'bad_config')

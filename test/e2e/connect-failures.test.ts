@@ -1,4 +1,4 @@
-/** A bridge whose backend, network or platform fails: nothing ends the loop, nothing is computed twice. */
+/** A bridge whose backend, network or platform fails: it keeps running, and no message is computed twice. */
 import assert from 'node:assert/strict'
 import { readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -15,14 +15,14 @@ async function proxyFor(t: TestContext, url: string) {
   return proxy
 }
 
-/** The files in the outbox of the only bridge in this home. */
-function outboxOf(home: string): string[] {
-  const [place = ''] = readdirSync(join(home, 'bridge')).filter((name) => name.includes('ws_'))
-  const folder = join(home, 'bridge', place, '0', 'outbox')
+/** The spool files of the only bridge in this home. */
+function spoolOf(home: string): string[] {
+  const [bridgeDir = ''] = readdirSync(join(home, 'bridge')).filter((name) => name.includes('ws_'))
+  const folder = join(home, 'bridge', bridgeDir, '0', 'outbox')
   return readdirSync(folder).map((name) => join(folder, name))
 }
 
-test('CN-3 a backend that exits with 3 is tried again, the rest goes on, and the workspace says why it is degraded', async (t) => {
+test('CN-3 a failed turn is retried, other messages continue, and the workspace shows why it is degraded', async (t) => {
   const platform = await startPlatformFor(t)
   const workspace = await createExternalWorkspace(platform)
   const home = temporaryHome(t)
@@ -42,7 +42,7 @@ test('CN-3 a backend that exits with 3 is tried again, the rest goes on, and the
   await waitUntil(async () => (await getWorkspace(platform, workspace.id)).status === 'online')
 })
 
-test('CN-4 when the answer to its post is lost, the reply is posted again and not computed again', async (t) => {
+test('CN-4 when the response to a settle is lost, the bridge sends the reply again and does not recompute it', async (t) => {
   const platform = await startPlatformFor(t)
   const workspace = await createExternalWorkspace(platform)
   const home = temporaryHome(t)
@@ -54,11 +54,11 @@ test('CN-4 when the answer to its post is lost, the reply is posted again and no
   assert.equal(replyText(await platform.send(workspace.id, 'x')), 'the answer\n')
   await bridge.waitForOutput(/answered "x"/)
   assert.deepEqual([settles, readLines(runs).length], [2, 1])
-  assert.deepEqual(outboxOf(home), [])
+  assert.deepEqual(spoolOf(home), [])
   assert.equal(replyText(await platform.send(workspace.id, 'y')), 'the answer\n')
 })
 
-test('CN-4 a bridge killed between computing and posting posts after its restart, before it takes anything', async (t) => {
+test('CN-4 a bridge killed before it posts a reply posts it after its restart, before it leases anything', async (t) => {
   const platform = await startPlatformFor(t)
   const workspace = await createExternalWorkspace(platform)
   const home = temporaryHome(t)
@@ -69,8 +69,8 @@ test('CN-4 a bridge killed between computing and posting posts after its restart
   const requests: string[] = []
   proxy.rule((line) => (line.includes('/inbox/settle') ? 'swallow' : 'pass'))
   const taskId = await sendWithoutWaiting(platform, workspace.id, 'precious')
-  await waitUntil(() => outboxOf(home).some((path) => path.endsWith('.json')))
-  const [kept = ''] = outboxOf(home)
+  await waitUntil(() => spoolOf(home).some((path) => path.endsWith('.json')))
+  const [kept = ''] = spoolOf(home)
   assert.equal(statSync(kept).mode & 0o777, 0o600)
   first.kill('SIGKILL')
   await first.ended
@@ -82,12 +82,12 @@ test('CN-4 a bridge killed between computing and posting posts after its restart
   const task = await waitForFinalTask(platform, workspace.id, taskId)
   assert.equal(replyText(task), 'precious')
   assert.match(second.output(), /posted the answer that an earlier run had kept/)
-  assert.deepEqual([readLines(runs).length, outboxOf(home)], [1, []])
+  assert.deepEqual([readLines(runs).length, spoolOf(home)], [1, []])
   const names = requests.map((line) => /inbox\/(\w+)/.exec(line)?.[1]).filter(Boolean)
   assert.deepEqual(names.slice(0, 2), ['settle', 'lease'])
 })
 
-test('CN-4 a bridge killed in the middle of a turn leaves no process, and its successor runs the message at once', async (t) => {
+test('CN-4 a bridge killed during a turn leaves no process, and the next bridge runs the message at once', async (t) => {
   const platform = await startPlatformFor(t)
   const workspace = await createExternalWorkspace(platform)
   const home = temporaryHome(t)
@@ -104,7 +104,7 @@ test('CN-4 a bridge killed in the middle of a turn leaves no process, and its su
   assert.ok(!isAlive(Number(readLines(runs)[0])))
 })
 
-test('CN-5 a platform that is killed and comes back in the middle of a turn gets the answer of that turn', async (t) => {
+test('CN-5 a platform that is killed and restarted during a turn still gets the answer of that turn', async (t) => {
   const platform = await startPlatformFor(t)
   const workspace = await createExternalWorkspace(platform)
   const home = temporaryHome(t)
@@ -124,7 +124,7 @@ test('CN-5 a platform that is killed and comes back in the middle of a turn gets
   assert.equal(readLines(runs).length, 2)
 })
 
-test('CN-4 a bridge that is stopped while the platform is away keeps its answer and posts it at the next start', async (t) => {
+test('CN-4 a bridge stopped while the platform is unreachable keeps its answer and posts it at the next start', async (t) => {
   const platform = await startPlatformFor(t)
   const workspace = await createExternalWorkspace(platform)
   const home = temporaryHome(t)
@@ -132,9 +132,9 @@ test('CN-4 a bridge that is stopped while the platform is away keeps its answer 
   const runs = join(home, 'runs')
   const start = { url: proxy.url, workspace, home, cmd: `cat; echo run >> ${runs}`, args: ['--drain', '300ms'] }
   const bridge = await startBridge(t, start)
-  const away = 'HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n'
+  const badGateway = 'HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n'
   let refused = 0
-  proxy.rule((line) => (line.includes('/inbox/settle') && ++refused > 0 ? { answer: away } : 'pass'))
+  proxy.rule((line) => (line.includes('/inbox/settle') && ++refused > 0 ? { answer: badGateway } : 'pass'))
   const taskId = await sendWithoutWaiting(platform, workspace.id, 'hello')
   await waitUntil(() => refused > 0)
   bridge.kill('SIGTERM')
@@ -146,7 +146,7 @@ test('CN-4 a bridge that is stopped while the platform is away keeps its answer 
   assert.equal(readLines(runs).length, 1)
 })
 
-test('CN-5 a rotated token: it says so, keeps trying, and goes on when the new one is in its file', async (t) => {
+test('CN-5 after a token rotation the bridge reports it, retries, and continues with the new token of its file', async (t) => {
   const platform = await startPlatformFor(t)
   const workspace = await createExternalWorkspace(platform)
   const home = temporaryHome(t)
@@ -157,14 +157,14 @@ test('CN-5 a rotated token: it says so, keeps trying, and goes on when the new o
   const { id } = body.tokens.find((token: { workspace_id?: string }) => token.workspace_id === workspace.id)
   const rotated = await platform.request('POST', `/tokens/${id}/rotate`, { overlap: '0s' })
   assert.equal(rotated.status, 200, JSON.stringify(rotated.body))
-  await sendWithoutWaiting(platform, workspace.id, 'wakes the call that waits')
+  await sendWithoutWaiting(platform, workspace.id, 'ends the waiting lease call')
   await bridge.waitForOutput(/this token is not known here.*write the new token to/)
   writeFileSync(file, rotated.body.token)
   await bridge.waitForOutput(/connected again/)
   assert.equal(replyText(await platform.send(workspace.id, 'hello')), 'hello')
 })
 
-test('CN-5 429 and 503 are waited out as long as they ask, and nothing is lost', async (t) => {
+test('CN-5 the bridge waits for the Retry-After of a 429 or 503 and loses nothing', async (t) => {
   const platform = await startPlatformFor(t)
   const workspace = await createExternalWorkspace(platform)
   const home = temporaryHome(t)
@@ -183,14 +183,14 @@ test('CN-5 429 and 503 are waited out as long as they ask, and nothing is lost',
   })
   assert.equal(replyText(await platform.send(workspace.id, 'x')), 'x')
   assert.deepEqual([times.length, readLines(runs).length], [3, 1])
-  // Not before it was asked to: half a second is what it would have waited by itself.
+  // The bridge's own backoff would be half a second; Retry-After asks for one second.
   for (let index = 1; index < times.length; index++) {
     assert.ok((times[index] as number) - (times[index - 1] as number) >= 990)
   }
   assert.match(bridge.output(), /HTTP 429.*trying again in 1s/)
 })
 
-test('CN-5 a connection that goes silent is given up, and the message that went into it is run once', async (t) => {
+test('CN-5 a silent connection times out, and a message leased over it runs once', async (t) => {
   const platform = await startPlatformFor(t)
   const workspace = await createExternalWorkspace(platform)
   const home = temporaryHome(t)

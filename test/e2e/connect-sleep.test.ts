@@ -1,6 +1,6 @@
 /**
- * A bridge that sleeps past its lease, as a laptop does: stopped and continued by signals. A lease is 30 s and is taken
- * over only by a platform that has been up for as long, so these take their time, side by side.
+ * A bridge that sleeps past its lease, as a laptop does: SIGSTOP, a pause, SIGCONT. A lease lasts 30 s, and only a
+ * platform that has been up that long takes it over. These tests are slow and therefore run in parallel.
  */
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
@@ -15,7 +15,7 @@ import { waitUntil } from '../harness/wait.ts'
 const PAST_THE_LEASE_MS = 36_000
 
 describe('a bridge that sleeps', { concurrency: true }, () => {
-  test('CN-9 the time it slept does not count against the turn, and its answer is good if nobody took over', async (t) => {
+  test('CN-9 time asleep does not count against the turn; without a takeover the answer is accepted', async (t) => {
     const platform = await startPlatformFor(t)
     const workspace = await createExternalWorkspace(platform)
     const home = temporaryHome(t)
@@ -33,7 +33,7 @@ describe('a bridge that sleeps', { concurrency: true }, () => {
     assert.equal(replyText(await platform.send(workspace.id, 'good morning')), 'good morning')
   })
 
-  test('CN-9 a turn that was taken over meanwhile is dropped when it wakes', async (t) => {
+  test('CN-9 a bridge that wakes up after a takeover stops its turn', async (t) => {
     const platform = await startPlatformFor(t)
     const workspace = await createExternalWorkspace(platform)
     const home = temporaryHome(t)
@@ -53,7 +53,7 @@ describe('a bridge that sleeps', { concurrency: true }, () => {
     assert.equal(readLines(runs).length, 2)
   })
 
-  test('CN-4 an answer that comes after another bridge has answered is kept as a late result', async (t) => {
+  test("CN-4 an answer that arrives after another bridge's answer is kept as a late result", async (t) => {
     const platform = await startPlatformFor(t)
     const workspace = await createExternalWorkspace(platform)
     const home = temporaryHome(t)
@@ -68,7 +68,7 @@ describe('a bridge that sleeps', { concurrency: true }, () => {
     await waitUntil(() => swallowed > 0)
     first.kill('SIGKILL')
     await first.ended
-    // Another machine: a bridge of this one would post what the first has left.
+    // Another home, as on another machine: a bridge in the same home would post the first bridge's spool.
     await startBridge(t, { ...start, home: temporaryHome(t), url: platform.url, env: { NAME: 'second' } })
     assert.equal(replyText(await waitForFinalTask(platform, workspace.id, taskId)), 'by second\n')
     proxy.rule(() => 'pass')

@@ -1,4 +1,4 @@
-/** How a bridge is stopped, and how two of them share a workspace. */
+/** Stopping a bridge, cancelling its turns, and bridges that share a workspace. */
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import { isAlive } from '../harness/live-processes.ts'
 import { getTask, replyText, sendWithoutWaiting, startPlatformFor, waitForFinalTask } from '../harness/platform.ts'
 import { waitUntil } from '../harness/wait.ts'
 
-test('CN-6 SIGTERM takes no new message, lets the running turn finish, and ends with 0', async (t) => {
+test('CN-6 after SIGTERM a bridge takes no new message, finishes the running turn, and exits with 0', async (t) => {
   const platform = await startPlatformFor(t)
   const workspace = await createExternalWorkspace(platform)
   const home = temporaryHome(t)
@@ -27,7 +27,7 @@ test('CN-6 SIGTERM takes no new message, lets the running turn finish, and ends 
   assert.equal(readLines(runs).length, 1)
 })
 
-test('CN-6 a turn that outlives the grace is killed and its message released: the next bridge runs it at once', async (t) => {
+test('CN-6 a turn that outlives the drain is killed and released; the next bridge runs its message at once', async (t) => {
   const platform = await startPlatformFor(t)
   const workspace = await createExternalWorkspace(platform)
   const home = temporaryHome(t)
@@ -45,7 +45,7 @@ test('CN-6 a turn that outlives the grace is killed and its message released: th
   assert.equal(replyText(await waitForFinalTask(platform, workspace.id, taskId)), 'hello')
 })
 
-test('CN-6 a second SIGTERM ends at once and still leaves no process', async (t) => {
+test('CN-6 a second SIGTERM ends the bridge at once and leaves no process', async (t) => {
   const platform = await startPlatformFor(t)
   const workspace = await createExternalWorkspace(platform)
   const home = temporaryHome(t)
@@ -68,7 +68,7 @@ test('CN-6 a second SIGTERM ends at once and still leaves no process', async (t)
   assert.ok(!isAlive(Number(readLines(runs)[0])))
 })
 
-test('CN-6 a bridge that waits for a platform that is not there can be stopped', async (t) => {
+test('CN-6 a bridge that cannot reach its platform can be stopped', async (t) => {
   const home = temporaryHome(t)
   const workspace = { id: 'ws_nowhere', auth_token: 'secret', connect: '' }
   const bridge = launchBridge(t, { url: 'http://127.0.0.1:9', workspace, home, cmd: 'cat' })
@@ -77,7 +77,7 @@ test('CN-6 a bridge that waits for a platform that is not there can be stopped',
   assert.equal(await bridge.ended, 0)
 })
 
-test('CN-6 a cancelled task ends its turn on the bridge at once', async (t) => {
+test('CN-6 cancelling a task ends its turn on the bridge at once', async (t) => {
   const platform = await startPlatformFor(t)
   const workspace = await createExternalWorkspace(platform)
   const home = temporaryHome(t)
@@ -107,7 +107,7 @@ test('CN-7 two bridges on one machine share the work, and every message is answe
   assert.deepEqual(await Promise.all([one.ended, other.ended]), [0, 0])
 })
 
-test('CN-7 one bridge runs as many at a time as --concurrency says, and no more', async (t) => {
+test('CN-7 a bridge runs at most --concurrency turns at a time', async (t) => {
   const platform = await startPlatformFor(t)
   const workspace = await createExternalWorkspace(platform, { max_concurrent_tasks: 8 })
   const home = temporaryHome(t)

@@ -1,4 +1,4 @@
-/** `molecule connect` when all goes well, and when it is used wrongly. */
+/** `molecule connect` in normal use, and with wrong arguments. */
 import assert from 'node:assert/strict'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -12,7 +12,7 @@ import { waitUntil } from '../harness/wait.ts'
 
 const ESCAPE = '\u001b'
 
-test('CN-1 connect registers, takes messages one after the other, answers, and ends with 0', async (t) => {
+test('CN-1 connect registers, answers messages one after another, and exits with 0', async (t) => {
   const platform = await startPlatformFor(t)
   const workspace = await createExternalWorkspace(platform)
   const home = temporaryHome(t)
@@ -29,7 +29,7 @@ test('CN-1 connect registers, takes messages one after the other, answers, and e
   assert.equal(statSync(join(home, 'bridge')).mode & 0o077, 0)
 })
 
-test('CN-1 the command in the answer to creating a workspace can be pasted', async (t) => {
+test('CN-1 the command that creating a workspace returns can be pasted into a shell', async (t) => {
   const platform = await startPlatformFor(t)
   const workspace = await createExternalWorkspace(platform)
   const env = { MOLECULE_HOME: temporaryHome(t), PATH: `${dirname(MOLECULE)}:${process.env['PATH']}` }
@@ -38,10 +38,10 @@ test('CN-1 the command in the answer to creating a workspace can be pasted', asy
   await bridge.waitForOutput(/waiting for messages/)
   assert.equal(replyText(await platform.send(workspace.id, 'hello')), 'ok')
   const commandLine = readFileSync(`/proc/${bridge.pid}/cmdline`, 'utf8')
-  assert.ok(!commandLine.includes(workspace.auth_token), 'the token stands in the list of processes')
+  assert.ok(!commandLine.includes(workspace.auth_token), 'the token is visible in the process list')
 })
 
-/** As people were told to type them; on PATH are a claude and a python that are not the real ones. */
+/** Commands as the first announcement shows them. PATH has a fake claude and a fake python. */
 const LINES = [
   ['', 'echo', /claude-code/],
   [`--backend exec --backend-opt cmd="python myhandler.py"`, 'handled: hello', /exec/],
@@ -49,13 +49,13 @@ const LINES = [
   ['--backend mock --backend-opt reply=ok', 'ok', /mock/],
 ] as const
 
-test('CN-1 AG-1 EX-1 the four lines of the first announcement work as they were written', async (t) => {
+test('CN-1 AG-1 EX-1 the four commands of the first announcement work as written', async (t) => {
   const platform = await startPlatformFor(t)
   const folder = temporaryHome(t)
   writeFakeAgent(join(folder, 'claude'), { agent: 'claude', scenario: 'echo', dir: folder })
   writeFileSync(join(folder, 'python'), '#!/bin/sh\nexec /bin/sh "$@"\n', { mode: 0o755 })
   writeFileSync(join(folder, 'myhandler.py'), 'printf "handled: "; cat\n')
-  for (const [words, answer, backend] of LINES) {
+  for (const [flags, answer, backend] of LINES) {
     const workspace = await createExternalWorkspace(platform)
     const env = {
       MOLECULE_HOME: temporaryHome(t),
@@ -63,7 +63,7 @@ test('CN-1 AG-1 EX-1 the four lines of the first announcement work as they were 
       T: workspace.auth_token,
       PATH: `${folder}:${dirname(MOLECULE)}:${process.env['PATH']}`,
     }
-    const line = `exec molecule connect ${workspace.id} --token $T ${words}`
+    const line = `exec molecule connect ${workspace.id} --token $T ${flags}`
     const bridge = spawnBridge(t, { command: '/bin/sh', args: ['-c', line], env, cwd: folder })
     await bridge.waitForOutput(/waiting for messages/)
     assert.match(bridge.output(), backend)
@@ -87,7 +87,7 @@ test('BK-6 CN-1 the help of connect names every backend, sorted', async (t) => {
   )
 })
 
-test('CN-1 BK-7 what is typed wrongly ends with 2 and says what would be right', async (t) => {
+test('CN-1 BK-7 a usage error exits with 2 and says what is valid', async (t) => {
   const home = temporaryHome(t)
   const workspace = { id: 'ws_1', auth_token: 'secret', connect: '' }
   const start = { url: 'http://127.0.0.1:9', workspace, home }
@@ -101,25 +101,25 @@ test('CN-1 BK-7 what is typed wrongly ends with 2 and says what would be right',
     [['--backend', 'mock', '--api-url', 'ftp://x'], /--api-url is no http address/],
     [['--nonsense'], /unknown option/],
   ]
-  for (const [args, words] of cases) {
+  for (const [args, message] of cases) {
     const bridge = launchBridge(t, { ...start, args })
     assert.equal(await bridge.ended, 2, bridge.output())
-    assert.match(bridge.output(), words)
+    assert.match(bridge.output(), message)
   }
   const tokenless = launchBridge(t, { ...start, token: [], args: ['--backend', 'mock'] })
   assert.equal(await tokenless.ended, 2)
   assert.match(tokenless.output(), /--token, --token-file or MOLECULE_WORKSPACE_TOKEN/)
 })
 
-test('CN-1 BK-5 BK-8 what cannot work is refused at the start with 1, unknown options are warned of', async (t) => {
+test('CN-1 BK-5 BK-8 a setup that cannot work exits with 1 at start; unknown options cause a warning', async (t) => {
   const platform = await startPlatformFor(t)
   const workspace = await createExternalWorkspace(platform)
   const hosted = { ...workspace, id: await platform.exec('cat') }
   const start = { url: platform.url, workspace, home: temporaryHome(t) }
-  const refused = async (more: object, words: RegExp) => {
+  const refused = async (more: object, message: RegExp) => {
     const bridge = launchBridge(t, { ...start, ...more })
     assert.equal(await bridge.ended, 1, bridge.output())
-    assert.match(bridge.output(), words)
+    assert.match(bridge.output(), message)
   }
   await refused({ args: ['--backend', 'mock'], token: ['--token', 'wrong'] }, /this token is not known here/)
   await refused({ args: ['--backend', 'mock'], workspace: hosted }, /speaks for|does not reach/)
@@ -131,19 +131,19 @@ test('CN-1 BK-5 BK-8 what cannot work is refused at the start with 1, unknown op
   assert.match(bridge.output(), /warning: the backend mock has no option "colour" and ignores it/)
 })
 
-test('CN-1 a dry run looks at everything and takes nothing', async (t) => {
+test('CN-1 a dry run checks everything and takes no message', async (t) => {
   const platform = await startPlatformFor(t)
   const workspace = await createExternalWorkspace(platform)
   const waiting = await sendWithoutWaiting(platform, workspace.id, 'hello')
   const start = { url: platform.url, workspace, home: temporaryHome(t), cmd: 'cat' }
-  const rehearsal = launchBridge(t, { ...start, args: ['--dry-run'] })
-  assert.equal(await rehearsal.ended, 0, rehearsal.output())
-  assert.match(rehearsal.output(), /Dry run: nothing was registered.*workspace {2}Laptop.*backend {4}exec/s)
+  const dryRun = launchBridge(t, { ...start, args: ['--dry-run'] })
+  assert.equal(await dryRun.ended, 0, dryRun.output())
+  assert.match(dryRun.output(), /Dry run: nothing was registered.*workspace {2}Laptop.*backend {4}exec/s)
   assert.equal((await getWorkspace(platform, workspace.id)).status, 'offline')
   assert.equal((await getTask(platform, workspace.id, waiting)).status.state, 'TASK_STATE_SUBMITTED')
 })
 
-test('CN-2 the answer reaches a person and a peer, and progress streams while it runs', async (t) => {
+test('CN-2 a person and a peer get the answer, and progress streams during the turn', async (t) => {
   const platform = await startPlatformFor(t)
   const workspace = await createExternalWorkspace(platform)
   const peer = await createExternalWorkspace(platform, { name: 'Peer' })
@@ -158,18 +158,18 @@ test('CN-2 the answer reaches a person and a peer, and progress streams while it
     headers: { Authorization: `Bearer ${peer.auth_token}`, 'A2A-Version': '1.0' },
     body,
   })
-  let heard = ''
+  let received = ''
   for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
-    heard += Buffer.from(chunk).toString()
-    // The command ends only after its first words have been read from the stream.
-    if (heard.includes('working')) writeFileSync(gate, '')
+    received += Buffer.from(chunk).toString()
+    // The command ends only after the test has read its first line from the stream.
+    if (received.includes('working')) writeFileSync(gate, '')
   }
-  assert.match(heard, /go\\nworking\\ndone/)
-  assert.match(heard, /TASK_STATE_COMPLETED/)
+  assert.match(received, /go\\nworking\\ndone/)
+  assert.match(received, /TASK_STATE_COMPLETED/)
   assert.equal(replyText(await platform.send(workspace.id, 'again')), 'again\nworking\ndone\n')
 })
 
-test('CN-8 a message is leased to an idle bridge in the moment of its admission, before its sender is answered', async (t) => {
+test('CN-8 an idle bridge gets the lease when a message is admitted, before the sender gets its answer', async (t) => {
   const platform = await startPlatformFor(t)
   const workspace = await createExternalWorkspace(platform)
   await startBridge(t, { url: platform.url, workspace, home: temporaryHome(t), cmd: 'sleep 0.2' })
@@ -185,7 +185,7 @@ test('CN-8 a message is leased to an idle bridge in the moment of its admission,
   }
 })
 
-test('CN-1 in a terminal one line lives: it waits, it runs and for how long, it has answered', async (t) => {
+test('CN-1 in a terminal a status line shows waiting, the running time, and the answer', async (t) => {
   const platform = await startPlatformFor(t)
   const workspace = await createExternalWorkspace(platform)
   const home = temporaryHome(t)

@@ -1,4 +1,4 @@
-/** A workspace's events, read by somebody who is cut off and by a platform that is killed. */
+/** The event stream of a workspace, whose reader is disconnected and whose platform is killed. */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -12,7 +12,7 @@ interface Row {
   readonly events: readonly { readonly type: string; readonly text?: string }[]
 }
 
-/** Reads events after `since` into `rows` until the connection ends or the signal says so. */
+/** Reads the events after the last row into `rows` until the connection ends or the signal aborts. */
 async function listen(platform: PlatformUnderTest, id: string, reading: { rows: Row[]; signal: AbortSignal }) {
   const last = reading.rows.at(-1)?.seq ?? 0
   const response = await fetch(`${platform.url}/workspaces/${id}/events`, {
@@ -31,11 +31,11 @@ async function listen(platform: PlatformUnderTest, id: string, reading: { rows: 
       }
     }
   } catch {
-    // Cut off, by the test or with the platform; the next one goes on from the last row.
+    // The test or the platform's end cut the connection; the next reader continues after the last row.
   }
 }
 
-test('PL-7 a reader that is cut off, also by kill -9 of the platform, goes on with Last-Event-ID and misses nothing', async () => {
+test('PL-7 a reader that is disconnected, even by kill -9, resumes with Last-Event-ID and misses nothing', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'molecule-e2e-'))
   let platform = await startPlatform({ dataDir })
   try {

@@ -1,3 +1,4 @@
+/** The exec backend through a real platform. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
@@ -12,7 +13,7 @@ describe('exec through the platform', () => {
   })
   after(() => platform.dispose())
 
-  test('EX-2 EX-3 1 MiB of text goes in and the same comes out', async () => {
+  test('EX-2 EX-3 1 MiB of text comes back unchanged', async () => {
     const id = await platform.exec('cat')
     const text = `${'molekül 🧪\n'.repeat(100_000)}end`
     assert.ok(Buffer.byteLength(text) > 1024 * 1024)
@@ -24,7 +25,7 @@ describe('exec through the platform', () => {
     'setsid sleep SECONDS',
     'trap "" TERM; setsid sh -c "sleep SECONDS"',
   ]) {
-    test(`EX-4 a time-out kills the whole tree and says so: ${cmd}`, async () => {
+    test(`EX-4 a timeout kills the whole process tree and is the reason: ${cmd}`, async () => {
       const seconds = uniqueSeconds()
       const id = await platform.exec(cmd.replaceAll('SECONDS', seconds), {
         runtime_config: { timeout: '1s', max_attempts: 1 },
@@ -36,7 +37,7 @@ describe('exec through the platform', () => {
     })
   }
 
-  test('BK-9 a command that prints for ever is cut at its limit, with a clear error, and killed', async () => {
+  test('BK-9 a command that prints more than its limit is killed with a clear error', async () => {
     const word = randomUUID()
     const id = await platform.exec(`yes ${word}`, { max_attempts: 1 })
     const task = await platform.send(id, 'go')
@@ -46,7 +47,7 @@ describe('exec through the platform', () => {
     assert.deepEqual(pidsWithCommandLine(word), [])
   })
 
-  test('BK-1 BK-10 the request reaches the command whole: ids, parts, sender and the raw envelope', async () => {
+  test('BK-1 BK-10 the command gets the whole request: ids, parts, sender and the raw envelope', async () => {
     const id = await platform.exec('cat', { runtime_config: { format: 'json' } })
     const parts = [{ text: 'look' }, { url: 'https://example.com/a.png', mediaType: 'image/png' }, { data: { n: 1 } }]
     const metadata = { mine: true, idempotency_key: 'key-7' }
@@ -68,30 +69,30 @@ describe('exec through the platform', () => {
     assert.deepEqual(request.raw.params.message.metadata, metadata)
   })
 
-  test('BK-2 the answer has the form of the caller: 0.3 with kind, 1.0 without', async () => {
+  test("BK-2 the answer has the caller's version: 0.3 with kind, 1.0 without", async () => {
     const id = await platform.exec('cat')
     const message = {
       kind: 'message',
       messageId: randomUUID(),
       role: 'user',
-      parts: [{ type: 'text', text: 'seed form' }],
+      parts: [{ type: 'text', text: 'old form' }],
     }
     const { body } = await platform.rpc(id, 'message/send', { message })
     assert.equal(body.result.kind, 'task')
     assert.equal(body.result.status.state, 'completed')
-    assert.deepEqual(body.result.artifacts[0].parts, [{ kind: 'text', text: 'seed form' }])
+    assert.deepEqual(body.result.artifacts[0].parts, [{ kind: 'text', text: 'old form' }])
     const task = await platform.send(id, 'one of')
     assert.deepEqual(task.artifacts?.[0]?.parts, [{ text: 'one of' }])
   })
 
-  test('EX-5 a command that fails for good gives its stderr as the reason', async () => {
+  test('EX-5 the reason of a failed command contains its stderr', async () => {
     const id = await platform.exec('echo "no such luck" >&2; exit 3', { max_attempts: 1 })
     const task = await platform.send(id, 'go')
     assert.equal(task.status.state, 'TASK_STATE_FAILED')
     assert.match(reasonText(task), /no such luck/)
   })
 
-  test('EX-6 the secrets of the platform never reach a command, with pass_meta or without', async () => {
+  test("EX-6 the platform's secrets never reach a command, with or without pass_meta", async () => {
     const secrets = {
       MOLECULE_ADMIN_TOKEN: 'admin-secret-0123456789',
       TELEGRAM_BOT_TOKEN: 'telegram-secret',

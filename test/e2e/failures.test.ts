@@ -1,3 +1,4 @@
+/** What callers, owners and the log show of a failed turn. The platform runs in this process so that its log can be read. */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -7,10 +8,11 @@ import { type Platform, wire } from '../../src/cli/wire.ts'
 import { loadConfig } from '../../src/config/config.ts'
 import { createLog } from '../../src/log.ts'
 import type { Task } from '../../src/protocol/a2a.ts'
+import { waitUntil } from '../harness/wait.ts'
 
 const ADMIN = 'the-admin-of-the-failing-platform'
 const KEY = `sk-live-${'k'.repeat(40)}`
-const HELD = 'value-of-a-variable-we-hold'
+const VARIABLE = 'value-of-a-variable-we-hold'
 
 let folder: string
 let platform: Platform
@@ -20,7 +22,7 @@ before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'molecule-failures-'))
   const config = await loadConfig({ flags: { port: '0', 'data-dir': folder }, env: {} })
   const log = createLog('info', { write: (line) => logged.push(line) })
-  const environment = { ...process.env, SOME_API_KEY: HELD }
+  const environment = { ...process.env, SOME_API_KEY: VARIABLE }
   platform = await wire({ config, adminToken: ADMIN, log, environment })
 })
 after(async () => {
@@ -28,7 +30,7 @@ after(async () => {
   await rm(folder, { recursive: true })
 })
 
-// biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+// biome-ignore lint/suspicious/noExplicitAny: tests read responses of every shape
 async function call(path: string, options: { body?: object; token?: string } = {}): Promise<any> {
   const answer = await fetch(platform.url + path, {
     method: options.body === undefined ? 'GET' : 'POST',
@@ -53,9 +55,9 @@ async function failingWorkspace(cmd: string): Promise<string> {
   return (await call('/workspaces', { body })).id
 }
 
-const CMD = `echo "cannot open /srv/private/ada.db with ${KEY} and ${HELD}, at Object.<anonymous> (app.js:3)" >&2; exit 3`
+const CMD = `echo "cannot open /srv/private/ada.db with ${KEY} and ${VARIABLE}, at Object.<anonymous> (app.js:3)" >&2; exit 3`
 
-test('RT-7 a stranger is told one clean sentence with category and id; owners also what the program said', async () => {
+test("RT-7 a caller sees one clean sentence with category and id; owners also see the program's stderr", async () => {
   const id = await failingWorkspace(CMD)
   const caller = await tokenOf({ role: 'caller', workspaces: [id] })
   const task = await rpc(id, 'SendMessage', { params: hello(), token: caller })
@@ -73,21 +75,21 @@ test('RT-7 a stranger is told one clean sentence with category and id; owners al
     const seen = (await rpc(id, 'GetTask', { params: { id: task.id }, token })).status.message
     assert.match(seen?.parts[0]?.text ?? '', /^the agent's program ended .*\n.*exited with code 3.*srv\/private/)
     assert.match(String(seen?.metadata?.['detail']), /srv\/private/)
-    assert.ok(!JSON.stringify(seen).includes(KEY) && !JSON.stringify(seen).includes(HELD))
+    assert.ok(!JSON.stringify(seen).includes(KEY) && !JSON.stringify(seen).includes(VARIABLE))
   }
 })
 
-test('RT-7 the log has everything under that id, secrets masked', async () => {
+test('RT-7 the log has the full error under the same id, with secrets masked', async () => {
   const id = await failingWorkspace(CMD)
   const task = await rpc(id, 'SendMessage', { params: hello() })
   const errorId = String(task.status.message?.metadata?.['error_id'])
   const line = logged.find((one) => one.includes(errorId)) ?? ''
   assert.match(line, /srv\/private/)
   assert.match(line, new RegExp(task.id))
-  assert.ok(!line.includes(KEY) && !line.includes(HELD))
+  assert.ok(!line.includes(KEY) && !line.includes(VARIABLE))
 })
 
-test('RT-7 dead letters give owners the detail and viewers the sentence', async () => {
+test('RT-7 dead letters show the detail to owners and only the sentence to viewers', async () => {
   const id = await failingWorkspace(CMD)
   await rpc(id, 'SendMessage', { params: hello() })
   const path = `/workspaces/${id}/dead-letters`
@@ -99,22 +101,22 @@ test('RT-7 dead letters give owners the detail and viewers the sentence', async 
   assert.doesNotMatch(viewed.reason, /srv/)
 })
 
-test('RT-7 what is shown while a retry waits is clean too', async () => {
+test('RT-7 the status of a task that waits for a retry is clean too', async () => {
   const body = { name: 'retries', runtime: 'exec', runtime_config: { cmd: CMD } }
   const { id } = await call('/workspaces', { body })
   const token = await tokenOf({ role: 'caller', workspaces: [id] })
   const params = { ...hello(), configuration: { returnImmediately: true } }
   let task = await rpc(id, 'SendMessage', { params, token })
-  for (let look = 0; look < 200 && task.status.message?.metadata?.['error_id'] === undefined; look++) {
-    await new Promise((resolve) => setTimeout(resolve, 25))
+  await waitUntil(async () => {
     task = await rpc(id, 'GetTask', { params: { id: task.id }, token })
-  }
+    return task.status.message?.metadata?.['error_id'] !== undefined
+  })
   const text = task.status.message?.parts[0]?.text ?? ''
   assert.match(text, /^attempt 2 of 4 in 5 s: the agent's program ended with exit code 3 \(exit_3, err_/)
   await rpc(id, 'CancelTask', { params: { id: task.id }, token })
 })
 
-test('PL-10 failed turns are counted by what they failed of', async () => {
+test('PL-10 failed turns are counted by error code', async () => {
   await rpc(await failingWorkspace('exit 3'), 'SendMessage', { params: hello() })
   const answer = await fetch(`${platform.url}/metrics`, { headers: { authorization: `Bearer ${ADMIN}` } })
   const text = await answer.text()
@@ -123,7 +125,7 @@ test('PL-10 failed turns are counted by what they failed of', async () => {
   assert.match(text, /^molecule_http_requests_total\{status="2xx"\} [1-9]/m)
 })
 
-test('PL-15 the trace of a request reaches the program that works on it', async () => {
+test('PL-15 the traceparent of a request reaches the program', async () => {
   const body = { name: 'traced', runtime: 'exec', runtime_config: { cmd: 'printf %s "$TRACEPARENT"' } }
   const { id } = await call('/workspaces', { body })
   const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'

@@ -1,4 +1,4 @@
-/** A workspace whose agent is a chat endpoint, end to end: its memory, what it used, and how much it may. */
+/** A workspace whose agent is a chat endpoint: conversation history, usage, and the hourly limit. */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { startChatEndpoint } from '../fakes/chat-endpoint.ts'
@@ -9,7 +9,7 @@ import { waitUntil } from '../harness/wait.ts'
 const endpoint = await startChatEndpoint()
 after(() => endpoint.stop())
 
-test('AG-9 RT-3 RT-13 a conversation is remembered here, its use is shown, and the hour is kept', async () => {
+test('AG-9 RT-3 RT-13 the platform keeps the history, shows the usage, and enforces the hourly limit', async () => {
   const platform = await startPlatform()
   try {
     const { status, body } = await platform.request('POST', '/workspaces', {
@@ -32,9 +32,9 @@ test('AG-9 RT-3 RT-13 a conversation is remembered here, its use is shown, and t
     ])
     assert.equal(endpoint.calls.at(-1)?.headers['x-secret'], 'hush')
     const usage = await platform.request('GET', `/workspaces/${body.id}/usage?days=2&messages=1`)
-    const { duration_ms: took, ...total } = usage.body.total
+    const { duration_ms: durationMs, ...total } = usage.body.total
     assert.deepEqual(total, { turns: 2, unknown_turns: 0, input_tokens: 22, output_tokens: 10, cost_usd: null })
-    assert.ok(took > 0)
+    assert.ok(durationMs > 0)
     assert.deepEqual([usage.body.days.length, usage.body.messages.length], [1, 1])
     assert.equal((await platform.request('GET', `/workspaces/${body.id}/usage?days=91`)).status, 400)
     const { body: third } = await platform.rpc(body.id, 'SendMessage', {
@@ -52,7 +52,7 @@ test('AG-9 RT-3 RT-13 a conversation is remembered here, its use is shown, and t
   }
 })
 
-test('CN-2 RT-3 RT-13 behind a bridge too the conversation is remembered, and the hour is kept', async (t) => {
+test('CN-2 RT-3 RT-13 behind a bridge the platform keeps the history and enforces the hourly limit too', async (t) => {
   const platform = await startPlatformFor(t)
   const workspace = await createExternalWorkspace(platform, { runtime_config: { max_turns_per_hour: 2 } })
   const args = [

@@ -1,4 +1,4 @@
-/** A permission, end to end: an agent asks, the list shows it, and an owner's word on exactly that reaches the agent. */
+/** A permission, end to end: an agent asks, the pending list shows the ask, and the owner's decision reaches the agent. */
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -42,7 +42,7 @@ describe('permissions', () => {
     return task?.artifacts?.[0]?.parts[0]?.text ?? ''
   }
 
-  test('AG-16 an agent asks, the list shows exactly what, and after the word it is done', async () => {
+  test('AG-16 the pending list shows what an agent asks, and the agent acts on the decision', async () => {
     const { id } = await make({ runtime: 'claude-code', runtime_config: { bin } })
     const { task, pending } = await ask(id, 'rm -rf build')
     assert.deepEqual([pending.tool, pending.subject], ['Bash', 'rm -rf build'])
@@ -54,7 +54,7 @@ describe('permissions', () => {
     assert.equal(late.status, 400, JSON.stringify(late.body))
   })
 
-  test('AG-16 RT-9 the permission of a workspace reaches its agent, and the token beside its config.yaml', async () => {
+  test("AG-16 RT-9 the agent gets the workspace's permission mode and the token file of its home", async () => {
     const { id } = await make({ runtime: 'claude-code', permission: 'allowed_tools', runtime_config: { bin } })
     await writeFile(join(platform.dataDir, 'workspaces', id.replace('ws_', 'ws-'), '.auth-token'), 'token-of-ada\n')
     assert.equal((await platform.send(id, 'hello')).status.state, 'TASK_STATE_COMPLETED')
@@ -65,7 +65,7 @@ describe('permissions', () => {
     assert.match(env.MOLECULE_WORKSPACE_TOKEN, /^mol_conversation_/)
   })
 
-  test('AG-16 CN-2 CL-1 an agent behind a bridge asks too; molecule pending lists it and denies it', async () => {
+  test('AG-16 CN-2 CL-1 molecule pending lists and denies the ask of an agent behind a bridge', async () => {
     const { id, auth_token: token } = await make({ runtime: 'external' })
     const env = { ...process.env, MOLECULE_API_URL: platform.url, MOLECULE_HOME: platform.dataDir }
     const args = ['connect', id, '--dir', dir, '--backend', 'claude', '--backend-opt', `bin=${bin}`]

@@ -1,3 +1,4 @@
+/** `molecule up`: first start, workspaces, conflicts over folder and port, kill and stop. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
@@ -24,7 +25,7 @@ async function molecule(...args: string[]): Promise<{ code: number | null; outpu
 }
 
 test(
-  'PL-1 up makes a private data folder and token, is ready, and closed to everybody else',
+  'PL-1 up creates a private data folder and token, gets ready, and refuses requests without the token',
   withPlatform(async (platform) => {
     assert.equal((await stat(platform.dataDir)).mode & 0o777, 0o700)
     assert.equal((await stat(join(platform.dataDir, 'admin-token'))).mode & 0o777, 0o600)
@@ -37,7 +38,7 @@ test(
 )
 
 test(
-  'PL-1 the command that up prints makes a first workspace, pasted into another shell',
+  'PL-1 the command that up prints creates a first workspace from another shell',
   withPlatform(async (platform) => {
     const command = /in another terminal:\n +(\S.*)\n/.exec(platform.output())?.[1]
     const shell = spawn('sh', ['-c', `${command} --yes --runtime mock --name first`], { stdio: 'ignore' })
@@ -52,7 +53,7 @@ test(
 )
 
 test(
-  'PL-1 the printed link logs a browser in once',
+  'PL-1 the printed login link works once',
   withPlatform(async (platform) => {
     const code = /log in +http:\S+#(\S+)/.exec(platform.output())?.[1]
     const login = () =>
@@ -73,7 +74,7 @@ test(
 )
 
 test(
-  'PL-2 a workspace is made online, listed and inspected; what cannot work is refused with the reason',
+  'PL-2 a workspace is created online, listed and shown; an invalid one is refused with the reason',
   withPlatform(async (platform) => {
     const wanted = { name: 'echo', role: 'repeats', runtime: 'exec', runtime_config: { cmd: 'cat' } }
     const { status, body } = await platform.request('POST', '/workspaces', wanted)
@@ -100,7 +101,7 @@ test(
 )
 
 test(
-  'PL-13 a second platform on the same data folder refuses and says how to use the first',
+  'PL-13 a second platform on the same data folder exits and names the URL of the first',
   withPlatform(async (platform) => {
     const { code, output } = await molecule('up', '--port', '0', '--data-dir', platform.dataDir)
     assert.equal(code, 1)
@@ -110,7 +111,7 @@ test(
   }),
 )
 
-test('PL-13 a port that is taken is named with its holder and the flag', async () => {
+test('PL-13 the error for a taken port names its process and --port', async () => {
   const holder = createServer()
   holder.listen(0, '127.0.0.1')
   await once(holder, 'listening')
@@ -128,7 +129,7 @@ test('PL-13 a port that is taken is named with its holder and the flag', async (
   }
 })
 
-test('RE-5 a platform killed in mid-turn leaves an orphan; the next one reaps it and answers the message', async () => {
+test('RE-5 the next platform kills the orphans of a killed one and answers the interrupted message', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'molecule-e2e-'))
   const seconds = uniqueSeconds()
   const flag = join(dataDir, 'second-time')
@@ -155,7 +156,7 @@ test('RE-5 a platform killed in mid-turn leaves an orphan; the next one reaps it
 })
 
 test(
-  'EX-8 SIGTERM lets the running turn finish within the drain and then stops the platform',
+  'EX-8 SIGTERM lets the running turn finish within the drain, then stops the platform',
   withPlatform(async (platform) => {
     const id = await platform.exec('sleep 0.5; cat')
     const sent = platform.send(id, 'finish me')
@@ -166,7 +167,7 @@ test(
   }),
 )
 
-test('EX-8 with --drain 0 SIGTERM kills the turn at once, and its message is run again by the next platform', async () => {
+test('EX-8 with --drain 0 SIGTERM kills the turn at once, and the next platform runs its message again', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'molecule-e2e-'))
   const seconds = uniqueSeconds()
   let platform = await startPlatform({ dataDir, args: ['--drain', '0'] })

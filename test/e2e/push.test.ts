@@ -1,3 +1,4 @@
+/** Webhooks: a real platform that calls a real receiver. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
@@ -15,7 +16,7 @@ import { startRemoteAgent } from '../fakes/remote-agent/start.ts'
 import { startPlatform, startPlatformFor } from '../harness/platform.ts'
 import { waitUntil } from '../harness/wait.ts'
 
-// biome-ignore lint/suspicious/noExplicitAny: a test reads whatever came over the wire
+// biome-ignore lint/suspicious/noExplicitAny: tests read requests of every shape
 type Body = any
 
 interface Receiver {
@@ -57,8 +58,8 @@ const message = (text: string, more: object = {}) => ({
   ...more,
 })
 
-/** What was told, in short: states and the texts of artifacts. */
-const told = (bodies: readonly Body[]): string[] =>
+/** The webhook calls in short: task states and the texts of artifacts. */
+const summaries = (bodies: readonly Body[]): string[] =>
   bodies.map((body) => {
     const status = body.statusUpdate ?? (body.kind === 'status-update' ? body : undefined)
     if (status !== undefined) return status.status.state
@@ -67,7 +68,7 @@ const told = (bodies: readonly Body[]): string[] =>
     return update.artifact.parts.map((part: { text?: string }) => part.text ?? '').join('')
   })
 
-test('a webhook given with a send is told every status and the whole reply, in order, with its credentials', async (t) => {
+test('a webhook given with a send receives every status and the complete reply, in order, with its credentials', async (t) => {
   const receiver = await receive(t)
   const platform = await startPlatformFor(t, LOOPBACK_ALLOWED)
   const id = await platform.exec('cat')
@@ -79,8 +80,8 @@ test('a webhook given with a send is told every status and the whole reply, in o
   const configuration = { taskPushNotificationConfig }
   const { body } = await platform.rpc(id, 'SendMessage', { message: message('hello'), configuration })
   const task = body.result.task
-  await waitUntil(() => told(receiver.bodies).includes('TASK_STATE_COMPLETED'))
-  assert.deepEqual(told(receiver.bodies).slice(-3), ['TASK_STATE_WORKING', 'hello', 'TASK_STATE_COMPLETED'])
+  await waitUntil(() => summaries(receiver.bodies).includes('TASK_STATE_COMPLETED'))
+  assert.deepEqual(summaries(receiver.bodies).slice(-3), ['TASK_STATE_WORKING', 'hello', 'TASK_STATE_COMPLETED'])
   assert.equal(receiver.bodies.at(-1).statusUpdate.taskId, task.id)
   const [headers] = receiver.headers
   assert.equal(headers?.['content-type'], 'application/a2a+json')
@@ -97,12 +98,17 @@ test('a webhook given with a send is told every status and the whole reply, in o
   for (const text of [log, platform.output(), JSON.stringify(seen.body)]) assert.ok(!text.includes('of-the-caller'))
 })
 
-test('0.3 callers set, get, list and delete webhooks in their own words and are told in them', async (t) => {
+test('0.3 callers set, get, list and delete webhooks, and receive calls, in 0.3 form', async (t) => {
   const receiver = await receive(t)
   const platform = await startPlatformFor(t, LOOPBACK_ALLOWED)
   const id = await platform.exec('read line; sleep 1; echo $line')
-  const words = { kind: 'message', messageId: randomUUID(), role: 'user', parts: [{ kind: 'text', text: 'hello\n' }] }
-  const sent = await platform.rpc(id, 'message/send', { message: words, configuration: { blocking: false } })
+  const messageV03 = {
+    kind: 'message',
+    messageId: randomUUID(),
+    role: 'user',
+    parts: [{ kind: 'text', text: 'hello\n' }],
+  }
+  const sent = await platform.rpc(id, 'message/send', { message: messageV03, configuration: { blocking: false } })
   const taskId = sent.body.result.id
   const set = (more: object) =>
     platform.rpc(id, 'tasks/pushNotificationConfig/set', {
@@ -118,28 +124,28 @@ test('0.3 callers set, get, list and delete webhooks in their own words and are 
   assert.deepEqual((await platform.rpc(id, 'tasks/pushNotificationConfig/get', { id: taskId })).body.result, shown)
   const gone = await platform.rpc(id, 'tasks/pushNotificationConfig/get', removed)
   assert.equal(gone.body.error.code, -32001)
-  await waitUntil(() => told(receiver.bodies).includes('completed'))
-  assert.deepEqual(told(receiver.bodies), ['hello\n', 'completed'])
+  await waitUntil(() => summaries(receiver.bodies).includes('completed'))
+  assert.deepEqual(summaries(receiver.bodies), ['hello\n', 'completed'])
   assert.equal(receiver.bodies[0].kind, 'artifact-update')
   assert.equal(receiver.bodies[1].final, true)
   assert.equal(receiver.headers[0]?.['x-a2a-notification-token'], 'secret')
 })
 
-test('a receiver that fails is told again, later and in order', async (t) => {
+test('a failed webhook call is retried, and later calls wait for it', async (t) => {
   const receiver = await receive(t)
   receiver.statuses.push(200, 500)
   const platform = await startPlatformFor(t, LOOPBACK_ALLOWED)
   const id = await platform.exec('cat')
   const configuration = { taskPushNotificationConfig: { url: receiver.url } }
   await platform.rpc(id, 'SendMessage', { message: message('hello'), configuration })
-  await waitUntil(() => told(receiver.bodies).includes('TASK_STATE_COMPLETED'))
-  const all = told(receiver.bodies)
-  // The second was refused once; what follows it waited.
+  await waitUntil(() => summaries(receiver.bodies).includes('TASK_STATE_COMPLETED'))
+  const all = summaries(receiver.bodies)
+  // The second call failed once and was sent again before the rest.
   assert.equal(all[1], all[2])
   assert.deepEqual([all[0], ...all.slice(2)].slice(-3), ['TASK_STATE_WORKING', 'hello', 'TASK_STATE_COMPLETED'])
 })
 
-test('artifacts that come in chunks are told whole', async (t) => {
+test('an artifact that arrives in chunks is sent complete', async (t) => {
   const receiver = await receive(t)
   const agent = await startRemoteAgent('1.0')
   t.after(() => agent.stop())
@@ -148,11 +154,11 @@ test('artifacts that come in chunks are told whole', async (t) => {
   const configuration = { taskPushNotificationConfig: { url: receiver.url } }
   const text = 'stream one two three four five six seven'
   await platform.rpc(made.body.id, 'SendMessage', { message: message(text), configuration })
-  await waitUntil(() => told(receiver.bodies).includes('TASK_STATE_COMPLETED'))
-  assert.deepEqual(told(receiver.bodies).slice(-2), ['one two three four five six seven', 'TASK_STATE_COMPLETED'])
+  await waitUntil(() => summaries(receiver.bodies).includes('TASK_STATE_COMPLETED'))
+  assert.deepEqual(summaries(receiver.bodies).slice(-2), ['one two three four five six seven', 'TASK_STATE_COMPLETED'])
 })
 
-test('a platform that dies in the middle goes on telling after its restart, and skips nothing', async (t) => {
+test('a killed platform continues the webhook calls after its restart and skips none', async (t) => {
   const receiver = await receive(t)
   const dataDir = await mkdtemp(join(tmpdir(), 'molecule-e2e-'))
   t.after(() => rm(dataDir, { recursive: true, force: true }))
@@ -165,8 +171,8 @@ test('a platform that dies in the middle goes on telling after its restart, and 
   await waitUntil(() => receiver.bodies.length === 2)
   await platform.stop('SIGKILL')
   platform = await startPlatform({ dataDir, ...LOOPBACK_ALLOWED })
-  await waitUntil(() => told(receiver.bodies).includes('TASK_STATE_COMPLETED'))
-  const all = told(receiver.bodies)
+  await waitUntil(() => summaries(receiver.bodies).includes('TASK_STATE_COMPLETED'))
+  const all = summaries(receiver.bodies)
   assert.equal(all[1], all[2])
   assert.deepEqual([all[0], ...all.slice(2)].slice(-3), ['TASK_STATE_WORKING', 'hello', 'TASK_STATE_COMPLETED'])
 })
@@ -182,14 +188,14 @@ test('the published clients of both versions set, read and delete webhooks', asy
     headers.set('Authorization', `Bearer ${platform.token}`)
     return fetch(input, { ...init, headers })
   }
-  const modern = await new JsonRpcTransportFactory({ fetchImpl }).create(endpoint, AgentCard.fromJSON({ name: 'x' }))
+  const current = await new JsonRpcTransportFactory({ fetchImpl }).create(endpoint, AgentCard.fromJSON({ name: 'x' }))
   const config = TaskPushNotificationConfig.fromJSON({ taskId: task.id, id: 'new', url: receiver.url })
-  assert.equal((await modern.createTaskPushNotificationConfig(config)).url, receiver.url)
+  assert.equal((await current.createTaskPushNotificationConfig(config)).url, receiver.url)
   const name = { tenant: '', taskId: task.id, id: 'new' }
-  assert.equal((await modern.getTaskPushNotificationConfig(name)).id, 'new')
+  assert.equal((await current.getTaskPushNotificationConfig(name)).id, 'new')
   const page = { tenant: '', taskId: task.id, pageSize: 0, pageToken: '' }
-  assert.equal((await modern.listTaskPushNotificationConfig(page)).configs.length, 1)
-  await modern.deleteTaskPushNotificationConfig(name)
+  assert.equal((await current.listTaskPushNotificationConfig(page)).configs.length, 1)
+  await current.deleteTaskPushNotificationConfig(name)
 
   const old = new OldTransport({ endpoint, fetchImpl })
   const pushNotificationConfig = { id: 'old', url: receiver.url }
@@ -202,7 +208,7 @@ test('the published clients of both versions set, read and delete webhooks', asy
   assert.deepEqual(await old.listTaskPushNotificationConfig({ id: task.id }), [])
 })
 
-test('AG-17 webhooks to the inside are refused with the reason, and the message that brought one is not admitted', async (t) => {
+test('AG-17 a webhook to an internal address is refused with the reason, and its message is not admitted', async (t) => {
   const receiver = await receive(t)
   const platform = await startPlatformFor(t)
   const id = await platform.exec('cat')

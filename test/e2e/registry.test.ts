@@ -1,4 +1,4 @@
-/** Workspaces that run elsewhere, as their bridge meets the platform. */
+/** The registry routes that the bridge of an external workspace calls. */
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -6,19 +6,19 @@ import { test } from 'node:test'
 import { createExternalWorkspace } from '../harness/bridge.ts'
 import { getWorkspace, reasonText, withPlatform } from '../harness/platform.ts'
 
-/** A request with a token of the test's choice. */
+/** Sends a request with the given token. */
 async function callRegistry(url: string, token: string, body?: object) {
   const response = await fetch(url, {
     method: body === undefined ? 'GET' : 'POST',
     headers: { Authorization: `Bearer ${token}` },
     ...(body && { body: JSON.stringify(body) }),
   })
-  // biome-ignore lint/suspicious/noExplicitAny: a test reads whatever came over the wire
+  // biome-ignore lint/suspicious/noExplicitAny: tests read responses of every shape
   return { status: response.status, body: (await response.json()) as any }
 }
 
 test(
-  'PL-2 an external workspace is answered with its token, once, and the command to paste; deleting ends the token',
+  'PL-2 creating an external workspace returns its token once and the connect command; deleting revokes it',
   withPlatform(async (platform) => {
     const { id, auth_token: token, connect, status } = await createExternalWorkspace(platform)
     assert.equal(status, 'offline')
@@ -36,7 +36,7 @@ test(
 )
 
 test(
-  'PL-4 a workspace is online while it is heard of, degraded when it is unwell, offline after 90 s of silence',
+  'PL-4 heartbeats keep a workspace online; errors make it degraded, 90 s of silence offline',
   withPlatform(async (platform) => {
     const { id, auth_token: token } = await createExternalWorkspace(platform)
     const other = await createExternalWorkspace(platform, { name: 'Other' })
@@ -66,7 +66,7 @@ test(
 )
 
 test(
-  'PL-4 a workspace finds its peers and where they are, and no others',
+  'PL-4 a workspace finds only its peers and their URLs',
   withPlatform(async (platform) => {
     const boss = await createExternalWorkspace(platform, { name: 'Boss' })
     const child = await createExternalWorkspace(platform, { name: 'Child', parent_id: boss.id })

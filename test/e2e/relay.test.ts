@@ -1,3 +1,4 @@
+/** Relays to real remote agents of every version and binding: callers see what they would see directly. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
@@ -16,7 +17,7 @@ import { type RemoteAgent, startRemoteAgent } from '../fakes/remote-agent/start.
 import { type PlatformUnderTest, reasonText, startPlatform } from '../harness/platform.ts'
 import { waitUntil } from '../harness/wait.ts'
 
-/** What a caller speaks; an agent may speak 1.0 over REST alone besides. */
+/** The versions of callers. Remote agents have a third form: 1.0 over REST only. */
 const VERSIONS = ['1.0', '0.3'] as const
 const REMOTES = [...VERSIONS, 'rest'] as const
 type Version = (typeof VERSIONS)[number]
@@ -44,14 +45,14 @@ async function relayTo(platform: PlatformUnderTest, url: string, more: object = 
   return body.id
 }
 
-const say = (text: string, more: Partial<Message> = {}): Message => ({
+const userMessage = (text: string, more: Partial<Message> = {}): Message => ({
   messageId: randomUUID(),
   role: 'ROLE_USER',
   parts: [{ text }],
   ...more,
 })
 
-/** A blocking send by a caller of that version, as a task in our words. */
+/** Sends as a caller of the version and waits for the result; the task in 1.0 form. */
 async function ask(version: Version, id: string, message: Message): Promise<Task> {
   const [method, params] =
     version === '1.0' ? ['SendMessage', { message }] : ['message/send', { message: messageToV03(message) }]
@@ -60,47 +61,51 @@ async function ask(version: Version, id: string, message: Message): Promise<Task
   return version === '1.0' ? body.result.task : taskFromV03(body.result)
 }
 
-/** What a caller sees of a task, without the names that each side gives of its own. */
-function sight({ status, artifacts }: Task) {
+/** The parts of a task that must be equal behind a relay; each side has its own ids. */
+function comparable({ status, artifacts }: Task) {
   const { state, message } = status
-  return { state, said: message && wordsOf(message), artifacts: artifacts ?? [] }
+  return { state, message: message && withoutIds(message), artifacts: artifacts ?? [] }
 }
 
-const wordsOf = ({ parts, metadata }: MessageContent) => ({ parts, ...(metadata && { metadata }) })
+const withoutIds = ({ parts, metadata }: MessageContent) => ({ parts, ...(metadata && { metadata }) })
 
-/** The same question put to the agent itself. */
+/** Sends the text to the agent itself. */
 async function direct(agent: RemoteAgent, text: string): Promise<Task> {
   const client = createA2aClient({ url: agent.url, outbound: createOutbound(), headers: async () => ({}) })
   let id = ''
-  for await (const { task } of client.stream({ message: say(text) })) id ||= task?.id ?? ''
+  for await (const { task } of client.stream({ message: userMessage(text) })) id ||= task?.id ?? ''
   return await client.get(id)
 }
 
 for (const remote of REMOTES) {
   for (const caller of VERSIONS) {
-    test(`AG-11 a ${caller} caller sees of a ${remote} agent behind a relay what it would see directly`, async () => {
+    test(`AG-11 a ${caller} caller sees a ${remote} agent behind a relay as it would see it directly`, async () => {
       const agent = agents[remote]
       const id = await relayTo(shared, agent.url)
       for (const text of ['rich', 'stream one two three four five six', 'ask', 'login', 'reject', 'silent']) {
-        const seen = sight(await ask(caller, id, say(text, { contextId: randomUUID() })))
-        assert.deepEqual(seen, sight(await direct(agent, text)), text)
+        const seen = comparable(await ask(caller, id, userMessage(text, { contextId: randomUUID() })))
+        assert.deepEqual(seen, comparable(await direct(agent, text)), text)
       }
-      const broken = await ask(caller, id, say('break'))
+      const broken = await ask(caller, id, userMessage('break'))
       assert.deepEqual(broken.artifacts, [{ artifactId: 'answer', parts: [{ text: 'half of it' }] }])
       assert.equal(reasonText(broken), 'no paper left')
-      const failed = await ask(caller, id, say('fail'))
+      const failed = await ask(caller, id, userMessage('fail'))
       assert.equal(failed.status.state, 'TASK_STATE_FAILED')
       assert.equal(reasonText(failed), 'the disk is full')
     })
 
-    test(`AG-11 a bare message of a ${remote} agent is a completed task for a ${caller} caller`, async () => {
+    test(`AG-11 a message without a task from a ${remote} agent is a completed task for a ${caller} caller`, async () => {
       const id = await relayTo(shared, agents[remote].url)
       const parts = [
         { text: 'bare hello' },
         { raw: 'aGk=', mediaType: 'text/plain', filename: 'a.txt' },
         { data: { deep: [1, null] } },
       ]
-      const task = await ask(caller, id, say('', { parts, metadata: { lang: 'en', idempotency_key: randomUUID() } }))
+      const task = await ask(
+        caller,
+        id,
+        userMessage('', { parts, metadata: { lang: 'en', idempotency_key: randomUUID() } }),
+      )
       assert.equal(task.status.state, 'TASK_STATE_COMPLETED')
       const [reply] = task.artifacts ?? []
       assert.deepEqual(reply?.parts, [{ text: 'hello' }, ...parts.slice(1)])
@@ -111,20 +116,20 @@ for (const remote of REMOTES) {
       assert.deepEqual(sent?.parts, parts)
     })
 
-    test(`AG-11 a ${remote} agent that asks is answered in the same task by a ${caller} caller`, async () => {
+    test(`AG-11 a ${caller} caller answers the question of a ${remote} agent in the same task`, async () => {
       const id = await relayTo(shared, agents[remote].url)
-      const question = await ask(caller, id, say('ask'))
+      const question = await ask(caller, id, userMessage('ask'))
       assert.equal(question.status.state, 'TASK_STATE_INPUT_REQUIRED')
       const asked = (await agents[remote].seen()).sends.at(-1)
       const names = { taskId: question.id, contextId: question.contextId }
-      const answer = await ask(caller, id, say('blue', names))
+      const answer = await ask(caller, id, userMessage('blue', names))
       assert.equal(answer.id, question.id)
       assert.equal(answer.status.state, 'TASK_STATE_COMPLETED')
       assert.deepEqual(answer.artifacts, [{ artifactId: 'answer', parts: [{ text: 'you said blue' }] }])
       const answered = (await agents[remote].seen()).sends.at(-1)
       assert.deepEqual([answered?.taskId, answered?.contextId], [asked?.taskId, asked?.contextId])
-      // A new task of the conversation is a new one over there, in the same context.
-      await ask(caller, id, say('stream again', { contextId: question.contextId }))
+      // A new task of the conversation is a new remote task in the same remote context.
+      await ask(caller, id, userMessage('stream again', { contextId: question.contextId }))
       const next = (await agents[remote].seen()).sends.at(-1)
       assert.notEqual(next?.taskId, asked?.taskId)
       assert.equal(next?.contextId, asked?.contextId)
@@ -132,8 +137,8 @@ for (const remote of REMOTES) {
   }
 }
 
-/** Waits until the relay has noted which task of the agent its message became. */
-async function noted(dataDir: string): Promise<{ taskId: string }> {
+/** Waits until the relay has stored the id of the remote task. */
+async function waitForRemoteTask(dataDir: string): Promise<{ taskId: string }> {
   let value: string | undefined
   await waitUntil(() => {
     const database = new DatabaseSync(join(dataDir, 'molecule.db'), { readOnly: true })
@@ -155,17 +160,17 @@ async function withDataDir(work: (dataDir: string) => Promise<void>): Promise<vo
 
 for (const remote of REMOTES) {
   for (const moment of ['before', 'after'] as const) {
-    test(`AG-11 a relay killed in mid-task never sends to a ${remote} agent twice; it ends ${moment} the restart`, () =>
+    test(`AG-11 a relay killed during a task sends to a ${remote} agent once; the remote task ends ${moment} the restart`, () =>
       withDataDir(async (dataDir) => {
         const agent = agents[remote]
         let platform = await startPlatform({ dataDir })
         try {
           const id = await relayTo(platform, agent.url)
           const { sends } = await agent.seen()
-          const message = say('slow')
+          const message = userMessage('slow')
           const configuration = { returnImmediately: true }
           await platform.rpc(id, 'SendMessage', { message, configuration })
-          await noted(dataDir)
+          await waitForRemoteTask(dataDir)
           await platform.stop('SIGKILL')
           if (moment === 'before') await agent.release()
           platform = await startPlatform({ dataDir })
@@ -182,14 +187,14 @@ for (const remote of REMOTES) {
       }))
   }
 
-  test(`AG-11 a cancelled task is cancelled at the ${remote} agent too`, () =>
+  test(`AG-11 cancelling a task also cancels it at the ${remote} agent`, () =>
     withDataDir(async (dataDir) => {
       const platform = await startPlatform({ dataDir })
       try {
         const id = await relayTo(platform, agents[remote].url)
         const configuration = { returnImmediately: true }
-        const { body } = await platform.rpc(id, 'SendMessage', { message: say('endless'), configuration })
-        const { taskId } = await noted(dataDir)
+        const { body } = await platform.rpc(id, 'SendMessage', { message: userMessage('endless'), configuration })
+        const { taskId } = await waitForRemoteTask(dataDir)
         const canceled = await platform.rpc(id, 'CancelTask', { id: body.result.task.id })
         assert.equal(canceled.body.result.status.state, 'TASK_STATE_CANCELED')
         await waitUntil(async () => (await agents[remote].seen()).cancels.includes(taskId))
@@ -199,7 +204,7 @@ for (const remote of REMOTES) {
     }))
 }
 
-test('AG-17 credentials come from a file or a variable, reach the agent, and are shown nowhere', () =>
+test('AG-17 credentials from a file, a variable or headers reach the agent and are shown nowhere', () =>
   withDataDir(async (dataDir) => {
     const secret = 'a-secret-that-nobody-sees'
     const tokenFile = join(dataDir, 'agent-token')
@@ -240,7 +245,7 @@ test('AG-17 credentials come from a file or a variable, reach the agent, and are
     }
   }))
 
-test('AG-17 a remote agent that is not there, or is none, makes a workspace that says so', async () => {
+test('AG-17 a relay to an unreachable or wrong URL becomes a failed workspace with the reason', async () => {
   const make = async (url: string) => {
     const { body } = await shared.request('POST', '/workspaces', { name: 'relay', runtime: 'a2a', url })
     assert.equal(body.status, 'failed', JSON.stringify(body))
@@ -253,18 +258,18 @@ test('AG-17 a remote agent that is not there, or is none, makes a workspace that
   assert.match(body.error.message, /"url" is required/)
 })
 
-test('AG-11 a workspace of another platform is a remote agent like any other, and the same id is the same task there', async () => {
+test('AG-11 a workspace of another platform works as a remote agent', async () => {
   const other = await startPlatform()
   try {
     const target = await other.exec('cat')
     const headers = { Authorization: `Bearer ${other.token}` }
     const id = await relayTo(shared, `${other.url}/workspaces/${target}/a2a`, { runtime_config: { headers } })
-    const task = await ask('1.0', id, say('through two platforms'))
+    const task = await ask('1.0', id, userMessage('through two platforms'))
     assert.equal(task.status.state, 'TASK_STATE_COMPLETED', JSON.stringify(task.status))
     assert.deepEqual(task.artifacts?.[0]?.parts, [{ text: 'through two platforms' }])
     const failing = await other.exec('echo no luck >&2; exit 3', { max_attempts: 1 })
     const relay = await relayTo(shared, `${other.url}/workspaces/${failing}/a2a`, { runtime_config: { headers } })
-    const failed = await ask('1.0', relay, say('x'))
+    const failed = await ask('1.0', relay, userMessage('x'))
     assert.equal(failed.status.state, 'TASK_STATE_FAILED')
     assert.notEqual(reasonText(failed), '')
   } finally {
@@ -272,8 +277,8 @@ test('AG-11 a workspace of another platform is a remote agent like any other, an
   }
 })
 
-test('AG-11 a relay that leads back to itself is refused with the circle', async () => {
-  // Which interface a card names is known only once there is a workspace to name.
+test('AG-11 a relay to itself is refused, and the error shows the circle', async () => {
+  // The card must name the workspace, which exists only later.
   let target = ''
   const cards = createServer((_request, response) => {
     const supportedInterfaces = [{ url: target, protocolBinding: 'JSONRPC', protocolVersion: '1.0' }]
@@ -288,7 +293,7 @@ test('AG-11 a relay that leads back to itself is refused with the circle', async
     const url = `http://127.0.0.1:${(cards.address() as AddressInfo).port}`
     const id = await relayTo(shared, url, { runtime_config: { headers } })
     target = `${shared.url}/workspaces/${id}/a2a`
-    const task = await ask('1.0', id, say('hello'))
+    const task = await ask('1.0', id, userMessage('hello'))
     assert.equal(task.status.state, 'TASK_STATE_FAILED')
     assert.match(reasonText(task), new RegExp(`circle: ${id} -> ${id}`))
   } finally {
@@ -296,9 +301,9 @@ test('AG-11 a relay that leads back to itself is refused with the circle', async
   }
 })
 
-test('PL-17 an artifact of a real task is fetched as the file it is', async () => {
+test('PL-17 an artifact of a real task downloads as a file', async () => {
   const id = await relayTo(shared, agents['1.0'].url)
-  const task = await ask('1.0', id, say('rich'))
+  const task = await ask('1.0', id, userMessage('rich'))
   const get = (path: string, token = shared.token) =>
     fetch(`${shared.url}/tasks/${task.id}/artifacts/${path}`, { headers: { Authorization: `Bearer ${token}` } })
   const table = await get('files?part=0')
@@ -310,5 +315,5 @@ test('PL-17 an artifact of a real task is fetched as the file it is', async () =
   assert.equal((await get('nothing')).status, 404)
   const program = { name: 'program', role: 'caller', workspaces: [id] }
   const { body } = await shared.request('POST', '/tokens', program)
-  assert.equal((await get('files', body.token)).status, 404, 'for a program that did not send it, it is not there')
+  assert.equal((await get('files', body.token)).status, 404, 'a program that did not send the message gets 404')
 })

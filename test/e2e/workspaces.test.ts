@@ -1,4 +1,4 @@
-/** Workspaces as their owner meets them: folders, config.yaml, and what can be done with one, on a real platform. */
+/** Workspaces on a real platform: their folders, config.yaml, and every route that manages them. */
 import assert from 'node:assert/strict'
 import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -17,8 +17,9 @@ import { waitUntil } from '../harness/wait.ts'
 
 const homeOf = ({ dataDir }: PlatformUnderTest, id: string) => join(dataDir, 'workspaces', id.replace('ws_', 'ws-'))
 const configOf = (platform: PlatformUnderTest, id: string) => join(homeOf(platform, id), 'config.yaml')
+
 test(
-  'PL-2 a workspace gets a folder with a minimal config, a working folder and the token of the default template',
+  "PL-2 a new workspace gets a private home with config.yaml, a working folder and the default template's token",
   withPlatform(async (platform) => {
     const template = join(platform.dataDir, 'templates', 'claude-code-default')
     await mkdir(template, { recursive: true })
@@ -38,7 +39,7 @@ test(
 )
 
 test(
-  'PL-2 a template is copied without its links and filled in; a name that is none is refused',
+  'PL-2 a template is copied without symbolic links and filled in; an unknown template is refused',
   withPlatform(async (platform) => {
     const template = join(platform.dataDir, 'templates', 'echo')
     await mkdir(join(template, 'notes'), { recursive: true })
@@ -63,7 +64,7 @@ test(
 )
 
 test(
-  'PL-3 a changed config.yaml is used by the next turn; a bad one fails that workspace alone until it is mended',
+  'PL-3 the next turn uses a changed config.yaml; an invalid one fails only that workspace until it is fixed',
   withPlatform(async (platform) => {
     const [id, other] = [await platform.exec('echo one'), await platform.exec('cat')]
     const path = configOf(platform, id)
@@ -78,14 +79,14 @@ test(
       [good.replace('cmd: ', 'command: '), /config\.yaml:\d+: .*"cmd" is required/],
       [good.replace('name: renamed\n', ''), /config\.yaml:1: name/],
     ]
-    for (const [text, words] of bad) {
+    for (const [text, problem] of bad) {
       await writeFile(path, text)
       const failed = await platform.send(id, '')
       assert.equal(failed.status.state, 'TASK_STATE_FAILED')
-      assert.match(reasonText(failed), words)
+      assert.match(reasonText(failed), problem)
       const seen = await getWorkspace(platform, id)
       assert.equal(seen.status, 'failed')
-      assert.match(seen.status_reason, words)
+      assert.match(seen.status_reason, problem)
       assert.ok(seen.status_reason.includes(path))
       assert.equal(replyText(await platform.send(other, 'alive')), 'alive')
     }
@@ -100,7 +101,7 @@ test(
 )
 
 test(
-  'PL-2 PATCH writes config.yaml, keeps its comments, and refuses circles and what cannot run',
+  'PL-2 PATCH writes config.yaml, keeps its comments, and refuses parent circles and invalid values',
   withPlatform(async (platform) => {
     const [id, child] = [await platform.exec('echo one'), await platform.exec('cat')]
     const path = configOf(platform, id)
@@ -133,14 +134,14 @@ test(
     for (const body of [{ runtime: 'nothing' }, { runtime_config: { cmd: null } }, { template: 'x' }, { name: '' }]) {
       assert.equal((await patch(id, body)).status, 400, JSON.stringify(body))
     }
-    assert.equal(replyText(await platform.send(id, '')), 'two\n', 'what was refused was not written')
+    assert.equal(replyText(await platform.send(id, '')), 'two\n', 'a refused change is not written')
     assert.equal('parent_id' in (await patch(child, { parent_id: null })).body, false)
     assert.equal((await patch('ws_none', { name: 'x' })).status, 404)
   }),
 )
 
 test(
-  'PL-11 a working folder must be there, absolute and a folder; when it goes the turn says so',
+  'PL-11 working_dir must be an absolute path of an existing folder; a turn without it fails with the reason',
   withPlatform(async (platform) => {
     const folder = join(platform.dataDir, 'project')
     const file = join(platform.dataDir, 'admin-token')
@@ -170,13 +171,13 @@ test(
     assert.equal(
       (await getWorkspace(platform, made.body.id)).working_dir,
       folder,
-      'who may write the file may not move it',
+      'writing config.yaml does not change working_dir',
     )
   }),
 )
 
 test(
-  'PL-2 DELETE needs a confirmation, tells waiting senders, kills the turn, and never gives the id again',
+  'PL-2 DELETE needs a confirmation, fails waiting messages, kills the turn, and moves the home to the trash',
   withPlatform(async (platform) => {
     const seconds = uniqueSeconds()
     const parent = await platform.exec(`sleep ${seconds}`, { name: 'Boss', runtime_config: { timeout: 'none' } })
@@ -208,7 +209,7 @@ test(
 )
 
 test(
-  'PL-2 a paused workspace keeps its queue, answers with the reason, and goes on when resumed; now kills the turn',
+  'PL-2 a paused workspace keeps its queue and shows why; now=true kills the turn; resume continues',
   withPlatform(async (platform) => {
     const seconds = uniqueSeconds()
     const flag = join(platform.dataDir, 'second-time')
@@ -219,7 +220,7 @@ test(
     const first = platform.send(id, 'first')
     await waitUntil(() => pidsWithCommandLine(`sleep ${seconds}`).length > 0)
     assert.equal((await pause()).body.status, 'paused')
-    assert.equal(pidsWithCommandLine(`sleep ${seconds}`).length > 0, true, 'the turn may finish')
+    assert.equal(pidsWithCommandLine(`sleep ${seconds}`).length > 0, true, 'pause lets the running turn finish')
     const second = await platform.send(id, 'second')
     assert.equal(second.status.state, 'TASK_STATE_SUBMITTED')
     assert.match(reasonText(second), /paused/)
@@ -235,7 +236,7 @@ test(
   }),
 )
 
-test('PL-3 at start a workspace that cannot run is failed with the reason, alone, and a restart looks again', async () => {
+test('PL-3 at start only the workspace with an invalid config is failed; restarting it checks again', async () => {
   let platform = await startPlatform()
   const { dataDir } = platform
   try {
@@ -258,7 +259,7 @@ test('PL-3 at start a workspace that cannot run is failed with the reason, alone
 })
 
 test(
-  'PL-17 files go in and out over HTTP as they are, within the limit, and nothing outside is reached',
+  'PL-17 files are read and written unchanged over HTTP, within the limit and inside the home',
   withPlatform(async (platform) => {
     const id = await platform.exec('cat')
     const files = async (method: string, path: string, body?: Uint8Array<ArrayBuffer>) =>
@@ -302,7 +303,7 @@ test(
 )
 
 test(
-  'PL-6 activity is read from a number on, reported to within 4 KiB, and a pruned cursor is 410',
+  'PL-6 activity is read from a cursor, takes notes of up to 4 KiB, and a pruned cursor gets 410',
   withPlatform(async (platform) => {
     const id = await platform.exec('cat')
     await platform.send(id, 'hello')

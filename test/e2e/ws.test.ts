@@ -1,4 +1,4 @@
-/** `WS /ws` of a real platform, read by a real client that is cut off and by a platform that is killed. */
+/** `WS /ws` of a real platform, whose client is disconnected and whose platform is killed. */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -11,7 +11,7 @@ import { waitUntil } from '../harness/wait.ts'
 const repliesIn = (listeners: readonly SocketClient[]) =>
   listeners.flatMap(({ heard }) => heard.flatMap(({ events = [] }) => events)).filter(({ type }) => type === 'reply')
 
-test('PL-7 PL-4 over a socket that is cut, and a platform that is killed, every event of every workspace comes once', async () => {
+test('PL-7 PL-4 across disconnects and a killed platform every event of every workspace arrives once', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'molecule-e2e-'))
   let platform = await startPlatform({ dataDir })
   const listeners: SocketClient[] = []
@@ -21,7 +21,7 @@ test('PL-7 PL-4 over a socket that is cut, and a platform that is killed, every 
     listener.say(subscription)
     return listener
   }
-  /** Where a client stands: the last number of each workspace it has heard of. */
+  /** The last sequence number of each workspace that the clients have received. */
   const cursors = () => {
     const last: Record<string, number> = {}
     for (const { heard } of listeners) {
@@ -37,7 +37,7 @@ test('PL-7 PL-4 over a socket that is cut, and a platform that is killed, every 
     first.socket.terminate()
     await first.closed
     await platform.send(one, 'b')
-    // Made while nobody listened: whoever comes back and asks for the others too gets it from its beginning.
+    // Created while no client is connected: `others: 'beginning'` delivers it from its first event.
     const two = await platform.exec('cat')
     await platform.send(two, 'c')
     const second = await listen({ subscribe: cursors(), others: 'beginning' })
@@ -53,7 +53,7 @@ test('PL-7 PL-4 over a socket that is cut, and a platform that is killed, every 
       assert.deepEqual(
         seqs,
         Array.from({ length: seqs.length }, (_, index) => index + 1),
-        'nothing is missing and nothing came twice',
+        'every number arrives exactly once',
       )
     }
     third.socket.terminate()
@@ -64,33 +64,33 @@ test('PL-7 PL-4 over a socket that is cut, and a platform that is killed, every 
   }
 })
 
-test('PL-7 PL-4 what a workspace works on, its pause, its presence and its end show at _platform as they happen', async () => {
+test('PL-7 PL-4 _platform shows the current task, pause, presence and deletion of a workspace live', async () => {
   const platform = await startPlatform()
   const listener = await connectSocket(platform.url, bearerOptions(platform.token))
   try {
     listener.say({ subscribe: { _platform: null } })
     await waitUntil(() => listener.heard.some(({ type }) => type === 'snapshot'))
     const states = (of: string) =>
-      listener.heard.filter((said) => said.workspace === '_platform' && said.id === of).map(({ state }) => state)
-    const seen = (of: string, what: (state: Record<string, unknown>) => boolean) =>
-      waitUntil(() => states(of).some((state) => state !== undefined && what(state)))
+      listener.heard.filter((frame) => frame.workspace === '_platform' && frame.id === of).map(({ state }) => state)
+    const waitForState = (of: string, matches: (state: Record<string, unknown>) => boolean) =>
+      waitUntil(() => states(of).some((state) => state !== undefined && matches(state)))
 
     const id = await platform.exec('sleep 0.5; echo done')
-    await seen(id, ({ status }) => status === 'online')
+    await waitForState(id, ({ status }) => status === 'online')
     const working = platform.send(id, 'tidy up')
-    await seen(id, ({ current_task: task }) => task === 'tidy up')
+    await waitForState(id, ({ current_task: task }) => task === 'tidy up')
     await working
     await waitUntil(() => states(id).at(-1)?.current_task === null)
     await platform.request('POST', `/workspaces/${id}/pause`)
-    await seen(id, ({ status }) => status === 'paused')
+    await waitForState(id, ({ status }) => status === 'paused')
 
     const external = { name: 'afar', runtime: 'external' }
     const { body: afar } = await platform.request('POST', '/workspaces', external)
-    await seen(afar.id, ({ status }) => status === 'offline')
+    await waitForState(afar.id, ({ status }) => status === 'offline')
     await platform.request('POST', '/registry/register', { workspace_id: afar.id, current_task: 'reading' })
-    await seen(afar.id, ({ status }) => status === 'online')
+    await waitForState(afar.id, ({ status }) => status === 'online')
     await platform.request('DELETE', `/workspaces/${afar.id}?confirm=afar`)
-    await waitUntil(() => listener.heard.some((said) => said.type === 'deleted' && said.id === afar.id))
+    await waitUntil(() => listener.heard.some((frame) => frame.type === 'deleted' && frame.id === afar.id))
   } finally {
     listener.socket.terminate()
     await platform.dispose()
