@@ -1,14 +1,14 @@
 /**
- * The import table of the house, as data: which layer may see which. `scripts/layers.ts` enforces it, `npm run check`
- * runs that. To open a door between two layers, change this file and say why in the commit.
+ * The import table: which layer may import which. `scripts/layers.ts` enforces it in `npm run check`. To allow an import
+ * between two layers, change this file and say why in the commit.
  *
- * A layer may always import its own files and every leaf. `mayImport` lists other layers, or single files of them: the
- * seams, where a layer may know the shape of another but not its insides.
+ * A layer may always import its own files and every leaf. `mayImport` lists other layers, or single files of them: seams,
+ * which describe a layer without its implementation.
  */
 
 /** @type {import('./scripts/layers.ts').LayerTable} */
 export const layerTable = {
-  /** Import nothing of ours, and everybody may import them. */
+  /** Import no other file of the repository; every layer may import them. */
   leaves: [
     'src/errors.ts',
     'src/log.ts',
@@ -30,7 +30,7 @@ export const layerTable = {
     'src/inbox': { mayImport: ['src/protocol', 'src/store'] },
     'src/backends': {
       mayImport: ['src/protocol', 'src/process', 'src/client'],
-      // Each folder is one backend; only the engine may be seen by its siblings.
+      // Each folder is one backend. Backends may import the engine, but not each other.
       engines: ['src/backends/engine'],
     },
     'src/runtime': {
@@ -54,13 +54,13 @@ export const layerTable = {
       engines: ['src/doors/chat'],
     },
     'src/cli': { mayImport: 'everything' },
-    // The canvas knows the words and how to dial, nothing that runs on the server.
+    // The canvas may import the protocol and the client, but nothing that runs on the server.
     web: { mayImport: ['src/protocol', 'src/client'] },
   },
 
-  /** Outside the house: what stands here may import anything, and no layer may import it. */
+  /** Files here may import anything, and no layer may import them. */
   outside: ['test', 'bench', 'scripts', 'layers.mjs'],
 
-  /** Adapters are files of the owner's data folder, never of ours. */
+  /** Loads adapters, which are files of the owner's data folder and not of the repository. */
   loaders: ['src/backends/adapters.ts'],
 }

@@ -1,12 +1,12 @@
 /**
- * `npm run test:agents`: the real agent CLIs behind their backends, against a fake model, one line each. Words after
- * `--` choose agents; openclaw, which is large and slow, runs only when it is named.
+ * `npm run test:agents`: runs the real agent CLIs behind their backends against a fake model and prints one line for
+ * each. Arguments after `--` choose agents; openclaw, which is large and slow, runs only when it is named.
  *
- * What is missing is installed from npm, once a version, into the user's cache folder. Then everything runs in a
- * network that has nothing but loopback and with a bare environment, so that nothing reaches a vendor and nothing of
- * the user's is read. Where the system allows no such network they are refused; `--allow-network` runs them there too.
+ * Installs missing CLIs from npm into the user's cache folder, once per version. Then runs everything in a network
+ * namespace with only loopback and with a minimal environment: no CLI can reach a vendor or read the user's settings.
+ * Where the system allows no network namespace the tests are refused, unless `--allow-network` is given.
  *
- * Invariant: it ends well only if every step of every agent chosen has passed.
+ * Invariant: the exit code is 0 only if every step of every chosen agent has passed.
  */
 import { dirname, join } from 'node:path'
 import { run } from 'node:test'
@@ -31,7 +31,7 @@ try {
 }
 
 /**
- * Installs what is missing and runs this same script again, apart.
+ * Installs missing CLIs and runs this script again in isolation.
  *
  * @param {import('../test/agents/clis.ts').Cli[]} clis
  * @param {boolean} mayUseNetwork
@@ -46,7 +46,7 @@ async function prepare(clis, mayUseNetwork) {
 }
 
 /**
- * Runs one agent's steps and prints its line, and below it what went wrong.
+ * Runs the steps of one agent and prints its line, followed by the errors.
  *
  * @param {import('../test/agents/clis.ts').Cli} cli
  */
@@ -63,7 +63,7 @@ async function testAgent({ name, version }) {
   stream.on('test:fail', ({ name: step, details }) => {
     process.exitCode = 1
     if (details.type !== 'suite') steps.push(`${step} FAILED`)
-    if (!isEcho(details.error)) problems.push(`${step}: ${explain(details.error)}`)
+    if (!isRepeated(details.error)) problems.push(`${step}: ${explain(details.error)}`)
   })
   stream.on('test:stderr', ({ message }) => process.stderr.write(message))
   for await (const _ of stream);
@@ -74,11 +74,11 @@ async function testAgent({ name, version }) {
 }
 
 /**
- * A group fails with each of its steps, and each step with a group that could not begin: that says nothing new.
+ * A suite fails when one of its steps fails, and steps fail when their suite cannot start. Such errors repeat another.
  *
  * @param {Error} error
  */
-function isEcho(error) {
+function isRepeated(error) {
   return /subtests? failed|test did not finish before its parent/.test(error.message)
 }
 

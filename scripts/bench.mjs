@@ -1,4 +1,4 @@
-/** `npm run bench -- <name>` runs `bench/<name>.ts` with the words that follow; without a name it lists them. */
+/** `npm run bench -- <name>` runs `bench/<name>.ts` with the arguments that follow; without a name it lists the benchmarks. */
 import { spawnSync } from 'node:child_process'
 import { globSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
@@ -15,7 +15,7 @@ if (name !== undefined && names.includes(name)) {
   const { status } = spawnSync(process.execPath, [`bench/${name}.ts`, ...args], { cwd: root, stdio: 'inherit' })
   process.exitCode = status ?? 1
 } else {
-  const problem = name === undefined ? 'Say which benchmark to run' : `There is no benchmark "${name}"`
-  console.error(`${problem}: ${names.join(', ') || 'there is none yet'}.`)
+  const problem = name === undefined ? 'Name a benchmark' : `There is no benchmark "${name}"`
+  console.error(`${problem}: ${names.join(', ') || 'none exists'}.`)
   process.exitCode = name === undefined ? 0 : 1
 }

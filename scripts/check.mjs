@@ -1,6 +1,6 @@
 /**
- * `npm run check` runs five checks in parallel: style, types, import table, type names, unused code. A check that passes prints
- * one line; a check that fails prints its whole output. It changes no file; `npm run format` does.
+ * `npm run check` runs five checks in parallel: style, types, import table, type names, unused code. A check that
+ * passes prints one line; a check that fails prints its whole output. It changes no file; `npm run format` does.
  */
 import { spawn } from 'node:child_process'
 import { delimiter, dirname, join } from 'node:path'
@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
 const COLORS = process.stdout.isTTY ? 'force' : 'off'
 
-/** The slowest first, so that the machine is never idle at the end. */
+/** The slowest first, so that no core is idle at the end. */
 const CHECKS = [
   { name: 'types', command: ['tsc', '-p', 'tsconfig.json'] },
   { name: 'unused', command: ['knip', '--no-progress'] },
@@ -22,14 +22,14 @@ const outcomes = await Promise.all(CHECKS.map(runCheck))
 if (outcomes.includes(false)) process.exitCode = 1
 
 /**
- * Resolves with whether the check passed, after its line has been printed.
+ * Runs one check and prints its line; resolves with whether it passed.
  *
  * @param {{ name: string, command: string[] }} check
  * @returns {Promise<boolean>}
  */
 function runCheck({ name, command: [program = '', ...args] }) {
   const startMs = performance.now()
-  // The tools of this clone, by the Node of this clone, also when the script was not started by npm.
+  // Uses the tools and the Node of this clone even when npm did not start the script.
   const path = [join(ROOT, 'node_modules', '.bin'), process.env['PATH']].join(delimiter)
   const child = spawn(program, args, {
     cwd: ROOT,

@@ -1,8 +1,8 @@
 /**
- * `npm run test:crash`: what takes longer than a test should. First PostgreSQL is away for 30 s under load, then a
- * platform is killed with `kill -9` at 200 random moments, half of them on SQLite, half on PostgreSQL.
+ * `npm run test:crash`: the crash tests that are too slow for `npm test`. First PostgreSQL is down for 30 s under load,
+ * then a platform is killed with `kill -9` at 200 random moments, half of them on SQLite, half on PostgreSQL.
  *
- * `npm run test:crash -- --rounds 20 --engine sqlite --seed 7 --outage 6`; `--outage 0` leaves the outage out.
+ * `npm run test:crash -- --rounds 20 --engine sqlite --seed 7 --outage 6`; `--outage 0` skips the outage.
  */
 import { spawnSync } from 'node:child_process'
 import { dirname } from 'node:path'

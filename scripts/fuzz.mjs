@@ -1,6 +1,6 @@
 /**
- * `npm run test:fuzz`: 10,000 bodies, made from the API document's schemas and then broken, on every route that takes a
- * POST. `npm run test:fuzz -- --runs 500` sends fewer. `npm test` sends a few hundred to each.
+ * `npm run test:fuzz` sends 10,000 bodies to every POST route: values that fit the schemas of the API document, most of
+ * them then broken. `npm run test:fuzz -- --runs 500` sends fewer. `npm test` sends a few hundred to each route.
  */
 import { spawnSync } from 'node:child_process'
 import { dirname } from 'node:path'

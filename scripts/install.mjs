@@ -1,10 +1,10 @@
 /**
- * Installs what is missing before an npm script runs: `npm start` needs what runs, and with `--dev` also what checks
- * and tests. A fresh clone has nothing, so this file imports nothing but Node and runs on Node 18, on machines whose
- * own Node is too old for the rest; a newer one comes with the packages.
+ * Installs missing packages before an npm script runs: runtime packages, and with `--dev` also the development ones.
+ * A fresh clone has no packages and the machine's Node may be too old for the rest, so this file imports only Node's
+ * own modules and runs on Node 18. A newer Node is one of the packages.
  *
- * Invariant: when everything is there it changes nothing and costs a few milliseconds, and it never takes away
- * development packages that somebody has installed.
+ * Invariant: when nothing is missing it changes nothing and takes a few milliseconds. It never removes installed
+ * development packages.
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
@@ -22,19 +22,19 @@ function main(withDev) {
   const manifest = readJson(join(root, 'package.json'))
   const isReady = () => isComplete(manifest, withDev)
   if (!isReady()) {
-    console.error('Installing what Molecule needs (once)…')
+    console.error('Installing the packages of Molecule (once)…')
     const problem = install(withDev || hasDev(manifest))
     if (problem) return fail(`${problem}: see the lines above, check the network, then run the same command again.`)
-    if (!isReady()) return fail('npm has not installed what package.json names: run "npm install", then try again.')
+    if (!isReady()) return fail('npm did not install every package of package.json: run "npm install", then try again.')
   }
   if (nodeMajor() >= NODE_MAJOR_MIN || existsSync(join(modules, '.bin', 'node'))) return
   const machine = `${process.platform}-${process.arch}`
-  fail(`Molecule needs Node.js ${NODE_MAJOR_MIN} or newer and npm has none for ${machine}: install it yourself.`)
+  fail(`Molecule needs Node.js ${NODE_MAJOR_MIN} or newer, and npm has no Node.js for ${machine}: install it yourself.`)
 }
 
 /**
- * All versions in package.json are exact, so that having the version named is being up to date. npm writes its hidden
- * lockfile last; without it an install was broken off half way.
+ * All versions in package.json are exact, so an equal version is up to date. npm writes its hidden lockfile last; without
+ * it, an earlier install was interrupted.
  *
  * @param {any} manifest
  * @param {boolean} withDev
@@ -42,13 +42,13 @@ function main(withDev) {
 function isComplete(manifest, withDev) {
   if (!existsSync(join(modules, '.package-lock.json'))) return false
   const wanted = { ...manifest.dependencies, ...(withDev ? manifest.devDependencies : {}) }
-  const isThere = Object.entries(wanted).every(([name, spec]) => installedVersion(name) === versionOf(spec))
-  return isThere && Object.entries(manifest.optionalDependencies ?? {}).every(isOptionalFine)
+  const isInstalled = Object.entries(wanted).every(([name, spec]) => installedVersion(name) === versionOf(spec))
+  return isInstalled && Object.entries(manifest.optionalDependencies ?? {}).every(isOptionalFine)
 }
 
 /**
- * An optional package is the Node of one kind of machine. It may be absent, unless it is the one of this machine and
- * the Node that runs here is too old to do without.
+ * Each optional package is a Node for one kind of machine. It may be missing, unless it is for this machine and the Node
+ * that runs this script is too old.
  *
  * @param {[string, unknown]} entry
  */
@@ -60,7 +60,7 @@ function isOptionalFine([name, version]) {
 }
 
 /**
- * The exact version in a specifier: `1.2.3`, or of another name's package `npm:name@1.2.3`.
+ * The exact version in a specifier: `1.2.3`, or `npm:name@1.2.3` for a package that is installed under another name.
  *
  * @param {string} spec
  */
@@ -74,10 +74,10 @@ function hasDev(manifest) {
 }
 
 /**
- * Runs `npm install`; answers what went wrong, or nothing. Not `npm ci`: that refuses a lockfile which lacks the
- * binaries of some other kind of machine, and a broken network would leave less than there was. `--no-save` keeps the
- * lockfile as it is. No package of ours needs an install script. What is asked for by `--include` holds against
- * NODE_ENV=production and the user's own settings, and a Node that is too old is no reason to refuse.
+ * Runs `npm install`; returns the problem, or undefined. Not `npm ci`: it refuses a lockfile that lacks the binaries of
+ * another kind of machine, and it deletes node_modules first, which is fatal when the network then fails. `--no-save`
+ * keeps the lockfile unchanged. `--ignore-scripts`: no package needs an install script. `--include` overrides
+ * NODE_ENV=production and the user's npm settings. `--engine-strict=false` allows an old Node.
  *
  * @param {boolean} withDev
  * @returns {string | undefined}
@@ -94,15 +94,15 @@ function install(withDev) {
     ...kinds,
     ...quiet,
   ]
-  // What npm says goes to stderr, so that the output of the script itself can be piped.
+  // npm's output goes to stderr, so that the output of the npm script itself can be piped.
   const { status, error } = spawnSync(String(command), args, { cwd: root, stdio: ['ignore', 2, 2] })
   if (error) return `npm could not be started (${error.message})`
   return status === 0 ? undefined : `npm could not install the packages (exit code ${status})`
 }
 
 /**
- * The npm that runs this script, by the Node that runs that npm: `process.execPath` may be the Node inside
- * node_modules, which may be about to be replaced. Another package manager, or none, means the npm on PATH.
+ * The npm that runs this script, with the Node that runs that npm. Not `process.execPath`: it may be the Node inside
+ * node_modules, which npm may be about to replace. Without npm, or under another package manager: the npm on PATH.
  *
  * @returns {string[]}
  */

@@ -1,6 +1,6 @@
 /**
- * The installer, run as a process in small clones of their own, with an npm that is a program of ours: it writes down
- * what it was asked for and lays out the packages.
+ * The installer, run as a process in small temporary clones with a fake npm, which records its arguments and creates the
+ * package folders.
  */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
@@ -14,7 +14,7 @@ const INSTALLER = join(import.meta.dirname, 'install.mjs')
 const NPM = `
   import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
   const args = process.argv.slice(2)
-  writeFileSync('asked.json', JSON.stringify(args))
+  writeFileSync('npm-args.json', JSON.stringify(args))
   if (process.env.NPM_FAILS) process.exit(7)
   const { dependencies, devDependencies } = JSON.parse(readFileSync('package.json', 'utf8'))
   const wanted = { ...dependencies, ...(args.includes('--include=dev') ? devDependencies : {}) }
@@ -43,51 +43,51 @@ function makeClone(t: TestContext) {
   }
   setManifest({ runner: '1.0.0' })
 
-  const asked = join(folder, 'asked.json')
+  const npmArgs = join(folder, 'npm-args.json')
   const install = (args: string[] = [], env: Record<string, string> = {}) => {
-    rmSync(asked, { force: true })
+    rmSync(npmArgs, { force: true })
     const { status, stdout, stderr } = spawnSync(process.execPath, [join(folder, 'scripts', 'install.mjs'), ...args], {
       cwd: tmpdir(),
       env: { npm_execpath: join(folder, 'npm-cli.js'), npm_node_execpath: process.execPath, ...env },
       encoding: 'utf8',
     })
-    const npm: string[] | undefined = existsSync(asked) ? JSON.parse(readFileSync(asked, 'utf8')) : undefined
+    const npm: string[] | undefined = existsSync(npmArgs) ? JSON.parse(readFileSync(npmArgs, 'utf8')) : undefined
     return { status, stdout, stderr, npm }
   }
   return { folder, setManifest, install }
 }
 
-describe('installing what is missing', () => {
-  it('knows a package that is installed under another name', (t) => {
+describe('installing missing packages', () => {
+  it('recognises a package that is installed under another name', (t) => {
     const { setManifest, install } = makeClone(t)
     setManifest({ old: 'npm:@scope/runner@0.3.1' })
     assert.equal(install().status, 0)
     assert.equal(install().npm, undefined)
   })
 
-  it('installs what runs in a fresh clone, after one line that says so', (t) => {
+  it('installs the runtime packages in a fresh clone and prints one line', (t) => {
     const { install } = makeClone(t)
     const { status, stdout, stderr, npm } = install()
     assert.deepEqual(
       { status, stdout, stderr },
-      { status: 0, stdout: '', stderr: 'Installing what Molecule needs (once)…\n' },
+      { status: 0, stdout: '', stderr: 'Installing the packages of Molecule (once)…\n' },
     )
     assert.equal(npm?.[0], 'install')
     for (const flag of ['--no-save', '--ignore-scripts', '--omit=dev']) assert.ok(npm?.includes(flag), flag)
   })
-  it('does nothing and says nothing when all is there', (t) => {
+  it('does nothing and prints nothing when nothing is missing', (t) => {
     const { install } = makeClone(t)
     install()
     assert.deepEqual(install(), { status: 0, stdout: '', stderr: '', npm: undefined })
   })
-  it('adds what checks and tests when that is asked for', (t) => {
+  it('adds the development packages with --dev', (t) => {
     const { install } = makeClone(t)
     install()
     assert.ok(install(['--dev']).npm?.includes('--include=dev'))
     assert.equal(install(['--dev']).npm, undefined)
     assert.equal(install().npm, undefined)
   })
-  it('installs again when a version has changed, and then keeps the development packages', (t) => {
+  it('installs again when a version has changed, and keeps the development packages', (t) => {
     const { setManifest, install } = makeClone(t)
     install(['--dev'])
     setManifest({ runner: '1.0.1' })
@@ -95,13 +95,13 @@ describe('installing what is missing', () => {
     assert.ok(npm?.includes('--include=dev'))
     assert.ok(!npm?.includes('--omit=dev'))
   })
-  it('installs again when the last time was broken off', (t) => {
+  it('installs again after an interrupted install', (t) => {
     const { folder, install } = makeClone(t)
     install()
     rmSync(join(folder, 'node_modules', '.package-lock.json'))
     assert.ok(install().npm)
   })
-  it('installs again when an optional package has another version than the one named', (t) => {
+  it('installs again when an optional package has the wrong version', (t) => {
     const { folder, install } = makeClone(t)
     install()
     mkdirSync(join(folder, 'node_modules', 'node-of-elsewhere'))
@@ -109,9 +109,9 @@ describe('installing what is missing', () => {
     const { status, stderr, npm } = install()
     assert.ok(npm)
     assert.equal(status, 1)
-    assert.match(stderr, /npm has not installed what package\.json names/)
+    assert.match(stderr, /npm did not install every package of package\.json/)
   })
-  it('ends with one sentence that says what to do when npm fails', (t) => {
+  it('prints one sentence with advice when npm fails', (t) => {
     const { install } = makeClone(t)
     const { status, stderr } = install([], { NPM_FAILS: '1' })
     assert.equal(status, 1)

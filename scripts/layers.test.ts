@@ -1,6 +1,6 @@
 /**
- * The checker of the import table, tried on planted violations: one for each rule, and a clean tree for each thing
- * that is allowed. The table is a small house of its own, so that changing the real one breaks no test here.
+ * Tests the import check on samples: a violation of each rule, and a clean sample for each import that is allowed. The
+ * table is a small one of its own, so that a change of the real table breaks no test here.
  */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -20,7 +20,7 @@ const TABLE: LayerTable = {
   loaders: ['src/cli/loader.ts'],
 }
 
-/** Each violation as `file:line rule`, which is what a planted one is known by. */
+/** Each violation as `file:line rule`. */
 function check(sources: Record<string, string>): string[] {
   return checkLayers(new Map(Object.entries(sources)), TABLE).map(({ file, line, rule }) => `${file}:${line} ${rule}`)
 }
@@ -32,28 +32,28 @@ function messageOf(sources: Record<string, string>): string {
 }
 
 describe('a clean tree passes', () => {
-  it('lets a layer import its own files, leaves, the layers listed and packages', () => {
+  it('lets a layer import its own files, leaves, listed layers and packages', () => {
     const source = `import './other.ts'\nimport '../errors.ts'\nimport '../words/a.ts'\nimport 'node:fs'\nimport 'zod'\n`
     assert.deepEqual(check({ 'src/post/a.ts': source }), [])
   })
-  it('lets a layer import a single listed file of another layer', () => {
+  it('lets a layer import a listed file of another layer', () => {
     assert.deepEqual(check({ 'src/engine/a.ts': `import type { Seam } from '../post/seam.ts'` }), [])
   })
-  it('lets the layer that joins the parts import everything', () => {
+  it('lets a layer marked everything import everything', () => {
     assert.deepEqual(check({ 'src/cli/wire.ts': `import '../doors/http/http.ts'\nimport '../post/post.ts'` }), [])
   })
-  it('lets siblings import their engine and the files of their layer', () => {
+  it('lets sibling folders import their engine and the files of their layer', () => {
     assert.deepEqual(check({ 'src/doors/discord/a.ts': `import '../chat/chat.ts'\nimport '../door.ts'` }), [])
   })
-  it('lets the list of a layer import every sibling', () => {
+  it('lets a file of the layer itself import every sibling folder', () => {
     assert.deepEqual(check({ 'src/doors/doors.ts': `import './http/http.ts'\nimport './discord/discord.ts'` }), [])
   })
-  it('lets tests and tools import anything, also by a computed name', () => {
+  it('lets tests and scripts import anything, also by a computed name', () => {
     const source = `import '../src/post/a.ts'\nimport '../src/errors.ts'\nawait import(name)`
     assert.deepEqual(check({ 'test/a.test.ts': source, 'scripts/a.ts': source }), [])
     assert.deepEqual(check({ 'src/words/a.test.ts': `import '../post/a.ts'` }), [])
   })
-  it('takes no comment and no string for an import', () => {
+  it('does not take a comment or a string for an import', () => {
     assert.deepEqual(
       check({ 'src/words/a.ts': `// import '../post/a.ts'\nexport const text = "import '../post/a.ts'"` }),
       [],
@@ -61,8 +61,8 @@ describe('a clean tree passes', () => {
   })
 })
 
-describe('each rule reports a planted violation with its file and line', () => {
-  it('unknown-layer: a file that stands in no layer', () => {
+describe('each rule reports a violation with its file and line', () => {
+  it('unknown-layer: a file outside all layers', () => {
     assert.deepEqual(check({ 'src/attic/a.ts': '', 'src/loose.ts': '' }), [
       'src/attic/a.ts:1 unknown-layer',
       'src/loose.ts:1 unknown-layer',
@@ -81,12 +81,12 @@ describe('each rule reports a planted violation with its file and line', () => {
     const expected = source.map((_, index) => `src/words/a.ts:${index + 1} forbidden-layer`)
     assert.deepEqual(check({ 'src/words/a.ts': source.join('\n') }), expected)
   })
-  it('forbidden-layer: another file of a layer whose seam alone is listed', () => {
+  it('forbidden-layer: a file of a layer of which only the seam is listed', () => {
     assert.deepEqual(check({ 'src/engine/a.ts': `\nimport '../post/insides.ts'` }), [
       'src/engine/a.ts:2 forbidden-layer',
     ])
   })
-  it('forbidden-layer: a test or a tool, even from the layer that may import everything', () => {
+  it('forbidden-layer: a test or a script, even from a layer marked everything', () => {
     assert.deepEqual(check({ 'src/cli/a.ts': `import '../../test/fakes/fake.ts'\nimport '../words/b.test.ts'` }), [
       'src/cli/a.ts:1 forbidden-layer',
       'src/cli/a.ts:2 forbidden-layer',
@@ -102,7 +102,7 @@ describe('each rule reports a planted violation with its file and line', () => {
       'src/ids.ts:2 leaf',
     ])
   })
-  it('cycle: three files in a circle, one of them by a type alone', () => {
+  it('cycle: three files in a circle, one of them by a type import', () => {
     const sources = {
       'src/words/a.ts': `import './b.ts'`,
       'src/words/b.ts': `\nimport type { C } from './c.ts'`,
@@ -114,13 +114,13 @@ describe('each rule reports a planted violation with its file and line', () => {
   it('cycle: a file that imports itself', () => {
     assert.deepEqual(check({ 'src/words/a.ts': `import './a.ts'` }), ['src/words/a.ts:1 cycle'])
   })
-  it('computed-import: a name that is worked out at run time', () => {
+  it('computed-import: a name that is computed at run time', () => {
     assert.deepEqual(check({ 'src/cli/a.ts': 'await import(name)\nawait import(`./${name}.ts`)' }), [
       'src/cli/a.ts:1 computed-import',
       'src/cli/a.ts:2 computed-import',
     ])
   })
-  it('computed-import: not in a file whose work is to load the code of others', () => {
+  it('computed-import: allowed in a listed loader', () => {
     assert.deepEqual(check({ 'src/cli/loader.ts': 'await import(name)' }), [])
   })
   it('outside-repo: a path that leaves the repository, also from a test', () => {
@@ -147,7 +147,7 @@ describe('each rule reports a planted violation with its file and line', () => {
 })
 
 describe('the message', () => {
-  it('says what may be imported instead', () => {
+  it('lists what the layer may import', () => {
     assert.equal(
       messageOf({ 'src/post/a.ts': `import '../doors/door.ts'` }),
       'src/post may not import src/doors/door.ts: it may import only leaf files and src/words',
@@ -156,14 +156,14 @@ describe('the message', () => {
 })
 
 describe('the real table', () => {
-  it('names only layers that may be imported by a known name', () => {
+  it('lists only known layers and files', () => {
     const known = new Set(Object.keys(layerTable.layers))
     for (const { mayImport } of Object.values(layerTable.layers)) {
       if (mayImport === 'everything') continue
       for (const name of mayImport) assert.ok(known.has(name) || name.endsWith('.ts'), name)
     }
   })
-  it('finds the sources it is to be held against', () => {
+  it('is checked against the sources of the repository', () => {
     const files = readSources(`${import.meta.dirname}/..`)
     assert.ok(files.has('src/backends/backend.ts'))
     assert.ok(files.has('scripts/layers.ts'))

@@ -1,8 +1,8 @@
 /**
- * Enforces the import table of `layers.mjs` on every source file; a part of `npm run check`. An import that is only a
- * type counts like any other, because it is knowledge of another layer all the same.
+ * Enforces the import table of `layers.mjs` on every source file; a part of `npm run check`. A type import counts like
+ * any other: it depends on the other layer too.
  *
- * Invariant: `checkLayers` is pure. A file's place is decided by its path, an import's by the path it resolves to.
+ * Invariant: `checkLayers` is pure. It assigns files to layers by path, and imports by the path that they resolve to.
  */
 import { globSync, readFileSync } from 'node:fs'
 import { posix } from 'node:path'
@@ -12,7 +12,7 @@ import { readImports } from './read-imports.ts'
 export interface Layer {
   /** Other layers, or single files of them. */
   readonly mayImport: 'everything' | readonly string[]
-  /** Present where a layer's folders are siblings that may not see each other; these they all may see. */
+  /** When set, the layer's folders may not import each other, except these folders. */
   readonly engines?: readonly string[]
 }
 
@@ -20,7 +20,7 @@ export interface LayerTable {
   readonly leaves: readonly string[]
   readonly layers: Readonly<Record<string, Layer>>
   readonly outside: readonly string[]
-  /** Files that load the code of others: what they import is known only when they run. */
+  /** Files that load code by a name known only at run time. */
   readonly loaders?: readonly string[]
 }
 
@@ -28,7 +28,7 @@ export interface Violation {
   readonly file: string
   readonly line: number
   readonly rule: LayerRule
-  /** One sentence: what is wrong and, where it is not obvious, what to do instead. */
+  /** One sentence: the problem and, where it is not obvious, what to do instead. */
   readonly message: string
 }
 
@@ -48,7 +48,7 @@ type Place =
   | { readonly kind: 'layer'; readonly name: string; readonly layer: Layer }
   | { readonly kind: 'leaf' | 'outside' | 'unknown' }
 
-/** A file of ours that another file of ours imports. */
+/** An import of one file of the repository by another. */
 interface Edge {
   readonly from: string
   readonly to: string
@@ -61,7 +61,7 @@ const SOURCE_FILES = ['layers.mjs', '{src,web,test,bench,scripts}/**/*.{ts,tsx,m
 const EXTENSIONS = ['.ts', '.tsx', '.mjs', '.json', '.css']
 const OWN_PACKAGE = 'molecule'
 
-/** All violations, by file and line. `files` maps each path, from the root and with slashes, to its text. */
+/** All violations, sorted by file and line. `files` maps paths from the root, with slashes, to their text. */
 export function checkLayers(files: ReadonlyMap<string, string>, table: LayerTable): Violation[] {
   const violations: Violation[] = []
   const edges: Edge[] = []
@@ -76,7 +76,7 @@ export function checkLayers(files: ReadonlyMap<string, string>, table: LayerTabl
         if (!finding && specifier?.startsWith('.')) edges.push({ from: file, to: resolve(file, specifier), line })
       }
     } catch (error) {
-      report(1, { rule: 'syntax', message: `it does not parse, so nobody can say what it imports: ${error}` })
+      report(1, { rule: 'syntax', message: `the file does not parse, so its imports cannot be checked: ${error}` })
     }
   }
   for (const edge of edges) {
@@ -87,7 +87,7 @@ export function checkLayers(files: ReadonlyMap<string, string>, table: LayerTabl
   return violations.sort((a, b) => a.file.localeCompare(b.file) || a.line - b.line)
 }
 
-/** The sources under a root folder, as `checkLayers` takes them. */
+/** The source files under a root folder, for `checkLayers`. */
 export function readSources(root: string): Map<string, string> {
   const isBuilt = (name: string) => name === 'node_modules' || name === 'dist'
   const paths = globSync(SOURCE_FILES, { cwd: root, exclude: (path) => isBuilt(posix.basename(path)) })
@@ -96,32 +96,36 @@ export function readSources(root: string): Map<string, string> {
 
 function checkFile(file: string, table: LayerTable): Finding | undefined {
   if (placeOf(file, table).kind !== 'unknown') return
-  return { rule: 'unknown-layer', message: 'it stands in no layer and is no leaf: move it, or list it in layers.mjs' }
+  return { rule: 'unknown-layer', message: 'the file is in no layer and is no leaf: move it, or list it in layers.mjs' }
 }
 
-/** What can be said from the words alone: is this an import that the table can be held against? */
+/** Checks the specifier alone: can the table be applied to this import? */
 function checkSpecifier(file: string, specifier: string | undefined, table: LayerTable): Finding | undefined {
   if (specifier === undefined) {
-    // Outside the house there is no table to hold it against, so there it does no harm.
+    // Files outside the layers may import anything.
     if (placeOf(file, table).kind === 'outside' || table.loaders?.includes(file)) return
     return { rule: 'computed-import', message: 'import() of a computed name cannot be checked: write the name out' }
   }
   if (specifier.startsWith('#') || specifier === OWN_PACKAGE || specifier.startsWith(`${OWN_PACKAGE}/`)) {
-    return { rule: 'alias', message: `"${specifier}" is another name for a file of ours: import it by its path` }
+    return { rule: 'alias', message: `"${specifier}" is an alias of a file in this repository: import it by its path` }
   }
   const isPath = specifier.startsWith('.')
-  const leaves = isPath ? resolve(file, specifier).startsWith('..') : /^(?:\/|file:)/.test(specifier)
-  if (leaves)
-    return { rule: 'outside-repo', message: `"${specifier}" leaves the repository: nobody else has that file` }
+  const isOutside = isPath ? resolve(file, specifier).startsWith('..') : /^(?:\/|file:)/.test(specifier)
+  if (isOutside)
+    return {
+      rule: 'outside-repo',
+      message: `"${specifier}" is outside the repository: import only files that every clone has`,
+    }
   if (!isPath || EXTENSIONS.includes(posix.extname(specifier))) return
-  return { rule: 'extension', message: `"${specifier}" lacks its extension: Node runs our sources, so write the .ts` }
+  return { rule: 'extension', message: `"${specifier}" has no extension: Node runs the sources directly, so write .ts` }
 }
 
 function checkEdge({ from, to }: Edge, table: LayerTable): Finding | undefined {
   const source = placeOf(from, table)
   const target = placeOf(to, table)
-  if (source.kind === 'leaf') return { rule: 'leaf', message: `a leaf imports nothing of ours, but this imports ${to}` }
-  // Tests may see everything; a file without a place has been reported as such.
+  if (source.kind === 'leaf')
+    return { rule: 'leaf', message: `a leaf may import no file of the repository, but this one imports ${to}` }
+  // Files outside the layers may import anything; `checkFile` has reported a file without a place.
   if (source.kind !== 'layer') return
   if (target.kind === 'leaf') return
   if (target.kind === 'outside') {
@@ -143,7 +147,7 @@ function checkSibling(
   const other = folderIn(name, to)
   if (!layer.engines || !own || !other || own === other || layer.engines.includes(other)) return
   const shared = layer.engines.join(', ')
-  return { rule: 'sibling', message: `${own} may not import its sibling ${other}: what they share is in ${shared}` }
+  return { rule: 'sibling', message: `${own} may not import its sibling ${other}: shared code belongs in ${shared}` }
 }
 
 /** The folder directly inside a layer that holds the file, or undefined for a file of the layer itself. */
@@ -183,7 +187,7 @@ function findCycles(edges: readonly Edge[]): Violation[] {
 function describeCycle(chain: readonly Edge[], last: Edge): Violation {
   const start = chain.findIndex((edge) => edge.from === last.to)
   const files = [...chain.slice(start).map((edge) => edge.from), last.to]
-  return { file: last.from, line: last.line, rule: 'cycle', message: `imports go in a circle: ${files.join(' -> ')}` }
+  return { file: last.from, line: last.line, rule: 'cycle', message: `imports form a cycle: ${files.join(' -> ')}` }
 }
 
 function resolve(file: string, specifier: string): string {

@@ -1,12 +1,11 @@
 /**
- * Lists every place where a source file names another: static and dynamic imports, `export ... from`, and imports
- * that are only types. Found by parsing, not by matching text, so that a comment or a string which looks like an
- * import is none. `layers.ts` judges what is found here.
+ * Lists the imports of a source file: static and dynamic imports, `export ... from`, and type imports. Parses the source
+ * instead of searching it, so that a comment or a string that looks like an import is not one. `layers.ts` checks them.
  */
 import { parseSync, Visitor } from 'oxc-parser'
 
 export interface Import {
-  /** What stands between the quotes; undefined when it is computed, so that nobody can know it by reading. */
+  /** The text between the quotes; undefined when it is computed at run time. */
   readonly specifier: string | undefined
   readonly line: number
 }
@@ -38,7 +37,7 @@ export function readImports(file: string, source: string): Import[] {
   return imports
 }
 
-/** The text of a string literal, or of a template without a hole; undefined for anything that is worked out later. */
+/** The text of a string literal or of a template without placeholders; undefined for anything else. */
 function constantText(expression: Expression): string | undefined {
   if ('value' in expression && typeof expression.value === 'string') return expression.value
   if (!('quasis' in expression) || !Array.isArray(expression.quasis) || expression.quasis.length !== 1) return

@@ -1,9 +1,9 @@
 /**
- * `npm test`: first everything that is quick, in one process, then what crosses rooms, a process for each file. Words
+ * `npm test` runs the unit tests in one process, then contracts and end-to-end tests in one process per file. Arguments
  * after `--` choose files by a part of their path; `--test-name-pattern=...` chooses tests by title.
  *
- * Invariant: it ends, and it ends well only if tests ran and all passed. A test that leaves a timer or a socket open
- * would hold the first run for ever; it is reported as a failure with what was left.
+ * Invariant: it ends, and its exit code is 0 only if tests ran and all passed. A test that leaves a timer or a socket
+ * open would keep the unit tests running for ever; it is reported as a failure with the open resources.
  */
 import { globSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
@@ -12,39 +12,39 @@ import { spec } from 'node:test/reporters'
 import { fileURLToPath } from 'node:url'
 
 const TEST_TIMEOUT_MS = 120_000
-/** How long the process may stay alive after the last test has ended. */
+/** When the process is still alive this long after the last test, it fails with the open resources. */
 const LEAK_GRACE_MS = 10_000
-/** Those install hundreds of megabytes: `npm run test:agents` runs them. */
+/** These install hundreds of megabytes; `npm run test:agents` runs them. */
 const REAL_AGENTS = 'test/agents/**'
 const PATTERN_FLAG = '--test-name-pattern='
 
 process.chdir(dirname(dirname(fileURLToPath(import.meta.url))))
 const args = process.argv.slice(2)
-const words = args.filter((arg) => !arg.startsWith('-'))
+const pathParts = args.filter((arg) => !arg.startsWith('-'))
 const patterns = args.filter((arg) => arg.startsWith(PATTERN_FLAG)).map((arg) => arg.slice(PATTERN_FLAG.length))
 
-const quick = find(['src/**/*.test.ts', 'scripts/**/*.test.ts', 'test/*.test.ts'])
-const crossing = find(['test/*/**/*.test.ts'])
-if (quick.length + crossing.length === 0) {
-  console.error(`No test file matches ${words.join(', ') || 'anything'}.`)
+const unitFiles = find(['src/**/*.test.ts', 'scripts/**/*.test.ts', 'test/*.test.ts'])
+const isolatedFiles = find(['test/*/**/*.test.ts'])
+if (unitFiles.length + isolatedFiles.length === 0) {
+  console.error(`No test file matches ${pathParts.join(', ') || 'any pattern'}.`)
   process.exitCode = 1
 }
-await runTests('Unit tests', { files: quick, isolation: 'none' })
-await runTests('Contracts and end to end', { files: crossing, isolation: 'process', concurrency: 2 })
+await runTests('Unit tests', { files: unitFiles, isolation: 'none' })
+await runTests('Contracts and end to end', { files: isolatedFiles, isolation: 'process', concurrency: 2 })
 
 /**
- * The test files under these patterns that the words of the command line choose; all when there are none.
+ * The test files that match these patterns and the path parts of the command line.
  *
  * @param {string[]} globs
  */
 function find(globs) {
   const paths = globSync(globs, { exclude: [REAL_AGENTS] }).sort()
-  const chosen = words.map((word) => word.replace(/^\.\//, ''))
-  return paths.filter((path) => chosen.length === 0 || chosen.some((word) => path.includes(word)))
+  const parts = pathParts.map((part) => part.replace(/^\.\//, ''))
+  return paths.filter((path) => parts.length === 0 || parts.some((part) => path.includes(part)))
 }
 
 /**
- * Runs the files and prints the runner's report with its closing summary; a failure becomes the exit code.
+ * Runs the files and prints the runner's report and summary. A failure sets the exit code.
  *
  * @param {string} title
  * @param {{ files: string[], isolation: 'none' | 'process', concurrency?: number }} options
@@ -53,7 +53,7 @@ async function runTests(title, options) {
   if (options.files.length === 0) return
   console.log(`\n${title}\n`)
   const files = options.files.map((file) => resolve(file))
-  // An empty list of patterns would choose nothing.
+  // Node runs no test when the list of patterns is empty.
   const chosen = patterns.length > 0 ? { testNamePatterns: patterns } : {}
   const stream = run({ ...options, ...chosen, files, timeout: TEST_TIMEOUT_MS })
   const stopWatching = watchForLeaks(stream)
@@ -67,7 +67,7 @@ async function runTests(title, options) {
 }
 
 /**
- * A file without a test passes as one test that bears the file's name, and nobody would notice that it tests nothing.
+ * Node reports a file without tests as one passing test with the name of the file. This makes it a failure.
  *
  * @param {{ name: string, file?: string }} test
  */
@@ -78,7 +78,7 @@ function failIfEmpty({ name, file }) {
 }
 
 /**
- * Ends the process when every test has ended and the run has not.
+ * Ends the process when all tests have ended but the run has not.
  *
  * @param {ReturnType<typeof run>} stream
  * @returns {() => void} stops watching

@@ -1,4 +1,4 @@
-/** The check of type names, run on small sources that break it and on the repository itself. */
+/** Tests the check of type names on small samples and runs it on the repository itself. */
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'

@@ -1,8 +1,8 @@
 /**
- * Reports every exported type name that two files declare; a part of `npm run check`. Two types of one name force a
- * reader to follow the import before the name says anything. Found by parsing, like the imports in `imports.ts`.
+ * Reports every exported type name that two files declare; a part of `npm run check`. When two types share a name, a
+ * reader must follow the import to know which one is meant.
  *
- * Invariant: `checkTypeNames` is pure; it looks at declarations only, so a re-export of a type is no second one.
+ * Invariant: `checkTypeNames` is pure. It reads declarations only, so a re-export is not a second declaration.
  */
 import { posix } from 'node:path'
 import { parseSync } from 'oxc-parser'

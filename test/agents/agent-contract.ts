@@ -1,6 +1,6 @@
 /**
- * What every real agent CLI must do behind its backend, against the fake model: the same steps for each, in the order
- * in which `npm run test:agents` reports them. A step's title is what the report calls it.
+ * The steps that every real agent CLI must pass behind its backend, against the fake model. `npm run test:agents` prints
+ * the steps in this order, by their titles.
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
@@ -18,24 +18,24 @@ export interface AgentSubject {
   readonly cli: string
   /** The backend's name. */
   readonly runtime: string
-  /** Options that run a program for each message; null where there is no warm form to tell it from. */
+  /** Options that start a program for each message; null when the backend has no warm mode. */
   readonly oneShot: Readonly<Record<string, string>> | null
-  /** Whether text comes while it is made. */
+  /** Whether the reply arrives in pieces. */
   readonly streams: boolean
-  /** Whether a workspace can hand MCP servers to it. */
+  /** Whether a workspace can configure MCP servers for the agent. */
   readonly takesMcpServers: boolean
-  /** Whether each conversation has a process of its own, so that their number must be held down. */
+  /** Whether each conversation has its own process, so that warm_max limits their number. */
   readonly capsProcesses: boolean
 }
 
-/** openclaw tries a refused call nine times before it gives up. */
+/** openclaw tries a refused call nine times before it gives up. A step that takes longer fails. */
 const STEP_MS_MAX = 300_000
 const TOOL_START_MS_MAX = 90_000
 const IDLE_MS_MAX = 60_000
-/** A tool that was told to stop has to be gone by then. */
+/** A cancelled tool must have ended by then. */
 const CANCEL_MS_MAX = 5_000
 const CONVERSATIONS = 20
-/** As a workspace has by default: of several opencodes that start at once, one finds the database that they share locked. */
+/** The default of a workspace. When several opencodes start at once, one fails because their shared database is locked. */
 const ATTEMPTS = 4
 const WARM_MAX = 4
 const WARM_IDLE = '2s'
@@ -76,14 +76,14 @@ export function agentContract(title: string, subject: AgentSubject): void {
         const warm = harness.agentProcesses()
         assert.equal(reply(await harness.ask(other, modelPrompts.number(1), 'main')), 'I know 1')
         assert.equal(reply(await harness.ask(other, modelPrompts.number(2), 'main')), 'I know 1 2')
-        assert.ok(harness.agentProcesses().length <= warm.length, 'a program is left of a message that is answered')
+        assert.ok(harness.agentProcesses().length <= warm.length, 'a program outlives the message that it answered')
       })
     }
     step('streamed', async () => {
-      const seen = await harness.stream(workspace, modelPrompts.recite)
-      assert.equal(seen.at(-1), recital)
-      const halves = seen.filter((text) => text !== '' && text.length < recital.length && recital.startsWith(text))
-      if (streams) assert.ok(halves.length > 1, `only ${halves.length} pieces came before the whole`)
+      const texts = await harness.stream(workspace, modelPrompts.recite)
+      assert.equal(texts.at(-1), recital)
+      const partial = texts.filter((text) => text !== '' && text.length < recital.length && recital.startsWith(text))
+      if (streams) assert.ok(partial.length > 1, `only ${partial.length} partial texts arrived before the whole`)
     })
     if (takesMcpServers) step('tool call', () => callTool(harness))
     step('artifact', () => deliver(harness, workspace))
@@ -103,11 +103,11 @@ export function agentContract(title: string, subject: AgentSubject): void {
     step('two at once', () => twoAtOnce(harness, workspace))
     if (capsProcesses)
       step(`${CONVERSATIONS} conversations in ${WARM_MAX}`, async () => {
-        const apart = await openAgentHarness({ cli, runtime, model })
+        const ownHarness = await openAgentHarness({ cli, runtime, model })
         try {
-          await capped(apart)
+          await limitProcesses(ownHarness)
         } finally {
-          await apart.dispose()
+          await ownHarness.dispose()
         }
       })
     step('no process left', async () => {
@@ -117,15 +117,15 @@ export function agentContract(title: string, subject: AgentSubject): void {
   })
 }
 
-/** Of an MCP server that the workspace hands to its agent. */
+/** The agent calls a tool of an MCP server that its workspace configures. */
 async function callTool(harness: AgentHarness): Promise<void> {
   const lucky = { command: process.execPath, args: [MCP_SERVER], env: { LUCKY_NUMBER: LUCKY } }
   const workspace = await harness.workspace({ mcp_servers: { lucky } })
-  const said = reply(await harness.ask(workspace, modelPrompts.useTool, 'tool'))
-  assert.match(said, new RegExp(`The tool said: .*${LUCKY} for seven`, 's'))
+  const text = reply(await harness.ask(workspace, modelPrompts.useTool, 'tool'))
+  assert.match(text, new RegExp(`The tool said: .*${LUCKY} for seven`, 's'))
 }
 
-/** What the agent's shell writes where the agent was told to comes with the task, byte for byte, and never again. */
+/** A file that the agent writes into its outbox arrives with the task, byte for byte, and only once. */
 async function deliver(harness: AgentHarness, workspace: string): Promise<void> {
   const task = await harness.ask(workspace, modelPrompts.deliver, 'delivered')
   assert.equal(reply(task), 'It is delivered.')
@@ -137,27 +137,27 @@ async function deliver(harness: AgentHarness, workspace: string): Promise<void> 
   assert.deepEqual(filesOf(next), [])
 }
 
-/** While a child of its shell, in a session of its own, is at work; afterwards the conversation goes on. */
+/** Cancels while a child of the agent's shell runs in its own process session; the conversation continues afterwards. */
 async function cancel(harness: AgentHarness, workspace: string): Promise<void> {
   assert.equal(reply(await harness.ask(workspace, modelPrompts.number(1), 'canceled')), 'I know 1')
   const seconds = 100_000 + Math.floor(Math.random() * 100_000)
-  const sleeping = () => pidsWithCommandLine(`sleep ${seconds}`)
+  const toolPids = () => pidsWithCommandLine(`sleep ${seconds}`)
   const taskId = await harness.begin(workspace, modelPrompts.linger(seconds), 'canceled')
-  // The shell around it has these words too; the child is the one that has nothing else.
-  const isThere = () => harness.processes().some(({ commandLine }) => commandLine === `sleep ${seconds}`)
-  await waitUntil(isThere, 'the tool of the agent runs', TOOL_START_MS_MAX)
+  // The command line of the shell contains this text too; that of the tool is exactly this text.
+  const isToolRunning = () => harness.processes().some(({ commandLine }) => commandLine === `sleep ${seconds}`)
+  await waitUntil(isToolRunning, "the agent's tool runs", TOOL_START_MS_MAX)
   const { body } = await harness.platform.rpc(workspace, 'CancelTask', { id: taskId })
   assert.equal(body.result.status.state, 'TASK_STATE_CANCELED')
-  await waitUntil(() => sleeping().length === 0, 'the tool of the agent is gone', CANCEL_MS_MAX)
+  await waitUntil(() => toolPids().length === 0, "the agent's tool has ended", CANCEL_MS_MAX)
   assert.equal(reply(await harness.ask(workspace, modelPrompts.number(2), 'canceled')), 'I know 1 2')
 }
 
-/** More conversations than processes may be kept: each is answered twice and remembered, the cap holds all the while. */
-async function capped(harness: AgentHarness): Promise<void> {
+/** More conversations than warm_max allows processes: each is answered twice with its memory, within the limit. */
+async function limitProcesses(harness: AgentHarness): Promise<void> {
   const shape = { slots: CONVERSATIONS, attempts: ATTEMPTS }
   const workspace = await harness.workspace({ warm_max: WARM_MAX, warm_idle: WARM_IDLE }, shape)
-  // Codex makes a database when it first starts in a new home, and of several that do so at once some give up.
-  assert.equal(reply(await harness.ask(workspace, modelPrompts.answer, 'before')), 'Here you are.')
+  // The first codex in a new home creates a database. When several start there at once, some of them fail.
+  assert.equal(reply(await harness.ask(workspace, modelPrompts.answer, 'first')), 'Here you are.')
   let most: readonly LiveProcess[] = []
   const watching = new AbortController()
   const watch = async () => {
@@ -185,7 +185,7 @@ async function capped(harness: AgentHarness): Promise<void> {
   assert.ok(most.length > 1 && most.length <= WARM_MAX, JSON.stringify(most))
 }
 
-/** Whichever comes first, the other waits for it and knows of it. */
+/** Two messages at once run one after the other, in either order, and the second knows of the first. */
 async function twoAtOnce(harness: AgentHarness, workspace: string): Promise<void> {
   const both = await Promise.all([1, 2].map((n) => harness.ask(workspace, modelPrompts.number(n), 'two')))
   const known = both.map(reply).sort((a, b) => a.length - b.length)
@@ -193,13 +193,13 @@ async function twoAtOnce(harness: AgentHarness, workspace: string): Promise<void
   assert.equal(reply(await harness.ask(workspace, modelPrompts.number(3), 'two')), `${known[1]} 3`)
 }
 
-/** The text of a task that went well. */
+/** The reply of a task, which must have completed. */
 function reply(task: Task): string {
   assert.equal(task.status.state, 'TASK_STATE_COMPLETED', JSON.stringify(task.status))
   return replyText(task) ?? ''
 }
 
-/** All but the reply, which has no name. */
+/** All artifacts except the reply, which has no name. */
 const filesOf = ({ artifacts = [] }: Task) =>
   artifacts.flatMap(({ name, parts }) => (name === undefined ? [] : [{ name, parts }]))
 

@@ -1,6 +1,6 @@
 /**
- * Where a real CLI is put to work: the fake model, a home for the CLI, and a real platform whose workspaces run it.
- * What a test sees is what a stranger sees, by HTTP; what it knows of processes it reads from /proc itself.
+ * Runs a real CLI: the fake model, a home folder for the CLI, and a real platform whose workspaces run it. Tests use the
+ * platform over HTTP and find processes in /proc.
  */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -19,7 +19,7 @@ export interface AgentHarnessOptions {
   readonly cli: Cli
   /** The backend's name. */
   readonly runtime: string
-  /** Another key than the model lets in. */
+  /** An API key that the model refuses. */
   readonly key?: string
   readonly model?: FakeModel
 }
@@ -28,23 +28,23 @@ export interface AgentHarness {
   readonly bin: string
   readonly home: CliHome
   readonly platform: PlatformUnderTest
-  /** A workspace whose agent may do everything unasked, with one slot, whose failures are seen and not tried again; its id. */
+  /** Creates a workspace with permission bypass, one slot and one attempt, so that a failure is not retried; its id. */
   workspace(options?: Readonly<Record<string, Json>>, shape?: { slots?: number; attempts?: number }): Promise<string>
-  /** A blocking message in a conversation; the task it led to. */
+  /** Sends a message and waits for its result; the task. */
   ask(workspaceId: string, text: string, contextId: string): Promise<Task>
-  /** The same without waiting. */
+  /** Sends a message without waiting; the id of its task. */
   begin(workspaceId: string, text: string, contextId: string): Promise<string>
-  /** The reply as it stood after each piece that came. */
+  /** Sends a message; the text of the reply after each piece of its stream. */
   stream(workspaceId: string, text: string): Promise<string[]>
-  /** Stops the platform as a service manager would, and starts another on the same data. */
+  /** Stops the platform with SIGTERM and starts another on the same data. */
   restart(): Promise<void>
-  /** Every process that was started in this home and still runs. */
+  /** Every live process that a turn started in this home. */
   processes(): LiveProcess[]
-  /** Those of them that are the CLI itself, and not what it started. */
+  /** The processes of the CLI itself, without its children. */
   agentProcesses(): LiveProcess[]
-  /** Stops the platform as a service manager would. */
+  /** Stops the platform with SIGTERM. */
   stop(): Promise<void>
-  /** Removes everything. */
+  /** Kills the platform and removes all folders. */
   dispose(): Promise<void>
 }
 
@@ -54,8 +54,8 @@ export async function openAgentHarness({
   key = MODEL_KEY,
   model,
 }: AgentHarnessOptions): Promise<AgentHarness> {
-  const served = model ?? (await startFakeModel())
-  const home = await makeCliHome(cli, served, key)
+  const ownModel = model ?? (await startFakeModel())
+  const home = await makeCliHome(cli, ownModel, key)
   const dataDir = await mkdtemp(join(tmpdir(), 'molecule-agents-'))
   const bin = installedBin(cli)
   const start = () => startPlatform({ dataDir, env: home.env })
@@ -88,8 +88,8 @@ export async function openAgentHarness({
         const { body } = await platform.rpc(workspaceId, 'SendMessage', call)
         const task: Task | undefined = body.result?.task
         assert.ok(task, JSON.stringify(body).slice(0, 500))
-        // Some take longer than a call may block (openclaw tries a refused one for three minutes): the same message again
-        // attaches to its task. A step has a time of its own.
+        // Some agents take longer than a call may block (openclaw retries a refused call for three minutes). Sending the
+        // same message again attaches to its task. The timeout of the step ends this loop.
         if (isFinal(task.status.state) || isInterrupted(task.status.state)) return task
       }
     },
@@ -104,12 +104,12 @@ export async function openAgentHarness({
       const stream = await openStream(`${url}/workspaces/${workspaceId}/a2a`, { token, body: JSON.stringify(call) })
       assert.equal(await stream.ended, 'ended')
       const updates = stream.events.flatMap(({ data }) => data.result?.artifactUpdate ?? [])
-      const seen: string[] = []
+      const texts: string[] = []
       for (const { append, artifact } of updates) {
         const piece = artifact.parts.map((part: { text?: string }) => part.text ?? '').join('')
-        seen.push(append === true ? `${seen.at(-1) ?? ''}${piece}` : piece)
+        texts.push(append === true ? `${texts.at(-1) ?? ''}${piece}` : piece)
       }
-      return seen
+      return texts
     },
     async restart() {
       await platform.stop()
@@ -118,7 +118,7 @@ export async function openAgentHarness({
     processes,
     agentProcesses() {
       const all = processes()
-      // A child that has not become its program yet still has the words of its parent.
+      // Between fork and exec, a child still has the command line of its parent.
       const isChild = ({ parentPid }: LiveProcess) => all.some(({ pid }) => pid === parentPid)
       return all.filter((one) => one.commandLine.includes(bin) && !isChild(one))
     },
@@ -127,7 +127,7 @@ export async function openAgentHarness({
     },
     async dispose() {
       await platform.stop('SIGKILL')
-      if (model === undefined) await served.stop()
+      if (model === undefined) await ownModel.stop()
       await home.remove()
       await rm(dataDir, { recursive: true, force: true, maxRetries: 5 })
     },

@@ -1,6 +1,6 @@
 /**
- * A home for one real CLI: a temporary folder that holds everything it reads and writes, set up for the fake model and
- * for nothing else. No file of the user's own home is read, and no telemetry, update or catalogue is asked for.
+ * A home folder for one real CLI: a temporary folder that holds everything the CLI reads and writes, configured for the
+ * fake model. The CLI reads no file of the user's home and requests no telemetry, update or catalogue.
  */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -10,9 +10,9 @@ import type { Cli } from './clis.ts'
 
 export interface CliHome {
   readonly folder: string
-  /** For the platform that runs the CLI, or for the CLI itself when it is driven by hand. */
+  /** Variables for the platform that runs the CLI, or for the CLI itself when it is started by hand. */
   readonly env: Readonly<Record<string, string>>
-  /** What a workspace must name, in the CLI's own form. */
+  /** The model that a workspace must name, in the form of the CLI. */
   readonly model: string
   remove(): Promise<void>
 }
@@ -20,7 +20,7 @@ export interface CliHome {
 interface CliSetup {
   readonly model: string
   readonly env: Readonly<Record<string, string>>
-  /** Under the home, with their text. */
+  /** Files of the home: path and text. */
   readonly files: Readonly<Record<string, string>>
 }
 
@@ -28,15 +28,15 @@ type MakeCliSetup = (folder: string, model: FakeModel, key: string) => CliSetup
 
 export async function makeCliHome(cli: Cli, model: FakeModel, key: string): Promise<CliHome> {
   const folder = await mkdtemp(join(tmpdir(), `molecule-${cli.name}-home-`))
-  const setting = SETUPS[cli.name](folder, model, key)
-  for (const [name, text] of Object.entries(setting.files)) {
+  const setup = SETUPS[cli.name](folder, model, key)
+  for (const [name, text] of Object.entries(setup.files)) {
     await mkdir(dirname(join(folder, name)), { recursive: true })
     await writeFile(join(folder, name), text, { mode: 0o600 })
   }
   return {
     folder,
-    env: { ...common(folder), ...setting.env },
-    model: setting.model,
+    env: { ...common(folder), ...setup.env },
+    model: setup.model,
     remove: () => rm(folder, { recursive: true, force: true, maxRetries: 5 }),
   }
 }
@@ -61,9 +61,9 @@ const claude: MakeCliSetup = (folder, model, key) => ({
     DISABLE_AUTOUPDATER: '1',
     DISABLE_TELEMETRY: '1',
     DISABLE_ERROR_REPORTING: '1',
-    // The fake model does not think, and a turn that should have begun with thinking is refused.
+    // The fake model returns no thinking, and claude refuses a turn that lacks it when thinking is on.
     MAX_THINKING_TOKENS: '0',
-    // It refuses to run without asking as root, which a container often is.
+    // claude refuses permission bypass as root, and containers often run as root.
     IS_SANDBOX: '1',
   },
   files: {},
@@ -146,7 +146,7 @@ const openclaw: MakeCliSetup = (_, model, key) => ({
         },
       },
       agents: { defaults: { model: { primary: 'fake/any' } } },
-      // Otherwise its shell hides behind a search that the fake model does not think of.
+      // With tool search on, openclaw hides its shell tool behind a search, which the fake model does not use.
       tools: { toolSearch: false },
     }),
   },

@@ -1,17 +1,17 @@
 /**
- * The agent CLIs that are run for real, each with the exact version that the backends are proven on and where npm puts
- * its program. A new version is tried by changing it here and nowhere else.
+ * The real agent CLIs that are tested: the exact version that the backends are tested with, and the path of the program
+ * after installation. To test a new version, change it only here.
  */
 
 export interface Cli {
   readonly name: 'claude' | 'codex' | 'gemini' | 'opencode' | 'openclaw'
   readonly version: string
   readonly npmPackage: string
-  /** From the folder that it is installed in. */
+  /** Path of the program in the installation folder. */
   readonly bin: string
   /**
-   * Packages are installed without their scripts. Where a program cannot be started until a script of its own package
-   * has put the binary of this kind of machine in place, that one script is run, and no other package's.
+   * npm installs packages without running their scripts. When a program needs a script of its own package to put the
+   * binary of this machine in place, only that script runs.
    */
   readonly finish?: string
 }
@@ -36,7 +36,7 @@ export const CLIS: readonly Cli[] = [
   { name: 'openclaw', version: '2026.9.6', npmPackage: 'openclaw', bin: 'node_modules/.bin/openclaw' },
 ]
 
-/** Too large and too slow to be run unasked. */
+/** Too large and too slow to run by default. */
 export const ONLY_WHEN_NAMED: ReadonlySet<Cli['name']> = new Set(['openclaw'])
 
 export function findCli(name: string): Cli {

@@ -1,7 +1,6 @@
 /**
- * Installs agent CLIs from npm into a cache folder of the user, one folder a version: what is there is complete, and a
- * second run installs nothing. Invariant: a folder gets its final name only when its program has started once, so a
- * broken-off install is never taken for a whole one.
+ * Installs agent CLIs from npm into the user's cache folder, one folder per version; a second run installs nothing.
+ * Invariant: a folder gets its final name only after its program has started once, so a folder is always complete.
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
@@ -12,32 +11,32 @@ import type { Cli } from './clis.ts'
 
 const INSTALL_MS_MAX = 10 * 60_000
 
-/** Where installed CLIs are kept, by the rules of the XDG base directories. */
+/** Follows the XDG base directory specification. */
 function cacheFolder(): string {
   return join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'molecule', 'agents')
 }
 
-/** The program of an installed CLI; throws where it is not installed. */
+/** The program of an installed CLI. Throws when the CLI is not installed. */
 export function installedBin(cli: Cli): string {
   const bin = join(folderOf(cli), cli.bin)
   if (existsSync(bin)) return bin
   throw new Error(`${cli.name} ${cli.version} is not installed: run "npm run test:agents -- ${cli.name}" first.`)
 }
 
-/** Installs it unless it is there; gives the seconds that took, or undefined. Throws with what to do. */
+/** Installs the CLI unless it is installed; the seconds it took, or undefined. Throws an error that says what to do. */
 export async function ensureInstalled(cli: Cli): Promise<number | undefined> {
   const folder = folderOf(cli)
   if (existsSync(folder)) return undefined
   const startMs = performance.now()
   await mkdir(dirname(folder), { recursive: true })
-  // Beside its final place, for a rename works within one file system only.
-  const making = await mkdtemp(`${folder}.making-`)
+  // Beside the final folder, because a rename works only within one file system.
+  const temporary = await mkdtemp(`${folder}.making-`)
   try {
-    installInto(making, cli)
-    await rename(making, folder)
+    installInto(temporary, cli)
+    await rename(temporary, folder)
   } catch (error) {
-    await rm(making, { recursive: true, force: true })
-    // Somebody else was quicker.
+    await rm(temporary, { recursive: true, force: true })
+    // Another process may have installed it meanwhile.
     if (!existsSync(folder)) throw error
   }
   return (performance.now() - startMs) / 1000
@@ -48,26 +47,26 @@ const folderOf = ({ name, version }: Cli): string => join(cacheFolder(), `${name
 function installInto(folder: string, cli: Cli): void {
   const wanted = `${cli.npmPackage}@${cli.version}`
   const quiet = ['--no-audit', '--no-fund', '--loglevel=error']
-  const how = ['--no-save', '--ignore-scripts', '--include=optional', '--omit=dev']
+  const options = ['--no-save', '--ignore-scripts', '--include=optional', '--omit=dev']
   const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm'
-  const installed = run([npm, 'install', '--prefix', folder, ...how, ...quiet, wanted], process.env)
+  const installed = run([npm, 'install', '--prefix', folder, ...options, ...quiet, wanted], process.env)
   if (installed !== undefined) throw new Error(`npm could not install ${wanted}. ${remedy(installed)}`)
   if (cli.finish !== undefined) {
     const finished = run([process.execPath, join(folder, cli.finish)], process.env)
     if (finished !== undefined) throw new Error(`${wanted} could not put its program in place: ${finished}`)
   }
   const started = startOnce(join(folder, cli.bin))
-  if (started !== undefined) throw new Error(`${wanted} is installed and does not start: ${started}`)
+  if (started !== undefined) throw new Error(`${wanted} is installed but does not start: ${started}`)
 }
 
 const UNREACHABLE = /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ERR_SOCKET_TIMEOUT/
 
-function remedy(said: string): string {
-  if (!UNREACHABLE.test(said)) return `It said: ${said}`
-  return `The npm registry cannot be reached from here: check the network, or set another one by npm_config_registry. npm said: ${said}`
+function remedy(output: string): string {
+  if (!UNREACHABLE.test(output)) return `npm printed: ${output}`
+  return `The npm registry cannot be reached: check the network, or set another registry with npm_config_registry. npm printed: ${output}`
 }
 
-/** Asks the program for its version, in a home of its own: a CLI that starts writes into its home. */
+/** Runs `--version` in a temporary home, because a CLI writes into its home when it starts. */
 function startOnce(bin: string): string | undefined {
   const home = mkdtempSync(join(tmpdir(), 'molecule-agent-home-'))
   try {
@@ -77,7 +76,7 @@ function startOnce(bin: string): string | undefined {
   }
 }
 
-/** What went wrong, in its own words; undefined when nothing did. */
+/** The error output of a failed command; undefined when it succeeded. */
 function run([program = '', ...args]: readonly string[], env: NodeJS.ProcessEnv): string | undefined {
   const { status, signal, error, stderr, stdout } = spawnSync(program, args, {
     cwd: tmpdir(),

@@ -1,13 +1,13 @@
 /**
- * Bodies for fuzzing: values made from the schemas of the API document, so that they get past the first check, and then
- * broken in one place or in their bytes, so that they test the next one.
+ * Bodies for fuzzing: values that fit the schemas of the API document, so that they pass the first check, then broken in
+ * one place or in their bytes, so that they reach the next one.
  */
 import fc from 'fast-check'
 
 export type Schema = Readonly<Record<string, unknown>>
 type Definitions = Readonly<Record<string, Schema>>
 
-/** Words that readers of parts, messages and options look for, and words that JavaScript itself trips over. */
+/** Names that the parsers of parts, messages and options look for, and names that are special in JavaScript. */
 const WORDS = [
   ...['text', 'raw', 'url', 'data', 'kind', 'file', 'type', 'uri', 'bytes', 'mime_type', 'mediaType', 'filename'],
   ...['metadata', 'message', 'parts', 'messageId', 'taskId', 'contextId', 'role', 'user', 'ROLE_USER', 'exec', 'mock'],
@@ -33,11 +33,11 @@ const anything = fc.letrec<{ value: unknown }>((tie) => ({
 
 export interface SchemaContext {
   readonly definitions: Definitions
-  /** Values that get past what a schema cannot say, by the property's name: an id that exists, a known runtime. */
+  /** Values by property name that pass checks beyond the schema: an existing id, a known runtime. */
   readonly hints: Readonly<Record<string, fc.Arbitrary<unknown>>>
 }
 
-/** Mostly what the schema asks for; JSON Schema as zod writes it. */
+/** Values that mostly fit the schema, which is JSON Schema as zod writes it. */
 export function fromSchema(schema: Schema, schemaContext: SchemaContext, depth = 0): fc.Arbitrary<unknown> {
   const { definitions, hints } = schemaContext
   if (depth > 8) return anything
@@ -94,7 +94,7 @@ function fromObject(
     .map(([value, more]) => ({ ...more, ...(value as object) }))
 }
 
-/** The body's bytes: as they should be, broken somewhere inside, or no JSON at all. */
+/** The bytes of a body: valid, with one broken value, or no JSON at all. */
 export function brokenBodies(value: fc.Arbitrary<unknown>): fc.Arbitrary<Buffer> {
   const whole = value.map((one) => Buffer.from(JSON.stringify(one) ?? ''))
   const broken = fc.tuple(value, fc.nat(), fc.oneof(anything, deep)).map(([one, at, other]) => {
@@ -124,7 +124,7 @@ const deep = fc.integer({ min: 10, max: 3000 }).map((levels) => {
   return value
 })
 
-/** The value with one of its inner nodes, counted from the root, replaced. */
+/** The value with one of its nodes replaced. `at` counts the nodes from the root. */
 function replaceNode(value: unknown, at: number, other: unknown): unknown {
   let left = at % Math.max(1, countNodes(value))
   const walk = (node: unknown): unknown => {

@@ -1,6 +1,6 @@
 /**
- * Generators of protocol values for property tests. They are unkind on purpose: metadata is full of keys that look
- * like our own marks.
+ * Generators of protocol values for property tests. They are hostile on purpose: metadata often has keys that look like
+ * the keys that the translation itself uses.
  */
 import fc from 'fast-check'
 import type {
@@ -45,23 +45,26 @@ const object = fc.dictionary(key, json, { maxKeys: 4 }) as fc.Arbitrary<Metadata
 
 type Members = Readonly<Record<string, fc.Arbitrary<unknown>>>
 
-/** A record whose optional members are absent, never undefined. The caller names the type that they make. */
-function some<T>(required: Members, optional: Members = {}): fc.Arbitrary<T> {
+/** A record whose optional members are absent, never undefined. The caller names its type. */
+function record<T>(required: Members, optional: Members = {}): fc.Arbitrary<T> {
   const members = { ...required, ...optional }
   const made = fc.record(members, { requiredKeys: Object.keys(required), noNullPrototype: true })
   return made as fc.Arbitrary<unknown> as fc.Arbitrary<T>
 }
 
-/** Metadata, often with the marks of v03-part.ts in right and wrong shapes, some inside each other. */
+/** Metadata, often with the keys of v03-part.ts in valid, invalid and nested forms. */
 const metadata: fc.Arbitrary<Metadata> = fc.letrec<{ marked: Metadata }>((tie) => ({
   marked: fc.oneof(
     { maxDepth: 4, withCrossShrink: true },
     object,
-    some<Metadata>(
+    record<Metadata>(
       {},
       {
         data_part_compat: fc.oneof({ arbitrary: fc.constant(true), weight: 3 }, { arbitrary: json, weight: 1 }),
-        molecule_part: fc.oneof(json, some<Metadata>({}, { mediaType: text, filename: text, metadata: tie('marked') })),
+        molecule_part: fc.oneof(
+          json,
+          record<Metadata>({}, { mediaType: text, filename: text, metadata: tie('marked') }),
+        ),
         other: json,
       },
     ),
@@ -76,16 +79,16 @@ const data = fc.oneof(
 const partRest = { mediaType: text, filename: text, metadata }
 
 export const part: fc.Arbitrary<Part> = fc.oneof(
-  some<Part>({ text }, partRest),
-  some<Part>({ raw: base64 }, partRest),
-  some<Part>({ url: id }, partRest),
-  some<Part>({ data }, partRest),
+  record<Part>({ text }, partRest),
+  record<Part>({ raw: base64 }, partRest),
+  record<Part>({ url: id }, partRest),
+  record<Part>({ data }, partRest),
 )
 
 const parts = fc.array(part, { minLength: 1, maxLength: 4 })
 const strings = fc.array(id, { maxLength: 3 })
 
-export const message = some<Message>(
+export const message = record<Message>(
   { messageId: id, role: fc.constantFrom('ROLE_USER', 'ROLE_AGENT'), parts },
   { contextId: id, taskId: id, metadata: object, extensions: strings, referenceTaskIds: strings },
 )
@@ -100,10 +103,10 @@ const state = fc.constantFrom<TaskState>(
   'TASK_STATE_REJECTED',
   'TASK_STATE_AUTH_REQUIRED',
 )
-const status = some<TaskStatus>({ state }, { message, timestamp })
+const status = record<TaskStatus>({ state }, { message, timestamp })
 const artifactRest = { name: text, description: text, metadata: object, extensions: strings }
-const artifact = some<Artifact>({ artifactId: id, parts }, artifactRest)
-const task = some<Task>(
+const artifact = record<Artifact>({ artifactId: id, parts }, artifactRest)
+const task = record<Task>(
   { id, contextId: id, status },
   {
     artifacts: fc.array(artifact, { maxLength: 2 }),
@@ -116,31 +119,31 @@ const ofTask = { taskId: id, contextId: id }
 export const event: fc.Arbitrary<StreamResponse> = fc.oneof(
   fc.record({ task }),
   fc.record({ message }),
-  fc.record({ statusUpdate: some<TaskStatusUpdate>({ ...ofTask, status }, { metadata: object }) }),
+  fc.record({ statusUpdate: record<TaskStatusUpdate>({ ...ofTask, status }, { metadata: object }) }),
   fc.record({
-    artifactUpdate: some<TaskArtifactUpdate>(
+    artifactUpdate: record<TaskArtifactUpdate>(
       { ...ofTask, artifact },
       { append: fc.boolean(), lastChunk: fc.boolean(), metadata: object },
     ),
   }),
 )
 
-export const pushConfig = some<PushConfig>(
+export const pushConfig = record<PushConfig>(
   { taskId: id, url: fc.webUrl() },
-  { id, token: text, authentication: some<{ scheme: string }>({ scheme: text }, { credentials: text }) },
+  { id, token: text, authentication: record<{ scheme: string }>({ scheme: text }, { credentials: text }) },
 )
 
 // ---- 0.3
 
 const v03File = fc.oneof(
-  some<V03File>({ bytes: base64 }, { mimeType: text, name: text }),
-  some<V03File>({ uri: id }, { mimeType: text, name: text }),
+  record<V03File>({ bytes: base64 }, { mimeType: text, name: text }),
+  record<V03File>({ uri: id }, { mimeType: text, name: text }),
 )
 
 export const v03Part: fc.Arbitrary<V03Part> = fc.oneof(
-  some<V03Part>({ kind: fc.constant('text'), text }, { metadata }),
-  some<V03Part>({ kind: fc.constant('file'), file: v03File }, { metadata }),
-  some<V03Part>(
+  record<V03Part>({ kind: fc.constant('text'), text }, { metadata }),
+  record<V03Part>({ kind: fc.constant('file'), file: v03File }, { metadata }),
+  record<V03Part>(
     {
       kind: fc.constant('data'),
       data: fc.oneof(
@@ -154,30 +157,30 @@ export const v03Part: fc.Arbitrary<V03Part> = fc.oneof(
 
 const v03Parts = fc.array(v03Part, { minLength: 1, maxLength: 4 })
 
-export const v03Message = some<V03Message>(
+export const v03Message = record<V03Message>(
   { kind: fc.constant('message'), messageId: id, role: fc.constantFrom('user', 'agent'), parts: v03Parts },
   { contextId: id, taskId: id, metadata: object, extensions: strings, referenceTaskIds: strings },
 )
 
 const v03Status = (states: readonly V03TaskState[]) =>
-  some<V03TaskStatus>({ state: fc.constantFrom(...states) }, { message: v03Message, timestamp })
-const v03Artifact = some<V03Artifact>({ artifactId: id, parts: v03Parts }, artifactRest)
+  record<V03TaskStatus>({ state: fc.constantFrom(...states) }, { message: v03Message, timestamp })
+const v03Artifact = record<V03Artifact>({ artifactId: id, parts: v03Parts }, artifactRest)
 const v03StatusUpdate = (final: boolean, states: readonly V03TaskState[]) =>
-  some<V03Event>(
+  record<V03Event>(
     { kind: fc.constant('status-update'), ...ofTask, status: v03Status(states), final: fc.constant(final) },
     { metadata: object },
   )
 
-/** `final` agrees with its state here; what happens where it does not is a case of its own. */
+/** `final` agrees with the state here. Another test covers events in which it does not. */
 export const v03Event: fc.Arbitrary<V03Event> = fc.oneof(
   v03Message,
   v03StatusUpdate(true, FINAL_V03),
   v03StatusUpdate(false, OPEN_V03),
-  some<V03Event>(
+  record<V03Event>(
     { kind: fc.constant('artifact-update'), ...ofTask, artifact: v03Artifact },
     { append: fc.boolean(), lastChunk: fc.boolean(), metadata: object },
   ),
-  some<V03Event>(
+  record<V03Event>(
     { kind: fc.constant('task'), id, contextId: id, status: v03Status([...FINAL_V03, ...OPEN_V03]) },
     {
       artifacts: fc.array(v03Artifact, { maxLength: 2 }),
