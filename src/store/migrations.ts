@@ -1,6 +1,6 @@
 /**
- * The schema, forward only: each migration is applied once, in order, and its number recorded. The same text serves
- * every engine, so types are the ones that all of them understand (`bytea` is a plain blob to SQLite).
+ * The schema, forward only: each migration is applied once, in order, and its number is stored. All engines run the
+ * same text, so it uses types that all of them understand (`bytea` is a plain blob to SQLite).
  */
 import { MoleculeError } from '../errors.ts'
 import { schema0001 } from './migrations/0001-first.ts'
@@ -21,7 +21,7 @@ const MIGRATIONS: readonly string[] = [
   schema0007,
 ]
 
-/** The migrations that a store at version `current` still lacks, as [version, text]; refuses a store from the future. */
+/** The migrations after version `current`, as [version, text]. Throws for a store of a newer Molecule. */
 export function missingMigrations(current: number): [number, string][] {
   if (current > MIGRATIONS.length) {
     const message = `the store was written by a newer Molecule (schema ${current}, this program knows ${MIGRATIONS.length}): update Molecule`

@@ -1,7 +1,7 @@
 /**
- * The store seam: one SQL text for every engine. A transaction is a generator that yields statements and is given
- * their rows; SQLite drives it synchronously inside a commit shared with others (group commit), PostgreSQL
- * asynchronously, also many in one commit. So nothing foreign can be awaited inside a transaction.
+ * The store seam: one SQL text for every engine. A transaction is a generator that yields statements and receives their
+ * rows. SQLite runs it synchronously, PostgreSQL asynchronously; both put many transactions into one commit (group
+ * commit). So a transaction cannot await anything else.
  *
  * SQL text: parameters are `$1`, `$2`; the time is `now_ms()`; `/*for update*\/` and `/*for update skip locked*\/`
  * stand where an engine with row locks needs them. No other dialect difference may appear in a statement.
@@ -15,7 +15,7 @@ export interface Statement {
   readonly values: readonly Value[]
 }
 
-/** A step is one or several statements that do not need each other's rows: an engine over a wire sends them at once. */
+/** A step is one or more statements that do not need each other's rows: PostgreSQL sends them in one round trip. */
 export type Transaction<T> = Generator<readonly Statement[], T, Row[][]>
 
 /** Runs one statement inside a transaction: `const rows = yield* sql<{ id: string }>('select ...', [id])`. */
@@ -30,7 +30,7 @@ export const statement = (text: string, values: readonly Value[] = []): Statemen
 /** True for a plain select: a transaction that fails after only these has nothing to roll back. */
 export const isReadOnly = (text: string): boolean => /^\s*select\b/i.test(text)
 
-/** Runs statements in order as one step; gives the rows of each. */
+/** Runs statements in order as one step; returns the rows of each. */
 export function* together(statements: readonly Statement[]): Transaction<Row[][]> {
   return yield statements
 }
@@ -44,30 +44,32 @@ export const GROUP_MS_MAX = 5
 
 /**
  * Contract: `write` runs the generator in one transaction and resolves only after it is durable. A throw inside the
- * generator rolls back that transaction alone and rejects with the thrown value. A failure of the store itself
- * rejects with `store_unavailable` (retryable): then nothing of the transaction was kept, or, where the answer to a
- * COMMIT was lost, repeating it is safe because every write of ours is idempotent by key. The generator may be run
- * more than once (deadlock, serialization), so it must not touch anything outside itself.
- * `lane` is a key, the workspace's id: writes of one key run in the order they were asked for, each after the end of
- * the one before. A write with a key touches rows of that workspace only: writes of different keys may share one
- * transaction and go through it side by side, where row locks do not keep them apart. What touches several workspaces,
- * or rows of none, goes without a key; it shares a transaction with no keyed write.
- * `read` sees one consistent snapshot and never waits for writers; its generator too may be run more than once.
+ * generator rolls back only that transaction and rejects with the thrown value. A failure of the store rejects with
+ * `store_unavailable` (retryable): either nothing was stored, or the answer to a COMMIT was lost. Then a retry is safe,
+ * because every write is idempotent by its key. The generator may run more than once (deadlock, serialization), so it
+ * must have no side effects.
+ *
+ * `key` is the id of a workspace. Writes with one key run one after the other, in call order. A write with a key
+ * touches only rows of that workspace: writes with different keys may share one transaction and interleave in it, and
+ * row locks do not separate them there. A write to rows of several workspaces, or of none, has no key and never shares
+ * a transaction with a keyed write.
+ *
+ * `read` sees one consistent snapshot and never waits for writers. Its generator may run more than once too.
  */
 export interface Store {
   readonly engine: 'sqlite' | 'postgres'
   write<T>(transaction: () => Transaction<T>, key?: string): Promise<T>
   read<T>(transaction: () => Transaction<T>): Promise<T>
   /**
-   * Tells other processes on this store that something changed in these workspaces. A hint: it is sent soon, merged
-   * with others, and may be lost. Only for what has been committed.
+   * Hints to other processes on this store that these workspaces changed. Call it after the commit. A hint is sent
+   * soon, merged with others, and may be lost.
    */
   notify(workspaceIds: readonly string[]): void
   /**
-   * Calls back with the workspaces that other processes named, or with `*` when it may be any, as after hints were
-   * lost. This process hears nothing of its own. The returned function stops it.
+   * Calls back with the workspaces that other processes hinted at, or with `*` (any workspace) after hints were lost.
+   * Hints of this process are not delivered to it. The returned function stops listening.
    */
   listen(callback: (workspaceIds: readonly string[] | '*') => void): () => void
-  /** Waits for what is queued, then closes. Idempotent. */
+  /** Waits for the queued operations, then closes. Idempotent. */
   close(): Promise<void>
 }

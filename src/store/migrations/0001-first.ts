@@ -1,6 +1,6 @@
 /**
- * Schema 1: workspaces, tokens, and the durable core. Times are milliseconds of the database's own clock. Every index
- * is paid for by every message: what is leased is found by \`messages_one_lease\`, which is there anyway.
+ * Schema 1: workspaces, tokens, and the durable core. Times are milliseconds of the database's clock. Every message
+ * pays for every index, so leased messages are found by the unique index `messages_one_lease`, which is needed anyway.
  */
 export const schema0001 = `
 create table workspaces (
@@ -14,9 +14,9 @@ create table workspaces (
   created_at bigint not null
 );
 
--- What is counted of a workspace: turns that hold a slot, turns that gave theirs up while they wait, messages that
--- wait, and the last number of its event log.
--- hosted: 1 when the platform's own runtime works for it, 0 when a bridge does.
+-- The counters of a workspace: turns that hold a slot, turns that gave up their slot while they wait, waiting
+-- messages, and the last number of its event log.
+-- hosted: 1 when the platform's own runtime runs its turns, 0 when a bridge does.
 create table workspace_load (
   workspace_id text primary key,
   hosted integer not null,
@@ -28,7 +28,7 @@ create table workspace_load (
 );
 
 -- (workspace, principal, context): one turn at a time. The lease is on this row and fenced by its epoch.
--- ready_at: when its oldest unsettled message may run; null when nothing waits or while it is leased.
+-- ready_at: when its oldest unsettled message may run; null when no message waits, or while it is leased.
 create table conversations (
   id text primary key,
   workspace_id text not null,
@@ -57,9 +57,9 @@ create table tasks (
 create index tasks_list on tasks (workspace_id, updated_at, id);
 
 -- state: queued, leased, stopping (cancelled while running), done, dead, canceled, answer (to a question of a turn).
--- suspended: its turn waits and holds no slot. asked: it asked a person something in this attempt. replay_of, replayed_as: a dead letter sent again.
--- ready_at: not to be run before; later than admitted_at while it waits for a retry.
--- appended: the number of the last event stored of the current lease.
+-- suspended: its turn waits and holds no slot. asked: its turn asked a person in this attempt. replay_of, replayed_as:
+-- a dead letter that was sent again. ready_at: the earliest time to run it; later than admitted_at before a retry.
+-- appended: the number of the last stored event of the current lease.
 create table messages (
   id text primary key,
   workspace_id text not null,
@@ -99,8 +99,8 @@ create index messages_expiry on messages (expires_at) where state = 'queued';
 create index messages_dead on messages (workspace_id, settled_at) where state = 'dead';
 create unique index messages_one_lease on messages (conversation_id) where state in ('leased', 'stopping');
 
--- One numbered log a workspace, in commit order. A row holds several items, each one event on the wire.
--- delta: 1 when it holds only pieces of a reply, which the reply makes needless.
+-- One numbered log per workspace, in commit order. A row holds several items, each one event on the wire.
+-- delta: 1 when it holds only pieces of a reply, which are not needed once the reply is stored.
 create table events (
   workspace_id text not null,
   seq bigint not null,
@@ -114,8 +114,8 @@ create table events (
 create index events_task on events (task_id, seq);
 create index events_delta on events (at_ms) where delta = 1;
 
--- What a running turn asks a person. state: open, answered, denied, void (its worker is gone). tool and subject: it asks
--- for permission to do exactly that, and only the owners' word answers it; otherwise the task's next message does.
+-- What a running turn asks a person. state: open, answered, denied, void (its worker is gone). tool and subject: the
+-- action that a permission is asked for; only an owner answers that. The task's next message answers any other ask.
 create table asks (
   message_id text not null,
   id text not null,
@@ -135,7 +135,7 @@ create table asks (
 create index asks_open on asks (expires_at) where state = 'open';
 create unique index asks_task on asks (task_id) where state = 'open';
 
--- What a door has to push out. state: pending, sending, sent, failed, unknown. In order, one in flight a channel.
+-- What a door must deliver. state: pending, sending, sent, failed, unknown. In order, one in flight per channel.
 create table deliveries (
   id text primary key,
   workspace_id text not null,

@@ -1,7 +1,8 @@
-/** Schema 2: tokens for programs and agents, rotated with an overlap, and when each was last used. */
+/** Schema 2: tokens for programs and agents, rotation with an overlap, and the time of the last use. */
 export const schema0002 = `
--- For whom a token speaks: workspace_id (roles workspace and conversation), conversation_id (conversation), workspaces
--- (caller: a JSON list of those it may send to). old_hash is the secret before the last rotation, good until old_until.
+-- workspace_id: the roles workspace and conversation act as it. conversation_id: role conversation. workspaces: role
+-- caller, a JSON list of the workspaces it may send to. old_hash: the secret before the last rotation, valid until
+-- old_until.
 alter table tokens add column workspace_id text;
 alter table tokens add column conversation_id text;
 alter table tokens add column workspaces text;

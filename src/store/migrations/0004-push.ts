@@ -1,6 +1,6 @@
-/** Schema 4: what an attempt notes for the next one, and where callers want to be told of their tasks. */
+/** Schema 4: notes of an attempt for the next one, and the webhooks of tasks. */
 export const schema0004 = `
--- Written in the middle of a turn, read by the next attempt at the same message.
+-- Written during a turn, read by the next attempt at the same message.
 create table turn_notes (
   message_id text not null,
   key text not null,
@@ -11,10 +11,10 @@ create table turn_notes (
 );
 create index turn_notes_task on turn_notes (task_id);
 
--- One webhook of one task. config: URL and secrets as the caller gave them, in 1.0 form. version: of the words it is told in.
--- seq, k: the last event that was delivered. tries: of the one after it, since first_failed_at.
--- worker: who follows the task for it now, until next_at at the latest; where nobody does, next_at is when to begin.
--- state: active, failed (given up; reason says why), done (the task is final and all of it is told).
+-- One webhook of one task. config: URL and secrets from the caller, in 1.0 form. version: the A2A version of the calls.
+-- seq, k: the last delivered event. tries: attempts to deliver the next event, since first_failed_at.
+-- worker: the process that delivers now, until next_at at the latest; without a worker, next_at is when to start.
+-- state: active, failed (given up; see reason), done (the task is final and every event is delivered).
 create table push_configs (
   task_id text not null,
   id text not null,

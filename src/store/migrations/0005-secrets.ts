@@ -1,4 +1,4 @@
-/** Schema 5: secrets that the platform makes for itself, once, and that every node on the store shares. */
+/** Schema 5: secrets that the platform makes once and that every node on the store shares. */
 export const schema0005 = `
 create table secrets (
   name text primary key,

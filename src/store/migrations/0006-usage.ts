@@ -1,6 +1,7 @@
-/** Schema 6: what turns cost. */
+/** Schema 6: tokens, cost and duration of turns. */
 export const schema0006 = `
--- One row a turn of an agent that is paid for, or that said what it used. What it did not say is null, never 0.
+-- One row for each turn of a paid agent, or of one that reported its usage. A number that was not reported is null,
+-- never 0.
 create table turn_usage (
   message_id text not null,
   epoch integer not null,

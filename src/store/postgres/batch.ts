@@ -1,14 +1,14 @@
 /**
- * Statements that travel together: written to the network at once and answered at once, with one synchronization at
- * their end. The first failure ends the batch; what stands behind it is skipped by the server. pg's own way costs a
- * synchronization, a description and several objects a statement, which is half of what a transaction here would cost.
+ * A batch of statements: sent in one network write and answered with one synchronization at the end. The first failure
+ * ends the batch; the server skips the statements after it. pg's own queries need a synchronization, a description and
+ * several objects per statement, which is half of the cost of a transaction here.
  *
- * Invariant: a statement is prepared once a connection, and what its columns are is asked only then.
+ * Invariant: each connection prepares a statement once and asks for its columns only then.
  */
 import type { Submittable, Connection as Wire } from 'pg'
 import type { Row, Value } from '../store.ts'
 
-/** A statement as the server gets it; one without a name is prepared anew each time. */
+/** A statement for the server. One with an empty name is prepared again each time. */
 export interface Query {
   readonly name: string
   readonly text: string
@@ -25,17 +25,17 @@ export type PreparedColumns = Map<string, readonly Column[]>
 
 export interface QueryResult {
   readonly rows: Row[]
-  /** What the server says it did: `COMMIT`, `UPDATE 1`. */
+  /** The command tag of the server: `COMMIT`, `UPDATE 1`. */
   command: string
 }
 
 export interface BatchOptions {
   readonly queries: readonly Query[]
   readonly prepared: PreparedColumns
-  readonly done: (error: Error | undefined, answers: QueryResult[]) => void
+  readonly done: (error: Error | undefined, results: QueryResult[]) => void
 }
 
-/** The messages of the server that concern a query, as pg hands them on. */
+/** The messages of the server about a query, as pg passes them on. */
 export interface Batch extends Submittable {
   handleRowDescription(message: { fields: readonly { name: string; dataTypeID: number }[] }): void
   handleDataRow(message: { fields: readonly (string | null)[] }): void
@@ -45,27 +45,27 @@ export interface Batch extends Submittable {
   handleError(error: Error): void
 }
 
-/** Throws at once for a value that cannot be sent: later would be in the middle of a message. */
+/** Throws for a value that cannot be sent. A throw in `submit` would leave half of a message on the wire. */
 export function createBatch({ queries, prepared, done }: BatchOptions): Batch {
   const values = queries.map((query) => query.values.map(toWire))
-  const answers: QueryResult[] = []
+  const results: QueryResult[] = []
   let columns: readonly Column[] = []
   let rows: Row[] = []
-  let over = false
+  let ended = false
   const open = () => {
-    columns = prepared.get(queries[answers.length]?.name ?? '') ?? []
+    columns = prepared.get(queries[results.length]?.name ?? '') ?? []
     rows = []
   }
   const close = (command: string) => {
-    const name = queries[answers.length]?.name ?? ''
+    const name = queries[results.length]?.name ?? ''
     if (name !== '') prepared.set(name, columns)
-    answers.push({ rows, command })
+    results.push({ rows, command })
     open()
   }
   return {
     submit(wire) {
       open()
-      // Corked: one write to the network for the whole batch.
+      // One write to the network for the whole batch.
       wire.stream.cork()
       for (const [index, query] of queries.entries()) {
         if (!prepared.has(query.name)) prepare(wire, query)
@@ -89,18 +89,18 @@ export function createBatch({ queries, prepared, done }: BatchOptions): Batch {
     handleCommandComplete: ({ text }) => close(text),
     handleEmptyQuery: () => close(''),
     handleReadyForQuery() {
-      if (!over) done(undefined, answers)
-      over = true
+      if (!ended) done(undefined, results)
+      ended = true
     },
     handleError(error) {
-      if (!over) done(error, answers)
-      over = true
+      if (!ended) done(error, results)
+      ended = true
     },
   }
 }
 
 function prepare(wire: Wire, { name, text }: Query): void {
-  // It may be there though we did not hear of it, when its first run failed; closing what is not there is no error.
+  // The name may exist on the server if the first run failed. Closing a name that does not exist is no error.
   wire.close({ type: 'S', name }, true)
   wire.parse({ name, text, types: [] }, true)
   wire.describe({ type: 'S', name }, true)

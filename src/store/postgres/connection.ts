@@ -1,6 +1,6 @@
 /**
- * One connection to PostgreSQL, over which steps of several statements travel together. A connection that failed once
- * is lost for good: whoever waits for an answer is told, and nobody uses it again.
+ * One connection to PostgreSQL, which sends the statements of a step together. Invariant: a connection that failed once
+ * is lost for good. All its pending calls reject, and it is not used again.
  */
 import type { Client } from 'pg'
 import type { Clock } from '../../clock.ts'
@@ -13,26 +13,26 @@ import type { Translate } from './statements.ts'
 const CLOSE_MS_MAX = 1000
 
 export interface PostgresConnection {
-  /** The server's name for this session; a notification carries that of its sender. */
+  /** The server's id of this session; a notification carries the id of its sender. */
   readonly processId: number
-  /** Why it can no longer be used; undefined while it can. */
+  /** Why the connection is lost; undefined while it can be used. */
   readonly lost: MoleculeError | undefined
   /**
-   * Sends all at once, `before` first, and gives the rows of each statement; one round trip. Rejects with the first
-   * failure, behind which nothing was run.
+   * Sends all statements in one round trip, `before` first, and returns the rows of each. Rejects with the first
+   * failure; the statements after it have not run.
    */
   send(statements: readonly Statement[], before?: readonly string[]): Promise<Row[][]>
   /** Runs plain SQL. */
   control(text: string): Promise<void>
-  /** Resolves only when the server says that it committed. */
+  /** Resolves only when the server confirms the commit. */
   commit(): Promise<void>
-  /** Ends what has failed or has only read. Never rejects: it fails with the connection, which whoever is next hears. */
+  /** Ends a transaction that failed or only read. Never rejects: if it fails, the connection is lost. */
   rollback(): Promise<void>
   onLost(callback: () => void): void
   onNotification(callback: (payload: string, processId: number) => void): void
-  /** Gives it up at once; what is in flight rejects. */
-  lose(why: MoleculeError): void
-  /** Takes leave of the server when everything has been answered. */
+  /** Drops the connection at once; pending calls reject. */
+  lose(reason: MoleculeError): void
+  /** Closes after all pending calls are answered. */
   close(): Promise<void>
 }
 
@@ -40,36 +40,36 @@ export interface PostgresConnectionOptions {
   readonly clock: Clock
   readonly address: string
   readonly translate: Translate
-  /** How long it may owe an answer before it is taken to be dead. */
+  /** A connection that does not answer within this time is lost. */
   readonly answerMs: number
 }
 
-/** Around a client that is about to connect. */
+/** Wraps a client that has not connected yet. */
 export function createConnection(client: Client, options: PostgresConnectionOptions): PostgresConnection {
   const { clock, address, translate, answerMs } = options
   const lossCallbacks: (() => void)[] = []
   let lost: MoleculeError | undefined
-  const end = (why: MoleculeError) => {
+  const end = (reason: MoleculeError) => {
     if (lost !== undefined) return
-    lost = why
+    lost = reason
     for (const callback of lossCallbacks) callback()
   }
-  const lose = (why: MoleculeError) => {
-    end(why)
+  const lose = (reason: MoleculeError) => {
+    end(reason)
     client.connection.stream.destroy()
   }
   client.on('error', (error) => lose(asConnectionError(error, address)))
   client.on('end', () => lose(unavailable(`PostgreSQL at ${address} closed the connection`)))
 
   const prepared: PreparedColumns = new Map()
-  /** Whatever is asked is answered in time, or the connection is given up. */
+  /** A call that is not answered in time loses the connection. */
   const withTimeout = async <T>(request: () => Promise<T>): Promise<T> => {
     if (lost !== undefined) throw lost
     const cancelTimer = clock.after(answerMs, () => lose(answerTimeout(address, answerMs)))
     try {
       return await request()
     } catch (error) {
-      // The server says good-bye some moments before it hangs up: nobody may try this connection in between.
+      // The server reports a fatal error shortly before it closes the connection: no call may use it in between.
       if (closesConnection(error)) lose(asConnectionError(error, address))
       throw lost ?? error
     } finally {
@@ -78,12 +78,12 @@ export function createConnection(client: Client, options: PostgresConnectionOpti
   }
   const sendAll = (queries: readonly Query[]): Promise<QueryResult[]> =>
     new Promise((resolve, reject) => {
-      const done = (error: Error | undefined, answers: QueryResult[]) =>
-        error === undefined ? resolve(answers) : reject(error)
+      const done = (error: Error | undefined, results: QueryResult[]) =>
+        error === undefined ? resolve(results) : reject(error)
       client.query(createBatch({ queries, prepared, done }))
     })
   return {
-    // pg fills it in while connecting; its types do not tell.
+    // pg sets it while connecting; its types do not declare it.
     get processId() {
       return (client as unknown as { processID: number }).processID
     },
@@ -92,13 +92,14 @@ export function createConnection(client: Client, options: PostgresConnectionOpti
     },
     async send(statements, before = []) {
       const queries = [...before.map((text) => translate({ text, values: [] })), ...statements.map(translate)]
-      const answers = await withTimeout(() => sendAll(queries))
-      return answers.slice(before.length).map(({ rows }) => rows)
+      const results = await withTimeout(() => sendAll(queries))
+      return results.slice(before.length).map(({ rows }) => rows)
     },
     async commit() {
-      const [answer] = await withTimeout(() => sendAll([translate({ text: 'commit', values: [] })]))
-      // A transaction that has failed answers COMMIT with "ROLLBACK" and no error: what is gone would count as kept.
-      if (answer?.command !== 'COMMIT') throw unavailable('the transaction was rolled back by the database')
+      const [result] = await withTimeout(() => sendAll([translate({ text: 'commit', values: [] })]))
+      // PostgreSQL answers COMMIT of a failed transaction with "ROLLBACK" and no error: lost writes would count as
+      // stored.
+      if (result?.command !== 'COMMIT') throw unavailable('the transaction was rolled back by the database')
     },
     rollback: () =>
       withTimeout(() => client.query('rollback')).then(

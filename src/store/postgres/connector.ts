@@ -1,4 +1,4 @@
-/** Makes connections to one PostgreSQL: where it is, how long each thing may take. */
+/** Opens connections to one PostgreSQL server, with their timeouts. */
 import { Client } from 'pg'
 import type { Clock } from '../../clock.ts'
 import { MoleculeError } from '../../errors.ts'
@@ -6,20 +6,20 @@ import { answerTimeout, createConnection, type PostgresConnection } from './conn
 import { asConnectionError } from './errors.ts'
 import { createTranslator } from './statements.ts'
 
-/** Looking up, connecting, logging in and the session settings together. */
+/** For name lookup, connect, login and session settings together. */
 const CONNECT_MS_MAX = 2000
-/** A connection that owes an answer for so long is taken to be dead, though nobody closed it. */
+/** A connection that does not answer for this long is lost, even if it is still open. */
 const ANSWER_MS_MAX = 30_000
-/** The server gives up a statement before we give up the connection. */
+/** Shorter than `ANSWER_MS_MAX`, so that the server cancels a statement before the connection is lost. */
 const STATEMENT_MS_MAX = 25_000
-/** A node that died with a transaction open holds its locks no longer than this. */
+/** A node that died inside a transaction holds its locks no longer than this. */
 const IDLE_IN_TRANSACTION_MS_MAX = 10_000
-/** A transaction of many operations waits for no lock longer than this: see group.ts. */
+/** A group commit waits no longer for a lock; its operations then run alone (`group-commit.ts`). */
 const GROUP_LOCK_MS_MAX = 50
 const KEEP_ALIVE_MS = 10_000
 
 export interface ConnectionTimeouts {
-  /** How long a statement may run, and how long it may wait for a lock; 0 = for ever. */
+  /** How long a statement may run, and how long it may wait for a lock; 0 = no limit. */
   readonly statementMs: number
   readonly lockMs: number
   readonly answerMs: number
@@ -36,10 +36,10 @@ export interface Connector {
   connect(timeouts?: ConnectionTimeouts): Promise<PostgresConnection>
 }
 
-/** Throws `bad_config` for an address that cannot be read. */
+/** Throws `bad_config` for an invalid address. */
 export function createConnector(url: string, clock: Clock): Connector {
   const translate = createTranslator()
-  // Host and port are all of the URL that may ever be shown.
+  // Only host and port of the URL may be shown: the rest may contain a password.
   const { host, port } = newClient(url)
   const address = `${host}:${port}`
   return {
@@ -71,13 +71,13 @@ function newClient(url: string): Client {
       keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     })
   } catch {
-    // Not kept as cause: an error of parsing may quote the whole address, password included.
-    const message = 'the database address cannot be read: it must look like postgres://user:password@host:5432/name'
+    // Without a cause: a parse error may quote the whole address with its password.
+    const message = 'the database address is invalid: it must look like postgres://user:password@host:5432/name'
     throw new MoleculeError('bad_config', message)
   }
 }
 
-/** Sent as statements and not at start-up, where a connection pooler in between would refuse them. */
+/** Sent as statements: a connection pooler refuses them as startup parameters. */
 const sessionSettings = ({ statementMs, lockMs }: ConnectionTimeouts): string =>
   `set statement_timeout = ${statementMs}; set lock_timeout = ${lockMs};
    set idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_MS_MAX};

@@ -1,10 +1,10 @@
 /**
- * Group commit: one transaction runs many operations, and each is answered only after the COMMIT. Operations of
- * different keys go side by side, a step of each in one round trip, because round trips are most of what a transaction
- * costs here. Operations of one key go one after the other, each seeing what the one before it wrote.
+ * Group commit: one transaction runs many operations and answers them after its COMMIT. Operations with different keys
+ * run side by side: one round trip carries a step of each, because round trips are most of the cost here. Operations
+ * with the same key run one after the other, and each sees the writes of the one before.
  *
- * When something goes wrong with one of them, the whole transaction is rolled back and each is run again alone
- * (alone.ts). So only the one at fault is told of it, and the others do not pay for savepoints all the time.
+ * When one fails, the transaction is rolled back and each operation runs again alone (`run-alone.ts`). So only the
+ * failing operation is rejected, and no operation pays for a savepoint.
  */
 import type { Clock } from '../../clock.ts'
 import { GROUP_MS_MAX, isReadOnly, type Row, type Statement, type Transaction } from '../store.ts'
@@ -13,11 +13,10 @@ import { asStoreError, isRetryableAlone } from './errors.ts'
 import { type PostgresOperation, runAlone } from './run-alone.ts'
 import { advance } from './statements.ts'
 
-/** An operation under way. */
 interface RunningOperation {
   readonly operation: PostgresOperation
   readonly steps: Transaction<unknown>
-  /** Those of its key that come after it. */
+  /** The operations of its key that come after it. */
   readonly followers: PostgresOperation[]
   /** The statements of its current step. */
   step: readonly Statement[]
@@ -25,32 +24,32 @@ interface RunningOperation {
 }
 
 interface CommitGroup {
-  readonly begun: PostgresOperation[]
-  /** Answers to be given after the COMMIT. */
+  readonly started: PostgresOperation[]
+  /** Callbacks that answer the operations after the COMMIT. */
   readonly answers: (() => void)[]
-  readonly mayBegin: () => boolean
+  readonly mayStart: () => boolean
 }
 
-/** Answers every operation that it begins and returns the others, in order. Never rejects. */
+/** Answers every operation that it starts and returns the others, in order. Never rejects. */
 export async function commitGroup(
   connection: PostgresConnection,
   operations: readonly PostgresOperation[],
   clock: Clock,
 ): Promise<PostgresOperation[]> {
   const startMs = clock.monotonicMs()
-  const mayBegin = () => clock.monotonicMs() - startMs < GROUP_MS_MAX
-  const group: CommitGroup = { begun: [], answers: [], mayBegin }
+  const mayStart = () => clock.monotonicMs() - startMs < GROUP_MS_MAX
+  const group: CommitGroup = { started: [], answers: [], mayStart }
   try {
     await runTogether(connection, group, chainsOf(operations))
     for (const answer of group.answers) answer()
   } catch (error) {
     await runEachAlone(connection, group, { error, clock })
   }
-  const begun = new Set(group.begun)
-  return operations.filter((operation) => !begun.has(operation))
+  const started = new Set(group.started)
+  return operations.filter((operation) => !started.has(operation))
 }
 
-/** One chain a key. In the order of keys, so that two nodes with the same workspaces lock them in the same order. */
+/** One chain per key. Sorted by key, so that two nodes lock the same workspaces in the same order. */
 function chainsOf(operations: readonly PostgresOperation[]): PostgresOperation[][] {
   const chains = Map.groupBy(operations, ({ key }) => key)
   return [...chains.keys()].sort().map((key) => chains.get(key) ?? [])
@@ -61,31 +60,31 @@ async function runTogether(
   group: CommitGroup,
   chains: PostgresOperation[][],
 ): Promise<void> {
-  let runs = chains.map((chain) => beginNext(group, chain)).filter((run) => run !== undefined)
+  let runs = chains.map((chain) => startNext(group, chain)).filter((run) => run !== undefined)
   if (runs.length === 0) return
   let before: readonly string[] = ['begin']
   while (runs.length > 0) {
     const statements = runs.flatMap(({ step }) => step)
     const rows = await connection.send(statements, before)
     before = []
-    let from = 0
-    const going: RunningOperation[] = []
+    let offset = 0
+    const running: RunningOperation[] = []
     for (const run of runs) {
-      const own = rows.slice(from, from + run.step.length)
-      from += run.step.length
-      const next = advanceRun(group, run, own) ? run : beginNext(group, run.followers)
-      if (next !== undefined) going.push(next)
+      const own = rows.slice(offset, offset + run.step.length)
+      offset += run.step.length
+      const next = advanceRun(group, run, own) ? run : startNext(group, run.followers)
+      if (next !== undefined) running.push(next)
     }
-    runs = going
+    runs = running
   }
   await connection.commit()
 }
 
-/** Begins the chain's next operation that asks for something. */
-function beginNext(group: CommitGroup, chain: PostgresOperation[]): RunningOperation | undefined {
-  while (chain.length > 0 && (group.mayBegin() || group.begun.length === 0)) {
+/** Starts the chain's next operation that has a statement to send. */
+function startNext(group: CommitGroup, chain: PostgresOperation[]): RunningOperation | undefined {
+  while (chain.length > 0 && (group.mayStart() || group.started.length === 0)) {
     const operation = chain.shift() as PostgresOperation
-    group.begun.push(operation)
+    group.started.push(operation)
     const run: RunningOperation = {
       operation,
       steps: operation.transaction(),
@@ -98,7 +97,7 @@ function beginNext(group: CommitGroup, chain: PostgresOperation[]): RunningOpera
   return undefined
 }
 
-/** Gives an operation its rows; true when it then asks for more. */
+/** Passes the rows to an operation; true when it has another step. */
 function advanceRun({ answers }: CommitGroup, run: RunningOperation, rows: Row[][]): boolean {
   const { resolve, reject } = run.operation
   try {
@@ -110,7 +109,7 @@ function advanceRun({ answers }: CommitGroup, run: RunningOperation, rows: Row[]
     }
     answers.push(() => resolve(step.value as never))
   } catch (error) {
-    // What it wrote is among what the others wrote: none of it can be kept.
+    // Its writes cannot be separated from those of the other operations: the group must be rolled back.
     if (run.wrote) throw error
     answers.push(() => reject(error))
   }
@@ -119,11 +118,11 @@ function advanceRun({ answers }: CommitGroup, run: RunningOperation, rows: Row[]
 
 async function runEachAlone(
   connection: PostgresConnection,
-  { begun }: CommitGroup,
+  { started }: CommitGroup,
   { error, clock }: { error: unknown; clock: Clock },
 ): Promise<void> {
   await connection.rollback()
-  const [first] = begun
-  if (first !== undefined && begun.length === 1 && !isRetryableAlone(error)) return first.reject(asStoreError(error))
-  for (const operation of begun) await runAlone(connection, operation, clock)
+  const [first] = started
+  if (first !== undefined && started.length === 1 && !isRetryableAlone(error)) return first.reject(asStoreError(error))
+  for (const operation of started) await runAlone(connection, operation, clock)
 }

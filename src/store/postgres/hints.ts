@@ -1,7 +1,7 @@
 /**
- * Hints between the processes on one store: which workspaces changed. Sent and heard over one connection of their own,
- * merged for some milliseconds (a NOTIFY for each write would halve the throughput), without data, and never needed
- * for being right: whoever waits also looks by itself now and then.
+ * Hints between the processes on one store: which workspaces changed. They use their own connection, are merged
+ * for 5 ms (a NOTIFY for each write halves the throughput) and carry no data. Correctness does not depend on them:
+ * every waiter also polls.
  */
 import type { Clock } from '../../clock.ts'
 import type { Log } from '../../log.ts'
@@ -13,18 +13,18 @@ import { createReconnectingLink } from './reconnecting-link.ts'
 
 const CHANNEL = 'molecule_workspaces'
 const MERGE_MS = 5
-/** The server takes 8,000. */
+/** The server accepts 8,000. A longer list is sent as `*`. */
 const PAYLOAD_BYTES_MAX = 7000
 const ANY_WORKSPACE = '*'
 
 type HintCallback = (workspaceIds: readonly string[] | typeof ANY_WORKSPACE) => void
 
 export interface Hints {
-  /** Resolves when everything that is said from now on will be heard. */
+  /** Resolves when every later hint will be received. */
   start(): Promise<void>
   notify(workspaceIds: readonly string[]): void
   listen(callback: HintCallback): () => void
-  /** Says what is still to be said, then closes. */
+  /** Sends the pending hints, then closes. */
   close(): Promise<void>
 }
 
@@ -38,7 +38,7 @@ export function createHints({ connector, clock, log }: HintsOptions): Hints {
   const callbacks = new Set<HintCallback>()
   let pending = new Set<string>()
   let sending: Promise<void> | undefined
-  let heardBefore = false
+  let hasListened = false
 
   const notifyListeners: HintCallback = (workspaceIds) => {
     for (const callback of callbacks) callback(workspaceIds)
@@ -48,11 +48,11 @@ export function createHints({ connector, clock, log }: HintsOptions): Hints {
       if (processId === connection.processId) return
       notifyListeners(payload === ANY_WORKSPACE ? ANY_WORKSPACE : payload.split(','))
     })
-    // A hint may be lost in a crash, so it need not wait for the disk.
+    // A hint may be lost in a crash, so its commit need not wait for the disk.
     await connection.control(`set synchronous_commit = off; listen ${CHANNEL}`)
-    // What was said while nobody listened is not said again.
-    if (heardBefore) notifyListeners(ANY_WORKSPACE)
-    heardBefore = true
+    // Hints from the time without a connection are lost: any workspace may have changed.
+    if (hasListened) notifyListeners(ANY_WORKSPACE)
+    hasListened = true
   }
   const link = createReconnectingLink({ connector, clock, log, name: 'hints', prepare })
 
@@ -65,7 +65,7 @@ export function createHints({ connector, clock, log }: HintsOptions): Hints {
         const connection = await link.get()
         await connection.send([statement('select pg_notify($1, $2)', [CHANNEL, payload])])
       } catch (error) {
-        log.debug({ err: error }, 'a hint to other nodes was lost; they will look by themselves')
+        log.debug({ err: error }, 'a hint to other nodes was lost; they will poll')
       }
     }
     sending = undefined

@@ -1,18 +1,18 @@
 /**
- * Brings a PostgreSQL store to this program's schema, one transaction a migration. Under a lock that only one node can
- * hold: a second one that starts at the same time waits, and then finds nothing left to do.
+ * Brings a PostgreSQL store to the schema of this program, one transaction per migration. It holds an advisory lock: a
+ * second node that starts at the same time waits for it and then finds no migration left.
  */
 import { missingMigrations } from '../migrations.ts'
 import type { Connector } from './connector.ts'
 
-/** Any number that nobody else takes for an advisory lock of this database; ours spells "mole". */
+/** Any number that no other program uses as an advisory lock of this database; this one spells "mole". */
 const LOCK_KEY = 0x6d6f6c65
-/** Large tables take their time; the node that waits for the lock waits as long. */
+/** A migration of a large table may be slow, and another node waits for the lock as long. */
 const MIGRATION_TIMEOUTS = { statementMs: 0, lockMs: 0, answerMs: 30 * 60_000 }
 
 /**
- * The start of the current statement, so that one statement sees one time and the time may be looked up in an index,
- * which a clock read for each row may not. It never goes back within a transaction.
+ * The start time of the current statement: a statement sees one time, and the planner can use an index on it, which it
+ * cannot with a clock that is read for each row. It never goes back within a transaction.
  */
 const NOW_MS = `create or replace function now_ms() returns bigint language sql stable parallel safe
   return floor(extract(epoch from statement_timestamp()) * 1000)::bigint`

@@ -1,7 +1,7 @@
 /**
- * The engine for many nodes: PostgreSQL. Writes go through a few lanes, each one connection with group commit, chosen
- * by key, so that the writes of a workspace meet each other in a queue and not at a row lock. Reads have connections
- * of their own. A database that cannot be reached is told to every caller at once and comes back by itself.
+ * The engine for many nodes: PostgreSQL. Writes go through a few lanes, each one connection with group commit. The key
+ * chooses the lane, so that writes of one workspace wait in a queue and not for a row lock. Reads have their own
+ * connections. While the database cannot be reached, every call rejects at once; the connections recover by themselves.
  */
 import type { Clock } from '../../clock.ts'
 import type { Log } from '../../log.ts'
@@ -14,7 +14,7 @@ import { createReaders } from './readers.ts'
 import { createReconnectingLink } from './reconnecting-link.ts'
 import { createWriteLane, type WriteLane } from './write-lane.ts'
 
-/** Connections are made when first needed; with the lane without a key and the hints a node has at most ten. */
+/** Connections are opened on first use. With the lane without a key and the hints, a node has at most ten. */
 const LANES_DEFAULT = 4
 const READERS_DEFAULT = 4
 
@@ -27,7 +27,7 @@ export interface PostgresOptions {
   readonly readers?: number
 }
 
-/** Rejects with `bad_config` for an address that cannot be read, with `store_unavailable` when nobody answers there. */
+/** Rejects with `bad_config` for an invalid address, with `store_unavailable` when no server answers there. */
 export async function openPostgres(options: PostgresOptions): Promise<Store> {
   const { url, clock, log, lanes = LANES_DEFAULT, readers: readerCount = READERS_DEFAULT } = options
   const connector = createConnector(url, clock)
@@ -40,7 +40,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     throw error
   }
   const link = (name: string) => createReconnectingLink({ connector, clock, log, name })
-  // Writes without a key may touch anything: they share a transaction with none but each other, one after the other.
+  // Writes without a key may touch any row: they share a transaction only with each other, and run one after the other.
   const common = createWriteLane(link('writes without a key'), clock)
   const keyed = Array.from({ length: lanes }, (_, index) => createWriteLane(link(`writes ${index + 1}`), clock))
   const readers = createReaders(Array.from({ length: readerCount }, (_, index) => link(`reads ${index + 1}`)))
@@ -71,7 +71,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   }
 }
 
-/** FNV-1a: the same key always meets the same lane. */
+/** FNV-1a: the same key always gets the same lane. */
 function laneOf(lanes: readonly WriteLane[], key: string): WriteLane {
   let hash = 0x811c9dc5
   for (let index = 0; index < key.length; index++) hash = Math.imul(hash ^ key.charCodeAt(index), 0x01000193)

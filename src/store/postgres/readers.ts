@@ -1,7 +1,7 @@
 /**
- * Reads: a few connections, each used by one reader at a time. A reader of one statement needs no transaction; one of
- * several gets a snapshot. Which it is shows only after the first step, so a reader that turns out to go on is begun
- * anew inside a snapshot, and its first statement is remembered for the next time.
+ * Reads: a few connections, each used by one reader at a time. A reader of one statement needs no transaction; a reader
+ * of several needs a snapshot. Only the first step shows which one it is. So a reader that has a second step is started
+ * again inside a snapshot, and its first statement is remembered for the next time.
  */
 import { isReadOnly, type Row, type Statement, type Transaction } from '../store.ts'
 import type { PostgresConnection } from './connection.ts'
@@ -9,13 +9,14 @@ import { asStoreError, unavailable } from './errors.ts'
 import type { ReconnectingLink } from './reconnecting-link.ts'
 import { advance } from './statements.ts'
 
+/** At the limit a read rejects with `store_unavailable`. */
 const QUEUE_READERS_MAX = 10_000
 const REMEMBERED_TEXTS_MAX = 1000
 const BEGIN = 'begin isolation level repeatable read read only'
 
 export interface Readers {
   read<T>(transaction: () => Transaction<T>): Promise<T>
-  /** Waits for readers under way, then closes the connections. */
+  /** Waits for the running and queued readers, then closes the connections. */
   close(): Promise<void>
 }
 
@@ -36,10 +37,10 @@ export function createReaders(links: readonly ReconnectingLink[]): Readers {
     const first = advance(steps, [])
     if (first.done) return first.value
     const [only, ...others] = first.value
-    // What is no plain select goes into the snapshot, where the database refuses to write.
-    const plain = only !== undefined && others.length === 0 && isReadOnly(only.text)
-    const short = plain && !longTexts.has(only.text)
-    if (!short) return await readSnapshot(connection, { steps, firstStep: first.value })
+    // Any other statement runs in the read-only snapshot, where the database refuses writes.
+    const isPlainSelect = only !== undefined && others.length === 0 && isReadOnly(only.text)
+    const isShort = isPlainSelect && !longTexts.has(only.text)
+    if (!isShort) return await readSnapshot(connection, { steps, firstStep: first.value })
     const second = advance(steps, await connection.send(first.value))
     if (second.done) return second.value
     if (longTexts.size < REMEMBERED_TEXTS_MAX) longTexts.add(only.text)
@@ -47,7 +48,7 @@ export function createReaders(links: readonly ReconnectingLink[]): Readers {
   }
   return {
     async read(transaction) {
-      if (waiting.length >= QUEUE_READERS_MAX) throw unavailable(`${waiting.length} reads wait already`)
+      if (waiting.length >= QUEUE_READERS_MAX) throw unavailable(`${waiting.length} reads are already waiting`)
       const link = await acquire()
       try {
         return await readOn(await link.get(), transaction)
@@ -58,7 +59,7 @@ export function createReaders(links: readonly ReconnectingLink[]): Readers {
       }
     },
     async close() {
-      // Whoever holds a connection or waits for one comes first: this one waits at the end of the same line.
+      // Acquiring every connection waits behind all readers that hold one or wait for one.
       const all = await Promise.all(links.map(acquire))
       await Promise.all(all.map((link) => link.close()))
     },
@@ -79,7 +80,7 @@ async function readSnapshot<T>(
   try {
     let step = advance(steps, firstStep === undefined ? [] : await send(firstStep))
     while (!step.done) step = advance(steps, await send(step.value))
-    // Not waited for: whoever uses the connection next is served after it.
+    // No await: the server runs the next statements of this connection after it.
     void connection.rollback()
     return step.value
   } catch (error) {

@@ -1,7 +1,7 @@
 /**
- * A connection that comes back: made when first needed and made again after it was lost, by whoever asks next or by
- * itself in the background. While the database cannot be had, whoever asks is told so at once. Nothing that was sent
- * over a lost connection is ever sent again.
+ * A connection that reconnects: opened on first use, and opened again after a loss, by the next call or in the
+ * background. While the database cannot be reached, `get` rejects at once. A statement that was sent over a lost
+ * connection is never sent again.
  */
 import type { Clock } from '../../clock.ts'
 import type { Log } from '../../log.ts'
@@ -9,10 +9,10 @@ import type { PostgresConnection } from './connection.ts'
 import type { Connector } from './connector.ts'
 import { unavailable } from './errors.ts'
 
-/** The wait after a first failure, doubled up to the limit; each time between half of it and all of it. */
+/** Exponential backoff with jitter: each wait is between half of its value and all of it. */
 const RETRY_MS_MIN = 100
 const RETRY_MS_MAX = 2000
-/** A connection that was lost sooner counts as a failure to connect: else a server that dies at once is hammered. */
+/** A connection that is lost sooner counts as a failed connect: without a backoff it would flood a crashing server. */
 const CONNECTED_MS_MIN = 1000
 
 export interface ReconnectingLink {
@@ -24,9 +24,9 @@ export interface ReconnectingLinkOptions {
   readonly connector: Connector
   readonly clock: Clock
   readonly log: Log
-  /** What its connection is for, for the log. */
+  /** The purpose of the connection, for the log. */
   readonly name: string
-  /** Makes a new connection ready for use; a failure counts as one of connecting. */
+  /** Prepares a new connection. A failure counts as a failed connect. */
   readonly prepare?: (connection: PostgresConnection) => Promise<void>
 }
 
@@ -39,7 +39,7 @@ export function createReconnectingLink({
 }: ReconnectingLinkOptions): ReconnectingLink {
   let current: PostgresConnection | undefined
   let connecting: Promise<PostgresConnection> | undefined
-  let refusal: unknown
+  let connectError: unknown
   let cancelRetry: (() => void) | undefined
   let failures = 0
   let closed = false
@@ -47,9 +47,9 @@ export function createReconnectingLink({
   const connect = async (): Promise<PostgresConnection> => {
     try {
       const connection = await connector.connect()
-      await makeReady(connection, prepare)
-      connection.onLost(lost(connection, clock.monotonicMs()))
-      if (failures > 0) log.info({ connection: name, failures }, 'the database is back')
+      await prepareConnection(connection, prepare)
+      connection.onLost(whenLost(connection, clock.monotonicMs()))
+      if (failures > 0) log.info({ connection: name, failures }, 'connected to the database again')
       failures = 0
       current = connection
       return connection
@@ -63,24 +63,24 @@ export function createReconnectingLink({
   const retryLater = (error: unknown) => {
     failures += 1
     if (failures === 1) log.warn({ connection: name, err: error }, 'the database cannot be reached')
-    refusal = error
+    connectError = error
     const waitMs = Math.min(RETRY_MS_MAX, RETRY_MS_MIN * 2 ** (failures - 1))
     if (!closed) cancelRetry = clock.after(waitMs * (0.5 + Math.random() / 2), retry)
   }
   const retry = () => {
     cancelRetry = undefined
-    // A failure has been noted for whoever asks.
+    // `get` throws the stored error.
     start().catch(() => undefined)
   }
   const start = () => {
     connecting = connect()
     return connecting
   }
-  const lost = (connection: PostgresConnection, sinceMs: number) => () => {
+  const whenLost = (connection: PostgresConnection, connectedMs: number) => () => {
     current = undefined
     if (closed) return
     log.warn({ connection: name, err: connection.lost }, 'the connection to the database was lost')
-    if (clock.monotonicMs() - sinceMs < CONNECTED_MS_MIN) retryLater(connection.lost)
+    if (clock.monotonicMs() - connectedMs < CONNECTED_MS_MIN) retryLater(connection.lost)
     else retry()
   }
   return {
@@ -88,7 +88,7 @@ export function createReconnectingLink({
       if (current !== undefined) return current
       if (closed) throw unavailable('the store is closed')
       if (connecting !== undefined) return await connecting
-      if (cancelRetry !== undefined) throw refusal
+      if (cancelRetry !== undefined) throw connectError
       return await start()
     },
     async close() {
@@ -100,12 +100,15 @@ export function createReconnectingLink({
   }
 }
 
-async function makeReady(connection: PostgresConnection, prepare: ReconnectingLinkOptions['prepare']): Promise<void> {
+async function prepareConnection(
+  connection: PostgresConnection,
+  prepare: ReconnectingLinkOptions['prepare'],
+): Promise<void> {
   try {
     await prepare?.(connection)
     if (connection.lost !== undefined) throw connection.lost
   } catch (error) {
-    connection.lose(unavailable('the connection could not be made ready', error))
+    connection.lose(unavailable('the connection could not be prepared', error))
     throw error
   }
 }

@@ -1,6 +1,6 @@
 /**
- * One operation in a transaction of its own: after its group failed, and again when it met a deadlock, a lock that
- * did not come free, or a key that another node inserted at the same moment (on the second run it finds that row).
+ * Runs one operation in its own transaction, after its group failed. Retries after a deadlock, a serialization failure,
+ * or a key that another node inserted at the same moment (the second run finds that row).
  */
 import type { Clock } from '../../clock.ts'
 import { sleep } from '../../wait.ts'
@@ -10,12 +10,11 @@ import { asStoreError, isRetryable } from './errors.ts'
 import { advance } from './statements.ts'
 
 const TRIES_MAX = 5
-/** Times the number of tries so far, times a random part. */
+/** Multiplied by the number of tries and by a random factor below 1. */
 const RETRY_MS = 10
-/** Longer than a dead node's open transaction lives, and far longer than any living one. */
+/** Longer than the open transaction of a dead node lives (`IDLE_IN_TRANSACTION_MS_MAX`). Then the write fails. */
 const LOCK_MS_MAX = 15_000
 
-/** A write that somebody waits for. */
 export interface PostgresOperation {
   readonly key: string
   readonly transaction: () => Transaction<unknown>
@@ -23,7 +22,7 @@ export interface PostgresOperation {
   readonly reject: (error: unknown) => void
 }
 
-/** Answers the operation. Never rejects. */
+/** Resolves or rejects the promise of the operation. Never rejects itself. */
 export async function runAlone(
   connection: PostgresConnection,
   operation: PostgresOperation,

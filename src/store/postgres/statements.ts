@@ -1,10 +1,10 @@
-/** The seam's SQL as PostgreSQL wants it: lock clauses out of their comments, and a name for each prepared text. */
+/** Translates the seam's SQL for PostgreSQL: lock clauses leave their comments, and each prepared text gets a name. */
 import { createHash } from 'node:crypto'
 import { MoleculeError } from '../../errors.ts'
 import type { Row, Statement, Transaction, Value } from '../store.ts'
 import type { Query } from './batch.ts'
 
-/** Each prepared text costs memory on every connection of the server; past this many they are sent whole each time. */
+/** A prepared text costs memory on every connection of the server. Texts beyond the limit are parsed each time. */
 const PREPARED_TEXTS_MAX = 1000
 const NAME_CHARACTERS = 16
 
@@ -24,14 +24,14 @@ export function createTranslator(): Translate {
   }
 }
 
-/** Takes the transaction one step on. Throws what it throws, and for a step that cannot be sent. */
+/** Runs the transaction to its next step. Throws its error, and throws for a value that cannot be sent. */
 export function advance<T>(steps: Transaction<T>, rows: Row[][]): IteratorResult<readonly Statement[], T> {
   const step = steps.next(rows)
   if (!step.done) for (const { values } of step.value) requireNoNul(values)
   return step
 }
 
-/** PostgreSQL has no text with U+0000: the statement would fail, and with it the transaction of many others. */
+/** PostgreSQL cannot store U+0000: the statement would fail, and with it the transaction of many other operations. */
 function requireNoNul(values: readonly Value[]): void {
   for (const value of values) {
     if (typeof value === 'string' && value.includes('\0')) {

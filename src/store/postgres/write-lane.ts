@@ -1,6 +1,6 @@
 /**
- * A lane: a queue of writes before one connection. Whatever has gathered while one group was on its way goes with the
- * next, so the busier it is the more share a COMMIT.
+ * A lane: a queue of writes for one connection. Operations that arrive while a group commits form the next group, so
+ * the busier a lane is, the more operations share a COMMIT.
  */
 import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../../clock.ts'
@@ -10,12 +10,12 @@ import { commitGroup } from './group-commit.ts'
 import type { ReconnectingLink } from './reconnecting-link.ts'
 import type { PostgresOperation } from './run-alone.ts'
 
-/** More than that waiting means that the database has fallen behind by seconds: better told than kept. */
+/** At the limit the database is seconds behind, and a write rejects with `store_unavailable`. */
 const QUEUE_OPERATIONS_MAX = 10_000
 
 export interface WriteLane {
   write<T>(transaction: () => Transaction<T>, key: string): Promise<T>
-  /** Waits for what is queued, then closes the connection. */
+  /** Waits for the queued writes, then closes the connection. */
   close(): Promise<void>
 }
 
@@ -24,7 +24,7 @@ export function createWriteLane(link: ReconnectingLink, clock: Clock): WriteLane
   let running: Promise<void> | undefined
 
   const run = async () => {
-    // Callers of the same moment share the first group.
+    // Calls from the same turn of the event loop share the first group.
     await setImmediate()
     while (queue.length > 0) await runGroup()
     running = undefined
@@ -41,7 +41,8 @@ export function createWriteLane(link: ReconnectingLink, clock: Clock): WriteLane
   return {
     write: (transaction, key) =>
       new Promise((resolve, reject) => {
-        if (queue.length >= QUEUE_OPERATIONS_MAX) return reject(unavailable(`${queue.length} writes wait already`))
+        if (queue.length >= QUEUE_OPERATIONS_MAX)
+          return reject(unavailable(`${queue.length} writes are already waiting`))
         queue.push({ key, transaction, resolve, reject })
         running ??= run()
       }),

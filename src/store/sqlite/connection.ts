@@ -1,29 +1,29 @@
-/** One connection to an embedded store: pragmas, `now_ms()`, and every statement prepared once. */
+/** One connection to an embedded store: pragmas, `now_ms()`, and a cache of prepared statements. */
 import { DatabaseSync } from 'node:sqlite'
 import { isReadOnly, type Row, type Value } from '../store.ts'
 
 export interface SqliteConnection {
   readonly database: DatabaseSync
   nowMs(): bigint
-  /** The statement for a text of the seam's SQL. */
+  /** Prepares a text of the seam's SQL, once. */
   prepare(text: string): PreparedStatement
-  /** Runs one text of the seam's SQL and gives its rows. */
+  /** Runs one text of the seam's SQL and returns its rows. */
   run(text: string, values: readonly Value[]): Row[]
 }
 
 export interface PreparedStatement {
-  /** Whether it only reads, so that leaving it undone leaves nothing behind. */
+  /** See `isReadOnly`. */
   readonly reads: boolean
   run(values: readonly Value[], nowMs: bigint): Row[]
 }
 
-/** A writer that meets a reader's checkpoint waits this long before it gives up. */
+/** A writer that meets a checkpoint of a reader waits this long; then the write fails with `store_unavailable`. */
 const BUSY_MS = 5000
 
 export function openConnection(path: string, nowMs: () => bigint): SqliteConnection {
   const database = new DatabaseSync(path)
   database.exec(`pragma busy_timeout = ${BUSY_MS}; pragma journal_mode = wal; pragma synchronous = full`)
-  // What pages were before a savepoint would else go to a temporary file.
+  // Otherwise SQLite writes the pages from before a savepoint to a temporary file.
   database.exec('pragma temp_store = memory')
   const prepared = new Map<string, PreparedStatement>()
   const prepare = (text: string): PreparedStatement => {
@@ -38,21 +38,21 @@ export function openConnection(path: string, nowMs: () => bigint): SqliteConnect
 }
 
 /**
- * From the seam's text: node:sqlite numbers positional parameters as ?1, the seam as $1. `now_ms()` becomes one more
- * parameter, because a function of ours would be called back for every mention of it, 0.2 us each. Rows come as arrays
- * and are given their names here: node:sqlite makes every name anew for every row, a third of what a look-up costs.
+ * Translates the seam's text. node:sqlite numbers positional parameters ?1, the seam $1. `now_ms()` becomes one more
+ * parameter: as an SQL function it would cost 0.2 us for each mention. Rows come as arrays and get their column names
+ * here: node:sqlite makes new name strings for every row, which is a third of the cost of a lookup.
  */
 function translate(database: DatabaseSync, text: string): PreparedStatement {
   const numbers = [...text.matchAll(/\$(\d+)/g)].map(([, number]) => Number(number))
   const time = `?${Math.max(0, ...numbers) + 1}`
   const statement = database.prepare(text.replaceAll(/\$(\d+)/g, '?$1').replaceAll('now_ms()', time))
-  const asksTime = text.includes('now_ms()')
+  const usesTime = text.includes('now_ms()')
   const columns = statement.columns().map(({ name }) => name)
   statement.setReturnArrays(true)
   return {
     reads: isReadOnly(text),
     run(values, nowMs) {
-      const rows = (asksTime ? statement.all(...values, nowMs) : statement.all(...values)) as unknown as Value[][]
+      const rows = (usesTime ? statement.all(...values, nowMs) : statement.all(...values)) as unknown as Value[][]
       return rows.map((row) => toRow(columns, row))
     },
   }

@@ -1,7 +1,7 @@
-/** SQLite's error codes in our words: what may be tried again, what is a defect of ours. */
+/** Maps SQLite's error codes: which errors can be retried, and which are defects of the program. */
 import { MoleculeError } from '../../errors.ts'
 
-/** Primary result codes that say something of the machine and not of the statement. */
+/** Primary result codes of a problem of the machine, not of the statement. */
 const MACHINE_CODES: ReadonlyMap<number, string> = new Map([
   [5, 'the database is busy'],
   [6, 'a table is locked'],
@@ -12,7 +12,7 @@ const MACHINE_CODES: ReadonlyMap<number, string> = new Map([
   [14, 'the database file cannot be opened'],
 ])
 
-/** An error of the machine becomes `store_unavailable`; ours pass; a constraint or syntax error stays what it is. */
+/** An error of the machine becomes `store_unavailable`. Other errors, such as of a constraint, stay as they are. */
 export function asStoreError(error: unknown): unknown {
   if (error instanceof MoleculeError) return error
   const code = (error as { errcode?: number }).errcode
@@ -23,5 +23,5 @@ export function asStoreError(error: unknown): unknown {
   return new MoleculeError('store_unavailable', message, { retryable: true, cause: error })
 }
 
-/** Messages that come without a result code: ours above, and node:sqlite's for a closed handle. */
+/** Messages without a result code: two of `sqlite.ts`, and the one of node:sqlite for a closed handle. */
 const STORE_MESSAGES = /store is closed|rolled back by the database|database is not open/

@@ -1,4 +1,4 @@
-/** Brings an embedded store to this program's schema, one transaction a migration. */
+/** Brings an embedded store to the schema of this program, one transaction per migration. */
 import { missingMigrations } from '../migrations.ts'
 import type { SqliteConnection } from './connection.ts'
 

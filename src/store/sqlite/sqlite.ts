@@ -1,7 +1,7 @@
 /**
  * The embedded engine: node:sqlite, WAL, synchronous=FULL. All writes go through one queue and share commits (group
- * commit): an fsync costs a millisecond, so thirty operations in one transaction cost what one would alone. One that
- * fails takes nothing of the others with it, and every promise resolves only after the COMMIT of its group.
+ * commit): an fsync costs a millisecond, so thirty operations in one transaction cost as much as one alone. Invariant:
+ * a failing operation does not affect the others, and every promise resolves only after the COMMIT of its group.
  */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Clock } from '../../clock.ts'
@@ -10,7 +10,7 @@ import { openConnection, type SqliteConnection } from './connection.ts'
 import { asStoreError } from './errors.ts'
 import { migrate } from './migrate.ts'
 
-/** How long a group may gather: while each turn of the event loop brings more, and never longer than this. */
+/** A group waits for more operations while each turn of the event loop brings some, and at most this long. */
 const GATHER_MS_MAX = 1
 
 export interface SqliteOptions {
@@ -40,11 +40,11 @@ export function openSqlite({ path, clock }: SqliteOptions): Store {
     commitGroup(connection, queue, clock)
     schedule()
   }
-  /** What arrives together is committed together: one more turn of the event loop costs far less than one more commit. */
-  const gather = (known: number, sinceMs: number) => {
-    const grows = queue.length > known && queue.length < GROUP_OPERATIONS_MAX
-    if (!grows || clock.monotonicMs() - sinceMs > GATHER_MS_MAX) return flush()
-    setImmediate(gather, queue.length, sinceMs)
+  /** Waits for operations that arrive together: a turn of the event loop costs far less than a commit. */
+  const gather = (lastLength: number, startMs: number) => {
+    const grows = queue.length > lastLength && queue.length < GROUP_OPERATIONS_MAX
+    if (!grows || clock.monotonicMs() - startMs > GATHER_MS_MAX) return flush()
+    setImmediate(gather, queue.length, startMs)
   }
   const schedule = () => {
     if (scheduled || queue.length === 0) return
@@ -54,7 +54,7 @@ export function openSqlite({ path, clock }: SqliteOptions): Store {
 
   return {
     engine: 'sqlite',
-    // One queue keeps the order of every key.
+    // One queue keeps the order of every key, so the key is not needed.
     write: (transaction) =>
       new Promise((resolve, reject) => {
         if (closed) return reject(asStoreError(new Error('the store is closed')))
@@ -62,7 +62,7 @@ export function openSqlite({ path, clock }: SqliteOptions): Store {
         schedule()
       }),
     read: async (transaction) => readSnapshot(connection, transaction),
-    // One process a data folder: there is nobody to tell and nobody to hear from.
+    // One process per data folder: there is no other process to notify.
     notify: () => undefined,
     listen: () => () => undefined,
     async close() {
@@ -74,7 +74,7 @@ export function openSqlite({ path, clock }: SqliteOptions): Store {
   }
 }
 
-/** Runs one group and answers its callers. What does not fit stays in the queue. */
+/** Runs one group and answers its callers. Operations that do not fit stay in the queue. */
 function commitGroup(connection: SqliteConnection, queue: SqliteOperation[], clock: Clock): void {
   const group: SqliteOperation[] = []
   try {
@@ -89,12 +89,13 @@ function commitGroup(connection: SqliteConnection, queue: SqliteOperation[], clo
   }
 }
 
-/** An operation threw after it had written, and what it wrote cannot be told from what the others did. */
+/** An operation failed after it had written. Its writes cannot be separated from those of the other operations. */
 class FailedAfterWrite extends Error {}
 
 /**
- * Without a savepoint each, which would cost as much as a write: an operation that fails nearly always does so before
- * it has written anything. When one does not, the group is rolled back and run again, the slow way.
+ * Uses no savepoints: each would cost as much as a write, and an operation that fails nearly always fails before its
+ * first write. Otherwise the group is rolled back and `commitWithSavepoints` runs it again. Adds the operations that it
+ * starts to `group`.
  */
 function runWithoutSavepoints(
   connection: SqliteConnection,
@@ -121,7 +122,7 @@ function runWithoutSavepoints(
   return results
 }
 
-/** The same operations, each under a savepoint of its own, so that the one that fails takes back only what it wrote. */
+/** Runs each operation in its own savepoint, so that a failing one rolls back only its own writes. */
 function commitWithSavepoints(connection: SqliteConnection, group: readonly SqliteOperation[]): void {
   try {
     const results = inTransaction(connection, () =>
@@ -175,17 +176,17 @@ function runUnderSavepoint(connection: SqliteConnection, transaction: () => Tran
 }
 
 /**
- * A full disk inside a savepoint rolls back the whole group, and the next statement would silently commit alone.
- * Then every operation of the group must be told that nothing of it was kept.
+ * A full disk inside a savepoint rolls back the whole group, and the next statement would silently commit on its own.
+ * Then every operation of the group must be rejected, because none of its writes is stored.
  */
 function assertInTransaction(database: DatabaseSync, cause?: unknown): void {
   if (!database.isTransaction) throw cause ?? new Error('the transaction was rolled back by the database')
 }
 
 /**
- * One snapshot without a transaction, on the writer's connection: this thread has no commit open while it reads, none
- * can come between two statements, and no other process uses the store. A second connection would lose all its cached
- * pages with every commit, which made a read three times as dear.
+ * A snapshot without a transaction, on the writer's connection: this thread has no open transaction while it reads, no
+ * write can run between two statements, and no other process uses the store. A second connection loses its cached pages
+ * with every commit, which made a read three times as expensive.
  */
 function readSnapshot<T>(connection: SqliteConnection, transaction: () => Transaction<T>): T {
   try {
@@ -199,7 +200,7 @@ const refuseWrite = () => {
   throw new Error('a read of the store must not write')
 }
 
-/** All statements see one time. `beforeWrite` is called before each that does more than read. */
+/** All statements see the same time. `beforeWrite` is called before each statement that is not a plain select. */
 function runTransaction<T>(
   connection: SqliteConnection,
   transaction: () => Transaction<T>,
@@ -209,18 +210,18 @@ function runTransaction<T>(
   const steps = transaction()
   let step = steps.next([])
   while (!step.done) {
-    const answers: Row[][] = []
+    const results: Row[][] = []
     for (const { text, values } of step.value) {
       const statement = connection.prepare(text)
       if (!statement.reads) beforeWrite()
-      answers.push(statement.run(values, nowMs))
+      results.push(statement.run(values, nowMs))
     }
-    step = steps.next(answers)
+    step = steps.next(results)
   }
   return step.value
 }
 
-/** Wall time at start plus monotonic time since: a stored time never goes backwards while the process lives. */
+/** Wall time at start plus monotonic time since then: stored times never go back while the process runs. */
 function databaseTime(clock: Clock): () => bigint {
   const offsetMs = clock.nowMs() - clock.monotonicMs()
   return () => BigInt(Math.floor(offsetMs + clock.monotonicMs()))
