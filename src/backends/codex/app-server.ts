@@ -1,7 +1,7 @@
 /**
- * A warm codex: one `codex app-server` a conversation, spoken to in JSON-RPC over its stdin and stdout. Here it is
- * started, greeted and listened to; what a turn says to it is in warm-turn.ts. Invariant: what it says reaches the turn
- * that holds it, and nobody else; what it asks while no turn does is refused.
+ * A warm codex: one `codex app-server` per conversation, with JSON-RPC over its stdin and stdout. Starts and greets the
+ * process; warm-turn.ts runs the turns. Invariant: its messages reach only the turn that holds it, and a request while
+ * no turn holds it is refused.
  */
 import type { Log } from '../../log.ts'
 import type { Processes, SpawnOptions } from '../../process/processes.ts'
@@ -17,14 +17,16 @@ import { NO_TOTALS, type TokenTotals } from './session.ts'
 export interface AppServerListener {
   onNotification(method: string, params: unknown): void
   onRequest(method: string, params: unknown, signal: AbortSignal): Promise<unknown>
+  /** The process has ended. */
+  onEnd(): void
 }
 
 export interface AppServer extends AgentProcess {
   readonly rpc: Rpc
-  /** Greets it, once, and gives its version where it tells one; rejects where it did not understand or is gone. */
+  /** Greets the process once and returns its version if it reports one. Rejects on drift, or if the process ended. */
   initialize(signal: AbortSignal): Promise<string | undefined>
   listener: AppServerListener | undefined
-  /** The thread that it has loaded, the model that the thread was last told, and what it has used. */
+  /** The loaded thread, the model that was last set for it, and the tokens it has used. */
   thread: string | undefined
   model: string | undefined
   totals: TokenTotals
@@ -35,7 +37,7 @@ export interface AppServerOptions {
   readonly spawning: Omit<SpawnOptions, 'stderrBytesKept'>
   readonly facts: () => ProcessFacts
   readonly log: Log
-  /** It reads none from its environment, unlike `codex exec`; so it is told. */
+  /** Sent after the greeting: unlike `codex exec`, the app server reads no key from its environment. */
   readonly apiKey?: string | undefined
 }
 
@@ -59,6 +61,7 @@ export function startAppServer({ processes, spawning, facts, log, apiKey }: AppS
   const ended = running.ended.then((result) => {
     const known = { ...facts(), misunderstanding: MISUNDERSTANDING }
     rpc.end((isAtStart ? exitAtStart : unexpectedExit)(result, known))
+    server.listener?.onEnd()
   })
   let greeted: Promise<string | undefined> | undefined
   const server: AppServer = {
@@ -80,7 +83,7 @@ export function startAppServer({ processes, spawning, facts, log, apiKey }: AppS
   return server
 }
 
-/** Where it has no such command it takes the word for a prompt, and looks for somebody at the terminal. */
+/** A codex without the command takes `app-server` for a prompt and wants a terminal. */
 const MISUNDERSTANDING = { says: /stdin is not a terminal/i, missing: 'command app-server missing' }
 
 async function initialize(rpc: Rpc, apiKey: string | undefined, signal: AbortSignal): Promise<string | undefined> {
@@ -91,7 +94,7 @@ async function initialize(rpc: Rpc, apiKey: string | undefined, signal: AbortSig
       throw drift === undefined ? thrown : driftError('codex', drift, thrown)
     })
   const answer = await ask('initialize', { clientInfo, capabilities: null })
-  // Not waited for: one that reads nothing would hold the turn.
+  // Not awaited: a process that does not read would block the turn.
   void rpc.notify('initialized', {})
   if (apiKey !== undefined) await ask('account/login/start', { type: 'apiKey', apiKey })
   const agent = isJsonObject(answer) ? answer['userAgent'] : undefined

@@ -3,11 +3,8 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import type { PermissionPolicy } from '../engine/cli/cli-options.ts'
 import { appServerCommand, type ExecCommandOptions, execCommand, mcpConfig, mcpVariables, tomlString } from './args.ts'
-import { instructionsHash, promptFor, readSession, usedSince, writeSession } from './session.ts'
 
 const words = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 30 })
-const count = fc.nat(1e6)
-const totals = fc.record({ input: count, output: count }, { noNullPrototype: true })
 const name = fc.stringMatching(/^[a-z][a-z0-9_-]{0,12}$/)
 const server = fc.record({
   name,
@@ -18,7 +15,7 @@ const server = fc.record({
   }),
   trusted: fc.boolean(),
 })
-const given: fc.Arbitrary<ExecCommandOptions> = fc.record({
+const options: fc.Arbitrary<ExecCommandOptions> = fc.record({
   settings: fc.record({
     bin: fc.constant('codex'),
     args: fc.array(fc.constantFrom('-c', 'a=1', '--oss'), { maxLength: 2 }),
@@ -31,11 +28,11 @@ const given: fc.Arbitrary<ExecCommandOptions> = fc.record({
   mcpServers: fc.uniqueArray(server, { maxLength: 2, selector: (one) => one.name }),
 })
 
-test('AG-13 AG-2 property 2: codex is called with all it needs, whatever else is set', () => {
+test('AG-13 AG-2 property 2: the command always has the flags that codex needs', () => {
   fc.assert(
-    fc.property(given, (one) => {
+    fc.property(options, (one) => {
       const command = execCommand(one)
-      // Ours where the seed has the prompt in the arguments: it comes on stdin, which `-` stands for, last.
+      // The prompt is never in the arguments: `-` makes codex read it from stdin.
       assert.deepEqual([command[0], command[1], command.at(-1)], ['codex', 'exec', '-'])
       for (const flag of ['--json', '--skip-git-repo-check']) assert.ok(command.includes(flag))
       assert.deepEqual(wordAfter(command, '-C'), one.workingDir)
@@ -49,14 +46,14 @@ test('AG-13 AG-2 property 2: codex is called with all it needs, whatever else is
   )
 })
 
-test('AG-13 AG-2 property 4: resume is there exactly when a session is, after every option', () => {
+test('AG-13 AG-2 property 4: resume is given exactly for a session, after every option', () => {
   fc.assert(
-    fc.property(given, (one) => {
+    fc.property(options, (one) => {
       const command = execCommand(one)
       const tail = one.thread === undefined ? ['-'] : ['resume', one.thread, '-']
       assert.deepEqual(command.slice(-tail.length), tail)
       assert.equal(command.includes('resume'), one.thread !== undefined)
-      // Codex ignores the system prompt of a resumed thread; it would only be shown to everybody on the machine.
+      // Codex ignores the system prompt of a resumed thread; on the command line every user of the machine could read it.
       const instructions = command.some((word) => word.startsWith('developer_instructions='))
       assert.equal(instructions, one.systemPrompt !== '' && one.thread === undefined)
     }),
@@ -64,9 +61,9 @@ test('AG-13 AG-2 property 4: resume is there exactly when a session is, after ev
   )
 })
 
-test('AG-13 AG-2 no value of an MCP server’s environment is on a command line, and each is in the environment', () => {
+test('AG-13 AG-2 the values of an MCP server’s environment are in the environment and never on the command line', () => {
   fc.assert(
-    fc.property(fc.array(server, { maxLength: 1 }), given, (mcpServers, one) => {
+    fc.property(fc.array(server, { maxLength: 1 }), options, (mcpServers, one) => {
       const command = execCommand({ ...one, mcpServers })
       const variables = mcpVariables(mcpServers)
       for (const { env } of mcpServers) {
@@ -83,7 +80,7 @@ test('AG-13 AG-2 no value of an MCP server’s environment is on a command line,
   assert.throws(() => mcpConfig([{ ...lab, name: 'a.b' }]), { code: 'bad_config', message: /letters, digits/ })
 })
 
-test('AG-13 AG-2 a text of any kind is one TOML string, and an over-long one is refused with the reason', () => {
+test('AG-13 AG-2 every text becomes one TOML string, and a system prompt that is too long is refused', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (text) => {
       const toml = tomlString(text)
@@ -97,48 +94,9 @@ test('AG-13 AG-2 a text of any kind is one TOML string, and an over-long one is 
   assert.throws(() => execCommand({ ...long, model: undefined, thread: undefined, systemPrompt }), /mode session only/)
 })
 
-test('AG-2 the app server is started without plugins, the owner’s arguments before the word', () => {
+test('AG-2 the app server starts without plugins, with the owner’s arguments before the command', () => {
   const command = appServerCommand({ bin: 'codex', args: ['-c', 'a=1'], permission: 'ask' })
   assert.deepEqual(command, ['codex', '--disable', 'plugins', '-c', 'a=1', 'app-server'])
-})
-
-test('AG-13 AG-2 a session comes back as it was written; what is none is lost, never begun anew in silence', () => {
-  fc.assert(
-    fc.property(fc.uuid(), totals, fc.string(), (thread, used, instructions) => {
-      const session = { thread, totals: used, instructions }
-      assert.deepEqual(readSession(writeSession(session)), session)
-      assert.equal(readSession(thread)?.thread, thread)
-    }),
-    { numRuns: 200 },
-  )
-  fc.assert(
-    fc.property(fc.oneof(fc.string(), fc.json()), (token) => {
-      assert.throws(() => readSession(token), { code: 'session_lost' })
-    }),
-    { numRuns: 200 },
-  )
-  assert.equal(readSession(undefined), undefined)
-})
-
-test('AG-13 AG-2 a turn used what its thread has used more than before, or all where it was counted anew', () => {
-  fc.assert(
-    fc.property(totals, count, count, (before, more, said) => {
-      const later = { input: before.input + more, output: before.output + said }
-      assert.deepEqual(usedSince(before, later), { inputTokens: more, outputTokens: said })
-      const anew = { ...before, input: Math.floor(before.input / 2) }
-      const used = usedSince(before, anew)
-      assert.ok(used.inputTokens >= 0 && used.outputTokens >= 0)
-    }),
-    { numRuns: 200 },
-  )
-})
-
-test('AG-2 a resumed thread is told of a system prompt that changed, once, and of no other', () => {
-  const session = { thread: 't', totals: { input: 0, output: 0 }, instructions: instructionsHash('old') }
-  assert.equal(promptFor('hi', 'old', session), 'hi')
-  assert.equal(promptFor('hi', 'new', undefined), 'hi')
-  assert.match(promptFor('hi', 'new', session), /instructions .* have changed. They are now:\n\nnew\n\n---\n\nhi$/)
-  assert.match(promptFor('hi', '', session), /no longer apply/)
 })
 
 const wordAfter = (command: readonly string[], flag: string): string | undefined => command[command.indexOf(flag) + 1]

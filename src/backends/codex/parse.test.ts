@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { exited } from '../../../test/fakes/agents/line-parsers.ts'
 import type { BackendEvent } from '../backend.ts'
-import { createExecParser, type ExecParser } from './parse.ts'
+import { createExecParser } from './parse.ts'
 import { type CodexSession, readSession } from './session.ts'
 
 const sample = (file: string): string[] =>
@@ -14,14 +15,14 @@ const sample = (file: string): string[] =>
 const THREAD = '01a1de56-e19e-7c23-a0d9-b566626ebf70'
 const facts = { command: 'codex', timeout: '5m', outputBytesMax: 1, nowMs: 0 }
 
-function reader(session?: CodexSession): ExecParser & { readonly warned: string[] } {
+function createParser(session?: CodexSession) {
   const warned: string[] = []
-  const made = createExecParser({ session, instructions: 'i', facts, warn: (words) => warned.push(words) })
-  return { ...made, warned }
+  const warn = (message: string) => warned.push(message)
+  return { ...createExecParser({ session, instructions: 'i', facts, warn }), warned }
 }
 
 const readAll = (lines: readonly string[], session?: CodexSession): BackendEvent[] => {
-  const { read } = reader(session)
+  const { read } = createParser(session)
   return lines.flatMap((line) => [...read(line)])
 }
 
@@ -31,7 +32,7 @@ const failureIn = (file: string) => {
   return end.error
 }
 
-test('AG-2 a recorded success: its words, its session, its use, one end', () => {
+test('AG-2 a recorded success gives text, session, usage and one end', () => {
   const events = readAll(sample('success.jsonl')).filter(({ type }) => type !== 'activity')
   assert.deepEqual(
     events.map(({ type }) => type),
@@ -41,7 +42,7 @@ test('AG-2 a recorded success: its words, its session, its use, one end', () => 
   assert.deepEqual(events[2], { type: 'usage', inputTokens: 10, outputTokens: 5 })
 })
 
-test('AG-2 use adds up over a resumed thread: the difference is what the turn used', () => {
+test('AG-2 codex counts tokens over a resumed thread, and the turn reports the difference', () => {
   const session = { thread: THREAD, totals: { input: 10, output: 5 }, instructions: 'i' }
   const events = readAll(sample('resumed.jsonl'), session)
   assert.deepEqual(
@@ -52,20 +53,20 @@ test('AG-2 use adds up over a resumed thread: the difference is what the turn us
   assert.deepEqual(readSession(token), { ...session, totals: { input: 20, output: 10 } })
 })
 
-test('AG-2 RT-5 another thread than the one asked for is a lost session, though codex says that all went well', () => {
+test('AG-2 RT-5 a new thread instead of the resumed one is a lost session, although codex reports success', () => {
   const session = { thread: THREAD, totals: { input: 0, output: 0 }, instructions: '' }
   assert.throws(() => readAll(sample('resume-not-a-uuid-starts-anew.jsonl'), session), { code: 'session_lost' })
 })
 
-test('AG-2 a warning that calls itself an error ends nothing and is no part of the reply', () => {
-  const made = reader()
-  const events = sample('ignored-system_prompt-warning.jsonl').flatMap((line) => [...made.read(line)])
+test('AG-2 a warning of type error ends no turn and is no part of the reply', () => {
+  const parser = createParser()
+  const events = sample('ignored-system_prompt-warning.jsonl').flatMap((line) => [...parser.read(line)])
   const end = events.at(-1)
   assert.deepEqual(end?.type === 'done' && end.parts, [{ text: 'ok n=2 last=s1' }])
-  assert.equal(made.warned.length, 3)
+  assert.equal(parser.warned.length, 3)
 })
 
-test('AG-2 a tool is told when it starts and ends', () => {
+test('AG-2 a tool is reported when it starts and when it ends', () => {
   const tools = readAll(sample('mcp-tool.jsonl')).filter(({ type }) => type === 'tool')
   assert.deepEqual(tools, [
     { type: 'tool', name: 'mcp__lab__ping_tool', state: 'started' },
@@ -73,7 +74,7 @@ test('AG-2 a tool is told when it starts and ends', () => {
   ])
 })
 
-test('AG-2 what codex complains of, from its recorded errors', () => {
+test('AG-2 recorded errors of codex become our error codes', () => {
   const expected = {
     'error-401.jsonl': ['auth_failed', true],
     'error-429.jsonl': ['rate_limited', true],
@@ -87,22 +88,15 @@ test('AG-2 what codex complains of, from its recorded errors', () => {
   }
 })
 
-test('AG-2 RT-5 a thread that is not there, and one that another codex is writing, from their stderr', () => {
-  const ended = (file: string) => ({
-    end: 'exited' as const,
-    exitCode: 1,
-    signal: null,
-    stdout: new Uint8Array(),
-    stderrTail: Buffer.from(sample(file).join('\n')),
-    stderrCut: false,
-  })
-  const lost = reader().conclude(ended('unknown-session.stderr'))
+test('AG-2 RT-5 stderr tells a missing thread from one that another codex has open', () => {
+  const conclude = (file: string) => createParser().conclude(exited(1, sample(file).join('\n')), '')
+  const lost = conclude('unknown-session.stderr')
   assert.equal(lost.type === 'failed' && lost.error.code, 'session_lost')
-  const busy = reader().conclude(ended('concurrent-resume-refused.stderr'))
+  const busy = conclude('concurrent-resume-refused.stderr')
   assert.deepEqual(busy.type === 'failed' && [busy.error.code, busy.error.retryable], ['exit', true])
 })
 
-test('AG-13 AG-2 property 5: whatever text and thread codex prints come back, also between lines that are no events', () => {
+test('AG-13 AG-2 property 5: every text and thread that codex prints is returned, also between lines that are no events', () => {
   const texts = fc.array(fc.string({ unit: 'binary', minLength: 1 }), { minLength: 1, maxLength: 4 })
   const noise = fc.constantFrom('', 'WARNING: proceeding', '[1]', '{"type":"item.updated"}', '{"type":"strange"}')
   fc.assert(
@@ -123,17 +117,10 @@ test('AG-13 AG-2 property 5: whatever text and thread codex prints come back, al
   )
 })
 
-test('AG-13 AG-2 property 7: an exit code that is not 0 is an error that holds stderr', () => {
+test('AG-13 AG-2 property 7: an exit code other than 0 is an error that contains stderr', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 255 }), fc.stringMatching(/^[a-z ]{0,200}$/), (exitCode, stderr) => {
-      const end = reader().conclude({
-        end: 'exited',
-        exitCode,
-        signal: null,
-        stdout: new Uint8Array(),
-        stderrTail: Buffer.from(stderr),
-        stderrCut: false,
-      })
+      const end = createParser().conclude(exited(exitCode, stderr), '')
       assert.ok(end.type === 'failed' && end.error.message.includes(stderr.trim()))
     }),
     { numRuns: 200 },

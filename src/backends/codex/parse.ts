@@ -1,104 +1,123 @@
 /**
- * A turn of `codex exec --json`, read: each line of stdout, pure but for what one turn remembers. The turn ends with
- * `turn.completed` or `turn.failed`, not with the exit. `item.type=error` is a warning as often as not, and never ends
- * a turn; `error` is followed by `turn.failed` or by another try.
+ * Reads what codex reports of a turn: the lines of `codex exec --json`, and the notifications of the app server. Pure
+ * but for what one turn remembers. An exec turn ends with `turn.completed` or `turn.failed`, not with the exit.
+ * `item.type=error` is often a warning and never ends a turn; after `error` comes `turn.failed` or another attempt.
  */
 import { MoleculeError } from '../../errors.ts'
-import type { ProcessResult } from '../../process/processes.ts'
 import { isJsonObject, type JsonObject, parseJsonObject } from '../../protocol/json.ts'
 import type { BackendEvent } from '../backend.ts'
-import { emptyResponse, type ProcessFacts, processFailure } from '../engine/failure/agent-errors.ts'
-import type { EndEvent } from '../engine/turn-engine.ts'
-import { failureOf } from './outcome.ts'
+import type { AgentOutputParser } from '../engine/cli/one-shot-agent.ts'
+import { type ProcessFacts, processFailure } from '../engine/failure/agent-errors.ts'
+import { ACTIVITY, type ProgressEvent } from '../engine/reply-builder.ts'
+import { failureOf, finishTurn } from './outcome.ts'
 import { type CodexReply, createCodexReply } from './reply.ts'
-import { type CodexSession, NO_TOTALS, type TokenTotals, usedSince, writeSession } from './session.ts'
+import { type CodexSession, NO_TOTALS, type TokenTotals } from './session.ts'
 
 export interface ExecParserOptions {
   /** The session that was resumed. */
   readonly session: CodexSession | undefined
-  /** Of the system prompt of this turn. */
+  /** Hash of the system prompt of this turn. */
   readonly instructions: string
   readonly facts: ProcessFacts
   readonly warn: (message: string) => void
 }
 
-export interface ExecParser {
-  read(line: string): readonly BackendEvent[]
-  /** The process ended without saying how the turn did. */
-  conclude(result: ProcessResult): EndEvent
-}
-
-export function createExecParser(turn: ExecParserOptions): ExecParser {
+/** The parser of `codex exec --json`. */
+export function createExecParser({ session, instructions, facts, warn }: ExecParserOptions): AgentOutputParser {
   const reply = createCodexReply()
   let thread: string | undefined
   return {
     read(line) {
       const event = parseJsonObject(line)
       if (event === undefined) return []
-      if (event['type'] === 'thread.started') {
-        thread = String(event['thread_id'])
-        checkThread(thread, turn.session)
-        return [{ type: 'activity' }]
+      switch (event['type']) {
+        case 'thread.started':
+          thread = String(event['thread_id'])
+          checkThread(thread, session)
+          return ACTIVITY
+        case 'turn.completed': {
+          const before = session?.totals ?? NO_TOTALS
+          const totals = totalsOf(event['usage'])
+          const { last, end } = finishTurn(reply, { thread, totals, instructions, before })
+          return [...last, end]
+        }
+        case 'turn.failed':
+          return [{ type: 'failed', error: failureOf({ message: messageOf(event['error']) }, facts.nowMs) }]
+        case 'error':
+          return [{ type: 'status', text: String(event['message']) }]
+        default:
+          return readItem(event, reply, warn)
       }
-      if (event['type'] === 'turn.completed') return finish(event, { ...turn, reply, thread })
-      if (event['type'] === 'turn.failed')
-        return [failed(failureOf({ message: errorMessageOf(event['error']), nowMs: turn.facts.nowMs }))]
-      if (event['type'] === 'error') return [{ type: 'status', text: String(event['message']) }]
-      return readItem(event, reply, turn.warn)
     },
     conclude(result) {
-      const error = processFailure(result, turn.facts)
-      return failed(error ?? new MoleculeError('no_end', 'codex left without an answer', { retryable: true }))
+      const failure = processFailure(result, facts)
+      const error = failure ?? new MoleculeError('no_end', 'codex ended without an answer', { retryable: true })
+      return { type: 'failed', error }
     },
   }
 }
 
-/** Asked to resume, and begun anew in silence: the conversation would have lost its memory without anybody knowing. */
+/** Without this check a conversation loses its memory unnoticed: codex may begin a new thread instead of resuming. */
 function checkThread(thread: string, session: CodexSession | undefined): void {
   if (session === undefined || session.thread === thread) return
-  throw new MoleculeError('session_lost', `codex began thread ${thread} instead of going on with ${session.thread}`)
+  throw new MoleculeError('session_lost', `codex began thread ${thread} instead of resuming ${session.thread}`)
 }
 
-interface Finishing extends ExecParserOptions {
+function readItem({ type, item }: JsonObject, reply: CodexReply, warn: ExecParserOptions['warn']): BackendEvents {
+  if (!isJsonObject(item)) return ACTIVITY
+  if (type === 'item.started') return reply.tool(item, 'started')
+  if (type !== 'item.completed') return ACTIVITY
+  if (item['type'] === 'agent_message') return reply.message(String(item['id']), String(item['text'] ?? ''))
+  if (item['type'] !== 'error') return reply.tool(item, 'ended')
+  warn(String(item['message']))
+  return ACTIVITY
+}
+
+type BackendEvents = readonly BackendEvent[]
+
+/** What the reader of one app-server turn remembers. */
+export interface NotificationState {
   readonly reply: CodexReply
-  readonly thread: string | undefined
+  /** File changes by the id of their item: codex asks for permission by that id alone. */
+  readonly changes: Map<string, string>
+  /** Ids of the messages that codex calls commentary. */
+  readonly commentary: Set<string>
 }
 
-function finish(event: JsonObject, { reply, thread, session, instructions }: Finishing): BackendEvent[] {
-  const last = reply.denials()
-  const before = session?.totals ?? NO_TOTALS
-  const totals = totalsOf(event['usage'])
-  const kept = thread === undefined ? [] : [sessionEvent({ thread, totals: totals ?? before, instructions })]
-  const used: BackendEvent[] = totals === undefined ? [] : [{ type: 'usage', ...usedSince(before, totals) }]
-  return [...last, ...kept, ...used, endOf(reply.text)]
+/** The events of one notification of the app server. */
+export function readNotification(
+  method: string,
+  params: JsonObject,
+  { reply, changes, commentary }: NotificationState,
+): readonly ProgressEvent[] {
+  const item = isJsonObject(params['item']) ? params['item'] : {}
+  const id = String(item['id'] ?? params['itemId'])
+  switch (method) {
+    case 'item/agentMessage/delta':
+      return commentary.has(id) ? ACTIVITY : reply.delta(id, String(params['delta'] ?? ''))
+    case 'item/started':
+      if (item['type'] === 'fileChange') changes.set(id, JSON.stringify(item['changes']))
+      if (item['type'] === 'agentMessage' && item['phase'] === 'commentary') commentary.add(id)
+      return reply.tool(item, 'started')
+    case 'item/completed': {
+      if (item['type'] !== 'agentMessage') return reply.tool(item, 'ended')
+      const text = String(item['text'] ?? '')
+      if (!commentary.has(id)) return reply.message(id, text)
+      return text === '' ? [] : [{ type: 'status', text }]
+    }
+    case 'error':
+      return params['willRetry'] === true ? [{ type: 'status', text: messageOf(params['error']) }] : []
+    default:
+      return ACTIVITY
+  }
 }
 
-const sessionEvent = (session: CodexSession): BackendEvent => ({ type: 'session', token: writeSession(session) })
-
-export function endOf(reply: string): EndEvent {
-  if (reply === '') return failed(emptyResponse('codex'))
-  return { type: 'done', parts: [{ text: reply }], finality: 'completed' }
-}
-
-function totalsOf(usage: unknown): TokenTotals | undefined {
+/** The tokens of a thread: `usage` of `turn.completed`, or `tokenUsage.total` of the app server. */
+export function totalsOf(usage: unknown): TokenTotals | undefined {
   if (!isJsonObject(usage)) return undefined
-  const { input_tokens: input, output_tokens: output } = usage
+  const input = usage['input_tokens'] ?? usage['inputTokens']
+  const output = usage['output_tokens'] ?? usage['outputTokens']
   return typeof input === 'number' && typeof output === 'number' ? { input, output } : undefined
 }
 
-function readItem({ type, item }: JsonObject, reply: CodexReply, warn: (message: string) => void): BackendEvent[] {
-  if (!isJsonObject(item)) return [{ type: 'activity' }]
-  if (type === 'item.completed' && item['type'] === 'agent_message') {
-    return reply.message(String(item['id']), String(item['text'] ?? ''))
-  }
-  if (type === 'item.completed' && item['type'] === 'error') {
-    warn(String(item['message']))
-    return [{ type: 'activity' }]
-  }
-  if (type === 'item.started') return reply.tool(item, 'started')
-  return type === 'item.completed' ? reply.tool(item, 'ended') : [{ type: 'activity' }]
-}
-
-const failed = (error: MoleculeError): EndEvent => ({ type: 'failed', error })
-
-const errorMessageOf = (error: unknown): string => (isJsonObject(error) ? String(error['message'] ?? '') : '')
+const messageOf = (error: unknown): string => (isJsonObject(error) ? String(error['message'] ?? '') : '')

@@ -1,72 +1,53 @@
 /**
- * What codex does in a turn, as both of its forms tell it: words, tools, what was denied. The words are the reply, all
- * of them, a blank line between two messages; what codex itself calls commentary is shown while it works and is no
- * part of the reply. Invariant: the deltas joined are the reply.
+ * The reply of a codex turn, in both of its forms: text, tools, denied tools. The reply is the text of all messages with
+ * a blank line between two. Commentary (codex's own word) is shown while codex works and is no part of the reply.
+ * Invariant: the deltas joined are the reply.
  */
 import type { JsonObject } from '../../protocol/json.ts'
-import type { BackendEvent } from '../backend.ts'
-
-type TextEvent = Extract<BackendEvent, { type: 'text' }>
+import { ACTIVITY, createReplyBuilder, type ProgressEvent, type ReplyBuilder } from '../engine/reply-builder.ts'
 
 export interface CodexReply {
   /** A piece of the message with that id. */
-  delta(id: string, text: string): BackendEvent[]
-  /** The whole of a message, of which pieces may have come before. */
-  message(id: string, text: string): BackendEvent[]
-  /** Words beside the reply, for whoever watches. */
-  commentary(text: string): BackendEvent[]
-  tool(item: JsonObject, state: 'started' | 'ended'): BackendEvent[]
-  /** What is said of tools that were not allowed; to be said last. */
-  denials(): TextEvent[]
-  readonly text: string
+  delta(id: string, text: string): readonly ProgressEvent[]
+  /** A whole message; pieces of it may have come before. */
+  message(id: string, text: string): readonly ProgressEvent[]
+  tool(item: JsonObject, state: 'started' | 'ended'): readonly ProgressEvent[]
+  /** The note on denied tools, and the end. */
+  finish(): ReturnType<ReplyBuilder['finish']>
 }
 
 export function createCodexReply(): CodexReply {
-  let reply = ''
-  let current: string | undefined
-  let told = ''
-  const denied = new Set<string>()
-  const say = (words: string): TextEvent[] => {
-    if (words === '') return []
-    reply += words
-    return [{ type: 'text', delta: words }]
-  }
-  const delta = (id: string, text: string): BackendEvent[] => {
+  const reply = createReplyBuilder()
+  let messageId: string | undefined
+  let streamed = ''
+  const delta: CodexReply['delta'] = (id, text) => {
     if (text === '') return []
-    const between = id !== current && reply !== '' ? '\n\n' : ''
-    if (id !== current) told = ''
-    current = id
-    told += text
-    return say(`${between}${text}`)
+    const isNew = id !== messageId
+    const gap = isNew && reply.text() !== '' ? '\n\n' : ''
+    streamed = isNew ? text : streamed + text
+    messageId = id
+    return reply.append(`${gap}${text}`)
   }
   return {
     delta,
     message(id, text) {
-      if (id !== current) return delta(id, text)
-      // Whatever the pieces lacked; a message that came out otherwise than its pieces has been told already.
-      return text.startsWith(told) ? delta(id, text.slice(told.length)) : []
+      if (id !== messageId) return delta(id, text)
+      // Only what the pieces lacked. If the message differs from its pieces, they stand.
+      return text.startsWith(streamed) ? delta(id, text.slice(streamed.length)) : []
     },
-    commentary: (text) => (text === '' ? [] : [{ type: 'status', text }]),
     tool(item, state) {
       const name = toolName(item)
-      if (name === undefined) return [{ type: 'activity' }]
+      if (name === undefined) return ACTIVITY
       if (state === 'started') return [{ type: 'tool', name, state: 'started' }]
       const { status } = item
-      if (status === 'declined' || wasRejected(item)) denied.add(name)
+      if (status === 'declined' || wasRejected(item)) reply.addDenied(name)
       return [{ type: 'tool', name, state: status === 'completed' ? 'finished' : 'failed' }]
     },
-    denials() {
-      if (denied.size === 0) return []
-      const note = `(Not allowed in this turn: ${[...denied].join(', ')}.)`
-      return say(reply === '' ? note : `\n\n${note}`)
-    },
-    get text() {
-      return reply
-    },
+    finish: () => reply.finish('codex'),
   }
 }
 
-/** The tool of an item, in the words of either form; undefined for what is no tool. */
+/** The tool of an item, in the names of either form; undefined for an item that is no tool. */
 function toolName(item: JsonObject): string | undefined {
   switch (item['type']) {
     case 'commandExecution':
@@ -88,7 +69,7 @@ function toolName(item: JsonObject): string | undefined {
 
 export const mcpTool = (server: string, tool: string): string => `mcp__${server}__${tool}`
 
-/** A denied MCP tool is a failed one to codex; only its words tell. */
+/** Codex reports a denied MCP tool as a failed one; only the error text differs. */
 function wasRejected({ error }: JsonObject): boolean {
   return /user rejected/i.test(JSON.stringify(error ?? ''))
 }

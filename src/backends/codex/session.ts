@@ -1,6 +1,7 @@
 /**
- * What is kept of a codex thread between turns: its id, what it has used so far (codex counts over the whole thread),
- * and which system prompt it was begun with (codex takes no other when it resumes). Opaque to everybody else. Pure.
+ * The session token of codex, opaque to the rest of the platform: the id of the thread, the tokens it has used (codex
+ * counts over the whole thread), and a hash of the system prompt it began with (codex takes no other when it resumes).
+ * Pure.
  */
 import { hash } from 'node:crypto'
 import { MoleculeError } from '../../errors.ts'
@@ -14,7 +15,7 @@ export interface TokenTotals {
 export interface CodexSession {
   readonly thread: string
   readonly totals: TokenTotals
-  /** Of the system prompt that the thread knows. */
+  /** Hash of the system prompt that the thread knows. */
   readonly instructions: string
 }
 
@@ -25,18 +26,18 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 export const writeSession = (session: CodexSession): string => JSON.stringify(session)
 
 /**
- * Undefined where there is none. What is no session of ours is lost: codex, given an id that is no UUID, begins a new
- * thread in silence and says that all went well.
+ * Undefined without a token. A token that is no session of ours is `session_lost`: given an id that is no UUID, codex
+ * begins a new thread and reports success.
  */
 export function readSession(token: string | undefined): CodexSession | undefined {
   if (token === undefined) return undefined
   const session = parseSession(token)
   if (session !== undefined) return session
-  throw new MoleculeError('session_lost', 'the stored session is none that codex could resume')
+  throw new MoleculeError('session_lost', 'the stored session is not one that codex can resume')
 }
 
 function parseSession(token: string): CodexSession | undefined {
-  // A bare thread id, as people write it by hand.
+  // A bare thread id, as a person writes it.
   if (UUID.test(token)) return { thread: token, totals: NO_TOTALS, instructions: '' }
   const value = parseJsonObject(token)
   if (value === undefined || !isJsonObject(value['totals'])) return undefined
@@ -47,7 +48,7 @@ function parseSession(token: string): CodexSession | undefined {
   return { thread, totals: { input, output }, instructions }
 }
 
-/** Codex adds up over a thread, also over one that was resumed: a turn used the difference. */
+/** The tokens of one turn: the difference, because codex counts over the thread, also over a resumed one. */
 export function usedSince(before: TokenTotals, after: TokenTotals): { inputTokens: number; outputTokens: number } {
   const isSameCount = after.input >= before.input && after.output >= before.output
   const from = isSameCount ? before : NO_TOTALS
@@ -57,7 +58,7 @@ export function usedSince(before: TokenTotals, after: TokenTotals): { inputToken
 export const instructionsHash = (systemPrompt: string): string =>
   systemPrompt === '' ? '' : hash('sha256', systemPrompt, 'hex').slice(0, 16)
 
-/** What is said to codex: with the new system prompt before it, where a resumed thread knows another. */
+/** The prompt for codex, with the system prompt before it if a resumed thread knows another one. */
 export function promptFor(prompt: string, systemPrompt: string, session: CodexSession | undefined): string {
   if (session === undefined || session.instructions === instructionsHash(systemPrompt)) return prompt
   const notice = systemPrompt === '' ? 'They no longer apply.' : `They are now:\n\n${systemPrompt}`
