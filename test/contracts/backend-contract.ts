@@ -208,7 +208,7 @@ function createBackendHarness(t: TestContext, { definition, staysWarm = false }:
     return { list, turn }
   }
   const alive = (turn: Turn) =>
-    process.platform === 'linux' ? markedPids(staysWarm ? `${owner}:` : `${owner}:${turn.id}\0`).length : 0
+    process.platform === 'linux' ? markedPids(staysWarm ? `${owner}:` : `${owner}:${turn.id}`).length : 0
   return {
     build,
     events,
