@@ -14,7 +14,7 @@ import { readRemoteEvent } from './remote-agent-events.ts'
 type Rpc = { method: string; params: { id?: string; message?: Message; configuration?: object } }
 type Talk = (rpc: Rpc, response: ServerResponse, request: IncomingMessage) => void | Promise<void>
 
-/** An agent that offers JSON-RPC of that version and answers as told. */
+/** An agent that offers JSON-RPC of that version, with scripted answers. */
 async function agent(t: TestContext, version: string, talk: Talk) {
   const server = createServer(async (request, response) => {
     if (request.method === 'GET') return void response.end(JSON.stringify(card(version, `${url}/rpc`)))
@@ -48,13 +48,13 @@ const message: Message = { messageId: 'm1', role: 'ROLE_USER', parts: [{ text: '
 const result = (response: ServerResponse, value: object) =>
   response.end(JSON.stringify({ jsonrpc: '2.0', id: 1, result: value }))
 
-test('the card lies under a base URL, and a JSON file is the card itself', () => {
+test('the card is below a base URL, and a JSON file is the card itself', () => {
   assert.equal(cardUrl('https://a.test'), 'https://a.test/.well-known/agent-card.json')
   assert.equal(cardUrl('https://a.test/agents/one/'), 'https://a.test/agents/one/.well-known/agent-card.json')
   assert.equal(cardUrl('https://a.test/cards/one.json?v=2'), 'https://a.test/cards/one.json?v=2')
 })
 
-test('AG-11 the first JSON-RPC interface of a card is chosen, in either form, else REST of 1.0; others are refused by name', () => {
+test('AG-11 the first JSON-RPC interface of a card is chosen, else REST of 1.0; others are refused by name', () => {
   const at = 'https://a.test/card.json'
   const grpc = { url: 'https://a.test/g', protocolBinding: 'GRPC', protocolVersion: '1.0' }
   const rpc = { url: '/rpc', protocolBinding: 'JSONRPC', protocolVersion: '1.0', tenant: 't' }
@@ -68,15 +68,15 @@ test('AG-11 the first JSON-RPC interface of a card is chosen, in either form, el
   const additionalInterfaces = [{ url: 'https://a.test/old', transport: 'JSONRPC' }]
   assert.equal(readCard({ ...old, additionalInterfaces }, at).url, 'https://a.test/old')
   assert.equal(readCard({ ...old, additionalInterfaces }, at).version, '0.3')
-  // A hybrid card is spoken to in its newer version.
+  // A card with both versions is called in the newer one.
   assert.equal(readCard({ ...old, additionalInterfaces, supportedInterfaces: [rpc] }, at).version, '1.0')
   assert.throws(() => readCard({ supportedInterfaces: [grpc] }, at), /neither JSON-RPC.*GRPC 1\.0/)
   assert.throws(() => readCard({ ...card('2.0', 'https://a.test') }, at), /neither JSON-RPC/)
-  assert.throws(() => readCard('a page', at), /no agent card/)
+  assert.throws(() => readCard('a page', at), /not an agent card/)
   assert.throws(() => readCard(card('1.0', 'http://a.test/rpc'), at), /not safe/)
 })
 
-test('a 1.0 agent is spoken to in 1.0 words and a 0.3 agent in 0.3 words, and both answer in ours', async (t) => {
+test('each agent is called in its own version, and its answer is read as 1.0', async (t) => {
   const asked: [Rpc, unknown, unknown][] = []
   const task = { id: 't1', contextId: 'c1' }
   const modern = await agent(t, '1.0', (rpc, response, { headers }) => {
@@ -106,7 +106,7 @@ test('a 1.0 agent is spoken to in 1.0 words and a 0.3 agent in 0.3 words, and bo
   assert.deepEqual(asked[3]?.[0].params, { message: words, configuration: { blocking: false } })
 })
 
-test('extensions of a message are named in the header that the version has for them', async (t) => {
+test('extensions of a message are named in the header of the version', async (t) => {
   const named: unknown[] = []
   const talk: Talk = (_rpc, response, { headers }) => {
     named.push(headers['a2a-extensions'] ?? headers['x-a2a-extensions'])
@@ -121,7 +121,7 @@ test('extensions of a message are named in the header that the version has for t
   assert.deepEqual(named, [both, undefined, both, undefined])
 })
 
-test('a stream is read event by event however its bytes are cut; a refusal in its place is an error', async (t) => {
+test('a stream is read event by event in any chunking, and a refusal in its place is an error', async (t) => {
   const update = (state: string) => ({ statusUpdate: { taskId: 't', contextId: 'c', status: { state } } })
   const client = await agent(t, '1.0', async (rpc, response) => {
     if (rpc.method === 'SubscribeToTask') {
@@ -145,7 +145,7 @@ test('a stream is read event by event however its bytes are cut; a refusal in it
   await assert.rejects(all(client.subscribe('t')), { code: 'unsupported_operation', message: /it is over/ })
 })
 
-test('what an agent refuses becomes an error of ours with its words, and says whether to try again', async (t) => {
+test('the refusal of an agent becomes a MoleculeError with its reason and retryable', async (t) => {
   const answers: [(response: ServerResponse) => void, string, boolean][] = [
     [(response) => response.end('{"error":{"code":-32001,"message":"no such"}}'), 'not_found', false],
     [(response) => response.writeHead(403).end('{"error":{"code":-32052,"message":"circle"}}'), 'agent_failed', false],
@@ -168,7 +168,7 @@ test('what an agent refuses becomes an error of ours with its words, and says wh
   }
 })
 
-test('an answer that is missing what matters is refused, and one that has too much of nothing is cleaned', () => {
+test('an answer without a required field is refused, and empty fields are removed', () => {
   for (const value of [null, {}, { task: {} }, { kind: 'task', status: {} }, { message: { parts: [{}] } }]) {
     assert.throws(() => readRemoteEvent(value), { code: 'agent_failed' })
   }
@@ -180,7 +180,7 @@ test('an answer that is missing what matters is refused, and one that has too mu
   assert.equal(strange.task?.status.state, 'TASK_STATE_WORKING')
 })
 
-/** An agent that offers 1.0 over REST alone, for a tenant. */
+/** An agent that offers only 1.0 over REST, for a tenant. */
 async function restAgent(t: TestContext, talk: (request: IncomingMessage, response: ServerResponse) => void) {
   const asked: string[] = []
   const server = createServer((request, response) => {
@@ -203,7 +203,7 @@ async function restAgent(t: TestContext, talk: (request: IncomingMessage, respon
   return { asked, client: createA2aClient({ url, outbound: createOutbound(), headers: async () => ({}) }) }
 }
 
-test('AG-11 over REST each method is its route, under the tenant, and answers are bare', async (t) => {
+test('AG-11 over REST each method has its route below the tenant, and answers have no JSON-RPC envelope', async (t) => {
   const task = { id: 't/1', contextId: 'c1', status: { state: 'TASK_STATE_WORKING' } }
   const { asked, client } = await restAgent(t, ({ url = '', headers }, response) => {
     if (headers.accept === 'text/event-stream') {
@@ -227,7 +227,7 @@ test('AG-11 over REST each method is its route, under the tenant, and answers ar
   ])
 })
 
-test('AG-11 a refusal over REST is told by its reason, else by its status, in the middle of a stream too', async (t) => {
+test('AG-11 a refusal over REST is mapped by its reason, else by its status, also inside a stream', async (t) => {
   const cases: [number, string | undefined, string, boolean][] = [
     [404, 'TASK_NOT_FOUND', 'not_found', false],
     [400, 'UNSUPPORTED_OPERATION', 'unsupported_operation', false],
@@ -251,7 +251,7 @@ test('AG-11 a refusal over REST is told by its reason, else by its status, in th
   }
 })
 
-test("AG-17 a card or a redirect that leads to another host is judged as a stranger, though the URL is an admin's", async (t) => {
+test('AG-17 a host that a card or redirect names must be public, although an admin gave the URL', async (t) => {
   let visits = 0
   const inside = createServer((_request, response) => {
     visits += 1

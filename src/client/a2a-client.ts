@@ -1,8 +1,8 @@
 /**
- * A small client of remote A2A agents, 1.0 and 0.3 alike: what its card says decides. Everything in and out is in our
- * words (1.0). Nothing is retried here and nothing remembered but the card, for a while. The URL is an admin's word, so
- * it may be private (`trusted`); another host that its card names is the agent's word and is judged as a stranger's.
- * Credentials go to the origin that the card names and are never part of an error.
+ * A client of remote A2A agents, 1.0 and 0.3; the agent's card decides which. Callers see only 1.0 types. It does not
+ * retry, and caches only the card, for five minutes. An admin gave the URL, so its host may be private (`trusted`); if
+ * the card names another host, that host must be public.
+ * Invariant: credentials go only to the origin that the card names, and never into an error.
  */
 import { MoleculeError } from '../errors.ts'
 import type { Message, StreamResponse, Task } from '../protocol/a2a.ts'
@@ -16,23 +16,23 @@ import { readSse } from './read-sse.ts'
 import { readRemoteEvent, readRemoteTask } from './remote-agent-events.ts'
 
 export interface A2aClientOptions {
-  /** Of the card, or the base that the card lies under. */
+  /** The URL of the card, or the base URL above it. */
   readonly url: string
   readonly outbound: Outbound
-  /** Asked for each request, so that a renewed token is used. */
+  /** Called for each request, so that a renewed token is used. */
   readonly headers: () => Promise<Readonly<Record<string, string>>>
 }
 
 export interface A2aSendInput {
   readonly message: Message
-  /** The trace that the message belongs to, for the other side to go on with. */
+  /** The trace of the message, which the remote agent continues. */
   readonly traceparent?: string | undefined
 }
 
 export interface A2aClient {
-  /** The card's choice of interface; fetched once and then again when it is older than five minutes. */
+  /** The interface chosen from the card, which is fetched again when it is older than five minutes. */
   interface(signal?: AbortSignal): Promise<AgentInterface>
-  /** Sends and gets the first answer: a Task, as early as the agent gives one, or a bare Message. */
+  /** Sends without blocking. The answer is a Task or a bare Message. */
   send(outgoing: A2aSendInput, signal?: AbortSignal): Promise<StreamResponse>
   stream(outgoing: A2aSendInput, signal?: AbortSignal): AsyncIterable<StreamResponse>
   get(taskId: string, signal?: AbortSignal): Promise<Task>
@@ -41,25 +41,25 @@ export interface A2aClient {
 }
 
 const CARD_CACHE_MS = 5 * 60_000
-/** An agent may think before it answers; a stream's head comes at once, a blocking answer does not. */
+/** An agent may work before it answers a call; only a stream sends its headers at once. */
 const ANSWER_HEADERS_MS = 120_000
 const CALL_MS = 120_000
 const CARD_FETCH_MS = 15_000
 
 export function createA2aClient(options: A2aClientOptions): A2aClient {
-  const peer = createAgentTransport(options)
+  const transport = createAgentTransport(options)
   return {
-    interface: peer.interface,
+    interface: transport.interface,
     async send(outgoing, signal) {
-      return readRemoteEvent(await peer.call({ method: 'send', ...sendCall(outgoing) }, signal))
+      return readRemoteEvent(await transport.call({ method: 'send', ...sendCall(outgoing) }, signal))
     },
-    stream: (outgoing, signal) => peer.stream({ method: 'stream', ...sendCall(outgoing) }, signal),
+    stream: (outgoing, signal) => transport.stream({ method: 'stream', ...sendCall(outgoing) }, signal),
     async get(taskId, signal) {
-      return readRemoteTask(await peer.call({ method: 'get', ...taskCall(taskId) }, signal))
+      return readRemoteTask(await transport.call({ method: 'get', ...taskCall(taskId) }, signal))
     },
-    subscribe: (taskId, signal) => peer.stream({ method: 'subscribe', ...taskCall(taskId) }, signal),
+    subscribe: (taskId, signal) => transport.stream({ method: 'subscribe', ...taskCall(taskId) }, signal),
     async cancel(taskId, signal) {
-      return readRemoteTask(await peer.call({ method: 'cancel', ...taskCall(taskId) }, signal))
+      return readRemoteTask(await transport.call({ method: 'cancel', ...taskCall(taskId) }, signal))
     },
   }
 }
@@ -82,29 +82,30 @@ interface AgentTransport {
 }
 
 function createAgentTransport({ url, outbound, headers }: A2aClientOptions): AgentTransport {
-  let known: { readonly chosen: AgentInterface; readonly atMs: number } | undefined
+  let cached: { readonly chosen: AgentInterface; readonly atMs: number } | undefined
   const find = async (signal?: AbortSignal): Promise<AgentInterface> => {
-    if (known !== undefined && performance.now() - known.atMs < CARD_CACHE_MS) return known.chosen
+    if (cached !== undefined && performance.now() - cached.atMs < CARD_CACHE_MS) return cached.chosen
     const foundAt = cardUrl(url)
-    const asked = { ...(await headers()), Accept: 'application/json', 'A2A-Version': '1.0' }
-    const answer = await outbound.send({ url: foundAt, headers: asked, trusted: true, totalMs: CARD_FETCH_MS }, signal)
+    const cardHeaders = { ...(await headers()), Accept: 'application/json', 'A2A-Version': '1.0' }
+    const request = { url: foundAt, headers: cardHeaders, trusted: true, totalMs: CARD_FETCH_MS }
+    const answer = await outbound.send(request, signal)
     const card = parse(await successText(answer, foundAt))
-    known = { chosen: readCard(card, foundAt), atMs: performance.now() }
-    return known.chosen
+    cached = { chosen: readCard(card, foundAt), atMs: performance.now() }
+    return cached.chosen
   }
   const ask = async (agentCall: RemoteAgentCall, accept: string, signal?: AbortSignal) => {
     const { extensions, traceparent } = agentCall
     const chosen = await find(signal)
     const { version } = chosen
-    const wanted = {
+    const optional = {
       ...(extensions !== undefined && { [EXTENSION_HEADERS[version]]: extensions.join(', ') }),
       ...(traceparent !== undefined && { traceparent }),
     }
-    const words = { 'Content-Type': JSON_TYPE, Accept: accept, 'A2A-Version': version, ...wanted }
+    const callHeaders = { 'Content-Type': JSON_TYPE, Accept: accept, 'A2A-Version': version, ...optional }
     const trusted = new URL(chosen.url).hostname === new URL(url).hostname
     const sent = { ...toWireRequest(agentCall, chosen), trusted, headersMs: ANSWER_HEADERS_MS }
     const limit = accept === JSON_TYPE ? { totalMs: CALL_MS } : {}
-    const answer = await outbound.send({ ...sent, ...limit, headers: { ...(await headers()), ...words } }, signal)
+    const answer = await outbound.send({ ...sent, ...limit, headers: { ...(await headers()), ...callHeaders } }, signal)
     return { answer, read: (body: string) => resultOf(parse(body), chosen) }
   }
   return {
@@ -116,7 +117,7 @@ function createAgentTransport({ url, outbound, headers }: A2aClientOptions): Age
     async *stream(agentCall, signal) {
       const { answer, read } = await ask(agentCall, SSE_TYPE, signal)
       if (!String(answer.headers['content-type']).startsWith(SSE_TYPE)) {
-        // A refusal, or an agent that answers a stream with its one event.
+        // The answer is a refusal, or a single event in place of a stream.
         yield readRemoteEvent(read(await successText(answer, url)))
         return
       }
@@ -129,9 +130,13 @@ const EXTENSION_HEADERS = { '1.0': 'A2A-Extensions', '0.3': 'X-A2A-Extensions' }
 const JSON_TYPE = 'application/json'
 const SSE_TYPE = 'text/event-stream'
 
+/**
+ * More than for our own platform (platform-failure.ts): an agent behind a proxy may also answer 408, 425 or 500 for a
+ * while.
+ */
 const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504])
 
-/** The body of a success; A2A's own errors come with any status, so a body that holds one counts as read. */
+/** The body of a success, or a body with an A2A error, which may come with any status. Throws for other failures. */
 async function successText(answer: OutboundResponse, url: string): Promise<string> {
   const body = await answer.text()
   const { status } = answer

@@ -1,6 +1,6 @@
 /**
- * How a question to a remote agent stands on the wire, in each binding that we speak: JSON-RPC of 1.0 and 0.3, and the
- * REST binding of 1.0. And the way back: the result of an answer, or the agent's refusal as an error of ours.
+ * Encodes a call to a remote agent in each binding: JSON-RPC of 1.0 and 0.3, and the REST binding of 1.0. Decodes the
+ * answer into its result, or into a MoleculeError.
  */
 import { MoleculeError } from '../errors.ts'
 import type { ProtocolVersion } from '../protocol/envelope.ts'
@@ -11,9 +11,9 @@ import type { AgentInterface } from './agent-card.ts'
 export interface RemoteAgentCall {
   readonly method: RemoteMethod
   readonly params: (version: ProtocolVersion) => object
-  /** The task that it is about; of a send there is none. */
+  /** The task of the call; a send has none. */
   readonly taskId?: string
-  /** Of the message: an agent uses an extension only where the header names it too. */
+  /** The message's extensions. An agent uses an extension only if a header names it too. */
   readonly extensions?: readonly string[] | undefined
   readonly traceparent?: string | undefined
 }
@@ -57,10 +57,12 @@ function toRestRequest(
   return { url: at.href, method: http, body: JSON.stringify(taskId === undefined ? params(version) : {}) }
 }
 
-/** A longer reason of a remote agent is cut off here. */
+/** A longer reason of a remote agent is cut. */
 export const REASON_CHARACTERS_MAX = 300
 
-/** What an answer, or an event of a stream, brings; the agent's error becomes ours, with the agent's own words. */
+/**
+ * The result of an answer or of a stream's event. An error of the agent is thrown as a MoleculeError with its reason.
+ */
 export function resultOf(value: unknown, { binding }: AgentInterface): unknown {
   const { result, error } = (isJsonObject(value) ? value : {}) as { result?: unknown; error?: RemoteError | null }
   if (error !== undefined && error !== null)
@@ -92,7 +94,7 @@ const RPC_CODES_OF_STATUSES: Readonly<Record<number, number>> = {
   504: JSON_RPC_CODES.internalError,
 }
 
-/** A `google.rpc.Status` as the JSON-RPC error it stands for: by its reason, else by its HTTP status. */
+/** Maps a `google.rpc.Status` to its JSON-RPC error: by its reason, else by its HTTP status. */
 function restErrorToJsonRpc({ code, message, details }: RemoteError): RemoteError {
   const reasons = (Array.isArray(details) ? details : []).map((each) =>
     isJsonObject(each) ? each['reason'] : undefined,
@@ -102,8 +104,8 @@ function restErrorToJsonRpc({ code, message, details }: RemoteError): RemoteErro
   return { code: RPC_CODES_OF_STATUSES[Number(code)] ?? code, message }
 }
 
-function refusalOf({ code, message: said }: RemoteError): MoleculeError {
-  const message = `the remote agent refused: ${String(said ?? 'without a reason').slice(0, REASON_CHARACTERS_MAX)}`
+function refusalOf({ code, message: reason }: RemoteError): MoleculeError {
+  const message = `the remote agent refused: ${String(reason ?? 'no reason given').slice(0, REASON_CHARACTERS_MAX)}`
   const details = { rpcCode: code }
   switch (code) {
     case JSON_RPC_CODES.taskNotFound:

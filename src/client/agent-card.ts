@@ -1,7 +1,7 @@
 /**
- * A remote agent's card: where it is found, and which of the interfaces it offers we speak to: JSON-RPC of 1.0 or 0.3,
- * and where there is none the REST binding of 1.0. Of several of one kind the card's own order decides, as it is the
- * agent's order of preference.
+ * A remote agent's card: its URL, and the choice of one of its interfaces. JSON-RPC of 1.0 or 0.3 comes first, then the
+ * REST binding of 1.0. Among several of one kind the first wins, because the card lists them in the agent's order of
+ * preference.
  */
 import { MoleculeError } from '../errors.ts'
 import type { ProtocolVersion } from '../protocol/envelope.ts'
@@ -15,11 +15,11 @@ export interface AgentInterface {
   readonly binding: 'JSONRPC' | 'HTTP+JSON'
   readonly tenant?: string
   readonly streaming: boolean
-  /** What the agent calls itself. */
+  /** The agent's name in its card. */
   readonly name: string
 }
 
-/** The card of a base URL; a URL of a JSON file is the card's own. */
+/** The card's URL below a base URL. The URL of a JSON file is the card's own URL. */
 export function cardUrl(given: string): string {
   const url = new URL(given)
   if (url.pathname.endsWith('.json')) return url.href
@@ -27,14 +27,14 @@ export function cardUrl(given: string): string {
   return url.href
 }
 
-/** Throws `bad_config` for a card without an interface that we speak. */
+/** Throws `bad_config` for a card without a supported interface. */
 export function readCard(card: unknown, foundAt: string): AgentInterface {
-  if (!isJsonObject(card)) throw new MoleculeError('bad_config', `what ${foundAt} answers is no agent card`)
+  if (!isJsonObject(card)) throw new MoleculeError('bad_config', `the answer of ${foundAt} is not an agent card`)
   const offered = [...interfacesOf(card), ...legacyInterfacesOf(card)]
   const chosen = offered.find(isJsonRpc) ?? offered.find(isRest)
   if (chosen?.version === undefined) {
-    const seen = offered.map(({ binding, given }) => `${binding} ${given}`).join(', ') || 'none'
-    const message = `the agent card at ${foundAt} offers neither JSON-RPC of A2A 1.0 or 0.3 nor HTTP+JSON of 1.0, only: ${seen}`
+    const found = offered.map(({ binding, given }) => `${binding} ${given}`).join(', ') || 'none'
+    const message = `the agent card at ${foundAt} offers neither JSON-RPC of A2A 1.0 or 0.3 nor HTTP+JSON of 1.0; it offers: ${found}`
     throw new MoleculeError('bad_config', message)
   }
   const url = interfaceUrl(chosen.url, foundAt)
@@ -66,7 +66,7 @@ function interfacesOf({ supportedInterfaces }: JsonObject): OfferedInterface[] {
   return listed.map((each) => toOfferedInterface(each['url'], each['protocolBinding'], each))
 }
 
-/** 0.3: the card itself is the first interface, others are additional. */
+/** 0.3: the card itself is the first interface; `additionalInterfaces` lists the others. */
 function legacyInterfacesOf(card: JsonObject): OfferedInterface[] {
   if (typeof card['url'] !== 'string') return []
   const { protocolVersion, additionalInterfaces } = card
@@ -93,10 +93,10 @@ function versionOf(given: string): ProtocolVersion | undefined {
   return /^0\.[23](\.|$)/.test(given) ? '0.3' : undefined
 }
 
-/** A card that came over https must not send what we say, and our token, in the clear. */
+/** Prevents sending messages and our token in the clear: a card from https must not name an http URL. */
 function interfaceUrl(given: string, foundAt: string): string {
-  if (!URL.canParse(given, foundAt)) throw new MoleculeError('bad_config', `the card at ${foundAt} has a bad URL`)
+  if (!URL.canParse(given, foundAt)) throw new MoleculeError('bad_config', `the card at ${foundAt} has an invalid URL`)
   const url = new URL(given, foundAt)
   if (url.protocol === 'https:' || (url.protocol === 'http:' && foundAt.startsWith('http:'))) return url.href
-  throw new MoleculeError('bad_config', `the card at ${foundAt} leads to ${url.protocol}//, which is not safe`)
+  throw new MoleculeError('bad_config', `the card at ${foundAt} names a ${url.protocol}// URL, which is not safe`)
 }

@@ -1,6 +1,6 @@
 /**
- * One HTTP exchange with an address that has been chosen already: no redirects, no shared connections, no proxy, a
- * limit on every wait and on the size of the answer. `outbound.ts` decides where it may go.
+ * One HTTP exchange with an address that `outbound.ts` has checked: no redirects, no shared connections, no proxy, and
+ * a limit on every wait and on the size of the answer.
  */
 import { type IncomingHttpHeaders, type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
@@ -20,10 +20,10 @@ export interface DialOptions {
 export interface OutboundResponse {
   readonly status: number
   readonly headers: IncomingHttpHeaders
-  /** The body as it comes. Fails with `too_large`, with `timeout`, or as `canceled`. May be read once. */
+  /** Streams the body. Throws `too_large`, `timeout` or `canceled`. May be read once. */
   chunks(): AsyncIterable<Buffer>
   text(): Promise<string>
-  /** Whoever does not read the body says so: an unread one holds its connection. */
+  /** Call it if the body is not read: an unread body holds its connection. */
   discard(): void
 }
 
@@ -44,13 +44,13 @@ function waitForHeaders(dialing: DialOptions, signal: AbortSignal): Promise<Inco
   const { url, method, headers, body, lookup, headersMs } = dialing
   const send = url.protocol === 'https:' ? requestHttps : requestHttp
   const length = body === undefined ? {} : { 'Content-Length': String(Buffer.byteLength(body)) }
-  // No agent: a kept connection would outlive the judgement that opened it, and an agent may go through a proxy.
+  // No agent: a kept connection would outlive the address check, and an agent may use a proxy.
   const options = { method, headers: { ...headers, ...length }, lookup, agent: false, signal } as const
   return new Promise((resolve, reject) => {
     const outgoing = send(url, options)
     const tooLate = (what: string, limitMs: number) => () =>
       outgoing.destroy(new DialTimeout(`${what} within ${limitMs / 1000} s`))
-    const connecting = setTimeout(tooLate('could not be connected to', CONNECT_MS), CONNECT_MS)
+    const connecting = setTimeout(tooLate('did not accept a connection', CONNECT_MS), CONNECT_MS)
     const waiting = setTimeout(tooLate('did not answer', headersMs), headersMs)
     const stop = () => {
       clearTimeout(connecting)
@@ -114,7 +114,9 @@ function tooLarge(limitBytes: number): MoleculeError {
   return new MoleculeError('too_large', message, { details: { limitBytes } })
 }
 
-/** No answer, or half of one. Whether it may be asked again is the caller's to know; that it may help is said here. */
+/**
+ * The error for a missing or partial answer. `retryable` says that a retry may help; the caller knows if it is safe.
+ */
 function dialFailure(cause: unknown, url: URL, signal: AbortSignal): MoleculeError {
   if (cause instanceof MoleculeError) return cause
   if (cause instanceof DialTimeout) {

@@ -11,7 +11,7 @@ import { createOutbound, type OutboundOptions, type ResolvedAddress } from './ou
 const PUBLIC: ResolvedAddress = { address: '93.184.215.14', family: 4 }
 const LOOPBACK: ResolvedAddress = { address: '127.0.0.1', family: 4 }
 
-/** A server on loopback that counts its visits. */
+/** A server on loopback that records its requests. */
 async function serve(t: TestContext, answer: (request: IncomingMessage, response: ServerResponse) => void) {
   const visits: IncomingMessage[] = []
   const server = createServer((request, response) => {
@@ -44,7 +44,7 @@ const names = (table: Record<string, ResolvedAddress[]>): NonNullable<OutboundOp
   return async (name) => table[name] ?? []
 }
 
-test('addresses inside are told from public ones in every spelling', () => {
+test('internal addresses differ from public ones in every spelling', () => {
   const inside = [
     ...['0.0.0.0', '127.0.0.1', '127.8.9.1', '10.0.0.1', '172.16.0.1', '172.31.255.255', '192.168.1.1', '100.64.0.1'],
     ...['169.254.169.254', '168.63.129.16', '192.0.0.192', '224.0.0.1', '239.1.1.1', '255.255.255.255', '240.0.0.1'],
@@ -59,7 +59,7 @@ test('addresses inside are told from public ones in every spelling', () => {
   }
 })
 
-test('URLs that lead inside are refused with the reason, in decimal, octal, hex and IPv6 forms too', async () => {
+test('URLs of internal hosts are refused with the reason, also in decimal, octal, hex and IPv6 form', async () => {
   const outbound = createOutbound({ resolve: names({ 'inside.test': [PUBLIC, LOOPBACK], localhost: [LOOPBACK] }) })
   const refused: [string, RegExp][] = [
     ['http://127.0.0.1:80/', /loopback/],
@@ -88,7 +88,7 @@ test('URLs that lead inside are refused with the reason, in decimal, octal, hex 
   await createOutbound({ resolve: names({ 'example.org': [PUBLIC] }) }).check('https://example.org/hook')
 })
 
-test('the allow-list opens ranges and names, and nothing else', async (t) => {
+test('the allow list opens its ranges and names only', async (t) => {
   const { url, port } = await serve(t, hello)
   const byRange = createOutbound({ allow: ['127.0.0.1/32'] })
   assert.equal(await (await byRange.send({ url })).text(), 'hello')
@@ -101,7 +101,7 @@ test('the allow-list opens ranges and names, and nothing else', async (t) => {
   assert.throws(() => createAllowList(['a b']), /neither a host name nor a range/)
 })
 
-test('the connection goes to the judged address and the Host header keeps the name', async (t) => {
+test('the connection goes to the checked address, and the Host header keeps the name', async (t) => {
   const { port, visits } = await serve(t, hello)
   let asked = 0
   const resolve = async () => {
@@ -115,7 +115,7 @@ test('the connection goes to the judged address and the Host header keeps the na
   assert.match(await refusal(outbound.send({ url: `http://rebinding.test:${port}/` })), /private/)
 })
 
-test('over https the name is in the handshake and the address is still the judged one', async (t) => {
+test('over https the handshake has the name, and the address is still the checked one', async (t) => {
   const seen: string[] = []
   const server = createTlsServer({
     SNICallback(name, callback) {
@@ -132,7 +132,7 @@ test('over https the name is in the handshake and the address is still the judge
   assert.deepEqual(seen, ['hook.test'])
 })
 
-test('a name that was public when it was checked is judged again when it is used', async (t) => {
+test('a name that was public at its check is checked again at its use', async (t) => {
   const { port, visits } = await serve(t, hello)
   let asked = 0
   const outbound = createOutbound({ resolve: async () => [asked++ === 0 ? PUBLIC : LOOPBACK] })
@@ -141,7 +141,7 @@ test('a name that was public when it was checked is judged again when it is used
   assert.equal(visits.length, 0)
 })
 
-test('redirects are judged hop by hop, carry no credentials elsewhere and end', async (t) => {
+test('each redirect is checked, goes to another origin without credentials, and their number is limited', async (t) => {
   const target = await serve(t, hello)
   const inside = await serve(t, (_request, response) =>
     response.writeHead(302, { location: `http://localhost:${target.port}/` }).end(),
@@ -150,7 +150,7 @@ test('redirects are judged hop by hop, carry no credentials elsewhere and end', 
   const url = `http://127.0.0.1:${inside.port}/`
   const headers = { Authorization: 'Bearer secret', Accept: 'text/plain' }
   assert.match(await refusal(createOutbound({ allow: ['203.0.113.1'], resolve }).send({ url, headers })), /loopback/)
-  // An admin's word is for the host that he named, not for where that one leads.
+  // The admin trusts the named host, not the target of its redirect.
   assert.match(await refusal(createOutbound({ resolve }).send({ url, headers, trusted: true })), /localhost is at/)
   const toElsewhere = createOutbound({ allow: ['localhost'], resolve })
   assert.equal(await (await toElsewhere.send({ url, headers, trusted: true })).text(), 'hello')
@@ -164,7 +164,7 @@ test('redirects are judged hop by hop, carry no credentials elsewhere and end', 
   assert.equal(round.visits[3]?.headers.authorization, 'Bearer secret')
 })
 
-test('a redirect from an allowed place to one that is not is refused before it is asked', async (t) => {
+test('a redirect from an allowed host to a forbidden one is refused before a request', async (t) => {
   const target = await serve(t, hello)
   const { url } = await serve(t, (_request, response) =>
     response.writeHead(308, { location: `http://[::ffff:127.0.0.1]:${target.port}/` }).end(),
@@ -176,14 +176,14 @@ test('a redirect from an allowed place to one that is not is refused before it i
   assert.equal(target.visits.length, 0)
 })
 
-test('a POST is not turned into a GET: its answer is the redirect itself', async (t) => {
+test('a POST is not turned into a GET; the caller gets the redirect itself', async (t) => {
   const { url } = await serve(t, (_request, response) => response.writeHead(302, { location: '/' }).end())
   const answer = await createOutbound().send({ url, method: 'POST', body: 'x', trusted: true })
   assert.equal(answer.status, 302)
   answer.discard()
 })
 
-test('silence, slowness, size and nobody there all end with their own error', async (t) => {
+test('silence, slowness, size and a closed port each have their own error', async (t) => {
   const silent = await serve(t, () => undefined)
   const slow = await serve(t, (_request, response) => void response.writeHead(200).write('begun'))
   const large = await serve(t, (_request, response) => void response.end('x'.repeat(2000)))

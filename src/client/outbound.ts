@@ -1,8 +1,7 @@
 /**
- * Requests to URLs that others gave us: webhooks, files, remote agents. The name is resolved here, every address of it
- * is judged, and the connection goes to the judged addresses and no others, so that a name that answers differently the
- * second time gains nothing. Redirects are followed by hand and each hop is judged again.
- * Invariant: unless `trusted` or allowed by the owner, nothing inside is reached, and what is refused says why.
+ * Requests to URLs from outside: webhooks, files, remote agents. It resolves the name, checks every address of it, and
+ * connects only to the checked addresses, so that DNS rebinding gains nothing. It follows redirects itself and checks
+ * each hop. Invariant: no internal address is reached, unless the URL is `trusted` or the owner allows the address.
  */
 import { lookup } from 'node:dns/promises'
 import { isIP, type LookupFunction } from 'node:net'
@@ -16,29 +15,29 @@ export interface ResolvedAddress {
 }
 
 export interface OutboundOptions {
-  /** Host names, addresses and ranges that may be reached though they are inside. */
+  /** Internal host names, addresses and ranges that the owner allows. */
   readonly allow?: readonly string[]
-  /** All addresses of a name; the system's resolver where unset. */
+  /** Gives all addresses of a name; unset = the system's resolver. */
   readonly resolve?: (name: string) => Promise<readonly ResolvedAddress[]>
 }
 
 export interface OutboundRequest {
   readonly url: string
   readonly method?: 'GET' | 'POST'
-  /** They go to the origin of `url` alone; a redirect elsewhere is followed without them. */
+  /** Sent only to the origin of `url`. A redirect to another origin is followed without credentials. */
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
-  /** The URL is an admin's own word: its host may be inside. Where a redirect leads is not the admin's word. */
+  /** An admin gave the URL, so its host may be internal. That does not hold for the target of a redirect. */
   readonly trusted?: boolean
-  /** From the request to the head of the answer. */
+  /** From the request to the headers of the answer. */
   readonly headersMs?: number
-  /** For everything, the answer's body included; no limit where unset, which is for streams. */
+  /** For the whole exchange with its body; unset = no limit, for streams. */
   readonly totalMs?: number
   readonly bytesMax?: number
 }
 
 export interface Outbound {
-  /** Judges a URL without asking it anything; throws `forbidden` with the reason. */
+  /** Checks a URL without a request to it. Throws `forbidden` with the reason. */
   check(url: string): Promise<void>
   send(request: OutboundRequest, signal?: AbortSignal): Promise<OutboundResponse>
 }
@@ -66,9 +65,9 @@ export function createOutbound({ allow = [], resolve = systemResolve }: Outbound
         const next = redirectOf(answer, request.method ?? 'GET')
         if (next === undefined) return answer
         answer.discard()
-        if (hops === REDIRECTS_MAX) throw refusedUrl(request.url, `it leads on more than ${REDIRECTS_MAX} times`)
+        if (hops === REDIRECTS_MAX) throw refusedUrl(request.url, `it redirects more than ${REDIRECTS_MAX} times`)
         const target = readUrl(next, url)
-        // Whoever answers for one origin has no say over where our credentials go.
+        // Prevents an origin from sending our credentials to another one.
         if (target.origin !== url.origin) headers = withoutCredentials(headers)
         url = target
       }
@@ -85,7 +84,7 @@ function toDialOptions(
   return { url, headers, method, body, headersMs, bytesMax, lookup: pinnedLookup(addresses) }
 }
 
-/** Answers with the judged addresses whatever it is asked: this is what pins the connection. */
+/** Pins the connection: it returns the checked addresses for every name. */
 function pinnedLookup(addresses: readonly ResolvedAddress[]): LookupFunction {
   return (_name, options, callback) => {
     const [first] = addresses
@@ -94,12 +93,12 @@ function pinnedLookup(addresses: readonly ResolvedAddress[]): LookupFunction {
   }
 }
 
-/** Only http and https, and no password in the URL, which would end up in logs. */
+/** Accepts only http and https, and no password in the URL, because logs would show it. */
 function readUrl(text: string, base?: URL): URL {
   if (!URL.canParse(text, base?.href)) throw refusedUrl(text, 'it is not a URL')
   const url = new URL(text, base)
   if (url.protocol !== 'http:' && url.protocol !== 'https:') throw refusedUrl(text, 'it is neither http nor https')
-  if (url.username !== '' || url.password !== '') throw refusedUrl(url.host, 'it has a user name or password in it')
+  if (url.username !== '' || url.password !== '') throw refusedUrl(url.host, 'it contains a user name or password')
   return url
 }
 
@@ -110,7 +109,7 @@ function createAddressCheck(allowed: AllowList, resolve: NonNullable<OutboundOpt
     const name = url.hostname.replace(/^\[|\]$/g, '')
     const addresses = await addressesOf(name, resolve)
     if (trusted || allowed.allowsName(name)) return addresses
-    // All of them: the connection may go to any, and one public address must not vouch for a private one.
+    // Checks all of them, because the connection may use any.
     for (const { address } of addresses) {
       const reason = allowed.allowsAddress(address) ? undefined : nonPublicReason(address)
       if (reason === undefined) continue
@@ -143,7 +142,7 @@ async function systemResolve(name: string): Promise<ResolvedAddress[]> {
   return found.map(({ address, family }) => ({ address, family: family as 4 | 6 }))
 }
 
-/** A POST is repeated only where the answer says that it must stay one. */
+/** A POST is redirected only by 307 and 308, which keep the method. */
 function redirectOf({ status, headers }: OutboundResponse, method: string): string | undefined {
   const follows = status === 307 || status === 308 || (method === 'GET' && [301, 302, 303].includes(status))
   return follows ? headers.location : undefined

@@ -13,7 +13,7 @@ async function serve(t: TestContext, listener: RequestListener): Promise<string>
   return `http://127.0.0.1:${(server.address() as { port: number }).port}`
 }
 
-test('the token travels as bearer, and not after a redirect', async (t) => {
+test('the token is sent as a bearer token, and not after a redirect', async (t) => {
   const seen: (string | undefined)[] = []
   const elsewhere = await serve(t, (request, response) => {
     seen.push(request.headers.authorization)
@@ -26,7 +26,7 @@ test('the token travels as bearer, and not after a redirect', async (t) => {
   assert.deepEqual(seen, ['Bearer secret'])
 })
 
-test('an error of the platform keeps its code, its hint, when to come again and its id', async (t) => {
+test('an error of the platform keeps its code, hint, retry time and request id', async (t) => {
   const url = await serve(t, (_request, response) => {
     response.writeHead(429, { 'Retry-After': '3', 'X-Request-Id': 'req_1' })
     response.end('{"error":{"code":"queue_full","message":"full","hint":"wait","id":"req_1"}}')
@@ -39,20 +39,20 @@ test('an error of the platform keeps its code, its hint, when to come again and 
   })
 })
 
-test('a JSON-RPC error becomes the code it was made from', async (t) => {
+test('a JSON-RPC error gets the error code that the platform had', async (t) => {
   const error = { code: -32001, message: 'there is no task t', data: [{ reason: 'TASK_NOT_FOUND' }] }
   const url = await serve(t, (_request, response) => response.end(JSON.stringify({ jsonrpc: '2.0', id: 1, error })))
   const client = createPlatformClient({ url, token: 'x' })
   await assert.rejects(client.getTask('ws_x', 't'), { code: 'not_found', retryable: false })
 })
 
-test('an answer that is not ours is told by its status', async (t) => {
+test('the status decides about an answer that is not from the platform', async (t) => {
   const url = await serve(t, (_request, response) => response.writeHead(502).end('<html>bad gateway</html>'))
   const client = createPlatformClient({ url, token: 'x' })
   await assert.rejects(client.listWorkspaces(), { retryable: true, message: /HTTP 502/ })
 })
 
-test('no answer within the time, a body that ends early, a signal: each is an error, none hangs', async (t) => {
+test('a timeout, a body that ends early and an abort are errors, and none hangs', async (t) => {
   const silent = await serve(t, () => undefined)
   const slow = createPlatformClient({ url: silent, token: 'x', timeoutMs: 50 })
   await assert.rejects(slow.listWorkspaces(), { code: 'timeout', retryable: true, message: /did not answer in time/ })

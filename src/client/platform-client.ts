@@ -1,13 +1,13 @@
 /**
- * The platform's API from outside, as our own commands use it: one token, one time limit, every failure a
- * MoleculeError that says what happened and whether trying again can help. Nothing is retried here: whoever calls
- * knows what may be repeated.
+ * The client of the platform's API that our own commands use: one token, one timeout, and every failure is a
+ * MoleculeError whose `retryable` says whether a retry can help. It does not retry, because only the caller knows what
+ * may be repeated.
  */
 import { MoleculeError } from '../errors.ts'
 import type { Message, StreamResponse, Task } from '../protocol/a2a.ts'
 import { failureFromAnswer, failureFromRpc, platformUnreachable } from './platform-failure.ts'
 
-/** What the commands read of a workspace; the platform may send more. */
+/** The fields of a workspace that the commands read; the platform may send more. */
 export interface WorkspaceSummary {
   readonly id: string
   readonly name: string
@@ -23,7 +23,7 @@ export interface WorkspaceSummary {
   readonly parent_id?: string | null
 }
 
-/** What happened in a workspace: one entry of its log, as the platform tells it. */
+/** One entry of a workspace's log. */
 export interface ActivityView {
   readonly seq: number
   readonly at: string
@@ -37,14 +37,14 @@ export interface ActivityView {
 
 export interface ActivityPageView {
   readonly activity: readonly ActivityView[]
-  /** Where the next page begins. */
+  /** The `since` of the next page. */
   readonly next: number
 }
 
 export interface ActivityPageQuery {
   readonly since: number
   readonly limit: number
-  /** The last ones in place of the first ones after `since`. */
+  /** Gives the last entries instead of the first ones after `since`. */
   readonly newest: boolean
 }
 
@@ -66,7 +66,7 @@ export interface StoryView {
   }[]
 }
 
-/** Something an agent wants to do and waits for a person's word on. */
+/** A permission that an agent waits for. */
 export interface PendingAskView {
   readonly id: string
   readonly workspace_id: string
@@ -87,7 +87,7 @@ export interface VersionView {
 export interface PlatformClientOptions {
   readonly url: string
   readonly token: string | undefined
-  /** For one call; a blocking send waits as long as the platform lets it, so this must be longer than that. */
+  /** For one call. It must be longer than the platform's limit for a blocking send. */
   readonly timeoutMs?: number
   readonly fetch?: typeof fetch
 }
@@ -95,26 +95,26 @@ export interface PlatformClientOptions {
 export interface PlatformClient {
   listWorkspaces(signal?: AbortSignal): Promise<WorkspaceSummary[]>
   getWorkspace(id: string, signal?: AbortSignal): Promise<WorkspaceSummary>
-  /** Sending the same message again attaches to its task. `wait: false` answers as soon as it is admitted. */
+  /** Sending the same message again attaches to its task. `wait: false` returns as soon as it is admitted. */
   sendMessage(workspaceId: string, message: Message, options: SendMessageOptions): Promise<Task>
   getTask(workspaceId: string, taskId: string, signal?: AbortSignal): Promise<Task>
-  /** By its id alone, in whatever workspace it is. */
+  /** Finds a task in any workspace. */
   findTask(taskId: string): Promise<Task>
   cancelTask(workspaceId: string, taskId: string): Promise<Task>
-  /** Of one conversation, the last changed first, with what was said and answered. */
+  /** The tasks of one conversation with history and artifacts, the last changed first. */
   listTasks(workspaceId: string, query: { readonly contextId: string; readonly pageSize: number }): Promise<Task[]>
   createWorkspace(input: Readonly<Record<string, unknown>>): Promise<WorkspaceSummary & Record<string, unknown>>
-  /** Gives the ids that are gone. */
+  /** Returns the ids of the deleted workspaces. */
   deleteWorkspace(id: string, options: { readonly confirm: string; readonly cascade: boolean }): Promise<string[]>
-  runWorkspaceAction(id: string, turn: WorkspaceAction): Promise<WorkspaceSummary>
+  runWorkspaceAction(id: string, action: WorkspaceAction): Promise<WorkspaceSummary>
   peersOf(id: string): Promise<WorkspaceSummary[]>
-  /** One line on the workspace's card; empty = none. */
+  /** Sets one line on the workspace's card; empty removes it. */
   setStatus(id: string, text: string): Promise<void>
   version(): Promise<VersionView>
-  /** Whether it takes work; false with the reason where it says that it does not. */
+  /** Whether the platform takes work, and if not, the reason. */
   ready(): Promise<{ readonly ready: boolean; readonly reason?: string }>
   activity(id: string, query: ActivityPageQuery): Promise<ActivityPageView>
-  /** Every later row of the workspace's log as it comes, until the signal aborts; a broken stream throws. */
+  /** Follows the workspace's log after `since`, until the signal aborts. A broken stream throws. */
   events(id: string, since: number | undefined, signal: AbortSignal): AsyncIterable<EventsView>
   story(id: string): Promise<StoryView>
   listPendingAsks(): Promise<PendingAskView[]>
@@ -176,7 +176,7 @@ type SimpleCalls = Omit<
   'listWorkspaces' | 'getWorkspace' | 'sendMessage' | 'getTask' | 'cancelTask' | 'listTasks' | 'events'
 >
 
-/** What is one request and its answer. */
+/** The calls that are one request and its answer. */
 function simpleCalls(call: Call): SimpleCalls {
   const at = (id: string, below = '') => `/workspaces/${encodeURIComponent(id)}${below}`
   const get = async <T>(path: string): Promise<T> => (await call({ method: 'GET', path })) as T
@@ -190,8 +190,8 @@ function simpleCalls(call: Call): SimpleCalls {
       const path = at(id, `?confirm=${encodeURIComponent(confirm)}&cascade=${cascade}`)
       return ((await call({ method: 'DELETE', path })) as { deleted: string[] }).deleted
     },
-    runWorkspaceAction: async (id, turn) =>
-      (await call({ method: 'POST', path: at(id, `/${turn}`) })) as WorkspaceSummary,
+    runWorkspaceAction: async (id, action) =>
+      (await call({ method: 'POST', path: at(id, `/${action}`) })) as WorkspaceSummary,
     peersOf: async (id) =>
       (await get<{ peers: WorkspaceSummary[] }>(`/registry/${encodeURIComponent(id)}/peers`)).peers,
     async setStatus(id, text) {
@@ -248,7 +248,7 @@ function createCall(options: PlatformClientOptions): Call {
     const limit = AbortSignal.timeout(timeoutMs)
     const ends = signal === undefined ? limit : AbortSignal.any([limit, signal])
     try {
-      // A redirect would carry the token to whoever it names.
+      // Prevents a redirect from sending the token to another host.
       const answer = await send(base + path, { ...request, headers, signal: ends, redirect: 'error' })
       const text = await answer.text()
       if (answer.ok) return text === '' ? undefined : JSON.parse(text)
@@ -260,7 +260,7 @@ function createCall(options: PlatformClientOptions): Call {
   }
 }
 
-/** The platform sends something at least every 15 s; this long without is a connection that only looks alive. */
+/** The platform sends something at least every 15 s. A stream that is silent for this long is dead and is closed. */
 const SILENCE_MS_MAX = 45_000
 
 async function* followEvents(

@@ -38,7 +38,7 @@ const say = (response: ServerResponse, status: number, body: object) => {
 const call = { body: {}, timeoutMs: 5000 }
 const codeOf = async (work: Promise<unknown>) => ((await work.catch((error: unknown) => error)) as MoleculeError).code
 
-test('CN-5 the connection backoffs twice as long after each failure, up to a minute, and begins anew after a success', async (t) => {
+test('CN-5 the backoff doubles after each failure, up to a minute, and resets after a success', async (t) => {
   let healthy = false
   const { connection, clock, backoffs } = await setUp(t, (_request, response) => say(response, healthy ? 200 : 503, {}))
   for (let failures = 0; failures < 10; failures++) {
@@ -60,7 +60,7 @@ test('CN-5 the connection backoffs twice as long after each failure, up to a min
   ])
 })
 
-test('CN-5 it waits as long as the platform asks, and a call with little patience is told so', async (t) => {
+test('CN-5 the backoff is as long as the platform asks, and a call with a short maxWaitMs fails', async (t) => {
   let calls = 0
   const { connection, clock, backoffs } = await setUp(t, (_request, response) => {
     calls += 1
@@ -85,7 +85,7 @@ test('CN-5 calls that fail together count as one failure', async (t) => {
   assert.equal(backoffs.length, 1)
 })
 
-test('CN-5 a refused token may be renewed, unless this is the first contact; other refusals are final', async (t) => {
+test('CN-5 a refused token is retried, except at the first contact; other refusals are final', async (t) => {
   const { connection, clock } = await setUp(t, (request, response) => {
     const status = Number(request.url?.slice(1))
     say(response, status, { error: { code: status === 401 ? 'unauthenticated' : 'not_found', message: 'no' } })
@@ -101,7 +101,7 @@ test('CN-5 a refused token may be renewed, unless this is the first contact; oth
   assert.equal(await retryable('/404', false), false)
 })
 
-test("CN-5 a proxy's own page is waited out, whatever its status", async (t) => {
+test('CN-5 the page of a proxy is retried, whatever its status', async (t) => {
   const { connection } = await setUp(t, (_request, response) => {
     response.writeHead(404, { 'Content-Type': 'text/html' })
     response.end('<h1>nothing here yet</h1>')
@@ -109,13 +109,13 @@ test("CN-5 a proxy's own page is waited out, whatever its status", async (t) => 
   await assert.rejects(connection.post('/', call), { retryable: true })
 })
 
-test('CN-5 silence is noticed by the time limit of the call', async (t) => {
+test('CN-5 a silent connection is noticed by the timeout of the call', async (t) => {
   const { connection, backoffs } = await setUp(t, () => undefined)
   await assert.rejects(connection.post('/', { ...call, timeoutMs: 50 }), { code: 'timeout', retryable: true })
   assert.deepEqual(backoffs, [['timeout', 500]])
 })
 
-test('CN-6 whoever hurries does not wait for a connection that backoffs, and a call can be cancelled while it waits', async (t) => {
+test('CN-6 after beginClosing no call waits for a backoff, and a waiting call can be cancelled', async (t) => {
   let calls = 0
   const { connection } = await setUp(t, (_request, response) => say(response, ++calls === 1 ? 503 : 200, {}))
   await assert.rejects(connection.post('/', call))
@@ -128,7 +128,7 @@ test('CN-6 whoever hurries does not wait for a connection that backoffs, and a c
   assert.deepEqual(await patient, {})
 })
 
-test('a connection is kept and used again, and one that the platform closed meanwhile does not fail a call', async (t) => {
+test('a kept socket is reused, and a socket that the platform closed does not fail a call', async (t) => {
   const sockets = new Set<unknown>()
   const { connection } = await setUp(t, (request, response) => {
     sockets.add(request.socket)

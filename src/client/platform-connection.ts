@@ -1,8 +1,7 @@
 /**
- * The connection from a bridge to its platform: one call at a time on each of a few kept connections, and one judgement of
- * whether the platform can be reached. When a call fails in a way that may pass, the connection rests, for as long as the
- * platform asks or a little longer each time up to a minute, and says what it waits for; then calls go out again.
- * Every call may be repeated. A connection that has gone silent is noticed by the time limit of the call on it.
+ * The connection from a bridge to its platform, over a few kept sockets. When a call fails with a retryable error, all
+ * calls back off: for the time that the platform asks for, or exponentially up to a minute; `onBackoff` reports why.
+ * A dead socket is noticed by the timeout of the call on it. Contract: every call may be repeated.
  */
 import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http'
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
@@ -13,39 +12,41 @@ import { failureFromAnswer, platformUnreachable } from './platform-failure.ts'
 
 const BACKOFF_MS = 500
 const BACKOFF_MS_MAX = 60_000
-/** A platform may ask for more patience than we would have by ourselves, within reason. */
+/** The longest `Retry-After` that is honoured; a longer one is cut to this. */
 const RETRY_AFTER_MS_MAX = 600_000
-/** For one call of somebody who leaves. */
+/** The timeout of a call after `beginClosing`. */
 const CLOSING_CALL_MS = 4_000
-/** A lease with the largest message, as JSON. */
+/** Fits a lease with the largest message as JSON; a larger answer fails with `too_large`. */
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024
 
 export interface PlatformConnectionOptions {
   readonly url: string
-  /** The token as it is now; asked for before each call, so that a renewed one is used at once. */
+  /** Called before each call, so that a renewed token is used at once. */
   readonly token: () => string
   readonly clock: Clock
-  /** The connection rests, and why; undefined = it works again. */
+  /** Called when the connection starts to back off, with the reason; undefined = it works again. */
   readonly onBackoff: (error: MoleculeError | undefined, backoffMs: number) => void
-  /** From 0 to 1, so that a thousand bridges do not come back in the same moment. */
+  /** From 0 to 1: jitter, so that a thousand bridges do not reconnect at the same moment. */
   readonly random?: () => number
 }
 
 export interface PlatformCall {
   readonly body: unknown
   readonly timeoutMs: number
-  /** How long it may wait while the connection rests; unset = until it works again. */
+  /** How long the call may wait during a backoff; unset = until the connection works again. */
   readonly maxWaitMs?: number
-  /** A refused token ends the call, as it does at the very start; later a new one may come. */
+  /**
+   * Makes a refused token final, for the first contact. Later a refused token is retried, because it may be renewed.
+   */
   readonly strict?: boolean
 }
 
-/** Contract: `post` makes one try once the connection does not backoff; every failure is a MoleculeError. */
+/** Contract: `post` waits for the end of a backoff and then tries once. Every failure is a MoleculeError. */
 export interface PlatformConnection {
   post<T>(path: string, call: PlatformCall, signal?: AbortSignal): Promise<T>
-  /** What cannot be mended by trying at once: the connection rests before the next try. */
+  /** Starts a backoff for an error that an immediate retry would repeat. */
   backoff(error: MoleculeError): void
-  /** From now on nothing waits for the connection to work again. */
+  /** From now on no call waits for the end of a backoff. */
   beginClosing(): void
   close(): void
 }
@@ -59,18 +60,18 @@ export function createPlatformConnection(options: PlatformConnectionOptions): Pl
   let backoffUntilMs = 0
 
   const backoff = (error: MoleculeError) => {
-    // Calls that went out together fail together, and count as one.
+    // Calls in flight at the same time fail together and count as one failure.
     if (clock.monotonicMs() < backoffUntilMs) return
     failures += 1
     const asked = error.details['retryAfterMs']
-    const own = Math.min(BACKOFF_MS * 2 ** (failures - 1), BACKOFF_MS_MAX) * (0.5 + random() / 2)
-    const backoffMs = Math.round(typeof asked === 'number' ? Math.min(asked, RETRY_AFTER_MS_MAX) : own)
+    const ownMs = Math.min(BACKOFF_MS * 2 ** (failures - 1), BACKOFF_MS_MAX) * (0.5 + random() / 2)
+    const backoffMs = Math.round(typeof asked === 'number' ? Math.min(asked, RETRY_AFTER_MS_MAX) : ownMs)
     backoffUntilMs = clock.monotonicMs() + backoffMs
     onBackoff(error, backoffMs)
   }
   const limited = (call: PlatformCall): PlatformCall =>
     closing.signal.aborted ? { ...call, timeoutMs: Math.min(call.timeoutMs, CLOSING_CALL_MS) } : call
-  const works = () => {
+  const recordSuccess = () => {
     if (failures > 0) onBackoff(undefined, 0)
     failures = 0
     backoffUntilMs = 0
@@ -99,11 +100,11 @@ export function createPlatformConnection(options: PlatformConnectionOptions): Pl
         )
         if (!answer.ok) throw failureFromAnswer(answer, text)
         const value = JSON.parse(text) as T
-        works()
+        recordSuccess()
         return value
       } catch (thrown) {
         if (signal?.aborted) throw new MoleculeError('canceled', 'the call was cancelled', { cause: thrown })
-        // One that went silent is seldom the only one: after a sleep of the machine all of them are dead.
+        // After a sleep of the machine all kept sockets are dead, so a timeout closes all of them.
         if (thrown instanceof AnswerTimeout) agent.destroy()
         const error = toConnectionError(thrown, options.url, call)
         if (error.retryable) backoff(error)
@@ -118,18 +119,18 @@ export function createPlatformConnection(options: PlatformConnectionOptions): Pl
 class AnswerTimeout extends Error {}
 
 const backoffError = (url: string): MoleculeError =>
-  new MoleculeError('timeout', `the platform at ${url} cannot be reached right now`, { retryable: true })
+  new MoleculeError('timeout', `the platform at ${url} cannot be reached at the moment`, { retryable: true })
 
-/** Whether trying again may help. A token may be renewed, and a proxy's page says nothing of the platform. */
+/** Decides `retryable`: a token may be renewed, and an answer without our request id comes from a proxy. */
 function toConnectionError(thrown: unknown, url: string, { strict = false }: PlatformCall): MoleculeError {
   if (!(thrown instanceof MoleculeError)) {
     return thrown instanceof SyntaxError
-      ? new MoleculeError('timeout', `${url} answered with something else than JSON`, { retryable: true })
+      ? new MoleculeError('timeout', `the answer of ${url} is not JSON`, { retryable: true })
       : platformUnreachable(url, thrown, thrown instanceof AnswerTimeout)
   }
   const status = Number(thrown.details['status'])
-  const passing = status >= 500 || (status === 401 && !strict) || thrown.details['requestId'] === null
-  if (thrown.retryable || !passing) return thrown
+  const mayPass = status >= 500 || (status === 401 && !strict) || thrown.details['requestId'] === null
+  if (thrown.retryable || !mayPass) return thrown
   return new MoleculeError(thrown.code, thrown.message, { retryable: true, cause: thrown, details: thrown.details })
 }
 
@@ -147,7 +148,7 @@ async function postWithReconnect(
   try {
     return await postOnce(exchanged, signal)
   } catch (thrown) {
-    // The platform closed a kept connection just when it was used again: nothing was heard there, so say it again.
+    // The platform closed a kept socket just as it was reused. It did not read the request, so send it again.
     if (!(thrown instanceof ConnectionReset)) throw thrown
     return await postOnce(exchanged, signal)
   }
@@ -168,8 +169,8 @@ function postOnce({ url, token, agent, call }: PostOptions, signal?: AbortSignal
     const limit = setTimeout(() => outgoing.destroy(new AnswerTimeout('no answer in time')), call.timeoutMs)
     const fail = (error: Error) => {
       clearTimeout(limit)
-      const stale = outgoing.reusedSocket && (error as NodeJS.ErrnoException).code === 'ECONNRESET'
-      reject(stale ? new ConnectionReset(error.message, { cause: error }) : error)
+      const wasReset = outgoing.reusedSocket && (error as NodeJS.ErrnoException).code === 'ECONNRESET'
+      reject(wasReset ? new ConnectionReset(error.message, { cause: error }) : error)
     }
     outgoing.on('error', fail)
     outgoing.on('response', (incoming) => {
@@ -187,13 +188,14 @@ async function readBody(incoming: IncomingMessage): Promise<string> {
   let bytes = 0
   for await (const chunk of incoming as AsyncIterable<Buffer>) {
     bytes += chunk.length
-    if (bytes > ANSWER_BYTES_MAX) throw new MoleculeError('too_large', 'the answer of the platform is too large')
+    if (bytes > ANSWER_BYTES_MAX)
+      throw new MoleculeError('too_large', 'the answer of the platform is larger than 64 MiB')
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString('utf8')
 }
 
-/** As the failures of other calls are read. */
+/** The form that `failureFromAnswer` reads. */
 function toResponse({ statusCode = 0, headers }: IncomingMessage): Response {
   const kept = ['retry-after', 'x-request-id'].flatMap((name): [string, string][] => {
     const value = headers[name]
@@ -202,7 +204,7 @@ function toResponse({ statusCode = 0, headers }: IncomingMessage): Response {
   return new Response(null, { status: statusCode, headers: kept })
 }
 
-/** For calls that must come through: tried until answered, refused for good, or no longer wanted. */
+/** Retries until an answer, a final error, or an abort of the signal. The backoff of `post` paces it. */
 export async function retryUntilAnswered<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
   for (;;) {
     try {

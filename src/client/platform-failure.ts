@@ -1,28 +1,29 @@
 /**
- * What went wrong with a call to the platform, as an error of ours. The platform's code and words are kept; whether
- * trying again can help is told from the HTTP status, because a proxy in between knows no codes of ours.
+ * Turns a failed call to the platform into a MoleculeError. The platform's code and message are kept. The HTTP status
+ * decides `retryable`, because a proxy in between does not know our codes.
  */
 import { type ErrorCode, MoleculeError } from '../errors.ts'
 import { WIRE_ERRORS } from '../protocol/json-rpc.ts'
 
-/** From an answer that is no success: the platform's own error, A2A's, or whatever a proxy says. */
+/** For an answer that is no success: an error of the platform, of A2A, or the page of a proxy. */
 export function failureFromAnswer(answer: Response, text: string): MoleculeError {
   const { status } = answer
   const error = readErrorBody(text)
-  const message = typeof error?.message === 'string' ? error.message : `the answer was HTTP ${status} without a reason`
+  const message =
+    typeof error?.message === 'string' ? error.message : `the platform answered HTTP ${status} and gave no reason`
   return new MoleculeError(codeOf(error) ?? codeOfStatus(status), withHint(message, error?.hint), {
     retryable: RETRYABLE_STATUSES.has(status),
     details: { status, requestId: answer.headers.get('x-request-id'), ...retryAfter(answer) },
   })
 }
 
-/** From the `error` of a JSON-RPC answer. */
+/** For the `error` of a JSON-RPC answer. */
 export function failureFromRpc(error: unknown): MoleculeError {
   const wire = (error ?? {}) as PlatformErrorBody
-  return new MoleculeError(codeOf(wire) ?? 'internal', String(wire.message ?? 'the platform answered with nothing'))
+  return new MoleculeError(codeOf(wire) ?? 'internal', String(wire.message ?? 'the platform sent an empty answer'))
 }
 
-/** No answer at all. Everything that we send may be sent again, so this is always worth another try. */
+/** For a missing answer. It is always retryable, because every call of ours may be repeated. */
 export function platformUnreachable(url: string, cause: unknown, timedOut: boolean): MoleculeError {
   const reason = (cause as { cause?: { code?: string } }).cause?.code ?? (cause as Error).message
   const message = timedOut
@@ -38,15 +39,16 @@ interface PlatformErrorBody {
   readonly data?: readonly { readonly reason?: unknown }[]
 }
 
+/** Without 500, which the platform answers only for a bug. A bridge retries it all the same (platform-connection.ts). */
 const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504])
 
 function readErrorBody(text: string): PlatformErrorBody | undefined {
   try {
     const answer = JSON.parse(text) as { error?: PlatformErrorBody; reason?: unknown } | null
-    // `/ready` has no error of ours: it says in words why it takes no work.
+    // `/ready` sends no error but a `reason`.
     return answer?.error ?? (typeof answer?.reason === 'string' ? { message: answer.reason } : undefined)
   } catch {
-    // Not from the platform: a proxy's page. The status says all there is.
+    // The page of a proxy; only its status is usable.
     return undefined
   }
 }
@@ -67,7 +69,7 @@ function withHint(message: string, hint: unknown): string {
   return typeof hint === 'string' ? `${message}: ${hint}` : message
 }
 
-/** Seconds are what the platform sends; a date, which a proxy may send, is passed over. */
+/** Reads seconds, as the platform sends them. A date, which a proxy may send, is ignored. */
 function retryAfter(answer: Response): { retryAfterMs?: number } {
   const seconds = Number(answer.headers.get('retry-after') ?? Number.NaN)
   return seconds >= 0 ? { retryAfterMs: seconds * 1000 } : {}

@@ -1,4 +1,4 @@
-/** Server-sent events from the bytes of an answer: the data of each, in order, however the bytes were cut. */
+/** Reads the `data` of server-sent events from the chunks of an answer, in order. */
 import { createParser } from 'eventsource-parser'
 import { MoleculeError } from '../errors.ts'
 import { ANSWER_BYTES_MAX } from './outbound.ts'
@@ -11,7 +11,7 @@ export async function* readSse(chunks: AsyncIterable<Buffer>): AsyncIterable<str
     maxBufferSize: ANSWER_BYTES_MAX,
     onEvent: ({ data }) => ready.push(data),
     onError: (error) => {
-      // Fields that nobody knows are passed over, as the standard has it; a buffer that overflowed is not.
+      // Unknown fields are ignored, as the standard requires; a buffer overflow is an error.
       if (error.type === 'max-buffer-size-exceeded') problem = error
     },
   })

@@ -1,7 +1,7 @@
 /**
- * What a remote agent says, read into our words (A2A 1.0) whichever version it speaks. Lenient about what is missing,
- * as protocol buffers leave out what is empty; strict about what we rely on: ids, states, parts.
- * Invariant: what this gives out has the shape of its type, whatever came in.
+ * Reads the answers of a remote agent, 1.0 or 0.3, into 1.0 types. Missing fields are accepted, because protocol
+ * buffers leave out empty ones; ids, states and parts are checked.
+ * Invariant: the result has the shape of its type, whatever the agent sent.
  */
 import { MoleculeError } from '../errors.ts'
 import {
@@ -15,10 +15,10 @@ import {
   type TaskState,
   type TaskStatus,
 } from '../protocol/a2a.ts'
-import { isJsonObject, type JsonObject } from '../protocol/json.ts'
+import { isJsonObject, type JsonObject, stringOf } from '../protocol/json.ts'
 import { readPart } from '../protocol/part.ts'
 
-/** The answer to a send, or one event of a stream: with `kind` it is 0.3's, otherwise 1.0's one-of. */
+/** The answer to a send, or one event of a stream. 0.3 has a `kind`; 1.0 has one member with the event's name. */
 export function readRemoteEvent(value: unknown): StreamResponse {
   const event = requireObject(value, 'the answer')
   if (event['kind'] === 'task' || 'task' in event) return { task: readRemoteTask(event['task'] ?? event) }
@@ -33,7 +33,7 @@ export function readRemoteEvent(value: unknown): StreamResponse {
     const artifact = readArtifact(update['artifact'])
     return { artifactUpdate: { ...idsOf(update), artifact, ...chunk, ...metadataOf(update) } }
   }
-  throw notA2a('it is neither task, message nor update')
+  throw notA2a('it is no task, message or update')
 }
 
 export function readRemoteTask(value: unknown): Task {
@@ -43,7 +43,7 @@ export function readRemoteTask(value: unknown): Task {
   const history = listOrEmpty(task['history']).map(readMessage)
   return {
     id: task['id'],
-    contextId: textOrEmpty(task['contextId']),
+    contextId: stringOf(task['contextId']),
     status: readStatus(task['status']),
     ...(artifacts.length > 0 && { artifacts }),
     ...(history.length > 0 && { history }),
@@ -63,7 +63,7 @@ function readStatus(value: unknown): TaskStatus {
 
 /** `input-required` is TASK_STATE_INPUT_REQUIRED; one that nobody knows is not known to be over. */
 function readState(value: unknown): TaskState {
-  const name = `TASK_STATE_${textOrEmpty(value).toUpperCase().replaceAll('-', '_').replace('TASK_STATE_', '')}`
+  const name = `TASK_STATE_${stringOf(value).toUpperCase().replaceAll('-', '_').replace('TASK_STATE_', '')}`
   return TASK_STATES.find((state) => state === name) ?? 'TASK_STATE_WORKING'
 }
 
@@ -73,11 +73,11 @@ function readMessage(value: unknown): Message {
   const extensions = stringsOf(message['extensions'])
   const referenceTaskIds = stringsOf(message['referenceTaskIds'])
   return {
-    messageId: textOrEmpty(message['messageId']),
+    messageId: stringOf(message['messageId']),
     role: message['role'] === 'user' || message['role'] === 'ROLE_USER' ? 'ROLE_USER' : 'ROLE_AGENT',
     parts: readParts(message['parts']),
-    ...(textOrEmpty(contextId) !== '' && { contextId: textOrEmpty(contextId) }),
-    ...(textOrEmpty(taskId) !== '' && { taskId: textOrEmpty(taskId) }),
+    ...(stringOf(contextId) !== '' && { contextId: stringOf(contextId) }),
+    ...(stringOf(taskId) !== '' && { taskId: stringOf(taskId) }),
     ...(extensions.length > 0 && { extensions }),
     ...(referenceTaskIds.length > 0 && { referenceTaskIds }),
     ...metadataOf(message),
@@ -89,16 +89,16 @@ function readArtifact(value: unknown): Artifact {
   const { name, description } = artifact
   const extensions = stringsOf(artifact['extensions'])
   return {
-    artifactId: textOrEmpty(artifact['artifactId']),
+    artifactId: stringOf(artifact['artifactId']),
     parts: readParts(artifact['parts']),
-    ...(textOrEmpty(name) !== '' && { name: textOrEmpty(name) }),
-    ...(textOrEmpty(description) !== '' && { description: textOrEmpty(description) }),
+    ...(stringOf(name) !== '' && { name: stringOf(name) }),
+    ...(stringOf(description) !== '' && { description: stringOf(description) }),
     ...(extensions.length > 0 && { extensions }),
     ...metadataOf(artifact),
   }
 }
 
-/** Empty names are absent ones: an agent on protocol buffers cannot tell them apart, and a caller should not see them. */
+/** Empty names count as absent, because protocol buffers cannot tell the two apart. */
 function readParts(value: unknown): Part[] {
   return listOrEmpty(value).map((item, index) => {
     try {
@@ -111,21 +111,20 @@ function readParts(value: unknown): Part[] {
 }
 
 const idsOf = (update: JsonObject) => ({
-  taskId: textOrEmpty(update['taskId']),
-  contextId: textOrEmpty(update['contextId']),
+  taskId: stringOf(update['taskId']),
+  contextId: stringOf(update['contextId']),
 })
 
 function metadataOf({ metadata }: JsonObject): { metadata?: Metadata } {
   return isJsonObject(metadata) && Object.keys(metadata).length > 0 ? { metadata: metadata as Metadata } : {}
 }
 
-const textOrEmpty = (value: unknown): string => (typeof value === 'string' ? value : '')
 const listOrEmpty = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
 const stringsOf = (value: unknown): string[] => listOrEmpty(value).filter((item) => typeof item === 'string')
 
 function requireObject(value: unknown, what: string): JsonObject {
   if (isJsonObject(value)) return value
-  throw notA2a(`${what} is no object`)
+  throw notA2a(`${what} is not an object`)
 }
 
 function notA2a(problem: string, cause?: unknown): MoleculeError {

@@ -4,7 +4,7 @@ import type { Clock } from '../clock.ts'
 import { MoleculeError } from '../errors.ts'
 import { TRIES_MAX, withRetries } from './retry.ts'
 
-/** A clock whose waits are over at once and are written down. */
+/** A clock that records each wait and ends it at once. */
 function hastyClock(): { clock: Clock; delays: number[] } {
   const delays: number[] = []
   const clock: Clock = {
@@ -22,7 +22,7 @@ function hastyClock(): { clock: Clock; delays: number[] } {
 const busy = (details: Record<string, unknown> = {}) =>
   new MoleculeError('queue_full', 'busy', { retryable: true, details })
 
-test('waits get longer, or are what the platform asks, up to a minute', async () => {
+test('waits double, or are as long as the platform asks, up to a minute', async () => {
   const { clock, delays } = hastyClock()
   const failures = [busy(), busy(), busy({ retryAfterMs: 2500 }), busy({ retryAfterMs: 3_600_000 })]
   const told: number[] = []
@@ -37,7 +37,7 @@ test('waits get longer, or are what the platform asks, up to a minute', async ()
   assert.deepEqual(told, delays)
 })
 
-test('the last failure, and one that is not worth it, go to the caller', async () => {
+test('the last failure, and an error that is not retryable, go to the caller', async () => {
   const { clock } = hastyClock()
   let tries = 0
   const failing = (error: Error) => async () => {

@@ -1,6 +1,6 @@
 /**
- * Trying again, for calls that are safe to repeat: as often as allowed, as late as the platform asks or else a little
- * later each time. What is not retryable, and the last failure, go to the caller unchanged.
+ * Retries a call that is safe to repeat, after the time that the platform asks for, or with exponential backoff. An
+ * error that is not retryable, and the last failure, go to the caller unchanged.
  */
 import type { Clock } from '../clock.ts'
 import { MoleculeError } from '../errors.ts'
@@ -13,9 +13,9 @@ const DELAY_MS_MAX = 60_000
 export interface RetryOptions {
   readonly clock: Clock
   readonly triesMax?: number
-  /** No more tries once it aborts: the last failure goes to the caller. */
+  /** On abort there is no further try; the last failure goes to the caller. */
   readonly signal?: AbortSignal
-  /** Told before each wait, for somebody who watches. */
+  /** Called before each wait. */
   readonly onRetry?: (error: MoleculeError, delayMs: number) => void
 }
 
