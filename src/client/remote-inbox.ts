@@ -80,15 +80,15 @@ export function createRemoteInbox(options: RemoteInboxOptions): RemoteInbox {
   }
   return {
     leases: (worker, signal) => takeWork(state, worker, signal),
+    begin: (key, text) => postBegin(state, key, text).then((standing) => dropIfStale(key, standing)),
     async extend(keys) {
       const call = { body: { keys: keys.map(toWireKey) }, timeoutMs: CALL_MS, maxWaitMs: 0 }
       const { standings } = await connection.post<{ standings: LeaseStanding[] }>(`${at}/extend`, call)
       return keys.map((key, index) => dropIfStale(key, standings[index] ?? 'stale'))
     },
-    append: (key, events) =>
-      postEvents(state, key, numberAfterStart(events)).then((standing) => dropIfStale(key, standing)),
+    append: (key, events) => postEvents(state, key, events).then((standing) => dropIfStale(key, standing)),
     async settle(key, outcome, unsent) {
-      const answer = await postSettle(state, key, { outcome, ...(unsent && { unsent: numberAfterStart(unsent) }) })
+      const answer = await postSettle(state, key, { outcome, ...(unsent && { unsent }) })
       letGo(key)
       return answer
     },
@@ -126,8 +126,10 @@ const toWireKey = ({ conversationId, taskId, messageId, epoch }: LeaseKey) => ({
   epoch,
 })
 
-/** The first event of every lease is that it has begun; the runtime's own are counted after it. */
-const numberAfterStart = (events: NumberedEvents): NumberedEvents => ({ ...events, from: events.from + 1 })
+async function postBegin({ connection, at }: RemoteInboxState, key: LeaseKey, text?: string): Promise<LeaseStanding> {
+  const call = { body: { key: toWireKey(key), text }, timeoutMs: CALL_MS, maxWaitMs: APPEND_PATIENCE_MS }
+  return (await connection.post<{ standing: LeaseStanding }>(`${at}/begin`, call)).standing
+}
 
 async function postEvents(
   { connection, at }: RemoteInboxState,
@@ -210,9 +212,8 @@ async function beginTurn(
   { lease, queue }: { lease: Lease; queue: WaitQueue<Directive> },
   signal: AbortSignal,
 ): Promise<void> {
-  const started: NumberedEvents = { from: 1, events: [{ type: 'status', text: state.startedText }] }
   try {
-    const standing = await retryUntilAnswered(() => postEvents(state, lease, started), signal)
+    const standing = await retryUntilAnswered(() => postBegin(state, lease, state.startedText), signal)
     if (standing === 'held') return queue.put({ type: 'lease', lease })
     if (standing === 'stop') await postSettle(state, lease, { outcome: { type: 'stopped' } })
     state.holding.delete(leaseId(lease))

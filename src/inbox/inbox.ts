@@ -243,11 +243,17 @@ export interface NumberedEvents {
 
 /**
  * Contract: `leases` yields each lease once; a lease that was claimed but not taken when the signal aborts is released.
- * `append` and `settle` are idempotent: the same number, or the same outcome under the same epoch, changes nothing
- * the second time. A settle is valid while its epoch is current, even after the lease time ran out.
+ * `begin`, `append` and `settle` are idempotent: the same number, or the same outcome under the same epoch, changes
+ * nothing the second time. A settle is valid while its epoch is current, even after the lease time ran out.
  */
 export interface Inbox {
   leases(worker: Worker, signal: AbortSignal): AsyncIterable<Directive>
+  /**
+   * The turn begins. A worker that vanishes before this costs the message nothing; after it, one of its losses. A bridge
+   * awaits it before it starts the backend. In a hosted workspace the claim itself begins the turn, and no call is
+   * needed. `text` goes into the activity log: `started on laptop`.
+   */
+  begin(key: LeaseKey, text?: string): Promise<LeaseStanding>
   extend(keys: readonly LeaseKey[]): Promise<LeaseStanding[]>
   append(key: LeaseKey, events: NumberedEvents): Promise<LeaseStanding>
   /** Stores events not yet appended and the outcome, in one transaction. `stale`: this result is not the reply. */

@@ -10,6 +10,7 @@ import { schema0004 } from './migrations/0004-push.ts'
 import { schema0005 } from './migrations/0005-secrets.ts'
 import { schema0006 } from './migrations/0006-usage.ts'
 import { schema0007 } from './migrations/0007-fewer-indexes.ts'
+import { schema0008 } from './migrations/0008-begun.ts'
 
 const MIGRATIONS: readonly string[] = [
   schema0001,
@@ -19,6 +20,7 @@ const MIGRATIONS: readonly string[] = [
   schema0005,
   schema0006,
   schema0007,
+  schema0008,
 ]
 
 /** The migrations after version `current`, as [version, text]. Throws for a store of a newer Molecule. */

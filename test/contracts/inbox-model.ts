@@ -22,7 +22,7 @@ const STEPS: fc.Arbitrary<ModelCommand>[] = [
   ...[door.admitNew, door.admitNew, door.admitNew, door.admitAgain, door.continueTask, door.continueTask],
   ...[door.cancelTask, door.followTask],
   ...[worker.settle, worker.settle, worker.settle, worker.settle, worker.settleTwice, worker.append, worker.append],
-  ...[worker.extend, worker.suspend, worker.resume, worker.ask, worker.ask],
+  ...[worker.begin, worker.begin, worker.extend, worker.suspend, worker.resume, worker.ask, worker.ask],
   ...[node.lapse, node.lapse, node.sweep, node.sweep, node.wait, node.crash, node.restart, node.leaveOrJoin],
 ]
 

@@ -15,11 +15,13 @@ export interface UpgradeUnderTest {
 export function upgradeContract({ name, prepare }: UpgradeUnderTest): void {
   describe(`an earlier store on ${name}`, () => {
     const versions = missingMigrations(0).slice(0, -1)
+    const oldStore = (version: number, rows: string) => {
+      const upTo = versions.slice(0, version).map(([number, text]) => `${text}; ${recordVersion(number)}`)
+      return prepare(['create table schema_version (version integer not null);', ...upTo, rows].join('\n'))
+    }
     for (const [version] of versions) {
       test(`IN-10 one of version ${version} is brought forward, and what waited in it is answered in its order`, async () => {
-        const upTo = versions.slice(0, version).map(([number, text]) => `${text}; ${recordVersion(number)}`)
-        const versionTable = 'create table schema_version (version integer not null);'
-        const harness = createInboxHarness({ name, open: await prepare([versionTable, ...upTo, OLD_ROWS].join('\n')) })
+        const harness = createInboxHarness({ name, open: await oldStore(version, OLD_ROWS) })
         await harness.open()
         try {
           const { reception, inbox } = harness.local
@@ -52,6 +54,25 @@ export function upgradeContract({ name, prepare }: UpgradeUnderTest): void {
         }
       })
     }
+
+    test('IN-4 a turn that runs in a store of version 7 has begun if it is of the platform, or a bridge sent an event', async () => {
+      const harness = createInboxHarness({ name, open: await oldStore(7, RUNNING_ROWS) })
+      await harness.open()
+      try {
+        const rows = await harness.sql('select id, begun from messages order by id')
+        assert.deepEqual(
+          rows.map(({ id, begun }) => [id, Number(begun)]),
+          [
+            ['bridge', 0],
+            ['bridge-event', 1],
+            ['platform', 1],
+            ['waiting', 0],
+          ],
+        )
+      } finally {
+        await harness.close()
+      }
+    })
   })
 }
 
@@ -60,13 +81,14 @@ const recordVersion = (version: number): string => `insert into schema_version (
 const WORKSPACE = 'ws_01K00000000000000000000000'
 
 interface OldMessage {
+  readonly conversationId?: string
   readonly id: string
   readonly taskId: string
   readonly n: number
-  readonly state: 'done' | 'queued'
+  readonly state: 'done' | 'queued' | 'leased'
 }
 
-const oldMessage = ({ id, taskId, n, state }: OldMessage): string => {
+const oldMessage = ({ id, conversationId = 'c1', taskId, n, state }: OldMessage): string => {
   const message = { messageId: id, role: 'ROLE_USER', parts: [{ text: 'hello' }] }
   const envelope = { jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message } }
   const sender = { kind: 'person', id: 'admin', name: 'admin', door: 'http' }
@@ -75,7 +97,7 @@ const oldMessage = ({ id, taskId, n, state }: OldMessage): string => {
   const settled = state === 'done' ? '2' : 'null'
   return `insert into messages (id, workspace_id, conversation_id, task_id, n, dedupe, content_hash, idempotency_key,
       envelope, sender, state, admitted_at, ready_at, expires_at, settled_at, reply)
-    values ('${id}', '${WORKSPACE}', 'c1', '${taskId}', ${n}, '${id}', '', '${id}', '${JSON.stringify(envelope)}',
+    values ('${id}', '${WORKSPACE}', '${conversationId}', '${taskId}', ${n}, '${id}', '', '${id}', '${JSON.stringify(envelope)}',
       '${JSON.stringify(sender)}', '${state}', 1, 1, 99999999999999, ${settled}, ${reply});
     insert into events (workspace_id, seq, task_id, message_id, at_ms, items)
     values ('${WORKSPACE}', ${n}, '${taskId}', '${id}', 1, '[{"t":"status","state":"TASK_STATE_SUBMITTED"}]');`
@@ -95,4 +117,18 @@ ${oldTask('t2', 'TASK_STATE_SUBMITTED')}
 ${oldMessage({ id: 'm1', taskId: 't1', n: 1, state: 'done' })}
 ${oldMessage({ id: 'm2', taskId: 't2', n: 2, state: 'queued' })}
 ${oldMessage({ id: 'm3', taskId: 't2', n: 3, state: 'queued' })}
+`
+
+const runningTurn = (id: string, worker: string, n: number): string => `
+insert into conversations (id, workspace_id, principal, context_id, last_n, lease_epoch, worker, lease_until)
+  values ('${id}', '${WORKSPACE}', 'people', '${id}', ${n}, 1, '${worker}', 99999999999999);
+${oldMessage({ id, conversationId: id, taskId: id, n, state: 'leased' })}`
+
+/** A turn of the platform, two of bridges, of which one has sent an event, and a message that waits. */
+const RUNNING_ROWS = `
+${runningTurn('platform', 'host.worker', 1)}
+${runningTurn('bridge', 'bridge.ws.laptop', 2)}
+${runningTurn('bridge-event', 'bridge.ws.laptop', 3)}
+update messages set appended = 1 where id = 'bridge-event';
+${oldMessage({ id: 'waiting', taskId: 'waiting', n: 4, state: 'queued' })}
 `

@@ -76,16 +76,16 @@ export function* admit(prepared: PreparedLetter, ready: ReadyWorkers): Transacti
     contextId,
     task,
     waitsForPermission: asked !== undefined,
-    worker: claims ? worker : undefined,
+    claimant: claims ? { worker, hosted: load.hosted === 1 } : undefined,
   }
   return yield* insertMessage(prepared, place)
 }
 
 /** Writes the letter into its place, in one step. */
 function* insertMessage(prepared: PreparedLetter, place: Placement): Transaction<Admission> {
-  const { conversation, contextId, task, waitsForPermission, worker } = place
+  const { conversation, contextId, task, waitsForPermission, claimant } = place
   const { workspaceId } = prepared.letter
-  const claims = worker !== undefined
+  const claims = claimant !== undefined
   const messageId = prepared.letter.id ?? ulid()
   const taskId = task?.id ?? messageId
   const going: TaskState = claims || task !== undefined ? 'TASK_STATE_WORKING' : 'TASK_STATE_SUBMITTED'
@@ -99,13 +99,18 @@ function* insertMessage(prepared: PreparedLetter, place: Placement): Transaction
   yield* together([
     ...taskStatements(prepared.letter, place, { taskId, state }),
     conversationStatement(prepared.letter, place),
-    messageStatement(prepared, { id: messageId, conversation, taskId, state: claims ? 'leased' : 'queued' }),
+    messageStatement(prepared, conversation, {
+      id: messageId,
+      taskId,
+      state: claims ? 'leased' : 'queued',
+      begun: claimant?.hosted === true,
+    }),
     ...recordChange(change),
   ])
   const admitted = { taskId, contextId, duplicate: false }
   if (!claims) return { admitted }
   const lease = leaseOfLetter(prepared, place, { taskId, messageId })
-  return { admitted, toWorker: { worker, directive: { type: 'lease', lease } } }
+  return { admitted, toWorker: { worker: claimant.worker, directive: { type: 'lease', lease } } }
 }
 
 interface Answering {
@@ -120,7 +125,7 @@ function* admitAnswer(prepared: PreparedLetter, { conversation, task, asked }: A
   const id = prepared.letter.id ?? ulid()
   yield* together([
     statement('update conversations set last_n = $2 where id = $1', [conversation.id, conversation.n]),
-    messageStatement(prepared, { id, conversation, taskId: task.id, state: 'answer' }),
+    messageStatement(prepared, conversation, { id, taskId: task.id, state: 'answer', begun: false }),
   ])
   yield* answerAsk(asked, id)
   const admitted = { taskId: task.id, contextId: task.context_id, duplicate: false }

@@ -2,7 +2,7 @@
 import { isInterrupted, type TaskState } from '../../protocol/a2a.ts'
 import { type Statement, statement } from '../../store/store.ts'
 import type { Lease, Letter } from '../inbox.ts'
-import { LEASE_MS } from '../lease/claim.ts'
+import { type Claimant, LEASE_MS } from '../lease/claim.ts'
 import { setTaskState } from '../read/tasks.ts'
 import { EXPIRY_MS } from '../upkeep/expire.ts'
 
@@ -37,8 +37,8 @@ export interface Placement {
   readonly task: ContinuedTaskRow | undefined
   /** The task's running turn waits for a permission: one more message does not set the task going again. */
   readonly waitsForPermission: boolean
-  /** Who leases it at once. */
-  readonly worker: string | undefined
+  /** Claims the message in the same transaction. */
+  readonly claimant: Claimant | undefined
 }
 
 export function taskStatements(
@@ -56,24 +56,22 @@ export function taskStatements(
   return [row]
 }
 
-export interface NewMessage {
-  readonly id: string
-  readonly conversation: TargetConversation
-  readonly taskId: string
-  readonly state: 'queued' | 'leased' | 'answer'
-}
-
 // Texts of the hot path are made once: a text that is put together anew has to be hashed anew to find its statement.
 
 const messageInsertText = (settledAt: string): string =>
   `insert into messages (id, workspace_id, conversation_id, task_id, n, dedupe, content_hash, idempotency_key,
-     envelope, sender, reply_to, state, admitted_at, ready_at, expires_at, settled_at)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, now_ms(), now_ms(), now_ms() + $13, ${settledAt})`
+     envelope, sender, reply_to, state, admitted_at, ready_at, expires_at, settled_at, begun)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, now_ms(), now_ms(), now_ms() + $13, ${settledAt}, $14)`
 const INSERT_OPEN = messageInsertText('null')
 /** An answer is settled from the start: the turn that takes it decides what it was worth. */
 const INSERT_ANSWER = messageInsertText('now_ms()')
 
-export function messageStatement(prepared: PreparedLetter, { id, conversation, taskId, state }: NewMessage): Statement {
+export function messageStatement(
+  prepared: PreparedLetter,
+  conversation: TargetConversation,
+  row: { id: string; taskId: string; state: 'queued' | 'leased' | 'answer'; begun: boolean },
+): Statement {
+  const { id, taskId, state, begun } = row
   const { letter, key, dedupe, hash, envelopeText } = prepared
   return statement(state === 'answer' ? INSERT_ANSWER : INSERT_OPEN, [
     id,
@@ -89,6 +87,7 @@ export function messageStatement(prepared: PreparedLetter, { id, conversation, t
     letter.replyTo === undefined ? null : JSON.stringify(letter.replyTo),
     state,
     Math.round(letter.expiresInMs ?? EXPIRY_MS),
+    begun ? 1 : 0,
   ])
 }
 
@@ -123,14 +122,14 @@ const LEASE = `update conversations set last_n = $2, lease_epoch = $3, worker = 
   where id = $1`
 
 export function conversationStatement({ workspaceId, principal }: Letter, place: Placement): Statement {
-  const { conversation, contextId, worker } = place
+  const { conversation, contextId, claimant } = place
   const { id, n, epoch } = conversation
   if (!conversation.exists) {
     const values = [id, workspaceId, principal, contextId, n]
-    if (worker === undefined) return statement(INSERT_READY, [...values, epoch, null])
-    return statement(INSERT_LEASED, [...values, epoch + 1, worker])
+    if (claimant === undefined) return statement(INSERT_READY, [...values, epoch, null])
+    return statement(INSERT_LEASED, [...values, epoch + 1, claimant.worker])
   }
-  if (worker !== undefined) return statement(LEASE, [id, n, epoch + 1, worker])
+  if (claimant !== undefined) return statement(LEASE, [id, n, epoch + 1, claimant.worker])
   // An older message that waits keeps its own ready time: order within a conversation is absolute.
   const ready = conversation.free ? ', ready_at = now_ms()' : ''
   return statement(`update conversations set last_n = $2${ready} where id = $1`, [id, n])

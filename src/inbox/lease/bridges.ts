@@ -12,7 +12,7 @@ import type { InboxContext, KeepSessionOn } from '../context.ts'
 import { type BridgeCall, type Bridges, type Directive, type LeaseKey, leaseId } from '../inbox.ts'
 import { lockWorkspace } from './lock-workspace.ts'
 import { findLeasesOf } from './lost-leases.ts'
-import { BRIDGE_PREFIX, LOST_COLUMNS, type LostMessage, recordLoss } from './lost-turn.ts'
+import { LOST_COLUMNS, type LostMessage, recordLoss } from './lost-turn.ts'
 import { freeLost } from './recover.ts'
 import type { FillQueue, WorkerInbox } from './worker-inbox.ts'
 import type { WorkerQueue } from './worker-queues.ts'
@@ -56,6 +56,7 @@ export function createBridges({ context, workerInbox, fill, keepSessionOn }: Bri
         ended.resolve()
       }
     },
+    begin: (key, text) => own(key, () => workerInbox.begin(key, text)),
     extend: (keys) =>
       Promise.all(keys.map((key) => own(key, async () => (await workerInbox.extend([key]))[0] ?? 'stale'))),
     append: (key, events) => own(key, () => workerInbox.append(key, events)),
@@ -68,7 +69,7 @@ export function createBridges({ context, workerInbox, fill, keepSessionOn }: Bri
 }
 
 /** Unlike any worker of a platform, and of its workspace alone, whatever it calls itself. */
-const workerName = ({ workspaceId, bridge }: BridgeCall): string => `${BRIDGE_PREFIX}${workspaceId}.${bridge}`
+const workerName = ({ workspaceId, bridge }: BridgeCall): string => `bridge.${workspaceId}.${bridge}`
 
 function requireCapacity(waiting: ReadonlyMap<string, Waiting>, workspaceId: string): void {
   const here = waiting.values().filter((one) => one.workspaceId === workspaceId)

@@ -17,11 +17,23 @@ export const LEASE_MS = 30_000
 /** Conversations leased in one transaction: a worker that comes to a long queue is not to pay a commit for each. */
 export const CLAIMS_MAX = 32
 
+/** For whom a message is claimed. In a hosted workspace the claim begins the turn; a bridge calls `begin` later. */
+export interface Claimant {
+  readonly worker: string
+  readonly hosted: boolean
+}
+
 export interface Claim {
   readonly lease: Lease
   readonly entry: NewLogEntry
   /** What makes it so: for the caller to run with its own writes. */
   readonly writes: readonly Statement[]
+}
+
+/** A claim for a slot that another turn of the worker gave up. */
+export interface NextClaim {
+  readonly worker: string
+  readonly claim: Claim
 }
 
 /** Workspaces with a ready conversation and a free slot, the longest waiting first. */
@@ -72,21 +84,22 @@ export const selectHead = (conversationId: string): Statement =>
   ])
 
 /** Leases the oldest ready conversation to the worker. The caller counts the slot and runs the writes. */
-export function* claimOldest(workspaceId: string, worker: string): Transaction<Claim | undefined> {
+export function* claimOldest(workspaceId: string, claimant: Claimant): Transaction<Claim | undefined> {
   const [[head]] = (yield* together([selectOldest(workspaceId)])) as unknown as [HeadRow[]]
-  return head === undefined ? undefined : claimHead(workspaceId, head, worker)
+  return head === undefined ? undefined : claimHead(workspaceId, head, claimant)
 }
 
 /** Leases what is ready to the worker, the oldest first, as far as there are slots and up to the limit. */
 export function* claimReady(workspaceId: string, worker: string, claimsMax = CLAIMS_MAX): Transaction<Claim[]> {
-  const [load] = yield* sql<{ slots: number; running: number }>(
-    'select slots, running from workspace_load where workspace_id = $1 /*for update*/',
+  const [load] = yield* sql<{ slots: number; running: number; hosted: number }>(
+    'select slots, running, hosted from workspace_load where workspace_id = $1 /*for update*/',
     [workspaceId],
   )
   const free = load === undefined ? 0 : load.slots - load.running
+  const claimant = { worker, hosted: load?.hosted === 1 }
   const claims: Claim[] = []
   while (claims.length < Math.min(free, claimsMax)) {
-    const claim = yield* claimOldest(workspaceId, worker)
+    const claim = yield* claimOldest(workspaceId, claimant)
     if (claim === undefined) break
     yield* together(claim.writes)
     claims.push(claim)
@@ -102,11 +115,14 @@ const LEASE = `update conversations set lease_epoch = $2, worker = $3, lease_unt
   ready_at = null where id = $1`
 
 /** The lease of that message to the worker, and the writes that make it so. */
-export function claimHead(workspaceId: string, head: HeadRow, worker: string): Claim {
+export function claimHead(workspaceId: string, head: HeadRow, { worker, hosted }: Claimant): Claim {
   const epoch = head.lease_epoch + 1
   const writes = [
     statement(LEASE, [head.conversation_id, epoch, worker]),
-    statement(`update messages set state = 'leased', appended = 0, asked = 0 where id = $1`, [head.id]),
+    statement(`update messages set state = 'leased', begun = $2, appended = 0, asked = 0 where id = $1`, [
+      head.id,
+      hosted ? 1 : 0,
+    ]),
     setTaskState(head.task_id, 'TASK_STATE_WORKING'),
   ]
   return { lease: toLease(workspaceId, head, epoch), entry: startedEntry(head), writes }

@@ -10,9 +10,6 @@ import { failTask } from '../settle/fail-task.ts'
 /** A message whose worker vanished this often is a dead letter: it is likely what takes the worker down. */
 const LOSSES_MAX = 5
 
-/** Workers elsewhere are called so; no other is. */
-export const BRIDGE_PREFIX = 'bridge.'
-
 export interface LostMessage {
   id: string
   workspace_id: string
@@ -21,13 +18,10 @@ export interface LostMessage {
   state: string
   losses: number
   suspended: number
-  /** Its turn had begun: with the claim in this house, with its first event from a worker elsewhere. */
   begun: number
 }
 
-export const LOST_COLUMNS = `id, workspace_id, conversation_id, task_id, state, losses, suspended,
-  case when appended > 0 or not exists (select 1 from conversations c
-    where c.id = messages.conversation_id and c.worker like '${BRIDGE_PREFIX}%') then 1 else 0 end as begun`
+export const LOST_COLUMNS = 'id, workspace_id, conversation_id, task_id, state, losses, suspended, begun'
 
 export interface LostTurn {
   /** It is to be run again; otherwise it has ended. */

@@ -6,7 +6,7 @@
 import { sql, statement, type Transaction, together } from '../../store/store.ts'
 import type { LeaseKey, LeaseStanding } from '../inbox.ts'
 import { recordChange } from '../read/event-log.ts'
-import { type Claim, claimOldest } from './claim.ts'
+import { claimOldest, type NextClaim } from './claim.ts'
 
 /** Turns of one workspace that may wait at a time; further waits are refused. */
 const SUSPENDED_MAX = 8
@@ -15,6 +15,7 @@ export interface HeldTurn {
   state: string
   suspended: number
   worker: string
+  hosted: number
   waiting_turns: number
   /** More turns hold a slot than there are slots. */
   over_limit: boolean
@@ -22,8 +23,8 @@ export interface HeldTurn {
 
 /** The lease's message if it is still held; locked in the order every transaction keeps. */
 export function* lockHeldTurn(key: LeaseKey): Transaction<HeldTurn | undefined> {
-  const [load] = yield* sql<{ slots: number; running: number; suspended: number }>(
-    'select slots, running, suspended from workspace_load where workspace_id = $1 /*for update*/',
+  const [load] = yield* sql<{ hosted: number; slots: number; running: number; suspended: number }>(
+    'select hosted, slots, running, suspended from workspace_load where workspace_id = $1 /*for update*/',
     [key.workspaceId],
   )
   const [row] = yield* sql<{ state: string; suspended: number; worker: string }>(
@@ -32,13 +33,13 @@ export function* lockHeldTurn(key: LeaseKey): Transaction<HeldTurn | undefined> 
     [key.messageId, key.epoch],
   )
   if (row === undefined || load === undefined) return undefined
-  return { ...row, waiting_turns: load.suspended, over_limit: load.running > load.slots }
+  return { ...row, hosted: load.hosted, waiting_turns: load.suspended, over_limit: load.running > load.slots }
 }
 
 export interface SuspendOutput {
   readonly answer: LeaseStanding | 'refused'
   /** What the slot went to. */
-  readonly next: { readonly worker: string; readonly claim: Claim } | undefined
+  readonly next: NextClaim | undefined
 }
 
 export function* suspend(key: LeaseKey, accepts: (workerId: string) => boolean): Transaction<SuspendOutput> {
@@ -48,7 +49,8 @@ export function* suspend(key: LeaseKey, accepts: (workerId: string) => boolean):
   if (message.suspended === 1) return { answer: 'held', next: undefined }
   if (message.waiting_turns >= SUSPENDED_MAX) return { answer: 'refused', next: undefined }
   const passesSlot = !message.over_limit && accepts(message.worker)
-  const claim = passesSlot ? yield* claimOldest(key.workspaceId, message.worker) : undefined
+  const claimant = { worker: message.worker, hosted: message.hosted === 1 }
+  const claim = passesSlot ? yield* claimOldest(key.workspaceId, claimant) : undefined
   const change = {
     workspaceId: key.workspaceId,
     running: claim === undefined ? -1 : 0,

@@ -63,7 +63,7 @@ export function* takeLapsed(lapsed: LapsedLease, worker: string): Transaction<Cl
   }
   // The counters of the message were raised since it was read.
   const lost = message.begun === 0 ? head : { ...head, losses: head.losses + 1, interrupted: 1 }
-  const claim = claimHead(lapsed.workspaceId, lost, worker)
+  const claim = claimHead(lapsed.workspaceId, lost, { worker, hosted: lapsed.hosted })
   const change = {
     workspaceId: lapsed.workspaceId,
     running: message.suspended,

@@ -1,48 +1,34 @@
 /**
- * The worker's side of the local inbox: lease, extend, append, settle, and waiting. What a worker is handed is
- * committed before it is handed out; a lease whose worker has left meanwhile goes back unharmed.
+ * The worker side of the local inbox: `Inbox` for workers of this process, and what bridges and the sweep need besides.
+ * Invariant: a lease is committed before a worker receives it, and a lease that its worker never takes is released.
  */
 import { toMoleculeError } from '../../errors.ts'
 import type { Transaction } from '../../store/store.ts'
 import { ask } from '../ask/ask.ts'
-import type { InboxContext, KeepSession } from '../context.ts'
-import {
-  type Directive,
-  type Inbox,
-  type LeaseKey,
-  type LeaseStanding,
-  leaseId,
-  type NumberedEvents,
-  type Outcome,
-  type Worker,
-} from '../inbox.ts'
-import { append, extend } from '../settle/append.ts'
+import type { InboxContext } from '../context.ts'
+import { type Directive, type Inbox, type LeaseKey, type LeaseStanding, leaseId, type Worker } from '../inbox.ts'
+import { append, begin, extend } from '../settle/append.ts'
+import type { SettleInput } from '../settle/record-outcome.ts'
 import { settle } from '../settle/settle.ts'
-import type { Claim } from './claim.ts'
+import type { NextClaim } from './claim.ts'
 import { resume, type SuspendOutput, suspend } from './suspend.ts'
 import type { WorkerQueue } from './worker-queues.ts'
 
 export interface WorkerInbox extends Inbox {
-  /** A settle whose session token is kept for another host than ours. */
-  settleFor(key: LeaseKey, settling: SettleForInput): ReturnType<Inbox['settle']>
+  /** A settle whose session token may be valid on another host. */
+  settleFor(key: LeaseKey, input: Omit<SettleInput, 'key' | 'accepts'>): ReturnType<Inbox['settle']>
   sendDirective(workerId: string, directive: Directive): void
-  /** A lease that no worker has begun, or will ever hear of, goes back unharmed. */
+  /** Gives back a lease that no worker began or knows of; it costs the message nothing. */
   releaseLease(key: LeaseKey): void
 }
 
-export interface SettleForInput {
-  readonly outcome: Outcome
-  readonly unsent: NumberedEvents | undefined
-  readonly keepSession: KeepSession
-}
-
-/** Gets work for a worker that has just come. */
+/** Claims ready work for a worker that has just connected. */
 export type FillQueue = (queue: WorkerQueue) => Promise<void>
 
 export interface WorkerInboxOptions {
   readonly context: InboxContext
   readonly fill: FillQueue
-  /** There may be work to hand out at this time. */
+  /** Looks for ready work after this time. */
   readonly lookAfter: (delayMs: number) => void
 }
 
@@ -53,53 +39,55 @@ export function createWorkerInbox({ context, fill, lookAfter }: WorkerInboxOptio
     held.delete(leaseId(key))
     workerQueues.forget(leaseId(key))
   }
-  /** What was taken over is no longer in anybody's hands here, and may never be settled. */
-  const noted = (key: LeaseKey, standing: LeaseStanding) => {
+  /** A stale lease is no longer held here, and its worker may never settle it. */
+  const letGoIfStale = (key: LeaseKey, standing: LeaseStanding) => {
     if (standing === 'stale') letGo(key)
     return standing
   }
-  const passOn = (next: { worker: string; claim: Claim } | undefined) => {
+  const report = async (key: LeaseKey, transaction: () => Transaction<LeaseStanding>) => {
+    const standing = letGoIfStale(key, await store.write(transaction, key.workspaceId))
+    context.changed(key.workspaceId, key.taskId)
+    return standing
+  }
+  const sendNext = (next: NextClaim | undefined) => {
     if (next === undefined) return
     const { lease } = next.claim
     context.changed(lease.workspaceId, lease.taskId)
     workerInbox.sendDirective(next.worker, { type: 'lease', lease })
   }
-  const suspended = async (key: LeaseKey, work: () => Transaction<SuspendOutput>) => {
-    const { answer, next } = await store.write(work, key.workspaceId)
-    // It waits and takes no room; what its slot went to does.
+  const suspendTurn = async (key: LeaseKey, transaction: () => Transaction<SuspendOutput>) => {
+    const { answer, next } = await store.write(transaction, key.workspaceId)
+    // A waiting turn takes none of its worker's capacity; the lease that got its slot does.
     if (answer === 'held') workerQueues.forget(leaseId(key))
     context.changed(key.workspaceId, key.taskId)
-    passOn(next)
+    sendNext(next)
     return answer
   }
   const workerInbox: WorkerInbox = {
     leases: (worker, signal) =>
       takeDirectives(worker, { workerQueues, fill, releaseLease: (key) => workerInbox.releaseLease(key) }, signal),
+    begin: (key, text) => report(key, () => begin(key, text)),
     extend: (keys) =>
-      Promise.all(keys.map(async (key) => noted(key, await store.write(() => extend(key), key.workspaceId)))),
-    async append(key, events) {
-      const standing = noted(key, await store.write(() => append(key, events), key.workspaceId))
-      context.changed(key.workspaceId, key.taskId)
-      return standing
-    },
+      Promise.all(keys.map(async (key) => letGoIfStale(key, await store.write(() => extend(key), key.workspaceId)))),
+    append: (key, events) => report(key, () => append(key, events)),
     settle: (key, outcome, unsent) => workerInbox.settleFor(key, { outcome, unsent, keepSession }),
-    async settleFor(key, settling) {
-      const settlement = { key, ...settling, accepts: accepting(key) }
+    async settleFor(key, input) {
+      const settlement = { key, ...input, accepts: accepting(key) }
       const { answer, next, result } = await store.write(() => settle(settlement), key.workspaceId)
       letGo(key)
       context.onCheckpoint('settled')
       context.changed(key.workspaceId, key.taskId, result)
-      passOn(next)
-      if (settling.outcome.type === 'retry') lookAfter(settling.outcome.afterMs)
+      sendNext(next)
+      if (input.outcome.type === 'retry') lookAfter(input.outcome.afterMs)
       return answer
     },
-    suspend: (key) => suspended(key, () => suspend(key, accepting(key))),
+    suspend: (key) => suspendTurn(key, () => suspend(key, accepting(key))),
     resume: (key) => store.write(() => resume(key), key.workspaceId),
-    ask: (key, question) => suspended(key, () => ask(key, question, accepting(key))),
+    ask: (key, question) => suspendTurn(key, () => ask(key, question, accepting(key))),
     sendDirective(workerId, directive) {
       const queue = workerQueues.get(workerId)
       if (directive.type !== 'lease') return queue?.put(directive)
-      // Two that were admitted at once may both have counted on the last place.
+      // Two admissions at the same moment may both have counted on the last free place.
       if (queue?.accepts() !== true) return workerInbox.releaseLease(directive.lease)
       held.add(leaseId(directive.lease))
       queue.capacity?.holding.add(leaseId(directive.lease))
@@ -108,26 +96,21 @@ export function createWorkerInbox({ context, fill, lookAfter }: WorkerInboxOptio
     releaseLease(key) {
       const failed = (error: unknown) => {
         letGo(key)
-        context.log.warn({ err: toMoleculeError(error), messageId: key.messageId }, 'a lease could not be given back')
+        context.log.warn({ err: toMoleculeError(error), messageId: key.messageId }, 'a lease could not be released')
       }
-      // Another worker may have room for it.
+      // Another worker may have a free place for it.
       workerInbox.settle(key, { type: 'released', interrupted: false }).then(() => lookAfter(0), failed)
     },
   }
   return workerInbox
 }
 
-interface Seat {
-  readonly workerQueues: InboxContext['workerQueues']
-  readonly fill: FillQueue
-  readonly releaseLease: (key: LeaseKey) => void
-}
-
 async function* takeDirectives(
   worker: Worker,
-  { workerQueues, fill, releaseLease }: Seat,
+  options: Pick<InboxContext, 'workerQueues'> & Pick<WorkerInbox, 'releaseLease'> & { readonly fill: FillQueue },
   signal: AbortSignal,
 ): AsyncIterable<Directive> {
+  const { workerQueues, fill, releaseLease } = options
   const queue = workerQueues.open(worker)
   try {
     await fill(queue)

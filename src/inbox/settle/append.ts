@@ -1,6 +1,6 @@
 /**
- * What a worker says while its turn runs: events, and that it is still there. Both answer how the lease stands, which
- * is how a worker on another machine hears that its message was cancelled or taken over.
+ * What a worker reports while its turn runs: that it begins, its events, and that it is still alive. Each answer says how
+ * the lease stands; this is how a worker on another machine learns that its turn was cancelled or taken over.
  */
 import { sql, statement, type Transaction, together } from '../../store/store.ts'
 import type { LeaseKey, LeaseStanding, NumberedEvents } from '../inbox.ts'
@@ -13,21 +13,35 @@ interface HeldRow {
   state: string
   task_id: string
   appended: number
+  begun: number
 }
 
-export function* append(key: LeaseKey, numbered: NumberedEvents): Transaction<LeaseStanding> {
-  const held = yield* heldBy(key)
+/** A cancelled turn does not begin: its worker stops before it starts the backend. */
+export function* begin(key: LeaseKey, text: string | undefined): Transaction<LeaseStanding> {
+  const held = yield* lockHeldRow(key)
   if (held === undefined) return 'stale'
-  const items = unseenItems(numbered, held.appended)
-  for (const [name, value] of Object.entries(numbered.notes ?? {})) yield* keepNote(key, { name, value })
-  if (items.length > 0) {
-    const entries = [{ taskId: held.task_id, messageId: key.messageId, items }]
-    yield* together([
-      statement('update messages set appended = $2 where id = $1', [key.messageId, held.appended + items.length]),
-      ...recordChange({ workspaceId: key.workspaceId, entries }),
-    ])
-  }
+  if (held.state === 'stopping' || held.begun === 1) return standing(held)
+  yield* storeItems(key, held, text === undefined ? [] : [{ t: 'turn', event: { type: 'status', text } }])
   return standing(held)
+}
+
+/** Also begins the turn: bridges of earlier versions send a first event instead of `begin`. */
+export function* append(key: LeaseKey, numbered: NumberedEvents): Transaction<LeaseStanding> {
+  const held = yield* lockHeldRow(key)
+  if (held === undefined) return 'stale'
+  for (const [name, value] of Object.entries(numbered.notes ?? {})) yield* keepNote(key, { name, value })
+  const items = unseenItems(numbered, held.appended)
+  const appended = held.appended + items.length
+  if (items.length > 0 || held.begun === 0) yield* storeItems(key, { ...held, appended }, items)
+  return standing(held)
+}
+
+function* storeItems(key: LeaseKey, { task_id, appended }: HeldRow, items: readonly LogItem[]): Transaction<void> {
+  const entries = [{ taskId: task_id, messageId: key.messageId, items }]
+  yield* together([
+    statement('update messages set begun = 1, appended = $2 where id = $1', [key.messageId, appended]),
+    ...(items.length === 0 ? [] : recordChange({ workspaceId: key.workspaceId, entries })),
+  ])
 }
 
 function* keepNote(key: LeaseKey, { name, value }: { name: string; value: string }): Transaction<void> {
@@ -39,24 +53,25 @@ function* keepNote(key: LeaseKey, { name, value }: { name: string; value: string
 }
 
 export function* extend(key: LeaseKey): Transaction<LeaseStanding> {
-  const held = yield* heldBy(key)
+  const held = yield* lockHeldRow(key)
   if (held === undefined) return 'stale'
   yield* sql(`update conversations set lease_until = now_ms() + ${LEASE_MS} where id = $1`, [key.conversationId])
   return standing(held)
 }
 
-/** The events that are new to the log: a repeated append, its answer having been lost, adds nothing. */
+/** The events that the log does not have. A worker whose answer was lost repeats its append; that adds nothing. */
 export function unseenItems(numbered: NumberedEvents | undefined, appended: number): LogItem[] {
   if (numbered === undefined) return []
   const seen = Math.max(0, appended + 1 - numbered.from)
   return numbered.events.slice(seen).map((event) => ({ t: 'turn', event }))
 }
 
-function* heldBy(key: LeaseKey): Transaction<HeldRow | undefined> {
+/** The leased message, with its workspace locked; undefined when the epoch is stale. */
+function* lockHeldRow(key: LeaseKey): Transaction<HeldRow | undefined> {
   const [, [held]] = (yield* together([
     lockWorkspace(key.workspaceId),
     statement(
-      `select c.lease_epoch, m.state, m.task_id, m.appended
+      `select c.lease_epoch, m.state, m.task_id, m.appended, m.begun
        from messages m join conversations c on c.id = m.conversation_id where m.id = $1`,
       [key.messageId],
     ),

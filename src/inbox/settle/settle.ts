@@ -5,7 +5,7 @@
  */
 import { statement, type Transaction, together } from '../../store/store.ts'
 import type { LeaseKey, Outcome } from '../inbox.ts'
-import { type Claim, claimHead, type HeadRow, selectOldest } from '../lease/claim.ts'
+import { type Claim, claimHead, type HeadRow, type NextClaim, selectOldest } from '../lease/claim.ts'
 import { freeConversation } from '../lease/conversation-readiness.ts'
 import { type LogItem, recordChange } from '../read/event-log.ts'
 import { laterMessagesOfTask, messagesOfTask } from '../read/task-messages.ts'
@@ -18,7 +18,7 @@ import type { TaskResult } from './task-result.ts'
 export interface SettleOutput {
   readonly answer: 'settled' | 'stale'
   /** What the freed slot went to. */
-  readonly next: { readonly worker: string; readonly claim: Claim } | undefined
+  readonly next: NextClaim | undefined
   /** How the task came to rest with it, where this message is all there is of the task. */
   readonly result?: TaskResult
 }
@@ -52,7 +52,7 @@ export function* settle(settlement: SettleInput): Transaction<SettleOutput> {
   }
   const answers = yield* together([...freed, selectOldest(key.workspaceId)])
   const [head] = answers.at(-1) as unknown as HeadRow[]
-  const claim = head === undefined ? undefined : claimHead(key.workspaceId, head, worker)
+  const claim = head === undefined ? undefined : claimHead(key.workspaceId, head, { worker, hosted: held.hosted === 1 })
   yield* together([
     ...(claim?.writes ?? []),
     ...recordChange(settleChange(settlement, { message, ended, next: claim })),
@@ -61,6 +61,7 @@ export function* settle(settlement: SettleInput): Transaction<SettleOutput> {
 }
 
 interface HeldLease {
+  hosted: number
   slots: number
   running: number
   waiting: number
@@ -85,7 +86,7 @@ const LATER = messageWith(`${messagesOfTask('o', '$2')} and o.id <> $1`)
 function* openLease(key: LeaseKey): Transaction<OpenLease> {
   const [[held], [message]] = (yield* together([
     statement(
-      `select l.slots, l.running, l.waiting, c.lease_epoch, c.worker from workspace_load l
+      `select l.hosted, l.slots, l.running, l.waiting, c.lease_epoch, c.worker from workspace_load l
        join conversations c on c.workspace_id = l.workspace_id
        where l.workspace_id = $1 and c.id = $2 /*for update*/`,
       [key.workspaceId, key.conversationId],

@@ -23,6 +23,7 @@ const KINDS = [
     'retry',
     'dead',
     'release',
+    'begin',
     'append',
     'extend',
     'suspend',
@@ -120,7 +121,8 @@ async function work(
   { kind, node }: { kind: ConcurrentStep['kind']; node: TestNode },
 ): Promise<void> {
   const { inbox } = node.local
-  if (kind === 'append') await inbox.append(lease, { from: 1, events: [{ type: 'text', delta: 'x' }] })
+  if (kind === 'begin') await inbox.begin(lease, 'started')
+  else if (kind === 'append') await inbox.append(lease, { from: 1, events: [{ type: 'text', delta: 'x' }] })
   else if (kind === 'extend') await inbox.extend([lease])
   else if (kind === 'suspend') await inbox.suspend(lease)
   else if (kind === 'resume') await inbox.resume(lease)

@@ -68,6 +68,9 @@ export interface ModelMessage {
   appended: number
   events: number
   late: number
+  /** It was leased at least once. */
+  leasedBefore: boolean
+  /** The turn of the current lease has begun: a vanished worker counts as a loss. */
   begun: boolean
   /** Its worker has heard that it is to stop. */
   stopReceived: boolean
@@ -190,6 +193,7 @@ const newMessage = (letter: Letter, task: ModelTask, place: number): ModelMessag
   appended: 0,
   events: 0,
   late: 0,
+  leasedBefore: false,
   begun: false,
   stopReceived: false,
   takenOver: false,
@@ -219,13 +223,14 @@ export function recordLease(model: InboxModel, given: Lease, worker: string): vo
     [given.taskId, given.epoch, given.failures, given.losses, given.interrupted],
     [message.task.id, conversation.epoch + 1, message.failures, message.losses, message.interrupted],
   )
-  if (!message.begun) {
+  if (!message.leasedBefore) {
     assert.ok(message.place > conversation.lastBegun, `${message.name} begins after those admitted before it`)
     conversation.lastBegun = message.place
   }
   if (!message.takenOver) conversation.workspace.leased += 1
   Object.assign(conversation, { epoch: given.epoch, holder: worker, lapsed: false })
-  Object.assign(message, { state: 'leased', begun: true, appended: 0, takenOver: false, stopReceived: false })
+  const lease = { leasedBefore: true, begun: false, appended: 0, takenOver: false, stopReceived: false }
+  Object.assign(message, { state: 'leased', ...lease })
   message.task.state = 'TASK_STATE_WORKING'
   model.leases.push({ lease: given, worker, message })
 }
@@ -240,12 +245,18 @@ export function extend(held: HeldLease): LeaseStanding {
   return standing(held)
 }
 
+export function begin(held: HeldLease): LeaseStanding {
+  if (standing(held) === 'held') held.message.begun = true
+  return standing(held)
+}
+
 export function append(held: HeldLease, { from, events }: NumberedEvents): LeaseStanding {
   const { message } = held
   if (!isCurrent(held)) return 'stale'
   const last = Math.max(message.appended, from + events.length - 1)
   message.events += last - message.appended
   message.appended = last
+  message.begun = true
   return standing(held)
 }
 
@@ -333,9 +344,9 @@ function lose(message: ModelMessage): void {
   if (message.state === 'stopping') Object.assign(message, { state: 'canceled', outcome: 'stopped' })
   else {
     takeAnswersBack(message)
-    message.losses += 1
-    if (message.losses < LOSSES_MAX) Object.assign(message, { state: 'queued', interrupted: true })
-    else fail(message.task)
+    if (message.begun) message.losses += 1
+    if (message.losses >= LOSSES_MAX) fail(message.task)
+    else Object.assign(message, { state: 'queued', interrupted: message.interrupted || message.begun })
   }
   free(message)
 }

@@ -14,6 +14,7 @@ export interface StoredMessageRow {
   idempotency_key: string
   n: number
   state: string
+  begun: number
   suspended: number
   failures: number
   losses: number
@@ -80,7 +81,7 @@ function* allRows(): Transaction<StoredRows> {
     now: time?.now ?? 0,
     messages: yield* sql<StoredMessageRow>(
       `select m.id, m.workspace_id, m.conversation_id, m.task_id, c.principal, m.idempotency_key, m.n, m.state,
-         m.suspended, m.failures, m.losses, m.interrupted, m.ready_at, m.settled_at, m.reply
+         m.begun, m.suspended, m.failures, m.losses, m.interrupted, m.ready_at, m.settled_at, m.reply
        from messages m join conversations c on c.id = m.conversation_id order by m.conversation_id, m.n`,
     ),
     conversations: yield* sql<StoredConversationRow>(

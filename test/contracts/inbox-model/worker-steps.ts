@@ -120,6 +120,18 @@ export const append = command({
   },
 })
 
+export const begin = command({
+  name: 'begin',
+  choice: fc.record(which),
+  possible: hasLease,
+  async run(modelRun, choice) {
+    const chosen = choose(modelRun, choice)
+    const expected = model.begin(chosen.held)
+    assert.equal(await chosen.node.local.inbox.begin(chosen.held.lease), expected)
+    return describeStep(chosen, expected)
+  },
+})
+
 export const extend = command({
   name: 'extend',
   choice: fc.record(which),

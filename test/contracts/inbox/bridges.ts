@@ -70,7 +70,7 @@ export function bridgeTests(harness: InboxHarness): void {
     await settle(again, 'done')
   })
 
-  test('CN-4 a bridge that comes back without a turn that had begun has lost it: it runs again and that is counted', async () => {
+  test('CN-4 an append begins a turn too, as bridges before `begin` did it', async () => {
     const id = await harness.workspace()
     await harness.local.reception.admit(letterTo(id))
     const lost = await leased(call(id))
@@ -78,6 +78,42 @@ export function bridgeTests(harness: InboxHarness): void {
     const again = await leased(call(id))
     assert.deepEqual([again.losses, again.interrupted], [1, true])
     await settle(again, 'done')
+  })
+
+  test('CN-4 a bridge that vanishes before it begins costs the message nothing; after it, one loss', async () => {
+    const id = await harness.workspace()
+    await harness.local.reception.admit(letterTo(id))
+    const unbegun = await leased(call(id))
+    const begun = await leased(call(id))
+    assert.deepEqual([begun.epoch, begun.losses, begun.interrupted], [unbegun.epoch + 1, 0, false])
+    assert.equal(await harness.local.bridges.begin(begun, 'started on laptop'), 'held')
+    const again = await leased(call(id))
+    assert.deepEqual([again.losses, again.interrupted], [1, true])
+    const unbegunAgain = await leased(call(id))
+    assert.deepEqual([unbegunAgain.losses, unbegunAgain.interrupted], [1, true], 'a new claim has not begun')
+    await settle(unbegunAgain, 'done')
+  })
+
+  test('CN-4 begin is idempotent, and a stale, cancelled or foreign lease learns that it must not begin', async () => {
+    const id = await harness.workspace()
+    const { taskId } = await harness.local.reception.admit(letterTo(id))
+    const lost = await leased(call(id))
+    const lease = await leased(call(id))
+    const { bridges } = harness.local
+    assert.equal(await bridges.begin(lost, 'started on laptop'), 'stale')
+    assert.equal(await bridges.begin({ ...lease, workspaceId: await harness.workspace() }), 'stale')
+    for (let attempt = 0; attempt < 2; attempt++) assert.equal(await bridges.begin(lease, 'started on laptop'), 'held')
+    const { entries } = await harness.local.activity.read({ workspaceId: id, sinceSeq: 0, limit: 100 })
+    const texts = entries.filter(({ type }) => type === 'progress').map(({ text }) => text)
+    assert.deepEqual(texts, ['started on laptop'])
+    // Its events are numbered from 1 all the same.
+    await bridges.append(lease, { from: 1, events: [{ type: 'tool', name: 'bash', state: 'started' }] })
+    const after = await harness.local.activity.read({ workspaceId: id, sinceSeq: 0, limit: 100 })
+    assert.equal(after.entries.filter(({ type }) => type === 'tool').length, 1)
+    await harness.local.reception.cancel(taskId)
+    assert.equal(await bridges.begin(lease, 'started on laptop'), 'stop')
+    await bridges.settle(lease, { outcome: { type: 'stopped' }, host: 'there' })
+    assert.equal(await bridges.begin(lease), 'stale')
   })
 
   test('CN-5 what a bridge holds stays its own when the platform has been restarted', async () => {

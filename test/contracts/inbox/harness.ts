@@ -25,7 +25,7 @@ export const hasCode = (expected: string) => (error: unknown) =>
   error instanceof MoleculeError && error.code === expected
 
 export interface TestWorker {
-  /** The next directive, which must be a lease. */
+  /** The next directive, which must be a lease; its turn begins. */
   lease(): Promise<Lease>
   next(): Promise<Directive>
   /** True when nothing is handed out for a moment. */
@@ -44,7 +44,8 @@ export interface InboxHarness {
   sql(text: string, ...values: Value[]): Promise<Row[]>
   workspace(slots?: number): Promise<string>
   load(id: string): Promise<object>
-  worker(id: string, local?: LocalInbox): TestWorker
+  /** A worker of that workspace, or of all that are hosted. */
+  worker(id: string | 'hosted', local?: LocalInbox): TestWorker
   withWorker(id: string, work: (worker: TestWorker) => Promise<void>): Promise<void>
   state(taskId: string): Promise<string | undefined>
 }
@@ -116,7 +117,7 @@ let workers = 0
 /** A worker driven by the test: takes what it is handed, one at a time. */
 function createTestWorker(local: LocalInbox, id: string): TestWorker {
   const stop = new AbortController()
-  const worker = { id: `${HOST}.${++workers}`, workspaces: [id] }
+  const worker = { id: `${HOST}.${++workers}`, workspaces: id === 'hosted' ? ('hosted' as const) : [id] }
   const directives = local.inbox.leases(worker, stop.signal)[Symbol.asyncIterator]()
   // Asked at once: a worker has its desk from its first question on.
   let waiting: Promise<IteratorResult<Directive>> | undefined = directives.next()
@@ -130,7 +131,9 @@ function createTestWorker(local: LocalInbox, id: string): TestWorker {
     async lease() {
       const directive = await next()
       assert.equal(directive?.type, 'lease')
-      return (directive as { lease: Lease }).lease
+      const { lease } = directive as { lease: Lease }
+      await local.inbox.begin(lease)
+      return lease
     },
     next,
     async idle() {

@@ -29,6 +29,26 @@ export function recoverTests(harness: InboxHarness): void {
     assert.deepEqual(await harness.load(id), { running: 0, waiting: 0 })
   })
 
+  test('IN-4 in a hosted workspace the claim begins the turn: on admission, from the queue, with a passed slot', async () => {
+    const id = await harness.workspace()
+    await harness.sql('update workspace_load set hosted = 1 where workspace_id = $1', id)
+    const { reception, inbox } = harness.local
+    await reception.admit(letterTo(id))
+    await harness.withWorker('hosted', async (worker) => {
+      for (let claim = 0; claim < 3; claim++) {
+        const directive = await worker.next()
+        const { lease } = directive as { lease: Lease }
+        const [row] = await harness.sql('select begun from messages where id = $1', lease.messageId)
+        assert.equal(Number(row?.['begun']), 1)
+        // The second waits for the slot of the first; the third comes to a free one.
+        if (claim === 0) await reception.admit(letterTo(id))
+        await inbox.settle(lease, done('well'))
+        if (claim === 1) await reception.admit(letterTo(id))
+      }
+    })
+    assert.deepEqual(await harness.load(id), { running: 0, waiting: 0 })
+  })
+
   test('a lease that nobody picked up goes back when its worker leaves', async () => {
     const id = await harness.workspace(4)
     const worker = harness.worker(id)

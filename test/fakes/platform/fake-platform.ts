@@ -100,6 +100,7 @@ const NO_WORKSPACE_CARE: WorkspaceRoutesContext = {
     brief: () => notThere(''),
     bridges: {
       lease: async () => [],
+      begin: async () => 'stale',
       extend: async (keys) => keys.map(() => 'stale' as const),
       append: async () => 'stale',
       settle: async () => 'stale',

@@ -85,6 +85,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   'get /registry/{id}/peers': { expected: row(401, 401, 404, 403, 404, 403, 404, 404, 404) },
   // Nobody holds a lease here: whoever may work is told so. The workspace is run by the platform and takes no bridge.
   'post /workspaces/{id}/inbox/lease': { expected: workers(400), prepare: asBody(CALL_FOR_WORK) },
+  'post /workspaces/{id}/inbox/begin': { expected: workers(200), prepare: asBody({ key: LEASE }) },
   'post /workspaces/{id}/inbox/extend': { expected: workers(200), prepare: asBody({ keys: [LEASE] }) },
   'post /workspaces/{id}/inbox/append': {
     expected: workers(200),

@@ -105,6 +105,7 @@ export const leaseSchema = z.object({
   holding: z.array(z.string().regex(/^\w{1,64}\.\d{1,10}$/)).max(LEASES_MAX),
   wait_ms: z.int().min(0).max(WAIT_MS_MAX),
 })
+export const beginSchema = z.object({ key, text: shortText.optional() })
 export const extendSchema = z.object({ keys: z.array(key).max(LEASES_MAX) })
 export const appendSchema = z.object({ key, ...eventsShape })
 export const settleSchema = z.object({ key, host, outcome, unsent: numberedEvents.optional() })

@@ -35,6 +35,13 @@ export const inboxRoutes = [
       return context.json({ handouts: handouts.filter((handout) => handout !== undefined) })
     },
   }),
+  workRoute('begin', {
+    body: inboxBody(schema.beginSchema, 'the begin of a turn'),
+    summary: 'The turn of a lease begins',
+    async answer({ workspaceId, body: { key, text }, bridges }) {
+      return { standing: await bridges.begin(schema.toLeaseKey(workspaceId, key), text) }
+    },
+  }),
   workRoute('extend', {
     body: inboxBody(schema.extendSchema, 'a renewal'),
     summary: 'Renew leases',
