@@ -1,13 +1,12 @@
 /**
- * The options that every backend with an HTTP endpoint shares: where it is, what it may take, and how we log in there.
- * Credentials are named (a file, a variable) and read when they are needed, so that a renewed token is used and none
- * stands in a setting, an error or a log.
+ * The options that all backends with an HTTP endpoint share: URL, timeout and credentials. An option names the file or
+ * the variable of a token, never the token itself. The token is read at each call, so that a renewed one is used.
+ * Invariant: no token is in a setting, an error or a log.
  */
 import { readFile } from 'node:fs/promises'
-import { parseDuration } from '../duration.ts'
 import { MoleculeError } from '../errors.ts'
-import { isJsonObject } from '../protocol/json.ts'
-import { type BackendOptions, badOption } from './options.ts'
+import { parseJsonObject } from '../protocol/json.ts'
+import { type BackendOptions, durationOption } from './options.ts'
 
 export interface Endpoint {
   readonly url: string
@@ -15,16 +14,15 @@ export interface Endpoint {
   readonly headers: () => Promise<Readonly<Record<string, string>>>
 }
 
-const STALL_DEFAULT = '5m'
-/** `none` is not for ever: an endpoint that hangs must free its conversation. */
+/** With `none` a turn still fails after this time, because an endpoint that hangs must free its conversation. */
 const STALL_NONE_MS = 600_000
 
-/** What the option map calls things; the words around them are the same everywhere. */
+/** Shared by the option maps of these backends. */
 export const ENDPOINT_OPTIONS = {
-  token_file: 'a file that holds the bearer token for it',
-  token_env: "the name of the platform's variable that holds the bearer token for it",
-  headers: 'more headers for it, as a JSON object',
-  timeout: 'how long it may give no sign of life, e.g. 30s, 5m, or none (5m)',
+  token_file: 'the file with the bearer token',
+  token_env: "the name of the variable with the bearer token, in the platform's environment",
+  headers: 'more HTTP headers, as a JSON object',
+  timeout: 'how long the endpoint may send nothing, e.g. 30s, 5m, or none (5m)',
 } as const
 
 export function readEndpoint(options: BackendOptions, environment: Readonly<Record<string, string>>): Endpoint {
@@ -35,7 +33,7 @@ export function readEndpoint(options: BackendOptions, environment: Readonly<Reco
   }
 }
 
-/** The headers that log us in, read anew at each call. */
+/** The headers with the credentials, read again at each call. */
 export function readAuthHeaders(
   options: BackendOptions,
   environment: Readonly<Record<string, string>>,
@@ -56,30 +54,20 @@ export function readUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
   const fits = (url?.protocol === 'http:' || url?.protocol === 'https:') && url.username === '' && url.password === ''
   if (fits) return text
-  // The value is not quoted: where a password stands in it, it must not be shown.
+  // The message does not quote the URL, because it may contain a password.
   throw new MoleculeError('bad_config', 'backend option "url" must be an http or https URL without a password in it')
 }
 
 export function readStallMs(options: BackendOptions): number {
-  const text = options.get('timeout', STALL_DEFAULT)
-  if (text === 'none') return STALL_NONE_MS
-  const stallMs = parseDuration(text)
-  if (stallMs !== undefined && stallMs > 0) return stallMs
-  throw badOption('timeout', text, 'a positive duration such as 30s or 5m, or none')
+  return durationOption(options, 'timeout', '5m') ?? STALL_NONE_MS
 }
 
 function readHeaders(text: string): Record<string, string> {
   if (text === '') return {}
-  const problem = new MoleculeError('bad_config', 'backend option "headers" must be a JSON object of texts')
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    // The parser's words would quote what may be a secret.
-    throw problem
-  }
-  if (!isJsonObject(value) || !Object.entries(value).every(isHeader)) throw problem
-  return value as Record<string, string>
+  const value = parseJsonObject(text)
+  if (value !== undefined && Object.entries(value).every(isHeader)) return value as Record<string, string>
+  // Without the parser's error as the cause: it quotes the text, which may hold a secret.
+  throw new MoleculeError('bad_config', 'backend option "headers" must be a JSON object with string values')
 }
 
 const isHeader = ([name, value]: [string, unknown]): boolean =>

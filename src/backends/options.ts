@@ -1,13 +1,14 @@
 /**
  * Backend options: a map of strings, as `--backend-opt KEY=VALUE` and `runtime_config` give them. A backend reads its
- * own keys and ignores the rest, so that adding a key breaks nobody's set-up.
+ * own keys and ignores the rest, so that an unknown key does not break an existing setup.
  */
+import { parseDuration } from '../duration.ts'
 import { MoleculeError } from '../errors.ts'
 
 export interface BackendOptions {
-  /** The value, or the fallback where it is missing or empty. */
+  /** The value, or the fallback if the key is missing or empty. */
   get(key: string, fallback: string): string
-  /** The value; missing or empty fails with the key's name. */
+  /** The value. Throws an error that names the key if it is missing or empty. */
   require(key: string): string
   readonly keys: readonly string[]
 }
@@ -24,20 +25,29 @@ export function createOptions(values: Readonly<Record<string, string>>): Backend
   }
 }
 
-/** `true` or `false` in any case; anything else is refused, because a typo must not silently mean "off". */
+/** `true` or `false`, in upper or lower case. Any other value throws: a typo must not silently mean "off". */
 export function booleanOption(options: BackendOptions, key: string, fallback: boolean): boolean {
   const text = options.get(key, String(fallback)).toLowerCase()
   if (text === 'true' || text === 'false') return text === 'true'
   throw badOption(key, options.get(key, ''), 'true or false')
 }
 
-/** The error for a value that cannot work: it quotes the value and says what would. */
+/** Milliseconds; undefined for `none`. */
+export function durationOption(options: BackendOptions, key: string, fallback: string): number | undefined {
+  const text = options.get(key, fallback)
+  if (text === 'none') return undefined
+  const ms = parseDuration(text)
+  if (ms !== undefined && ms > 0) return ms
+  throw badOption(key, text, 'a positive duration such as 300ms, 90s or 5m, or none')
+}
+
+/** The error for an invalid value. It quotes the value and says which values are valid. */
 export function badOption(key: string, value: string, expected: string): MoleculeError {
   const message = `backend option "${key}": ${JSON.stringify(value)} is not ${expected}`
   return new MoleculeError('bad_config', message, { details: { key, value } })
 }
 
-/** The keys that the backend does not know and will ignore, sorted: for whoever configures it to be warned of. */
+/** The keys that the backend ignores, sorted. The caller warns the owner about them. */
 export function unknownOptionKeys(
   definition: { readonly options: Readonly<Record<string, string>> },
   values: Readonly<Record<string, string>>,
@@ -47,7 +57,7 @@ export function unknownOptionKeys(
     .sort()
 }
 
-/** Only the map's own keys: `constructor` is an option nobody set. */
+/** Without the check, `constructor` would be an option that is always set. */
 function ownValue(values: Readonly<Record<string, string>>, key: string): string {
   return Object.hasOwn(values, key) ? (values[key] ?? '') : ''
 }

@@ -26,18 +26,18 @@ function setUp(options: Partial<RpcOptions> = {}) {
   return { rpc, sent, heard, say }
 }
 
-test('requests find their answers, in whatever order these come', async () => {
+test('each request gets its own answer, in any order of the answers', async () => {
   const { rpc, sent, say } = setUp()
   const one = rpc.request('one', { a: 1 }, never)
   const two = rpc.request('two', {}, never)
   assert.deepEqual(sent[0], { jsonrpc: '2.0', id: 1, method: 'one', params: { a: 1 } })
   say({ id: 2, result: 'second' })
   say({ id: 1, result: 'first' })
-  say({ id: 7, result: 'nobody asked' })
+  say({ id: 7, result: 'not requested' })
   assert.deepEqual([await one, await two], ['first', 'second'])
 })
 
-test('an error answered is thrown as it is', async () => {
+test('an error answer is thrown unchanged', async () => {
   const { rpc, say } = setUp()
   const asked = rpc.request('one', {}, never)
   say({ id: 1, error: { code: 429, message: 'slow down', data: { a: 1 } } })
@@ -57,7 +57,7 @@ test('a request is cancelled by its signal, and a late answer changes nothing', 
   await assert.rejects(rpc.request('two', {}, AbortSignal.abort()), { code: 'canceled' })
 })
 
-test('when the process has ended, all that waits is told why, and what is asked later too', async () => {
+test('when the process ends, open and later requests fail with the reason', async () => {
   const { rpc } = setUp()
   const asked = rpc.request('one', {}, never)
   const death = new MoleculeError('exit', 'it died', { retryable: true })
@@ -66,7 +66,7 @@ test('when the process has ended, all that waits is told why, and what is asked 
   await assert.rejects(rpc.request('two', {}, never), death)
 })
 
-test('the other side asks and is answered, with an error for what we do not know', async () => {
+test('a request of the agent gets its result, and an unknown method an error', async () => {
   const { heard, sent, say } = setUp({
     onRequest: async (method, params) => {
       if (method !== 'permission') throw unknownMethod(method)
@@ -84,10 +84,10 @@ test('the other side asks and is answered, with an error for what we do not know
   ])
 })
 
-test('what waits is limited, both ways', async () => {
+test('open requests are limited in both directions', async () => {
   const { rpc, say, sent } = setUp({ onRequest: () => new Promise(() => undefined) })
   const asked = Array.from({ length: 256 }, () => rpc.request('one', {}, never))
-  await assert.rejects(rpc.request('one too many', {}, never), /256 requests wait/)
+  await assert.rejects(rpc.request('one too many', {}, never), /256 requests already wait/)
   for (let id = 1; id <= 256; id += 1) say({ id, result: id })
   assert.equal((await Promise.all(asked)).length, 256)
   for (let id = 1000; id < 1257; id += 1) say({ id, method: 'permission' })
@@ -95,7 +95,7 @@ test('what waits is limited, both ways', async () => {
   assert.deepEqual(sent.at(-1)?.['error'], { code: -32603, message: 'too many requests at once' })
 })
 
-test('lines that are no message do no harm; codex leaves the version out', async () => {
+test('lines that are not messages are ignored, and codex leaves the version out', async () => {
   const { rpc, sent, heard } = setUp({ omitVersion: true })
   for (const line of ['', 'Welcome!', '[]', '"x"', '{', 'null']) rpc.receive(line)
   rpc.receive('{"method":"hello"}')
@@ -104,7 +104,7 @@ test('lines that are no message do no harm; codex leaves the version out', async
   assert.deepEqual(sent, [{ method: 'initialized', params: {} }])
 })
 
-test('a process that reads nothing any more fails the request', async () => {
+test('a process that no longer reads fails the request', async () => {
   const { rpc } = setUp({ write: async () => false })
   await assert.rejects(rpc.request('one', {}, never), { code: 'exit', retryable: true })
 })

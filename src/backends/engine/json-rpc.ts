@@ -1,17 +1,20 @@
 /**
- * JSON-RPC 2.0 over the lines of a process that stays: requests with their answers, notifications both ways, and
- * requests from the other side. Invariant: every request is settled once: by its answer, its signal, or the end of the
- * process; nothing that waits outlives the process, and what may wait is limited.
+ * JSON-RPC 2.0 over the lines of a process that keeps running: requests and notifications in both directions.
+ * Invariant: every request settles exactly once, by its answer, its signal or the end of the process, and the number of
+ * open requests is limited.
+ * Not a library: vscode-jsonrpc frames with `Content-Length`, cancels with `$/cancelRequest` and knows no AbortSignal, so
+ * its reader, its writer, the limits and the cancellation would have to be written here all the same.
  */
 import { MoleculeError } from '../../errors.ts'
 import type { Log } from '../../log.ts'
 import { isJsonObject, parseJsonObject } from '../../protocol/json.ts'
 import { JSON_RPC_CODES } from '../../protocol/json-rpc.ts'
+import { onAbort } from '../../wait.ts'
 
-/** Requests of ours without an answer yet, and requests of theirs that we have not answered. */
+/** Open requests in each direction. A further request is answered with an error. */
 const PENDING_MAX = 256
 
-/** An error that the other side answered with, as it is. */
+/** The error with which the other side answered. */
 export class RpcError extends Error {
   override readonly name = 'RpcError'
   readonly code: number
@@ -25,25 +28,25 @@ export class RpcError extends Error {
 }
 
 export interface RpcOptions {
-  /** False where it will never arrive. */
+  /** Resolves to false if the text will never arrive. */
   readonly write: (text: string) => Promise<boolean>
-  /** A message without an answer. Must not throw. */
+  /** Must not throw. */
   readonly onNotification: (method: string, params: unknown) => void
-  /** Its result is the answer; an RpcError is answered as it is. The signal aborts when the process has ended. */
+  /** Its result is the answer. A thrown RpcError is sent unchanged. The signal aborts when the process has ended. */
   readonly onRequest: (method: string, params: unknown, signal: AbortSignal) => Promise<unknown>
   readonly log: Log
-  /** Some dialects (codex) leave `"jsonrpc": "2.0"` out. */
+  /** True for agents that leave `"jsonrpc": "2.0"` out (codex). */
   readonly omitVersion?: boolean
 }
 
 export interface Rpc {
-  /** For each line of the process; one that is no message is passed over and logged. */
+  /** Takes one line of the process. A line that is not a message is logged and ignored. */
   receive(line: string): void
-  /** Rejects with RpcError for an error answered, MoleculeError when cancelled or the process is gone. */
+  /** Rejects with RpcError if the answer is an error, with MoleculeError if cancelled or the process has ended. */
   request(method: string, params: unknown, signal: AbortSignal): Promise<unknown>
-  /** Resolves to whether it was taken. */
+  /** Resolves to whether the process has taken the text. */
   notify(method: string, params: unknown): Promise<boolean>
-  /** The process has ended: rejects all that waits, and what is asked later. */
+  /** Call it when the process has ended. Rejects all open and all later requests. */
   end(error: MoleculeError): void
 }
 
@@ -55,19 +58,20 @@ interface PendingRequest {
 export function createRpc(options: RpcOptions): Rpc {
   const pending = new Map<number, PendingRequest>()
   const ending = new AbortController()
-  let gone: MoleculeError | undefined
+  let endError: MoleculeError | undefined
   let lastId = 0
-  let theirs = 0
+  let openFromPeer = 0
   const send = (message: Record<string, unknown>) =>
     options.write(`${JSON.stringify(options.omitVersion ? message : { jsonrpc: '2.0', ...message })}\n`)
 
   const answer = async (id: unknown, method: string, params: unknown) => {
-    theirs += 1
-    const reply = theirs > PENDING_MAX ? { error: TOO_MANY } : await judged(options.onRequest, method, params)
-    theirs -= 1
+    openFromPeer += 1
+    const reply =
+      openFromPeer > PENDING_MAX ? { error: TOO_MANY } : await callOnRequest(options.onRequest, method, params)
+    openFromPeer -= 1
     await send({ id, ...reply })
   }
-  const judged = async (onRequest: RpcOptions['onRequest'], method: string, params: unknown) => {
+  const callOnRequest = async (onRequest: RpcOptions['onRequest'], method: string, params: unknown) => {
     try {
       return { result: (await onRequest(method, params, ending.signal)) ?? null }
     } catch (error) {
@@ -91,41 +95,41 @@ export function createRpc(options: RpcOptions): Rpc {
       void answer(id, method, message['params'])
     },
     request(method, params, signal) {
-      if (gone !== undefined) return Promise.reject(gone)
+      if (endError !== undefined) return Promise.reject(endError)
       if (signal.aborted) return Promise.reject(canceled(method))
       if (pending.size >= PENDING_MAX) return Promise.reject(tooMany(method))
       lastId += 1
       const id = lastId
       const { promise, resolve, reject } = Promise.withResolvers<unknown>()
-      const onAbort = () => reject(canceled(method))
-      signal.addEventListener('abort', onAbort, { once: true })
+      const release = onAbort(signal, () => reject(canceled(method)))
       pending.set(id, { resolve, reject })
       void send({ id, method, params }).then((taken) => {
-        if (!taken) reject(gone ?? writeFailed(method))
+        if (!taken) reject(endError ?? writeFailed(method))
       })
       return promise.finally(() => {
         pending.delete(id)
-        signal.removeEventListener('abort', onAbort)
+        release()
       })
     },
     notify: (method, params) => send({ method, params }),
     end(error) {
-      gone ??= error
+      endError ??= error
       ending.abort(error)
       for (const waiting of pending.values()) waiting.reject(error)
     },
   }
 }
 
-/** For `onRequest`: we have no such method. */
+/** The error that `onRequest` throws for a method that it does not have. */
 export const unknownMethod = (method: string) =>
   new RpcError(JSON_RPC_CODES.methodNotFound, `method not found: ${method}`)
 
 const TOO_MANY = { code: JSON_RPC_CODES.internalError, message: 'too many requests at once' }
 
-/** Some agents print a word of greeting, or a warning, where only messages belong. */
+/** Some agents print a greeting or a warning between their messages. */
 function logStrayLine(log: Log, line: string): void {
-  if (line.trim() !== '') log.debug({ line: line.slice(0, 200) }, 'a line of the agent is no message')
+  if (line.trim() !== '')
+    log.debug({ line: line.slice(0, 200) }, 'the agent printed a line that is not a JSON-RPC message')
 }
 
 function toWire(error: unknown): { code: number; message: string; data?: unknown } {
@@ -135,16 +139,16 @@ function toWire(error: unknown): { code: number; message: string; data?: unknown
 }
 
 function fromWire({ code, message, data }: Readonly<Record<string, unknown>>): RpcError {
-  const words = typeof message === 'string' && message !== '' ? message : 'an error without a message'
-  return new RpcError(typeof code === 'number' ? code : JSON_RPC_CODES.internalError, words, data)
+  const text = typeof message === 'string' && message !== '' ? message : 'an error without a message'
+  return new RpcError(typeof code === 'number' ? code : JSON_RPC_CODES.internalError, text, data)
 }
 
 const canceled = (method: string) => new MoleculeError('canceled', `${method} was cancelled`)
 
 const tooMany = (method: string) =>
-  new MoleculeError('internal', `${method}: ${PENDING_MAX} requests wait for an answer already`, { retryable: true })
+  new MoleculeError('internal', `${method}: ${PENDING_MAX} requests already wait for an answer`, { retryable: true })
 
 const writeFailed = (method: string) =>
-  new MoleculeError('exit', `${method} could not be handed to the agent: it reads nothing any more`, {
+  new MoleculeError('exit', `${method} could not be sent: the agent no longer reads its input`, {
     retryable: true,
   })

@@ -3,7 +3,6 @@
  * turn is a fresh process, so there is no session to keep. The command line belongs to the workspace's owner; what
  * the sender wrote never gets near it.
  */
-import { parseDuration } from '../../duration.ts'
 import { childEnvironment } from '../../process/child-environment.ts'
 import { joinText } from '../../protocol/request.ts'
 import type { Backend, BackendContext, BackendDefinition, Turn } from '../backend.ts'
@@ -11,7 +10,7 @@ import { messageVariables } from '../engine/environment/agent-environment.ts'
 import { type RunFacts, runFailure, stderrTail } from '../engine/failure/run-failure.ts'
 import { type Shell, shellFor, validateShell } from '../engine/shell.ts'
 import { createTurnEngine, type EndEvent, OUTPUT_BYTES_MAX, type TurnStream } from '../engine/turn-engine.ts'
-import { type BackendOptions, badOption, booleanOption } from '../options.ts'
+import { type BackendOptions, badOption, booleanOption, durationOption } from '../options.ts'
 import { createDeltaReader, replyPart } from './stdout-reply.ts'
 
 /** A shell command has no session to save: it is as good as killed at once, and a clean-up trap still gets to run. */
@@ -52,10 +51,7 @@ function createExec(settings: Settings, context: BackendContext): Backend {
 
 function readSettings(options: BackendOptions): Settings {
   const timeout = options.get('timeout', '60s')
-  const timeoutMs = timeout === 'none' ? undefined : parseDuration(timeout)
-  if (timeout !== 'none' && !(timeoutMs && timeoutMs > 0)) {
-    throw badOption('timeout', timeout, 'a positive duration such as 300ms, 1.5h or 2m30s, or none')
-  }
+  const timeoutMs = durationOption(options, 'timeout', '60s')
   const format = options.get('format', 'text')
   if (format !== 'text' && format !== 'json') throw badOption('format', format, 'text or json')
   const outputMax = options.get('output_max', String(OUTPUT_BYTES_MAX))

@@ -1,9 +1,8 @@
 /** The options of the `mcp` backend: which server, which tool, and how the text of a message becomes its arguments. */
-import { parseDuration } from '../../duration.ts'
 import { MoleculeError } from '../../errors.ts'
 import { type JsonObject, parseJsonObject } from '../../protocol/json.ts'
 import { type Endpoint, readEndpoint, readStallMs } from '../endpoint.ts'
-import { type BackendOptions, badOption } from '../options.ts'
+import { type BackendOptions, badOption, durationOption } from '../options.ts'
 
 export interface McpSettings {
   readonly tool: string
@@ -40,9 +39,9 @@ export function readMcpSettings(options: BackendOptions, environment: Readonly<R
     template,
     needsSchema: argument === undefined && !placesText,
     stallMs: readStallMs(options),
-    maxTimeMs: readDuration(options, 'max_time', 'none'),
+    maxTimeMs: durationOption(options, 'max_time', 'none'),
     warmMax: readCount(options, 'warm_max', '4'),
-    warmIdleMs: readDuration(options, 'warm_idle', '10m') ?? Number.POSITIVE_INFINITY,
+    warmIdleMs: durationOption(options, 'warm_idle', '10m') ?? Number.POSITIVE_INFINITY,
   }
 }
 
@@ -52,14 +51,6 @@ function readTemplate(text: string): JsonObject | undefined {
   if (value !== undefined) return value
   // Without the parser's error as the cause: it quotes the text, which may hold a secret.
   throw new MoleculeError('bad_config', 'backend option "arguments" must be a JSON object')
-}
-
-function readDuration(options: BackendOptions, key: string, fallback: string): number | undefined {
-  const text = options.get(key, fallback)
-  if (text === 'none') return undefined
-  const ms = parseDuration(text)
-  if (ms !== undefined && ms > 0) return ms
-  throw badOption(key, text, 'a positive duration such as 90s or 5m, or none')
 }
 
 function readCount(options: BackendOptions, key: string, fallback: string): number {

@@ -1,6 +1,6 @@
 /**
- * What is said to the program and what it may answer, pure. The request is the A2A request as it arrived, in its own
- * version; what the platform knows of it and the sender cannot claim (who speaks, to which workspace) is beside it in
+ * The calls to the program of a stdio workspace, and the parser of its replies. Pure. A call is the A2A request as it
+ * arrived, in its own version. The platform adds the facts that a sender cannot forge (the sender, the workspace) in
  * `params.metadata.molecule`.
  */
 import { MoleculeError } from '../../errors.ts'
@@ -24,21 +24,21 @@ export function requestOf(request: Request): ProgramCall {
   return { method, params: { ...params, message, metadata: { ...metadata, molecule: known } } }
 }
 
-/** For a request that came by no A2A call: the same thing in its words. */
+/** For a request that did not arrive as an A2A call. */
 const messageOf = ({ message_id: messageId, parts }: Request): JsonObject => ({ messageId, role: 'ROLE_USER', parts })
 
-/** In the version that the message came in. */
+/** In the A2A version of the message. */
 export const cancelOf = ({ method, task_id: id }: Request): ProgramCall => ({
   method: method.includes('/') ? 'tasks/cancel' : 'CancelTask',
   params: { id },
 })
 
-/** A text, a response (`{parts}`), an A2A message or an A2A task, of 1.0 or 0.3. */
+/** A reply is a text, a response (`{parts}`), an A2A message or an A2A task, of version 1.0 or 0.3. */
 export function readReply(result: unknown): EndEvent {
   try {
     return read(result)
   } catch (cause) {
-    return failed(`the program's reply cannot be understood: ${(cause as Error).message}`, cause)
+    return failed(`the reply of the program is invalid: ${(cause as Error).message}`, cause)
   }
 }
 
@@ -54,15 +54,15 @@ function read(result: unknown): EndEvent {
 
 function readTask(task: JsonObject, status: JsonObject): EndEvent {
   const state = String(status['state']).toLowerCase().replace('task_state_', '').replaceAll('-', '_')
-  const said = isJsonObject(status['message']) ? partsOf(status['message']) : []
+  const message = isJsonObject(status['message']) ? partsOf(status['message']) : []
   const artifacts = Array.isArray(task['artifacts']) ? task['artifacts'].filter(isJsonObject).flatMap(partsOf) : []
   if (state === 'failed' || state === 'canceled') {
-    const words = said.map((part) => part.text ?? '').join('')
-    return failed(words || `the program left its task as ${state}`)
+    const text = message.map((part) => part.text ?? '').join('')
+    return failed(text || `the program left its task as ${state}`)
   }
   const finality = FINALITIES.find((known) => known === state)
   if (finality === undefined) return failed(`the program left its task as ${JSON.stringify(status['state'])}`)
-  return done(artifacts.length > 0 && finality === 'completed' ? artifacts : [...artifacts, ...said], finality)
+  return done(artifacts.length > 0 && finality === 'completed' ? artifacts : [...artifacts, ...message], finality)
 }
 
 const FINALITIES: readonly Finality[] = ['completed', 'input_required', 'auth_required', 'rejected']

@@ -12,8 +12,7 @@ import { silentLog } from '../../log.ts'
 import type { BackendEvent } from '../backend.ts'
 import { createOptions } from '../options.ts'
 import { readReply, requestOf } from './a2a-lines.ts'
-import { createRestartBackoff } from './backoff.ts'
-import { stdio } from './stdio.ts'
+import { createRestartBackoff, stdio } from './stdio.ts'
 
 const PROGRAM = join(import.meta.dirname, '..', '..', '..', 'test', 'fakes', 'line-program.ts')
 
@@ -30,7 +29,7 @@ function setUp(t: TestContext, behaviour = 'echo') {
   return { run, alive: () => markedPids(`${owner}:`).length }
 }
 
-/** As it comes through a door: the text is in the envelope. */
+/** The request as a door makes it, with the text in the envelope. */
 const rawOf = (text: string, given: TurnOverrides) => ({
   raw: { jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message: { parts: [{ text }] } } },
   ...given.request,
@@ -48,7 +47,7 @@ function failureIn(events: readonly BackendEvent[]) {
   return end.error
 }
 
-test('AG-8 one process answers all messages, those that are in it together by their ids', async (t) => {
+test('AG-8 one process answers all messages and tells concurrent ones apart by their ids', async (t) => {
   const { run, alive } = setUp(t)
   const texts = Array.from({ length: 30 }, (_, n) => `!slowly ${n}`)
   const replies = await Promise.all(texts.map((text) => run(text)))
@@ -60,7 +59,7 @@ test('AG-8 one process answers all messages, those that are in it together by th
   assert.equal(alive(), 1)
 })
 
-test('AG-8 when it dies what it was working on fails to be tried again, and the next message finds another', async (t) => {
+test('AG-8 when the program dies, its messages fail as retryable and the next message starts a new process', async (t) => {
   const { run } = setUp(t)
   const [first] = textOf(await run('!count')).split(' ')
   const patient = run('!patient')
@@ -73,7 +72,7 @@ test('AG-8 when it dies what it was working on fails to be tried again, and the 
   assert.equal(count, '1')
 })
 
-test('AG-8 the wait before a restart grows while it dies without having answered, and ends with an answer', async () => {
+test('AG-8 the pause before a restart doubles with each death and an answer resets it', async () => {
   const clock = manualClock()
   const backoff = createRestartBackoff(clock)
   const waits: number[] = []
@@ -103,7 +102,7 @@ test('AG-8 the wait before a restart grows while it dies without having answered
   assert.ok((waits.at(-1) ?? 0) <= 50)
 })
 
-test('AG-8 a cancelled message is told to the program; one that does not give it up is ended', async (t) => {
+test('AG-8 a cancel is sent to the program, and a program that does not stop the message is killed', async (t) => {
   const { run, alive } = setUp(t)
   const [pid] = textOf(await run('!count')).split(' ')
   const cancel = async (text: string) => {
@@ -116,21 +115,21 @@ test('AG-8 a cancelled message is told to the program; one that does not give it
   assert.equal(await cancel('!patient'), 'canceled')
   assert.equal(textOf(await run('!count')).split(' ')[0], pid)
   assert.equal(await cancel('!endless'), 'canceled')
-  await waitUntil(() => alive() === 0, 'its processes are gone')
+  await waitUntil(() => alive() === 0, 'no process of the program is left')
   assert.notEqual(textOf(await run('!count')).split(' ')[0], pid)
 })
 
-test('AG-8 an error of the program is its answer, and it may say that another try can help', async (t) => {
+test('AG-8 an error of the program is its answer, and data.retryable says whether a retry can help', async (t) => {
   const refused = failureIn(await setUp(t).run('!refuse not today'))
   assert.deepEqual([refused.code, refused.retryable, refused.message], ['agent_failed', false, 'not today'])
   assert.ok(failureIn(await setUp(t, 'echo retryable').run('!refuse later')).retryable)
 })
 
-test('AG-8 lines that are no messages, and answers to nobody, are passed over', async (t) => {
+test('AG-8 lines that are not JSON-RPC, and answers without a request, are ignored', async (t) => {
   assert.equal(textOf(await setUp(t).run('!noise hello')), 'hello')
 })
 
-test('AG-8 BK-1 the line is the request as it came, with what the platform knows beside it, which nobody can claim', async (t) => {
+test('AG-8 BK-1 the line is the request as it arrived, and a sender cannot forge the metadata of the platform', async (t) => {
   const raw = {
     ...{ jsonrpc: '2.0', id: 'theirs', method: 'message/send' },
     params: { message: { parts: [{ kind: 'text', text: '!show' }] }, metadata: { a: 1, molecule: { sender: 'me' } } },
@@ -143,7 +142,7 @@ test('AG-8 BK-1 the line is the request as it came, with what the platform knows
   assert.deepEqual([sender.name, caller, workspace], ['Ada', 'ws_2', 'ws_1'])
 })
 
-test('AG-8 every form of a reply is understood', () => {
+test('AG-8 a reply may be a text, a response, an A2A message or an A2A task', () => {
   const part = { text: 'hi' }
   const forms: unknown[] = [
     'hi',
@@ -161,7 +160,7 @@ test('AG-8 every form of a reply is understood', () => {
   assert.equal(failed.type === 'failed' && failed.error.message, 'hi')
 })
 
-test('AG-8 AG-13 whatever a program replies is one end, and whatever arrives is one call', () => {
+test('AG-8 AG-13 any reply gives exactly one end, and any request gives one call', () => {
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
       assert.ok(['done', 'failed'].includes(readReply(value).type))

@@ -1,14 +1,15 @@
 /**
- * The `stdio` backend: one program that stays, a line of JSON-RPC for each message (the A2A request), a line for each
- * reply. Messages of different conversations are in it at the same time and are told apart by their ids. When it dies,
- * what it was working on fails in a way that is tried again, and it is started anew, later each time it dies without
- * having answered. Invariant: a message that was cancelled or is late is no longer being worked on when its turn ends.
+ * The `stdio` backend: one program that keeps running. Each message is one line of JSON-RPC on its stdin (the A2A
+ * request), each reply one line on its stdout. Messages of different conversations run at the same time and are told
+ * apart by their ids. When the program dies, its messages fail as retryable and the program is started again.
+ * Invariant: when a turn ends, the program no longer works on its message.
  */
-import { parseDuration } from '../../duration.ts'
+import type { Clock } from '../../clock.ts'
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import { childEnvironment } from '../../process/child-environment.ts'
+import { abortableOr, sleep } from '../../wait.ts'
 import type { Backend, BackendContext, BackendDefinition, Turn } from '../backend.ts'
-import { type ProcessFacts, unexpectedExit } from '../engine/failure/agent-errors.ts'
+import { unexpectedExit } from '../engine/failure/agent-errors.ts'
 import { createRpc, type Rpc, RpcError, unknownMethod } from '../engine/json-rpc.ts'
 import { type Shell, shellFor, validateShell } from '../engine/shell.ts'
 import {
@@ -20,17 +21,19 @@ import {
 } from '../engine/turn-engine.ts'
 import { createWarmPool, type WarmPool } from '../engine/warm/warm-pool.ts'
 import { type AgentProcess, runWarmTurn, type WarmTurnResult } from '../engine/warm/warm-turn.ts'
-import { type BackendOptions, badOption } from '../options.ts'
+import { type BackendOptions, durationOption } from '../options.ts'
 import { cancelOf, readReply, requestOf } from './a2a-lines.ts'
-import { createRestartBackoff, type RestartBackoff } from './backoff.ts'
 
+/** Messages in the program at the same time; a further message waits for its turn. */
 const MESSAGES_MAX = 256
-/** What a program gets to say that it has stopped working on a message, before it is ended for it. */
+/** How long the program may take to confirm a cancel. After that it is killed. */
 const CANCEL_MS_MAX = 1_000
+const RESTART_FIRST_MS = 250
+const RESTART_LONGEST_MS = 30_000
 
 export const stdio: BackendDefinition = {
   name: 'stdio',
-  summary: 'one program that stays: a line of JSON-RPC a message on stdin, a line a reply on stdout',
+  summary: 'one program that keeps running: one line of JSON-RPC a message on stdin, one line a reply on stdout',
   options: {
     cmd: 'the command, run by /bin/sh -c (cmd.exe /c on Windows); required',
     timeout: 'how long a reply may take, e.g. 30s, 5m, or none (5m)',
@@ -47,12 +50,8 @@ interface Settings {
 }
 
 function readSettings(options: BackendOptions): Settings {
-  const timeout = options.get('timeout', '5m')
-  const timeoutMs = timeout === 'none' ? undefined : parseDuration(timeout)
-  if (timeout !== 'none' && !(timeoutMs && timeoutMs > 0)) {
-    throw badOption('timeout', timeout, 'a positive duration such as 30s or 5m, or none')
-  }
-  return { cmd: options.require('cmd'), timeout, timeoutMs }
+  const timeoutMs = durationOption(options, 'timeout', '5m')
+  return { cmd: options.require('cmd'), timeout: options.get('timeout', '5m'), timeoutMs }
 }
 
 interface Program extends AgentProcess {
@@ -89,12 +88,11 @@ async function runTurn(turn: Turn, stdioContext: StdioContext, stream: TurnStrea
   if (warm.size === 0) await backoff.wait(stream.signal)
   const launch = { fingerprint: turn.workingDir, start: () => startProgram(turn, stdioContext) }
   return runWarmTurn({ warm, clock, key: stdio.name, launch }, stream, ({ agent }) =>
-    sendAndWait({ ...stdioContext, turn, agent }, stream),
+    sendAndWait({ turn, agent, backoff, clock }, stream),
   )
 }
 
-function startProgram(turn: Turn, stdioContext: StdioContext): Program {
-  const { processes, environment, settings, shell, log, backoff } = stdioContext
+function startProgram(turn: Turn, { processes, environment, settings, shell, log, backoff, clock }: StdioContext) {
   const rpc = createRpc({
     write: (text) => running.write(text),
     onNotification: () => undefined,
@@ -113,7 +111,8 @@ function startProgram(turn: Turn, stdioContext: StdioContext): Program {
   })
   let isStopped = false
   const ended = running.ended.then((result) => {
-    const error = unexpectedExit(result, factsOf(stdioContext))
+    const { cmd: command, timeout } = settings
+    const error = unexpectedExit(result, { command, timeout, outputBytesMax: OUTPUT_BYTES_MAX, nowMs: clock.nowMs() })
     if (!isStopped) {
       backoff.died()
       log.warn({ err: error, workspace: turn.request.workspace_id }, 'the program of a stdio workspace has ended')
@@ -127,44 +126,32 @@ function startProgram(turn: Turn, stdioContext: StdioContext): Program {
   return { running, rpc, ended, stop }
 }
 
-interface Conversing extends StdioContext {
-  readonly turn: Turn
-  readonly agent: Program
-}
-
-async function sendAndWait({ turn, agent, backoff, clock }: Conversing, stream: TurnStream): Promise<WarmTurnResult> {
+async function sendAndWait(
+  { turn, agent, backoff, clock }: Pick<StdioContext, 'backoff' | 'clock'> & { turn: Turn; agent: Program },
+  stream: TurnStream,
+): Promise<WarmTurnResult> {
   const { rpc } = agent
   const { method, params } = requestOf(turn.request)
-  // Not by the turn's own signal: a cancelled message is waited for, for a moment, to see whether it was given up.
+  // Not the turn's own signal: after a cancel, the program has a moment to confirm that it stopped.
   const giveUp = new AbortController()
   const answered = rpc.request(method, params, giveUp.signal).then(readReply, toFailed)
-  const aborted = Promise.withResolvers<undefined>()
-  const onAbort = () => aborted.resolve(undefined)
-  stream.signal.addEventListener('abort', onAbort, { once: true })
-  if (stream.signal.aborted) onAbort()
   stream.emit({ type: 'activity' })
   try {
-    const end = await Promise.race([answered, aborted.promise])
+    const end = await abortableOr(answered, stream.signal, undefined)
     if (end !== undefined) {
       if (end.type === 'done') backoff.answered()
       return { end, isUsable: true }
     }
     const cancel = cancelOf(turn.request)
     void rpc.request(cancel.method, cancel.params, giveUp.signal).catch(() => undefined)
-    const late = Promise.withResolvers<undefined>()
-    const cancelTimer = clock.after(CANCEL_MS_MAX, () => late.resolve(undefined))
-    const stopped = await Promise.race([answered, late.promise])
-    cancelTimer()
-    return { end: CANCELED, isUsable: stopped !== undefined }
+    const confirmed = await Promise.race([answered, sleep(clock, CANCEL_MS_MAX, giveUp.signal)])
+    return { end: { type: 'failed', error: turnCanceled() }, isUsable: confirmed !== undefined }
   } finally {
     giveUp.abort()
-    stream.signal.removeEventListener('abort', onAbort)
   }
 }
 
-const CANCELED: EndEvent = { type: 'failed', error: turnCanceled() }
-
-/** An error of the program's own is its answer; it may say itself that trying again can help. */
+/** A JSON-RPC error is the program's answer. Its `data.retryable` says whether a retry can help. */
 function toFailed(thrown: unknown): EndEvent {
   if (!(thrown instanceof RpcError)) return { type: 'failed', error: toMoleculeError(thrown) }
   const retryable = (thrown.data as { retryable?: unknown } | undefined)?.retryable === true
@@ -172,11 +159,30 @@ function toFailed(thrown: unknown): EndEvent {
   return { type: 'failed', error: new MoleculeError('agent_failed', thrown.message, { retryable, details }) }
 }
 
-function factsOf({ settings, clock }: StdioContext): ProcessFacts {
+/** The pause before a program that died is started again: none the first time, then twice as long after each death. */
+export interface RestartBackoff {
+  /** Resolves when the program may start, or when the signal aborts. */
+  wait(signal: AbortSignal): Promise<void>
+  died(): void
+  /** The program works: the next death counts as the first. */
+  answered(): void
+}
+
+export function createRestartBackoff(clock: Clock): RestartBackoff {
+  let deaths = 0
+  let notBeforeMs = 0
   return {
-    command: settings.cmd,
-    timeout: settings.timeout,
-    outputBytesMax: OUTPUT_BYTES_MAX,
-    nowMs: clock.nowMs(),
+    async wait(signal) {
+      const waitMs = notBeforeMs - clock.monotonicMs()
+      if (waitMs > 0) await sleep(clock, waitMs, signal)
+    },
+    died() {
+      deaths += 1
+      const pauseMs = Math.min(RESTART_FIRST_MS * 2 ** (deaths - 2), RESTART_LONGEST_MS)
+      notBeforeMs = deaths === 1 ? 0 : clock.monotonicMs() + pauseMs
+    },
+    answered() {
+      deaths = 0
+    },
   }
 }

@@ -3,11 +3,10 @@
  * what it is (`CliKind`) and which of them it cannot honour; those are warned of by name, never ignored in silence.
  */
 import { join } from 'node:path'
-import { parseDuration } from '../../../duration.ts'
 import type { Log } from '../../../log.ts'
 import { isJsonObject } from '../../../protocol/json.ts'
 import type { McpServer } from '../../backend.ts'
-import { type BackendOptions, badOption, booleanOption } from '../../options.ts'
+import { type BackendOptions, badOption, booleanOption, durationOption } from '../../options.ts'
 import type { ProbeIsolation } from '../probe/scratch.ts'
 import { splitWords } from './split-words.ts'
 
@@ -86,8 +85,8 @@ export function readCliSettings(options: BackendOptions, kind: CliKind, log: Log
     args: readArgs(options),
     mode,
     timeout: options.get('timeout', '5m'),
-    timeoutMs: readDuration(options, 'timeout', '5m'),
-    maxTimeMs: readDuration(options, 'max_time', 'none'),
+    timeoutMs: durationOption(options, 'timeout', '5m'),
+    maxTimeMs: durationOption(options, 'max_time', 'none'),
     permission,
     allowedTools: splitTools(options.get('allowed_tools', '')),
     maxTurns: readCount(options, 'max_turns', kind.maxTurnsDefault),
@@ -96,7 +95,7 @@ export function readCliSettings(options: BackendOptions, kind: CliKind, log: Log
     mcpServers: readMcpServers(options),
     authTokenFile: options.get('auth_token_file', defaultTokenFile(options)),
     warmMax: readCount(options, 'warm_max', 4) ?? 4,
-    warmIdleMs: readDuration(options, 'warm_idle', '10m') ?? Number.POSITIVE_INFINITY,
+    warmIdleMs: durationOption(options, 'warm_idle', '10m') ?? Number.POSITIVE_INFINITY,
   }
   for (const option of unsupportedOptions(options, kind, settings)) warnUnsupportedOption(log, kind.backend, option)
   return settings
@@ -153,14 +152,6 @@ function readArgs(options: BackendOptions): readonly string[] {
   const words = splitWords(line)
   if (words !== undefined) return words
   throw badOption('args', line, 'a line of words: a quote is not closed, or nothing follows a backslash')
-}
-
-function readDuration(options: BackendOptions, key: string, fallback: string): number | undefined {
-  const text = options.get(key, fallback)
-  if (text === 'none') return undefined
-  const ms = parseDuration(text)
-  if (ms !== undefined && ms > 0) return ms
-  throw badOption(key, text, 'a positive duration such as 300ms, 90s or 5m, or none')
 }
 
 function readCount(options: BackendOptions, key: string, fallback: number | undefined): number | undefined {

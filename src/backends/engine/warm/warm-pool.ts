@@ -1,46 +1,47 @@
 /**
- * Warm agents: processes kept between turns, one a conversation, or one for many sessions where the agent can. At most
- * `max` are alive at any time, starting and ending ones included; only those whose turn waits for a person do not
- * count. An idle one is closed after `idleMs`, or at once for a newcomer, least recently used first. Invariant: a
- * conversation never has two, and whoever waits for a place waits in line and can be cancelled.
+ * Warm agents: processes kept between turns, one for each conversation, or one for many sessions if the agent can do
+ * that. At most `processesMax` are alive at any time, including those that start or stop. A process whose turn waits for
+ * a person does not count. An idle process stops after `idleMs`, or earlier if a waiting turn needs its place, least
+ * recently used first. Invariant: a conversation never has two processes; turns wait for a place in order.
  */
 import type { Clock } from '../../../clock.ts'
 import { MoleculeError } from '../../../errors.ts'
+import { abortableOr } from '../../../wait.ts'
 
-/** What is kept warm: a process, with whatever its backend keeps beside it. */
+/** A process in the pool, with the data that its backend needs for it. */
 export interface PooledProcess {
-  /** Never rejects; by then no process of it is left. */
+  /** Never rejects. When it resolves, no process of the agent is left. */
   readonly ended: Promise<unknown>
   stop(): Promise<unknown>
 }
 
 export interface WarmLaunch<A extends PooledProcess> {
-  /** All that the process was started with, its secrets too: only ever compared. An agent with another one is replaced. */
+  /** All that the process was started with, including secrets. Only compared. An agent with another one is replaced. */
   readonly fingerprint: string
-  /** What else must hold of one that is there, or it is replaced: that it is in the right session, for one. */
+  /** A further condition for an existing agent, e.g. that it is in the right session. If false, it is replaced. */
   readonly fits?: (agent: A) => boolean
-  /** At once; what takes time (a handshake) is for whoever holds the lease to wait for. */
+  /** Returns at once. The turn that takes the agent waits for anything slow, e.g. a handshake. */
   readonly start: () => A
 }
 
 export interface WarmAgent<A extends PooledProcess> {
   readonly agent: A
-  /** The process was started for this lease. */
+  /** The process was started for this turn. */
   readonly isFresh: boolean
-  /** Gives up the place while a person is asked, and takes one again before it resolves. */
+  /** Gives up the place while a person is asked. Takes a place again before it resolves. */
   suspendDuring<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T>
-  /** Back to the pool, to be used again. Once. */
+  /** Returns the agent to the pool for the next turn. Further calls do nothing. */
   giveBack(): void
-  /** Ends the process: for one that cannot be trusted any more. */
+  /** Stops the process: its state is unknown, so no further turn may use it. */
   discard(): Promise<void>
 }
 
 export interface WarmPool<A extends PooledProcess> {
-  /** Waits for the agent of that key to be free, or for a place. Rejects as `canceled` when the signal aborts. */
+  /** Waits until the agent of that key is free, or for a place. Rejects as `canceled` when the signal aborts. */
   take(key: string, launch: WarmLaunch<A>, signal: AbortSignal): Promise<WarmAgent<A>>
-  /** How many processes there are, for a look from outside. */
+  /** The number of processes. */
   readonly size: number
-  /** Ends all and lets nothing start. Idempotent. */
+  /** Stops all processes and starts no more. Idempotent. */
   close(): Promise<void>
 }
 
@@ -48,7 +49,7 @@ export interface WarmPoolOptions {
   readonly processesMax: number
   readonly idleMs: number
   readonly clock: Clock
-  /** How many leases one process may have at once: 1, or more where it holds many sessions. */
+  /** How many turns one process may run at once: 1, or more if it holds many sessions. */
   readonly turnsPerProcessMax: number
 }
 
@@ -58,7 +59,7 @@ interface PoolEntry<A extends PooledProcess> {
   readonly agent: A
   users: number
   suspended: number
-  /** It is being stopped, or its last lease will stop it: nobody new gets it. */
+  /** It is being stopped, or its last turn will stop it. No further turn gets it. */
   isLeaving: boolean
   usedAt: number
   cancelIdle: () => void
@@ -71,7 +72,7 @@ export function createWarmPool<A extends PooledProcess>(options: WarmPoolOptions
 class Pool<A extends PooledProcess> implements WarmPool<A> {
   private readonly options: WarmPoolOptions
   private readonly live = new Set<PoolEntry<A>>()
-  /** Who needs a place, in order. */
+  /** The tickets of the turns that wait for a place, in order. */
   private readonly queue: object[] = []
   private uses = 0
   private closed = false
@@ -90,9 +91,9 @@ class Pool<A extends PooledProcess> implements WarmPool<A> {
     try {
       for (;;) {
         if (signal.aborted || this.closed) throw canceled()
-        const kept = this.current(key)
-        if (kept !== undefined && this.isUsable(kept, launch)) return this.lend(kept, false)
-        const mustWait = kept !== undefined && this.makeWay(kept, launch)
+        const entry = this.current(key)
+        if (entry !== undefined && this.isUsable(entry, launch)) return this.lend(entry, false)
+        const mustWait = entry !== undefined && this.makeWay(entry, launch)
         if (!mustWait && this.hasPlaceFor(ticket)) return this.lend(this.start(key, launch), true)
         await this.waitForChange(signal)
       }
@@ -104,26 +105,27 @@ class Pool<A extends PooledProcess> implements WarmPool<A> {
   async close(): Promise<void> {
     this.closed = true
     this.wakeWaiters()
-    await Promise.all([...this.live].map((kept) => this.end(kept)))
+    await Promise.all([...this.live].map((entry) => this.end(entry)))
   }
 
-  /** The one that stands under this key, but for a shared one that is only finishing what it has. */
+  /** The entry of this key, except a shared one that only finishes its running turns. */
   private current(key: string): PoolEntry<A> | undefined {
-    const isDraining = (kept: PoolEntry<A>) => kept.isLeaving && kept.users > 0 && this.options.turnsPerProcessMax > 1
-    return [...this.live].find((kept) => kept.key === key && !isDraining(kept))
+    const isDraining = (entry: PoolEntry<A>) =>
+      entry.isLeaving && entry.users > 0 && this.options.turnsPerProcessMax > 1
+    return [...this.live].find((entry) => entry.key === key && !isDraining(entry))
   }
 
-  private isUsable(kept: PoolEntry<A>, launch: WarmLaunch<A>): boolean {
-    return !kept.isLeaving && kept.users < this.options.turnsPerProcessMax && matchesLaunch(kept, launch)
+  private isUsable(entry: PoolEntry<A>, launch: WarmLaunch<A>): boolean {
+    return !entry.isLeaving && entry.users < this.options.turnsPerProcessMax && matchesLaunch(entry, launch)
   }
 
-  /** For one that cannot be had as it is: whether to wait for it to be free or gone. */
-  private makeWay(kept: PoolEntry<A>, launch: WarmLaunch<A>): boolean {
-    if (kept.isLeaving || matchesLaunch(kept, launch)) return true
-    if (kept.users === 0) void this.end(kept)
-    // Of many sessions some still run: they finish with it, and new ones begin with its successor.
-    else if (this.options.turnsPerProcessMax > 1) kept.isLeaving = true
-    return kept.users === 0 || this.options.turnsPerProcessMax === 1
+  /** For an entry that is not usable. True if the turn must wait until it is free or gone. */
+  private makeWay(entry: PoolEntry<A>, launch: WarmLaunch<A>): boolean {
+    if (entry.isLeaving || matchesLaunch(entry, launch)) return true
+    if (entry.users === 0) void this.end(entry)
+    // Its running turns finish with it, and new turns start with its successor.
+    else if (this.options.turnsPerProcessMax > 1) entry.isLeaving = true
+    return entry.users === 0 || this.options.turnsPerProcessMax === 1
   }
 
   private hasPlaceFor(ticket: object): boolean {
@@ -135,20 +137,20 @@ class Pool<A extends PooledProcess> implements WarmPool<A> {
   }
 
   private countPlacesTaken(): number {
-    return [...this.live].filter((kept) => kept.suspended === 0 || kept.suspended < kept.users).length
+    return [...this.live].filter((entry) => entry.suspended === 0 || entry.suspended < entry.users).length
   }
 
-  /** As many idle ones as there are waiting for a place, less those that are leaving already. */
+  /** Stops as many idle processes as turns wait for a place, minus those that already stop. */
   private evict(): void {
-    const idle = [...this.live].filter((kept) => kept.users === 0 && !kept.isLeaving)
-    const leaving = [...this.live].filter((kept) => kept.users === 0 && kept.isLeaving).length
+    const idle = [...this.live].filter((entry) => entry.users === 0 && !entry.isLeaving)
+    const leaving = [...this.live].filter((entry) => entry.users === 0 && entry.isLeaving).length
     const free = Math.max(0, this.options.processesMax - this.countPlacesTaken())
     const wanted = Math.max(0, this.queue.length - leaving - free)
-    for (const kept of idle.sort((a, b) => a.usedAt - b.usedAt).slice(0, wanted)) void this.end(kept)
+    for (const entry of idle.sort((a, b) => a.usedAt - b.usedAt).slice(0, wanted)) void this.end(entry)
   }
 
   private start(key: string, launch: WarmLaunch<A>): PoolEntry<A> {
-    const kept: PoolEntry<A> = {
+    const entry: PoolEntry<A> = {
       key,
       fingerprint: launch.fingerprint,
       agent: launch.start(),
@@ -158,80 +160,80 @@ class Pool<A extends PooledProcess> implements WarmPool<A> {
       usedAt: 0,
       cancelIdle: () => undefined,
     }
-    this.live.add(kept)
-    void kept.agent.ended.then(() => this.remove(kept))
-    return kept
+    this.live.add(entry)
+    void entry.agent.ended.then(() => this.remove(entry))
+    return entry
   }
 
-  private lend(kept: PoolEntry<A>, isFresh: boolean): WarmAgent<A> {
-    kept.users += 1
-    kept.cancelIdle()
+  private lend(entry: PoolEntry<A>, isFresh: boolean): WarmAgent<A> {
+    entry.users += 1
+    entry.cancelIdle()
     let isOut = true
-    const back = () => {
+    const giveBack = () => {
       if (!isOut) return
       isOut = false
-      kept.users -= 1
+      entry.users -= 1
       this.uses += 1
-      kept.usedAt = this.uses
-      this.returnToPool(kept)
+      entry.usedAt = this.uses
+      this.returnToPool(entry)
     }
     return {
-      agent: kept.agent,
+      agent: entry.agent,
       isFresh,
-      suspendDuring: (work, signal) => this.suspend(kept, work, signal),
-      giveBack: back,
+      suspendDuring: (work, signal) => this.suspend(entry, work, signal),
+      giveBack,
       discard: async () => {
-        const ended = this.end(kept)
-        back()
+        const ended = this.end(entry)
+        giveBack()
         await ended
       },
     }
   }
 
-  private async suspend<T>(kept: PoolEntry<A>, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  private async suspend<T>(entry: PoolEntry<A>, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
     const ticket = {}
-    kept.suspended += 1
+    entry.suspended += 1
     this.wakeWaiters()
     try {
       const result = await work()
-      // Before those who have not begun: this turn holds a process already.
+      // In front of the turns that have not started: this turn already holds a process.
       this.queue.unshift(ticket)
-      while (!signal.aborted && !this.closed && this.live.has(kept) && !this.mayResume(kept, ticket)) {
+      while (!signal.aborted && !this.closed && this.live.has(entry) && !this.mayResume(entry, ticket)) {
         await this.waitForChange(signal)
       }
       return result
     } finally {
-      kept.suspended -= 1
+      entry.suspended -= 1
       this.leaveQueue(ticket)
     }
   }
 
-  private mayResume(kept: PoolEntry<A>, ticket: object): boolean {
-    // One of many sessions of a process that counts already.
-    if (kept.suspended < kept.users) return true
+  private mayResume(entry: PoolEntry<A>, ticket: object): boolean {
+    // Another turn of the same process runs, so the process already counts.
+    if (entry.suspended < entry.users) return true
     return this.hasPlaceFor(ticket)
   }
 
-  private returnToPool(kept: PoolEntry<A>): void {
-    if (kept.users === 0 && this.live.has(kept)) {
-      if (kept.isLeaving) void this.end(kept)
-      else kept.cancelIdle = this.options.clock.after(this.options.idleMs, () => void this.end(kept))
+  private returnToPool(entry: PoolEntry<A>): void {
+    if (entry.users === 0 && this.live.has(entry)) {
+      if (entry.isLeaving) void this.end(entry)
+      else entry.cancelIdle = this.options.clock.after(this.options.idleMs, () => void this.end(entry))
     }
     this.wakeWaiters()
   }
 
-  private async end(kept: PoolEntry<A>): Promise<void> {
-    kept.isLeaving = true
-    kept.cancelIdle()
-    await kept.agent.stop()
-    await kept.agent.ended
-    this.remove(kept)
+  private async end(entry: PoolEntry<A>): Promise<void> {
+    entry.isLeaving = true
+    entry.cancelIdle()
+    await entry.agent.stop()
+    await entry.agent.ended
+    this.remove(entry)
   }
 
-  private remove(kept: PoolEntry<A>): void {
-    kept.isLeaving = true
-    kept.cancelIdle()
-    if (this.live.delete(kept)) this.wakeWaiters()
+  private remove(entry: PoolEntry<A>): void {
+    entry.isLeaving = true
+    entry.cancelIdle()
+    if (this.live.delete(entry)) this.wakeWaiters()
   }
 
   private leaveQueue(ticket: object): void {
@@ -246,18 +248,13 @@ class Pool<A extends PooledProcess> implements WarmPool<A> {
     this.changed = Promise.withResolvers()
   }
 
-  private async waitForChange(signal: AbortSignal): Promise<void> {
-    const aborted = Promise.withResolvers<void>()
-    const onAbort = () => aborted.resolve()
-    signal.addEventListener('abort', onAbort, { once: true })
-    if (signal.aborted) onAbort()
-    await Promise.race([this.changed.promise, aborted.promise])
-    signal.removeEventListener('abort', onAbort)
+  private waitForChange(signal: AbortSignal): Promise<void> {
+    return abortableOr(this.changed.promise, signal, undefined)
   }
 }
 
-function matchesLaunch<A extends PooledProcess>(kept: PoolEntry<A>, { fingerprint, fits }: WarmLaunch<A>): boolean {
-  return kept.fingerprint === fingerprint && (fits?.(kept.agent) ?? true)
+function matchesLaunch<A extends PooledProcess>(entry: PoolEntry<A>, { fingerprint, fits }: WarmLaunch<A>): boolean {
+  return entry.fingerprint === fingerprint && (fits?.(entry.agent) ?? true)
 }
 
 const canceled = () => new MoleculeError('canceled', 'the turn was cancelled while it waited for an agent')

@@ -1,7 +1,7 @@
 /**
- * One turn on a warm agent: waits for the agent (with a sign of life now and then, for the wait is not the agent's),
- * has the turn done, and decides what becomes of the process: back to the pool, or ended where it cannot be trusted
- * any more. Invariant: when this resolves, nothing that a cancelled turn started is alive but the agent itself.
+ * One turn on a warm agent: waits for the agent, runs the turn, then returns the process to the pool, or stops it if
+ * its state is unknown. While it waits for the agent, it emits `activity`, so that the stall timeout does not fire.
+ * Invariant: when this resolves, nothing that a cancelled turn started is alive except the agent itself.
  */
 import type { Clock } from '../../../clock.ts'
 import type { RunningProcess } from '../../../process/processes.ts'
@@ -10,7 +10,6 @@ import type { PooledProcess, WarmAgent, WarmLaunch, WarmPool } from './warm-pool
 
 const ACTIVITY_INTERVAL_MS = 20_000
 
-/** An agent with a process of its own. */
 export interface AgentProcess extends PooledProcess {
   readonly running: RunningProcess
 }
@@ -18,23 +17,24 @@ export interface AgentProcess extends PooledProcess {
 export interface WarmTurnOptions<A extends AgentProcess> {
   readonly warm: WarmPool<A>
   readonly clock: Clock
-  /** Under which the agent is kept: the conversation's id. */
+  /** The key of the agent in the pool: the id of the conversation. */
   readonly key: string
   readonly launch: WarmLaunch<A>
 }
 
 export interface WarmTurnResult {
   readonly end: EndEvent
-  /** Whether the process may be used for the next turn. */
+  /** Whether the next turn may use the process. */
   readonly isUsable: boolean
   /**
-   * `Running.moment` from before the agent could know of the turn: what it started since then dies if the turn was
-   * cancelled. Taken later, when it says that it has begun, a busy platform would miss what it started first.
+   * `RunningProcess.moment()` from before the agent received the turn. If the turn is cancelled, all that the agent
+   * started since then is killed. A later moment (when the agent reports its start) would miss the first processes on a
+   * busy machine.
    */
   readonly since?: number | undefined
 }
 
-/** `work` does the turn; when its signal aborts it interrupts the agent in the agent's own way and says how it went. */
+/** `work` runs the turn. When the signal aborts, it interrupts the agent and returns whether that worked. */
 export async function runWarmTurn<A extends AgentProcess>(
   turn: WarmTurnOptions<A>,
   stream: TurnStream,
@@ -57,13 +57,13 @@ async function takeAgent<A extends AgentProcess>(
   { emit, signal }: TurnStream,
 ): Promise<WarmAgent<A>> {
   let cancelTimer: (() => void) | undefined
-  const hum = () => {
+  const reportActivity = () => {
     cancelTimer = turn.clock.after(ACTIVITY_INTERVAL_MS, () => {
       emit({ type: 'activity' })
-      hum()
+      reportActivity()
     })
   }
-  hum()
+  reportActivity()
   try {
     return await turn.warm.take(turn.key, turn.launch, signal)
   } finally {
@@ -71,7 +71,7 @@ async function takeAgent<A extends AgentProcess>(
   }
 }
 
-/** A turn that ended by itself may leave what it started on purpose (a server, a watcher); a cancelled one may not. */
+/** A turn that ended normally may leave processes on purpose (a server, a watcher). A cancelled turn may not. */
 async function stopLeftovers(agent: AgentProcess, { since }: WarmTurnResult, signal: AbortSignal): Promise<boolean> {
   if (!signal.aborted || since === undefined) return true
   return agent.running.killChildrenSince(since)
