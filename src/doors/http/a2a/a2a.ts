@@ -1,7 +1,7 @@
 /**
- * `/workspaces/:id/a2a`: everything of A2A. JSON-RPC of 1.0 and 0.3 on one URL, told apart by the method's name; below
- * it the REST binding of 1.0 and the card. It stands right on Node's server, without a framework, because this is the
- * path of every message. Admission comes before any answer; a client that goes away cancels nothing.
+ * `/workspaces/:id/a2a`: all of A2A. One URL serves JSON-RPC of 1.0 and 0.3, and the method's name tells the version.
+ * Below it are the REST binding of 1.0 and the card. It runs directly on Node's server, without the router, because
+ * every message takes this path. Admission comes before any answer; a client that disconnects cancels nothing.
  */
 import { toMoleculeError } from '../../../errors.ts'
 import type { StreamResponse } from '../../../protocol/a2a.ts'
@@ -18,7 +18,8 @@ import { eventToV03 } from '../../../protocol/v03.ts'
 import { type HttpExchange, writeAnswer } from '../server/answer.ts'
 import { A2A_BODY_BYTES_MAX, readBody, requireShallow } from '../server/body.ts'
 import { errorAnswer, logFailure } from '../server/errors.ts'
-import { type A2aAddress, type A2aOptions, findFailureCause, isKnownVersion, refusal, rpcFailure } from './bindings.ts'
+import { findFailureCause, isKnownVersion, refusal, rpcFailure } from './bindings.ts'
+import type { A2aAddress, A2aOptions } from './call.ts'
 import { CARD_PATH, writeCard } from './card-route.ts'
 import { callMethod } from './methods.ts'
 import { writeRest } from './rest.ts'
@@ -37,12 +38,12 @@ export function createA2a(options: A2aOptions): (exchange: HttpExchange, address
   }
 }
 
-/** The A2A address that a request goes to; undefined for every other one. */
+/** The A2A address of a request; undefined for a request to another route. */
 export function a2aAddress(method: string | undefined, url: string | undefined): A2aAddress | undefined {
   const [, workspaceId, below, query] = /^\/workspaces\/([^/?]{1,200})\/a2a(\/[^?]*)?(?:\?(.*))?$/.exec(url ?? '') ?? []
   if (workspaceId === undefined) return undefined
   const path = below === undefined || below === '/' ? '' : below
-  // What is no call of JSON-RPC is nothing at all on its URL.
+  // Only POST is JSON-RPC: the router answers any other method on this URL with 404.
   return path === '' && method !== 'POST' ? undefined : { workspaceId, path, query: query ?? '' }
 }
 
@@ -77,7 +78,7 @@ async function writeRpc(exchange: HttpExchange, workspaceId: string, options: A2
   }
 }
 
-/** Each event of a stream is an answer to the call, in the words of its version. */
+/** Each event of a stream is a response to the call, in the format of its version. */
 function formOf(id: JsonRpcId | undefined, { version }: A2aMethod): (event: StreamResponse) => unknown {
   return version === '1.0' ? (event) => jsonRpcSuccess(id, event) : (event) => jsonRpcSuccess(id, eventToV03(event))
 }

@@ -1,7 +1,7 @@
 /**
- * The agent card of a workspace: what a client reads before its first message. Two forms of the same: plain 1.0, and
- * for everybody else a hybrid, whose top-level fields a 0.3 client understands and whose `supportedInterfaces` a 1.0
- * client prefers. It says nothing that a stranger may not know; the extended card is for those with a token.
+ * The agent card of a workspace, which a client reads before its first message. It has two forms: plain 1.0, and for all
+ * other clients a hybrid. A 0.3 client understands the top-level fields of the hybrid; a 1.0 client prefers its
+ * `supportedInterfaces`. The card is public. The extended card needs a token.
  */
 import type { Json, Metadata } from '../../../protocol/a2a.ts'
 import type { ProtocolVersion } from '../../../protocol/envelope.ts'
@@ -13,9 +13,9 @@ export interface AgentCapabilities {
   readonly extendedAgentCard: boolean
 }
 
-/** What a card says besides its workspace. */
+/** What a card contains besides its workspace. */
 export interface AgentCardOptions {
-  /** `http://host:port` of this platform, as the reader sees it. */
+  /** `http://host:port` of this platform, as the client sees it. */
   readonly base: string
   readonly version: string
   readonly capabilities: AgentCapabilities
@@ -26,7 +26,7 @@ export function agentCard(workspace: Workspace, options: AgentCardOptions, versi
   return version === '1.0' ? card : hybridCard(card, options, a2aUrl(workspace, options))
 }
 
-/** The same with what only a known caller sees, as an extension that nobody has to understand. */
+/** The card with details for callers with a token, in an extension that clients may ignore. */
 export function extendedCard(
   workspace: Workspace & WorkspaceLoad,
   options: AgentCardOptions,

@@ -1,7 +1,5 @@
-/** What the two bindings of A2A have in common: versions, refusals that no error of ours stands for, failed calls. */
-import type { Clock } from '../../../clock.ts'
+/** Shared by the two bindings of A2A: versions, refusals that have no error code of ours, failed calls. */
 import type { MoleculeError } from '../../../errors.ts'
-import type { Log } from '../../../log.ts'
 import {
   type A2aMethod,
   errorInfo,
@@ -14,26 +12,9 @@ import {
 } from '../../../protocol/json-rpc.ts'
 import type { Workspaces } from '../../../workspaces/workspace.ts'
 import type { HttpAnswer } from '../server/answer.ts'
-import type { HttpAuth } from '../server/auth.ts'
 import { errorHeaders, publicError } from '../server/errors.ts'
-import type { SseLimits } from '../server/sse.ts'
-import type { A2aContext } from './call.ts'
 
-export interface A2aOptions extends A2aContext {
-  readonly auth: HttpAuth
-  readonly log: Log
-  readonly clock: Clock
-  readonly limits: SseLimits
-}
-
-export interface A2aAddress {
-  readonly workspaceId: string
-  /** What follows the workspace's A2A URL; empty for the URL itself, which is JSON-RPC. */
-  readonly path: string
-  readonly query: string
-}
-
-/** Versions are agreed on by major and minor; absent or empty means 0.3, and the method's name says the rest. */
+/** Versions are compared by major and minor. Absent or empty means 0.3; the method's name decides. */
 export function isKnownVersion(header: string | string[] | undefined): boolean {
   return !header || /^(?:0\.3|1\.0)(?:\.\d+)?$/.test(String(header))
 }
@@ -46,15 +27,15 @@ const REASONS: Readonly<Record<RefusalKind, string>> = {
   invalidParams: 'WORKSPACE_NOT_FOUND',
 }
 
-/** Refusals that no error code of ours stands for. */
+/** Refusals that have no error code of ours. */
 export function refusal(kind: RefusalKind, message = 'the versions served here are 1.0 and 0.3'): JsonRpcError {
   return { code: JSON_RPC_CODES[kind], message, data: [errorInfo(REASONS[kind])] }
 }
 
-/** Why a call failed: the error itself, or that its workspace is not there. */
+/** Why a call failed: the error itself, or that its workspace does not exist. */
 export type FailureCause = { readonly error: MoleculeError } | { readonly noWorkspace: string }
 
-/** Asked only after something was not found: a message to a known workspace must not pay for it. */
+/** Looks up the workspace only after `not_found`: a message to an existing workspace must not pay for the query. */
 export async function findFailureCause(
   workspaces: Workspaces,
   workspaceId: string,
@@ -64,23 +45,20 @@ export async function findFailureCause(
   try {
     return (await workspaces.get(workspaceId)) === undefined ? { noWorkspace: workspaceId } : { error }
   } catch {
-    // It cannot be told right now; then the error at hand is the better answer.
+    // The store failed too: the first error is the better answer.
     return { error }
   }
 }
 
-export interface FailedRpcCall {
-  readonly id: JsonRpcId | undefined
-  readonly method: A2aMethod | undefined
-  readonly requestId: string
-}
-
-export function rpcFailure({ id, method, requestId }: FailedRpcCall, failureCause: FailureCause): HttpAnswer {
+export function rpcFailure(
+  { id, method, requestId }: { id: JsonRpcId | undefined; method: A2aMethod | undefined; requestId: string },
+  failureCause: FailureCause,
+): HttpAnswer {
   const { status, headers, error } = a2aFailure(failureCause, requestId)
-  // What A2A itself defines is a proper answer, and many clients drop the body of any other status. Whoever opens a
-  // stream looks at the status first, and takes a proper answer that is no stream for a broken server.
-  const proper = isA2aCode(error.code) && !(method !== undefined && STREAMING.has(method.name1_0))
-  return { status: proper ? 200 : status, headers, body: jsonRpcFailure(id, error) }
+  // An error that A2A defines is sent with 200, because many clients drop the body of any other status. For a stream
+  // the status stays: its client checks the status first, and takes a 200 that is no stream for a broken server.
+  const isOk = isA2aCode(error.code) && !(method !== undefined && STREAMING.has(method.name1_0))
+  return { status: isOk ? 200 : status, headers, body: jsonRpcFailure(id, error) }
 }
 
 const STREAMING: ReadonlySet<string> = new Set(['SendStreamingMessage', 'SubscribeToTask'])
@@ -91,7 +69,7 @@ export interface A2aFailure {
   readonly error: JsonRpcError
 }
 
-/** The failure as a caller may see it, before its binding gives it a form. */
+/** The failure as a caller may see it, before its binding formats it. */
 export function a2aFailure(failureCause: FailureCause, requestId: string): A2aFailure {
   if ('noWorkspace' in failureCause) {
     const error = refusal('invalidParams', `there is no workspace ${failureCause.noWorkspace}`)

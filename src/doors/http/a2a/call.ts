@@ -1,16 +1,20 @@
-/** One call of an A2A method, whichever binding and version it came by, and what methods are served from. */
+/** One call of an A2A method, independent of its binding and version, and the dependencies of the methods. */
+import type { Clock } from '../../../clock.ts'
 import type { Reception } from '../../../inbox/inbox.ts'
+import type { Log } from '../../../log.ts'
 import type { A2aMethod, JsonRpcRequest } from '../../../protocol/json-rpc.ts'
 import type { Identity } from '../../../workspaces/tokens.ts'
 import type { Workspaces } from '../../../workspaces/workspace.ts'
 import type { HttpExchange } from '../server/answer.ts'
+import type { HttpAuth } from '../server/auth.ts'
 import type { Reach } from '../server/reach.ts'
+import type { SseLimits } from '../server/sse.ts'
 import type { WaitingCalls } from '../server/waiting-calls.ts'
 import type { PushContext } from './push-methods.ts'
 import type { TaskStream } from './streams.ts'
 
 export interface A2aCall {
-  /** As it came; a REST call in the words that JSON-RPC would have used for it. */
+  /** As it came; a REST call is converted to the JSON-RPC request that means the same. */
   readonly rpc: JsonRpcRequest
   readonly method: A2aMethod
   readonly workspaceId: string
@@ -25,9 +29,24 @@ export interface A2aContext {
   readonly reach: Reach
   readonly maxBlockMs: number
   readonly version: string
-  /** Absent: this door has no webhooks, which A2A allows. */
+  /** Absent: this door has no webhooks. A2A allows that. */
   readonly push?: PushContext
 }
 
-/** What a method answers: a value in the words of the version that it was called in, or a stream. */
+/** Dependencies of the bindings. */
+export interface A2aOptions extends A2aContext {
+  readonly auth: HttpAuth
+  readonly log: Log
+  readonly clock: Clock
+  readonly limits: SseLimits
+}
+
+export interface A2aAddress {
+  readonly workspaceId: string
+  /** The path below the workspace's A2A URL; empty for the URL itself, which is JSON-RPC. */
+  readonly path: string
+  readonly query: string
+}
+
+/** The result of a method: a value in the format of the caller's version, or a stream. */
 export type A2aResult = { readonly value: unknown } | { readonly stream: TaskStream }

@@ -1,6 +1,6 @@
 /**
- * `GET .../a2a/.well-known/agent-card.json`: the card without a token, and cacheable. Which of its two forms comes is
- * decided by the `A2A-Version` header, so caches are told to keep them apart.
+ * `GET .../a2a/.well-known/agent-card.json`: the card, without a token and cacheable. The `A2A-Version` header chooses
+ * one of its two forms, so `Vary` tells caches to keep them apart.
  */
 import { hash } from 'node:crypto'
 import type { Workspaces } from '../../../workspaces/workspace.ts'
@@ -37,7 +37,7 @@ export async function writeCard(
     'X-Content-Type-Options': 'nosniff',
     [REQUEST_ID_HEADER]: requestId,
   }
-  // Only by the tag: a time says nothing of a change of name, of address or of this program.
+  // Only the ETag counts: a modification time misses a new name, a new address or a new version of the platform.
   if (matchesEtag(request.headers['if-none-match'], etag)) {
     response.writeHead(304, headers).end()
     return
@@ -46,7 +46,7 @@ export async function writeCard(
   response.writeHead(200, { ...headers, ...length }).end(body)
 }
 
-/** Whether an `If-None-Match` header names this tag. */
+/** Whether an `If-None-Match` header contains this ETag. */
 function matchesEtag(header: string | undefined, etag: string): boolean {
   return header?.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag) ?? false
 }

@@ -1,4 +1,4 @@
-/** `ListTasks`: the caller's tasks, the last changed first, page by page. A page token is the place where a page ended. */
+/** `ListTasks`: the caller's tasks, last changed first, page by page. A page token is the position after a page. */
 import type { TaskPage, TaskQuery } from '../../../inbox/inbox.ts'
 import { invalidRequest } from '../../../protocol/invalid-request.ts'
 import { listTasksParamsSchema, parseInput } from '../../../protocol/schemas.ts'
@@ -23,7 +23,7 @@ export async function listTasks(call: A2aCall, { reception, workspaces }: A2aCon
     ...(pageToken !== undefined && { after: readPageToken(pageToken) }),
   }
   const { tasks, total, next } = await reception.list(query)
-  // An empty list and a workspace that is not there look the same from here.
+  // Without this an unknown workspace would be answered with an empty list.
   if (total === 0) await requireWorkspace(workspaces, workspaceId)
   return {
     tasks: params.includeArtifacts === true ? tasks : tasks.map(({ artifacts: _artifacts, ...task }) => task),

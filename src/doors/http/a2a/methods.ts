@@ -1,6 +1,6 @@
 /**
- * The A2A methods served here, by their 1.0 names; callers of 0.3 get the same with their own words around it. Each
- * row names the action that its caller must be allowed: rules are per method, not per route.
+ * The A2A methods, by their 1.0 names; callers of 0.3 get the same results in the format of 0.3. Each row names the
+ * action that the caller must be allowed: access rules are per method, not per route.
  */
 import { MoleculeError } from '../../../errors.ts'
 import type { Admitted, Letter, Reception, TaskView } from '../../../inbox/inbox.ts'
@@ -56,12 +56,12 @@ const SERVED_METHODS: ReadonlyMap<string, ServedMethod> = new Map<string, Served
   ['GetExtendedAgentCard', { action: 'workspace.read', run: getExtendedCard }],
 ])
 
-/** Which action each method is, by its 1.0 name; for the API document. */
+/** The action of each method, by its 1.0 name; for the API document. */
 export const A2A_ACTIONS: ReadonlyMap<string, Action> = new Map(
   [...SERVED_METHODS].map(([name, { action }]) => [name, action]),
 )
 
-/** What cards say of this server; read from the table above, so that it cannot promise what is not served. */
+/** The capabilities on agent cards. Derived from the table above, so a card cannot promise a method that is not served. */
 export const CAPABILITIES: AgentCapabilities = {
   streaming: SERVED_METHODS.has('SendStreamingMessage'),
   pushNotifications: SERVED_METHODS.has('CreateTaskPushNotificationConfig'),
@@ -75,8 +75,8 @@ async function sendMessage(call: A2aCall, context: A2aContext): Promise<unknown>
   const task = blocking
     ? await waitingCalls.run(waitingCallOf(call), (signal) => reception.send(letter, { maxMs, onAdmitted }, signal))
     : await admitAndReadTask(call, { letter, onAdmitted }, reception)
-  const sent = withHistory(await withDetail(task, call, reception), historyLength)
-  return letter.envelope.version === '1.0' ? { task: sent } : taskToV03(sent)
+  const result = withHistory(await withDetail(task, call, reception), historyLength)
+  return letter.envelope.version === '1.0' ? { task: result } : taskToV03(result)
 }
 
 async function admitAndReadTask(
@@ -89,7 +89,6 @@ async function admitAndReadTask(
   return requireTask(await reception.task(admission.taskId, taskViewOf(call)), admission.taskId)
 }
 
-/** Whoever waits: where the answer goes, and by whose token. */
 const waitingCallOf = ({ exchange, identity }: A2aCall): WaitingCall => ({ response: exchange.response, identity })
 
 async function sendStreamingMessage(call: A2aCall, context: A2aContext): Promise<TaskStream> {
@@ -111,7 +110,7 @@ const lastEventId = ({ exchange }: A2aCall): string | undefined => exchange.requ
 
 interface LetterToAdmit {
   readonly letter: Letter
-  /** Keeps the webhook that came with it, once there is a task to tell of. */
+  /** Stores the push config that came with the message, once its task exists. */
   readonly onAdmitted: (admitted: Admitted) => Promise<void>
 }
 
@@ -133,7 +132,7 @@ async function readLetter(call: A2aCall, { push }: A2aContext): Promise<LetterTo
     letter,
     async onAdmitted({ taskId }) {
       await keepPush?.(taskId)
-      // A task that goes on has something to tell again.
+      // The task goes on, so its webhooks have events to send again.
       if (envelope.message.taskId !== undefined) await push?.configs.nudge(workspaceId, taskId)
     },
   }
@@ -141,8 +140,8 @@ async function readLetter(call: A2aCall, { push }: A2aContext): Promise<LetterTo
 
 async function getExtendedCard(call: A2aCall, { workspaces, version }: A2aContext): Promise<unknown> {
   const workspace = await requireWorkspace(workspaces, call.workspaceId)
-  const about = { base: baseUrl(call.exchange.request), version, capabilities: CAPABILITIES }
-  return extendedCard(workspace, about, call.method.version)
+  const options = { base: baseUrl(call.exchange.request), version, capabilities: CAPABILITIES }
+  return extendedCard(workspace, options, call.method.version)
 }
 
 async function getTask(call: A2aCall, { reception }: A2aContext): Promise<unknown> {
@@ -152,16 +151,16 @@ async function getTask(call: A2aCall, { reception }: A2aContext): Promise<unknow
   return taskInVersion(task, call.method.version)
 }
 
-/** Only whoever sees the task: for others it does not exist, and neither do its webhooks. */
+/** For a caller that may not end the task, the task and its push configs do not exist. */
 function pushMethod(run: (call: PushCall, context: PushContext) => Promise<unknown>) {
   return (call: A2aCall, { reception, push }: A2aContext) => {
-    const seq = async (id: string) => {
+    const lastSeq = async (id: string) => {
       const snapshot = await reception.snapshot(id, ownTaskViewOf(call))
       requireTask(snapshot?.task, id)
       return snapshot?.seq ?? 0
     }
     const { workspaceId, method, rpc } = call
-    return run({ params: rpc.params, version: method.version, workspaceId, seq }, requirePush(push))
+    return run({ params: rpc.params, version: method.version, workspaceId, lastSeq }, requirePush(push))
   }
 }
 
@@ -170,13 +169,13 @@ async function cancelTask(call: A2aCall, { reception }: A2aContext): Promise<unk
   return taskInVersion(await reception.cancel(id, ownTaskViewOf(call)), call.method.version)
 }
 
-/** A workspace sees all that is said to it, but ends, and has itself told of, only what it began itself. */
+/** A workspace sees every task sent to it, but may cancel or set webhooks only for tasks that it sent itself. */
 function ownTaskViewOf(call: A2aCall): TaskView {
   const { role, principal } = call.identity
   return role === 'workspace' ? { workspaceId: call.workspaceId, principal } : taskViewOf(call)
 }
 
-/** Whoever waited is told what everybody may know; an owner reads a failure again with what the program said. */
+/** The result of a wait has no failure detail. For a caller that may see it, a failed task is read again with it. */
 async function withDetail(task: Task, call: A2aCall, reception: Reception): Promise<Task> {
   const failed = task.status.message?.metadata?.['error_id'] !== undefined
   const view = taskViewOf(call)
@@ -201,7 +200,7 @@ function withHistory(task: Task, historyLength: number | undefined): Task {
   return historyLength === 0 ? rest : { ...rest, history: history.slice(-historyLength) }
 }
 
-/** An empty header counts as none. */
+/** An empty header counts as absent. */
 function readIdempotencyHeader(given: string | undefined): string | undefined {
   if (!given) return undefined
   if (given.length <= ID_CHARACTERS_MAX) return given

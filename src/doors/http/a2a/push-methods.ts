@@ -1,7 +1,7 @@
 /**
- * The push-notification methods of A2A, both versions: where a caller wants to be told of a task. The URL is judged when
- * it is set, so that a refusal reaches whoever gave it, and again at each call by the webhook door. Secrets are taken
- * and never shown again, and a webhook's URL may be one: only whoever may end the task sees it.
+ * The push-notification methods of A2A, both versions: a caller sets the URL that receives the events of a task. The URL
+ * is checked when it is set, so that the caller sees the refusal, and again at each call by the webhook door. Secrets
+ * are stored and never shown. The URL itself may be a secret, so only a caller that may end the task sees it.
  */
 import { MoleculeError } from '../../../errors.ts'
 import type { PushConfigs } from '../../../inbox/delivery.ts'
@@ -18,24 +18,25 @@ export interface PushContext {
   readonly configs: PushConfigs
   /** Throws `forbidden` with the reason for a URL that may not be called. */
   readonly check: (url: string) => Promise<void>
-  /** Webhooks look for work now. */
+  /** The webhook door polls now. */
   readonly wake: () => void
 }
 
-/** What a method needs of the call; `seq` gives the task's last entry and throws `not_found` to strangers. */
+/** What a method needs of the call. */
 export interface PushCall {
   readonly params: unknown
   readonly version: ProtocolVersion
   readonly workspaceId: string
-  readonly seq: (taskId: string) => Promise<number>
+  /** The number of the task's last row; throws `not_found` for a caller that may not see the task. */
+  readonly lastSeq: (taskId: string) => Promise<number>
 }
 
 export async function createPush(
-  { params, version, workspaceId, seq }: PushCall,
+  { params, version, workspaceId, lastSeq }: PushCall,
   context: PushContext,
 ): Promise<unknown> {
   const config = withId(readPushConfig(params, version))
-  const afterSeq = await seq(config.taskId)
+  const afterSeq = await lastSeq(config.taskId)
   await context.check(config.url)
   const { failed } = await context.configs.put({ workspaceId, version, config, afterSeq })
   context.wake()
@@ -44,7 +45,7 @@ export async function createPush(
 
 export async function getPush(call: PushCall, { configs }: PushContext): Promise<unknown> {
   const { taskId, id } = readPushConfigName(call.params, call.version)
-  await call.seq(taskId)
+  await call.lastSeq(taskId)
   const all = await configs.list(call.workspaceId, taskId)
   const found = id === undefined ? all[0] : all.find((push) => push.id === id)
   if (found === undefined) throw configNotFound(taskId, id)
@@ -53,27 +54,27 @@ export async function getPush(call: PushCall, { configs }: PushContext): Promise
 
 export async function listPush(call: PushCall, { configs }: PushContext): Promise<unknown> {
   const { taskId } = readPushConfigName(call.params, call.version)
-  await call.seq(taskId)
+  await call.lastSeq(taskId)
   const all = await configs.list(call.workspaceId, taskId)
   const shown = all.map(({ config, failed }) => toPublicPushConfig(config, call.version, failed))
   return call.version === '1.0' ? { configs: shown, nextPageToken: '' } : shown
 }
 
-/** Again is the same answer: what is gone is gone. */
+/** Idempotent: deleting a config that does not exist succeeds. */
 export async function deletePush(call: PushCall, { configs }: PushContext): Promise<unknown> {
   const { taskId, id } = readPushConfigName(call.params, call.version)
   if (id === undefined) throw new MoleculeError('invalid_request', 'the id of the push configuration is missing')
-  await call.seq(taskId)
+  await call.lastSeq(taskId)
   await configs.remove({ workspaceId: call.workspaceId, taskId, id })
   return call.version === '1.0' ? {} : null
 }
 
 /**
- * The configuration that came with a send: judged before the message is admitted, kept after, when its task has a
- * name. Nothing is missed in between, because webhooks are told from the log. Undefined where none came.
+ * The config that came with a send: checked before the message is admitted, stored afterwards, when the task has an id.
+ * No event is missed in between, because webhooks read the log. Undefined where none came.
  */
 export async function acceptPush(
-  { params, version, workspaceId }: Omit<PushCall, 'seq'>,
+  { params, version, workspaceId }: Omit<PushCall, 'lastSeq'>,
   context: PushContext | undefined,
 ): Promise<((taskId: string) => Promise<void>) | undefined> {
   const read = readInlinePushConfig(params, version)
@@ -91,7 +92,7 @@ export function requirePush(context: PushContext | undefined): PushContext {
   throw new MoleculeError('unsupported_operation', 'push notifications are not served here')
 }
 
-/** Without an id it has its task's, so that setting it again replaces it. */
+/** A config without an id gets the task's id, so that setting it again replaces it. */
 const withId = (config: PushConfig) => ({ ...config, id: config.id ?? config.taskId })
 
 function configNotFound(taskId: string, id: string | undefined): MoleculeError {

@@ -1,7 +1,7 @@
 /**
- * The REST binding of A2A 1.0, below a workspace's A2A URL: each route is a method of JSON-RPC with its params in path,
- * query or body, and runs as that method. Answers are bare results, errors a `google.rpc.Status`. Every route also
- * stands under a tenant, which here is a name without meaning: the workspace is in the URL already.
+ * The REST binding of A2A 1.0, below a workspace's A2A URL. Each route calls a JSON-RPC method, with its params in path,
+ * query or body. Answers are bare results, errors a `google.rpc.Status`. Every route also exists below a tenant, whose
+ * name is ignored because the URL already names the workspace.
  */
 import { MoleculeError, toMoleculeError } from '../../../errors.ts'
 import { isJsonObject, type JsonObject } from '../../../protocol/json.ts'
@@ -10,7 +10,8 @@ import { restError } from '../../../protocol/rest-error.ts'
 import { type HttpAnswer, type HttpExchange, writeAnswer } from '../server/answer.ts'
 import { A2A_BODY_BYTES_MAX, parseJson, readBody } from '../server/body.ts'
 import { logFailure } from '../server/errors.ts'
-import { type A2aAddress, type A2aOptions, a2aFailure, findFailureCause, isKnownVersion, refusal } from './bindings.ts'
+import { a2aFailure, findFailureCause, isKnownVersion, refusal } from './bindings.ts'
+import type { A2aAddress, A2aOptions } from './call.ts'
 import { callMethod } from './methods.ts'
 import { writeStream } from './streams.ts'
 
@@ -21,7 +22,7 @@ export async function writeRest(exchange: HttpExchange, address: A2aAddress, opt
     writeAnswer(exchange, { ...answer, headers: { ...contentType(exchange), ...answer.headers } })
   try {
     const identity = await options.auth.identify(request)
-    if (!isOurVersion(request.headers['a2a-version'])) return write(restRefusal(400, refusal('versionNotSupported')))
+    if (!isRestVersion(request.headers['a2a-version'])) return write(restRefusal(400, refusal('versionNotSupported')))
     const found = findRoute(request.method, address.path)
     if (found === undefined) {
       return write(restRefusal(404, refusal('methodNotFound', `A2A has no ${request.method} ${address.path}`)))
@@ -102,31 +103,31 @@ function decoded(ids: Readonly<Record<string, string>>): Record<string, string> 
   }
 }
 
-/** A body where one may come, and whatever the query says. */
+/** The params of the query, and of the body for POST. */
 async function readParams({ request }: HttpExchange, query: string): Promise<JsonObject> {
-  const asked = readQuery(query)
-  if (request.method !== 'POST') return asked
+  const params = readQuery(query)
+  if (request.method !== 'POST') return params
   const bytes = await readBody(request, A2A_BODY_BYTES_MAX)
-  if (bytes.length === 0) return asked
+  if (bytes.length === 0) return params
   const body = parseJson(bytes)
   if (!isJsonObject(body)) throw new MoleculeError('invalid_request', 'the body must be a JSON object')
-  return { ...asked, ...body }
+  return { ...params, ...body }
 }
 
 const NUMBERS: ReadonlySet<string> = new Set(['historyLength', 'pageSize'])
 
-/** Words of a query become what the same field is in JSON; one that cannot is left for the schema to refuse. */
+/** Converts values of the query to the JSON type of their field. The schema refuses a value that cannot be converted. */
 function readQuery(query: string): JsonObject {
-  const entries = [...new URLSearchParams(query)].map(([key, word]): [string, unknown] => {
-    if (NUMBERS.has(key) && /^-?\d{1,15}$/.test(word)) return [key, Number(word)]
-    if (key === 'includeArtifacts' && /^(?:true|false)$/.test(word)) return [key, word === 'true']
-    return [key, word]
+  const entries = [...new URLSearchParams(query)].map(([key, value]): [string, unknown] => {
+    if (NUMBERS.has(key) && /^-?\d{1,15}$/.test(value)) return [key, Number(value)]
+    if (key === 'includeArtifacts' && /^(?:true|false)$/.test(value)) return [key, value === 'true']
+    return [key, value]
   })
   return Object.fromEntries(entries) as JsonObject
 }
 
-/** 0.3 has a REST binding of its own, which is not served; a caller that names no version is taken at its URL. */
-function isOurVersion(header: string | string[] | undefined): boolean {
+/** Only 1.0: the REST binding of 0.3 is not served. A caller that names no version means the one of this URL. */
+function isRestVersion(header: string | string[] | undefined): boolean {
   return isKnownVersion(header) && !String(header ?? '').startsWith('0')
 }
 
@@ -134,7 +135,7 @@ function restRefusal(status: number, error: JsonRpcError): HttpAnswer {
   return { status, body: restError(status, error) }
 }
 
-/** A2A's own type, unless the caller asks for JSON and knows nothing of it. */
+/** The media type of A2A, unless the caller accepts only plain JSON. */
 function contentType({ request }: HttpExchange): Record<string, string> {
   const { accept = '' } = request.headers
   const plain = accept.includes('application/json') && !accept.includes('application/a2a+json')

@@ -1,8 +1,8 @@
 /**
- * A task as a stream: first the task as it is, then every later event of its log, until it rests. Each event has an id
- * that says how far its reader has come, `<seq>.<k>`: the first k events of the log's row seq have been seen. Who comes
- * back with such an id gets only what followed, also from a task that has ended; the log is the same for everybody, so
- * all streams of a task show the same events in the same order.
+ * A task as a stream: first the task, then every later event of its log, until the task rests. The id of an event is a
+ * cursor, `<seq>.<k>`: the reader has seen the first k events of row seq. A reader that reconnects with it receives only
+ * later events, also of a task that has ended. All streams read the same log, so they show the same events in the same
+ * order.
  */
 import { MoleculeError } from '../../../errors.ts'
 import type { LogEntry, Reception, TaskView } from '../../../inbox/inbox.ts'
@@ -12,7 +12,7 @@ import type { HttpExchange } from '../server/answer.ts'
 import { type SseEvent, type SseOptions, writeEvents } from '../server/sse.ts'
 import type { WaitingCalls } from '../server/waiting-calls.ts'
 
-/** A place in the log of a task. */
+/** A position in the log of a task. */
 interface StreamCursor {
   readonly seq: number
   readonly seen: number
@@ -20,7 +20,7 @@ interface StreamCursor {
 
 export interface TaskStream {
   readonly taskId: string
-  /** Sent first: the task as it was at the cursor. Absent when the reader goes on from where it was. */
+  /** Sent first: the task at the cursor. Absent when the reader resumes. */
   readonly snapshot?: Task
   readonly from: StreamCursor
 }
@@ -30,34 +30,35 @@ export interface OpenStreamOptions {
   readonly view: TaskView
   /** The `Last-Event-ID` header. */
   readonly lastEventId: string | undefined
-  /** Whether a task that has ended may be streamed without a cursor: its send does, a subscription does not. */
+  /** Whether a task that has ended may be streamed without a cursor. True for a send, false for a subscription. */
   readonly allowEnded: boolean
 }
 
-/** Everything that can be refused is refused here, before the stream begins. */
+/** Every refusal comes here, before the stream begins: afterwards the status is already sent. */
 export async function openStream(reception: Reception, options: OpenStreamOptions): Promise<TaskStream> {
   const { taskId, view, lastEventId, allowEnded } = options
-  const now = await reception.snapshot(taskId, view)
-  if (now === undefined) throw new MoleculeError('not_found', `there is no task ${taskId}`, { details: { taskId } })
+  const current = await reception.snapshot(taskId, view)
+  if (current === undefined) throw new MoleculeError('not_found', `there is no task ${taskId}`, { details: { taskId } })
   if (lastEventId) {
     const cursor = readCursor(lastEventId)
-    if (cursor !== undefined && (await isInLog(reception, { taskId, cursor, ...now }))) return { taskId, from: cursor }
-  } else if (!allowEnded && isFinal(now.task.status.state)) {
+    if (cursor !== undefined && (await isInLog(reception, { taskId, cursor, ...current })))
+      return { taskId, from: cursor }
+  } else if (!allowEnded && isFinal(current.task.status.state)) {
     throw new MoleculeError('unsupported_operation', `task ${taskId} has ended; there is nothing to subscribe to`)
   }
-  return { taskId, snapshot: now.task, from: { seq: now.seq + 1, seen: 0 } }
+  return { taskId, snapshot: current.task, from: { seq: current.seq + 1, seen: 0 } }
 }
 
 export interface WriteStreamOptions extends SseOptions {
   readonly reception: Reception
   readonly waitingCalls: WaitingCalls
-  /** By whose token it is read; the stream ends when that is revoked. */
+  /** The reader's token; the stream ends when it is revoked. */
   readonly identity: Pick<Identity, 'tokenId'>
-  /** An event as this reader's binding and version say it. */
+  /** Converts an event to the format of the reader's binding and version. */
   readonly form: (event: StreamResponse) => unknown
 }
 
-/** Writes the stream until its task rests, its reader goes away or the door closes; the task itself runs on. */
+/** Writes the stream until the task rests, the reader disconnects or the door closes. The task itself goes on. */
 export function writeStream(exchange: HttpExchange, stream: TaskStream, options: WriteStreamOptions): Promise<void> {
   const { waitingCalls, identity } = options
   return waitingCalls.run({ response: exchange.response, identity }, (signal) =>
@@ -87,15 +88,11 @@ function readCursor(lastEventId: string): StreamCursor | undefined {
   return seq === undefined ? undefined : { seq: Number(seq), seen: Number(seen) }
 }
 
-interface Claimed {
-  readonly taskId: string
-  readonly cursor: StreamCursor
-  readonly seq: number
-  readonly firstSeq: number
-}
-
-/** Whether this task's log still has the row that was seen last; another's row, or a pruned one, is no place to go on. */
-async function isInLog(reception: Reception, { taskId, cursor, seq, firstSeq }: Claimed): Promise<boolean> {
+/** Whether the task's log still has the row that the reader saw last. A row of another task, or a pruned one, has not. */
+async function isInLog(
+  reception: Reception,
+  { taskId, cursor, seq, firstSeq }: { taskId: string; cursor: StreamCursor; seq: number; firstSeq: number },
+): Promise<boolean> {
   const lastSeen = cursor.seen === 0 ? cursor.seq - 1 : cursor.seq
   if (lastSeen < Math.max(1, firstSeq) || lastSeen > seq) return false
   const row = await firstOf(reception.follow(taskId, lastSeen - 1, new AbortController().signal))

@@ -1,7 +1,7 @@
 // @ts-nocheck This runs in a browser; the project's types are Node's.
 /**
- * The first page's script: trades the code in the link for a session, then shows the workspaces and keeps them fresh.
- * Everything that came from the platform is put in as text, never as markup.
+ * The script of the page: exchanges the code in the link for a session, then shows the workspaces and refreshes them.
+ * Everything that comes from the platform is inserted as text, never as markup.
  */
 
 const REFRESH_MS = 3000
@@ -21,10 +21,10 @@ await start()
 
 async function start() {
   const code = location.hash.slice(1)
-  // Out of the address bar and the history first: whatever becomes of the code, nobody should find it there.
+  // Removed from the address bar and the history first: the code must not stay there, whether or not it works.
   if (code) history.replaceState(null, '', location.pathname)
   const problem = code ? await login(code) : undefined
-  // A spent link in a browser that is logged in already is no trouble, so the list decides.
+  // A used link is no problem in a browser that is already logged in, so the list decides.
   await refresh()
   if (problem && element('logged-in').hidden) showTrouble(problem)
 }
@@ -34,7 +34,7 @@ async function login(code) {
     const answer = await fetch('/login', { method: 'POST', body: JSON.stringify({ code }) })
     if (answer.ok) return undefined
     const { error } = await answer.json()
-    return `Logging in failed: ${error.message}.`
+    return `Login failed: ${error.message}.`
   } catch {
     return 'The platform cannot be reached.'
   }
@@ -49,7 +49,7 @@ async function refresh() {
     const { workspaces } = await answer.json()
     showWorkspaces(workspaces)
   } catch {
-    showTrouble('The platform cannot be reached; what you see may be old. Trying again.')
+    showTrouble('The platform cannot be reached. This list may be out of date. Trying again.')
   }
   timer = setTimeout(refresh, REFRESH_MS)
 }
@@ -61,7 +61,7 @@ function showLoggedOut() {
   element('logged-in').hidden = true
   element('logged-out').hidden = false
   element('logout').hidden = true
-  element('truth').textContent = ''
+  element('count').textContent = ''
   element('workspaces').replaceChildren()
 }
 
@@ -76,7 +76,7 @@ function showWorkspaces(workspaces) {
   element('logged-in').hidden = false
   element('logout').hidden = false
   element('none').hidden = workspaces.length > 0
-  element('truth').textContent = workspaces.length === 1 ? '1 workspace' : `${workspaces.length} workspaces`
+  element('count').textContent = workspaces.length === 1 ? '1 workspace' : `${workspaces.length} workspaces`
   element('workspaces').replaceChildren(...workspaces.map(card))
 }
 

@@ -1,7 +1,7 @@
 /**
- * What a bridge may say, as schemas: the words of the inbox seam, checked as if a stranger had sent them. The inside of
- * a part has its own reader. Events and outcomes may say more than is known here, because a bridge may be newer than
- * its platform. Everything has a limit; sizes in all are those of the body.
+ * Schemas of the bodies that a bridge sends: the types of the inbox seam, checked as untrusted input. The content of a
+ * part is read by `readPart`. Unknown fields of events and outcomes are allowed, because a bridge may be newer than its
+ * platform. Every list and text has a limit; the body's limit bounds the total.
  */
 import { z } from 'zod'
 import type { Ask, LeaseKey, NumberedEvents, Outcome } from '../../../inbox/inbox.ts'
@@ -9,7 +9,7 @@ import type { Part } from '../../../protocol/a2a.ts'
 import { readPart } from '../../../protocol/part.ts'
 import { ID_CHARACTERS_MAX } from '../../../protocol/schemas.ts'
 
-/** Below the time after which proxies give up on a silent call. */
+/** Below the time after which proxies close a silent call. */
 const WAIT_MS_MAX = 30_000
 const LEASES_MAX = 256
 const EVENTS_MAX = 10_000
@@ -20,7 +20,7 @@ const TEXT_CHARACTERS_MAX = 64 * 1024
 const SESSION_CHARACTERS_MAX = 4096
 const AFTER_MS_MAX = 24 * 3600_000
 const ASK_MS_MAX = 7 * 24 * 3600_000
-/** What a person can be expected to judge. */
+/** The most that a person can be expected to review. */
 const SUBJECT_CHARACTERS_MAX = 256 * 1024
 
 const id = z.string().min(1).max(ID_CHARACTERS_MAX)
@@ -38,7 +38,7 @@ const artifact = z.object({
 })
 const artifacts = z.array(artifact).max(ARTIFACTS_MAX)
 const key = z.object({ conversationId: id, taskId: id, messageId: id, epoch: z.int().min(1) })
-/** Where sessions live: another machine, or another agent on it, does not know them. */
+/** Where sessions are stored: another machine, or another agent on it, does not have them. */
 const host = z.string().regex(/^[\w.:-]{1,200}$/)
 
 const event = z.discriminatedUnion('type', [
@@ -124,7 +124,7 @@ export const askSchema = z.object({
 
 export const toLeaseKey = (workspaceId: string, given: z.output<typeof key>): LeaseKey => ({ workspaceId, ...given })
 
-// What JSON left out is absent and not undefined; the types of zod cannot say so.
+// The casts below: a field that JSON left out is absent, not undefined, which zod's types cannot express.
 
 export function toOutcome(given: z.output<typeof outcome>): Outcome {
   if (given.type === 'dead') return { ...given, ...readArtifacts(given, 'outcome') } as Outcome

@@ -1,6 +1,6 @@
 /**
- * The API in the words of OpenAPI 3.1, made from the route table and from the schemas that the routes themselves check
- * with, so that it cannot say anything else than what is served. Who may is in `x-roles`, for A2A per method.
+ * The API document (OpenAPI 3.1), derived from the list of routes and from the schemas that check their bodies, so it
+ * cannot differ from what is served. `x-roles` lists the roles that may call a route; A2A lists them per method.
  */
 import { z } from 'zod'
 import {
@@ -12,7 +12,7 @@ import {
 } from '../../../protocol/schemas.ts'
 import { A2A_ACTIONS } from '../a2a/methods.ts'
 import { type Action, rolesOf } from '../server/auth.ts'
-import type { A2aRoute, Route } from './route.ts'
+import type { Route } from './route.ts'
 
 export interface OpenApiDocument {
   readonly openapi: string
@@ -24,10 +24,10 @@ export interface OpenApiDocument {
 export interface ApiOperation {
   readonly summary: string
   readonly 'x-action': string
-  /** Empty where no token is needed. */
+  /** Empty when the route needs no token. */
   readonly 'x-roles': readonly string[]
   readonly 'x-a2a-methods'?: Readonly<Record<string, { readonly action: string; readonly roles: readonly string[] }>>
-  /** The method that a route of the REST binding is. */
+  /** The A2A method that a route of the REST binding calls. */
   readonly 'x-a2a-method'?: string
   readonly requestBody?: { readonly required: boolean; readonly content: Readonly<Record<string, unknown>> }
   readonly [key: string]: unknown
@@ -58,10 +58,10 @@ export function describeApi(routes: readonly Route[], version: string): OpenApiD
   }
 }
 
-/** `/workspaces/:id` is `/workspaces/{id}` in the document. */
+/** From the router's syntax to the document's: `/workspaces/:id` is `/workspaces/{id}`. */
 export const documentPath = (path: string): string => path.replaceAll(/\/:(\w+)(?:\{[^}]*\})?/g, '/{$1}')
 
-/** The params of A2A methods; which one a call has is said by its method. */
+/** The params of A2A methods; the method of a call says which one applies. */
 const A2A_SCHEMAS = {
   JsonRpcRequest: jsonRpcRequestSchema,
   SendMessage: sendMessageParamsSchema,
@@ -102,7 +102,7 @@ function describeRoute(route: Route, schemas: Record<string, object>): ApiOperat
     'x-action': access,
     'x-roles': access === 'open' || access === 'a2a' ? [] : rolesOf(access),
     ...(access === 'a2a' && { 'x-a2a-methods': a2aRules() }),
-    ...((route as A2aRoute).a2aMethod !== undefined && { 'x-a2a-method': (route as A2aRoute).a2aMethod }),
+    ...('a2aMethod' in route && { 'x-a2a-method': route.a2aMethod }),
     security: access === 'open' ? [] : [{ bearer: [] }, { session: [] }],
     ...(parameters.length > 0 && { parameters }),
     ...requestBody(route, schemas),
@@ -125,10 +125,10 @@ function requestBody(route: Route, schemas: Record<string, object>): Pick<ApiOpe
   return { requestBody: { required: route.body.optional !== true, content: json(schema) } }
 }
 
-/** Definitions inside a schema are found from the document's root: they become schemas of the document. */
+/** A `$ref` is resolved from the document's root, so definitions inside a schema become schemas of the document. */
 function addSchema(schemas: Record<string, object>, name: string, schema: z.ZodType): { $ref: string } {
-  const made = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' })
-  const text = JSON.stringify(made).replaceAll('"#/$defs/', `"#/components/schemas/${name}.`)
+  const converted = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' })
+  const text = JSON.stringify(converted).replaceAll('"#/$defs/', `"#/components/schemas/${name}.`)
   const { $schema: _dialect, $defs = {}, ...rest } = JSON.parse(text) as Record<string, unknown> & { $defs?: object }
   schemas[name] = rest
   for (const [inner, definition] of Object.entries($defs)) schemas[`${name}.${inner}`] = definition as object
