@@ -1,48 +1,50 @@
 /**
- * The `a2a` command: how an agent that speaks no MCP finds and asks its peers. It talks to the platform by the routes
- * that everybody has. What a command prints on stdout is the answer and nothing else.
+ * The `a2a` command, with which an agent that has no MCP finds its peers and asks them. It uses the public routes of the
+ * platform. Stdout carries the answer and nothing else.
  */
 import { Command } from 'commander'
-import { processTerminal, runProgram, type Terminal } from './command-line.ts'
+import { DEFAULT_URL } from '../config/settings.ts'
+import { runProgram } from './run-program.ts'
+import { processTerminal, type Terminal } from './terminal/terminal.ts'
 import { readVersion } from './version.ts'
 
 export async function main(argv: readonly string[], terminal: Terminal = processTerminal): Promise<number> {
   const program = new Command('a2a')
-    .description('Ask other workspaces of this Molecule platform (MOLECULE_API_URL, http://localhost:8080).')
+    .description(`Ask other workspaces of this Molecule platform (MOLECULE_API_URL, ${DEFAULT_URL}).`)
     .version(readVersion(), '--version', 'print the version')
     .helpOption('-h, --help', 'show help')
-    .option('-v, --verbose', 'show where an error came from')
+    .option('-v, --verbose', 'show the stack of an error')
     .configureHelp({ showGlobalOptions: true })
   program
     .command('peers')
-    .description('list the workspaces that can be asked')
+    .description('list the other workspaces')
     .action(async () => {
-      const { peers } = await import('./commands/a2a/peers.ts')
+      const { peers } = await import('./commands/a2a/workspaces.ts')
       await peers(terminal)
     })
   program
     .command('info')
-    .description('tell about the workspace this runs in (MOLECULE_WORKSPACE_ID)')
+    .description('show the workspace that this process works for (MOLECULE_WORKSPACE_ID)')
     .action(async () => {
-      const { info } = await import('./commands/a2a/info.ts')
+      const { info } = await import('./commands/a2a/workspaces.ts')
       await info(terminal)
     })
   program
     .command('delegate')
     .description('give a workspace a task and print its answer')
     .argument('<workspace>', 'id or name')
-    .argument('<task>', 'what to do, in words; - reads it from stdin')
-    .option('--async', 'do not wait: print the id of the task')
+    .argument('<task>', 'what to do; - reads it from stdin')
+    .option('--async', 'do not wait; print the id of the task')
     .action(async (workspace: string, task: string, options: { async?: boolean }) => {
-      const { delegate } = await import('./commands/a2a/delegate.ts')
+      const { delegate } = await import('./commands/a2a/tasks.ts')
       await delegate({ workspace, task, wait: options.async !== true }, terminal)
     })
   program
     .command('status')
-    .description('tell how a task stands, and its answer once there is one')
+    .description('show the state of a task, and its answer once there is one')
     .argument('<task>', 'the id of the task')
     .action(async (task: string) => {
-      const { status } = await import('./commands/a2a/status.ts')
+      const { status } = await import('./commands/a2a/tasks.ts')
       await status(task, terminal)
     })
   return runProgram(program, { argv, terminal, prefix: '[A2A_ERROR]' })

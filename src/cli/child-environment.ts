@@ -1,6 +1,6 @@
 /**
- * What the children of turns are told of the platform: where it is, whom they work for, a token of their conversation
- * alone, and where `a2a` and `molecule` are. The same for the platform's own turns and for those of a bridge.
+ * Variables that the processes of a turn get about the platform: its URL, their workspace, a token for their conversation
+ * only, and a PATH with `a2a` and `molecule`. The platform's own turns and those of a bridge get the same variables.
  */
 import { delimiter, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -10,9 +10,9 @@ const BIN = resolve(fileURLToPath(import.meta.url), '../../../bin')
 export interface ChildEnvironmentOptions {
   readonly apiUrl: string
   readonly workspaceId: string
-  /** Absent where the platform gave none. */
+  /** Undefined when the platform issued none. */
   readonly token: string | undefined
-  /** As this process inherited it. */
+  /** The PATH of this process. */
   readonly path: string | undefined
 }
 

@@ -1,4 +1,4 @@
-/** The first page of help, made of the tree alone: whoever only asks what there is waits for nothing to be loaded. */
+/** The first page of help, built from `tree.ts` alone, so that `molecule --help` loads no parser and no command. */
 import { COMMANDS, DESCRIPTION, GLOBAL_OPTIONS, HELP_OPTION, VERSION_OPTION } from './tree.ts'
 
 const COLUMNS_DEFAULT = 80
@@ -12,7 +12,7 @@ export function rootHelp(columns = COLUMNS_DEFAULT): string {
     wrap(DESCRIPTION, width, 0),
     `Options:\n${list([...GLOBAL_OPTIONS, VERSION_OPTION, HELP_OPTION], width)}`,
     `Commands:\n${list(commands, width)}`,
-    'molecule <command> --help tells more about each.\n',
+    'molecule <command> --help shows the help of a command.\n',
   ].join('\n\n')
 }
 
@@ -21,7 +21,7 @@ function list(rows: readonly (readonly [string, string])[], width: number): stri
   return rows.map(([term, text]) => `  ${term.padEnd(first)}  ${wrap(text, width, first + 4)}`).join('\n')
 }
 
-/** The first line is taken to begin at `indent` already. */
+/** The caller has already indented the first line. */
 function wrap(text: string, width: number, indent: number): string {
   const lines = ['']
   for (const word of text.split(' ')) {

@@ -1,16 +1,16 @@
 /**
- * What both commands do before any TypeScript is loaded. Plain JavaScript that every Node since 18 can parse, so that
- * on a machine that cannot run Molecule the answer is a sentence and not a stack trace.
+ * Runs before any TypeScript is loaded, for both commands. Plain JavaScript that every Node since 18 can parse, so that
+ * a machine that cannot run Molecule gets a sentence and not a stack trace.
  */
 import module from 'node:module'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-const NODE_MAJOR_MIN = 24
+export const NODE_MAJOR_MIN = 24
 const ROOT = resolve(fileURLToPath(import.meta.url), '../../..')
 
 /**
- * Loads the command and runs it on this process's arguments; its answer becomes the exit code.
+ * Loads the command and runs it with this process's arguments; the number it returns becomes the exit code.
  *
  * @param {() => Promise<{ main(argv: string[]): Promise<number> }>} load
  */
@@ -18,10 +18,10 @@ export async function launch(load) {
   if (Number.parseInt(process.versions.node, 10) < NODE_MAJOR_MIN) {
     return fail(
       `Molecule needs Node.js ${NODE_MAJOR_MIN} or newer and this is ${process.versions.node}: ` +
-        `run "npm install" in ${ROOT}, which brings one along, or install it yourself.`,
+        `run "npm install" in ${ROOT}, which installs one, or install it yourself.`,
     )
   }
-  // Kept with the packages: in the shared temporary folder another user of the machine could plant code for us.
+  // Not in the shared temporary folder: another user of the machine could plant code there.
   module.enableCompileCache(`${ROOT}/node_modules/.cache/compile`)
   try {
     const { main } = await load()
@@ -33,7 +33,7 @@ export async function launch(load) {
 }
 
 /**
- * A package that is not there, as opposed to a file of ours, which would be a defect to be shown in full.
+ * True for a missing package. A missing file of ours is a defect, and its error is shown in full.
  *
  * @param {unknown} error
  */

@@ -1,4 +1,4 @@
-/** The entry of `molecule`: what can be said on any Node is in `launch.mjs`, everything else in `molecule.ts`. */
+/** Entry of `molecule`: `launch.mjs` runs on any Node and loads `molecule.ts`. */
 import { launch } from './launch.mjs'
 
 await launch(() => import('./molecule.ts'))

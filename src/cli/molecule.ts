@@ -1,9 +1,10 @@
-/** The `molecule` command. Its tree is `tree.ts`, what is done with it `program.ts`. */
-import { processTerminal, type Terminal } from './command-line.ts'
+/** The `molecule` command: `tree.ts` lists its commands, `program.ts` parses and runs them. */
+
 import { rootHelp } from './help.ts'
+import { processTerminal, type Terminal } from './terminal/terminal.ts'
 
 export async function main(argv: readonly string[], terminal: Terminal = processTerminal): Promise<number> {
-  // The one question that everybody asks first is answered without loading a parser.
+  // The first thing a new user types is answered without loading the parser.
   if (argv.length === 1 && (argv[0] === '--help' || argv[0] === '-h')) {
     terminal.out(rootHelp(terminal.screen?.columns))
     return 0

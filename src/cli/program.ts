@@ -1,8 +1,9 @@
-/** The tree of commands as the parser wants it, and running it. What the arguments do not name stays unloaded. */
+/** Turns the tree of commands into a parser and runs it. A command that the arguments do not name is not loaded. */
 import { Command } from 'commander'
 import type { CommandContext } from './command-context.ts'
-import { runProgram, type Terminal } from './command-line.ts'
 import { rootHelp } from './help.ts'
+import { runProgram } from './run-program.ts'
+import type { Terminal } from './terminal/terminal.ts'
 import { COMMANDS, DESCRIPTION, GLOBAL_OPTIONS, HELP_OPTION, VERSION_OPTION } from './tree.ts'
 import { readVersion } from './version.ts'
 
@@ -11,7 +12,7 @@ export async function runMolecule(argv: readonly string[], terminal: Terminal): 
   return await runProgram(program, { argv, terminal, prefix: 'error:' })
 }
 
-/** With everything below the commands that are asked for; the others are a name and a summary. */
+/** Loads the commands that are `wanted`; the others get a name and a summary only. */
 export async function buildProgram(terminal: Terminal, wanted: (name: string) => boolean): Promise<Command> {
   const program = new Command('molecule')
     .description(DESCRIPTION)

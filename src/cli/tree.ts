@@ -1,17 +1,17 @@
 /**
- * The tree of the `molecule` command as data: the options that every command takes, and the commands, each with a line
- * about it and the file that defines what stands below. Nothing is loaded before it is named, so that help is quick.
+ * The tree of the `molecule` command as data: the options of every command, and the commands, each with its summary and
+ * the file that defines its arguments. That file is loaded only when the command is named, so that help is fast.
  */
+import { flagsOf, GLOBAL_SETTINGS, helpOf } from '../config/settings.ts'
 import type { DefineCommand } from './command-context.ts'
 
 export const DESCRIPTION =
   'Gives every command-line agent an address: durable workspaces that people, programs and agents talk to.'
 
-export const GLOBAL_OPTIONS: readonly (readonly [flags: string, text: string])[] = [
-  ['-o, --output <format>', 'table, json or yaml (table; MOLECULE_OUTPUT)'],
-  ['--api-url <url>', 'where the platform is (http://localhost:8080; MOLECULE_API_URL)'],
-  ['-v, --verbose', 'show where an error came from, and the whole log on stderr'],
-]
+export const GLOBAL_OPTIONS: readonly (readonly [flags: string, text: string])[] = GLOBAL_SETTINGS.map((setting) => [
+  flagsOf(setting),
+  helpOf(setting),
+])
 
 export const VERSION_OPTION = ['--version', 'print the version'] as const
 export const HELP_OPTION = ['-h, --help', 'show help'] as const
@@ -20,7 +20,7 @@ export interface CommandEntry {
   readonly name: string
   readonly summary: string
   readonly load: () => Promise<{ readonly define: DefineCommand }>
-  /** For shells, not for people. */
+  /** Called by shell completion, so not listed in help. */
   readonly hidden?: boolean
 }
 
@@ -28,12 +28,12 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: 'up', summary: 'start the platform in this terminal', load: () => import('./commands/up.ts') },
   {
     name: 'connect',
-    summary: 'run the messages of a workspace with the agent on this machine',
+    summary: 'run the messages of a workspace with an agent on this machine',
     load: () => import('./commands/connect.ts'),
   },
   {
     name: 'init',
-    summary: 'make a first workspace of an agent on this machine',
+    summary: 'create a first workspace for an agent on this machine',
     load: () => import('./commands/init.ts'),
   },
   {
@@ -43,36 +43,36 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'agent',
-    summary: 'who is there, and talking to them: list, send, peers',
+    summary: 'list the agents and send them messages: list, send, peers',
     load: () => import('./commands/agent.ts'),
   },
   { name: 'chat', summary: 'talk to a workspace in this terminal', load: () => import('./commands/chat.ts') },
   {
     name: 'pending',
-    summary: 'what agents ask permission for: list, allow, deny',
+    summary: 'answer the permission requests of agents: list, allow, deny',
     load: () => import('./commands/pending.ts'),
   },
   {
     name: 'stop',
-    summary: 'end the turns that run and begin no more, of one workspace or of all',
+    summary: 'stop the running turns and start no new ones, in one workspace or in all',
     load: () => import('./commands/stop.ts'),
   },
-  { name: 'explain', summary: 'tell what became of a message', load: () => import('./commands/explain.ts') },
+  { name: 'explain', summary: 'show what happened to a message', load: () => import('./commands/explain.ts') },
   {
     name: 'logs',
-    summary: 'show the log of the platform, or what happened in a workspace',
+    summary: 'show the log of the platform, or the activity of a workspace',
     load: () => import('./commands/logs.ts'),
   },
   {
     name: 'status',
-    summary: 'say what a workspace is doing; it shows on its card',
+    summary: 'set the status line on the card of a workspace',
     load: () => import('./commands/status.ts'),
   },
-  { name: 'platform', summary: 'how the platform does: health', load: () => import('./commands/platform.ts') },
-  { name: 'doctor', summary: 'look for what is wrong on this machine', load: () => import('./commands/doctor.ts') },
+  { name: 'platform', summary: 'check the platform: health', load: () => import('./commands/platform.ts') },
+  { name: 'doctor', summary: 'find what is wrong on this machine', load: () => import('./commands/doctor.ts') },
   {
     name: 'config',
-    summary: 'settings of this data folder: list, get, set',
+    summary: 'settings in this data folder: list, get, set',
     load: () => import('./commands/config.ts'),
   },
   {
@@ -80,5 +80,10 @@ export const COMMANDS: readonly CommandEntry[] = [
     summary: 'print the completion script of a shell',
     load: () => import('./commands/completion.ts'),
   },
-  { name: 'complete', summary: 'candidates for a shell', load: () => import('./commands/complete.ts'), hidden: true },
+  {
+    name: 'complete',
+    summary: 'print completions for a shell',
+    load: () => import('./commands/complete.ts'),
+    hidden: true,
+  },
 ]

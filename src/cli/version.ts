@@ -1,4 +1,4 @@
-/** The version of this package, from the one place that states it. */
+/** The version of this package, read from package.json. */
 import { readFileSync } from 'node:fs'
 
 export function readVersion(): string {

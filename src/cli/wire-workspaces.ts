@@ -1,4 +1,4 @@
-/** The part of the parts list that has to do with workspaces: their folders, their briefs, and what is done with them. */
+/** Joins the parts of workspaces for `wire.ts`: folders, configs, briefs, lifecycle, upkeep. */
 import type { Clock } from '../clock.ts'
 import type { WorkspaceRoutesContext } from '../doors/http/routes/route.ts'
 import type { Lease } from '../inbox/inbox.ts'
@@ -25,16 +25,16 @@ export interface WireWorkspacesOptions {
   readonly log: Log
   readonly host: string
   readonly dataDir: string
-  /** What the children of turns are told of the platform. */
+  /** Variables about the platform for the processes of turns. */
   readonly childEnvironment?: NonNullable<Parameters<typeof createBriefMaker>[0]['childEnvironment']>
   readonly check: (runtime: string, options: Readonly<Record<string, string>>) => Promise<BackendCheck>
-  /** Which backends have no memory of their own; none where unset. */
+  /** True for a backend without a memory of its own, which gets the history; default: none. */
   readonly usesHistory?: (runtime: string) => boolean
-  /** Which backends ask a model that is paid for; none where unset. */
+  /** True for a backend whose turns cost money; default: none. */
   readonly isMetered?: (runtime: string) => boolean
 }
 
-/** Parts that are built after the workspaces, or on their briefs. */
+/** Parts that are built after the workspaces, because they need the briefs. */
 export interface DoorPartsOptions {
   readonly localInbox: LocalInbox
   readonly runtime: { retireBackend(workspaceId: string): void }
@@ -45,7 +45,7 @@ export interface WiredWorkspaces {
   readonly workspaces: Workspaces
   readonly brief: (lease: Lease) => Promise<Brief>
   readonly upkeep: WorkspaceUpkeep
-  /** What needs the parts that are built on briefs. */
+  /** The parts that the HTTP door needs, once the runtime and the tokens exist. */
   createDoorParts(others: DoorPartsOptions): WorkspaceRoutesContext
 }
 

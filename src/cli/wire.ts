@@ -1,6 +1,6 @@
 /**
- * The parts list of the platform: the only place where parts are joined. It reads from the bottom of the house up,
- * and closing goes the other way round: no new work, then running turns, then the answers to whoever waits for them.
+ * Joins the parts of the platform, from the lowest layer up: processes and backends, store, inbox, workspaces, runtime,
+ * doors. No other file does. Closing drains the runtime first, then ends the callers' waits and the doors, then the store.
  */
 import { join } from 'node:path'
 import { loadAdapters } from '../backends/adapters.ts'
@@ -33,15 +33,14 @@ import { createTokens } from '../workspaces/tokens/token-store.ts'
 import type { BackendCheck } from '../workspaces/workspace.ts'
 import { childEnvironmentOf } from './child-environment.ts'
 import { ensureHostId } from './data-folder/host-id.ts'
+import { type Environment, withoutUndefined } from './terminal/terminal.ts'
+import { validateAndClose } from './validate-backend.ts'
 import { readVersion } from './version.ts'
 import { wireWorkspaces } from './wire-workspaces.ts'
 
-/** How long a backend may take to say whether it can run here. */
-const VALIDATE_TIMEOUT_MS = 10_000
-
 export interface Platform {
   readonly url: string
-  /** Logs a browser in once. */
+  /** Logs in one browser, once. */
   readonly loginUrl: string
   /** Processes of an earlier run that were still alive and have been killed. */
   readonly orphansReaped: number
@@ -52,13 +51,13 @@ export interface WireOptions {
   readonly config: PlatformConfig
   readonly adminToken: string
   readonly log: MaskingLog
-  /** What this process inherited; children of turns get it stripped. */
-  readonly environment: Readonly<Record<string, string | undefined>>
-  /** Told at each moment at which a crash matters; for crash tests. */
+  /** The environment of this process; processes of turns get a stripped copy. */
+  readonly environment: Environment
+  /** Called where a crash is most likely to lose something; for crash tests. */
   readonly onCheckpoint?: (checkpoint: Checkpoint) => void
 }
 
-/** Needs the data folder's lock to be held: what an earlier process left there is taken to be dead. */
+/** The caller holds the lock of the data folder, so processes and leases of an earlier platform are dead. */
 export async function wire(options: WireOptions): Promise<Platform> {
   const { config, adminToken, log, environment, onCheckpoint = () => undefined } = options
   const [clock, metrics] = [systemClock, createMetrics()]
@@ -128,24 +127,24 @@ export async function wire(options: WireOptions): Promise<Platform> {
   return { url: door.url, loginUrl: `${door.url}/#${tokens.issueLoginCode()}`, orphansReaped, close }
 }
 
-/** The inbox, after what an earlier process held has been set free. */
+/** The inbox, after the leases of an earlier platform have been released. */
 async function wireInbox(options: Omit<LocalInboxOptions, 'keepSession' | 'keepSessionOn'>): Promise<LocalInbox> {
   const { host, log } = options
   const keepSessionOn: KeepSessionOn = (place) => (key, token) => keepSession(place, key, token)
   const localInbox = createLocalInbox({ ...options, keepSession: keepSessionOn(host), keepSessionOn })
   const lost = await localInbox.recover()
-  if (lost > 0) log.warn({ turns: lost }, 'turns that a crash cut off will run again')
+  if (lost > 0) log.warn({ turns: lost }, 'turns interrupted by a crash will run again')
   return localInbox
 }
 
-/** The door that calls callers back, and what the HTTP door needs of it. */
+/** The door that calls webhooks, and the parts of it that the HTTP door needs. */
 function wireWebhooks({ config, log }: WireOptions, { pushConfigs: configs, reception }: LocalInbox) {
   const outbound = createOutbound({ allow: config.allowOutbound })
   const webhooks = createWebhooks({ configs, reception, outbound, clock: systemClock, log })
   return { webhooks, push: { configs, check: outbound.check, wake: webhooks.wake } }
 }
 
-/** Processes and the backends that run on them; what an earlier process left running is ended first. */
+/** Processes and backends, after the processes of an earlier platform have been killed. */
 async function wireBackends({ config, log, environment }: WireOptions, host: string) {
   for (const secret of secretValues(environment)) log.hide(secret)
   const recordsDir = join(config.dataDir, 'processes')
@@ -169,15 +168,10 @@ async function wireBackends({ config, log, environment }: WireOptions, host: str
   const backendTraits = {
     startsNothing: (runtime: string) => find(runtime)?.startsNothing === true,
     usesHistory: (runtime: string) => find(runtime)?.usesHistory === true,
-    // A runtime that is not here runs elsewhere, and is counted where it is paid for.
+    // A runtime without a backend here runs on a bridge, and the platform counts none of its turns.
     isMetered: (runtime: string) => find(runtime) !== undefined && find(runtime)?.isFree !== true,
   }
   return { processes, orphansReaped, build, check, backendTraits }
-}
-
-function withoutUndefined(environment: WireOptions['environment']): Record<string, string> {
-  const entries = Object.entries(environment).filter((entry): entry is [string, string] => entry[1] !== undefined)
-  return Object.fromEntries(entries)
 }
 
 interface BackendChoice {
@@ -185,22 +179,17 @@ interface BackendChoice {
   readonly options: Readonly<Record<string, string>>
 }
 
-/** Builds the backend only to ask whether it can run; throws `bad_config` for options it refuses. */
+/** Builds a backend only to validate it; throws `bad_config` for options that the backend refuses. */
 async function checkBackend(
   registry: BackendRegistry,
   { runtime, options }: BackendChoice,
   context: BackendContext,
 ): Promise<BackendCheck> {
-  const backend = registry.build(runtime, options, context)
-  try {
-    const validation = await backend.validate(AbortSignal.timeout(VALIDATE_TIMEOUT_MS))
-    return validation.ok ? { ok: true } : { ok: false, reason: `${validation.problem} ${validation.remedy}` }
-  } finally {
-    await backend.close()
-  }
+  const validation = await validateAndClose(registry.build(runtime, options, context))
+  return validation.ok ? { ok: true } : { ok: false, reason: `${validation.problem} ${validation.remedy}` }
 }
 
-/** The engine is loaded only where it is used: most have no PostgreSQL. */
+/** Loads the PostgreSQL client only when it is used: most installations have none. */
 async function openStore({ dataDir, database: url }: PlatformConfig, log: MaskingLog): Promise<Store> {
   if (url === undefined) return openSqlite({ path: join(dataDir, 'molecule.db'), clock: systemClock })
   log.hide(url)
@@ -216,7 +205,7 @@ async function unreadyReason(store: Store): Promise<string | undefined> {
     })
     return undefined
   } catch (error) {
-    // Anybody may ask this route: only words that are meant for everybody leave by it.
+    // This route needs no token, so it shows only messages that are written for callers.
     return error instanceof MoleculeError ? error.message : 'the store cannot be read'
   }
 }

@@ -1,7 +1,7 @@
 /**
- * One load of the platform's settings: flags > environment > `<data-dir>/molecule.yaml` > default, from `unknown` to a
- * frozen typed value. Every setting is one row of a table, and an error names the key and where its value came from.
- * An empty environment variable counts as unset, because that is how compose files and shells write "not given".
+ * Loads the settings of the platform once: flag, else environment variable, else `<data-dir>/molecule.yaml`, else the
+ * default of `settings.ts`. The result is frozen and typed; an error names the key and the source of its value.
+ * An empty environment variable counts as unset, because compose files and shells write "not given" that way.
  */
 import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
@@ -9,6 +9,7 @@ import { join, resolve } from 'node:path'
 import { parseDuration } from '../duration.ts'
 import { MoleculeError } from '../errors.ts'
 import type { LogLevel } from '../log.ts'
+import { PLATFORM_SETTINGS, type PlatformSettingKey, type Setting } from './settings.ts'
 
 export interface PlatformConfig {
   readonly port: number
@@ -17,11 +18,11 @@ export interface PlatformConfig {
   readonly logLevel: LogLevel
   /** `postgres://...`; undefined = the embedded store in the data folder. */
   readonly database: string | undefined
-  /** How long running turns may go on after the first signal. */
+  /** How long running turns may continue after the first signal. */
   readonly drainMs: number
-  /** How long a blocking call waits before it answers with the task as it is. */
+  /** How long a blocking call waits before it answers with the unfinished task. */
   readonly maxBlockMs: number
-  /** Host names, addresses and ranges that URLs given by others may lead to though they are inside. */
+  /** Private host names, addresses and ranges that URLs given by callers may lead to. */
   readonly allowOutbound: readonly string[]
 }
 
@@ -36,27 +37,24 @@ export const PLATFORM_CONFIG_FILE = 'molecule.yaml'
 export async function loadConfig(sources: ConfigSources): Promise<PlatformConfig> {
   const dataDir = loadDataDir(sources)
   const file = await readConfigFile(join(dataDir, PLATFORM_CONFIG_FILE))
-  const setting = <T>(key: string, parse: (value: unknown) => T, fallback: T): T => {
-    const found = findSetting(key, sources, file)
-    return found === undefined ? fallback : parseSetting(key, found, parse)
-  }
+  const load = <T>(key: PlatformSettingKey, parse: (value: unknown) => T): T =>
+    parseSetting(key, findSetting(key, sources, file), parse)
   return Object.freeze({
-    port: setting('port', toPort, 8080),
-    host: setting('host', toText, '127.0.0.1'),
+    port: load('port', toPort),
+    host: load('host', toText),
     dataDir,
-    logLevel: setting('log-level', toLogLevel, 'info'),
-    database: setting<string | undefined>('database', toDatabase, undefined),
-    drainMs: setting('drain', toDurationMs, 10_000),
-    maxBlockMs: setting('max-block', toDurationMs, 120_000),
-    allowOutbound: setting<readonly string[]>('allow-outbound', toList, []),
+    logLevel: load('log-level', toLogLevel),
+    database: load('database', toDatabase),
+    drainMs: load('drain', toDurationMs),
+    maxBlockMs: load('max-block', toDurationMs),
+    allowOutbound: load('allow-outbound', toList),
   })
 }
 
-/** Where the data lives, from flag and environment alone: the file lies inside it and cannot say where it is. */
+/** From flag and environment alone: `molecule.yaml` lies in this folder and cannot say where it is. */
 export function loadDataDir(sources: ConfigSources): string {
-  const found = findSetting('data-dir', sources, undefined)
-  if (found === undefined) return join(homedir(), '.molecule')
-  return resolve(parseSetting('data-dir', found, toText))
+  const folder = parseSetting('data-dir', findSetting('data-dir', sources, undefined), toText)
+  return folder === platformSetting('data-dir').default ? join(homedir(), '.molecule') : resolve(folder)
 }
 
 interface FoundSetting {
@@ -70,36 +68,25 @@ interface SettingsFile {
   readonly values: Readonly<Record<string, unknown>>
 }
 
-/** Settings that the file may hold; `data-dir` is not among them. */
-export const FILE_KEYS: ReadonlySet<string> = new Set([
-  'port',
-  'host',
-  'database',
-  'log-level',
-  'drain',
-  'max-block',
-  'allow-outbound',
-])
+/** Keys of `molecule.yaml`, in alphabetical order. */
+export const FILE_KEYS: readonly string[] = PLATFORM_SETTINGS.map(({ key }) => key)
+  .filter((key) => key !== 'data-dir')
+  .sort()
 
-/** Names that the world had before us. */
-const ENVIRONMENT_NAMES: Readonly<Record<string, string>> = { 'data-dir': 'MOLECULE_HOME', database: 'DATABASE_URL' }
-
-/** The environment variable of a setting. */
-export function environmentName(key: string): string {
-  return ENVIRONMENT_NAMES[key] ?? `MOLECULE_${key.toUpperCase().replaceAll('-', '_')}`
+export function platformSetting(key: string): Setting & { readonly variable: string } {
+  const setting = PLATFORM_SETTINGS.find((known) => known.key === key)
+  if (setting === undefined) throw new MoleculeError('internal', `there is no setting "${key}"`)
+  return setting
 }
 
-/** Settings that may hold a password and are never shown. */
-const SECRET_KEYS: ReadonlySet<string> = new Set(['database'])
-
-function findSetting(key: string, sources: ConfigSources, file: SettingsFile | undefined): FoundSetting | undefined {
+function findSetting(key: string, sources: ConfigSources, file: SettingsFile | undefined): FoundSetting {
   const flag = sources.flags[key]
   if (flag !== undefined) return { value: flag, source: `--${key}` }
-  const name = environmentName(key)
-  const variable = sources.env[name]
-  if (variable !== undefined && variable !== '') return { value: variable, source: name }
+  const { variable, default: fallback } = platformSetting(key)
+  const text = sources.env[variable]
+  if (text !== undefined && text !== '') return { value: text, source: variable }
   if (file && Object.hasOwn(file.values, key)) return { value: file.values[key], source: file.path }
-  return undefined
+  return { value: fallback, source: 'its default' }
 }
 
 function parseSetting<T>(key: string, found: FoundSetting, parse: (value: unknown) => T): T {
@@ -107,7 +94,7 @@ function parseSetting<T>(key: string, found: FoundSetting, parse: (value: unknow
     return parse(found.value)
   } catch (cause) {
     const problem = cause instanceof Error ? cause.message : String(cause)
-    const shown = SECRET_KEYS.has(key) ? 'what it is' : JSON.stringify(found.value)
+    const shown = platformSetting(key).isSecret ? 'this value' : JSON.stringify(found.value)
     throw new MoleculeError('bad_config', `setting "${key}" from ${found.source} cannot be ${shown}: ${problem}`, {
       cause,
       details: { key, source: found.source },
@@ -118,7 +105,7 @@ function parseSetting<T>(key: string, found: FoundSetting, parse: (value: unknow
 async function readConfigFile(path: string): Promise<SettingsFile | undefined> {
   const text = readTextIfThere(path)
   if (text === undefined) return undefined
-  // Most have no file, and every command that asks only for the data folder needs no parser either.
+  // Loads the YAML parser only when there is a file: most installations have none.
   const { parseDocument } = await import('yaml')
   const document = parseDocument(text)
   const [problem] = document.errors
@@ -127,9 +114,7 @@ async function readConfigFile(path: string): Promise<SettingsFile | undefined> {
   if (values === null) return undefined
   if (typeof values !== 'object' || Array.isArray(values)) throw badFile(path, 'it must be a map of settings')
   for (const key of Object.keys(values)) {
-    if (FILE_KEYS.has(key)) continue
-    const known = [...FILE_KEYS].sort().join(', ')
-    throw badFile(path, `setting "${key}" is not one of ${known}`)
+    if (!FILE_KEYS.includes(key)) throw badFile(path, `setting "${key}" is not one of ${FILE_KEYS.join(', ')}`)
   }
   return { path, values: values as Record<string, unknown> }
 }
@@ -150,10 +135,10 @@ function readTextIfThere(path: string): string | undefined {
 
 function toText(value: unknown): string {
   if (typeof value === 'string' && value.trim() !== '') return value
-  throw new TypeError('it must be a text that is not empty')
+  throw new TypeError('it must be a non-empty text')
 }
 
-/** `a, b` as a flag or variable has it, or a list as the file may. */
+/** `a, b` from a flag or variable, or a YAML list from the file. */
 function toList(value: unknown): readonly string[] {
   const entries: unknown = typeof value === 'string' ? value.split(',') : value
   if (!Array.isArray(entries) || !entries.every((entry) => typeof entry === 'string')) {
@@ -162,7 +147,8 @@ function toList(value: unknown): readonly string[] {
   return entries.map((entry) => entry.trim()).filter((entry) => entry !== '')
 }
 
-function toDatabase(value: unknown): string {
+function toDatabase(value: unknown): string | undefined {
+  if (value === undefined) return undefined
   if (typeof value === 'string' && /^postgres(ql)?:\/\//.test(value) && URL.canParse(value)) return value
   throw new TypeError('it must be a URL that begins with postgres://')
 }
@@ -181,10 +167,15 @@ function toLogLevel(value: unknown): LogLevel {
   throw new TypeError(`it must be one of ${LOG_LEVELS.join(', ')}`)
 }
 
-/** `10s` in Go syntax; a bare number, which YAML gives as such, is seconds. */
+/** `10s` in Go syntax. A bare number, which only the file can give, is seconds. */
 function toDurationMs(value: unknown): number {
   if (typeof value === 'number' && Number.isFinite(value) && value >= 0) return value * 1000
   const durationMs = parseDuration(toText(value))
   if (durationMs !== undefined && durationMs >= 0) return durationMs
   throw new TypeError('it must be a duration like 10s, 2m30s or 0')
+}
+
+/** For settings and flags that name a platform. */
+export function isHttpUrl(text: string): boolean {
+  return /^https?:\/\//i.test(text) && URL.canParse(text)
 }

@@ -1,6 +1,6 @@
 /** A terminal that nobody looks at: what a command writes is kept, what it reads is given. */
 import { Readable } from 'node:stream'
-import type { Terminal } from '../../src/cli/command-line.ts'
+import type { Terminal } from '../../src/cli/terminal/terminal.ts'
 
 export interface RecordingTerminal extends Terminal {
   output(): string

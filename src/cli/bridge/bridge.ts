@@ -1,6 +1,6 @@
 /**
- * The parts list of a bridge: the same runtime as the platform's, over an inbox at the other end of a wire. It begins
- * with what an earlier run left: processes are ended, outcomes are posted; only then is work asked for.
+ * Joins the parts of a bridge: the platform's runtime over an inbox at the other end of an HTTP connection.
+ * Invariant: it kills the processes and posts the outcomes of an earlier run before it asks for leases.
  */
 import { createHash } from 'node:crypto'
 import { hostname } from 'node:os'
@@ -14,8 +14,8 @@ import type { MaskingLog } from '../../log.ts'
 import { createProcesses } from '../../process/create-processes.ts'
 import { reapOrphans } from '../../process/orphan-records.ts'
 import { createRuntime } from '../../runtime/runtime.ts'
-import { sleep } from '../../wait.ts'
 import { childEnvironmentOf } from '../child-environment.ts'
+import { validateAndClose } from '../validate-backend.ts'
 import type { Display } from './display.ts'
 import { createHeartbeat } from './heartbeat.ts'
 import { createSpool, type PostResult } from './spool.ts'
@@ -39,21 +39,19 @@ export interface BridgeParts {
   readonly clock: Clock
   readonly log: MaskingLog
   readonly display: Display
-  /** What this process inherited; children get it stripped. */
+  /** The environment of this process; processes of turns get a stripped copy. */
   readonly environment: Readonly<Record<string, string>>
 }
 
 export interface Bridge {
-  /** No new message; running turns have so long to finish, then they are killed and their messages released. */
+  /** Takes no new message. Running turns have `drainMs` to finish; then they are killed and their messages released. */
   close(drainMs: number): Promise<void>
 }
 
-/** How long a backend may take to say whether it can run here. */
-const VALIDATE_TIMEOUT_MS = 10_000
-/** After the drain: for what is still on the wire. */
+/** Calls that are still open this long after the drain are aborted. */
 const LEAVE_TIMEOUT_MS = 6_000
 
-/** Refuses what cannot work; waits for a platform that is not there yet, until the signal aborts. */
+/** Throws when the backend or the token cannot work; waits for an unreachable platform until the signal aborts. */
 export async function startBridge(settings: BridgeSettings, parts: BridgeParts, signal: AbortSignal): Promise<Bridge> {
   const { workspaceId, apiUrl, backend, options, dir } = settings
   const { state, clock, log, display, environment } = parts
@@ -61,7 +59,7 @@ export async function startBridge(settings: BridgeSettings, parts: BridgeParts, 
   const processes = createProcesses({ owner: state.bridgeId, recordsDir: state.recordsDir, clock, log })
   const context: BackendContext = { processes, environment, clock, log }
   const build = (): Backend => parts.registry.build(backend, options, context)
-  const connection = openLine(settings, parts)
+  const connection = openConnection(settings, parts)
   const remote = createRemoteInbox({
     ...{ connection, workspaceId, log },
     host: sessionHost(state.hostId, settings),
@@ -83,37 +81,39 @@ export async function startBridge(settings: BridgeSettings, parts: BridgeParts, 
     },
     build,
   })
-  let taking = false
+  let takesLeases = false
   const close = async (drainMs: number) => {
     heartbeat.stop()
     connection.beginClosing()
-    // What is still on a wire that has gone silent must not keep us.
-    const tooLong = new AbortController()
-    void sleep(clock, drainMs + LEAVE_TIMEOUT_MS, tooLong.signal).then(() => connection.close())
+    // Prevents a close that never ends when the platform no longer answers.
+    const cancelTimeout = clock.after(drainMs + LEAVE_TIMEOUT_MS, () => connection.close())
     await runtime.drain(drainMs)
-    if (taking) await remote.leave(worker).catch((err: unknown) => log.info({ err }, 'nobody heard that we left'))
+    if (takesLeases)
+      await remote
+        .leave(worker)
+        .catch((err: unknown) => log.info({ err }, 'the platform did not receive that this bridge left'))
     await processes.close()
     const kept = await spool.count()
-    if (kept > 0) display.print(`answers that the platform has not got: ${kept}; they are posted at the next start`)
-    tooLong.abort()
+    if (kept > 0) display.print(`answers not yet posted to the platform: ${kept}; the next start posts them`)
+    cancelTimeout()
     connection.close()
   }
   try {
     await requireRunnable(backend, build())
     await heartbeat.register(signal)
-    await spool.post(remote, (posted, what) => display.print(postResultText(posted, what)), signal)
-    // Asked for work with outcomes unposted, the platform would take their messages to be lost and run them again.
+    await spool.post(remote, (result, subject) => display.print(postResultText(result, subject)), signal)
+    // Prevents a second run: with outcomes unposted, the platform would treat their messages as lost at the first lease.
     signal.throwIfAborted()
   } catch (error) {
     await close(0)
     throw error
   }
-  taking = true
+  takesLeases = true
   runtime.start()
   return { close }
 }
 
-/** What this bridge, or one that is gone, had running when it was killed. */
+/** Kills the processes that this bridge, or a bridge that is gone, left running. */
 async function reapEarlierRuns(state: StateFolder, log: MaskingLog): Promise<void> {
   await reapOrphans({ recordsDir: state.recordsDir, owner: state.bridgeId, log })
   for (const { bridgeId, recordsDir, release } of state.gone) {
@@ -122,7 +122,7 @@ async function reapEarlierRuns(state: StateFolder, log: MaskingLog): Promise<voi
   }
 }
 
-function openLine({ apiUrl, tokens }: BridgeSettings, { clock, log, display }: BridgeParts) {
+function openConnection({ apiUrl, tokens }: BridgeSettings, { clock, log, display }: BridgeParts) {
   return createPlatformConnection({
     url: apiUrl,
     token() {
@@ -138,7 +138,7 @@ function openLine({ apiUrl, tokens }: BridgeSettings, { clock, log, display }: B
   })
 }
 
-/** A session is known to one agent, in one folder, on one machine: elsewhere another is begun. */
+/** A session exists for one backend, in one folder, on one machine; anywhere else a new one starts. */
 function sessionHost(hostId: string, { backend, dir }: BridgeSettings): string {
   return `${hostId}:${backend}:${createHash('sha256').update(dir).digest('hex').slice(0, 12)}`
 }
@@ -161,20 +161,17 @@ function createWatcher(display: Display, heartbeat: ReturnType<typeof createHear
   return watcher
 }
 
-/** Refuses to start with a backend that cannot run: every message would fail. */
+/** Prevents a bridge whose every message fails: throws `backend_missing`. Returns the version or a note. */
 export async function requireRunnable(name: string, backend: Backend): Promise<string | undefined> {
-  try {
-    const validation = await backend.validate(AbortSignal.timeout(VALIDATE_TIMEOUT_MS))
-    if (validation.ok) return validation.version ?? validation.note
-    const message = `the backend ${name} cannot run here: ${validation.problem}; ${validation.remedy}`
-    throw new MoleculeError('backend_missing', message)
-  } finally {
-    await backend.close()
-  }
+  const validation = await validateAndClose(backend)
+  if (validation.ok) return validation.version ?? validation.note
+  const message = `the backend ${name} cannot run here: ${validation.problem}; ${validation.remedy}`
+  throw new MoleculeError('backend_missing', message)
 }
 
-function postResultText(posted: PostResult, what: string): string {
-  if (posted === 'settled') return `posted the answer that an earlier run had kept (task ${what})`
-  if (posted === 'stale') return `an answer of an earlier run came too late and is kept as a late result (task ${what})`
-  return `the platform refuses an answer that an earlier run had kept; it lies in ${what}`
+/** `subject` is the task, or for a refused outcome its file. */
+function postResultText(result: PostResult, subject: string): string {
+  if (result === 'settled') return `posted the answer of an earlier run (task ${subject})`
+  if (result === 'stale') return `the answer of an earlier run is too late and kept as a late result (task ${subject})`
+  return `the platform refuses an answer of an earlier run; the answer is in ${subject}`
 }

@@ -1,7 +1,7 @@
 /**
- * `molecule connect`: the agent in this terminal gets the address of a workspace. Settings, state folder, backend,
- * platform, in this order, each refused with what to do about it; then it takes messages until a signal. The first
- * signal lets running turns finish, the second ends at once.
+ * `molecule connect`: runs the messages of a workspace with an agent on this machine. It checks settings, state folder,
+ * backend and platform in this order; each failure says what to do. Then it takes messages until a signal: the first
+ * signal drains the running turns, the second stops them.
  */
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -14,18 +14,19 @@ import {
 import { unknownOptionKeys } from '../../backends/options.ts'
 import { createPlatformClient } from '../../client/platform-client.ts'
 import { awakeClock, systemClock } from '../../clock.ts'
-import { loadDataDir } from '../../config/config.ts'
+import { isHttpUrl, loadDataDir } from '../../config/config.ts'
+import { DEFAULT_URL } from '../../config/settings.ts'
 import { formatDuration, parseDuration } from '../../duration.ts'
 import { MoleculeError } from '../../errors.ts'
 import { ulid } from '../../ids.ts'
 import { createLog, secretValues, silentLog } from '../../log.ts'
 import { createProcesses } from '../../process/create-processes.ts'
-import { EXIT_FAILED, type Terminal } from '../command-line.ts'
 import { openLogFile } from '../data-folder/log-file.ts'
-import { ignoreClosedOutput, listenForStopSignals } from '../terminal/stop-signals.ts'
-import { type Bridge, type BridgeSettings, requireRunnable, startBridge } from './bridge.ts'
-import { createDisplay, type Display } from './display.ts'
-import { openStateFolder } from './state-folder.ts'
+import { closeNow, ignoreClosedOutput, listenForStopSignals } from '../terminal/stop-signals.ts'
+import { type Terminal, withoutUndefined } from '../terminal/terminal.ts'
+import { type BridgeSettings, requireRunnable, startBridge } from './bridge.ts'
+import { createDisplay } from './display.ts'
+import { openStateFolder, type StateFolder } from './state-folder.ts'
 import { openTokenSource } from './token-source.ts'
 
 export interface ConnectFlags {
@@ -45,18 +46,17 @@ export interface ConnectOptions {
   readonly flags: ConnectFlags
   readonly verbose: boolean
   readonly terminal: Terminal
-  /** Shows the sentence and how the command is used, and ends with the code for that. */
+  /** Prints the problem and ends the command with the exit code for bad usage. */
   readonly usage: (problem: string) => never
 }
 
-/** Turns that one bridge may run at a time. */
+/** `--concurrency` refuses more. */
 const CONCURRENCY_MAX = 64
-const DEFAULT_URL = 'http://localhost:8080'
 
 export async function connect(options: ConnectOptions): Promise<void> {
   const registry = createBackendRegistry(builtinBackends)
   const { settings, drainMs } = readSettings(options, registry)
-  // The flag that the token came by stands in every list of processes; this takes it away.
+  // Hides the token: a list of processes shows the arguments of this one until its title changes.
   process.title = `molecule connect ${settings.workspaceId}`
   warnOfUnknownOptions(settings, registry, options.terminal)
   if (options.flags.dryRun) return await dryRun(settings, registry, options.terminal)
@@ -81,7 +81,7 @@ function readSettings({ workspaceId, flags, terminal, usage }: ConnectOptions, r
   const backend = attempt(() => resolveBackendName(flags.backend, registry.names()))
   const tokens = attempt(() => openTokenSource({ token: flags.token, tokenFile: flags.tokenFile, env }))
   const apiUrl = (flags.apiUrl ?? (env['MOLECULE_API_URL'] || DEFAULT_URL)).replace(/\/+$/, '')
-  if (!/^https?:\/\//.test(apiUrl) || !URL.canParse(apiUrl)) usage(`--api-url is no http address: "${apiUrl}"`)
+  if (!isHttpUrl(apiUrl)) usage(`--api-url is not an http address: "${apiUrl}"`)
   if (!/^[\w-]{1,100}$/.test(workspaceId)) usage(`"${workspaceId}" is not the id of a workspace`)
   const dir = resolve(flags.dir ?? '.')
   if (statSync(dir, { throwIfNoEntry: false })?.isDirectory() !== true) usage(`--dir: there is no folder ${dir}`)
@@ -110,16 +110,16 @@ function warnOfUnknownOptions(
   }
 }
 
-interface Running {
-  readonly settings: BridgeSettings
-  readonly drainMs: number
-  readonly registry: BackendRegistry
-  readonly state: ReturnType<typeof openStateFolder>
-}
-
-async function run({ terminal, verbose }: ConnectOptions, running: Running): Promise<void> {
-  const { settings, drainMs, registry, state } = running
-  // The log's lines are for the file: the display tells people what matters to them.
+async function run(
+  { terminal, verbose }: ConnectOptions,
+  {
+    settings,
+    drainMs,
+    registry,
+    state,
+  }: { settings: BridgeSettings; drainMs: number; registry: BackendRegistry; state: StateFolder },
+): Promise<void> {
+  // Log lines go to the file only, unless verbose: the display shows what matters to the user.
   const quiet = { err: verbose ? terminal.err : () => undefined, interactive: terminal.interactive }
   const logFile = openLogFile({ path: state.logPath, terminal: quiet, verbose })
   const log = createLog('info', logFile)
@@ -142,8 +142,14 @@ async function run({ terminal, verbose }: ConnectOptions, running: Running): Pro
     if (bridge === undefined) return
     display.ready()
     await stop.first
-    display.print(`stopping: running turns have ${formatDuration(drainMs)} to finish; a second Ctrl-C ends at once`)
-    await Promise.race([bridge.close(drainMs), stop.second.then(() => stopNow(bridge, display))])
+    display.print(
+      `stopping: running turns have ${formatDuration(drainMs)} to finish; press Ctrl-C again to stop them now`,
+    )
+    const stopNow = () => {
+      display.print('stopping now: messages with unfinished turns will run again')
+      return closeNow(() => bridge.close(0))
+    }
+    await Promise.race([bridge.close(drainMs), stop.second.then(stopNow)])
     display.print('stopped')
   } finally {
     stop.stopListening()
@@ -153,20 +159,7 @@ async function run({ terminal, verbose }: ConnectOptions, running: Running): Pro
   }
 }
 
-/** How long the processes of running turns may take to die at the second signal. */
-const STOP_NOW_TIMEOUT_MS = 2000
-
-async function stopNow(bridge: Bridge, display: Display): Promise<void> {
-  display.print('ending now: messages whose turns had not finished will be run again')
-  const deadline = setTimeout(() => process.exit(EXIT_FAILED), STOP_NOW_TIMEOUT_MS)
-  try {
-    await bridge.close(0)
-  } finally {
-    clearTimeout(deadline)
-  }
-}
-
-/** Everything that can be looked at without taking a message or saying that we are there. */
+/** Checks everything that can be checked without a registration and without taking a message. */
 async function dryRun(settings: BridgeSettings, registry: BackendRegistry, { out, env }: Terminal): Promise<void> {
   const { workspaceId, apiUrl, tokens, backend, options, dir, concurrency } = settings
   const clock = systemClock
@@ -177,7 +170,7 @@ async function dryRun(settings: BridgeSettings, registry: BackendRegistry, { out
     const platform = createPlatformClient({ url: apiUrl, token: tokens.read() })
     const { name, runtime, status } = await platform.getWorkspace(workspaceId)
     if (runtime !== 'external') {
-      const message = `the platform itself runs ${workspaceId} (runtime ${runtime}); a bridge needs one made with the runtime external`
+      const message = `the platform itself runs ${workspaceId} (runtime ${runtime}); a bridge needs a workspace with the runtime external`
       throw new MoleculeError('unsupported_operation', message)
     }
     const lines = [
@@ -192,9 +185,4 @@ async function dryRun(settings: BridgeSettings, registry: BackendRegistry, { out
   } finally {
     await processes.close()
   }
-}
-
-function withoutUndefined(environment: Terminal['env']): Record<string, string> {
-  const entries = Object.entries(environment).filter((entry): entry is [string, string] => entry[1] !== undefined)
-  return Object.fromEntries(entries)
 }

@@ -1,6 +1,6 @@
 /**
- * What a bridge shows of what it does: a line for each thing that happened and, where a person looks, a last line that
- * lives: waiting, or running and for how long. What a sender wrote is shown without anything that could move a cursor.
+ * The output of a bridge: one line per event and, on a terminal, a last line that is updated: waiting, or running and for
+ * how long. Text of a sender is shown without control characters.
  */
 import type { Clock } from '../../clock.ts'
 import { formatDuration } from '../../duration.ts'
@@ -14,22 +14,22 @@ const WIDTH_DEFAULT = 80
 
 export interface DisplayOptions {
   readonly write: (text: string) => void
-  /** A terminal, whose last line can be written over. */
+  /** The output is a terminal, whose last line can be overwritten. */
   readonly live: boolean
   readonly width: () => number | undefined
   readonly clock: Clock
 }
 
 export interface Display {
-  /** One line, with the time before it. */
+  /** Prints one line, with the time first. */
   print(text: string): void
   begun(lease: Lease): void
   ended(key: LeaseKey, outcome: Outcome, answer: 'settled' | 'stale'): void
-  /** Another worker has taken it over. */
+  /** Another worker has taken over the message. */
   lost(key: LeaseKey): void
-  /** The platform cannot be reached, and why; undefined = it can again. */
+  /** Why the platform cannot be reached; undefined when it can again. */
   connectionChanged(reason: string | undefined, backoffMs: number): void
-  /** From now on the last line tells what it waits for. */
+  /** The bridge now waits for messages, and the last line says so. */
   ready(): void
   close(): void
 }
@@ -91,7 +91,7 @@ export function createDisplay({ write, live, width, clock }: DisplayOptions): Di
     connectionChanged(reason, backoffMs) {
       const before = outage
       outage = reason
-      if (reason !== undefined && reason !== before) print(`${reason}; trying again in ${formatDuration(backoffMs)}`)
+      if (reason !== undefined && reason !== before) print(`${reason}; retrying in ${formatDuration(backoffMs)}`)
       if (reason === undefined) print('connected again')
     },
     ready() {
@@ -120,7 +120,7 @@ function quotedText({ envelope }: Lease): string {
   return `"${text.length > TEXT_CHARACTERS_MAX ? `${text.slice(0, TEXT_CHARACTERS_MAX)}...` : text}"`
 }
 
-/** In one line, and nothing that a terminal would obey. */
+/** One line without control and format characters. */
 const toPlainLine = (text: string): string => text.replaceAll(/[\p{Cc}\p{Cf}]+/gu, ' ').trim()
 
 const formatSeconds = (ms: number): string =>

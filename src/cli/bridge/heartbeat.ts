@@ -1,6 +1,6 @@
 /**
- * A bridge's signs of life: it registers, sends heartbeats, and soon after something changed says so, above all that
- * its turns fail and why. A heartbeat that fails is no matter: the next one comes.
+ * Registers a bridge and sends its heartbeats, from which the platform derives its presence. A change, such as a failed
+ * turn and its reason, is reported within a second. A heartbeat that fails is only logged: the next one follows.
  */
 import { type PlatformConnection, retryUntilAnswered } from '../../client/platform-connection.ts'
 import type { Clock } from '../../clock.ts'
@@ -10,7 +10,7 @@ import type { Log } from '../../log.ts'
 
 const CALL_TIMEOUT_MS = 10_000
 const HEARTBEAT_MS = 30_000
-/** News are gathered for so long: a busy bridge must not ask more often than its token may. */
+/** Changes within this time share one heartbeat, so that a busy bridge stays below the rate limit of its token. */
 const REPORT_DELAY_MS = 1_000
 const PROBLEM_CHARACTERS_MAX = 400
 
@@ -22,7 +22,7 @@ export interface HeartbeatOptions {
 }
 
 export interface Heartbeat {
-  /** Waits for the platform, and throws what it refuses for good: a wrong token, no such workspace. */
+  /** Retries until the platform answers; throws what it refuses for good: a wrong token, an unknown workspace. */
   register(signal: AbortSignal): Promise<void>
   begun(): void
   ended(outcome: Outcome): void
@@ -35,7 +35,7 @@ export function createHeartbeat({ connection, workspaceId, clock, log }: Heartbe
   let active = 0
   let problem = ''
   let cancel: (() => void) | undefined
-  let soon = false
+  let isReportDue = false
   let stopped = false
   const report = () => {
     const uptime = Math.floor((clock.monotonicMs() - startMs) / 1000)
@@ -46,15 +46,15 @@ export function createHeartbeat({ connection, workspaceId, clock, log }: Heartbe
     if (!stopped) cancel = clock.after(delayMs, beat)
   }
   const beat = () => {
-    soon = false
+    isReportDue = false
     connection
       .post('/registry/heartbeat', { body: report(), timeoutMs: CALL_TIMEOUT_MS, maxWaitMs: 0 })
-      .catch((error: unknown) => log.info({ err: toMoleculeError(error) }, 'a heartbeat was not heard'))
+      .catch((error: unknown) => log.info({ err: toMoleculeError(error) }, 'a heartbeat failed'))
     arm(HEARTBEAT_MS)
   }
   const reportSoon = () => {
-    if (soon) return
-    soon = true
+    if (isReportDue) return
+    isReportDue = true
     arm(REPORT_DELAY_MS)
   }
   return {
@@ -84,7 +84,7 @@ export function createHeartbeat({ connection, workspaceId, clock, log }: Heartbe
   }
 }
 
-/** What everybody may read: the clean sentence, where there is one. */
+/** Every reader of the workspace may see this, so it takes the public sentence where there is one. */
 function problemText({ failure }: Outcome & { type: 'retry' | 'dead' }): string {
   return `its last turn failed: ${failure.sentence ?? failure.message}`.slice(0, PROBLEM_CHARACTERS_MAX)
 }

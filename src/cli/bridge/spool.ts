@@ -1,8 +1,7 @@
 /**
- * The spool of a bridge: an outcome that was computed is written here, synced to the disk and closed to others, before
- * it is posted, and removed when the platform has it. So a bridge that is killed in between, or finds the platform gone,
- * posts it after its restart and computes nothing twice. Invariant: what is in the spool is posted before any lease is
- * asked for.
+ * The spool of a bridge: it writes an outcome to the disk and syncs it before it posts the outcome, and removes the file
+ * once the platform has it. A bridge that is killed in between posts it after its restart, so no turn runs twice.
+ * Invariant: the spool is empty, or its rest refused, before the bridge asks for leases.
  */
 import { open, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -25,13 +24,13 @@ export interface SpoolOptions {
 export interface Spool {
   /** The inbox whose settles go through the spool. */
   wrapInbox(inbox: Inbox): Inbox
-  /** How many outcomes the platform has not got. */
+  /** How many outcomes the platform does not have yet. */
   count(): Promise<number>
-  /** Posts what an earlier run left; tells of each what became of it. */
-  post(inbox: Inbox, tell: (posted: PostResult, what: string) => void, signal: AbortSignal): Promise<void>
+  /** Posts the outcomes of an earlier run; calls back for each with its task, or for a refused one with its file. */
+  post(inbox: Inbox, onPosted: (result: PostResult, subject: string) => void, signal: AbortSignal): Promise<void>
 }
 
-/** `stale`: another had taken the message over, and the platform keeps this as a late result. */
+/** `stale`: another worker took over the message, and the platform keeps this outcome as a late result. */
 export type PostResult = 'settled' | 'stale' | 'refused'
 
 export function createSpool({ dir, log }: SpoolOptions): Spool {
@@ -43,24 +42,24 @@ export function createSpool({ dir, log }: SpoolOptions): Spool {
         if (!SPOOLED_TYPES.has(outcome.type)) return await inbox.settle(key, outcome, unsent)
         const path = pathOf(key)
         await writeOutcome(path, { key: toLeaseKey(key), outcome, ...(unsent && { unsent }) }).catch((err: unknown) =>
-          log.error({ err, path }, 'an outcome could not be kept before it was posted'),
+          log.error({ err, path }, 'an outcome could not be written to the spool before it was posted'),
         )
         return await settleAndRemove(path, () => inbox.settle(key, outcome, unsent))
       },
     }),
     count: async () => (await spooledFiles(dir)).length,
-    async post(inbox, tell, signal) {
+    async post(inbox, onPosted, signal) {
       for (const file of await spooledFiles(dir)) {
         const path = join(dir, file)
         try {
           const { key, outcome, unsent } = JSON.parse(await readFile(path, 'utf8')) as SpooledOutcome
           const settle = () => inbox.settle(key, outcome, unsent)
-          tell(await settleAndRemove(path, () => retryUntilAnswered(settle, signal)), key.taskId)
+          onPosted(await settleAndRemove(path, () => retryUntilAnswered(settle, signal)), key.taskId)
         } catch (thrown) {
           if (signal.aborted) return
-          log.error({ err: toMoleculeError(thrown), path }, 'what was kept cannot be posted')
+          log.error({ err: toMoleculeError(thrown), path }, 'an outcome in the spool cannot be posted')
           await rename(path, `${path}.refused`)
-          tell('refused', `${path}.refused`)
+          onPosted('refused', `${path}.refused`)
         }
       }
     },
@@ -69,10 +68,10 @@ export function createSpool({ dir, log }: SpoolOptions): Spool {
 
 const spooledFiles = async (dir: string) => (await readdir(dir)).filter((name) => name.endsWith('.json')).sort()
 
-/** What cost an agent's work. Giving a message back costs nothing and is said again by itself. */
+/** Outcomes that cost the agent's work. The others cost nothing: the platform offers such a message again by itself. */
 const SPOOLED_TYPES: ReadonlySet<Outcome['type']> = new Set(['done', 'retry', 'dead'])
 
-/** Without what else a lease holds: the message itself need not lie here. */
+/** The key alone, so that the message of the lease is not written to the disk. */
 const toLeaseKey = ({ workspaceId, conversationId, taskId, messageId, epoch }: LeaseKey): LeaseKey => ({
   workspaceId,
   conversationId,
@@ -88,8 +87,8 @@ async function settleAndRemove<T>(path: string, settle: () => Promise<T>): Promi
 }
 
 /**
- * One sync, which on the file systems in use brings a new file's name along; this is on the way of every answer. Half a
- * file, which only a crash in here can leave, is no JSON and is set aside when it is found: nothing was posted of it.
+ * Every answer waits for this one sync, which on common file systems also makes the new name durable. A crash in here can
+ * leave half a file: it is not JSON, so `post` renames it to `.refused`. Nothing of it was posted.
  */
 async function writeOutcome(path: string, kept: SpooledOutcome): Promise<void> {
   const file = await open(path, 'w', 0o600)

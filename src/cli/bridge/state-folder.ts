@@ -1,8 +1,7 @@
 /**
- * What a bridge keeps on its machine: `<home>/bridge/<platform>_<workspace>/<n>`, closed to others, one folder for each
- * bridge of the workspace that runs here, held by a lock for life. The first free one is taken, so that a bridge that
- * crashed finds what it left; what lies in the others whose bridges are gone is taken over. Under one number a bridge
- * has the same name after every restart.
+ * The state folder of a bridge, `<home>/bridge/<platform>_<workspace>/<n>`: lock, spool, process records, log. Each bridge
+ * of a workspace on this machine locks one folder until it ends. A start takes the first free number, so a bridge that
+ * crashed finds its spool again, and adopts the spools of other bridges that are gone. The bridge id follows the number.
  */
 import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, renameSync } from 'node:fs'
@@ -12,7 +11,7 @@ import { MoleculeError } from '../../errors.ts'
 import { type DataFolder, openDataFolder } from '../data-folder/data-folder.ts'
 import { ensureHostId } from '../data-folder/host-id.ts'
 
-/** Bridges of one workspace on one machine. */
+/** Bridges of one workspace on one machine; a further one is refused. */
 const BRIDGES_MAX = 64
 
 export interface StateFolder {
@@ -20,18 +19,18 @@ export interface StateFolder {
   readonly spoolDir: string
   readonly recordsDir: string
   readonly logPath: string
-  /** Names this machine and user. */
+  /** Identifies this machine and user. */
   readonly hostId: string
-  /** Names this bridge, and after a restart its successor. */
+  /** Identifies this bridge, also after a restart. */
   readonly bridgeId: string
-  /** Bridges that are gone; nobody takes their places before they are released. */
+  /** Bridges that are gone. Their folders stay locked until they are released. */
   readonly gone: readonly GoneBridge[]
   release(): void
 }
 
 export interface GoneBridge {
   readonly bridgeId: string
-  /** What it had running. */
+  /** Records of the processes it left running. */
   readonly recordsDir: string
   release(): void
 }
@@ -69,10 +68,11 @@ export function openStateFolder({ home, apiUrl, workspaceId }: StateFolderOption
   }
 }
 
+/** The name of an earlier version, kept so that its outcomes are found. */
 const SPOOL_FOLDER = 'outbox'
 const RECORDS_FOLDER = 'processes'
 
-/** The machine's own name is part of it: a home that was copied, or is shared, must not make two bridges one. */
+/** Includes the host name. Prevents equal ids on two machines that share or copied a home folder. */
 function bridgeIdOf(hostId: string, { workspaceId, number }: { workspaceId: string; number: number }): string {
   const machine = createHash('sha256').update(`${hostname()} ${workspaceId}`).digest('hex').slice(0, 12)
   return `${hostId}-${machine}-${number}`
@@ -95,7 +95,7 @@ function tryLock(path: string): DataFolder | undefined {
   }
 }
 
-/** Moves the spools of bridges that are gone into ours and keeps their places. A lock that can be had proves it. */
+/** Moves the spools of bridges that are gone into ours. A folder that can be locked belongs to a bridge that is gone. */
 function adoptGoneBridges(workspaceDir: string, { number, spoolDir }: { number: number; spoolDir: string }) {
   const others = readdirSync(workspaceDir).filter((name) => /^\d{1,2}$/.test(name) && Number(name) !== number)
   return others.map(Number).flatMap((other) => {

@@ -1,4 +1,4 @@
-/** Looks over the runtime's shoulder: tells whoever shows or reports it what passes between runtime and inbox. */
+/** Wraps the inbox of a bridge and reports each turn's start, end and loss to the display and the heartbeat. */
 import {
   type Directive,
   type Inbox,
@@ -12,17 +12,17 @@ import {
 export interface InboxWatcher {
   begun(lease: Lease): void
   ended(key: LeaseKey, outcome: Outcome, answer: 'settled' | 'stale'): void
-  /** Another worker has taken it over. */
+  /** Another worker has taken over the message. */
   lost(key: LeaseKey): void
 }
 
 export function watchInbox(inbox: Inbox, watcher: InboxWatcher): Inbox {
   const running = new Set<string>()
-  const gone = (key: LeaseKey) => {
+  const reportLost = (key: LeaseKey) => {
     if (running.delete(leaseId(key))) watcher.lost(key)
   }
   const checkStanding = (key: LeaseKey, standing: LeaseStanding): LeaseStanding => {
-    if (standing === 'stale') gone(key)
+    if (standing === 'stale') reportLost(key)
     return standing
   }
   return {

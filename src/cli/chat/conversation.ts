@@ -1,7 +1,7 @@
 /**
- * One conversation with a workspace as a chat sees it: what was said before, and turns whose events come as they
- * happen. It follows the workspace's log by number, so a platform that restarts in mid-turn costs a pause and no word;
- * what the stream did not show of an answer is taken from the stored task at the end.
+ * One conversation with a workspace, as a chat uses it: the history, and turns whose events arrive as they happen.
+ * It follows the event log by number, so a restart of the platform in mid-turn costs a pause and no text. At the end of a
+ * turn, the part of the answer that was not streamed comes from the stored task.
  */
 import type { ActivityView, PendingAskView, PlatformClient } from '../../client/platform-client.ts'
 import { withRetries } from '../../client/retry.ts'
@@ -10,17 +10,18 @@ import { MoleculeError } from '../../errors.ts'
 import { ulid } from '../../ids.ts'
 import { isFinal, type Message, type Task, type TaskState } from '../../protocol/a2a.ts'
 import { followActivity } from '../platform/follow-activity.ts'
+import { partsText } from '../terminal/task-text.ts'
 
 export type ChatEvent =
   | { readonly type: 'text'; readonly delta: string }
   | { readonly type: 'tool'; readonly name: string; readonly state: string }
-  /** Something worth a line: progress, an attempt that failed, why it waits. */
+  /** A line of its own: progress, a failed attempt, the reason of a wait. */
   | { readonly type: 'note'; readonly text: string }
-  /** What was shown of the answer is void: it begins anew. */
+  /** The answer starts again; the text shown so far is void. */
   | { readonly type: 'again' }
-  /** The agent wants to do something and waits for a word. */
+  /** The agent asks for a permission and waits for the answer. */
   | { readonly type: 'permission'; readonly pending: PendingAskView }
-  /** The turn has ended, or waits for words of the person: how the task stands, and what of its answer was not shown. */
+  /** The turn has ended, or waits for a message of the user. `unshown` is the part of the answer that was not streamed. */
   | { readonly type: 'end'; readonly task: Task; readonly unshown: string }
 
 export interface ChatHistoryMessage {
@@ -29,13 +30,13 @@ export interface ChatHistoryMessage {
 }
 
 export interface ChatConversation {
-  /** The last exchanges, the oldest first; `open` is a task that is not finished yet. */
+  /** The last exchanges, the oldest first; `open` is an unfinished task that is being worked on. */
   history(): Promise<{ readonly messages: readonly ChatHistoryMessage[]; readonly open: Task | undefined }>
-  /** Sends the words; they answer the task that asked for them last, if one did. */
+  /** Sends the text; it answers the task that waits for input, if one does. */
   say(text: string, signal: AbortSignal): AsyncIterable<ChatEvent>
-  /** Goes on with a task that was sent before. */
+  /** Follows a task that was sent earlier. */
   attach(task: Task, signal: AbortSignal): AsyncIterable<ChatEvent>
-  /** Stops the turn that runs: its events then come to their end. What was not yet sent is not sent. */
+  /** Cancels the running turn, whose events then end. A message that is not sent yet is not sent. */
   stop(): Promise<void>
 }
 
@@ -44,31 +45,31 @@ export interface ConversationOptions {
   readonly workspaceId: string
   readonly contextId: string
   readonly clock: Clock
-  /** The platform is away; told once each time. */
+  /** The platform cannot be reached; called once per outage. */
   readonly onUnreachable: (error: MoleculeError) => void
 }
 
 const HISTORY_TASKS_MAX = 10
-/** A person waits at the other end: it goes on for as long as they do. */
+/** Practically endless: the user decides how long to wait for the platform. */
 const TRIES_MAX = 100_000
 
 export function openConversation(options: ConversationOptions): ChatConversation {
   const { client, workspaceId, contextId, clock, onUnreachable } = options
-  const state: ChatState = { running: undefined, asks: undefined, giveUp: new AbortController() }
+  const state: ChatState = { running: undefined, waitingTask: undefined, giveUp: new AbortController() }
   const retryUntilDone: RetryUntilDone = (work) =>
     withRetries(work, { clock, triesMax: TRIES_MAX, onRetry: onUnreachable, signal: state.giveUp.signal })
-  const run = (what: FollowedTask, signal: AbortSignal) =>
-    runTurn({ ...options, ...what, state, retryUntilDone }, signal)
+  const run = (followed: FollowedTask, signal: AbortSignal) =>
+    runTurn({ ...options, ...followed, state, retryUntilDone }, signal)
   const endOfLog = async () =>
     (await retryUntilDone(() => client.activity(workspaceId, { since: 0, limit: 1, newest: true }))).next
   return {
     async history() {
       const tasks = (await client.listTasks(workspaceId, { contextId, pageSize: HISTORY_TASKS_MAX })).reverse()
       const last = tasks.at(-1)
-      const resting = last !== undefined && WAITING_STATES.has(last.status.state)
-      // A permission is given by a yes or no, and the turn goes on; anything else that it waits for is said in words.
-      if (resting && (await permissionOf(client, last.id)) === undefined) state.asks = last.id
-      const open = last === undefined || isFinal(last.status.state) || last.id === state.asks ? undefined : last
+      const isWaiting = last !== undefined && WAITING_STATES.has(last.status.state)
+      // A permission takes a yes or no while its turn runs; any other question takes the next message.
+      if (isWaiting && (await permissionOf(client, last.id)) === undefined) state.waitingTask = last.id
+      const open = last === undefined || isFinal(last.status.state) || last.id === state.waitingTask ? undefined : last
       return { messages: tasks.flatMap(messagesOf), open }
     },
     async *say(text, signal) {
@@ -78,16 +79,16 @@ export function openConversation(options: ConversationOptions): ChatConversation
         const message: Message = { messageId: `chat-${ulid()}`, role: 'ROLE_USER', parts: [{ text }], ...about }
         return retryUntilDone(() => client.sendMessage(workspaceId, message, { wait: false }))
       }
-      const answers = state.asks
-      state.asks = undefined
-      const task = await (answers === undefined
+      const taskId = state.waitingTask
+      state.waitingTask = undefined
+      const task = await (taskId === undefined
         ? send({ contextId })
-        : send({ contextId, taskId: answers }).catch((thrown: unknown) => {
-            // What asked has ended meanwhile, by its own clock or by somebody else: then the words begin anew.
+        : send({ contextId, taskId }).catch((thrown: unknown) => {
+            // The task that asked has ended meanwhile, by a timeout or a cancel: the text becomes a new task.
             if (!(thrown instanceof MoleculeError) || thrown.code !== 'unsupported_operation') throw thrown
             return send({ contextId })
           }))
-      const reason = textOf(task.status.message)
+      const reason = partsText(task.status.message)
       if (task.status.state === 'TASK_STATE_SUBMITTED' && reason !== '') yield { type: 'note', text: reason }
       yield* run({ task, since, whole: true }, signal)
     },
@@ -107,11 +108,11 @@ export function openConversation(options: ConversationOptions): ChatConversation
 }
 
 interface ChatState {
-  /** The task whose turn is followed. */
+  /** The task that is followed. */
   running: string | undefined
-  /** The task that waits for words. */
-  asks: string | undefined
-  /** Ends trying again. */
+  /** The task that waits for a message of the user. */
+  waitingTask: string | undefined
+  /** Ends the retries. */
   giveUp: AbortController
 }
 
@@ -120,7 +121,7 @@ type RetryUntilDone = <T>(work: () => Promise<T>) => Promise<T>
 interface FollowedTask {
   readonly task: Task
   readonly since: number
-  /** It is seen from its beginning, so its text can be shown as it comes. */
+  /** Followed from its beginning, so its text can be shown as it arrives. */
   readonly whole: boolean
 }
 
@@ -129,7 +130,7 @@ interface RunTurnOptions extends ConversationOptions, FollowedTask {
   readonly retryUntilDone: RetryUntilDone
 }
 
-/** Every event of the turn, and at its end what the stored task says beyond them. */
+/** Every event of the turn, then the rest of the answer from the stored task. */
 async function* runTurn(running: RunTurnOptions, signal: AbortSignal): AsyncIterable<ChatEvent> {
   const { client, workspaceId, task, whole, state, retryUntilDone } = running
   state.running = task.id
@@ -142,14 +143,14 @@ async function* runTurn(running: RunTurnOptions, signal: AbortSignal): AsyncIter
     }
     if (signal.aborted) return
     const ended = await retryUntilDone(() => client.getTask(workspaceId, task.id))
-    state.asks = isFinal(ended.status.state) ? undefined : ended.id
+    state.waitingTask = isFinal(ended.status.state) ? undefined : ended.id
     yield* endEvents(ended, whole ? shown : '')
   } finally {
     state.running = undefined
   }
 }
 
-/** A task in one of these waits for its person. */
+/** A task in one of these states waits for the user. */
 const WAITING_STATES: ReadonlySet<TaskState> = new Set<TaskState>([
   'TASK_STATE_INPUT_REQUIRED',
   'TASK_STATE_AUTH_REQUIRED',
@@ -160,7 +161,7 @@ interface WatchTaskOptions extends ConversationOptions {
   readonly since: number
 }
 
-/** The events of one task, until it rests. */
+/** The events of one task, until it is final or waits for a message. */
 async function* watchTask(options: WatchTaskOptions, signal: AbortSignal): AsyncIterable<ChatEvent> {
   const { client, workspaceId: id, clock, onUnreachable, taskId, since } = options
   const done = new AbortController()
@@ -176,14 +177,14 @@ async function* watchTask(options: WatchTaskOptions, signal: AbortSignal): Async
       else yield* toChatEvents(entry)
     }
   } catch (thrown) {
-    // What came while the platform was away is no longer kept: the stored task has the answer all the same.
+    // The log no longer has the events of an outage; the stored task still has the answer.
     if (!(thrown instanceof MoleculeError) || thrown.code !== 'pruned') throw thrown
   } finally {
     done.abort()
   }
 }
 
-/** It may have been answered elsewhere before we looked. */
+/** The question may have been answered elsewhere meanwhile. */
 async function stillWaits({ client, workspaceId, taskId }: WatchTaskOptions): Promise<boolean> {
   return WAITING_STATES.has((await client.getTask(workspaceId, taskId)).status.state)
 }
@@ -194,22 +195,22 @@ function* toChatEvents(entry: ActivityView): Iterable<ChatEvent> {
   else if (type === 'tool') yield { type: 'tool', name, state }
   else if (type === 'retry') yield { type: 'again' }
   else if (type === 'progress') yield { type: 'note', text }
-  else if (type === 'artifact') yield { type: 'note', text: `made ${name}` }
-  else if (type === 'status' && text !== '') yield { type: 'note', text: `${text} It will be tried again.` }
+  else if (type === 'artifact') yield { type: 'note', text: `created ${name}` }
+  else if (type === 'status' && text !== '') yield { type: 'note', text: `${text} It will be retried.` }
 }
 
-/** The permission that the task waits for, if that is what it waits for. */
+/** The permission that the task waits for; undefined when it waits for something else. */
 async function permissionOf(client: PlatformClient, taskId: string): Promise<PendingAskView | undefined> {
   try {
     return (await client.listPendingAsks()).find(({ task_id: id }) => id === taskId)
   } catch (thrown) {
-    // A platform without permissions has no such route: then it is a question in words.
+    // An older platform has no such route: then the task waits for a message.
     if (thrown instanceof MoleculeError && thrown.code === 'not_found') return undefined
     throw thrown
   }
 }
 
-/** The stored answer counts: where what was shown is not its beginning, it is shown whole. */
+/** The stored answer is the truth: when the streamed text is not its beginning, the whole answer is shown again. */
 function* endEvents(task: Task, shown: string): Iterable<ChatEvent> {
   const reply = answerOf(task)
   if (reply.startsWith(shown)) return yield { type: 'end', task, unshown: reply.slice(shown.length) }
@@ -218,11 +219,9 @@ function* endEvents(task: Task, shown: string): Iterable<ChatEvent> {
 }
 
 function messagesOf(task: Task): ChatHistoryMessage[] {
-  const asked = (task.history ?? []).map((message): ChatHistoryMessage => ({ who: 'you', text: textOf(message) }))
-  const answer = answerOf(task) || textOf(task.status.message)
+  const asked = (task.history ?? []).map((message): ChatHistoryMessage => ({ who: 'you', text: partsText(message) }))
+  const answer = answerOf(task) || partsText(task.status.message)
   return answer === '' ? asked : [...asked, { who: 'agent', text: answer }]
 }
 
-const answerOf = (task: Task): string => (task.artifacts?.at(-1)?.parts ?? []).map(({ text }) => text ?? '').join('')
-
-const textOf = (message: Message | undefined): string => (message?.parts ?? []).map(({ text }) => text ?? '').join('')
+const answerOf = (task: Task): string => partsText(task.artifacts?.at(-1))

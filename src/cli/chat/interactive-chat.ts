@@ -1,20 +1,20 @@
 /**
- * A chat with a person at the keyboard. A line is a message; what is typed while a turn runs is sent after it. Ctrl-C
- * stops the turn and never the chat, Ctrl-D leaves; a task that is left running goes on and is found again next time.
+ * A chat at a terminal. A line is a message; a line typed while a turn runs is sent after it. Ctrl-C stops the turn and
+ * never the chat, Ctrl-D leaves. A task that still runs then continues, and the next chat shows it.
  */
-import { once } from 'node:events'
 import { createInterface } from 'node:readline'
+import type { PendingAskView } from '../../client/platform-client.ts'
 import { systemClock } from '../../clock.ts'
 import { toMoleculeError } from '../../errors.ts'
 import type { Task } from '../../protocol/a2a.ts'
-import { sleep } from '../../wait.ts'
-import type { Terminal } from '../command-line.ts'
+import { abortableOr, sleep } from '../../wait.ts'
 import { withoutControls } from '../terminal/output.ts'
+import type { Terminal } from '../terminal/terminal.ts'
 import type { ChatConversation, ChatEvent } from './conversation.ts'
 import { type ChatKeyboard, createChatKeyboard } from './keyboard.ts'
 import { type ChatScreen, createChatScreen } from './screen.ts'
 
-/** A person's word on what agents want to do. */
+/** The permission requests of agents. */
 export interface ChatPermissions {
   answerAsk(id: string, decision: 'allow' | 'deny'): Promise<void>
   listPendingAsks(): Promise<readonly { readonly id: string }[]>
@@ -28,13 +28,13 @@ export interface InteractiveChatOptions {
   readonly permissions: ChatPermissions
 }
 
-/** Resolves when the person leaves. */
+/** Resolves when the user leaves. */
 export async function interactiveChat(options: InteractiveChatOptions): Promise<void> {
   const { conversation, terminal, stdin, name } = options
   const screen = createChatScreen({ write: terminal.out, styled: !terminal.env['NO_COLOR'], name })
   const { messages, open } = await conversation.history()
   const typed = messages.filter(({ who }) => who === 'you').map(({ text }) => text)
-  // Before a word is shown: a Ctrl-D that comes while the terminal still reads whole lines is heard by nobody.
+  // Before any output: a Ctrl-D typed while the terminal is still in line mode would be lost.
   const lines = createInterface({ input: stdin, output: process.stdout, history: typed.reverse() })
   screen.history(messages)
   screen.note(`you talk to ${name}; Ctrl-C stops a turn, Ctrl-D leaves`)
@@ -50,33 +50,33 @@ export async function interactiveChat(options: InteractiveChatOptions): Promise<
   process.stdout.write('\n')
 }
 
-interface Talk {
-  readonly conversation: ChatConversation
-  readonly keyboard: ChatKeyboard
-  readonly screen: ChatScreen
-  readonly open: Task | undefined
-}
-
-async function runChat(turns: TurnRunner, { conversation, keyboard, screen, open }: Talk): Promise<void> {
+async function runChat(
+  turns: TurnRunner,
+  {
+    conversation,
+    keyboard,
+    screen,
+    open,
+  }: { conversation: ChatConversation; keyboard: ChatKeyboard; screen: ChatScreen; open: Task | undefined },
+): Promise<void> {
   const { leaving } = keyboard
-  const left = leaving.aborted ? Promise.resolve() : once(leaving, 'abort')
   if (open !== undefined) {
-    screen.note('the last message is still being worked on')
-    await Promise.race([turns.run(conversation.attach(open, leaving)), left])
+    screen.note('the last message is still running')
+    await abortableOr(turns.run(conversation.attach(open, leaving)), leaving, undefined)
   }
   for (;;) {
     const line = await keyboard.next('you › ')
     if (line === undefined) return
     if (line.trim() === '') continue
-    // Whoever leaves does not wait for a platform that is away.
-    await Promise.race([turns.run(conversation.say(line, leaving)), left])
+    // Ctrl-D must not wait for a platform that cannot be reached.
+    await abortableOr(turns.run(conversation.say(line, leaving)), leaving, undefined)
   }
 }
 
 interface TurnRunner {
-  /** Shows a turn to its end. One that fails is told and does not end the chat. */
+  /** Shows a turn until its end. A failure becomes a note and does not end the chat. */
   run(events: AsyncIterable<ChatEvent>): Promise<void>
-  /** Stops the turn that runs; false when none does. */
+  /** Stops the running turn; false when none runs. */
   interrupt(): boolean
 }
 
@@ -102,44 +102,46 @@ function createTurnRunner(parts: TurnRunnerContext): TurnRunner {
     },
     interrupt() {
       if (stopped === undefined) return false
-      // Whoever is asked for a permission need not answer it any more.
+      // Also withdraws an open permission prompt.
       stopped.abort()
       conversation.stop().then(
         () => screen.note('stopping'),
-        (error: Error) => screen.note(`it could not be stopped: ${error.message}`),
+        (error: Error) => screen.note(`the turn could not be stopped: ${error.message}`),
       )
       return true
     },
   }
 }
 
-type Asked = (ChatEvent & { type: 'permission' })['pending']
-
-async function askPermission({ id, tool, subject }: Asked, parts: TurnRunnerContext, stop: AbortSignal): Promise<void> {
+async function askPermission(
+  { id, tool, subject }: PendingAskView,
+  parts: TurnRunnerContext,
+  stop: AbortSignal,
+): Promise<void> {
   const { screen, keyboard, permissions } = parts
   screen.note(`${tool}: ${withoutControls(subject)}`)
-  const gone = new AbortController()
-  const ends = AbortSignal.any([stop, gone.signal, keyboard.leaving])
-  void watchUntilAnswered(id, permissions, ends).then(() => gone.abort())
+  const answered = new AbortController()
+  const ends = AbortSignal.any([stop, answered.signal, keyboard.leaving])
+  void watchUntilAnswered(id, permissions, ends).then(() => answered.abort())
   const answer = await keyboard.nextFresh('allow it? (y/n) ', ends)
-  gone.abort()
+  answered.abort()
   if (answer === undefined) {
     process.stdout.write('\n')
-    return stop.aborted ? undefined : screen.note('it was answered elsewhere')
+    return stop.aborted ? undefined : screen.note('answered elsewhere')
   }
   const decision = /^y(es)?$/i.test(answer.trim()) ? 'allow' : 'deny'
   try {
     await permissions.answerAsk(id, decision)
     screen.note(decision === 'allow' ? 'allowed' : 'denied')
   } catch (thrown) {
-    // Answered elsewhere or too late: the turn goes on either way, and so does the chat.
+    // Answered elsewhere, or too late: the turn and the chat continue.
     screen.note(toMoleculeError(thrown).message)
   }
 }
 
 const POLL_MS = 2000
 
-/** Resolves when the question is no longer open, or with the signal. A look that fails says nothing: it stays open. */
+/** Resolves when the request is answered elsewhere, or when the signal aborts. A poll that fails counts as still open. */
 async function watchUntilAnswered(id: string, permissions: ChatPermissions, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     await sleep(systemClock, POLL_MS, signal)

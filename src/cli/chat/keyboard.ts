@@ -1,39 +1,33 @@
-/** The lines that a person types, in order, for whoever asks for the next one. */
+/** The lines that a user types in a chat, in order, one per call. */
 import type { Interface } from 'node:readline'
+import { createWakeUp } from '../../wait.ts'
 
 export interface ChatKeyboard {
-  /** The next line; undefined when the signal aborts first, or when there will be none any more. */
+  /** The next line; undefined when the signal aborts first, or when input has ended. */
   next(prompt: string, signal?: AbortSignal): Promise<string | undefined>
-  /** The same, and only what is typed from now on: an answer must not have been typed before its question. */
+  /** Like `next`, but ignores earlier lines: an answer must not have been typed before its question was shown. */
   nextFresh(prompt: string, signal?: AbortSignal): Promise<string | undefined>
-  /** Aborts when the person leaves. */
+  /** Aborts when the user leaves. */
   readonly leaving: AbortSignal
 }
 
 export function createChatKeyboard(lines: Interface): ChatKeyboard {
   const leaving = new AbortController()
   const typed: string[] = []
-  let wake: () => void = () => undefined
+  const changed = createWakeUp()
   lines.on('line', (line) => {
     typed.push(line)
-    wake()
+    changed.wake()
   })
   lines.on('close', () => {
     leaving.abort()
-    wake()
+    changed.wake()
   })
   const next: ChatKeyboard['next'] = async (prompt, signal) => {
-    const ended = () => leaving.signal.aborted || signal?.aborted === true
+    const isEmpty = () => typed.length === 0 && !leaving.signal.aborted && signal?.aborted !== true
     lines.setPrompt(prompt)
-    if (typed.length === 0 && !ended()) lines.prompt()
-    const withdraw = () => wake()
-    signal?.addEventListener('abort', withdraw, { once: true })
-    while (typed.length === 0 && !ended()) {
-      await new Promise<void>((resolve) => {
-        wake = resolve
-      })
-    }
-    signal?.removeEventListener('abort', withdraw)
+    if (isEmpty()) lines.prompt()
+    while (isEmpty()) await changed.wait(signal)
     return signal?.aborted === true ? undefined : typed.shift()
   }
   return {

@@ -3,7 +3,7 @@ import test from 'node:test'
 import fc from 'fast-check'
 import { createMarkdownWriter, createPlainWriter } from './markdown.ts'
 
-/** What is written when the text comes in these pieces. */
+/** The output for a text that arrives in these pieces. */
 function written(...pieces: string[]): string {
   let out = ''
   const markdown = createMarkdownWriter((text) => {
@@ -16,7 +16,7 @@ function written(...pieces: string[]): string {
 
 const ESCAPE = '\u001b'
 const STYLES = new RegExp(`${ESCAPE}\\[[0-9;]*m`, 'g')
-/** Styles in words, so that a test can be read. */
+/** Styles as tags, so that a test is readable. */
 const seen = (...pieces: string[]) =>
   written(...pieces)
     .replaceAll(`${ESCAPE}[1;4m`, '<h>')
@@ -25,7 +25,7 @@ const seen = (...pieces: string[]) =>
     .replaceAll(`${ESCAPE}[2m`, '<d>')
     .replaceAll(`${ESCAPE}[0m`, '</>')
 
-test('CL-5 headings, bold, code, lists and fences become readable', () => {
+test('CL-5 headings, bold, code, lists and fences are styled', () => {
   assert.equal(seen('# Title\ntext'), '<h>Title</>\ntext')
   assert.equal(seen('a **bold** word'), 'a <b>bold</> word')
   assert.equal(seen('use `ls **` now'), 'use <c>ls **</> now')
@@ -37,7 +37,7 @@ test('CL-5 headings, bold, code, lists and fences become readable', () => {
   assert.equal(seen('## A **bold** `name` here\n'), '<h>A <b>bold</><h> <c>name</><h> here</>\n')
 })
 
-test('CL-5 what only looks like Markdown stays as it was', () => {
+test('CL-5 text that only looks like Markdown is unchanged', () => {
   for (const text of [
     '2 * 3 * 4',
     '2 ** 3',
@@ -55,7 +55,7 @@ test('CL-5 what only looks like Markdown stays as it was', () => {
   assert.equal(seen('a **bold that\nnever ends'), 'a <b>bold that</>\nnever ends')
 })
 
-test('CL-5 however the text is cut into pieces, the same is written', () => {
+test('CL-5 the output does not depend on how the text is cut into pieces', () => {
   const text = '# T\nsome **bold** and `code`\n- a\n* b\n```\nx\n```\nend **'
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 0, max: text.length }), { maxLength: 20 }), (cuts) => {
@@ -66,7 +66,7 @@ test('CL-5 however the text is cut into pieces, the same is written', () => {
   )
 })
 
-test('CL-5 control characters of the text reach no terminal; a pipe gets the text as it is', () => {
+test('CL-5 control characters do not reach a terminal; a pipe gets the text unchanged', () => {
   assert.equal(written('a\u001b[2Jb\u0007c\u009b31md\te'), 'abc31md\te')
   let out = ''
   const plain = createPlainWriter((text) => {

@@ -1,15 +1,15 @@
 /**
- * Markdown on a terminal while it streams: headings, bold, code, lists become readable as the letters come, without
- * going back over what was written. A few characters are held until it is clear what they mean. Control characters of
- * the text are taken out: an agent's words must not drive the reader's terminal.
+ * Writes streaming Markdown to a terminal: headings, bold, code and lists, as the characters arrive. It holds back a few
+ * characters until their meaning is clear and removes control characters, which could drive the reader's terminal.
+ * Not a library: marked-terminal and its like render a whole document, while this appends each piece as it arrives.
  */
 import { withoutControls } from '../terminal/output.ts'
 
 export interface MarkdownWriter {
   push(delta: string): void
-  /** Writes what is held back and ends every style. */
+  /** Writes the held characters and ends every style. */
   end(): void
-  /** Whether the last character written ended a line. */
+  /** True when the last written character ended a line. */
   atLineStart(): boolean
 }
 
@@ -19,7 +19,7 @@ const HEADING = '\u001b[1;4m'
 const CODE = '\u001b[36m'
 const DIM = '\u001b[2m'
 
-/** Plain: the text as it is, for what is no terminal. */
+/** Writes the text unchanged, for output that is not a terminal. */
 export function createPlainWriter(write: (text: string) => void): MarkdownWriter {
   let last = '\n'
   return {
@@ -66,7 +66,7 @@ export function createMarkdownWriter(write: (text: string) => void): MarkdownWri
   }
 }
 
-/** How many held characters are done with, and what is written for them; undefined = more must come first. */
+/** How many held characters are consumed and the text written for them; undefined = wait for more characters. */
 type Step = { readonly taken: number; readonly text: string } | undefined
 
 function startOfLine(state: MarkdownState, final: boolean): Step {
@@ -97,12 +97,12 @@ function withinLine(state: MarkdownState, final: boolean): Step {
   if (held[0] === '\n') return endOfLine(state)
   if (held[0] === '`') {
     state.code = !code
-    return { taken: 1, text: state.code ? CODE : ended(state) }
+    return { taken: 1, text: state.code ? CODE : endStyle(state) }
   }
   if (held.length < 3 && !final) return undefined
   if (state.bold && held.startsWith('**')) {
     state.bold = false
-    return { taken: 2, text: ended(state) }
+    return { taken: 2, text: endStyle(state) }
   }
   if (!state.bold && /^\*\*\S/.test(held)) {
     state.bold = true
@@ -116,12 +116,12 @@ function specialIn({ fence, code }: MarkdownState): RegExp {
   return code ? /[\n`]/ : /[\n`*]/
 }
 
-/** A style that its author forgot to close ends with the line. */
+/** A style that is not closed ends with its line. */
 function endOfLine(state: MarkdownState): Step {
   const styled = state.heading || state.bold || state.code || state.fence
   Object.assign(state, { lineStart: true, heading: false, bold: false, code: false })
   return { taken: 1, text: styled ? `${RESET}\n` : '\n' }
 }
 
-/** After one style ends, those around it go on. */
-const ended = ({ heading, bold }: MarkdownState): string => `${RESET}${heading ? HEADING : ''}${bold ? BOLD : ''}`
+/** Resets one style and restores those around it. */
+const endStyle = ({ heading, bold }: MarkdownState): string => `${RESET}${heading ? HEADING : ''}${bold ? BOLD : ''}`

@@ -1,11 +1,11 @@
 /**
- * A chat whose input is a pipe or a file: one message a line, in order; the answers go to stdout and nothing else does.
- * A message that fails is said on stderr, the rest goes on, and the exit code tells.
+ * A chat whose input is a pipe or a file: one message a line, in order. Only answers go to stdout. A failed message is
+ * reported on stderr and makes the result false; the following lines are still sent.
  */
 import { createInterface } from 'node:readline'
 import { isFinal } from '../../protocol/a2a.ts'
-import type { Terminal } from '../command-line.ts'
-import { taskStateText } from '../terminal/task-text.ts'
+import { partsText, taskStateText } from '../terminal/task-text.ts'
+import type { Terminal } from '../terminal/terminal.ts'
 import type { ChatConversation } from './conversation.ts'
 import { createChatScreen } from './screen.ts'
 
@@ -31,15 +31,9 @@ export async function pipedChat(conversation: ChatConversation, terminal: Termin
   return allAnswered && !stop.signal.aborted
 }
 
-interface Exchange {
-  readonly line: string
-  readonly terminal: Terminal
-  readonly name: string
-}
-
 async function sendLine(
   conversation: ChatConversation,
-  { line, terminal, name }: Exchange,
+  { line, terminal, name }: { line: string; terminal: Terminal; name: string },
   signal: AbortSignal,
 ): Promise<boolean> {
   const screen = createChatScreen({ write: terminal.out, styled: false, name })
@@ -56,12 +50,12 @@ async function sendLine(
     screen.show({ type: 'text', delta: answer + unshown })
     screen.show({ type: 'end', task: { ...task, status: { state: 'TASK_STATE_COMPLETED' } }, unshown: '' })
     if (task.status.state === 'TASK_STATE_COMPLETED') return true
-    const statusText = (task.status.message?.parts ?? []).map(({ text }) => text ?? '').join('')
-    // A question is an answer of a kind: the next line is what it asks for.
+    const statusText = partsText(task.status.message)
+    // A question goes to stdout like an answer, and the next line answers it.
     if (!isFinal(task.status.state)) terminal.out(statusText === '' ? '' : `${statusText}\n`)
     else
       terminal.err(
-        `error: the message failed (${taskStateText(task)}): ${statusText}; "molecule explain ${task.id}" tells more\n`,
+        `error: the message failed (${taskStateText(task.status.state)}): ${statusText}; "molecule explain ${task.id}" shows more\n`,
       )
     return !isFinal(task.status.state)
   }

@@ -1,4 +1,4 @@
-/** What a chat looks like: the events of a turn as lines and streaming text, in colour where a person looks. */
+/** The output of a chat: events of a turn as streaming text and note lines, with styles on a terminal. */
 import { isFinal, type Task } from '../../protocol/a2a.ts'
 import { withoutControls } from '../terminal/output.ts'
 import { replyText, taskStateText } from '../terminal/task-text.ts'
@@ -8,20 +8,20 @@ import { createMarkdownWriter, createPlainWriter, type MarkdownWriter } from './
 export interface ChatScreen {
   show(event: Exclude<ChatEvent, { type: 'permission' }>): void
   history(messages: readonly ChatHistoryMessage[]): void
-  /** A line of the chat itself, apart from what was said. */
+  /** A line of the chat itself, apart from the messages. */
   note(text: string): void
 }
 
 export interface ChatScreenOptions {
   readonly write: (text: string) => void
   readonly styled: boolean
-  /** What the agent is called. */
+  /** Name of the agent. */
   readonly name: string
 }
 
 export function createChatScreen({ write, styled, name }: ChatScreenOptions): ChatScreen {
   const dim = (text: string) => (styled ? `\u001b[2m${text}\u001b[0m` : text)
-  const fresh = () => (styled ? createMarkdownWriter(write) : createPlainWriter(write))
+  const createWriter = () => (styled ? createMarkdownWriter(write) : createPlainWriter(write))
   let answer: MarkdownWriter | undefined
   const closeAnswer = () => {
     answer?.end()
@@ -32,19 +32,19 @@ export function createChatScreen({ write, styled, name }: ChatScreenOptions): Ch
     closeAnswer()
     write(`${dim(`· ${withoutControls(text).replaceAll(/\s+/g, ' ')}`)}\n`)
   }
-  const speak = (text: string) => {
+  const writeAnswer = (text: string) => {
     if (text === '') return
-    answer ??= fresh()
+    answer ??= createWriter()
     answer.push(text)
   }
   return {
     note,
     show(event) {
-      if (event.type === 'text') return speak(event.delta)
+      if (event.type === 'text') return writeAnswer(event.delta)
       if (event.type === 'tool') return event.state === 'finished' ? undefined : note(toolText(event))
       if (event.type === 'note') return note(event.text)
-      if (event.type === 'again') return note('it begins anew')
-      speak(event.unshown)
+      if (event.type === 'again') return note('the answer starts again')
+      writeAnswer(event.unshown)
       closeAnswer()
       const ending = endText(event.task)
       if (ending !== undefined) note(ending)
@@ -54,7 +54,7 @@ export function createChatScreen({ write, styled, name }: ChatScreenOptions): Ch
         if (who === 'you') write(`${dim(`you › ${withoutControls(text)}`)}\n`)
         else {
           write(dim(`${withoutControls(name)} › `))
-          speak(text)
+          writeAnswer(text)
           closeAnswer()
         }
       }
@@ -65,11 +65,11 @@ export function createChatScreen({ write, styled, name }: ChatScreenOptions): Ch
 const toolText = ({ name, state }: { name: string; state: string }): string =>
   state === 'failed' ? `${name} failed` : name
 
-/** Nothing for a task that went well: its answer stands there. */
+/** Undefined for a completed task: its answer is shown. */
 function endText(task: Task): string | undefined {
   const { state } = task.status
   if (state === 'TASK_STATE_COMPLETED') return undefined
   const statusText = task.status.message === undefined ? '' : `: ${replyText({ ...task, artifacts: [] })}`
-  if (!isFinal(state)) return `it waits for your word${statusText}`
-  return `${taskStateText(task)}${statusText}`
+  if (!isFinal(state)) return `waiting for your answer${statusText}`
+  return `${taskStateText(state)}${statusText}`
 }

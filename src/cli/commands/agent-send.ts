@@ -1,6 +1,6 @@
 /**
- * Sending a workspace words and printing its answer: `agent send` and `workspace delegate`. On a terminal it shows that
- * it waits; the answer alone goes to stdout. A task that does not complete is a failure that says how it ended.
+ * `agent send` and `workspace delegate`: sends a message and prints the answer. Progress goes to stderr, the answer alone
+ * to stdout. A task that does not complete is a failure that says how it ended.
  */
 import { systemClock } from '../../clock.ts'
 import { MoleculeError } from '../../errors.ts'
@@ -19,7 +19,7 @@ export interface AgentSendOptions {
   /** The text, or `-` for stdin. */
   readonly text: string
   readonly wait: boolean
-  /** Goes on with that conversation. */
+  /** The conversation to continue. */
   readonly contextId?: string | undefined
 }
 
@@ -28,14 +28,14 @@ export async function send(
   { workspace, text, wait, contextId }: AgentSendOptions,
 ): Promise<void> {
   const { terminal } = context
-  const words = text === '-' ? await terminal.readInput() : text
-  if (words.trim() === '') throw new MoleculeError('invalid_request', 'there is nothing to send; give it a text')
+  const sent = text === '-' ? await terminal.readInput() : text
+  if (sent.trim() === '') throw new MoleculeError('invalid_request', 'there is nothing to send; give a text')
   const platform = context.platform()
   const workspaceId = await resolveWorkspaceId(platform, workspace)
   const message: Message = {
     messageId: `cli-${ulid()}`,
     role: 'ROLE_USER',
-    parts: [{ text: words }],
+    parts: [{ text: sent }],
     ...(contextId !== undefined && { contextId }),
   }
   const sendOptions = { platform, workspaceId, message, wait, clock: systemClock }
@@ -43,8 +43,8 @@ export async function send(
   const task = await withProgress(terminal, `waiting for ${workspace}`, (progress) =>
     sendAndWait({
       ...sendOptions,
-      onRetry: (error) => progress.update(`trying again: ${error.message}`),
-      onWaiting: (what) => progress.update(`${workspace} is ${what}; "molecule pending" answers it`),
+      onRetry: (error) => progress.update(`retrying: ${error.message}`),
+      onWaiting: (what) => progress.update(`${workspace} is ${what}; answer with "molecule pending"`),
     }),
   )
   await showTask(context, task, true)
@@ -52,8 +52,9 @@ export async function send(
 
 async function showTask({ show, terminal }: CommandContext, task: Task, ended: boolean): Promise<void> {
   if (ended && task.status.state !== 'TASK_STATE_COMPLETED') {
-    const advice = `"molecule explain ${task.id}" tells more`
-    throw new MoleculeError('agent_failed', `the task ended ${taskStateText(task)}: ${replyText(task)}; ${advice}`)
+    const state = taskStateText(task.status.state)
+    const advice = `"molecule explain ${task.id}" shows more`
+    throw new MoleculeError('agent_failed', `the task ended ${state}: ${replyText(task)}; ${advice}`)
   }
   const shown = (text: string) => (terminal.screen === undefined ? text : withoutControls(text))
   await show(task, () => (ended ? `${shown(replyText(task))}\n` : `${task.id}\n`))

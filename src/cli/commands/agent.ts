@@ -1,4 +1,4 @@
-/** `molecule agent`: who is there and what they do, and talking to them once. `chat` is for more than once. */
+/** `molecule agent`: lists agents and peers, and sends one message. `molecule chat` holds a conversation. */
 import type { WorkspaceSummary } from '../../client/platform-client.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { resolveWorkspaceId } from '../platform/platform-access.ts'
@@ -13,16 +13,16 @@ export const define: DefineCommand = (command, openContext) => {
     .command('send')
     .description('send an agent a message and print its answer')
     .argument('<workspace>', 'id or name')
-    .argument('<message>', 'what to say; - reads it from stdin')
-    .option('--async', 'do not wait: print the id of the task')
-    .option('--context <id>', 'go on with that conversation')
+    .argument('<message>', 'the text; - reads it from stdin')
+    .option('--async', 'do not wait; print the id of the task')
+    .option('--context <id>', 'the conversation to continue')
     .action(async (workspace: string, text: string, options: { async?: boolean; context?: string }) => {
       const { send } = await import('./agent-send.ts')
       await send(await openContext(), { workspace, text, wait: options.async !== true, contextId: options.context })
     })
   command
     .command('peers')
-    .description('list those that an agent may talk to')
+    .description('list the workspaces that an agent may talk to')
     .argument('<workspace>', 'id or name')
     .action(async (workspace: string) => peers(await openContext(), workspace))
 }
@@ -38,7 +38,7 @@ const COLUMNS: readonly Column<WorkspaceSummary>[] = [
 
 async function list({ platform, show }: CommandContext): Promise<void> {
   const agents = await platform().listWorkspaces()
-  await show(agents, () => renderTable(agents, COLUMNS, 'There are no agents yet; make one with "molecule init".'))
+  await show(agents, () => renderTable(agents, COLUMNS, 'There are no agents yet; create one with "molecule init".'))
 }
 
 const PEER_COLUMNS: readonly Column<WorkspaceSummary>[] = [

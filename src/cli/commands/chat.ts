@@ -1,19 +1,19 @@
-/** `molecule chat`: talking to a workspace, by keyboard or by pipe. The conversation is kept and found again. */
+/** `molecule chat`: a conversation with a workspace, by keyboard or by pipe. The next chat continues it. */
 import { systemClock } from '../../clock.ts'
 import { ulid } from '../../ids.ts'
 import { openConversation } from '../chat/conversation.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
-import { EXIT_FAILED, ExitError } from '../command-line.ts'
 import { resolveWorkspaceId } from '../platform/platform-access.ts'
+import { EXIT_FAILED, ExitError } from '../run-program.ts'
 
-/** What a chat goes on with where nothing else is said: one conversation for everybody's terminal. */
+/** The default conversation, the same in every terminal. */
 const CONTEXT = 'terminal'
 
 export const define: DefineCommand = (command, openContext) => {
   command
     .argument('<workspace>', 'id or name')
-    .option('--context <id>', `the conversation to go on with (${CONTEXT})`)
-    .option('--new', 'begin a new conversation')
+    .option('--context <id>', `the conversation to continue (${CONTEXT})`)
+    .option('--new', 'start a new conversation')
     .action(async (workspace: string, options: ChatOptions) => chat(await openContext(), workspace, options))
 }
 
@@ -27,7 +27,7 @@ async function chat({ terminal, platform }: CommandContext, workspace: string, o
   const workspaceId = await resolveWorkspaceId(client, workspace)
   const { name } = await client.getWorkspace(workspaceId)
   const contextId = options.new === true ? `terminal-${ulid()}` : (options.context ?? CONTEXT)
-  const onUnreachable = (error: Error) => terminal.err(`· ${error.message}; waiting for it\n`)
+  const onUnreachable = (error: Error) => terminal.err(`· ${error.message}; waiting for the platform\n`)
   const conversation = openConversation({ client, workspaceId, contextId, clock: systemClock, onUnreachable })
   const { keyboard } = terminal
   if (keyboard !== undefined && terminal.screen !== undefined) {

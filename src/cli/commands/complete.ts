@@ -1,22 +1,23 @@
 /**
- * `molecule complete -- words`: what a shell may offer for the last word. The commands and options are those of the
- * tree itself, so they cannot differ from what is understood; names of workspaces are asked for where one may stand.
- * It never fails aloud: a Tab must not write an error into somebody's line.
+ * `molecule complete -- words`: prints what a shell may offer for the last word. Commands and options come from the parser
+ * itself, so they match what it accepts; names of workspaces come from the platform. Errors are swallowed, because a Tab
+ * must not write an error into the line that the user types.
  */
 import { type Command as Known, RootCommand } from '@bomb.sh/tab'
 import type { Argument, Command, Option } from 'commander'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
+import { OUTPUT_FORMATS } from '../terminal/output.ts'
 
 const NAMES_TIMEOUT_MS = 1500
 
 export const define: DefineCommand = (command, openContext) => {
   command
-    .argument('[words...]', 'as far as they were typed')
+    .argument('[words...]', 'the words typed so far')
     .allowUnknownOption()
     .action(async (words: string[]) => complete(command.parent ?? command, words, openContext))
 }
 
-/** The words are among the arguments, so the commands that they name have been loaded. */
+/** The typed words are arguments of this process, so the commands that they name are loaded. */
 async function complete(tree: Command, words: string[], openContext: () => Promise<CommandContext>): Promise<void> {
   const named = deepestCommand(tree, words)
   const names = wantsWorkspace(named) ? await workspaceNames(openContext) : []
@@ -26,13 +27,11 @@ async function complete(tree: Command, words: string[], openContext: () => Promi
   root.parse(words)
 }
 
-interface Adding {
-  readonly above: readonly string[]
-  readonly names: readonly string[]
-  readonly globals: readonly Option[]
-}
-
-function addCommands(root: RootCommand, parent: Command, { above, names, globals }: Adding): void {
+function addCommands(
+  root: RootCommand,
+  parent: Command,
+  { above, names, globals }: { above: readonly string[]; names: readonly string[]; globals: readonly Option[] },
+): void {
   for (const command of parent.createHelp().visibleCommands(parent)) {
     const path = [...above, command.name()]
     const known = root.command(path.join(' '), command.description())
@@ -50,14 +49,13 @@ function describeCommand(known: Known, command: Command, names: readonly string[
   }
 }
 
-/** What an option's value is called in its flags says what it takes: `<workspace>`. */
+/** The name of an option's value says what it takes, as in `--parent <workspace>`. */
 function addOption(known: Known, option: Option, names: readonly string[]): void {
   const name = option.long?.slice(2)
   if (name === undefined) return
   const short = option.short?.slice(1)
   if (!option.required && !option.optional) return void known.option(name, option.description, short)
-  const values =
-    name === 'output' ? ['table', 'json', 'yaml'] : valuesOf(option, /<(\w+)>/.exec(option.flags)?.[1], names)
+  const values = name === 'output' ? OUTPUT_FORMATS : valuesOf(option, /<(\w+)>/.exec(option.flags)?.[1], names)
   known.option(name, option.description, offerValues(values), short)
 }
 
@@ -69,7 +67,7 @@ function valuesOf(of: Argument | Option, word: string | undefined, names: readon
   return of.argChoices ?? (word === 'workspace' ? names : [])
 }
 
-/** The command that the words have come to. */
+/** The innermost command that the words name. */
 function deepestCommand(tree: Command, words: readonly string[]): Command {
   let command = tree
   for (const word of words) command = command.commands.find((below) => below.name() === word) ?? command
@@ -86,7 +84,7 @@ async function workspaceNames(openContext: () => Promise<CommandContext>): Promi
     const workspaces = await platform().listWorkspaces(AbortSignal.timeout(NAMES_TIMEOUT_MS))
     return workspaces.map(({ name }) => name).filter((name) => !/\s/.test(name))
   } catch {
-    // No platform, no token, a broken setting: then there is nothing to offer.
+    // No platform, no token, an invalid setting: offer nothing.
     return []
   }
 }

@@ -1,10 +1,10 @@
-/** `molecule completion`: the script that makes a shell ask `molecule complete` when Tab is pressed. */
+/** `molecule completion`: prints the script with which a shell calls `molecule complete` at a Tab. */
 import { Argument } from 'commander'
 import type { DefineCommand } from '../command-context.ts'
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const
 
-/** Our own: the library's needs the package bash-completion, and gives the typed words to `eval`. */
+/** Our own script: the library's needs the package bash-completion and passes the typed words to `eval`. */
 const BASH_SCRIPT = `_molecule() {
   local word
   COMPREPLY=()
@@ -18,7 +18,7 @@ complete -F _molecule molecule
 export const define: DefineCommand = (command, openContext) => {
   command
     .addArgument(new Argument('<shell>').choices(SHELLS))
-    .addHelpText('after', `\nFor bash: eval "$(molecule completion bash)"; put the line into ~/.bashrc to keep it.`)
+    .addHelpText('after', `\nFor bash: eval "$(molecule completion bash)"; add the line to ~/.bashrc to keep it.`)
     .action(async (shell: (typeof SHELLS)[number]) => {
       const { terminal } = await openContext()
       if (shell === 'bash') return terminal.out(BASH_SCRIPT)

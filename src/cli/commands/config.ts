@@ -1,11 +1,11 @@
 /**
- * `molecule config`: settings of this data folder. Those of the commands are in `cli.json`, those of the platform in
- * `molecule.yaml`, which is read at its next start; a value is checked before it is written, and the rest of the file,
- * comments too, stays as it was.
+ * `molecule config`: settings in this data folder. `cli.json` holds those of the commands, `molecule.yaml` those of the
+ * platform, which reads it at its next start. A value is checked before it is written; the rest of the file and its
+ * comments stay.
  */
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { environmentName, FILE_KEYS, loadConfig, PLATFORM_CONFIG_FILE } from '../../config/config.ts'
+import { FILE_KEYS, loadConfig, PLATFORM_CONFIG_FILE, platformSetting } from '../../config/config.ts'
 import { MoleculeError } from '../../errors.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { CLI_KEYS, type CliKey, readCliConfig, writeCliConfig } from '../data-folder/cli-config.ts'
@@ -15,7 +15,7 @@ import { renderTable } from '../terminal/output.ts'
 export const define: DefineCommand = (command, openContext) => {
   command
     .command('list')
-    .description('list all settings, their values and where each comes from')
+    .description('list all settings, their values and their sources')
     .action(async () => list(await openContext()))
   command
     .command('get')
@@ -24,19 +24,18 @@ export const define: DefineCommand = (command, openContext) => {
     .action(async (key: string) => get(await openContext(), key))
   command
     .command('set')
-    .description('change one setting; without a value it goes back to its default')
+    .description('change one setting; without a value, restore its default')
     .argument('<key>', keyList())
     .argument('[value]', 'the new value')
     .action(async (key: string, value: string | undefined) => set(await openContext(), key, value))
 }
 
-const platformKeys = (): string[] => [...FILE_KEYS].sort()
-const keyList = (): string => [...CLI_KEYS, ...platformKeys()].join(', ')
+const keyList = (): string => [...CLI_KEYS, ...FILE_KEYS].join(', ')
 
-interface Setting {
+interface ListedSetting {
   readonly key: string
   readonly value: string | undefined
-  /** A file, a variable, or nowhere: then the default is in force. */
+  /** A file, a variable, or `default`. */
   readonly source: string
 }
 
@@ -63,33 +62,34 @@ async function get(context: CommandContext, key: string): Promise<void> {
 
 async function set({ dataDir, show }: CommandContext, key: string, value: string | undefined): Promise<void> {
   if ((CLI_KEYS as readonly string[]).includes(key)) writeCliConfig(dataDir, key as CliKey, value)
-  else if (FILE_KEYS.has(key)) await writePlatformSetting(dataDir, key, value)
+  else if (FILE_KEYS.includes(key)) await writePlatformSetting(dataDir, key, value)
   else throw unknownKey(key)
-  const text = value === undefined ? `${key} is at its default again` : `${key} is set`
-  await show({ key, value: value ?? null }, () => `${text}${FILE_KEYS.has(key) ? '; the next start reads it' : ''}\n`)
+  const text = value === undefined ? `${key} has its default again` : `${key} is set`
+  await show(
+    { key, value: value ?? null },
+    () => `${text}${FILE_KEYS.includes(key) ? '; it takes effect at the next start' : ''}\n`,
+  )
 }
 
 function unknownKey(key: string): MoleculeError {
   return new MoleculeError('invalid_request', `there is no setting "${key}"; there are ${keyList()}`)
 }
 
-/** A password may stand in it. */
-const SECRET_KEYS: ReadonlySet<string> = new Set(['database'])
-
-async function readSettings({ dataDir, terminal, apiUrl, output }: CommandContext): Promise<Setting[]> {
+async function readSettings({ dataDir, terminal, apiUrl, output }: CommandContext): Promise<ListedSetting[]> {
   const cli = readCliConfig(dataDir)
   const { parse } = await import('yaml')
   const file = (parse(readText(dataDir)) ?? {}) as Record<string, unknown>
-  const own: Setting[] = [
+  const own: ListedSetting[] = [
     { key: 'api_url', value: apiUrl, source: cli.api_url === apiUrl ? 'cli.json' : 'found' },
     { key: 'output', value: output, source: cli.output === output ? 'cli.json' : 'default or option' },
   ]
-  const platform = platformKeys().map((key): Setting => {
-    const variable = terminal.env[environmentName(key)]
-    const hidden = (value: unknown) => (SECRET_KEYS.has(key) ? '[hidden]' : String(value))
-    if (variable) return { key, value: hidden(variable), source: environmentName(key) }
+  const platform = FILE_KEYS.map((key): ListedSetting => {
+    const { variable, isSecret } = platformSetting(key)
+    const shown = (value: unknown) => (isSecret ? '[hidden]' : String(value))
+    const given = terminal.env[variable]
+    if (given) return { key, value: shown(given), source: variable }
     if (file[key] === undefined) return { key, value: undefined, source: 'default' }
-    return { key, value: hidden(file[key]), source: PLATFORM_CONFIG_FILE }
+    return { key, value: shown(file[key]), source: PLATFORM_CONFIG_FILE }
   })
   return [...own, ...platform]
 }

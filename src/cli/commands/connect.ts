@@ -1,27 +1,27 @@
-/** What `molecule connect` takes; what it does is in `bridge/connect.ts`. */
+/** The options of `molecule connect`; `bridge/connect.ts` runs it. */
 import { InvalidArgumentError } from 'commander'
 import { builtinBackends, createBackendRegistry } from '../../backends/backends.ts'
+import { CONNECT_SETTINGS, flagsOf, helpOf, type Setting } from '../../config/settings.ts'
 import type { ConnectFlags } from '../bridge/connect.ts'
 import type { DefineCommand } from '../command-context.ts'
 
 export const define: DefineCommand = (command, _openContext, terminal) => {
-  const names = createBackendRegistry(builtinBackends).names()
-  command
-    .argument('<workspace-id>', 'a workspace made with the runtime external')
-    .option('--backend <name>', `the agent: ${names.join(', ')} (claude-code)`)
-    .option('--backend-opt <key=value>', 'an option of the backend; may be given several times', collectPairs)
-    .option('--token <token>', 'the token of the workspace (MOLECULE_WORKSPACE_TOKEN)')
-    .option('--token-file <file>', 'a file with the token, read again when it changes (MOLECULE_WORKSPACE_TOKEN_FILE)')
-    .option('--dir <folder>', 'the folder that the agent works in (here)')
-    .option('--dry-run', 'look at everything and take no message')
-    .option('--concurrency <number>', 'how many messages at a time (1)')
-    .option('--drain <duration>', 'how long running turns may finish when stopped (10s)')
-    .action(async (workspaceId: string) => {
-      const { connect } = await import('../bridge/connect.ts')
-      const flags = command.optsWithGlobals<ConnectFlags & { readonly verbose?: boolean }>()
-      const usage = (problem: string) => command.error(`error: ${problem}`)
-      await connect({ workspaceId, flags, verbose: flags.verbose === true, terminal, usage })
-    })
+  command.argument('<workspace-id>', 'a workspace created with the runtime external')
+  for (const setting of CONNECT_SETTINGS.map(withBackendNames)) {
+    if (setting.key === 'backend-opt') command.option(flagsOf(setting), helpOf(setting), collectPairs)
+    else command.option(flagsOf(setting), helpOf(setting))
+  }
+  command.action(async (workspaceId: string) => {
+    const { connect } = await import('../bridge/connect.ts')
+    const flags = command.optsWithGlobals<ConnectFlags & { readonly verbose?: boolean }>()
+    const usage = (problem: string) => command.error(`error: ${problem}`)
+    await connect({ workspaceId, flags, verbose: flags.verbose === true, terminal, usage })
+  })
+}
+
+function withBackendNames(setting: Setting): Setting {
+  if (setting.key !== 'backend') return setting
+  return { ...setting, text: `${setting.text}: ${createBackendRegistry(builtinBackends).names().join(', ')}` }
 }
 
 function collectPairs(pair: string, before: Readonly<Record<string, string>> = {}): Record<string, string> {

@@ -1,6 +1,6 @@
 /**
- * `molecule doctor`: looks at everything that has to be right on this machine and says what is not, and what to do. It
- * changes nothing. The exit code is 1 when something is broken; an agent that is simply not installed is not.
+ * `molecule doctor`: checks the agents, the machine and the platform, and says what is wrong and what to do. It changes
+ * nothing. The exit code is 1 when something is broken; an agent that is not installed does not count as broken.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -12,43 +12,44 @@ import { ulid } from '../../ids.ts'
 import { silentLog } from '../../log.ts'
 import { createProcesses } from '../../process/create-processes.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
-import { EXIT_FAILED, ExitError } from '../command-line.ts'
 import { readRunningPlatform } from '../data-folder/data-folder.ts'
 import { examineAgents } from '../doctor/agents.ts'
 import type { Finding, FindingVerdict } from '../doctor/finding.ts'
 import { examineMachine } from '../doctor/machine.ts'
+import { EXIT_FAILED, ExitError } from '../run-program.ts'
 import { renderTable } from '../terminal/output.ts'
 import { withProgress } from '../terminal/progress.ts'
 import { listenForStopSignals } from '../terminal/stop-signals.ts'
+import { type Environment, withoutUndefined } from '../terminal/terminal.ts'
 import { readVersion } from '../version.ts'
 
 export const define: DefineCommand = (command, openContext) => {
   command
-    .option('--probe', 'also let each agent answer once, to see whether its provider lets it in; it asks its model')
+    .option('--probe', 'also run one turn of each agent, to check its log-in; this calls its model')
     .action(async ({ probe }: { probe?: boolean }) => doctor(await openContext(), probe === true))
 }
 
-const SIGNS: Readonly<Record<FindingVerdict, string>> = { ok: 'ok', note: 'note', broken: 'BROKEN' }
+const VERDICT_TEXTS: Readonly<Record<FindingVerdict, string>> = { ok: 'ok', note: 'note', broken: 'BROKEN' }
 
 async function doctor(context: CommandContext, probes: boolean): Promise<void> {
   const findings = await untilStopped((signal) =>
-    withProgress(context.terminal, 'looking at this machine', () => examine(context, probes, signal)),
+    withProgress(context.terminal, 'checking this machine', () => examine(context, probes, signal)),
   )
   await context.show(findings, () =>
     renderTable(
       findings,
       [
-        { title: '', of: ({ verdict }) => SIGNS[verdict] },
+        { title: '', of: ({ verdict }) => VERDICT_TEXTS[verdict] },
         { title: 'what', of: ({ area, name }) => `${area}: ${name}` },
         { title: 'found', of: ({ text, remedy }) => (remedy === undefined ? text : `${text} -> ${remedy}`) },
       ],
-      'Nothing was looked at.',
+      'Nothing was checked.',
     ),
   )
   if (findings.some(({ verdict }) => verdict === 'broken')) throw new ExitError(EXIT_FAILED)
 }
 
-/** Agents that are being looked at are processes of their own: they do not end because this one does. */
+/** Prevents orphans after Ctrl-C: the agents run in processes of their own and must be killed before this one ends. */
 async function untilStopped<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const stop = new AbortController()
   const signals = listenForStopSignals()
@@ -74,16 +75,12 @@ async function examine(context: CommandContext, probes: boolean, signal: AbortSi
   return [...agents, ...machine, ...platform]
 }
 
-/** What a backend needs to look at its program; its records of processes lie in a folder of their own. */
-async function withBackends<T>(
-  env: CommandContext['terminal']['env'],
-  work: (context: BackendContext) => Promise<T>,
-): Promise<T> {
+/** Gives backends a context whose process records are in a temporary folder. */
+async function withBackends<T>(env: Environment, work: (context: BackendContext) => Promise<T>): Promise<T> {
   const recordsDir = mkdtempSync(join(tmpdir(), 'molecule-doctor-'))
   const processes = createProcesses({ owner: ulid(), recordsDir, clock: systemClock, log: silentLog })
-  const entries = Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined)
   try {
-    return await work({ processes, environment: Object.fromEntries(entries), clock: systemClock, log: silentLog })
+    return await work({ processes, environment: withoutUndefined(env), clock: systemClock, log: silentLog })
   } finally {
     await processes.close()
     rmSync(recordsDir, { recursive: true, force: true })
@@ -96,12 +93,12 @@ async function examinePlatform({ apiUrl, dataDir, platform }: CommandContext): P
     const client = platform()
     const { ready, reason } = await client.ready()
     if (!ready)
-      return [{ ...about, verdict: 'broken', text: `it takes no work: ${reason}`, remedy: '"molecule logs" says why' }]
+      return [{ ...about, verdict: 'broken', text: `it is not ready: ${reason}`, remedy: '"molecule logs" shows why' }]
     const { version } = await client.version()
     const own = readVersion()
-    const text = `it runs and takes work, version ${version}`
-    const same: Finding = { ...about, verdict: 'ok', text }
-    const other: Finding = {
+    const text = `it runs and is ready, version ${version}`
+    const sameVersion: Finding = { ...about, verdict: 'ok', text }
+    const otherVersion: Finding = {
       ...about,
       verdict: 'note',
       text: `${text}, this command is ${own}`,
@@ -109,7 +106,7 @@ async function examinePlatform({ apiUrl, dataDir, platform }: CommandContext): P
     }
     const failed = (await client.listWorkspaces()).filter(({ status }) => status === 'failed')
     return [
-      version === own ? same : other,
+      version === own ? sameVersion : otherVersion,
       ...failed.map(({ name, id, status_reason: why }): Finding => {
         const remedy = `correct it, then "molecule workspace restart ${id}"`
         return { area: 'workspaces', name, verdict: 'broken', text: why ?? 'failed', remedy }
@@ -117,8 +114,8 @@ async function examinePlatform({ apiUrl, dataDir, platform }: CommandContext): P
     ]
   } catch (thrown) {
     const { message, code } = toMoleculeError(thrown)
-    const away = code === 'timeout' && readRunningPlatform(dataDir) === undefined
-    if (away) return [{ ...about, verdict: 'note', text: 'not running', remedy: 'start it: molecule up' }]
+    const isDown = code === 'timeout' && readRunningPlatform(dataDir) === undefined
+    if (isDown) return [{ ...about, verdict: 'note', text: 'not running', remedy: 'start it: molecule up' }]
     return [{ ...about, verdict: 'broken', text: message }]
   }
 }

@@ -1,6 +1,6 @@
 /**
- * `molecule explain`: the story of one message. The platform tells it by the message's id, its task or the id that the
- * sender gave it; what it does not know (the id of a request, of an error) is looked for in the log of this machine.
+ * `molecule explain`: the story of one message. The platform finds it by the id of the message or its task, or by the id
+ * that the sender gave it. Any other id (of a request, of an error) is searched in the log on this machine.
  */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,10 +9,11 @@ import { MoleculeError } from '../../errors.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { formatLogLineWithTime, LOG_FILE } from '../data-folder/log-format.ts'
 import { renderFields, withoutControls } from '../terminal/output.ts'
+import { taskStateText } from '../terminal/task-text.ts'
 
 export const define: DefineCommand = (command, openContext) => {
   command
-    .argument('<id>', 'of a message, a task, a request (X-Request-Id) or an error')
+    .argument('<id>', 'id of a message, a task, a request (X-Request-Id) or an error')
     .action(async (id: string) => explain(await openContext(), id))
 }
 
@@ -27,7 +28,7 @@ async function explain(context: CommandContext, id: string): Promise<void> {
   if (story !== undefined) return await context.show(story, () => renderStory(story))
   const lines = await logLinesWith(context.dataDir, id)
   if (lines.length === 0) {
-    const message = `nothing is known of "${id}": neither a message nor a task here, nor a line of the log on this machine`
+    const message = `nothing is known of "${id}": it is no message or task, and no line of the log on this machine has it`
     throw new MoleculeError('not_found', message)
   }
   await context.show(
@@ -40,7 +41,7 @@ function renderStory({ steps, deliveries, ...story }: StoryView): string {
   const { kind, name, door } = story.sender
   const head = renderFields([
     ['message', `${story.message_id} (the sender calls it ${story.sender_message_id})`],
-    ['task', `${story.task_id}, ${story.task_state.replace('TASK_STATE_', '').toLowerCase().replaceAll('_', ' ')}`],
+    ['task', `${story.task_id}, ${taskStateText(story.task_state)}`],
     ['workspace', story.workspace_id],
     ['from', `${kind} ${name} by ${door}`],
     ['text', story.text],
@@ -53,9 +54,10 @@ function renderStory({ steps, deliveries, ...story }: StoryView): string {
   return `${head}\n${stepLines}${deliveryLines.length > 0 ? `\n${deliveryLines.join('')}` : ''}`
 }
 
+/** Later lines are left out. */
 const LINES_MAX = 200
 
-/** From the file and the one before it, the oldest first. */
+/** Searches the rotated file first, then the current one, so the oldest lines come first. */
 async function logLinesWith(dataDir: string, id: string): Promise<string[]> {
   const { createReadStream } = await import('node:fs')
   const { createInterface } = await import('node:readline')

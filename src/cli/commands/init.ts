@@ -1,7 +1,6 @@
 /**
- * `molecule init`: from nothing to a first workspace that answers. With a person at the keyboard it asks; without one
- * it takes flags and defaults and asks nothing. It looks at which agents this machine has, and says how to talk to what
- * it made.
+ * `molecule init`: creates a first workspace that answers. At a terminal it asks which agent on this machine to use;
+ * elsewhere it takes flags and defaults. It prints how to talk to the new workspace.
  */
 import type { PlatformClient } from '../../client/platform-client.ts'
 import { MoleculeError } from '../../errors.ts'
@@ -11,11 +10,11 @@ import { type CreateWorkspaceOptions, collectValues, toCreateBody } from './work
 
 export const define: DefineCommand = (command, openContext) => {
   command
-    .option('--name <name>', 'what the workspace is called (the name of its agent)')
+    .option('--name <name>', 'name of the workspace (the name of its agent)')
     .option('--runtime <name>', 'the backend (the first agent found on this machine, else mock)')
-    .option('--dir <folder>', 'where its agent works')
-    .option('--set <key=value>', 'an option of the backend; may be given several times', collectValues, [])
-    .option('--yes', 'ask nothing, take the defaults')
+    .option('--dir <folder>', 'folder the agent works in')
+    .option('--set <key=value>', 'an option of the backend; may be repeated', collectValues, [])
+    .option('--yes', 'do not ask; take the defaults')
     .action(async (options: InitOptions) => init(await openContext(), options))
 }
 
@@ -33,11 +32,11 @@ async function init(context: CommandContext, options: InitOptions): Promise<void
   const { terminal, apiUrl } = context
   const client = context.platform()
   const { ready, reason } = await client.ready()
-  if (!ready) throw new MoleculeError('store_unavailable', `the platform at ${apiUrl} takes no work yet: ${reason}`)
+  if (!ready) throw new MoleculeError('store_unavailable', `the platform at ${apiUrl} is not ready yet: ${reason}`)
   const agents = await findInstalledAgents(terminal.env)
-  const asks = options.yes !== true && terminal.keyboard !== undefined && terminal.screen !== undefined
-  const plan = asks ? await promptForPlan(options, agents) : withDefaults(options, agents)
-  if (plan === undefined) throw new MoleculeError('canceled', 'nothing was made')
+  const isInteractive = options.yes !== true && terminal.keyboard !== undefined && terminal.screen !== undefined
+  const plan = isInteractive ? await promptForPlan(options, agents) : withDefaults(options, agents)
+  if (plan === undefined) throw new MoleculeError('canceled', 'nothing was created')
   await createAndShow(context, client, plan)
 }
 
@@ -51,7 +50,7 @@ function withDefaults(options: InitOptions, agents: InstalledAgents): Plan {
 async function promptForPlan(options: InitOptions, agents: InstalledAgents): Promise<Plan | undefined> {
   const { intro, isCancel, log, select, text } = await import('@clack/prompts')
   intro('A first workspace: an agent with an address')
-  if (agents.length === 0) log.info('No agent that Molecule drives was found on PATH; "molecule doctor" tells more.')
+  if (agents.length === 0) log.info('No supported agent was found on PATH; "molecule doctor" shows more.')
   const runtime =
     options.runtime ??
     (await select({
@@ -59,7 +58,7 @@ async function promptForPlan(options: InitOptions, agents: InstalledAgents): Pro
       options: [
         ...agents.map(({ bin, backend }) => ({ value: backend, label: bin, hint: 'found on this machine' })),
         { value: 'exec', label: 'a shell command', hint: 'the message on stdin, the answer on stdout' },
-        { value: 'mock', label: 'mock', hint: 'answers by itself, to try things out' },
+        { value: 'mock', label: 'mock', hint: 'answers without a model, to try things out' },
       ],
     }))
   if (isCancel(runtime)) return undefined
@@ -72,7 +71,7 @@ async function promptForPlan(options: InitOptions, agents: InstalledAgents): Pro
   return { ...options, name, runtime, set: [...(options.set ?? []), ...set] }
 }
 
-/** The one option without which a backend that the list offers cannot begin. */
+/** Asks for the one option without which a backend of the list cannot run: the command of `exec`. */
 async function promptForCommand(runtime: string, { set = [] }: InitOptions): Promise<string | symbol | undefined> {
   if (runtime !== 'exec' || set.some((pair) => pair.startsWith('cmd='))) return undefined
   const { text } = await import('@clack/prompts')
@@ -88,7 +87,7 @@ async function createAndShow(
   const workspace = await client.createWorkspace(await toCreateBody(client, name, options))
   const { id, status, status_reason: reason } = workspace
   await show(workspace, () => {
-    const made = `The workspace "${name}" is ${status}${reason ? `: ${reason}` : ''}.\n`
-    return `${made}\n  molecule chat ${id}\n  molecule workspace inspect ${id}\n`
+    const created = `The workspace "${name}" is ${status}${reason ? `: ${reason}` : ''}.\n`
+    return `${created}\n  molecule chat ${id}\n  molecule workspace inspect ${id}\n`
   })
 }

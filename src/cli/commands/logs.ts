@@ -1,6 +1,6 @@
 /**
- * `molecule logs`: the platform's log file on this machine, or what happened in a workspace. Following goes on where
- * the last lines ended, through a rotation of the file and through a restart of the platform.
+ * `molecule logs`: the platform's log file on this machine, or the activity of a workspace. `--follow` continues after the
+ * last lines, through a rotation of the file and a restart of the platform.
  */
 import { join } from 'node:path'
 import type { ActivityView } from '../../client/platform-client.ts'
@@ -8,18 +8,19 @@ import { systemClock } from '../../clock.ts'
 import { MoleculeError } from '../../errors.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { formatLogLineWithTime, LOG_FILE } from '../data-folder/log-format.ts'
-import { tailFile } from '../data-folder/tail-file.ts'
+import { type TailFileOptions, tailFile } from '../data-folder/tail-file.ts'
 import { followActivity } from '../platform/follow-activity.ts'
 import { resolveWorkspaceId } from '../platform/platform-access.ts'
 import { withoutControls } from '../terminal/output.ts'
+import { taskStateText } from '../terminal/task-text.ts'
 
 const LINES_DEFAULT = 50
 const LINES_MAX = 500
 
 export const define: DefineCommand = (command, openContext) => {
   command
-    .argument('[workspace]', 'id or name; without one the log of the platform on this machine')
-    .option('-f, --follow', 'go on with what comes')
+    .argument('[workspace]', 'id or name; without it, the log of the platform on this machine')
+    .option('-f, --follow', 'show new lines as they come')
     .option('-n, --lines <number>', `how many of the last lines, at most ${LINES_MAX} (${LINES_DEFAULT})`)
     .action(async (workspace: string | undefined, options: LogOptions) => logs(await openContext(), workspace, options))
 }
@@ -47,13 +48,7 @@ async function logs(
   }
 }
 
-interface Wish {
-  readonly count: number
-  readonly follow: boolean
-  readonly signal: AbortSignal
-}
-
-async function platformLog({ terminal, output, dataDir }: CommandContext, options: Wish): Promise<void> {
+async function platformLog({ terminal, output, dataDir }: CommandContext, options: TailFileOptions): Promise<void> {
   const path = join(dataDir, LOG_FILE)
   const show = (line: string) => terminal.out(output === 'table' ? formatLogLineWithTime(line) : `${line}\n`)
   for await (const line of tailFile(path, options)) show(line)
@@ -62,7 +57,7 @@ async function platformLog({ terminal, output, dataDir }: CommandContext, option
 async function workspaceLog(
   { platform, terminal, output }: CommandContext,
   workspace: string,
-  options: Wish,
+  options: TailFileOptions,
 ): Promise<void> {
   const client = platform()
   const id = await resolveWorkspaceId(client, workspace)
@@ -71,7 +66,7 @@ async function workspaceLog(
     terminal.out(output === 'table' ? activityLine(entry) : `${JSON.stringify(entry)}\n`)
   for (const entry of activity.slice(-options.count)) show(entry)
   if (!options.follow) return
-  const onUnreachable = (error: MoleculeError) => terminal.err(`${error.message}; trying again\n`)
+  const onUnreachable = (error: MoleculeError) => terminal.err(`${error.message}; retrying\n`)
   for await (const entry of followActivity(
     { client, id, since: next, clock: systemClock, onUnreachable },
     options.signal,
@@ -81,9 +76,15 @@ async function workspaceLog(
 }
 
 function activityLine({ at, type, state, name, text, task_id: task, by }: ActivityView): string {
-  const stateWord = state?.replace('TASK_STATE_', '').toLowerCase().replaceAll('_', ' ')
-  const fields = [at, type, name, stateWord, text && withoutControls(text).replaceAll(/\s+/g, ' '), by && `by ${by}`]
-  return `${[...fields, task && `(${task})`].filter((word) => word).join(' ')}\n`
+  const fields = [
+    at,
+    type,
+    name,
+    state && taskStateText(state),
+    text && withoutControls(text).replaceAll(/\s+/g, ' '),
+    by && `by ${by}`,
+  ]
+  return `${[...fields, task && `(${task})`].filter((field) => field).join(' ')}\n`
 }
 
 function parseLineCount(text: string): number {

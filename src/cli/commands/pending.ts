@@ -1,4 +1,4 @@
-/** `molecule pending`: what agents wait for a person's word on, and giving it. */
+/** `molecule pending`: lists the permission requests of running turns and answers them. */
 import type { PendingAskView } from '../../client/platform-client.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { type Column, renderTable } from '../terminal/output.ts'
@@ -6,13 +6,15 @@ import { type Column, renderTable } from '../terminal/output.ts'
 export const define: DefineCommand = (command, openContext) => {
   command
     .command('list', { isDefault: true })
-    .description('list what waits for your word')
+    .description('list the requests that wait for your answer')
     .action(async () => list(await openContext()))
   for (const decision of ['allow', 'deny'] as const) {
     command
       .command(decision)
-      .description(decision === 'allow' ? 'let an agent do what it asked for' : 'refuse it; its turn goes on without')
-      .argument('<id>', 'as "molecule pending" shows it')
+      .description(
+        decision === 'allow' ? 'allow what an agent asked for' : 'deny what an agent asked for; its turn continues',
+      )
+      .argument('<id>', 'the id that "molecule pending" shows')
       .action(async (id: string) => {
         const { platform, show } = await openContext()
         await platform().answerAsk(id, decision)
@@ -32,5 +34,5 @@ const COLUMNS: readonly Column<PendingAskView>[] = [
 
 async function list({ platform, show }: CommandContext): Promise<void> {
   const pending = await platform().listPendingAsks()
-  await show(pending, () => renderTable(pending, COLUMNS, 'Nothing waits for your word.'))
+  await show(pending, () => renderTable(pending, COLUMNS, 'No request waits for your answer.'))
 }

@@ -1,13 +1,12 @@
-/** `molecule platform`: how the platform does. */
-
+/** `molecule platform health`: readiness, version and load of the platform. */
 import type { CommandContext, DefineCommand } from '../command-context.ts'
-import { EXIT_FAILED, ExitError } from '../command-line.ts'
+import { EXIT_FAILED, ExitError } from '../run-program.ts'
 import { renderFields } from '../terminal/output.ts'
 
 export const define: DefineCommand = (command, openContext) => {
   command
     .command('health')
-    .description('tell whether the platform is there and takes work; exit code 1 where it does not')
+    .description('show whether the platform runs and is ready; exit code 1 if not')
     .action(async () => health(await openContext()))
 }
 

@@ -1,4 +1,4 @@
-/** `molecule stop`: ends the turns that run, of one workspace or of all, and begins no more until `workspace resume`. */
+/** `molecule stop`: stops the running turns of one workspace or of all, and starts none until `workspace resume`. */
 import { MoleculeError } from '../../errors.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { resolveWorkspaceId } from '../platform/platform-access.ts'
@@ -10,7 +10,7 @@ export const define: DefineCommand = (command, openContext) => {
     .option('--all', 'every workspace')
     .action(async (workspace: string | undefined, { all }: { all?: boolean }) => {
       if ((workspace === undefined) !== (all === true)) {
-        throw new MoleculeError('invalid_request', 'name one workspace, or say --all')
+        throw new MoleculeError('invalid_request', 'name one workspace, or use --all')
       }
       await stop(await openContext(), workspace)
     })
@@ -28,5 +28,5 @@ async function stop({ platform, show }: CommandContext, workspace: string | unde
     stopped.push({ name, status })
   }
   const lines = stopped.map(({ name, status }) => withoutControls(`${name} is ${status}; its messages wait\n`))
-  await show(stopped, () => lines.join('') || 'There is no workspace.\n')
+  await show(stopped, () => lines.join('') || 'There are no workspaces.\n')
 }

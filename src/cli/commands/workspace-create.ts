@@ -1,4 +1,4 @@
-/** `molecule workspace create`: from flags to the body of `POST /workspaces`. */
+/** `molecule workspace create`: turns flags into the body of `POST /workspaces`. */
 import type { Command } from 'commander'
 import type { PlatformClient } from '../../client/platform-client.ts'
 import { MoleculeError } from '../../errors.ts'
@@ -8,17 +8,17 @@ import { renderFields } from '../terminal/output.ts'
 
 export function defineCreate(command: Command, openContext: () => Promise<CommandContext>): void {
   command
-    .description('make a workspace')
-    .argument('<name>', 'what it is called')
-    .option('--runtime <name>', 'the backend that runs it, or external for one that "molecule connect" runs')
-    .option('--role <text>', 'what it is for, in words that its peers read')
-    .option('--model <name>', 'the model its agent uses')
-    .option('--parent <workspace>', 'the workspace above it')
-    .option('--dir <folder>', 'where its agent works')
-    .option('--template <name>', 'a folder of templates/ in the data folder to start from')
+    .description('create a workspace')
+    .argument('<name>', 'name of the workspace')
+    .option('--runtime <name>', 'the backend, or external for a workspace that "molecule connect" runs')
+    .option('--role <text>', 'what the workspace is for; its peers read it')
+    .option('--model <name>', 'the model that the agent uses')
+    .option('--parent <workspace>', 'the parent workspace')
+    .option('--dir <folder>', 'folder the agent works in')
+    .option('--template <name>', 'a folder in templates/ of the data folder to copy')
     .option('--permission <mode>', 'ask, allowed_tools or bypass')
     .option('--concurrency <number>', 'how many turns may run at once')
-    .option('--set <key=value>', 'an option of the backend, as cmd=cat; may be given several times', collectValues, [])
+    .option('--set <key=value>', 'an option of the backend, as cmd=cat; may be repeated', collectValues, [])
     .action(async (name: string, options: CreateWorkspaceOptions) => create(await openContext(), name, options))
 }
 
@@ -56,7 +56,7 @@ async function create(
   )
 }
 
-/** What `POST /workspaces` takes; what was not said is left to the platform. */
+/** The body of `POST /workspaces`, without the keys that were not given. */
 export async function toCreateBody(
   client: PlatformClient,
   name: string,

@@ -1,10 +1,11 @@
-/** `molecule workspace`: what is done with workspaces as a whole. */
+/** `molecule workspace`: list, create, inspect, delete, restart, pause, resume, delegate. */
 import type { Command } from 'commander'
 import type { WorkspaceAction, WorkspaceSummary } from '../../client/platform-client.ts'
 import { MoleculeError } from '../../errors.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { resolveWorkspaceId } from '../platform/platform-access.ts'
 import { type Column, renderFields, renderTable, withoutControls } from '../terminal/output.ts'
+import type { Terminal } from '../terminal/terminal.ts'
 import { defineCreate } from './workspace-create.ts'
 
 const WORKSPACE_ARGUMENT = 'id or name'
@@ -17,23 +18,23 @@ export const define: DefineCommand = (command, openContext) => {
   defineCreate(command.command('create'), openContext)
   command
     .command('inspect')
-    .description('show everything about a workspace')
+    .description('show all properties of a workspace')
     .argument('<workspace>', WORKSPACE_ARGUMENT)
     .action(async (workspace: string) => inspect(await openContext(), workspace))
   command
     .command('delete')
-    .description('delete a workspace; its waiting senders are told, its files are kept for 7 days')
+    .description('delete a workspace; its open messages fail, its files are kept for 7 days')
     .argument('<workspace>', WORKSPACE_ARGUMENT)
-    .option('--yes', 'do not ask')
-    .option('--cascade', 'also those below it')
+    .option('--yes', 'do not ask for confirmation')
+    .option('--cascade', 'also delete its child workspaces')
     .action(async (workspace: string, options: DeleteOptions) => remove(await openContext(), workspace, options))
   defineStateCommands(command, openContext)
   command
     .command('delegate')
     .description('give a workspace a task and print its answer')
     .argument('<workspace>', WORKSPACE_ARGUMENT)
-    .argument('<task>', 'what to do, in words; - reads it from stdin')
-    .option('--async', 'do not wait: print the id of the task')
+    .argument('<task>', 'what to do; - reads it from stdin')
+    .option('--async', 'do not wait; print the id of the task')
     .action(async (workspace: string, task: string, options: { async?: boolean }) => {
       const { send } = await import('./agent-send.ts')
       await send(await openContext(), { workspace, text: task, wait: options.async !== true })
@@ -43,20 +44,20 @@ export const define: DefineCommand = (command, openContext) => {
 function defineStateCommands(command: Command, openContext: () => Promise<CommandContext>): void {
   command
     .command('restart')
-    .description('begin the next turn with a new backend, and check whether it can run')
+    .description('rebuild the backend for the next turn, and check whether it can run')
     .argument('<workspace>', WORKSPACE_ARGUMENT)
     .action(async (workspace: string) => changeState(await openContext(), workspace, 'restart'))
   command
     .command('pause')
-    .description('keep its queue and begin no turn')
+    .description('keep the queue and start no turn')
     .argument('<workspace>', WORKSPACE_ARGUMENT)
-    .option('--now', 'also stop the turns that run; they are run again later')
+    .option('--now', 'also stop the running turns; their messages run again later')
     .action(async (workspace: string, { now }: { now?: boolean }) =>
       changeState(await openContext(), workspace, now === true ? 'pause?now=true' : 'pause'),
     )
   command
     .command('resume')
-    .description('go on after a pause')
+    .description('start turns again after a pause')
     .argument('<workspace>', WORKSPACE_ARGUMENT)
     .action(async (workspace: string) => changeState(await openContext(), workspace, 'resume'))
 }
@@ -73,7 +74,7 @@ const COLUMNS: readonly Column<WorkspaceSummary>[] = [
 async function list({ platform, show }: CommandContext): Promise<void> {
   const workspaces = await platform().listWorkspaces()
   await show(workspaces, () =>
-    renderTable(workspaces, COLUMNS, 'There are no workspaces yet; make one with "molecule init".'),
+    renderTable(workspaces, COLUMNS, 'There are no workspaces yet; create one with "molecule init".'),
   )
 }
 
@@ -102,13 +103,25 @@ async function remove(context: CommandContext, idOrName: string, { yes, cascade 
   const { name } = await client.getWorkspace(id)
   if (yes !== true) {
     if (terminal.keyboard === undefined || !terminal.interactive) {
-      throw new MoleculeError('invalid_request', `deleting "${name}" cannot be taken back; add --yes if you mean it`)
+      throw new MoleculeError('invalid_request', `deleting "${name}" cannot be undone; add --yes to confirm`)
     }
-    const { typeToConfirm } = await import('../confirm.ts')
     if (!(await typeToConfirm(terminal, name))) throw new MoleculeError('canceled', 'nothing was deleted')
   }
   const deleted = await client.deleteWorkspace(id, { confirm: id, cascade: cascade === true })
   await context.show({ deleted }, () => `${deleted.map((gone) => `deleted ${gone}`).join('\n')}\n`)
+}
+
+/** True when the user typed the name again. */
+async function typeToConfirm({ keyboard, err }: Terminal, name: string): Promise<boolean> {
+  if (keyboard === undefined) return false
+  err(`This deletes the workspace "${withoutControls(name)}" and cannot be undone. Type its name to confirm: `)
+  const { createInterface } = await import('node:readline/promises')
+  const lines = createInterface({ input: keyboard })
+  try {
+    return (await lines.question('')).trim() === name
+  } finally {
+    lines.close()
+  }
 }
 
 async function changeState(

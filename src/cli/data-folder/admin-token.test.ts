@@ -7,7 +7,7 @@ import { adminTokenPath, ensureAdminToken, readAdminToken } from './admin-token.
 
 const modeOf = (path: string): number => statSync(path).mode & 0o777
 
-test('PL-1 the first start makes a token of 32 bytes in a file for its owner alone, later starts keep it', (t) => {
+test('PL-1 the first start writes a token of 32 bytes to a file for its owner only; later starts keep it', (t) => {
   const dir = temporaryDir(t)
   const first = ensureAdminToken(dir, undefined, silentLog)
   assert.equal(Buffer.from(first.token, 'base64url').length, 32)
@@ -16,7 +16,7 @@ test('PL-1 the first start makes a token of 32 bytes in a file for its owner alo
   assert.deepEqual(ensureAdminToken(dir, '', silentLog), first)
 })
 
-test('MOLECULE_ADMIN_TOKEN presets the token, and the file follows it', (t) => {
+test('MOLECULE_ADMIN_TOKEN sets the token and replaces the one in the file', (t) => {
   const dir = temporaryDir(t)
   ensureAdminToken(dir, 'first-preset', silentLog)
   assert.equal(readAdminToken(dir), 'first-preset')
@@ -28,7 +28,7 @@ test('MOLECULE_ADMIN_TOKEN presets the token, and the file follows it', (t) => {
   assert.doesNotMatch(lines.join(''), /second-preset/)
 })
 
-test('a token file that others can read is closed, with a warning', (t) => {
+test('a token file that others can read gets mode 600, with a warning', (t) => {
   const dir = temporaryDir(t)
   const { path, token } = ensureAdminToken(dir, undefined, silentLog)
   chmodSync(path, 0o644)
@@ -38,7 +38,7 @@ test('a token file that others can read is closed, with a warning', (t) => {
   assert.match(lines.join(''), /was readable by others/)
 })
 
-test('a file left empty gets a new token; one that no header can carry is refused', (t) => {
+test('an empty file gets a new token; a token that no header can carry is refused', (t) => {
   const dir = temporaryDir(t)
   writeFileSync(adminTokenPath(dir), '\n', { mode: 0o600 })
   assert.notEqual(ensureAdminToken(dir, undefined, silentLog).token, '')

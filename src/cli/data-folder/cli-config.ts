@@ -1,9 +1,10 @@
 /**
- * What the commands remember for this data folder: `cli.json`, a map of a few known settings. JSON, because every
- * command reads it and should not load a parser for that.
+ * Settings of the commands in this data folder (`molecule config set`): `cli.json`, a map of known keys. JSON and not
+ * YAML, because every command reads it and loading the YAML parser takes time.
  */
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { isHttpUrl } from '../../config/config.ts'
 import { MoleculeError } from '../../errors.ts'
 import { OUTPUT_FORMATS } from '../terminal/output.ts'
 import { writeFileAtomically } from './data-folder.ts'
@@ -31,11 +32,11 @@ export function readCliConfig(dataDir: string): CliConfig {
     const code = (cause as NodeJS.ErrnoException).code
     if (code === 'ENOENT' || code === 'ENOTDIR') return {}
     const problem = cause instanceof Error ? cause.message : String(cause)
-    throw new MoleculeError('bad_config', `${path}: ${problem}; mend it or remove it`, { cause })
+    throw new MoleculeError('bad_config', `${path}: ${problem}; correct it or remove it`, { cause })
   }
 }
 
-/** Undefined takes the setting away. */
+/** Undefined removes the setting. */
 export function writeCliConfig(dataDir: string, key: CliKey, value: string | undefined): void {
   if (value !== undefined) checkSetting(key, value)
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
@@ -48,7 +49,7 @@ function checkSetting(key: CliKey, value: unknown): void {
   const fits =
     key === 'output'
       ? (OUTPUT_FORMATS as readonly unknown[]).includes(value)
-      : typeof value === 'string' && URL.canParse(value) && /^https?:/.test(value)
+      : typeof value === 'string' && isHttpUrl(value)
   if (fits) return
   const wanted = key === 'output' ? OUTPUT_FORMATS.join(', ') : 'an http address'
   throw new MoleculeError('bad_config', `${key} cannot be ${JSON.stringify(value)}; it must be ${wanted}`)

@@ -9,7 +9,7 @@ import { openDataFolder, readRunningPlatform } from './data-folder.ts'
 
 const MODULE = new URL('./data-folder.ts', import.meta.url).href
 
-/** A process of its own that holds the folder; resolves once it does. */
+/** Starts a process that holds the folder; resolves once it does. */
 async function holder(t: TestContext, path: string): Promise<ChildProcess> {
   const script = `
     const { openDataFolder } = await import(${JSON.stringify(MODULE)})
@@ -23,7 +23,7 @@ async function holder(t: TestContext, path: string): Promise<ChildProcess> {
   return child
 }
 
-test('PL-13 a second process is refused, told who holds the folder and what to do', async (t) => {
+test('PL-13 a second process is refused; the error names the holder and what to do', async (t) => {
   const path = temporaryDir(t)
   const child = await holder(t, path)
   assert.throws(() => openDataFolder(path), {
@@ -32,25 +32,25 @@ test('PL-13 a second process is refused, told who holds the folder and what to d
   })
 })
 
-test('PL-13 kill -9 of the holder frees the folder at once, and its announcement is taken away', async (t) => {
+test('PL-13 kill -9 of the holder frees the folder at once; the next holder removes its announcement', async (t) => {
   const path = temporaryDir(t)
   const child = await holder(t, path)
   child.kill('SIGKILL')
   await once(child, 'exit')
-  assert.ok(readRunningPlatform(path), 'a killed process takes nothing back')
+  assert.ok(readRunningPlatform(path), 'a killed process leaves its announcement')
   const folder = openDataFolder(path)
   t.after(() => folder.release())
   assert.equal(readRunningPlatform(path), undefined)
 })
 
-test('PL-13 a holder that has not said where it is yet is told of as starting', (t) => {
+test('PL-13 a holder without an announcement is reported as starting or stopping', (t) => {
   const path = temporaryDir(t)
   const folder = openDataFolder(path)
   t.after(() => folder.release())
-  assert.throws(() => openDataFolder(path), { code: 'in_use', message: /just starting or stopping/ })
+  assert.throws(() => openDataFolder(path), { code: 'in_use', message: /is starting or stopping/ })
 })
 
-test('a released folder is free and tells of nobody; releasing twice is once', (t) => {
+test('a released folder is free and has no announcement; a second release does nothing', (t) => {
   const path = temporaryDir(t)
   const first = openDataFolder(path)
   first.announce({ pid: 1, url: 'http://x', startedAt: 'now' })
@@ -63,7 +63,7 @@ test('a released folder is free and tells of nobody; releasing twice is once', (
   assert.deepEqual(readdirSync(path), ['lock'])
 })
 
-test('a missing folder is made for its owner alone; one that cannot be made names the flag', (t) => {
+test('a missing folder is created for its owner only; if that fails, the error names the flag', (t) => {
   const path = join(temporaryDir(t), 'deep', 'data')
   const folder = openDataFolder(path)
   t.after(() => folder.release())

@@ -1,7 +1,7 @@
 /**
- * The data folder and the lock on it: one process at a time. The lock is an exclusive SQLite transaction on
- * `<data-dir>/lock`, held for life; the system drops it with the process, `kill -9` included, so there is no stale
- * lock to clean up and no pid to guess about. `platform.json` beside it only tells others who holds it.
+ * The data folder and its lock: one process at a time. The lock is an exclusive SQLite transaction on `<data-dir>/lock`,
+ * held until the process ends. The system releases it even after `kill -9`, so a stale lock cannot exist.
+ * `platform.json` beside it tells other commands which process holds the lock and at which URL it listens.
  */
 import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -17,19 +17,19 @@ export interface RunningPlatform {
 
 export interface DataFolder {
   readonly path: string
-  /** Others of this machine can look into it, because whoever made it let them. */
+  /** True when other users of this machine can read the folder. */
   readonly openToOthers: boolean
-  /** Tells a second `up`, and the other commands, where this platform is. */
+  /** Writes `platform.json`, for a second `up` and for the other commands. */
   announce(platform: RunningPlatform): void
-  /** Takes the announcement back and frees the lock. Idempotent. */
+  /** Removes `platform.json` and releases the lock. Idempotent. */
   release(): void
 }
 
-/** Makes the folder where it is missing and locks it, or throws `in_use` naming the process that has it. */
+/** Creates the folder if it is missing and locks it; throws `in_use` with the process that holds it. */
 export function openDataFolder(path: string): DataFolder {
   makeFolder(path)
   const lock = takeLock(path)
-  // Holding the lock proves that whoever wrote this is gone.
+  // We hold the lock, so the process that wrote this file has ended.
   rmSync(announcementPath(path), { force: true })
   let released = false
   return {
@@ -47,23 +47,23 @@ export function openDataFolder(path: string): DataFolder {
   }
 }
 
-/** What the holder of the folder said of itself, or undefined when nobody did (yet). */
+/** The platform that holds the folder; undefined when none does, or when it has not announced itself yet. */
 export function readRunningPlatform(path: string): RunningPlatform | undefined {
   try {
     const value = JSON.parse(readFileSync(announcementPath(path), 'utf8')) as Partial<RunningPlatform> | null
     if (typeof value?.pid !== 'number' || typeof value.url !== 'string') return undefined
     return { pid: value.pid, url: value.url, startedAt: String(value.startedAt ?? '') }
   } catch {
-    // Missing, or not ours to read: the caller's sentence does without it.
+    // Missing or unreadable: the caller's message does without it.
     return undefined
   }
 }
 
-/** Written aside and renamed, so that a reader never sees half of it and a crash never leaves half of it. */
+/** Writes a temporary file and renames it, so that no reader and no crash leaves half a file. */
 export function writeFileAtomically(path: string, text: string): void {
-  const aside = `${path}.${process.pid}.new`
-  writeFileSync(aside, text, { mode: 0o600, flush: true })
-  renameSync(aside, path)
+  const temporary = `${path}.${process.pid}.new`
+  writeFileSync(temporary, text, { mode: 0o600, flush: true })
+  renameSync(temporary, path)
 }
 
 const announcementPath = (path: string): string => join(path, 'platform.json')
@@ -75,7 +75,7 @@ function makeFolder(path: string): void {
     const code = (cause as NodeJS.ErrnoException).code ?? 'unknown error'
     throw new MoleculeError(
       'bad_config',
-      `the data folder ${path} cannot be made (${code}); choose another with --data-dir`,
+      `the data folder ${path} cannot be created (${code}); choose another with --data-dir`,
       {
         cause,
         details: { key: 'data-dir' },
@@ -88,7 +88,7 @@ function takeLock(path: string): DatabaseSync {
   let lock: DatabaseSync | undefined
   try {
     lock = new DatabaseSync(join(path, 'lock'), { timeout: 0 })
-    // In memory: the file never gets content, and a journal on disk would be one more thing for a crash to leave.
+    // Journal in memory: the database has no content, and a crash would leave a journal on disk behind.
     lock.exec('pragma journal_mode = memory; pragma locking_mode = exclusive; begin exclusive')
     return lock
   } catch (cause) {
@@ -116,7 +116,7 @@ function inUseError(path: string, cause: unknown): MoleculeError {
   const holder = readRunningPlatform(path)
   const who = holder
     ? `Molecule runs on the data folder ${path} already: process ${holder.pid} at ${holder.url}. Use that one`
-    : `another Molecule process holds the data folder ${path} and is just starting or stopping. Wait for it`
+    : `another Molecule process holds the data folder ${path} and is starting or stopping. Wait for it`
   return new MoleculeError('in_use', `${who}, or start a second one with --data-dir FOLDER --port PORT`, {
     cause,
     details: { path, ...holder },

@@ -1,4 +1,4 @@
-/** What a data or state folder is called in sessions, leases and process marks; made once, and never anybody else's. */
+/** The unique id of a data or state folder, created once. Sessions, leases and process marks carry it. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ulid } from '../../ids.ts'

@@ -15,7 +15,7 @@ function open(t: TestContext, options: Partial<LogFileOptions> & { interactive?:
   return { path, shown, file, log: createLog('debug', file) }
 }
 
-test('every line goes to the file, only warnings and errors to stderr', (t) => {
+test('every line goes to the file, only warnings and errors go to stderr', (t) => {
   const { path, shown, log } = open(t)
   log.info({}, 'an ordinary thing')
   log.warn({}, 'a thing to look at')
@@ -28,14 +28,14 @@ test('every line goes to the file, only warnings and errors to stderr', (t) => {
   assert.deepEqual(shown, [`${lines[1]}\n`])
 })
 
-test('on a terminal a warning is a sentence; verbose shows everything', (t) => {
+test('a terminal shows sentences and no JSON; verbose shows every line', (t) => {
   const { shown, log } = open(t, { interactive: true, verbose: true })
   log.debug({ turns: 2 }, 'a detail')
   log.error({ err: new Error('disk full'), path: '/x' }, 'it went wrong')
   assert.deepEqual(shown, ['debug: a detail turns=2\n', 'error: it went wrong (disk full) path=/x\n'])
 })
 
-test('at its limit the file moves aside and a new one begins: two files at most', (t) => {
+test('at its limit the file is renamed and a new one begins: two files at most', (t) => {
   const { path, log } = open(t, { bytesMax: 500 })
   for (let n = 1; n <= 50; n++) log.info({ n }, 'line')
   const size = statSync(path).size

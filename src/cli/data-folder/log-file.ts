@@ -1,7 +1,6 @@
 /**
- * Where the platform's log goes: every line to `<data-dir>/molecule.log`, and what needs a person to stderr as well,
- * so that the terminal stays readable. The file is bounded: at its limit it becomes `molecule.log.1`, replacing the
- * one before.
+ * The log file of the platform or of a bridge. Every line goes to the file; warnings and errors also go to stderr. At its
+ * limit the file is renamed to `<name>.1`, which replaces the previous one, so there are two files at most.
  */
 import { closeSync, fstatSync, openSync, renameSync, writeSync } from 'node:fs'
 import { formatLogLine } from './log-format.ts'
@@ -10,7 +9,7 @@ export interface LogFileOptions {
   readonly path: string
   readonly bytesMax?: number
   readonly terminal: { err(text: string): void; readonly interactive: boolean }
-  /** Everything to stderr, not only warnings and errors. */
+  /** Writes every line to stderr, not only warnings and errors. */
   readonly verbose: boolean
 }
 
@@ -41,7 +40,7 @@ export function openLogFile({ path, bytesMax = LOG_BYTES_MAX, terminal, verbose 
       try {
         append(line)
       } catch (cause) {
-        // A full disk must not take the platform down through its own log.
+        // Prevents a crash of the platform when the disk is full.
         terminal.err(`the log file ${path} cannot be written (${String(cause)}): ${line}`)
       }
     },
@@ -57,7 +56,7 @@ const openForAppend = (path: string): number => openSync(path, 'a', 0o600)
 
 const WARN_LEVEL = 40
 
-/** The log writes its level first: `{"level":40,...`. */
+/** The level is the first key of a line: `{"level":40,...`. */
 function levelOf(line: string): number {
   return Number(/^\{"level":(\d+)/.exec(line)?.[1] ?? WARN_LEVEL)
 }

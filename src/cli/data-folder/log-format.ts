@@ -1,31 +1,31 @@
-/** Lines of the platform's log as people read them: the sentence first, then what belongs to it. */
-
+/** Log lines for people: level and message first, then the fields. */
 import { withoutControls } from '../terminal/output.ts'
 
+/** The platform's log in the data folder. */
 export const LOG_FILE = 'molecule.log'
 
 const LEVEL_NAMES: Readonly<Record<number, string>> = { 20: 'debug', 30: 'info', 40: 'warning', 50: 'error' }
 
-/** With its time; a line that is no JSON, as a crash may leave one, is shown as it is. */
+/** With its time first. A line that is not JSON, which a crash may leave, is shown unchanged. */
 export function formatLogLineWithTime(line: string): string {
   try {
     const { time } = JSON.parse(line) as { time?: unknown }
     const at = typeof time === 'number' || typeof time === 'string' ? new Date(time) : undefined
-    // A program's stderr may stand in a field of it.
-    const text = withoutControls(formatLogLine(line))
+    const text = formatLogLine(line)
     return at === undefined || Number.isNaN(at.getTime()) ? text : `${at.toISOString()} ${text}`
   } catch {
     return `${withoutControls(line)}\n`
   }
 }
 
-/** For a terminal: stacks stay in the file. */
+/** Without time and stack, which stay in the file, and without control characters: a field may quote a program's stderr. */
 export function formatLogLine(line: string): string {
   const { level, time: _time, msg, err, ...fields } = JSON.parse(line) as Record<string, unknown>
-  const word = LEVEL_NAMES[Number(level)] ?? 'info'
+  const levelName = LEVEL_NAMES[Number(level)] ?? 'info'
   const cause = (err as { message?: string } | undefined)?.message
   const about = Object.entries(fields).map(
     ([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
   )
-  return [`${word}: ${String(msg)}`, ...(cause === undefined ? [] : [`(${cause})`]), ...about].join(' ') + '\n'
+  const words = [`${levelName}: ${String(msg)}`, ...(cause === undefined ? [] : [`(${cause})`]), ...about]
+  return `${withoutControls(words.join(' '))}\n`
 }

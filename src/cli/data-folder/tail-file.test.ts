@@ -6,7 +6,7 @@ import { temporaryDir } from '../../../test/harness/process-harness.ts'
 import { waitUntil } from '../../../test/harness/wait.ts'
 import { tailFile } from './tail-file.ts'
 
-test('CL-1 logs: the last lines, then what is added, also after the file was moved aside', async (t) => {
+test('CL-1 logs: shows the last lines, then added lines, also after a rotation', async (t) => {
   const path = join(temporaryDir(t), 'molecule.log')
   writeFileSync(path, 'one\ntwo\nthree\nunfin')
   const stop = new AbortController()
@@ -28,7 +28,7 @@ test('CL-1 logs: the last lines, then what is added, also after the file was mov
   assert.deepEqual(lines, ['two', 'three', 'unfinished', 'last of the old', 'first of the new'])
 })
 
-test('a log that is not there is said in one sentence', async (t) => {
+test('a missing log is one sentence', async (t) => {
   const signal = new AbortController().signal
   const lines = tailFile(join(temporaryDir(t), 'none.log'), { count: 1, follow: false, signal })
   const read = async () => {

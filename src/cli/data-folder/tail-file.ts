@@ -1,6 +1,6 @@
 /**
- * The last lines of a file, and what is added to it. The log is rotated by renaming: when the name means another file,
- * the rest of the old one is read first and then the new one from its beginning.
+ * Yields the last lines of a file, then the lines that are added to it. The log is rotated by a rename: when the name
+ * belongs to another file, this reads the old file to its end first, then the new one from its beginning.
  */
 import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs'
 import { type Clock, systemClock } from '../../clock.ts'
@@ -9,7 +9,7 @@ import { sleep } from '../../wait.ts'
 
 const POLL_MS = 250
 const CHUNK_BYTES = 65_536
-/** Of the end of the file, for the last lines. */
+/** The last lines are looked for in this much of the end of the file; older lines are not found. */
 const TAIL_BYTES_MAX = 4 * 1024 * 1024
 
 export interface TailFileOptions {
@@ -62,7 +62,7 @@ function openLog(path: string): number {
   }
 }
 
-/** Between the rename and the new file there is none for a moment: then the old one is still ours. */
+/** Between the rename and the creation of the new file the name is free: then the old file is still read. */
 function isRotated(path: string, descriptor: number): boolean {
   const named = statSync(path, { throwIfNoEntry: false })
   return named !== undefined && named.ino !== fstatSync(descriptor).ino

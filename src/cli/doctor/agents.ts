@@ -1,17 +1,17 @@
 /**
- * The agent CLIs on this machine: is it there, which version, does it still speak as expected, and who pays. Its
- * backend's own `validate` looks at the program and its `probe` at what it says; neither asks a model. Whether its
- * provider lets it in only a turn can show, so that is tried when asked for.
+ * Checks the agent CLIs on this machine: installed, version, drift, payer. The backend's `validate` checks the program and
+ * its `probe` the protocol; neither calls a model. Only a real turn shows whether the provider accepts the log-in, so
+ * `--probe` runs one.
  */
 import type { Backend, BackendContext, BackendDefinition, Drift } from '../../backends/backend.ts'
 import { builtinBackends, createBackendRegistry } from '../../backends/backends.ts'
 import { findProgram } from '../../backends/engine/probe/validate-cli.ts'
 import { toMoleculeError } from '../../errors.ts'
+import type { Environment } from '../terminal/terminal.ts'
 import type { Finding } from './finding.ts'
 import {
   claudePayer,
   codexPayer,
-  type Environment,
   geminiPayer,
   hermesPayer,
   openclawPayer,
@@ -21,9 +21,9 @@ import {
 import { type TurnTrial, tryTurn } from './try-turn.ts'
 
 interface AgentCli {
-  /** The program. */
+  /** Name of the program. */
   readonly bin: string
-  /** The backend that drives it. */
+  /** The backend that runs it. */
   readonly backend: string
   readonly payer: Payer
   readonly install: string
@@ -76,13 +76,13 @@ const AGENT_CLIS: readonly AgentCli[] = [
 ]
 
 const VALIDATE_TIMEOUT_MS = 60_000
-/** Two looks where the first finds that a way is gone. */
+/** Room for two probes: a second one follows when the first finds something missing. */
 const DRIFT_TIMEOUT_MS = 120_000
 
 export interface ExamineAgentsOptions {
   readonly env: Environment
   readonly context: BackendContext
-  /** Also one real turn of each, which asks its model. */
+  /** Also runs one real turn of each agent, which calls its model. */
   readonly probes: boolean
   readonly signal: AbortSignal
 }
@@ -91,12 +91,12 @@ export async function examineAgents(options: ExamineAgentsOptions): Promise<Find
   return await Promise.all(AGENT_CLIS.map((cli) => examineAgent(cli, options)))
 }
 
-/** Those that are on PATH, with the backend that runs each. */
+/** The agents on PATH, each with its backend. */
 export async function findInstalledAgents(
   env: Environment,
 ): Promise<{ readonly bin: string; readonly backend: string }[]> {
-  const looked = await Promise.all(AGENT_CLIS.map(async (cli) => ({ cli, isHere: await isInstalled(cli, env) })))
-  return looked.filter(({ isHere: is }) => is).map(({ cli }) => cli)
+  const checked = await Promise.all(AGENT_CLIS.map(async (cli) => ({ cli, isHere: await isInstalled(cli, env) })))
+  return checked.filter(({ isHere }) => isHere).map(({ cli }) => cli)
 }
 
 const isInstalled = async ({ bin }: AgentCli, env: Environment): Promise<boolean> =>
@@ -118,39 +118,34 @@ async function examineAgent(cli: AgentCli, options: ExamineAgentsOptions): Promi
   }
 }
 
-interface Look extends ExamineAgentsOptions {
-  /** As a workspace of it would be run. */
-  readonly backend: Backend
-  readonly definition: BackendDefinition
-}
-
 type FindingResult = Pick<Finding, 'verdict' | 'text' | 'remedy'>
 
 async function examineInstalled(
   cli: AgentCli,
-  { backend, definition, env, probes, signal }: Look,
+  options: ExamineAgentsOptions & { readonly backend: Backend; readonly definition: BackendDefinition },
 ): Promise<FindingResult> {
+  const { backend, definition, env, probes, signal } = options
   const valid = await backend.validate(withTimeout(VALIDATE_TIMEOUT_MS, signal))
   if (!valid.ok) return { verdict: 'broken', text: valid.problem, remedy: valid.remedy }
   const version = valid.version ?? 'unknown version'
   const { tested } = definition
   const title = tested === undefined || tested === version ? version : `${version} (tested: ${tested})`
   const drift = await checkDrift(backend, signal)
-  const last = tested === undefined ? cli.install : `${cli.install}@${tested}`
-  if (drift.verdict === 'broken') return { verdict: 'broken', text: `${title}: ${drift.text}`, remedy: last }
+  const installTested = tested === undefined ? cli.install : `${cli.install}@${tested}`
+  if (drift.verdict === 'broken') return { verdict: 'broken', text: `${title}: ${drift.text}`, remedy: installTested }
   const trial = probes ? await tryTurn(backend, signal) : undefined
   if (trial?.understood === false) {
-    return { verdict: 'broken', text: `${title}: ${drift.text}; ${trial.text}`, remedy: last }
+    return { verdict: 'broken', text: `${title}: ${drift.text}; ${trial.text}`, remedy: installTested }
   }
   const paid = describePayment(cli, env, trial)
   const text = `${title}: ${drift.text}; ${paid.text}`
-  const remedy = paid.remedy ?? (drift.verdict === 'note' ? last : undefined)
+  const remedy = paid.remedy ?? (drift.verdict === 'note' ? installTested : undefined)
   return { verdict: remedy === undefined ? 'ok' : 'note', text, ...(remedy !== undefined && { remedy }) }
 }
 
 const withTimeout = (ms: number, signal: AbortSignal) => AbortSignal.any([signal, AbortSignal.timeout(ms)])
 
-/** Whether it still speaks as its backend expects; what could not be told is worth knowing and breaks nothing. */
+/** Checks whether the program still speaks the protocol that its backend expects. A probe that fails is only a note. */
 async function checkDrift(backend: Backend, signal: AbortSignal): Promise<FindingResult> {
   try {
     const drifts = (await backend.probe?.(withTimeout(DRIFT_TIMEOUT_MS, signal))) ?? []
@@ -158,7 +153,7 @@ async function checkDrift(backend: Backend, signal: AbortSignal): Promise<Findin
     const isBroken = drifts.some(({ instead }) => instead === undefined)
     return { verdict: isBroken ? 'broken' : 'note', text: drifts.map(driftText).join('; ') }
   } catch (thrown) {
-    return { verdict: 'note', text: `how it speaks could not be tried (${toMoleculeError(thrown).message})` }
+    return { verdict: 'note', text: `its protocol could not be checked (${toMoleculeError(thrown).message})` }
   }
 }
 
@@ -172,7 +167,7 @@ function describePayment(
   const payer = cli.payer(env)
   if (trial?.loggedIn === false) return { text: trial.text, remedy: cli.login }
   if (payer !== undefined) return { text: `${trial === undefined ? '' : `${trial.text}; `}${payer} pays` }
-  // It answered: where its credentials are is its own affair.
+  // It answered, so it has credentials, in a place that this check does not know.
   if (trial?.loggedIn) return { text: `${trial.text}; its own settings say who pays` }
   return { text: 'no log-in found', remedy: cli.login }
 }

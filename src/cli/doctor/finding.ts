@@ -1,6 +1,6 @@
-/** One thing that the doctor looked at. */
+/** The result of one check of `molecule doctor`. */
 
-/** ok; note: worth knowing, nothing is broken; broken: it needs a person, and the exit code says so. */
+/** `note`: worth knowing, nothing is broken. `broken`: a user must act, and the exit code is 1. */
 export type FindingVerdict = 'ok' | 'note' | 'broken'
 
 export interface Finding {
@@ -8,7 +8,7 @@ export interface Finding {
   readonly area: string
   readonly name: string
   readonly verdict: FindingVerdict
-  /** What was found, in words. */
+  /** What the check found. */
   readonly text: string
   /** What to do about it. */
   readonly remedy?: string

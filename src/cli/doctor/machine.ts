@@ -1,22 +1,22 @@
 /**
- * What the platform stands on: the data folder and who can read it, the token's file, the store, the port, the disk, and
- * how much space everything takes. Only looked at, never changed.
+ * Checks the machine of the platform: Node, settings, data folder and its mode, token file, store, port, disk, sizes.
+ * It only reads.
  */
 import { readdirSync, readFileSync, statfsSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { loadConfig, type PlatformConfig } from '../../config/config.ts'
 import { toMoleculeError } from '../../errors.ts'
-import { adminTokenPath } from '../data-folder/admin-token.ts'
+import { adminTokenPath, OTHERS_MODE_BITS } from '../data-folder/admin-token.ts'
 import { readRunningPlatform } from '../data-folder/data-folder.ts'
+import { LOG_FILE } from '../data-folder/log-format.ts'
+import { NODE_MAJOR_MIN } from '../launch.mjs'
+import type { Environment } from '../terminal/terminal.ts'
 import { findPortHolder } from '../up/port-holder.ts'
 import type { Finding } from './finding.ts'
-import type { Environment } from './payers.ts'
 
-const OTHERS_MODE_BITS = 0o077
 const FREE_BYTES_MIN = 500 * 1024 * 1024
-const NODE_MAJOR_MIN = 24
-/** Of the folders that may be large; more is told as "more than". */
+/** Files of a folder whose sizes are added up; a larger folder is shown as "more than". */
 const FILES_COUNTED_MAX = 100_000
 
 export async function examineMachine(dataDir: string, env: Environment): Promise<Finding[]> {
@@ -41,10 +41,12 @@ async function examineConfig(env: Environment): Promise<{ config?: PlatformConfi
   const about = { area: 'platform', name: 'settings' }
   try {
     const config = await loadConfig({ flags: {}, env })
-    return { config, finding: { ...about, verdict: 'ok', text: 'they can be read' } }
+    return { config, finding: { ...about, verdict: 'ok', text: 'valid' } }
   } catch (thrown) {
     const text = toMoleculeError(thrown).message
-    return { finding: { ...about, verdict: 'broken', text, remedy: 'correct it, or "molecule config set KEY VALUE"' } }
+    return {
+      finding: { ...about, verdict: 'broken', text, remedy: 'correct it, or run "molecule config set KEY VALUE"' },
+    }
   }
 }
 
@@ -55,15 +57,15 @@ function examineDataFolder(path: string): Finding {
     return {
       ...about,
       verdict: 'note',
-      text: `${path} is not there yet`,
-      remedy: 'it is made by the first "molecule up"',
+      text: `${path} does not exist yet`,
+      remedy: 'the first "molecule up" creates it',
     }
   }
-  if ((mode & OTHERS_MODE_BITS) === 0) return { ...about, verdict: 'ok', text: `${path}, for its owner alone` }
+  if ((mode & OTHERS_MODE_BITS) === 0) return { ...about, verdict: 'ok', text: `${path}, readable by its owner only` }
   return {
     ...about,
     verdict: 'broken',
-    text: `others on this machine can look into ${path}`,
+    text: `other users of this machine can read ${path}`,
     remedy: `chmod 700 ${path}`,
   }
 }
@@ -73,15 +75,20 @@ function examineAdminToken(dataDir: string): Finding {
   const path = adminTokenPath(dataDir)
   const file = statSync(path, { throwIfNoEntry: false })
   if (file === undefined)
-    return { ...about, verdict: 'note', text: 'there is none yet', remedy: 'the first "molecule up" makes it' }
+    return { ...about, verdict: 'note', text: 'there is none yet', remedy: 'the first "molecule up" creates it' }
   if ((file.mode & OTHERS_MODE_BITS) !== 0) {
     const remedy = `chmod 600 ${path}; if others use this machine, remove the file and restart the platform for a new one`
-    return { ...about, verdict: 'broken', text: `others on this machine can read ${path}`, remedy }
+    return { ...about, verdict: 'broken', text: `other users of this machine can read ${path}`, remedy }
   }
   try {
     if (readFileSync(path, 'utf8').trim() !== '')
-      return { ...about, verdict: 'ok', text: `${path}, for its owner alone` }
-    return { ...about, verdict: 'broken', text: `${path} is empty`, remedy: 'restart the platform; it makes a new one' }
+      return { ...about, verdict: 'ok', text: `${path}, readable by its owner only` }
+    return {
+      ...about,
+      verdict: 'broken',
+      text: `${path} is empty`,
+      remedy: 'restart the platform; it creates a new one',
+    }
   } catch (cause) {
     return { ...about, verdict: 'broken', text: `${path} cannot be read (${(cause as NodeJS.ErrnoException).code})` }
   }
@@ -91,12 +98,12 @@ async function examineStore(dataDir: string, database: string | undefined): Prom
   return database === undefined ? examineSqlite(dataDir) : await examinePostgres(database)
 }
 
-/** Read only, beside a platform that may be writing: what is asked is small, whatever the size of the store. */
+/** Opens the store read-only, because a platform may be writing to it. */
 function examineSqlite(dataDir: string): Finding {
   const about = { area: 'store', name: 'embedded' }
   const path = join(dataDir, 'molecule.db')
   if (statSync(path, { throwIfNoEntry: false }) === undefined) {
-    return { ...about, verdict: 'note', text: 'there is none yet', remedy: 'the first "molecule up" makes it' }
+    return { ...about, verdict: 'note', text: 'there is none yet', remedy: 'the first "molecule up" creates it' }
   }
   try {
     const store = new DatabaseSync(path, { readOnly: true, timeout: 2000 })
@@ -153,7 +160,7 @@ function examineDisk(dataDir: string): Finding {
     ...about,
     verdict: 'broken',
     text,
-    remedy: `make room: below ${formatBytes(FREE_BYTES_MIN)} it takes no new mail`,
+    remedy: `free some space: below ${formatBytes(FREE_BYTES_MIN)} the platform takes no new messages`,
   }
 }
 
@@ -164,7 +171,7 @@ function nearestFolder(path: string): string {
 }
 
 function examineSizes(dataDir: string): Finding {
-  const names = ['molecule.db', 'molecule.db-wal', 'molecule.log', 'molecule.log.1', 'workspaces']
+  const names = ['molecule.db', 'molecule.db-wal', LOG_FILE, `${LOG_FILE}.1`, 'workspaces']
   const sizes = names.flatMap((name) => {
     const { bytes, cut } = sizeOf(join(dataDir, name))
     return bytes === 0 ? [] : [`${name} ${cut ? 'more than ' : ''}${formatBytes(bytes)}`]

@@ -15,7 +15,7 @@ function makeHome(t: TestContext) {
   return { HOME, put }
 }
 
-test('RT-13 claude: the order in which it looks is its own, and a key goes before a log-in', (t) => {
+test('RT-13 claude: a cloud account wins over a key, and a key over a log-in', (t) => {
   const { HOME, put } = makeHome(t)
   assert.equal(claudePayer({ HOME }), undefined)
   put('.claude.json', '{"oauthAccount": {"emailAddress": "ada@example.org"}}')
@@ -31,7 +31,7 @@ test('RT-13 claude: the order in which it looks is its own, and a key goes befor
   assert.equal(claudePayer({ ...key, CLAUDE_CODE_USE_BEDROCK: '0' }), 'ANTHROPIC_API_KEY')
 })
 
-test('RT-13 codex: CODEX_API_KEY goes before its log-in, OPENAI_API_KEY alone pays for nothing', (t) => {
+test('RT-13 codex: CODEX_API_KEY wins over the log-in; OPENAI_API_KEY alone does not pay', (t) => {
   const { HOME, put } = makeHome(t)
   assert.equal(codexPayer({ HOME, OPENAI_API_KEY: 'x' }), undefined)
   put('.codex/auth.json')
@@ -39,7 +39,7 @@ test('RT-13 codex: CODEX_API_KEY goes before its log-in, OPENAI_API_KEY alone pa
   assert.equal(codexPayer({ HOME, CODEX_API_KEY: 'x' }), 'CODEX_API_KEY')
 })
 
-test('RT-13 gemini: what was chosen in its dialogue counts, else the environment, else a log-in', (t) => {
+test('RT-13 gemini: the choice in its dialogue wins, then the environment, then a log-in', (t) => {
   const { HOME, put } = makeHome(t)
   const env = { HOME, GEMINI_API_KEY: 'x' }
   assert.equal(geminiPayer({ HOME }), undefined)
@@ -56,7 +56,7 @@ test('RT-13 gemini: what was chosen in its dialogue counts, else the environment
   assert.equal(geminiPayer({ HOME }), undefined)
 })
 
-test('RT-13 those with many providers: their own log-ins, else all keys that the model may choose from', (t) => {
+test('RT-13 agents with many providers: their log-in, else every key that the model may use', (t) => {
   const { HOME, put } = makeHome(t)
   const env = { HOME, ANTHROPIC_API_KEY: 'x', OPENAI_API_KEY: 'x' }
   for (const payer of [opencodePayer, hermesPayer, openclawPayer]) {

@@ -1,15 +1,14 @@
 /**
- * Who pays for what an agent asks of its model, as Molecule runs it: a variable of the environment, by its name, or the
- * log-in that the CLI keeps itself. Told from which variables are set and which files are there, in the order in which
- * each CLI looks (measured, where it can be); no secret is taken from one, and none is shown.
+ * The payer of an agent's model calls: a variable, by its name, or the log-in that the CLI keeps. Derived from which
+ * variables are set and which files exist, in the order in which each CLI looks (measured where possible). No secret is
+ * read or shown.
  */
 import { readFileSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import type { Environment } from '../terminal/terminal.ts'
 
-export type Environment = Readonly<Record<string, string | undefined>>
-
-/** The payer in words; undefined where none was found. */
+/** Describes the payer; undefined when none was found. */
 export type Payer = (env: Environment) => string | undefined
 
 const LOG_IN = 'its own log-in'
@@ -19,21 +18,21 @@ const isSet = (env: Environment, name: string): boolean => (env[name] ?? '') !==
 const firstSet = (env: Environment, ...names: string[]) => names.find((name) => isSet(env, name))
 const loggedInBy = (...paths: string[]) => (paths.some(isFile) ? LOG_IN : undefined)
 
-/** A key goes before its own log-in, also where somebody is logged in: that surprises people. */
+/** A key wins over the log-in even when the user is logged in, which surprises users. */
 export const claudePayer: Payer = (env) =>
   cloudOf(env, 'CLAUDE_CODE_USE_BEDROCK', 'CLAUDE_CODE_USE_VERTEX', 'CLAUDE_CODE_USE_FOUNDRY') ??
   firstSet(env, 'ANTHROPIC_AUTH_TOKEN', 'ANTHROPIC_API_KEY', 'CLAUDE_CODE_OAUTH_TOKEN', 'CLAUDE_AUTH_TOKEN') ??
   loggedInBy(join(env['CLAUDE_CONFIG_DIR'] || join(homeOf(env), '.claude'), '.credentials.json')) ??
   claudeAccount(join(env['CLAUDE_CONFIG_DIR'] || homeOf(env), '.claude.json'))
 
-/** On a Mac the log-in itself is in the keychain; whose it is stands here. */
+/** On a Mac the log-in is in the keychain; this file only names its account. */
 const claudeAccount = (path: string) => (/"oauthAccount"\s*:\s*\{/.test(textOf(path)) ? LOG_IN : undefined)
 
-/** `OPENAI_API_KEY` alone it reads for a provider of the user's own only, which its settings name. */
+/** It reads `OPENAI_API_KEY` only for a provider that the user's settings define. */
 export const codexPayer: Payer = (env) =>
   firstSet(env, 'CODEX_API_KEY') ?? loggedInBy(join(env['CODEX_HOME'] || join(homeOf(env), '.codex'), 'auth.json'))
 
-/** What was chosen in its own dialogue is in force; without that, the environment decides. */
+/** The choice in its own dialogue wins; without one, the environment decides. */
 export const geminiPayer: Payer = (env) => {
   const folder = join(env['GEMINI_CLI_HOME'] || homeOf(env), '.gemini')
   const logIn = loggedInBy(join(folder, 'oauth_creds.json'))
@@ -47,7 +46,7 @@ export const geminiPayer: Payer = (env) => {
   }
 }
 
-/** It has a log-in for each provider; which of all these pays is decided by the model. */
+/** It has one log-in per provider; the model decides which of these pays. */
 export const opencodePayer: Payer = (env) =>
   loggedInBy(join(env['XDG_DATA_HOME'] || join(homeOf(env), '.local', 'share'), 'opencode', 'auth.json')) ??
   anyOf(env, 'OPENCODE_API_KEY', 'ANTHROPIC_API_KEY', 'OPENAI_API_KEY', 'GEMINI_API_KEY', 'OPENROUTER_API_KEY')
@@ -64,7 +63,7 @@ export const openclawPayer: Payer = (env) =>
   loggedInBy(join(env['OPENCLAW_STATE_DIR'] || join(homeOf(env), '.openclaw'), 'openclaw.json')) ??
   anyOf(env, 'ANTHROPIC_API_KEY', 'OPENAI_API_KEY')
 
-/** Some are switched on by a variable, and then use the account that the machine has with a cloud. */
+/** A variable makes some CLIs use the machine's cloud account. */
 function cloudOf(env: Environment, ...names: string[]): string | undefined {
   const name = names.find((one) => /^(1|true|yes|on)$/i.test(env[one] ?? ''))
   return name === undefined ? undefined : `the cloud account (${name})`
@@ -81,7 +80,7 @@ function textOf(path: string): string {
   try {
     return readFileSync(path, 'utf8')
   } catch {
-    // Not there, or not for us: then nothing was chosen as far as we can see.
+    // Missing or unreadable: treated as no choice.
     return ''
   }
 }

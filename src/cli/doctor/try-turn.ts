@@ -1,6 +1,6 @@
 /**
- * One real turn of an agent, the only way to know whether its provider lets it in, and whether what it prints in a turn
- * reads as its backend expects. It asks the model for one word, so it is done only when somebody asks for it.
+ * Runs one real turn of an agent: the only way to know whether its provider accepts the log-in, and whether the backend
+ * understands its output. It costs a model call, so only `doctor --probe` does it.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -15,9 +15,9 @@ const PROMPT = 'Answer with the single word ok.'
 const TRY_TURN_TIMEOUT_MS = 120_000
 
 export interface TurnTrial {
-  /** What it printed was understood. */
+  /** The backend understood the output. */
   readonly understood: boolean
-  /** Whether its provider let it in; undefined where that could not be seen. */
+  /** Whether the provider accepted the log-in; undefined when the turn does not show it. */
   readonly loggedIn: boolean | undefined
   readonly text: string
 }
@@ -31,11 +31,11 @@ export async function tryTurn(backend: Backend, signal: AbortSignal): Promise<Tu
     return { understood, loggedIn: understood, text: understood ? 'it answers' : 'its answer was empty' }
   } catch (thrown) {
     const { code, message } = toMoleculeError(thrown)
-    // Both are the provider's words, as the backend understood them.
+    // Both codes mean that the provider answered and the backend understood it.
     if (code === 'auth_failed')
       return { understood: true, loggedIn: false, text: 'its provider refuses its credentials' }
-    if (code === 'rate_limited') return { understood: true, loggedIn: true, text: 'its provider asks to wait' }
-    return { understood: false, loggedIn: undefined, text: `a try failed: ${message}` }
+    if (code === 'rate_limited') return { understood: true, loggedIn: true, text: 'its provider limits the rate' }
+    return { understood: false, loggedIn: undefined, text: `the turn failed: ${message}` }
   } finally {
     rmSync(workingDir, { recursive: true, force: true })
   }

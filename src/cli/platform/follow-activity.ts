@@ -1,4 +1,4 @@
-/** What happens in a workspace from a number on, each thing once, also while the platform is away for a time. */
+/** Follows the event log of a workspace from a number on, each entry once, through restarts of the platform. */
 import type { ActivityView, PlatformClient } from '../../client/platform-client.ts'
 import type { Clock } from '../../clock.ts'
 import { MoleculeError } from '../../errors.ts'
@@ -11,29 +11,29 @@ export interface FollowActivityOptions {
   readonly id: string
   readonly since: number
   readonly clock: Clock
-  /** Told once each time the platform cannot be reached. */
+  /** Called once per outage. */
   readonly onUnreachable: (error: MoleculeError) => void
 }
 
-/** Ends with the signal; what trying again cannot mend is thrown. */
+/** Ends when the signal aborts; throws an error that is not retryable. */
 export async function* followActivity(
   options: FollowActivityOptions,
   signal: AbortSignal,
 ): AsyncIterable<ActivityView> {
   const { client, id, clock } = options
   let { since } = options
-  let reported = false
+  let isReported = false
   while (!signal.aborted) {
     try {
       for await (const { seq, events } of client.events(id, since, signal)) {
-        reported = false
+        isReported = false
         yield* events
         since = seq
       }
     } catch (thrown) {
       if (!(thrown instanceof MoleculeError) || !thrown.retryable) throw thrown
-      if (!reported) options.onUnreachable(thrown)
-      reported = true
+      if (!isReported) options.onUnreachable(thrown)
+      isReported = true
       await sleep(clock, RETRY_MS, signal)
     }
   }

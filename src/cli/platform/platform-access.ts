@@ -1,28 +1,22 @@
 /**
- * How a command reaches the platform: where it is, with which token, and which workspace a name means. A workspace's
- * own token comes first, so that an agent acts as itself; the admin token of the data folder is given to loopback
- * addresses alone.
+ * How a command reaches the platform: its URL, the token to send, and which workspace a name means. A workspace's own
+ * token comes first, so that an agent acts as itself. The admin token in the data folder is sent to loopback only.
  */
 import { createPlatformClient, type PlatformClient } from '../../client/platform-client.ts'
-import { loadDataDir } from '../../config/config.ts'
+import { isHttpUrl, loadDataDir } from '../../config/config.ts'
+import { DEFAULT_URL } from '../../config/settings.ts'
 import { MoleculeError } from '../../errors.ts'
 import { isWorkspaceId } from '../../ids.ts'
-import type { Terminal } from '../command-line.ts'
 import { readAdminToken } from '../data-folder/admin-token.ts'
-
-type Environment = Terminal['env']
-
-const DEFAULT_URL = 'http://localhost:8080'
+import type { Environment } from '../terminal/terminal.ts'
 
 export function platformClientFor(env: Environment): PlatformClient {
   const url = env['MOLECULE_API_URL'] || DEFAULT_URL
-  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
-    throw new MoleculeError('bad_config', `MOLECULE_API_URL is no http address: "${url}"`)
-  }
+  if (!isHttpUrl(url)) throw new MoleculeError('bad_config', `MOLECULE_API_URL is not an http address: "${url}"`)
   return createPlatformClient({ url, token: tokenFor(url, env) })
 }
 
-/** The id that an id or a name stands for. Names need not be unique; then the ids are listed to choose from. */
+/** Takes an id or a name. Names need not be unique: an ambiguous one is refused with the ids to choose from. */
 export async function resolveWorkspaceId(platform: PlatformClient, idOrName: string): Promise<string> {
   if (isWorkspaceId(idOrName)) return idOrName
   const all = await platform.listWorkspaces()
@@ -36,10 +30,11 @@ export async function resolveWorkspaceId(platform: PlatformClient, idOrName: str
   throw new MoleculeError('invalid_request', `${named.length} workspaces are called "${idOrName}"; use an id: ${ids}`)
 }
 
+/** Names in the error; the rest becomes "and more". */
 const NAMES_MAX = 20
 
 function availableNames(workspaces: readonly { readonly name: string }[]): string {
-  if (workspaces.length === 0) return 'there is none yet: make one with "molecule init"'
+  if (workspaces.length === 0) return 'there is none yet: create one with "molecule init"'
   const names = workspaces.slice(0, NAMES_MAX).map(({ name }) => name)
   return `there are ${names.join(', ')}${workspaces.length > NAMES_MAX ? ' and more' : ''}`
 }

@@ -1,13 +1,14 @@
 /**
- * Giving a workspace something to do and waiting for the end of it, however long that takes: the platform answers a
- * blocking call after a while in any case, and the same message sent again attaches to its task. One key an invocation,
- * so a retry never is a second task. A turn that waits for somebody's permission goes on by itself later: it is waited for.
+ * Sends a message and waits for the end of its task, without a time limit. A blocking call returns an unfinished task
+ * after a while; sending the same message id again attaches to that task, so a retry never starts a second one.
+ * A turn that waits for a permission continues once an owner answers, so this waits for it too.
  */
 import type { PlatformClient } from '../../client/platform-client.ts'
 import { type RetryOptions, withRetries } from '../../client/retry.ts'
 import { MoleculeError } from '../../errors.ts'
 import { isFinal, isInterrupted, type Message, type Task } from '../../protocol/a2a.ts'
 import { sleep } from '../../wait.ts'
+import { partsText } from '../terminal/task-text.ts'
 
 const POLL_MS = 1000
 
@@ -15,9 +16,9 @@ export interface PlatformSendOptions extends RetryOptions {
   readonly platform: PlatformClient
   readonly workspaceId: string
   readonly message: Message
-  /** False: the task as it was admitted. */
+  /** False: returns the task as soon as it is admitted. */
   readonly wait: boolean
-  /** Told what the turn waits for. */
+  /** Receives what the turn waits for, as the platform words it. */
   readonly onWaiting?: (statusText: string) => void
 }
 
@@ -35,12 +36,12 @@ export async function sendAndWait({
     if (!wait || isFinal(state)) return task
     if (!isInterrupted(state)) continue
     if (state !== 'TASK_STATE_AUTH_REQUIRED' || !(await isRunning(platform, task.id))) return task
-    onWaiting?.((task.status.message?.parts ?? []).map(({ text }) => text ?? '').join(''))
+    onWaiting?.(partsText(task.status.message))
     await sleep(retry.clock, POLL_MS)
   }
 }
 
-/** Whether its turn is only waiting; otherwise the task rests until its sender says something. */
+/** True while the task's turn runs and waits for a permission; false when the task waits for its sender. */
 async function isRunning(platform: PlatformClient, taskId: string): Promise<boolean> {
   try {
     return (await platform.story(taskId)).steps.at(-1)?.type === 'running'

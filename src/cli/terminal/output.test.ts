@@ -7,17 +7,17 @@ const COLUMNS = [
   { title: 'size', of: ({ name }: { name: string }) => name.length },
 ]
 
-test('CL-1 a table has titles and columns that line up; an empty one says so', () => {
+test('CL-1 a table has titles and aligned columns; an empty one says so', () => {
   assert.equal(renderTable([{ name: 'a' }, { name: 'long' }], COLUMNS, 'none'), 'NAME  SIZE\na     1\nlong  4\n')
   assert.equal(renderTable([], COLUMNS, 'There is none.'), 'There is none.\n')
 })
 
-test('a name cannot break the table it stands in, nor drive the terminal', () => {
+test('control characters in a name neither break the table nor reach the terminal', () => {
   assert.equal(renderTable([{ name: 'a\nb\u001b[31m\u0007' }], COLUMNS, ''), 'NAME  SIZE\na b   9\n')
   assert.equal(withoutControls('\u001b]0;title\u0007x\ty\n'), ']0;titlex\ty\n')
 })
 
-test('fields leave out what is not there; JSON and YAML are whole', async () => {
+test('fields omit missing values; JSON and YAML are complete', async () => {
   const fields = [
     ['a', 1],
     ['longer', null],

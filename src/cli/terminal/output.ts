@@ -1,6 +1,6 @@
 /**
- * How commands show what they got: a table for people, JSON or YAML for programs. What an agent or another person
- * wrote is shown without its control characters: a name must not move the cursor of whoever lists it.
+ * Output of commands: a table for people, JSON or YAML for programs. Tables and fields drop control characters, because
+ * an agent or another user wrote the values and could otherwise drive the reader's terminal.
  */
 
 export const OUTPUT_FORMATS = ['table', 'json', 'yaml'] as const
@@ -18,7 +18,7 @@ export interface Column<T> {
   readonly of: (row: T) => string | number | null | undefined
 }
 
-/** One line a row under the titles; `none` is said where there is no row. */
+/** One line a row under the titles; only the sentence `none` when there are no rows. */
 export function renderTable<T>(rows: readonly T[], columns: readonly Column<T>[], none: string): string {
   if (rows.length === 0) return `${none}\n`
   const titles = columns.map(({ title }) => title.toUpperCase())
@@ -26,7 +26,7 @@ export function renderTable<T>(rows: readonly T[], columns: readonly Column<T>[]
   return alignColumns([titles, ...cells])
 }
 
-/** `key  value`, one a line; what is undefined is left out. */
+/** `key  value`, one a line, without the undefined and null values. */
 export function renderFields(fields: readonly (readonly [string, string | number | null | undefined])[]): string {
   return alignColumns(
     fields.flatMap(([key, value]) => (value === undefined || value === null ? [] : [[key, oneLine(value)]])),
@@ -44,12 +44,12 @@ export function alignColumns(rows: readonly (readonly string[])[]): string {
   return `${lines.join('\n')}\n`
 }
 
-/** Without control characters; tab and newline stay. */
+/** Removes control characters except tab and newline. */
 export function withoutControls(text: string): string {
   return text.replaceAll(CONTROLS, '')
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
+// biome-ignore lint/suspicious/noControlCharactersInRegex: it removes them
 const CONTROLS = /\u001b\[[0-9;?]*[ -/]*[@-~]|[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g
 
 function oneLine(value: string | number | null | undefined): string {

@@ -1,8 +1,8 @@
 /**
- * What somebody sees while a command waits: on a terminal one line that moves and counts, elsewhere a plain line at the
- * start and now and then. It goes to stderr, so that stdout stays the answer.
+ * Shows on stderr that a command waits: on a terminal one line with a spinner and the seconds, elsewhere a plain line at
+ * the start and every 30 s. Stdout stays free for the answer.
  */
-import type { Terminal } from '../command-line.ts'
+import type { Terminal } from './terminal.ts'
 
 const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
 const FRAME_MS = 100
@@ -11,7 +11,7 @@ const CLEAR_LINE = '\r\u001b[2K'
 
 export interface Progress {
   update(text: string): void
-  /** Idempotent; leaves nothing on a terminal. */
+  /** Idempotent; clears the line on a terminal. */
   stop(): void
 }
 
@@ -40,7 +40,7 @@ function startProgress({ err, interactive }: Pick<Terminal, 'err' | 'interactive
   }
 }
 
-/** Shows it while the work goes on. */
+/** Shows the text until the work ends. */
 export async function withProgress<T>(
   terminal: Terminal,
   text: string,

@@ -1,5 +1,5 @@
-/** How a command that runs for long is stopped, and what does not stop it. Shared by `up` and `connect`. */
-import { EXIT_FAILED } from '../command-line.ts'
+/** Signals of commands that run until they are stopped: `up`, `connect`, `doctor`. */
+import { EXIT_FAILED } from '../run-program.ts'
 
 export interface StopSignals {
   readonly first: Promise<NodeJS.Signals>
@@ -9,7 +9,7 @@ export interface StopSignals {
 
 const STOP_SIGNALS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP']
 
-/** Listens from before the start, so that a signal while starting is a stop too and not a lost one. */
+/** Call it before the start, so that a signal during the start is not lost. A third signal exits at once. */
 export function listenForStopSignals(): StopSignals {
   const first = Promise.withResolvers<NodeJS.Signals>()
   const second = Promise.withResolvers<NodeJS.Signals>()
@@ -30,12 +30,25 @@ export function listenForStopSignals(): StopSignals {
   }
 }
 
-/** `molecule up | head` closes the pipe after a line; what runs for long must not end by that. */
+/** Prevents the platform's end when a reader closes its output, as in `molecule up | head`. Returns the undo. */
 export function ignoreClosedOutput(): () => void {
   const ignore = () => undefined
   const streams = [process.stdout, process.stderr]
   for (const stream of streams) stream.on('error', ignore)
   return () => {
     for (const stream of streams) stream.off('error', ignore)
+  }
+}
+
+/** The processes of running turns have this long to die at the second signal; then this process exits. */
+const CLOSE_NOW_TIMEOUT_MS = 2000
+
+/** For the second signal: a close without a drain also ends the close that is already under way. */
+export async function closeNow(close: () => Promise<void>): Promise<void> {
+  const deadline = setTimeout(() => process.exit(EXIT_FAILED), CLOSE_NOW_TIMEOUT_MS)
+  try {
+    await close()
+  } finally {
+    clearTimeout(deadline)
   }
 }

@@ -6,12 +6,12 @@ import { linuxOnly } from '../../../test/harness/live-processes.ts'
 import { findPortHolder } from './port-holder.ts'
 
 for (const host of ['127.0.0.1', '::1']) {
-  test(`PL-13 the holder of a port on ${host} is found with its pid and command`, linuxOnly, async (t) => {
+  test(`PL-13 finds the pid and command of the process that holds a port on ${host}`, linuxOnly, async (t) => {
     const server = createServer()
     server.listen(0, host)
     const failed = once(server, 'error').then(([error]) => error as NodeJS.ErrnoException)
-    const trouble = await Promise.race([once(server, 'listening').then(() => undefined), failed])
-    if (trouble) return t.diagnostic(`no ${host} on this machine: ${trouble.code}`)
+    const problem = await Promise.race([once(server, 'listening').then(() => undefined), failed])
+    if (problem) return t.diagnostic(`no ${host} on this machine: ${problem.code}`)
     t.after(() => server.close())
     const holder = findPortHolder((server.address() as AddressInfo).port)
     assert.equal(holder?.pid, process.pid)
@@ -19,7 +19,7 @@ for (const host of ['127.0.0.1', '::1']) {
   })
 }
 
-test('a port that nobody holds has no holder', async () => {
+test('a free port has no holder', async () => {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo

@@ -1,12 +1,12 @@
 /**
- * Who listens on a port, for the one error where it matters: "port taken". Linux tells through /proc; elsewhere, and
- * for processes of other users, the answer is undefined and the error does without it.
+ * Finds the process that listens on a port, for the error "port taken". Reads /proc, so on systems without it, and for
+ * processes of other users, the result is undefined and the error names no process.
  */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
 export interface PortHolder {
   readonly pid: number
-  /** The command line, cut to a readable length. */
+  /** The command line, cut at 120 characters. */
   readonly command: string
 }
 
@@ -48,7 +48,7 @@ function commandOf(pid: string): string {
   return command.length > COMMAND_CHARACTERS_MAX ? `${command.slice(0, COMMAND_CHARACTERS_MAX)}...` : command
 }
 
-// Processes come and go while /proc is read, and those of others are closed to us: each read may find nothing.
+// A process may end while /proc is read, and other users' processes cannot be read: each read may find nothing.
 
 function readText(path: string): string {
   try {

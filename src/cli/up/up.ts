@@ -1,20 +1,20 @@
 /**
- * `molecule up`: the platform in one process. Settings, data folder, token, parts, in this order, each refused with
- * what to do about it; then it runs until a signal, drains and leaves nothing behind. The first signal asks running
- * turns to finish, the second stops them.
+ * `molecule up`: runs the platform in this process. It loads settings, data folder, token and parts in this order; each
+ * failure says what to do. The first signal drains the running turns, the second stops them. No process is left behind.
  */
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { loadConfig, loadDataDir, type PlatformConfig } from '../../config/config.ts'
 import { formatDuration } from '../../duration.ts'
 import { MoleculeError } from '../../errors.ts'
+import type { Checkpoint } from '../../inbox/inbox.ts'
 import { createLog, type MaskingLog } from '../../log.ts'
-import { EXIT_FAILED, type Terminal } from '../command-line.ts'
-import { crashPoint } from '../crash-point.ts'
 import { type AdminToken, ensureAdminToken } from '../data-folder/admin-token.ts'
 import { type DataFolder, openDataFolder } from '../data-folder/data-folder.ts'
 import { openLogFile } from '../data-folder/log-file.ts'
-import { ignoreClosedOutput, listenForStopSignals } from '../terminal/stop-signals.ts'
+import { LOG_FILE } from '../data-folder/log-format.ts'
+import { closeNow, ignoreClosedOutput, listenForStopSignals } from '../terminal/stop-signals.ts'
+import type { Environment, Terminal } from '../terminal/terminal.ts'
 import type { Platform, WireOptions } from '../wire.ts'
 import { findPortHolder } from './port-holder.ts'
 
@@ -25,9 +25,7 @@ export interface UpOptions {
   readonly terminal: Terminal
 }
 
-const LOG_FILE = 'molecule.log'
-
-/** Resolves when the platform has been stopped by a signal. */
+/** Resolves when a signal has stopped the platform. */
 export async function up({ flags, verbose, terminal }: UpOptions): Promise<void> {
   const config = await loadConfig({ flags, env: terminal.env })
   const folder = openDataFolder(config.dataDir)
@@ -41,19 +39,22 @@ export async function up({ flags, verbose, terminal }: UpOptions): Promise<void>
   }
 }
 
-interface Running {
-  readonly config: PlatformConfig
-  readonly folder: DataFolder
-  readonly log: MaskingLog
-  readonly terminal: Terminal
-}
-
-async function run({ config, folder, log, terminal }: Running): Promise<void> {
+async function run({
+  config,
+  folder,
+  log,
+  terminal,
+}: {
+  config: PlatformConfig
+  folder: DataFolder
+  log: MaskingLog
+  terminal: Terminal
+}): Promise<void> {
   if (folder.openToOthers)
-    log.warn({ path: folder.path }, 'others on this machine can read the data folder; chmod 700 it')
+    log.warn({ path: folder.path }, 'other users of this machine can read the data folder; chmod 700 it')
   const adminToken = ensureAdminToken(config.dataDir, terminal.env['MOLECULE_ADMIN_TOKEN'], log)
   log.hide(adminToken.token)
-  const logCrash = (err: Error) => log.error({ err }, 'the platform ends by a defect of its own')
+  const logCrash = (err: Error) => log.error({ err }, 'the platform crashes because of a defect')
   process.on('uncaughtExceptionMonitor', logCrash)
   const restoreOutput = ignoreClosedOutput()
   const stop = listenForStopSignals()
@@ -62,14 +63,18 @@ async function run({ config, folder, log, terminal }: Running): Promise<void> {
     const options = { config, adminToken: adminToken.token, log, environment, ...crashPoint(environment) }
     const platform = await startPlatform(options)
     folder.announce({ pid: process.pid, url: platform.url, startedAt: new Date().toISOString() })
-    terminal.out(greeting(platform, adminToken, { config, env: environment }))
+    terminal.out(startText(platform, adminToken, { config, env: environment }))
     log.info({ url: platform.url, pid: process.pid, dataDir: config.dataDir }, 'the platform is up')
     const signal = await stop.first
-    log.info({ signal, drainMs: config.drainMs }, 'the platform stops')
+    log.info({ signal, drainMs: config.drainMs }, 'the platform is stopping')
     terminal.err(
       `Stopping: running turns have ${formatDuration(config.drainMs)} to finish. Press Ctrl-C again to stop them now.\n`,
     )
-    await Promise.race([platform.close(config.drainMs), stop.second.then(() => stopNow(platform, terminal))])
+    const stopNow = () => {
+      terminal.err('Stopping now: messages with unfinished turns will run again at the next start.\n')
+      return closeNow(() => platform.close(0))
+    }
+    await Promise.race([platform.close(config.drainMs), stop.second.then(stopNow)])
   } finally {
     stop.stopListening()
     restoreOutput()
@@ -87,7 +92,7 @@ async function startPlatform(options: WireOptions): Promise<Platform> {
   }
 }
 
-/** Names who has the port, where the system tells. */
+/** Names the process that holds the port, where the system shows it. */
 function portTakenError({ host, port }: PlatformConfig, cause: MoleculeError): MoleculeError {
   const holder = findPortHolder(port)
   const by = holder ? ` by process ${holder.pid} (${holder.command})` : ''
@@ -95,12 +100,11 @@ function portTakenError({ host, port }: PlatformConfig, cause: MoleculeError): M
   return new MoleculeError('in_use', message, { cause, details: { port, ...holder } })
 }
 
-interface Place {
-  readonly config: PlatformConfig
-  readonly env: Terminal['env']
-}
-
-function greeting(platform: Platform, adminToken: AdminToken, { config, env }: Place): string {
+function startText(
+  platform: Platform,
+  adminToken: AdminToken,
+  { config, env }: { config: PlatformConfig; env: Environment },
+): string {
   const { url, loginUrl, orphansReaped } = platform
   const lines = [
     `Molecule runs at ${url}`,
@@ -108,40 +112,42 @@ function greeting(platform: Platform, adminToken: AdminToken, { config, env }: P
     `  admin token  ${adminToken.path}`,
     `  log          ${join(config.dataDir, LOG_FILE)}`,
     '',
-    'Make a first workspace, in another terminal:',
+    'Create a first workspace, in another terminal:',
     `  ${ownCommand(config.dataDir, env)} init`,
     '',
   ]
-  if (orphansReaped > 0)
-    lines.splice(1, 0, `  cleaned up   ${orphansReaped} process(es) that an earlier crash had left`)
+  if (orphansReaped > 0) lines.splice(1, 0, `  cleaned up   ${orphansReaped} process(es) left by an earlier crash`)
   return `${lines.join('\n')}\n`
 }
 
 const MOLECULE = fileURLToPath(new URL('../../../bin/molecule', import.meta.url))
 
-/** This program as it is called from here, and told where this platform lives if it would look elsewhere. */
-function ownCommand(dataDir: string, env: Terminal['env']): string {
+/** How to call `molecule` from the current folder; with MOLECULE_HOME when it would find another data folder. */
+function ownCommand(dataDir: string, env: Environment): string {
   const found = loadDataDir({ flags: {}, env })
   const home = found === dataDir && !env['MOLECULE_HOME'] ? '' : `MOLECULE_HOME=${shellQuoted(dataDir)} `
   const path = relative('', MOLECULE)
   return home + shellQuoted(path.includes('/') ? path : `./${path}`)
 }
 
-/** As the shell wants it. */
+/** Quoted for a POSIX shell, if it needs quotes. */
 function shellQuoted(path: string): string {
   return /^[\w./~-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`
 }
 
-/** How long the processes of running turns may take to die at the second signal. */
-const STOP_NOW_TIMEOUT_MS = 2000
-
-/** Closing again with no time left cuts the first closing short; what does not let itself be closed is left. */
-async function stopNow(platform: Platform, { err }: Terminal): Promise<void> {
-  err('Stopping now: messages whose turns had not finished will be run again at the next start.\n')
-  const deadline = setTimeout(() => process.exit(EXIT_FAILED), STOP_NOW_TIMEOUT_MS)
-  try {
-    await platform.close(0)
-  } finally {
-    clearTimeout(deadline)
+/**
+ * For crash tests: `MOLECULE_CRASH_AT=<checkpoint>[:<n>]` makes the platform send itself SIGKILL when it passes the
+ * checkpoint for the n-th time.
+ */
+function crashPoint(env: Environment): { onCheckpoint?: (checkpoint: Checkpoint) => void } {
+  const [point, nth = '1'] = (env['MOLECULE_CRASH_AT'] ?? '').split(':')
+  if (!point) return {}
+  let left = Number(nth)
+  return {
+    onCheckpoint(checkpoint) {
+      if (checkpoint !== point) return
+      left -= 1
+      if (left === 0) process.kill(process.pid, 'SIGKILL')
+    },
   }
 }

@@ -1,0 +1,86 @@
+/**
+ * Runs a parsed program (`molecule` or `a2a`) and turns its end into an exit code: 0 done, 1 failed, 2 bad usage.
+ * A failure is one sentence on stderr that says what to do next; `-v` shows the stack and the causes.
+ */
+import type { Command, CommanderError } from 'commander'
+import { MoleculeError } from '../errors.ts'
+import { withoutControls } from './terminal/output.ts'
+import type { Terminal } from './terminal/terminal.ts'
+
+const EXIT_DONE = 0
+export const EXIT_FAILED = 1
+const EXIT_USAGE = 2
+
+const KEEP_ALIVE_MS = 60_000
+
+export interface RunProgramOptions {
+  readonly argv: readonly string[]
+  readonly terminal: Terminal
+  /** First word of the line on stderr that reports a failure. */
+  readonly prefix: 'error:' | '[A2A_ERROR]'
+}
+
+/** Runs the arguments through the program and returns the exit code. */
+export async function runProgram(program: Command, { argv, terminal, prefix }: RunProgramOptions): Promise<number> {
+  program.exitOverride()
+  program.configureOutput({ writeOut: terminal.out, writeErr: terminal.err })
+  inheritSettings(program)
+  // Prevents an exit in mid-command: the clock's timers are unref'd, so a command that waits for a retry would end.
+  const keepAlive = setInterval(() => undefined, KEEP_ALIVE_MS)
+  try {
+    await program.parseAsync([...argv], { from: 'user' })
+    return EXIT_DONE
+  } catch (thrown) {
+    if (isParserError(thrown)) return thrown.exitCode === 0 ? EXIT_DONE : EXIT_USAGE
+    if (thrown instanceof ExitError) return thrown.exitCode
+    const message = describeFailure(thrown, program.opts()['verbose'] === true)
+    // The message may quote an agent, whose control characters must not reach a terminal.
+    terminal.err(`${prefix} ${terminal.interactive ? withoutControls(message) : message}\n`)
+    return EXIT_FAILED
+  } finally {
+    clearInterval(keepAlive)
+  }
+}
+
+/** Thrown by a command that has printed everything itself and ends with an exit code of its own. */
+export class ExitError extends Error {
+  override readonly name = 'ExitError'
+  readonly exitCode: number
+
+  constructor(exitCode: number) {
+    super(`ended with ${exitCode}`)
+    this.exitCode = exitCode
+  }
+}
+
+/** Checks the code, not the class: importing the class would load the parser at every start. */
+function isParserError(thrown: unknown): thrown is CommanderError {
+  return thrown instanceof Error && (thrown as Partial<CommanderError>).code?.startsWith?.('commander.') === true
+}
+
+function inheritSettings(parent: Command): void {
+  for (const command of parent.commands) {
+    command.copyInheritedSettings(parent)
+    inheritSettings(command)
+  }
+}
+
+/** One sentence; with `verbose` the stack, and the stacks of all causes. */
+function describeFailure(thrown: unknown, verbose: boolean): string {
+  if (!(thrown instanceof Error)) return String(thrown)
+  if (!verbose) return withTokenAdvice(thrown)
+  const lines = [thrown.stack ?? thrown.message]
+  for (let cause = thrown.cause; cause instanceof Error; cause = cause.cause) {
+    lines.push(`caused by: ${cause.stack ?? cause.message}`)
+  }
+  return lines.join('\n')
+}
+
+/** Adds to a refused token where this command gets its token from, which the platform cannot know. */
+function withTokenAdvice(error: Error): string {
+  if (!(error instanceof MoleculeError) || error.code !== 'unauthenticated') return error.message
+  return (
+    `the platform does not accept this command's token (${error.message.split(':')[0]}); set MOLECULE_ADMIN_TOKEN, ` +
+    'or set MOLECULE_HOME to the data folder of that platform, which has the token in the file admin-token'
+  )
+}

@@ -1,0 +1,46 @@
+/** Where a command reads and writes: stdout, stderr, stdin, environment. Tests pass a terminal of their own. */
+import { isatty } from 'node:tty'
+
+/** Environment variables of a process. */
+export type Environment = Readonly<Record<string, string | undefined>>
+
+export interface Terminal {
+  readonly out: (text: string) => void
+  readonly err: (text: string) => void
+  readonly env: Environment
+  /** Reads stdin to its end. */
+  readonly readInput: () => Promise<string>
+  /** `err` is a terminal. */
+  readonly interactive: boolean
+  /** Set when `out` is a terminal, with its width in characters. */
+  readonly screen?: { readonly columns: number } | undefined
+  /** Set when stdin is a terminal, not a pipe or a file. */
+  readonly keyboard?: NodeJS.ReadStream | undefined
+  /** Stdin as a stream, for commands that read line by line. */
+  readonly input: () => NodeJS.ReadableStream
+}
+
+export const processTerminal: Terminal = {
+  out: (text) => void process.stdout.write(text),
+  err: (text) => void process.stderr.write(text),
+  env: process.env,
+  readInput: async () => {
+    const { text } = await import('node:stream/consumers')
+    return text(process.stdin)
+  },
+  // Getters that ask by descriptor: Node creates each stream when it is first used, and `--help` uses only one.
+  get interactive() {
+    return isatty(2)
+  },
+  get screen() {
+    return isatty(1) ? { columns: process.stdout.columns } : undefined
+  },
+  get keyboard() {
+    return isatty(0) ? process.stdin : undefined
+  },
+  input: () => process.stdin,
+}
+
+export function withoutUndefined(env: Environment): Record<string, string> {
+  return Object.fromEntries(Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined))
+}

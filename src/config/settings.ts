@@ -1,0 +1,165 @@
+/**
+ * Every flag, environment variable and file key of the commands, as data: the one source for the parser, the help texts,
+ * the defaults and docs/configuration.md. Imports nothing, because `molecule --help` loads it.
+ */
+
+export interface Setting {
+  /** Long name of the flag without dashes; also the key in `molecule.yaml`. */
+  readonly key: string
+  readonly short?: string
+  /** Name of the flag's value, as `<number>`; absent for a switch. */
+  readonly value?: string
+  readonly variable?: string
+  /** As a user would type it. */
+  readonly default?: string
+  /** What help shows in place of a default that cannot be typed. */
+  readonly defaultText?: string
+  readonly text: string
+  /** May hold a password, so no message shows its value. */
+  readonly isSecret?: boolean
+}
+
+/** Where a command looks for the platform when nothing says where it is. */
+export const DEFAULT_URL = 'http://localhost:8080'
+
+/** Flags of every command. `up` takes none of them but `--verbose`. */
+export const GLOBAL_SETTINGS = [
+  {
+    key: 'output',
+    short: '-o',
+    value: '<format>',
+    variable: 'MOLECULE_OUTPUT',
+    default: 'table',
+    text: 'table, json or yaml',
+  },
+  {
+    key: 'api-url',
+    value: '<url>',
+    variable: 'MOLECULE_API_URL',
+    default: DEFAULT_URL,
+    text: 'URL of the platform',
+  },
+  { key: 'verbose', short: '-v', text: 'show the stack of an error, and the whole log on stderr' },
+] as const satisfies readonly Setting[]
+
+/** Flags of `molecule up`. Each but `data-dir` is also a key of `molecule.yaml`, which lies in that folder. */
+export const PLATFORM_SETTINGS = [
+  {
+    key: 'port',
+    value: '<number>',
+    variable: 'MOLECULE_PORT',
+    default: '8080',
+    text: 'port to listen on, 0 for any free one',
+  },
+  { key: 'host', value: '<address>', variable: 'MOLECULE_HOST', default: '127.0.0.1', text: 'address to listen on' },
+  {
+    key: 'data-dir',
+    value: '<folder>',
+    variable: 'MOLECULE_HOME',
+    default: '~/.molecule',
+    text: 'folder for all data of the platform',
+  },
+  {
+    key: 'database',
+    value: '<url>',
+    variable: 'DATABASE_URL',
+    defaultText: 'the embedded store',
+    text: 'PostgreSQL URL (postgres://...) to use in place of the embedded store',
+    isSecret: true,
+  },
+  {
+    key: 'drain',
+    value: '<duration>',
+    variable: 'MOLECULE_DRAIN',
+    default: '10s',
+    text: 'time that running turns have to finish at shutdown',
+  },
+  {
+    key: 'max-block',
+    value: '<duration>',
+    variable: 'MOLECULE_MAX_BLOCK',
+    default: '120s',
+    text: 'time that a blocking call waits for its answer before it returns the unfinished task',
+  },
+  {
+    key: 'allow-outbound',
+    value: '<list>',
+    variable: 'MOLECULE_ALLOW_OUTBOUND',
+    default: '',
+    defaultText: 'none',
+    text: 'private hosts or ranges that webhooks may call, comma-separated',
+  },
+  {
+    key: 'log-level',
+    value: '<level>',
+    variable: 'MOLECULE_LOG_LEVEL',
+    default: 'info',
+    text: 'debug, info, warn, error or silent',
+  },
+] as const satisfies readonly Setting[]
+
+export type PlatformSettingKey = (typeof PLATFORM_SETTINGS)[number]['key']
+
+/** Flags of `molecule connect`. */
+export const CONNECT_SETTINGS = [
+  { key: 'backend', value: '<name>', default: 'claude-code', text: 'the backend that runs the agent' },
+  { key: 'backend-opt', value: '<key=value>', text: 'an option of the backend; may be repeated' },
+  {
+    key: 'token',
+    value: '<token>',
+    variable: 'MOLECULE_WORKSPACE_TOKEN',
+    text: 'the token of the workspace',
+    isSecret: true,
+  },
+  {
+    key: 'token-file',
+    value: '<file>',
+    variable: 'MOLECULE_WORKSPACE_TOKEN_FILE',
+    text: 'a file with the token, read again when it changes',
+  },
+  { key: 'dir', value: '<folder>', default: '.', defaultText: 'the current folder', text: 'folder the agent works in' },
+  { key: 'dry-run', text: 'check the settings, the backend and the platform, and take no message' },
+  { key: 'concurrency', value: '<number>', default: '1', text: 'how many messages to run at a time' },
+  {
+    key: 'drain',
+    value: '<duration>',
+    default: '10s',
+    text: 'time that running turns have to finish when the bridge stops',
+  },
+] as const satisfies readonly Setting[]
+
+/** Variables that have no flag, or that a flag's row above does not tell enough about. */
+export const VARIABLES: readonly { readonly name: string; readonly text: string }[] = [
+  {
+    name: 'MOLECULE_ADMIN_TOKEN',
+    text: 'the admin token: `up` takes it and writes it to the file `admin-token`; other commands send it',
+  },
+  {
+    name: 'MOLECULE_WORKSPACE_TOKEN',
+    text: 'the token of a workspace or of one conversation; a command sends it in place of the admin token',
+  },
+  {
+    name: 'MOLECULE_WORKSPACE_ID',
+    text: 'the workspace that a process works for; `a2a` and `molecule status` read it',
+  },
+  { name: 'NO_COLOR', text: 'any value turns off styles in `molecule chat`' },
+  { name: 'PATH', text: 'where the programs of the agents are looked for' },
+  { name: 'HOME', text: 'where `molecule doctor` looks for the log-ins of the agents' },
+  {
+    name: 'MOLECULE_CRASH_AT',
+    text: 'for crash tests only: `<checkpoint>[:<n>]` kills the platform when it passes the checkpoint for the n-th time',
+  },
+]
+
+/** The flag as the parser wants it: `-o, --output <format>`. */
+export function flagsOf({ key, short, value }: Setting): string {
+  return `${short === undefined ? '' : `${short}, `}--${key}${value === undefined ? '' : ` ${value}`}`
+}
+
+/** The text with default and variable: `port to listen on, 0 for any free one (8080; MOLECULE_PORT)`. */
+export function helpOf(setting: Setting): string {
+  const details = [defaultOf(setting), setting.variable].filter((detail) => detail !== undefined)
+  return details.length === 0 ? setting.text : `${setting.text} (${details.join('; ')})`
+}
+
+export const defaultOf = (setting: Setting): string | undefined => setting.defaultText ?? setting.default
