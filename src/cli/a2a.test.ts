@@ -34,7 +34,7 @@ test('peers lists the other workspaces with name, id, status and role', async (t
   assert.doesNotMatch((await run(['peers'], { MOLECULE_WORKSPACE_ID: WORKSPACE_ID })).output, /echo/)
 })
 
-test('info tells about the own workspace, and says what is missing outside of one', async (t) => {
+test('info shows the own workspace; outside of one it names the missing variable', async (t) => {
   const { run } = await platform(t)
   assert.match((await run(['info'], { MOLECULE_WORKSPACE_ID: WORKSPACE_ID })).output, /^echo /)
   const outside = await run(['info'])
@@ -42,7 +42,7 @@ test('info tells about the own workspace, and says what is missing outside of on
   assert.match(outside.errors, /MOLECULE_WORKSPACE_ID is not set/)
 })
 
-test('delegate prints the answer and nothing else, by id or by name, from the argument or stdin', async (t) => {
+test('delegate prints only the answer; it takes an id or a name, an argument or stdin', async (t) => {
   const { run, fakePlatform } = await platform(t)
   assert.deepEqual(await run(['delegate', WORKSPACE_ID, 'say this']), { code: 0, output: 'say this\n', errors: '' })
   assert.equal((await run(['delegate', 'echo', '-'], {}, 'from stdin')).output, 'from stdin\n')
@@ -53,7 +53,7 @@ test('delegate prints the answer and nothing else, by id or by name, from the ar
   )
 })
 
-test('work that outlasts one blocking call is waited for by attaching again', async (t) => {
+test('delegate attaches again when the work outlasts one blocking call', async (t) => {
   const { run, fakePlatform } = await platform(t, 20)
   const answer = run(['delegate', 'echo', 'slow'])
   await waitUntil(() => fakePlatform.letters.length >= 3, 'it has attached again')
@@ -62,7 +62,7 @@ test('work that outlasts one blocking call is waited for by attaching again', as
   assert.equal(new Set(fakePlatform.letters.map(({ envelope }) => envelope.message.messageId)).size, 1)
 })
 
-test('TW-2 delegate --async prints the task, and status tells how it stands by the task alone', async (t) => {
+test('TW-2 delegate --async prints the task id, and status needs no other id', async (t) => {
   const { run, fakePlatform } = await platform(t)
   assert.equal((await run(['delegate', '--async', 'echo', 'slow'])).output, 'task-1\n')
   assert.equal((await run(['status', 'task-1'])).output, 'working\n')
@@ -70,7 +70,7 @@ test('TW-2 delegate --async prints the task, and status tells how it stands by t
   assert.equal((await run(['status', 'task-1'])).output, 'completed\nslow\n')
 })
 
-test('a failed delegation begins with [A2A_ERROR] and gives three ways on, whatever failed', async (t) => {
+test('a failed delegation begins with [A2A_ERROR] and names three things to do, whatever failed', async (t) => {
   const { run, fakePlatform } = await platform(t)
   await fakePlatform.workspaces.create({ name: 'twin' })
   await fakePlatform.workspaces.create({ name: 'twin' })
@@ -90,7 +90,7 @@ test('a failed delegation begins with [A2A_ERROR] and gives three ways on, whate
   }
 })
 
-test('TW-2 a platform that is busy or away is asked again, with the same message', async (t) => {
+test('TW-2 delegate retries with the same message when the platform is busy or unreachable', async (t) => {
   const bodies: string[] = []
   const answers: readonly RequestListener[] = [
     (_request, response) => response.writeHead(429, { 'Retry-After': '0' }).end('{"error":{"code":"queue_full"}}'),
@@ -119,7 +119,7 @@ test('TW-2 a platform that is busy or away is asked again, with the same message
   assert.equal(new Set(bodies).size, 1)
 })
 
-test('a platform that is not there yet is waited for, by a process of its own', async (t) => {
+test('a process of a2a waits for a platform that does not run yet', async (t) => {
   const { door, url } = await openDoor(t)
   await door.close()
   const entry = new URL('./a2a.mjs', import.meta.url).pathname
@@ -130,13 +130,13 @@ test('a platform that is not there yet is waited for, by a process of its own', 
   })
   t.after(() => child.kill('SIGKILL'))
   const ended = Promise.all([text(child.stdout), once(child, 'exit')])
-  // Long enough for the first try to have been refused; the second comes a second later.
+  // By now the first attempt has been refused; the second comes a second later.
   await delay(700)
   await openDoor(t, { port: Number(new URL(url).port) })
   assert.deepEqual(await ended, ['hello\n', [0, null]])
 })
 
-test('the token is the workspace one, else the admin one, else on loopback the file of the data folder', async (t) => {
+test('the token is that of the workspace, else the admin token, else on loopback the file in the data folder', async (t) => {
   const { url } = await openDoor(t)
   const dir = temporaryDir(t)
   writeFileSync(join(dir, 'admin-token'), `${secretOf('admin')}\n`, { mode: 0o600 })
@@ -149,10 +149,10 @@ test('the token is the workspace one, else the admin one, else on loopback the f
   assert.equal(await code({ MOLECULE_HOME: temporaryDir(t) }), 1)
 })
 
-test('an address that is none, and a platform that is not there, are said in one sentence', async () => {
+test('an invalid URL and an unreachable platform are one sentence each', async () => {
   const wrong = recordingTerminal({ MOLECULE_API_URL: 'localhost:8080', MOLECULE_ADMIN_TOKEN: 'x' })
   assert.equal(await main(['peers'], wrong), 1)
-  assert.match(wrong.errors(), /^\[A2A_ERROR\] MOLECULE_API_URL is no http address/)
+  assert.match(wrong.errors(), /^\[A2A_ERROR\] MOLECULE_API_URL is not an http address/)
   const away = recordingTerminal({ MOLECULE_API_URL: 'http://127.0.0.1:1', MOLECULE_ADMIN_TOKEN: 'x' })
   assert.equal(await main(['peers'], away), 1)
   assert.match(away.errors(), /^\[A2A_ERROR\] the platform at http:\/\/127.0.0.1:1 cannot be reached .*molecule up/)

@@ -1,7 +1,4 @@
-/**
- * The launchers in `bin/` and the plain entries behind them, run as processes in a small clone of their own whose
- * command prints what it was given.
- */
+/** Runs the launchers in `bin/` and their entries as processes, in a small clone whose command prints its arguments. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -33,7 +30,7 @@ function makeClone(t: TestContext): string {
   return clone
 }
 
-/** By default with nothing but the Node of this test on PATH, besides what the system has. */
+/** By default PATH has the Node of this test and the system's folders. */
 function call(command: string, args: string[] = [], env: Record<string, string> = {}) {
   const path = `${dirname(process.execPath)}:/usr/bin:/bin`
   const { status, stdout, stderr } = spawnSync(command, args, {
@@ -45,7 +42,7 @@ function call(command: string, args: string[] = [], env: Record<string, string> 
 }
 
 describe('a launcher', () => {
-  it('hands its arguments on unchanged and ends with the exit code of the command', (t) => {
+  it('passes its arguments unchanged and exits with the code of the command', (t) => {
     const clone = makeClone(t)
     const args = ['a b', '*', '', '$HOME']
     const expected = { status: 3, stdout: JSON.stringify(args), stderr: '' }
@@ -72,7 +69,7 @@ describe('a launcher', () => {
     chmodSync(own, 0o755)
     assert.equal(call(join(clone, 'bin/molecule'), ['x']).stdout, 'own 2')
   })
-  it('says what to do when there is no Node at all', (t) => {
+  it('says what to do when there is no Node', (t) => {
     const clone = makeClone(t)
     const { status, stderr } = call('/bin/sh', [join(clone, 'bin/molecule')], { PATH: clone })
     assert.equal(status, 1)
@@ -93,12 +90,12 @@ describe('an entry', () => {
   })
   it('says what to do when the packages are not installed', (t) => {
     const clone = makeClone(t)
-    writeFileSync(join(clone, 'src/cli/molecule.ts'), `import 'a-package-that-nobody-has'\n${COMMAND}`)
+    writeFileSync(join(clone, 'src/cli/molecule.ts'), `import 'a-package-that-is-not-installed'\n${COMMAND}`)
     const { status, stderr } = call(join(clone, 'bin/molecule'))
     assert.equal(status, 1)
     assert.match(stderr, /^Packages that Molecule needs are not installed: run "npm install" in .+clone, .+\.$/)
   })
-  it('shows a defect of ours in full', (t) => {
+  it('shows the full error when a file of Molecule is missing', (t) => {
     const clone = makeClone(t)
     writeFileSync(join(clone, 'src/cli/molecule.ts'), `import './missing.ts'\n${COMMAND}`)
     const { status, stderr } = call(join(clone, 'bin/molecule'))

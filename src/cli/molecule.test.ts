@@ -9,7 +9,7 @@ import { main as a2a } from './a2a.ts'
 import { main as molecule } from './molecule.ts'
 import { COMMANDS } from './tree.ts'
 
-test('--version is the version of the package, --help tells the commands; both succeed', async () => {
+test('--version prints the version of the package, --help lists the commands; both exit with 0', async () => {
   const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
   for (const [main, word] of [
     [molecule, 'up'],
@@ -27,7 +27,7 @@ test('CL-2 the first page of help lists every command and loads no parser', asyn
   const script = `
     const { main } = await import(${JSON.stringify(new URL('./molecule.ts', import.meta.url).href)})
     const code = await main(['--help'])
-    // The parser imports it, and nothing on the way to help does.
+    // Only the parser imports child_process.
     process.exitCode = process.moduleLoadList.includes('NativeModule child_process') ? 9 : code`
   const { status, stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' })
   assert.equal(status, 0)
@@ -35,7 +35,7 @@ test('CL-2 the first page of help lists every command and loads no parser', asyn
   assert.ok(stdout.split('\n').every((line) => line.length <= 80))
 })
 
-test('what is not understood exits with 2 and says so', async () => {
+test('bad usage exits with 2 and prints an error', async () => {
   for (const [main, argv] of [
     [molecule, ['dance']],
     [molecule, ['up', '--prot', '80']],
@@ -49,7 +49,7 @@ test('what is not understood exits with 2 and says so', async () => {
   }
 })
 
-test('a failure exits with 1 and one sentence; -v shows where it came from', async (t) => {
+test('a failure exits with 1 and one sentence; -v shows the stacks', async (t) => {
   const argv = ['up', '--data-dir', temporaryDir(t), '--port', 'eighty']
   const terminal = recordingTerminal()
   assert.equal(await molecule(argv, terminal), 1)
@@ -59,7 +59,7 @@ test('a failure exits with 1 and one sentence; -v shows where it came from', asy
   assert.match(verbose.errors(), /\n {4}at .*\ncaused by: /)
 })
 
-test('PL-13 up on a port that is taken names the holder and the flag, and leaves the folder free', async (t) => {
+test('PL-13 up on a taken port names the holder and the flag, and releases the data folder', async (t) => {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   t.after(() => server.close())

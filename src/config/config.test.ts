@@ -6,7 +6,7 @@ import test, { type TestContext } from 'node:test'
 import { temporaryDir } from '../../test/harness/process-harness.ts'
 import { type ConfigSources, loadConfig, loadDataDir, PLATFORM_CONFIG_FILE } from './config.ts'
 
-/** A data folder with this `molecule.yaml`, and sources that point to it. */
+/** Creates a data folder with this `molecule.yaml`; returns sources that point to it. */
 function withFile(t: TestContext, text: string, more: Partial<ConfigSources> = {}): ConfigSources & { path: string } {
   const dir = temporaryDir(t)
   const path = join(dir, PLATFORM_CONFIG_FILE)
@@ -14,7 +14,7 @@ function withFile(t: TestContext, text: string, more: Partial<ConfigSources> = {
   return { flags: more.flags ?? {}, env: { MOLECULE_HOME: dir, ...more.env }, path }
 }
 
-test('PL-1 without any setting the defaults hold', async (t) => {
+test('PL-1 without any setting, every value is its default', async (t) => {
   const dataDir = join(temporaryDir(t), 'not-yet')
   const config = await loadConfig({ flags: {}, env: { MOLECULE_HOME: dataDir } })
   assert.deepEqual(config, {
@@ -37,7 +37,7 @@ test('PL-1 the data folder is the flag, else MOLECULE_HOME, else ~/.molecule; al
   assert.equal(loadDataDir({ flags: { 'data-dir': 'here' }, env: { MOLECULE_HOME: '/srv/m' } }), resolve('here'))
 })
 
-test('flags win over the environment, which wins over the file, which wins over the default', async (t) => {
+test('a flag wins over the environment, the environment over the file, the file over the default', async (t) => {
   const text = 'port: 1\nhost: file\ndrain: 3s\n'
   const sources = withFile(t, text, { flags: { port: '3' }, env: { MOLECULE_PORT: '2', MOLECULE_HOST: 'environment' } })
   const config = await loadConfig(sources)
@@ -47,7 +47,7 @@ test('flags win over the environment, which wins over the file, which wins over 
   assert.equal(config.maxBlockMs, 120_000)
 })
 
-test('allow-outbound is a list in the file, and words with commas between anywhere else', async (t) => {
+test('allow-outbound is a list in the file and comma-separated elsewhere', async (t) => {
   const inFile = await loadConfig(withFile(t, 'allow-outbound: [10.0.0.0/8, hook.test]\n'))
   assert.deepEqual(inFile.allowOutbound, ['10.0.0.0/8', 'hook.test'])
   const inVariable = withFile(t, '', { env: { MOLECULE_ALLOW_OUTBOUND: '127.0.0.1/32, hook.test,' } })
@@ -69,7 +69,7 @@ test('durations are Go durations; a bare number in the file is seconds', async (
   assert.equal((await loadConfig({ ...sources, flags: { drain: '0' } })).drainMs, 0)
 })
 
-test('a value that cannot be is refused with the key, its source and the value', async (t) => {
+test('an invalid value is refused with the key, its source and the value', async (t) => {
   const cases: readonly [Partial<ConfigSources>, string, RegExp][] = [
     [{ flags: { port: '65536' } }, '', /"port" from --port cannot be "65536"/],
     [{ flags: { port: '80a' } }, '', /"port" from --port/],
@@ -86,7 +86,7 @@ test('a value that cannot be is refused with the key, its source and the value',
   }
 })
 
-test('a database that is none is refused without showing its password', async (t) => {
+test('an invalid database URL is refused without showing its password', async (t) => {
   const sources = withFile(t, '', { env: { DATABASE_URL: 'mysql://me:hunter2@db/molecule' } })
   await assert.rejects(loadConfig(sources), (error: Error) => {
     assert.match(error.message, /"database" from DATABASE_URL/)
@@ -95,7 +95,7 @@ test('a database that is none is refused without showing its password', async (t
   })
 })
 
-test('a file with an unknown key, bad YAML or no map is refused with its path', async (t) => {
+test('a file with an unknown key, invalid YAML or no map is refused with its path', async (t) => {
   for (const [text, problem] of [
     ['prot: 80\n', /"prot" is not one of allow-outbound, database, drain, host/],
     ['data-dir: /elsewhere\n', /"data-dir" is not one of/],
@@ -111,7 +111,7 @@ test('a file with an unknown key, bad YAML or no map is refused with its path', 
   }
 })
 
-test('an empty file is no file, an unreadable one is an error', async (t) => {
+test('an empty file counts as no file; an unreadable one is an error', async (t) => {
   assert.equal((await loadConfig(withFile(t, '# nothing\n'))).port, 8080)
   const dir = temporaryDir(t)
   mkdirSync(join(dir, PLATFORM_CONFIG_FILE))

@@ -30,7 +30,7 @@ export const GLOBAL_SETTINGS = [
     value: '<format>',
     variable: 'MOLECULE_OUTPUT',
     default: 'table',
-    text: 'table, json or yaml',
+    text: 'output format: table, json or yaml',
   },
   {
     key: 'api-url',
@@ -64,7 +64,7 @@ export const PLATFORM_SETTINGS = [
     value: '<url>',
     variable: 'DATABASE_URL',
     defaultText: 'the embedded store',
-    text: 'PostgreSQL URL (postgres://...) to use in place of the embedded store',
+    text: 'URL of a PostgreSQL database, postgres://...',
     isSecret: true,
   },
   {
@@ -94,11 +94,14 @@ export const PLATFORM_SETTINGS = [
     value: '<level>',
     variable: 'MOLECULE_LOG_LEVEL',
     default: 'info',
-    text: 'debug, info, warn, error or silent',
+    text: 'log level: debug, info, warn, error or silent',
   },
 ] as const satisfies readonly Setting[]
 
 export type PlatformSettingKey = (typeof PLATFORM_SETTINGS)[number]['key']
+
+/** Shared by the table below and by `bridge/connect.ts`. */
+export const CONNECT_DEFAULTS = { dir: '.', concurrency: '1', drain: '10s' } as const
 
 /** Flags of `molecule connect`. */
 export const CONNECT_SETTINGS = [
@@ -117,13 +120,24 @@ export const CONNECT_SETTINGS = [
     variable: 'MOLECULE_WORKSPACE_TOKEN_FILE',
     text: 'a file with the token, read again when it changes',
   },
-  { key: 'dir', value: '<folder>', default: '.', defaultText: 'the current folder', text: 'folder the agent works in' },
+  {
+    key: 'dir',
+    value: '<folder>',
+    default: CONNECT_DEFAULTS.dir,
+    defaultText: 'the current folder',
+    text: 'folder the agent works in',
+  },
   { key: 'dry-run', text: 'check the settings, the backend and the platform, and take no message' },
-  { key: 'concurrency', value: '<number>', default: '1', text: 'how many messages to run at a time' },
+  {
+    key: 'concurrency',
+    value: '<number>',
+    default: CONNECT_DEFAULTS.concurrency,
+    text: 'how many messages to run at a time',
+  },
   {
     key: 'drain',
     value: '<duration>',
-    default: '10s',
+    default: CONNECT_DEFAULTS.drain,
     text: 'time that running turns have to finish when the bridge stops',
   },
 ] as const satisfies readonly Setting[]
@@ -143,8 +157,8 @@ export const VARIABLES: readonly { readonly name: string; readonly text: string 
     text: 'the workspace that a process works for; `a2a` and `molecule status` read it',
   },
   { name: 'NO_COLOR', text: 'any value turns off styles in `molecule chat`' },
-  { name: 'PATH', text: 'where the programs of the agents are looked for' },
-  { name: 'HOME', text: 'where `molecule doctor` looks for the log-ins of the agents' },
+  { name: 'PATH', text: 'folders in which the programs of the agents are searched' },
+  { name: 'HOME', text: 'folder in which `molecule doctor` looks for the log-ins of the agents' },
   {
     name: 'MOLECULE_CRASH_AT',
     text: 'for crash tests only: `<checkpoint>[:<n>]` kills the platform when it passes the checkpoint for the n-th time',

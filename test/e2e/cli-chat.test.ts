@@ -31,7 +31,7 @@ describe('molecule chat', () => {
     })
     return body.id as string
   }
-  /** A claude that asks before it does what a message `!ask ...` says. */
+  /** A claude that asks for permission before it runs the command of a message `!ask ...`. */
   const askingAgent = async (name: string) => {
     const runtime_config = { bin: claude, permission: 'ask' }
     const { body } = await platform.request('POST', '/workspaces', { name, runtime: 'claude-code', runtime_config })
@@ -40,7 +40,7 @@ describe('molecule chat', () => {
   }
   const home = () => ({ MOLECULE_HOME: platform.dataDir })
 
-  test('CL-5 by pipe: one message a line, in one conversation, the answers on stdout', async () => {
+  test('CL-5 by pipe: each line is a message of one conversation, and only answers go to stdout', async () => {
     const id = await platform.exec('cat', { name: 'piped' })
     const { code, out, err } = await runCommand(['chat', 'piped'], { env: home(), input: 'one\n\ntwo **bold**\n' })
     assert.deepEqual([code, out, err], [0, 'one\ntwo **bold**\n', ''])
@@ -52,14 +52,14 @@ describe('molecule chat', () => {
     assert.equal((await platform.rpc(id, 'ListTasks', { contextId: 'other' })).body.result.totalSize, 1)
   })
 
-  test('CL-5 by pipe: a message that fails is told on stderr, the rest goes on, the exit code is 1', async () => {
+  test('CL-5 by pipe: a failed message is reported on stderr, the rest is sent, the exit code is 1', async () => {
     await mock('broken', { fail: 'no luck', fail_times: '1' }, { max_attempts: 1 })
     const { code, out, err } = await runCommand(['chat', 'broken'], { env: home(), input: 'one\ntwo\n' })
     assert.deepEqual([code, out], [1, 'echo: two\n'])
-    assert.match(err, /^error: the message failed \(failed\): .*; "molecule explain \w+" tells more\n$/s)
+    assert.match(err, /^error: the message failed \(failed\): .*; "molecule explain \w+" shows more\n$/s)
   })
 
-  test('CL-5 by keyboard: Markdown as it streams, history at the next start, Ctrl-D leaves', async (t) => {
+  test('CL-5 by keyboard: Markdown streams, the next start shows the history, Ctrl-D leaves', async (t) => {
     await mock('typed', { stream: 'true', reply: '# Title\nsome **bold** and `code` for %s\n- item\n' })
     const first = openTerminal(t, ['chat', 'typed'], home())
     await first.waitForText(/you talk to typed; Ctrl-C stops a turn, Ctrl-D leaves/)
@@ -75,7 +75,7 @@ describe('molecule chat', () => {
     assert.equal(await second.ended(), 0)
   })
 
-  test('CL-5 Ctrl-C stops the turn and not the chat; what an agent writes does not drive the terminal', async (t) => {
+  test('CL-5 Ctrl-C stops the turn and not the chat; control characters of an agent are removed', async (t) => {
     const id = await platform.exec(
       'read line; if [ "$line" = wait ]; then sleep 60; fi; printf "\\033[2Jclean %s" "$line"',
       {
@@ -98,7 +98,7 @@ describe('molecule chat', () => {
     assert.equal(await typing.ended(), 0)
   })
 
-  test('CL-5 a permission is answered inline, yes and no; Ctrl-C while it is asked stops the turn', async (t) => {
+  test('CL-5 a permission is allowed or denied in the chat; Ctrl-C at the prompt stops the turn', async (t) => {
     await askingAgent('asking')
     const typing = openTerminal(t, ['chat', 'asking'], home())
     await typing.waitForText(/you talk to asking/)
@@ -120,7 +120,7 @@ describe('molecule chat', () => {
     assert.equal(await typing.ended(), 0)
   })
 
-  test('CL-1 pending: what agents ask for is listed, allowed and denied by id', async () => {
+  test('CL-1 pending lists the requests of agents, and allows or denies them by id', async () => {
     const id = await askingAgent('waiting')
     const molecule = (...args: string[]) => runCommand(args, { env: home() })
     for (const [decision, answer] of [
@@ -140,13 +140,13 @@ describe('molecule chat', () => {
       assert.match((await molecule('pending', decision, asked?.id ?? '')).out, /^(allowed|denied) /)
       assert.match((await sent).out, answer)
     }
-    assert.equal((await molecule('pending')).out, 'Nothing waits for your word.\n')
+    assert.equal((await molecule('pending')).out, 'No request waits for your answer.\n')
     const unknown = await molecule('pending', 'allow', 'nothing')
     assert.deepEqual([unknown.code, unknown.out], [1, ''])
     assert.match(unknown.err, /^error: [^\n]+\n$/)
   })
 
-  test('CL-5 a question in words is answered in its task; one whose task has ended meanwhile begins anew', async (t) => {
+  test('CL-5 a message answers the task that asked; if that task has ended, it starts a new one', async (t) => {
     const remote = await startRemoteAgent('1.0')
     t.after(() => remote.stop())
     const { body } = await platform.request('POST', '/workspaces', {
@@ -162,7 +162,7 @@ describe('molecule chat', () => {
     const typing = openTerminal(t, ['chat', 'questioner'], home())
     await typing.waitForText(/you talk to questioner/)
     typing.type('ask\r')
-    await typing.waitForText(/it waits for your word: which colour\?/)
+    await typing.waitForText(/waiting for your answer: which colour\?/)
     const tasks = async () => (await platform.rpc(body.id, 'ListTasks', { contextId: 'terminal' })).body.result.tasks
     const [asking] = await tasks()
     await platform.rpc(body.id, 'CancelTask', { id: asking.id })
@@ -172,7 +172,7 @@ describe('molecule chat', () => {
     assert.equal(await typing.ended(), 0)
   })
 
-  test('CL-5 a turn that outlives the platform goes on in the chat when it is back', async (t) => {
+  test('CL-5 the chat continues a turn after a restart of the platform', async (t) => {
     const dataDir = await mkdtemp(join(tmpdir(), 'molecule-chat-'))
     let short = await startPlatform({ dataDir })
     const port = new URL(short.url).port
@@ -183,7 +183,7 @@ describe('molecule chat', () => {
       typing.type('are you there\r')
       await new Promise((resolve) => setTimeout(resolve, 500))
       await short.stop('SIGKILL')
-      await typing.waitForText(/cannot be reached .*waiting for it/s)
+      await typing.waitForText(/cannot be reached .*waiting for the platform/s)
       short = await startPlatform({ dataDir, args: ['--port', port] })
       await typing.waitForText(/\r\nare you there\r\n/)
       typing.type('again\r')

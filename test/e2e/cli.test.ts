@@ -1,4 +1,4 @@
-/** Every command of `molecule` against a real platform, as a stranger would type it. */
+/** Every command of `molecule` against a real platform, as a user types it. */
 import assert from 'node:assert/strict'
 import { statSync } from 'node:fs'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
@@ -19,82 +19,82 @@ describe('the commands of molecule', () => {
   })
   after(() => platform.dispose())
 
-  /** On the machine of the platform: the data folder says where it is and has the token. */
+  /** On the platform's machine: the data folder has its URL and token. */
   const molecule = (args: readonly string[], options: RunCommandOptions = {}) =>
     runCommand(args, { ...options, env: { MOLECULE_HOME: platform.dataDir, ...options.env } })
-  const well = async (...args: string[]) => {
+  const succeed = async (...args: string[]) => {
     const { code, out, err } = await molecule(args)
     assert.equal(code, 0, `${args.join(' ')}: ${err}`)
     return out
   }
-  const json = async (...args: string[]) => JSON.parse(await well(...args, '-o', 'json'))
+  const json = async (...args: string[]) => JSON.parse(await succeed(...args, '-o', 'json'))
 
-  test('CL-1 workspace create, list, inspect: as a table, as JSON, as YAML', async () => {
+  test('CL-1 workspace create, list and inspect print a table, JSON or YAML', async () => {
     const made = await json('workspace', 'create', 'lister', '--runtime', 'exec', '--set', 'cmd=cat', '--role', 'Lists')
     assert.match(made.id, /^ws_/)
     assert.deepEqual([made.runtime, made.runtime_config.cmd, made.status], ['exec', 'cat', 'online'])
-    const table = await well('workspace', 'list')
+    const table = await succeed('workspace', 'list')
     assert.match(table, /^NAME +ID +RUNTIME +STATUS +WAITING +ROLE\n/)
     assert.match(table, new RegExp(`^lister +${made.id} +exec +online +0 +Lists$`, 'm'))
     const listed = await json('workspace', 'list')
     assert.ok(listed.some(({ id }: { id: string }) => id === made.id))
-    const yaml = parse(await well('-o', 'yaml', 'workspace', 'inspect', 'lister'))
+    const yaml = parse(await succeed('-o', 'yaml', 'workspace', 'inspect', 'lister'))
     assert.deepEqual([yaml.id, yaml.role], [made.id, 'Lists'])
-    assert.match(await well('workspace', 'inspect', made.id), /^working_dir +\//m)
-    assert.match(await well('agent', 'list'), /^NAME +STATUS +RUNNING +WAITING +DOING +ID\n/)
-    assert.match(await well('agent', 'peers', 'lister'), /^(NAME|lister has no peers)/)
+    assert.match(await succeed('workspace', 'inspect', made.id), /^working_dir +\//m)
+    assert.match(await succeed('agent', 'list'), /^NAME +STATUS +RUNNING +WAITING +DOING +ID\n/)
+    assert.match(await succeed('agent', 'peers', 'lister'), /^(NAME|lister has no peers)/)
   })
 
-  test('CL-1 an external workspace is made with its token and the line to paste', async () => {
-    const out = await well('workspace', 'create', 'outside', '--runtime', 'external')
+  test('CL-1 creating an external workspace prints its token and the connect command', async () => {
+    const out = await succeed('workspace', 'create', 'outside', '--runtime', 'external')
     assert.match(out, /^connect +molecule connect ws_\w+ --token \S+ --api-url http/m)
   })
 
-  test('CL-1 workspace delegate and agent send print the answer and nothing else on stdout', async () => {
-    await well('workspace', 'create', 'answerer', '--runtime', 'exec', '--set', 'cmd=cat')
+  test('CL-1 workspace delegate and agent send print only the answer on stdout', async () => {
+    await succeed('workspace', 'create', 'answerer', '--runtime', 'exec', '--set', 'cmd=cat')
     const { code, out, err } = await molecule(['workspace', 'delegate', 'answerer', 'say this'])
     assert.deepEqual([code, out, err], [0, 'say this\n', 'waiting for answerer\n'])
     const sent = await molecule(['agent', 'send', 'answerer', '-', '--context', 'talk'], { input: 'from stdin' })
     assert.equal(sent.out, 'from stdin\n')
     const task = await json('agent', 'send', 'answerer', 'x', '--context', 'talk')
     assert.deepEqual([task.contextId, task.status.state], ['talk', 'TASK_STATE_COMPLETED'])
-    const taskId = (await well('workspace', 'delegate', 'answerer', 'later', '--async')).trim()
+    const taskId = (await succeed('workspace', 'delegate', 'answerer', 'later', '--async')).trim()
     const env = { MOLECULE_HOME: platform.dataDir, MOLECULE_API_URL: platform.url }
     await waitUntil(
       async () => (await runCommand(['status', taskId], { program: 'a2a', env })).out === 'completed\nlater\n',
     )
   })
 
-  test('CL-2 a task that fails is one sentence, what to do next, exit code 1', async () => {
+  test('CL-2 a failed task is one sentence with the next step, and exit code 1', async () => {
     await platform.exec('echo broken >&2; exit 3', { name: 'failing', max_attempts: 1 })
     const { code, out, err } = await molecule(['agent', 'send', 'failing', 'x'])
     assert.deepEqual([code, out], [1, ''])
     const sentence = err.replace('waiting for failing\n', '')
-    assert.match(sentence, /^error: the task ended failed: .*"molecule explain \w+" tells more\n$/s)
+    assert.match(sentence, /^error: the task ended failed: .*"molecule explain \w+" shows more\n$/s)
     const id = /molecule explain (\w+)/.exec(sentence)?.[1] ?? ''
-    const story = await well('explain', id)
+    const story = await succeed('explain', id)
     assert.match(story, /admitted from person "admin" through http\n/)
     assert.match(story, /attempt 1 began\n/)
     assert.match(story, /the task failed for good: /)
     assert.match(story, /the program said: .*broken/)
-    const told = await json('explain', id)
-    assert.equal(told.task_id, id)
-    const [again] = [await json('explain', told.sender_message_id)]
-    assert.equal(again.message_id, told.message_id)
+    const byTask = await json('explain', id)
+    assert.equal(byTask.task_id, id)
+    const bySenderId = await json('explain', byTask.sender_message_id)
+    assert.equal(bySenderId.message_id, byTask.message_id)
   })
 
-  test('CL-1 explain finds the id of a refused request in the log, and says when there is nothing', async () => {
+  test('CL-1 explain finds the id of a refused request in the log, and reports an unknown id', async () => {
     const refused = await fetch(`${platform.url}/workspaces/ws_none`, {
       headers: { Authorization: `Bearer ${platform.token}` },
     })
     const requestId = refused.headers.get('x-request-id') ?? ''
-    assert.match(await well('explain', requestId), /request refused .*there is no workspace ws_none/)
+    assert.match(await succeed('explain', requestId), /request refused .*there is no workspace ws_none/)
     const { code, err } = await molecule(['explain', 'no-such-thing'])
     assert.equal(code, 1)
     assert.match(err, /^error: nothing is known of "no-such-thing"/)
   })
 
-  test('PL-15 CL-1 the X-Request-Id of a message that was taken leads explain to its story', async () => {
+  test('PL-15 CL-1 explain finds an admitted message by its X-Request-Id', async () => {
     const id = await platform.exec('cat', { name: 'taken' })
     const message = { messageId: 'called so', role: 'ROLE_USER', parts: [{ text: 'hello' }] }
     const sent = await fetch(`${platform.url}/workspaces/${id}/a2a`, {
@@ -106,53 +106,53 @@ describe('the commands of molecule', () => {
     assert.deepEqual([story.workspace_id, story.sender_message_id], [id, 'called so'])
   })
 
-  test('CL-1 workspace pause, resume, restart', async () => {
-    await well('workspace', 'create', 'turner', '--runtime', 'mock')
-    assert.match(await well('workspace', 'pause', 'turner', '--now'), /^turner is paused: /)
-    assert.match(await well('workspace', 'resume', 'turner'), /^turner is online\n$/)
+  test('CL-1 workspace pause, resume and restart change the status', async () => {
+    await succeed('workspace', 'create', 'turner', '--runtime', 'mock')
+    assert.match(await succeed('workspace', 'pause', 'turner', '--now'), /^turner is paused: /)
+    assert.match(await succeed('workspace', 'resume', 'turner'), /^turner is online\n$/)
     assert.equal((await json('workspace', 'restart', 'turner')).status, 'online')
   })
 
-  test('CL-1 stop ends the turn that runs, and its message waits until resume', async () => {
+  test('CL-1 stop ends the running turn, and its message waits until resume', async () => {
     const id = await platform.exec('sleep 60; cat', { name: 'sleeper' })
     const running = async () => (await platform.request('GET', `/workspaces/${id}`)).body.running
-    await well('agent', 'send', 'sleeper', 'x', '--async')
+    await succeed('agent', 'send', 'sleeper', 'x', '--async')
     await waitUntil(async () => (await running()) === 1)
     assert.equal((await molecule(['stop'])).code, 1)
-    assert.match(await well('stop', 'sleeper'), /^sleeper is paused; its messages wait\n$/)
+    assert.match(await succeed('stop', 'sleeper'), /^sleeper is paused; its messages wait\n$/)
     await waitUntil(async () => (await running()) === 0)
     const all = await json('stop', '--all')
     assert.ok(all.length > 1 && all.every(({ status }: { status: string }) => status === 'paused'))
-    for (const { name } of all) await well('workspace', 'resume', name)
+    for (const { name } of all) await succeed('workspace', 'resume', name)
   })
 
-  test('CL-1 deleting asks for the name at a terminal, and for --yes elsewhere', async (t) => {
+  test('CL-1 delete asks for the name at a terminal and needs --yes elsewhere', async (t) => {
     const made = await json('workspace', 'create', 'goner', '--runtime', 'mock')
     const refused = await molecule(['workspace', 'delete', 'goner'])
     assert.equal(refused.code, 1)
-    assert.match(refused.err, /add --yes if you mean it/)
+    assert.match(refused.err, /add --yes to confirm/)
     const child = await json('workspace', 'create', 'child', '--runtime', 'mock', '--parent', 'goner')
     const parent = await molecule(['workspace', 'delete', 'goner', '--yes'])
     assert.match(parent.err, SENTENCE)
     const typing = openTerminal(t, ['workspace', 'delete', 'goner', '--cascade'], { MOLECULE_HOME: platform.dataDir })
-    await typing.waitForText(/Type its name to go on: /)
+    await typing.waitForText(/Type its name to confirm: /)
     typing.type('goner\r')
     assert.equal(await typing.ended(), 0)
     assert.match(typing.shown(), new RegExp(`deleted ${child.id}\r\ndeleted ${made.id}`))
   })
 
-  test('CL-1 platform health', async () => {
+  test('CL-1 platform health shows URL, readiness and version', async () => {
     const { url, ready, version } = await json('platform', 'health')
     assert.deepEqual([url, ready, typeof version], [platform.url, true, 'string'])
-    assert.match(await well('platform', 'health'), /^ready +yes$/m)
+    assert.match(await succeed('platform', 'health'), /^ready +yes$/m)
   })
 
-  test('CL-1 logs: the file of the platform, and what happened in a workspace; -f goes on', async (t) => {
+  test('CL-1 logs shows the file of the platform or the activity of a workspace; -f follows', async (t) => {
     const id = await platform.exec('cat', { name: 'logged' })
     await platform.send(id, 'hello')
-    assert.match(await well('logs'), /info: the platform is up/)
-    assert.match(await well('logs', 'logged'), /reply hello \(/)
-    assert.equal((await well('logs', 'logged', '-n', '1')).trim().split('\n').length, 1)
+    assert.match(await succeed('logs'), /info: the platform is up/)
+    assert.match(await succeed('logs', 'logged'), /reply hello \(/)
+    assert.equal((await succeed('logs', 'logged', '-n', '1')).trim().split('\n').length, 1)
     const following = openTerminal(t, ['logs', '-f', 'logged'], { MOLECULE_HOME: platform.dataDir })
     await following.waitForText(/reply hello/)
     await platform.send(id, 'once more')
@@ -164,7 +164,7 @@ describe('the commands of molecule', () => {
     assert.match(err, SENTENCE)
   })
 
-  test('CL-1 config: list, get, set of both files; what is unknown or wrong is refused', async () => {
+  test('CL-1 config lists, gets and sets the keys of both files, and refuses unknown keys and values', async () => {
     const home = await mkdtemp(join(tmpdir(), 'molecule-config-'))
     const env = { MOLECULE_HOME: home }
     const config = (...args: string[]) => runCommand(['config', ...args], { env })
@@ -193,14 +193,14 @@ describe('the commands of molecule', () => {
       }
       assert.equal(statSync(join(home, 'cli.json')).mode & 0o077, 0)
       await writeFile(join(home, 'cli.json'), '{"output":')
-      assert.match((await config('list')).err, /cli\.json: .*mend it or remove it/)
+      assert.match((await config('list')).err, /cli\.json: .*correct it or remove it/)
     } finally {
       await rm(home, { recursive: true })
     }
   })
 
-  test('CL-1 completion: bash completes commands, options and names of workspaces', async () => {
-    await well('workspace', 'create', 'completable', '--runtime', 'mock')
+  test('CL-1 bash completes commands, options and names of workspaces', async () => {
+    await succeed('workspace', 'create', 'completable', '--runtime', 'mock')
     const script = `eval "$(molecule completion bash)"
       offer() { COMP_WORDS=("$@"); COMP_CWORD=$(( $# - 1 )); _molecule; echo "\${COMPREPLY[*]}"; }
       offer molecule wor
@@ -216,12 +216,12 @@ describe('the commands of molecule', () => {
     assert.equal(stderr, '')
     const offered = ['workspace', 'inspect', '--role', 'completable', 'completable', 'yaml', 'fish']
     assert.deepEqual(stdout.trim().split('\n'), offered)
-    for (const shell of ['zsh', 'fish']) assert.match(await well('completion', shell), /molecule complete --/)
+    for (const shell of ['zsh', 'fish']) assert.match(await succeed('completion', shell), /molecule complete --/)
     assert.equal((await molecule(['completion', 'tcsh'])).code, 2)
   })
 
-  test('CL-1 init: by flags without a terminal, by questions at one', async (t) => {
-    const out = await well('init', '--name', 'first', '--runtime', 'mock')
+  test('CL-1 init takes flags without a terminal and asks at one', async (t) => {
+    const out = await succeed('init', '--name', 'first', '--runtime', 'mock')
     assert.match(out, /^The workspace "first" is online\.\n\n {2}molecule chat ws_/)
     const typing = openTerminal(t, ['init', '--runtime', 'exec'], { MOLECULE_HOME: platform.dataDir })
     await typing.waitForText(/Which command\?/)
@@ -232,7 +232,7 @@ describe('the commands of molecule', () => {
     assert.equal((await json('workspace', 'inspect', 'asked')).runtime_config.cmd, 'cat')
   })
 
-  test('CL-2 what is wrong is one sentence and the right exit code', async () => {
+  test('CL-2 every error is one sentence with the right exit code', async () => {
     const cases: readonly (readonly [readonly string[], number, RegExp, Record<string, string>?])[] = [
       [['workspace', 'inspect', 'nobody'], 1, /there is no workspace called "nobody"; there are /],
       [['workspace', 'list', '-o', 'xml'], 1, /there is no output "xml"; use table, json, yaml/],
@@ -240,13 +240,13 @@ describe('the commands of molecule', () => {
       [['workspace', 'create', 'x', '--concurrency', 'few'], 1, /--concurrency takes a number/],
       [['workspace', 'create', 'x', '--runtime', 'nothing'], 1, /unknown/],
       [['agent', 'send', 'nobody', ' '], 1, /there is nothing to send/],
-      [['status', 'x'], 1, /MOLECULE_WORKSPACE_ID is not set\); say which with --workspace/],
+      [['status', 'x'], 1, /MOLECULE_WORKSPACE_ID is not set\); name one with --workspace/],
       [
         ['workspace', 'list', '--api-url', 'http://127.0.0.1:1'],
         1,
         /cannot be reached .*is "molecule up" running there/,
       ],
-      [['workspace', 'list', '--api-url', 'nowhere'], 1, /no http address/],
+      [['workspace', 'list', '--api-url', 'nowhere'], 1, /not an http address/],
       [
         ['workspace', 'list'],
         1,
@@ -270,7 +270,7 @@ describe('the commands of molecule', () => {
     assert.match(verbose.err, /\n {4}at /)
   })
 
-  test('CL-2 waiting shows progress that moves at a terminal, and leaves nothing behind', async (t) => {
+  test('CL-2 a terminal shows moving progress, which is cleared at the end', async (t) => {
     await platform.request('POST', '/workspaces', {
       name: 'slow',
       runtime: 'mock',
@@ -282,7 +282,7 @@ describe('the commands of molecule', () => {
     assert.match(typing.shown(), /\[2Kecho: hello\r\n$/)
   })
 
-  test('TW-8 molecule status shows on the card at once, from a process with the conversation token; empty clears', async () => {
+  test('TW-8 molecule status with a conversation token changes the card at once; an empty text clears it', async () => {
     const id = await platform.exec('cat', { name: 'worker' })
     const { body } = await platform.request('POST', '/tokens', {
       name: 'turn',
@@ -296,12 +296,12 @@ describe('the commands of molecule', () => {
       MOLECULE_WORKSPACE_ID: id,
       MOLECULE_WORKSPACE_TOKEN: body.token,
     }
-    const said = await runCommand(['status', 'running the tests'], { env })
-    assert.deepEqual(said, { code: 0, out: '', err: '' })
+    const result = await runCommand(['status', 'running the tests'], { env })
+    assert.deepEqual(result, { code: 0, out: '', err: '' })
     const card = async () => (await platform.request('GET', `/workspaces/${id}`)).body
     assert.equal((await card()).status_text, 'running the tests')
-    assert.match(await well('agent', 'list'), /worker +online .*running the tests/)
-    assert.match(await well('logs', 'worker'), /status_text running the tests by turn/)
+    assert.match(await succeed('agent', 'list'), /worker +online .*running the tests/)
+    assert.match(await succeed('logs', 'worker'), /status_text running the tests by turn/)
     assert.equal((await platform.request('PATCH', `/workspaces/${id}`, { role: 'Other' })).status, 200)
     assert.equal((await card()).status_text, 'running the tests')
     const other = await platform.exec('cat', { name: 'neighbour' })
@@ -312,7 +312,7 @@ describe('the commands of molecule', () => {
     assert.equal((await card()).status_text, undefined)
   })
 
-  test('TW-2 the a2a command with a conversation token: peers, delegate, status by the task alone, info', async () => {
+  test('TW-2 a2a peers, delegate, status and info work with a conversation token', async () => {
     const id = await platform.exec('cat', { name: 'delegator' })
     const peer = await platform.exec('cat', { name: 'delegate-to' })
     const { body } = await platform.request('POST', '/tokens', {

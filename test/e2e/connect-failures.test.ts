@@ -81,7 +81,7 @@ test('CN-4 a bridge killed before it posts a reply posts it after its restart, b
   const second = await startBridge(t, start)
   const task = await waitForFinalTask(platform, workspace.id, taskId)
   assert.equal(replyText(task), 'precious')
-  assert.match(second.output(), /posted the answer that an earlier run had kept/)
+  assert.match(second.output(), /posted the answer of an earlier run/)
   assert.deepEqual([readLines(runs).length, spoolOf(home)], [1, []])
   const names = requests.map((line) => /inbox\/(\w+)/.exec(line)?.[1]).filter(Boolean)
   assert.deepEqual(names.slice(0, 2), ['settle', 'lease'])
@@ -114,7 +114,7 @@ test('CN-5 a platform that is killed and restarted during a turn still gets the 
   const taskId = await sendWithoutWaiting(platform, workspace.id, 'hello')
   await waitUntil(() => readLines(runs).length === 1)
   await platform.stop('SIGKILL')
-  await bridge.waitForOutput(/cannot be reached .*trying again in/)
+  await bridge.waitForOutput(/cannot be reached .*retrying in/)
   writeFileSync(gate, '')
   const port = new URL(platform.url).port
   const back = await startPlatformFor(t, { dataDir: platform.dataDir, args: ['--port', port] })
@@ -139,7 +139,7 @@ test('CN-4 a bridge stopped while the platform is unreachable keeps its answer a
   await waitUntil(() => refused > 0)
   bridge.kill('SIGTERM')
   assert.equal(await bridge.ended, 0)
-  assert.match(bridge.output(), /answers that the platform has not got: 1/)
+  assert.match(bridge.output(), /answers not yet posted to the platform: 1/)
   proxy.rule(() => 'pass')
   await startBridge(t, start)
   assert.equal(replyText(await waitForFinalTask(platform, workspace.id, taskId)), 'hello')
@@ -187,7 +187,7 @@ test('CN-5 the bridge waits for the Retry-After of a 429 or 503 and loses nothin
   for (let index = 1; index < times.length; index++) {
     assert.ok((times[index] as number) - (times[index - 1] as number) >= 990)
   }
-  assert.match(bridge.output(), /HTTP 429.*trying again in 1s/)
+  assert.match(bridge.output(), /HTTP 429.*retrying in 1s/)
 })
 
 test('CN-5 a silent connection times out, and a message leased over it runs once', async (t) => {

@@ -64,7 +64,7 @@ test('CN-6 a second SIGTERM ends the bridge at once and leaves no process', asyn
   await bridge.waitForOutput(/stopping/)
   bridge.kill('SIGTERM')
   await bridge.ended
-  assert.match(bridge.output(), /ending now/)
+  assert.match(bridge.output(), /stopping now/)
   assert.ok(!isAlive(Number(readLines(runs)[0])))
 })
 
@@ -72,7 +72,7 @@ test('CN-6 a bridge that cannot reach its platform can be stopped', async (t) =>
   const home = temporaryHome(t)
   const workspace = { id: 'ws_nowhere', auth_token: 'secret', connect: '' }
   const bridge = launchBridge(t, { url: 'http://127.0.0.1:9', workspace, home, cmd: 'cat' })
-  await bridge.waitForOutput(/cannot be reached \(.*ECONNREFUSED.*trying again in/)
+  await bridge.waitForOutput(/cannot be reached \(.*ECONNREFUSED.*retrying in/)
   bridge.kill('SIGINT')
   assert.equal(await bridge.ended, 0)
 })

@@ -98,7 +98,7 @@ test('CN-1 BK-7 a usage error exits with 2 and says what is valid', async (t) =>
     [['--backend', 'mock', '--concurrency', '0'], /--concurrency must be a whole number from 1 to 64/],
     [['--backend', 'mock', '--dir', '/nowhere'], /there is no folder \/nowhere/],
     [['--backend', 'mock', '--drain', 'soon'], /--drain must be a duration/],
-    [['--backend', 'mock', '--api-url', 'ftp://x'], /--api-url is no http address/],
+    [['--backend', 'mock', '--api-url', 'ftp://x'], /--api-url is not an http address/],
     [['--nonsense'], /unknown option/],
   ]
   for (const [args, message] of cases) {

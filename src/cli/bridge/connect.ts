@@ -15,7 +15,7 @@ import { unknownOptionKeys } from '../../backends/options.ts'
 import { createPlatformClient } from '../../client/platform-client.ts'
 import { awakeClock, systemClock } from '../../clock.ts'
 import { isHttpUrl, loadDataDir } from '../../config/config.ts'
-import { DEFAULT_URL } from '../../config/settings.ts'
+import { CONNECT_DEFAULTS, DEFAULT_URL } from '../../config/settings.ts'
 import { formatDuration, parseDuration } from '../../duration.ts'
 import { MoleculeError } from '../../errors.ts'
 import { ulid } from '../../ids.ts'
@@ -83,13 +83,13 @@ function readSettings({ workspaceId, flags, terminal, usage }: ConnectOptions, r
   const apiUrl = (flags.apiUrl ?? (env['MOLECULE_API_URL'] || DEFAULT_URL)).replace(/\/+$/, '')
   if (!isHttpUrl(apiUrl)) usage(`--api-url is not an http address: "${apiUrl}"`)
   if (!/^[\w-]{1,100}$/.test(workspaceId)) usage(`"${workspaceId}" is not the id of a workspace`)
-  const dir = resolve(flags.dir ?? '.')
+  const dir = resolve(flags.dir ?? CONNECT_DEFAULTS.dir)
   if (statSync(dir, { throwIfNoEntry: false })?.isDirectory() !== true) usage(`--dir: there is no folder ${dir}`)
-  const concurrency = Number(flags.concurrency ?? '1')
+  const concurrency = Number(flags.concurrency ?? CONNECT_DEFAULTS.concurrency)
   if (!Number.isInteger(concurrency) || concurrency < 1 || concurrency > CONCURRENCY_MAX) {
     usage(`--concurrency must be a whole number from 1 to ${CONCURRENCY_MAX}`)
   }
-  const drainMs = parseDuration(flags.drain ?? '10s')
+  const drainMs = parseDuration(flags.drain ?? CONNECT_DEFAULTS.drain)
   if (drainMs === undefined || drainMs < 0) usage('--drain must be a duration such as 10s or 2m')
   const settings: BridgeSettings = {
     ...{ workspaceId, apiUrl, tokens, backend, dir, concurrency },

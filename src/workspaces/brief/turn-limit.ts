@@ -9,7 +9,7 @@ import type { Brief } from '../../protocol/brief.ts'
 import { type Store, sql, type Transaction } from '../../store/store.ts'
 
 const HOUR_MS = 3600_000
-const TURNS_PER_HOUR_DEFAULT = 60
+export const TURNS_PER_HOUR_DEFAULT = 60
 /** The shortest time to park: a parked message comes back as a lease, and a lease costs a transaction. */
 const PARK_MS_MIN = 1000
 

@@ -20,9 +20,9 @@ const TURNS_PER_HOUR_MAX = 1_000_000
 /** A longer file is invalid: it is parsed on every change. */
 const CONFIG_CHARACTERS_MAX = 256 * 1024
 export const DEFAULT_RUNTIME = 'claude-code'
-const DEFAULT_SLOTS = 1
+export const DEFAULT_SLOTS = 1
 /** The first attempt and three retries. */
-const DEFAULT_ATTEMPTS = 4
+export const DEFAULT_ATTEMPTS = 4
 
 export interface WorkspaceConfig {
   readonly name: string
@@ -54,7 +54,7 @@ const wholeNumber = (max: number) =>
     return typeof value === 'string' ? Number(value) : value
   }, z.int().min(1).max(max).optional())
 
-const configSchema = z.looseObject({
+export const configSchema = z.looseObject({
   name: z.string().trim().min(1).max(NAME_CHARACTERS_MAX),
   role: z.string().max(ROLE_CHARACTERS_MAX).nullish(),
   runtime: shortText.nullish(),
@@ -63,7 +63,7 @@ const configSchema = z.looseObject({
   runtime_config: z.record(z.string(), z.json()).nullish(),
 })
 
-const platformKeysSchema = z.looseObject({
+export const platformKeysSchema = z.looseObject({
   max_attempts: wholeNumber(ATTEMPTS_MAX),
   max_concurrent_tasks: wholeNumber(SLOTS_MAX),
   max_turns_per_hour: wholeNumber(TURNS_PER_HOUR_MAX),
