@@ -73,7 +73,7 @@ describe('a bridge that sleeps', { concurrency: true }, () => {
     assert.equal(replyText(await waitForFinalTask(platform, workspace.id, taskId)), 'by second\n')
     proxy.rule(() => 'pass')
     const again = await startBridge(t, { ...start, url: proxy.url, env: { NAME: 'third' } })
-    assert.match(again.output(), /came too late and is kept as a late result/)
+    assert.match(again.output(), /is too late and kept as a late result/)
     assert.deepEqual(readLines(runs), ['first', 'second'])
     const { body } = await platform.request('GET', `/workspaces/${workspace.id}/activity`)
     assert.equal(body.activity.filter((one: { type: string }) => one.type === 'late').length, 1)
