@@ -14,7 +14,7 @@ const settings: fc.Arbitrary<ClaudeCommandOptions['settings']> = fc.record({
   allowedTools: fc.array(word, { maxLength: 4 }),
   maxTurns: fc.option(fc.integer({ min: 1, max: 1000 }), { nil: undefined }),
 })
-const given: fc.Arbitrary<ClaudeCommandOptions> = fc.record({
+const options: fc.Arbitrary<ClaudeCommandOptions> = fc.record({
   settings,
   model: fc.option(word, { nil: undefined }),
   sessionId: fc.option(fc.uuid(), { nil: undefined }),
@@ -27,9 +27,9 @@ const given: fc.Arbitrary<ClaudeCommandOptions> = fc.record({
 const valuesOf = (command: readonly string[], flag: string) =>
   command.flatMap((one, at) => (one === flag ? [command[at + 1]] : []))
 
-test('AG-13 the flags that claude needs are there, whatever else is set', () => {
+test('AG-13 the command always has the flags that claude needs', () => {
   fc.assert(
-    fc.property(given, (one) => {
+    fc.property(options, (one) => {
       const command = claudeCommand(one)
       assert.deepEqual(command.slice(0, 2 + one.settings.args.length), [one.settings.bin, '-p', ...one.settings.args])
       const isWarm = one.settings.mode === 'session'
@@ -44,9 +44,9 @@ test('AG-13 the flags that claude needs are there, whatever else is set', () => 
   )
 })
 
-test('AG-13 the resume flag is there exactly when there is a session', () => {
+test('AG-13 the resume flag is given exactly for a session', () => {
   fc.assert(
-    fc.property(given, (one) => {
+    fc.property(options, (one) => {
       const command = claudeCommand(one)
       assert.deepEqual(valuesOf(command, '--resume'), one.sessionId === undefined ? [] : [one.sessionId])
       const isRenewed = one.sessionId !== undefined && one.systemPromptFile !== undefined
@@ -55,9 +55,9 @@ test('AG-13 the resume flag is there exactly when there is a session', () => {
   )
 })
 
-test('AG-13 AG-16 the permission flags are those of the setting, and bypass only where it was asked for', () => {
+test('AG-13 AG-16 the permission flags follow the setting, and bypass is given only if it is set', () => {
   fc.assert(
-    fc.property(given, (one) => {
+    fc.property(options, (one) => {
       const { permission, allowedTools } = one.settings
       const command = claudeCommand(one)
       const isBypass = permission === 'bypass'
@@ -67,7 +67,7 @@ test('AG-13 AG-16 the permission flags are those of the setting, and bypass only
       assert.deepEqual(valuesOf(command, '--permission-prompt-tool'), permission === 'ask' ? ['stdio'] : [])
       const tools = [...allowedTools, ...one.trustedServers.map((name) => `mcp__${name}`)]
       assert.deepEqual(valuesOf(command, '--allowedTools'), isBypass ? [] : tools)
-      // It swallows every word after it: what follows its one must be a flag.
+      // It takes every word after it, so a flag must follow its value.
       for (const [at, flag] of command.entries()) {
         if (flag === '--allowedTools') assert.match(command[at + 2] ?? '--', /^--/)
       }
@@ -99,7 +99,7 @@ test('AG-1 bin=echo args=hello builds echo -p hello', () => {
   ])
 })
 
-test('the servers of a turn are loaded at once, so that a model sees their tools', () => {
+test('the MCP servers of a turn are loaded at once, so that the model sees their tools', () => {
   const config = JSON.parse(mcpConfig([{ name: 'lab', command: 'node', args: ['s.mjs'], env: { A: 'b' } }]))
   const server = { type: 'stdio', command: 'node', args: ['s.mjs'], env: { A: 'b' }, alwaysLoad: true }
   assert.deepEqual(config, { mcpServers: { lab: server } })

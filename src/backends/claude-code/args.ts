@@ -1,7 +1,6 @@
 /**
- * The command line of claude, pure: which flags a turn needs. Nothing of a message is in it, nor the system prompt:
- * those come on stdin and in a file. `--allowedTools` is given once for each tool and never last before a word of its
- * own, because it swallows what follows it.
+ * The command line of claude. Pure. It contains neither the message nor the system prompt: they come on stdin and in a
+ * file. `--allowedTools` is given once per tool and always before another flag, because it takes all words after it.
  */
 import type { McpServer } from '../backend.ts'
 import type { CliSettings } from '../engine/cli/cli-options.ts'
@@ -9,17 +8,17 @@ import type { CliSettings } from '../engine/cli/cli-options.ts'
 export interface ClaudeCommandOptions {
   readonly settings: Pick<CliSettings, 'bin' | 'args' | 'mode' | 'permission' | 'allowedTools' | 'maxTurns'>
   readonly model: string | undefined
-  /** The session to go on from. */
+  /** The session to resume. */
   readonly sessionId: string | undefined
   readonly systemPromptFile: string | undefined
   readonly mcpConfigFile: string | undefined
-  /** Servers of the platform's own, whose tools are allowed unasked. */
+  /** MCP servers whose tools need no permission. */
   readonly trustedServers: readonly string[]
 }
 
-export function claudeCommand(given: ClaudeCommandOptions): readonly [string, ...string[]] {
-  const { settings } = given
-  return [settings.bin, '-p', ...settings.args, ...formFlags(given), ...limitFlags(given), ...contextFlags(given)]
+export function claudeCommand(options: ClaudeCommandOptions): readonly [string, ...string[]] {
+  const { bin, args } = options.settings
+  return [bin, '-p', ...args, ...formatFlags(options), ...permissionFlags(options), ...contextFlags(options)]
 }
 
 const STREAM_FLAGS = [
@@ -31,15 +30,15 @@ const STREAM_FLAGS = [
   '--include-partial-messages',
 ] as const
 
-function formFlags({ settings, sessionId, systemPromptFile }: ClaudeCommandOptions): readonly string[] {
-  const form = settings.mode === 'session' ? STREAM_FLAGS : (['--output-format', 'json'] as const)
-  if (sessionId === undefined) return form
-  // Without it a resumed session keeps the system prompt that it began with, whatever is given now.
+function formatFlags({ settings, sessionId, systemPromptFile }: ClaudeCommandOptions): readonly string[] {
+  const format = settings.mode === 'session' ? STREAM_FLAGS : (['--output-format', 'json'] as const)
+  if (sessionId === undefined) return format
+  // Without this flag a resumed session keeps the system prompt that it began with.
   const snapshot = systemPromptFile === undefined ? [] : ['--system-prompt-snapshot', 'off']
-  return [...form, '--resume', sessionId, ...snapshot]
+  return [...format, '--resume', sessionId, ...snapshot]
 }
 
-function limitFlags({ settings, trustedServers }: ClaudeCommandOptions): readonly string[] {
+function permissionFlags({ settings, trustedServers }: ClaudeCommandOptions): readonly string[] {
   const { permission, maxTurns } = settings
   const turns = maxTurns === undefined ? [] : ['--max-turns', String(maxTurns)]
   if (permission === 'bypass') return [...turns, '--dangerously-skip-permissions']
@@ -60,7 +59,7 @@ function contextFlags({ model, systemPromptFile, mcpConfigFile }: ClaudeCommandO
 /** The content of the file for `--mcp-config`. */
 export function mcpConfig(servers: readonly McpServer[]): string {
   const entries = servers.map(({ name, command, args, env }) => {
-    // Otherwise its tools are hidden behind a search that a model may not think of.
+    // Without `alwaysLoad` claude hides the tools behind a search that a model may not use.
     return [name, { type: 'stdio', command, args, env, alwaysLoad: true }] as const
   })
   return JSON.stringify({ mcpServers: Object.fromEntries(entries) })

@@ -1,7 +1,7 @@
 /**
- * The `claude-code` backend, the default: the user's own `claude`, kept warm (one process a conversation, stream-json
- * both ways) or started once a message (`mode=oneshot`). Its memory is claude's own; our session token is its session
- * id. What it prints is read in parse.ts, what it comes to in outcome.ts, its flags are in args.ts.
+ * The `claude-code` backend, the default: the user's own `claude`, kept warm (one process per conversation, see
+ * warm-turn.ts) or started once per message (`mode=oneshot`). claude keeps the memory; our session token is its session
+ * id. args.ts has the flags, parse.ts reads the output, outcome.ts makes the end.
  */
 import { childEnvironment } from '../../process/child-environment.ts'
 import type { RunningProcess } from '../../process/processes.ts'
@@ -34,7 +34,7 @@ import { denyBetweenTurns } from './permission.ts'
 import { probeClaude } from './probe.ts'
 import { type ClaudeAgent, runClaudeTurn } from './warm-turn.ts'
 
-/** It saves its session as it goes, and leaves within 50 ms. */
+/** Enough: claude saves its session while it works and exits within 50 ms. */
 const KILL_GRACE_MS = 1_000
 
 const KIND: CliKind = {
@@ -56,9 +56,9 @@ const AUTH: AgentTokenSource = {
   instead: ['ANTHROPIC_API_KEY', 'ANTHROPIC_AUTH_TOKEN'],
 }
 
-/** It retries ten times by default, 401 included, and says nothing for a minute; retrying is the runtime's. */
+/** By default claude retries ten times, also after a 401, and is silent for a minute. The runtime does the retries. */
 const RETRY_ENVIRONMENT = { CLAUDE_CODE_MAX_RETRIES: '1' }
-/** Of a claude that Molecule itself was started from: a child that sees it refuses to start inside another. */
+/** Set if Molecule was started from a claude. A child that sees them refuses to start inside another claude. */
 const OUTER_CLAUDE_VARIABLES: ReadonlySet<string> = new Set([
   'CLAUDECODE',
   'CLAUDE_CODE_ENTRYPOINT',
@@ -67,11 +67,11 @@ const OUTER_CLAUDE_VARIABLES: ReadonlySet<string> = new Set([
 
 export const claudeCode: BackendDefinition = {
   name: KIND.backend,
-  summary: 'Claude Code: the claude on this machine, kept warm, a session for each conversation',
+  summary: 'Claude Code: the claude on this machine, kept warm, with a session for each conversation',
   options: cliOptions(KIND, {
     bin: 'the program (claude)',
     max_turns: 'how many steps a turn may take (25)',
-    mode: 'session: one warm process a conversation (default); oneshot: claude -p a message',
+    mode: 'session: one warm process per conversation (default); oneshot: one claude -p per message',
   }),
   runsCommands: true,
   reportsTools: true,
@@ -101,7 +101,7 @@ function createClaude(settings: CliSettings, context: BackendContext): Backend {
   const turns = createTurnEngine({ clock, outputBytesMax: OUTPUT_BYTES_MAX, maxTimeMs: maxTimeMs(settings) })
   return {
     name: KIND.backend,
-    // A one-shot gives no sign of life before its end, so there the time-out is wall clock.
+    // A one-shot prints nothing before its end, so its timeout limits the whole turn (maxTimeMs).
     ...(isWarm && settings.timeoutMs !== undefined && { stallMs: settings.timeoutMs }),
     validate: (signal) => validate(claude, signal),
     run: (turn, signal) => turns.run((stream) => runTurn(turn, claude, stream), signal),
@@ -142,31 +142,31 @@ async function probe(claude: ClaudeContext, signal: AbortSignal): Promise<readon
 async function runTurn(turn: Turn, claude: ClaudeContext, stream: TurnStream): Promise<EndEvent> {
   const { settings, context } = claude
   const { workingDir, id: turnId } = turn
-  const attaching = { workingDir, turnId, outbound: context.outbound, clock: context.clock }
-  const { promptLines } = await writeAttachments(turn.request.parts, attaching, stream.signal)
+  const attachments = { workingDir, turnId, outbound: context.outbound, clock: context.clock }
+  const { promptLines } = await writeAttachments(turn.request.parts, attachments, stream.signal)
   const prompt = [turn.prompt, ...promptLines].join('\n')
-  const plan = await makePlan(turn, claude)
+  const plan = await planStart(turn, claude)
   if (settings.mode === 'oneshot') return runOneShot(plan, prompt, stream)
-  const given = { turn, prompt, facts: () => factsOf(claude), clock: context.clock }
+  const options = { turn, prompt, facts: () => factsOf(claude), clock: context.clock }
   const launch = launchOf(plan)
   return runWarmTurn(
     { warm: claude.warm, clock: context.clock, key: turn.conversationId, launch },
     stream,
-    (warmAgent) => runClaudeTurn(warmAgent, given, stream),
+    (warmAgent) => runClaudeTurn(warmAgent, options, stream),
   )
 }
 
-/** All that a process for this turn is started with. */
-interface Plan {
+/** How to start a process for this turn. */
+interface StartPlan {
   readonly claude: ClaudeContext
   readonly turn: Turn
-  /** Of its environment, what is not inherited. */
+  /** The part of its environment that is not inherited. */
   readonly additions: Readonly<Record<string, string>>
   readonly model: string | undefined
   readonly servers: readonly McpServer[]
 }
 
-async function makePlan(turn: Turn, claude: ClaudeContext): Promise<Plan> {
+async function planStart(turn: Turn, claude: ClaudeContext): Promise<StartPlan> {
   const { settings, context } = claude
   const known = { ...context.environment, ...turn.env }
   const own = {
@@ -179,20 +179,20 @@ async function makePlan(turn: Turn, claude: ClaudeContext): Promise<Plan> {
     turn,
     additions: environmentAdditions(turn, { mode, passMeta, own }),
     model: chooseModel(settings.model, turn.model, 'dropped'),
-    // The last of a name counts: nobody stands in for a server of the platform.
+    // The last server of a name wins, so that an owner's server cannot replace one of the platform.
     servers: [...settings.mcpServers, ...turn.mcpServers],
   }
 }
 
-const environmentOf = ({ claude, additions }: Plan) =>
+const environmentOf = ({ claude, additions }: StartPlan) =>
   withoutOuterClaude(childEnvironment(claude.context.environment, additions))
 
 const withoutOuterClaude = (env: Readonly<Record<string, string>>) =>
   Object.fromEntries(Object.entries(env).filter(([name]) => !OUTER_CLAUDE_VARIABLES.has(name)))
 
-function commandOf({ claude: { settings }, turn, model, servers }: Plan, folder: PrivateFolder) {
+function commandOf({ claude: { settings }, turn, model, servers }: StartPlan, folder: PrivateFolder) {
   const { systemPrompt, sessionToken } = turn
-  // Where nobody can be asked, a server that its owner named is of no use unless its tools are allowed.
+  // If no person is asked, the owner's servers are trusted too: otherwise their tools could never be used.
   const trusted = settings.permission === 'ask' ? turn.mcpServers : servers
   return claudeCommand({
     settings,
@@ -204,18 +204,18 @@ function commandOf({ claude: { settings }, turn, model, servers }: Plan, folder:
   })
 }
 
-function launchOf(plan: Plan): WarmLaunch<ClaudeAgent> {
+function launchOf(plan: StartPlan): WarmLaunch<ClaudeAgent> {
   const { turn, additions, model, servers } = plan
   return {
-    // What is inherited is the same for every turn of this backend.
+    // Without the inherited environment: it is the same for every turn of this backend.
     fingerprint: JSON.stringify([model, servers, additions, turn.workingDir, turn.systemPrompt]),
-    // A conversation that was begun anew, or whose session is another by now, must not find the old memory.
+    // A conversation with a new or another session must not find the memory of the old one.
     fits: (agent) => agent.sessionId === turn.sessionToken,
     start: () => startAgent(plan),
   }
 }
 
-function startAgent(plan: Plan): ClaudeAgent {
+function startAgent(plan: StartPlan): ClaudeAgent {
   const { claude, turn } = plan
   const { processes, log } = claude.context
   const folder = createPrivateFolder()
@@ -226,22 +226,28 @@ function startAgent(plan: Plan): ClaudeAgent {
     mark: turn.id,
     killGraceMs: KILL_GRACE_MS,
     lineBytesMax: LINE_BYTES_MAX,
-    onLine: (line) => (agent.onLine === undefined ? denyBetweenTurns(running, line) : agent.onLine(line)),
+    onLine: (line) => (agent.listener === undefined ? denyBetweenTurns(running, line) : agent.listener.onLine(line)),
   })
-  const ended = running.ended.finally(() => folder.remove())
+  const ended = running.ended.then((exit) => {
+    folder.remove()
+    agent.exit = exit
+    agent.listener?.onEnd(exit)
+    return exit
+  })
   const agent: ClaudeAgent = {
     running: { ...running, ended },
     ended,
     stop: () => running.stop(),
     sessionId: turn.sessionToken,
-    onLine: undefined,
+    listener: undefined,
+    exit: undefined,
     hasStarted: false,
     log,
   }
   return agent
 }
 
-async function runOneShot(plan: Plan, prompt: string, stream: TurnStream): Promise<EndEvent> {
+async function runOneShot(plan: StartPlan, prompt: string, stream: TurnStream): Promise<EndEvent> {
   const { claude, turn } = plan
   const env = environmentOf(plan)
   const folder = createPrivateFolder()
@@ -258,10 +264,10 @@ async function runOneShot(plan: Plan, prompt: string, stream: TurnStream): Promi
   }
 }
 
-/** Its one line of output says it all. */
-function resultEvents(result: ClaudeResult | undefined, { claude, turn }: Plan): readonly BackendEvent[] {
+/** The events of a one-shot: it prints one result at its end. */
+function resultEvents(result: ClaudeResult | undefined, { claude, turn }: StartPlan): readonly BackendEvent[] {
   if (result === undefined) return []
-  // A session's first turn costs what the session does; of a later one only the sum is told.
+  // The first turn costs as much as the session. For a later turn claude reports only the sum, so its cost is unknown.
   const costUsd = result.costUsd ?? (turn.sessionToken === undefined ? result.sessionCostUsd : undefined)
   const session: BackendEvent = { type: 'session', token: result.sessionId }
   return [

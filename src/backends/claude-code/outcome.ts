@@ -1,6 +1,6 @@
 /**
- * What a turn of claude came to: its result, or the end of its process, as the one end of the turn. Here claude's own
- * complaints are read; `is_error` counts and not `subtype`, which says `success` of a failed call.
+ * Turns claude's result, or the exit of its process, into the one end of the turn. Pure. `is_error` decides, not
+ * `subtype`: that is `success` for a failed call to the provider.
  */
 import { MoleculeError } from '../../errors.ts'
 import type { ProcessResult } from '../../process/processes.ts'
@@ -20,11 +20,11 @@ import type { ClaudeResult } from './parse.ts'
 
 export interface ClaudeOutcomeFacts extends ProcessFacts {
   readonly maxTurns: number | undefined
-  /** Until when the provider refuses, as it said itself during the turn. */
+  /** When the provider's rate limit ends, if it said so during the turn. */
   readonly resetsAtMs?: number | undefined
 }
 
-/** This tool asks the person at the terminal; there is none, and the agent is told so. */
+/** This tool asks the person at the terminal. There is none, so it is always denied, with that reason. */
 export const QUESTION_TOOL = 'AskUserQuestion'
 
 export function endOf(result: ClaudeResult, facts: ClaudeOutcomeFacts): EndEvent {
@@ -34,7 +34,7 @@ export function endOf(result: ClaudeResult, facts: ClaudeOutcomeFacts): EndEvent
   return { type: 'done', parts: [{ text }], finality: 'completed' }
 }
 
-/** Empty where claude does not say. */
+/** Empty if claude reports nothing. */
 export function usageOf({ inputTokens, outputTokens, costUsd }: ClaudeResult): readonly Usage[] {
   if (inputTokens === undefined && outputTokens === undefined && costUsd === undefined) return []
   return [
@@ -49,7 +49,7 @@ export function usageOf({ inputTokens, outputTokens, costUsd }: ClaudeResult): r
 
 type Usage = Extract<BackendEvent, { type: 'usage' }>
 
-/** A one-shot that ended without a result; where it could give one it does, whatever its exit code. */
+/** A one-shot that ended without a result. A run that has a result is not judged by its exit code. */
 export function failureOfRun(run: ProcessResult, stdout: string, facts: ClaudeOutcomeFacts): MoleculeError {
   const error = rootBypassError(run) ?? processFailure(run, facts)
   if (error !== undefined) return error
@@ -59,7 +59,7 @@ export function failureOfRun(run: ProcessResult, stdout: string, facts: ClaudeOu
   return new MoleculeError('agent_failed', message)
 }
 
-/** A warm process that ended in the middle of a turn. */
+/** A warm process ended in the middle of a turn. `hasStarted`: it had printed something that claude prints. */
 export function deathInTurn(run: ProcessResult, facts: ClaudeOutcomeFacts, hasStarted: boolean): MoleculeError {
   return rootBypassError(run) ?? (hasStarted ? unexpectedExit : exitAtStart)(run, facts)
 }
@@ -68,23 +68,24 @@ function errorOf(result: ClaudeResult, { maxTurns, nowMs, resetsAtMs }: ClaudeOu
   if (result.subtype === 'error_max_turns') return maxTurnsUsed('claude', maxTurns)
   const { text, status } = result
   const error = classifyAgentError({ text, status, nowMs })
-  if (error === undefined)
-    return new MoleculeError('agent_failed', text || 'claude failed without a word', { retryable: true })
+  if (error === undefined) {
+    return new MoleculeError('agent_failed', text || 'claude failed without a message', { retryable: true })
+  }
   if (error.code !== 'rate_limited' || resetsAtMs === undefined) return error
   const details = { ...error.details, resetAfterMs: Math.max(0, resetsAtMs - nowMs) }
   return new MoleculeError(error.code, error.message, { retryable: error.retryable, details })
 }
 
-/** What claude refuses and a setting of ours mends. */
+/** claude refuses to run; a setting of ours repairs it. */
 function rootBypassError(run: ProcessResult): MoleculeError | undefined {
   if (run.exitCode === 0 || !/cannot be used with root/i.test(stderrTail(run))) return undefined
   return new MoleculeError('bad_config', ROOT_BYPASS_REMEDY)
 }
 
 export const ROOT_BYPASS_REMEDY =
-  'claude refuses `permission: bypass` as root: run Molecule as another user, set IS_SANDBOX=1 in its environment where this is a sandbox, or use `permission: allowed_tools`'
+  'claude refuses `permission: bypass` as root: run Molecule as another user, set IS_SANDBOX=1 in its environment if this is a sandbox, or use `permission: allowed_tools`'
 
-/** A denied tool ends the turn as well as any other: whoever reads the reply must learn what was not done. */
+/** Without this note the reader of the reply would not know what was not done: a denied tool fails no turn. */
 function withDenials({ text, deniedTools }: ClaudeResult): string {
   const denied = deniedTools.filter((tool) => tool !== QUESTION_TOOL)
   if (denied.length === 0) return text

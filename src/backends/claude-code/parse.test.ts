@@ -3,13 +3,14 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { exited } from '../../../test/fakes/agents/line-parsers.ts'
 import type { MoleculeError } from '../../errors.ts'
 import { type ClaudeOutcomeFacts, endOf, failureOfRun } from './outcome.ts'
 import { type ClaudeEvent, parseLine, parseResult } from './parse.ts'
 
 const SAMPLES = join(import.meta.dirname, '../../../test/fakes/agents/samples/claude')
 const sample = (name: string) => readFileSync(join(SAMPLES, name), 'utf8')
-const saidIn = (name: string): readonly ClaudeEvent[] =>
+const eventsIn = (name: string): readonly ClaudeEvent[] =>
   sample(name)
     .trim()
     .split('\n')
@@ -29,29 +30,29 @@ const failureIn = (name: string): MoleculeError => {
   return end.error
 }
 
-test('the result of claude 2.1.325 is read from its json, first, resumed, and as an array', () => {
+test('the result of claude 2.1.325 is read from its json: a first turn, a resumed one, and an array', () => {
   const first = parseResult(sample('json-success.json'))
   const second = parseResult(sample('json-resumed.json'))
   assert.equal(first?.sessionId, '4541ee71-e244-48c2-907f-39593267018d')
   assert.equal(second?.sessionId, first.sessionId)
   assert.equal(second.text, 'ok n=2 last=second turn')
   assert.deepEqual([first.isError, first.inputTokens, first.outputTokens], [false, 10, 5])
-  // What it adds up over a session is not the cost of a turn.
+  // The cost of a session is not the cost of a turn.
   assert.deepEqual([second.costUsd, (second.sessionCostUsd ?? 0) > (first.sessionCostUsd ?? 0)], [undefined, true])
   assert.equal(parseResult(sample('json-verbose-array.json'))?.isError, false)
 })
 
-test('a recorded stream is a session, its text and a result', () => {
-  const said = saidIn('stream-json-success.jsonl')
-  assert.equal(said[0]?.type, 'init')
-  const result = said.at(-1)
+test('a recorded stream has a session first and a result last', () => {
+  const events = eventsIn('stream-json-success.jsonl')
+  assert.equal(events[0]?.type, 'init')
+  const result = events.at(-1)
   assert.ok(result?.type === 'result' && !result.result.isError && result.result.text !== '')
 })
 
-test('tools of a recorded turn begin and end, with their names; this one was denied', () => {
-  const said = saidIn('stream-json-mcp-tool.jsonl')
-  const started = said.filter((one) => one.type === 'tool_started')
-  const ended = said.filter((one) => one.type === 'tool_ended')
+test('a recorded tool call starts and ends under its name; this one was denied', () => {
+  const events = eventsIn('stream-json-mcp-tool.jsonl')
+  const started = events.filter((one) => one.type === 'tool_started')
+  const ended = events.filter((one) => one.type === 'tool_ended')
   assert.deepEqual(
     started.map(({ name }) => name),
     ['mcp__lab__ping_tool'],
@@ -62,7 +63,7 @@ test('tools of a recorded turn begin and end, with their names; this one was den
   )
 })
 
-test('an error calls itself success; what counts is is_error and the status', () => {
+test('is_error and the status decide about an error, because its subtype is success', () => {
   const codes = ['error-400.json', 'error-401.json', 'error-429.json', 'error-529.json', 'error-bad-model.json'].map(
     (name) => {
       const { code, retryable } = failureIn(name)
@@ -78,31 +79,31 @@ test('an error calls itself success; what counts is is_error and the status', ()
   ])
 })
 
-test('retries inside claude are told while they happen, and its failure after them', () => {
-  const said = saidIn('error-500-with-retries.jsonl')
-  const retry = said.find((one) => one.type === 'retrying')
+test('retries inside claude are reported while they happen, and then the failure', () => {
+  const events = eventsIn('error-500-with-retries.jsonl')
+  const retry = events.find((one) => one.type === 'retrying')
   assert.equal(retry?.text, 'the model provider answered 500: retry 1 of 1 in 1 s')
-  const end = said.at(-1)
+  const end = events.at(-1)
   assert.ok(end?.type === 'result')
   const outcome = endOf(end.result, facts)
   assert.ok(outcome.type === 'failed' && outcome.error.code === 'provider_failed' && outcome.error.retryable)
 })
 
-test('RT-5 a session that claude does not know is lost, from its result and from stderr alone', () => {
-  const said = saidIn('unknown-session.stream-json.jsonl')[0]
-  assert.ok(said?.type === 'result')
-  const end = endOf(said.result, facts)
+test('RT-5 an unknown session is lost, read from the result or from stderr alone', () => {
+  const event = eventsIn('unknown-session.stream-json.jsonl')[0]
+  assert.ok(event?.type === 'result')
+  const end = endOf(event.result, facts)
   assert.ok(end.type === 'failed' && end.error.code === 'session_lost')
   assert.equal(failureOfRun(exited(1, sample('unknown-session.json-mode.stderr')), '', facts).code, 'session_lost')
 })
 
-test('AG-16 what claude refuses to do as root is explained', () => {
+test('AG-16 the refusal of claude to bypass permissions as root names the remedies', () => {
   const error = failureOfRun(exited(1, sample('root-refused.stderr')), '', facts)
   assert.equal(error.code, 'bad_config')
   assert.match(error.message, /IS_SANDBOX=1/)
 })
 
-test('a limit that says when it ends is waited for', () => {
+test('a rate limit with a reset time sets the delay of the retry', () => {
   const limit = parseLine('{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1794744000}}')
   assert.deepEqual(limit, [{ type: 'limit', resetsAtMs: 1_794_744_000_000 }])
   const result = parseResult(sample('error-429.json'))
@@ -112,17 +113,17 @@ test('a limit that says when it ends is waited for', () => {
   assert.equal(end.error.details['resetAfterMs'], 90_000)
 })
 
-test('AG-13 text and session come back from what claude prints, in whatever order its keys are', () => {
+test('AG-13 text and session are read in every order of the keys', () => {
   const result = fc.record({ result: fc.string({ minLength: 1, unit: 'grapheme' }), session_id: fc.uuid() })
   fc.assert(
     fc.property(result, fc.constantFrom('first', 'last'), (one, order) => {
       const rest = { type: 'result', is_error: false, subtype: 'success', permission_denials: [] }
       const line = JSON.stringify(order === 'first' ? { ...rest, ...one } : { ...one, ...rest })
-      const said = parseLine(line)?.[0]
-      assert.ok(said?.type === 'result')
-      assert.deepEqual(said.result, parseResult(line))
-      assert.deepEqual([said.result.text, said.result.sessionId], [one.result, one.session_id])
-      assert.deepEqual(endOf(said.result, facts), {
+      const event = parseLine(line)?.[0]
+      assert.ok(event?.type === 'result')
+      assert.deepEqual(event.result, parseResult(line))
+      assert.deepEqual([event.result.text, event.result.sessionId], [one.result, one.session_id])
+      assert.deepEqual(endOf(event.result, facts), {
         type: 'done',
         parts: [{ text: one.result }],
         finality: 'completed',
@@ -131,20 +132,20 @@ test('AG-13 text and session come back from what claude prints, in whatever orde
   )
 })
 
-test('AG-13 deltas of text come back as they are, joined in order', () => {
+test('AG-13 text deltas are read unchanged and in order', () => {
   fc.assert(
     fc.property(fc.array(fc.string({ unit: 'grapheme' }), { maxLength: 10 }), (pieces) => {
       const lines = pieces.map((text) => {
         const event = { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } }
         return JSON.stringify({ type: 'stream_event', event, parent_tool_use_id: null })
       })
-      const said = lines.flatMap((line) => parseLine(line) ?? [])
-      assert.equal(said.map((one) => (one.type === 'text' ? one.delta : '')).join(''), pieces.join(''))
+      const events = lines.flatMap((line) => parseLine(line) ?? [])
+      assert.equal(events.map((one) => (one.type === 'text' ? one.delta : '')).join(''), pieces.join(''))
     }),
   )
 })
 
-test('AG-13 an exit code other than 0 is an error that holds what was said on stderr', () => {
+test('AG-13 an exit code other than 0 is an error that contains stderr', () => {
   const stderr = fc.stringMatching(/^[a-z ]{1,600}$/)
   fc.assert(
     fc.property(stderr, fc.integer({ min: 1, max: 255 }), (words, code) => {
@@ -155,7 +156,7 @@ test('AG-13 an exit code other than 0 is an error that holds what was said on st
   )
 })
 
-test('AG-13 nothing that claude might print breaks the reader', () => {
+test('AG-13 no output of claude breaks the parser', () => {
   fc.assert(
     fc.property(
       fc.oneof(
@@ -178,18 +179,9 @@ test('AG-13 nothing that claude might print breaks the reader', () => {
   }
 })
 
-test('output that is no result is an error that says so, and none at all is an empty answer', () => {
+test('output that is no result is an error that says so, and no output is an empty response', () => {
   assert.match(failureOfRun(exited(0, ''), 'hello', facts).message, /^Failed to parse CLI output/)
   assert.equal(failureOfRun(exited(0, ''), ' \n', facts).code, 'empty_response')
 })
 
 const KEYS = ['subtype', 'event', 'message', 'result', 'usage', 'request', 'rate_limit_info', 'errors', 'session_id']
-
-const exited = (exitCode: number, stderr: string) => ({
-  end: 'exited' as const,
-  exitCode,
-  signal: null,
-  stdout: new Uint8Array(),
-  stderrTail: new TextEncoder().encode(stderr),
-  stderrCut: false,
-})

@@ -1,6 +1,6 @@
 /**
- * What claude prints, read: each line of stream-json, and the one object of json, into what it means. Pure. Unknown
- * messages mean that it is alive and nothing else, so that a newer claude that says more is understood as well.
+ * Parses what claude prints: the lines of stream-json, and the one object of json. Pure. An unknown message counts as
+ * `alive` and nothing else, so that a newer claude with more messages still works.
  */
 import { isJsonObject, type JsonObject, parseJsonObject, stringOf } from '../../protocol/json.ts'
 
@@ -8,9 +8,9 @@ import { isJsonObject, type JsonObject, parseJsonObject, stringOf } from '../../
 export const LINE_BYTES_MAX = 16 * 1024 * 1024
 
 export type ClaudeEvent =
-  /** Before every turn: it has taken the message. */
+  /** claude has taken the message. Sent before every turn. */
   | { readonly type: 'init'; readonly sessionId: string }
-  /** A new block of text begins: another may have been before. */
+  /** A new block of text begins. */
   | { readonly type: 'paragraph' }
   | { readonly type: 'text'; readonly delta: string }
   | { readonly type: 'tool_started'; readonly id: string; readonly name: string }
@@ -31,23 +31,23 @@ export type ClaudeEvent =
 export interface ClaudeResult {
   readonly sessionId: string
   readonly isError: boolean
-  /** Of the kind of end only; an error of the provider calls itself `success`. */
+  /** The kind of end. Also `success` for an error of the provider. */
   readonly subtype: string
-  /** What it answered, or complains of. */
+  /** The answer, or the error message. */
   readonly text: string
   readonly status: number | undefined
   readonly deniedTools: readonly string[]
   readonly inputTokens: number | undefined
   readonly outputTokens: number | undefined
-  /** Of this turn alone; undefined where only the whole session's is told. */
+  /** Cost of this turn; undefined if claude reports only the cost of the session. */
   readonly costUsd: number | undefined
-  /** Of the whole session up to now. */
+  /** Cost of the session so far. */
   readonly sessionCostUsd: number | undefined
-  /** Messages that wait behind the turn that has ended: ours, if it began one by itself. */
+  /** Messages that wait behind the turn that ended. Ours is among them if claude had begun a turn by itself. */
   readonly queued: number
 }
 
-/** Undefined for a line that is no JSON object. */
+/** Undefined for a line that is not a JSON object. */
 export function parseLine(line: string): readonly ClaudeEvent[] | undefined {
   const message = parseJsonObject(line)
   return message === undefined ? undefined : read(message)
@@ -94,7 +94,7 @@ function readSystem(message: JsonObject): readonly ClaudeEvent[] {
   return [{ type: 'retrying', text }]
 }
 
-/** Only the agent's own words; those of an agent that it started belong to that one's caller. */
+/** Only the text of the agent itself; the text of a subagent goes to the agent that started it. */
 function readStreamEvent(message: JsonObject): readonly ClaudeEvent[] {
   const { event } = message
   if (!isJsonObject(event) || isOfSubagent(message)) return ALIVE
@@ -118,9 +118,8 @@ function readContent({ message }: JsonObject): readonly ClaudeEvent[] {
 
 function readLimit({ rate_limit_info: info }: JsonObject): readonly ClaudeEvent[] {
   if (!isJsonObject(info) || info['status'] !== 'rejected') return ALIVE
-  const resetsAt = info['resetsAt']
-  // In seconds.
-  return typeof resetsAt === 'number' ? [{ type: 'limit', resetsAtMs: resetsAt * 1000 }] : ALIVE
+  const resetsAtSeconds = info['resetsAt']
+  return typeof resetsAtSeconds === 'number' ? [{ type: 'limit', resetsAtMs: resetsAtSeconds * 1000 }] : ALIVE
 }
 
 function readControl({ request_id: requestId, request }: JsonObject): readonly ClaudeEvent[] {
@@ -160,7 +159,7 @@ function toResult(message: JsonObject): ClaudeResult {
 
 function tokensOf(usage: unknown): Pick<ClaudeResult, 'inputTokens' | 'outputTokens'> {
   if (!isJsonObject(usage)) return { inputTokens: undefined, outputTokens: undefined }
-  // What came from the cache and what went into it is read by the model as well.
+  // The model also reads the tokens from and into the cache.
   const parts = ['input_tokens', 'cache_creation_input_tokens', 'cache_read_input_tokens'].map((key) => usage[key])
   const counted = parts.filter((part) => typeof part === 'number')
   const { output_tokens: output } = usage
@@ -170,7 +169,7 @@ function tokensOf(usage: unknown): Pick<ClaudeResult, 'inputTokens' | 'outputTok
   }
 }
 
-/** `total_cost_usd` adds up over a session, also over one that was resumed; the models of this turn alone do not. */
+/** The models of this turn only. `total_cost_usd` adds up over a session, also over a resumed one. */
 function costOf({ model_usage_since_last_result: recent }: JsonObject): number | undefined {
   if (!isJsonObject(recent)) return undefined
   const costs = Object.values(recent)

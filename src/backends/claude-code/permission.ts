@@ -1,9 +1,8 @@
 /**
- * Permission by claude's control protocol: before it uses a tool that nobody allowed it asks, and waits. The question
- * goes to a person, bound to exactly what would be done; meanwhile the turn holds neither a place nor time.
- * Invariant: every question of claude's is answered once, or withdrawn by it, or dies with the turn.
+ * Permissions over claude's control protocol: before claude uses a tool that the settings do not allow, it asks and
+ * waits. A person decides, about exactly what would be done. Meanwhile the turn uses neither its slot nor its time.
+ * Invariant: every request of claude is answered once, withdrawn by claude, or ends with the turn.
  */
-
 import type { RunningProcess } from '../../process/processes.ts'
 import type { JsonObject } from '../../protocol/json.ts'
 import type { PermissionRequest, Turn } from '../backend.ts'
@@ -18,13 +17,13 @@ type ClaudeAsk = Extract<ClaudeEvent, { type: 'ask' }>
 export interface ClaudePermissions {
   ask(ask: ClaudeAsk): void
   withdraw(requestId: string): void
-  /** Nobody waits for an answer any more. */
+  /** The turn is over: open requests get no answer. */
   end(): void
 }
 
 const NO_TERMINAL_USER =
-  'Nobody is at the terminal to answer. Put your question into your reply and end your turn; the answer comes as the next message.'
-const NO_TURN = 'Permission denied: nobody is being served now. Wait for the next message.'
+  'No person is at the terminal to answer. Put your question into your reply and end your turn; the answer comes as the next message.'
+const NO_TURN = 'Permission denied: no message is being answered now. Wait for the next message.'
 const DENIED = 'Permission denied: the person who was asked did not allow it. Do not try to get around it.'
 
 export function createClaudePermissions(
@@ -34,7 +33,7 @@ export function createClaudePermissions(
 ): ClaudePermissions {
   const open = new Map<string, AbortController>()
   const answer = (ask: ClaudeAsk, response: object) => warmAgent.agent.running.write(answerLine(ask, response))
-  const putToPerson = async (ask: ClaudeAsk) => {
+  const askPerson = async (ask: ClaudeAsk) => {
     const stop = new AbortController()
     open.set(ask.requestId, stop)
     const signal = AbortSignal.any([stop.signal, stream.signal])
@@ -42,11 +41,11 @@ export function createClaudePermissions(
       const asked = warmAgent.suspendDuring(() => turn.ask(toPermissionRequest(ask), signal), signal)
       const decision = await stream.pauseDuring(asked)
       if (signal.aborted) return
-      // Exactly what was asked, and nothing that changed meanwhile.
+      // The input that the person saw, so that nothing else runs.
       const allowed = { behavior: 'allow', updatedInput: ask.input }
       await answer(ask, decision === 'allowed' ? allowed : { behavior: 'deny', message: DENIED })
     } catch {
-      // A question that cannot be put is a denial.
+      // If the person cannot be asked, the tool is denied.
       if (!signal.aborted) await answer(ask, { behavior: 'deny', message: DENIED })
     } finally {
       open.delete(ask.requestId)
@@ -56,7 +55,7 @@ export function createClaudePermissions(
     ask(ask) {
       stream.emit({ type: 'activity' })
       if (ask.tool === QUESTION_TOOL) void answer(ask, { behavior: 'deny', message: NO_TERMINAL_USER })
-      else void putToPerson(ask)
+      else void askPerson(ask)
     },
     withdraw: (requestId) => open.get(requestId)?.abort(),
     end() {
@@ -66,8 +65,8 @@ export function createClaudePermissions(
 }
 
 /**
- * Between turns claude may go on by itself, when something that it left in the background has ended. There is nobody
- * to ask then, and a question without an answer would hold up the next message.
+ * Denies a request between turns. claude may continue by itself when a background command ends. No person can be asked
+ * then, and a request without an answer would block the next message.
  */
 export function denyBetweenTurns(running: Pick<RunningProcess, 'write'>, line: string): void {
   for (const event of parseLine(line) ?? []) {
@@ -84,7 +83,7 @@ function toPermissionRequest({ toolUseId, tool, input }: ClaudeAsk): PermissionR
   return { id: toolUseId, tool, subject: subjectOf(tool, input) }
 }
 
-/** A command alone reads better than JSON; with anything else in it that changes what happens, all is shown. */
+/** A plain command is shown as it is. With any other input that changes what happens, the whole input is shown. */
 export function subjectOf(tool: string, input: JsonObject): string {
   const { command, description: _, ...rest } = input
   if (tool === 'Bash' && typeof command === 'string' && Object.keys(rest).length === 0) return command

@@ -1,10 +1,11 @@
 /**
- * Whether this claude still speaks as its backend does, without a model: warm, it is started with every flag of ours
- * and sent the `initialize` of its control protocol; as a one-shot it is given no message at all, which it refuses
- * after it has read its flags. Its `--help` would not do: it does not tell all of them. Invariant: nothing is left.
+ * Probes, without a model, whether this claude still speaks as its backend does. In mode session it starts claude with
+ * all our flags and sends the `initialize` of the control protocol. In mode oneshot it sends no message, which claude
+ * refuses after it has read its flags. `--help` does not list all flags. Invariant: no process and no file is left.
  */
-import type { ProcessResult } from '../../process/processes.ts'
+import type { ProcessResult, SpawnOptions } from '../../process/processes.ts'
 import { isJsonObject, parseJsonObject } from '../../protocol/json.ts'
+import { onAbort } from '../../wait.ts'
 import type { BackendContext, Drift } from '../backend.ts'
 import type { CliSettings } from '../engine/cli/cli-options.ts'
 import { exitAtStart, type ProcessFacts } from '../engine/failure/agent-errors.ts'
@@ -26,17 +27,17 @@ const INITIALIZE = { type: 'control_request', request_id: REQUEST_ID, request: {
 
 export async function probeClaude(options: ClaudeProbeOptions, signal: AbortSignal): Promise<readonly Drift[]> {
   const folder = createPrivateFolder()
-  const look = options.settings.mode === 'session' ? probeSession : probeOneShot
+  const probe = options.settings.mode === 'session' ? probeSession : probeOneShot
   try {
-    return await withScratch(options, (scratch) => look(options, commandOf(options, folder), scratch), signal)
+    return await withScratch(options, (scratch) => probe(options, commandOf(options, folder), scratch), signal)
   } finally {
     folder.remove()
   }
 }
 
-type Command = readonly [string, ...string[]]
+type Command = SpawnOptions['command']
 
-/** With every flag that a turn may give it, but for the session: there is none to go on from. */
+/** Every flag of a turn except `--resume`: there is no session. */
 function commandOf({ settings }: ClaudeProbeOptions, folder: PrivateFolder): Command {
   return claudeCommand({
     settings: { ...settings, allowedTools: ['Read'], maxTurns: 1 },
@@ -54,38 +55,36 @@ async function probeSession(
   scratch: Scratch,
 ): Promise<readonly Drift[]> {
   const { dir: cwd, env, mark, signal } = scratch
-  const heard = Promise.withResolvers<readonly Drift[]>()
+  const answered = Promise.withResolvers<readonly Drift[]>()
   const running = context.processes.start({
     ...{ command, cwd, env, mark, lineBytesMax: LINE_BYTES_MAX },
     onLine: (line) => {
       const drift = driftInLine(line)
-      if (drift !== undefined) heard.resolve(drift)
+      if (drift !== undefined) answered.resolve(drift)
     },
   })
-  const giveUp = () => void running.stop()
-  signal.addEventListener('abort', giveUp, { once: true })
-  if (signal.aborted) giveUp()
+  const release = onAbort(signal, () => void running.stop())
   try {
     void running.write(`${JSON.stringify(INITIALIZE)}\n`)
-    return await Promise.race([heard.promise, running.ended.then((run) => driftInRun(run, facts))])
+    return await Promise.race([answered.promise, running.ended.then((run) => driftInRun(run, facts))])
   } finally {
-    signal.removeEventListener('abort', giveUp)
+    release()
     await running.stop()
   }
 }
 
-/** Undefined for every line that is not its answer. */
+/** Undefined for a line that is not the answer to INITIALIZE. */
 function driftInLine(line: string): readonly Drift[] | undefined {
   const message = parseJsonObject(line)
   const response = message?.['type'] === 'control_response' ? message['response'] : undefined
   if (!isJsonObject(response) || response['request_id'] !== REQUEST_ID) return undefined
   if (response['subtype'] === 'success') return []
-  // A turn itself does not need it, only what goes on around one.
+  // A turn works without it; permissions and interrupts may not.
   const instead = 'kept warm, but it may not ask or be interrupted'
   return [{ missing: 'control request initialize missing', instead }]
 }
 
-/** It left before it had answered. */
+/** The process ended before it answered. */
 function driftInRun(run: ProcessResult, facts: ProcessFacts): readonly Drift[] {
   const error = exitAtStart(run, facts)
   const missing = driftIn(error)
@@ -93,7 +92,7 @@ function driftInRun(run: ProcessResult, facts: ProcessFacts): readonly Drift[] {
   return [{ missing }]
 }
 
-/** Without a message: nothing but an unknown flag is drift, for it has to fail. */
+/** Without a message the run must fail, so only an unknown flag counts as drift. */
 async function probeOneShot(
   { context, facts }: ClaudeProbeOptions,
   command: Command,

@@ -1,12 +1,13 @@
 /**
- * A turn on a warm claude: one process a conversation that speaks stream-json both ways. The message is written, what
- * it says becomes events, its `result` is the end. A cancelled turn is interrupted in claude's own way, so that the
- * process and its memory stay; where it does not answer in time the process is ended and the next one resumes.
+ * One turn on a warm claude: one process per conversation, with stream-json in both directions. Writes the message,
+ * turns its output into events, and ends with its `result`. A cancelled turn is interrupted by claude's own request, so
+ * that process and memory stay. If claude does not answer in time, the process is ended and the next one resumes.
  */
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../clock.ts'
 import type { Log } from '../../log.ts'
 import type { ProcessResult, RunningProcess } from '../../process/processes.ts'
+import { abortableOr } from '../../wait.ts'
 import type { Turn } from '../backend.ts'
 import { type EndEvent, type TurnStream, turnCanceled } from '../engine/turn-engine.ts'
 import type { WarmAgent } from '../engine/warm/warm-pool.ts'
@@ -15,22 +16,33 @@ import { type ClaudeOutcomeFacts, deathInTurn, endOf, usageOf } from './outcome.
 import { type ClaudeEvent, type ClaudeResult, parseLine } from './parse.ts'
 import { type ClaudePermissions, createClaudePermissions } from './permission.ts'
 
-/** Measured: it takes 30 to 80 ms. With what follows it a cancel ends within 5 s also where it is never answered. */
+/** Measured: 30 to 80 ms. With the cleanup after it, a cancel ends within 5 s even if claude never answers. */
 const INTERRUPT_MS_MAX = 2_000
 
 export interface ClaudeAgent extends AgentProcess {
-  /** As claude named it; undefined before its first turn. */
+  /** The id that claude gave it; undefined before the first turn. */
   sessionId: string | undefined
-  /** Whoever listens to its lines now; nobody between turns. */
-  onLine: ((line: string) => void) | undefined
-  /** It has said something that claude says, and so knows how it was started. */
+  /** The turn that runs on the process; undefined between turns. */
+  listener: ClaudeListener | undefined
+  /** Set when the process has ended. */
+  exit: ProcessResult | undefined
+  /** It has printed a message of claude, so it understood its flags. */
   hasStarted: boolean
   readonly log: Log
 }
 
+/**
+ * A turn listens here and adds no reaction to the `ended` promise of the process: the process lives for many turns, and
+ * each reaction would stay in memory as long as it does.
+ */
+export interface ClaudeListener {
+  onLine(line: string): void
+  onEnd(exit: ProcessResult): void
+}
+
 export interface ClaudeTurnOptions {
   readonly turn: Turn
-  /** With what is attached named in it. */
+  /** The turn's prompt, with the attached files named in it. */
   readonly prompt: string
   readonly facts: () => ClaudeOutcomeFacts
   readonly clock: Clock
@@ -38,129 +50,117 @@ export interface ClaudeTurnOptions {
 
 export async function runClaudeTurn(
   warmAgent: WarmAgent<ClaudeAgent>,
-  given: ClaudeTurnOptions,
+  options: ClaudeTurnOptions,
   stream: TurnStream,
 ): Promise<WarmTurnResult> {
   const { agent } = warmAgent
   const { running } = agent
-  const permissions = createClaudePermissions(given.turn, warmAgent, stream)
+  const permissions = createClaudePermissions(options.turn, warmAgent, stream)
   const progress = listen(agent, permissions, stream)
   try {
     const since = running.moment()
-    send(running, given.prompt)
-    const heard = await waitForEnd(progress.result, running, stream.signal)
-    // One that has just been started starts its MCP servers too, which cannot be told from its tools.
-    if (heard === 'aborted' && warmAgent.isFresh) return { end: canceled(), isUsable: false }
-    if (heard === 'aborted') return { end: canceled(), isUsable: await interrupt(agent, progress, given.clock), since }
-    if ('end' in heard) {
-      const error = deathInTurn(heard, given.facts(), agent.hasStarted)
+    send(running, options.prompt)
+    const ended = await abortableOr(progress.ended, stream.signal, 'aborted' as const)
+    // A process that was just started starts its MCP servers too, which look like children of its tools.
+    if (ended === 'aborted' && warmAgent.isFresh) return { end: canceled(), isUsable: false }
+    if (ended === 'aborted')
+      return { end: canceled(), isUsable: await interrupt(agent, progress, options.clock), since }
+    if ('end' in ended) {
+      const error = deathInTurn(ended, options.facts(), agent.hasStarted)
       return { end: { type: 'failed', error }, isUsable: false }
     }
-    for (const usage of usageOf(heard)) stream.emit(usage)
-    const facts = { ...given.facts(), resetsAtMs: progress.resetsAtMs() }
-    const end = endOf(heard, facts)
-    // Of a session that it does not know it says so, and leaves.
+    for (const usage of usageOf(ended)) stream.emit(usage)
+    const end = endOf(ended, { ...options.facts(), resetsAtMs: progress.resetsAtMs() })
+    // claude exits after it has reported that it does not know the session.
     const isLeaving = end.type === 'failed' && end.error.code === 'session_lost'
     return { end, isUsable: !isLeaving, since }
   } finally {
-    agent.onLine = undefined
+    agent.listener = undefined
     permissions.end()
   }
 }
 
-type RaceResult = ClaudeResult | ProcessResult | 'aborted'
-
-async function waitForEnd(
-  result: Promise<ClaudeResult>,
-  running: RunningProcess,
-  signal: AbortSignal,
-): Promise<RaceResult> {
-  const aborted = Promise.withResolvers<'aborted'>()
-  const onAbort = () => aborted.resolve('aborted')
-  signal.addEventListener('abort', onAbort, { once: true })
-  if (signal.aborted) onAbort()
-  try {
-    // Its last words may be a result: they were heard before its end is known.
-    return await Promise.race([result, running.ended, aborted.promise])
-  } finally {
-    signal.removeEventListener('abort', onAbort)
-  }
-}
-
 interface TurnProgress {
-  readonly result: Promise<ClaudeResult>
-  /** Claude has taken the message. */
-  readonly begun: Promise<void>
+  /** The result of the turn, or the exit of the process if it ends without one. */
+  readonly ended: Promise<ClaudeResult | ProcessResult>
+  /** claude has taken the message. */
+  readonly begun: Promise<'begun'>
   readonly resetsAtMs: () => number | undefined
 }
 
 function listen(agent: ClaudeAgent, permissions: ClaudePermissions, { emit }: TurnStream): TurnProgress {
-  const { promise, resolve } = Promise.withResolvers<ClaudeResult>()
+  const { promise: ended, resolve } = Promise.withResolvers<ClaudeResult | ProcessResult>()
+  const begun = Promise.withResolvers<'begun'>()
   const tools = new Map<string, string>()
-  const begun = Promise.withResolvers<void>()
   let resetsAtMs: number | undefined
   let hasText = false
-  const take = (said: ClaudeEvent) => {
-    switch (said.type) {
+  const onEvent = (event: ClaudeEvent) => {
+    switch (event.type) {
       case 'init':
-        begun.resolve()
-        agent.sessionId = said.sessionId
-        return emit({ type: 'session', token: said.sessionId })
+        begun.resolve('begun')
+        agent.sessionId = event.sessionId
+        return emit({ type: 'session', token: event.sessionId })
       case 'paragraph':
         if (hasText) emit({ type: 'text', delta: '\n\n' })
         return
       case 'text':
         hasText = true
-        return emit({ type: 'text', delta: said.delta })
+        return emit({ type: 'text', delta: event.delta })
       case 'tool_started':
-        tools.set(said.id, said.name)
-        return emit({ type: 'tool', name: said.name, state: 'started' })
+        tools.set(event.id, event.name)
+        return emit({ type: 'tool', name: event.name, state: 'started' })
       case 'tool_ended':
-        return emit({ type: 'tool', name: tools.get(said.id) ?? '', state: said.failed ? 'failed' : 'finished' })
+        return emit({ type: 'tool', name: tools.get(event.id) ?? '', state: event.failed ? 'failed' : 'finished' })
       case 'retrying':
-        return emit({ type: 'status', text: said.text })
+        return emit({ type: 'status', text: event.text })
       case 'limit':
-        resetsAtMs = said.resetsAtMs
+        resetsAtMs = event.resetsAtMs
         return
       case 'ask':
-        return permissions.ask(said)
+        return permissions.ask(event)
       case 'ask_withdrawn':
-        return permissions.withdraw(said.requestId)
+        return permissions.withdraw(event.requestId)
       case 'result':
-        // One that it began by itself has ended, and ours is still to come.
-        return said.result.queued > 0 ? emit({ type: 'activity' }) : resolve(said.result)
+        // With messages in the queue this is the end of a turn that claude began by itself; ours comes after it.
+        return event.result.queued > 0 ? emit({ type: 'activity' }) : resolve(event.result)
       case 'alive':
         return emit({ type: 'activity' })
     }
   }
-  agent.onLine = (line) => {
-    const said = parseLine(line)
-    agent.hasStarted ||= said !== undefined
-    if (said === undefined && line.trim() !== '')
+  const onLine = (line: string) => {
+    const events = parseLine(line)
+    agent.hasStarted ||= events !== undefined
+    if (events === undefined && line.trim() !== '') {
       agent.log.debug({ line: line.slice(0, 200) }, 'claude printed no JSON')
-    for (const one of said ?? []) take(one)
+    }
+    for (const event of events ?? []) onEvent(event)
   }
-  return { result: promise, begun: begun.promise, resetsAtMs: () => resetsAtMs }
+  agent.listener = { onLine, onEnd: resolve }
+  if (agent.exit !== undefined) resolve(agent.exit)
+  return { ended, begun: begun.promise, resetsAtMs: () => resetsAtMs }
 }
 
-/** Not waited for: one that does not read would hold the turn, cancelled or not. */
+/** Not awaited: a process that does not read would block the turn, also a cancelled one. */
 function send(running: RunningProcess, prompt: string): void {
   void running.write(userLine(prompt)).then((isTaken) => {
     if (!isTaken) void running.stop()
   })
 }
 
-/** Waits for the result that an interrupted turn ends with, so that it is not taken for the next one's. */
-async function interrupt({ running }: ClaudeAgent, progress: TurnProgress, clock: Clock): Promise<boolean> {
-  const late = Promise.withResolvers<false>()
-  const cancelTimer = clock.after(INTERRUPT_MS_MAX, () => late.resolve(false))
-  const given = Promise.race([late.promise, running.ended.then(() => false)])
-  // A message that it has not taken yet cannot be interrupted, and would be taken later.
-  const hasBegun = await Promise.race([progress.begun.then(() => true), given])
-  if (hasBegun) void running.write(interruptLine())
-  const isDone = hasBegun && (await Promise.race([progress.result.then(() => true), given]))
-  cancelTimer()
-  return isDone
+/** Waits for the result of the interrupted turn. Without the wait it would be taken for the result of the next turn. */
+async function interrupt({ running }: ClaudeAgent, { begun, ended }: TurnProgress, clock: Clock): Promise<boolean> {
+  const late = Promise.withResolvers<'late'>()
+  const cancelTimer = clock.after(INTERRUPT_MS_MAX, () => late.resolve('late'))
+  try {
+    // A message that claude has not taken yet cannot be interrupted; claude would still run it later.
+    const first = await Promise.race([begun, ended, late.promise])
+    if (first !== 'begun') return false
+    void running.write(interruptLine())
+    const last = await Promise.race([ended, late.promise])
+    return last !== 'late' && !('end' in last)
+  } finally {
+    cancelTimer()
+  }
 }
 
 const canceled = (): EndEvent => ({ type: 'failed', error: turnCanceled() })
