@@ -12,9 +12,9 @@ import { describeApi } from '../../src/doors/http/routes/openapi.ts'
 import { createLog } from '../../src/log.ts'
 import { brokenBodies, fromSchema, type Schema } from '../generators/fuzz-bodies.ts'
 
-/** Bodies in all where nothing else is said; `npm run test:fuzz` asks for 10,000 on each route. */
+/** Bodies for all routes together, by default; `npm run test:fuzz` sends 10,000 to each route. */
 const BODIES = 2000
-/** On their way at once: the store then commits them together, and requests meet each other. */
+/** Requests in flight at once, so that the store commits them together and requests interfere. */
 const AT_ONCE = 8
 const ADMIN = 'the-admin-of-the-fuzzed-platform'
 const HEAP_GROWTH_BYTES_MAX = 96 * 1024 * 1024
@@ -62,7 +62,7 @@ function post(path: string, body: Buffer): Promise<{ status: number; text: strin
 const document = describeApi(ROUTES, '0')
 const definitions = document.components.schemas as Record<string, Schema>
 
-/** Asked when a value is made, for it is known only once the platform runs. */
+/** Read when a value is generated, because the id is known only once the platform runs. */
 const known = (id: () => string) => fc.constant(undefined).map(() => id())
 const hints = {
   runtime: fc.constantFrom('mock', 'exec'),
@@ -78,7 +78,7 @@ const hints = {
 }
 const schemaContext = { definitions, hints }
 
-/** What stands in a path: mostly what exists, else anything that a URL can carry. */
+/** The id in a path: mostly an existing one, else any text that a URL can carry. */
 const named = (id: () => string) =>
   fc
     .oneof({ weight: 9, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: fc.string({ minLength: 1 }) })
@@ -110,7 +110,7 @@ const operations = Object.entries(document.paths).flatMap(([path, { post: operat
 const runs = Number(process.env['FUZZ_RUNS'] ?? Math.ceil(BODIES / operations.length))
 
 for (const { path, operation } of operations) {
-  test(`RE-4 POST ${path}: any body is answered with 2xx or a 4xx that says why`, { timeout: 600_000 }, async () => {
+  test(`RE-4 POST ${path}: any body is answered with 2xx, or 4xx with the reason`, { timeout: 600_000 }, async () => {
     const content = operation.requestBody?.content['application/json'] as { schema: Schema } | undefined
     const value = operation['x-action'] === 'a2a' ? rpcBody : fromSchema(content?.schema ?? {}, schemaContext)
     const id = named(() => (path.startsWith('/tokens') ? tokenId : workspaceId))
@@ -123,7 +123,7 @@ for (const { path, operation } of operations) {
     await fc.assert(property, { numRuns: Math.ceil(runs / AT_ONCE), endOnFailure: false })
     const grownBytes = (await heapBytes()) - beforeBytes
     assert.ok(grownBytes < HEAP_GROWTH_BYTES_MAX, `the heap grew by ${grownBytes} bytes`)
-    assert.deepEqual(failures, [], 'nothing went wrong inside either')
+    assert.deepEqual(failures, [], 'the log has no error')
   })
 }
 
@@ -134,7 +134,7 @@ async function isAnswered(path: string, body: Buffer, name: string): Promise<voi
   if (status >= 400) assert.notEqual(JSON.parse(text).error.message, '')
 }
 
-/** After the collector has been: what is kept, not what has not been looked at yet. */
+/** After a garbage collection: the bytes that are still referenced. */
 async function heapBytes(): Promise<number> {
   const { setFlagsFromString } = await import('node:v8')
   const { runInNewContext } = await import('node:vm')
@@ -143,7 +143,7 @@ async function heapBytes(): Promise<number> {
   return process.memoryUsage().heapUsed
 }
 
-test('RE-4 after all of it the platform is alive and answers a message', async () => {
+test('RE-4 after all broken bodies the platform answers a message', async () => {
   const message = { messageId: 'after-the-storm', role: 'ROLE_USER', parts: [{ text: 'hello' }] }
   const made = JSON.parse((await post('/workspaces', Buffer.from('{"name":"calm","runtime":"mock"}'))).text)
   const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message } }))

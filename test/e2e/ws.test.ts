@@ -9,7 +9,9 @@ import { startPlatform } from '../harness/platform.ts'
 import { waitUntil } from '../harness/wait.ts'
 
 const repliesIn = (listeners: readonly SocketClient[]) =>
-  listeners.flatMap(({ heard }) => heard.flatMap(({ events = [] }) => events)).filter(({ type }) => type === 'reply')
+  listeners
+    .flatMap(({ messages }) => messages.flatMap(({ events = [] }) => events))
+    .filter(({ type }) => type === 'reply')
 
 test('PL-7 PL-4 across disconnects and a killed platform every event of every workspace arrives once', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'molecule-e2e-'))
@@ -18,14 +20,14 @@ test('PL-7 PL-4 across disconnects and a killed platform every event of every wo
   const listen = async (subscription: object) => {
     const listener = await connectSocket(platform.url, bearerOptions(platform.token))
     listeners.push(listener)
-    listener.say(subscription)
+    listener.send(subscription)
     return listener
   }
   /** The last sequence number of each workspace that the clients have received. */
   const cursors = () => {
     const last: Record<string, number> = {}
-    for (const { heard } of listeners) {
-      for (const { workspace, seq } of heard) if (typeof seq === 'number') last[workspace] = seq
+    for (const { messages } of listeners) {
+      for (const { workspace, seq } of messages) if (typeof seq === 'number') last[workspace] = seq
     }
     return last
   }
@@ -68,10 +70,10 @@ test('PL-7 PL-4 _platform shows the current task, pause, presence and deletion o
   const platform = await startPlatform()
   const listener = await connectSocket(platform.url, bearerOptions(platform.token))
   try {
-    listener.say({ subscribe: { _platform: null } })
-    await waitUntil(() => listener.heard.some(({ type }) => type === 'snapshot'))
+    listener.send({ subscribe: { _platform: null } })
+    await waitUntil(() => listener.messages.some(({ type }) => type === 'snapshot'))
     const states = (of: string) =>
-      listener.heard.filter((frame) => frame.workspace === '_platform' && frame.id === of).map(({ state }) => state)
+      listener.messages.filter((frame) => frame.workspace === '_platform' && frame.id === of).map(({ state }) => state)
     const waitForState = (of: string, matches: (state: Record<string, unknown>) => boolean) =>
       waitUntil(() => states(of).some((state) => state !== undefined && matches(state)))
 
@@ -90,7 +92,7 @@ test('PL-7 PL-4 _platform shows the current task, pause, presence and deletion o
     await platform.request('POST', '/registry/register', { workspace_id: afar.id, current_task: 'reading' })
     await waitForState(afar.id, ({ status }) => status === 'online')
     await platform.request('DELETE', `/workspaces/${afar.id}?confirm=afar`)
-    await waitUntil(() => listener.heard.some((frame) => frame.type === 'deleted' && frame.id === afar.id))
+    await waitUntil(() => listener.messages.some((frame) => frame.type === 'deleted' && frame.id === afar.id))
   } finally {
     listener.socket.terminate()
     await platform.dispose()

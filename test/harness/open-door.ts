@@ -1,4 +1,7 @@
-/** A real HTTP door on a loopback socket in front of a fake platform in memory, closed when the test ends; and ways to send requests. */
+/**
+ * A real HTTP door on a loopback socket, in front of a fake platform in memory, and ways to send requests to it. The
+ * door is closed when the test ends.
+ */
 import { type IncomingHttpHeaders, request } from 'node:http'
 import type { TestContext } from 'node:test'
 import { createParser } from 'eventsource-parser'
@@ -11,11 +14,11 @@ export interface OpenDoor {
   readonly door: HttpDoor
   readonly fakePlatform: FakePlatform
   readonly url: string
-  /** The answer to any request, by Node's own client, which leaves every header to the test. */
+  /** Sends any request with Node's own client, which leaves every header to the test. */
   sendRequest(path: string, options?: DoorRequest): Promise<DoorResponse>
-  /** A JSON-RPC call to the workspace that is always there, by an admin. */
+  /** A JSON-RPC call to the workspace `WORKSPACE_ID`, by an admin. */
   rpc(method: string, params: unknown, options?: DoorRequest): Promise<DoorResponse>
-  /** The same, of a method that answers with a stream. */
+  /** The same for a method that answers with a stream. */
   stream(method: string, params: unknown, options?: DoorRequest): Promise<OpenStream>
 }
 
@@ -23,7 +26,7 @@ export interface DoorRequest {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | Buffer | undefined
-  /** By this bearer token; `undefined` = none. */
+  /** The bearer token; `undefined` = none. */
   readonly token?: string | undefined
 }
 
@@ -31,7 +34,7 @@ export interface DoorResponse {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly text: string
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+  // biome-ignore lint/suspicious/noExplicitAny: tests read answers of every shape
   readonly json: any
 }
 
@@ -85,13 +88,13 @@ function send(url: string, { method = 'GET', headers = {}, body, token }: DoorRe
 export interface OpenStream {
   readonly status: number
   readonly headers: IncomingHttpHeaders
-  /** What has come so far. */
+  /** The events so far. */
   readonly events: readonly StreamEvent[]
-  /** How many comments have come: keep-alives. */
+  /** The number of comments so far; they are keep-alives. */
   comments(): number
-  /** Resolves when the server has ended the stream, or cut it off. */
+  /** Resolves when the server has ended the stream, or broken the connection. */
   readonly ended: Promise<'ended' | 'cut'>
-  /** Goes away. */
+  /** Disconnects. */
   leave(): void
   /** Stops reading. */
   pause(): void
@@ -99,11 +102,11 @@ export interface OpenStream {
 
 export interface StreamEvent {
   readonly id: string
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into events of every shape
+  // biome-ignore lint/suspicious/noExplicitAny: tests read events of every shape
   readonly data: any
 }
 
-/** A request whose answer is a stream of events, read as it comes. */
+/** A request whose answer is a stream of events. */
 export function openStream(
   url: string,
   { method = 'POST', headers = {}, body, token }: DoorRequest,
@@ -133,7 +136,7 @@ export function openStream(
   })
 }
 
-/** Params of a send in 1.0 words. */
+/** Params of a send in the 1.0 format. */
 export function sendParams(
   text: string,
   more: { message?: object; configuration?: object; metadata?: object } = {},
@@ -142,7 +145,7 @@ export function sendParams(
   return { message: { messageId: `m-${text}`, role: 'ROLE_USER', parts: [{ text }], ...message }, ...rest }
 }
 
-/** The same in 0.3 words. */
+/** Params of a send in the 0.3 format. */
 export function sendParamsV03(text: string, configuration?: object): object {
   const message = { kind: 'message', messageId: `m-${text}`, role: 'user', parts: [{ kind: 'text', text }] }
   return { message, ...(configuration ? { configuration } : {}) }

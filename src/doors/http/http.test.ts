@@ -12,14 +12,14 @@ import { createHttpDoor } from './http.ts'
 const MIB = 1024 * 1024
 const A2A = `/workspaces/${WORKSPACE_ID}/a2a`
 
-test('/health is always 200 and says who it is', async (t) => {
+test('/health is always 200, with name and version', async (t) => {
   const { sendRequest } = await openDoor(t, { unready: async () => 'starting' })
   const { status, json } = await sendRequest('/health')
   assert.equal(status, 200)
   assert.deepEqual(json, { status: 'ok', name: 'molecule', version: '1.2.3', pid: process.pid })
 })
 
-test('PL-1 /ready is 200 when it takes work and 503 with the reason when not', async (t) => {
+test('PL-1 /ready is 200 when the platform accepts work and 503 with the reason when not', async (t) => {
   let reason: string | undefined = 'the runtime is starting'
   const { sendRequest } = await openDoor(t, { unready: async () => reason })
   const before = await sendRequest('/ready')
@@ -29,7 +29,7 @@ test('PL-1 /ready is 200 when it takes work and 503 with the reason when not', a
   assert.equal((await sendRequest('/ready')).status, 200)
 })
 
-test('PL-15 every answer has an X-Request-Id of its own', async (t) => {
+test('PL-15 every answer has its own X-Request-Id', async (t) => {
   const { sendRequest, rpc } = await openDoor(t)
   const answers = [
     await sendRequest('/health'),
@@ -60,7 +60,7 @@ test('a Host that is not this platform is refused before anything else, on every
   }
 })
 
-test('PL-9 a body over its limit is 413: 1 MiB, for A2A 8 MiB', async (t) => {
+test('PL-9 a body over its limit (1 MiB, for A2A 8 MiB) is 413', async (t) => {
   const { sendRequest, rpc } = await openDoor(t)
   const over = await sendRequest('/workspaces', { method: 'POST', token: secretOf('admin'), body: 'x'.repeat(MIB + 1) })
   assert.equal(over.status, 413)
@@ -74,7 +74,7 @@ test('PL-9 a body over its limit is 413: 1 MiB, for A2A 8 MiB', async (t) => {
   assert.equal(a2aWithin.json.error.code, -32700)
 })
 
-test('100 MiB of body, of known or unknown length, still gets to read its 413', async (t) => {
+test('a client that sends 100 MiB, of known or unknown length, can read its 413', async (t) => {
   const { url } = await openDoor(t)
   const chunk = Buffer.alloc(MIB, 'x')
   for (const path of ['/workspaces', A2A]) {
@@ -99,18 +99,18 @@ test('100 MiB of body, of known or unknown length, still gets to read its 413', 
   }
 })
 
-test('a client that asks before it sends is refused without sending', async (t) => {
+test('a client that sends Expect: 100-continue is refused before it sends a body over the limit', async (t) => {
   const { url } = await openDoor(t)
   const ask = (bytes: number, path = A2A) =>
     new Promise<string>((resolve, reject) => {
       const headers = { authorization: `Bearer ${secretOf('admin')}`, expect: '100-continue', 'content-length': bytes }
       const outgoing = request(url + path, { method: 'POST', headers, agent: false })
-      const heard = (what: string) => {
+      const answered = (what: string) => {
         outgoing.destroy()
         resolve(what)
       }
-      outgoing.on('continue', () => heard('continue'))
-      outgoing.on('response', (incoming) => heard(String(incoming.statusCode)))
+      outgoing.on('continue', () => answered('continue'))
+      outgoing.on('response', (incoming) => answered(String(incoming.statusCode)))
       outgoing.on('error', reject)
       outgoing.flushHeaders()
     })
@@ -121,18 +121,18 @@ test('a client that asks before it sends is refused without sending', async (t) 
   assert.equal(await ask(32 * MIB, settle), 'continue', 'a bridge may settle with a large reply')
 })
 
-test('a client that leaves in the middle of its body harms nobody', async (t) => {
+test('a client that disconnects in the middle of its body does no harm', async (t) => {
   const { url, sendRequest, fakePlatform } = await openDoor(t)
   const socket = connect(Number(new URL(url).port), '127.0.0.1')
   const head = `POST ${A2A} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${secretOf('admin')}\r\n`
   socket.write(`${head}Content-Length: 100\r\n\r\n{"jsonrpc"`)
   await delay(50)
   socket.destroy()
-  await waitUntil(() => fakePlatform.logged.some(({ code }) => code === 'canceled'), 'it is noticed')
+  await waitUntil(() => fakePlatform.logged.some(({ code }) => code === 'canceled'), 'the disconnect is logged')
   assert.equal((await sendRequest('/health')).status, 200)
 })
 
-test('a client that sends too slowly is cut off', async (t) => {
+test('a client that sends too slowly is disconnected', async (t) => {
   const { url } = await openDoor(t, { requestTimeoutMs: 200 })
   const socket = connect(Number(new URL(url).port), '127.0.0.1')
   t.after(() => socket.destroy())
@@ -147,7 +147,7 @@ test('a client that sends too slowly is cut off', async (t) => {
   assert.match(answer, /^HTTP\/1.1 408 /)
 })
 
-test('closing answers who waits with the task as it is, and ends', async (t) => {
+test('closing answers waiting callers with the unfinished task, and then the port is closed', async (t) => {
   const { door, rpc, fakePlatform, sendRequest } = await openDoor(t)
   const answer = rpc('SendMessage', sendParams('slow'))
   await waitUntil(() => fakePlatform.waiting() === 1, 'the call waits')
@@ -157,7 +157,7 @@ test('closing answers who waits with the task as it is, and ends', async (t) => 
   await door.close()
 })
 
-test('RE-5 closing cuts what does not finish within the grace, and leaves no socket', async (t) => {
+test('RE-5 closing ends requests that do not finish within the grace, and leaves no socket', async (t) => {
   const { door, url } = await openDoor(t, { closeGraceMs: 100 })
   const socket = connect(Number(new URL(url).port), '127.0.0.1')
   const closed = new Promise((resolve) => socket.on('close', resolve))
@@ -169,7 +169,7 @@ test('RE-5 closing cuts what does not finish within the grace, and leaves no soc
   await closed
 })
 
-test('PL-13 a port that is taken is said with the port and the flag', async (t) => {
+test('PL-13 the error for a port in use names the port and the flag', async (t) => {
   const { url } = await openDoor(t)
   const fakePlatform = createFakePlatform()
   const second = createHttpDoor({
@@ -185,7 +185,7 @@ test('PL-13 a port that is taken is said with the port and the flag', async (t) 
   await second.close()
 })
 
-test('an address that is not here is refused with the flag', async () => {
+test('the error for an address of another machine names the flag', async () => {
   const door = createHttpDoor({
     ...createFakePlatform(),
     clock: systemClock,

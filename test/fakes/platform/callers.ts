@@ -1,9 +1,8 @@
-/** Every kind of caller that may send a request to the door, for tests that try all of them. */
-
+/** Every kind of caller of the door, for tests that try all of them. */
 import type { OpenDoor } from '../../harness/open-door.ts'
 import { secretOf, WORKSPACE_ID } from './fake-platform.ts'
 
-/** other: the token of a workspace that is no kin; own: that of the workspace that is always there. */
+/** `own` has the token of the workspace `WORKSPACE_ID`, `other` the token of a workspace that may not talk to it. */
 export const CALLER_KINDS = [
   'none',
   'wrong',
@@ -18,7 +17,7 @@ export const CALLER_KINDS = [
 
 export type CallerKind = (typeof CALLER_KINDS)[number]
 
-/** One secret for each; `none` has none. The strangers' workspaces are made for it. */
+/** The secret of each kind; `none` has none. Creates the workspaces that `other` needs. */
 export async function secretsOfCallers({
   fakePlatform,
 }: OpenDoor): Promise<Readonly<Record<CallerKind, string | undefined>>> {

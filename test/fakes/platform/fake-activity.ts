@@ -1,4 +1,4 @@
-/** Numbered logs in memory that keep the contract of `Activity` as far as a reader can see it, and a client of `WS /ws`. */
+/** Numbered logs in memory that keep the contract of `Activity` as far as a reader sees it, and a client of `WS /ws`. */
 import { once } from 'node:events'
 import { type ClientOptions, WebSocket } from 'ws'
 import { MoleculeError } from '../../../src/errors.ts'
@@ -6,14 +6,14 @@ import type { Activity, ActivityRow } from '../../../src/inbox/readers.ts'
 
 export interface FakeActivityLogs {
   readonly activity: Activity
-  /** Adds a row whose text has this many characters; gives its number. */
+  /** Adds a row whose text has this many characters; returns its number. */
   add(workspaceId: string, characters?: number): number
-  /** Adds one as another process would: here it is only known that something changed. */
+  /** Adds a row as another process would: the hint does not name the workspace. */
   addElsewhere(workspaceId: string): void
-  /** Everything up to this number is no longer kept. */
+  /** Prunes all rows up to this number. */
   prune(workspaceId: string, seq: number): void
   remove(workspaceId: string): void
-  /** How many pages were read. */
+  /** The number of pages that were read. */
   pages(): number
 }
 
@@ -76,37 +76,37 @@ export function createFakeActivityLogs(workspaceIds: readonly string[]): FakeAct
 
 export interface SocketClient {
   readonly socket: WebSocket
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into messages of every shape
-  readonly heard: any[]
-  say(message: unknown): void
-  /** The numbers heard of a workspace, in order. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests read messages of every shape
+  readonly messages: any[]
+  send(message: unknown): void
+  /** The numbers received of a workspace, in order. */
   seqs(workspaceId: string): number[]
-  /** The code that the other side, or nobody, closed with. */
+  /** The close code: that of the server, or 1006 where the connection broke. */
   readonly closed: Promise<number>
 }
 
-/** Opens a socket and keeps all it hears. Fails with the status where the upgrade is refused. */
+/** Opens a socket and keeps all messages. Rejects with the status when the upgrade is refused. */
 export async function connectSocket(
   url: string,
   options: ClientOptions & { protocols?: string[] } = {},
 ): Promise<SocketClient> {
   const { protocols = [], ...rest } = options
   const socket = new WebSocket(`${url.replace(/^http/, 'ws')}/ws`, protocols, rest)
-  const heard: unknown[] = []
+  const messages: unknown[] = []
   const closed = new Promise<number>((resolve) => socket.on('close', resolve))
-  socket.on('message', (data) => heard.push(JSON.parse(String(data))))
+  socket.on('message', (data) => messages.push(JSON.parse(String(data))))
   await once(socket, 'open')
   socket.on('error', () => undefined)
   return {
     ...{ socket, closed },
-    heard: heard as SocketClient['heard'],
-    say: (message) => socket.send(typeof message === 'string' ? message : JSON.stringify(message)),
+    messages: messages as SocketClient['messages'],
+    send: (message) => socket.send(typeof message === 'string' ? message : JSON.stringify(message)),
     seqs: (workspaceId) =>
-      (heard as SocketClient['heard']).flatMap(({ type, workspace, seq }) =>
+      (messages as SocketClient['messages']).flatMap(({ type, workspace, seq }) =>
         type === 'events' && workspace === workspaceId ? [seq] : [],
       ),
   }
 }
 
-/** By this bearer token. */
+/** Options for a socket with this bearer token. */
 export const bearerOptions = (token: string): ClientOptions => ({ headers: { authorization: `Bearer ${token}` } })

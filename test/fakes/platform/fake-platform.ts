@@ -1,9 +1,7 @@
 /**
- * What stands behind a door, in memory: a reception whose tasks do what the text of their message says, workspaces and
- * tokens in maps. It keeps the contracts of the real ones as far as a door can see them, and remembers what it was
- * handed.
+ * The dependencies of a door, in memory: a reception whose tasks do what the text of their message says, workspaces and
+ * tokens in maps. They keep the contracts of the real ones as far as a door can see, and remember the letters.
  */
-
 import type { WorkspaceRoutesContext } from '../../../src/doors/http/routes/route.ts'
 import { MoleculeError } from '../../../src/errors.ts'
 import type { Letter, LogEntry, Reception, TaskView } from '../../../src/inbox/inbox.ts'
@@ -11,6 +9,7 @@ import type { DeadLetters, PendingAsks } from '../../../src/inbox/owners.ts'
 import type { MaskingLog } from '../../../src/log.ts'
 import { createLog } from '../../../src/log.ts'
 import { isFinal, isInterrupted, type StreamResponse, type Task, type TaskState } from '../../../src/protocol/a2a.ts'
+import { onAbort } from '../../../src/wait.ts'
 import type { TokenRole, Tokens } from '../../../src/workspaces/tokens.ts'
 import type { Workspace, Workspaces } from '../../../src/workspaces/workspace.ts'
 import { createFakeTokens } from './fake-tokens.ts'
@@ -24,20 +23,20 @@ export interface FakePlatform extends WorkspaceRoutesContext {
   /** Every line of the log, parsed. */
   readonly logged: Record<string, unknown>[]
   readonly letters: Letter[]
-  /** How many calls wait for a task right now. */
+  /** The number of calls that wait for a task now. */
   waiting(): number
-  /** How many streams follow a task right now. */
+  /** The number of streams that follow a task now. */
   following(): number
-  /** One more row in the log of a task that was told to be slow. */
-  tell(taskId: string, wire: readonly StreamResponse[]): void
-  /** Ends a task that was told to be slow. */
+  /** Adds a row to the log of a task whose message was "slow". */
+  addLogRow(taskId: string, wire: readonly StreamResponse[]): void
+  /** Ends a task whose message was "slow". */
   finish(taskId: string): void
 }
 
-/** A workspace that is always there; the tokens of the roles workspace, conversation and caller are for it. */
+/** A workspace that always exists; the tokens of the roles workspace, conversation and caller are for it. */
 export const WORKSPACE_ID = 'ws_01M7FPH65GBDK8DY0646KAE617'
 
-/** One secret for each role; the secret is the role's name and a bit. */
+/** The ready-made secret of each role. */
 export const secretOf = (role: TokenRole): string => `${role}-secret`
 
 export function createFakePlatform(): FakePlatform {
@@ -48,7 +47,7 @@ export function createFakePlatform(): FakePlatform {
   return {
     ...createFakeReception(exists),
     deadLetters: NO_DEAD_LETTERS,
-    ...NO_WORKSPACE_CARE,
+    ...NO_WORKSPACE_CONTEXT,
     workspaces,
     tokens: createFakeTokens({ workspaceId: WORKSPACE_ID, secretOf }),
     log,
@@ -56,7 +55,6 @@ export function createFakePlatform(): FakePlatform {
   }
 }
 
-/** Nothing has ever failed here. */
 const NO_DEAD_LETTERS: DeadLetters = {
   list: async () => [],
   replay: async (_workspaceId, id) => {
@@ -67,7 +65,6 @@ const NO_DEAD_LETTERS: DeadLetters = {
   },
 }
 
-/** Nobody here has ever asked for anything. */
 const NOTHING_PENDING: PendingAsks = {
   list: async () => [],
   answer: async (id) => {
@@ -75,29 +72,40 @@ const NOTHING_PENDING: PendingAsks = {
   },
 }
 
-const notThere = async (id: string): Promise<never> => {
+const rejectNotFound = async (id: string): Promise<never> => {
   throw new MoleculeError('not_found', `there is no workspace ${id}`)
 }
 
-/** What is done with workspaces is tried with real ones, end to end. */
-const NO_WORKSPACE_CARE: WorkspaceRoutesContext = {
+/** The end-to-end tests use real ones; here there is nothing to find. */
+const NO_WORKSPACE_CONTEXT: WorkspaceRoutesContext = {
   pending: NOTHING_PENDING,
-  lifecycle: { change: notThere, remove: notThere, restart: notThere, pause: notThere, resume: notThere },
-  files: { list: notThere, read: notThere, write: notThere, remove: notThere },
+  lifecycle: {
+    change: rejectNotFound,
+    remove: rejectNotFound,
+    restart: rejectNotFound,
+    pause: rejectNotFound,
+    resume: rejectNotFound,
+  },
+  files: { list: rejectNotFound, read: rejectNotFound, write: rejectNotFound, remove: rejectNotFound },
   stories: { find: async () => undefined },
-  registry: { register: notThere, setStatusText: notThere, heartbeat: notThere, peers: notThere },
-  usage: { read: ({ workspaceId }) => notThere(workspaceId) },
+  registry: {
+    register: rejectNotFound,
+    setStatusText: rejectNotFound,
+    heartbeat: rejectNotFound,
+    peers: rejectNotFound,
+  },
+  usage: { read: ({ workspaceId }) => rejectNotFound(workspaceId) },
   activity: {
-    read: ({ workspaceId }) => notThere(workspaceId),
-    addNote: notThere,
-    resolveCursor: notThere,
+    read: ({ workspaceId }) => rejectNotFound(workspaceId),
+    addNote: rejectNotFound,
+    resolveCursor: rejectNotFound,
     async *follow() {},
     page: async () => undefined,
     heads: async () => new Map(),
     onChange: () => () => undefined,
   },
   bridgeContext: {
-    brief: () => notThere(''),
+    brief: () => rejectNotFound(''),
     bridges: {
       lease: async () => [],
       begin: async () => 'stale',
@@ -121,7 +129,7 @@ interface FakeTask {
 }
 
 type Exists = (workspaceId: string) => Promise<boolean>
-type FakeReception = Pick<FakePlatform, 'reception' | 'letters' | 'waiting' | 'following' | 'tell' | 'finish'>
+type FakeReception = Pick<FakePlatform, 'reception' | 'letters' | 'waiting' | 'following' | 'addLogRow' | 'finish'>
 
 function createFakeReception(exists: Exists): FakeReception {
   const letters: Letter[] = []
@@ -218,9 +226,9 @@ function createFakeReception(exists: Exists): FakeReception {
       waiting++
       const ended = Promise.withResolvers<void>()
       const timer = setTimeout(ended.resolve, maxMs)
-      if (signal.aborted) ended.resolve()
-      signal.addEventListener('abort', () => ended.resolve(), { once: true })
+      const release = onAbort(signal, ended.resolve)
       await Promise.race([kept?.done.promise, ended.promise])
+      release()
       clearTimeout(timer)
       waiting--
       return kept?.task
@@ -235,19 +243,20 @@ function createFakeReception(exists: Exists): FakeReception {
     },
   }
   const finish = (taskId: string) => settle(tasks.get(taskId) as FakeTask, 'TASK_STATE_COMPLETED')
-  const tell = (taskId: string, wire: readonly StreamResponse[]) => write(tasks.get(taskId) as FakeTask, wire)
-  return { reception, letters, waiting: () => waiting, following: () => following, tell, finish }
+  const addLogRow = (taskId: string, wire: readonly StreamResponse[]) => write(tasks.get(taskId) as FakeTask, wire)
+  return { reception, letters, waiting: () => waiting, following: () => following, addLogRow, finish }
 }
 
 async function waitForLogEntry({ readers }: FakeTask, signal: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   readers.add(resolve)
-  signal.addEventListener('abort', () => resolve(), { once: true })
+  const release = onAbort(signal, resolve)
   await promise
+  release()
   readers.delete(resolve)
 }
 
-/** Messages that meet an error: the text is its name. */
+/** Throws the error that the text of the message names. */
 function throwRequestedError({ envelope: { message } }: Letter): void {
   if (message.taskId === 'unknown') throw new MoleculeError('not_found', 'there is no task unknown')
   switch (message.parts[0]?.text) {

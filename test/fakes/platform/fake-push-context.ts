@@ -1,4 +1,4 @@
-/** Webhooks of a door in memory: every task has one config, what is set is answered, and nobody is called. */
+/** Push configs in memory: every task has one config, a new config is returned as it was set, and no URL is called. */
 import type { PushContext } from '../../../src/doors/http/a2a/push-methods.ts'
 import type { StoredPush } from '../../../src/inbox/delivery.ts'
 

@@ -1,4 +1,4 @@
-/** Tokens in a map: one secret for each role, ready made, and whatever a test makes besides. */
+/** Tokens in a map: a ready-made secret for each role, and those that a test creates. */
 import { MoleculeError } from '../../../src/errors.ts'
 import { personIdentity } from '../../../src/workspaces/tokens/token-rows.ts'
 import {
@@ -10,7 +10,7 @@ import {
 } from '../../../src/workspaces/tokens.ts'
 
 export interface FakeTokensOptions {
-  /** Which workspace the tokens of the roles workspace, conversation and caller are for. */
+  /** The workspace of the tokens with the roles workspace, conversation and caller. */
   readonly workspaceId: string
   readonly secretOf: (role: TokenRole) => string
 }

@@ -5,7 +5,7 @@ import { secretOf, WORKSPACE_ID } from '../../../../test/fakes/platform/fake-pla
 import { openDoor, sendParams, sendParamsV03 } from '../../../../test/harness/open-door.ts'
 import { waitUntil } from '../../../../test/harness/wait.ts'
 
-test('BK-2 SendMessage of 1.0 answers with the finished task in 1.0 words', async (t) => {
+test('BK-2 SendMessage of 1.0 answers with the finished task in the 1.0 format', async (t) => {
   const { rpc } = await openDoor(t)
   const { status, json, headers } = await rpc('SendMessage', sendParams('hello'))
   assert.equal(status, 200)
@@ -15,7 +15,7 @@ test('BK-2 SendMessage of 1.0 answers with the finished task in 1.0 words', asyn
   assert.deepEqual(json.result.task.artifacts[0].parts, [{ text: 'hello' }])
 })
 
-test('BK-2 message/send of 0.3 answers with the finished task in 0.3 words', async (t) => {
+test('BK-2 message/send of 0.3 answers with the finished task in the 0.3 format', async (t) => {
   const { rpc } = await openDoor(t)
   const { json } = await rpc('message/send', sendParamsV03('hello'))
   assert.equal(json.result.kind, 'task')
@@ -32,7 +32,7 @@ test('a blocking send waits for the end of its task', async (t) => {
   assert.equal((await answer).json.result.task.status.state, 'TASK_STATE_COMPLETED')
 })
 
-test('a blocking send ends after its time with the task as it is', async (t) => {
+test('a blocking send answers with the unfinished task after its timeout', async (t) => {
   const { rpc, fakePlatform } = await openDoor(t, { maxBlockMs: 30 })
   const { json } = await rpc('message/send', sendParamsV03('slow'))
   assert.equal(json.result.status.state, 'working')
@@ -52,7 +52,7 @@ test('a send that does not block answers at once, in both versions', async (t) =
   assert.equal(older.json.result.status.state, 'working')
 })
 
-test('a client that goes away stops waiting and cancels nothing', async (t) => {
+test('a client that disconnects stops waiting and cancels nothing', async (t) => {
   const { rpc, fakePlatform, url } = await openDoor(t)
   const leaving = request(`${url}/workspaces/${WORKSPACE_ID}/a2a`, {
     method: 'POST',
@@ -75,7 +75,7 @@ test('the same message again attaches to its task', async (t) => {
   assert.equal(second.json.result.task.id, first.json.result.task.id)
 })
 
-test('historyLength is honoured: all, none, the last', async (t) => {
+test('historyLength limits the history: all, none, the last', async (t) => {
   const { rpc } = await openDoor(t)
   const all = await rpc('SendMessage', sendParams('hello'))
   assert.equal(all.json.result.task.history.length, 2)
@@ -92,14 +92,14 @@ test('historyLength is honoured: all, none, the last', async (t) => {
   assert.equal(negative.json.error.code, -32602)
 })
 
-test('GetTask and tasks/get answer in the words of their version', async (t) => {
+test('GetTask and tasks/get answer in the format of their version', async (t) => {
   const { rpc } = await openDoor(t)
   await rpc('SendMessage', sendParams('hello'))
   assert.equal((await rpc('GetTask', { id: 'task-1' })).json.result.status.state, 'TASK_STATE_COMPLETED')
   assert.equal((await rpc('tasks/get', { id: 'task-1' })).json.result.status.state, 'completed')
 })
 
-test('CancelTask and tasks/cancel cancel, twice is once, and an ended task refuses', async (t) => {
+test('CancelTask and tasks/cancel are idempotent, and an ended task refuses them', async (t) => {
   const { rpc } = await openDoor(t)
   await rpc('SendMessage', sendParams('slow', { configuration: { returnImmediately: true } }))
   assert.equal((await rpc('CancelTask', { id: 'task-1' })).json.result.status.state, 'TASK_STATE_CANCELED')
@@ -177,7 +177,7 @@ test('an unknown task of a known workspace is TaskNotFound', async (t) => {
   }
 })
 
-test('PL-9 what the reception refuses has its code, status and headers', async (t) => {
+test('PL-9 a refusal by the reception has its code, status and headers', async (t) => {
   const { rpc } = await openDoor(t)
   const full = await rpc('SendMessage', sendParams('queue_full'))
   assert.equal(full.status, 429)
@@ -197,7 +197,7 @@ test('an unknown method is -32601', async (t) => {
   assert.equal((await rpc('tasks/dance', {})).json.error.code, -32601)
 })
 
-test('another A2A-Version than 0.3 and 1.0 is -32009; patches and none are fine', async (t) => {
+test('an A2A-Version other than 0.3 and 1.0 is -32009; patch versions and no version are accepted', async (t) => {
   const { rpc } = await openDoor(t)
   for (const version of ['2.0', '1.1', '0.2', 'latest', '10.0']) {
     const { json } = await rpc('SendMessage', sendParams('hello'), { headers: { 'a2a-version': version } })
@@ -209,7 +209,7 @@ test('another A2A-Version than 0.3 and 1.0 is -32009; patches and none are fine'
   }
 })
 
-test('bodies that are no JSON-RPC request are 400 with a reason', async (t) => {
+test('a body that is not a JSON-RPC request is 400 with the reason', async (t) => {
   const { rpc } = await openDoor(t)
   const expected: readonly [string | Buffer, number][] = [
     ['{"jsonrpc":', -32700],
@@ -231,7 +231,7 @@ test('bodies that are no JSON-RPC request are 400 with a reason', async (t) => {
   }
 })
 
-test('a defect shows its id and nothing of the inside; the log has all of it under that id', async (t) => {
+test('a defect shows its id and nothing internal; the log has the whole error under that id', async (t) => {
   const { rpc, fakePlatform } = await openDoor(t)
   for (const [text, status] of [
     ['defect', 500],
@@ -247,7 +247,7 @@ test('a defect shows its id and nothing of the inside; the log has all of it und
   }
 })
 
-test('1 MiB of text comes through whole', async (t) => {
+test('1 MiB of text arrives complete', async (t) => {
   const { rpc } = await openDoor(t)
   const text = 'ä"\\'.repeat(262_144)
   const { json } = await rpc('SendMessage', sendParams(text, { message: { messageId: 'big' } }))

@@ -6,7 +6,7 @@ import { openDoor } from '../../../../test/harness/open-door.ts'
 const CARD = `/workspaces/${WORKSPACE_ID}/a2a/.well-known/agent-card.json`
 const V1 = { 'a2a-version': '1.0' }
 
-test('PL-5 the card needs no token; without a version it is a hybrid that both versions read', async (t) => {
+test('PL-5 the card needs no token; without a version it is a hybrid that clients of both versions can read', async (t) => {
   const { sendRequest, url } = await openDoor(t)
   const { status, json } = await sendRequest(CARD)
   assert.equal(status, 200)
@@ -28,7 +28,7 @@ test('PL-5 the card needs no token; without a version it is a hybrid that both v
   assert.deepEqual((await sendRequest(CARD, { headers: { 'a2a-version': '0.3' } })).json, json)
 })
 
-test('PL-5 with A2A-Version 1.0 the card is plain, and says what is served', async (t) => {
+test('PL-5 with A2A-Version 1.0 the card is plain and lists what is served', async (t) => {
   const { sendRequest } = await openDoor(t)
   const { json } = await sendRequest(CARD, { headers: V1 })
   for (const old of ['url', 'protocolVersion', 'preferredTransport', 'security']) assert.equal(json[old], undefined)
@@ -38,7 +38,7 @@ test('PL-5 with A2A-Version 1.0 the card is plain, and says what is served', asy
   assert.deepEqual(json.securityRequirements, [{ schemes: { bearer: { list: [] } } }])
 })
 
-test('PL-5 the card is cacheable by its tag, apart for each version and address', async (t) => {
+test('PL-5 the card is cacheable by its ETag, separately for each version and address', async (t) => {
   const { sendRequest } = await openDoor(t)
   const { headers, text } = await sendRequest(CARD)
   assert.match(String(headers.etag), /^"[\w-]+"$/)
@@ -55,7 +55,7 @@ test('PL-5 the card is cacheable by its tag, apart for each version and address'
   assert.equal(elsewhere.json.url, `http://localhost:1/workspaces/${WORKSPACE_ID}/a2a`)
 })
 
-test('a card of no workspace is 404, one for a foreign Host is refused, and it is only read', async (t) => {
+test('the card of an unknown workspace is 404, a foreign Host is refused, and only GET and HEAD are served', async (t) => {
   const { sendRequest } = await openDoor(t)
   assert.deepEqual(await sendRequest(CARD, { method: 'HEAD' }).then(({ status, text }) => [status, text]), [200, ''])
   assert.equal((await sendRequest(CARD, { method: 'POST', token: secretOf('admin') })).status, 404)
@@ -64,7 +64,7 @@ test('a card of no workspace is 404, one for a foreign Host is refused, and it i
   assert.equal((await sendRequest(CARD, { headers: { host: 'evil.example' } })).status, 403)
 })
 
-test('PL-5 the extended card needs a token and tells of the workspace, in both versions', async (t) => {
+test('PL-5 the extended card needs a token and describes the workspace, in both versions', async (t) => {
   const { rpc } = await openDoor(t)
   const fresh = await rpc('GetExtendedAgentCard', {})
   assert.equal(fresh.json.result.url, undefined)

@@ -105,13 +105,13 @@ test('PL-5 REST errors are a google.rpc.Status with the reason', async (t) => {
   assert.deepEqual([nowhere.status, nowhere.json.error.details[0].reason], [404, 'WORKSPACE_NOT_FOUND'])
 })
 
-test('PL-5 who asks for plain JSON gets its content type', async (t) => {
+test('PL-5 a caller that accepts plain JSON gets its content type', async (t) => {
   const door = await openDoor(t)
   const plain = await get(door, '/tasks', { headers: { accept: 'application/json' } })
   assert.match(String(plain.headers['content-type']), /^application\/json/)
 })
 
-test('PL-5 ListTasks: 50 a page, tokens lead through all, nextPageToken is always there', async (t) => {
+test('PL-5 ListTasks has 50 tasks on a page, page tokens lead through all, and nextPageToken is always present', async (t) => {
   const { rpc } = await openDoor(t)
   const empty = await rpc('ListTasks', {})
   assert.deepEqual(empty.json.result, { tasks: [], nextPageToken: '', pageSize: 50, totalSize: 0 })

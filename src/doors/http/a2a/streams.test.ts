@@ -15,7 +15,7 @@ const delta = (text: string): StreamResponse => ({
   },
 })
 
-/** The kind of each event, in short. */
+/** A short name for the kind of each event. */
 const kinds = (events: readonly { data: { result: object } }[]) =>
   events.map(({ data }) => Object.keys(data.result)[0] ?? '')
 
@@ -26,8 +26,8 @@ test('PL-5 a streamed send begins with the task, shows every event in order and 
   assert.match(String(opened.headers['content-type']), /^text\/event-stream/)
   assert.equal(opened.headers['cache-control'], 'no-store')
   assert.equal(opened.headers['x-accel-buffering'], 'no')
-  await waitUntil(() => opened.events.length === 1, 'the task is shown')
-  fakePlatform.tell('task-1', [delta('a'), delta('b')])
+  await waitUntil(() => opened.events.length === 1, 'the task arrives')
+  fakePlatform.addLogRow('task-1', [delta('a'), delta('b')])
   fakePlatform.finish('task-1')
   assert.equal(await opened.ended, 'ended')
   assert.deepEqual(kinds(opened.events), ['task', 'artifactUpdate', 'artifactUpdate', 'artifactUpdate', 'statusUpdate'])
@@ -39,13 +39,13 @@ test('PL-5 a streamed send begins with the task, shows every event in order and 
   assert.equal(opened.events.at(-1)?.data.result.statusUpdate.status.state, 'TASK_STATE_COMPLETED')
 })
 
-test('PL-5 message/stream and tasks/resubscribe speak 0.3: kinds, and final on the last event alone', async (t) => {
+test('PL-5 message/stream and tasks/resubscribe use the 0.3 format: kinds, and final only on the last event', async (t) => {
   const { stream, fakePlatform } = await openDoor(t)
   const sent = await stream('message/stream', sendParamsV03('slow'))
-  await waitUntil(() => sent.events.length === 1, 'the task is shown')
+  await waitUntil(() => sent.events.length === 1, 'the task arrives')
   const again = await stream('tasks/resubscribe', { id: 'task-1' })
-  await waitUntil(() => again.events.length === 1, 'the task is shown')
-  fakePlatform.tell('task-1', [delta('a')])
+  await waitUntil(() => again.events.length === 1, 'the task arrives')
+  fakePlatform.addLogRow('task-1', [delta('a')])
   fakePlatform.finish('task-1')
   await Promise.all([sent.ended, again.ended])
   const kindsOf03 = sent.events.map(({ data }) => data.result.kind)
@@ -61,10 +61,10 @@ test('PL-5 a stream ends when its task asks for input', async (t) => {
   assert.equal(opened.events.at(-1)?.data.result.task.status.state, 'TASK_STATE_INPUT_REQUIRED')
 })
 
-test('PL-5 Last-Event-ID goes on after the event it names, in the middle of a row, also when the task has ended', async (t) => {
+test('PL-5 Last-Event-ID resumes after that event, in the middle of a row, also when the task has ended', async (t) => {
   const { stream, fakePlatform } = await openDoor(t)
   const first = await stream('SendStreamingMessage', sendParams('slow'))
-  fakePlatform.tell('task-1', [delta('a'), delta('b'), delta('c')])
+  fakePlatform.addLogRow('task-1', [delta('a'), delta('b'), delta('c')])
   fakePlatform.finish('task-1')
   await first.ended
   for (let seen = 0; seen < first.events.length; seen++) {
@@ -80,7 +80,7 @@ test('PL-5 Last-Event-ID goes on after the event it names, in the middle of a ro
   }
 })
 
-test('PL-5 a cursor of another task, or of nobody, gets the task again', async (t) => {
+test('PL-5 with a cursor of another task, or an unknown one, the stream begins with the task again', async (t) => {
   const { stream, rpc } = await openDoor(t)
   await rpc('SendMessage', sendParams('other'))
   await rpc('SendMessage', sendParams('hello'))
@@ -91,7 +91,7 @@ test('PL-5 a cursor of another task, or of nobody, gets the task again', async (
   }
 })
 
-test('PL-5 without a cursor a subscription to an ended task is refused, to an unknown one not found', async (t) => {
+test('PL-5 without a cursor a subscription to an ended task is refused, and to an unknown task not found', async (t) => {
   const { rpc } = await openDoor(t)
   await rpc('SendMessage', sendParams('hello'))
   for (const method of ['SubscribeToTask', 'tasks/resubscribe']) {
@@ -104,43 +104,43 @@ test('PL-5 without a cursor a subscription to an ended task is refused, to an un
   }
 })
 
-test('PL-5 a reader that goes away is followed no more, and the task runs on', async (t) => {
+test('PL-5 when a reader disconnects its stream ends and the task goes on', async (t) => {
   const { stream, fakePlatform, rpc } = await openDoor(t)
   const opened = await stream('SendStreamingMessage', sendParams('slow'))
-  await waitUntil(() => fakePlatform.following() === 1, 'it is followed')
+  await waitUntil(() => fakePlatform.following() === 1, 'the stream begins')
   opened.leave()
-  await waitUntil(() => fakePlatform.following() === 0, 'nobody follows')
+  await waitUntil(() => fakePlatform.following() === 0, 'the stream ends')
   assert.equal((await rpc('GetTask', { id: 'task-1' })).json.result.status.state, 'TASK_STATE_WORKING')
 })
 
 test('closing the door ends its streams', async (t) => {
   const { stream, fakePlatform, door } = await openDoor(t)
   const opened = await stream('SendStreamingMessage', sendParams('slow'))
-  await waitUntil(() => fakePlatform.following() === 1, 'it is followed')
+  await waitUntil(() => fakePlatform.following() === 1, 'the stream begins')
   await door.close()
   assert.equal(await opened.ended, 'ended')
   assert.equal(fakePlatform.following(), 0)
 })
 
-test('a quiet stream is kept alive by comments', async (t) => {
+test('comments keep a quiet stream alive', async (t) => {
   const { stream, fakePlatform } = await openDoor(t, {
     sseLimits: { keepAliveMs: 5, unsentBytesMax: 1000, unsentMs: 1000 },
   })
   const opened = await stream('SendStreamingMessage', sendParams('slow'))
-  await waitUntil(() => opened.comments() >= 3, 'comments come')
+  await waitUntil(() => opened.comments() >= 3, 'comments arrive')
   fakePlatform.finish('task-1')
   assert.equal(await opened.ended, 'ended')
 })
 
-test('RE-3 a reader that takes nothing is cut off, and gets the rest when it comes back', async (t) => {
+test('RE-3 a reader that reads nothing is disconnected, and gets the rest when it reconnects', async (t) => {
   const limits = { keepAliveMs: 15_000, unsentBytesMax: 1024 * 1024, unsentMs: 500 }
   const { stream, fakePlatform } = await openDoor(t, { sseLimits: limits })
   const opened = await stream('SendStreamingMessage', sendParams('slow'))
-  await waitUntil(() => opened.events.length === 1, 'the task is shown')
+  await waitUntil(() => opened.events.length === 1, 'the task arrives')
   opened.pause()
   const chunk = 'x'.repeat(4 * 1024 * 1024)
-  for (let count = 0; count < 8; count++) fakePlatform.tell('task-1', [delta(`${count}${chunk}`)])
-  await waitUntil(() => fakePlatform.following() === 0, 'nobody follows')
+  for (let count = 0; count < 8; count++) fakePlatform.addLogRow('task-1', [delta(`${count}${chunk}`)])
+  await waitUntil(() => fakePlatform.following() === 0, 'the stream ends')
   opened.leave()
   fakePlatform.finish('task-1')
   const headers = { 'last-event-id': opened.events.at(-1)?.id ?? '' }
@@ -154,7 +154,7 @@ test('PL-12 revoking a token ends its streams', async (t) => {
   const { stream, fakePlatform } = await openDoor(t)
   const { id, secret } = await fakePlatform.tokens.create({ name: 'gone', role: 'member' })
   const opened = await stream('SendStreamingMessage', sendParams('slow'), { token: secret })
-  await waitUntil(() => opened.events.length === 1, 'the task is shown')
+  await waitUntil(() => opened.events.length === 1, 'the task arrives')
   await fakePlatform.tokens.revoke(id)
   await opened.ended
   assert.equal(opened.events.length, 1)

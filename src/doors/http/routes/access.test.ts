@@ -15,11 +15,11 @@ import { type ApiOperation, describeApi } from './openapi.ts'
 
 type Expected = Readonly<Record<CallerKind, number>>
 
-/** In the order of CALLERS: none, wrong, viewer, caller, member, other, own, conversation, admin. */
+/** In the order of CALLER_KINDS: none, wrong, viewer, caller, member, other, own, conversation, admin. */
 const row = (...statuses: readonly number[]): Expected =>
   Object.fromEntries(CALLER_KINDS.map((caller, index) => [caller, statuses[index] ?? 0])) as Expected
 
-const everybody = (status: number): Expected => row(...CALLER_KINDS.map(() => status))
+const anyCaller = (status: number): Expected => row(...CALLER_KINDS.map(() => status))
 const anyToken = (status: number): Expected => row(401, 401, status, status, status, status, status, status, status)
 const people = (status: number): Expected => row(401, 401, status, 403, status, 403, 403, 403, status)
 const members = (status: number): Expected => row(401, 401, 403, 403, status, 403, 403, 403, status)
@@ -27,7 +27,7 @@ const admins = (status: number): Expected => row(401, 401, 403, 403, 403, 403, 4
 
 interface Rule {
   readonly expected: Expected
-  /** Fills the path's names, makes what is needed, gives the body. */
+  /** Creates what the request needs; its path and body. */
   readonly prepare?: (opened: OpenDoor) => Promise<{ readonly path?: string; readonly body?: string }>
 }
 
@@ -42,17 +42,17 @@ const LEASE = { conversationId: 'c', taskId: 't', messageId: 'm', epoch: 1 }
 const CALL_FOR_WORK = { bridge: 'b', host: 'h', leases_max: 1, holding: [], wait_ms: 0 }
 
 const RULES: Readonly<Record<string, Rule>> = {
-  'get /': { expected: everybody(200) },
-  'get /page.js': { expected: everybody(200) },
-  'get /page.css': { expected: everybody(200) },
-  'get /icon.svg': { expected: everybody(200) },
-  'get /health': { expected: everybody(200) },
-  'get /ready': { expected: everybody(200) },
+  'get /': { expected: anyCaller(200) },
+  'get /page.js': { expected: anyCaller(200) },
+  'get /page.css': { expected: anyCaller(200) },
+  'get /icon.svg': { expected: anyCaller(200) },
+  'get /health': { expected: anyCaller(200) },
+  'get /ready': { expected: anyCaller(200) },
   'post /login': {
-    expected: everybody(204),
+    expected: anyCaller(204),
     prepare: async ({ fakePlatform }) => ({ body: JSON.stringify({ code: fakePlatform.tokens.issueLoginCode() }) }),
   },
-  'post /logout': { expected: everybody(204) },
+  'post /logout': { expected: anyCaller(204) },
   'get /version': { expected: anyToken(200) },
   'get /openapi.json': { expected: anyToken(200) },
   'get /metrics': { expected: people(200) },
@@ -69,8 +69,8 @@ const RULES: Readonly<Record<string, Rule>> = {
   'post /workspaces': { expected: admins(201), prepare: async () => ({ body: '{"name":"new"}' }) },
   'get /workspaces': { expected: anyToken(200) },
   'get /workspaces/{id}': { expected: row(401, 401, 200, 200, 200, 403, 200, 200, 200) },
-  'get /workspaces/{id}/a2a/.well-known/agent-card.json': { expected: everybody(200) },
-  // The fakePlatform behind this door does nothing with workspaces: who may is told 404, everybody else is not even told that.
+  'get /workspaces/{id}/a2a/.well-known/agent-card.json': { expected: anyCaller(200) },
+  // The fake platform finds no workspace to change: an allowed caller gets 404, any other is refused before.
   'patch /workspaces/{id}': { expected: admins(404), prepare: async () => ({ body: '{"name":"new"}' }) },
   'delete /workspaces/{id}': {
     expected: admins(404),
@@ -83,7 +83,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   'post /registry/heartbeat': { expected: row(401, 401, 403, 403, 403, 403, 404, 403, 404), prepare: reported },
   'get /registry/discover/{id}': { expected: row(401, 401, 200, 200, 200, 403, 200, 200, 200) },
   'get /registry/{id}/peers': { expected: row(401, 401, 404, 403, 404, 403, 404, 404, 404) },
-  // Nobody holds a lease here: whoever may work is told so. The workspace is run by the platform and takes no bridge.
+  // No lease is held: an allowed caller is answered "stale". The platform runs this workspace, so it refuses a bridge.
   'post /workspaces/{id}/inbox/lease': { expected: workers(400), prepare: asBody(CALL_FOR_WORK) },
   'post /workspaces/{id}/inbox/begin': { expected: workers(200), prepare: asBody({ key: LEASE }) },
   'post /workspaces/{id}/inbox/extend': { expected: workers(200), prepare: asBody({ keys: [LEASE] }) },
@@ -103,7 +103,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   },
   'get /workspaces/{id}/activity': { expected: row(401, 401, 404, 403, 404, 403, 404, 403, 404) },
   'get /workspaces/{id}/events': { expected: row(401, 401, 404, 403, 404, 403, 404, 403, 404) },
-  // Of a task of people's: the workspace itself sees it, a program, a peer and a child of the workspace do not.
+  // The artifact of a task that a person sent: its workspace sees it; a program, a peer and a child process do not.
   'get /tasks/{id}/artifacts/{artifact}': {
     expected: row(401, 401, 200, 404, 200, 404, 200, 404, 200),
     prepare: async ({ rpc }) => {
@@ -111,7 +111,7 @@ const RULES: Readonly<Record<string, Rule>> = {
       return { path: `/tasks/${json.result.task.id}/artifacts/reply` }
     },
   },
-  // Without an upgrade: who may is told to ask for one.
+  // Without an upgrade an allowed caller gets 426.
   'get /ws': { expected: row(401, 401, 426, 403, 426, 426, 426, 403, 426) },
   'post /workspaces/{id}/activity': {
     expected: row(401, 401, 403, 403, 404, 403, 404, 404, 404),
@@ -121,8 +121,8 @@ const RULES: Readonly<Record<string, Rule>> = {
     expected: row(401, 401, 403, 403, 404, 403, 404, 404, 404),
     prepare: async () => ({ body: '{"text":"testing"}' }),
   },
-  'get /tasks/{id}': { expected: anyToken(404), prepare: async () => ({ path: '/tasks/t_nobody' }) },
-  'get /messages/{id}/story': { expected: anyToken(404), prepare: async () => ({ path: '/messages/m_nobody/story' }) },
+  'get /tasks/{id}': { expected: anyToken(404), prepare: async () => ({ path: '/tasks/t_unknown' }) },
+  'get /messages/{id}/story': { expected: anyToken(404), prepare: async () => ({ path: '/messages/m_unknown/story' }) },
   'get /workspaces/{id}/files': { expected: admins(404) },
   'get /workspaces/{id}/files/{path}': { expected: admins(404) },
   'put /workspaces/{id}/files/{path}': { expected: admins(404), prepare: async () => ({ body: 'content' }) },
@@ -131,13 +131,13 @@ const RULES: Readonly<Record<string, Rule>> = {
   'post /pending/{id}': { expected: members(404), prepare: async () => ({ body: '{"decision":"allow"}' }) },
   'get /workspaces/{id}/usage': { expected: row(401, 401, 404, 403, 404, 403, 404, 403, 404) },
   'get /workspaces/{id}/dead-letters': { expected: people(200) },
-  // Nothing has failed there: who may is told that, everybody else is not even told that.
+  // There are no dead letters: an allowed caller gets 404, any other is refused before.
   'post /workspaces/{id}/dead-letters/{message}/replay': { expected: members(404) },
   'delete /workspaces/{id}/dead-letters/{message}': { expected: members(404) },
 }
 
 interface MethodRule {
-  /** Statuses, or the code of a JSON-RPC error that comes with 200. */
+  /** HTTP statuses, or the code of a JSON-RPC error that is sent with 200. */
   readonly expected: Expected
   readonly params: (taskId: string) => object
   readonly v03?: { readonly method: string; readonly params: (taskId: string) => object }
@@ -154,7 +154,7 @@ const METHOD_RULES: Readonly<Record<string, MethodRule>> = {
     params: () => sendParams('hello', { message: fresh() }),
     v03: { method: 'message/send', params: () => sendParamsV03(`hello ${++messages}`) },
   },
-  // The task is one of people's: a program does not see it, the workspace does, one of its children does not.
+  // The task was sent by a person: a program does not see it, its workspace does, a child process does not.
   GetTask: {
     expected: row(401, 401, 200, NOT_FOUND, 200, 403, 200, NOT_FOUND, 200),
     params: byId,
@@ -184,7 +184,7 @@ const METHOD_RULES: Readonly<Record<string, MethodRule>> = {
   },
 }
 
-/** Webhooks are set, seen and deleted by whoever may end the task. */
+/** A caller that may end the task may set, see and delete its push configs. */
 function pushRules(): Record<string, MethodRule> {
   const expected = row(401, 401, 403, NOT_FOUND, 200, 403, NOT_FOUND, NOT_FOUND, 200)
   const url = 'https://hook.test/'
@@ -210,7 +210,7 @@ const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({ name: `${method} ${path}`, method, path, operation })),
 )
 
-test('PL-12 every route x every caller has a rule, and no rule is left over', () => {
+test('PL-12 every route and method has an access rule in this test, and no rule is left over', () => {
   const ruled = operations
     .filter(({ operation }) => operation['x-action'] !== 'a2a' && operation['x-a2a-method'] === undefined)
     .map(({ name }) => name)
@@ -221,12 +221,12 @@ test('PL-12 every route x every caller has a rule, and no rule is left over', ()
 for (const { name, method, path, operation } of operations) {
   const rule = RULES[name]
   if (rule === undefined) continue
-  test(`PL-12 ${name}: what each caller is answered`, async (t) => {
+  test(`PL-12 ${name}: each kind of caller gets its status`, async (t) => {
     const opened = await openDoor(t)
     const secrets = await secretsOfCallers(opened)
     for (const caller of CALLER_KINDS) {
       const made = (await rule.prepare?.(opened)) ?? {}
-      const at = made.path ?? path.replace('{id}', WORKSPACE_ID).replace('{message}', 'm_nobody')
+      const at = made.path ?? path.replace('{id}', WORKSPACE_ID).replace('{message}', 'm_unknown')
       const body = made.body === undefined ? {} : { body: made.body }
       const answer = await opened.sendRequest(at, { method: method.toUpperCase(), token: secrets[caller], ...body })
       assert.equal(answer.status, rule.expected[caller], `${caller}: ${answer.text.slice(0, 200)}`)
@@ -242,11 +242,11 @@ for (const [name, rule] of Object.entries(METHOD_RULES)) {
     ...(rule.v03 === undefined ? [] : [[rule.v03.method, rule.v03.params] as const]),
   ]
   for (const [method, params] of forms) {
-    test(`PL-12 A2A ${method}: what each caller is answered`, async (t) => {
+    test(`PL-12 A2A ${method}: each kind of caller gets its status`, async (t) => {
       const opened = await openDoor(t)
       const secrets = await secretsOfCallers(opened)
       for (const caller of CALLER_KINDS) {
-        const { json } = await opened.rpc('SendMessage', asked())
+        const { json } = await opened.rpc('SendMessage', askingTask())
         const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: params(json.result.task.id) })
         const post: DoorRequest = { method: 'POST', token: secrets[caller], body }
         const answer = await opened.sendRequest(A2A_PATH, post)
@@ -259,15 +259,15 @@ for (const [name, rule] of Object.entries(METHOD_RULES)) {
 for (const { name, method, path, operation } of operations) {
   const rule = METHOD_RULES[operation['x-a2a-method'] ?? '']
   if (rule === undefined) continue
-  test(`PL-12 A2A by REST, ${name}: the same as by JSON-RPC`, async (t) => {
+  test(`PL-12 A2A by REST, ${name}: the same statuses as by JSON-RPC`, async (t) => {
     const opened = await openDoor(t)
     const secrets = await secretsOfCallers(opened)
     for (const caller of CALLER_KINDS) {
-      const { json } = await opened.rpc('SendMessage', asked())
+      const { json } = await opened.rpc('SendMessage', askingTask())
       const { id } = json.result.task
       const at = path.replace('{id}', WORKSPACE_ID).replace('{task}', id).replace('{config}', 'hook')
-      const says = path.includes('/message:') || (method === 'post' && path.endsWith('/pushNotificationConfigs'))
-      const body = says ? { body: JSON.stringify(rule.params(id)) } : {}
+      const hasBody = path.includes('/message:') || (method === 'post' && path.endsWith('/pushNotificationConfigs'))
+      const body = hasBody ? { body: JSON.stringify(rule.params(id)) } : {}
       const answer = await opened.sendRequest(at, { method: method.toUpperCase(), token: secrets[caller], ...body })
       const expected: number = rule.expected[caller]
       assert.equal(answer.status, expected === NOT_FOUND ? 404 : expected, `${caller}: ${answer.text.slice(0, 300)}`)
@@ -275,14 +275,14 @@ for (const { name, method, path, operation } of operations) {
   })
 }
 
-/** Waits for its caller, so that it can be cancelled and a stream of it ends. */
-const asked = () => sendParams('ask', { message: fresh() })
+/** A task that asks its caller for input, so that it can be cancelled and its stream ends. */
+const askingTask = () => sendParams('ask', { message: fresh() })
 
 function outcomeOf({ status, json }: DoorResponse): number {
   return json?.error?.code === NOT_FOUND ? NOT_FOUND : status
 }
 
-/** The document says the roles; a role it does not name is always 403. */
+/** A role that the API document does not list always gets 403. */
 function agreesWithDocument(expected: Expected, operation: ApiOperation): void {
   if (operation['x-action'] === 'open') return
   const roles = { viewer: 'viewer', caller: 'caller', member: 'member', own: 'workspace', admin: 'admin' } as const
@@ -296,7 +296,7 @@ function a2aMethods() {
   return found?.operation['x-a2a-methods'] ?? {}
 }
 
-test('PL-8 a workspace sends to its sibling as itself, and reads the answer', async (t) => {
+test('PL-8 a workspace sends to its sibling as itself, and reads the reply', async (t) => {
   const { fakePlatform, sendRequest } = await openDoor(t)
   const sibling = await fakePlatform.workspaces.create({ name: 'sibling' })
   const path = `/workspaces/${sibling.id}/a2a`
@@ -314,7 +314,7 @@ test('PL-8 a workspace sends to its sibling as itself, and reads the answer', as
   assert.equal(got.json.result.id, sent.json.result.task.id)
 })
 
-test('PL-8 a denial is 403 and says in words whom it may talk to', async (t) => {
+test('PL-8 a denial is 403 and names the workspaces that the caller may talk to', async (t) => {
   const opened = await openDoor(t)
   const secrets = await secretsOfCallers(opened)
   const refused = await opened.rpc('SendMessage', sendParams('hello'), { token: secrets.other ?? '' })
@@ -327,7 +327,7 @@ test('PL-8 a denial is 403 and says in words whom it may talk to', async (t) => 
   assert.match(unlisted.json.error.message, /the token "ci" does not reach this workspace: it may use only ws_1/)
 })
 
-test('PL-8 the list shows what the token reaches, without configuration to those who may not see it', async (t) => {
+test('PL-8 the list shows the workspaces that the token reaches, and their settings only to admins and members', async (t) => {
   const opened = await openDoor(t)
   const secrets = await secretsOfCallers(opened)
   const listed = async (token: string | undefined) => {

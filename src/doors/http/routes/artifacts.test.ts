@@ -4,7 +4,7 @@ import { secretOf } from '../../../../test/fakes/platform/fake-platform.ts'
 import { openDoor, sendParams } from '../../../../test/harness/open-door.ts'
 import type { Part } from '../../../protocol/a2a.ts'
 
-/** A door behind which there is a task whose reply has these parts. */
+/** Opens a door with a task whose reply has these parts; a function that requests its artifact. */
 async function withReply(t: TestContext, ...parts: Part[]) {
   const { rpc, sendRequest } = await openDoor(t)
   const { json } = await rpc('SendMessage', sendParams('x', { message: { parts } }))
@@ -13,7 +13,7 @@ async function withReply(t: TestContext, ...parts: Part[]) {
     sendRequest(`/tasks/${id}/artifacts/${artifact}${query}`, { token: secretOf('viewer') })
 }
 
-test('PL-17 an artifact comes as the file it is, for download only', async (t) => {
+test('PL-17 an artifact is sent as a file, for download only', async (t) => {
   const raw = Buffer.from([0, 255, 128, 10]).toString('base64')
   const get = await withReply(t, { raw, mediaType: 'image/png', filename: 'chärt.png' })
   const { status, headers } = await get()
@@ -25,7 +25,7 @@ test('PL-17 an artifact comes as the file it is, for download only', async (t) =
   assert.match(String(headers['content-security-policy']), /sandbox/)
 })
 
-test('PL-17 several parts are told as JSON, and each can be had by its number', async (t) => {
+test('PL-17 an artifact with several parts is JSON, and each part is available by its number', async (t) => {
   const parts = [{ text: 'hello' }, { data: { a: [1] } }, { url: 'https://elsewhere.test/x' }]
   const get = await withReply(t, ...parts)
   assert.deepEqual((await get()).json, { artifactId: 'reply', parts })
@@ -39,7 +39,7 @@ test('PL-17 several parts are told as JSON, and each can be had by its number', 
   assert.equal((await get('', 'nothing')).status, 404)
 })
 
-test('PL-17 no name or type of an agent gets out of its header', async (t) => {
+test('PL-17 a file name or media type of an agent cannot break out of its header', async (t) => {
   const filename = '../../../"; filename=evil.exe\r\nSet-Cookie: a=b'
   const get = await withReply(t, { text: '<script>', mediaType: 'text/html\r\nX-Evil: 1', filename })
   const { headers, status } = await get()

@@ -6,11 +6,11 @@ import { secretOf, WORKSPACE_ID } from '../../../../test/fakes/platform/fake-pla
 import { openDoor, openStream } from '../../../../test/harness/open-door.ts'
 import { SSE_LIMITS } from '../server/sse.ts'
 
-test('PL-7 a stream of a quiet workspace begins at once, and ends with its token', async (t) => {
+test('PL-7 the stream of a quiet workspace begins at once, and ends when its token is revoked', async (t) => {
   const { activity } = createFakeActivityLogs([WORKSPACE_ID])
   const quiet = {
     ...activity,
-    // biome-ignore lint/correctness/useYield: a log to which nothing comes
+    // biome-ignore lint/correctness/useYield: a log without rows
     async *follow(_id: string, _seq: number, signal: AbortSignal) {
       await once(signal, 'abort')
     },

@@ -3,9 +3,9 @@ import { test } from 'node:test'
 import type { Outcome, Usage } from '../../../inbox/inbox.ts'
 import { settleSchema, toOutcome } from './inbox-schema.ts'
 
-type Whole<T> = { readonly [K in keyof T]-?: T[K] }
+type Complete<T> = { readonly [K in keyof T]-?: T[K] }
 
-const usage: Whole<Usage> = { inputTokens: 1, outputTokens: 2, costUsd: 0.5, durationMs: 3 }
+const usage: Complete<Usage> = { inputTokens: 1, outputTokens: 2, costUsd: 0.5, durationMs: 3 }
 const said = { parts: [{ text: 'why' }], metadata: { a: 1 } }
 const failure = {
   ...{ code: 'exit', message: 'broke', sentence: 'it broke', category: 'exit_1', id: 'err_1' },
@@ -13,8 +13,8 @@ const failure = {
 }
 const artifacts = [{ artifactId: 'a', name: 'n', parts: [{ text: 'made' }] }]
 
-/** One of each kind with every field it can have: a field that is new in the seam does not compile until it is here. */
-const OUTCOMES: { readonly [T in Outcome['type']]: Whole<Extract<Outcome, { type: T }>> } = {
+/** One outcome of each kind with every field: a new field of the seam does not compile until it is added here. */
+const OUTCOMES: { readonly [T in Outcome['type']]: Complete<Extract<Outcome, { type: T }>> } = {
   done: {
     ...{ type: 'done', finality: 'completed', parts: [{ text: 'ok' }], metadata: { b: 2 }, session: 's' },
     ...{ artifacts, said, usage },
@@ -25,7 +25,7 @@ const OUTCOMES: { readonly [T in Outcome['type']]: Whole<Extract<Outcome, { type
   released: { type: 'released', interrupted: false, parked: { afterMs: 1000, said }, usage },
 }
 
-test('CN-4 whatever a turn can end in crosses the wire whole, and a field from a later version takes nothing down', () => {
+test('CN-4 every outcome of a turn crosses the wire complete, and a field of a later version does no harm', () => {
   const key = { conversationId: 'c', taskId: 't', messageId: 'm', epoch: 1 }
   for (const outcome of Object.values(OUTCOMES)) {
     const sent = JSON.parse(JSON.stringify({ key, host: 'here', outcome: { ...outcome, fromLater: true }, later: 1 }))

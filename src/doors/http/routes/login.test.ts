@@ -5,7 +5,7 @@ import { type OpenDoor, openDoor } from '../../../../test/harness/open-door.ts'
 const login = ({ sendRequest }: OpenDoor, code: unknown, headers: Record<string, string> = {}) =>
   sendRequest('/login', { method: 'POST', headers, body: JSON.stringify({ code }) })
 
-test('PL-1 the code of the link is traded once for a cookie that scripts cannot read', async (t) => {
+test('PL-1 the code of the link is exchanged once for a cookie that scripts cannot read', async (t) => {
   const opened = await openDoor(t)
   const code = opened.fakePlatform.tokens.issueLoginCode()
   const answer = await login(opened, code, { origin: opened.url })
@@ -22,7 +22,7 @@ test('PL-1 the code of the link is traded once for a cookie that scripts cannot 
   assert.match(again.json.error.message, /already used or has expired/)
 })
 
-test('logging out revokes the session and clears the cookie', async (t) => {
+test('logout revokes the session and clears the cookie', async (t) => {
   const opened = await openDoor(t)
   const { headers } = await login(opened, opened.fakePlatform.tokens.issueLoginCode())
   const cookie = String(headers['set-cookie']?.[0]).split(';')[0] ?? ''
@@ -37,7 +37,7 @@ test('logging out revokes the session and clears the cookie', async (t) => {
   assert.equal((await opened.sendRequest('/workspaces', { headers: { cookie } })).status, 401)
 })
 
-test('a login by a page of somebody else, or without a proper code, is refused', async (t) => {
+test('a login by a foreign page, or without a valid code, is refused', async (t) => {
   const opened = await openDoor(t)
   const code = opened.fakePlatform.tokens.issueLoginCode()
   assert.equal((await login(opened, code, { origin: 'http://evil.example' })).status, 403)
@@ -46,7 +46,7 @@ test('a login by a page of somebody else, or without a proper code, is refused',
   assert.equal((await login(opened, code)).status, 204)
 })
 
-test('the page and its files are served under a policy that allows nothing inline', async (t) => {
+test('the page and its files are served with a policy that allows nothing inline', async (t) => {
   const { sendRequest } = await openDoor(t)
   const page = await sendRequest('/')
   assert.equal(page.status, 200)

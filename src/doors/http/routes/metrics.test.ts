@@ -8,7 +8,7 @@ import { metricsText } from './metrics.ts'
 
 const QUIET = { waiting: 0, running: 0, workspaces: [] }
 
-test('PL-10 metrics are text that Prometheus reads: load by workspace, turns, failures, requests, memory', async (t) => {
+test('PL-10 metrics have the format of Prometheus: load by workspace, turns, failures, requests, memory', async (t) => {
   const metrics = createMetrics()
   metrics.count('molecule_turns_total', { outcome: 'done' }, 3)
   const workspaces = [{ id: 'ws_1', waiting: 5, running: 1, oldestWaitingMs: 1500 }]
@@ -36,7 +36,7 @@ test('PL-10 metrics are text that Prometheus reads: load by workspace, turns, fa
     assert.match(line, /^(?:|# TYPE \w+ (?:counter|gauge)|\w+(?:\{\w+="[^"\n]*"\})? [\d.e+-]+)$/)
 })
 
-test('PL-10 no label can break out of its line', () => {
+test('PL-10 a label cannot break out of its line', () => {
   const metrics = createMetrics()
   metrics.count('failures', { code: 'a"} 1\nevil{x="\\' })
   assert.match(metricsText(metrics, QUIET), /^failures\{code="a\\"\} 1\\nevil\{x=\\"\\\\"\} 1$/m)

@@ -15,7 +15,7 @@ import { createWrongTokenLimit } from '../server/wrong-token-limit.ts'
 import { createApp } from './app.ts'
 import { documentPath } from './openapi.ts'
 
-test('PL-10 the document holds every route that is served, and no other', async (t) => {
+test('PL-10 the API document has every route that is served, and no other', async (t) => {
   const { sendRequest } = await openDoor(t)
   const { status, json } = await sendRequest('/openapi.json', { token: secretOf('viewer') })
   assert.equal(status, 200)
@@ -34,7 +34,7 @@ test('PL-10 the document holds every route that is served, and no other', async 
   const served = app.routes
     .filter(({ method }) => method !== 'ALL')
     .map(({ method, path }) => `${method.toLowerCase()} ${documentPath(path)}`)
-  // What stands before the router: the path of every message, the card, and the REST binding, which has a table.
+  // A2A is answered before the router: JSON-RPC, the card, and the REST binding.
   const a2a = '/workspaces/{id}/a2a'
   served.push(`post ${a2a}`, `get ${a2a}/.well-known/agent-card.json`)
   for (const { http, template, name } of REST_ROUTES) {
@@ -46,7 +46,7 @@ test('PL-10 the document holds every route that is served, and no other', async 
   assert.deepEqual([...new Set(served)].sort(), described.sort())
 })
 
-test('PL-10 every reference in the document leads somewhere', async (t) => {
+test('PL-10 every reference in the API document resolves', async (t) => {
   const { sendRequest } = await openDoor(t)
   const { json, text } = await sendRequest('/openapi.json', { token: secretOf('admin') })
   const references = [...text.matchAll(/"\$ref":"#\/([^"]+)"/g)].map(([, path]) => String(path))
@@ -59,7 +59,7 @@ test('PL-10 every reference in the document leads somewhere', async (t) => {
   assert.doesNotMatch(text, /\$defs/)
 })
 
-test('PL-15 the version is told to whoever has a token', async (t) => {
+test('PL-15 every role may read the version', async (t) => {
   const { sendRequest } = await openDoor(t)
   const { json } = await sendRequest('/version', { token: secretOf('conversation') })
   assert.deepEqual([json.name, json.version], ['molecule', '1.2.3'])

@@ -13,13 +13,13 @@ test('PL-12 a route without an access rule does not compile', () => {
   assert.equal(open.access, undefined)
 })
 
-test('PL-12 a route with an access rule that no role is listed for does not compile', () => {
+test('PL-12 a route with an unknown action does not compile', () => {
   // @ts-expect-error: there is no such action
   const unknown = route({ ...described, access: 'workspace.haunt', handle: ({ context }) => context.body(null, 204) })
   assert.equal(unknown.handle.length, 1)
 })
 
-test('PL-12 a handler of an open route has no identity, and one without a body schema has no body', () => {
+test('PL-12 the handler of an open route has no identity, and without a body schema it has no body', () => {
   route({
     ...described,
     access: 'open',

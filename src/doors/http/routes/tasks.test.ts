@@ -4,7 +4,7 @@ import { CALLER_KINDS, secretsOfCallers } from '../../../../test/fakes/platform/
 import { WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
 import { openDoor, sendParams } from '../../../../test/harness/open-door.ts'
 
-test('PL-8 a task by its id alone is seen by people and the workspace it was sent to; for others there is none', async (t) => {
+test('PL-8 a task by its id alone is visible to people and to its workspace; for other callers it does not exist', async (t) => {
   const opened = await openDoor(t)
   const secrets = await secretsOfCallers(opened)
   const { json } = await opened.rpc('SendMessage', sendParams('hello'))
@@ -18,7 +18,7 @@ test('PL-8 a task by its id alone is seen by people and the workspace it was sen
   assert.deepEqual(seen, ['viewer', 'member', 'own', 'admin'])
 })
 
-test('PL-8 a program sees the task that it sent itself, and a workspace what its child process sent for it', async (t) => {
+test('PL-8 a program sees the task that it sent, and a workspace the task that its child process sent for it', async (t) => {
   const opened = await openDoor(t)
   const secrets = await secretsOfCallers(opened)
   const { json } = await opened.rpc('SendMessage', sendParams('mine'), { token: secrets.caller })
@@ -35,13 +35,13 @@ test('PL-8 a program sees the task that it sent itself, and a workspace what its
   assert.equal((await opened.sendRequest(delegated, { token: secrets.caller })).status, 404)
 })
 
-test('TW-8 a status is one line of at most 500 characters, for the own workspace', async (t) => {
-  const said: string[] = []
+test("TW-8 a status is one line of at most 500 characters, set only for the caller's own workspace", async (t) => {
+  const texts: string[] = []
   const opened = await openDoor(t)
   const registry = {
     ...opened.fakePlatform.registry,
     setStatusText: async (_id: string, text: string) => {
-      said.push(text)
+      texts.push(text)
       return (await opened.fakePlatform.workspaces.get(WORKSPACE_ID)) as never
     },
   }
@@ -56,5 +56,5 @@ test('TW-8 a status is one line of at most 500 characters, for the own workspace
   assert.deepEqual((await put({ text: ' two\nlines ' })).json, { status_text: 'two lines' })
   assert.equal((await put({ text: 'x'.repeat(501) })).status, 400)
   assert.equal((await put({})).status, 400)
-  assert.deepEqual(said, ['two lines'])
+  assert.deepEqual(texts, ['two lines'])
 })

@@ -8,7 +8,7 @@ const admin = { token: secretOf('admin') }
 const create = ({ sendRequest }: OpenDoor, input: unknown) =>
   sendRequest('/tokens', { ...admin, method: 'POST', body: JSON.stringify(input) })
 
-test('PL-12 a token is made, used, rotated and revoked over HTTP', async (t) => {
+test('PL-12 a token is created, used, rotated and revoked over HTTP', async (t) => {
   const opened = await openDoor(t)
   const made = await create(opened, { name: 'ci', role: 'caller', workspaces: [WORKSPACE_ID], expires_in: '720h' })
   assert.equal(made.status, 201)
@@ -31,7 +31,7 @@ test('PL-12 a token is made, used, rotated and revoked over HTTP', async (t) => 
   assert.equal((await opened.sendRequest(`/tokens/${id}`, { ...admin, method: 'DELETE' })).status, 404)
 })
 
-test('PL-12 what cannot be a token is refused by the field', async (t) => {
+test('PL-12 an invalid token is refused with the name of the field', async (t) => {
   const opened = await openDoor(t)
   const wrong: readonly [string, unknown][] = [
     ['name', { role: 'member' }],
@@ -55,7 +55,7 @@ test('PL-12 what cannot be a token is refused by the field', async (t) => {
   assert.equal((await opened.sendRequest('/tokens/member/rotate', overlap)).status, 400)
 })
 
-test('PL-12 revoking a token ends its waiting calls, and they are told so', async (t) => {
+test('PL-12 revoking a token ends its waiting calls with that reason', async (t) => {
   const opened = await openDoor(t)
   const { json } = await create(opened, { name: 'gone', role: 'member' })
   const waiting = opened.rpc('SendMessage', sendParams('slow'), { token: json.token })

@@ -6,7 +6,7 @@ import { type OpenDoor, openDoor } from '../../../../test/harness/open-door.ts'
 const create = ({ sendRequest }: OpenDoor, input: unknown) =>
   sendRequest('/workspaces', { method: 'POST', token: secretOf('admin'), body: JSON.stringify(input) })
 
-test('PL-2 a workspace is made with every field, answered with 201 and found again', async (t) => {
+test('PL-2 a workspace is created with every field, answered with 201 and found again', async (t) => {
   const opened = await openDoor(t)
   const input = {
     name: 'Ada',
@@ -47,7 +47,7 @@ test('PL-2 the list shows every workspace with its status and queue depth', asyn
   )
 })
 
-test('PL-2 fields that cannot be are refused by name', async (t) => {
+test('PL-2 invalid fields are refused by name', async (t) => {
   const opened = await openDoor(t)
   const wrong: readonly [string, unknown][] = [
     ['name', {}],
@@ -77,7 +77,7 @@ test('PL-2 fields that cannot be are refused by name', async (t) => {
   for (const body of [[], 'text', null, 7]) assert.equal((await create(opened, body)).status, 400)
 })
 
-test('bodies that are not JSON, not UTF-8 or too deep are 400', async (t) => {
+test('a body that is not JSON, not UTF-8 or too deep is 400', async (t) => {
   const { sendRequest } = await openDoor(t)
   const deep = `{"name":"a","runtime_config":{"x":${'['.repeat(70)}${']'.repeat(70)}}}`
   const strings = `{"name":"a","runtime_config":{"x":"${'[\\"'.repeat(200)}"}}`
@@ -90,7 +90,7 @@ test('bodies that are not JSON, not UTF-8 or too deep are 400', async (t) => {
   assert.equal((await post(strings)).status, 201, 'brackets inside a text are not depth')
 })
 
-test('values of options that look secret are not shown', async (t) => {
+test('option values that look secret are not shown', async (t) => {
   const opened = await openDoor(t)
   const { json } = await create(opened, {
     name: 'a',
@@ -120,7 +120,7 @@ test('an unknown workspace and an unknown path are 404 with code, message and id
   }
 })
 
-test('a defect in a route shows its id and nothing of the inside; the log has all of it', async (t) => {
+test('a defect in a route shows its id and nothing internal; the log has the whole error', async (t) => {
   const opened = await openDoor(t)
   const { status, json, text } = await create(opened, { name: 'defect' })
   assert.equal(status, 500)

@@ -3,7 +3,7 @@ import test from 'node:test'
 import { secretOf, WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
 import { type DoorRequest, openDoor, sendParams } from '../../../../test/harness/open-door.ts'
 
-test('PL-12 only a secret as it was issued is a token, on loopback too', async (t) => {
+test('PL-12 only an issued secret is accepted, on loopback too', async (t) => {
   const { sendRequest } = await openDoor(t)
   for (const token of [undefined, 'wrong-secret', 'Admin-secret', `${secretOf('admin')}x`]) {
     const { status, headers } = await sendRequest('/workspaces', { token })
@@ -12,14 +12,14 @@ test('PL-12 only a secret as it was issued is a token, on loopback too', async (
   }
 })
 
-test('a denial says why in words', async (t) => {
+test('a denial names the role and the action', async (t) => {
   const { sendRequest } = await openDoor(t)
   const { json } = await sendRequest('/workspaces', { method: 'POST', body: '{"name":"x"}', token: secretOf('viewer') })
   assert.equal(json.error.code, 'forbidden')
   assert.match(json.error.message, /role viewer; workspace.create needs admin/)
 })
 
-test('an Authorization header that is no bearer token is 401', async (t) => {
+test('an Authorization header without a valid bearer token is 401', async (t) => {
   const { sendRequest } = await openDoor(t)
   const secret = secretOf('admin')
   for (const authorization of ['', 'Bearer', 'Bearer ', secret, `Basic ${secret}`, `Bearer ${secret} more`]) {
@@ -28,13 +28,13 @@ test('an Authorization header that is no bearer token is 401', async (t) => {
   assert.equal((await sendRequest('/workspaces', { headers: { authorization: `bearer  ${secret}` } })).status, 200)
 })
 
-test('a wrong header is not saved by a good cookie', async (t) => {
+test('a wrong Authorization header is refused even with a valid cookie', async (t) => {
   const { sendRequest, cookie } = await loggedIn(t)
   const headers = { cookie, authorization: 'Bearer wrong' }
   assert.equal((await sendRequest('/workspaces', { headers })).status, 401)
 })
 
-test('by cookie, reading needs no Origin and changing needs this one', async (t) => {
+test("with a cookie, reading needs no Origin and changing needs the platform's Origin", async (t) => {
   const { sendRequest, cookie, url } = await loggedIn(t)
   assert.equal((await sendRequest('/workspaces', { headers: { cookie } })).status, 200)
   const { host } = new URL(url)
@@ -53,7 +53,7 @@ test('by cookie, reading needs no Origin and changing needs this one', async (t)
   assert.equal((await sendRequest(a2a, { ...post(`http://${host}`), body: message })).status, 200)
 })
 
-test('a bearer token in a browser-made request needs no Origin: no browser adds it by itself', async (t) => {
+test('a request with a bearer token needs no Origin, because no browser adds the token by itself', async (t) => {
   const { sendRequest } = await openDoor(t)
   const headers = { origin: 'http://tool.example' }
   const answer = await sendRequest('/workspaces', {
@@ -65,7 +65,7 @@ test('a bearer token in a browser-made request needs no Origin: no browser adds 
   assert.equal(answer.status, 201)
 })
 
-test('PL-8 tasks are seen by their principal, the workspace itself and people; for others they do not exist', async (t) => {
+test('PL-8 a task is visible to its principal, its workspace and people; for other callers it does not exist', async (t) => {
   const { rpc: call, fakePlatform } = await openDoor(t)
   const sibling = await fakePlatform.workspaces.create({ name: 'sibling' })
   const { secret: peer } = await fakePlatform.tokens.create({

@@ -26,7 +26,7 @@ test('an IPv6 host is compared in brackets', () => {
   assert.ok(!rule('[fd00::2]:8080'))
 })
 
-test('bound to every address, any address is allowed and no other name', () => {
+test('bound to every address, any address is allowed and no foreign name', () => {
   for (const bound of ['0.0.0.0', '::']) {
     const rule = createHostRule(bound)
     for (const host of ['192.168.1.5:8080', '[fd00::1]:8080', 'localhost']) assert.ok(rule(host), host)

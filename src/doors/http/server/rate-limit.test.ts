@@ -5,7 +5,7 @@ import { secretOf } from '../../../../test/fakes/platform/fake-platform.ts'
 import { openDoor, sendParams } from '../../../../test/harness/open-door.ts'
 import { createRateLimit, REQUESTS_PER_MINUTE_MAX } from './rate-limit.ts'
 
-test('PL-9 a token has 600 requests a minute, each token for itself, and a new minute brings new ones', () => {
+test('PL-9 each token has 600 requests a minute, and a new minute resets the count', () => {
   const clock = manualClock()
   const limit = createRateLimit(clock)
   for (let request = 0; request < REQUESTS_PER_MINUTE_MAX; request++) limit.count('a')
@@ -16,7 +16,7 @@ test('PL-9 a token has 600 requests a minute, each token for itself, and a new m
   limit.count('a')
 })
 
-test('PL-9 however many tokens come, what is remembered of them is bounded', () => {
+test('PL-9 the number of remembered tokens is bounded', () => {
   const limit = createRateLimit(manualClock())
   for (let request = 0; request < REQUESTS_PER_MINUTE_MAX; request++) limit.count('first')
   for (let token = 0; token < 9999; token++) limit.count(`token-${token}`)
@@ -25,7 +25,7 @@ test('PL-9 however many tokens come, what is remembered of them is bounded', () 
   limit.count('first')
 })
 
-test('PL-9 beyond it the answer is 429 with Retry-After, on every route; an admin is exempt', async (t) => {
+test('PL-9 past the rate limit every route answers 429 with Retry-After; an admin is exempt', async (t) => {
   const { sendRequest, rpc } = await openDoor(t, { clock: manualClock() })
   const token = secretOf('member')
   for (let request = 0; request < REQUESTS_PER_MINUTE_MAX; request++) {

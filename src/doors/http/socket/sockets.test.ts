@@ -26,23 +26,23 @@ async function openSockets(t: TestContext, limits: Partial<SseLimits> = {}) {
   return { ...opened, logs, listen }
 }
 
-/** The status that an upgrade is refused with. */
+/** The status of a refused upgrade. */
 async function refusedWith(work: Promise<unknown>): Promise<number> {
   const error = await work.then(
-    () => assert.fail('it was let in'),
+    () => assert.fail('the upgrade was accepted'),
     (thrown: Error) => thrown,
   )
   return Number(/Unexpected server response: (\d+)/.exec(error.message)?.[1])
 }
 
-test('PL-7 every row comes once, after the number that was named, or from now on', async (t) => {
+test('PL-7 a socket receives every row once, after the given number or from now on', async (t) => {
   const { logs, listen } = await openSockets(t)
   for (let row = 0; row < 40; row++) logs.add(WORKSPACE_ID)
   logs.add(OTHER_ID)
   const listener = await listen()
-  listener.say({ subscribe: { [WORKSPACE_ID]: 12, [OTHER_ID]: null } })
+  listener.send({ subscribe: { [WORKSPACE_ID]: 12, [OTHER_ID]: null } })
   await waitUntil(() => listener.seqs(WORKSPACE_ID).length === 28)
-  const begins = listener.heard.filter(({ type }) => type === 'subscribed')
+  const begins = listener.messages.filter(({ type }) => type === 'subscribed')
   assert.deepEqual(begins, [
     { type: 'subscribed', workspace: WORKSPACE_ID, seq: 12 },
     { type: 'subscribed', workspace: OTHER_ID, seq: 1 },
@@ -55,14 +55,14 @@ test('PL-7 every row comes once, after the number that was named, or from now on
     Array.from({ length: 29 }, (_, index) => index + 13),
   )
   assert.deepEqual(listener.seqs(OTHER_ID), [2])
-  assert.deepEqual(listener.heard.at(-1)?.events?.[0]?.type, 'note')
+  assert.deepEqual(listener.messages.at(-1)?.events?.[0]?.type, 'note')
 })
 
-test('PL-7 what another node wrote is heard of too, and only the log that grew is read', async (t) => {
+test('PL-7 rows of another process arrive too, and only the log that grew is read', async (t) => {
   const { logs, listen } = await openSockets(t)
   const listener = await listen()
-  listener.say({ subscribe: { [WORKSPACE_ID]: 0, [OTHER_ID]: 0 } })
-  await waitUntil(() => listener.heard.length === 2 && logs.pages() === 2)
+  listener.send({ subscribe: { [WORKSPACE_ID]: 0, [OTHER_ID]: 0 } })
+  await waitUntil(() => listener.messages.length === 2 && logs.pages() === 2)
   logs.addElsewhere(WORKSPACE_ID)
   logs.addElsewhere(WORKSPACE_ID)
   await waitUntil(() => listener.seqs(WORKSPACE_ID).length === 2)
@@ -70,15 +70,15 @@ test('PL-7 what another node wrote is heard of too, and only the log that grew i
   assert.deepEqual(listener.seqs(OTHER_ID), [])
 })
 
-test('PL-7 a number that is no longer kept is answered as 410, and the other logs go on', async (t) => {
+test('PL-7 a pruned number is answered with 410, and the other logs go on', async (t) => {
   const { logs, listen } = await openSockets(t)
   for (let row = 0; row < 9; row++) logs.add(WORKSPACE_ID)
   logs.add(OTHER_ID)
   logs.prune(WORKSPACE_ID, 5)
   const listener = await listen()
-  listener.say({ subscribe: { [WORKSPACE_ID]: 3, [OTHER_ID]: 0, ws_nowhere: null } })
+  listener.send({ subscribe: { [WORKSPACE_ID]: 3, [OTHER_ID]: 0, ws_nowhere: null } })
   await waitUntil(() => listener.seqs(OTHER_ID).length === 1)
-  const refusals = listener.heard.filter(({ type }) => type === 'error')
+  const refusals = listener.messages.filter(({ type }) => type === 'error')
   assert.deepEqual(
     refusals.map(({ workspace, status, error, pruned_seq }) => [workspace, status, error.code, pruned_seq]),
     [
@@ -86,33 +86,33 @@ test('PL-7 a number that is no longer kept is answered as 410, and the other log
       ['ws_nowhere', 404, 'not_found', undefined],
     ],
   )
-  listener.say({ subscribe: { [WORKSPACE_ID]: 5 } })
+  listener.send({ subscribe: { [WORKSPACE_ID]: 5 } })
   await waitUntil(() => listener.seqs(WORKSPACE_ID).length === 4)
 })
 
-test('PL-7 workspaces that come, change and go are the stream _platform, which begins with all of them', async (t) => {
+test('PL-7 the stream _platform begins with all workspaces and reports created, changed and deleted ones', async (t) => {
   const { fakePlatform, logs, listen } = await openSockets(t)
   const listener = await listen()
-  listener.say({ subscribe: {}, others: 'now' })
-  await waitUntil(() => listener.heard.some(({ type }) => type === 'snapshot'))
-  const [snapshot] = listener.heard
+  listener.send({ subscribe: {}, others: 'now' })
+  await waitUntil(() => listener.messages.some(({ type }) => type === 'snapshot'))
+  const [snapshot] = listener.messages
   assert.deepEqual([snapshot.workspace, snapshot.workspaces[0].id], ['_platform', WORKSPACE_ID])
-  await waitUntil(() => listener.heard.some(({ type }) => type === 'subscribed'))
+  await waitUntil(() => listener.messages.some(({ type }) => type === 'subscribed'))
   const made = await fakePlatform.workspaces.create({ name: 'new' })
-  await waitUntil(() => listener.heard.some(({ type, id }) => type === 'created' && id === made.id))
-  const created = listener.heard.find(({ type }) => type === 'created')
+  await waitUntil(() => listener.messages.some(({ type, id }) => type === 'created' && id === made.id))
+  const created = listener.messages.find(({ type }) => type === 'created')
   assert.deepEqual([created.workspace, created.state.name], ['_platform', 'new'])
   logs.remove(WORKSPACE_ID)
-  await waitUntil(() => listener.heard.some(({ type, workspace }) => type === 'ended' && workspace === WORKSPACE_ID))
+  await waitUntil(() => listener.messages.some(({ type, workspace }) => type === 'ended' && workspace === WORKSPACE_ID))
 })
 
-test('PL-7 PL-12 who may: as for the events of a workspace, and a workspace hears of itself alone', async (t) => {
+test("PL-7 PL-12 the roles are those of a workspace's events, and a workspace receives only its own", async (t) => {
   const { logs, listen } = await openSockets(t)
   logs.add(WORKSPACE_ID)
   logs.add(OTHER_ID)
   for (const role of ['viewer', 'member', 'admin'] as const) {
     const listener = await listen(bearerOptions(secretOf(role)))
-    listener.say({ subscribe: { [WORKSPACE_ID]: 0, [OTHER_ID]: 0 } })
+    listener.send({ subscribe: { [WORKSPACE_ID]: 0, [OTHER_ID]: 0 } })
     await waitUntil(() => listener.seqs(OTHER_ID).length === 1 && listener.seqs(WORKSPACE_ID).length === 1)
   }
   for (const role of ['caller', 'conversation'] as const) {
@@ -121,14 +121,14 @@ test('PL-7 PL-12 who may: as for the events of a workspace, and a workspace hear
   assert.equal(await refusedWith(listen({})), 401)
   assert.equal(await refusedWith(listen(bearerOptions('wrong'))), 401)
   const own = await listen(bearerOptions(secretOf('workspace')))
-  own.say({ subscribe: { [OTHER_ID]: 0 }, others: 'beginning' })
+  own.send({ subscribe: { [OTHER_ID]: 0 }, others: 'beginning' })
   await waitUntil(() => own.seqs(WORKSPACE_ID).length === 1)
-  const refusal = own.heard.find(({ type }) => type === 'error')
+  const refusal = own.messages.find(({ type }) => type === 'error')
   assert.deepEqual([refusal.workspace, refusal.status], [OTHER_ID, 403])
   assert.deepEqual(own.seqs(OTHER_ID), [])
 })
 
-test('PL-7 a browser is let in by its cookie from our own page, or by a token among its protocols', async (t) => {
+test("PL-7 a browser is accepted by its cookie from the platform's page, or by a token among its protocols", async (t) => {
   const { fakePlatform, sendRequest, url, listen } = await openSockets(t)
   const body = JSON.stringify({ code: fakePlatform.tokens.issueLoginCode() })
   const { headers } = await sendRequest('/login', { method: 'POST', body })
@@ -146,7 +146,7 @@ test('PL-7 a browser is let in by its cookie from our own page, or by a token am
   const admin = secretOf('admin')
   const rebound = { headers: { authorization: `Bearer ${admin}`, host: 'evil.test' } }
   assert.equal(await refusedWith(listen(rebound)), 403)
-  // A secret in a URL ends up in logs: it is not looked at there.
+  // A secret in a URL would end up in logs, so it is not accepted there.
   assert.equal((await sendRequest(`/ws?token=${admin}`)).status, 401)
   const { status, headers: upgrade } = await sendRequest('/ws', { token: admin })
   assert.deepEqual([status, upgrade['upgrade']], [426, 'websocket'])
@@ -156,8 +156,8 @@ test('PL-12 revoking a token closes its sockets, and no others', async (t) => {
   const { fakePlatform, logs, listen } = await openSockets(t)
   const { id, secret } = await fakePlatform.tokens.create({ name: 'short', role: 'viewer' })
   const [revoked, other] = [await listen(bearerOptions(secret)), await listen()]
-  for (const listener of [revoked, other]) listener.say({ subscribe: { [WORKSPACE_ID]: null } })
-  await waitUntil(() => revoked.heard.length === 1 && other.heard.length === 1)
+  for (const listener of [revoked, other]) listener.send({ subscribe: { [WORKSPACE_ID]: null } })
+  await waitUntil(() => revoked.messages.length === 1 && other.messages.length === 1)
   await fakePlatform.tokens.revoke(id)
   assert.equal(await revoked.closed, 4401)
   logs.add(WORKSPACE_ID)
@@ -165,53 +165,53 @@ test('PL-12 revoking a token closes its sockets, and no others', async (t) => {
   assert.deepEqual(revoked.seqs(WORKSPACE_ID), [])
 })
 
-test('PL-7 what a client says wrongly is answered with the reason, and too much of it closes the socket', async (t) => {
+test('PL-7 an invalid message is answered with the reason, and a message over the limit closes the socket', async (t) => {
   const { listen } = await openSockets(t)
   const listener = await listen()
   const wrong = ['{', '7', '{}', '{"subscribe":{"ws_1":-1}}', '{"subscribe":{"ws_1":"1"}}', '{"subscribe":{},"x":1}']
-  for (const message of wrong) listener.say(message)
-  await waitUntil(() => listener.heard.length === wrong.length)
-  assert.ok(listener.heard.every(({ type, status }) => type === 'error' && status === 400))
-  assert.match(listener.heard.at(-1).error.message, /"x" is not a field of a subscription/)
-  listener.say('x'.repeat(200_000))
+  for (const message of wrong) listener.send(message)
+  await waitUntil(() => listener.messages.length === wrong.length)
+  assert.ok(listener.messages.every(({ type, status }) => type === 'error' && status === 400))
+  assert.match(listener.messages.at(-1).error.message, /"x" is not a field of a subscription/)
+  listener.send('x'.repeat(200_000))
   assert.equal(await listener.closed, 1009)
 })
 
-test('RE-4 whatever text a client says, it is answered and the next subscription works', async (t) => {
+test('RE-4 any text of a client is answered, and the next subscription works', async (t) => {
   const { logs, listen } = await openSockets(t)
   logs.add(WORKSPACE_ID)
   const listener = await listen()
-  const wordy = fc.record(
+  const subscription = fc.record(
     { subscribe: fc.dictionary(fc.string(), fc.jsonValue()), others: fc.jsonValue() },
     { requiredKeys: [] },
   )
-  const said = fc.sample(
+  const texts = fc.sample(
     fc.oneof(
       fc.string(),
       fc.json(),
-      wordy.map((value) => JSON.stringify(value)),
+      subscription.map((value) => JSON.stringify(value)),
     ),
     300,
   )
-  while (said.length > 0) {
-    const heard = listener.heard.length
-    // As many as may wait to be read; the last one always makes an answer.
-    for (const message of said.splice(0, 15)) listener.say(message)
-    listener.say({ subscribe: { ws_nowhere: null } })
-    await waitUntil(() => listener.heard.slice(heard).some(({ workspace }) => workspace === 'ws_nowhere'))
+  while (texts.length > 0) {
+    const before = listener.messages.length
+    // As many as may be unread at once. The last one always causes an answer.
+    for (const message of texts.splice(0, 15)) listener.send(message)
+    listener.send({ subscribe: { ws_nowhere: null } })
+    await waitUntil(() => listener.messages.slice(before).some(({ workspace }) => workspace === 'ws_nowhere'))
   }
-  listener.say({ subscribe: { [WORKSPACE_ID]: 0 } })
+  listener.send({ subscribe: { [WORKSPACE_ID]: 0 } })
   await waitUntil(() => listener.seqs(WORKSPACE_ID).length === 1)
 })
 
-test('a client that offers HTTP/2 in passing is answered as ever, and a socket elsewhere is told where it is', async (t) => {
+test('a client that also offers HTTP/2 is answered as usual, and an upgrade on another path is 404', async (t) => {
   const { sendRequest, url } = await openSockets(t)
   const headers = { connection: 'Upgrade, HTTP2-Settings', upgrade: 'h2c', 'http2-settings': 'AAMAAABkAAQAAP__' }
   assert.equal((await sendRequest('/workspaces', { token: secretOf('admin'), headers })).status, 200)
   assert.equal(await refusedWith(connectSocket(`${url}/elsewhere`, bearerOptions(secretOf('admin')))), 404)
 })
 
-test('PL-9 one token has a limited number of sockets, and a place comes free again', async (t) => {
+test('PL-9 a token has a limited number of sockets, and closing one makes room', async (t) => {
   const { listen } = await openSockets(t)
   const mine: SocketClient[] = []
   for (let count = 0; count < SOCKETS_PER_TOKEN_MAX; count++) mine.push(await listen())
@@ -227,21 +227,21 @@ test('PL-9 one token has a limited number of sockets, and a place comes free aga
   )
 })
 
-test('RE-3 a client that does not read costs one page, is cut off, and misses nothing when it comes back', async (t) => {
+test('RE-3 a client that does not read costs one page, is disconnected, and misses nothing after it reconnects', async (t) => {
   const { logs, listen } = await openSockets(t, { unsentMs: 300 })
   const rows = 400
   for (let row = 0; row < rows; row++) logs.add(WORKSPACE_ID, 64 * 1024)
   const slow = await listen()
-  slow.say({ subscribe: { [WORKSPACE_ID]: 0 } })
+  slow.send({ subscribe: { [WORKSPACE_ID]: 0 } })
   await waitUntil(() => slow.seqs(WORKSPACE_ID).length > 0)
   slow.socket.pause()
   await waitUntil(() => logs.pages() > 1)
-  // The socket's buffers fill, then nothing more is read for it, then it is cut off.
+  // The buffers of the socket fill, then no more pages are read for it, then it is disconnected.
   setTimeout(() => slow.socket.resume(), 2000).unref()
   await slow.closed
   assert.ok(logs.pages() < rows / 16, `${logs.pages()} pages were read for a client that reads nothing`)
   const again = await listen()
-  again.say({ subscribe: { [WORKSPACE_ID]: slow.seqs(WORKSPACE_ID).at(-1) } })
+  again.send({ subscribe: { [WORKSPACE_ID]: slow.seqs(WORKSPACE_ID).at(-1) } })
   await waitUntil(() => again.seqs(WORKSPACE_ID).at(-1) === rows)
   const all = [...slow.seqs(WORKSPACE_ID), ...again.seqs(WORKSPACE_ID)]
   assert.deepEqual(
@@ -250,7 +250,7 @@ test('RE-3 a client that does not read costs one page, is cut off, and misses no
   )
 })
 
-test('PL-7 a client that answers pings stays, one that does not is cut off', async (t) => {
+test('PL-7 a client that answers pings stays, one that does not is disconnected', async (t) => {
   const { listen } = await openSockets(t, { keepAliveMs: 50 })
   const alive = await listen()
   const dead = await listen({ ...bearerOptions(secretOf('admin')), autoPong: false })
@@ -261,13 +261,13 @@ test('PL-7 a client that answers pings stays, one that does not is cut off', asy
   assert.equal(alive.socket.readyState, alive.socket.OPEN)
 })
 
-test('closing the door tells its sockets that it goes away, and waits for none that does not answer', async (t) => {
+test('closing the door closes its sockets, and does not wait for a client that does not answer', async (t) => {
   const { door, listen } = await openSockets(t)
-  const polite = await listen()
-  const deaf = await listen()
-  deaf.socket.pause()
+  const answering = await listen()
+  const silent = await listen()
+  silent.socket.pause()
   await door.close()
-  assert.equal(await polite.closed, 1001)
-  deaf.socket.resume()
-  await deaf.closed
+  assert.equal(await answering.closed, 1001)
+  silent.socket.resume()
+  await silent.closed
 })
