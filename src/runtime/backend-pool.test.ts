@@ -41,7 +41,7 @@ test('BK-4 a backend is kept over turns and closed exactly once, however often t
   assert.deepEqual(closed, ['a'])
 })
 
-test('a changed configuration gets a new backend, and the old is closed after its last turn', async () => {
+test('a changed configuration gets a new backend, and the old one is closed after its last turn', async () => {
   const { closed, pool } = createCounted()
   const old = pool.take('ws_1', brief('a'))
   const fresh = pool.take('ws_1', brief('b'))
@@ -54,7 +54,7 @@ test('a changed configuration gets a new backend, and the old is closed after it
   assert.deepEqual(closed, ['a', 'b'])
 })
 
-test('a configuration that cannot be built leaves the old backend in place', async () => {
+test('a configuration whose build fails leaves the old backend in place', async () => {
   const { closed, pool } = createCounted()
   const broken = createBackendPool((wanted) => {
     if (wanted.options['cmd'] === 'bad') throw new Error('bad')

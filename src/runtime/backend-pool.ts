@@ -1,14 +1,14 @@
 /**
- * One backend a workspace, built on its first turn and kept, because a backend may hold warm agents. When the
- * workspace's configuration changes the next turn gets a new one, and the old is closed after its last turn.
+ * One backend for each workspace, built on its first turn and kept, because a backend may hold warm agents. When the
+ * workspace's configuration changes, the next turn gets a new backend, and the old one is closed after its last turn.
  */
 import type { Backend } from '../backends/backend.ts'
 import type { Brief } from '../protocol/brief.ts'
 
 export interface BackendPool {
-  /** The workspace's backend and the function to call when the turn is over. */
+  /** The workspace's backend, and a function that the caller calls when its turn has ended. */
   take(workspaceId: string, brief: Brief): { backend: Backend; giveBack: () => void }
-  /** The workspace's next turn gets a new backend; the old one is closed after its last turn. */
+  /** The next turn of the workspace gets a new backend; the old one is closed after its last turn. */
   retire(workspaceId: string): void
   /** Closes every backend once. */
   close(): Promise<void>

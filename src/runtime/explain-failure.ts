@@ -1,17 +1,15 @@
 /**
- * A failed turn on its way to the inbox: it gets an id, the log gets everything under that id, and what is stored is
- * the clean sentence with category and id, and for the owner the error's own words with secrets masked.
+ * Prepares the failure of a turn for the inbox. It gives the failure an id and logs everything under that id. The
+ * stored failure has the public sentence with category and id, and for the owner the error's own message with secrets
+ * masked.
  */
 import { ulid } from '../ids.ts'
 import type { Failure, Lease, Outcome } from '../inbox/inbox.ts'
 import type { Log } from '../log.ts'
 
-export interface ExplainFailureOptions {
-  readonly log: Log
-  readonly mask: (text: string) => string
-}
+type Mask = (text: string) => string
 
-export function explainFailure(outcome: Outcome, lease: Lease, { log, mask }: ExplainFailureOptions): Outcome {
+export function explainFailure(outcome: Outcome, lease: Lease, { log, mask }: { log: Log; mask: Mask }): Outcome {
   if (outcome.type !== 'retry' && outcome.type !== 'dead') return outcome
   const id = `err_${ulid()}`
   const { workspaceId, taskId, messageId } = lease
@@ -19,7 +17,7 @@ export function explainFailure(outcome: Outcome, lease: Lease, { log, mask }: Ex
   return { ...outcome, failure: toStoredFailure(outcome.failure, id, mask) }
 }
 
-function toStoredFailure(failure: Failure, id: string, mask: ExplainFailureOptions['mask']): Failure {
+function toStoredFailure(failure: Failure, id: string, mask: Mask): Failure {
   const { code, message, details, category, sentence } = failure
   return {
     code,
@@ -31,11 +29,8 @@ function toStoredFailure(failure: Failure, id: string, mask: ExplainFailureOptio
   }
 }
 
-/** Texts are masked; numbers and what else there may be hold no secret. */
-function maskDetails(
-  details: Readonly<Record<string, unknown>>,
-  mask: ExplainFailureOptions['mask'],
-): Record<string, unknown> {
+/** Masks the texts; other values hold no secret. */
+function maskDetails(details: Readonly<Record<string, unknown>>, mask: Mask): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(details).map(([key, value]) => [key, typeof value === 'string' ? mask(value) : value]),
   )

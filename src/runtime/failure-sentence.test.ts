@@ -17,15 +17,15 @@ test('RT-7 each kind of failure has its category', () => {
   assert.equal(category('backend_missing'), 'backend_missing')
   assert.equal(category('bad_attachment'), 'bad_attachment')
   assert.equal(category('internal'), 'internal')
-  assert.equal(category('agent_failed'), undefined, 'the agent said it to whoever asked')
+  assert.equal(category('agent_failed'), undefined, 'the agent told its caller')
 })
 
-test('RT-7 nothing of what the program said is in the sentence', () => {
+test('RT-7 the sentence contains nothing of the error message and its details', () => {
   const codes = fc.constantFrom<ErrorCode>('exit', 'timeout', 'internal', 'auth_failed', 'bad_config', 'stale_lease')
   const property = fc.property(codes, fc.stringMatching(/^[Z9]{12,40}$/), (code, raw) => {
     const details = { stderr: raw, signal: raw, exitCode: raw, timeout: raw }
-    const words = failureSentence(new MoleculeError(code, raw, { details }))
-    assert.ok(!JSON.stringify(words).includes(raw))
+    const described = failureSentence(new MoleculeError(code, raw, { details }))
+    assert.ok(!JSON.stringify(described).includes(raw))
   })
   fc.assert(property)
 })

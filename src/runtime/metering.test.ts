@@ -20,11 +20,11 @@ const HOST = 'here'
 const MODEL = 'model-agent'
 const DONE: BackendEvent = { type: 'done', parts: [{ text: 'ok' }], finality: 'completed' }
 
-describe('what turns cost', () => {
+describe('usage of turns', () => {
   let folder: string
   let store: Store
-  let house: WiredWorkspaces
-  let mail: LocalInbox
+  let wired: WiredWorkspaces
+  let localInbox: LocalInbox
   let runtime: Runtime
   let play: () => AsyncIterable<BackendEvent>
   let runs = 0
@@ -33,8 +33,8 @@ describe('what turns cost', () => {
     store = openSqlite({ path: join(folder, 'molecule.db'), clock: systemClock })
     const here = { store, clock: systemClock, log: silentLog, host: HOST }
     const isMetered = (name: string) => name === MODEL
-    house = wireWorkspaces({ ...here, dataDir: folder, check: async () => ({ ok: true }), isMetered })
-    mail = createLocalInbox({ ...here, keepSession: (key, token) => keepSession(HOST, key, token) })
+    wired = wireWorkspaces({ ...here, dataDir: folder, check: async () => ({ ok: true }), isMetered })
+    localInbox = createLocalInbox({ ...here, keepSession: (key, token) => keepSession(HOST, key, token) })
     const build = (): Backend => ({
       name: MODEL,
       validate: async () => ({ ok: true }),
@@ -42,12 +42,12 @@ describe('what turns cost', () => {
       close: async () => undefined,
     })
     const worker = { id: `${HOST}.${++runs}`, workspaces: 'hosted' as const }
-    runtime = createRuntime({ ...here, inbox: mail.inbox, worker, brief: house.brief, build })
+    runtime = createRuntime({ ...here, inbox: localInbox.inbox, worker, brief: wired.brief, build })
     runtime.start()
   }
   const close = async () => {
     await runtime.drain(0)
-    mail.close()
+    localInbox.close()
     await store.close()
   }
   before(async () => {
@@ -60,15 +60,15 @@ describe('what turns cost', () => {
   })
 
   const make = async (runtimeName: string, runtimeConfig = {}) =>
-    (await house.workspaces.create({ name: 'w', runtime: runtimeName, maxConcurrentTasks: 4, runtimeConfig })).id
+    (await wired.workspaces.create({ name: 'w', runtime: runtimeName, maxConcurrentTasks: 4, runtimeConfig })).id
   const admit = async (id: string, contextId = 'c') => {
-    return (await mail.reception.admit(letterTo(id, { text: 'hello', contextId }))).taskId
+    return (await localInbox.reception.admit(letterTo(id, { text: 'hello', contextId }))).taskId
   }
   const send = async (id: string, contextId?: string) => {
     const taskId = await admit(id, contextId)
-    return await mail.reception.waitForResult(taskId, 20_000, AbortSignal.timeout(20_000))
+    return await localInbox.reception.waitForResult(taskId, 20_000, AbortSignal.timeout(20_000))
   }
-  const report = (workspaceId: string) => mail.usage.read({ workspaceId, days: 7, messages: 10 })
+  const report = (workspaceId: string) => localInbox.usage.read({ workspaceId, days: 7, messages: 10 })
 
   test('RT-13 tokens, cost and time of a turn are stored, and summed by message, day and workspace', async () => {
     const id = await make(MODEL)
@@ -90,7 +90,7 @@ describe('what turns cost', () => {
     assert.deepEqual([messages.length, messages[1]?.taskId, messages[1]?.outputTokens], [2, first?.id, 20])
   })
 
-  test('RT-13 what an agent does not say is unknown and not 0; a turn that failed is counted too', async () => {
+  test('RT-13 usage that an agent does not report is unknown, not 0; a failed turn is counted too', async () => {
     const id = await make(MODEL, { max_attempts: 1 })
     play = async function* () {
       yield { type: 'failed', error: new MoleculeError('auth_failed', 'no') }
@@ -104,7 +104,7 @@ describe('what turns cost', () => {
     assert.deepEqual([none.turns, none.inputTokens, none.durationMs], [0, null, null])
   })
 
-  test('RT-13 a turn that nobody pays for leaves no row and is not limited, unless it says what it used', async () => {
+  test('RT-13 a turn that is not metered leaves no row and has no limit, unless it reports usage', async () => {
     const id = await make('exec', { max_turns_per_hour: 1 })
     play = async function* () {
       yield DONE
@@ -120,16 +120,16 @@ describe('what turns cost', () => {
     assert.deepEqual([total.turns, total.inputTokens, total.outputTokens, total.unknownTurns], [1, 3, null, 1])
   })
 
-  test('RT-13 what is over max_turns_per_hour waits with the reason, over a restart too, and goes on later', async () => {
+  test('RT-13 turns over max_turns_per_hour wait with the reason, across a restart, and run later', async () => {
     const id = await make(MODEL, { max_turns_per_hour: 2 })
     let turns = 0
     play = async function* () {
       turns += 1
       yield DONE
     }
-    // At once, in three conversations: the last place is taken by one of them only.
+    // Three conversations at once: only one of them gets the last turn of the hour.
     const tasks = await Promise.all([admit(id, 'a'), admit(id, 'b'), admit(id, 'c')])
-    const shown = () => Promise.all(tasks.map((taskId) => mail.reception.task(taskId)))
+    const shown = () => Promise.all(tasks.map((taskId) => localInbox.reception.task(taskId)))
     const parked = async () =>
       (await shown()).find((task) => /max_turns_per_hour/.test(task?.status.message?.parts[0]?.text ?? ''))
     await waitUntil(async () => (await parked()) !== undefined && turns === 2)
@@ -141,15 +141,15 @@ describe('what turns cost', () => {
     assert.equal(waiting?.status.message?.metadata?.['code'], 'waiting')
     await close()
     await open()
-    // Due again, and the hour is still used up: a restart has forgotten nothing.
+    // Due again within the hour: the restart still knows the turns.
     await waitUntil(async () => (await store.read(() => countDue(id))) === 0)
     await store.write(() => makeDue(id))
-    await mail.queues.resume(id)
+    await localInbox.queues.resume(id)
     await waitUntil(async () => (await store.read(() => countDue(id))) === 0)
     assert.equal(turns, 2)
     await store.write(() => passAnHour(id))
-    await mail.queues.resume(id)
-    const end = await mail.reception.waitForResult(waiting?.id ?? '', 20_000, AbortSignal.timeout(20_000))
+    await localInbox.queues.resume(id)
+    const end = await localInbox.reception.waitForResult(waiting?.id ?? '', 20_000, AbortSignal.timeout(20_000))
     assert.deepEqual([end?.status.state, turns], ['TASK_STATE_COMPLETED', 3])
   })
 })

@@ -18,14 +18,14 @@ import { createRuntime, type Runtime } from './runtime.ts'
 
 const HOST = 'here'
 
-/** A backend whose turns are written by the test. */
+/** A turn of the fake backend, scripted by the test. */
 type Play = (turn: Turn, signal: AbortSignal) => AsyncIterable<BackendEvent>
 
 describe('the runtime', () => {
   let folder: string
   let store: Store
-  let house: WiredWorkspaces
-  let mail: LocalInbox
+  let wired: WiredWorkspaces
+  let localInbox: LocalInbox
   let runtime: Runtime
   let runs = 0
   let play: Play
@@ -39,11 +39,11 @@ describe('the runtime', () => {
       close: async () => undefined,
     })
     runtime = createRuntime({
-      inbox: mail.inbox,
+      inbox: localInbox.inbox,
       worker: { id: `${HOST}.${++runs}`, workspaces: 'hosted' },
       clock: systemClock,
       log: silentLog,
-      brief: house.brief,
+      brief: wired.brief,
       build: backend,
     })
     runtime.start()
@@ -52,8 +52,8 @@ describe('the runtime', () => {
     folder = await mkdtemp(join(tmpdir(), 'molecule-runtime-'))
     store = openSqlite({ path: join(folder, 'molecule.db'), clock: systemClock })
     const here = { store, clock: systemClock, log: silentLog, host: HOST, dataDir: folder }
-    house = wireWorkspaces({ ...here, check: async () => ({ ok: true }) })
-    mail = createLocalInbox({
+    wired = wireWorkspaces({ ...here, check: async () => ({ ok: true }) })
+    localInbox = createLocalInbox({
       store,
       clock: systemClock,
       log: silentLog,
@@ -62,17 +62,17 @@ describe('the runtime', () => {
     })
   })
   after(async () => {
-    mail.close()
+    localInbox.close()
     await store.close()
     await rm(folder, { recursive: true })
   })
 
-  /** Sends one message to a new workspace (or the given) and waits for its task to come to rest. */
+  /** Sends one message to a new workspace, or to the given one, and waits for its result. */
   const send = async (options: { id?: string; contextId?: string; maxAttempts?: number } = {}) => {
-    const made = options.id ?? (await house.workspaces.create({ name: 'w', maxAttempts: options.maxAttempts ?? 4 })).id
+    const made = options.id ?? (await wired.workspaces.create({ name: 'w', maxAttempts: options.maxAttempts ?? 4 })).id
     const letter = letterTo(made, { text: 'hello', contextId: options.contextId ?? 'c' })
-    const { taskId } = await mail.reception.admit(letter)
-    const task = await mail.reception.waitForResult(taskId, 20_000, AbortSignal.timeout(20_000))
+    const { taskId } = await localInbox.reception.admit(letter)
+    const task = await localInbox.reception.waitForResult(taskId, 20_000, AbortSignal.timeout(20_000))
     return { id: made, task }
   }
   const withRuntime = async (work: () => Promise<void>, silentMs?: number) => {
@@ -86,7 +86,7 @@ describe('the runtime', () => {
   }
   const text = (value: string): BackendEvent => ({ type: 'done', parts: [{ text: value }], finality: 'completed' })
 
-  test('RT-5 a session is given back on the next turn, also by another runtime, and run afresh once when it is lost', async () => {
+  test('RT-5 the next turn resumes the session, also in another runtime, and a lost one is retried once', async () => {
     const seen: (string | undefined)[] = []
     play = async function* (turn) {
       seen.push(turn.sessionToken)
@@ -110,7 +110,7 @@ describe('the runtime', () => {
     assert.deepEqual(seen, [undefined, 'session-1', 'session-2', undefined, undefined])
   })
 
-  test('RT-5 a session that is stored already is not written again', async () => {
+  test('RT-5 an unchanged session is not written again', async () => {
     play = async function* () {
       yield { type: 'session', token: 'the same' }
       yield text('ok')
@@ -126,7 +126,7 @@ describe('the runtime', () => {
     })
   })
 
-  test('RT-5 a session of a turn that failed is not kept', async () => {
+  test('RT-5 the session of a failed turn is not stored', async () => {
     const seen: (string | undefined)[] = []
     play = async function* (turn) {
       seen.push(turn.sessionToken)
@@ -140,19 +140,19 @@ describe('the runtime', () => {
     assert.deepEqual(seen, [undefined, undefined])
   })
 
-  /** Answers what is asked, as it is asked. */
+  /** Answers each ask as it comes. */
   const answering = async (id: string, decisions: readonly ('allowed' | 'denied')[]) => {
     const subjects: string[] = []
     for (const decision of decisions) {
-      await waitUntil(async () => (await mail.pendingAsks.list(id)).length === 1)
-      const [asked] = await mail.pendingAsks.list(id)
+      await waitUntil(async () => (await localInbox.pendingAsks.list(id)).length === 1)
+      const [asked] = await localInbox.pendingAsks.list(id)
       subjects.push(asked?.subject ?? '')
-      await mail.pendingAsks.answer(asked?.id ?? '', decision, 'Ana')
+      await localInbox.pendingAsks.answer(asked?.id ?? '', decision, 'Ana')
     }
     return subjects
   }
 
-  test('AG-16 a turn that asks gives up its slot, asks one thing at a time, and is told each answer; its silence is no stall', async () => {
+  test('AG-16 a turn asks one ask at a time, without its slot and its stall timer, and gets each answer', async () => {
     const decisions: string[] = []
     play = async function* (turn, signal) {
       if (turn.request.context_id === 'other') return yield text('meanwhile')
@@ -160,36 +160,36 @@ describe('the runtime', () => {
       decisions.push(...(await Promise.all(both)))
       yield text('asked')
     }
-    const { id } = await house.workspaces.create({ name: 'w' })
+    const { id } = await wired.workspaces.create({ name: 'w' })
     await withRuntime(async () => {
-      const { taskId } = await mail.reception.admit(letterTo(id, { text: 'hello', contextId: 'c' }))
-      await waitUntil(async () => (await mail.pendingAsks.list(id)).length === 1)
+      const { taskId } = await localInbox.reception.admit(letterTo(id, { text: 'hello', contextId: 'c' }))
+      await waitUntil(async () => (await localInbox.pendingAsks.list(id)).length === 1)
       assert.equal((await send({ id, contextId: 'other' })).task?.status.state, 'TASK_STATE_COMPLETED')
       await new Promise((resolve) => setTimeout(resolve, 300))
       assert.deepEqual(await answering(id, ['allowed', 'denied']), ['rm a', 'rm b'])
-      await waitUntil(async () => (await mail.reception.task(taskId))?.status.state === 'TASK_STATE_COMPLETED')
+      await waitUntil(async () => (await localInbox.reception.task(taskId))?.status.state === 'TASK_STATE_COMPLETED')
     }, 200)
     assert.deepEqual(decisions, ['allowed', 'denied'])
   })
 
-  test('AG-16 a cancelled turn that waits for an answer ends, and its question with it', async () => {
+  test('AG-16 a cancel ends a turn that waits for an answer, and removes its ask', async () => {
     const decisions: string[] = []
     play = async function* (turn, signal) {
       decisions.push(await turn.ask({ id: 'x', tool: 'Bash', subject: 'rm a' }, signal))
       yield text('asked')
     }
-    const { id } = await house.workspaces.create({ name: 'w' })
+    const { id } = await wired.workspaces.create({ name: 'w' })
     await withRuntime(async () => {
-      const { taskId } = await mail.reception.admit(letterTo(id, { text: 'hello' }))
-      await waitUntil(async () => (await mail.pendingAsks.list(id)).length === 1)
-      await mail.reception.cancel(taskId)
+      const { taskId } = await localInbox.reception.admit(letterTo(id, { text: 'hello' }))
+      await waitUntil(async () => (await localInbox.pendingAsks.list(id)).length === 1)
+      await localInbox.reception.cancel(taskId)
       await waitUntil(() => decisions.length === 1)
-      assert.deepEqual([decisions, await mail.pendingAsks.list(id)], [['denied'], []])
-      assert.equal((await mail.reception.task(taskId))?.status.state, 'TASK_STATE_CANCELED')
+      assert.deepEqual([decisions, await localInbox.pendingAsks.list(id)], [['denied'], []])
+      assert.equal((await localInbox.reception.task(taskId))?.status.state, 'TASK_STATE_CANCELED')
     })
   })
 
-  test('RT-11 a re-run after an interrupted attempt says so on the first line of the prompt', async () => {
+  test('RT-11 after an interrupted attempt the first line of the prompt says so', async () => {
     const prompts: string[] = []
     play = async function* (turn, signal) {
       prompts.push(turn.prompt)
@@ -200,39 +200,39 @@ describe('the runtime', () => {
       }
       yield text('done')
     }
-    const { id } = await house.workspaces.create({ name: 'w' })
-    const { taskId } = await mail.reception.admit(letterTo(id, { text: 'hello' }))
+    const { id } = await wired.workspaces.create({ name: 'w' })
+    const { taskId } = await localInbox.reception.admit(letterTo(id, { text: 'hello' }))
     await withRuntime(() => waitUntil(() => prompts.length === 1))
     await withRuntime(async () => {
-      const task = await mail.reception.waitForResult(taskId, 20_000, AbortSignal.timeout(20_000))
+      const task = await localInbox.reception.waitForResult(taskId, 20_000, AbortSignal.timeout(20_000))
       assert.equal(task?.status.state, 'TASK_STATE_COMPLETED')
     })
     assert.equal(prompts[0], 'hello')
     assert.match(prompts[1] ?? '', /^Note: an earlier attempt .* was interrupted.*\n\nhello$/)
   })
 
-  test('RT-4 the current task shows during a turn and clears after it, also on failure; several are counted', async () => {
+  test('RT-4 the current task is shown during a turn and cleared after it, also on failure; several are counted', async () => {
     const gate = Promise.withResolvers<void>()
     play = async function* () {
       await gate.promise
       yield { type: 'failed', error: new MoleculeError('exit', 'broke') }
     }
-    const { id } = await house.workspaces.create({ name: 'w', maxConcurrentTasks: 2 })
-    const current = async () => (await house.workspaces.get(id))?.currentTask
+    const { id } = await wired.workspaces.create({ name: 'w', maxConcurrentTasks: 2 })
+    const current = async () => (await wired.workspaces.get(id))?.currentTask
     await withRuntime(async () => {
       assert.equal(await current(), undefined)
-      const first = await mail.reception.admit(letterTo(id, { text: 'paint\n  the fence', contextId: 'a' }))
+      const first = await localInbox.reception.admit(letterTo(id, { text: 'paint\n  the fence', contextId: 'a' }))
       await waitUntil(async () => (await current()) === 'paint the fence')
-      const second = await mail.reception.admit(letterTo(id, { contextId: 'b' }))
+      const second = await localInbox.reception.admit(letterTo(id, { contextId: 'b' }))
       await waitUntil(async () => (await current()) === '2 turns running')
       gate.resolve()
       for (const { taskId } of [first, second])
-        await mail.reception.waitForResult(taskId, 20_000, AbortSignal.timeout(20_000))
+        await localInbox.reception.waitForResult(taskId, 20_000, AbortSignal.timeout(20_000))
       assert.equal(await current(), undefined)
     })
   })
 
-  test('RT-6 what may pass is retried on a durable schedule, what may not is final, and a silent end is a failure', async () => {
+  test('RT-6 a retryable error has a durable schedule, another is final, and a stream without an end fails', async () => {
     const ends: Record<string, () => BackendEvent | undefined> = {
       exit: () => ({ type: 'failed', error: new MoleculeError('exit', 'exit 1', { retryable: true }) }),
       final: () => ({ type: 'failed', error: new MoleculeError('bad_config', 'no') }),
@@ -244,8 +244,8 @@ describe('the runtime', () => {
         if (event !== undefined) yield event
       }
       await withRuntime(async () => {
-        const { id } = await house.workspaces.create({ name })
-        const { taskId } = await mail.reception.admit(letterTo(id))
+        const { id } = await wired.workspaces.create({ name })
+        const { taskId } = await localInbox.reception.admit(letterTo(id))
         const attempts = async () => {
           const [row] = await store.read(() =>
             sql<{ failures: number; state: string; wait: number }>(
@@ -263,7 +263,7 @@ describe('the runtime', () => {
     }
   })
 
-  test('an agent that gives no sign of life is ended as timed out, and one that does is not', async () => {
+  test('a silent agent times out, and an active one does not', async () => {
     const aborted: boolean[] = []
     play = async function* (_turn, signal) {
       for (let sign = 0; sign < 6; sign++) {
@@ -277,35 +277,33 @@ describe('the runtime', () => {
     await withRuntime(async () => {
       const { task } = await send({ maxAttempts: 1 })
       assert.equal(task?.status.message?.metadata?.['code'], 'timeout')
-      assert.match(
-        task?.status.message?.parts[0]?.text ?? '',
-        /^the agent was not done within its time \(timeout, err_/,
-      )
-      const owned = await mail.reception.task(task?.id ?? '', { detail: true })
-      assert.match(owned?.status.message?.parts[0]?.text ?? '', /no sign of life for 150ms/)
+      assert.match(task?.status.message?.parts[0]?.text ?? '', /^the agent did not finish in time \(timeout, err_/)
+      const owned = await localInbox.reception.task(task?.id ?? '', { detail: true })
+      assert.match(owned?.status.message?.parts[0]?.text ?? '', /silent for 150ms/)
       assert.deepEqual(aborted, [true])
     }, 150)
   })
 
-  test('IN-7 a task that waits says for what', async () => {
+  test('IN-7 a waiting task says what it waits for', async () => {
     const gate = Promise.withResolvers<void>()
     play = async function* () {
       await gate.promise
       yield text('ok')
     }
-    const { id } = await house.workspaces.create({ name: 'w' })
+    const { id } = await wired.workspaces.create({ name: 'w' })
     await withRuntime(async () => {
-      const admit = (contextId: string) => mail.reception.admit(letterTo(id, { contextId }))
+      const admit = (contextId: string) => localInbox.reception.admit(letterTo(id, { contextId }))
       const tasks = [await admit('a'), await admit('a'), await admit('b')]
       const why = async (index: number) => {
-        const task = await mail.reception.task(tasks[index]?.taskId ?? '')
+        const task = await localInbox.reception.task(tasks[index]?.taskId ?? '')
         return task?.status.message?.parts[0]?.text ?? ''
       }
       assert.equal(await why(0), '')
       assert.match(await why(1), /waiting behind message \w+ of the same conversation/)
       assert.match(await why(2), /waiting for a free slot: 1 of 1 in use, 2 waiting/)
       gate.resolve()
-      for (const { taskId } of tasks) await mail.reception.waitForResult(taskId, 20_000, AbortSignal.timeout(20_000))
+      for (const { taskId } of tasks)
+        await localInbox.reception.waitForResult(taskId, 20_000, AbortSignal.timeout(20_000))
     })
   })
 })

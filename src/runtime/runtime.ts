@@ -1,7 +1,7 @@
 /**
- * The runtime drains an inbox: it takes leases, runs one turn each and settles it. It knows neither doors nor where
- * the inbox is, so the same runtime serves the platform and a bridge on somebody's laptop. Invariant: every lease it
- * took ends in a settle, and a computed reply is offered again and again until the inbox has it.
+ * The runtime takes leases from an inbox, runs one turn for each and settles it. It knows no door, and the inbox may be
+ * remote, so the same runtime serves the platform and a bridge on a laptop.
+ * Invariant: every lease ends in a settle, and a reply is offered to the inbox until the inbox has stored it.
  */
 import type { Backend, Decision } from '../backends/backend.ts'
 import type { Clock } from '../clock.ts'
@@ -26,11 +26,11 @@ import { type StopReason, settleTurn } from './settle-turn.ts'
 import { runTurn, type TurnContext } from './turn.ts'
 import type { TurnAsks } from './turn-asks.ts'
 
-/** A third of the lease time: two renewals may fail before anybody may take over. */
+/** A third of the lease time, so that two renewals may fail before another worker takes over. */
 const RENEW_MS = 10_000
-/** How long a drained turn may still try to store its outcome. */
+/** How long a drained turn may try to store its outcome; then the message runs again. */
 const DRAIN_SETTLE_MS = 5000
-/** The wait before asking an inbox again that could not hand out work. */
+/** The delay before the next call to an inbox that failed. */
 const TAKE_RETRY_MS = 1000
 
 export interface RuntimeOptions {
@@ -39,27 +39,27 @@ export interface RuntimeOptions {
   readonly clock: Clock
   readonly log: Log
   readonly brief: (lease: Lease) => Promise<Brief>
-  /** Builds the backend that a brief asks for; throws `bad_config`. */
+  /** Builds the backend of a brief. Throws `bad_config`. */
   readonly build: (brief: Brief) => Backend
-  /** Takes secrets out of what a program said, before it is stored. */
+  /** Masks secrets in the messages of programs before they are stored. */
   readonly mask?: (text: string) => string
   readonly metrics?: Metrics
   readonly onCheckpoint?: (checkpoint: Checkpoint) => void
 }
 
 export interface Runtime {
-  /** Begins to take work. */
+  /** Starts to take leases. */
   start(): void
-  /** The workspace's next turn begins with a new backend. */
+  /** The next turn of the workspace gets a new backend. */
   retireBackend(workspaceId: string): void
-  /** Takes no more work, lets running turns end for `graceMs`, then kills and releases them. Idempotent. */
+  /** Takes no more leases, waits `graceMs` for running turns, then stops and releases them. Idempotent. */
   drain(graceMs: number): Promise<void>
 }
 
 interface RunningTurn {
   readonly lease: Lease
   readonly stop: AbortController
-  /** Set when the turn has begun: it hears the answers to its questions. */
+  /** Set when the turn has begun; receives the answers to its asks. */
   deliverAnswer?: TurnAsks['deliverAnswer']
   done: Promise<void>
 }
@@ -89,13 +89,11 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       .then((end) => {
         options.onCheckpoint?.('answered')
         const outcome = explainFailure(end.outcome, lease, { log, mask: options.mask ?? maskPatterns })
-        const explained = { ...end, outcome }
         if (options.metrics !== undefined) countTurn(options.metrics, outcome)
+        const explained = { ...end, outcome }
         return settleTurn(lease, { inbox, clock, log, end: explained, leaving: leaving.signal }, stop.signal)
       })
-      .catch((error) =>
-        log.error({ err: toMoleculeError(error), messageId: lease.messageId }, 'a turn broke the runtime'),
-      )
+      .catch((error) => log.error({ err: toMoleculeError(error), messageId: lease.messageId }, 'a turn threw'))
       .finally(() => running.delete(leaseId(lease)))
   }
   const halt = (key: LeaseKey, reason: StopReason) => running.get(leaseId(key))?.stop.abort(reason)
@@ -110,7 +108,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   }
   const scheduleRenewal = () => {
     cancelRenewal = clock.after(RENEW_MS, () => {
-      // A turn is not killed for lack of connection, only when told that its epoch is stale.
+      // A failed renewal stops no turn: only the answer that its epoch is stale does.
       renew().catch((error) => log.warn({ err: toMoleculeError(error) }, 'leases could not be renewed'))
       scheduleRenewal()
     })
@@ -137,7 +135,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   }
 }
 
-/** Takes work until told to stop; an inbox that fails is asked again, or one error would end all work in silence. */
+/** Takes directives until the signal aborts. Retries a failed call, because otherwise one error would end all work. */
 async function takeDirectives(
   { inbox, worker, clock, log }: RuntimeOptions,
   turns: {
@@ -157,7 +155,7 @@ async function takeDirectives(
         }
       }
     } catch (error) {
-      log.warn({ err: toMoleculeError(error) }, 'the inbox could not be asked for work; trying again')
+      log.warn({ err: toMoleculeError(error) }, 'could not take work from the inbox; trying again')
       await sleep(clock, TAKE_RETRY_MS, signal)
     }
   }

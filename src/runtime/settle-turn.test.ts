@@ -32,7 +32,7 @@ const away = () => new MoleculeError('store_unavailable', 'away', { retryable: t
 const refused = () => new MoleculeError('invalid_request', 'a text contains the character U+0000')
 const running = new AbortController().signal
 
-test('a reply is offered again and again while the inbox is away, and never computed again', async () => {
+test('a reply is offered to an unreachable inbox until it is stored', async () => {
   const { offered, clock, settling } = setUp([away(), away(), away()])
   const settled = settleTurn(LEASE, settling, running)
   for (let look = 0; look < 4; look++) {
@@ -43,7 +43,7 @@ test('a reply is offered again and again while the inbox is away, and never comp
   assert.deepEqual(offered, [DONE, DONE, DONE, DONE])
 })
 
-test('a reply that the store refuses for good is a dead letter with the reason, and its conversation is free', async () => {
+test('a reply that the store refuses for good becomes a dead letter with the reason', async () => {
   const { offered, settling } = setUp([refused()])
   await settleTurn(LEASE, settling, running)
   const [first, second] = offered
@@ -51,7 +51,7 @@ test('a reply that the store refuses for good is a dead letter with the reason, 
   assert.equal(second?.type === 'dead' && second.failure.code, 'invalid_request')
 })
 
-test('a dead letter that is refused too is given up, and so is everything when the runtime leaves', async () => {
+test('a dead letter that is refused is dropped, and so is any outcome when the runtime shuts down', async () => {
   const twice = setUp([refused(), refused()])
   await settleTurn(LEASE, twice.settling, running)
   assert.equal(twice.offered.length, 2)

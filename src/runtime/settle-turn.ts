@@ -1,6 +1,6 @@
 /**
- * The last step of a turn: its outcome reaches the inbox. While the inbox cannot be reached the outcome is kept and
- * offered again, so that a reply once computed is never computed twice for want of a connection.
+ * The last step of a turn: hands its outcome to the inbox. While the inbox cannot be reached, it keeps the outcome and
+ * retries, so that a lost connection does not make the agent compute a reply twice.
  */
 import type { Clock } from '../clock.ts'
 import { toMoleculeError } from '../errors.ts'
@@ -13,7 +13,7 @@ import type { TurnEnd } from './turn.ts'
 const RETRY_MS = 250
 const RETRY_MS_MAX = 10_000
 
-/** Why a turn is stopped from outside; it decides what its message becomes. */
+/** Why a turn was stopped from outside. It decides the outcome of the message. */
 export type StopReason = 'canceled' | 'stale' | 'drain'
 
 export interface SettleTurnOptions {
@@ -21,7 +21,7 @@ export interface SettleTurnOptions {
   readonly clock: Clock
   readonly log: Log
   readonly end: TurnEnd
-  /** The runtime is leaving: an outcome that cannot be stored now is given up, and the message will be run again. */
+  /** The runtime shuts down: an outcome that cannot be stored now is dropped, and the message runs again. */
   readonly leaving: AbortSignal
 }
 
@@ -33,15 +33,16 @@ export async function settleTurn(lease: Lease, settling: SettleTurnOptions, stop
   for (let tries = 0; ; tries++) {
     try {
       const answer = await inbox.settle(lease, outcome, unsent)
-      if (answer === 'stale') log.warn({ messageId: lease.messageId }, 'a result came after another worker took over')
+      if (answer === 'stale')
+        log.warn({ messageId: lease.messageId }, 'this result is too late: another worker has taken over the message')
       return
     } catch (thrown) {
       const error = toMoleculeError(thrown)
-      log.warn({ err: error, messageId: lease.messageId, outcome: outcome.type }, 'a turn could not be settled yet')
+      log.warn({ err: error, messageId: lease.messageId, outcome: outcome.type }, 'a turn could not be settled')
       if (leaving.aborted || (!error.retryable && outcome.type === 'dead')) return
       if (error.retryable) await sleep(clock, Math.min(RETRY_MS * 2 ** tries, RETRY_MS_MAX), leaving)
       else {
-        // What the store refuses for good (a reply that it cannot hold) would keep its conversation leased for ever.
+        // Prevents a conversation that stays leased for ever: a reply that the store refuses becomes a dead letter.
         outcome = { type: 'dead', failure: toFailure(error) }
         unsent = undefined
       }
@@ -49,13 +50,13 @@ export async function settleTurn(lease: Lease, settling: SettleTurnOptions, stop
   }
 }
 
-/** A turn that came to its own end before the stop reached it keeps that end, unless the message is cancelled. */
+/** A turn that ended by itself before the stop keeps its outcome, unless the message is cancelled. */
 function finalOutcome(outcome: Outcome, reason: StopReason | undefined): Outcome | undefined {
-  // Paid for, whatever becomes of it.
+  // The usage was paid for, so it is stored with every outcome.
   const used = outcome.usage === undefined ? {} : { usage: outcome.usage }
   if (reason === 'canceled') return { type: 'stopped', ...used }
   if (reason === undefined || outcome.type === 'done') return outcome
-  // Taken over: whatever this worker says now is stale, and a failure is of no use to anybody.
+  // Another worker has taken over, so this failure must not be settled.
   if (reason === 'stale') return undefined
   return outcome.type === 'released' ? outcome : { type: 'released', interrupted: true, ...used }
 }

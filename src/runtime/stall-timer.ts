@@ -1,18 +1,18 @@
 /**
- * The stall clock of a turn: an agent that gives no sign of life for too long is ended, because a stuck `running` must
- * free itself. It is another clock than the lease, whose running out means only that the worker is gone.
+ * The stall timer of a turn: ends an agent that is silent for too long, so that a stuck turn frees its conversation. It
+ * is independent of the lease time, which only tells that the worker is gone.
  */
 import type { Clock } from '../clock.ts'
 import { formatDuration } from '../duration.ts'
 import { MoleculeError } from '../errors.ts'
 
 export interface StallTimer {
-  /** Aborted when the agent has been silent for too long; absent where it may be. */
+  /** Aborts when the agent has been silent for too long; undefined = no limit. */
   readonly signal: AbortSignal | undefined
-  /** Why, once that has happened. */
+  /** The reason after the abort. */
   readonly error: MoleculeError | undefined
   reset(): void
-  /** The turn waits for somebody else: its silence is not held against the agent until the returned call. */
+  /** Pauses the timer while the turn waits for an answer; the returned function resumes it. */
   pause(): () => void
   end(): void
 }
@@ -22,13 +22,13 @@ export function createStallTimer(clock: Clock, stallMs: number | undefined): Sta
   const stalled = new AbortController()
   let error: MoleculeError | undefined
   let cancel: (() => void) | undefined
-  let waits = 0
+  let pauses = 0
   let ended = false
   const arm = () => {
     cancel?.()
-    if (waits > 0 || ended) return
+    if (pauses > 0 || ended) return
     cancel = clock.after(stallMs, () => {
-      error = new MoleculeError('timeout', `the agent gave no sign of life for ${formatDuration(stallMs)}`, {
+      error = new MoleculeError('timeout', `the agent was silent for ${formatDuration(stallMs)}`, {
         retryable: true,
       })
       stalled.abort()
@@ -42,10 +42,10 @@ export function createStallTimer(clock: Clock, stallMs: number | undefined): Sta
     },
     reset: arm,
     pause() {
-      waits += 1
+      pauses += 1
       arm()
       return () => {
-        waits -= 1
+        pauses -= 1
         arm()
       }
     },

@@ -1,7 +1,7 @@
 /**
- * The questions of one turn to a person: put through the inbox one after another, because a turn waits as a whole, and
- * answered by a directive. While one is open the stall clock stands still and the turn holds no slot. Whatever keeps a
- * question from being put or answered is a denial, never a wait without end.
+ * The asks of one turn: stored in the inbox one after another, because a turn waits as a whole, and answered by a
+ * directive. While an ask is open, the stall timer is paused and the turn gives up its slot.
+ * Invariant: an ask that cannot be stored or answered is denied; no turn waits for ever.
  */
 import type { Decision, PermissionRequest, Turn } from '../backends/backend.ts'
 import type { Clock } from '../clock.ts'
@@ -12,12 +12,12 @@ import { abortableOr, sleep } from '../wait.ts'
 import type { StallTimer } from './stall-timer.ts'
 
 const RETRY_MS = 1000
-/** What a person can be expected to judge; beyond it the answer would be bound to something nobody has read. */
+/** A longer subject is denied, because a person would decide about a text that they have not read. */
 const SUBJECT_CHARACTERS_MAX = 256 * 1024
 
 export interface TurnAsks {
   readonly ask: Turn['ask']
-  /** What the inbox handed out for this turn; an answer that came before, or to nothing asked, is passed over. */
+  /** Takes an answer directive for this turn. A repeated answer, or one to an unknown ask, is ignored. */
   deliverAnswer(askId: string, decision: Decision): void
 }
 
@@ -31,17 +31,17 @@ export interface TurnAskContext {
 
 export function createTurnAsks(lease: Lease, context: TurnAskContext): TurnAsks {
   const answers = new Map<string, PromiseWithResolvers<Decision>>()
-  const names = new Map<string, string>()
+  const askIds = new Map<string, string>()
   let last: Promise<unknown> = Promise.resolve()
-  /** Ours, because the agent's own may be of any length: the n-th question of the turn. */
-  const nameOf = (id: string) => {
-    const name = names.get(id) ?? String(names.size + 1)
-    names.set(id, name)
-    return name
+  /** Our own id, the number of the ask in its turn, because the agent's id may have any length. */
+  const askIdOf = (requestId: string) => {
+    const id = askIds.get(requestId) ?? String(askIds.size + 1)
+    askIds.set(requestId, id)
+    return id
   }
   const askOne = async (request: PermissionRequest, signal: AbortSignal): Promise<Decision> => {
     if (signal.aborted) return 'denied'
-    const id = nameOf(request.id)
+    const id = askIdOf(request.id)
     const answer = answers.get(id) ?? Promise.withResolvers<Decision>()
     answers.set(id, answer)
     const resume = context.stall.pause()
@@ -55,7 +55,10 @@ export function createTurnAsks(lease: Lease, context: TurnAskContext): TurnAsks 
   return {
     ask(request, signal) {
       if (request.subject.length > SUBJECT_CHARACTERS_MAX) {
-        context.log.warn({ messageId: lease.messageId, tool: request.tool }, 'too long to be asked about: denied')
+        context.log.warn(
+          { messageId: lease.messageId, tool: request.tool },
+          'denied a permission: its subject is too long to be shown',
+        )
         return Promise.resolve('denied')
       }
       const asked = last.then(() => askOne(request, signal))
@@ -66,25 +69,29 @@ export function createTurnAsks(lease: Lease, context: TurnAskContext): TurnAsks 
   }
 }
 
-/** True once the question is durable and the turn waits; an inbox that is away is asked again. */
+/** Resolves to true once the ask is durable and the turn is suspended. Retries while the inbox cannot be reached. */
 async function storeAsk(
   { lease, id, request }: { lease: Lease; id: string; request: PermissionRequest },
   context: TurnAskContext,
   signal: AbortSignal,
 ): Promise<boolean> {
   const { tool, subject } = request
-  // Whoever sent the task is told that it waits; what exactly would be done is for the owners.
+  // The sender of the task sees only that it waits; the owners see the subject.
   const parts = [{ text: `waiting for permission to use ${tool}` }]
   while (!signal.aborted) {
     try {
       const standing = await context.inbox.ask(lease, { id, parts, permission: { tool, subject } })
       if (standing === 'held') return true
       if (standing !== 'refused') context.onStanding(standing)
-      else context.log.warn({ messageId: lease.messageId, tool }, 'too many turns wait already: denied')
+      else
+        context.log.warn(
+          { messageId: lease.messageId, tool },
+          'denied a permission: too many turns already wait for one',
+        )
       return false
     } catch (thrown) {
       const error = toMoleculeError(thrown)
-      context.log.warn({ err: error, messageId: lease.messageId, tool }, 'a permission could not be asked for yet')
+      context.log.warn({ err: error, messageId: lease.messageId, tool }, 'could not ask for a permission')
       if (!error.retryable) return false
       await sleep(context.clock, RETRY_MS, signal)
     }

@@ -29,7 +29,7 @@ function setUp(answers: (LeaseStanding | Error)[] = []) {
 }
 const text = (delta: string) => ({ type: 'text', delta }) as const
 
-test('deltas within the merge window are one event; a turn shorter than that appends nothing', async () => {
+test('deltas within the merge window become one event, and a shorter turn appends nothing', async () => {
   const { clock, appended, turnLog } = setUp()
   for (const delta of ['a', 'b', 'c']) turnLog.add(text(delta))
   assert.deepEqual(appended, [])
@@ -43,13 +43,13 @@ test('deltas within the merge window are one event; a turn shorter than that app
   assert.equal(appended.length, 1)
 })
 
-test('a lot of text does not wait for the window', () => {
+test('a large text does not wait for the merge window', () => {
   const { appended, turnLog } = setUp()
   turnLog.add(text('x'.repeat(8192)))
   assert.equal(appended.length, 1)
 })
 
-test('an append that failed is repeated with the same numbers and nothing is lost', async () => {
+test('a failed append is repeated with the same numbers and loses nothing', async () => {
   const { clock, appended, heard, turnLog } = setUp([new Error('away')])
   turnLog.add(text('one'))
   clock.advance(60)
@@ -64,7 +64,7 @@ test('an append that failed is repeated with the same numbers and nothing is los
   assert.deepEqual(await turnLog.unsent(), { from: 2, events: [] })
 })
 
-test('how the lease stands is passed on', async () => {
+test('the standing of the lease is passed on', async () => {
   const { clock, heard, turnLog } = setUp(['stop'])
   turnLog.add(text('x'))
   clock.advance(60)

@@ -1,7 +1,7 @@
 /**
- * What a running turn tells, on its way to the inbox: text deltas are merged for a moment before they are appended,
- * so that a fast agent costs a few commits a second and not one a word. What is still here when the turn ends goes
- * with its settle; text deltas of that rest are dropped, because the reply holds them.
+ * Sends the events of a running turn to the inbox. It merges text deltas for 50 ms, so that a fast agent costs a few
+ * commits a second and not one a word. Events that are unsent when the turn ends go with its settle, without text
+ * deltas, because the reply contains them.
  */
 import type { Clock } from '../clock.ts'
 import type { Inbox, LeaseKey, LeaseStanding, NumberedEvents, TurnEvent } from '../inbox/inbox.ts'
@@ -11,9 +11,9 @@ const MERGE_CHARACTERS_MAX = 8192
 
 export interface TurnLog {
   add(event: TurnEvent): void
-  /** Kept for the next attempt: resolves when it is durable, with how the lease stands. */
+  /** Stores a note for the next attempt. Resolves when it is durable, with the standing of the lease. */
   note(note: { readonly key: string; readonly value: string }): Promise<LeaseStanding>
-  /** Waits for appends in flight and gives what the inbox has not got. */
+  /** Waits for the append in flight and returns the events that the inbox does not have. */
   unsent(): Promise<NumberedEvents>
 }
 
@@ -21,9 +21,9 @@ export interface TurnLogOptions {
   readonly inbox: Inbox
   readonly key: LeaseKey
   readonly clock: Clock
-  /** Told how the lease stands after each append. */
+  /** Called with the standing of the lease after each append. */
   readonly onStanding: (standing: LeaseStanding) => void
-  /** An append that failed is not lost: its events stay and go with the next one. */
+  /** Called when an append fails. Its events are kept and go with the next append. */
   readonly onError: (error: unknown) => void
 }
 
@@ -35,12 +35,12 @@ export function createTurnLog({ inbox, key, clock, onStanding, onError }: TurnLo
   let cancelTimer: (() => void) | undefined
 
   let ended = false
-  const disarm = () => {
+  const cancelFlush = () => {
     cancelTimer?.()
     cancelTimer = undefined
   }
   const flush = () => {
-    disarm()
+    cancelFlush()
     if (inFlight !== undefined || pending.length === 0) return
     const events = pending
     pending = []
@@ -57,10 +57,10 @@ export function createTurnLog({ inbox, key, clock, onStanding, onError }: TurnLo
       })
       .finally(() => {
         inFlight = undefined
-        if (pending.length > 0) arm()
+        if (pending.length > 0) scheduleFlush()
       })
   }
-  const arm = () => {
+  const scheduleFlush = () => {
     if (ended) return
     if (characters >= MERGE_CHARACTERS_MAX) flush()
     else cancelTimer ??= clock.after(MERGE_MS, flush)
@@ -74,12 +74,12 @@ export function createTurnLog({ inbox, key, clock, onStanding, onError }: TurnLo
       } else {
         pending.push(event)
       }
-      arm()
+      scheduleFlush()
     },
     note: ({ key: name, value }) => inbox.append(key, { from, events: [], notes: { [name]: value } }),
     async unsent() {
       ended = true
-      disarm()
+      cancelFlush()
       await inFlight
       return { from, events: pending.filter((event) => event.type !== 'text') }
     },

@@ -1,6 +1,6 @@
 /**
- * One turn: brief, backend, events, outcome. It always ends in exactly one outcome for the inbox, whatever the
- * backend does: a throw, a stream without an end and a cancelled signal all have theirs.
+ * Runs one turn: brief, backend, events, outcome. Invariant: it ends in exactly one outcome, whatever the backend does:
+ * a throw, a stream without an end, an abort.
  */
 import type { BackendEvent, Turn } from '../backends/backend.ts'
 import type { Clock } from '../clock.ts'
@@ -31,11 +31,11 @@ export interface TurnContext {
   readonly clock: Clock
   readonly log: Log
   readonly brief: (lease: Lease) => Promise<Brief>
-  /** The workspace's backend, built on first use and kept; throws `bad_config`. */
+  /** The workspace's backend, built on first use and kept. Throws `bad_config`. */
   readonly take: BackendPool['take']
-  /** Told how the lease stands whenever the inbox says so. */
+  /** Called with the standing of the lease after each call to the inbox. */
   readonly onStanding: (standing: LeaseStanding) => void
-  /** Told once who hears the answers to the turn's questions. */
+  /** Called once with the function that takes the answers to the turn's asks. */
   readonly onAnswerReceiver: (deliverAnswer: TurnAsks['deliverAnswer']) => void
 }
 
@@ -46,7 +46,7 @@ export interface TurnEnd {
 
 const NOTHING_UNSENT: NumberedEvents = { from: 1, events: [] }
 
-/** Runs the lease's message once. The signal ends it: what that means for the message is the caller's to say. */
+/** Runs the lease's message once. The signal stops the turn; the caller decides what that means for the message. */
 export async function runTurn(lease: Lease, context: TurnContext, signal: AbortSignal): Promise<TurnEnd> {
   let brief: Brief
   let taken: ReturnType<BackendPool['take']>
@@ -75,33 +75,36 @@ export async function runTurn(lease: Lease, context: TurnContext, signal: AbortS
       ...outcomeOfFailure({ lease, error: end.error, maxAttempts: brief.maxAttempts, usedTool }),
       ...used,
     }
-    const keeps = outcome.type === 'dead' && facts.artifacts.length > 0
-    return { outcome: keeps ? { ...outcome, artifacts: facts.artifacts } : outcome, unsent }
+    const keepsArtifacts = outcome.type === 'dead' && facts.artifacts.length > 0
+    return { outcome: keepsArtifacts ? { ...outcome, artifacts: facts.artifacts } : outcome, unsent }
   }
   const { session, artifacts } = facts
-  // What is stored already is not written again: it would be a page more to sync before the answer goes out.
-  const kept = session === undefined || session === brief.sessionToken ? {} : { session }
-  return { outcome: { ...end, artifacts, ...used, ...kept }, unsent }
+  // Leaves out an unchanged session: writing it again would sync one more page before the reply goes out.
+  const changedSession = session === undefined || session === brief.sessionToken ? {} : { session }
+  return { outcome: { ...end, artifacts, ...used, ...changedSession }, unsent }
 }
 
-/** Without brief or backend there is no turn: a store that is away gives the message back, anything else is final. */
+/** The outcome without brief or backend: a retryable error releases the message, any other error is final. */
 function notBegunOutcome(error: MoleculeError): Outcome {
   return error.retryable ? { type: 'released', interrupted: false } : { type: 'dead', failure: toFailure(error) }
 }
 
-/** For a turn that is paid for, its time at least; for another only what it said by itself. */
+/** The usage that the agent reported, with the duration. For a metered turn, at least the duration. */
 function usageOfTurn(brief: Brief, usage: Usage | undefined, durationMs: number): { usage?: Usage } {
   return usage === undefined && brief.metered !== true ? {} : { usage: { ...usage, durationMs } }
 }
 
-/** Nothing was begun: the message goes back, to be looked at again when there is room. */
+/** The turn did not begin: its message goes back into the queue and comes again after `afterMs`. */
 function parkedOutcome({ afterMs, reason }: NonNullable<Brief['parked']>): Outcome {
   return { type: 'released', interrupted: false, parked: { afterMs, said: { parts: [{ text: reason }] } } }
 }
 
 function openTurnLog(lease: Lease, { inbox, clock, log, onStanding }: TurnContext): TurnLog {
   const onError = (error: unknown) =>
-    log.warn({ err: toMoleculeError(error), messageId: lease.messageId }, 'events of a turn could not be stored yet')
+    log.warn(
+      { err: toMoleculeError(error), messageId: lease.messageId },
+      'events of a turn could not be stored and are kept',
+    )
   return createTurnLog({ inbox, key: lease, clock, onStanding, onError })
 }
 
@@ -115,7 +118,7 @@ interface TurnFacts {
   artifacts: Artifact[]
 }
 
-/** Listens to the backend until its one end; what comes after the end is not listened to. */
+/** Reads the backend's events until its end. Later events are ignored. */
 async function readEvents(
   events: AsyncIterable<BackendEvent>,
   {
@@ -158,7 +161,7 @@ function recordEvent(facts: TurnFacts, event: BackendEvent): void {
   }
 }
 
-/** For a model agent whose earlier attempt broke off: it must look before it does things again. */
+/** Prevents an agent from doing work twice after an interrupted attempt. */
 const INTERRUPTED_LINE =
   'Note: an earlier attempt at this message was interrupted. Check what is already done before you do it again.'
 
@@ -178,7 +181,7 @@ function toTurn(lease: Lease, brief: Brief, ask: Turn['ask']): Turn {
     mcpServers: [],
     ask,
     notes: brief.notes ?? {},
-    // As OpenTelemetry's own tools look for it in a child.
+    // The variable that OpenTelemetry's tools read.
     env: envelope.traceparent === undefined ? brief.env : { ...brief.env, TRACEPARENT: envelope.traceparent },
     ...(brief.sessionToken !== undefined && { sessionToken: brief.sessionToken }),
     ...(brief.history !== undefined && { history: brief.history }),
