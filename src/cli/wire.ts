@@ -168,7 +168,7 @@ async function wireBackends({ config, log, environment }: WireOptions, host: str
   const backendTraits = {
     startsNothing: (runtime: string) => find(runtime)?.startsNothing === true,
     usesHistory: (runtime: string) => find(runtime)?.usesHistory === true,
-    // A runtime without a backend here runs on a bridge, and the platform counts none of its turns.
+    // A runtime that is no backend of this platform is not metered here.
     isMetered: (runtime: string) => find(runtime) !== undefined && find(runtime)?.isFree !== true,
   }
   return { processes, orphansReaped, build, check, backendTraits }

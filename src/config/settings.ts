@@ -22,7 +22,7 @@ export interface Setting {
 /** Where a command looks for the platform when nothing says where it is. */
 export const DEFAULT_URL = 'http://localhost:8080'
 
-/** Flags of every command. `up` takes none of them but `--verbose`. */
+/** Flags of every command; `up` uses only `--verbose`. */
 export const GLOBAL_SETTINGS = [
   {
     key: 'output',

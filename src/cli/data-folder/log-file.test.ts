@@ -28,10 +28,10 @@ test('every line goes to the file, only warnings and errors go to stderr', (t) =
   assert.deepEqual(shown, [`${lines[1]}\n`])
 })
 
-test('a terminal shows sentences and no JSON; verbose shows every line', (t) => {
+test('a terminal shows sentences without JSON and control characters; verbose shows every line', (t) => {
   const { shown, log } = open(t, { interactive: true, verbose: true })
   log.debug({ turns: 2 }, 'a detail')
-  log.error({ err: new Error('disk full'), path: '/x' }, 'it went wrong')
+  log.error({ err: new Error('disk \u001b[2Jfull'), path: '/x' }, 'it went wrong')
   assert.deepEqual(shown, ['debug: a detail turns=2\n', 'error: it went wrong (disk full) path=/x\n'])
 })
 

@@ -160,7 +160,7 @@ function examineDisk(dataDir: string): Finding {
     ...about,
     verdict: 'broken',
     text,
-    remedy: `free some space: below ${formatBytes(FREE_BYTES_MIN)} the platform takes no new messages`,
+    remedy: 'free some space: with a full disk the platform refuses new messages',
   }
 }
 

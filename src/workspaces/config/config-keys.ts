@@ -23,7 +23,7 @@ export const CONFIG_KEYS: Readonly<Record<keyof (typeof configSchema)['shape'], 
   model: { default: 'the default of the agent', text: 'the model that the agent uses' },
   working_dir: {
     default: '`work/` in the folder of the workspace',
-    text: 'folder the agent works in; takes effect only when an owner writes the file through the API',
+    text: 'folder the agent works in; read only at creation and when an owner writes the file through the API',
   },
   runtime_config: { default: 'empty', text: 'the keys of the next table, and the options of the backend' },
 }
