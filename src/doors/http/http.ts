@@ -174,7 +174,7 @@ function countRequest(metrics: Metrics, { headersSent, statusCode }: ServerRespo
 
 function refuseHost(exchange: HttpExchange, log: Log): void {
   const host = JSON.stringify(exchange.request.headers.host ?? '')
-  const error = new MoleculeError('forbidden', `this platform is not called ${host}; use localhost or its address`)
+  const error = new MoleculeError('forbidden', `${host} is not a name of this platform; use localhost or its address`)
   logFailure(log, error, exchange)
   writeAnswer(exchange, errorAnswer(error, exchange.requestId))
 }

@@ -99,7 +99,7 @@ function decoded(ids: Readonly<Record<string, string>>): Record<string, string> 
   try {
     return Object.fromEntries(Object.entries(ids).map(([key, id]) => [key, decodeURIComponent(id)]))
   } catch (cause) {
-    throw new MoleculeError('invalid_request', 'the path is not properly encoded', { cause })
+    throw new MoleculeError('invalid_request', 'the path is not valid percent-encoded UTF-8', { cause })
   }
 }
 

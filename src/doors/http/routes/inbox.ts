@@ -21,7 +21,7 @@ export const inboxRoutes = [
     access: 'inbox.work',
     reach: 'own',
     counted: false,
-    body: inboxBody(schema.leaseSchema, 'a call for work'),
+    body: inboxBody(schema.leaseSchema, 'a lease call'),
     summary: 'Wait for messages to run, each with its brief; the call names the leases that the bridge holds',
     success: [200, 'The directives'],
     async handle({ context, identity, body }, app) {
@@ -50,7 +50,7 @@ export const inboxRoutes = [
     },
   }),
   workRoute('append', {
-    body: inboxBody(schema.appendSchema, 'what a turn tells'),
+    body: inboxBody(schema.appendSchema, 'events of a turn'),
     summary: 'Append events of a running turn',
     async answer({ workspaceId, body: { key, ...events }, bridges }) {
       return { standing: await bridges.append(schema.toLeaseKey(workspaceId, key), schema.toEvents(events)) }
@@ -127,7 +127,7 @@ function workRoute<Schema extends z.ZodObject>(
 async function requireExternal(workspaces: Workspaces, id: string): Promise<void> {
   const workspace = await requireWorkspace(workspaces, id)
   if (isExternal(workspace)) return
-  const message = `the platform itself runs ${id} (runtime ${workspace.runtime}); a bridge needs one made with the runtime external`
+  const message = `the platform itself runs ${id} (runtime ${workspace.runtime}); a bridge needs a workspace with the runtime external`
   throw new MoleculeError('unsupported_operation', message)
 }
 
@@ -145,7 +145,10 @@ async function directiveForBridge(directive: Directive, bridge: BriefedBridge, {
     const outcome = error.retryable
       ? ({ type: 'released', interrupted: false } as const)
       : ({ type: 'dead', failure: { code, message } } as const)
-    log.warn({ err: error, messageId: lease.messageId, outcome: outcome.type }, 'a lease could not be briefed')
+    log.warn(
+      { err: error, messageId: lease.messageId, outcome: outcome.type },
+      'the brief of a lease could not be made',
+    )
     await bridgeContext.bridges.settle(lease, { outcome, host: bridge.host })
     return undefined
   }

@@ -83,7 +83,7 @@ function secretOf(request: AuthRequest, sessionSecret: HttpAuth['sessionSecret']
   const { authorization } = request.headers
   if (authorization !== undefined) return bearer(authorization)
   const secret = sessionSecret(request)
-  if (secret === undefined) throw unauthenticated('this needs a token')
+  if (secret === undefined) throw unauthenticated('this request needs a token')
   requireSameOrigin(request)
   return secret
 }
@@ -106,7 +106,7 @@ export function requireAccess(identity: Identity, action: Action): void {
 export function requireSameOrigin({ method, headers }: AuthRequest): void {
   if (method === 'GET' || method === 'HEAD') return
   if (headers.origin !== undefined && originHost(headers.origin) === headers.host?.toLowerCase()) return
-  throw new MoleculeError('forbidden', 'a browser may change things only from a page of this platform', {
+  throw new MoleculeError('forbidden', 'a browser may send changes only from a page of this platform', {
     details: { origin: headers.origin ?? null },
   })
 }

@@ -26,7 +26,7 @@ export interface RateLimitOptions {
 
 const REQUESTS: RateLimitOptions = {
   timesMax: REQUESTS_PER_MINUTE_MAX,
-  message: `this token has made its ${REQUESTS_PER_MINUTE_MAX} requests of this minute`,
+  message: `this token has used its ${REQUESTS_PER_MINUTE_MAX} requests per minute`,
 }
 
 export function createRateLimit(clock: Clock, { timesMax, message }: RateLimitOptions = REQUESTS): RateLimit {

@@ -22,7 +22,7 @@ export interface WrongTokenLimit {
 }
 
 export function createWrongTokenLimit(clock: Clock): WrongTokenLimit {
-  const message = `${WRONG_TOKENS_PER_MINUTE_MAX} wrong tokens came from your address within a minute`
+  const message = `your address sent ${WRONG_TOKENS_PER_MINUTE_MAX} wrong tokens within a minute`
   const limit = createRateLimit(clock, { timesMax: WRONG_TOKENS_PER_MINUTE_MAX, message })
   /** Hashes of secrets that were valid at their last check, the oldest first. */
   const good = new Set<string>()

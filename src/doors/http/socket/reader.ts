@@ -163,7 +163,7 @@ function readSubscription(text: string): Subscription {
   try {
     body = JSON.parse(text)
   } catch (cause) {
-    throw new MoleculeError('invalid_request', 'a message must be JSON in text', { cause })
+    throw new MoleculeError('invalid_request', 'a message must be JSON text', { cause })
   }
   return validateBody(subscriptionSchema, body, 'a subscription')
 }

@@ -124,7 +124,7 @@ export function createSockets(options: SocketsOptions): Sockets {
 
 async function identify(request: IncomingMessage, { auth, isOurHost }: SocketsOptions): Promise<Identity> {
   if (!isOurHost(request.headers.host)) {
-    throw new MoleculeError('forbidden', 'this platform is not called that; use localhost or its address')
+    throw new MoleculeError('forbidden', 'the Host header is not a name of this platform; use localhost or its address')
   }
   if (request.url?.split('?', 1)[0] !== socketRoute.path) {
     throw new MoleculeError('not_found', `there is no WebSocket here; it is at ${socketRoute.path}`)
