@@ -1,8 +1,9 @@
 /**
- * The inbox at the other end of a wire: what `molecule connect` gives the runtime in place of the local one. Work comes
- * by a call that is always parked at the platform, so that a message is here as soon as it is admitted. Each such call
- * says what is held here, so that a lease whose answer was lost is not waited for. Invariant: a lease is handed to the
- * runtime only after the platform has stored that its turn begins; what is lost before that is counted by nobody.
+ * The inbox of a bridge: the runtime of `molecule connect` uses it in place of the local inbox, over HTTP. Work comes
+ * by a long poll, so that a message arrives as soon as it is admitted. Each poll names the leases held here, so that
+ * the platform finds a lease whose answer was lost.
+ * Invariant: the runtime gets a lease only after the platform has stored that its turn begins, so that a lease that is
+ * lost before does not count as a lost turn.
  */
 import { MoleculeError, toMoleculeError } from '../errors.ts'
 import {
@@ -22,36 +23,36 @@ import { restoreEnvelope } from '../protocol/envelope.ts'
 import { createWaitQueue, type WaitQueue } from '../wait.ts'
 import { type PlatformConnection, retryUntilAnswered } from './platform-connection.ts'
 
-/** How long a call for work is parked. */
+/** How long the platform may hold a poll for work. */
 const WAIT_MS = 20_000
-/** An answer that is this late will not come: the connection is dead and nobody has said so. */
+/** An answer that is this late will not come: the connection is dead. */
 const LATE_ANSWER_MS = 5_000
 const CALL_MS = 10_000
 const SETTLE_MS = 30_000
-/** What a running turn tells waits so long for a connection that rests, and goes with the next then. */
+/** How long an append waits during a backoff; then it fails, and its events go with the next append. */
 const APPEND_PATIENCE_MS = 2_000
 
 export interface RemoteInboxOptions {
   readonly connection: PlatformConnection
   readonly workspaceId: string
-  /** Where the sessions live. */
+  /** The machine of the bridge, which keeps the sessions. */
   readonly host: string
-  /** What runs the turns here. */
+  /** The name of the backend that runs the turns here. */
   readonly backend: string
-  /** How many turns may run here at a time. */
+  /** How many turns may run here at the same time. */
   readonly concurrency: number
-  /** What the owner reads when a turn begins: `started on laptop`. */
+  /** The status text when a turn begins: `started on laptop`. */
   readonly startedText: string
   readonly log: Log
 }
 
-/** A brief as the platform gives it: backend, options and folder are our own. */
+/** A brief as the platform sends it. The bridge sets the backend, its options and the folder. */
 export type RemoteBrief = Omit<Brief, 'runtime' | 'options' | 'workingDir'>
 
 export interface RemoteInbox extends Inbox {
-  /** Of a lease that was handed out here. */
+  /** The brief of a lease that is held here. */
   brief(lease: LeaseKey): RemoteBrief
-  /** Tells the platform, after the last turn, that nothing is held here any more. */
+  /** Tells the platform, after the last turn, that this bridge holds no lease any more. */
   leave(worker: Worker): Promise<void>
 }
 
@@ -65,12 +66,12 @@ export function createRemoteInbox(options: RemoteInboxOptions): RemoteInbox {
   const { connection } = options
   const at = `/workspaces/${encodeURIComponent(options.workspaceId)}/inbox`
   const state: RemoteInboxState = { ...options, at, holding: new Map(), suspended: new Set() }
-  const letGo = (key: LeaseKey) => {
+  const forget = (key: LeaseKey) => {
     state.holding.delete(leaseId(key))
     state.suspended.delete(leaseId(key))
   }
   const dropIfStale = <S extends string>(key: LeaseKey, standing: S): S => {
-    if (standing === 'stale') letGo(key)
+    if (standing === 'stale') forget(key)
     return standing
   }
   const postForStanding = async <S extends string>(name: string, key: LeaseKey, more: object = {}): Promise<S> => {
@@ -89,7 +90,7 @@ export function createRemoteInbox(options: RemoteInboxOptions): RemoteInbox {
     append: (key, events) => postEvents(state, key, events).then((standing) => dropIfStale(key, standing)),
     async settle(key, outcome, unsent) {
       const answer = await postSettle(state, key, { outcome, ...(unsent && { unsent }) })
-      letGo(key)
+      forget(key)
       return answer
     },
     async suspend(key) {
@@ -108,7 +109,7 @@ export function createRemoteInbox(options: RemoteInboxOptions): RemoteInbox {
     },
     brief(key) {
       const brief = state.holding.get(leaseId(key))
-      if (brief === undefined) throw new MoleculeError('internal', `no brief came with the message ${key.messageId}`)
+      if (brief === undefined) throw new MoleculeError('internal', `the message ${key.messageId} has no brief`)
       return brief
     },
     async leave(worker) {
@@ -118,7 +119,7 @@ export function createRemoteInbox(options: RemoteInboxOptions): RemoteInbox {
   }
 }
 
-/** As it goes over the wire, where the address names the workspace. */
+/** The key on the wire, where the URL names the workspace. */
 const toWireKey = ({ conversationId, taskId, messageId, epoch }: LeaseKey) => ({
   conversationId,
   taskId,
@@ -176,7 +177,7 @@ interface WireLease {
 
 type WireDirective = WireLease | Exclude<Directive, { type: 'lease' }>
 
-/** Asks for work until told to stop. While turns run it is asked too, to hear that one of them is cancelled. */
+/** Polls until the signal aborts, also at full capacity, because stop and answer directives come the same way. */
 async function pollForWork(
   state: RemoteInboxState,
   { worker, queue }: { worker: Worker; queue: WaitQueue<Directive> },
@@ -206,7 +207,7 @@ async function pollForWork(
   await Promise.all(beginning)
 }
 
-/** Has the platform store that the turn begins, and only then hands it on. */
+/** Puts the lease into the queue only after the platform has stored that the turn begins. */
 async function beginTurn(
   state: RemoteInboxState,
   { lease, queue }: { lease: Lease; queue: WaitQueue<Directive> },
@@ -218,16 +219,19 @@ async function beginTurn(
     if (standing === 'stop') await postSettle(state, lease, { outcome: { type: 'stopped' } })
     state.holding.delete(leaseId(lease))
   } catch (thrown) {
-    state.log.warn({ err: toMoleculeError(thrown), messageId: lease.messageId }, 'a turn could not begin')
+    state.log.warn(
+      { err: toMoleculeError(thrown), messageId: lease.messageId },
+      'a turn could not begin; its lease is released',
+    )
     await release(state, lease)
   }
 }
 
-/** Given back unharmed; where that cannot be said now, the next call for work says it by not naming the lease. */
+/** Releases a lease without a lost attempt. If the call fails, the next poll does it by not naming the lease. */
 async function release(state: RemoteInboxState, lease: Lease): Promise<void> {
   state.holding.delete(leaseId(lease))
   const outcome: Outcome = { type: 'released', interrupted: false }
   await postSettle(state, lease, { outcome }).catch((error: unknown) =>
-    state.log.warn({ err: toMoleculeError(error), messageId: lease.messageId }, 'a lease could not be given back'),
+    state.log.warn({ err: toMoleculeError(error), messageId: lease.messageId }, 'a lease could not be released'),
   )
 }
