@@ -7,6 +7,7 @@
  */
 import { MoleculeError, toMoleculeError } from '../errors.ts'
 import {
+  type Ask,
   type Directive,
   type Inbox,
   type Lease,
@@ -102,8 +103,8 @@ export function createRemoteInbox(options: RemoteInboxOptions): RemoteInbox {
       state.suspended.delete(leaseId(key))
       return await postForStanding<LeaseStanding>('resume', key)
     },
-    async ask(key, question) {
-      const standing = await postForStanding<LeaseStanding | 'refused'>('ask', key, { question })
+    async ask(key, ask) {
+      const standing = await postForStanding<LeaseStanding | 'refused'>('ask', key, { question: toWireAsk(ask) })
       if (standing === 'held') state.suspended.add(leaseId(key))
       return standing
     },
@@ -126,6 +127,13 @@ const toWireKey = ({ conversationId, taskId, messageId, epoch }: LeaseKey) => ({
   messageId,
   epoch,
 })
+
+/** On the wire, a question is an ask without `permission`. */
+function toWireAsk(ask: Ask) {
+  const { id, parts, timeoutMs } = ask
+  const permission = ask.kind === 'permission' ? { tool: ask.tool, subject: ask.subject } : undefined
+  return { id, parts, permission, timeoutMs }
+}
 
 async function postBegin({ connection, at }: RemoteInboxState, key: LeaseKey, text?: string): Promise<LeaseStanding> {
   const call = { body: { key: toWireKey(key), text }, timeoutMs: CALL_MS, maxWaitMs: APPEND_PATIENCE_MS }

@@ -263,15 +263,20 @@ export interface Inbox {
   /** The wait is over: the turn takes its slot back, over the limit if need be. */
   resume(key: LeaseKey): Promise<LeaseStanding>
   /** Asks a person and suspends the turn; the answer comes as a directive. One open ask at a time. */
-  ask(key: LeaseKey, question: Ask): Promise<LeaseStanding | 'refused'>
+  ask(key: LeaseKey, ask: Ask): Promise<LeaseStanding | 'refused'>
 }
 
-/** A question of a running turn. Its id is unique within the turn, so a repeated call asks nothing twice. */
-export interface Ask {
+/** What a running turn asks a person. Its id is unique within the turn, so a repeated call asks nothing twice. */
+export type Ask = AskContent &
+  (
+    | { readonly kind: 'question' }
+    /** May the agent do exactly this? The owners answer, never the sender of the task. */
+    | { readonly kind: 'permission'; readonly tool: string; readonly subject: string }
+  )
+
+interface AskContent {
   readonly id: string
   readonly parts: readonly Part[]
-  /** It asks whether it may do exactly this: for the owners to answer, not for the sender of the task. */
-  readonly permission?: { readonly tool: string; readonly subject: string }
   /** No answer by then is a denial; default: 30 minutes. */
   readonly timeoutMs?: number
 }

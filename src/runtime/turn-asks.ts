@@ -80,7 +80,7 @@ async function storeAsk(
   const parts = [{ text: `waiting for permission to use ${tool}` }]
   while (!signal.aborted) {
     try {
-      const standing = await context.inbox.ask(lease, { id, parts, permission: { tool, subject } })
+      const standing = await context.inbox.ask(lease, { kind: 'permission', id, parts, tool, subject })
       if (standing === 'held') return true
       if (standing !== 'refused') context.onStanding(standing)
       else

@@ -62,7 +62,7 @@ export function* admit(prepared: PreparedLetter, ready: ReadyWorkers): Transacti
   const load = assertQueueNotFull(letter.workspaceId, found.load)
   const conversation = toConversation(found.conversation)
   const asked = task !== undefined && isInterrupted(task.state) ? yield* openAskOf(task.id) : undefined
-  if (task !== undefined && asked?.forPermission === false) {
+  if (task !== undefined && asked?.kind === 'question') {
     return yield* admitAnswer(prepared, { conversation, task, asked })
   }
   const worker = load.hosted === 1 ? ready.hosted : ready.named

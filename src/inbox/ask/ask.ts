@@ -1,9 +1,9 @@
 /**
- * Questions of a running turn to a person. Asking suspends the turn and sets its task to input-required; the next
- * message with that task's id is the answer and goes to the waiting worker instead of into the queue. A question for
- * permission sets auth-required and is answered through `pending-asks.ts` alone: who sends a task may not also allow what its
- * agent does. No answer in time is a denial. If the worker dies the question is void and the answer is queued behind
- * the re-run.
+ * Asks: questions and permissions that a running turn puts to a person. An ask suspends the turn. A question sets the
+ * task to input-required; the next message to the task is the answer and goes to the waiting worker, not into the queue.
+ * A permission sets auth-required and is answered by owners only (`pending-asks.ts`), so that a sender cannot allow what
+ * its agent does. After the timeout an ask is denied. If the worker dies the ask is void, and an answer that came waits
+ * in the queue behind the re-run.
  */
 import type { Part, TaskState } from '../../protocol/a2a.ts'
 import { sql, type Transaction, together } from '../../store/store.ts'
@@ -13,11 +13,11 @@ import { lockHeldTurn, type SuspendOutput, suspend, takeSlotBack } from '../leas
 import { recordChange } from '../read/event-log.ts'
 import { setTaskState } from '../read/tasks.ts'
 
-/** How long a question waits where it does not say otherwise. */
 const ASK_TIMEOUT_MS = 30 * 60_000
+/** Asks denied in one sweep; the next sweep denies the rest. */
 const EXPIRED_MAX = 100
 
-export function* ask(key: LeaseKey, question: Ask, accepts: (id: string) => boolean): Transaction<SuspendOutput> {
+export function* ask(key: LeaseKey, given: Ask, accepts: (id: string) => boolean): Transaction<SuspendOutput> {
   const message = yield* lockHeldTurn(key)
   if (message === undefined) return { answer: 'stale', next: undefined }
   if (message.state === 'stopping') return { answer: 'stop', next: undefined }
@@ -25,39 +25,40 @@ export function* ask(key: LeaseKey, question: Ask, accepts: (id: string) => bool
     'select id, state from asks where message_id = $1 and epoch = $2',
     [key.messageId, key.epoch],
   )
-  // The answer to an earlier ask was lost and the worker asks again: one question is put once.
-  if (asked.some(({ id }) => id === question.id)) return { answer: 'held', next: undefined }
-  // The next message of the task is the answer: with two questions open nobody could tell to which.
+  // A worker whose answer was lost repeats its call: the person must not see the ask twice.
+  if (asked.some(({ id }) => id === given.id)) return { answer: 'held', next: undefined }
+  // The next message of the task is the answer. With two open asks it would be unclear to which.
   if (asked.some(({ state }) => state === 'open')) return { answer: 'refused', next: undefined }
   const suspended = yield* suspend(key, accepts)
   if (suspended.answer !== 'held') return suspended
+  const permission = given.kind === 'permission' ? given : undefined
   yield* sql(
     `insert into asks (message_id, id, workspace_id, task_id, epoch, state, question, tool, subject, asked_at, expires_at)
      values ($1, $2, $3, $4, $5, 'open', $6, $7, $8, now_ms(), now_ms() + $9)`,
     [
       key.messageId,
-      question.id,
+      given.id,
       key.workspaceId,
       key.taskId,
       key.epoch,
-      JSON.stringify(question.parts),
-      question.permission?.tool ?? null,
-      question.permission?.subject ?? null,
-      question.timeoutMs ?? ASK_TIMEOUT_MS,
+      JSON.stringify(given.parts),
+      permission?.tool ?? null,
+      permission?.subject ?? null,
+      given.timeoutMs ?? ASK_TIMEOUT_MS,
     ],
   )
   yield* sql('update messages set asked = 1 where id = $1', [key.messageId])
-  const waits = question.permission === undefined ? 'TASK_STATE_INPUT_REQUIRED' : 'TASK_STATE_AUTH_REQUIRED'
-  yield* setAskStatus(key, { state: waits, parts: question.parts })
+  const state = given.kind === 'permission' ? 'TASK_STATE_AUTH_REQUIRED' : 'TASK_STATE_INPUT_REQUIRED'
+  yield* setAskStatus(key, { state, parts: given.parts })
   return suspended
 }
 
-/** A question whose turn still waits for it. */
+/** An ask whose turn still waits for the answer. */
 export interface OpenAsk {
   readonly id: string
+  readonly kind: Ask['kind']
   readonly key: LeaseKey
   readonly worker: string
-  readonly forPermission: boolean
 }
 
 interface OpenAskRow {
@@ -75,13 +76,11 @@ const SELECT_OPEN = `select a.id, a.message_id, a.workspace_id, a.task_id, a.epo
   from asks a join messages m on m.id = a.message_id join conversations c on c.id = m.conversation_id
   where a.state = 'open' and c.lease_epoch = a.epoch and m.state = 'leased'`
 
-/** What the task's turn is waiting to hear, if it is. */
 export function* openAskOf(taskId: string): Transaction<OpenAsk | undefined> {
   const [row] = yield* sql<OpenAskRow>(`${SELECT_OPEN} and a.task_id = $1`, [taskId])
   return row === undefined ? undefined : toOpenAsk(row)
 }
 
-/** The question itself, while its turn waits for it. */
 export function* findOpenAsk({ messageId, epoch, id }: AskKey): Transaction<OpenAsk | undefined> {
   const [row] = yield* sql<OpenAskRow>(`${SELECT_OPEN} and a.message_id = $1 and a.epoch = $2 and a.id = $3`, [
     messageId,
@@ -107,15 +106,15 @@ export function parseAskId(text: string): AskKey | undefined {
   return messageId && epoch && id ? { messageId, epoch: Number(epoch), id } : undefined
 }
 
-export function* findUnanswered(): Transaction<OpenAsk[]> {
+export function* findTimedOutAsks(): Transaction<OpenAsk[]> {
   const rows = yield* sql<OpenAskRow>(`${SELECT_OPEN} and a.expires_at < now_ms() limit ${EXPIRED_MAX}`)
   return rows.map(toOpenAsk)
 }
 
 const toOpenAsk = (row: OpenAskRow): OpenAsk => ({
   id: row.id,
+  kind: row.tool === null ? 'question' : 'permission',
   worker: row.worker,
-  forPermission: row.tool !== null,
   key: {
     workspaceId: row.workspace_id,
     conversationId: row.conversation_id,
@@ -134,20 +133,20 @@ export function* answerAsk(open: OpenAsk, answerMessageId: string): Transaction<
   yield* resumeTurn(open.key)
 }
 
-/** Nobody answered in time: the turn goes on with a denial. False when somebody did meanwhile. */
+/** The ask timed out: the turn goes on with a denial. False when an answer came first. */
 export function* denyAsk(open: OpenAsk): Transaction<boolean> {
   yield* together([lockWorkspace(open.key.workspaceId)])
   return yield* closeAsk(open, { state: 'denied', by: null })
 }
 
-export interface AskAnswer {
-  readonly state: 'answered' | 'denied'
-  /** Who said so; null for the clock. */
-  readonly by: string | null
-}
-
-/** Closes the question, once, and lets its turn go on. False when it was closed before. The workspace is locked. */
-export function* closeAsk({ key, id }: OpenAsk, { state, by }: AskAnswer): Transaction<boolean> {
+/**
+ * Closes the ask, once, and resumes its turn. `by` names the person; null for the timeout. False when the ask was closed
+ * before. The caller has locked the workspace.
+ */
+export function* closeAsk(
+  { key, id }: OpenAsk,
+  { state, by }: { readonly state: 'answered' | 'denied'; readonly by: string | null },
+): Transaction<boolean> {
   const closed = yield* sql(
     `update asks set state = $4, answered_by = $5 where message_id = $1 and epoch = $2 and id = $3 and state = 'open'
      returning id`,
@@ -166,12 +165,10 @@ function* resumeTurn(key: LeaseKey): Transaction<LeaseStanding> {
   return 'held'
 }
 
-interface Told {
-  readonly state: TaskState
-  readonly parts?: readonly Part[]
-}
-
-function* setAskStatus(key: LeaseKey, { state, parts }: Told): Transaction<void> {
+function* setAskStatus(
+  key: LeaseKey,
+  { state, parts }: { readonly state: TaskState; readonly parts?: readonly Part[] },
+): Transaction<void> {
   const status = parts === undefined ? undefined : { parts }
   const items = [{ t: 'status', state, ...status } as const]
   const entries = [{ taskId: key.taskId, messageId: key.messageId, items }]

@@ -1,12 +1,15 @@
-/** What becomes of a turn's questions to a person when its attempt is over without an end. */
+/** Ends the asks of a turn whose attempt is over. */
 import { sql, type Transaction } from '../../store/store.ts'
 
-/** Nobody waits for an answer any more; what was answered is spent. */
+/** The message has ended: open asks are void, and answers are used up. */
 export function* closeAsks(messageId: string): Transaction<void> {
   yield* sql(`update asks set state = 'void' where message_id = $1 and state = 'open'`, [messageId])
 }
 
-/** Open questions are void; answers go back into the queue, for an answer is spent only when its turn has settled. */
+/**
+ * The message runs again, and its next attempt asks again. Open asks are void; answers go back into the queue, because
+ * an answer is used up only when its turn settles. Returns how many answers wait again.
+ */
 export function* voidAsks(messageId: string): Transaction<number> {
   yield* closeAsks(messageId)
   const answers = yield* sql(

@@ -1,7 +1,7 @@
 /**
- * What waits for an owner's word: the permissions that running turns ask for, of all workspaces, as one durable list.
- * An answer is bound to exactly what was asked, counts once, and goes to the turn that waits for it. What nobody
- * answers in time is denied by the sweep.
+ * The owners' list of pending asks: the permissions that running turns of all workspaces ask for, as one durable list.
+ * An answer is bound to exactly one ask, counts once, and goes to the turn that waits for it. The sweep denies asks that
+ * time out.
  */
 import { MoleculeError } from '../../errors.ts'
 import { sql, type Transaction, together } from '../../store/store.ts'
@@ -12,7 +12,7 @@ import type { AskDecision, PendingAsk, PendingAsks } from '../owners.ts'
 import { recordChange } from '../read/event-log.ts'
 import { type AskKey, askIdOf, closeAsk, findOpenAsk, type OpenAsk, parseAskId } from './ask.ts'
 
-/** Shown at once; the oldest come first, and what is answered makes room. */
+/** The oldest asks come first; later ones appear as these are answered. */
 const LISTED_MAX = 500
 
 export function createPendingAsks(
@@ -76,7 +76,7 @@ function* workspaceOf({ messageId, epoch, id }: AskKey): Transaction<string | un
   return row?.workspace_id
 }
 
-/** The question that was answered now; undefined when the same had been said before. */
+/** The ask that this call answered; undefined when the same decision was made before. */
 function* answerPendingAsk(
   askKey: AskKey,
   { workspaceId, decision, by }: { workspaceId: string; decision: AskDecision; by: string },
@@ -95,7 +95,7 @@ function* answerPendingAsk(
   if (row?.state === state) return undefined
   throw new MoleculeError(
     'unsupported_operation',
-    REFUSALS[row?.state ?? ''] ?? 'nobody waits for this answer any more',
+    REFUSALS[row?.state ?? ''] ?? 'no turn waits for this answer any more',
   )
 }
 

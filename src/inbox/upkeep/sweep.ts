@@ -3,7 +3,7 @@
  * over, messages expire, questions are denied, old rows go. Wake-ups make the first quick; the timer makes all sure.
  */
 import { toMoleculeError } from '../../errors.ts'
-import { denyAsk, findUnanswered } from '../ask/ask.ts'
+import { denyAsk, findTimedOutAsks } from '../ask/ask.ts'
 import type { InboxContext } from '../context.ts'
 import type { Directive } from '../inbox.ts'
 import { CLAIMS_MAX, type Claim, claimReady, findClaimableWorkspaces, LEASE_MS } from '../lease/claim.ts'
@@ -153,7 +153,7 @@ async function tidy(context: InboxContext, sendDirective: SendDirective): Promis
     const gone = await store.write(() => expire(expired), expired.workspaceId)
     if (gone) context.changed(expired.workspaceId, expired.taskId)
   }
-  for (const asked of await store.read(findUnanswered)) {
+  for (const asked of await store.read(findTimedOutAsks)) {
     const denied = await store.write(() => denyAsk(asked), asked.key.workspaceId)
     if (!denied) continue
     context.changed(asked.key.workspaceId, asked.key.taskId)

@@ -126,7 +126,8 @@ async function work(
   else if (kind === 'extend') await inbox.extend([lease])
   else if (kind === 'suspend') await inbox.suspend(lease)
   else if (kind === 'resume') await inbox.resume(lease)
-  else if (kind === 'ask') await inbox.ask(lease, { id: `question ${++run.counter}`, parts: [{ text: 'may I?' }] })
+  else if (kind === 'ask')
+    await inbox.ask(lease, { kind: 'question', id: `question ${++run.counter}`, parts: [{ text: 'may I?' }] })
   else if (kind === 'lapse') {
     const silent = 'update conversations set lease_until = now_ms() - 1 where id = $1 and worker is not null'
     await run.modelRun.cluster.sql(silent, lease.conversationId)

@@ -178,7 +178,7 @@ export const ask = command({
   async run(modelRun, choice) {
     const chosen = choose(modelRun, choice)
     const { held, node } = chosen
-    const question = { id: `question ${++questions}`, parts: [{ text: 'may I?' }] }
+    const question = { kind: 'question', id: `question ${++questions}`, parts: [{ text: 'may I?' }] } as const
     const expected = model.ask(held, question.id)
     assert.equal(await node.local.inbox.ask(held.lease, question), expected)
     if (choice.twice && expected === 'held') assert.equal(await node.local.inbox.ask(held.lease, question), 'held')

@@ -6,7 +6,13 @@ import { letterTo } from '../../fakes/letters.ts'
 import { done, hasCode, type InboxHarness, type TestWorker } from './harness.ts'
 
 export function pendingAskTests(harness: InboxHarness): void {
-  const request = { id: '1', parts: [{ text: 'waiting' }], permission: { tool: 'Bash', subject: 'rm -rf build' } }
+  const request = {
+    kind: 'permission',
+    id: '1',
+    parts: [{ text: 'waiting' }],
+    tool: 'Bash',
+    subject: 'rm -rf build',
+  } as const
   const { ask, answered } = {
     async ask(id: string, worker: TestWorker): Promise<{ lease: Lease; pendingId: string }> {
       await harness.local.reception.admit(letterTo(id))

@@ -80,7 +80,7 @@ export function storyTests(harness: InboxHarness): void {
       const letter = { ...letterTo(id), replyTo: { door: 'discord', channel: 'general' } }
       const { taskId } = await reception.admit(letter)
       const lease = await worker.lease()
-      await inbox.ask(lease, { id: 'q', parts: [{ text: 'may I?' }] })
+      await inbox.ask(lease, { kind: 'question', id: 'q', parts: [{ text: 'may I?' }] })
       await reception.admit(letterTo(id, { taskId }))
       assert.equal((await worker.next()).type, 'answer')
       await inbox.settle(lease, done('thanks'))

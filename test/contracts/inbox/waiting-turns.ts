@@ -64,7 +64,7 @@ export function waitingTurnTests(harness: InboxHarness): void {
     })
   })
 
-  const question = { id: 'q1', parts: [{ text: 'delete it?' }] }
+  const question = { kind: 'question', id: 'q1', parts: [{ text: 'delete it?' }] } as const
 
   test('IN-9 a question makes the task input-required, and the next message to it is the answer', async () => {
     const id = await harness.workspace()

@@ -142,8 +142,9 @@ export function toEvents({ from, events: given, notes }: z.output<typeof numbere
   return { from, events: read, ...(notes && { notes }) } as NumberedEvents
 }
 
-export function toAsk(given: z.output<typeof askSchema>['question']): Ask {
-  return { ...given, parts: readParts(given.parts, 'question.parts') } as Ask
+export function toAsk({ permission, ...given }: z.output<typeof askSchema>['question']): Ask {
+  const kind = permission === undefined ? { kind: 'question' } : { kind: 'permission', ...permission }
+  return { ...given, ...kind, parts: readParts(given.parts, 'question.parts') } as Ask
 }
 
 const readParts = (given: z.output<typeof parts>, path: string): Part[] =>
