@@ -21,14 +21,14 @@ export function* ask(key: LeaseKey, given: Ask, accepts: (id: string) => boolean
   const message = yield* lockHeldTurn(key)
   if (message === undefined) return { answer: 'stale', next: undefined }
   if (message.state === 'stopping') return { answer: 'stop', next: undefined }
-  const asked = yield* sql<{ id: string; state: string }>(
+  const earlier = yield* sql<{ id: string; state: string }>(
     'select id, state from asks where message_id = $1 and epoch = $2',
     [key.messageId, key.epoch],
   )
   // A worker whose answer was lost repeats its call: the person must not see the ask twice.
-  if (asked.some(({ id }) => id === given.id)) return { answer: 'held', next: undefined }
+  if (earlier.some(({ id }) => id === given.id)) return { answer: 'held', next: undefined }
   // The next message of the task is the answer. With two open asks it would be unclear to which.
-  if (asked.some(({ state }) => state === 'open')) return { answer: 'refused', next: undefined }
+  if (earlier.some((one) => one.state === 'open')) return { answer: 'refused', next: undefined }
   const suspended = yield* suspend(key, accepts)
   if (suspended.answer !== 'held') return suspended
   const permission = given.kind === 'permission' ? given : undefined

@@ -1,24 +1,22 @@
 /**
- * Workers elsewhere: a bridge asks for work by one call after the other, each of which waits until there is some. While
- * a call waits, the bridge has a queue here like any worker, so that admission leases to it at once. Between two calls
- * it has none, and the store alone knows what it holds. Invariant: what is stored as leased to a bridge that says it
- * does not hold it goes back at once; the answer that would have told it was lost, or the bridge has been restarted.
+ * Bridges: workers on other machines. A bridge polls for work; each call waits until there is a directive. While a call
+ * waits, the bridge has a worker queue here like any worker, so admission can lease to it at once. Between two calls
+ * only the store knows what the bridge holds. Invariant: a lease that is stored for a bridge, and that the bridge does not
+ * name in its next call, is freed at once. Its answer was lost, or the bridge was restarted.
  */
-import type { Clock } from '../../clock.ts'
 import { MoleculeError } from '../../errors.ts'
 import { sql, statement, type Transaction, together } from '../../store/store.ts'
-import { sleep } from '../../wait.ts'
+import { onAbort } from '../../wait.ts'
 import type { InboxContext, KeepSessionOn } from '../context.ts'
 import { type BridgeCall, type Bridges, type Directive, type LeaseKey, leaseId } from '../inbox.ts'
+import { findLeasesOf } from './lease-rows.ts'
 import { lockWorkspace } from './lock-workspace.ts'
-import { findLeasesOf } from './lost-leases.ts'
-import { LOST_COLUMNS, type LostMessage, recordLoss } from './lost-turn.ts'
-import { freeLost } from './recover.ts'
+import { freeLost, LOST_COLUMNS, type LostMessage, recordLoss } from './lost-turn.ts'
 import type { FillQueue, WorkerInbox } from './worker-inbox.ts'
-import type { WorkerQueue } from './worker-queues.ts'
 
-/** Bridges of one workspace that may wait for work at a time. */
+/** Bridges of one workspace that may wait for work at a time; one more gets 429 with `Retry-After`. */
 export const BRIDGES_MAX = 64
+const BRIDGES_RETRY_AFTER_MS = 10_000
 
 export interface BridgesOptions {
   readonly context: InboxContext
@@ -27,31 +25,34 @@ export interface BridgesOptions {
   readonly keepSessionOn: KeepSessionOn
 }
 
-interface Waiting {
+interface WaitingCall {
   readonly workspaceId: string
-  readonly superseded: AbortController
+  readonly stop: AbortController
   readonly ended: Promise<void>
 }
 
-export function createBridges({ context, workerInbox, fill, keepSessionOn }: BridgesOptions): Bridges {
+export function createBridges(options: BridgesOptions): Bridges {
+  const { context, workerInbox, keepSessionOn } = options
   const { store } = context
-  const waiting = new Map<string, Waiting>()
+  const waiting = new Map<string, WaitingCall>()
   const own = async <T>(key: LeaseKey, work: () => Promise<T>): Promise<T | 'stale'> =>
     (await store.read(() => belongs(key))) ? work() : 'stale'
   return {
     async lease(call, signal) {
       const worker = workerName(call)
       for (let before = waiting.get(worker); before !== undefined; before = waiting.get(worker)) {
-        before.superseded.abort()
+        before.stop.abort()
         await before.ended
       }
       requireCapacity(waiting, call.workspaceId)
-      const superseded = new AbortController()
+      const stop = new AbortController()
       const ended = Promise.withResolvers<void>()
-      waiting.set(worker, { workspaceId: call.workspaceId, superseded, ended: ended.promise })
+      waiting.set(worker, { workspaceId: call.workspaceId, stop, ended: ended.promise })
+      const removeListener = onAbort(signal, () => stop.abort())
       try {
-        return await takeWork({ context, workerInbox, fill }, call, AbortSignal.any([signal, superseded.signal]))
+        return await takeWork(options, call, stop.signal)
       } finally {
+        removeListener()
         waiting.delete(worker)
         ended.resolve()
       }
@@ -64,24 +65,23 @@ export function createBridges({ context, workerInbox, fill, keepSessionOn }: Bri
       own(key, () => workerInbox.settleFor(key, { outcome, unsent, keepSession: keepSessionOn(host) })),
     suspend: (key) => own(key, () => workerInbox.suspend(key)),
     resume: (key) => own(key, () => workerInbox.resume(key)),
-    ask: (key, question) => own(key, () => workerInbox.ask(key, question)),
+    ask: (key, ask) => own(key, () => workerInbox.ask(key, ask)),
   }
 }
 
-/** Unlike any worker of a platform, and of its workspace alone, whatever it calls itself. */
+/** No worker of a platform has this prefix. The workspace is part of it: two bridges may choose the same name. */
 const workerName = ({ workspaceId, bridge }: BridgeCall): string => `bridge.${workspaceId}.${bridge}`
 
-function requireCapacity(waiting: ReadonlyMap<string, Waiting>, workspaceId: string): void {
-  const here = waiting.values().filter((one) => one.workspaceId === workspaceId)
+function requireCapacity(waiting: ReadonlyMap<string, WaitingCall>, workspaceId: string): void {
+  const here = waiting.values().filter((call) => call.workspaceId === workspaceId)
   if ([...here].length < BRIDGES_MAX) return
   const message = `${BRIDGES_MAX} bridges wait for work of this workspace already`
-  throw new MoleculeError('too_many_requests', message, { retryable: true, details: { retryAfterMs: 10_000 } })
+  const details = { retryAfterMs: BRIDGES_RETRY_AFTER_MS }
+  throw new MoleculeError('too_many_requests', message, { retryable: true, details })
 }
 
-type Parts = Pick<BridgesOptions, 'context' | 'workerInbox' | 'fill'>
-
 async function takeWork(
-  { context, workerInbox, fill }: Parts,
+  { context, workerInbox, fill }: BridgesOptions,
   call: BridgeCall,
   signal: AbortSignal,
 ): Promise<Directive[]> {
@@ -93,37 +93,24 @@ async function takeWork(
   let directives: Directive[] = []
   try {
     await fill(queue)
-    directives = await takeAvailable(queue, { clock, waitMs: call.waitMs }, signal)
+    const first = await queue.take(signal, (callback) => clock.after(call.waitMs, callback))
+    directives = first === undefined ? queue.clear() : [first, ...queue.clear()]
   } finally {
     workerQueues.close(queue)
-    // Nobody will hear of what came for a caller that has gone.
+    // The caller has gone: its directives would reach no worker.
     const undelivered = signal.aborted ? [...directives, ...queue.clear()] : queue.clear()
     for (const directive of undelivered) if (directive.type === 'lease') workerInbox.releaseLease(directive.lease)
   }
   return signal.aborted ? [] : directives
 }
 
-/** Everything that is there when the first thing is. */
-async function takeAvailable(
-  queue: WorkerQueue,
-  { clock, waitMs }: { clock: Clock; waitMs: number },
-  signal: AbortSignal,
-): Promise<Directive[]> {
-  const enough = new AbortController()
-  const over = AbortSignal.any([signal, enough.signal])
-  void sleep(clock, waitMs, over).then(() => enough.abort())
-  const first = await queue.take(over)
-  enough.abort()
-  return first === undefined ? queue.clear() : [first, ...queue.clear()]
-}
-
-/** Sets free what the bridge was leased and does not hold; gives the names of what it does hold. */
+/** Frees the leases that the bridge does not hold; returns the ids of those that it does hold. */
 async function reconcile({ store, held, changed }: InboxContext, call: BridgeCall): Promise<Set<string>> {
   const { workspaceId } = call
   const worker = workerName(call)
   const reported = new Set(call.holding)
-  // Before the store is asked: what is settled from now on takes its name away again.
-  for (const name of reported) held.add(name)
+  // Add them before the read: a settle that commits meanwhile removes its lease again.
+  for (const lease of reported) held.add(lease)
   let stored: ReadonlySet<string> = new Set()
   try {
     const leases = await store.read(() => findLeasesOf(worker))
@@ -135,9 +122,9 @@ async function reconcile({ store, held, changed }: InboxContext, call: BridgeCal
       changed(workspaceId, key.taskId)
     }
   } finally {
-    for (const name of reported) if (!stored.has(name)) held.delete(name)
+    for (const lease of reported) if (!stored.has(lease)) held.delete(lease)
   }
-  return new Set([...reported].filter((name) => held.has(name)))
+  return new Set([...reported].filter((lease) => held.has(lease)))
 }
 
 function* freeLease(key: LeaseKey, worker: string): Transaction<void> {
@@ -152,7 +139,7 @@ function* freeLease(key: LeaseKey, worker: string): Transaction<void> {
   if (message !== undefined) yield* freeLost(message, yield* recordLoss(message))
 }
 
-/** A bridge's token is for one workspace: a key that names another's message must lead nowhere. */
+/** A bridge's token is for one workspace: a key with the id of a message elsewhere must not reach that message. */
 function* belongs({ messageId, taskId, conversationId, workspaceId }: LeaseKey): Transaction<boolean> {
   const rows = yield* sql(
     'select id from messages where id = $1 and task_id = $2 and conversation_id = $3 and workspace_id = $4',

@@ -1,6 +1,6 @@
 /**
- * Who decides first: every transaction that decides something about a workspace's messages begins with its row of
- * counters. What it reads after that stays as it is until it commits; what it read before may have changed meanwhile.
+ * The first statement of every transaction that decides about messages of a workspace: it locks the workspace's row of
+ * counters. Rows read after it stay as they are until the commit; rows read before it may have changed.
  */
 import { type Statement, statement } from '../../store/store.ts'
 

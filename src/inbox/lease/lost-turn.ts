@@ -1,13 +1,14 @@
 /**
- * A turn whose worker vanished: counted if it had begun, then run again, or a dead letter when it happened too often. What its agent
- * had asked is void, and an answer that had come goes back into the queue behind it.
+ * A lost turn: its worker vanished. If the turn had begun, that counts as one of the message's losses. The message runs
+ * again, or is dead after too many losses. Open asks are void, and an answer that came goes back into the queue behind it.
  */
-import { sql, type Transaction } from '../../store/store.ts'
+import { sql, type Transaction, together } from '../../store/store.ts'
 import { closeAsks, voidAsks } from '../ask/close-asks.ts'
-import type { LogItem } from '../read/event-log.ts'
+import { type LogItem, recordChange } from '../read/event-log.ts'
 import { failTask } from '../settle/fail-task.ts'
+import { freeConversation } from './conversation-readiness.ts'
 
-/** A message whose worker vanished this often is a dead letter: it is likely what takes the worker down. */
+/** A message with this many losses is a dead letter: the message itself probably kills its workers. */
 const LOSSES_MAX = 5
 
 export interface LostMessage {
@@ -24,16 +25,16 @@ export interface LostMessage {
 export const LOST_COLUMNS = 'id, workspace_id, conversation_id, task_id, state, losses, suspended, begun'
 
 export interface LostTurn {
-  /** It is to be run again; otherwise it has ended. */
+  /** The message runs again; otherwise it has ended. */
   readonly again: boolean
   readonly items: readonly LogItem[]
-  /** How many messages wait now that did not before (answers that go back), or no longer do. */
+  /** The change in the number of waiting messages: answers that went back, less messages that ended. */
   readonly waiting: number
 }
 
 export function* recordLoss(message: LostMessage): Transaction<LostTurn> {
   if (message.state === 'stopping') {
-    // Its task is cancelled and has ended: an answer that went back into the queue would bring it to life again.
+    // The task is cancelled. An answer that went back into the queue would start it again.
     yield* closeAsks(message.id)
     yield* sql(
       `update messages set state = 'canceled', outcome = 'stopped', suspended = 0, settled_at = now_ms() where id = $1`,
@@ -56,6 +57,18 @@ export function* recordLoss(message: LostMessage): Transaction<LostTurn> {
   yield* sql('update messages set losses = losses + 1, suspended = 0 where id = $1', [message.id])
   const text = `the worker was lost ${LOSSES_MAX} times while running this message`
   const { ended, items } = yield* failTask(message.task_id, { code: 'worker_lost', message: text })
-  // The lost message itself was not waiting; the task's others were.
+  // The lost message itself did not wait; the other messages of its task did.
   return { again: false, items, waiting: requeued + 1 - ended }
+}
+
+/** Ends the lease of a lost turn without a new one: the message waits again, or has ended. */
+export function* freeLost(message: LostMessage, { again, items, waiting }: LostTurn): Transaction<void> {
+  const change = {
+    workspaceId: message.workspace_id,
+    running: message.suspended - 1,
+    suspended: -message.suspended,
+    waiting: waiting + (again ? 1 : 0),
+    entries: items.length === 0 ? [] : [{ taskId: message.task_id, messageId: message.id, items }],
+  }
+  yield* together([freeConversation(message.conversation_id), ...recordChange(change)])
 }

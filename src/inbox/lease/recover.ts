@@ -1,12 +1,10 @@
 /**
- * After a crash: the leases of this host's earlier process are void. The lock on its data folder proves that it is
- * gone, so nobody has to wait for them to run out. What it was running is counted as a loss and runs again.
+ * Recovery at start: the leases of an earlier process of this host are void. The lock on the data folder proves that the
+ * process is gone, so they need not run out first. Each lost turn is recorded and its message runs again.
  */
 import { sql, statement, type Transaction, together } from '../../store/store.ts'
-import { recordChange } from '../read/event-log.ts'
-import { freeConversation } from './conversation-readiness.ts'
 import { lockWorkspace } from './lock-workspace.ts'
-import { LOST_COLUMNS, type LostMessage, type LostTurn, recordLoss } from './lost-turn.ts'
+import { freeLost, LOST_COLUMNS, type LostMessage, recordLoss } from './lost-turn.ts'
 
 /** Voids the leases of every worker of this host; returns how many turns were lost. */
 export function* recoverLeases(host: string): Transaction<number> {
@@ -20,7 +18,7 @@ export function* recoverLeases(host: string): Transaction<number> {
   for (const { id, workspace_id: workspaceId } of held) {
     const [, [message]] = (yield* together([
       lockWorkspace(workspaceId),
-      // Looked at again under the lock: another node may have taken over meanwhile.
+      // Read again under the lock: another node may have taken over since.
       statement(
         `select ${LOST_COLUMNS} from messages where conversation_id = $1 and state in ('leased', 'stopping')
          and exists (select 1 from conversations c where c.id = $1 and c.worker like $2)`,
@@ -32,16 +30,4 @@ export function* recoverLeases(host: string): Transaction<number> {
     lost += 1
   }
   return lost
-}
-
-/** Ends a lease whose worker is gone without giving it to another: the message waits again, or has ended. */
-export function* freeLost(message: LostMessage, { again, items, waiting }: LostTurn): Transaction<void> {
-  const change = {
-    workspaceId: message.workspace_id,
-    running: message.suspended - 1,
-    suspended: -message.suspended,
-    waiting: waiting + (again ? 1 : 0),
-    entries: items.length === 0 ? [] : [{ taskId: message.task_id, messageId: message.id, items }],
-  }
-  yield* together([freeConversation(message.conversation_id), ...recordChange(change)])
 }

@@ -5,8 +5,7 @@
 import { sql, statement, type Transaction, together } from '../../store/store.ts'
 import { recordChange } from '../read/event-log.ts'
 import { type Claim, claimHead, type HeadRow, selectHead } from './claim.ts'
-import { LOST_COLUMNS, type LostMessage, recordLoss } from './lost-turn.ts'
-import { freeLost } from './recover.ts'
+import { freeLost, LOST_COLUMNS, type LostMessage, recordLoss } from './lost-turn.ts'
 
 /** Lapsed leases seen to in one look; the next look sees to the rest. */
 const LAPSED_MAX = 50

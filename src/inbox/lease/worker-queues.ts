@@ -1,37 +1,33 @@
 /**
- * Worker queues: where workers of this process wait for directives. A queue is memory only: what is handed out is leased in the
- * store already, and what is still in a queue when its worker leaves is given back.
+ * Worker queues: where workers of this process wait for directives. A queue is memory only. Every lease in it is already
+ * committed, and a lease that is still in the queue when its worker leaves is released.
  */
+import { createWaitQueue, type WaitQueue } from '../../wait.ts'
+import type { ReadyWorkers } from '../admit/admit.ts'
 import type { Directive, Worker } from '../inbox.ts'
 
-/** How many leases a worker elsewhere can hold at a time, and the names of those it holds. */
+/** How many leases a bridge can hold at a time, and the ids of those it holds. */
 export interface LeaseCapacity {
   readonly leasesMax: number
   readonly holding: Set<string>
 }
 
-export interface WorkerQueue {
+export interface WorkerQueue extends WaitQueue<Directive> {
   readonly worker: Worker
   /** Absent where the workspace's slots are the only limit. */
   readonly capacity: LeaseCapacity | undefined
-  /** How many more leases it has capacity for, once the one named here has ended. */
+  /** How many more leases the worker can take, once the named lease has ended. */
   free(endingLease?: string): number
   accepts(endingLease?: string): boolean
-  put(directive: Directive): void
-  /** The next directive, or undefined once the signal has aborted. */
-  take(signal: AbortSignal): Promise<Directive | undefined>
-  /** Takes what was never picked up; the queue is then closed. */
-  clear(): Directive[]
 }
 
 export interface WorkerQueues {
   open(worker: Worker, capacity?: LeaseCapacity): WorkerQueue
   close(queue: WorkerQueue): void
   get(workerId: string): WorkerQueue | undefined
-  /** A worker that would take a message of a hosted workspace, and one that serves this workspace by name. */
-  ready(workspaceId: string): { hosted?: string; named?: string }
+  ready(workspaceId: string): ReadyWorkers
   all(): Iterable<WorkerQueue>
-  /** The lease takes no capacity any more, whoever has it. */
+  /** The lease takes no more capacity of any worker. */
   forget(lease: string): void
 }
 
@@ -68,33 +64,16 @@ export function createWorkerQueues(): WorkerQueues {
 }
 
 function createWorkerQueue(worker: Worker, capacity: LeaseCapacity | undefined): WorkerQueue {
-  const directives: Directive[] = []
-  let wake: (() => void) | undefined
   const free = (endingLease?: string): number => {
     if (capacity === undefined) return Number.POSITIVE_INFINITY
     const ending = endingLease !== undefined && capacity.holding.has(endingLease) ? 1 : 0
     return capacity.leasesMax - capacity.holding.size + ending
   }
   return {
+    ...createWaitQueue<Directive>(),
     worker,
     capacity,
     free,
     accepts: (endingLease) => free(endingLease) > 0,
-    put(directive) {
-      directives.push(directive)
-      wake?.()
-    },
-    async take(signal) {
-      while (directives.length === 0 && !signal.aborted) {
-        const woken = Promise.withResolvers<void>()
-        wake = woken.resolve
-        signal.addEventListener('abort', wake, { once: true })
-        await woken.promise
-        // A signal that outlives a million messages must not keep a listener of each.
-        signal.removeEventListener('abort', wake)
-      }
-      return signal.aborted ? undefined : directives.shift()
-    },
-    clear: () => directives.splice(0),
   }
 }

@@ -10,7 +10,7 @@ import type { InboxContext } from '../context.ts'
 import type { TurnEvent } from '../inbox.ts'
 import type { Activity, ActivityEntry, ActivityNote, ActivityPage, ActivityQuery, ActivityRow } from '../readers.ts'
 import type { LogItem, StoredReply } from './event-log.ts'
-import { listenForChanges, RECHECK_MS } from './reception.ts'
+import { listenForChanges, RECHECK_MS } from './watchers.ts'
 
 /** Rows of the log looked through for one page; a filter that finds little ends here and goes on from `nextSeq`. */
 const ROWS_SCANNED_MAX = 2000

@@ -13,9 +13,7 @@ import { readLog } from './event-log.ts'
 import { listTasks } from './task-list.ts'
 import { messagesOfTask } from './task-messages.ts'
 import { findTask, readSnapshot, readTask, type StoredTaskRow, showTask, taskNotFound, toTask } from './tasks.ts'
-
-/** A missed wake-up costs a reader at most this. */
-export const RECHECK_MS = 5000
+import { type ChangeListener, listenForChanges, RECHECK_MS } from './watchers.ts'
 
 /** How the door's face moves the worker's: a lease made on admission, and work that a cancel set free. */
 export interface ReceptionOptions {
@@ -178,41 +176,4 @@ function* isPaused({ id, workspace_id: workspaceId }: StoredTaskRow): Transactio
     [workspaceId, id],
   )
   return rows.length > 0
-}
-
-export interface ChangeListener {
-  /** Resolves when the task changed, after `maxMs`, or on abort; with how the task came to rest, where that was the change. */
-  next(maxMs: number, signal: AbortSignal): Promise<TaskResult | undefined>
-  stop(): void
-}
-
-/**
- * News of one task, or of one workspace. What came while nobody listened is not lost: the next wait then ends at once. Made without signals
- * of its own, because every blocking call waits here and an abort costs as much as a query.
- */
-export function listenForChanges({ clock, watchers }: InboxContext, id: string): ChangeListener {
-  let fresh = false
-  let result: TaskResult | undefined
-  let wake: () => void = () => undefined
-  const stop = watchers.watch(id, (given) => {
-    fresh = true
-    result = given
-    wake()
-  })
-  return {
-    stop,
-    async next(maxMs, signal) {
-      if (!fresh && !signal.aborted) {
-        const woken = Promise.withResolvers<void>()
-        wake = woken.resolve
-        const stopTimer = clock.after(maxMs, wake)
-        signal.addEventListener('abort', wake, { once: true })
-        await woken.promise
-        signal.removeEventListener('abort', wake)
-        stopTimer()
-      }
-      fresh = false
-      return result
-    },
-  }
 }
