@@ -1,4 +1,7 @@
-/** The contracts of store and inbox on a real PostgreSQL, and what only an engine over a network has to prove. */
+/**
+ * The contracts of store and inbox on a real PostgreSQL, and the tests of its shared transactions, nodes, hints and
+ * outages.
+ */
 import { after, before } from 'node:test'
 import { Client } from 'pg'
 import { systemClock } from '../../src/clock.ts'

@@ -1,3 +1,4 @@
+/** The contracts of store and inbox on SQLite, and its group commit. */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -35,25 +36,25 @@ upgradeContract({
     }),
 })
 
-test('what arrives in the next turn of the event loop still shares the commit, but a group gathers for a moment only', async () => {
+test('an operation of the next turn of the event loop shares the commit, but a group waits only for a moment', async () => {
   const { store, dispose } = await open()
   await store.write(() => sql('create table notes (id integer primary key)'))
-  const heard: string[] = []
+  const order: string[] = []
   const write = async (id: number, name: string) => {
     await store.write(() => sql('insert into notes (id) values ($1)', [id]))
-    heard.push(name)
+    order.push(name)
   }
   const first = write(1, 'first')
   await nextTurn()
-  heard.push('asked again')
+  order.push('second call')
   await Promise.all([first, write(2, 'second')])
-  assert.deepEqual(heard, ['asked again', 'first', 'second'])
-  // A crowd that never ends does not hold up the first of it.
-  const crowd: Promise<void>[] = []
-  for (let id = 3; !heard.includes('of a crowd'); id++) {
-    crowd.push(write(id, 'of a crowd'))
+  assert.deepEqual(order, ['second call', 'first', 'second'])
+  // Without the limit, an endless stream of operations would delay the first one for ever.
+  const streamed: Promise<void>[] = []
+  for (let id = 3; !order.includes('streamed'); id++) {
+    streamed.push(write(id, 'streamed'))
     await nextTurn()
   }
-  await Promise.all(crowd)
+  await Promise.all(streamed)
   await dispose()
 })

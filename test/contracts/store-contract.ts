@@ -1,4 +1,4 @@
-/** The store's contract, run on every engine: what the rooms above may rely on when they write SQL once. */
+/** The contract of the store, run on every engine: what the layers above may rely on when they write one SQL text. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { MoleculeError } from '../../src/errors.ts'
@@ -38,12 +38,12 @@ export function storeContract({ name, open }: StoreUnderTest): void {
         return rows.map(({ body }) => body)
       })
 
-    test('what a transaction returned is durable for a reader', async () => {
+    test('a reader sees a transaction once its write has resolved', async () => {
       assert.equal(await insert(1, 'one')(), 1)
       assert.deepEqual(await bodies(1, 1), ['one'])
     })
 
-    test('a throw rolls back its own transaction and none of those that share its commit', async () => {
+    test('a throw rolls back only its own transaction, not those that share its commit', async () => {
       const boom = new Error('boom')
       const failing = store.write(function* () {
         yield* sql('insert into notes (id, body) values ($1, $2)', [11, 'lost'])
@@ -58,7 +58,7 @@ export function storeContract({ name, open }: StoreUnderTest): void {
       assert.deepEqual(await bodies(10, 12), ['a', 'c'])
     })
 
-    test('a broken statement fails alone', async () => {
+    test('an invalid statement fails only its own transaction', async () => {
       const broken = store.write(function* () {
         yield* sql('insert into nowhere (id) values (1)')
       })
@@ -67,15 +67,15 @@ export function storeContract({ name, open }: StoreUnderTest): void {
       assert.equal(second?.status, 'fulfilled')
     })
 
-    test('a read that would write is refused and leaves nothing', async () => {
-      const sly = store.read(function* () {
-        yield* sql(`insert into notes (id, body) values (25, 'sly')`)
+    test('a read that writes is refused and stores nothing', async () => {
+      const writing = store.read(function* () {
+        yield* sql(`insert into notes (id, body) values (25, 'written')`)
       })
-      await assert.rejects(sly)
+      await assert.rejects(writing)
       assert.deepEqual(await bodies(25, 25), [])
     })
 
-    test('a thousand concurrent transactions each see the one before', async () => {
+    test('each of a thousand concurrent transactions sees the one before', async () => {
       await insert(30, '0')()
       const add = () =>
         store.write(function* () {
@@ -86,7 +86,7 @@ export function storeContract({ name, open }: StoreUnderTest): void {
       assert.deepEqual(await bodies(30, 30), ['1000'])
     })
 
-    test('numbers, bytes, text with every character and null come back as they went in', async () => {
+    test('numbers, bytes, text with special characters and null are read as they were written', async () => {
       const raw = new Uint8Array([0, 1, 254, 255])
       const body = 'ünïcödé 🧪 \' " \\ $1 ?1'
       const [row] = await store.write(function* () {
@@ -102,9 +102,9 @@ export function storeContract({ name, open }: StoreUnderTest): void {
       assert.equal(row?.['empty'], null)
     })
 
-    test('now_ms() is a whole number near the wall clock and never goes back', async () => {
+    test('now_ms() is an integer near the wall clock and never goes back', async () => {
       const times: number[] = []
-      for (let look = 0; look < 20; look++) {
+      for (let attempt = 0; attempt < 20; attempt++) {
         const [row] = await store.write(function* () {
           return yield* sql<{ now: number }>('select now_ms() as now')
         })
@@ -118,7 +118,7 @@ export function storeContract({ name, open }: StoreUnderTest): void {
       assert.ok(Math.abs((times[0] ?? 0) - Date.now()) < 60_000)
     })
 
-    test('a store that is closed refuses writes as unavailable, and closing twice is harmless', async () => {
+    test('a closed store rejects writes as unavailable, and closing twice is harmless', async () => {
       const other = await open()
       await other.store.close()
       await other.store.close()

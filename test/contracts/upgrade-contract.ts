@@ -1,4 +1,4 @@
-/** A store that an earlier version wrote: it is brought forward when it is opened, and what waited in it is answered. */
+/** A store that an earlier version wrote: opening it migrates it, and the waiting messages in it are answered. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { missingMigrations } from '../../src/store/migrations.ts'
@@ -8,19 +8,19 @@ import type { StoreUnderTest } from './store-contract.ts'
 
 export interface UpgradeUnderTest {
   readonly name: string
-  /** A store in which nothing but these statements was ever run; opening it is opening it with today's program. */
+  /** Makes a store in which only these statements ran. The returned function opens it with the current program. */
   prepare(statements: string): Promise<StoreUnderTest['open']>
 }
 
 export function upgradeContract({ name, prepare }: UpgradeUnderTest): void {
-  describe(`an earlier store on ${name}`, () => {
+  describe(`a store of an earlier version on ${name}`, () => {
     const versions = missingMigrations(0).slice(0, -1)
     const oldStore = (version: number, rows: string) => {
       const upTo = versions.slice(0, version).map(([number, text]) => `${text}; ${recordVersion(number)}`)
       return prepare(['create table schema_version (version integer not null);', ...upTo, rows].join('\n'))
     }
     for (const [version] of versions) {
-      test(`IN-10 one of version ${version} is brought forward, and what waited in it is answered in its order`, async () => {
+      test(`IN-10 a store of version ${version} is migrated, and its waiting messages are answered in order`, async () => {
         const harness = createInboxHarness({ name, open: await oldStore(version, OLD_ROWS) })
         await harness.open()
         try {
@@ -46,8 +46,8 @@ export function upgradeContract({ name, prepare }: UpgradeUnderTest): void {
           assert.deepEqual(await answers('t1'), ['answer to m1'])
           assert.deepEqual(await answers('t2'), ['answer to m2', 'answer to m3'])
           assert.equal(await harness.state('t2'), 'TASK_STATE_COMPLETED')
-          const explained = (id: string) => harness.local.stories.find({ id, scopeOf: () => ({}) })
-          for (const id of ['t2', 'm2']) assert.equal((await explained(id))?.messageId, 'm2')
+          const findStory = (id: string) => harness.local.stories.find({ id, scopeOf: () => ({}) })
+          for (const id of ['t2', 'm2']) assert.equal((await findStory(id))?.messageId, 'm2')
           assert.deepEqual(await harness.load(WORKSPACE), { running: 0, waiting: 0 })
         } finally {
           await harness.close()
@@ -107,7 +107,7 @@ const oldTask = (id: string, state: string): string =>
   `insert into tasks (id, workspace_id, conversation_id, context_id, principal, state, created_at, updated_at)
    values ('${id}', '${WORKSPACE}', 'c1', 'ctx', 'people', '${state}', 1, 1);`
 
-/** One task that has ended, and one of two messages that wait. */
+/** A completed task, and a task with two waiting messages. */
 const OLD_ROWS = `
 insert into workspace_load (workspace_id, hosted, slots, waiting, seq) values ('${WORKSPACE}', 0, 1, 2, 3);
 insert into conversations (id, workspace_id, principal, context_id, last_n, ready_at)

@@ -1,4 +1,4 @@
-/** What the tests of the PostgreSQL engine share: stores on one database, a table to write in, and how failures look. */
+/** Stores on one database, a table to write to, and checks of failures, for the tests of the PostgreSQL engine. */
 import type { TestContext } from 'node:test'
 import { systemClock } from '../../../src/clock.ts'
 import { MoleculeError } from '../../../src/errors.ts'
@@ -41,7 +41,7 @@ export const readNote = (store: Store, id: string): Promise<string | undefined> 
 export const isUnavailable = (error: unknown): boolean =>
   error instanceof MoleculeError && error.code === 'store_unavailable' && error.retryable
 
-/** Keeps a transaction open for a while without leaving it. */
+/** Keeps a transaction open for a while. */
 export function* pause(seconds: number) {
   yield* sql(`select 1 as waited from (select pg_sleep(${seconds})) as pause`)
 }

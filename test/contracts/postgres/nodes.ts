@@ -1,4 +1,4 @@
-/** Several nodes on one database: they start together, meet at the same rows, and each answer stays right. */
+/** Several nodes on one database: they start together and write to the same rows. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { MoleculeError } from '../../../src/errors.ts'
@@ -7,7 +7,7 @@ import { addNote, type GetServer, openNodes, openStore, pause, readNote } from '
 
 export function nodeTests(getServer: GetServer): void {
   describe('several nodes on one database', () => {
-    test('nodes that start together on an empty database make the schema once', async (t) => {
+    test('nodes that start together on an empty database create the schema once', async (t) => {
       const url = await getServer().url()
       const stores = await Promise.all([1, 2, 3, 4].map(() => openStore(t, url)))
       for (const store of stores) {
@@ -27,7 +27,7 @@ export function nodeTests(getServer: GetServer): void {
       await assert.rejects(openStore(t, url), (error) => (error as MoleculeError).code === 'bad_config')
     })
 
-    test('nodes that lock rows crosswise are both served', async (t) => {
+    test('two nodes that lock rows in opposite order both succeed', async (t) => {
       const [left, right] = (await openNodes(t, getServer(), 2)) as [Store, Store]
       await addNote(left, 'a')
       await addNote(left, 'b')
@@ -41,15 +41,15 @@ export function nodeTests(getServer: GetServer): void {
           }
         }, 'k')
       await Promise.all([cross(left, ['a', 'b']), cross(right, ['b', 'a'])])
-      assert.ok(runs > 2, 'they did not meet')
+      assert.ok(runs > 2, 'there was no lock conflict')
       assert.deepEqual([await readNote(left, 'a'), await readNote(left, 'b')], ['++', '++'])
     })
 
-    test('a deadlock between two that run alone is tried again', async (t) => {
+    test('a deadlock of operations that run alone is retried', async (t) => {
       const stores = (await openNodes(t, getServer(), 2)) as [Store, Store]
       await addNote(stores[0], 'a')
       await addNote(stores[0], 'b')
-      // Raised by hand on the first runs: the database's own detection takes a second each time.
+      // Raised by the test on the first runs: the deadlock detection of the database takes a second each time.
       const runs = [0, 0]
       const deadlock = (index: 0 | 1) =>
         stores[index].write(function* () {
@@ -63,13 +63,13 @@ export function nodeTests(getServer: GetServer): void {
       assert.equal(await readNote(stores[0], 'a'), '++')
     })
 
-    test('one that meets deadlocks for ever is told that the store is unavailable', async (t) => {
+    test('a write that fails to serialize every time rejects with store_unavailable', async (t) => {
       const [store] = (await openNodes(t, getServer(), 1)) as [Store]
       const hopeless = store.write(() => sql(`do $$ begin raise exception 'x' using errcode = '40001'; end $$`))
       await assert.rejects(hopeless, (error) => (error as MoleculeError).code === 'store_unavailable')
     })
 
-    test('a lock that does not come free is waited for once more, alone, and then told', async (t) => {
+    test('a lock that is not released is waited for once more, alone; then the write rejects', async (t) => {
       const [store] = (await openNodes(t, getServer(), 1)) as [Store]
       let runs = 0
       const stuck = store.write(() => {
@@ -94,13 +94,13 @@ export function nodeTests(getServer: GetServer): void {
       assert.equal(new Set(bodies).size, 1)
     })
 
-    test('a key that is taken for good is an error of its own', async (t) => {
+    test('a duplicate key rejects with the database error', async (t) => {
       const [store] = (await openNodes(t, getServer(), 1)) as [Store]
       await addNote(store, 'taken')
       await assert.rejects(addNote(store, 'taken'), (error) => (error as { code?: string }).code === '23505')
     })
 
-    test('nodes that count in the same rows lose nothing', async (t) => {
+    test('nodes that increment the same rows lose no update', async (t) => {
       const stores = (await openNodes(t, getServer(), 3)) as [Store, Store, Store]
       const keys = Array.from({ length: 10 }, (_, index) => `counter-${index}`)
       for (const key of keys) await addNote(stores[0], key, '0')

@@ -1,4 +1,4 @@
-/** The database goes away: every caller is told at once and clearly, and it comes back by itself. */
+/** An outage of the database: every call rejects at once with a clear error, and the store recovers by itself. */
 import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
@@ -10,51 +10,51 @@ import type { Log } from '../../../src/log.ts'
 import { type Store, sql } from '../../../src/store/store.ts'
 import { addNote, type GetServer, isUnavailable, openNodes, openStore, pause, readNote } from './harness.ts'
 
-/** Until it works again; every failure on the way must be the clear one. */
-async function untilBack(store: Store): Promise<number> {
+/** Retries until the store works again. Every failure before must be `store_unavailable`. Returns the time it took. */
+async function waitForRecovery(store: Store): Promise<number> {
   const startMs = performance.now()
-  for (let look = 0; ; look++) {
+  for (let attempt = 0; ; attempt++) {
     try {
-      await addNote(store, `back ${look} ${Math.random()}`)
+      await addNote(store, `back ${attempt} ${Math.random()}`)
       await readNote(store, 'back')
       return performance.now() - startMs
     } catch (error) {
       assert.ok(isUnavailable(error), inspect(error))
-      assert.ok(performance.now() - startMs < 10_000, 'it did not come back')
+      assert.ok(performance.now() - startMs < 10_000, 'the store did not recover')
       await delay(20)
     }
   }
 }
 
 export function outageTests(getServer: GetServer): void {
-  describe('a database that goes away', () => {
-    test('what is under way and what comes is told so, at once, and it recovers alone', async (t) => {
+  describe('a database outage', () => {
+    test('running and new calls reject at once, and the store recovers by itself', async (t) => {
       const [store] = (await openNodes(t, getServer(), 1)) as [Store]
       await addNote(store, 'kept')
-      const underWay = [
+      const running = [
         store.write(() => pause(20), 'k'),
         store.read(() => pause(20)),
         store.write(() => sql(`insert into notes (id) values ('never')`), 'k'),
       ]
-      const told = Promise.allSettled(underWay)
+      const settled = Promise.allSettled(running)
       await delay(100)
       await getServer().stopServer()
-      const results = await told
+      const results = await settled
       for (const result of results.slice(0, 2)) assert.ok(isUnavailable((result as PromiseRejectedResult).reason))
-      for (let look = 0; look < 3; look++) {
+      for (let attempt = 0; attempt < 3; attempt++) {
         const startMs = performance.now()
-        await assert.rejects(addNote(store, `lost ${look}`), isUnavailable)
+        await assert.rejects(addNote(store, `lost ${attempt}`), isUnavailable)
         await assert.rejects(readNote(store, 'kept'), isUnavailable)
         assert.ok(performance.now() - startMs < 3000)
         await delay(150)
       }
       await getServer().startServer()
-      assert.ok((await untilBack(store)) < 5000)
+      assert.ok((await waitForRecovery(store)) < 5000)
       assert.equal(await readNote(store, 'kept'), '')
       assert.equal(await readNote(store, 'lost 0'), undefined)
     })
 
-    test('what was acknowledged survives a power cut', async (t) => {
+    test('acknowledged writes survive a kill of the server', async (t) => {
       const [store] = (await openNodes(t, getServer(), 1)) as [Store]
       const acknowledged: number[] = []
       const writing = Array.from({ length: 300 }, async (_, index) => {
@@ -67,12 +67,12 @@ export function outageTests(getServer: GetServer): void {
       await getServer().kill()
       await settled
       await getServer().startServer()
-      await untilBack(store)
+      await waitForRecovery(store)
       assert.ok(acknowledged.length > 10)
       for (const index of acknowledged) assert.equal(await readNote(store, String(index)), '')
     })
 
-    test('a connection that is cut in its commit is told as unavailable', async (t) => {
+    test('a connection that is lost during its commit rejects with store_unavailable', async (t) => {
       const [store, other] = (await openNodes(t, getServer(), 2)) as [Store, Store]
       await store.write(function* () {
         yield* sql(`create function slowly() returns trigger language plpgsql as
@@ -89,25 +89,25 @@ export function outageTests(getServer: GetServer): void {
       assert.equal(ended.length, 1)
       await cut
       await other.write(() => sql('drop trigger slow on notes'))
-      await untilBack(store)
+      await waitForRecovery(store)
     })
 
-    test('a server that says nothing is given up', async (t) => {
-      // What takes thirty seconds otherwise.
-      const hasty: Clock = {
+    test('a server that does not answer is given up', async (t) => {
+      // Shortens the answer timeout of thirty seconds.
+      const fastClock: Clock = {
         ...systemClock,
         after: (delayMs, callback) => systemClock.after(delayMs === 30_000 ? 300 : delayMs, callback),
       }
-      const store = await openStore(t, await getServer().url(), { clock: hasty })
+      const store = await openStore(t, await getServer().url(), { clock: fastClock })
       await assert.rejects(
         store.write(() => pause(2)),
         /did not answer within/,
       )
       await store.write(() => sql('create table notes (id text primary key, body text)'), 'another lane')
-      await untilBack(store)
+      await waitForRecovery(store)
     })
 
-    test('an address where nobody answers is told within seconds', async (t) => {
+    test('an address without an answer rejects within seconds', async (t) => {
       const { port, close } = await silentServer(t)
       const startMs = performance.now()
       const opening = openStore(t, `postgres://user:secretword@127.0.0.1:${port}/db`)
@@ -116,7 +116,7 @@ export function outageTests(getServer: GetServer): void {
       close()
     })
 
-    test('no error and no line of the log holds a password', async (t) => {
+    test('no error and no log line contains a password', async (t) => {
       const lines: unknown[] = []
       const note = (fields: object, message: string) => void lines.push(fields, message)
       const log: Log = { debug: note, info: note, warn: note, error: note }
@@ -147,11 +147,11 @@ export function outageTests(getServer: GetServer): void {
       await delay(300)
       await getServer().startServer()
       assert.ok(lines.length > 10)
-      const words = inspect(lines, { depth: 20, showHidden: true })
-      assert.ok(!words.includes('secretword') && !words.includes(password))
+      const text = inspect(lines, { depth: 20, showHidden: true })
+      assert.ok(!text.includes('secretword') && !text.includes(password))
     })
 
-    test('closing while the database is away ends, and takes nothing more', async (t) => {
+    test('close during an outage ends, and later calls reject', async (t) => {
       const [store] = (await openNodes(t, getServer(), 1)) as [Store]
       await getServer().stopServer()
       const late = Promise.allSettled([addNote(store, 'late'), readNote(store, 'late')])
@@ -163,7 +163,7 @@ export function outageTests(getServer: GetServer): void {
   })
 }
 
-/** Takes connections and never says a word, as a broken middle does. */
+/** Accepts connections and never sends a byte, like a broken proxy. */
 async function silentServer(t: TestContext): Promise<{ port: number; close(): void }> {
   const silent = createServer()
   const sockets = new Set<{ destroy(): unknown }>()

@@ -1,4 +1,4 @@
-/** Operations that share a transaction: side by side, in order by key, and none suffers for another. */
+/** Operations that share a transaction: they run side by side, in order by key, and do not affect each other. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { MoleculeError } from '../../../src/errors.ts'
@@ -14,19 +14,19 @@ function* transactionId() {
 
 export function sharedTransactionTests(getServer: GetServer): void {
   describe('operations that share a transaction', () => {
-    test('writes of one moment share a commit, with one key and with many', async (t) => {
+    test('concurrent writes share a commit, with one key and with many', async (t) => {
       const [store] = await openNodes(t, getServer(), 1)
-      // A group ends after a moment, and on a busy machine a moment may be over before the second write: tried again.
+      // On a busy machine the 5 ms of a group may pass before the second write: retried.
       const share = (at: Store | undefined, keys: readonly string[]) =>
         waitUntil(async () => new Set(await Promise.all(keys.map((key) => at?.write(transactionId, key)))).size === 1)
       await share(store, ['a', 'a', 'a'])
       const one = await openStore(t, await getServer().url(), { lanes: 1 })
       await share(one, ['a', 'b', 'c'])
       const [keyed, keyless] = await Promise.all([one.write(transactionId, 'a'), one.write(transactionId)])
-      assert.notEqual(keyed, keyless, 'a write without a key shares a transaction with no keyed one')
+      assert.notEqual(keyed, keyless, 'a write without a key shares a transaction with a keyed write')
     })
 
-    test('the writes of a key run in the order they were asked for, among those of other keys', async (t) => {
+    test('the writes of a key run in call order, among those of other keys', async (t) => {
       const [store] = (await openNodes(t, getServer(), 1)) as [Store]
       const keys = Array.from({ length: 20 }, (_, index) => `key-${index}`)
       for (const key of keys) await addNote(store, key)
@@ -43,18 +43,18 @@ export function sharedTransactionTests(getServer: GetServer): void {
 
     for (const [title, fail] of [
       ['throws after it wrote', () => new Error('boom')],
-      ['is refused by the database', () => sql('insert into nowhere (id) values (1)')],
-      ['holds a text that cannot be stored', () => sql('insert into notes (id) values ($1)', ['\0'])],
+      ['is rejected by the database', () => sql('insert into nowhere (id) values (1)')],
+      ['has a text that cannot be stored', () => sql('insert into notes (id) values ($1)', ['\0'])],
     ] as const) {
-      test(`an operation that ${title} is rolled back alone`, async (t) => {
+      test(`only the operation that ${title} is rolled back`, async (t) => {
         const url = await getServer().url()
         const store = await openStore(t, url, { lanes: 1 })
         await store.write(() => sql('create table notes (id text primary key, body text)'))
         const failing = store.write(function* () {
           yield* sql('insert into notes (id) values ($1)', ['failing'])
-          const what = fail()
-          if (what instanceof Error) throw what
-          yield* what
+          const failure = fail()
+          if (failure instanceof Error) throw failure
+          yield* failure
         }, 'b')
         const others = ['a', 'b', 'c'].map((key) =>
           store.write(() => sql('insert into notes (id, body) values ($1, $2)', [`kept ${key}`, key]), key),
@@ -66,7 +66,7 @@ export function sharedTransactionTests(getServer: GetServer): void {
       })
     }
 
-    test('a text with U+0000 is a mistake of whoever sent it', async (t) => {
+    test('a text with U+0000 is an invalid request', async (t) => {
       const [store] = (await openNodes(t, getServer(), 1)) as [Store]
       await assert.rejects(
         addNote(store, 'nul', 'a\0b'),
@@ -74,7 +74,7 @@ export function sharedTransactionTests(getServer: GetServer): void {
       )
     })
 
-    test('what fails only at the commit is rolled back alone', async (t) => {
+    test('an operation that fails at the commit is rolled back alone', async (t) => {
       const store = await openStore(t, await getServer().url(), { lanes: 1 })
       await store.write(() =>
         sql('create table pairs (id text primary key, other text references pairs (id) deferrable initially deferred)'),
@@ -82,14 +82,14 @@ export function sharedTransactionTests(getServer: GetServer): void {
       const insert = (id: string, other: string) => () =>
         sql('insert into pairs (id, other) values ($1, $2) returning id', [id, other])
       const [lonely, paired] = await Promise.allSettled([
-        store.write(insert('lonely', 'nobody'), 'a'),
+        store.write(insert('lonely', 'missing'), 'a'),
         store.write(insert('self', 'self'), 'b'),
       ])
       assert.equal((lonely as PromiseRejectedResult).reason.code, '23503')
       assert.equal(paired?.status, 'fulfilled')
     })
 
-    test('statements of one step give their rows in order, and a step may be empty', async (t) => {
+    test('statements of one step return their rows in order, and a step may be empty', async (t) => {
       const [store] = (await openNodes(t, getServer(), 1)) as [Store]
       const rows = await store.write(function* () {
         yield* together([])
@@ -103,14 +103,14 @@ export function sharedTransactionTests(getServer: GetServer): void {
       assert.deepEqual(rows, [[{ n: 1 }], [{ id: 'x' }], [], [{ total: 3, yes: 1 }]])
     })
 
-    test('a text of a mebibyte goes in and comes out', async (t) => {
+    test('a text of a mebibyte is read as it was written', async (t) => {
       const [store] = (await openNodes(t, getServer(), 1)) as [Store]
       const body = 'ä🧪'.repeat(2 ** 20 / 6)
       await addNote(store, 'large', body)
       assert.equal(await readNote(store, 'large'), body)
     })
 
-    test('a read of several steps sees one moment, the first time and later', async (t) => {
+    test('a read of several steps sees one snapshot, the first time and later', async (t) => {
       const [store] = (await openNodes(t, getServer(), 1)) as [Store]
       await addNote(store, 'moving', '0')
       for (let round = 1; round <= 2; round++) {
@@ -128,12 +128,12 @@ export function sharedTransactionTests(getServer: GetServer): void {
       assert.equal(await readNote(store, 'moving'), '2')
     })
 
-    test('more than ten thousand waiting operations are refused at once', async (t) => {
+    test('more than ten thousand waiting operations reject at once', async (t) => {
       const store = await openStore(t, await getServer().url(), { lanes: 1, readers: 1 })
       const one = () => sql('select 1 as one')
-      for (const ask of [(key: string) => store.write(one, key), () => store.read(one)]) {
-        const asked = Array.from({ length: 10_002 }, (_, index) => ask(`key ${index}`))
-        const answers = await Promise.allSettled(asked)
+      for (const call of [(key: string) => store.write(one, key), () => store.read(one)]) {
+        const calls = Array.from({ length: 10_002 }, (_, index) => call(`key ${index}`))
+        const answers = await Promise.allSettled(calls)
         const refused = answers.filter((answer) => answer.status === 'rejected')
         assert.ok(refused.length > 0 && refused.length <= 2)
         assert.ok(refused.every(({ reason }) => isUnavailable(reason)))
