@@ -1,7 +1,7 @@
 /**
- * The audit: what was promised against what is stored and what the clients saw, after the last life has ended. Each
- * check is one sentence that must hold, with everything that breaks it. It reads tables and files by means of its own,
- * so that a mistake of the platform cannot hide itself.
+ * The audit after the last platform has stopped: compares what was promised with what is stored and what the clients
+ * received. Each check is one sentence with its violations. It reads tables and files with its own code, so that a bug
+ * of the platform cannot hide itself.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,19 +10,20 @@ import type { Database, DatabaseRow } from './database.ts'
 
 export interface AuditCheck {
   readonly title: string
-  /** What breaks it; none = it holds. */
+  /** Empty = the check passes. */
   readonly violations: readonly string[]
 }
 
 export interface Audit {
   readonly admitted: number
   readonly answered: number
-  /** Ended without an answer, by code. */
+  /** Dead letters, by code. */
   readonly failed: Readonly<Record<string, number>>
   readonly lost: number
   readonly answeredTwice: number
-  /** Runs of exec agents, and how many exec messages there were. */
+  /** Runs of exec commands. */
   readonly agentRuns: number
+  /** Messages to exec workspaces. */
   readonly counted: number
   readonly checks: readonly AuditCheck[]
 }
@@ -37,7 +38,7 @@ interface StoredMessage {
   readonly reply: string | undefined
   readonly taskState: string
   readonly code: string | undefined
-  /** Where the log tells its reply. */
+  /** The numbers of the log entries with its reply. */
   replySeqs: number[]
 }
 
@@ -46,7 +47,7 @@ export async function audit(database: Database, sent: readonly SentMessage[], ru
   const byKey = new Map(stored.map((message) => [message.key, message]))
   const runs = readRuns(runsDir)
   const lost = sent.flatMap((message) => describeLoss(message, byKey.get(message.messageId)))
-  const twice = [...findRepeated(stored), ...stored.flatMap(describeTwice), ...sent.flatMap(describeTwoAnswers)]
+  const twice = [...findRepeated(stored), ...stored.flatMap(describeReplyCount), ...sent.flatMap(describeClientView)]
   const failed: Record<string, number> = {}
   for (const { state, code = 'unknown' } of stored) {
     if (state === 'dead') failed[code] = (failed[code] ?? 0) + 1
@@ -60,17 +61,23 @@ export async function audit(database: Database, sent: readonly SentMessage[], ru
     agentRuns: [...runs.values()].reduce((total, marks) => total + marks.length, 0),
     counted: sent.filter(({ counted }) => counted).length,
     checks: [
-      { title: 'RE-1 every acknowledged message has its task, and that is final', violations: lost },
-      { title: 'RE-1 no message has two replies, in the store, in the log or at its client', violations: twice },
-      { title: 'RE-1 every reply is the right one', violations: findWrongReplies(sent, byKey) },
+      { title: 'RE-1 every acknowledged message has its task, and the task is final', violations: lost },
+      { title: 'RE-1 no message has two replies in the store, in the log or at its client', violations: twice },
+      { title: 'RE-1 every reply is correct', violations: findWrongReplies(sent, byKey) },
       {
-        title: 'RE-1 an agent ran for every answer, once a lease and only in attempts that count',
+        title: 'RE-1 an agent ran for every answer, once per lease and only in counted attempts',
         violations: findExtraRuns(sent, { byKey, runs }),
       },
-      { title: 'IN-2 replies of a conversation come in the order of its messages', violations: findDisorder(stored) },
-      { title: 'IN-5 the log of every workspace has every number once', violations: await findLogGaps(database) },
-      { title: 'RT-5 every session has counted each answer once', violations: await findMiscountedSessions(database) },
-      { title: 'RE-1 nothing is leased or waits, and every counter is zero', violations: await findLeftOpen(database) },
+      {
+        title: 'IN-2 the replies of a conversation are in the order of its messages',
+        violations: findDisorder(stored),
+      },
+      { title: 'IN-5 the log of every workspace has each number once', violations: await findLogGaps(database) },
+      { title: 'RT-5 every session counted each answer once', violations: await findMiscountedSessions(database) },
+      {
+        title: 'RE-1 no message is leased or waiting, and every counter is zero',
+        violations: await findLeftOpen(database),
+      },
     ],
   }
 }
@@ -107,7 +114,7 @@ function toMessage(row: DatabaseRow): StoredMessage {
   }
 }
 
-/** The marks of all runs, by message. */
+/** The marks of all runs, by message id. */
 function readRuns(runsDir: string): Map<string, string[]> {
   const lines = (name: string) => readFileSync(join(runsDir, name), 'utf8').split('\n').filter(Boolean)
   return new Map(readdirSync(runsDir).map((name) => [name, lines(name)]))
@@ -115,15 +122,15 @@ function readRuns(runsDir: string): Map<string, string[]> {
 
 const FINAL_STATES: Readonly<Record<string, string>> = { done: 'TASK_STATE_COMPLETED', dead: 'TASK_STATE_FAILED' }
 
-/** A message that its client was told of must be there, under that task, and at its end. */
+/** A message that its client got a task for must be stored under that task and be final. */
 function describeLoss({ messageId, taskIds, end }: SentMessage, stored: StoredMessage | undefined): string[] {
-  if (taskIds.size === 0) return [`${messageId} was never acknowledged, though its client went on asking`]
+  if (taskIds.size === 0) return [`${messageId} was never acknowledged, although its client kept sending it`]
   if (stored === undefined) return [`${messageId} was acknowledged and is not stored`]
-  if (!taskIds.has(stored.taskId)) return [`${messageId} was acknowledged with another task than it has`]
+  if (!taskIds.has(stored.taskId)) return [`${messageId} was acknowledged with a task that is not its own`]
   if (FINAL_STATES[stored.state] !== stored.taskState) {
     return [`${messageId} is ${stored.state}, its task ${stored.taskState}`]
   }
-  return end === stored.taskState ? [] : [`${messageId} ended ${stored.taskState}, its client was told ${end}`]
+  return end === stored.taskState ? [] : [`${messageId} ended ${stored.taskState}, its client received ${end}`]
 }
 
 function findRepeated(stored: readonly StoredMessage[]): string[] {
@@ -131,16 +138,16 @@ function findRepeated(stored: readonly StoredMessage[]): string[] {
   return [...groups].flatMap(([key, all]) => (all.length > 1 ? [`${key} was stored ${all.length} times`] : []))
 }
 
-function describeTwice({ key, state, reply, replySeqs }: StoredMessage): string[] {
-  const wanted = state === 'done' ? 1 : 0
-  if (replySeqs.length !== wanted) return [`${key} is ${state} and the log tells ${replySeqs.length} replies of it`]
+function describeReplyCount({ key, state, reply, replySeqs }: StoredMessage): string[] {
+  const expected = state === 'done' ? 1 : 0
+  if (replySeqs.length !== expected) return [`${key} is ${state} and the log has ${replySeqs.length} replies of it`]
   if ((reply === undefined) === (state === 'done')) return [`${key} is ${state}, its stored reply is ${reply}`]
   return []
 }
 
-function describeTwoAnswers({ messageId, replies, taskIds }: SentMessage): string[] {
-  if (replies.size > 1) return [`the client of ${messageId} was given ${[...replies].join(' and ')}`]
-  return taskIds.size > 1 ? [`the client of ${messageId} was told of the tasks ${[...taskIds].join(' and ')}`] : []
+function describeClientView({ messageId, replies, taskIds }: SentMessage): string[] {
+  if (replies.size > 1) return [`the client of ${messageId} received ${[...replies].join(' and ')}`]
+  return taskIds.size > 1 ? [`the client of ${messageId} received the tasks ${[...taskIds].join(' and ')}`] : []
 }
 
 function findWrongReplies(sent: readonly SentMessage[], byKey: ReadonlyMap<string, StoredMessage>): string[] {
@@ -153,18 +160,16 @@ function findWrongReplies(sent: readonly SentMessage[], byKey: ReadonlyMap<strin
   })
 }
 
-interface Runs {
-  readonly byKey: ReadonlyMap<string, StoredMessage>
-  readonly runs: ReadonlyMap<string, readonly string[]>
-}
-
-/** After a crash an agent may run again, but each run is a lease of its own and each lost one was counted. */
-function findExtraRuns(sent: readonly SentMessage[], { byKey, runs }: Runs): string[] {
+/** After a crash an agent may run again, but each run has its own lease and each lost run is counted. */
+function findExtraRuns(
+  sent: readonly SentMessage[],
+  { byKey, runs }: { byKey: ReadonlyMap<string, StoredMessage>; runs: ReadonlyMap<string, readonly string[]> },
+): string[] {
   return sent.flatMap(({ messageId, counted }) => {
     const stored = byKey.get(messageId)
     const marks = runs.get(messageId) ?? []
     if (!counted || stored === undefined) return []
-    if (stored.state === 'done' && marks.length === 0) return [`${messageId} was answered and its agent never ran`]
+    if (stored.state === 'done' && marks.length === 0) return [`${messageId} was answered, but its agent never ran`]
     if (new Set(marks).size < marks.length) return [`${messageId} ran twice under one lease: ${marks.join(', ')}`]
     if (marks.length <= stored.attempts) return []
     return [`${messageId} ran ${marks.length} times in ${stored.attempts} attempts`]
@@ -177,8 +182,10 @@ function findDisorder(stored: readonly StoredMessage[]): string[] {
   return [...conversations.values()].flatMap((messages) => {
     const inOrder = messages.sort((a, b) => a.n - b.n)
     return inOrder.flatMap((message, index) => {
-      const before = inOrder[index - 1]?.replySeqs[0] ?? 0
-      return (message.replySeqs[0] ?? 0) > before ? [] : [`${message.key} was answered before the one before it`]
+      const previousSeq = inOrder[index - 1]?.replySeqs[0] ?? 0
+      return (message.replySeqs[0] ?? 0) > previousSeq
+        ? []
+        : [`${message.key} was answered before an earlier message of its conversation`]
     })
   })
 }
@@ -190,17 +197,19 @@ async function findLogGaps(database: Database): Promise<string[]> {
   )
   return rows
     .filter((row) => Number(row['seq']) !== Number(row['total']) || Number(row['seq']) !== Number(row['last']))
-    .map((row) => `${row['workspace_id']} is at ${row['seq']}, has ${row['total']} rows, the last ${row['last']}`)
+    .map(
+      (row) => `${row['workspace_id']} is at ${row['seq']} and has ${row['total']} rows, the last with ${row['last']}`,
+    )
 }
 
-/** The mock's session counts its turns and is kept with the answer: once each, also where a turn was run again. */
+/** The session of the mock counts its turns. A turn that ran again must count once, because it has one answer. */
 async function findMiscountedSessions(database: Database): Promise<string[]> {
   const rows = await database.rows(
     `select s.conversation_id, s.token, (select count(*) from messages m
        where m.conversation_id = s.conversation_id and m.state = 'done') as answers
      from sessions s where s.runtime = 'mock'`,
   )
-  if (rows.length === 0) return ['there is no session at all']
+  if (rows.length === 0) return ['no session is stored']
   return rows
     .filter((row) => row['token'] !== `mock-${row['answers']}`)
     .map((row) => `${row['conversation_id']} has ${row['answers']} answers and the session ${row['token']}`)

@@ -1,7 +1,7 @@
 /**
- * A campaign against one engine: one platform process after another on one data folder under one load, each ended by
- * `kill -9` at a random moment, some before they were even ready. The last platform may finish its work; then comes the
- * audit. After every start nothing may be alive that an earlier platform had started.
+ * A campaign against one engine: one platform process after another on the same data folder under load. Each is killed
+ * with `kill -9` at a random moment, some while they start. After every start no process of an earlier platform may be
+ * alive. The last platform finishes its work; then the audit runs.
  */
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -24,7 +24,7 @@ export interface CampaignOptions {
 
 export interface CrashReport extends Audit {
   readonly kills: number
-  /** How many of the kills hit a platform that was still starting. */
+  /** Kills that hit a platform while it was starting. */
   readonly killsWhileStarting: number
   readonly messagesSentAgain: number
   readonly orphans: number
@@ -33,33 +33,33 @@ export interface CrashReport extends Audit {
 /** A platform is killed within this time after it was ready. */
 const UPTIME_MS_MAX = 700
 const FIRST_STARTS_KILLED = 2
-/** About what a start takes, as long as none was seen. */
+/** An estimate for the first start. Later starts are measured. */
 const FIRST_START_MS = 500
-/** One kill in so many hits a platform that is still starting. */
+/** One in this many kills hits a platform that is starting. */
 const STARTING_ONE_IN = 6
 /**
- * A message that is cut off five times is a dead letter, by design. So after so many kills one platform is left alone until
- * it has answered what was open when it began; on a busy machine some message would be hit every time otherwise.
+ * A message that loses its worker five times becomes a dead letter, by design. So after this many kills the platform
+ * runs until it has answered the messages that were open. On a busy machine some message would otherwise be hit every
+ * time.
  */
 const KILLS_IN_A_ROW = 4
 /**
- * No answer may take so long: it is less than a lease, and the leases of a dead process are void as soon as the next one
- * starts. Somebody who waited for one to run out would be seen here.
+ * No answer may take longer. This is less than a lease: leases of a dead process are void when the next one starts, and
+ * a platform that waits for them to run out fails here.
  */
 const ANSWER_MS_MAX = 25_000
-/** A child that was being started when its platform died shows its mark only after this. */
+/** A child process that was starting when its platform died shows its mark only after this time. */
 const EXEC_MS = 20
 const POLL_MS = 10
 
-/** What a campaign has seen so far. */
 interface Campaign extends CampaignOptions {
   readonly dataDir: string
   readonly target: PlatformAddress
-  /** The marks of everything that lived when some platform ended. */
+  /** The marks of all processes that were alive when a platform was killed. */
   readonly deadMarks: Set<string>
   readonly orphans: Set<string>
-  readonly complaints: string[]
-  /** Since the last breath. */
+  readonly problems: string[]
+  /** Since the platform last ran until all open messages were answered. */
   kills: number
   killsWhileStarting: number
   startMs: number
@@ -76,20 +76,20 @@ export async function runCampaign(options: CampaignOptions): Promise<CrashReport
     target: { url: undefined, token: '' },
     deadMarks: new Set(),
     orphans: new Set(),
-    complaints: [],
+    problems: [],
     kills: 0,
     killsWhileStarting: 0,
     startMs: FIRST_START_MS,
   }
   let platform: PlatformProcess | undefined
   try {
-    // The very first lives make the folder, its secrets and the tables, and die of it.
+    // The first platforms create the folder, its secrets and the tables, and are killed meanwhile.
     for (let n = 0; n < FIRST_STARTS_KILLED; n++) await killWhileStarting(campaign)
     platform = await startReady(campaign)
     campaign.kills = 0
     campaign.target.token = readToken(dataDir)
-    const complain = (problem: string) => void campaign.complaints.push(problem)
-    const load = await startClientLoad({ target: campaign.target, random: options.random, runsDir, complain })
+    const reportProblem = (problem: string) => void campaign.problems.push(problem)
+    const load = await startClientLoad({ target: campaign.target, random: options.random, runsDir, reportProblem })
     for (let round = 1; round <= options.rounds; round++) {
       if (campaign.kills >= KILLS_IN_A_ROW) await waitForOpenAnswers(campaign, load)
       platform = await killAndRestart(campaign, platform)
@@ -102,16 +102,16 @@ export async function runCampaign(options: CampaignOptions): Promise<CrashReport
   }
 }
 
-/** A platform that gets ready; the load finds it, and nothing of an earlier platform may be there any more. */
+/** Starts a platform, points the load at it, and records processes of earlier platforms that are still alive. */
 async function startReady(campaign: Campaign): Promise<PlatformProcess> {
   const { dataDir, database, target } = campaign
-  const begunMs = performance.now()
+  const beginMs = performance.now()
   const platform = startPlatformProcess({ dataDir, database })
   target.url = await platform.ready.catch(async (error) => {
     await platform.stop('SIGKILL')
     throw error
   })
-  campaign.startMs = performance.now() - begunMs
+  campaign.startMs = performance.now() - beginMs
   for (const { pid, mark, commandLine } of markedProcesses(`${readHostId(dataDir)}:`)) {
     if (campaign.deadMarks.has(mark)) campaign.orphans.add(`${commandLine} (${pid}) of ${mark} outlived a restart`)
   }
@@ -123,22 +123,22 @@ async function waitForOpenAnswers(campaign: Campaign, { sent }: ClientLoad): Pro
   const deadlineMs = performance.now() + ANSWER_MS_MAX
   while (open.some(isOpen) && performance.now() < deadlineMs) await delay(POLL_MS)
   const stuck = open.filter(isOpen).map(({ messageId }) => messageId)
-  if (stuck.length > 0) campaign.complaints.push(`no answer within ${ANSWER_MS_MAX} ms: ${stuck.join(', ')}`)
+  if (stuck.length > 0) campaign.problems.push(`no answer within ${ANSWER_MS_MAX} ms: ${stuck.join(', ')}`)
   campaign.kills = 0
 }
 
-const isOpen = ({ end: outcome }: SentMessage): boolean => outcome === undefined
+const isOpen = ({ end }: SentMessage): boolean => end === undefined
 
 async function killAndRestart(campaign: Campaign, platform: PlatformProcess): Promise<PlatformProcess> {
   const { random } = campaign
   await delay(random.number(UPTIME_MS_MAX))
   await killPlatform(campaign, platform)
-  const goesOn = campaign.kills >= KILLS_IN_A_ROW || random.whole(STARTING_ONE_IN) > 0
-  if (!goesOn) await killWhileStarting(campaign)
+  const killsStart = campaign.kills < KILLS_IN_A_ROW && random.whole(STARTING_ONE_IN) === 0
+  if (killsStart) await killWhileStarting(campaign)
   return await startReady(campaign)
 }
 
-/** A platform that does not get far; it may be in the middle of its migrations, its reaping, its recovery. */
+/** Kills a platform during its start: it may be migrating, reaping orphans or recovering leases. */
 async function killWhileStarting(campaign: Campaign): Promise<void> {
   const starting = startPlatformProcess(campaign)
   campaign.killsWhileStarting += 1
@@ -151,7 +151,7 @@ async function killPlatform(campaign: Campaign, platform: PlatformProcess): Prom
   target.url = undefined
   await platform.stop('SIGKILL')
   campaign.kills += 1
-  // It may have died before it had a name.
+  // It may have been killed before it wrote its host id.
   if (!existsSync(join(dataDir, 'host-id'))) return
   for (const wait of [0, EXEC_MS]) {
     await delay(wait)
@@ -159,18 +159,15 @@ async function killPlatform(campaign: Campaign, platform: PlatformProcess): Prom
   }
 }
 
-interface Ending {
-  readonly platform: PlatformProcess
-  readonly load: ClientLoad
-  readonly runsDir: string
-}
-
-async function conclude(campaign: Campaign, { platform, load, runsDir }: Ending): Promise<CrashReport> {
-  const { dataDir, database, complaints, orphans } = campaign
+async function conclude(
+  campaign: Campaign,
+  { platform, load, runsDir }: { platform: PlatformProcess; load: ClientLoad; runsDir: string },
+): Promise<CrashReport> {
+  const { dataDir, database, problems, orphans } = campaign
   const drained = await load.finish(ANSWER_MS_MAX)
-  if (!drained) complaints.push(`some messages had no answer ${ANSWER_MS_MAX} ms after the last kill`)
+  if (!drained) problems.push(`some messages had no answer ${ANSWER_MS_MAX} ms after the last kill`)
   const code = await platform.stop()
-  if (code !== 0) complaints.push(`the last platform ended with ${code}: ${platform.output()}`)
+  if (code !== 0) problems.push(`the last platform ended with ${code}: ${platform.output()}`)
   const left = markedProcesses(`${readHostId(dataDir)}:`).map(
     ({ pid, commandLine }) => `${commandLine} (${pid}) is alive after the end`,
   )
@@ -180,7 +177,7 @@ async function conclude(campaign: Campaign, { platform, load, runsDir }: Ending)
     const checks: AuditCheck[] = [
       ...audited.checks,
       { title: 'RE-5 no process outlives a restart or the end', violations: [...orphans, ...left] },
-      { title: 'RE-1 every client is served, with no answer it should not get', violations: complaints },
+      { title: 'RE-1 every client is answered, and none gets an unexpected answer', violations: problems },
     ]
     const { killsWhileStarting } = campaign
     return {

@@ -1,30 +1,30 @@
 /**
- * The load of the crash tests: conversations that talk to a platform which is being killed. Each client behaves as the
- * documentation asks: it keeps its messageId and sends again until it has an answer. It writes down what it was told,
- * and every answer is a function of its message, so that a lost, wrong or doubled one is seen.
+ * The load of the crash tests: conversations with a platform that is being killed. Each client does what the
+ * documentation says: it keeps its messageId and sends again until it has an answer. It records what it receives. Every
+ * reply is a function of its message, so that a lost, wrong or repeated one is found.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Task } from '../../src/protocol/a2a.ts'
 import type { Random } from './random.ts'
 
-/** What a client knows of one message. */
+/** What a client knows about one message. */
 export interface SentMessage {
   readonly messageId: string
   readonly workspaceId: string
   readonly text: string
   readonly expected: string
-  /** Leaves a line for each run of its agent. */
+  /** True when its agent writes a line for each run. */
   readonly counted: boolean
   sends: number
-  /** All the tasks it was told of: there must be one. */
+  /** The tasks of all its answers: there must be one. */
   readonly taskIds: Set<string>
-  /** All the replies it was ever given: there must be one. */
+  /** The replies of all its answers: there must be one. */
   readonly replies: Set<string>
-  /** The state of its task, once that is final. */
+  /** The final state of its task. */
   end: string | undefined
 }
 
-/** Where the platform is; undefined while there is none. */
+/** `url` is undefined while no platform runs. */
 export interface PlatformAddress {
   url: string | undefined
   token: string
@@ -33,15 +33,15 @@ export interface PlatformAddress {
 export interface ClientLoadOptions {
   readonly target: PlatformAddress
   readonly random: Random
-  /** Where the exec commands write a line for each run, a file a message. */
+  /** The exec commands write a line for each run here, one file per message. */
   readonly runsDir: string
-  /** Told of answers that no client should ever get. */
-  readonly complain: (problem: string) => void
+  /** Called for an answer that no client should get. */
+  readonly reportProblem: (problem: string) => void
 }
 
 export interface ClientLoad {
   readonly sent: readonly SentMessage[]
-  /** Begins no more messages, waits for the answers to those begun, at most so long; true when all have one. */
+  /** Sends no new messages and waits for the open answers, at most `maxMs`; true when all have arrived. */
   finish(maxMs: number): Promise<boolean>
 }
 
@@ -53,71 +53,72 @@ interface LoadWorkspace {
   readonly config: (runsDir: string) => Record<string, string>
 }
 
-/** One line a run, and an answer that only this message can have. */
-const answering = (runsDir: string, before = ''): string =>
+/** Writes one line per run and prints an answer that only this message can have. */
+const answerCommand = (runsDir: string, before = ''): string =>
   `read -r id n; ${before}echo "$MOLECULE_TURN" >> '${runsDir}'/"$id"; echo "answer $id $((n * 7 + 3))"`
 
-/** Helpers that a tool might leave behind, with some messages: one in the group of the command, one that has left it. */
-const LEAVING_CHILDREN = 'if [ $((n % 4)) = 0 ]; then sleep 86 >/dev/null 2>&1 & setsid sleep 86 >/dev/null 2>&1 & fi; '
+/** Like a tool, leaves child processes behind for some messages: one in the process group and one outside it. */
+const LEAVES_CHILDREN = 'if [ $((n % 4)) = 0 ]; then sleep 86 >/dev/null 2>&1 & setsid sleep 86 >/dev/null 2>&1 & fi; '
 
-/** A session that counts its turns shows whether each was kept once. */
-const COUNTING = { session: 'true' }
+/** A session that counts its turns shows whether each was stored once. */
+const COUNTS_TURNS = { session: 'true' }
 
-/** Turns are short, so that hardly any message is cut off five times, after which it would be a dead letter. */
+/** Turns are short, so that hardly any message loses its worker five times and becomes a dead letter. */
 const LOAD_WORKSPACES: readonly LoadWorkspace[] = [
   {
     name: 'mock',
     slots: 1,
     conversations: 2,
     runtime: 'mock',
-    config: () => ({ ...COUNTING, delay: '10ms', stream: 'true' }),
+    config: () => ({ ...COUNTS_TURNS, delay: '10ms', stream: 'true' }),
   },
   {
     name: 'mock, four slots',
     slots: 4,
     conversations: 5,
     runtime: 'mock',
-    config: () => ({ ...COUNTING, delay: '20ms' }),
+    config: () => ({ ...COUNTS_TURNS, delay: '20ms' }),
   },
-  { name: 'exec', slots: 1, conversations: 2, runtime: 'exec', config: (dir) => ({ cmd: answering(dir) }) },
+  { name: 'exec', slots: 1, conversations: 2, runtime: 'exec', config: (dir) => ({ cmd: answerCommand(dir) }) },
   {
     name: 'exec with children, three slots',
     slots: 3,
     conversations: 5,
     runtime: 'exec',
-    config: (dir) => ({ cmd: answering(dir, LEAVING_CHILDREN) }),
+    config: (dir) => ({ cmd: answerCommand(dir, LEAVES_CHILDREN) }),
   },
 ]
 
-/** The wait before a client asks again. */
+/** The time before a client sends again. */
 const RETRY_MS = 25
-const ASK_AGAIN_ONE_IN = 8
-/** A client gives up a call after this: a platform that is alive and silent is a defect that must show. */
+/** One in this many clients sends again after it has its answer. */
+const SEND_AGAIN_ONE_IN = 8
+/** A call without an answer for this long is reported: a platform that runs and does not answer is a bug. */
 const CALL_MS_MAX = 60_000
 
-/** Makes the workspaces and starts to talk to them; the platform must stand until this has resolved. */
+/** Creates the workspaces and starts the conversations. The platform must not be killed before this resolves. */
 export async function startClientLoad(options: ClientLoadOptions): Promise<ClientLoad> {
   const sent: SentMessage[] = []
-  const stop = { asked: false, now: false }
-  const talks: Promise<void>[] = []
+  const stop = { requested: false, timedOut: false }
+  const conversations: Promise<void>[] = []
   for (const kind of LOAD_WORKSPACES) {
     const workspaceId = await makeWorkspace(options, kind)
     for (let n = 1; n <= kind.conversations; n++) {
       const conversation = { workspaceId, contextId: `context-${n}`, kind }
-      talks.push(runConversation(conversation, { ...options, sent, stop }))
+      conversations.push(runConversation(conversation, { ...options, sent, stop }))
     }
   }
   return {
     sent,
     async finish(maxMs) {
-      stop.asked = true
-      const all = Promise.all(talks).then(() => true)
+      stop.requested = true
+      const all = Promise.all(conversations).then(() => true)
       const timer = setTimeout(() => {
-        stop.now = true
+        stop.timedOut = true
       }, maxMs)
       await all
       clearTimeout(timer)
-      return !stop.now
+      return !stop.timedOut
     },
   }
 }
@@ -131,7 +132,7 @@ async function makeWorkspace({ target, runsDir }: ClientLoadOptions, kind: LoadW
   }
   const response = await post(target, '/workspaces', body)
   const answer = (await response.json()) as { id: string }
-  if (response.status !== 201) throw new Error(`no workspace: ${JSON.stringify(answer)}`)
+  if (response.status !== 201) throw new Error(`the workspace was not created: ${JSON.stringify(answer)}`)
   return answer.id
 }
 
@@ -143,28 +144,28 @@ interface ClientConversation {
 
 interface ClientContext extends ClientLoadOptions {
   readonly sent: SentMessage[]
-  readonly stop: { asked: boolean; now: boolean }
+  readonly stop: { requested: boolean; timedOut: boolean }
 }
 
-/** Message after message, each way of sending in turn as chance has it. */
-async function runConversation(conversation: ClientConversation, talking: ClientContext): Promise<void> {
-  const { random, stop } = talking
-  while (!stop.asked) {
+/** Sends message after message, each in a random way. */
+async function runConversation(conversation: ClientConversation, context: ClientContext): Promise<void> {
+  const { random, stop } = context
+  while (!stop.requested) {
     const way = random.pick(['wait', 'wait', 'poll', 'burst'] as const)
     const count = way === 'burst' ? 2 + random.whole(2) : 1
-    const messages = Array.from({ length: count }, () => createMessage(conversation, talking))
-    await Promise.all(messages.map((message) => deliver(message, conversation, { ...talking, wait: way === 'wait' })))
+    const messages = Array.from({ length: count }, () => createMessage(conversation, context))
+    await Promise.all(messages.map((message) => deliver(message, conversation, { ...context, wait: way === 'wait' })))
   }
 }
 
-let written = 0
+let messageCount = 0
 
 function createMessage(
   { workspaceId, contextId, kind }: ClientConversation,
   { sent, random }: ClientContext,
 ): SentMessage {
-  written += 1
-  const messageId = `m${written}-${contextId}`
+  messageCount += 1
+  const messageId = `m${messageCount}-${contextId}`
   const n = random.whole(100_000)
   const text = `${messageId} ${n}`
   const counted = kind.runtime === 'exec'
@@ -175,38 +176,38 @@ function createMessage(
   return message
 }
 
-/** Sends until there is an answer; between two lives of the platform that may take many tries. */
+/** Sends until there is an answer. While no platform runs, that takes many tries. */
 async function deliver(
   message: SentMessage,
   { contextId }: ClientConversation,
-  how: ClientContext & { wait: boolean },
+  context: ClientContext & { wait: boolean },
 ): Promise<void> {
   const { messageId, text } = message
-  const words = { messageId, contextId, role: 'ROLE_USER', parts: [{ text }] }
-  const send = { message: words, configuration: { returnImmediately: !how.wait } }
-  while (message.end === undefined && !how.stop.now) {
-    const known = how.wait ? undefined : [...message.taskIds][0]
-    const call = known === undefined ? rpc('SendMessage', send) : rpc('GetTask', { id: known })
-    if (known === undefined) message.sends += 1
-    const answer = await ask(message, call, how)
+  const content = { messageId, contextId, role: 'ROLE_USER', parts: [{ text }] }
+  const send = { message: content, configuration: { returnImmediately: !context.wait } }
+  while (message.end === undefined && !context.stop.timedOut) {
+    const taskId = context.wait ? undefined : [...message.taskIds][0]
+    const call = taskId === undefined ? rpc('SendMessage', send) : rpc('GetTask', { id: taskId })
+    if (taskId === undefined) message.sends += 1
+    const answer = await callPlatform(message, call, context)
     if (answer !== undefined) recordAnswer(message, answer)
     if (message.end === undefined) await delay(RETRY_MS)
   }
-  // Some ask once more for what they have been told: it must be the same.
-  if (how.random.whole(ASK_AGAIN_ONE_IN) > 0 || how.stop.now) return
-  const again = await ask(message, rpc('SendMessage', send), how)
+  // Some clients send again after the answer: the second answer must be the same.
+  if (context.random.whole(SEND_AGAIN_ONE_IN) > 0 || context.stop.timedOut) return
+  const again = await callPlatform(message, rpc('SendMessage', send), context)
   if (again !== undefined) recordAnswer(message, again)
 }
 
 const rpc = (method: string, params: unknown) => ({ jsonrpc: '2.0', id: 1, method, params })
 
-/** The task, or undefined when the platform went away, is not there, or asks to come again. */
-async function ask(
+/** The task; undefined when the platform was killed, is not running, or answers 429 or 503. */
+async function callPlatform(
   { workspaceId, messageId }: SentMessage,
   call: object,
-  how: ClientContext,
+  context: ClientContext,
 ): Promise<Task | undefined> {
-  const { target, complain } = how
+  const { target, reportProblem } = context
   if (target.url === undefined) return undefined
   let response: Response
   let text: string
@@ -214,13 +215,13 @@ async function ask(
     response = await post(target, `/workspaces/${workspaceId}/a2a`, call)
     text = await response.text()
   } catch (error) {
-    if ((error as Error).name === 'TimeoutError') complain(`no answer within ${CALL_MS_MAX} ms to ${messageId}`)
+    if ((error as Error).name === 'TimeoutError') reportProblem(`no answer within ${CALL_MS_MAX} ms to ${messageId}`)
     return undefined
   }
   if (response.status === 503 || response.status === 429) return undefined
   const { result } = JSON.parse(text) as { result?: Task & { task?: Task } }
   if (response.status !== 200 || result === undefined) {
-    complain(`${messageId} was answered with ${response.status} ${text.slice(0, 300)}`)
+    reportProblem(`${messageId} was answered with ${response.status} ${text.slice(0, 300)}`)
     return undefined
   }
   return result.task ?? result

@@ -1,7 +1,7 @@
 /**
- * The wall clock jumps, while a platform runs or between two lives, as when a time server corrects it. Stored times are
- * the store's own: wall time at its start plus time that only goes forward. So nothing becomes due too early and nothing
- * waits an hour too long. (On PostgreSQL the time is the server's, and none of ours.)
+ * The wall clock jumps while a platform runs, or between two platforms, as when a time server corrects it. Stored
+ * times are the store's: wall time at its start plus monotonic time. So no message is due too early or waits an hour
+ * too long. (On PostgreSQL the time is the server's.)
  */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -18,19 +18,19 @@ import { letterTo } from '../fakes/letters.ts'
 const START_MS = 1_800_000_000_000
 const HOUR_MS = 3_600_000
 
-/** A clock whose two faces are moved apart. */
+/** A clock whose wall time and monotonic time can be moved apart. */
 function jumpingClock() {
-  const faces = { wallMs: START_MS, monotonicMs: 5000 }
+  const times = { wallMs: START_MS, monotonicMs: 5000 }
   const clock: Clock = {
-    nowMs: () => faces.wallMs,
-    monotonicMs: () => faces.monotonicMs,
+    nowMs: () => times.wallMs,
+    monotonicMs: () => times.monotonicMs,
     after: () => () => undefined,
   }
   const pass = (ms: number) => {
-    faces.wallMs += ms
-    faces.monotonicMs += ms
+    times.wallMs += ms
+    times.monotonicMs += ms
   }
-  return { clock, faces, pass }
+  return { clock, times, pass }
 }
 
 function openFolder(t: TestContext): string {
@@ -49,25 +49,25 @@ function openStore(t: TestContext, clock: Clock) {
   return { store, now }
 }
 
-test('RE-3 the wall clock jumps back an hour: the time of the store goes on', async (t) => {
-  const { clock, faces, pass } = jumpingClock()
+test('RE-3 when the wall clock jumps back an hour, the time of the store continues', async (t) => {
+  const { clock, times, pass } = jumpingClock()
   const { now } = openStore(t, clock)
   assert.equal(await now(), START_MS)
   pass(1000)
-  faces.wallMs -= HOUR_MS
+  times.wallMs -= HOUR_MS
   assert.equal(await now(), START_MS + 1000)
   pass(1)
   assert.equal(await now(), START_MS + 1001)
 })
 
-test('RE-3 the wall clock jumps forward a day: nothing is due a day too early', async (t) => {
-  const { clock, faces, pass } = jumpingClock()
+test('RE-3 when the wall clock jumps forward a day, no message is due a day too early', async (t) => {
+  const { clock, times, pass } = jumpingClock()
   const { store, now } = openStore(t, clock)
-  faces.wallMs += 24 * HOUR_MS
+  times.wallMs += 24 * HOUR_MS
   pass(5)
   assert.equal(await now(), START_MS + 5)
   const [read] = await store.read(() => sql<{ ms: number }>('select now_ms() as ms'))
-  assert.equal(read?.ms, START_MS + 5, 'readers have the same time as writers')
+  assert.equal(read?.ms, START_MS + 5, 'readers and writers have different times')
 })
 
 function openPlatform(path: string, clock: Clock) {
@@ -83,7 +83,7 @@ function openPlatform(path: string, clock: Clock) {
 
 const WAITING = 'select ready_at - now_ms() as wait_ms, expires_at - now_ms() as left_ms from messages order by n, id'
 
-test('RE-3 IN-7 the wall clock was set back an hour between two lives: what waits does not wait an hour longer, and a retry and an expiry keep their distance', async (t) => {
+test('RE-3 IN-7 when the wall clock is set back an hour between two platforms, waiting messages, retries and expiries keep their remaining time', async (t) => {
   const path = join(openFolder(t), 'molecule.db')
   const first = openPlatform(path, jumpingClock().clock)
   await first.store.write(() => sql(`insert into workspace_load (workspace_id, hosted, slots) values ('w', 1, 1)`))
@@ -93,20 +93,20 @@ test('RE-3 IN-7 the wall clock was set back an hour between two lives: what wait
   const waiting = await first.store.read(() => sql(WAITING))
   await first.close()
 
-  const { clock, faces } = jumpingClock()
-  faces.wallMs -= HOUR_MS
-  for (let life = 2; life <= 3; life++) {
+  const { clock, times } = jumpingClock()
+  times.wallMs -= HOUR_MS
+  for (let start = 2; start <= 3; start++) {
     const { store, local, close } = openPlatform(path, clock)
     await local.recover()
-    assert.deepEqual(await store.read(() => sql(WAITING)), waiting, `in life ${life}`)
+    assert.deepEqual(await store.read(() => sql(WAITING)), waiting, `after start ${start}`)
     await close()
   }
   const { local, close } = openPlatform(path, clock)
-  const leaving = new AbortController()
-  const directives = local.inbox.leases({ id: 'host.1', workspaces: 'hosted' }, leaving.signal)[Symbol.asyncIterator]()
+  const stop = new AbortController()
+  const directives = local.inbox.leases({ id: 'host.1', workspaces: 'hosted' }, stop.signal)[Symbol.asyncIterator]()
   const { value } = await directives.next()
   assert.equal(value?.type === 'lease' && value.lease.taskId, taskId)
-  leaving.abort()
+  stop.abort()
   await directives.return?.()
   await close()
 })

@@ -1,6 +1,6 @@
 /**
- * What the crash tests play on: a data folder and a database that outlive the platforms started on them, an exec
- * command that writes down each of its runs, and a look at what is stored when all is over. Nothing is left behind.
+ * A data folder and a database that outlive the platforms started on them, an exec command that records each of its
+ * runs, and a view of the stored result. The test removes everything at its end.
  */
 import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -15,16 +15,16 @@ import { openDatabase } from './database.ts'
 
 export interface CrashHarness {
   readonly folder: string
-  /** The platform that is up, or was last. */
+  /** The running platform, or the last one. */
   readonly platform: PlatformUnderTest
-  /** The next life on the same data; what an earlier one left running must be gone once it is up. */
+  /** Starts a platform on the same data. Once it is ready, no process of an earlier one may be alive. */
   start(env?: Readonly<Record<string, string>>): Promise<PlatformUnderTest>
   kill(): Promise<void>
   /** Waits until the platform has ended by itself. */
   waitForExit(): Promise<void>
-  /** What was on stdin of each run that began, in order. */
+  /** The stdin of each run that started, in order. */
   runs(): Promise<string[]>
-  /** Stops the platform and gives every message as it is stored. */
+  /** Stops the platform and returns every stored message. */
   end(): Promise<StoredResult[]>
 }
 
@@ -34,7 +34,7 @@ export interface StoredResult {
   readonly state: string
   readonly failures: number
   readonly losses: number
-  /** How many replies the log tells of it; the store has room for one only. */
+  /** Replies in the log; the message row can hold only one. */
   readonly replies: number
 }
 
@@ -64,7 +64,7 @@ export async function createCrashHarness(t: TestContext, database?: string): Pro
     async start(env = {}) {
       platform = await startPlatform({ dataDir, args, env })
       const left = markedProcesses(`${readHostId(dataDir)}:`).filter(({ mark }) => deadMarks.has(mark))
-      assert.deepEqual(left, [], 'RE-5 what an earlier life had started is alive')
+      assert.deepEqual(left, [], 'RE-5 a process of an earlier platform is alive')
       return platform
     },
     async kill() {
@@ -89,7 +89,7 @@ async function readStoredResults(place: { dataDir: string; database: string | un
   try {
     const loads = await stored.rows('select running, waiting, suspended from workspace_load')
     for (const load of loads) {
-      assert.deepEqual(Object.values(load).map(Number), [0, 0, 0], 'a counter of the workspace did not come to zero')
+      assert.deepEqual(Object.values(load).map(Number), [0, 0, 0], 'a counter of the workspace is not zero')
     }
     const events = await stored.rows('select message_id, items from events')
     const rows = await stored.rows(
@@ -111,7 +111,7 @@ async function readStoredResults(place: { dataDir: string; database: string | un
   }
 }
 
-/** A command that writes its input down, one line a run, before it does anything else; `then` may use `$input`. */
+/** A command that first records its input, one line per run, and then runs `then`, which may use `$input`. */
 export const recordingCommand = (folder: string, then: string): string =>
   `input=$(cat); echo "$input" >> '${folder}/runs'; ${then}`
 
@@ -120,13 +120,13 @@ export interface CrashMessage {
   readonly messageId: string
   readonly text: string
   readonly contextId?: string
-  /** false: answered as soon as it is admitted. */
+  /** false: the platform answers as soon as the message is admitted. */
   readonly wait?: boolean
 }
 
-/** Sends; the task, or undefined when the connection broke because the platform died. */
-export async function send(platform: PlatformUnderTest, sending: CrashMessage): Promise<Task | undefined> {
-  const { workspaceId, messageId, text, contextId, wait = true } = sending
+/** Sends a message. Returns the task, or undefined when the connection broke because the platform died. */
+export async function send(platform: PlatformUnderTest, options: CrashMessage): Promise<Task | undefined> {
+  const { workspaceId, messageId, text, contextId, wait = true } = options
   const context = contextId === undefined ? {} : { contextId }
   const message = { messageId, role: 'ROLE_USER', parts: [{ text }], ...context }
   const params = { message, configuration: { returnImmediately: !wait } }

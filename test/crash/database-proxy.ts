@@ -1,14 +1,14 @@
 /**
- * Stands between a platform and its PostgreSQL and can lose the answer to one COMMIT: the server has committed, the
- * connection breaks, and nobody on the other side can know. No other way of stopping a server does that reliably.
+ * A proxy between a platform and its PostgreSQL that can lose the answer to one COMMIT: the server has committed, the
+ * connection breaks, and the platform cannot know. Stopping the server does not do that reliably.
  */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
 export interface DatabaseProxy {
-  /** The database's address through here. */
+  /** The address of the database through the proxy. */
   readonly url: string
-  /** Loses the answer to the next COMMIT on a connection over which this text went; resolves when it is lost. */
+  /** Loses the answer to the next COMMIT on a connection that has sent this text; resolves when it is lost. */
   loseCommitOf(text: string): Promise<void>
   close(): Promise<void>
 }
@@ -37,13 +37,13 @@ export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseP
         end()
       })
     }
-    let said = false
+    let hasSentText = false
     inner.on('data', (chunk) => {
-      if (waiting !== undefined && chunk.includes(waiting.text)) said = true
+      if (waiting !== undefined && chunk.includes(waiting.text)) hasSentText = true
       outer.write(chunk)
     })
     outer.on('data', (chunk) => {
-      if (!said || waiting === undefined || !chunk.includes(COMMITTED)) return void inner.write(chunk)
+      if (!hasSentText || waiting === undefined || !chunk.includes(COMMITTED)) return void inner.write(chunk)
       const { lost } = waiting
       waiting = undefined
       end()

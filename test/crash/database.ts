@@ -1,4 +1,4 @@
-/** A look into the platform's database from outside, the same for both engines: SQL text in, rows out. */
+/** Reads the platform's database from outside, the same way for both engines: SQL text in, rows out. */
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Client } from 'pg'

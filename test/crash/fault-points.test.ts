@@ -1,6 +1,6 @@
 /**
- * Killed at named points: between admission and acknowledgement, lease and spawn, answer and settle, settle and the
- * news of it. Each test says in its title what must come of it, and is played on both engines.
+ * Kills a platform at named points: between admission and acknowledgement, lease and spawn, answer and settle, settle
+ * and its notification. Each title says the required result. Every test runs on both engines.
  */
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
@@ -22,18 +22,21 @@ const ENGINES = [
   { engine: 'PostgreSQL', database: () => postgres.url() },
 ] as const
 
-/** Leaves a helper behind, outside of its group, as an agent's tool might. */
+/** Leaves a process outside its process group behind, like the tool of an agent. */
 const ANSWER = `setsid sleep 86 >/dev/null 2>&1 & echo "done: $input"`
 
-interface Preparing {
-  readonly point: string
-  readonly database: string | undefined
-  /** What the command does before it answers, with `$input` and the folder of the harness. */
-  readonly first?: (folder: string) => string
-}
-
-/** A platform that kills itself at the point, with a workspace that has one slot. */
-async function prepare(t: TestContext, { point, database, first = () => '' }: Preparing) {
+/**
+ * A platform that kills itself at the point, with a workspace of one slot. Its command runs `first` of the harness
+ * folder before it answers; `first` may use `$input`.
+ */
+async function prepare(
+  t: TestContext,
+  {
+    point,
+    database,
+    first = () => '',
+  }: { point: string; database: string | undefined; first?: (folder: string) => string },
+) {
   const harness = await createCrashHarness(t, database)
   const platform = await harness.start({ MOLECULE_CRASH_AT: point })
   const workspaceId = await platform.exec(recordingCommand(harness.folder, first(harness.folder) + ANSWER))
@@ -46,10 +49,10 @@ interface Message {
   readonly text: string
 }
 
-/** The platform dies of this message and is started again without its death wish. */
+/** The platform kills itself during this message and is started again without a fault point. */
 async function sendIntoCrash(harness: CrashHarness, message: Message): Promise<void> {
   const task = await send(harness.platform, message)
-  assert.equal(task, undefined, 'the client was given an answer by a platform that was to die before')
+  assert.equal(task, undefined, 'the platform answered before its fault point')
   await harness.waitForExit()
   await harness.start()
 }
@@ -58,8 +61,8 @@ const hasRun = (harness: CrashHarness, times: number) =>
   waitUntil(async () => (await harness.runs()).length >= times, `the agent runs ${times} times`)
 
 for (const { engine, database } of ENGINES) {
-  describe(`killed at named points, on ${engine}`, { concurrency: 2 }, () => {
-    test('RE-1 IN-1 between admission and acknowledgement: it is run once without being sent again, and sent again it finds its task', async (t) => {
+  describe(`a platform killed at a named point, on ${engine}`, { concurrency: 2 }, () => {
+    test('RE-1 IN-1 killed between admission and acknowledgement: the message runs once, and sent again it finds its task', async (t) => {
       const { harness, workspaceId } = await prepare(t, { point: 'admitted', database: await database() })
       const message = { workspaceId, messageId: 'only', text: 'hello' }
       await sendIntoCrash(harness, message)
@@ -68,13 +71,13 @@ for (const { engine, database } of ENGINES) {
       assert.equal(task && replyText(task), 'done: hello\n')
       const [stored, ...more] = await harness.end()
       assert.deepEqual([stored?.taskId, stored?.state, stored?.replies, more], [task?.id, 'done', 1, []])
-      // Admission had leased it at once, so the crash counts as one of its losses, though nothing had been started.
+      // Admission leased it at once, so the crash counts as a loss although no process was started.
       assert.equal(stored?.losses, 1)
       assert.deepEqual(await harness.runs(), ['hello'])
     })
 
-    test('RE-1 between admission and acknowledgement of one that has to wait: it is not counted as lost, and runs after the one before it', async (t) => {
-      // The first run of the first message takes for ever; the crash cuts it off.
+    test('RE-1 killed between admission and acknowledgement of a waiting message: it has no loss and runs after the one before it', async (t) => {
+      // The first run of the first message does not end; the crash interrupts it.
       const first = (folder: string) => `[ "$input$(wc -l < '${folder}/runs')" != first1 ] || sleep 86; `
       const { harness, workspaceId } = await prepare(t, { point: 'admitted:2', database: await database(), first })
       const running = { workspaceId, messageId: '1', text: 'first' }
@@ -98,7 +101,7 @@ for (const { engine, database } of ENGINES) {
       assert.deepEqual(await harness.runs(), ['first', 'first', 'second'])
     })
 
-    test('RE-1 between lease and spawn: it is run once, by the next platform, and the loss is counted', async (t) => {
+    test('RE-1 killed between lease and spawn: the next platform runs the message once and counts the loss', async (t) => {
       const { harness, workspaceId } = await prepare(t, { point: 'leased', database: await database() })
       const message = { workspaceId, messageId: 'only', text: 'hello' }
       await sendIntoCrash(harness, message)
@@ -109,7 +112,7 @@ for (const { engine, database } of ENGINES) {
       assert.deepEqual(await harness.runs(), ['hello'])
     })
 
-    test('RE-1 RT-11 RE-5 between answer and settle: it is run twice and answered once; exec gets the same input again, and what it left running is reaped', async (t) => {
+    test('RE-1 RT-11 RE-5 killed between answer and settle: the message runs twice with the same input and is answered once, and its processes are reaped', async (t) => {
       const { harness, workspaceId } = await prepare(t, { point: 'answered', database: await database() })
       const message = { workspaceId, messageId: 'only', text: 'hello' }
       await sendIntoCrash(harness, message)
@@ -117,11 +120,11 @@ for (const { engine, database } of ENGINES) {
       assert.equal(task && replyText(task), 'done: hello\n')
       const [stored] = await harness.end()
       assert.deepEqual([stored?.state, stored?.losses, stored?.replies], ['done', 1, 1])
-      // The line that tells an agent of the interruption is for models; a command's stdin is the message and no more.
+      // Only models get the line about the interruption; the stdin of a command is the message alone.
       assert.deepEqual(await harness.runs(), ['hello', 'hello'])
     })
 
-    test('RE-1 IN-1 between settle and the news of it: it is never run again, and sent again it finds the stored reply', async (t) => {
+    test('RE-1 IN-1 killed between settle and its notification: the message never runs again, and sent again it finds the stored reply', async (t) => {
       const { harness, workspaceId } = await prepare(t, { point: 'settled', database: await database() })
       const message = { workspaceId, messageId: 'only', text: 'hello' }
       await sendIntoCrash(harness, message)
@@ -132,8 +135,8 @@ for (const { engine, database } of ENGINES) {
       assert.deepEqual(await harness.runs(), ['hello'])
     })
 
-    test('RE-1 IN-2 after a settle that handed its slot on: the next message, leased and not begun, is run once', async (t) => {
-      // Two wait behind the first, which runs until they do.
+    test('RE-1 IN-2 killed after a settle that passed its slot on: the next message, leased and not begun, runs once', async (t) => {
+      // Two messages wait behind the first, which runs until both are admitted.
       const first = (folder: string) => `while [ "$input" = first ] && [ ! -e '${folder}/go' ]; do sleep 0.02; done; `
       const { harness, workspaceId } = await prepare(t, { point: 'settled', database: await database(), first })
       const messages = ['first', 'second', 'third'].map((text) => ({ workspaceId, messageId: text, text }))

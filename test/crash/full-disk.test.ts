@@ -1,6 +1,6 @@
 /**
- * The disk is full: the platform refuses what it cannot keep, with a clear answer, loses nothing that it has
- * acknowledged, and goes on by itself when there is room again. A real disk where the system lets us make one.
+ * The disk is full: the platform rejects what it cannot store with a clear answer, loses no acknowledged message, and
+ * recovers by itself when there is space again. Uses a real small disk where the system allows it.
  */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -15,7 +15,7 @@ import { findSmallDisk } from './small-disk.ts'
 
 const TOKEN = 'a-token-of-more-than-32-characters-for-a-test'
 const TEXT = 'x'.repeat(100_000)
-/** Far more than the disk can take: each message is stored twice, with its reply. */
+/** Far more than the disk can hold: each message is stored twice, with its reply. */
 const SENDS_MAX = 200
 const REFUSED_WANTED = 10
 const MIB = 1024 * 1024
@@ -38,14 +38,14 @@ async function prepare(t: TestContext) {
   const { body } = await call('POST', '/workspaces', { name: 'echo', runtime: 'mock', runtime_config: { reply: '%s' } })
   const send = (messageId: string) => {
     const message = { messageId, role: 'ROLE_USER', parts: [{ text: `${messageId} ${TEXT}` }] }
-    // A message may be kept and its answer not yet; nobody is to wait for that here.
+    // Do not wait for the reply: it may not fit on the disk although its message did.
     const params = { message, configuration: { returnImmediately: true } }
     return call('POST', `/workspaces/${body.id}/a2a`, { jsonrpc: '2.0', id: 1, method: 'SendMessage', params })
   }
   return { disk, platform, call, send, workspaceId: body.id as string }
 }
 
-test('RE-3 RE-1 the disk is full: a clear 503 for what cannot be kept, nothing acknowledged is lost, and with room again everything is answered without a restart', async (t) => {
+test('RE-3 RE-1 on a full disk a message that cannot be stored gets a clear 503, no acknowledged message is lost, and with space again all are answered without a restart', async (t) => {
   const { disk, platform, call, send, workspaceId } = await prepare(t)
   const acknowledged: string[] = []
   const refused: string[] = []
@@ -59,11 +59,13 @@ test('RE-3 RE-1 the disk is full: a clear 503 for what cannot be kept, nothing a
       refused.push(`m${n}`)
     }
   }
-  assert.equal(refused.length, REFUSED_WANTED, 'the disk never got full')
+  assert.equal(refused.length, REFUSED_WANTED, 'the disk never became full')
   assert.equal((await call('GET', '/health')).body.pid, platform.pid)
-  // What is there can still be read.
+  // Stored data can still be read.
   assert.equal((await call('GET', `/workspaces/${workspaceId}`)).status, 200)
-  t.diagnostic(`${disk.kind}: ${acknowledged.length} acknowledged, then refused; ${memory(platform.pid, bytesBefore)}`)
+  t.diagnostic(
+    `${disk.kind}: ${acknowledged.length} acknowledged, then refused; ${describeMemory(platform.pid, bytesBefore)}`,
+  )
 
   disk.makeRoom(platform.pid)
   for (const messageId of [...refused, ...acknowledged]) {
@@ -79,7 +81,7 @@ test('RE-3 RE-1 the disk is full: a clear 503 for what cannot be kept, nothing a
   assert.equal(await platform.stop(), 0, platform.output())
 })
 
-function memory(pid: number, before: number): string {
+function describeMemory(pid: number, before: number): string {
   const grown = memoryBytes(pid) - before
   assert.ok(grown < 200 * MIB, `memory grew by ${grown} bytes`)
   return `memory grew by ${(grown / MIB).toFixed(0)} MiB`

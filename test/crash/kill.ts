@@ -1,7 +1,7 @@
 /**
- * `npm run test:crash`: a platform under load is killed with `kill -9` at random moments and started again, on SQLite
- * and on PostgreSQL; afterwards everything is counted. It prints its seed, so that a bad run can be repeated (as far as
- * the system's own timing allows), and ends with 1 if a single check does not hold.
+ * `npm run test:crash`: kills a platform under load with `kill -9` at random moments and starts it again, on SQLite and
+ * on PostgreSQL, then audits the result. It prints its seed, so that a failing run can be repeated as far as timing
+ * allows, and exits with 1 if a check fails.
  */
 import { parseArgs } from 'node:util'
 import { startPostgres } from '../harness/postgres.ts'
@@ -64,8 +64,8 @@ function show(engine: Engine, report: CrashReport, seconds: number): void {
       `lost ${lost}, answered twice ${answeredTwice}, agent runs ${agentRuns}, orphans ${orphans}\n`,
   )
   print(
-    `  ${kills} kills, ${killsWhileStarting} of them while it was starting; ${messagesSentAgain} messages sent again by ` +
-      `clients; ${agentRuns} runs for ${counted} exec messages: a run that a kill cut off is run again; ` +
+    `  ${kills} kills, ${killsWhileStarting} of them during a start; clients sent ${messagesSentAgain} messages again; ` +
+      `${agentRuns} agent runs for ${counted} exec messages: a run that a kill ended is repeated; ` +
       `${seconds.toFixed(0)} s\n`,
   )
   for (const { title, violations } of report.checks) {
@@ -96,7 +96,7 @@ function wholeNumber(name: string, text: string): number {
   return Number(text)
 }
 
-/** Somebody who watches sees that it goes on; a log file gets a line now and then. */
+/** A terminal shows every round; a log file gets a line every 25 rounds. */
 function printProgress(round: number, rounds: number): void {
   if (process.stdout.isTTY) process.stdout.write(`\r  ${round} of ${rounds}${round === rounds ? '\n' : ''}`)
   else if (round % 25 === 0) print(`  ${round} of ${rounds}\n`)

@@ -1,7 +1,7 @@
 /**
- * The answer to a COMMIT is lost: what was written is stored, and whoever wrote it is told that the store is away. Each
- * inbox write may then simply be repeated. What such a write has leased is known to nobody, though it stands in the name
- * of a worker that is alive; so it must be found again and given back, by the very process of that worker.
+ * The answer to a COMMIT is lost: the write is stored, and its caller gets `store_unavailable`. Every inbox write may
+ * then be repeated. A message that such a write leased belongs to a live worker that does not know of it, so no
+ * takeover happens. The process of that worker must find the lease and release it.
  */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -21,18 +21,18 @@ const WORKSPACE = 'ws_1'
 const LEASE_MS = 30_000
 const SWEEP_MS = 5000
 const done = (text: string) => ({ type: 'done', finality: 'completed', parts: [{ text }], artifacts: [] }) as const
-const isAway = (error: unknown) =>
+const isUnavailable = (error: unknown) =>
   error instanceof MoleculeError && error.code === 'store_unavailable' && error.retryable
 
-/** A store that commits the next write and then says that it is away. */
-function forgetful(store: Store) {
+/** A store that, after `loseNext`, commits the next write and rejects it as unavailable. */
+function losingAnswers(store: Store) {
   let losing = false
-  const away = () => new MoleculeError('store_unavailable', 'the answer was lost', { retryable: true })
+  const unavailable = () => new MoleculeError('store_unavailable', 'the answer was lost', { retryable: true })
   const write: Store['write'] = async (transaction, key) => {
     const lost = losing
     losing = false
     const value = await store.write(transaction, key)
-    if (lost) throw away()
+    if (lost) throw unavailable()
     return value
   }
   const loseNext = () => {
@@ -41,16 +41,16 @@ function forgetful(store: Store) {
   return { store: { ...store, write }, loseNext }
 }
 
-/** One process with one worker on a workspace with one slot; time is moved by hand. */
+/** One process with one worker on a workspace of one slot, with a manual clock. */
 async function prepare(t: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), 'molecule-crash-'))
   const clock = manualClock()
-  const { store, loseNext } = forgetful(openSqlite({ path: join(folder, 'molecule.db'), clock }))
+  const { store, loseNext } = losingAnswers(openSqlite({ path: join(folder, 'molecule.db'), clock }))
   const keepSession = () => statement('select 1')
   const local = createLocalInbox({ store, clock, log: silentLog, host: 'host', keepSession })
-  const leaving = new AbortController()
+  const stop = new AbortController()
   t.after(async () => {
-    leaving.abort()
+    stop.abort()
     local.close()
     await store.close()
     rmSync(folder, { recursive: true })
@@ -59,7 +59,7 @@ async function prepare(t: TestContext) {
     sql('insert into workspace_load (workspace_id, hosted, slots) values ($1, 1, 1)', [WORKSPACE]),
   )
   const worker = { id: 'host.worker', workspaces: 'hosted' } as const
-  const directives = local.inbox.leases(worker, leaving.signal)[Symbol.asyncIterator]()
+  const directives = local.inbox.leases(worker, stop.signal)[Symbol.asyncIterator]()
   let next = directives.next()
   const take = async (): Promise<Lease> => {
     const { value } = await next
@@ -67,7 +67,7 @@ async function prepare(t: TestContext) {
     assert.equal(value?.type, 'lease')
     return value.lease
   }
-  /** Lets the sweeps of so much time come, and to their end. */
+  /** Advances the clock and waits for the sweeps of that time. */
   const pass = async (ms: number) => {
     for (let passed = 0; passed < ms; passed += SWEEP_MS) {
       clock.advance(SWEEP_MS)
@@ -77,28 +77,28 @@ async function prepare(t: TestContext) {
   return { local, loseNext, take, pass }
 }
 
-test('RE-3 IN-1 the answer to an admission is lost: its message, leased to a worker that never heard of it, is found again and run, and sent again it finds its task', async (t) => {
+test('RE-3 IN-1 when the answer to an admission is lost, its leased message is recovered and runs, and sent again it finds its task', async (t) => {
   const { local, loseNext, take, pass } = await prepare(t)
   const letter = letterTo(WORKSPACE, { messageId: 'only' })
   loseNext()
-  await assert.rejects(local.reception.admit(letter), isAway)
+  await assert.rejects(local.reception.admit(letter), isUnavailable)
   const again = await local.reception.admit(letter)
   assert.equal(again.duplicate, true)
   await pass(2 * SWEEP_MS)
   const lease = await take()
-  // Nobody had begun it, so nothing was lost.
+  // No worker had begun it, so there is no loss.
   assert.deepEqual([lease.taskId, lease.losses, lease.interrupted], [again.taskId, 0, false])
   assert.equal(await local.inbox.settle(lease, done('hello')), 'settled')
   assert.equal((await local.reception.task(again.taskId))?.status.state, 'TASK_STATE_COMPLETED')
 })
 
-test('RE-3 IN-10 the answer to a settle is lost: repeated it changes nothing, and the message that its slot went to is found again and run', async (t) => {
+test('RE-3 IN-10 when the answer to a settle is lost, repeating it changes nothing, and the message that got its slot is recovered and runs', async (t) => {
   const { local, loseNext, take, pass } = await prepare(t)
   const first = await local.reception.admit(letterTo(WORKSPACE))
   const second = await local.reception.admit(letterTo(WORKSPACE))
   const lease = await take()
   loseNext()
-  await assert.rejects(local.inbox.settle(lease, done('one')), isAway)
+  await assert.rejects(local.inbox.settle(lease, done('one')), isUnavailable)
   assert.equal(await local.inbox.settle(lease, done('one')), 'settled')
   assert.equal((await local.reception.task(first.taskId))?.status.state, 'TASK_STATE_COMPLETED')
   await pass(2 * SWEEP_MS)
@@ -107,7 +107,7 @@ test('RE-3 IN-10 the answer to a settle is lost: repeated it changes nothing, an
   assert.equal(await local.inbox.settle(next, done('two')), 'settled')
 })
 
-test('RE-3 IN-3 a turn that runs longer than a lease without being renewed is not taken from its own process', async (t) => {
+test('RE-3 IN-3 a turn that runs longer than a lease without a renewal stays with its own process', async (t) => {
   const { local, take, pass } = await prepare(t)
   await local.reception.admit(letterTo(WORKSPACE))
   const lease = await take()

@@ -1,6 +1,6 @@
 /**
- * The answer to a COMMIT is lost between a real PostgreSQL and a real platform: a proxy on the wire cuts the connection when
- * the server has committed and before the platform hears of it. What follows in the inbox is lost-answer.test.ts.
+ * The answer to a COMMIT is lost between a real PostgreSQL and a real platform: a proxy closes the connection after the
+ * server has committed and before the platform gets the answer. lost-answer.test.ts tests the inbox after that.
  */
 import assert from 'node:assert/strict'
 import { after, before, type TestContext, test } from 'node:test'
@@ -17,7 +17,7 @@ before(async () => {
 })
 after(() => postgres.stop())
 
-test('RE-3 IN-1 the answer to the COMMIT of an admission is lost: the client is told 503, and the same message again finds its task, which is run once', async (t) => {
+test('RE-3 IN-1 when the answer to the COMMIT of an admission is lost, the client gets 503, and sent again the message finds its task, which runs once', async (t) => {
   const { harness, proxy, workspaceId } = await prepareProxied(t)
   const message = { workspaceId, messageId: 'only', text: 'lost-in-admission' }
   const lost = proxy.loseCommitOf(message.text)
@@ -27,8 +27,8 @@ test('RE-3 IN-1 the answer to the COMMIT of an admission is lost: the client is 
   await waitUntil(async () => {
     task = await send(harness.platform, { ...message, wait: false }).catch(() => undefined)
     return task !== undefined
-  }, 'the store is back')
-  // It is leased to a worker that never heard of it; the platform finds that out by itself.
+  }, 'the store is available again')
+  // It is leased to a worker that does not know of it; the platform recovers the lease by itself.
   const answered = await send(harness.platform, message)
   assert.deepEqual([answered?.id, answered && replyText(answered)], [task?.id, 'done: lost-in-admission\n'])
   const [stored, ...more] = await harness.end()
@@ -36,7 +36,7 @@ test('RE-3 IN-1 the answer to the COMMIT of an admission is lost: the client is 
   assert.deepEqual(await harness.runs(), [message.text])
 })
 
-test('RE-3 IN-10 the answer to the COMMIT of a settle is lost: it is settled again, the reply stands once and the agent has run once', async (t) => {
+test('RE-3 IN-10 when the answer to the COMMIT of a settle is lost, the settle is repeated, and there is one reply of one run', async (t) => {
   const { harness, proxy, workspaceId } = await prepareProxied(t)
   const message = { workspaceId, messageId: 'only', text: 'lost-in-settle' }
   const lost = proxy.loseCommitOf(`done: ${message.text}`)

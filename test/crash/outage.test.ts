@@ -1,7 +1,7 @@
 /**
- * The database goes away under load and comes back: a real PostgreSQL is stopped and started again while clients talk
- * to a platform that is never restarted. `npm test` leaves it away for some seconds; `npm run test:crash` for the 30 s
- * of the requirement (MOLECULE_TEST_OUTAGE_SECONDS).
+ * An outage of the database under load: a real PostgreSQL is stopped and started again while clients talk to a platform
+ * that is not restarted. In `npm test` the outage lasts some seconds, in `npm run test:crash` the 30 s of the
+ * requirement (MOLECULE_TEST_OUTAGE_SECONDS).
  */
 import assert from 'node:assert/strict'
 import { mkdir } from 'node:fs/promises'
@@ -18,11 +18,11 @@ import { openDatabase } from './database.ts'
 import { createRandom } from './random.ts'
 
 const OUTAGE_MS = Number(process.env['MOLECULE_TEST_OUTAGE_SECONDS'] ?? '6') * 1000
-/** How long the load goes on before and after. */
+/** The time of load before and after the outage. */
 const CALM_MS = 1500
 const DRAIN_MS_MAX = 60_000
 const MIB = 1024 * 1024
-/** Sent at once, again and again, while nothing of it can be stored. */
+/** Messages of one round during the outage; none of them can be stored. */
 const REFUSED_AT_ONCE = 20
 const REFUSED_BYTES = 256 * 1024
 
@@ -32,16 +32,16 @@ before(async () => {
 })
 after(() => postgres.stop())
 
-test(`RE-3 RE-1 PostgreSQL is away for ${OUTAGE_MS / 1000} s under load: clear 503s meanwhile in bounded memory, nothing admitted is lost or answered twice or even run twice, and it recovers without a restart`, async (t) => {
+test(`RE-3 RE-1 during ${OUTAGE_MS / 1000} s without PostgreSQL under load, clients get clear 503s in bounded memory, no admitted message is lost, answered twice or run twice, and the platform recovers without a restart`, async (t) => {
   const database = await postgres.url()
   const harness = await createCrashHarness(t, database)
   const platform = await harness.start()
   const runsDir = join(harness.folder, 'runs-of-messages')
   await mkdir(runsDir)
-  const complaints: string[] = []
-  const complain = (problem: string) => void complaints.push(problem)
+  const problems: string[] = []
+  const reportProblem = (problem: string) => void problems.push(problem)
   const target = { url: platform.url, token: platform.token }
-  const load = await startClientLoad({ target, random: createRandom(1), runsDir, complain })
+  const load = await startClientLoad({ target, random: createRandom(1), runsDir, reportProblem })
   await delay(CALM_MS)
 
   const bytesBefore = memoryBytes(platform.pid)
@@ -53,21 +53,21 @@ test(`RE-3 RE-1 PostgreSQL is away for ${OUTAGE_MS / 1000} s under load: clear 5
   const grown = bytesAfter - bytesBefore
   const offered = refused.length * REFUSED_BYTES
   t.diagnostic(`${refused.length} sends refused, ${mib(offered)} MiB offered, memory grew by ${mib(grown)} MiB`)
-  assert.ok(grown < Math.max(150 * MIB, offered / 4), 'what was refused was kept in memory')
+  assert.ok(grown < Math.max(150 * MIB, offered / 4), 'refused messages stayed in memory')
 
   await delay(CALM_MS)
-  assert.ok(await load.finish(DRAIN_MS_MAX), 'some messages had no answer long after the database was back')
+  assert.ok(await load.finish(DRAIN_MS_MAX), 'some messages had no answer long after the outage')
   assert.equal((await platform.request('GET', '/health')).body.pid, platform.pid)
   assert.equal((await platform.request('GET', '/ready')).status, 200)
   const stored = await harness.end()
   assert.ok(stored.every(({ state, losses, failures }) => state === 'done' && losses + failures === 0))
-  assert.deepEqual(complaints, [])
+  assert.deepEqual(problems, [])
   const audited = await auditAll(database, load.sent, runsDir)
-  assert.equal(audited.agentRuns, audited.counted, 'some agent was run again for want of a connection')
+  assert.equal(audited.agentRuns, audited.counted, 'an agent ran again because of the outage')
   t.diagnostic(`${audited.admitted} messages admitted and answered, ${audited.agentRuns} agent runs`)
 })
 
-/** Sends until the outage is over, all the while asking whether the platform is ready; gives every answer. */
+/** Sends until the outage is over and checks that the platform is not ready; returns every answer. */
 async function sendRequests(platform: PlatformUnderTest, workspaceId: string): Promise<PlatformResponse[]> {
   const answers: PlatformResponse[] = []
   const text = 'x'.repeat(REFUSED_BYTES)

@@ -1,7 +1,7 @@
 /**
- * A poison message: its backend fails every time. It must end as a dead letter with the reason, hold up nobody but its
- * own conversation, and be answered after all once the backend is mended and somebody replays it. Its retries are a
- * schedule in the store, which a crash does not reset.
+ * A poison message: its backend fails every time. It must become a dead letter with the reason, delay only its own
+ * conversation, and be answered after the backend is repaired and a person replays it. Its retries are scheduled in the
+ * store, so a crash does not reset them.
  */
 import assert from 'node:assert/strict'
 import { readFile, rm, writeFile } from 'node:fs/promises'
@@ -13,7 +13,9 @@ import { type CrashHarness, createCrashHarness, recordingCommand, send } from '.
 
 const FAILED = 'TASK_STATE_FAILED'
 
-/** Fails for the word "poison" while the file "broken" is there; every run notes when it was, in nanoseconds. */
+/**
+ * The command fails for the text "poison" while the file "broken" exists. Every run records its time in nanoseconds.
+ */
 async function prepare(t: TestContext): Promise<{ harness: CrashHarness; workspaceId: string }> {
   const harness = await createCrashHarness(t)
   const broken = join(harness.folder, 'broken')
@@ -32,18 +34,21 @@ const replay = async (platform: PlatformUnderTest, workspaceId: string, id: stri
   (await platform.request('POST', `/workspaces/${workspaceId}/dead-letters/${id}/replay`)).body.task_id
 
 describe('a backend that always fails', { concurrency: true }, () => {
-  test('IN-4 RE-1 the message is a dead letter after its attempts, with the reason; another conversation is answered meanwhile; replayed when the backend is mended, it is answered under its old messageId', async (t) => {
+  test('IN-4 RE-1 the message becomes a dead letter with the reason, another conversation is answered meanwhile, and a replay after the repair is answered under the old messageId', async (t) => {
     const { harness, workspaceId } = await prepare(t)
     const { platform } = harness
     const poison = { workspaceId, messageId: 'poison', text: 'poison', contextId: 'sick' }
     const first = await send(platform, { ...poison, wait: false })
-    await waitUntil(async () => (await stateOf(harness, poison)).includes('attempt 2 of 2'), 'the first attempt fails')
+    await waitUntil(
+      async () => (await statusTextOf(harness, poison)).includes('attempt 2 of 2'),
+      'the first attempt fails',
+    )
 
     const behind = { workspaceId, messageId: 'behind', text: 'behind it', contextId: 'sick' }
     assert.ok(await send(platform, { ...behind, wait: false }))
     const other = await send(platform, { workspaceId, messageId: 'other', text: 'well', contextId: 'healthy' })
     assert.equal(other && replyText(other), 'done: well\n')
-    assert.deepEqual(await harness.runs(), ['poison', 'well'], 'the one behind the poison has overtaken it')
+    assert.deepEqual(await harness.runs(), ['poison', 'well'], 'the message behind the poison has overtaken it')
 
     const failed = await send(platform, poison)
     assert.deepEqual([failed?.id, failed?.status.state], [first?.id, FAILED])
@@ -57,43 +62,49 @@ describe('a backend that always fails', { concurrency: true }, () => {
 
     await rm(join(harness.folder, 'broken'))
     const replayed = await replay(platform, workspaceId, letter.id)
-    assert.equal(await replay(platform, workspaceId, letter.id), replayed, 'replaying twice is one replay')
+    assert.equal(await replay(platform, workspaceId, letter.id), replayed, 'a second replay made another task')
     const answered = await send(platform, poison)
     assert.deepEqual([answered?.id, answered && replyText(answered)], [replayed, 'done: poison\n'])
     assert.notEqual(replayed, first?.id)
     assert.deepEqual(await deadLetters(platform, workspaceId), [])
     const old = await platform.rpc(workspaceId, 'GetTask', { id: first?.id })
-    assert.equal(old.body.result.status.state, FAILED, 'the old task stays failed')
+    assert.equal(old.body.result.status.state, FAILED, 'the old task is no longer failed')
     await harness.end()
     assert.deepEqual(await harness.runs(), ['poison', 'well', 'poison', 'behind it', 'poison'])
   })
 
-  test('RT-6 IN-4 killed while a message waits for its retry: the next platform waits out the rest and runs it as attempt 2, the last', async (t) => {
+  test('RT-6 IN-4 killed while a message waits for its retry: the next platform waits for the remaining time and runs attempt 2, the last', async (t) => {
     const { harness, workspaceId } = await prepare(t)
     const poison = { workspaceId, messageId: 'poison', text: 'poison' }
     const first = await send(harness.platform, { ...poison, wait: false })
-    await waitUntil(async () => (await stateOf(harness, poison)).includes('attempt 2 of 2'), 'the first attempt fails')
+    await waitUntil(
+      async () => (await statusTextOf(harness, poison)).includes('attempt 2 of 2'),
+      'the first attempt fails',
+    )
     await harness.kill()
     const platform = await harness.start()
     const failed = await send(platform, poison)
     assert.deepEqual([failed?.id, failed?.status.state], [first?.id, FAILED])
     const [letter] = await deadLetters(platform, workspaceId)
-    // Nothing ran when the platform was killed, so nothing was lost; and two failures are both that it may have.
+    // No turn ran when the platform was killed, so there is no loss. It may fail twice.
     assert.deepEqual([letter.failures, letter.losses], [2, 0])
     await harness.end()
     assert.deepEqual(await harness.runs(), ['poison', 'poison'])
-    // A lower limit, which a slow machine cannot break: it was promised 5 s of peace.
+    // The backoff is 5 s. A lower bound, so that a slow machine does not fail the test.
     const [before = 0, after = 0] = await times(harness)
     assert.ok(after - before >= 4900, `the second attempt came after ${after - before} ms`)
   })
 
-  test('RE-1 IN-4 RT-6 killed in the middle of its last attempt: the loss is counted apart, and the message has its attempt back', async (t) => {
+  test('RE-1 IN-4 RT-6 killed during its last attempt: the loss is counted separately, and the message gets the attempt again', async (t) => {
     const { harness, workspaceId } = await prepare(t)
     const poison = { workspaceId, messageId: 'poison', text: 'poison' }
     await send(harness.platform, { ...poison, wait: false })
-    await waitUntil(async () => (await stateOf(harness, poison)).includes('attempt 2 of 2'), 'the first attempt fails')
+    await waitUntil(
+      async () => (await statusTextOf(harness, poison)).includes('attempt 2 of 2'),
+      'the first attempt fails',
+    )
     await harness.kill()
-    // Dies with its second attempt leased and not begun.
+    // Kills itself when the second attempt is leased and not begun.
     const doomed = await harness.start({ MOLECULE_CRASH_AT: 'leased' })
     assert.equal(await send(doomed, poison), undefined)
     await harness.waitForExit()
@@ -106,13 +117,13 @@ describe('a backend that always fails', { concurrency: true }, () => {
   })
 })
 
-/** What the message's task says of itself. */
-async function stateOf({ platform }: CrashHarness, message: Parameters<typeof send>[1]): Promise<string> {
+/** The status text of the message's task. */
+async function statusTextOf({ platform }: CrashHarness, message: Parameters<typeof send>[1]): Promise<string> {
   const task = await send(platform, { ...message, wait: false })
   return task ? reasonText(task) : ''
 }
 
-/** When each run was, in milliseconds. */
+/** The time of each run, in milliseconds. */
 async function times(harness: CrashHarness): Promise<number[]> {
   const lines = (await readFile(join(harness.folder, 'times'), 'utf8')).split('\n').filter(Boolean)
   return lines.map((line) => Number(BigInt(line) / 1_000_000n))

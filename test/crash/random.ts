@@ -1,6 +1,6 @@
-/** Random numbers from a seed (mulberry32), so that a run that found something can be run again. */
+/** Random numbers from a seed (mulberry32), so that a failing run can be repeated. */
 export interface Random {
-  /** From 0 up to, not including, `below`. */
+  /** From 0 up to `below`, exclusive. */
   number(below: number): number
   whole(below: number): number
   pick<T>(choices: readonly T[]): T

@@ -1,7 +1,7 @@
 /**
- * Clients that are slow on purpose or by misfortune: half a request that never ends, an answer or a stream that is never
- * read. They cost the platform bounded memory and nobody else a thing. How long such a request may take is the door's
- * own test, with a short limit (src/doors/http/http.test.ts); here it is a real platform and many at once.
+ * Slow clients: half a request that never ends, an answer or a stream that is never read. They cost the platform
+ * bounded memory and do not affect other clients. src/doors/http/http.test.ts tests the timeout of such a request;
+ * here many slow clients meet a real platform.
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -15,18 +15,18 @@ import { createCrashHarness } from './crash-harness.ts'
 const MIB = 1024 * 1024
 const HALF_SENDERS = 100
 const NEVER_READERS = 20
-/** Asked for on one connection, without reading a single answer. */
+/** Requests on one connection, whose answers are never read. */
 const PIPELINED = 300
 const REPLY_BYTES = MIB
-/** For as long as this the slow ones do what they do. */
+/** How long the slow clients stay. */
 const WHILE_MS = 1000
 
 interface SlowClientContext {
   readonly platform: PlatformUnderTest
-  /** Answers with a mebibyte. */
+  /** Its agent answers with a mebibyte. */
   readonly workspaceId: string
-  /** A connection that says this and then nothing more, and never reads. */
-  open(words: string): Promise<Socket>
+  /** A connection that sends this text, then nothing more, and never reads. */
+  open(text: string): Promise<Socket>
   end(): Promise<void>
 }
 
@@ -41,13 +41,13 @@ async function prepare(t: TestContext): Promise<SlowClientContext> {
   return {
     platform,
     workspaceId,
-    async open(words) {
+    async open(text) {
       const socket = connect(Number(new URL(platform.url).port), '127.0.0.1')
       sockets.push(socket)
-      // The platform may hang up on us; that is its right.
+      // The platform may close the connection.
       socket.on('error', () => undefined).pause()
       await once(socket, 'connect')
-      socket.write(words)
+      socket.write(text)
       return socket
     },
     async end() {
@@ -71,7 +71,7 @@ function request({ platform, workspaceId }: SlowClientContext, body: string, len
 
 const rpc = (method: string, params: object): string => JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
 
-/** While the slow ones are there, others are served, and memory grows by no more than this. */
+/** Checks that other clients are served meanwhile and that memory grows by less than the limit. */
 async function assertServed(
   t: TestContext,
   { platform }: SlowClientContext,
@@ -87,7 +87,7 @@ async function assertServed(
   assert.ok(grown < limits.bytesMax, `memory grew by ${grown} bytes`)
 }
 
-test('RE-3 a hundred clients send half a request and then nothing: others are served, and only what was sent is held', async (t) => {
+test('RE-3 when a hundred clients send half a request, others are served, and the platform holds only what was sent', async (t) => {
   const context = await prepare(t)
   const bytesBefore = memoryBytes(context.platform.pid)
   const half = 'x'.repeat(MIB / 2)
@@ -96,19 +96,19 @@ test('RE-3 a hundred clients send half a request and then nothing: others are se
   await context.end()
 })
 
-test('RE-3 a client asks for the same large answer again and again and never reads: others are served, and the answers do not pile up', async (t) => {
+test('RE-3 when a client requests a large answer many times and never reads, others are served, and the answers do not pile up', async (t) => {
   const context = await prepare(t)
   const task = await context.platform.send(context.workspaceId, 'go')
   assert.equal(replyText(task)?.length, REPLY_BYTES)
   const bytesBefore = memoryBytes(context.platform.pid)
   const socket = await context.open('')
-  const ask = request(context, rpc('GetTask', { id: task.id }))
-  for (let n = 0; n < PIPELINED; n++) socket.write(ask)
+  const getTask = request(context, rpc('GetTask', { id: task.id }))
+  for (let n = 0; n < PIPELINED; n++) socket.write(getTask)
   await assertServed(t, context, { bytesBefore, bytesMax: (PIPELINED * REPLY_BYTES) / 2 })
   await context.end()
 })
 
-test('RE-3 IN-10 clients open streams of a large answer and never read: others are served, and each costs a bounded part of it', async (t) => {
+test('RE-3 IN-10 when clients open streams of a large answer and never read, others are served, and each stream costs bounded memory', async (t) => {
   const context = await prepare(t)
   const bytesBefore = memoryBytes(context.platform.pid)
   const streams = Array.from({ length: NEVER_READERS }, (_, n) => {
@@ -117,7 +117,7 @@ test('RE-3 IN-10 clients open streams of a large answer and never read: others a
   })
   await Promise.all(streams)
   await assertServed(t, context, { bytesBefore, bytesMax: 8 * NEVER_READERS * REPLY_BYTES })
-  // Their messages were admitted like any other, and nobody had to read for that.
+  // Their messages were admitted and answered although no client read the stream.
   for (let n = 0; n < NEVER_READERS; n++) {
     const again = { messageId: `stream-${n}`, contextId: `${n}` }
     assert.equal(replyText(await context.platform.send(context.workspaceId, 'go', again))?.length, REPLY_BYTES)

@@ -1,7 +1,6 @@
 /**
- * A disk that is soon full, for one platform alone. Where the system lets us, it is a real one: a small tmpfs in a mount
- * namespace of the platform's own, which nobody else sees and which goes with the process. Elsewhere no file may grow
- * beyond a limit, which is lifted when there is to be room again.
+ * A small disk for one platform. Where the system allows it, this is a real disk: a tmpfs in a mount namespace of the
+ * platform's process, which ends with it. Elsewhere it is a limit on the size of each file, which is removed later.
  */
 import { execFileSync } from 'node:child_process'
 import { truncateSync } from 'node:fs'
@@ -9,49 +8,49 @@ import { join } from 'node:path'
 
 export interface SmallDisk {
   readonly kind: 'tmpfs' | 'file size limit'
-  /** What the platform's command line is put behind. */
+  /** The command that runs the platform's command line. */
   readonly wrapper: readonly string[]
-  /** Makes room, from outside. */
+  /** Frees space, from outside the platform. */
   makeRoom(pid: number): void
 }
 
 const DISK_BYTES = 16 * 1024 * 1024
-/** Somebody else's file on the same disk, which is deleted in the end. */
+/** Another file on the same disk, which `makeRoom` empties. */
 const BALLAST_BYTES = 6 * 1024 * 1024
 const BALLAST = 'ballast'
 const BLOCK_BYTES = 512
 
 /** `$0` is the data folder. */
-const MOUNTING = `mount -t tmpfs -o size=${DISK_BYTES},mode=700 tmpfs "$0" &&
+const MOUNT_SCRIPT = `mount -t tmpfs -o size=${DISK_BYTES},mode=700 tmpfs "$0" &&
 head -c ${BALLAST_BYTES} /dev/zero > "$0/${BALLAST}" && exec "$@"`
-const LIMITING = `ulimit -S -f ${(DISK_BYTES - BALLAST_BYTES) / BLOCK_BYTES} && exec "$@"`
+const LIMIT_SCRIPT = `ulimit -S -f ${(DISK_BYTES - BALLAST_BYTES) / BLOCK_BYTES} && exec "$@"`
 
 export function findSmallDisk(dataDir: string): SmallDisk {
   for (const flags of ['-m', '-rm']) {
     if (!canMount(flags, dataDir)) continue
     return {
       kind: 'tmpfs',
-      wrapper: ['unshare', flags, 'sh', '-c', MOUNTING, dataDir],
+      wrapper: ['unshare', flags, 'sh', '-c', MOUNT_SCRIPT, dataDir],
       makeRoom: (pid) => truncateSync(join(`/proc/${pid}/root${dataDir}`, BALLAST)),
     }
   }
   return {
     kind: 'file size limit',
-    wrapper: ['sh', '-c', LIMITING, dataDir],
+    wrapper: ['sh', '-c', LIMIT_SCRIPT, dataDir],
     makeRoom: (pid) => run(['prlimit', '--pid', String(pid), '--fsize=unlimited']),
   }
 }
 
 function canMount(flags: string, dataDir: string): boolean {
   try {
-    run(['unshare', flags, 'sh', '-c', MOUNTING, dataDir, 'true'])
+    run(['unshare', flags, 'sh', '-c', MOUNT_SCRIPT, dataDir, 'true'])
     return true
   } catch {
-    // Not allowed here, or no such program.
+    // Not allowed here, or the program is missing.
     return false
   }
 }
 
-function run(words: readonly string[]): void {
-  execFileSync('sh', ['-c', '"$@"', 'sh', ...words], { stdio: 'ignore' })
+function run(command: readonly string[]): void {
+  execFileSync('sh', ['-c', '"$@"', 'sh', ...command], { stdio: 'ignore' })
 }
