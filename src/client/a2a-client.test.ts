@@ -102,8 +102,8 @@ test('each agent is called in its own version, and its answer is read as 1.0', a
     ],
   )
   assert.deepEqual(asked[0]?.[0].params, { message, configuration: { returnImmediately: true } })
-  const words = { ...message, kind: 'message', role: 'user', parts: [{ kind: 'text', text: 'hi' }] }
-  assert.deepEqual(asked[3]?.[0].params, { message: words, configuration: { blocking: false } })
+  const expectedMessage = { ...message, kind: 'message', role: 'user', parts: [{ kind: 'text', text: 'hi' }] }
+  assert.deepEqual(asked[3]?.[0].params, { message: expectedMessage, configuration: { blocking: false } })
 })
 
 test('extensions of a message are named in the header of the version', async (t) => {

@@ -39,8 +39,8 @@ export function toWireRequest(agentCall: RemoteAgentCall, to: AgentInterface): W
 }
 
 function toJsonRpcRequest({ method, params }: RemoteAgentCall, { url, version, tenant }: AgentInterface): WireRequest {
-  const given = tenant === undefined ? params(version) : { tenant, ...params(version) }
-  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: METHODS[method][version], params: given })
+  const tenantParams = tenant === undefined ? params(version) : { tenant, ...params(version) }
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: METHODS[method][version], params: tenantParams })
   return { url, method: 'POST', body }
 }
 

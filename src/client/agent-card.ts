@@ -33,7 +33,7 @@ export function readCard(card: unknown, foundAt: string): AgentInterface {
   const offered = [...interfacesOf(card), ...legacyInterfacesOf(card)]
   const chosen = offered.find(isJsonRpc) ?? offered.find(isRest)
   if (chosen?.version === undefined) {
-    const found = offered.map(({ binding, given }) => `${binding} ${given}`).join(', ') || 'none'
+    const found = offered.map(({ binding, versionText }) => `${binding} ${versionText}`).join(', ') || 'none'
     const message = `the agent card at ${foundAt} offers neither JSON-RPC of A2A 1.0 or 0.3 nor HTTP+JSON of 1.0; it offers: ${found}`
     throw new MoleculeError('bad_config', message)
   }
@@ -52,7 +52,7 @@ export function readCard(card: unknown, foundAt: string): AgentInterface {
 interface OfferedInterface {
   readonly url: string
   readonly binding: string
-  readonly given: string
+  readonly versionText: string
   readonly version: ProtocolVersion | undefined
   readonly tenant: string
 }
@@ -78,19 +78,19 @@ function legacyInterfacesOf(card: JsonObject): OfferedInterface[] {
 }
 
 function toOfferedInterface(url: unknown, binding: unknown, more: JsonObject): OfferedInterface {
-  const given = String(more['protocolVersion'] ?? '')
+  const versionText = String(more['protocolVersion'] ?? '')
   return {
     url: String(url ?? ''),
     binding: String(binding ?? ''),
-    given,
-    version: versionOf(given),
+    versionText,
+    version: versionOf(versionText),
     tenant: String(more['tenant'] ?? ''),
   }
 }
 
-function versionOf(given: string): ProtocolVersion | undefined {
-  if (/^1(\.|$)/.test(given)) return '1.0'
-  return /^0\.[23](\.|$)/.test(given) ? '0.3' : undefined
+function versionOf(text: string): ProtocolVersion | undefined {
+  if (/^1(\.|$)/.test(text)) return '1.0'
+  return /^0\.[23](\.|$)/.test(text) ? '0.3' : undefined
 }
 
 /** Prevents sending messages and our token in the clear: a card from https must not name an http URL. */

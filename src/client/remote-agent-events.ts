@@ -61,7 +61,7 @@ function readStatus(value: unknown): TaskStatus {
   }
 }
 
-/** `input-required` is TASK_STATE_INPUT_REQUIRED; one that nobody knows is not known to be over. */
+/** `input-required` is TASK_STATE_INPUT_REQUIRED. An unknown state counts as working, because it may not be final. */
 function readState(value: unknown): TaskState {
   const name = `TASK_STATE_${stringOf(value).toUpperCase().replaceAll('-', '_').replace('TASK_STATE_', '')}`
   return TASK_STATES.find((state) => state === name) ?? 'TASK_STATE_WORKING'

@@ -25,16 +25,16 @@ const busy = (details: Record<string, unknown> = {}) =>
 test('waits double, or are as long as the platform asks, up to a minute', async () => {
   const { clock, delays } = hastyClock()
   const failures = [busy(), busy(), busy({ retryAfterMs: 2500 }), busy({ retryAfterMs: 3_600_000 })]
-  const told: number[] = []
+  const delaysSeen: number[] = []
   const work = async () => {
     const failure = failures.shift()
     if (failure) throw failure
     return 'done'
   }
-  const options = { clock, onRetry: (_error: MoleculeError, delayMs: number) => told.push(delayMs) }
+  const options = { clock, onRetry: (_error: MoleculeError, delayMs: number) => delaysSeen.push(delayMs) }
   assert.equal(await withRetries(work, options), 'done')
   assert.deepEqual(delays, [1000, 2000, 2500, 60_000])
-  assert.deepEqual(told, delays)
+  assert.deepEqual(delaysSeen, delays)
 })
 
 test('the last failure, and an error that is not retryable, go to the caller', async () => {

@@ -21,25 +21,25 @@ const plain = <T>(value: T): T => JSON.parse(JSON.stringify(value))
 const hello: Message = { messageId: 'm1', role: 'ROLE_USER', parts: [{ text: 'hello' }] }
 const sender: Sender = { kind: 'person', id: 'p1', name: 'Ana', door: 'http' }
 
-const v10 = (said: object = hello, rest: object = {}) => ({
+const v10 = (sent: object = hello, rest: object = {}) => ({
   jsonrpc: '2.0',
   id: 1,
   method: 'SendMessage',
-  params: { message: said, ...rest },
+  params: { message: sent, ...rest },
 })
-const v03 = (said: Message = hello, rest: object = {}) => ({
+const v03 = (sent: Message = hello, rest: object = {}) => ({
   jsonrpc: '2.0',
   id: 1,
   method: 'message/send',
-  params: { message: messageToV03(said), ...rest },
+  params: { message: messageToV03(sent), ...rest },
 })
 
 test('BK-2 the same message is read from a send of either version', () => {
   fc.assert(
-    fc.property(message, (said) => {
-      for (const raw of [v10(said), v03(said)].map(plain)) {
+    fc.property(message, (sent) => {
+      for (const raw of [v10(sent), v03(sent)].map(plain)) {
         const envelope = readEnvelope(raw)
-        assert.deepEqual(envelope.message, plain(said))
+        assert.deepEqual(envelope.message, plain(sent))
         assert.equal(envelope.version, raw.method === 'SendMessage' ? '1.0' : '0.3')
         assert.equal(envelope.method, raw.method)
         assert.equal(envelope.raw, raw)
@@ -50,8 +50,8 @@ test('BK-2 the same message is read from a send of either version', () => {
 
 test('a restored envelope equals the one that was stored', () => {
   fc.assert(
-    fc.property(message, fc.boolean(), (said, old) => {
-      const envelope = readEnvelope(plain(old ? v03(said) : v10(said)))
+    fc.property(message, fc.boolean(), (sent, old) => {
+      const envelope = readEnvelope(plain(old ? v03(sent) : v10(sent)))
       assert.deepEqual(restoreEnvelope(writeEnvelope(envelope)), envelope)
     }),
   )
@@ -118,11 +118,11 @@ test('push-notification credentials are removed from the envelope in every spell
 })
 
 test('BK-1 a request has the whole message and the envelope that it arrived in', () => {
-  const said: Message = {
+  const sent: Message = {
     ...hello,
     parts: [{ text: 'hi' }, { url: 'https://a', mediaType: 'text/csv' }, { data: { a: 1 } }],
   }
-  const envelope = readEnvelope(v03(said))
+  const envelope = readEnvelope(v03(sent))
   const request = toRequest({
     workspaceId: 'ws_1',
     callerId: 'ws_2',
@@ -146,7 +146,7 @@ test('BK-1 a request has the whole message and the envelope that it arrived in',
     ],
     method: 'message/send',
     sender,
-    raw: v03(said),
+    raw: v03(sent),
   })
 })
 
@@ -169,8 +169,8 @@ test('the content hash covers only role and parts, in either version and any key
     contentHash({ ...hello, parts: [{ filename: 'f', data: { b: [2], a: 1 } }] }),
   )
   fc.assert(
-    fc.property(message, (said) => {
-      const hashes = [v10(said), v03(said)].map((raw) => contentHash(readEnvelope(plain(raw)).message))
+    fc.property(message, (sent) => {
+      const hashes = [v10(sent), v03(sent)].map((raw) => contentHash(readEnvelope(plain(raw)).message))
       assert.equal(hashes[0], hashes[1])
     }),
   )
@@ -192,7 +192,7 @@ test('a send blocks by default in both versions, and each version can turn it of
 })
 
 test('the idempotency key is read from three places, in order', () => {
-  const key = (said: object, rest: object = {}) => idempotencyKey(readEnvelope(v10({ ...hello, ...said }, rest)))
+  const key = (sent: object, rest: object = {}) => idempotencyKey(readEnvelope(v10({ ...hello, ...sent }, rest)))
   const inMessage = { idempotency_key: 'c' }
   const inMetadata = { metadata: { idempotency_key: 'b' } }
   assert.equal(key({ ...inMessage, ...inMetadata }, { metadata: { idempotency_key: 'a' } }), 'a')

@@ -23,43 +23,43 @@ const lease = (more: Partial<Lease> = {}): Lease => ({
   ...more,
 })
 const passing = (details = {}) => new MoleculeError('exit', 'exit 3', { retryable: true, details })
-const judge = (error: MoleculeError, more: Partial<Lease> = {}, usedTool = false): Outcome =>
+const outcomeOf = (error: MoleculeError, more: Partial<Lease> = {}, usedTool = false): Outcome =>
   outcomeOfFailure({ lease: lease(more), error, maxAttempts: 4, usedTool })
 
 test('a retryable error is retried after 5, 10 and 20 s and then becomes a dead letter', () => {
   const waits = [0, 1, 2, 3].map((failures) => {
-    const outcome = judge(passing(), { failures })
+    const outcome = outcomeOf(passing(), { failures })
     return outcome.type === 'retry' ? outcome.afterMs : outcome.type
   })
   assert.deepEqual(waits, [5000, 10_000, 20_000, 'dead'])
 })
 
 test('the failure of a retry says which attempt, of how many, when and why', () => {
-  const outcome = judge(passing(), { failures: 1 })
+  const outcome = outcomeOf(passing(), { failures: 1 })
   assert.equal(outcome.type === 'retry' && outcome.failure.message, 'attempt 3 of 4 in 10 s: exit 3')
 })
 
 test('a retry waits as long as the provider asks, up to six hours', () => {
   const after = (resetAfterMs: number) =>
-    judge(new MoleculeError('rate_limited', 'slow down', { retryable: true, details: { resetAfterMs } }))
+    outcomeOf(new MoleculeError('rate_limited', 'slow down', { retryable: true, details: { resetAfterMs } }))
   const soon = after(90_000)
   assert.equal(soon.type === 'retry' && soon.afterMs, 90_000)
   assert.equal(after(7 * 3600_000).type, 'dead')
 })
 
 test('an error that is not retryable is final at once', () => {
-  assert.equal(judge(new MoleculeError('bad_config', 'no such thing')).type, 'dead')
+  assert.equal(outcomeOf(new MoleculeError('bad_config', 'no such thing')).type, 'dead')
 })
 
 test('a timeout is retried only if no tool was used', () => {
   const timeout = new MoleculeError('timeout', 'too slow', { retryable: true })
-  assert.equal(judge(timeout, {}, false).type, 'retry')
-  assert.equal(judge(timeout, {}, true).type, 'dead')
+  assert.equal(outcomeOf(timeout, {}, false).type, 'retry')
+  assert.equal(outcomeOf(timeout, {}, true).type, 'dead')
 })
 
 test('a lost session is retried at once without a session, uncounted, and only once', () => {
   const lost = new MoleculeError('session_lost', 'no such session')
-  const first = judge(lost, { failures: 3 })
+  const first = outcomeOf(lost, { failures: 3 })
   assert.deepEqual(first.type === 'retry' && [first.reason, first.afterMs], ['session_lost', 0])
-  assert.equal(judge(lost, { sessionRetried: true }).type, 'dead')
+  assert.equal(outcomeOf(lost, { sessionRetried: true }).type, 'dead')
 })

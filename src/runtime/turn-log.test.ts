@@ -9,7 +9,7 @@ const KEY: LeaseKey = { workspaceId: 'w', conversationId: 'c', taskId: 't', mess
 function setUp(answers: (LeaseStanding | Error)[] = []) {
   const clock = manualClock()
   const appended: NumberedEvents[] = []
-  const heard: (LeaseStanding | string)[] = []
+  const reported: (LeaseStanding | string)[] = []
   const inbox = {
     async append(_key: LeaseKey, events: NumberedEvents) {
       appended.push(events)
@@ -22,10 +22,10 @@ function setUp(answers: (LeaseStanding | Error)[] = []) {
     inbox,
     key: KEY,
     clock,
-    onStanding: (standing) => heard.push(standing),
-    onError: (error) => heard.push((error as Error).message),
+    onStanding: (standing) => reported.push(standing),
+    onError: (error) => reported.push((error as Error).message),
   })
-  return { clock, appended, heard, turnLog }
+  return { clock, appended, reported, turnLog }
 }
 const text = (delta: string) => ({ type: 'text', delta }) as const
 
@@ -37,8 +37,8 @@ test('deltas within the merge window become one event, and a shorter turn append
   assert.deepEqual(appended, [{ from: 1, events: [text('abc')] }])
   turnLog.add(text('d'))
   turnLog.add({ type: 'tool', name: 'bash', state: 'started' })
-  const rest = await turnLog.unsent()
-  assert.deepEqual(rest, { from: 2, events: [{ type: 'tool', name: 'bash', state: 'started' }] })
+  const unsent = await turnLog.unsent()
+  assert.deepEqual(unsent, { from: 2, events: [{ type: 'tool', name: 'bash', state: 'started' }] })
   clock.advance(1000)
   assert.equal(appended.length, 1)
 })
@@ -50,7 +50,7 @@ test('a large text does not wait for the merge window', () => {
 })
 
 test('a failed append is repeated with the same numbers and loses nothing', async () => {
-  const { clock, appended, heard, turnLog } = setUp([new Error('away')])
+  const { clock, appended, reported, turnLog } = setUp([new Error('away')])
   turnLog.add(text('one'))
   clock.advance(60)
   await clock.settle()
@@ -60,14 +60,14 @@ test('a failed append is repeated with the same numbers and loses nothing', asyn
     { from: 1, events: [text('one')] },
     { from: 1, events: [text('one')] },
   ])
-  assert.deepEqual(heard, ['away', 'held'])
+  assert.deepEqual(reported, ['away', 'held'])
   assert.deepEqual(await turnLog.unsent(), { from: 2, events: [] })
 })
 
 test('the standing of the lease is passed on', async () => {
-  const { clock, heard, turnLog } = setUp(['stop'])
+  const { clock, reported, turnLog } = setUp(['stop'])
   turnLog.add(text('x'))
   clock.advance(60)
   await turnLog.unsent()
-  assert.deepEqual(heard, ['stop'])
+  assert.deepEqual(reported, ['stop'])
 })
