@@ -9,8 +9,7 @@ import { WIRE_ERRORS } from '../protocol/json-rpc.ts'
 export function failureFromAnswer(answer: Response, text: string): MoleculeError {
   const { status } = answer
   const error = readErrorBody(text)
-  const message =
-    typeof error?.message === 'string' ? error.message : `the platform answered HTTP ${status} and gave no reason`
+  const message = typeof error?.message === 'string' ? error.message : `the answer is HTTP ${status} without a reason`
   return new MoleculeError(codeOf(error) ?? codeOfStatus(status), withHint(message, error?.hint), {
     retryable: RETRYABLE_STATUSES.has(status),
     details: { status, requestId: answer.headers.get('x-request-id'), ...retryAfter(answer) },

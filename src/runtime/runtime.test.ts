@@ -14,6 +14,7 @@ import { silentLog } from '../log.ts'
 import { keepSession } from '../sessions/sessions.ts'
 import { openSqlite } from '../store/sqlite/sqlite.ts'
 import { type Store, sql } from '../store/store.ts'
+import { onAbort } from '../wait.ts'
 import { createRuntime, type Runtime } from './runtime.ts'
 
 const HOST = 'here'
@@ -194,7 +195,7 @@ describe('the runtime', () => {
     play = async function* (turn, signal) {
       prompts.push(turn.prompt)
       if (prompts.length === 1) {
-        await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+        await new Promise<void>((resolve) => void onAbort(signal, resolve))
         yield { type: 'failed', error: new MoleculeError('canceled', 'killed') }
         return
       }
@@ -270,7 +271,7 @@ describe('the runtime', () => {
         await new Promise((resolve) => setTimeout(resolve, 40))
         yield { type: 'activity' }
       }
-      await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+      await new Promise<void>((resolve) => void onAbort(signal, resolve))
       aborted.push(signal.aborted)
       yield { type: 'failed', error: new MoleculeError('canceled', 'killed') }
     }
