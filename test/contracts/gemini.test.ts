@@ -20,7 +20,7 @@ backendContract('BK-9 BK-4 AG-3 gemini, warm', {
   keepsSession: true,
 })
 
-backendContract('BK-9 BK-4 AG-3 gemini, one process a message', {
+backendContract('BK-9 BK-4 AG-3 gemini, one-shot', {
   definition: gemini,
   echo: oneShot('echo'),
   streaming: oneShot('stream'),

@@ -20,7 +20,7 @@ backendContract('BK-9 BK-4 AG-4 opencode, warm', {
   keepsSession: true,
 })
 
-backendContract('BK-9 BK-4 AG-4 opencode, one process a message', {
+backendContract('BK-9 BK-4 AG-4 opencode, one-shot', {
   definition: opencode,
   echo: oneShot('echo'),
   streaming: oneShot('stream'),

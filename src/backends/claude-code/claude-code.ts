@@ -24,11 +24,12 @@ import { type AgentTokenSource, readTokenVariables } from '../engine/environment
 import { writeAttachments } from '../engine/files/attachments.ts'
 import { createPrivateFolder, type PrivateFolder } from '../engine/files/private-folder.ts'
 import { validateCli } from '../engine/probe/validate-cli.ts'
+import { usageEvents } from '../engine/reply-builder.ts'
 import { createTurnEngine, type EndEvent, OUTPUT_BYTES_MAX, type TurnStream } from '../engine/turn-engine.ts'
 import { createWarmPool, type WarmLaunch, type WarmPool } from '../engine/warm/warm-pool.ts'
 import { runWarmTurn } from '../engine/warm/warm-turn.ts'
 import { claudeCommand, mcpConfig } from './args.ts'
-import { type ClaudeOutcomeFacts, endOf, failureOfRun, ROOT_BYPASS_REMEDY, usageOf } from './outcome.ts'
+import { type ClaudeOutcomeFacts, endOf, failureOfRun, ROOT_BYPASS_REMEDY } from './outcome.ts'
 import { type ClaudeResult, LINE_BYTES_MAX, parseResult } from './parse.ts'
 import { denyBetweenTurns } from './permission.ts'
 import { probeClaude } from './probe.ts'
@@ -272,7 +273,7 @@ function resultEvents(result: ClaudeResult | undefined, { claude, turn }: StartP
   const session: BackendEvent = { type: 'session', token: result.sessionId }
   return [
     ...(result.sessionId === '' ? [] : [session]),
-    ...usageOf({ ...result, costUsd }),
+    ...usageEvents({ inputTokens: result.inputTokens, outputTokens: result.outputTokens, costUsd }),
     endOf(result, factsOf(claude)),
   ]
 }

@@ -4,7 +4,6 @@
  */
 import { MoleculeError } from '../../errors.ts'
 import type { ProcessResult } from '../../process/processes.ts'
-import type { BackendEvent } from '../backend.ts'
 import {
   classifyAgentError,
   emptyResponse,
@@ -33,21 +32,6 @@ export function endOf(result: ClaudeResult, facts: ClaudeOutcomeFacts): EndEvent
   if (text === '') return { type: 'failed', error: emptyResponse('claude') }
   return { type: 'done', parts: [{ text }], finality: 'completed' }
 }
-
-/** Empty if claude reports nothing. */
-export function usageOf({ inputTokens, outputTokens, costUsd }: ClaudeResult): readonly Usage[] {
-  if (inputTokens === undefined && outputTokens === undefined && costUsd === undefined) return []
-  return [
-    {
-      type: 'usage',
-      ...(inputTokens !== undefined && { inputTokens }),
-      ...(outputTokens !== undefined && { outputTokens }),
-      ...(costUsd !== undefined && { costUsd }),
-    },
-  ]
-}
-
-type Usage = Extract<BackendEvent, { type: 'usage' }>
 
 /** A one-shot that ended without a result. A run that has a result is not judged by its exit code. */
 export function failureOfRun(run: ProcessResult, stdout: string, facts: ClaudeOutcomeFacts): MoleculeError {

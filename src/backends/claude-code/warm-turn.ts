@@ -9,10 +9,11 @@ import type { Log } from '../../log.ts'
 import type { ProcessResult, RunningProcess } from '../../process/processes.ts'
 import { abortableOr } from '../../wait.ts'
 import type { Turn } from '../backend.ts'
+import { usageEvents } from '../engine/reply-builder.ts'
 import { type EndEvent, type TurnStream, turnCanceled } from '../engine/turn-engine.ts'
 import type { WarmAgent } from '../engine/warm/warm-pool.ts'
 import type { AgentProcess, WarmTurnResult } from '../engine/warm/warm-turn.ts'
-import { type ClaudeOutcomeFacts, deathInTurn, endOf, usageOf } from './outcome.ts'
+import { type ClaudeOutcomeFacts, deathInTurn, endOf } from './outcome.ts'
 import { type ClaudeEvent, type ClaudeResult, parseLine } from './parse.ts'
 import { type ClaudePermissions, createClaudePermissions } from './permission.ts'
 
@@ -69,7 +70,8 @@ export async function runClaudeTurn(
       const error = deathInTurn(ended, options.facts(), agent.hasStarted)
       return { end: { type: 'failed', error }, isUsable: false }
     }
-    for (const usage of usageOf(ended)) stream.emit(usage)
+    const { inputTokens, outputTokens, costUsd } = ended
+    for (const event of usageEvents({ inputTokens, outputTokens, costUsd })) stream.emit(event)
     const end = endOf(ended, { ...options.facts(), resetsAtMs: progress.resetsAtMs() })
     // claude exits after it has reported that it does not know the session.
     const isLeaving = end.type === 'failed' && end.error.code === 'session_lost'

@@ -51,3 +51,13 @@ export function createReplyBuilder(): ReplyBuilder {
     },
   }
 }
+
+type UsageEvent = Extract<BackendEvent, { type: 'usage' }>
+
+/** The usage of a turn as the agent reports it; no event if it reports nothing. A value that is no number is left out. */
+export function usageEvents(reported: Readonly<Partial<Record<UsageKey, unknown>>>): readonly UsageEvent[] {
+  const known = Object.entries(reported).filter(([, value]) => Number.isFinite(value) && Number(value) >= 0)
+  return known.length === 0 ? [] : [{ type: 'usage', ...Object.fromEntries(known) }]
+}
+
+type UsageKey = 'inputTokens' | 'outputTokens' | 'costUsd'

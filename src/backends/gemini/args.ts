@@ -1,6 +1,6 @@
 /**
- * The command lines of gemini, pure. `stream-json` instead of `json`: it shows text, tools and errors as they come.
- * `--skip-trust` because a folder that the owner of the workspace chose is trusted by that choice; without it: exit 55.
+ * The command lines of gemini. Pure. `stream-json` and not `json`, because it reports text, tools and errors while they
+ * happen. `--skip-trust`, because the owner trusts the folder by choosing it; without the flag gemini exits with 55.
  */
 import type { OneShotCall } from '../engine/cli/one-shot-agent.ts'
 
@@ -8,16 +8,15 @@ export function oneShotArgs(call: Pick<OneShotCall, 'settings' | 'model' | 'sess
   const { settings, model, sessionId } = call
   return [
     ...['--output-format', 'stream-json', '--skip-trust'],
-    ...approval(call),
+    ...approvalFlags(settings),
     ...(model === undefined ? [] : ['-m', model]),
     ...(sessionId === undefined ? [] : ['--resume', sessionId]),
     ...settings.args,
   ]
 }
 
-/** What a kept process is started with; sessions and prompts come later, by ACP. */
-export function acpArgs(call: Pick<OneShotCall, 'settings' | 'model'>): readonly string[] {
-  const { settings, model } = call
+/** For a warm process; sessions and prompts come later over ACP. */
+export function acpArgs({ settings, model }: Pick<OneShotCall, 'settings' | 'model'>): readonly string[] {
   const mode = settings.permission === 'bypass' ? 'yolo' : 'default'
   return [
     ...['--acp', '--skip-trust', '--approval-mode', mode],
@@ -26,8 +25,8 @@ export function acpArgs(call: Pick<OneShotCall, 'settings' | 'model'>): readonly
   ]
 }
 
-/** In `default` without anybody to ask, gemini does not even offer the tools that would need asking. */
-function approval({ settings: { permission, allowedTools } }: Pick<OneShotCall, 'settings'>): readonly string[] {
+/** A one-shot in mode `default` does not even offer the model a tool that needs permission. */
+function approvalFlags({ permission, allowedTools }: OneShotCall['settings']): readonly string[] {
   if (permission === 'bypass') return ['--approval-mode', 'yolo']
   return ['--approval-mode', 'default', ...allowedTools.flatMap((tool) => ['--allowed-tools', tool])]
 }

@@ -1,7 +1,7 @@
 /**
- * The `gemini` backend: Google's Gemini CLI, kept warm by its own ACP mode (the default; about 150 times sooner than
- * a process a message) or started for each message. It has no flag that appends to its system prompt, and the
- * variable for it replaces all of it, so the instructions stand before the first prompt of a session.
+ * The `gemini` backend: Google's Gemini CLI, kept warm in its ACP mode (the default; answers about 150 times sooner than
+ * a new process) or started once per message. gemini can replace its system prompt but not append to it, so the
+ * instructions stand before the first prompt of a session.
  */
 import type { Backend, BackendContext, BackendDefinition } from '../backend.ts'
 import { createAcpBackend } from '../engine/acp/acp-backend.ts'
@@ -38,15 +38,15 @@ const KIND: CliKind = {
   },
 }
 
-/** Without it a launcher stands before the program, ignores signals and costs a second. */
+/** Without this variable gemini runs behind a launcher that ignores signals and costs a second. */
 const OWN_ENVIRONMENT = { GEMINI_CLI_NO_RELAUNCH: 'true' }
 
 const MINUTE_MS = 60_000
 
 /**
- * Gemini keeps a session in a file that is named by the minute in which it began, and begins to load it by opening a
- * new one, named by the minute of now. In the same minute that is the same file: the session is wiped and then not
- * found (seen with 0.61).
+ * The earliest time to load a session. gemini names the file of a session after the minute in which it began, and loads
+ * it by first opening a new file, named after the present minute. In the same minute both are the same file, so the
+ * session is deleted and then not found (seen with 0.61).
  */
 export const nextMinuteMs = (begunMs: number): number => (Math.floor(begunMs / MINUTE_MS) + 1) * MINUTE_MS
 
@@ -67,7 +67,7 @@ const AGENT: OneShotAgent = {
 
 export const gemini: BackendDefinition = {
   name: 'gemini',
-  summary: "Google's Gemini CLI, warm by ACP or one process a message",
+  summary: "Google's Gemini CLI, kept warm over ACP or started once per message",
   options: cliOptions(KIND),
   runsCommands: true,
   reportsTools: true,
@@ -81,7 +81,7 @@ export const gemini: BackendDefinition = {
 function createGemini(settings: CliSettings, context: BackendContext): Backend {
   if (settings.mode === 'oneshot') {
     if (settings.mcpServers.length > 0) {
-      const why = 'gemini takes MCP servers from its settings files alone; mode session gives them by ACP'
+      const why = 'gemini reads MCP servers only from its settings files; mode session passes them over ACP'
       warnUnsupportedOption(context.log, KIND.backend, { option: 'mcp_servers', why })
     }
     return createOneShotBackend(AGENT, settings, context)
@@ -96,7 +96,7 @@ function createGemini(settings: CliSettings, context: BackendContext): Backend {
       command: (model) => [settings.bin, ...acpArgs({ settings, model })],
       modelByCommand: true,
       loadableFromMs: nextMinuteMs,
-      // Seen with 0.61: its cleaning of old sessions takes every file without a message, and all others of that id.
+      // Seen with 0.61: its cleanup of old sessions deletes every file without a message, and all others of that id.
       sweepsAtStart: true,
       environment: async () => ({
         ...(await readTokenVariables(AGENT.auth, environment, settings.authTokenFile)),

@@ -1,7 +1,7 @@
 /**
- * The command line of hermes, pure, after its own reference: `chat --oneshot` with the prompt on stdin and its events
- * as JSON lines. Not `-z`: that neither resumes a session nor asks before dangerous commands. `--in` keeps a resumed
- * session in this working folder, `--source tool` keeps it out of the user's own list.
+ * The command line of hermes, built from its reference. Pure. `chat --oneshot` reads the prompt from stdin and prints its
+ * events as JSON lines. Not `-z`: that neither resumes a session nor asks before dangerous commands. `--in` keeps a
+ * resumed session in this working folder; `--source tool` keeps it out of the user's own list.
  */
 import type { OneShotCall } from '../engine/cli/one-shot-agent.ts'
 

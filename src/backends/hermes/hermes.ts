@@ -1,6 +1,7 @@
 /**
- * The `hermes` backend: Nous Research's Hermes Agent, a process a message, with sessions of its own. Built after its
- * reference and its source, because it cannot be installed from npm; `acp` with `cmd: hermes acp` keeps it warm.
+ * The `hermes` backend: Nous Research's Hermes Agent, started once per message, with its own sessions. Built from its
+ * reference and its source, because it cannot be installed from npm. The `acp` backend with `cmd: hermes acp` keeps it
+ * warm.
  */
 import type { BackendDefinition } from '../backend.ts'
 import { type CliKind, cliOptions, readCliSettings, warnUnsupportedOption } from '../engine/cli/cli-options.ts'
@@ -19,8 +20,8 @@ const KIND: CliKind = {
 
 const AGENT: OneShotAgent = {
   kind: KIND,
-  install: 'install it as https://hermes-agent.nousresearch.com says',
-  // Its providers are many; it keeps their keys itself (`hermes auth`), or finds them in the environment.
+  install: 'install it as described at https://hermes-agent.nousresearch.com',
+  // hermes has many providers and keeps their keys itself (`hermes auth`), or finds them in the environment.
   auth: { variable: '', from: [], instead: [] },
   modelPrefix: 'kept',
   args: hermesArgs,
@@ -31,14 +32,14 @@ const AGENT: OneShotAgent = {
 
 export const hermes: BackendDefinition = {
   name: 'hermes',
-  summary: 'Hermes Agent of Nous Research, one process a message',
+  summary: 'Hermes Agent of Nous Research, started once per message',
   options: cliOptions(KIND),
   runsCommands: true,
   reportsTools: true,
   create(options, context) {
     const settings = readCliSettings(options, KIND, context.log)
     if (settings.permission === 'allowed_tools' && options.get('permission', '') !== '') {
-      const why = 'hermes has no list of tools; its own settings (approvals) decide what it may do unasked'
+      const why = 'hermes has no list of tools; its own settings (approvals) decide which tools need permission'
       warnUnsupportedOption(context.log, KIND.backend, { option: 'permission', why })
     }
     return createOneShotBackend(AGENT, settings, context)

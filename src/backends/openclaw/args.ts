@@ -1,7 +1,6 @@
 /**
- * The command line of openclaw, pure. `agent --local` because only that keeps a session (`agent exec` starts each time
- * afresh), and the prompt in a file because that is the only way but the command line: it reads no stdin. The session
- * is ours to name: one for each conversation.
+ * The command line of openclaw. Pure. `agent --local`, because `agent exec` keeps no session. The prompt is in a file,
+ * because openclaw does not read stdin. The caller names the session: one per conversation.
  */
 import type { OneShotCall } from '../engine/cli/one-shot-agent.ts'
 

@@ -1,6 +1,6 @@
 /**
- * The `openclaw` backend: a process a message with `openclaw agent --local`, in a session of openclaw's own for each
- * conversation. Slow by nature: a run takes about twenty seconds and a gigabyte.
+ * The `openclaw` backend: `openclaw agent --local` once per message, with one of openclaw's own sessions per
+ * conversation. It is slow: a run takes about 20 seconds and 1 GB of memory.
  */
 import type { BackendDefinition } from '../backend.ts'
 import { type CliKind, cliOptions, readCliSettings } from '../engine/cli/cli-options.ts'
@@ -38,10 +38,10 @@ function describeAgent(agent: string): OneShotAgent {
 
 export const openclaw: BackendDefinition = {
   name: 'openclaw',
-  summary: 'OpenClaw, one process a message, with its own sessions',
-  options: cliOptions(KIND, { agent: `which of its agents (${DEFAULT_AGENT})` }),
-  // It names them only when all is over.
+  summary: 'OpenClaw, started once per message, with its own sessions',
+  options: cliOptions(KIND, { agent: `the openclaw agent to run (${DEFAULT_AGENT})` }),
   runsCommands: true,
+  // It names its tools only at the end.
   reportsTools: false,
   tested: '2026.9.6',
   create: (options, context) =>

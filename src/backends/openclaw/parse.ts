@@ -1,64 +1,61 @@
 /**
- * What `openclaw agent --local --json` prints: one JSON object at the end, over many lines, and nothing while it works.
- * Failures are `{"ok": false, "error": {"message"}}` with exit code 1 and the provider's status in the words.
+ * Parses what `openclaw agent --local --json` prints: one JSON object over many lines at the end, and nothing before. A
+ * failure is `{"ok": false, "error": {"message"}}` with exit code 1 and the provider's status in the message.
  */
-import { MoleculeError } from '../../errors.ts'
+import type { MoleculeError } from '../../errors.ts'
 import { isJsonObject, type JsonObject, parseJsonObject, stringOf } from '../../protocol/json.ts'
 import type { BackendEvent } from '../backend.ts'
 import type { AgentOutputParser, AgentOutputParserOptions } from '../engine/cli/one-shot-agent.ts'
-import { classifyAgentError, processFailure } from '../engine/failure/agent-errors.ts'
-import { ACTIVITY, createReplyBuilder } from '../engine/reply-builder.ts'
+import { endWithoutResult, providerError } from '../engine/failure/agent-errors.ts'
+import { ACTIVITY, createReplyBuilder, usageEvents } from '../engine/reply-builder.ts'
 import { isSessionId } from '../engine/session-prompt.ts'
 
-/** The line that closes the object; what is printed before it is indented. */
+/** The line that closes the object; all lines within it are indented. */
 const LAST_LINE = '}'
-/** Tries at reading all that came so far; a program that prints nothing but such lines is not read again and again. */
-const TRIES_MAX = 8
+/** Attempts at parsing the output so far. After them it is not parsed again: each attempt reads all of it. */
+const PARSE_ATTEMPTS_MAX = 8
 
-export function createOpenclawParser(reading: AgentOutputParserOptions): AgentOutputParser {
+export function createOpenclawParser(options: AgentOutputParserOptions): AgentOutputParser {
   const lines: string[] = []
-  let tries = 0
+  let attempts = 0
   return {
     read(line) {
       lines.push(line)
-      if (line !== LAST_LINE || tries >= TRIES_MAX) return ACTIVITY
-      tries += 1
-      const reply = parseReply(lines.join('\n'))
-      return reply === undefined ? ACTIVITY : eventsOf(reply, reading)
+      if (line !== LAST_LINE || attempts >= PARSE_ATTEMPTS_MAX) return ACTIVITY
+      attempts += 1
+      const output = lines.join('\n')
+      const answer = parseJsonObject(output.slice(output.indexOf('{')))
+      return answer === undefined ? ACTIVITY : eventsOf(answer, options)
     },
-    conclude(result) {
-      const failure = processFailure(result, reading.facts)
-      const error = failure ?? new MoleculeError('agent_failed', 'openclaw ended without a result', { retryable: true })
-      return { type: 'failed', error }
-    },
+    conclude: (result) => endWithoutResult(options.backend, result, options.facts),
   }
 }
 
-function eventsOf(reply: JsonObject, reading: AgentOutputParserOptions): readonly BackendEvent[] {
-  if (reply['ok'] === false) {
-    const error = isJsonObject(reply['error']) ? reply['error'] : {}
-    return [{ type: 'failed', error: modelError(stringOf(error['message']), reading) }]
+function eventsOf(answer: JsonObject, options: AgentOutputParserOptions): readonly BackendEvent[] {
+  if (answer['ok'] === false) {
+    const error = isJsonObject(answer['error']) ? answer['error'] : {}
+    return [{ type: 'failed', error: modelError(stringOf(error['message']), options) }]
   }
-  const meta = isJsonObject(reply['meta']) ? reply['meta'] : {}
+  const meta = isJsonObject(answer['meta']) ? answer['meta'] : {}
   const agentMeta = isJsonObject(meta['agentMeta']) ? meta['agentMeta'] : {}
   const { sessionId } = agentMeta
   const session: readonly BackendEvent[] = isSessionId(sessionId)
-    ? [{ type: 'session', token: reading.token(sessionId) }]
+    ? [{ type: 'session', token: options.token(sessionId) }]
     : []
-  const answer = createReplyBuilder()
-  const said = payloadTexts(reply['payloads']).flatMap((text) => {
-    answer.startParagraph()
-    return answer.append(text)
+  const reply = createReplyBuilder()
+  const texts = payloadTexts(answer['payloads']).flatMap((text) => {
+    reply.startParagraph()
+    return reply.append(text)
   })
-  const { last, end } = answer.finish(reading.backend)
-  return [...session, ...toolsOf(agentMeta), ...usageOf(agentMeta), ...said, ...last, end]
+  const { last, end } = reply.finish(options.backend)
+  return [...session, ...toolsOf(agentMeta), ...usageOf(agentMeta), ...texts, ...last, end]
 }
 
 function payloadTexts(payloads: unknown): readonly string[] {
   return Array.isArray(payloads) ? payloads.filter(isJsonObject).map(({ text }) => stringOf(text)) : []
 }
 
-/** Only their names are told, and only when all is over. */
+/** openclaw reports only the names of its tools, at the end. */
 function toolsOf({ terminalReceipt }: JsonObject): readonly BackendEvent[] {
   const names = isJsonObject(terminalReceipt) ? terminalReceipt['successfulToolNames'] : undefined
   if (!Array.isArray(names)) return []
@@ -71,24 +68,15 @@ function toolsOf({ terminalReceipt }: JsonObject): readonly BackendEvent[] {
 }
 
 function usageOf({ usage, costUsd }: JsonObject): readonly BackendEvent[] {
-  if (!isJsonObject(usage)) return []
-  const { input: inputTokens, output: outputTokens } = usage
-  if (typeof inputTokens !== 'number' || typeof outputTokens !== 'number') return []
-  return [{ type: 'usage', inputTokens, outputTokens, ...(typeof costUsd === 'number' && { costUsd }) }]
+  return isJsonObject(usage) ? usageEvents({ inputTokens: usage['input'], outputTokens: usage['output'], costUsd }) : []
 }
 
-function modelError(words: string, { backend, facts: { nowMs } }: AgentOutputParserOptions): MoleculeError {
-  // `Retry after about 1 minute`
-  const text = words === '' ? `${backend} failed and said nothing` : words.replace('after about', 'after')
-  const told = /\bHTTP (\d{3})\b/.exec(text)?.[1]
-  const status = told === undefined ? undefined : Number(told)
-  // After a refusal it holds a key back for a while by itself and says for how long.
+function modelError(message: string, { backend, facts: { nowMs } }: AgentOutputParserOptions): MoleculeError {
+  // `Retry after about 1 minute`: without "about" the engine reads the delay.
+  const text = message.replace('after about', 'after')
+  const found = /\bHTTP (\d{3})\b/.exec(text)?.[1]
+  // After a refusal openclaw itself holds a key back for a while and says for how long.
   const isHeldBack = /temporarily disabled/i.test(text)
-  const known = classifyAgentError({ text, status: isHeldBack ? 429 : status, nowMs })
-  return known ?? new MoleculeError('provider_failed', text, { retryable: true })
-}
-
-function parseReply(text: string): JsonObject | undefined {
-  const at = text.indexOf('{')
-  return at < 0 ? undefined : parseJsonObject(text.slice(at))
+  const status = found === undefined ? undefined : Number(found)
+  return providerError(backend, { text, status: isHeldBack ? 429 : status, nowMs })
 }

@@ -1,13 +1,13 @@
 /**
- * The command lines of opencode, and the settings that it takes by environment, pure. Left to itself it runs every
- * tool unasked, so what may be used is always said: `OPENCODE_CONFIG_CONTENT` is laid over the user's own files and
- * changes none of them.
+ * The command lines of opencode, and the settings it takes from its environment. Pure. By default opencode runs every
+ * tool without asking, so its permissions are always set: `OPENCODE_CONFIG_CONTENT` is merged over the user's own
+ * config files and changes none of them.
  */
 import type { McpServer } from '../backend.ts'
 import type { CliSettings } from '../engine/cli/cli-options.ts'
 import type { OneShotCall } from '../engine/cli/one-shot-agent.ts'
 
-/** What looks and does not touch, inside the working folder. */
+/** These only read, inside the working folder. */
 const HARMLESS_TOOLS = ['read', 'glob', 'grep', 'list', 'lsp', 'todoread', 'todowrite', 'skill'] as const
 
 export function oneShotArgs(call: Pick<OneShotCall, 'settings' | 'model' | 'sessionId'>): readonly string[] {
@@ -21,14 +21,14 @@ export function oneShotArgs(call: Pick<OneShotCall, 'settings' | 'model' | 'sess
   ]
 }
 
-/** What a kept process is started with; sessions, models and prompts come later, by ACP. */
+/** For a warm process; sessions, models and prompts come later over ACP. */
 export function acpArgs({ args }: Pick<CliSettings, 'args'>): readonly string[] {
   return ['acp', ...args]
 }
 
 export interface OpencodeConfigOptions {
   readonly settings: Pick<CliSettings, 'permission' | 'allowedTools'>
-  /** For one-shots, where nobody can be asked about their tools; a kept process is given them with each session. */
+  /** Servers of a one-shot, whose tools are allowed because no person is asked. A warm process gets servers per session. */
   readonly mcpServers: readonly McpServer[]
 }
 

@@ -1,7 +1,7 @@
 /**
- * The `opencode` backend: kept warm by `opencode acp` (the default) or `opencode run` for each message. Its HTTP
- * server answers a little sooner than ACP (about 0.2 s against 0.35 s, and 6 s for a run), but has a protocol of its
- * own for prompts, events and permissions; ACP is the engine that two other backends use.
+ * The `opencode` backend: kept warm by `opencode acp` (the default), or `opencode run` once per message. Measured: 0.35 s
+ * over ACP, 6 s for a run. Its HTTP server takes 0.2 s but has its own protocol for prompts, events and permissions; two
+ * other backends use ACP too.
  */
 import { randomBytes } from 'node:crypto'
 import type { Backend, BackendContext, BackendDefinition, McpServer } from '../backend.ts'
@@ -29,9 +29,9 @@ const AUTH: AgentTokenSource = { variable: 'OPENCODE_API_KEY', from: ['OPENCODE_
 const MODEL_PREFIX = 'kept'
 
 /**
- * The settings of its process; `OPENCODE_CONFIG_CONTENT` of the user's own would be lost: files are the place for it.
- * In either mode it also opens an HTTP server on loopback, by which anybody on the machine could have it do anything:
- * so that has a password that nobody knows.
+ * The environment of the process. It replaces an `OPENCODE_CONFIG_CONTENT` of the user; config files still count. In both
+ * modes opencode opens an HTTP server on loopback through which every user of the machine could give it commands, so the
+ * server gets a random password.
  */
 function createEnvironment(settings: CliSettings): (mcpServers: readonly McpServer[]) => Record<string, string> {
   const password = randomBytes(32).toString('hex')
@@ -57,7 +57,7 @@ function describeAgent(ownEnvironment: ReturnType<typeof createEnvironment>): On
 
 export const opencode: BackendDefinition = {
   name: 'opencode',
-  summary: 'opencode, warm by ACP or one process a message',
+  summary: 'opencode, kept warm over ACP or started once per message',
   options: cliOptions(KIND),
   runsCommands: true,
   reportsTools: true,
@@ -68,7 +68,7 @@ export const opencode: BackendDefinition = {
     ),
 }
 
-/** Without the command it takes the word for a folder. */
+/** An opencode without the command takes `acp` for a folder. */
 const MISUNDERSTANDING = { says: /failed to change directory to \S*acp/i, missing: 'command acp missing' }
 
 function createOpencode(settings: CliSettings, context: BackendContext): Backend {

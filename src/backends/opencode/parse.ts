@@ -1,36 +1,36 @@
 /**
- * What `opencode run --format json` prints: steps, tools when they have ended, text whole. A tool that was not allowed
- * ends the run in silence with exit code 0; then the reply says what was denied. An unknown session is told on stderr
- * in colours, everything else as an `error` event with the provider's status.
+ * Parses what `opencode run --format json` prints: steps, ended tools, whole texts. After a denied tool the run ends with
+ * exit code 0 and no text, so the reply names the tool. An unknown session is reported on stderr in colours, every other
+ * error as an `error` event with the provider's status.
  */
-import { MoleculeError } from '../../errors.ts'
+import type { MoleculeError } from '../../errors.ts'
 import type { ProcessResult } from '../../process/processes.ts'
 import { isJsonObject, type JsonObject, parseJsonObject, stringOf } from '../../protocol/json.ts'
 import type { BackendEvent } from '../backend.ts'
 import type { AgentOutputParser, AgentOutputParserOptions } from '../engine/cli/one-shot-agent.ts'
-import { classifyAgentError, processFailure } from '../engine/failure/agent-errors.ts'
+import { processFailure, providerError } from '../engine/failure/agent-errors.ts'
 import { ACTIVITY, createReplyBuilder, type ReplyBuilder } from '../engine/reply-builder.ts'
 import { isSessionId } from '../engine/session-prompt.ts'
 import type { EndEvent } from '../engine/turn-engine.ts'
 
 const DENIED = /rejected permission|rule which prevents|permission (denied|rejected)/i
 
-export function createOpencodeParser(reading: AgentOutputParserOptions): AgentOutputParser {
-  const answer = createReplyBuilder()
-  const used = { inputTokens: 0, outputTokens: 0, costUsd: 0 }
-  let named = false
+export function createOpencodeParser(options: AgentOutputParserOptions): AgentOutputParser {
+  const reply = createReplyBuilder()
+  const used: UsageTotals = { inputTokens: 0, outputTokens: 0, costUsd: 0 }
+  let hasSession = false
   let failed: EndEvent | undefined
   const read = (event: JsonObject): readonly BackendEvent[] => {
     const part = isJsonObject(event['part']) ? event['part'] : {}
     switch (event['type']) {
       case 'text':
-        return answer.append(stringOf(part['text']))
+        return reply.append(stringOf(part['text']))
       case 'tool_use':
-        return readTool(part, answer)
+        return readTool(part, reply)
       case 'step_finish':
         return addUsage(part, used)
       case 'error':
-        failed ??= { type: 'failed', error: modelError(event['error'], reading) }
+        failed ??= { type: 'failed', error: modelError(event['error'], options) }
         return ACTIVITY
       default:
         return ACTIVITY
@@ -41,36 +41,36 @@ export function createOpencodeParser(reading: AgentOutputParserOptions): AgentOu
       const event = parseJsonObject(line)
       if (event === undefined) return ACTIVITY
       const { sessionID } = event
-      if (named || !isSessionId(sessionID)) return read(event)
-      named = true
-      return [{ type: 'session', token: reading.token(sessionID) }, ...read(event)]
+      if (hasSession || !isSessionId(sessionID)) return read(event)
+      hasSession = true
+      return [{ type: 'session', token: options.token(sessionID) }, ...read(event)]
     },
     conclude(result) {
       if (failed !== undefined) return failed
-      const error = processFailure(withoutColour(result), reading.facts)
-      return error === undefined ? answer.finish(reading.backend).end : { type: 'failed', error }
+      const error = processFailure(withoutColour(result), options.facts)
+      return error === undefined ? reply.finish(options.backend).end : { type: 'failed', error }
     },
   }
 }
 
 type UsageTotals = { inputTokens: number; outputTokens: number; costUsd: number }
 
-/** A tool is told of once it has ended, with its outcome. */
-function readTool(part: JsonObject, answer: ReplyBuilder): readonly BackendEvent[] {
+/** opencode reports a tool once, after it has ended. */
+function readTool(part: JsonObject, reply: ReplyBuilder): readonly BackendEvent[] {
   const name = stringOf(part['tool']) || 'tool'
   const state = isJsonObject(part['state']) ? part['state'] : {}
-  const isFine = state['status'] === 'completed'
-  answer.startParagraph()
+  const isCompleted = state['status'] === 'completed'
+  reply.startParagraph()
   const events: BackendEvent[] = [
     { type: 'tool', name, state: 'started' },
-    { type: 'tool', name, state: isFine ? 'finished' : 'failed' },
+    { type: 'tool', name, state: isCompleted ? 'finished' : 'failed' },
   ]
-  if (isFine || !DENIED.test(stringOf(state['error']))) return events
-  // At once: after this the run says no more.
-  return [...events, ...answer.append(`(Not allowed in this turn: ${name}.)`)]
+  if (isCompleted || !DENIED.test(stringOf(state['error']))) return events
+  // At once, because the run prints nothing after this.
+  return [...events, ...reply.append(`(Not allowed in this turn: ${name}.)`)]
 }
 
-/** Each step tells its own; the turn's is all of them so far. */
+/** A step reports its own tokens; the usage of the turn is the sum so far. */
 function addUsage({ tokens, cost }: JsonObject, used: UsageTotals): readonly BackendEvent[] {
   if (!isJsonObject(tokens)) return ACTIVITY
   const { input, output } = tokens
@@ -85,16 +85,13 @@ function modelError(error: unknown, { facts: { nowMs }, backend }: AgentOutputPa
   const data = isJsonObject(error) && isJsonObject(error['data']) ? error['data'] : {}
   const { message, statusCode, responseHeaders, isRetryable } = data
   const wait = isJsonObject(responseHeaders) ? responseHeaders['retry-after'] : undefined
-  const words = stringOf(message) || `${backend} failed and said nothing`
-  const text = typeof wait === 'string' ? `${words} (retry after ${wait} seconds)` : words
+  const retryAfter = typeof wait === 'string' ? ` (retry after ${wait} seconds)` : ''
+  const text = `${stringOf(message)}${retryAfter}`.trim()
   const status = typeof statusCode === 'number' ? statusCode : undefined
-  return (
-    classifyAgentError({ text, status, nowMs }) ??
-    new MoleculeError('provider_failed', text, { retryable: isRetryable !== false })
-  )
+  return providerError(backend, { text, status, nowMs }, isRetryable !== false)
 }
 
-/** Its stderr is coloured for a terminal. */
+/** opencode colours its stderr, also without a terminal. */
 function withoutColour(result: ProcessResult): ProcessResult {
   const text = new TextDecoder().decode(result.stderrTail).replaceAll(COLOUR_CODE, '')
   return { ...result, stderrTail: new TextEncoder().encode(text) }

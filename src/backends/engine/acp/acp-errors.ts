@@ -4,7 +4,7 @@
  */
 import { MoleculeError, toMoleculeError } from '../../../errors.ts'
 import { isJsonObject } from '../../../protocol/json.ts'
-import { classifyAgentError } from '../failure/agent-errors.ts'
+import { providerError } from '../failure/agent-errors.ts'
 import { RpcError } from '../json-rpc.ts'
 
 const AUTH_REQUIRED = -32_000
@@ -37,8 +37,7 @@ export function errorInAnswer(text: string, nowMs: number): MoleculeError {
 }
 
 function textError(text: string, code: number | undefined, nowMs: number): MoleculeError {
-  const status = statusOf(text, code)
-  return classifyAgentError({ text, status, nowMs }) ?? new MoleculeError('provider_failed', text, { retryable: true })
+  return providerError('the agent', { text, status: statusOf(text, code), nowMs })
 }
 
 /** gemini puts the reason of an "Internal error" into `data.details`. */

@@ -7,9 +7,8 @@ import type { PromptResponse, RequestPermissionRequest, RequestPermissionRespons
 import { MoleculeError } from '../../../errors.ts'
 import { isJsonObject } from '../../../protocol/json.ts'
 import { onAbort } from '../../../wait.ts'
-import type { BackendEvent } from '../../backend.ts'
 import { maxTurnsUsed } from '../failure/agent-errors.ts'
-import { createReplyBuilder, type ReplyBuilder } from '../reply-builder.ts'
+import { createReplyBuilder, type ReplyBuilder, usageEvents } from '../reply-builder.ts'
 import type { EndEvent, TurnStream } from '../turn-engine.ts'
 import type { AcpAgent } from './acp-agent.ts'
 import { agentError, errorInAnswer } from './acp-errors.ts'
@@ -125,27 +124,15 @@ function usageOf(
   answer: Unchecked<PromptResponse> & { readonly usage?: unknown },
   agent: AcpAgent,
   { sessionId, costUsd }: { readonly sessionId: string; readonly costUsd: number | undefined },
-): readonly UsageEvent[] {
+): ReturnType<typeof usageEvents> {
   const meta = isJsonObject(answer._meta) ? answer._meta['quota'] : undefined
   const quota = isJsonObject(meta) && isJsonObject(meta['token_count']) ? meta['token_count'] : {}
   const usage = isJsonObject(answer.usage) ? answer.usage : {}
-  const inputTokens = numberOf(usage['inputTokens'] ?? quota['inputTokens'] ?? quota['input_tokens'])
-  const outputTokens = numberOf(usage['outputTokens'] ?? quota['outputTokens'] ?? quota['output_tokens'])
   const before = agent.sessions.get(sessionId)?.costUsd
-  const spent = costUsd === undefined || before === undefined ? undefined : Math.max(0, costUsd - before)
   if (costUsd !== undefined) agent.sessions.set(sessionId, { costUsd })
-  if (inputTokens === undefined && outputTokens === undefined && spent === undefined) return []
-  return [
-    {
-      type: 'usage',
-      ...(inputTokens !== undefined && { inputTokens }),
-      ...(outputTokens !== undefined && { outputTokens }),
-      ...(spent !== undefined && { costUsd: spent }),
-    },
-  ]
+  return usageEvents({
+    inputTokens: usage['inputTokens'] ?? quota['inputTokens'] ?? quota['input_tokens'],
+    outputTokens: usage['outputTokens'] ?? quota['outputTokens'] ?? quota['output_tokens'],
+    costUsd: costUsd === undefined || before === undefined ? undefined : Math.max(0, costUsd - before),
+  })
 }
-
-type UsageEvent = Extract<BackendEvent, { type: 'usage' }>
-
-const numberOf = (value: unknown): number | undefined =>
-  typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined

@@ -5,6 +5,7 @@
  */
 import { type ErrorCode, MoleculeError, type MoleculeErrorOptions } from '../../../errors.ts'
 import type { ProcessResult } from '../../../process/processes.ts'
+import type { EndEvent } from '../turn-engine.ts'
 import { type DriftPattern, driftError, driftInText } from './drift.ts'
 import { parseResetDelayMs } from './reset-time.ts'
 import { runFailure, stderrTail } from './run-failure.ts'
@@ -33,6 +34,13 @@ export function classifyAgentError(complaint: AgentErrorText): MoleculeError | u
   return toError('provider_failed', complaint, { retryable: status >= 500, details: { status } })
 }
 
+/** An error of the model provider in the agent's own words: classified, or else `provider_failed`. */
+export function providerError(backend: string, complaint: AgentErrorText, retryable = true): MoleculeError {
+  const text = complaint.text === '' ? `${backend} failed without a message` : complaint.text
+  const classified = classifyAgentError({ ...complaint, text })
+  return classified ?? new MoleculeError('provider_failed', text, { retryable })
+}
+
 /** A failure of the process itself: undefined where it left by itself with exit code 0. */
 export function processFailure(result: ProcessResult, facts: ProcessFacts): MoleculeError | undefined {
   if (result.end === 'spawn_failed' && isMissing(result.cause)) {
@@ -42,6 +50,13 @@ export function processFailure(result: ProcessResult, facts: ProcessFacts): Mole
   const complaint = { text: stderr, exitCode: result.exitCode, stderr, nowMs: facts.nowMs }
   const read = result.end === 'exited' && result.exitCode !== 0 ? classifyAgentError(complaint) : undefined
   return read ?? runFailure(result, facts)
+}
+
+/** The process ended and no line of its output was a result. */
+export function endWithoutResult(backend: string, result: ProcessResult, facts: ProcessFacts): EndEvent {
+  const failure = processFailure(result, facts)
+  const error = failure ?? new MoleculeError('agent_failed', `${backend} ended without a result`, { retryable: true })
+  return { type: 'failed', error }
 }
 
 /** What the messages name. */

@@ -1,0 +1,62 @@
+/**
+ * The failures of gemini, read from its exit code: 41 not logged in, 42 unknown session, 53 out of turns, 55 untrusted
+ * folder, from 144 up the provider's HTTP status modulo 256. The printed message alone may hide a rate limit. Pure.
+ */
+import { MoleculeError } from '../../errors.ts'
+import type { ProcessResult } from '../../process/processes.ts'
+import { isJsonObject, parseJsonObject } from '../../protocol/json.ts'
+import type { AgentOutputParserOptions } from '../engine/cli/one-shot-agent.ts'
+import { maxTurnsUsed, processFailure, providerError } from '../engine/failure/agent-errors.ts'
+import { stderrTail } from '../engine/failure/run-failure.ts'
+
+const EXIT_AUTH = 41
+const EXIT_INPUT = 42
+const EXIT_TURNS = 53
+const EXIT_UNTRUSTED = 55
+/** 400 - 256 */
+const EXIT_STATUS_MIN = 144
+
+/** `errorMessage`: the error of gemini's `result`; undefined if it printed none. */
+export function failureOf(
+  result: ProcessResult,
+  errorMessage: string | undefined,
+  options: AgentOutputParserOptions,
+): MoleculeError {
+  const stderr = stderrTail(result)
+  const { exitCode } = result
+  if (result.end === 'exited' && exitCode !== null) {
+    const known = exitCodeError(exitCode, stderr, options)
+    if (known !== undefined) return known
+    const isStatus = exitCode >= EXIT_STATUS_MIN
+    if (errorMessage !== undefined || isStatus) {
+      const text = errorMessage ?? stderr
+      const status = statusIn(text) ?? (isStatus ? exitCode + 256 : undefined)
+      return providerError(options.backend, { text, status, nowMs: options.facts.nowMs })
+    }
+  }
+  const failure = processFailure(result, options.facts)
+  return failure ?? new MoleculeError('agent_failed', 'gemini ended without a result', { retryable: true })
+}
+
+/** `[API Error: {"error":{"code":429,...}}]`; undefined for a plain sentence. */
+function statusIn(text: string): number | undefined {
+  const [json = ''] = /\{.*\}/s.exec(text) ?? []
+  const error = parseJsonObject(json)?.['error']
+  return isJsonObject(error) && typeof error['code'] === 'number' ? error['code'] : undefined
+}
+
+function exitCodeError(exitCode: number, stderr: string, options: AgentOutputParserOptions): MoleculeError | undefined {
+  const details = { exitCode, stderr }
+  if (exitCode === EXIT_AUTH) {
+    return new MoleculeError('auth_failed', `gemini is not logged in: ${stderr}`, { details })
+  }
+  if (exitCode === EXIT_INPUT && options.sessionId !== undefined) {
+    const message = `gemini does not know session ${options.sessionId}: ${stderr}`
+    return new MoleculeError('session_lost', message, { details })
+  }
+  if (exitCode === EXIT_TURNS) return maxTurnsUsed(options.backend, undefined)
+  if (exitCode === EXIT_UNTRUSTED) {
+    return new MoleculeError('bad_config', `gemini does not trust the working folder: ${stderr}`, { details })
+  }
+  return undefined
+}
