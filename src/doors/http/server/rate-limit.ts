@@ -2,6 +2,7 @@
  * Limits how often a key (a token, an address) may do something: a window of a minute that opens with the first time.
  * In memory and bounded: when there are too many keys, the oldest is forgotten and gets a new window, which errs on the
  * side of answering.
+ * Why not rate-limiter-flexible: its memory store starts a timer for each key and has no limit on the number of keys.
  */
 import type { Clock } from '../../../clock.ts'
 import { MoleculeError } from '../../../errors.ts'
