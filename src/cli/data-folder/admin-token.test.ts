@@ -38,6 +38,18 @@ test('a token file that others can read gets mode 600, with a warning', (t) => {
   assert.match(lines.join(''), /was readable by others/)
 })
 
+test('PL-9 a short admin token causes a warning that does not show it', (t) => {
+  const warningsFor = (token: string | undefined) => {
+    const lines: string[] = []
+    ensureAdminToken(temporaryDir(t), token, createLog('info', { write: (line) => lines.push(line) }))
+    return lines.join('')
+  }
+  assert.match(warningsFor('hunter2-hunter2'), /can be guessed/)
+  assert.doesNotMatch(warningsFor('hunter2-hunter2'), /hunter2/)
+  assert.equal(warningsFor('x'.repeat(20)), '')
+  assert.equal(warningsFor(undefined), '')
+})
+
 test('an empty file gets a new token; a token that no header can carry is refused', (t) => {
   const dir = temporaryDir(t)
   writeFileSync(adminTokenPath(dir), '\n', { mode: 0o600 })

@@ -22,6 +22,9 @@ export function ensureAdminToken(dataDir: string, preset: string | undefined, lo
   restrictToOwner(path, log)
   const stored = readAdminToken(dataDir)
   const token = preset ? requireAdminToken(preset) : (stored ?? randomBytes(TOKEN_BYTES).toString('base64url'))
+  if (token.length < STRONG_CHARACTERS_MIN) {
+    log.warn({ path }, `the admin token is short, so it can be guessed; use ${STRONG_CHARACTERS_MIN} random characters`)
+  }
   if (token === stored) return { token, path }
   if (stored !== undefined) log.warn({ path }, 'MOLECULE_ADMIN_TOKEN replaces the admin token in the file')
   writeFileAtomically(path, `${token}\n`)
@@ -42,6 +45,8 @@ export function readAdminToken(dataDir: string): string | undefined {
 }
 
 const TOKEN_BYTES = 32
+/** A shorter token causes a warning: wrong tokens are not refused fast enough to make guessing it hopeless. */
+const STRONG_CHARACTERS_MIN = 20
 /** Mode bits by which the group or other users can use a file. */
 export const OTHERS_MODE_BITS = 0o077
 

@@ -52,6 +52,8 @@ export function createTokens({ store, clock, adminToken, conversations, log = si
       if (secret.length === 0 || secret.length > SECRET_CHARACTERS_MAX) return undefined
       const hashed = hash(secret)
       if (timingSafeEqual(hashed, adminHash)) return admin
+      // Prevents a read of the store for a text that cannot be one of its tokens.
+      if (!secret.startsWith(SECRET_PREFIX)) return undefined
       const hex = hashed.toString('hex')
       const subject = conversations?.read(secret)
       const lookUp = () => store.read(() => (subject ? rows.findConversationToken(subject) : rows.findByHash(hashed)))

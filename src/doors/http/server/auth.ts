@@ -104,11 +104,25 @@ export function requireAccess(identity: Identity, action: Action): void {
  * those of a local program on another port, which SameSite counts as the same site. The Origin tells them apart.
  */
 export function requireSameOrigin({ method, headers }: AuthRequest): void {
-  if (method === 'GET' || method === 'HEAD') return
-  if (headers.origin !== undefined && originHost(headers.origin) === headers.host?.toLowerCase()) return
+  if (method === 'GET' || method === 'HEAD' || hasOwnOrigin(headers)) return
   throw new MoleculeError('forbidden', 'a browser may send changes only from a page of this platform', {
     details: { origin: headers.origin ?? null },
   })
+}
+
+/**
+ * Prevents that a foreign page opens sockets, with the user's cookie or with guessed tokens: browsers let any page open
+ * a socket to anywhere. Every browser sends the Origin of the page with an upgrade; other clients send none.
+ */
+export function requireOwnPage({ headers }: AuthRequest): void {
+  if (headers.origin === undefined || hasOwnOrigin(headers)) return
+  throw new MoleculeError('forbidden', 'a browser may open a socket only from a page of this platform', {
+    details: { origin: headers.origin },
+  })
+}
+
+function hasOwnOrigin({ origin, host }: IncomingHttpHeaders): boolean {
+  return origin !== undefined && originHost(origin) === host?.toLowerCase()
 }
 
 /**

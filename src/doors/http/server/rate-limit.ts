@@ -15,8 +15,6 @@ const KEYS_MAX = 10_000
 export interface RateLimit {
   /** Counts one; throws `too_many_requests`, with the time until the next window, past the limit. */
   count(key: string): void
-  /** Throws the same when the limit is reached, and counts nothing. */
-  check(key: string): void
 }
 
 export interface RateLimitOptions {
@@ -52,11 +50,6 @@ export function createRateLimit(clock: Clock, { timesMax, message }: RateLimitOp
       }
       known.times += 1
       if (known.times > timesMax) throw tooMany(known.untilMs)
-    },
-    check(key) {
-      const known = windows.get(key)
-      if (known === undefined || known.untilMs <= clock.monotonicMs()) return
-      if (known.times >= timesMax) throw tooMany(known.untilMs)
     },
   }
 }

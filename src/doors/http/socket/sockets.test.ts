@@ -141,6 +141,8 @@ test("PL-7 a browser is accepted by its cookie from the platform's page, or by a
   const protocols = ['molecule', `molecule.bearer.${secretOf('viewer')}`]
   const byProtocol = await listen({ protocols } as object)
   assert.equal(byProtocol.socket.protocol, 'molecule')
+  await listen({ protocols, origin: url } as object)
+  assert.equal(await refusedWith(listen({ protocols, origin: 'https://evil.test' } as object)), 403)
   const wrong = { protocols: ['molecule', 'molecule.bearer.wrong'] } as object
   assert.equal(await refusedWith(listen(wrong)), 401)
   const admin = secretOf('admin')

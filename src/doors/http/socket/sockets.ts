@@ -1,5 +1,5 @@
 /**
- * `WS /ws`: events of many workspaces over one socket, for the canvas. The upgrade has the guard of its route. A cookie
+ * `WS /ws`: events of many workspaces over one socket, for the canvas. The upgrade has the guard of its route. A browser
  * is accepted only from the platform's own page, because browsers let any page open a socket to anywhere. A socket is
  * closed when its token is revoked, its client stops answering pings, or the platform stops. See `reader.ts` for what
  * is sent.
@@ -17,7 +17,7 @@ import type { Identity, Tokens } from '../../../workspaces/tokens.ts'
 import type { Workspaces } from '../../../workspaces/workspace.ts'
 import { socketRoute } from '../routes/events.ts'
 import { REQUEST_ID_PREFIX, writeAnswer } from '../server/answer.ts'
-import { type AuthRequest, type HttpAuth, requireAccess } from '../server/auth.ts'
+import { type AuthRequest, type HttpAuth, requireAccess, requireOwnPage } from '../server/auth.ts'
 import { errorAnswer, logFailure } from '../server/errors.ts'
 import type { HostRule } from '../server/host-rule.ts'
 import type { SseLimits } from '../server/sse.ts'
@@ -129,6 +129,7 @@ async function identify(request: IncomingMessage, { auth, isOurHost }: SocketsOp
   if (request.url?.split('?', 1)[0] !== socketRoute.path) {
     throw new MoleculeError('not_found', `there is no WebSocket here; it is at ${socketRoute.path}`)
   }
+  requireOwnPage(request)
   return await auth.identify(asAuthRequest(request))
 }
 
