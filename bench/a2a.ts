@@ -1,8 +1,8 @@
 /**
- * A durable `SendMessage` to a finished task against the in-memory `@a2a-js/sdk` with express doing the same: 32
- * connections, a workspace with 64 slots, SQLite FULL, each server in a process of its own, slices by turns in one run.
- * Then the time to a stream's first event. All of it with several processes of each, one pair after the other: two that
- * were started alike differ by several percent for all their lives.
+ * A durable `SendMessage` that waits for its completed task, against the in-memory `@a2a-js/sdk` with express: 32
+ * connections, a workspace of 64 slots, SQLite FULL, each server in its own process, alternating slices. Then the time
+ * to the first event of a stream. Three pairs of processes are measured, because two processes that were started alike
+ * differ by several percent for as long as they run.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -20,7 +20,7 @@ const SLICE_MS = 1500
 const STREAM_ROUNDS = 40
 const RATIO_MIN = 1.5
 const FIRST_EVENT_RATIO_MAX = 2
-/** What Linux counts CPU time in. */
+/** The unit of CPU time in /proc. */
 const TICK_US = 10_000
 
 interface Contender {
@@ -30,7 +30,7 @@ interface Contender {
 
 let messages = 0
 
-/** A new message each time, in a conversation of its own. */
+/** A new message in its own conversation each time. */
 const bodyOf = (method: string) => () => {
   const message = { messageId: `bench-${process.pid}-${++messages}`, role: 'ROLE_USER', parts: [{ text: 'hello' }] }
   return JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { message } })
@@ -50,43 +50,43 @@ interface Slice {
 async function throughput(contenders: Readonly<Record<string, Contender>>): Promise<Record<string, Slice[]>> {
   const slices: Record<string, Slice[]> = {}
   const runs: Record<string, () => Promise<void>> = {}
-  for (const [name, { pid, target }] of Object.entries(contenders)) {
-    const whole = { ...target, body: bodyOf('SendMessage'), expected: 'TASK_STATE_COMPLETED' }
-    const lines = await openConnections(whole, CONNECTIONS)
-    const kept: Slice[] = []
-    slices[name] = kept
+  for (const [name, { pid, target: address }] of Object.entries(contenders)) {
+    const target = { ...address, body: bodyOf('SendMessage'), expected: 'TASK_STATE_COMPLETED' }
+    const connections = await openConnections(target, CONNECTIONS)
+    const measured: Slice[] = []
+    slices[name] = measured
     runs[name] = async () => {
       const [startMs, startUs] = [performance.now(), cpuUs(pid)]
-      const answered = await load(lines, SLICE_MS)
+      const answered = await load(connections, SLICE_MS)
       const perSecond = (answered * 1000) / (performance.now() - startMs)
-      kept.push({ perSecond, cpuUs: (cpuUs(pid) - startUs) / answered })
+      measured.push({ perSecond, cpuUs: (cpuUs(pid) - startUs) / answered })
     }
   }
   await alternate({ rounds: 2, contenders: runs })
-  for (const kept of Object.values(slices)) kept.length = 0
+  for (const warmUp of Object.values(slices)) warmUp.length = 0
   await alternate({ rounds: ROUNDS, contenders: runs })
   return slices
 }
 
 async function firstEvents(contenders: Readonly<Record<string, Contender>>): Promise<Record<string, number[]>> {
   const times: Record<string, number[]> = {}
-  const runs = Object.entries(contenders).map(([name, { target }]) => {
-    const kept: number[] = []
-    times[name] = kept
-    const whole = { ...target, body: bodyOf('SendStreamingMessage'), expected: '"task"' }
-    return [name, async () => void kept.push(await firstEventMs(whole))] as const
+  const runs = Object.entries(contenders).map(([name, { target: address }]) => {
+    const measured: number[] = []
+    times[name] = measured
+    const target = { ...address, body: bodyOf('SendStreamingMessage'), expected: '"task"' }
+    return [name, async () => void measured.push(await firstEventMs(target))] as const
   })
   await alternate({ rounds: STREAM_ROUNDS, contenders: Object.fromEntries(runs) })
   return times
 }
 
-interface Measured {
+interface PairResult {
   readonly slices: Readonly<Record<string, Slice[]>>
   readonly firstMs: Readonly<Record<string, number[]>>
 }
 
-/** A platform and a peer that have just been started. */
-async function measurePair(): Promise<Measured> {
+/** Starts a platform and a peer and measures both. */
+async function measurePair(): Promise<PairResult> {
   const platform = await startPlatform()
   const peer = spawn(process.execPath, [fileURLToPath(new URL('./peers/sdk-server.ts', import.meta.url))], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -120,7 +120,7 @@ async function measurePair(): Promise<Measured> {
   }
 }
 
-const pairs: Measured[] = []
+const pairs: PairResult[] = []
 for (let pair = 0; pair < PAIRS; pair++) pairs.push(await measurePair())
 
 const slicesOf = (name: string) => pairs.flatMap(({ slices }) => slices[name] ?? [])

@@ -1,6 +1,6 @@
 /**
- * What Molecule adds to a command: one message through the platform (HTTP, admission, lease, spawn, settle, answer)
- * to `exec cat`, against a bare spawn of the same command, in the same run, one client, by turns.
+ * What Molecule adds to a command: one message through the platform (HTTP, admission, lease, spawn, settle, answer) to
+ * `exec cat`, against a bare spawn of the same command. One client, alternating in the same run.
  */
 import { spawn } from 'node:child_process'
 import { startPlatform } from '../test/harness/platform.ts'

@@ -1,6 +1,6 @@
 /**
- * Load on an HTTP server by bare sockets, so that the client costs little beside what it measures: one request at a
- * time on each connection, answers cut out by their Content-Length.
+ * Load on an HTTP server over bare sockets, so that the client costs little compared with the server: one request at a
+ * time on each connection, answers delimited by their Content-Length.
  */
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -9,24 +9,24 @@ export interface LoadTarget {
   readonly port: number
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
-  /** The next request's body. */
+  /** Returns the body of the next request. */
   readonly body: () => string
-  /** An answer without these words fails the run: a fast refusal must not look like speed. */
+  /** An answer without this text fails the run: a fast refusal must not look like speed. */
   readonly expected: string
 }
 
 interface LoadConnection {
-  ask(): Promise<void>
+  send(): Promise<void>
   close(): void
 }
 
-/** Sends on every connection, one request after the other, for so long; gives how many were answered. */
-export async function load(lines: readonly LoadConnection[], durationMs: number): Promise<number> {
+/** Sends one request after the other on every connection for `durationMs`; returns the number of answers. */
+export async function load(connections: readonly LoadConnection[], durationMs: number): Promise<number> {
   const untilMs = performance.now() + durationMs
   let answered = 0
-  const work = lines.map(async (line) => {
+  const work = connections.map(async (connection) => {
     while (performance.now() < untilMs) {
-      await line.ask()
+      await connection.send()
       answered += 1
     }
   })
@@ -34,8 +34,8 @@ export async function load(lines: readonly LoadConnection[], durationMs: number)
   return answered
 }
 
-export function openConnections(target: LoadTarget, connections: number): Promise<LoadConnection[]> {
-  return Promise.all(Array.from({ length: connections }, () => openConnection(target)))
+export function openConnections(target: LoadTarget, count: number): Promise<LoadConnection[]> {
+  return Promise.all(Array.from({ length: count }, () => openConnection(target)))
 }
 
 async function openConnection(target: LoadTarget): Promise<LoadConnection> {
@@ -45,14 +45,14 @@ async function openConnection(target: LoadTarget): Promise<LoadConnection> {
   let answer: PromiseWithResolvers<void> | undefined
   socket.setEncoding('latin1').on('data', (text: string) => {
     received += text
-    if (!isWhole(received)) return
+    if (!isComplete(received)) return
     if (received.includes(target.expected)) answer?.resolve()
-    else answer?.reject(new Error(`not the answer expected: ${received.slice(0, 2000)}`))
+    else answer?.reject(new Error(`unexpected answer: ${received.slice(0, 2000)}`))
     received = ''
   })
   socket.on('close', () => answer?.reject(new Error('the server closed the connection')))
   return {
-    ask() {
+    send() {
       answer = Promise.withResolvers<void>()
       socket.write(requestText(target))
       return answer.promise
@@ -73,7 +73,7 @@ export function requestText({ path, headers, body }: LoadTarget): string {
   return `POST ${path} HTTP/1.1\r\n${lines.join('')}\r\n${text}`
 }
 
-function isWhole(answer: string): boolean {
+function isComplete(answer: string): boolean {
   const end = answer.indexOf('\r\n\r\n')
   if (end === -1) return false
   const length = /content-length: (\d+)/i.exec(answer.slice(0, end))?.[1]
@@ -81,7 +81,7 @@ function isWhole(answer: string): boolean {
   return answer.length >= end + 4 + Number(length)
 }
 
-/** How long until the first event of a stream, on a connection of its own. */
+/** The time to the first event of a stream, on a new connection. */
 export async function firstEventMs(target: LoadTarget): Promise<number> {
   const socket = connect({ host: '127.0.0.1', port: target.port, noDelay: true })
   await once(socket, 'connect')
@@ -94,6 +94,6 @@ export async function firstEventMs(target: LoadTarget): Promise<number> {
   }
   const elapsedMs = performance.now() - startMs
   socket.destroy()
-  if (!received.includes(target.expected)) throw new Error(`not the stream expected: ${received.slice(0, 2000)}`)
+  if (!received.includes(target.expected)) throw new Error(`unexpected stream: ${received.slice(0, 2000)}`)
   return elapsedMs
 }

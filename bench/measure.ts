@@ -1,4 +1,4 @@
-/** What benchmarks share: medians, and slices of two contenders in turn, because this machine's speed wanders. */
+/** Medians, and alternating measurements: the speed of a machine drifts, so contenders take turns. */
 import { setTimeout } from 'node:timers/promises'
 
 export function median(values: readonly number[]): number {
@@ -19,11 +19,11 @@ export async function timeMs(work: () => Promise<unknown>): Promise<number> {
 export interface AlternateOptions {
   readonly rounds: number
   readonly contenders: Readonly<Record<string, () => Promise<unknown>>>
-  /** Before each: what the one before still does after its answer is not the next one's. */
+  /** Before each measurement, so that work of the previous contender after its answer does not count for the next. */
   readonly pauseMs?: number
 }
 
-/** Runs each contender once a round, the order turning with the rounds; gives each one's times. */
+/** Runs each contender once per round, in rotating order; returns the times of each. */
 export async function alternate({
   rounds,
   contenders,

@@ -1,13 +1,11 @@
 /**
- * What a warm agent saves, and what Molecule adds to it: for each real CLI on the fake model, a message that follows
- * another in a conversation, through the platform warm, through the platform one-shot, and to the CLI by hand in the
- * same warm protocol. Same run, by turns; medians. `npm run bench -- warm claude` runs one of them.
+ * What a warm agent saves, and what Molecule adds to it. For each real CLI on the fake model, it measures a follow-up
+ * message through the platform warm, through the platform one-shot, and directly to the CLI in the same warm protocol.
+ * Alternating in the same run; medians. `npm run bench -- warm claude` measures one CLI.
  *
- * Either side has what the other has: the same program, model and inherited environment, as many processes one after the
- * other, conversations of the same length, a line that is open already (a pipe, a connection), and a client that does no
- * more than it must. The platform has been running for a while: a fresh one interprets code that it will have compiled a
- * thousand messages later. What is Molecule's own stays on its side: the words it adds to the instructions, and two
- * commits that are synced.
+ * Both sides have the same program, model and environment, the same number of processes, conversations of the same
+ * length, and an open connection. The platform has handled about ten thousand messages before, so that its code is
+ * compiled. Only Molecule's side has its own instructions in the prompt and two synced commits.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -24,17 +22,17 @@ import { alternate, median, timeMs } from './measure.ts'
 import { directAgents, type StartDirectAgent } from './warm/direct-agents.ts'
 
 const ONE_SHOT_ROUNDS = 2
-/** Measured: of six processes of one CLI, started alike, one answers by a fifth sooner than another, for all its life. */
+/** Measured: of six equal processes of one CLI, one answers a fifth faster than another for as long as it runs. */
 const PAIRS = 5
 const WARM_ROUNDS = 20
 const WARM_UP_ROUNDS = 5
 const ADDED_PERCENT_MAX = 10
 /**
- * Measured: opencode is busy for 80 ms after it has answered, claude for 5, and whoever comes next pays for it, the side
- * with more processes more. With a pause both begin on a machine at rest, as a person's next message does.
+ * Measured: opencode is busy for 80 ms after its answer, claude for 5 ms, and the next contender pays for it, more so
+ * the side with more processes. With a pause both start on an idle machine, like the next message of a person.
  */
 const PAUSE_MS = 50
-/** About ten thousand messages. */
+/** Enough for about ten thousand messages. */
 const RUN_IN_MS = 2000
 const RUN_IN_CONNECTIONS = 32
 const ANSWER = 'Here you are.'
@@ -42,16 +40,16 @@ const ANSWER = 'Here you are.'
 interface WarmBenchmark {
   readonly runtime: string
   readonly oneShot: Readonly<Record<string, string>>
-  readonly drive: StartDirectAgent
-  /** How many times a one-shot takes as long as a warm message, at least. */
+  readonly startDirect: StartDirectAgent
+  /** A one-shot message takes at least this many times as long as a warm one. */
   readonly timesMin: number
 }
 
 const WARM_BENCHMARKS: Readonly<Partial<Record<Cli['name'], WarmBenchmark>>> = {
-  claude: { runtime: 'claude-code', oneShot: { mode: 'oneshot' }, drive: directAgents.claude, timesMin: 5 },
-  codex: { runtime: 'codex', oneShot: { mode: 'oneshot' }, drive: directAgents.codex, timesMin: 2 },
-  gemini: { runtime: 'gemini', oneShot: { mode: 'oneshot' }, drive: directAgents.gemini, timesMin: 20 },
-  opencode: { runtime: 'opencode', oneShot: { mode: 'oneshot' }, drive: directAgents.opencode, timesMin: 8 },
+  claude: { runtime: 'claude-code', oneShot: { mode: 'oneshot' }, startDirect: directAgents.claude, timesMin: 5 },
+  codex: { runtime: 'codex', oneShot: { mode: 'oneshot' }, startDirect: directAgents.codex, timesMin: 2 },
+  gemini: { runtime: 'gemini', oneShot: { mode: 'oneshot' }, startDirect: directAgents.gemini, timesMin: 20 },
+  opencode: { runtime: 'opencode', oneShot: { mode: 'oneshot' }, startDirect: directAgents.opencode, timesMin: 8 },
 }
 
 const flag = { type: 'boolean', default: false } as const
@@ -65,19 +63,20 @@ else {
 }
 
 async function runBenchmark(cli: Cli): Promise<void> {
-  const rules = WARM_BENCHMARKS[cli.name]
-  if (rules === undefined) throw new Error(`There is no warm form of ${cli.name} to measure.`)
-  const harness = await openAgentHarness({ cli, runtime: rules.runtime })
+  const benchmark = WARM_BENCHMARKS[cli.name]
+  if (benchmark === undefined) throw new Error(`there is no warm benchmark for ${cli.name}`)
+  const harness = await openAgentHarness({ cli, runtime: benchmark.runtime })
   try {
     await warmUpPlatform(harness)
     const workspace = await harness.workspace({ warm_max: '1' })
-    const oneShot = await conversation(harness, await harness.workspace(rules.oneShot))
+    const oneShot = await openConversation(harness, await harness.workspace(benchmark.oneShot))
     await oneShot()
-    const pairs: Measured[] = []
-    while (pairs.length < PAIRS) pairs.push(await measurePair(harness, { drive: rules.drive, workspace, oneShot }))
-    const all = (times: (pair: Measured) => readonly number[] | undefined) =>
+    const pairs: PairTimes[] = []
+    while (pairs.length < PAIRS)
+      pairs.push(await measurePair(harness, { startDirect: benchmark.startDirect, workspace, oneShot }))
+    const all = (times: (pair: PairTimes) => readonly number[] | undefined) =>
       median(pairs.flatMap((pair) => times(pair) ?? []))
-    report(cli, rules, {
+    report(cli, benchmark, {
       firstMs: all(({ firstMs }) => [firstMs]),
       oneShotMs: all(({ cold }) => cold['oneShot']),
       besideOneShotMs: all(({ cold }) => cold['warm']),
@@ -89,39 +88,39 @@ async function runBenchmark(cli: Cli): Promise<void> {
   }
 }
 
-interface Sides {
-  readonly drive: StartDirectAgent
-  /** Whose agent is kept warm. */
-  readonly workspace: string
-  readonly oneShot: () => Promise<void>
-}
-
-interface Measured {
+interface PairTimes {
   readonly firstMs: number
   readonly cold: Readonly<Record<string, number[]>>
   readonly added: Readonly<Record<string, number[]>>
 }
 
-/** A new process on either side, each with a conversation that begins with it. */
-async function measurePair(harness: AgentHarness, { drive, workspace, oneShot }: Sides): Promise<Measured> {
+/** Starts a new process on both sides, each with a new conversation. The agent of `workspace` is kept warm. */
+async function measurePair(
+  harness: AgentHarness,
+  {
+    startDirect,
+    workspace,
+    oneShot,
+  }: { startDirect: StartDirectAgent; workspace: string; oneShot: () => Promise<void> },
+): Promise<PairTimes> {
   const { bin, home } = harness
   const cwd = await mkdtemp(join(tmpdir(), 'molecule-warm-'))
-  const hand = await drive({ bin, model: home.model, cwd, env: home.env })
+  const direct = await startDirect({ bin, model: home.model, cwd, env: home.env })
   try {
-    const warm = await conversation(harness, workspace)
-    const contenders = { warm, direct: () => hand.ask(modelPrompts.answer).then(expectAnswer) }
+    const warm = await openConversation(harness, workspace)
+    const contenders = { warm, direct: () => direct.ask(modelPrompts.answer).then(expectAnswer) }
     const firstMs = await timeMs(warm)
     await contenders.direct()
     await alternate({ rounds: WARM_UP_ROUNDS, contenders })
     const cold = await alternate({ rounds: ONE_SHOT_ROUNDS, contenders: { warm, oneShot } })
     return { firstMs, cold, added: await alternate({ rounds: WARM_ROUNDS, contenders, pauseMs: PAUSE_MS }) }
   } finally {
-    await hand.close()
+    await direct.close()
     await rm(cwd, { recursive: true, force: true })
   }
 }
 
-/** What any platform has behind it that has been up for a day. */
+/** Compiles the code of the platform, as on one that has been up for a day. */
 async function warmUpPlatform({ platform }: AgentHarness): Promise<void> {
   const slots = { max_concurrent_tasks: RUN_IN_CONNECTIONS }
   const { body: workspace } = await platform.request('POST', '/workspaces', {
@@ -130,34 +129,29 @@ async function warmUpPlatform({ platform }: AgentHarness): Promise<void> {
     ...slots,
   })
   const message = () => ({ messageId: crypto.randomUUID(), role: 'ROLE_USER', parts: [{ text: modelPrompts.answer }] })
-  const lines = await openConnections(
+  const connections = await openConnections(
     targetOf(platform, workspace.id, { message, expected: 'COMPLETED' }),
     RUN_IN_CONNECTIONS,
   )
-  await load(lines, RUN_IN_MS)
-  for (const line of lines) line.close()
+  await load(connections, RUN_IN_MS)
+  for (const connection of connections) connection.close()
 }
 
-/** Sends one message more in a conversation of its own, each time that it is called. */
-async function conversation({ platform }: AgentHarness, id: string) {
+/** Returns a function that sends the next message of a new conversation. */
+async function openConversation({ platform }: AgentHarness, id: string) {
   const contextId = crypto.randomUUID()
   const message = () => ({
     ...{ messageId: crypto.randomUUID(), contextId, role: 'ROLE_USER' },
     parts: [{ text: modelPrompts.answer }],
   })
-  const [line] = await openConnections(targetOf(platform, id, { message, expected: `"text":"${ANSWER}"` }), 1)
-  return () => line?.ask() ?? Promise.reject(new Error('no line'))
-}
-
-interface Sending {
-  readonly message: () => object
-  readonly expected: string
+  const [connection] = await openConnections(targetOf(platform, id, { message, expected: `"text":"${ANSWER}"` }), 1)
+  return () => connection?.send() ?? Promise.reject(new Error('no connection'))
 }
 
 function targetOf(
   { url, token }: AgentHarness['platform'],
   workspaceId: string,
-  { message, expected }: Sending,
+  { message, expected }: { message: () => object; expected: string },
 ): LoadTarget {
   return {
     port: Number(new URL(url).port),
@@ -170,19 +164,21 @@ function targetOf(
 
 /** A fast refusal must not look like speed. */
 function expectAnswer(text: string): void {
-  if (text !== ANSWER) throw new Error(`not the answer expected: ${text.slice(0, 1000)}`)
+  if (text !== ANSWER) throw new Error(`unexpected answer: ${text.slice(0, 1000)}`)
 }
 
-interface Medians {
-  /** One message, with the start of the agent. */
+interface WarmMedians {
+  /** A message that includes the start of the agent. */
   readonly firstMs: number
   readonly oneShotMs: number
+  /** A warm message that alternates with one-shot messages. */
   readonly besideOneShotMs: number
+  /** A warm message that alternates with direct messages. */
   readonly warmMs: number
   readonly directMs: number
 }
 
-function report({ name, version }: Cli, { timesMin }: WarmBenchmark, medians: Medians): void {
+function report({ name, version }: Cli, { timesMin }: WarmBenchmark, medians: WarmMedians): void {
   const { firstMs, oneShotMs, besideOneShotMs, warmMs, directMs } = medians
   const times = oneShotMs / besideOneShotMs
   const addedPercent = (warmMs / directMs - 1) * 100
@@ -192,7 +188,7 @@ function report({ name, version }: Cli, { timesMin }: WarmBenchmark, medians: Me
   console.log(`  warm through the platform      p50 ${besideOneShotMs.toFixed(1)} ms`)
   console.log(`  ratio ${times.toFixed(1)} (at least ${timesMin})`)
   console.log(`  warm through the platform      p50 ${warmMs.toFixed(1)} ms`)
-  console.log(`  warm by hand                   p50 ${directMs.toFixed(1)} ms`)
+  console.log(`  warm, directly to the CLI      p50 ${directMs.toFixed(1)} ms`)
   console.log(
     `  added by Molecule ${(warmMs - directMs).toFixed(1)} ms, ${addedPercent.toFixed(0)} % (at most ${ADDED_PERCENT_MAX} %)`,
   )

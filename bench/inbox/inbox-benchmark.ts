@@ -1,7 +1,7 @@
 /**
- * A benchmark for messages: an inbox on some store with callers on one side and a worker on the other that settles each
- * lease at once. What it takes is what the inbox takes, for nothing else is done. Each message is a conversation of
- * its own; with as many slots as callers nobody waits for anything but the store.
+ * An inbox on a store, with callers on one side and a worker on the other that settles each lease at once. So the
+ * measured time is the time of the inbox. Each message has its own conversation; with as many slots as callers, a
+ * message waits only for the store.
  */
 import { systemClock } from '../../src/clock.ts'
 import { workspaceId } from '../../src/ids.ts'
@@ -19,18 +19,24 @@ export const DONE: Outcome = { type: 'done', finality: 'completed', parts: [{ te
 export interface InboxBenchmark {
   /** The first of its workspaces. */
   readonly workspaceId: string
-  /** So many messages are admitted, and nobody works. Gives the milliseconds it took. */
+  /** Admits messages without a worker. Returns the milliseconds it took. */
   admit(count: number): Promise<number>
-  /** A worker leases and settles all that waits. Gives the milliseconds from its first lease to its last settle. */
+  /**
+   * A worker leases and settles the waiting messages. Returns the milliseconds from its first lease to its last
+   * settle.
+   */
   settle(count: number): Promise<number>
-  /** Each caller admits a message and waits until it is settled, and then the next. From then on a worker is there. */
+  /**
+   * Each caller admits a message, waits for its settle and takes the next one. Starts a worker that runs until
+   * `close`.
+   */
   serve(count: number): Promise<number>
   close(): Promise<void>
 }
 
 export interface InboxBenchmarkOptions {
   readonly workspaces: number
-  /** Of each workspace. */
+  /** Slots of each workspace. */
   readonly slots: number
 }
 
@@ -47,7 +53,7 @@ export async function openInboxBenchmark(store: Store, options: InboxBenchmarkOp
     Array.from({ length: count }, (_, index) => letterTo(workspaces[index % workspaces.length] as string))
   let workers = 0
 
-  /** Settles whatever comes and says of which task, until the signal aborts. Gives the time of the first lease. */
+  /** Settles every lease and calls `settled`, until the signal aborts. Returns the time of the first lease. */
   const work = async (signal: AbortSignal, settled: (taskId: string) => void) => {
     const worker = { id: `${HOST}.${++workers}`, workspaces: 'hosted' } as const
     const settleOne = async ({ lease }: Directive & { type: 'lease' }) => {
@@ -61,7 +67,7 @@ export async function openInboxBenchmark(store: Store, options: InboxBenchmarkOp
     }
     return startMs
   }
-  const waiting = createTaskWaiters()
+  const waiters = createTaskWaiters()
   const stop = new AbortController()
   let serving: Promise<unknown> | undefined
   return {
@@ -73,19 +79,19 @@ export async function openInboxBenchmark(store: Store, options: InboxBenchmarkOp
       return performance.now() - startMs
     },
     async settle(count) {
-      const enough = new AbortController()
+      const allSettled = new AbortController()
       let left = count
-      const startMs = await work(enough.signal, () => {
+      const startMs = await work(allSettled.signal, () => {
         left -= 1
-        if (left === 0) enough.abort()
+        if (left === 0) allSettled.abort()
       })
       return performance.now() - startMs
     },
     async serve(count) {
-      serving ??= work(stop.signal, waiting.settled)
+      serving ??= work(stop.signal, waiters.settled)
       const letters = lettersFor(count)
       const startMs = performance.now()
-      await inParallel(letters, async (letter) => waiting.until((await reception.admit(letter)).taskId))
+      await inParallel(letters, async (letter) => waiters.wait((await reception.admit(letter)).taskId))
       return performance.now() - startMs
     },
     async close() {
@@ -97,18 +103,18 @@ export async function openInboxBenchmark(store: Store, options: InboxBenchmarkOp
   }
 }
 
-/** Callers that wait for their task, which may have been settled before they know its name. */
+/** Callers that wait for their task. It may be settled before the caller knows its id. */
 function createTaskWaiters() {
   const callers = new Map<string, () => void>()
   const early = new Set<string>()
   return {
     settled(taskId: string) {
-      const wake = callers.get(taskId)
-      if (wake === undefined) early.add(taskId)
-      else wake()
+      const resolve = callers.get(taskId)
+      if (resolve === undefined) early.add(taskId)
+      else resolve()
       callers.delete(taskId)
     },
-    async until(taskId: string) {
+    async wait(taskId: string) {
       if (!early.delete(taskId)) await new Promise<void>((resolve) => callers.set(taskId, resolve))
     },
   }
@@ -124,7 +130,7 @@ async function makeWorkspaces(store: Store, { workspaces, slots }: InboxBenchmar
   return ids
 }
 
-/** So many callers, each taking the next when its last is done. */
+/** `CALLERS` callers, each takes the next item when its last one is done. */
 export async function inParallel<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> {
   const left = items.values()
   const caller = async () => {

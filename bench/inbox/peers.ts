@@ -1,6 +1,6 @@
 /**
- * What the inbox is measured against: its own transactions with a commit for each operation, and pg-boss, the job queue
- * that people use on PostgreSQL, doing the same with a job: send it, fetch it, complete it.
+ * The peers of the inbox benchmark: the inbox's own transactions with one commit per operation, and pg-boss, a job
+ * queue on PostgreSQL, which sends, fetches and completes a job.
  */
 import { PgBoss } from 'pg-boss'
 import { claimReady } from '../../src/inbox/lease/claim.ts'
@@ -9,7 +9,7 @@ import { keepSession } from '../../src/sessions/sessions.ts'
 import type { Store } from '../../src/store/store.ts'
 import { CALLERS, DONE, HOST, inParallel } from './inbox-benchmark.ts'
 
-/** The same store, but a write begins only when the one before it is durable: so each is a commit of its own. */
+/** The same store, but a write starts only when the one before it is durable. So each has its own commit. */
 export function oneCommitEach(store: Store): Store {
   let last: Promise<unknown> = Promise.resolve()
   return {
@@ -23,13 +23,12 @@ export function oneCommitEach(store: Store): Store {
 }
 
 /**
- * Leases and settles so many messages of a workspace, an operation and a commit at a time: one to lease, one to settle.
- * Nothing is merged: a settle that hands its slot on would be the lease of the next message for nothing. Gives the
- * milliseconds it took.
+ * Leases and settles `count` messages of a workspace, with one commit for each lease and each settle. A settle does not
+ * pass its slot on: that would be the lease of the next message for free. Returns the milliseconds it took.
  */
 export async function settleOneByOne(store: Store, workspaceId: string, count: number): Promise<number> {
   const startMs = performance.now()
-  const worker = `${HOST}.apart`
+  const worker = `${HOST}.separate`
   await inParallel(Array.from({ length: count }), async () => {
     const [claim] = await store.write(() => claimReady(workspaceId, worker, 1), workspaceId)
     if (claim === undefined) throw new Error('there is nothing to lease')
@@ -42,7 +41,7 @@ export async function settleOneByOne(store: Store, workspaceId: string, count: n
 const keep = (key: Parameters<typeof keepSession>[1], token: string | undefined) => keepSession(HOST, key, token)
 
 export interface PgBossPeer {
-  /** Each caller sends a job, fetches one and completes it, and then the next. Gives the milliseconds it took. */
+  /** Each caller sends a job, fetches one, completes it and starts again. Returns the milliseconds it took. */
   serve(count: number): Promise<number>
   close(): Promise<void>
 }
@@ -51,7 +50,7 @@ const QUEUE = 'messages'
 const JOB = { text: 'hello molecule, how are you today' }
 
 export async function openPgBoss(url: string): Promise<PgBossPeer> {
-  // A connection for each caller, and no housekeeping beside the work: it is to be as quick as it can be.
+  // One connection per caller and no maintenance jobs, so that pg-boss is as fast as it can be.
   const boss = new PgBoss({ connectionString: url, max: CALLERS, supervise: false, schedule: false })
   boss.on('error', (error) => {
     throw error

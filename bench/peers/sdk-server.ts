@@ -1,6 +1,6 @@
 /**
- * The peer of `bench/a2a.ts`: `@a2a-js/sdk` with express, all in memory, doing what the mock backend does: a task with
- * a working, an artifact and a completed event. It prints its port when it listens.
+ * The peer of `bench/a2a.ts`: `@a2a-js/sdk` with express, in memory. Like the mock backend, it publishes a task with a
+ * working, an artifact and a completed event. It prints its port when it listens.
  */
 import type { AddressInfo } from 'node:net'
 import { type Message, Role, TaskState } from '@a2a-js/sdk'
@@ -12,22 +12,20 @@ const statusOf = (state: TaskState) => ({ state, message: undefined, timestamp: 
 
 const executor: AgentExecutor = {
   async execute({ taskId, contextId, userMessage }, bus) {
-    const names = { taskId, contextId, metadata: undefined }
+    const ids = { taskId, contextId, metadata: undefined }
     const task = { id: taskId, contextId, artifacts: [], history: [userMessage], metadata: undefined }
     bus.publish(AgentEvent.task({ ...task, status: statusOf(TaskState.TASK_STATE_SUBMITTED) }))
-    bus.publish(AgentEvent.statusUpdate({ ...names, status: statusOf(TaskState.TASK_STATE_WORKING) }))
+    bus.publish(AgentEvent.statusUpdate({ ...ids, status: statusOf(TaskState.TASK_STATE_WORKING) }))
     const artifact = { artifactId: 'reply', name: '', description: '', metadata: undefined, extensions: [] }
-    const parts = [{ content: { $case: 'text' as const, value: `echo: ${textOf(userMessage)}` }, ...NO_NAMES }]
-    bus.publish(
-      AgentEvent.artifactUpdate({ ...names, artifact: { ...artifact, parts }, append: false, lastChunk: true }),
-    )
-    bus.publish(AgentEvent.statusUpdate({ ...names, status: statusOf(TaskState.TASK_STATE_COMPLETED) }))
+    const parts = [{ content: { $case: 'text' as const, value: `echo: ${textOf(userMessage)}` }, ...NO_FILE }]
+    bus.publish(AgentEvent.artifactUpdate({ ...ids, artifact: { ...artifact, parts }, append: false, lastChunk: true }))
+    bus.publish(AgentEvent.statusUpdate({ ...ids, status: statusOf(TaskState.TASK_STATE_COMPLETED) }))
     bus.finished()
   },
   cancelTask: async () => undefined,
 }
 
-const NO_NAMES = { metadata: undefined, filename: '', mediaType: '' }
+const NO_FILE = { metadata: undefined, filename: '', mediaType: '' }
 
 function textOf({ parts, role }: Message): string {
   const content = role === Role.ROLE_USER ? parts[0]?.content : undefined

@@ -1,6 +1,6 @@
 /**
- * Each agent CLI driven directly in its own warm protocol, with as little around it as there can be: what a message
- * costs when nothing but the CLI is in the way. It checks nothing, keeps nothing and recovers from nothing.
+ * Drives each agent CLI directly in its own warm protocol, with as little code as possible: the cost of a message
+ * without Molecule. It checks nothing, stores nothing and recovers from nothing.
  */
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline'
 import type { Cli } from '../../test/agents/clis.ts'
 
 export interface DirectAgent {
-  /** One message in the one conversation; gives the reply's text. */
+  /** Sends a message in its only conversation; returns the text of the reply. */
   ask(text: string): Promise<string>
   close(): Promise<void>
 }
@@ -50,22 +50,22 @@ async function startClaude(options: DirectAgentOptions): Promise<DirectAgent> {
 async function startCodex(options: DirectAgentOptions): Promise<DirectAgent> {
   const child = start(options, ['app-server', '--disable', 'plugins'])
   const rpc = rpcOf(child)
-  await rpc.call('initialize', { clientInfo: { name: 'by-hand', version: '1' } })
-  rpc.tell('initialized', {})
+  await rpc.call('initialize', { clientInfo: { name: 'direct', version: '1' } })
+  rpc.notify('initialized', {})
   const policy = { approvalPolicy: 'never', sandbox: 'danger-full-access' }
   const started = await rpc.call('thread/start', { cwd: options.cwd, model: options.model, ...policy })
   const threadId = (started['thread'] as JsonLine)['id']
   return {
     async ask(text) {
-      let said = ''
+      let reply = ''
       const completed = rpc.lines.next(({ method, params }) => {
         const item = (params as JsonLine | undefined)?.['item'] as JsonLine | undefined
-        if (method === 'item/completed' && item?.['type'] === 'agentMessage') said = String(item['text'])
+        if (method === 'item/completed' && item?.['type'] === 'agentMessage') reply = String(item['text'])
         return method === 'turn/completed'
       })
       await rpc.call('turn/start', { threadId, input: [{ type: 'text', text }] })
       await completed
-      return said
+      return reply
     },
     close: () => end(child),
   }
@@ -78,28 +78,28 @@ async function startAcp(options: DirectAgentOptions, args: readonly string[]): P
   const { sessionId } = await rpc.call('session/new', { cwd: options.cwd, mcpServers: [] })
   return {
     async ask(text) {
-      let said = ''
+      let reply = ''
       const stop = rpc.lines.each(({ method, params }) => {
         const update = (params as JsonLine | undefined)?.['update'] as JsonLine | undefined
         if (method !== 'session/update' || update?.['sessionUpdate'] !== 'agent_message_chunk') return
-        said += (update['content'] as JsonLine)['text']
+        reply += (update['content'] as JsonLine)['text']
       })
       await rpc.call('session/prompt', { sessionId, prompt: [{ type: 'text', text }] })
       stop()
-      return said
+      return reply
     },
     close: () => end(child),
   }
 }
 
 function start({ bin, cwd, env }: DirectAgentOptions, args: readonly string[]): ChildProcessWithoutNullStreams {
-  // As the platform passes it on: some programs are slower where they find more in it.
+  // The same environment as through the platform: some programs are slower with more variables.
   const child = spawn(bin, args, { cwd, env: { ...process.env, ...env }, detached: true })
   child.stderr.resume()
   return child
 }
 
-/** The group: a launcher may stand between us and the program. */
+/** Kills the process group, because the child may be a launcher of the program. */
 async function end(child: ChildProcessWithoutNullStreams): Promise<void> {
   if (child.exitCode !== null || child.pid === undefined) return
   const exit = once(child, 'exit')
@@ -110,15 +110,15 @@ async function end(child: ChildProcessWithoutNullStreams): Promise<void> {
 type JsonLine = Readonly<Record<string, unknown>>
 
 interface JsonLines {
-  /** The next line that is wanted. */
-  next(wanted: (line: JsonLine) => boolean): Promise<JsonLine>
-  /** Every line from now on, until stopped. */
-  each(hear: (line: JsonLine) => void): () => void
+  /** The next line that matches. */
+  next(matches: (line: JsonLine) => boolean): Promise<JsonLine>
+  /** Calls back for every later line until the returned function is called. */
+  each(listener: (line: JsonLine) => void): () => void
 }
 
 function jsonLinesOf(child: ChildProcessWithoutNullStreams): JsonLines {
   const listeners = new Set<(line: JsonLine) => void>()
-  // An agent that ends, ends every wait for a line of it.
+  // When the agent exits, every wait for one of its lines rejects.
   const ended = Promise.withResolvers<never>()
   child.once('exit', () => ended.reject(new Error('the agent ended')))
   ended.promise.catch(() => undefined)
@@ -127,16 +127,16 @@ function jsonLinesOf(child: ChildProcessWithoutNullStreams): JsonLines {
     const line = JSON.parse(text) as JsonLine
     for (const listener of listeners) listener(line)
   })
-  const each: JsonLines['each'] = (hear) => {
-    listeners.add(hear)
-    return () => listeners.delete(hear)
+  const each: JsonLines['each'] = (listener) => {
+    listeners.add(listener)
+    return () => listeners.delete(listener)
   }
   return {
     each,
-    next(wanted) {
+    next(matches) {
       const found = Promise.withResolvers<JsonLine>()
       const stop = each((line) => {
-        if (!wanted(line)) return
+        if (!matches(line)) return
         stop()
         found.resolve(line)
       })
@@ -151,7 +151,7 @@ function rpcOf(child: ChildProcessWithoutNullStreams) {
   const write = (line: JsonLine) => child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...line })}\n`)
   return {
     lines,
-    tell: (method: string, params: JsonLine) => write({ method, params }),
+    notify: (method: string, params: JsonLine) => write({ method, params }),
     async call(method: string, params: JsonLine): Promise<JsonLine> {
       const id = ++calls
       const answer = lines.next((line) => line['id'] === id && line['method'] === undefined)
