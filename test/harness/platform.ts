@@ -36,6 +36,7 @@ export interface StartPlatformOptions {
   readonly dataDir?: string
   readonly args?: readonly string[]
   readonly env?: Readonly<Record<string, string>>
+  readonly wrapper?: readonly string[]
 }
 
 let messages = 0

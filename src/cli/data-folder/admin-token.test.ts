@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import test from 'node:test'
 import { temporaryDir } from '../../../test/harness/process-harness.ts'
 import { createLog, silentLog } from '../../log.ts'
@@ -26,16 +26,6 @@ test('MOLECULE_ADMIN_TOKEN sets the token and replaces the one in the file', (t)
   assert.equal(modeOf(adminTokenPath(dir)), 0o600)
   assert.match(lines.join(''), /replaces the admin token/)
   assert.doesNotMatch(lines.join(''), /second-preset/)
-})
-
-test('a token file that others can read gets mode 600, with a warning', (t) => {
-  const dir = temporaryDir(t)
-  const { path, token } = ensureAdminToken(dir, undefined, silentLog)
-  chmodSync(path, 0o644)
-  const lines: string[] = []
-  assert.equal(ensureAdminToken(dir, undefined, createLog('info', { write: (line) => lines.push(line) })).token, token)
-  assert.equal(modeOf(path), 0o600)
-  assert.match(lines.join(''), /was readable by others/)
 })
 
 test('PL-9 a short admin token causes a warning that does not show it', (t) => {

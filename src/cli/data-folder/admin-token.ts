@@ -3,7 +3,7 @@
  * A token from the environment is written to it, so the file always holds the token in force.
  */
 import { randomBytes } from 'node:crypto'
-import { chmodSync, readFileSync, statSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { MoleculeError } from '../../errors.ts'
 import type { Log } from '../../log.ts'
@@ -19,7 +19,6 @@ export const adminTokenPath = (dataDir: string): string => join(dataDir, 'admin-
 /** Takes the preset token, else the one in the file, else a new one, and writes it to the file. */
 export function ensureAdminToken(dataDir: string, preset: string | undefined, log: Log): AdminToken {
   const path = adminTokenPath(dataDir)
-  restrictToOwner(path, log)
   const stored = readAdminToken(dataDir)
   const token = preset ? requireAdminToken(preset) : (stored ?? randomBytes(TOKEN_BYTES).toString('base64url'))
   if (token.length < STRONG_CHARACTERS_MIN) {
@@ -47,19 +46,6 @@ export function readAdminToken(dataDir: string): string | undefined {
 const TOKEN_BYTES = 32
 /** A shorter token causes a warning: wrong tokens are not refused fast enough to make guessing it hopeless. */
 const STRONG_CHARACTERS_MIN = 20
-/** Mode bits by which the group or other users can use a file. */
-export const OTHERS_MODE_BITS = 0o077
-
-/** Prevents a leak after a restored backup or a copy, which often make the file readable by the group. */
-function restrictToOwner(path: string, log: Log): void {
-  const mode = statSync(path, { throwIfNoEntry: false })?.mode
-  if (mode === undefined || (mode & OTHERS_MODE_BITS) === 0) return
-  chmodSync(path, 0o600)
-  log.warn(
-    { path },
-    'the admin token file was readable by others; its mode is 600 now. If others use this machine, replace the token',
-  )
-}
 
 const requireAdminToken = (token: string): string =>
   requireUsableToken(token, 'the admin token', { key: 'MOLECULE_ADMIN_TOKEN' })

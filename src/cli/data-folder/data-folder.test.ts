@@ -68,7 +68,7 @@ test('a missing folder is created for its owner only; if that fails, the error n
   const folder = openDataFolder(path)
   t.after(() => folder.release())
   assert.equal(statSync(path).mode & 0o777, 0o700)
-  assert.equal(folder.openToOthers, false)
+  assert.deepEqual(folder.mended, [])
   assert.ok(existsSync(join(path, 'lock')))
   assert.throws(() => openDataFolder('/dev/null/data'), { code: 'bad_config', message: /--data-dir/ })
 })

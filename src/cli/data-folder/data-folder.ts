@@ -3,10 +3,11 @@
  * held until the process ends. The system releases it even after `kill -9`, so a stale lock cannot exist.
  * `platform.json` beside it tells other commands which process holds the lock and at which URL it listens.
  */
-import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { MoleculeError } from '../../errors.ts'
+import { ensurePrivateFile, restrictDataFolder } from './private-files.ts'
 
 export interface RunningPlatform {
   readonly pid: number
@@ -17,24 +18,28 @@ export interface RunningPlatform {
 
 export interface DataFolder {
   readonly path: string
-  /** True when other users of this machine can read the folder. */
-  readonly openToOthers: boolean
+  /** The folder and files that other users of this machine could use until now; their modes are corrected. */
+  readonly mended: readonly string[]
   /** Writes `platform.json`, for a second `up` and for the other commands. */
   announce(platform: RunningPlatform): void
   /** Removes `platform.json` and releases the lock. Idempotent. */
   release(): void
 }
 
-/** Creates the folder if it is missing and locks it; throws `in_use` with the process that holds it. */
+/**
+ * Creates the folder if it is missing, closes it to other users and locks it. Throws `in_use` with the process that holds
+ * it, and `bad_config` if it belongs to another user.
+ */
 export function openDataFolder(path: string): DataFolder {
   makeFolder(path)
+  const mended = restrictDataFolder(path)
   const lock = takeLock(path)
   // We hold the lock, so the process that wrote this file has ended.
   rmSync(announcementPath(path), { force: true })
   let released = false
   return {
     path,
-    openToOthers: (statSync(path).mode & 0o007) !== 0,
+    mended,
     announce(platform) {
       writeFileAtomically(announcementPath(path), `${JSON.stringify(platform)}\n`)
     },
@@ -87,6 +92,7 @@ function makeFolder(path: string): void {
 function takeLock(path: string): DatabaseSync {
   let lock: DatabaseSync | undefined
   try {
+    ensurePrivateFile(join(path, 'lock'))
     lock = new DatabaseSync(join(path, 'lock'), { timeout: 0 })
     // Journal in memory: the database has no content, and a crash would leave a journal on disk behind.
     lock.exec('pragma journal_mode = memory; pragma locking_mode = exclusive; begin exclusive')

@@ -2,7 +2,7 @@
  * The log file of the platform or of a bridge. Every line goes to the file; warnings and errors also go to stderr. At its
  * limit the file is renamed to `<name>.1`, which replaces the previous one, so there are two files at most.
  */
-import { closeSync, fstatSync, openSync, renameSync, writeSync } from 'node:fs'
+import { closeSync, fchmodSync, fstatSync, openSync, renameSync, writeSync } from 'node:fs'
 import { formatLogLine } from './log-format.ts'
 
 export interface LogFileOptions {
@@ -52,7 +52,12 @@ export function openLogFile({ path, bytesMax = LOG_BYTES_MAX, terminal, verbose 
   }
 }
 
-const openForAppend = (path: string): number => openSync(path, 'a', 0o600)
+/** The mode counts only for a new file; an existing one may be open to others. */
+function openForAppend(path: string): number {
+  const descriptor = openSync(path, 'a', 0o600)
+  fchmodSync(descriptor, 0o600)
+  return descriptor
+}
 
 const WARN_LEVEL = 40
 

@@ -7,9 +7,10 @@ import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { loadConfig, type PlatformConfig } from '../../config/config.ts'
 import { toMoleculeError } from '../../errors.ts'
-import { adminTokenPath, OTHERS_MODE_BITS } from '../data-folder/admin-token.ts'
+import { adminTokenPath } from '../data-folder/admin-token.ts'
 import { readRunningPlatform } from '../data-folder/data-folder.ts'
 import { LOG_FILE } from '../data-folder/log-format.ts'
+import { OTHERS_MODE_BITS } from '../data-folder/private-files.ts'
 import { NODE_MAJOR_MIN } from '../launch.mjs'
 import type { Environment } from '../terminal/terminal.ts'
 import { findPortHolder } from '../up/port-holder.ts'
@@ -52,8 +53,8 @@ async function examineConfig(env: Environment): Promise<{ config?: PlatformConfi
 
 function examineDataFolder(path: string): Finding {
   const about = { area: 'data', name: 'folder' }
-  const mode = statSync(path, { throwIfNoEntry: false })?.mode
-  if (mode === undefined) {
+  const folder = statSync(path, { throwIfNoEntry: false })
+  if (folder === undefined) {
     return {
       ...about,
       verdict: 'note',
@@ -61,13 +62,15 @@ function examineDataFolder(path: string): Finding {
       remedy: 'the first "molecule up" creates it',
     }
   }
-  if ((mode & OTHERS_MODE_BITS) === 0) return { ...about, verdict: 'ok', text: `${path}, readable by its owner only` }
-  return {
-    ...about,
-    verdict: 'broken',
-    text: `other users of this machine can read ${path}`,
-    remedy: `chmod 700 ${path}`,
+  const us = process.getuid?.()
+  if (us !== undefined && folder.uid !== us) {
+    const text = `${path} belongs to another user (uid ${folder.uid}); "molecule up" refuses it`
+    return { ...about, verdict: 'broken', text, remedy: `run Molecule as that user, or chown ${path}` }
   }
+  if ((folder.mode & OTHERS_MODE_BITS) === 0)
+    return { ...about, verdict: 'ok', text: `${path}, readable by its owner only` }
+  const text = `other users of this machine can read ${path}`
+  return { ...about, verdict: 'broken', text, remedy: `chmod 700 ${path}` }
 }
 
 function examineAdminToken(dataDir: string): Finding {

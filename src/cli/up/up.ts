@@ -50,8 +50,11 @@ async function run({
   log: MaskingLog
   terminal: Terminal
 }): Promise<void> {
-  if (folder.openToOthers)
-    log.warn({ path: folder.path }, 'other users of this machine can read the data folder; chmod 700 it')
+  if (folder.mended.length > 0)
+    log.warn(
+      { paths: folder.mended },
+      'other users of this machine could use these files until now; their modes are corrected. If others use this machine, remove the file admin-token and restart',
+    )
   const adminToken = ensureAdminToken(config.dataDir, terminal.env['MOLECULE_ADMIN_TOKEN'], log)
   log.hide(adminToken.token)
   const logCrash = (err: Error) => log.error({ err }, 'the platform crashes because of a defect')

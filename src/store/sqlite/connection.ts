@@ -1,4 +1,5 @@
 /** One connection to an embedded store: pragmas, `now_ms()`, and a cache of prepared statements. */
+import { closeSync, openSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { isReadOnly, type Row, type Value } from '../store.ts'
 
@@ -21,6 +22,8 @@ export interface PreparedStatement {
 const BUSY_MS = 5000
 
 export function openConnection(path: string, nowMs: () => bigint): SqliteConnection {
+  // Otherwise the umask decides who can read the store. SQLite gives -wal and -shm the mode of this file.
+  closeSync(openSync(path, 'a', 0o600))
   const database = new DatabaseSync(path)
   database.exec(`pragma busy_timeout = ${BUSY_MS}; pragma journal_mode = wal; pragma synchronous = full`)
   // Otherwise SQLite writes the pages from before a savepoint to a temporary file.
