@@ -5,23 +5,25 @@
  */
 import type { Clock } from '../clock.ts'
 import { MoleculeError } from '../errors.ts'
-import { isWorkspaceId } from '../ids.ts'
 import type { WorkspaceQueues } from '../inbox/inbox.ts'
 import type { Store } from '../store/store.ts'
 import { type ConfigFileChange, changeConfig } from './config/config-file.ts'
-import { badConfigAsInvalidRequest, configTextOf, type WorkspaceConfigs } from './config/workspace-configs.ts'
+import {
+  badConfigAsInvalidRequest,
+  configTextOf,
+  runtimeConfigOf,
+  type WorkspaceConfigs,
+} from './config/workspace-configs.ts'
 import type { Homes } from './homes/homes.ts'
 import { requireWorkingDir } from './homes/working-dir.ts'
 import type { Workspace, WorkspaceChange, WorkspaceLifecycle } from './workspace.ts'
 import {
   changeStoreOnlySettings,
-  findWorkspace,
   listParents,
   markDeleted,
+  requireWorkspace,
   type StoreOnlyChange,
-  workspaceNotFound,
 } from './workspace-rows.ts'
-import { runtimeConfigOf } from './workspaces.ts'
 
 export interface WorkspaceLifecycleOptions {
   readonly store: Store
@@ -39,11 +41,7 @@ const DELETED = { code: 'canceled', message: 'the workspace was deleted' }
 
 export function createWorkspaceLifecycle(options: WorkspaceLifecycleOptions): WorkspaceLifecycle {
   const { store, configs, queues } = options
-  const required = async (id: string) => {
-    const workspace = isWorkspaceId(id) ? await store.read(() => findWorkspace(id)) : undefined
-    if (workspace === undefined) throw workspaceNotFound(id)
-    return workspace
-  }
+  const required = (id: string) => store.read(() => requireWorkspace(id))
   return {
     async change(id, change) {
       const workspace = await required(id)

@@ -35,10 +35,10 @@ test('PL-4 a workspace that is alive but takes no messages, fails often or repor
     [{ report: { error_rate: 0.5 } }, /50 %/],
     [{ report: { runtime_state: 'wedged' } }, /wedged/],
   ]
-  for (const [input, words] of cases) {
+  for (const [input, reason] of cases) {
     const { status, statusReason } = presenceOf({ ...elsewhere, ...input })
     assert.equal(status, 'degraded')
-    assert.match(statusReason ?? '', words)
+    assert.match(statusReason ?? '', reason)
   }
   assert.equal(presenceOf({ ...elsewhere, readySinceMs: NOW_MS - 59_000 }).status, 'online')
   assert.equal(presenceOf({ ...elsewhere, report: { error_rate: 0.49, runtime_state: 'ok' } }).status, 'online')

@@ -7,7 +7,7 @@ import { type Store, sql, type Transaction } from '../store/store.ts'
 import { mayTalk } from './may-talk.ts'
 import type { HeartbeatReport } from './presence.ts'
 import type { Workspace, WorkspaceLoad } from './workspace.ts'
-import { findWorkspace, listWorkspaces, setStatusText, workspaceNotFound } from './workspace-rows.ts'
+import { listWorkspaces, requireWorkspace, setStatusText, workspaceNotFound } from './workspace-rows.ts'
 
 /** The interval that a workspace is asked to keep: a third of `SILENCE_MS_MAX`, so two lost heartbeats do no harm. */
 export const HEARTBEAT_SECONDS = 30
@@ -28,9 +28,7 @@ export function createWorkspaceRegistry(store: Store): WorkspaceRegistry {
   const update = async (id: string, change: () => Transaction<void>) => {
     if (!isWorkspaceId(id)) throw workspaceNotFound(id)
     await store.write(change, id)
-    const workspace = await store.read(() => findWorkspace(id))
-    if (workspace === undefined) throw workspaceNotFound(id)
-    return workspace
+    return await store.read(() => requireWorkspace(id))
   }
   return {
     register: (id, report) => update(id, () => register(id, report)),

@@ -7,7 +7,6 @@ import { constants } from 'node:fs'
 import { lstat, mkdir, open, readdir, rmdir, unlink } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { MoleculeError } from '../errors.ts'
-import { isWorkspaceId } from '../ids.ts'
 import type { Store } from '../store/store.ts'
 import { WORKSPACE_CONFIG_FILE } from './config/config-file.ts'
 import { badConfigAsInvalidRequest, type WorkspaceConfigs } from './config/workspace-configs.ts'
@@ -15,7 +14,7 @@ import { AUTH_TOKEN_FILE, type Homes, ignoreMissing, WORK_FOLDER, writeAtomicall
 import { PATH_DEPTH_MAX, resolvePath } from './homes/safe-path.ts'
 import { requireWorkingDir } from './homes/working-dir.ts'
 import type { Workspace } from './workspace.ts'
-import { changeStoreOnlySettings, findWorkspace, workspaceNotFound } from './workspace-rows.ts'
+import { changeStoreOnlySettings, requireWorkspace } from './workspace-rows.ts'
 
 export const FILE_BYTES_MAX = 25 * 1024 * 1024
 export const FILES_MAX = 1000
@@ -45,8 +44,7 @@ export interface WorkspaceFilesOptions {
 export function createWorkspaceFiles(options: WorkspaceFilesOptions): WorkspaceFiles {
   const { store, homes } = options
   const required = async (id: string) => {
-    const workspace = isWorkspaceId(id) ? await store.read(() => findWorkspace(id)) : undefined
-    if (workspace === undefined) throw workspaceNotFound(id)
+    const workspace = await store.read(() => requireWorkspace(id))
     if (homes.stamp(id) !== undefined) return workspace
     throw new MoleculeError('unsupported_operation', `the files of ${id} are on another machine`)
   }

@@ -4,6 +4,7 @@
  * `workspace_load`; its row in `workspaces` stays as a tombstone.
  */
 import { MoleculeError } from '../errors.ts'
+import { isWorkspaceId } from '../ids.ts'
 import { restoreEnvelope } from '../protocol/envelope.ts'
 import { sql, type Transaction } from '../store/store.ts'
 import type { WorkspaceConfig } from './config/config-file.ts'
@@ -198,6 +199,13 @@ const SELECT_WORKSPACE = `select w.id, w.name, w.role, w.runtime, w.settings, w.
 export function* findWorkspace(id: string): Transaction<(Workspace & WorkspaceLoad) | undefined> {
   const [row] = yield* sql<WorkspaceRow>(`${SELECT_WORKSPACE} where w.id = $1`, [id])
   return row === undefined ? undefined : toWorkspace(row)
+}
+
+/** Throws `not_found` for an unknown workspace. */
+export function* requireWorkspace(id: string): Transaction<Workspace & WorkspaceLoad> {
+  const workspace = isWorkspaceId(id) ? yield* findWorkspace(id) : undefined
+  if (workspace === undefined) throw workspaceNotFound(id)
+  return workspace
 }
 
 /** The settings of a workspace that a turn needs. */

@@ -4,10 +4,9 @@
  */
 import { MoleculeError, toMoleculeError } from '../errors.ts'
 import { isWorkspaceId, workspaceId } from '../ids.ts'
-import type { Json } from '../protocol/a2a.ts'
 import type { Store } from '../store/store.ts'
 import { type ConfigFileChange, changeConfig, DEFAULT_RUNTIME, WORKSPACE_CONFIG_FILE } from './config/config-file.ts'
-import { badConfigAsInvalidRequest, type WorkspaceConfigs } from './config/workspace-configs.ts'
+import { badConfigAsInvalidRequest, runtimeConfigOf, type WorkspaceConfigs } from './config/workspace-configs.ts'
 import type { Homes } from './homes/homes.ts'
 import { defaultWorkingDir, requireWorkingDir } from './homes/working-dir.ts'
 import type { NewWorkspace, Workspace, Workspaces } from './workspace.ts'
@@ -84,20 +83,5 @@ function initialConfig(input: NewWorkspace, base: string | undefined): ConfigFil
     ...(runtime !== undefined && { runtime }),
     ...(model !== undefined && { model }),
     runtime_config: runtimeConfigOf(input),
-  }
-}
-
-/**
- * In `config.yaml` the settings of the runtime stand among the backend's options. They override an option of that
- * name.
- */
-export function runtimeConfigOf(
-  input: Pick<NewWorkspace, 'maxAttempts' | 'maxConcurrentTasks' | 'runtimeConfig'>,
-): Record<string, Json> {
-  const { maxAttempts, maxConcurrentTasks, runtimeConfig } = input
-  return {
-    ...runtimeConfig,
-    ...(maxAttempts !== undefined && { max_attempts: maxAttempts }),
-    ...(maxConcurrentTasks !== undefined && { max_concurrent_tasks: maxConcurrentTasks }),
   }
 }

@@ -5,10 +5,11 @@
  */
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import type { Log } from '../../log.ts'
+import type { Json } from '../../protocol/a2a.ts'
 import type { Store } from '../../store/store.ts'
 import type { Homes } from '../homes/homes.ts'
 import { oncePerTick } from '../once-per-tick.ts'
-import { type BackendCheck, isExternal, type Workspace } from '../workspace.ts'
+import { type BackendCheck, isExternal, type NewWorkspace, type Workspace } from '../workspace.ts'
 import { findWorkspace, listWorkspaces, mirrorConfig, recordCheck } from '../workspace-rows.ts'
 import { backendOptions } from './backend-options.ts'
 import { changeConfig, locateKey, parseConfig, WORKSPACE_CONFIG_FILE, type WorkspaceConfig } from './config-file.ts'
@@ -139,6 +140,18 @@ export function configTextOf({ name, role, runtime, model, ...workspace }: Works
   const settings = { max_attempts: maxAttempts, max_concurrent_tasks: maxConcurrentTasks, ...runtimeConfig }
   const change = { name, role, runtime, ...(model !== undefined && { model }), runtime_config: settings }
   return changeConfig(undefined, change, WORKSPACE_CONFIG_FILE)
+}
+
+/** In `config.yaml` the settings of the runtime are keys of `runtime_config`; they override an option of that name. */
+export function runtimeConfigOf(
+  input: Pick<NewWorkspace, 'maxAttempts' | 'maxConcurrentTasks' | 'runtimeConfig'>,
+): Record<string, Json> {
+  const { maxAttempts, maxConcurrentTasks, runtimeConfig } = input
+  return {
+    ...runtimeConfig,
+    ...(maxAttempts !== undefined && { max_attempts: maxAttempts }),
+    ...(maxConcurrentTasks !== undefined && { max_concurrent_tasks: maxConcurrentTasks }),
+  }
 }
 
 async function validateConfig(
