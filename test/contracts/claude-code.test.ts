@@ -23,7 +23,7 @@ backendContract('BK-9 BK-4 claude-code, warm', {
 backendContract('BK-9 BK-4 claude-code, one-shot', {
   definition: claudeCode,
   echo: oneshot('echo'),
-  // It prints one object, at its end.
+  // It prints one object at its end.
   streaming: null,
   endless: oneshot('endless'),
   startsProcesses: true,

@@ -27,11 +27,11 @@ const server = await startMcpServer()
 after(() => server.stop())
 const asked = (tool: string) => ({ url: server.url, tool })
 
-backendContract('BK-9 BK-4 AG-10 mcp, an address', {
+backendContract('BK-9 BK-4 AG-10 mcp, a URL', {
   definition: mcp,
   echo: asked('echo'),
   streaming: null,
-  // Its child belongs to the server, which is somebody else's.
+  // The server runs elsewhere, so its children are not the platform's.
   endless: asked('wait'),
   startsProcesses: false,
   failing: { values: asked('fail'), code: 'agent_failed', complaint: 'the disk is full' },

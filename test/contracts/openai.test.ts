@@ -15,7 +15,7 @@ backendContract('BK-9 BK-4 AG-9 openai', {
   startsProcesses: false,
   failing: { values: as('400'), code: 'bad_config', complaint: 'temperature must be a number' },
   empty: { values: as('echo'), code: 'empty_response' },
-  // Silence is the runtime's to end: the endpoint is given as long as the stall clock.
+  // The runtime ends a silent turn; the backend itself waits as long as the stall timeout.
   slow: null,
   flood: as('flood'),
   keepsSession: false,

@@ -11,23 +11,23 @@ import { silentLog } from '../../log.ts'
 import type { Message, Part, StreamResponse, TaskState } from '../../protocol/a2a.ts'
 import type { BackendEvent } from '../backend.ts'
 import { createOptions } from '../options.ts'
-import { a2a } from './a2a.ts'
+import { a2a, sendSignal } from './a2a.ts'
 
 interface Rpc {
   readonly method: string
   readonly params: { readonly id?: string; readonly message?: Message }
 }
 
-/** What the other side does with each call: `stream` and `answer` say it in 1.0 words. */
-interface Talk {
+/** How the remote agent answers a call, in A2A 1.0. */
+interface Answerer {
   stream(...events: StreamResponse[]): void
   answer(result: object): void
   refuse(code: number, message: string): void
   readonly response: ServerResponse
 }
 
-/** A scripted 1.0 agent, and the backend in front of it. */
-async function remote(t: TestContext, talk: (rpc: Rpc, talk: Talk) => void, streaming = true) {
+/** A scripted A2A 1.0 agent, and the backend that relays to it. */
+async function remote(t: TestContext, script: (rpc: Rpc, answerer: Answerer) => void, streaming = true) {
   const calls: Rpc[] = []
   const server = createServer((request, response) => {
     if (request.method === 'GET') {
@@ -35,7 +35,7 @@ async function remote(t: TestContext, talk: (rpc: Rpc, talk: Talk) => void, stre
       return void response.end(JSON.stringify({ capabilities: { streaming }, supportedInterfaces }))
     }
     const write = (more: object) => response.end(JSON.stringify({ jsonrpc: '2.0', id: 1, ...more }))
-    const talking: Talk = {
+    const answerer: Answerer = {
       response,
       answer: (result) => void write({ result }),
       refuse: (code, message) => void write({ error: { code, message } }),
@@ -46,7 +46,7 @@ async function remote(t: TestContext, talk: (rpc: Rpc, talk: Talk) => void, stre
     }
     json(request).then((rpc) => {
       calls.push(rpc as Rpc)
-      talk(rpc as Rpc, talking)
+      script(rpc as Rpc, answerer)
     }, assert.fail)
   })
   server.listen(0, '127.0.0.1')
@@ -62,7 +62,7 @@ async function remote(t: TestContext, talk: (rpc: Rpc, talk: Talk) => void, stre
     clock: systemClock,
     log: silentLog,
   }
-  // The clock's timers hold no process open, and while a poll waits there is nothing else.
+  // The timers of the clock do not keep the process alive, and between two polls there is nothing else.
   const keepAlive = setTimeout(() => undefined, 60_000)
   t.after(() => clearTimeout(keepAlive))
   const backend = a2a.create(createOptions({ url }), context)
@@ -90,7 +90,7 @@ const failureIn = (events: readonly BackendEvent[]) => {
   return end.error
 }
 
-test('AG-11 the note that it sends comes before the send, and the task is noted with its first event', async (t) => {
+test('AG-11 the sending is noted before the send, and the remote task with its first event', async (t) => {
   const { calls, run } = await remote(t, (_rpc, { stream, response }) => {
     stream(task('TASK_STATE_SUBMITTED'), status('TASK_STATE_COMPLETED'))
     response.end()
@@ -104,7 +104,7 @@ test('AG-11 the note that it sends comes before the send, and the task is noted 
   assert.equal(calls[0]?.params.message?.messageId, 'mol-msg_7')
 })
 
-test('AG-11 the trace of a message goes on to the other side', async (t) => {
+test('AG-11 the trace of a message is passed to the remote agent', async (t) => {
   const traces: unknown[] = []
   const { run } = await remote(t, (_rpc, { stream, response }) => {
     traces.push(response.req.headers['traceparent'])
@@ -117,7 +117,7 @@ test('AG-11 the trace of a message goes on to the other side', async (t) => {
   assert.deepEqual(traces, [traceparent, undefined])
 })
 
-test('AG-11 an attempt after one that sent and learned nothing sends the same id again', async (t) => {
+test('AG-11 an attempt after a send without an answer sends the same id again', async (t) => {
   const { calls, run } = await remote(t, (_rpc, { stream, response }) => {
     stream(task('TASK_STATE_COMPLETED'))
     response.end()
@@ -129,7 +129,7 @@ test('AG-11 an attempt after one that sent and learned nothing sends the same id
   )
 })
 
-test('AG-11 an attempt that knows the task asks for it, listens on, and tells nothing twice', async (t) => {
+test('AG-11 an attempt that knows the remote task gets it, follows its stream, and reports nothing twice', async (t) => {
   const { run, methods } = await remote(t, ({ method }, { answer, stream, response }) => {
     const soFar = task('TASK_STATE_WORKING', whole({ text: 'one ' }))
     if (method === 'GetTask') return answer(soFar.task as object)
@@ -143,7 +143,7 @@ test('AG-11 an attempt that knows the task asks for it, listens on, and tells no
   assert.equal(events.at(-1)?.type, 'done')
 })
 
-test('AG-11 a stream that is cut in the middle is taken up again without sending', async (t) => {
+test('AG-11 a stream that breaks is resumed without a second send', async (t) => {
   const { run, methods } = await remote(t, ({ method }, { answer, stream, response }) => {
     if (method === 'SendStreamingMessage') {
       stream(task('TASK_STATE_WORKING'), artifact('one '))
@@ -160,20 +160,20 @@ test('AG-11 a stream that is cut in the middle is taken up again without sending
   assert.equal(events.at(-1)?.type, 'done')
 })
 
-test('AG-11 an agent without streams is sent to once and then asked until it ends', async (t) => {
+test('AG-11 an agent without streams gets one send and is polled until its task ends', async (t) => {
   let asked = 0
-  const talk = ({ method }: Rpc, { answer }: Talk) => {
+  const script = ({ method }: Rpc, { answer }: Answerer) => {
     if (method === 'SendMessage') return answer(task('TASK_STATE_SUBMITTED'))
     asked += 1
     answer(task(asked < 2 ? 'TASK_STATE_WORKING' : 'TASK_STATE_COMPLETED', whole({ text: 'x' })).task as object)
   }
-  const { run, methods } = await remote(t, talk, false)
+  const { run, methods } = await remote(t, script, false)
   const events = await run({ text: 'hi' })
   assert.deepEqual(methods(), ['SendMessage', 'GetTask', 'GetTask'])
   assert.equal(events.at(-1)?.type, 'done')
 })
 
-test('AG-11 the state before an answer is not its end: an old question in the first snapshot is passed over', async (t) => {
+test('AG-11 an old question in the first snapshot does not end the turn', async (t) => {
   const { run } = await remote(t, (_rpc, { stream, response }) => {
     stream(task('TASK_STATE_INPUT_REQUIRED'), status('TASK_STATE_WORKING'), artifact('blue it is'))
     stream(status('TASK_STATE_COMPLETED'))
@@ -185,7 +185,7 @@ test('AG-11 the state before an answer is not its end: an old question in the fi
   assert.deepEqual(end?.type === 'done' && end.finality, 'completed')
 })
 
-test('AG-11 an answer to a task that is gone over there begins a new session', async (t) => {
+test('AG-11 an answer to a remote task that is gone is a lost session', async (t) => {
   const { run } = await remote(t, (_rpc, { refuse }) => refuse(-32001, 'no such task'))
   const sessionToken = JSON.stringify({ contextId: 'ctx-1', taskId: 'up-1', ourTaskId: 'task_x' })
   const lost = failureIn(await run({ text: 'blue', sessionToken, request: { task_id: 'task_x' } }))
@@ -194,7 +194,7 @@ test('AG-11 an answer to a task that is gone over there begins a new session', a
   assert.equal(other.code, 'not_found')
 })
 
-test('AG-11 a message that has been here is refused before it is sent', async (t) => {
+test('AG-11 a message that would go in a circle is refused before it is sent', async (t) => {
   const { run, calls } = await remote(t, () => undefined)
   const raw = { params: { message: { metadata: { molecule_path: ['ws_0', 'ws_1'] } } } }
   const error = failureIn(await run({ text: 'hi', request: { workspace_id: 'ws_1', raw } }))
@@ -203,7 +203,7 @@ test('AG-11 a message that has been here is refused before it is sent', async (t
   assert.equal(calls.length, 0)
 })
 
-test('AG-11 only a cancel is passed on: a drain leaves the task to the next attempt', async (t) => {
+test('AG-11 only a cancel cancels the remote task; a drain leaves it to the next attempt', async (t) => {
   for (const [reason, expected] of [
     ['canceled', ['SendStreamingMessage', 'CancelTask']],
     ['drain', ['SendStreamingMessage']],
@@ -223,7 +223,7 @@ test('AG-11 only a cancel is passed on: a drain leaves the task to the next atte
   }
 })
 
-test('AG-11 what is cancelled before the agent has named its task is cancelled there as soon as it has', async (t) => {
+test('AG-11 a cancel before the remote task has a name cancels it as soon as it has one', async (t) => {
   const stop = new AbortController()
   const { run, methods } = await remote(t, ({ method }, { answer, stream }) => {
     if (method === 'CancelTask') return answer(task('TASK_STATE_CANCELED').task as object)
@@ -234,7 +234,21 @@ test('AG-11 what is cancelled before the agent has named its task is cancelled t
   assert.deepEqual(methods(), ['SendStreamingMessage', 'CancelTask'])
 })
 
-test('AG-11 a remote agent that cannot be reached is worth another try; one that refuses is not', async (t) => {
+test('AG-11 a send whose signal has aborted before it began ends at once, or after the wait for the task name', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const isAborted = (reason: string, isNamed: boolean) => {
+    const { signal, release } = sendSignal(AbortSignal.abort(reason), () => isNamed)
+    t.after(release)
+    return signal.aborted
+  }
+  assert.deepEqual([isAborted('drain', false), isAborted('canceled', true)], [true, true])
+  const unnamed = sendSignal(AbortSignal.abort('canceled'), () => false)
+  assert.equal(unnamed.signal.aborted, false)
+  t.mock.timers.tick(5000)
+  assert.equal(unnamed.signal.aborted, true)
+})
+
+test('AG-11 an unreachable remote agent is retried; a refusal is not', async (t) => {
   const { run } = await remote(t, (_rpc, { response }) => void response.destroy())
   const broken = failureIn(await run({ text: 'hi' }))
   assert.deepEqual([broken.code, broken.retryable], ['timeout', true])

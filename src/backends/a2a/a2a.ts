@@ -1,13 +1,13 @@
 /**
- * The `a2a` backend: a relay to a remote agent, found by its card, in whichever version it speaks. Nothing it says is
- * lost on the way. Invariant: a message is sent once the other side has named its task; every later attempt asks for
- * that task. The URL is the admin's own word and may be private.
+ * The `a2a` backend: relays messages to a remote agent, found by its card, in A2A 1.0 or 0.3. All its events are passed
+ * on. Invariant: once the remote agent has named its task, the message is never sent again; a later attempt asks for
+ * that task. The admin gave the URL, so it may be private.
  */
 import { type A2aClient, createA2aClient } from '../../client/a2a-client.ts'
 import { createOutbound } from '../../client/outbound.ts'
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import type { StreamResponse } from '../../protocol/a2a.ts'
-import { sleep } from '../../wait.ts'
+import { onAbort, sleep } from '../../wait.ts'
 import type { Backend, BackendContext, BackendDefinition, BackendEvent, Turn, Validation } from '../backend.ts'
 import { ENDPOINT_OPTIONS, type Endpoint, readEndpoint } from '../endpoint.ts'
 import { turnCanceled } from '../engine/turn-engine.ts'
@@ -22,6 +22,7 @@ import {
 } from './session.ts'
 
 const POLL_MS = 1000
+/** Of a cancelled turn: how long to wait for the name of the remote task, and for the answer to its cancel. */
 const CANCEL_MS_MAX = 5000
 
 export const a2a: BackendDefinition = {
@@ -55,7 +56,7 @@ function createA2a({ url, headers, stallMs }: Endpoint, context: BackendContext)
 async function validate(client: A2aClient, signal: AbortSignal): Promise<Validation> {
   try {
     const { version, name } = await client.interface(signal)
-    return { ok: true, version: `A2A ${version}`, ...(name !== '' && { note: `the agent calls itself ${name}` }) }
+    return { ok: true, version: `A2A ${version}`, ...(name !== '' && { note: `the name of the agent is ${name}` }) }
   } catch (error) {
     return { ok: false, problem: `${(error as Error).message}.`, remedy: 'Check the url and its credentials.' }
   }
@@ -68,17 +69,17 @@ interface RelayContext {
 
 async function* relay(turn: Turn, relayContext: RelayContext, signal: AbortSignal): AsyncIterable<BackendEvent> {
   const noted = readUpstreamNote(turn)
-  const story = createUpstreamParser(noted ?? {})
+  const parser = createUpstreamParser(noted ?? {})
   try {
     stopIfAborted(signal)
-    if (noted === undefined) yield* sendAndStream(turn, { ...relayContext, story }, signal)
-    if (story.end === undefined) yield* followTask({ ...relayContext, story }, signal)
-    const { upstream } = story
-    const waiting = story.end?.type === 'done' && WAITING_FINALITIES.has(story.end.finality)
+    if (noted === undefined) yield* sendAndStream(turn, { ...relayContext, parser }, signal)
+    if (parser.end === undefined) yield* followTask({ ...relayContext, parser }, signal)
+    const { upstream } = parser
+    const waiting = parser.end?.type === 'done' && WAITING_FINALITIES.has(parser.end.finality)
     yield { type: 'session', token: writeSession(upstream, turn.request.task_id, waiting) }
-    if (story.end !== undefined) yield story.end
+    if (parser.end !== undefined) yield parser.end
   } catch (thrown) {
-    if (signal.reason === 'canceled') await cancelUpstream(story, relayContext)
+    if (signal.reason === 'canceled') await cancelUpstream(parser, relayContext)
     yield { type: 'failed', error: signal.aborted ? turnCanceled(thrown) : toMoleculeError(thrown) }
   }
 }
@@ -86,60 +87,68 @@ async function* relay(turn: Turn, relayContext: RelayContext, signal: AbortSigna
 const WAITING_FINALITIES: ReadonlySet<string> = new Set(['input_required', 'auth_required'])
 
 interface RelayTurnContext extends RelayContext {
-  readonly story: UpstreamParser
+  readonly parser: UpstreamParser
 }
 
-/** Sends and listens as long as the connection holds. From the first answer on, the other side's task is noted. */
+/** Sends the message and reads the answer until the connection ends. Notes the remote task as soon as it has a name. */
 async function* sendAndStream(
   turn: Turn,
   relayTurn: RelayTurnContext,
   signal: AbortSignal,
 ): AsyncIterable<BackendEvent> {
-  const { client, story } = relayTurn
+  const { client, parser } = relayTurn
   const message = outgoingMessage(turn)
   const { streaming } = await client.interface(signal)
   yield { type: 'note', key: SENDING_NOTE, value: message.messageId }
   stopIfAborted(signal)
   let noted: string | undefined
-  const patient = sendSignal(signal, () => noted !== undefined)
+  const sending = sendSignal(signal, () => noted !== undefined)
   const outgoing = { message, traceparent: turn.env['TRACEPARENT'] }
-  const answers = streaming ? client.stream(outgoing, patient) : once(client.send(outgoing, patient))
+  const answers = streaming ? client.stream(outgoing, sending.signal) : once(client.send(outgoing, sending.signal))
   try {
     for await (const event of answers) {
-      const told = story.read(event)
-      const { upstream } = story
+      const events = parser.read(event)
+      const { upstream } = parser
       if (upstream.taskId !== noted && event.message === undefined) {
         noted = upstream.taskId
         yield { type: 'note', key: UPSTREAM_NOTE, value: writeUpstreamNote(upstream) }
         yield { type: 'session', token: writeSession(upstream, turn.request.task_id, false) }
         stopIfAborted(signal)
       }
-      yield* told
-      if (story.isOver) return
+      yield* events
+      if (parser.isOver) return
     }
   } catch (thrown) {
     const error = toMoleculeError(thrown)
     if (message.taskId !== undefined && noted === undefined && TASK_GONE_CODES.has(error.code)) {
       throw new MoleculeError('session_lost', 'the remote agent no longer waits for this answer', { cause: error })
     }
-    // A connection that broke is no end: the task goes on over there, and it is known by name.
+    // A broken connection ends nothing: the remote task continues, and its name is known.
     if (noted === undefined || error.code !== 'timeout') throw error
+  } finally {
+    sending.release()
   }
 }
 
 /**
- * The signal for a send. What is cancelled before the other side has named its task could not be cancelled there, so
- * that name is waited for, for a moment; every other end is at once.
+ * The signal for a send. A task without a name cannot be cancelled at the remote agent. So a cancel that comes before
+ * the name waits CANCEL_MS_MAX for it; every other abort is passed on at once.
  */
-function sendSignal(signal: AbortSignal, isNamed: () => boolean): AbortSignal {
-  const patient = new AbortController()
-  const end = () => patient.abort(signal.reason)
-  const hear = () => {
+export function sendSignal(signal: AbortSignal, isNamed: () => boolean): { signal: AbortSignal; release: () => void } {
+  const stop = new AbortController()
+  const end = () => stop.abort(signal.reason)
+  let timer: NodeJS.Timeout | undefined
+  const release = onAbort(signal, () => {
     if (signal.reason !== 'canceled' || isNamed()) return end()
-    setTimeout(end, CANCEL_MS_MAX).unref()
+    timer = setTimeout(end, CANCEL_MS_MAX).unref()
+  })
+  return {
+    signal: stop.signal,
+    release() {
+      release()
+      clearTimeout(timer)
+    },
   }
-  signal.addEventListener('abort', hear, { once: true })
-  return patient.signal
 }
 
 const TASK_GONE_CODES: ReadonlySet<string> = new Set(['not_found', 'unsupported_operation'])
@@ -148,26 +157,26 @@ async function* once(answer: Promise<StreamResponse>): AsyncIterable<StreamRespo
   yield await answer
 }
 
-/** The task as it is, then its stream, again and again until it ends: agents without streams are only asked. */
+/** Gets the task, then reads its stream, and repeats until the task ends. Polls an agent without streams. */
 async function* followTask(
-  { client, context, story }: RelayTurnContext,
+  { client, context, parser }: RelayTurnContext,
   signal: AbortSignal,
 ): AsyncIterable<BackendEvent> {
-  const { taskId } = story.upstream
+  const { taskId } = parser.upstream
   if (taskId === undefined) throw new MoleculeError('no_end', 'the remote agent ended without an answer')
   let { streaming } = await client.interface(signal)
   for (;;) {
-    yield* story.read({ task: await client.get(taskId, signal) })
-    if (story.end !== undefined) return
+    yield* parser.read({ task: await client.get(taskId, signal) })
+    if (parser.end !== undefined) return
     if (streaming) {
       try {
         for await (const event of client.subscribe(taskId, signal)) {
-          yield* story.read(event)
-          if (story.isOver) return
+          yield* parser.read(event)
+          if (parser.isOver) return
         }
       } catch (thrown) {
         const error = toMoleculeError(thrown)
-        // It broke, it ended before it could be listened to, or it cannot be listened to at all: asking tells.
+        // The stream broke, the task ended before the subscription, or the agent has no streams. Getting the task tells.
         if (error.code !== 'unsupported_operation' && error.code !== 'timeout') throw error
         streaming = error.code === 'timeout'
       }

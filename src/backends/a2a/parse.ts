@@ -1,6 +1,6 @@
 /**
- * The other side's events become ours. The same thing told twice (a snapshot after a reconnect) is passed on once.
- * Invariant: when the story has an end, everything that the other side said before it has been given out.
+ * Turns the events of a remote agent into ours. An event that comes twice (a snapshot after a reconnect) is passed on
+ * once. Invariant: when the parser has an end, everything that came before the end has been returned.
  */
 import { MoleculeError } from '../../errors.ts'
 import {
@@ -15,15 +15,14 @@ import {
 import { jsonEqual } from '../../protocol/json.ts'
 import { mergeArtifact } from '../../protocol/merge-artifact.ts'
 import type { BackendEvent, Finality } from '../backend.ts'
+import type { EndEvent } from '../engine/turn-engine.ts'
 import type { UpstreamIds } from './session.ts'
-
-export type UpstreamEnd = BackendEvent & { readonly type: 'done' | 'failed' }
 
 export interface UpstreamParser {
   readonly upstream: UpstreamIds
-  /** How it ends as things stand; a task that waits for its caller may yet go on. */
-  readonly end: UpstreamEnd | undefined
-  /** The end is known for sure: nothing more needs to be heard. */
+  /** The end so far; a task that waits for its caller may still continue. */
+  readonly end: EndEvent | undefined
+  /** The end is final: no more events are needed. */
   readonly isOver: boolean
   read(event: StreamResponse): BackendEvent[]
 }
@@ -31,24 +30,25 @@ export interface UpstreamParser {
 export function createUpstreamParser(known: UpstreamIds): UpstreamParser {
   let upstream = known
   let artifacts: Artifact[] = []
-  let said: MessageContent | undefined
+  let lastContent: MessageContent | undefined
   let state: TaskState | undefined
-  let end: UpstreamEnd | undefined
+  let end: EndEvent | undefined
   let over = false
 
-  const learn = (names: { taskId?: string | undefined; contextId?: string | undefined }) => {
-    const { taskId, contextId } = names
+  const learnIds = ({ taskId, contextId }: { taskId?: string | undefined; contextId?: string | undefined }) => {
     upstream = { ...upstream, ...(taskId ? { taskId } : {}), ...(contextId ? { contextId } : {}) }
   }
   const takeStatus = (status: TaskStatus): BackendEvent[] => {
-    const words = contentOf(status)
-    end = endOf(status.state, words)
-    const news = status.state !== state
+    const content = contentOf(status)
+    end = endOf(status.state, content)
+    const isChange = status.state !== state
     state = status.state
-    // Told again is no sign of life: an agent that is only asked must be able to stall.
-    if (end !== undefined || words === undefined || jsonEqual(words, said)) return news ? [{ type: 'activity' }] : []
-    said = words
-    return [{ type: 'status', text: textOf(words), said: words }]
+    // A repeated status is no activity: otherwise an agent that is polled could never stall.
+    if (end !== undefined || content === undefined || jsonEqual(content, lastContent)) {
+      return isChange ? [{ type: 'activity' }] : []
+    }
+    lastContent = content
+    return [{ type: 'status', text: textOf(content), said: content }]
   }
   const takeArtifact = (artifact: Artifact, append: boolean, lastChunk: boolean): BackendEvent[] => {
     artifacts = mergeArtifact(artifacts, { artifact, append })
@@ -65,7 +65,7 @@ export function createUpstreamParser(known: UpstreamIds): UpstreamParser {
       return over
     },
     read({ task, message, statusUpdate, artifactUpdate }) {
-      learn(task === undefined ? (message ?? statusUpdate ?? artifactUpdate ?? {}) : { ...task, taskId: task.id })
+      learnIds(task === undefined ? (message ?? statusUpdate ?? artifactUpdate ?? {}) : { ...task, taskId: task.id })
       if (message !== undefined) {
         over = true
         const { parts, metadata } = message
@@ -103,12 +103,12 @@ const FINALITIES: Readonly<Partial<Record<TaskState, Finality>>> = {
   TASK_STATE_REJECTED: 'rejected',
 }
 
-function endOf(at: TaskState, said: MessageContent | undefined): UpstreamEnd | undefined {
-  if (!isFinal(at) && !isInterrupted(at)) return undefined
-  const finality = FINALITIES[at]
+function endOf(state: TaskState, said: MessageContent | undefined): EndEvent | undefined {
+  if (!isFinal(state) && !isInterrupted(state)) return undefined
+  const finality = FINALITIES[state]
   if (finality !== undefined) return { type: 'done', parts: [], finality, ...(said && { said }) }
   const reason = said === undefined ? '' : textOf(said)
-  const message = at === 'TASK_STATE_CANCELED' ? 'the remote agent cancelled its task' : 'the remote agent failed'
+  const message = state === 'TASK_STATE_CANCELED' ? 'the remote agent cancelled its task' : 'the remote agent failed'
   return { type: 'failed', error: new MoleculeError('agent_failed', reason === '' ? message : reason) }
 }
 

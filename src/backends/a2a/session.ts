@@ -1,7 +1,7 @@
 /**
- * What a relay remembers of the other side, and the message it sends there. The note of a message is written as soon as
- * the other side has named its task, so that a second attempt asks for that task and never sends again. The session of
- * a conversation holds its context, and the task that waits for an answer, if one does.
+ * What a relay remembers of the remote agent, and the message it sends. The note of a message is written as soon as the
+ * remote agent has named its task, so that a second attempt asks for that task and never sends again. The session token
+ * of a conversation holds the remote context, and the remote task if it waits for an answer.
  */
 import type { Message, Metadata } from '../../protocol/a2a.ts'
 import { isJsonObject, type JsonObject, parseJsonObject } from '../../protocol/json.ts'
@@ -14,24 +14,24 @@ export interface UpstreamIds {
   readonly contextId?: string
 }
 
-/** Before the first send, so that a second attempt can tell that there was one. */
+/** Written before the first send, so that a second attempt knows of it. */
 export const SENDING_NOTE = 'sending'
 export const UPSTREAM_NOTE = 'upstream'
 
 export const writeUpstreamNote = (upstream: UpstreamIds): string => JSON.stringify(upstream)
 
-/** The other side's task, where an earlier attempt at this message learned it. */
+/** The remote task, if an earlier attempt at this message has noted it. */
 export function readUpstreamNote({ notes }: Turn): Required<Pick<UpstreamIds, 'taskId'>> | undefined {
   const { taskId } = readObject(notes[UPSTREAM_NOTE])
   return typeof taskId === 'string' ? { taskId } : undefined
 }
 
-/** The session token. `waiting`: the other side's task waits for the next message of this task of ours. */
+/** The session token. `waiting`: the remote task waits for the next message of our task. */
 export function writeSession({ contextId, taskId }: UpstreamIds, ourTaskId: string, waiting: boolean): string {
   return JSON.stringify({ contextId, ...(waiting && { taskId, ourTaskId }) })
 }
 
-/** The other side's task is gone on with only by a message of the same task of ours; any other begins a new one. */
+/** Only a message of the same task of ours continues the remote task; every other begins a new one. */
 function readSession({ sessionToken, request }: Turn): UpstreamIds {
   const { contextId, taskId, ourTaskId } = readObject(sessionToken)
   return {
@@ -41,14 +41,16 @@ function readSession({ sessionToken, request }: Turn): UpstreamIds {
 }
 
 /**
- * The message as it goes out: the same words under an id of ours that is the same on every attempt. The caller's own
- * idempotency key stays here: over there all callers of this relay are one, and two may use the same key.
+ * The message for the remote agent: the same content, under an id of ours that is the same on every attempt. The
+ * caller's idempotency key is left out: for the remote agent all callers of this relay are one, and two may use one key.
  */
 export function outgoingMessage(turn: Turn): Message {
   const { request } = turn
-  const given = messageOf(request.raw)
-  const { idempotency_key: _, ...metadata } = isJsonObject(given['metadata']) ? (given['metadata'] as Metadata) : {}
-  const extensions = Array.isArray(given['extensions']) ? (given['extensions'] as string[]) : []
+  const received = messageOf(request.raw)
+  const { idempotency_key: _, ...metadata } = isJsonObject(received['metadata'])
+    ? (received['metadata'] as Metadata)
+    : {}
+  const extensions = Array.isArray(received['extensions']) ? (received['extensions'] as string[]) : []
   return {
     messageId: `mol-${turn.messageId}`,
     role: 'ROLE_USER',

@@ -1,7 +1,7 @@
-/** A client of the protocol, in whichever revision the server speaks. The library is loaded when it is first needed. */
+/** Connects an MCP client, in the revision that the server speaks. Loads the library at the first call. */
 import type { Client, Transport } from '@modelcontextprotocol/client'
 
-/** An old server that does not know the question says so at once, or says nothing. */
+/** An old server refuses the version probe at once, or does not answer it; then the old revision is used. */
 const PROBE_MS_MAX = 5_000
 const CONNECT_MS_MAX = 60_000
 

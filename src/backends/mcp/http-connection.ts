@@ -1,7 +1,7 @@
 /**
- * An MCP server that is an address: one connection for all messages of the workspace, made when it is first needed and
- * again after it has failed. Credentials are read for every request, go to that address only, and no answer may be
- * larger than the limit.
+ * The connection to an MCP server at a URL: one for all messages of the workspace, opened at the first message and again
+ * after a failure. Credentials are read for every request and go only to that URL. An answer above OUTPUT_BYTES_MAX
+ * closes the connection.
  */
 import type { Client } from '@modelcontextprotocol/client'
 import { MoleculeError } from '../../errors.ts'
@@ -11,9 +11,9 @@ import { connectClient } from './connect-client.ts'
 
 export interface McpHttpConnection {
   connect(signal: AbortSignal): Promise<Client>
-  /** Set where the last connection was ended because an answer was too large. */
+  /** Set if the connection was closed because an answer was too large. */
   tooLargeError(): MoleculeError | undefined
-  /** The next message connects anew. */
+  /** Closes the connection; the next message opens a new one. */
   reset(): Promise<void>
   close(): Promise<void>
 }
@@ -36,7 +36,7 @@ export function createMcpHttpConnection({ url, headers }: Endpoint): McpHttpConn
     const send = async (to: string | URL, init?: RequestInit): Promise<Response> => {
       const all = new Headers(init?.headers)
       for (const [name, value] of Object.entries(await headers())) all.set(name, value)
-      // Not followed: whoever answers there has no say over where our credentials go.
+      // No redirects: the server must not decide where our credentials go.
       const answer = await fetch(to, { ...init, headers: all, redirect: 'error' })
       return init?.method === 'POST' ? limitBody(answer, onTooLarge) : answer
     }

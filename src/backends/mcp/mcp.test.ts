@@ -47,7 +47,7 @@ function failureIn(events: readonly BackendEvent[]) {
   return end.error
 }
 
-test('AG-10 a program is kept for its conversation, whichever revision of the protocol it speaks', async (t) => {
+test('AG-10 a program stays warm for its conversation, in every revision of the protocol', async (t) => {
   for (const command of [COMMAND, `${COMMAND} --old`]) {
     const { run, alive } = setUp(t, { tool: 'count', command })
     const [pid] = String(doneIn(await run('x'))[0]?.text).split(' ')
@@ -58,7 +58,7 @@ test('AG-10 a program is kept for its conversation, whichever revision of the pr
   }
 })
 
-test('AG-10 text, pictures, files and links of a result are parts of the reply', async (t) => {
+test('AG-10 texts, images, files and links of a result become parts of the reply', async (t) => {
   assert.deepEqual(doneIn(await setUp(t, { tool: 'kinds' }).run('x')), [
     { text: 'look' },
     { raw: 'AAAA', mediaType: 'image/png' },
@@ -70,7 +70,7 @@ test('AG-10 text, pictures, files and links of a result are parts of the reply',
   assert.deepEqual(data.type === 'done' && data.parts, [{ data: { a: 1 } }])
 })
 
-test('AG-10 the text goes to the named argument, into the template, or to the first text that the tool requires', async (t) => {
+test('AG-10 the text goes to the named argument, into the template, or to the first required string argument', async (t) => {
   const ask = async (values: Record<string, string>) =>
     JSON.parse(String(doneIn(await setUp(t, { tool: 'search', ...values }).run('cats'))[0]?.text))
   assert.deepEqual(await ask({ arguments: '{"limit":5}' }), { limit: 5, query: 'cats' })
@@ -80,10 +80,10 @@ test('AG-10 the text goes to the named argument, into the template, or to the fi
   assert.deepEqual(named, { limit: 5, note: 'cats', query: 'all' })
   const none = failureIn(await setUp(t, { tool: 'number' }).run('x'))
   assert.deepEqual([none.code, none.retryable], ['bad_config', false])
-  assert.match(none.message, /takes no text/)
+  assert.match(none.message, /has no string argument left/)
 })
 
-test('AG-10 a tool that fails has its own words; one that is not there names those that are', async (t) => {
+test('AG-10 a failed tool fails with its own message; a missing tool names the existing ones', async (t) => {
   const broken = failureIn(await setUp(t, { tool: 'throw' }).run('x'))
   assert.deepEqual([broken.code, broken.retryable], ['agent_failed', false])
   assert.match(broken.message, /it broke/)
@@ -94,7 +94,7 @@ test('AG-10 a tool that fails has its own words; one that is not there names tho
   assert.equal(unasked.retryable, false)
 })
 
-test('AG-10 progress is shown while the tool works', async (t) => {
+test('AG-10 the progress of a tool is reported as status', async (t) => {
   const server = await startMcpServer()
   t.after(() => server.stop())
   for (const values of [{ tool: 'steps' }, { tool: 'steps', url: server.url }]) {
@@ -103,7 +103,7 @@ test('AG-10 progress is shown while the tool works', async (t) => {
   }
 })
 
-test('AG-10 a program that dies is said with its stderr and tried again; a cancelled call ends its program', async (t) => {
+test('AG-10 the error of a dead program contains its stderr and is retryable; a cancelled call ends its program', async (t) => {
   const died = failureIn(await setUp(t, { tool: 'die' }).run('x'))
   assert.deepEqual([died.code, died.retryable], ['exit', true])
   assert.match(died.message, /no such luck/)
@@ -118,7 +118,7 @@ test('AG-10 a program that dies is said with its stderr and tried again; a cance
   assert.match(missing.message, /not found|127/)
 })
 
-test('AG-17 AG-10 credentials go with every request, and what an address refuses is told apart', async (t) => {
+test('AG-17 AG-10 every request has the credentials, and each refusal has its own error code', async (t) => {
   const server = await startMcpServer('sk-mcp')
   t.after(() => server.stop())
   const { run } = setUp(
@@ -138,7 +138,7 @@ test('AG-17 AG-10 credentials go with every request, and what an address refuses
   assert.deepEqual([nowhere.code, nowhere.retryable], ['provider_failed', true])
 })
 
-test('BK-8 AG-10 validate asks for the tool without calling it', async (t) => {
+test('BK-8 AG-10 validate looks for the tool without a call of it', async (t) => {
   const signal = new AbortController().signal
   assert.deepEqual(await setUp(t, { tool: 'count' }).backend.validate(signal), { ok: true, version: 'lab 1.2.3' })
   const missing = await setUp(t, { tool: 'nothing' }).backend.validate(signal)
@@ -147,7 +147,7 @@ test('BK-8 AG-10 validate asks for the tool without calling it', async (t) => {
   assert.ok(!gone.ok && /oops/.test(gone.problem))
 })
 
-test('AG-10 options that cannot work are refused by name', (t) => {
+test('AG-10 an invalid option is refused by its name', (t) => {
   const refused: [Record<string, string>, RegExp][] = [
     [{ tool: '' }, /"tool" is required/],
     [{ tool: 'x', command: '' }, /one of "command" and "url"/],
@@ -159,7 +159,7 @@ test('AG-10 options that cannot work are refused by name', (t) => {
   for (const [values, problem] of refused) assert.throws(() => setUp(t, values), problem)
 })
 
-test('AG-13 AG-10 the text arrives unchanged, wherever the template puts it, and any result is one end', () => {
+test('AG-13 AG-10 the text arrives unchanged at every place of the template, and every result gives one end', () => {
   const text = fc.string({ unit: 'binary' })
   fc.assert(
     fc.property(text, fc.dictionary(fc.stringMatching(/^[a-z]{1,5}$/), fc.integer()), (words, fixed) => {

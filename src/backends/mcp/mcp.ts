@@ -1,12 +1,13 @@
 /**
- * The `mcp` backend: each message is one call of one named tool of an MCP server, its text one of the arguments, its
- * result the reply. The server is a program of this machine, kept warm, one a conversation, or an address (Streamable
- * HTTP), which is the admin's own word and may be private. Invariant: when a cancelled turn has ended, no program works
- * on its call; MCP knows no answer to a cancel, so that program is ended.
+ * The `mcp` backend: each message is one call of one tool of an MCP server. The text is an argument, the result is the
+ * reply. The server is a program of this machine, kept warm per conversation, or a URL (Streamable HTTP), which may be
+ * private because the admin gave it. Invariant: when a cancelled turn has ended, no program works on its call. MCP does
+ * not confirm a cancel, so the program is ended.
  */
 import type { Client } from '@modelcontextprotocol/client'
 import { MoleculeError } from '../../errors.ts'
 import { childEnvironment } from '../../process/child-environment.ts'
+import type { SpawnOptions } from '../../process/processes.ts'
 import type { Backend, BackendContext, BackendDefinition, Turn, Validation } from '../backend.ts'
 import { ENDPOINT_OPTIONS } from '../endpoint.ts'
 import { environmentAdditions } from '../engine/environment/agent-environment.ts'
@@ -21,7 +22,7 @@ import { type McpServerProcess, startMcpServerProcess } from './server-process.t
 import { type McpSettings, readMcpSettings } from './settings.ts'
 import { type McpTool, toolArguments } from './tool-arguments.ts'
 
-/** The turn has clocks of its own; the library's must not be the shorter one. */
+/** The library's own timeout, as long as possible: the turn has its own time limits. */
 const LIBRARY_MS_MAX = 2 ** 31 - 1
 const VALIDATE_MS_MAX = 9_000
 
@@ -30,14 +31,14 @@ export const mcp: BackendDefinition = {
   summary: 'each message is one call of one tool of an MCP server',
   options: {
     tool: 'the name of the tool; required',
-    command: 'the server as a command, run by /bin/sh -c (cmd.exe /c on Windows); this or url',
-    url: 'the server as an address (Streamable HTTP); this or command',
-    argument: 'which argument gets the text (the first required text of the tool, or its first)',
-    arguments: 'the arguments as a JSON object, in which {{text}} stands for the text',
+    command: 'the server as a command, run by /bin/sh -c (cmd.exe /c on Windows); set this or url',
+    url: 'the server as a URL (Streamable HTTP); set this or command',
+    argument: 'the argument that gets the text (the first required string argument of the tool, else its first)',
+    arguments: 'the arguments as a JSON object; {{text}} is replaced by the text',
     ...ENDPOINT_OPTIONS,
-    max_time: 'how long a call may take in all, or none (none)',
-    warm_max: 'how many programs are kept at once (4)',
-    warm_idle: 'after how long without a message one is ended (10m)',
+    max_time: 'time limit of a call, or none (none)',
+    warm_max: 'how many programs run at the same time (4)',
+    warm_idle: 'a program without a message for this long is ended (10m)',
   },
   reportsTools: false,
   isFree: true,
@@ -71,17 +72,23 @@ function createMcp(settings: McpSettings, context: BackendContext): Backend {
 }
 
 function runTurn(turn: Turn, mcpContext: McpContext, stream: TurnStream): Promise<EndEvent> {
-  return mcpContext.http === undefined ? callProgram(turn, mcpContext, stream) : callOverHttp(turn, mcpContext, stream)
+  const { http } = mcpContext
+  return http === undefined
+    ? callProgram(turn, mcpContext, stream)
+    : callOverHttp(turn, { ...mcpContext, http }, stream)
 }
 
-async function callOverHttp(turn: Turn, { settings, http }: McpContext, stream: TurnStream): Promise<EndEvent> {
-  const server = http as McpHttpConnection
+async function callOverHttp(
+  turn: Turn,
+  { settings, http }: McpContext & { readonly http: McpHttpConnection },
+  stream: TurnStream,
+): Promise<EndEvent> {
   try {
-    return await callTool(await server.connect(stream.signal), { turn, settings }, stream)
+    return await callTool(await http.connect(stream.signal), { turn, settings }, stream)
   } catch (thrown) {
-    const error = server.tooLargeError() ?? failureOf(thrown)
-    // Whatever it is about, the next message begins with a connection of its own.
-    if (error.retryable || error.code === 'too_large') await server.reset()
+    const error = http.tooLargeError() ?? failureOf(thrown)
+    // The connection may be broken, so the next message opens a new one.
+    if (error.retryable || error.code === 'too_large') await http.reset()
     return { type: 'failed', error }
   }
 }
@@ -90,7 +97,7 @@ function callProgram(turn: Turn, mcpContext: McpContext, stream: TurnStream): Pr
   const { warm, clock, settings } = mcpContext
   const additions = environmentAdditions(turn, { mode: 'session', passMeta: true, own: {} })
   const launch = {
-    // What is inherited is the same for every turn of this backend.
+    // Without the inherited environment: it is the same for every turn of this backend.
     fingerprint: JSON.stringify([settings.command, turn.workingDir, additions]),
     start: () => {
       const env = childEnvironment(mcpContext.environment, additions)
@@ -103,30 +110,26 @@ function callProgram(turn: Turn, mcpContext: McpContext, stream: TurnStream): Pr
       return { end, isUsable: true }
     } catch (thrown) {
       const error = agent.death() ?? failureOf(thrown)
-      // A tool that is refused says nothing against its server; a call that was cancelled may still be going on.
+      // A refused tool is no fault of its server. A cancelled call may still run, so its server is ended.
       return { end: { type: 'failed', error }, isUsable: !stream.signal.aborted && !error.retryable }
     }
   })
 }
 
-interface Place {
-  readonly cwd: string
-  readonly env: Readonly<Record<string, string>>
-  readonly mark: string
-}
-
-function startServer(place: Place, { processes, settings, environment, clock, log }: McpContext): McpServerProcess {
+function startServer(
+  options: Pick<SpawnOptions, 'cwd' | 'env' | 'mark'>,
+  { processes, settings, environment, clock, log }: McpContext,
+): McpServerProcess {
   const line = settings.command ?? ''
   const command = shellFor(process.platform, environment).command(line)
-  return startMcpServerProcess({ processes, spawning: { ...place, command }, name: line, clock, log })
+  return startMcpServerProcess({ processes, spawning: { ...options, command }, name: line, clock, log })
 }
 
-interface Asking {
-  readonly turn: Turn
-  readonly settings: McpSettings
-}
-
-async function callTool(client: Client, { turn, settings }: Asking, stream: TurnStream): Promise<EndEvent> {
+async function callTool(
+  client: Client,
+  { turn, settings }: { readonly turn: Turn; readonly settings: McpSettings },
+  stream: TurnStream,
+): Promise<EndEvent> {
   const { emit, signal } = stream
   const tool = settings.needsSchema ? await findTool(client, settings.tool, signal) : undefined
   emit({ type: 'activity' })
@@ -136,8 +139,8 @@ async function callTool(client: Client, { turn, settings }: Asking, stream: Turn
       signal,
       timeout: LIBRARY_MS_MAX,
       onprogress: ({ progress, total, message }) => {
-        const share = total === undefined ? `${progress}` : `${progress} of ${total}`
-        emit({ type: 'status', text: message === undefined ? share : `${message} (${share})` })
+        const count = total === undefined ? `${progress}` : `${progress} of ${total}`
+        emit({ type: 'status', text: message === undefined ? count : `${message} (${count})` })
       },
     },
   )
@@ -153,7 +156,7 @@ async function findTool(client: Client, name: string, signal: AbortSignal): Prom
   throw new MoleculeError('bad_config', `the MCP server has no tool "${name}"; ${available}`, { details: { known } })
 }
 
-/** Is the server there, and has it that tool: asked without calling it. */
+/** Checks that the server answers and has the tool, without a call of it. */
 async function validate(mcpContext: McpContext, signal: AbortSignal): Promise<Validation> {
   const { settings, http, environment } = mcpContext
   const env = childEnvironment(environment, {})

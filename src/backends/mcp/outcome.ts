@@ -1,4 +1,4 @@
-/** What went wrong between us and an MCP server, in our words. A tool that failed is no failure of these: parse.ts. */
+/** Turns an error of the connection to an MCP server into ours. parse.ts reads a failed tool. Pure. */
 import { MoleculeError } from '../../errors.ts'
 
 export function failureOf(thrown: unknown): MoleculeError {
@@ -9,12 +9,15 @@ export function failureOf(thrown: unknown): MoleculeError {
     return new MoleculeError('auth_failed', `the MCP server refuses the login: ${error.message}`, { cause: error })
   }
   if (status === 429) return new MoleculeError('rate_limited', error.message, { retryable: true, cause: error })
-  // A number is the code of a JSON-RPC error: the server's own answer.
+  // A number is the code of a JSON-RPC error that the server answered.
   if (typeof code === 'number') {
-    const isOurs = /tool .*not found|unknown tool|invalid arguments/i.test(error.message)
-    return new MoleculeError(isOurs ? 'bad_config' : 'agent_failed', error.message, { cause: error, details: { code } })
+    const isConfig = /tool .*not found|unknown tool|invalid arguments/i.test(error.message)
+    return new MoleculeError(isConfig ? 'bad_config' : 'agent_failed', error.message, {
+      cause: error,
+      details: { code },
+    })
   }
   const reason = (error.cause as { code?: unknown } | undefined)?.code
-  const words = typeof reason === 'string' ? `it cannot be reached (${reason})` : error.message
-  return new MoleculeError('provider_failed', `the MCP server: ${words}`, { retryable: true, cause: error })
+  const message = typeof reason === 'string' ? `cannot be reached (${reason})` : `failed: ${error.message}`
+  return new MoleculeError('provider_failed', `the MCP server ${message}`, { retryable: true, cause: error })
 }

@@ -1,4 +1,4 @@
-/** What a tool gave back, as the reply. Pure. */
+/** Turns the result of a tool into the end of the turn. Pure. */
 import { MoleculeError } from '../../errors.ts'
 import type { Json, Part } from '../../protocol/a2a.ts'
 import { isJsonObject, type JsonObject } from '../../protocol/json.ts'
@@ -13,9 +13,9 @@ export function parseToolResult(result: unknown): EndEvent {
       .map((part) => part.text ?? '')
       .join('\n')
       .trim()
-    return { type: 'failed', error: new MoleculeError('agent_failed', message || 'the tool failed without a word') }
+    return { type: 'failed', error: new MoleculeError('agent_failed', message || 'the tool failed without a message') }
   }
-  // A tool that answers in data says the same in text, for those who cannot read data; without text the data is it.
+  // A tool with structured content repeats it as text. Without the text, the data is the reply.
   if (parts.length === 0 && structuredContent !== undefined) parts.push({ data: structuredContent as Json })
   return { type: 'done', parts: parts.length === 0 ? [{ text: '' }] : parts, finality: 'completed' }
 }

@@ -1,6 +1,6 @@
 /**
- * An MCP server that is a program of this machine: started through the house's supervision like every other, with its
- * mark and its group, and spoken to over its stdin and stdout by a transport of our own.
+ * An MCP server that is a program of this machine. It is started and supervised like every other process of a turn; our
+ * own transport talks to it over stdin and stdout.
  */
 import type { Client, JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
 import type { Clock } from '../../clock.ts'
@@ -13,16 +13,16 @@ import type { AgentProcess } from '../engine/warm/warm-turn.ts'
 import { connectClient } from './connect-client.ts'
 
 export interface McpServerProcess extends AgentProcess {
-  /** The first asks for it; rejects where it is no MCP server, or has ended. */
+  /** Connects at the first call. Rejects if the program is no MCP server or has ended. */
   connect(signal: AbortSignal): Promise<Client>
-  /** What it died of, once it has. */
+  /** Why the process ended; undefined while it runs. */
   death(): MoleculeError | undefined
 }
 
 export interface McpServerProcessOptions {
   readonly processes: Processes
   readonly spawning: Omit<SpawnOptions, 'stderrBytesKept'>
-  /** As its owner wrote it. */
+  /** The command as the owner wrote it. */
   readonly name: string
   readonly clock: Clock
   readonly log: Log
@@ -42,7 +42,7 @@ export function startMcpServerProcess({
     lineBytesMax: OUTPUT_BYTES_MAX,
     onLine(line) {
       const message = parseMessage(line)
-      if (message === undefined) log.debug({ line: line.slice(0, 200) }, 'a line of the MCP server is no message')
+      if (message === undefined) log.debug({ line: line.slice(0, 200) }, 'a line of the MCP server is not a message')
       else transport.onmessage?.(message)
     },
   })
@@ -66,11 +66,11 @@ export function startMcpServerProcess({
 
 function createTransport(running: () => RunningProcess): Transport {
   return {
-    // It has been started by whoever made it.
+    // The process runs already.
     start: () => Promise.resolve(),
     async send(message) {
       if (await running().write(`${JSON.stringify(message)}\n`)) return
-      throw new Error('it reads nothing any more')
+      throw new Error('the program no longer reads its input')
     },
     async close() {
       await running().stop()

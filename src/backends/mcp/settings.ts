@@ -1,4 +1,4 @@
-/** The options of the `mcp` backend: which server, which tool, and how the text of a message becomes its arguments. */
+/** The options of the `mcp` backend: the server, the tool, and how the text of a message becomes its arguments. */
 import { MoleculeError } from '../../errors.ts'
 import { type JsonObject, parseJsonObject } from '../../protocol/json.ts'
 import { type Endpoint, readEndpoint, readStallMs } from '../endpoint.ts'
@@ -6,12 +6,12 @@ import { type BackendOptions, badOption, durationOption } from '../options.ts'
 
 export interface McpSettings {
   readonly tool: string
-  /** One of the two. */
+  /** Exactly one of `command` and `endpoint` is set. */
   readonly command: string | undefined
   readonly endpoint: Endpoint | undefined
   readonly argument: string | undefined
   readonly template: JsonObject | undefined
-  /** Where the text goes has to be read from the tool itself. */
+  /** No option names the argument for the text, so the schema of the tool decides. */
   readonly needsSchema: boolean
   readonly stallMs: number
   readonly maxTimeMs: number | undefined
@@ -19,14 +19,14 @@ export interface McpSettings {
   readonly warmIdleMs: number
 }
 
-/** What stands for the text of the message in `arguments`. */
+/** In `arguments` this is replaced by the text of the message. */
 export const TEXT_PLACEHOLDER = '{{text}}'
 
 export function readMcpSettings(options: BackendOptions, environment: Readonly<Record<string, string>>): McpSettings {
   const command = options.get('command', '') || undefined
   const hasUrl = options.get('url', '') !== ''
   if ((command !== undefined) === hasUrl) {
-    throw new MoleculeError('bad_config', 'backend options: set one of "command" and "url", not both')
+    throw new MoleculeError('bad_config', 'backend options: set exactly one of "command" and "url"')
   }
   const argument = options.get('argument', '') || undefined
   const template = readTemplate(options.get('arguments', ''))

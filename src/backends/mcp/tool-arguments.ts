@@ -1,20 +1,18 @@
-/** The text of a message as the arguments of a tool. Pure. */
+/** Turns the text of a message into the arguments of a tool. Pure. */
 import { MoleculeError } from '../../errors.ts'
 import { isJsonObject, type JsonObject } from '../../protocol/json.ts'
 import { type McpSettings, TEXT_PLACEHOLDER } from './settings.ts'
 
-/** As the server lists it, as far as it matters here. */
+/** The members of a listed tool that are needed here. */
 export interface McpTool {
   readonly name: string
   readonly inputSchema: JsonObject
 }
 
-type Placing = Pick<McpSettings, 'tool' | 'argument' | 'template'>
-
-/** `tool` is needed only where neither option says which argument gets the text. */
+/** `tool` is needed only if neither option names the argument for the text. */
 export function toolArguments(
   text: string,
-  { tool: name, argument, template = {} }: Placing,
+  { tool: name, argument, template = {} }: Pick<McpSettings, 'tool' | 'argument' | 'template'>,
   tool?: McpTool,
 ): JsonObject {
   const filled = fillTemplate(template, text) as JsonObject
@@ -22,11 +20,11 @@ export function toolArguments(
   if (JSON.stringify(template).includes(TEXT_PLACEHOLDER)) return filled
   const found = tool === undefined ? undefined : textProperty(tool, template)
   if (found !== undefined) return { ...filled, [found]: text }
-  const message = `tool "${name}" takes no text that is not given already: name its argument with "argument"`
+  const message = `tool "${name}" has no string argument left for the text: name the argument with "argument"`
   throw new MoleculeError('bad_config', message)
 }
 
-/** In every text of the template, whole or in part; by a function, because `$&` in a message is not ours to interpret. */
+/** Replaces in every string of the template. By a function, because `replaceAll` would interpret `$&` in a message. */
 function fillTemplate(value: unknown, text: string): unknown {
   if (typeof value === 'string') return value.replaceAll(TEXT_PLACEHOLDER, () => text)
   if (Array.isArray(value)) return value.map((item: unknown) => fillTemplate(item, text))
@@ -34,7 +32,7 @@ function fillTemplate(value: unknown, text: string): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, fillTemplate(item, text)]))
 }
 
-/** The first text that the tool requires, else its first: of those that the template leaves open. */
+/** The first required string argument that the template does not set, else the first optional one. */
 function textProperty({ inputSchema }: McpTool, template: JsonObject): string | undefined {
   const { properties, required } = inputSchema
   if (!isJsonObject(properties)) return undefined

@@ -1,4 +1,4 @@
-/** A turn as chat messages: the system prompt, what was said before, what is said now. Pure. */
+/** Turns a turn into chat messages: the system prompt, the history, the new message. Pure. */
 import type { Message, Part } from '../../protocol/a2a.ts'
 import { fromRequestPart } from '../../protocol/part.ts'
 import type { Turn } from '../backend.ts'
@@ -22,7 +22,7 @@ export function chatMessages(turn: Turn): ChatMessage[] {
   return [...system, ...before, { role: 'user', content: toContent(turn.prompt, files) }]
 }
 
-/** Half of what was said before, without its older half; undefined when there is nothing left to leave out. */
+/** The messages without the older half of the history; undefined if there is no history. */
 export function withoutOldestHalf(messages: readonly ChatMessage[]): ChatMessage[] | undefined {
   const first = messages[0]?.role === 'system' ? 1 : 0
   const before = messages.length - 1 - first
@@ -32,13 +32,13 @@ export function withoutOldestHalf(messages: readonly ChatMessage[]): ChatMessage
 
 function fromHistory({ role, parts }: Message): ChatMessage {
   const text = parts.map((part) => part.text ?? '').join('')
-  // Pictures of earlier turns are named, not sent again: they would be paid for at every turn.
+  // Images of earlier turns are named and not sent again: every turn would pay for them.
   const others = parts.filter((part) => part.text === undefined).map(describePart)
   const content = [...(text === '' ? [] : [text]), ...others].join('\n')
   return { role: role === 'ROLE_AGENT' ? 'assistant' : 'user', content }
 }
 
-/** Plain text where there is nothing else: every endpoint understands that, and not every one understands lists. */
+/** Plain text if there is nothing else: every endpoint takes text, not every endpoint takes lists. */
 function toContent(prompt: string, others: readonly Part[]): ChatContent {
   if (others.length === 0) return prompt
   const images = others.filter(isImage)
@@ -46,8 +46,8 @@ function toContent(prompt: string, others: readonly Part[]): ChatContent {
     .filter((line) => line !== '')
     .join('\n')
   if (images.length === 0) return text
-  const pictures = images.map((part) => ({ type: 'image_url', image_url: { url: imageUrl(part) } }) as const)
-  return [...(text === '' ? [] : [{ type: 'text', text } as const]), ...pictures]
+  const imageParts = images.map((part) => ({ type: 'image_url', image_url: { url: imageUrl(part) } }) as const)
+  return [...(text === '' ? [] : [{ type: 'text', text } as const]), ...imageParts]
 }
 
 const isImage = ({ mediaType, raw, url }: Part): boolean =>
@@ -55,9 +55,9 @@ const isImage = ({ mediaType, raw, url }: Part): boolean =>
 
 const imageUrl = ({ mediaType, raw, url }: Part): string => url ?? `data:${mediaType};base64,${raw}`
 
-/** What a model that reads text can know of a part that is none. */
+/** A part that is no text, described for a model that reads text. */
 function describePart(part: Part): string {
   if (part.data !== undefined) return JSON.stringify(part.data)
-  const what = [part.filename, part.mediaType, part.url].filter((word) => word !== undefined).join(', ')
-  return `[attached file${what === '' ? '' : `: ${what}`}]`
+  const known = [part.filename, part.mediaType, part.url].filter((field) => field !== undefined).join(', ')
+  return `[attached file${known === '' ? '' : `: ${known}`}]`
 }

@@ -47,7 +47,7 @@ function doneIn(events: readonly BackendEvent[]) {
 const message = (role: Message['role'], text: string): Message => ({ messageId: text, role, parts: [{ text }] })
 const history = [message('ROLE_USER', 'my name is Ada'), message('ROLE_AGENT', 'hello Ada')]
 
-test('AG-9 RT-3 system prompt, history and message are asked in this order, and usage is reported', async (t) => {
+test('AG-9 RT-3 system prompt, history and message are sent in this order, and usage is reported', async (t) => {
   const events = await run(t, 'echo', { text: 'who am I?', systemPrompt: 'Be brief.', history })
   assert.deepEqual(endpoint.calls.at(-1)?.body.messages, [
     { role: 'system', content: 'Be brief.' },
@@ -62,7 +62,7 @@ test('AG-9 RT-3 system prompt, history and message are asked in this order, and 
   )
 })
 
-test('AG-9 a stream that stops in the middle is an error worth another try, never half an answer', async (t) => {
+test('AG-9 a stream that stops in the middle is a retryable error, never half an answer', async (t) => {
   for (const behaviour of ['cut', 'torn']) {
     const events = await run(t, behaviour)
     assert.equal(streamedText(events), 'half an ans')
@@ -72,7 +72,7 @@ test('AG-9 a stream that stops in the middle is an error worth another try, neve
   assert.ok(failureIn(await run(t, 'garbage')).retryable)
 })
 
-test('AG-9 what a refusal means, by its status and code', async (t) => {
+test('AG-9 status and code of a refusal decide its error code', async (t) => {
   const expected = {
     '401': ['auth_failed', false],
     '404': ['bad_config', false],
@@ -91,7 +91,7 @@ test('AG-9 what a refusal means, by its status and code', async (t) => {
   assert.doesNotMatch(failureIn(await run(t, '503')).message, /</)
 })
 
-test('AG-9 a conversation that is too long is asked again without its older half', async (t) => {
+test('AG-9 a conversation that is too long is sent again without its older half', async (t) => {
   const long = Array.from({ length: 8 }, (_, n) => message(n % 2 === 0 ? 'ROLE_USER' : 'ROLE_AGENT', `word ${n}`))
   const events = await run(t, 'small', { text: 'and now?', systemPrompt: 'Be brief.', history: long })
   assert.equal(doneIn(events).finality, 'completed')
@@ -100,7 +100,7 @@ test('AG-9 a conversation that is too long is asked again without its older half
   assert.deepEqual(asked, ['Be brief.', 'word 6', 'word 7', 'and now?'])
 })
 
-test('AG-9 endpoints that do not stream, that think aloud, that refuse or stop short are understood', async (t) => {
+test('AG-9 answers without a stream, with reasoning, with a refusal, or cut off are read', async (t) => {
   assert.deepEqual(doneIn(await run(t, 'whole')).parts, [{ text: 'hi' }])
   assert.equal(streamedText(await run(t, 'thinking')), 'yes')
   const refused = doneIn(await run(t, 'refusal'))
@@ -109,7 +109,7 @@ test('AG-9 endpoints that do not stream, that think aloud, that refuse or stop s
   assert.ok(short.some((event) => event.type === 'status' && /cut off/.test(event.text)))
 })
 
-test('AG-9 pictures are sent as pictures, data as its text, other files by name', async (t) => {
+test('AG-9 images are sent as images, data as text, other files by name', async (t) => {
   await run(t, 'echo', {
     parts: [
       { type: 'text', text: 'look' },
@@ -124,7 +124,7 @@ test('AG-9 pictures are sent as pictures, data as its text, other files by name'
   ])
 })
 
-test('AG-17 AG-9 the key comes from a variable by name, and OpenAI’s own goes to OpenAI alone', async (t) => {
+test('AG-17 AG-9 the key comes from the named variable, and OpenAI’s key goes only to OpenAI', async (t) => {
   const keys = { MY_KEY: 'sk-mine', OPENAI_API_KEY: 'sk-openai' }
   const signal = new AbortController().signal
   const ask = async (values: Record<string, string>) => {
@@ -150,7 +150,7 @@ test('AG-18 AG-9 the turn’s model wins over the option, and a provider prefix 
   assert.deepEqual([error.code, error.message], ['bad_config', 'no model is set: set "model" of the workspace'])
 })
 
-test('AG-9 params add fields to the request, take them away with null, and cannot replace ours', async (t) => {
+test('AG-9 params add fields to the request, remove them with null, and cannot replace ours', async (t) => {
   const params = '{"temperature":0,"stream_options":null}'
   const backend = build(t, { base_url: `${endpoint.urlFor('echo')}/chat/completions`, params })
   doneIn(await listEvents(backend.run(makeTurn({ text: 'x' }), new AbortController().signal)))
@@ -161,7 +161,7 @@ test('AG-9 params add fields to the request, take them away with null, and canno
   }
 })
 
-test('BK-8 validate tells a refused login, an endpoint that is away, and one without a list of models', async (t) => {
+test('BK-8 validate reports a refused login, an unreachable endpoint, and a missing list of models', async (t) => {
   const signal = new AbortController().signal
   const validate = (behaviour: string) => build(t, { url: endpoint.urlFor(behaviour) }).validate(signal)
   assert.deepEqual(await validate('echo'), { ok: true })
@@ -173,7 +173,7 @@ test('BK-8 validate tells a refused login, an endpoint that is away, and one wit
   assert.ok(!away.ok && /cannot be reached/.test(away.problem))
 })
 
-test('AG-9 an independent fake of the API is understood: streaming, usage, rate limit', async (t) => {
+test('AG-9 an independent fake of the API works: streaming, usage, rate limit', async (t) => {
   const mock = new LLMock({ port: 0, host: '127.0.0.1', strict: true })
   mock.onMessage('colour', { content: 'blue, as the sky is', usage: { input_tokens: 3, output_tokens: 4 } })
   mock.onMessage('limit', { error: { message: 'slow down', type: 'rate_limit' }, status: 429, retryAfter: 2 })
@@ -188,7 +188,7 @@ test('AG-9 an independent fake of the API is understood: streaming, usage, rate 
   assert.deepEqual([limited.code, limited.details['resetAfterMs']], ['rate_limited', 2000])
 })
 
-test('AG-13 the last message is what is asked now, and leaving out never loses it or the system prompt', () => {
+test('AG-13 the last message is the new one, and shortening keeps it and the system prompt', () => {
   const words = fc.string({ minLength: 1, maxLength: 20 })
   const said = fc.array(fc.tuple(fc.boolean(), words), { maxLength: 20 })
   fc.assert(

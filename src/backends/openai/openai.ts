@@ -1,9 +1,10 @@
 /**
- * The `openai` backend: any endpoint that speaks OpenAI's chat completions, streamed. It has no memory of its own, so
- * each turn carries the conversation as it is stored here. Invariant: a reply is whole or it is an error; half a stream
- * is never an answer. The URL is the admin's own word and may be private.
+ * The `openai` backend: any endpoint that speaks OpenAI's chat completions, streamed. The endpoint has no memory, so each
+ * turn sends the stored history. Invariant: a reply is complete or an error; half a stream is never an answer. The admin
+ * gave the URL, so it may be private.
  */
 import { createOutbound, type Outbound } from '../../client/outbound.ts'
+import type { Clock } from '../../clock.ts'
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import type { Backend, BackendContext, BackendDefinition, BackendEvent, Turn, Validation } from '../backend.ts'
 import { ENDPOINT_OPTIONS } from '../endpoint.ts'
@@ -13,8 +14,9 @@ import { failureOfStatus, isContextFull } from './outcome.ts'
 import { parseAnswer } from './parse.ts'
 import { type OpenaiSettings, readOpenaiSettings } from './settings.ts'
 
-/** Of the answer on the wire: many small events, each with as much around it as ten times its text. */
+/** Bytes of one answer on the wire; a larger one fails the turn. Each event is about ten times as large as its text. */
 const STREAM_BYTES_MAX = 512 * 1024 * 1024
+/** Bytes of an error that are read; the rest is dropped. */
 const ERROR_BYTES_MAX = 64 * 1024
 const VALIDATE_MS_MAX = 8000
 
@@ -24,8 +26,8 @@ export const openai: BackendDefinition = {
   options: {
     url: "the API's base URL, e.g. http://127.0.0.1:11434/v1 (https://api.openai.com/v1)",
     base_url: 'another name for url',
-    model: 'which model to ask; the workspace\'s own "model" is the same setting',
-    params: 'more fields of each request, as a JSON object, e.g. {"temperature": 0}; null takes one away',
+    model: 'the model; the same setting as "model" of the workspace',
+    params: 'more fields of each request, as a JSON object, e.g. {"temperature": 0}; null removes a field',
     ...ENDPOINT_OPTIONS,
   },
   startsNothing: true,
@@ -34,7 +36,7 @@ export const openai: BackendDefinition = {
   create: (options, context) => createOpenai(readOpenaiSettings(options, context.environment), context),
 }
 
-function createOpenai(settings: OpenaiSettings, { log }: BackendContext): Backend {
+function createOpenai(settings: OpenaiSettings, { log, clock }: BackendContext): Backend {
   const outbound = createOutbound()
   const closing = new AbortController()
   return {
@@ -42,8 +44,8 @@ function createOpenai(settings: OpenaiSettings, { log }: BackendContext): Backen
     stallMs: settings.stallMs,
     validate: (signal) => validate(settings, outbound, signal),
     run(turn, signal) {
-      const warn = (words: string) => log.warn({ workspace: turn.request.workspace_id }, words)
-      return runTurn(turn, { settings, outbound, warn }, AbortSignal.any([signal, closing.signal]))
+      const warn = (message: string) => log.warn({ workspace: turn.request.workspace_id }, message)
+      return runTurn(turn, { settings, outbound, clock, warn }, AbortSignal.any([signal, closing.signal]))
     },
     close() {
       closing.abort()
@@ -52,7 +54,7 @@ function createOpenai(settings: OpenaiSettings, { log }: BackendContext): Backen
   }
 }
 
-/** Asks for the list of models: it costs nothing, and says whether the URL and the login are right. */
+/** Gets the list of models: it costs nothing and shows whether the URL and the login are right. */
 async function validate(settings: OpenaiSettings, outbound: Outbound, signal: AbortSignal): Promise<Validation> {
   try {
     const url = `${settings.url}/models`
@@ -62,19 +64,20 @@ async function validate(settings: OpenaiSettings, outbound: Outbound, signal: Ab
     if (answer.status === 401 || answer.status === 403) {
       return { ok: false, problem: `${url} refuses the login (HTTP ${answer.status}).`, remedy: LOGIN_REMEDY }
     }
-    // Some endpoints have no list: that they answer at all is what can be known without paying for a question.
+    // Some endpoints have no list of models. More cannot be known without a paid request.
     return { ok: true, ...(answer.status === 200 ? {} : { note: `${url} answered HTTP ${answer.status}` }) }
   } catch (error) {
     return { ok: false, problem: `${(error as Error).message}.`, remedy: 'Check the url and its credentials.' }
   }
 }
 
-const LOGIN_REMEDY = 'Name a working key with token_file or token_env.'
+const LOGIN_REMEDY = 'Set token_file or token_env to a working key.'
 
 interface OpenaiContext {
   readonly settings: OpenaiSettings
   readonly outbound: Outbound
-  readonly warn: (words: string) => void
+  readonly clock: Clock
+  readonly warn: (message: string) => void
 }
 
 async function* runTurn(turn: Turn, context: OpenaiContext, signal: AbortSignal): AsyncGenerator<BackendEvent> {
@@ -84,10 +87,10 @@ async function* runTurn(turn: Turn, context: OpenaiContext, signal: AbortSignal)
     let messages = chatMessages(turn)
     for (;;) {
       signal.throwIfAborted()
-      const asked = await requestCompletion({ ...context, model, messages }, signal)
-      if (!(asked instanceof MoleculeError)) return yield* parseAnswer(asked, context.warn)
-      const shorter = isContextFull(asked) ? withoutOldestHalf(messages) : undefined
-      if (shorter === undefined) throw asked
+      const answer = await requestCompletion({ ...context, model, messages }, signal)
+      if (!(answer instanceof MoleculeError)) return yield* parseAnswer(answer, context.warn)
+      const shorter = isContextFull(answer) ? withoutOldestHalf(messages) : undefined
+      if (shorter === undefined) throw answer
       messages = shorter
       yield { type: 'status', text: 'the conversation is too long for the model: its oldest half is left out' }
     }
@@ -101,8 +104,11 @@ interface CompletionRequest extends OpenaiContext {
   readonly messages: readonly ChatMessage[]
 }
 
-/** The answer to be read, or the error that stands in its place. */
-async function requestCompletion({ settings, outbound, model, messages }: CompletionRequest, signal: AbortSignal) {
+/** The answer to read, or the error that the endpoint answered. */
+async function requestCompletion(
+  { settings, outbound, clock, model, messages }: CompletionRequest,
+  signal: AbortSignal,
+) {
   const answer = await outbound.send(
     {
       url: `${settings.url}/chat/completions`,
@@ -114,14 +120,14 @@ async function requestCompletion({ settings, outbound, model, messages }: Comple
       },
       body: JSON.stringify(requestBody(settings, model, messages)),
       trusted: true,
-      // Some models think for minutes before the first byte; how long that may be is the stall clock's to say.
+      // Some models think for minutes before the first byte, so only the stall timeout limits the wait.
       headersMs: settings.stallMs,
       bytesMax: STREAM_BYTES_MAX,
     },
     signal,
   )
   if (answer.status >= 200 && answer.status < 300) return answer
-  return failureOfStatus(answer.status, answer.headers, await readErrorBody(answer.chunks()))
+  return failureOfStatus(answer, await readErrorBody(answer.chunks()), clock.nowMs())
 }
 
 function requestBody({ params }: OpenaiSettings, model: string, messages: readonly ChatMessage[]): object {
@@ -129,7 +135,7 @@ function requestBody({ params }: OpenaiSettings, model: string, messages: readon
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null))
 }
 
-/** As much of an error's words as anybody will read. */
+/** The first ERROR_BYTES_MAX bytes. */
 async function readErrorBody(chunks: AsyncIterable<Buffer>): Promise<string> {
   const kept: Buffer[] = []
   let bytes = 0

@@ -1,8 +1,9 @@
-/** What an endpoint's refusal means: the one table from HTTP status and error code to our error. */
+/** Turns a refusal of the endpoint into our error: the one table from HTTP status and error code. */
 import type { IncomingHttpHeaders } from 'node:http'
 import { type ErrorCode, MoleculeError } from '../../errors.ts'
 import { isJsonObject } from '../../protocol/json.ts'
 
+/** Characters of the endpoint's message in ours; the rest is cut off. */
 const SHOWN_CHARACTERS_MAX = 500
 
 interface Refusal {
@@ -10,41 +11,48 @@ interface Refusal {
   readonly message: string
 }
 
-export function failureOfStatus(status: number, headers: IncomingHttpHeaders, body: string): MoleculeError {
+export function failureOfStatus(
+  { status, headers }: { readonly status: number; readonly headers: IncomingHttpHeaders },
+  body: string,
+  nowMs: number,
+): MoleculeError {
   const refusal = readRefusal(body)
   const message = `the endpoint answered HTTP ${status}${refusal.message === '' ? '' : `: ${refusal.message}`}`
   const details = { status, ...(refusal.code !== '' && { upstreamCode: refusal.code }) }
   const [code, retryable] = classifyRefusal(status, refusal)
-  const resetAfterMs = retryable ? retryAfterMs(headers) : undefined
+  const resetAfterMs = retryable ? retryAfterMs(headers, nowMs) : undefined
   return new MoleculeError(code, message, {
     retryable,
     details: { ...details, ...(resetAfterMs !== undefined && { resetAfterMs }) },
   })
 }
 
-/** From an `error` in the middle of a stream, which has no status. */
+/** An `error` in the middle of a stream, which has no status. */
 export function failureInStream(error: unknown): MoleculeError {
   const { code, message } = readRefusal(JSON.stringify({ error }))
   const [ours, retryable] = classifyRefusal(Number(code) || statusOfCode(code), { code, message })
-  return new MoleculeError(ours, `the endpoint broke off: ${message}`, { retryable, details: { upstreamCode: code } })
+  return new MoleculeError(ours, `the endpoint stopped with an error: ${message}`, {
+    retryable,
+    details: { upstreamCode: code },
+  })
 }
 
-/** A conversation that the model cannot hold: worth another try with less of it. */
+/** The conversation is too long for the model: it is sent again with less history. */
 export const isContextFull = ({ code }: MoleculeError): boolean => code === 'context_full'
 
 function classifyRefusal(status: number, { code, message }: Refusal): [ErrorCode, boolean] {
   if (/context_length|context window|maximum context/i.test(`${code} ${message}`)) return ['context_full', false]
-  // Asking again does not fill an account.
+  // A retry does not add credit to the account.
   if (code === 'insufficient_quota') return ['rate_limited', false]
   if (status === 401 || status === 403) return ['auth_failed', false]
   if (status === 413) return ['too_large', false]
   if (status === 429 || status === 529) return ['rate_limited', true]
   if (status === 408 || status >= 500) return ['provider_failed', true]
-  // This one is for whoever asked to know; what is wrong with a request otherwise is the owner's set-up.
+  // A refusal for its content concerns the caller. Any other bad request comes from the owner's settings.
   return /content_(policy|filter)/.test(code) ? ['agent_failed', false] : ['bad_config', false]
 }
 
-/** What a stream's error is called where an answer would have had a status. */
+/** The HTTP status that fits the error code of a stream. */
 function statusOfCode(code: string): number {
   if (/rate_limit|overloaded/.test(code)) return 429
   if (/auth|api_key/.test(code)) return 401
@@ -59,7 +67,7 @@ function readRefusal(body: string): Refusal {
     if (!isJsonObject(error)) return { code: '', message: '' }
     return { code: String(error['code'] ?? error['type'] ?? ''), message: truncate(String(error['message'] ?? '')) }
   } catch {
-    // A proxy in between speaks HTML; its markup helps nobody.
+    // A proxy between us and the endpoint answers HTML, which is not worth showing.
     return { code: '', message: body.trimStart().startsWith('<') ? '' : truncate(body.trim()) }
   }
 }
@@ -67,13 +75,13 @@ function readRefusal(body: string): Refusal {
 const truncate = (text: string): string =>
   text.length > SHOWN_CHARACTERS_MAX ? `${text.slice(0, SHOWN_CHARACTERS_MAX)}...` : text
 
-/** Seconds, milliseconds or a date, as the provider likes to say it. */
-function retryAfterMs(headers: IncomingHttpHeaders): number | undefined {
+/** Providers give seconds, milliseconds or a date. */
+function retryAfterMs(headers: IncomingHttpHeaders, nowMs: number): number | undefined {
   const millis = Number(headers['retry-after-ms'])
   if (headers['retry-after-ms'] !== undefined && millis >= 0) return millis
   const text = headers['retry-after']
   if (text === undefined) return undefined
   if (/^\d+(\.\d+)?$/.test(text)) return Number(text) * 1000
   const at = Date.parse(text)
-  return Number.isNaN(at) ? undefined : Math.max(0, at - Date.now())
+  return Number.isNaN(at) ? undefined : Math.max(0, at - nowMs)
 }

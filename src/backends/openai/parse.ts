@@ -1,6 +1,6 @@
 /**
- * An answer of chat completions, streamed or whole, as events. Invariant: `done` comes only after the endpoint said
- * that it has finished; a stream that simply stops is an error, however much of it has come.
+ * Parses an answer of chat completions, streamed or whole, into events. Invariant: `done` comes only after the endpoint
+ * said that it has finished; a stream that just stops is an error, however much has come.
  */
 import type { OutboundResponse } from '../../client/dial.ts'
 import { readSse } from '../../client/read-sse.ts'
@@ -19,7 +19,7 @@ interface AnswerState {
 
 export async function* parseAnswer(
   answer: OutboundResponse,
-  warn: (words: string) => void,
+  warn: (message: string) => void,
 ): AsyncGenerator<BackendEvent> {
   const state: AnswerState = { text: '', bytes: 0, finish: undefined, refused: '' }
   for await (const chunk of chunksOf(answer)) {
@@ -30,9 +30,9 @@ export async function* parseAnswer(
     throw new MoleculeError('no_end', 'the stream was cut before the answer was whole', { retryable: true })
   }
   if (state.finish === 'length') {
-    const words = 'the answer was cut off at the limit of tokens'
-    warn(words)
-    yield { type: 'status', text: words }
+    const text = 'the answer was cut off at the limit of tokens'
+    warn(text)
+    yield { type: 'status', text }
   }
   yield endOf(state)
 }
@@ -41,14 +41,14 @@ function endOf({ text, refused, finish }: AnswerState): BackendEvent {
   if (text !== '') return { type: 'done', parts: [{ text }], finality: 'completed' }
   if (refused !== '') return { type: 'done', parts: [{ text: refused }], finality: 'rejected' }
   if (finish === 'content_filter') {
-    return failed(new MoleculeError('agent_failed', "the answer was held back by the provider's content filter"))
+    return failed(new MoleculeError('agent_failed', "the provider's content filter withheld the answer"))
   }
   return failed(new MoleculeError('empty_response', 'the model ended without an answer', { retryable: true }))
 }
 
 const failed = (error: MoleculeError): BackendEvent => ({ type: 'failed', error })
 
-/** Each event of a stream; an endpoint that does not stream gives one, of the same meaning. */
+/** The events of a stream. An endpoint that does not stream gives one event with the same members. */
 async function* chunksOf(answer: OutboundResponse): AsyncGenerator<JsonObject> {
   if (!/event-stream/.test(answer.headers['content-type'] ?? '')) {
     return yield parseChunk(await answer.text())
@@ -63,14 +63,16 @@ function parseChunk(text: string): JsonObject {
   const value = parseJsonObject(text)
   if (value !== undefined) return value
   // Without the parser's error as the cause: it quotes a piece of the model's answer.
-  throw new MoleculeError('agent_failed', 'the endpoint sent something that is no chat completion', { retryable: true })
+  throw new MoleculeError('agent_failed', 'the endpoint sent something that is not a chat completion', {
+    retryable: true,
+  })
 }
 
 function* readChunk(chunk: JsonObject, state: AnswerState): Generator<BackendEvent> {
   const choice = firstChoice(chunk)
-  const said = choice?.['delta'] ?? choice?.['message']
-  const delta = isJsonObject(said) && typeof said['content'] === 'string' ? said['content'] : ''
-  if (isJsonObject(said) && typeof said['refusal'] === 'string') state.refused += said['refusal']
+  const message = choice?.['delta'] ?? choice?.['message']
+  const delta = isJsonObject(message) && typeof message['content'] === 'string' ? message['content'] : ''
+  if (isJsonObject(message) && typeof message['refusal'] === 'string') state.refused += message['refusal']
   if (typeof choice?.['finish_reason'] === 'string') state.finish = choice['finish_reason']
   if (delta === '') yield { type: 'activity' }
   else {

@@ -1,4 +1,4 @@
-/** The options of the `openai` backend. Without a URL it is OpenAI itself, and then its usual variable is the key. */
+/** The options of the `openai` backend. Without a URL it is OpenAI itself, with the key from its usual variable. */
 import { MoleculeError } from '../../errors.ts'
 import { type JsonObject, parseJsonObject } from '../../protocol/json.ts'
 import { type Endpoint, readAuthHeaders, readStallMs, readUrl } from '../endpoint.ts'
@@ -16,21 +16,21 @@ export function readOpenaiSettings(
   options: BackendOptions,
   environment: Readonly<Record<string, string>>,
 ): OpenaiSettings {
-  const given = options.get('url', options.get('base_url', ''))
-  const url = readUrl(given || OPENAI_URL)
+  const setUrl = options.get('url', options.get('base_url', ''))
+  const url = readUrl(setUrl || OPENAI_URL)
   return {
     url: baseOf(url),
     stallMs: readStallMs(options),
-    headers: readAuthHeaders(withDefaultKey(options, given === ''), environment),
+    headers: readAuthHeaders(withDefaultKey(options, setUrl === ''), environment),
     model: options.get('model', '') || undefined,
     params: readParams(options.get('params', '')),
   }
 }
 
-/** People paste the base or the whole address of the call; both are understood. */
+/** Accepts the base URL and the full URL of the call, because people paste both. */
 const baseOf = (url: string): string => url.replace(/\/+$/, '').replace(/\/chat\/completions$/, '')
 
-/** OpenAI's key is for OpenAI: an endpoint of somebody else gets only what was named for it. */
+/** OpenAI's key goes only to OpenAI. Another endpoint gets only the key that was set for it. */
 function withDefaultKey(options: BackendOptions, isOpenai: boolean): BackendOptions {
   const named = options.get('token_file', '') !== '' || options.get('token_env', '') !== ''
   if (!isOpenai || named) return options
@@ -45,5 +45,5 @@ function readParams(text: string): JsonObject {
   if (value === undefined) throw new MoleculeError('bad_config', 'backend option "params" must be a JSON object')
   const own = Object.keys(value).find((key) => OWN_FIELDS.has(key))
   if (own === undefined) return value
-  throw new MoleculeError('bad_config', `backend option "params" cannot set "${own}": the platform does`)
+  throw new MoleculeError('bad_config', `backend option "params" cannot set "${own}": the platform sets it`)
 }
