@@ -113,7 +113,7 @@ function toWire(value: Value): string | Buffer | null {
   throw new TypeError(`a value of type ${typeof value} cannot be stored`)
 }
 
-/** By type OID. Values are what SQLite gives for the same column, so a boolean is 1 or 0. */
+/** By type OID. Values are the same as on SQLite, so a boolean is 1 or 0. */
 const PARSERS: ReadonlyMap<number, (text: string) => Value> = new Map<number, (text: string) => Value>([
   [16, (text) => (text === 't' ? 1 : 0)],
   // bytea, as hexadecimal digits after `\x`

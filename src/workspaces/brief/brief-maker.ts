@@ -22,7 +22,7 @@ export interface BriefMakerOptions {
   readonly host: string
   readonly homes: Homes
   readonly configs: WorkspaceConfigs
-  /** The environment variables that child processes of such a turn get. */
+  /** The environment variables for the child processes of a turn of that runtime. */
   readonly childEnvironment?: (key: SessionKey, runtime: string) => Readonly<Record<string, string>>
 }
 

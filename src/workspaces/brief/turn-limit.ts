@@ -51,6 +51,7 @@ export function withTurnLimit<K extends TurnKey, B>(
     pruneStarted(started, key.workspaceId, { ended, nowMs })
     const runningAges = [...(started.get(key.workspaceId)?.values() ?? [])].map((startMs) => nowMs - startMs)
     const ages = [...runningAges, ...ended.map(({ ageMs }) => ageMs)].sort((one, other) => one - other)
+    // The next turn may start when the oldest of the last `limit` turns is an hour old.
     const oldestMs = ages[limit - 1]
     if (oldestMs !== undefined) return { ...metered, parked: park(limit, HOUR_MS - oldestMs) }
     recordStart(started, key, nowMs)

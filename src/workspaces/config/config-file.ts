@@ -32,7 +32,7 @@ export interface WorkspaceConfig {
   readonly runtimeConfig: Readonly<Record<string, Json>>
   readonly maxAttempts: number
   readonly maxConcurrentTasks: number
-  /** Takes effect only when an owner writes the file through the API. */
+  /** Takes effect at creation, and when an owner writes the file through the API. */
   readonly workingDir?: string
 }
 
