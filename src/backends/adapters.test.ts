@@ -15,7 +15,7 @@ const EXAMPLE = join(import.meta.dirname, '..', '..', 'docs', 'backends', 'examp
 function setUp(t: TestContext) {
   const dir = temporaryDir(t)
   const reported: string[] = []
-  const log = { ...silentLog, error: (_: object, words: string) => void reported.push(words) } as typeof silentLog
+  const log = { ...silentLog, error: (_: object, message: string) => void reported.push(message) } as typeof silentLog
   const add = (name: string, code: string, manifest: object = {}) => {
     mkdirSync(join(dir, name))
     writeFileSync(join(dir, name, 'package.json'), JSON.stringify({ type: 'module', main: 'a.js', ...manifest }))
@@ -46,7 +46,7 @@ test('RT-10 the documented example is registered and answers', async (t) => {
   assert.deepEqual([end.error.code, end.error.message, end.error.details], ['agent_failed', 'not today', {}])
 })
 
-test('RT-10 BK-6 a broken adapter, and one whose name is taken, are reported by name and skipped; the others work', async (t) => {
+test('RT-10 BK-6 a broken adapter, or one whose name is taken, is logged by name and skipped; the others work', async (t) => {
   const { dir, add, load, reported } = setUp(t)
   add('a-good', source('good'))
   add('b-again', source('good'))
@@ -80,23 +80,23 @@ test('RT-10 BK-6 a broken adapter, and one whose name is taken, are reported by 
     /"k-manifest" is skipped/,
   ]
   assert.equal(reported.length, expected.length)
-  for (const [n, words] of expected.entries()) assert.match(reported[n] ?? '', words)
+  for (const [n, message] of expected.entries()) assert.match(reported[n] ?? '', message)
 })
 
-test('RT-10 code that others on the machine may write is not run', async (t) => {
+test('RT-10 code that every user of the machine may write is not run', async (t) => {
   const { dir, add, load, reported } = setUp(t)
   add('open', source('open'))
   chmodSync(join(dir, 'open', 'a.js'), 0o666)
   assert.deepEqual(await load(), [])
-  assert.match(reported[0] ?? '', /can be written by others/)
+  assert.match(reported[0] ?? '', /can be written by every user/)
 })
 
-test('RT-10 no folder of adapters is no adapters', async (t) => {
+test('RT-10 without an adapters folder there are no adapters', async (t) => {
   const { dir } = setUp(t)
   assert.deepEqual(await loadAdapters({ dir: join(dir, 'none'), taken: [], log: silentLog }), [])
 })
 
-test('RT-10 an error of any class is understood by its code, and one of none is the agent’s own', async (t) => {
+test('RT-10 an error of any class keeps its code, and an error without one is agent_failed', async (t) => {
   const { add, load } = setUp(t)
   const error = `Object.assign(new Error('wait'), { code: 'rate_limited', retryable: true, details: { resetAfterMs: 5 } })`
   add('limited', source('limited', `yield { type: 'failed', error: ${error} }`))

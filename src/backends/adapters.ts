@@ -1,7 +1,7 @@
 /**
- * Backends that others wrote: each folder of `<data-dir>/adapters` that exports one is registered at start, beside those
- * of the house. Their code runs in this process with all of its rights, so a folder that others may write is refused.
- * Invariant: what is wrong with one adapter is said with its name, and keeps no other and no workspace from working.
+ * Adapters: backends of other authors. At start, each folder of `<data-dir>/adapters` that exports a backend is
+ * registered beside the built-in ones. Its code runs in this process with all rights, so a folder that other users may
+ * write is refused. Invariant: a broken adapter is logged with its name and breaks no other adapter and no workspace.
  */
 import { type Dirent, existsSync } from 'node:fs'
 import { readdir, readFile, stat } from 'node:fs/promises'
@@ -12,20 +12,21 @@ import type { Log } from '../log.ts'
 import { isJsonObject } from '../protocol/json.ts'
 import type { Backend, BackendDefinition, BackendEvent } from './backend.ts'
 
+/** Further folders are ignored. */
 const ADAPTERS_MAX = 100
 const SETUP_MS_MAX = 30_000
-/** Everybody on the machine may write; a group of one's own is the rule on many systems, and is left alone. */
+/** Every user of the machine may write. Group write is allowed: on many systems each user has a group of their own. */
 const WRITABLE_BY_OTHERS = 0o002
 
 export interface LoadAdaptersOptions {
-  /** `<data-dir>/adapters`; it need not be there. */
+  /** `<data-dir>/adapters`; it may be missing. */
   readonly dir: string
-  /** Names that are taken. */
+  /** Names of the built-in backends. */
   readonly taken: readonly string[]
   readonly log: Log
 }
 
-/** Reported and skipped: what is broken, what has a name that is taken. Sorted by folder, so that the first one wins. */
+/** Logs and skips an adapter that is broken or whose name is taken. In order of folder names: the first one wins. */
 export async function loadAdapters({ dir, taken, log }: LoadAdaptersOptions): Promise<readonly BackendDefinition[]> {
   const loaded: BackendDefinition[] = []
   for (const folder of await listFolders(dir)) {
@@ -57,21 +58,21 @@ async function listFolders(dir: string): Promise<string[]> {
 
 async function loadAdapter(path: string, log: Log): Promise<BackendDefinition> {
   const entry = join(path, await findEntryFile(path))
-  for (const place of [path, entry]) await checkOwner(place)
+  for (const checked of [path, entry]) await checkOwner(checked)
   const module: unknown = await import(pathToFileURL(entry).href)
   const exported = isObject(module) ? (module['backend'] ?? module['default']) : undefined
   const definition = checkDefinition(exported)
   const setup = isObject(module) ? module['setup'] : undefined
-  if (typeof setup === 'function') await runSetup(setup as Setup, log)
+  if (typeof setup === 'function') await runSetup(setup as (options: { log: Log }) => unknown, log)
   return { ...definition, create: (options, context) => withOurErrors(definition.create(options, context)) }
 }
 
-/** As Node would find it: `exports`, `main`, or `index.js`. */
+/** As Node finds it: `exports`, `main`, or `index.js`. */
 async function findEntryFile(path: string): Promise<string> {
   const file = join(path, 'package.json')
   if (!existsSync(file)) throw new Error('it has no package.json')
   const manifest: unknown = JSON.parse(await readFile(file, 'utf8'))
-  if (!isJsonObject(manifest)) throw new Error('its package.json is no object')
+  if (!isJsonObject(manifest)) throw new Error('its package.json is not a JSON object')
   const { exports, main } = manifest
   const own = isJsonObject(exports) ? exports['.'] : exports
   const entry = isJsonObject(own) ? (own['import'] ?? own['default']) : own
@@ -83,28 +84,26 @@ async function checkOwner(path: string): Promise<void> {
   const us = process.getuid?.()
   if (us === undefined) return
   if (uid !== us && uid !== 0) throw new Error(`${path} belongs to another user`)
-  if ((mode & WRITABLE_BY_OTHERS) !== 0) throw new Error(`${path} can be written by others (chmod o-w)`)
+  if ((mode & WRITABLE_BY_OTHERS) !== 0) throw new Error(`${path} can be written by every user (chmod o-w)`)
 }
 
 function checkDefinition(exported: unknown): BackendDefinition {
-  if (!isObject(exported)) throw new Error('it exports no backend: neither "backend" nor a default')
+  if (!isObject(exported)) throw new Error('it exports no backend: neither "backend" nor a default export')
   const { name, summary, options, create } = exported
   if (typeof name !== 'string' || !/^[a-z][a-z0-9-]{0,63}$/.test(name)) {
-    throw new Error('the name of its backend must be of small letters, digits and -')
+    throw new Error('the name of its backend must consist of lowercase letters, digits and -')
   }
   if (typeof create !== 'function') throw new Error(`backend "${name}" has no factory: create must be a function`)
-  if (!isObject(options)) throw new Error(`backend "${name}" does not say which options it reads`)
+  if (!isObject(options)) throw new Error(`backend "${name}" has no options: it must list the options that it reads`)
   if (typeof summary !== 'string') throw new Error(`backend "${name}" has no summary`)
   return exported as unknown as BackendDefinition
 }
 
-type Setup = (given: { readonly log: Log }) => unknown
-
-/** Once, before anything of it is used; one that hangs must not keep the platform from starting. */
-async function runSetup(setup: Setup, log: Log): Promise<void> {
+/** Runs once, before the adapter is used. Without the timeout, a setup that hangs would stop the platform's start. */
+async function runSetup(setup: (options: { log: Log }) => unknown, log: Log): Promise<void> {
   const late = Promise.withResolvers<never>()
-  const words = `its setup was not done within ${SETUP_MS_MAX / 1000} s`
-  const timer = setTimeout(() => late.reject(new Error(words)), SETUP_MS_MAX)
+  const message = `its setup did not finish within ${SETUP_MS_MAX / 1000} s`
+  const timer = setTimeout(() => late.reject(new Error(message)), SETUP_MS_MAX)
   try {
     await Promise.race([setup({ log }), late.promise])
   } finally {
@@ -112,7 +111,7 @@ async function runSetup(setup: Setup, log: Log): Promise<void> {
   }
 }
 
-/** An adapter cannot have our class of errors, or has another copy of it: whatever it calls one is made ours. */
+/** An adapter has no MoleculeError, or another copy of the class, so each of its errors is converted. */
 function withOurErrors(backend: Backend): Backend {
   const { name, stallMs } = backend
   return {
@@ -142,7 +141,7 @@ function toOurError(error: unknown): MoleculeError {
   )
 }
 
-/** Those with which a turn may end. */
+/** The codes that an adapter may give the end of a turn. Any other code becomes `agent_failed`. */
 const TURN_ERROR_CODES: readonly ErrorCode[] = [
   ...(['bad_config', 'backend_missing', 'spawn_failed', 'timeout', 'exit', 'empty_response', 'rate_limited'] as const),
   ...(['auth_failed', 'provider_failed', 'context_full', 'session_lost', 'agent_failed', 'max_turns'] as const),

@@ -10,12 +10,12 @@ import { mock } from './mock/mock.ts'
 
 const named = (name: string): BackendDefinition => ({ ...mock, name })
 
-test('BK-6 names are sorted, and the house comes with exec and mock', () => {
+test('BK-6 names are sorted, and the built-in list is complete', () => {
   const registry = createBackendRegistry([named('zebra'), named('ant'), named('mouse')])
   assert.deepEqual(registry.names(), ['ant', 'mouse', 'zebra'])
-  const house = ['a2a', 'acp', 'claude-code', 'codex', 'exec', 'gemini', 'hermes', 'mcp', 'mock']
+  const builtin = ['a2a', 'acp', 'claude-code', 'codex', 'exec', 'gemini', 'hermes', 'mcp', 'mock']
   assert.deepEqual(createBackendRegistry(builtinBackends).names(), [
-    ...house,
+    ...builtin,
     'openai',
     'openclaw',
     'opencode',
@@ -35,7 +35,7 @@ test('BK-6 an empty name, a missing factory and a duplicate name are refused', (
   })
 })
 
-test('BK-6 an unknown name fails with the sorted list of the known', (t) => {
+test('BK-6 an unknown name fails with the sorted list of known names', (t) => {
   const registry = createBackendRegistry([named('zebra'), named('ant')])
   const error = { code: 'bad_config', message: 'unknown backend "cat"; known: ant, zebra' }
   assert.throws(() => registry.get('cat'), error)
@@ -43,14 +43,14 @@ test('BK-6 an unknown name fails with the sorted list of the known', (t) => {
   assert.throws(() => registry.get('constructor'), { code: 'bad_config' })
 })
 
-test('BK-6 building a known name gives its backend; BK-5 with keys that it does not know ignored', async (t) => {
+test('BK-6 a known name gives its backend; BK-5 unknown option keys are ignored', async (t) => {
   const registry = createBackendRegistry(builtinBackends)
   const backend = registry.build('mock', { reply: 'hi', nonsense: 'x' }, context(t))
   assert.equal(backend.name, 'mock')
   assert.equal(registry.get('mock'), mock)
   assert.deepEqual(await backend.validate(new AbortController().signal), {
     ok: true,
-    note: 'answers by itself, no agent is asked',
+    note: 'answers by itself, without an agent',
   })
 })
 
@@ -61,14 +61,14 @@ const context = (t: Parameters<typeof createProcessHarness>[0]) => ({
   log: silentLog,
 })
 
-test('BK-7 a name is resolved: every registered one, claude for short, undefined as the default', () => {
+test('BK-7 every registered name, the short name claude, and undefined for the default are resolved', () => {
   const registered = ['claude-code', 'codex', 'exec']
   for (const name of registered) assert.equal(resolveBackendName(name, registered), name)
   assert.equal(resolveBackendName('claude', registered), 'claude-code')
   assert.equal(resolveBackendName(undefined, registered), 'claude-code')
 })
 
-test('BK-7 any other name, the empty one too, is refused with the valid ones', () => {
+test('BK-7 any other name, also the empty one, is refused with the valid names', () => {
   for (const name of ['', ' ', 'Claude', 'nope', 'constructor', '__proto__']) {
     assert.throws(() => resolveBackendName(name, ['exec', 'claude-code']), {
       code: 'bad_config',
@@ -77,7 +77,7 @@ test('BK-7 any other name, the empty one too, is refused with the valid ones', (
   }
 })
 
-test('CL-3 the versions that backends say they were tested with are those that the real ones are run in', () => {
+test('CL-3 the tested version of each backend is the version that the real-agent tests run', () => {
   const registry = createBackendRegistry(builtinBackends)
   const name = (cli: string) => (cli === 'claude' ? 'claude-code' : cli)
   for (const { name: cli, version } of CLIS) assert.equal(registry.get(name(cli)).tested, version)

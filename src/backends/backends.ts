@@ -1,6 +1,6 @@
 /**
- * The list of backends, and the registry made of it: the one place that turns the name in a workspace's `runtime` or
- * in `--backend` into a Backend. A plain typed list, no registration by import. Wrong entries fail at start, loudly.
+ * The list of backends and the registry made of it: the only place that turns a name (`runtime` of a workspace,
+ * `--backend`) into a Backend. A plain typed list, no registration by import. A wrong entry fails at start.
  */
 import { MoleculeError } from '../errors.ts'
 import { a2a } from './a2a/a2a.ts'
@@ -20,7 +20,7 @@ import { createOptions } from './options.ts'
 import { withPeersAndOutbox } from './peers-and-outbox.ts'
 import { stdio } from './stdio/stdio.ts'
 
-/** Every backend that comes with the house. A new one is a folder beside these and one entry here. */
+/** Every backend that comes with Molecule. To add one, add a folder beside these and one entry here. */
 export const builtinBackends: readonly BackendDefinition[] = [
   a2a,
   acp,
@@ -38,9 +38,9 @@ export const builtinBackends: readonly BackendDefinition[] = [
 ]
 
 export interface BackendRegistry {
-  /** Sorted; what `--help` shows. */
+  /** Sorted, as `--help` shows them. */
   names(): readonly string[]
-  /** An unknown name fails with the sorted list of the known. */
+  /** Throws for an unknown name; the error lists the known names, sorted. */
   get(name: string): BackendDefinition
   build(name: string, values: Readonly<Record<string, string>>, context: BackendContext): Backend
 }
@@ -70,12 +70,12 @@ export function createBackendRegistry(definitions: readonly BackendDefinition[])
 }
 
 const DEFAULT_NAME = 'claude-code'
-/** Names that people say besides the registered ones. */
+/** Short names for registered names. */
 const SHORT_NAMES: Readonly<Record<string, string>> = { claude: 'claude-code' }
 
 /**
- * The backend that a name in `--backend` or in a setting stands for; undefined is the default. Everything else, the
- * empty string too, fails with the names that would do: whoever reads a variable decides first whether it is set.
+ * The backend that a name in `--backend` or in a setting means; undefined means the default. Any other name, also the
+ * empty string, throws an error that lists the valid names. A caller that reads a variable checks first that it is set.
  */
 export function resolveBackendName(name: string | undefined, registered: readonly string[]): string {
   if (name === undefined) return DEFAULT_NAME
@@ -85,7 +85,7 @@ export function resolveBackendName(name: string | undefined, registered: readonl
   throw badConfig(`unknown backend "${name}"; valid: ${valid.join(', ')}`, { name, known: valid })
 }
 
-/** The types say so already, but a backend may come from an adapter that no compiler has seen. */
+/** The types require this already, but an adapter may be JavaScript that no compiler has checked. */
 function assertUsable(definition: BackendDefinition): void {
   if (typeof definition.name !== 'string' || definition.name.trim() === '') throw badConfig('a backend has no name')
   if (typeof definition.create === 'function') return

@@ -10,12 +10,12 @@ const done = (...parts: Extract<BackendEvent, { type: 'done' }>['parts']): Backe
   finality: 'completed',
 })
 
-test('BK-3 the response is what done carries, final, whatever was streamed before', async () => {
+test('BK-3 the response is the reply of done and final, whatever was streamed before', async () => {
   const events = stream([{ type: 'activity' }, { type: 'text', delta: 'he' }, done({ text: 'hello' })])
   assert.deepEqual(await collectResponse(events), { parts: [{ type: 'text', text: 'hello' }], final: true })
 })
 
-test('BK-3 a response has at least one part: nothing said is the empty text', async () => {
+test('BK-3 a response has at least one part: an empty reply is the empty text', async () => {
   assert.deepEqual(await collectResponse(stream([done()])), { parts: [{ type: 'text', text: '' }], final: true })
 })
 

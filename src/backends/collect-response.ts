@@ -1,7 +1,7 @@
 /**
- * A turn as one answer: runs a backend's stream to its end and gives the reply in the seed's form, or throws what
- * failed. For callers that want no progress; text deltas are passed over, because `done` carries the whole reply, and
- * artifacts come before it, whole.
+ * A turn as one answer: reads a backend's stream to its end and returns the reply as a Response, or throws the error of
+ * the turn. For callers that want no progress. It ignores text deltas, because `done` carries the whole reply; the parts
+ * of artifacts come before the reply.
  */
 import { MoleculeError } from '../errors.ts'
 import type { Artifact } from '../protocol/a2a.ts'
@@ -17,8 +17,8 @@ export async function collectResponse(events: AsyncIterable<BackendEvent>): Prom
     if (event.type === 'failed') throw event.error
     if (event.type !== 'done') continue
     const parts = [...artifacts.flatMap((artifact) => artifact.parts), ...event.parts]
-    // A response has at least one part: a backend that had nothing to say said the empty text.
+    // A response has at least one part: an empty reply is the empty text.
     return parts.length === 0 ? textResponse('') : { parts: parts.map(toRequestPart), final: true }
   }
-  throw new MoleculeError('no_end', 'the backend ended without saying how', { retryable: true })
+  throw new MoleculeError('no_end', 'the backend ended without a result', { retryable: true })
 }

@@ -10,7 +10,7 @@ const URL_GIVEN = 'https://agent.test/'
 const read = (values: Record<string, string>, environment: Record<string, string> = {}) =>
   readEndpoint(createOptions({ url: URL_GIVEN, ...values }), environment)
 
-test('AG-17 a token comes from a file or a variable, is read anew each time, and goes with other headers', async (t) => {
+test('AG-17 a token comes from a file or a variable, is read at each call, and is sent with other headers', async (t) => {
   const file = join(temporaryDir(t), 'token')
   const { headers } = read({ token_file: file, headers: '{"X-Team":"blue"}' })
   await assert.rejects(headers(), { code: 'bad_config', message: /"token_file" cannot be read \(ENOENT\)/ })
@@ -22,11 +22,11 @@ test('AG-17 a token comes from a file or a variable, is read anew each time, and
   assert.deepEqual(await read({}).headers(), {})
 })
 
-test('AG-17 what cannot work is refused without quoting what may be a secret', async (t) => {
+test('AG-17 invalid options are refused without quoting a possible secret', async (t) => {
   const file = join(temporaryDir(t), 'token')
   writeFileSync(file, 'se cret')
-  await assert.rejects(read({ token_file: file }).headers(), /holds no token/)
-  await assert.rejects(read({ token_env: 'T' }).headers(), /the variable T of "token_env" holds no token/)
+  await assert.rejects(read({ token_file: file }).headers(), /contains no valid token/)
+  await assert.rejects(read({ token_env: 'T' }).headers(), /the variable T of "token_env" contains no valid token/)
   const refused: [Record<string, string>, RegExp][] = [
     [{ url: '' }, /"url" is required/],
     [{ url: 'ftp://secret.test/' }, /"url" must be an http/],
@@ -47,7 +47,7 @@ test('AG-17 what cannot work is refused without quoting what may be a secret', a
   }
 })
 
-test('silence is allowed for five minutes, as long as is said, or ten minutes at most', () => {
+test('the stall timeout is five minutes by default, and ten minutes for none', () => {
   assert.equal(read({}).stallMs, 300_000)
   assert.equal(read({ timeout: '30s' }).stallMs, 30_000)
   assert.equal(read({ timeout: 'none' }).stallMs, 600_000)

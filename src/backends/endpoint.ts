@@ -89,5 +89,5 @@ function readVariable(name: string, environment: Readonly<Record<string, string>
 
 function checkToken(token: string, where: string): string {
   if (/^[\x21-\x7e]+$/.test(token)) return token
-  throw new MoleculeError('bad_config', `${where} holds no token`)
+  throw new MoleculeError('bad_config', `${where} contains no valid token`)
 }

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { booleanOption, createOptions, unknownOptionKeys } from './options.ts'
 
-test('BK-5 get gives the value, and the fallback where it is missing or empty', () => {
+test('BK-5 get gives the value, or the fallback if it is missing or empty', () => {
   const options = createOptions({ model: 'large', empty: '' })
   assert.equal(options.get('model', 'small'), 'large')
   assert.equal(options.get('empty', 'small'), 'small')
@@ -12,7 +12,7 @@ test('BK-5 get gives the value, and the fallback where it is missing or empty', 
   assert.deepEqual(options.keys, ['model', 'empty'])
 })
 
-test('BK-5 require gives the value, and fails with the name of a key that is missing or empty', () => {
+test('BK-5 require gives the value, or fails with the name of a key that is missing or empty', () => {
   const options = createOptions({ cmd: 'cat', empty: '' })
   assert.equal(options.require('cmd'), 'cat')
   for (const key of ['empty', 'missing', 'toString']) {
@@ -32,13 +32,13 @@ test('BK-5 get and require agree for any key and value', () => {
   )
 })
 
-test('BK-5 keys that a backend does not know are listed, sorted, for a warning', () => {
+test('BK-5 the keys that a backend does not know are listed, sorted', () => {
   const definition = { options: { cmd: 'the command', timeout: 'how long' } }
   assert.deepEqual(unknownOptionKeys(definition, { zeal: '1', cmd: 'cat', constructor: '2' }), ['constructor', 'zeal'])
   assert.deepEqual(unknownOptionKeys(definition, { timeout: '1s' }), [])
 })
 
-test('a switch is true or false in any case, and a typo is refused by name and value', () => {
+test('a boolean option is true or false in upper or lower case, and a typo is refused with key and value', () => {
   const read = (value: string) => booleanOption(createOptions({ stream: value }), 'stream', false)
   assert.deepEqual(['true', 'TRUE', 'false', ''].map(read), [true, true, false, false])
   assert.equal(booleanOption(createOptions({}), 'stream', true), true)

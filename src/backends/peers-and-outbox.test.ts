@@ -10,8 +10,8 @@ import { withPeersAndOutbox } from './peers-and-outbox.ts'
 
 const DONE: BackendEvent = { type: 'done', parts: [{ text: 'made' }], finality: 'completed' }
 
-/** An agent that does what the test says with its turn, and then answers. */
-async function answer(given: TurnOverrides, work: (turn: Turn, outbox: string) => BackendEvent | undefined) {
+/** Runs a turn of an agent that calls `work` and then answers. */
+async function answer(overrides: TurnOverrides, work: (turn: Turn, outbox: string) => BackendEvent | undefined) {
   const backend: Backend = {
     name: 'played',
     validate: async () => ({ ok: true }),
@@ -20,10 +20,10 @@ async function answer(given: TurnOverrides, work: (turn: Turn, outbox: string) =
     },
     close: async () => undefined,
   }
-  return await listEvents(withPeersAndOutbox(backend, silentLog).run(makeTurn(given), new AbortController().signal))
+  return await listEvents(withPeersAndOutbox(backend, silentLog).run(makeTurn(overrides), new AbortController().signal))
 }
 
-test('TW-2 an agent with a token of its conversation is told of its peers, after its own system prompt', async (t) => {
+test('TW-2 the prompt of an agent with a token names its peers, after its own system prompt', async (t) => {
   const workingDir = temporaryDir(t)
   const prompts: string[] = []
   const note = ({ systemPrompt }: Turn) => void prompts.push(systemPrompt)
@@ -33,7 +33,7 @@ test('TW-2 an agent with a token of its conversation is told of its peers, after
   assert.doesNotMatch(prompts[1] ?? '', /a2a/)
 })
 
-test('PL-17 files that an agent leaves for its answer are artifacts of it, and nothing else leaves', async (t) => {
+test('PL-17 files in the outbox become artifacts of the answer, links and folders do not', async (t) => {
   const workingDir = temporaryDir(t)
   writeFileSync(join(workingDir, 'secret'), 'x')
   const events = await answer({ workingDir, messageId: 'm1' }, (_turn, outbox) => {
@@ -43,8 +43,8 @@ test('PL-17 files that an agent leaves for its answer are artifacts of it, and n
     mkdirSync(join(outbox, 'folder'))
     return undefined
   })
-  const told = events.map((event) => (event.type === 'artifact' ? event.artifact : event.type))
-  assert.deepEqual(told, [
+  const seen = events.map((event) => (event.type === 'artifact' ? event.artifact : event.type))
+  assert.deepEqual(seen, [
     {
       artifactId: 'm1-file-1',
       name: 'a.csv',
@@ -63,7 +63,7 @@ test('PL-17 files that an agent leaves for its answer are artifacts of it, and n
   ])
 })
 
-test('PL-17 what is too large stays behind with a word, and what an attempt that failed left is gone', async (t) => {
+test('PL-17 a file that is too large is refused with a status, and files of a failed attempt are removed', async (t) => {
   const workingDir = temporaryDir(t)
   const failed: BackendEvent = { type: 'failed', error: new Error('broke') as never }
   await answer({ workingDir, conversationId: 'c' }, (_turn, outbox) => {
@@ -79,10 +79,10 @@ test('PL-17 what is too large stays behind with a word, and what an attempt that
     events.map(({ type }) => type),
     ['status', 'done'],
   )
-  assert.match(events[0]?.type === 'status' ? events[0].text : '', /huge was not handed over/)
+  assert.match(events[0]?.type === 'status' ? events[0].text : '', /huge was not delivered/)
 })
 
-test('PL-17 more files than an answer may have stay behind, each with a word', async (t) => {
+test('PL-17 files beyond the limit of an answer are refused, each with a status', async (t) => {
   const events = await answer({ workingDir: temporaryDir(t) }, (_turn, outbox) => {
     for (let n = 0; n < 66; n++) writeFileSync(join(outbox, `f${n}`), 'x')
     return undefined

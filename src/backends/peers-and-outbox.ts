@@ -1,7 +1,7 @@
 /**
- * What every agent that can run commands is given besides its message, whichever CLI it is: how to ask the other
- * workspaces, how to say what it is doing, and a folder for the files of its answer, which become artifacts of its task.
- * Wrapped around the backend, so that no backend has to know of it.
+ * Wraps the backend of every agent that can run commands. It adds to the system prompt how to ask other workspaces, how
+ * to report a status, and a folder for the files of the answer. Files in that folder become artifacts of the task. The
+ * backends do not know of it.
  */
 import { toMoleculeError } from '../errors.ts'
 import type { Log } from '../log.ts'
@@ -11,12 +11,12 @@ import { collectOutbox, openOutbox } from './engine/files/outbox.ts'
 
 const PEERS_INSTRUCTIONS = `You run as one of several workspaces of Molecule. On your PATH are:
 - \`a2a peers\`: the other workspaces that you can ask.
-- \`a2a delegate <workspace> "<task>"\`: gives one of them a task and prints its answer. With --async it prints the id of the task, and \`a2a status <id>\` tells how it stands.
-- \`molecule status "<text>"\`: shows people what you are doing; an empty text takes it away.
-An answer that begins with [A2A_ERROR] is a failure of the other workspace. Never pass it on as it is: ask another one, do it yourself, or say which one was unavailable and give your own best answer.`
+- \`a2a delegate <workspace> "<task>"\`: gives one of them a task and prints its answer. With --async it prints the id of the task, and \`a2a status <id>\` shows its state.
+- \`molecule status "<text>"\`: shows people what you are doing; an empty text removes it.
+An answer that begins with [A2A_ERROR] is a failure of the other workspace. Never pass it on unchanged: ask another one, do it yourself, or say which one was unavailable and give your own best answer.`
 
 const OUTBOX_INSTRUCTIONS =
-  'Files that belong to your answer: write them into the folder that $MOLECULE_OUTBOX names; they are handed over with your reply.'
+  'Write files that belong to your answer into the folder that $MOLECULE_OUTBOX names; they are delivered with your reply.'
 
 export function withPeersAndOutbox(backend: Backend, log: Log): Backend {
   const probe = backend.probe?.bind(backend)
@@ -30,15 +30,10 @@ export function withPeersAndOutbox(backend: Backend, log: Log): Backend {
   }
 }
 
-interface Surroundings {
-  readonly log: Log
-  readonly signal: AbortSignal
-}
-
 async function* runWithOutbox(
   backend: Backend,
   turn: Turn,
-  { log, signal }: Surroundings,
+  { log, signal }: { log: Log; signal: AbortSignal },
 ): AsyncGenerator<BackendEvent> {
   let outbox: string
   try {
@@ -47,18 +42,18 @@ async function* runWithOutbox(
     yield { type: 'failed', error: toMoleculeError(thrown) }
     return
   }
-  // Without a token the commands would be refused.
+  // Without a token the platform refuses these commands.
   const instructions = [
     turn.systemPrompt,
     turn.env['MOLECULE_WORKSPACE_TOKEN'] === undefined ? '' : PEERS_INSTRUCTIONS,
     OUTBOX_INSTRUCTIONS,
   ]
-  const given: Turn = {
+  const extendedTurn: Turn = {
     ...turn,
     systemPrompt: instructions.filter((text) => text !== '').join('\n\n'),
     env: { ...turn.env, MOLECULE_OUTBOX: outbox },
   }
-  for await (const event of backend.run(given, signal)) {
+  for await (const event of backend.run(extendedTurn, signal)) {
     if (event.type === 'done') {
       const { files, refused } = await collectOutbox(outbox, turn.workingDir)
       for (const [index, file] of files.entries()) yield fileArtifactEvent(turn, index, file)

@@ -1,7 +1,7 @@
 /**
- * The contract of every backend, as one suite: what the runtime relies on whichever agent is behind it. Each backend
- * calls it with options that bring about each situation; a situation that cannot arise in it (no process, no cap) is
- * left out by `null`, with the reason beside it. The name handed in cites what it proves: BK-9, and BK-4 with it.
+ * The contract of every backend as one suite: what the runtime relies on for any agent. Each backend calls it with the
+ * options that cause each situation. `null` leaves out a situation that the backend cannot have (no process, no limit),
+ * with the reason beside it. The name cites the requirements that it proves: BK-9 and BK-4.
  */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
@@ -25,29 +25,29 @@ export interface BackendSubject {
   readonly definition: BackendDefinition
   /** The reply is the text of the message, unchanged. */
   readonly echo: Values
-  /** The same, in several deltas; null where the agent says all at once. */
+  /** The same, in several deltas; null if the agent sends its text whole. */
   readonly streaming: Values | null
-  /** Runs until it is cancelled, with processes of its own where the backend starts any. */
+  /** Runs until it is cancelled, with a process if the backend starts any. */
   readonly endless: Values
   readonly startsProcesses: boolean
   /**
-   * Its agent stays between turns: when a turn has ended, that one process may be left and nothing else. `endless` has
-   * the agent start a process of its own then, a tool, so that its end can be seen.
+   * The agent stays between turns: after a turn, only its own process may be left. `endless` then makes the agent start
+   * a child process (a tool), so that the test can see the end of the turn.
    */
   readonly staysWarm?: boolean
-  /** Fails of itself, with `complaint` among what the agent said. */
+  /** Fails by itself. The agent's error contains `complaint`. */
   readonly failing: { readonly values: Values; readonly code: ErrorCode; readonly complaint: string }
-  /** Ends well and says nothing; an error for model agents. */
+  /** Succeeds with an empty reply, which is an error for model agents. */
   readonly empty: { readonly values: Values; readonly code: ErrorCode | null }
-  /** Would run for minutes, with a time-out of well under a second; null where the backend has no time-out. */
+  /** Runs for minutes, with a timeout below one second; null if the backend has no timeout. */
   readonly slow: Values | null
-  /** Prints more than 10 MiB; null where nothing is printed. */
+  /** Prints more than 10 MiB; null if the backend reads no output of a process. */
   readonly flood: Values | null
-  /** Whether a turn goes on from the session of the one before; if not, each begins afresh and no token is given. */
+  /** Whether a turn continues the session of the turn before. If not, the backend gives no session token. */
   readonly keepsSession: boolean
 }
 
-/** Longer than any test here takes; as a timer it also keeps the process alive, which a clock's timers do not. */
+/** Longer than any test here. A timer of this length also keeps the process alive, which timers of a clock do not. */
 const TEST_MS_MAX = 60_000
 const MEBIBYTE = 1024 * 1024
 
@@ -68,7 +68,7 @@ export function backendContract(name: string, subject: BackendSubject): void {
     assert.equal(doneText(list), 'one, two')
   })
 
-  check('unicode survives both ways', async ({ reply }) => {
+  check('unicode is unchanged in both directions', async ({ reply }) => {
     const text = 'Grüße, 世界 👩‍👩‍👧‍👦 \u0000 \ufeff \r\n\t é ﷽'
     assert.equal(await reply(subject.echo, text), text)
   })
@@ -79,7 +79,7 @@ export function backendContract(name: string, subject: BackendSubject): void {
     assert.equal(await reply(subject.echo, text), text)
   })
 
-  check('sessions are kept over turns, or there are none', async ({ events }) => {
+  check('a session continues over turns, or there is none', async ({ events }) => {
     const first = await events(subject.echo, { text: 'one' })
     const token = tokenOf(first.list)
     const second = await events(subject.echo, { text: 'two', sessionToken: token ?? 'not mine' })
@@ -87,11 +87,11 @@ export function backendContract(name: string, subject: BackendSubject): void {
     assert.equal(token !== undefined, subject.keepsSession)
     assert.equal(tokenOf(second.list) !== undefined, subject.keepsSession)
     const stranger = await events(subject.echo, { text: 'three' })
-    // A conversation of two turns is told from one that has just begun.
+    // The token of a second turn differs from the token of a first turn.
     if (subject.keepsSession) assert.notEqual(tokenOf(second.list), tokenOf(stranger.list))
   })
 
-  check('an error is one failed event, with what the agent complained of', async ({ events }) => {
+  check('an error is one failed event with the text of the agent', async ({ events }) => {
     const { list } = await events(subject.failing.values, { text: 'x' })
     const error = failureIn(list)
     assert.equal(error.code, subject.failing.code)
@@ -104,25 +104,25 @@ export function backendContract(name: string, subject: BackendSubject): void {
     else assert.equal(doneText(list), '')
   })
 
-  check('a cancel in the middle of a turn ends it and leaves no process', async ({ build, isAtWork }) => {
+  check('a cancel during a turn ends it and leaves no process', async ({ build, isAtWork }) => {
     const backend = build(subject.endless)
     const cancel = new AbortController()
     const turn = makeTurn({ text: 'x' })
     const running = listEvents(backend.run(turn, cancel.signal))
-    if (subject.startsProcesses) await waitUntil(() => isAtWork(turn), 'its process is there')
+    if (subject.startsProcesses) await waitUntil(() => isAtWork(turn), 'the agent runs')
     cancel.abort()
     assert.equal(failureIn(await running).code, 'canceled')
     assert.ok(!isAtWork(turn))
   })
 
-  check('a turn that is cancelled before it began does nothing', async ({ build, isAtWork }) => {
+  check('a turn that is cancelled before its start does nothing', async ({ build, isAtWork }) => {
     const turn = makeTurn({ text: 'x' })
     const list = await listEvents(build(subject.endless).run(turn, AbortSignal.abort()))
     assert.equal(failureIn(list).code, 'canceled')
     assert.ok(!isAtWork(turn))
   })
 
-  check('sixteen turns at once do not mix', async ({ build }) => {
+  check('sixteen concurrent turns do not mix', async ({ build }) => {
     const backend = build(subject.streaming ?? subject.echo)
     const texts = Array.from({ length: 16 }, (_, n) => `message ${n} `.repeat(50))
     const signal = new AbortController().signal
@@ -133,12 +133,12 @@ export function backendContract(name: string, subject: BackendSubject): void {
     )
   })
 
-  check('close ends what is running, may be called again, and lets nothing start', async (harness) => {
+  check('close ends the running turns, is idempotent, and starts no more', async (harness) => {
     const backend = harness.build(subject.endless)
     const signal = new AbortController().signal
     const turn = makeTurn({ text: 'x' })
     const running = listEvents(backend.run(turn, signal))
-    if (subject.startsProcesses) await waitUntil(() => harness.isAtWork(turn), 'its process is there')
+    if (subject.startsProcesses) await waitUntil(() => harness.isAtWork(turn), 'the agent runs')
     await Promise.all([backend.close(), backend.close()])
     await backend.close()
     assert.equal(harness.alive(turn), 0)
@@ -146,7 +146,7 @@ export function backendContract(name: string, subject: BackendSubject): void {
     assert.equal(failureIn(await listEvents(backend.run(makeTurn({ text: 'x' }), signal))).code, 'canceled')
   })
 
-  check('a reader that walks away leaves no process', async ({ build, isAtWork }) => {
+  check('a reader that stops in the middle leaves no process', async ({ build, isAtWork }) => {
     const turn = makeTurn({ text: 'x '.repeat(100) })
     for await (const _ of build(subject.streaming ?? subject.echo).run(turn, new AbortController().signal)) break
     assert.ok(!isAtWork(turn))
@@ -163,7 +163,7 @@ export function backendContract(name: string, subject: BackendSubject): void {
     })
   }
   if (slow !== null) {
-    check('a time-out ends the turn and its processes', async ({ events, isAtWork }) => {
+    check('a timeout ends the turn and its processes', async ({ events, isAtWork }) => {
       const { list, turn } = await events(slow, { text: 'x' })
       const error = failureIn(list)
       assert.deepEqual([error.code, error.retryable], ['timeout', true])
@@ -171,7 +171,7 @@ export function backendContract(name: string, subject: BackendSubject): void {
     })
   }
   if (flood !== null) {
-    check('an output beyond 10 MiB is cut off and said to be too large', async ({ events, isAtWork }) => {
+    check('an output beyond 10 MiB ends the turn as too large', async ({ events, isAtWork }) => {
       const { list, turn } = await events(flood, { text: 'x' })
       const error = failureIn(list)
       assert.deepEqual([error.code, error.retryable], ['too_large', false])
@@ -183,12 +183,12 @@ export function backendContract(name: string, subject: BackendSubject): void {
 
 interface BackendHarness {
   build(values: Values): Backend
-  /** One turn of a backend that is then closed, with the stream's shape checked. */
-  events(values: Values, given: TurnOverrides): Promise<{ list: BackendEvent[]; turn: Turn }>
+  /** Runs one turn and checks that its stream has exactly one end. */
+  events(values: Values, overrides: TurnOverrides): Promise<{ list: BackendEvent[]; turn: Turn }>
   reply(values: Values, text: string): Promise<string>
-  /** How many processes of the turn there are; of a warm agent: of all its turns. */
+  /** The number of live processes of the turn; for a warm agent, of all its turns. */
   alive(turn: Turn): number
-  /** There is more of it than may be left when a turn has ended. */
+  /** Whether more processes are alive than a turn may leave. */
   isAtWork(turn: Turn): boolean
 }
 
@@ -201,8 +201,8 @@ function createBackendHarness(t: TestContext, { definition, staysWarm = false }:
     t.after(() => backend.close())
     return backend
   }
-  const events = async (values: Values, given: TurnOverrides) => {
-    const turn = makeTurn({ workingDir: dir, ...given })
+  const events = async (values: Values, overrides: TurnOverrides) => {
+    const turn = makeTurn({ workingDir: dir, ...overrides })
     const list = await listEvents(build(values).run(turn, new AbortController().signal))
     assertOneEnd(list)
     return { list, turn }
@@ -218,7 +218,7 @@ function createBackendHarness(t: TestContext, { definition, staysWarm = false }:
   }
 }
 
-/** Exactly one end, and nothing after it. */
+/** Exactly one end event, and no event after it. */
 function assertOneEnd(list: readonly BackendEvent[]): void {
   const ends = list.filter((event) => event.type === 'done' || event.type === 'failed')
   assert.equal(ends.length, 1)

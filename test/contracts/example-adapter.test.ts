@@ -13,13 +13,13 @@ backendContract('BK-9 RT-10 the example of an adapter', {
   startsProcesses: false,
   failing: { values: { mood: 'grumpy' }, code: 'agent_failed', complaint: 'not today' },
   empty: { values: {}, code: null },
-  // It has no clock of its own: silence is the runtime's to end.
+  // It has no timeout of its own: the runtime ends a stalled turn.
   slow: null,
   flood: null,
   keepsSession: false,
 })
 
-test('RT-10 the package exports what somebody who writes one needs: the seams, and the suite to try it with', async () => {
+test('RT-10 the package exports the seams and the contract suite for authors of adapters', async () => {
   const fileOf = (name: string) => fileURLToPath(import.meta.resolve(`molecule/${name}`))
   for (const name of ['backend', 'door', 'testing']) assert.ok(existsSync(fileOf(name)), name)
   const testing: unknown = await import(fileOf('testing'))

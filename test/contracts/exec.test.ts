@@ -4,7 +4,7 @@ import { backendContract } from './backend-contract.ts'
 backendContract('BK-9 BK-4 exec', {
   definition: exec,
   echo: { cmd: 'cat' },
-  // With a pause, so that what comes before and after are chunks of their own.
+  // The pause makes two chunks of the output.
   streaming: { cmd: 'head -c 7; sleep 0.05; cat' },
   endless: { cmd: 'setsid sleep 300 & sleep 300', timeout: 'none' },
   startsProcesses: true,

@@ -9,7 +9,7 @@ backendContract('BK-9 BK-4 mock', {
   startsProcesses: false,
   failing: { values: { fail: 'no such luck' }, code: 'exit', complaint: 'no such luck' },
   empty: { values: { reply: '%s' }, code: null },
-  // It starts no process, so there is none to end and nothing that prints.
+  // It starts no process.
   slow: null,
   flood: null,
   keepsSession: true,

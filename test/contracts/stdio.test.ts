@@ -8,7 +8,7 @@ const as = (behaviour: string) => ({ cmd: `exec '${process.execPath}' '${program
 backendContract('BK-9 BK-4 AG-8 stdio', {
   definition: stdio,
   echo: as('echo'),
-  // One line a reply.
+  // A reply is one line, so it has no deltas.
   streaming: null,
   endless: as('endless'),
   startsProcesses: true,

@@ -257,7 +257,7 @@ test('files that come with a message are named in the prompt, below the text', a
   const reply = streamedText(await run(build('echo'), { parts }))
   assert.match(
     reply,
-    /^look\n\nFiles that came with this message.*\n- \.molecule\/inbox\/.*\/a\.txt \(text\/plain, 2 bytes\)$/,
+    /^look\n\nFiles attached to this message.*\n- \.molecule\/inbox\/.*\/a\.txt \(text\/plain, 2 bytes\)$/,
   )
 })
 

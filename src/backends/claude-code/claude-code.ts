@@ -45,7 +45,7 @@ const KIND: CliKind = {
   asksIn: ['session'],
   maxTurnsDefault: 25,
   cannot: [],
-  quiet: {
+  isolation: {
     stateIn: ['CLAUDE_CONFIG_DIR'],
     env: { CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1', DISABLE_AUTOUPDATER: '1' },
   },
@@ -130,13 +130,16 @@ async function validate({ settings, context }: ClaudeContext, signal: AbortSigna
   }
   const { processes, environment: env } = context
   const install = 'install it with `npm install -g @anthropic-ai/claude-code`'
-  return validateCli({ processes, env, backend: KIND.backend, bin: settings.bin, install, quiet: KIND.quiet }, signal)
+  return validateCli(
+    { processes, env, backend: KIND.backend, bin: settings.bin, install, isolation: KIND.isolation },
+    signal,
+  )
 }
 
 async function probe(claude: ClaudeContext, signal: AbortSignal): Promise<readonly Drift[]> {
   const { settings, context } = claude
   const environment = withoutOuterClaude(context.environment)
-  const probeOptions = { context: { ...context, environment }, settings, quiet: KIND.quiet ?? { stateIn: [] } }
+  const probeOptions = { context: { ...context, environment }, settings, isolation: KIND.isolation ?? { stateIn: [] } }
   return probeClaude({ ...probeOptions, facts: factsOf(claude) }, signal)
 }
 

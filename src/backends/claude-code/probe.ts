@@ -18,7 +18,7 @@ import { LINE_BYTES_MAX } from './parse.ts'
 export interface ClaudeProbeOptions {
   readonly context: BackendContext
   readonly settings: CliSettings
-  readonly quiet: ProbeIsolation
+  readonly isolation: ProbeIsolation
   readonly facts: ProcessFacts
 }
 

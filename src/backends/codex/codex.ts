@@ -37,7 +37,7 @@ const KIND: CliKind = {
   asksIn: ['session'],
   // Codex goes on until it is done.
   cannot: ['max_turns'],
-  quiet: {
+  isolation: {
     stateIn: ['CODEX_HOME'],
     files: { 'config.toml': 'check_for_update_on_startup = false\n[analytics]\nenabled = false\n' },
   },
@@ -85,7 +85,7 @@ function createCodex(settings: CliSettings, context: BackendContext): Backend {
     clock,
     turnsPerProcessMax: 1,
   })
-  const probeOptions = { context, settings, quiet: KIND.quiet ?? { stateIn: [] } }
+  const probeOptions = { context, settings, isolation: KIND.isolation ?? { stateIn: [] } }
   const protocol = createProtocolCheck(probeOptions, TESTED)
   const codexContext: CodexContext = { ...context, settings, warm, protocol }
   const env = childEnvironment(context.environment, {})
@@ -95,7 +95,7 @@ function createCodex(settings: CliSettings, context: BackendContext): Backend {
     backend: codex.name,
     bin: settings.bin,
     install: 'install it with `npm i -g @openai/codex`',
-    quiet: KIND.quiet,
+    isolation: KIND.isolation,
   }
   const [work, look] = settings.mode === 'session' ? [runAppServerTurn, probeProtocol] : [runOneShot, probeExec]
   return {

@@ -20,7 +20,7 @@ import { appServerCommand, execCommand } from './args.ts'
 export interface CodexProbeOptions {
   readonly context: BackendContext
   readonly settings: CliSettings
-  readonly quiet: ProbeIsolation
+  readonly isolation: ProbeIsolation
 }
 
 /** For `mode: session`. */

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { streamedText } from '../../../test/fakes/turns.ts'
 import { createReplyBuilder } from './reply-builder.ts'
 
-test('AG-13 whatever is said, paused and denied: the deltas joined are the reply', () => {
+test('AG-13 with any text, paragraphs and denials, the deltas joined are the reply', () => {
   const step = fc.oneof(
     fc.string().map((text) => ({ say: text })),
     fc.constant({ pause: true }),
@@ -29,7 +29,7 @@ test('AG-13 whatever is said, paused and denied: the deltas joined are the reply
   )
 })
 
-test('text after a tool is a new paragraph, unless one has begun already', () => {
+test('text after a tool starts a new paragraph, unless the text before ends a line', () => {
   const answer = createReplyBuilder()
   answer.append('one')
   answer.startParagraph()

@@ -1,50 +1,49 @@
 /**
- * The answer of an agent while it comes: text in deltas, with a new paragraph where it goes on after a tool, the tools
- * that were denied, and the end made of both. Invariant: the deltas joined are the reply, the note on denied tools
- * included.
+ * Builds the reply of an agent while it arrives: text deltas, with a new paragraph after each tool, and at the end a
+ * note on the denied tools. Invariant: the deltas joined are the reply, including that note.
  */
 import type { BackendEvent } from '../backend.ts'
 import { emptyResponse } from './failure/agent-errors.ts'
 import type { EndEvent } from './turn-engine.ts'
 
-/** All but the end. */
+/** Any event except the end. */
 export type ProgressEvent = Exclude<BackendEvent, EndEvent>
 
 /** The events of a line that has no content for the caller: the agent is alive. */
 export const ACTIVITY: readonly ProgressEvent[] = [{ type: 'activity' }]
 
 export interface ReplyBuilder {
-  /** The event for a piece of the answer; none for an empty one. */
+  /** The event for a piece of the reply; none for an empty piece. */
   append(text: string): readonly ProgressEvent[]
-  /** What is said next is a paragraph of its own. */
+  /** The next piece starts a new paragraph. */
   startParagraph(): void
-  /** A tool that the agent wanted and was not allowed. */
+  /** Records a tool that the agent was not allowed to use. */
   addDenied(tool: string): void
   text(): string
-  /** What was denied, said last, and the end: `done`, or `failed` where nothing was said at all. */
+  /** The last events (the note on denied tools) and the end: `done`, or `failed` if there is no text at all. */
   finish(backend: string): { readonly last: readonly ProgressEvent[]; readonly end: EndEvent }
 }
 
 export function createReplyBuilder(): ReplyBuilder {
   let text = ''
-  let paused = false
+  let startsParagraph = false
   const denied = new Set<string>()
   const append = (added: string): readonly ProgressEvent[] => {
     if (added === '') return []
-    const gap = paused && text !== '' && !text.endsWith('\n') ? '\n\n' : ''
-    paused = false
+    const gap = startsParagraph && text !== '' && !text.endsWith('\n') ? '\n\n' : ''
+    startsParagraph = false
     text += gap + added
     return [{ type: 'text', delta: gap + added }]
   }
   return {
     append,
     startParagraph: () => {
-      paused = true
+      startsParagraph = true
     },
     addDenied: (tool) => denied.add(tool),
     text: () => text,
     finish(backend) {
-      paused = true
+      startsParagraph = true
       const note = denied.size > 0 ? append(`(Not allowed in this turn: ${[...denied].join(', ')}.)`) : []
       if (text === '') return { last: [], end: { type: 'failed', error: emptyResponse(backend) } }
       return { last: note, end: { type: 'done', parts: [{ text }], finality: 'completed' } }

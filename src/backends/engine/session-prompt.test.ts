@@ -7,10 +7,10 @@ const sessionId = fc.stringMatching(/^[A-Za-z0-9_][\w.:@/-]{0,60}$/)
 const turn = (prompt: string, systemPrompt: string, sessionToken?: string) =>
   sessionPromptOf(sessionToken === undefined ? { prompt, systemPrompt } : { prompt, systemPrompt, sessionToken })
 
-test('AG-13 instructions stand before the first prompt, and again only when they have changed', () => {
-  const words = fc.string({ minLength: 1 }).filter((text) => text.trim() !== '')
+test('AG-13 instructions precede the first prompt, and again only a prompt after they changed', () => {
+  const instructions = fc.string({ minLength: 1 }).filter((text) => text.trim() !== '')
   fc.assert(
-    fc.property(fc.tuple(fc.string(), words, words, sessionId), ([prompt, before, after, id]) => {
+    fc.property(fc.tuple(fc.string(), instructions, instructions, sessionId), ([prompt, before, after, id]) => {
       const first = turn(prompt, before)
       assert.ok(first.prompt.includes(before.trim()) && first.prompt.endsWith(`\n\n${prompt}`))
       assert.equal(first.sessionId, undefined)
@@ -25,20 +25,20 @@ test('AG-13 instructions stand before the first prompt, and again only when they
   )
 })
 
-test('the time when a session began is kept with it, and a token without one is understood too', () => {
+test('a token may hold the start time of its session', () => {
   const first = turn('x', '')
   const second = turn('x', '', first.token('ses_1', 1_794_758_569_050))
   assert.deepEqual([second.sessionId, second.begunMs], ['ses_1', 1_794_758_569_050])
   assert.equal(turn('x', '', first.token('ses_1')).begunMs, undefined)
 })
 
-test('without instructions the prompt goes as it is', () => {
+test('without instructions the prompt is unchanged', () => {
   const first = turn('hello', '')
   assert.equal(first.prompt, 'hello')
   assert.deepEqual(turn('again', ' \n', first.token('ses_1')).prompt, 'again')
 })
 
-test('a token that is none of ours, or an id that looks like a flag, begins a new session', () => {
+test('an unknown token, or an id that looks like a flag, starts a new session', () => {
   for (const token of ['', 'not mine', 'none:', 'none:--resume', 'none:-x', `none:${'x'.repeat(201)}`]) {
     assert.equal(turn('x', '', token).sessionId, undefined, token)
   }

@@ -1,20 +1,20 @@
 /**
- * How a turn opens with an agent that has no flag for a system prompt: the instructions stand in front of the first
- * prompt of a session, and again when they have changed. So the session token carries, besides the agent's own id of
- * the session, a digest of the instructions that the session has seen, and where it matters when the session began.
- * Invariant: unchanged instructions are sent once.
+ * The prompt for an agent that has no flag for a system prompt: the instructions precede the first prompt of a session,
+ * and again any prompt after they changed. The session token therefore holds a digest of the instructions that the
+ * session knows, besides the agent's id of the session and, for some agents, the start time of the session.
+ * Invariant: a session gets unchanged instructions once.
  */
 import { hash } from 'node:crypto'
 import type { Turn } from '../backend.ts'
 
 export interface SessionPrompt {
-  /** The prompt, with the instructions in front where the session does not know them. */
+  /** The prompt, after the instructions if the session does not know them. */
   readonly prompt: string
-  /** The agent's own id of the session to go on with. */
+  /** The agent's id of the session to resume. */
   readonly sessionId?: string
-  /** When that session began, where it was told to the token. */
+  /** The start time of that session, if the token holds it. */
   readonly begunMs?: number
-  /** The token to keep, for whichever session the agent then names. */
+  /** The token to store for the session that the agent names. */
   readonly token: (sessionId: string, begunMs?: number) => string
 }
 
@@ -29,7 +29,7 @@ export function sessionPromptOf(turn: Pick<Turn, 'prompt' | 'systemPrompt' | 'se
   return { prompt, token, sessionId, ...(begunMs !== undefined && { begunMs }) }
 }
 
-/** An id that an agent named and that may go on its command line: nothing that could be read as a flag. */
+/** A valid session id of an agent. It goes on a command line, so it must not look like a flag. */
 export function isSessionId(value: unknown): value is string {
   return typeof value === 'string' && /^[A-Za-z0-9_][\w.:@/-]{0,199}$/.test(value)
 }

@@ -1,6 +1,6 @@
 /**
- * The shell that runs an exec command, so that quoting, pipes and variables work as in a terminal. The message is
- * never part of the line it is given: it comes on stdin.
+ * The shell that runs the command of an owner, so that quoting, pipes and variables work as in a terminal. The message
+ * is never part of that line: the command reads it from stdin.
  */
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
@@ -8,14 +8,14 @@ import type { Validation } from '../backend.ts'
 
 export interface Shell {
   readonly path: string
-  /** Program and arguments that run the line. */
+  /** The program and its arguments that run the line. */
   command(line: string): readonly [string, ...string[]]
 }
 
 export function shellFor(platform: NodeJS.Platform, environment: Readonly<Record<string, string>>): Shell {
   if (platform !== 'win32') return { path: '/bin/sh', command: (line) => ['/bin/sh', '-c', line] }
   const path = environment['ComSpec'] ?? environment['COMSPEC'] ?? 'cmd.exe'
-  // /d: no AutoRun commands; /s with one more pair of quotes: the line inside is taken as it is.
+  // /d: no AutoRun commands. /s and one more pair of quotes: cmd.exe takes the line inside unchanged.
   return { path, command: (line) => [path, '/d', '/s', '/c', `"${line}"`] }
 }
 
@@ -26,7 +26,7 @@ export async function validateShell({ path }: Shell): Promise<Validation> {
   } catch {
     return {
       ok: false,
-      problem: `the shell ${path} is not there or not executable`,
+      problem: `the shell ${path} is missing or not executable`,
       remedy: `install it, or make ${path} executable for this user`,
     }
   }

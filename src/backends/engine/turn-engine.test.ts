@@ -3,13 +3,13 @@ import { test } from 'node:test'
 import { manualClock } from '../../../test/fakes/manual-clock.ts'
 import { listEvents, streamedText } from '../../../test/fakes/turns.ts'
 import { MoleculeError } from '../../errors.ts'
+import { onAbort } from '../../wait.ts'
 import type { BackendEvent } from '../backend.ts'
 import { createTurnEngine, type EndEvent, type TurnStream } from './turn-engine.ts'
 
 const never = new AbortController().signal
 const done: EndEvent = { type: 'done', parts: [{ text: 'x' }], finality: 'completed' }
-const aborted = (signal: AbortSignal) =>
-  new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
+const aborted = (signal: AbortSignal) => new Promise<void>((resolve) => void onAbort(signal, resolve))
 const codeOf = (events: readonly BackendEvent[]) => {
   const end = events.at(-1)
   return end?.type === 'failed' ? end.error.code : end?.type
@@ -20,7 +20,7 @@ function setUp(maxTimeMs?: number) {
   return { clock, turns: createTurnEngine({ clock, outputBytesMax: 10, maxTimeMs }) }
 }
 
-test('what work tells comes in order, and its end is the last', async () => {
+test('events come in order, and the end comes last', async () => {
   const { turns } = setUp()
   const work = async ({ emit }: TurnStream) => {
     emit({ type: 'session', token: 's' })
@@ -36,7 +36,7 @@ test('what work tells comes in order, and its end is the last', async () => {
   ])
 })
 
-test('a reader that is slow is not waited for, and much text that waits for it is one event', async () => {
+test('work does not wait for a slow reader, and much waiting text becomes one event', async () => {
   const turns = createTurnEngine({ clock: manualClock(), outputBytesMax: 5000 })
   const work = async ({ emit }: TurnStream) => {
     for (let n = 0; n < 5000; n += 1) emit({ type: 'text', delta: 'x' })
@@ -47,14 +47,14 @@ test('a reader that is slow is not waited for, and much text that waits for it i
   assert.equal(streamedText(events).length, 5000)
 })
 
-test('a throw is a failure: ours as it is, another as internal', async () => {
+test('a thrown MoleculeError fails the turn unchanged, any other error as internal', async () => {
   const { turns } = setUp()
   const throwing = (error: Error) => listEvents(turns.run(() => Promise.reject(error), never))
   assert.equal(codeOf(await throwing(new MoleculeError('rate_limited', 'x'))), 'rate_limited')
   assert.equal(codeOf(await throwing(new Error('x'))), 'internal')
 })
 
-test('a cancelled turn waits for its work, and says canceled whatever the work made of it', async () => {
+test('a cancelled turn waits for its work and fails as canceled, whatever the work throws', async () => {
   const { turns } = setUp()
   const cancel = new AbortController()
   let ended = false
@@ -108,7 +108,7 @@ test('text beyond the limit ends the turn as too large', async () => {
   assert.equal(codeOf(events), 'too_large')
 })
 
-test('AG-1 max_time is wall clock, and stands still while somebody is asked', async () => {
+test('AG-1 max_time pauses while a person is asked', async () => {
   const { turns, clock } = setUp(1000)
   const answer = Promise.withResolvers<string>()
   const running = listEvents(
@@ -132,7 +132,7 @@ test('AG-1 max_time is wall clock, and stands still while somebody is asked', as
   await running
 })
 
-test('a turn that runs out of its time is timed out and may be tried again', async () => {
+test('a turn that exceeds max_time fails as timeout and is retryable', async () => {
   const { turns, clock } = setUp(1000)
   const running = listEvents(
     turns.run(async ({ signal }) => {
@@ -147,7 +147,7 @@ test('a turn that runs out of its time is timed out and may be tried again', asy
   assert.deepEqual([end.error.code, end.error.retryable], ['timeout', true])
 })
 
-test('a reader that walks away ends the work, and close ends all and lets nothing start', async () => {
+test('a reader that stops ends the work, and close ends all turns and starts no more', async () => {
   const { turns } = setUp()
   let stopped = 0
   const work = async ({ emit, signal }: TurnStream) => {
@@ -167,9 +167,9 @@ test('a reader that walks away ends the work, and close ends all and lets nothin
   assert.equal(stopped, 2)
 })
 
-test('what is told while the reader is busy comes before the end', async () => {
+test('events emitted while the reader is busy come before the end', async () => {
   const { turns } = setUp()
-  const heard: string[] = []
+  const seen: string[] = []
   const busy = Promise.withResolvers<void>()
   const work = async ({ emit }: TurnStream) => {
     emit({ type: 'session', token: 's' })
@@ -178,9 +178,9 @@ test('what is told while the reader is busy comes before the end', async () => {
     return done
   }
   for await (const event of turns.run(work, never)) {
-    heard.push(event.type)
+    seen.push(event.type)
     busy.resolve()
     await new Promise(setImmediate)
   }
-  assert.deepEqual(heard, ['session', 'usage', 'done'])
+  assert.deepEqual(seen, ['session', 'usage', 'done'])
 })

@@ -38,9 +38,9 @@ const mixedParts: readonly RequestPart[] = [
   { type: 'text', text: ' four' },
 ]
 
-test('EX-2 stdin is the text parts joined in order with nothing between, files and data passed over', async (t) => {
+test('EX-2 stdin is the text parts joined in order with nothing between, without files and data', async (t) => {
   const { reply } = setUp(t)
-  // What a retried turn adds for a model is not part of the message.
+  // The line that a retried turn adds for a model is not part of the message.
   const prompt = 'An earlier attempt was interrupted.'
   assert.equal(await reply({ cmd: 'cat' }, { parts: mixedParts, prompt }), 'one\ntwo four')
 })
@@ -64,7 +64,7 @@ test('EX-3 exit 0: stdout is the reply byte for byte, even empty', async (t) => 
   assert.deepEqual(await parts({ cmd: "printf '\\377\\376\\000a'" }), [bytes])
 })
 
-test('EX-4 a time-out that cannot be read or is not positive is refused with its value', (t) => {
+test('EX-4 a timeout that is invalid or not positive is refused with its value', (t) => {
   const { build } = setUp(t)
   for (const timeout of ['5', 'soon', '1,5h', '0s', '-1s', 'None']) {
     assert.throws(() => build({ cmd: 'cat', timeout }), { code: 'bad_config', message: new RegExp(`"${timeout}"`) })
@@ -73,7 +73,7 @@ test('EX-4 a time-out that cannot be read or is not positive is refused with its
 })
 
 test(
-  'EX-4 on time-out the whole tree is killed, and the error names command, time-out and stderr',
+  'EX-4 on timeout the whole process tree is killed, and the error names command, timeout and stderr',
   linuxOnly,
   async (t) => {
     const { failure, owner } = setUp(t)
@@ -86,7 +86,7 @@ test(
   },
 )
 
-test('EX-5 another exit code is an error with the last 1024 bytes of stderr, and ... before them if cut', async (t) => {
+test('EX-5 a non-zero exit code is an error with the last 1024 bytes of stderr, after ... if cut', async (t) => {
   const { failure } = setUp(t)
   const short = await failure({ cmd: 'printf %1024s x >&2; exit 3' })
   assert.deepEqual([short.code, short.retryable, short.details['exitCode']], ['exit', true, 3])
@@ -97,13 +97,13 @@ test('EX-5 another exit code is an error with the last 1024 bytes of stderr, and
   assert.ok(long.message.includes(`(stderr: ...${'x'.padStart(1024)})`))
 })
 
-test('EX-5 a cut inside a character drops its remains', async (t) => {
+test('EX-5 a cut inside a character drops the rest of that character', async (t) => {
   const { failure } = setUp(t)
   const error = await failure({ cmd: `printf '漢%1023s' x >&2; exit 1` })
   assert.equal(error.details['stderr'], `...${'x'.padStart(1023)}`)
 })
 
-test('EX-5 stderr of a success goes to the log', async (t) => {
+test('EX-5 stderr of a successful command goes to the log', async (t) => {
   const lines: object[] = []
   const log = { ...silentLog, info: (fields: object, message: string) => lines.push({ ...fields, message }) }
   const { reply } = setUp(t, { log })
@@ -124,7 +124,7 @@ test('a command that is missing, not executable, or killed by a signal says so',
   assert.equal(killed.details['signal'], 'SIGKILL')
 })
 
-test('a command that opens a standard stream by name is told how to do without', linuxOnly, async (t) => {
+test('the error of a command that opens a standard stream by name says what to do instead', linuxOnly, async (t) => {
   const { failure } = setUp(t)
   for (const cmd of ['cat /dev/stdin', 'echo oops > /dev/stderr']) {
     assert.match((await failure({ cmd })).message, /cannot be opened here: read stdin itself, write with >&2/)
@@ -132,7 +132,7 @@ test('a command that opens a standard stream by name is told how to do without',
   assert.doesNotMatch((await failure({ cmd: 'echo oops >&2; exit 1' })).message, /cannot be opened/)
 })
 
-test('a working folder that is not there is a retryable spawn failure that names it', async (t) => {
+test('a missing working folder is a retryable spawn failure that names it', async (t) => {
   const { failure } = setUp(t)
   const error = await failure({ cmd: 'cat' }, { workingDir: '/nowhere' })
   assert.deepEqual([error.code, error.retryable], ['spawn_failed', true])
@@ -140,7 +140,7 @@ test('a working folder that is not there is a retryable spawn failure that names
   assert.ok(error.cause instanceof Error)
 })
 
-test('output_max cuts an endless output, and nonsense in it or in format is refused with its value', async (t) => {
+test('output_max ends an endless output, and invalid options are refused with their value', async (t) => {
   const { failure, build } = setUp(t)
   const error = await failure({ cmd: 'yes', output_max: '1000' })
   assert.deepEqual([error.code, error.retryable, error.details['limitBytes']], ['too_large', false, 1000])
@@ -155,20 +155,20 @@ test('output_max cuts an endless output, and nonsense in it or in format is refu
 const secrets = {
   MOLECULE_ADMIN_TOKEN: 'secret',
   MOLECULE_WORKSPACE_TOKEN: 'secret',
-  MOLECULE_TASK_ID: 'that of the platform around us',
+  MOLECULE_TASK_ID: 'of the platform that runs this test',
   DATABASE_URL: 'secret',
   DISCORD_BOT_TOKEN: 'secret',
 }
 const turnEnv = { MOLECULE_API_URL: 'http://here', MOLECULE_WORKSPACE_TOKEN: 'conversation', PROJECT: 'p' }
 
-test('EX-6 by default the environment is inherited, stripped, and none of our variables is added', async (t) => {
+test('EX-6 by default the environment is inherited and stripped, and no MOLECULE_ variable is added', async (t) => {
   const { variables, owner } = setUp(t, { environment: { ...PLAIN_ENVIRONMENT, ...secrets, HOME: '/home/ada' } })
   const { MOLECULE_TURN, ...rest } = await variables({}, { env: turnEnv })
   assert.deepEqual(rest, { ...PLAIN_ENVIRONMENT, HOME: '/home/ada', PROJECT: 'p' })
   assert.ok(MOLECULE_TURN?.startsWith(`${owner}:`))
 })
 
-test('EX-6 pass_meta=true adds the five ids of the message, and what the turn has to say of the platform', async (t) => {
+test('EX-6 pass_meta=true adds the five ids of the message and the variables of the turn', async (t) => {
   const { variables } = setUp(t, { environment: { ...PLAIN_ENVIRONMENT, ...secrets, HOME: '/home/ada' } })
   const request = { workspace_id: 'ws_9', caller_id: '', message_id: 'm\0 1', task_id: 't 1', method: 'message/send' }
   const { MOLECULE_TURN, ...rest } = await variables({ pass_meta: 'true' }, { env: turnEnv, request })
@@ -192,12 +192,12 @@ test('EX-7 the text of a message reaches neither argv, nor the environment, nor 
   assert.ok(!existsSync(join(dir, 'pwned')))
   assert.deepEqual(readdirSync(dir), [])
   const cmd = 'cat > /dev/null; cat /proc/$$/cmdline /proc/$$/environ'
-  const seen = await reply({ cmd, pass_meta: 'true' }, { text: 'a-word-nobody-else-says' })
+  const seen = await reply({ cmd, pass_meta: 'true' }, { text: 'a-unique-word' })
   assert.ok(seen.startsWith(`/bin/sh\0-c\0${cmd}\0`))
-  assert.ok(!seen.includes('a-word-nobody-else-says'))
+  assert.ok(!seen.includes('a-unique-word'))
 })
 
-test('EX-8 cancelling kills the subprocess at once, also one that ignores SIGTERM', linuxOnly, async (t) => {
+test('EX-8 a cancel kills the command at once, also one that ignores SIGTERM', linuxOnly, async (t) => {
   const { build, owner, dir } = setUp(t)
   const cancel = new AbortController()
   const turn = makeTurn({ workingDir: dir })
@@ -250,15 +250,15 @@ test(
   },
 )
 
-test('validate says which shell runs the commands', async (t) => {
+test('validate names the shell that runs the commands', async (t) => {
   const { build } = setUp(t)
   const validation = await build({ cmd: 'cat' }).validate(new AbortController().signal)
   assert.deepEqual(validation, { ok: true, note: 'commands are run by /bin/sh' })
 })
 
-function setUp(t: TestContext, given: { environment?: Record<string, string>; log?: typeof silentLog } = {}) {
+function setUp(t: TestContext, overrides: { environment?: Record<string, string>; log?: typeof silentLog } = {}) {
   const { processes, owner, dir } = createProcessHarness(t)
-  const context = { processes, environment: PLAIN_ENVIRONMENT, clock: systemClock, log: silentLog, ...given }
+  const context = { processes, environment: PLAIN_ENVIRONMENT, clock: systemClock, log: silentLog, ...overrides }
   const build = (values: Values) => exec.create(createOptions(values), context)
   const end = async (values: Values, turn: TurnOverrides = {}) => {
     const stream = build(values).run(makeTurn({ workingDir: dir, ...turn }), new AbortController().signal)
@@ -276,7 +276,7 @@ function setUp(t: TestContext, given: { environment?: Record<string, string>; lo
   }
   const reply = async (values: Values, turn?: TurnOverrides) => (await parts(values, turn))[0]?.text ?? ''
   const variables = async (values: Values, turn: TurnOverrides): Promise<Record<string, string>> => {
-    // Not what the shell adds of its own.
+    // Without the variables that the shell adds.
     const text = await reply({ cmd: 'exec env -u PWD -u OLDPWD -u _ -u SHLVL env', ...values }, turn)
     return Object.fromEntries(text.trimEnd().split('\n').map(pair))
   }

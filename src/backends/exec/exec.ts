@@ -1,7 +1,7 @@
 /**
- * The `exec` backend: a shell command for each message, the text on its stdin, its stdout the reply. Stateless: each
- * turn is a fresh process, so there is no session to keep. The command line belongs to the workspace's owner; what
- * the sender wrote never gets near it.
+ * The `exec` backend: runs a shell command for each message, with the text on stdin; stdout is the reply. Each turn is a
+ * new process, so there is no session. Invariant: the workspace's owner writes the command line, and no text of a
+ * sender is ever part of it.
  */
 import { childEnvironment } from '../../process/child-environment.ts'
 import { joinText } from '../../protocol/request.ts'
@@ -13,7 +13,7 @@ import { createTurnEngine, type EndEvent, OUTPUT_BYTES_MAX, type TurnStream } fr
 import { type BackendOptions, badOption, booleanOption, durationOption } from '../options.ts'
 import { createDeltaReader, replyPart } from './stdout-reply.ts'
 
-/** A shell command has no session to save: it is as good as killed at once, and a clean-up trap still gets to run. */
+/** A shell command has no session to save, so it is killed almost at once. A cleanup trap still has time to run. */
 const KILL_GRACE_MS = 200
 
 export const exec: BackendDefinition = {
@@ -21,10 +21,10 @@ export const exec: BackendDefinition = {
   summary: 'run a shell command for each message: text on stdin, reply on stdout',
   options: {
     cmd: 'the command, run by /bin/sh -c (cmd.exe /c on Windows); required',
-    timeout: 'how long it may take, e.g. 300ms, 2m30s, or none (60s)',
+    timeout: 'how long the command may take, e.g. 300ms, 2m30s, or none (60s)',
     pass_meta: 'true: MOLECULE_WORKSPACE_ID, _CALLER_ID, _MESSAGE_ID, _TASK_ID, _METHOD in its environment (false)',
     format: 'text: stdin is the text of the message; json: the whole request as one line of JSON (text)',
-    output_max: 'how many bytes it may print (10485760)',
+    output_max: 'how many bytes the command may print (10485760)',
   },
   reportsTools: false,
   isFree: true,

@@ -26,7 +26,7 @@ const KIND: CliKind = {
   modes: ['session', 'oneshot'],
   asksIn: ['session'],
   cannot: ['max_turns'],
-  quiet: {
+  isolation: {
     stateIn: ['GEMINI_CLI_HOME'],
     files: {
       '.gemini/settings.json': JSON.stringify({
@@ -102,7 +102,7 @@ function createGemini(settings: CliSettings, context: BackendContext): Backend {
         ...(await readTokenVariables(AGENT.auth, environment, settings.authTokenFile)),
         ...OWN_ENVIRONMENT,
       }),
-      quiet: KIND.quiet,
+      isolation: KIND.isolation,
       validate: (signal) => validateCli(validateCliOptionsOf(AGENT, settings, context), signal),
     },
     context,

@@ -15,7 +15,7 @@ const KIND: CliKind = {
   modes: ['oneshot'],
   asksIn: [],
   cannot: ['mode', 'allowed_tools', 'mcp_servers', 'auth_token_file', 'warm_max', 'warm_idle'],
-  quiet: { stateIn: ['HERMES_HOME'] },
+  isolation: { stateIn: ['HERMES_HOME'] },
 }
 
 const AGENT: OneShotAgent = {

@@ -14,7 +14,7 @@ test('AG-12 reply: echo by default, else the template with every %s the text of 
   assert.equal(await reply(build(t, { reply: '<%s|%s>' }), { text: '$& %s' }), '<$& %s|$& %s>')
 })
 
-test('AG-12 delay: the answer comes after it and not before, by the clock', async (t) => {
+test('AG-12 delay: the answer comes after the delay, by the clock', async (t) => {
   const waits: number[] = []
   const pass = Promise.withResolvers<() => void>()
   const after = (delayMs: number, callback: () => void) => {
@@ -52,7 +52,7 @@ test('AG-12 fail: every turn fails with the message, or the first fail_times of 
   assert.deepEqual([await failure(twice), await failure(twice)], ['exit: out of order', 'exit: out of order'])
   assert.equal(await reply(twice, { text: 'hi' }), 'echo: hi')
   const once = build(t, { fail_times: '1' })
-  assert.equal(await failure(once), 'exit: the mock was told to fail')
+  assert.equal(await failure(once), 'exit: the mock is configured to fail')
   assert.equal(await reply(once, { text: 'hi' }), 'echo: hi')
 })
 
@@ -65,7 +65,7 @@ test('AG-12 usage: token counts when asked for, the same each time', async (t) =
   assert.deepEqual(usage(await events(backend, { text: '0123456789' })), expected)
 })
 
-test('AG-12 the session counts its turns, and a token that is not its own begins anew', async (t) => {
+test('AG-12 session: it counts its turns, and a token of another backend starts a new session', async (t) => {
   const silent = await events(build(t, {}), {})
   assert.ok(silent.every((event) => event.type !== 'session'))
   const backend = build(t, { session: 'true' })
@@ -76,10 +76,10 @@ test('AG-12 the session counts its turns, and a token that is not its own begins
   assert.equal(await next(), 'mock-1')
   assert.equal(await next('mock-1'), 'mock-2')
   assert.equal(await next('mock-9'), 'mock-10')
-  assert.equal(await next('somebody else'), 'mock-1')
+  assert.equal(await next('another backend'), 'mock-1')
 })
 
-test('AG-12 options that cannot work are refused with their value', (t) => {
+test('AG-12 invalid options are refused with their value', (t) => {
   for (const [key, value] of [
     ['delay', 'soon'],
     ['delay', '-1s'],
@@ -91,7 +91,7 @@ test('AG-12 options that cannot work are refused with their value', (t) => {
   }
 })
 
-/** Time stands still unless a test moves it. */
+/** Its time stands still. */
 const stillClock: Clock = { nowMs: () => 0, monotonicMs: () => 0, after: () => () => undefined }
 
 function build(t: TestContext, values: Record<string, string>, clock = stillClock): Backend {

@@ -1,6 +1,7 @@
 /**
- * The `mock` backend: an agent without a model, for CI and first runs. It answers from a template, can be slow, stream,
- * fail, report usage and keep a session that counts its turns, so that everything around a backend can be tried.
+ * The `mock` backend: an agent without a model, for CI and first runs. It answers from a template. It can be slow,
+ * stream, fail, report usage and keep a session that counts its turns. It starts no process and needs no buffer, so it is
+ * a plain generator and does not use the turn engine.
  */
 import type { Clock } from '../../clock.ts'
 import { parseDuration } from '../../duration.ts'
@@ -8,10 +9,11 @@ import { MoleculeError } from '../../errors.ts'
 import { joinText } from '../../protocol/request.ts'
 import { sleep } from '../../wait.ts'
 import type { Backend, BackendContext, BackendDefinition, BackendEvent, Turn } from '../backend.ts'
+import { turnCanceled } from '../engine/turn-engine.ts'
 import { type BackendOptions, badOption, booleanOption } from '../options.ts'
 
 const DELTAS_MAX = 16
-/** A rough rule of thumb; what matters is that it is the same every time. */
+/** A rough estimate; it only has to be the same every time. */
 const CHARACTERS_PER_TOKEN = 4
 const FAIL_TIMES_ALWAYS = Number.POSITIVE_INFINITY
 
@@ -20,10 +22,10 @@ export const mock: BackendDefinition = {
   summary: 'answer from a template without any agent, for CI and first runs',
   options: {
     reply: 'the answer; %s is the text of the message (echo: %s)',
-    delay: 'how long it takes to answer, e.g. 500ms (none)',
-    stream: 'true: the answer comes in several pieces (false)',
+    delay: 'how long the answer takes, e.g. 500ms (none)',
+    stream: 'true: send the answer in several pieces (false)',
     fail: 'fail with this message instead of answering',
-    fail_times: 'how many turns fail, the first ones, before it answers (all, where fail is set)',
+    fail_times: 'how many turns fail before the first answer (all, if fail is set)',
     usage: 'true: report token counts (false)',
     session: 'true: keep a session that counts the turns of its conversation (false)',
   },
@@ -48,7 +50,7 @@ function createMock(settings: Settings, { clock }: BackendContext): Backend {
   let turns = 0
   return {
     name: mock.name,
-    validate: () => Promise.resolve({ ok: true, note: 'answers by itself, no agent is asked' }),
+    validate: () => Promise.resolve({ ok: true, note: 'answers by itself, without an agent' }),
     run(turn, signal) {
       turns += 1
       const fails = turns <= settings.failTimes
@@ -72,7 +74,7 @@ function readSettings(options: BackendOptions): Settings {
     reply: options.get('reply', 'echo: %s'),
     delayMs,
     stream: booleanOption(options, 'stream', false),
-    fail: fail || 'the mock was told to fail',
+    fail: fail || 'the mock is configured to fail',
     failTimes: failTimes === '' ? defaultFailTimes(fail) : Number(failTimes),
     usage: booleanOption(options, 'usage', false),
     session: booleanOption(options, 'session', false),
@@ -81,26 +83,24 @@ function readSettings(options: BackendOptions): Settings {
 
 const defaultFailTimes = (fail: string): number => (fail === '' ? 0 : FAIL_TIMES_ALWAYS)
 
-interface Answering extends Settings {
-  readonly fails: boolean
-  readonly clock: Clock
-  readonly closing: AbortSignal
-}
-
-async function* answer(turn: Turn, settings: Answering, signal: AbortSignal): AsyncGenerator<BackendEvent> {
+async function* answer(
+  turn: Turn,
+  settings: Settings & { fails: boolean; clock: Clock; closing: AbortSignal },
+  signal: AbortSignal,
+): AsyncGenerator<BackendEvent> {
   const { clock, delayMs, closing } = settings
   yield { type: 'activity' }
   if (delayMs > 0) await sleep(clock, delayMs, AbortSignal.any([signal, closing]))
-  if (signal.aborted || closing.aborted) return yield failed(new MoleculeError('canceled', 'the mock was canceled'))
+  if (signal.aborted || closing.aborted) return yield failed(turnCanceled())
   if (settings.fails) return yield failed(new MoleculeError('exit', settings.fail, { retryable: true }))
   const message = joinText(turn.request.parts)
-  // By a function, because `$&` in a message is not ours to interpret.
+  // With a function: in a replacement string, `$&` of the message would be interpreted.
   const reply = settings.reply.replaceAll('%s', () => message)
   if (settings.session) yield { type: 'session', token: nextToken(turn.sessionToken) }
-  // Whole it comes with the end, and a piece that is all of it would say the same twice.
+  // Without `stream` the reply comes only with `done`: one delta with all of it would send it twice.
   for (const delta of settings.stream ? pieces(reply) : []) {
     if (delta !== '') yield { type: 'text', delta }
-    if (signal.aborted || closing.aborted) return yield failed(new MoleculeError('canceled', 'the mock was canceled'))
+    if (signal.aborted || closing.aborted) return yield failed(turnCanceled())
   }
   if (settings.usage) yield { type: 'usage', inputTokens: tokens(message), outputTokens: tokens(reply) }
   yield { type: 'done', parts: [{ text: reply }], finality: 'completed' }
@@ -108,13 +108,13 @@ async function* answer(turn: Turn, settings: Answering, signal: AbortSignal): As
 
 const failed = (error: MoleculeError): BackendEvent => ({ type: 'failed', error })
 
-/** `mock-3` after the third turn; a token of somebody else's begins anew. */
+/** `mock-3` after the third turn. A token of another backend starts a new session. */
 function nextToken(token: string | undefined): string {
   const turns = /^mock-(\d+)$/.exec(token ?? '')?.[1] ?? '0'
   return `mock-${Number(turns) + 1}`
 }
 
-/** Cut between characters, never inside one. */
+/** Cuts only between characters. */
 function pieces(reply: string): string[] {
   const characters = [...reply]
   const length = Math.ceil(characters.length / DELTAS_MAX)

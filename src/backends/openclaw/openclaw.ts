@@ -17,7 +17,7 @@ const KIND: CliKind = {
     ...(['mode', 'permission', 'allowed_tools', 'max_turns'] as const),
     ...(['mcp_servers', 'auth_token_file', 'warm_max', 'warm_idle'] as const),
   ],
-  quiet: { stateIn: ['OPENCLAW_STATE_DIR'] },
+  isolation: { stateIn: ['OPENCLAW_STATE_DIR'] },
 }
 
 const DEFAULT_AGENT = 'main'

@@ -21,7 +21,7 @@ const KIND: CliKind = {
   modes: ['session', 'oneshot'],
   asksIn: ['session'],
   cannot: ['max_turns'],
-  quiet: { stateIn: ['XDG_CONFIG_HOME', 'XDG_DATA_HOME', 'XDG_STATE_HOME', 'XDG_CACHE_HOME'], isShared: true },
+  isolation: { stateIn: ['XDG_CONFIG_HOME', 'XDG_DATA_HOME', 'XDG_STATE_HOME', 'XDG_CACHE_HOME'], isShared: true },
 }
 
 const INSTALL = 'install it with `npm install -g opencode-ai`'
@@ -86,7 +86,7 @@ function createOpencode(settings: CliSettings, context: BackendContext): Backend
         ...(await readTokenVariables(AUTH, environment, settings.authTokenFile)),
         ...ownEnvironment([]),
       }),
-      quiet: KIND.quiet,
+      isolation: KIND.isolation,
       misunderstanding: MISUNDERSTANDING,
       validate: (signal) =>
         validateCli(validateCliOptionsOf({ kind: KIND, install: INSTALL }, settings, context), signal),

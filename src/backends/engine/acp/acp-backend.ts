@@ -51,7 +51,7 @@ export interface AcpProgram extends AcpCommand {
 }
 
 export function createAcpBackend(program: AcpProgram, context: BackendContext, limits = LIMITS): Backend {
-  const { settings, backend, quiet } = program
+  const { settings, backend, isolation } = program
   const { clock } = context
   const turns = createTurnEngine({ clock, outputBytesMax: OUTPUT_BYTES_MAX, maxTimeMs: settings.maxTimeMs })
   const warm = createWarmPool<GenerationAgent>({
@@ -67,7 +67,7 @@ export function createAcpBackend(program: AcpProgram, context: BackendContext, l
     ...(settings.timeoutMs !== undefined && { stallMs: settings.timeoutMs }),
     validate: program.validate,
     run: (turn, signal) => turns.run((stream) => runTurn(acpContext, turn, stream), signal),
-    ...(quiet !== undefined && { probe: (signal) => probeAcp({ ...program, quiet }, context, signal) }),
+    ...(isolation !== undefined && { probe: (signal) => probeAcp({ ...program, isolation }, context, signal) }),
     async close() {
       await Promise.all([turns.close(), warm.close()])
     },

@@ -18,18 +18,18 @@ export interface AcpCommand {
   /** The program's own variables, among them its token. */
   readonly environment: () => Promise<Readonly<Record<string, string>>>
   /** Keeps the program's state and traffic away from the user during a probe; undefined = it is not probed. */
-  readonly quiet?: ProbeIsolation | undefined
+  readonly isolation?: ProbeIsolation | undefined
   readonly misunderstanding?: DriftPattern
 }
 
 export async function probeAcp(
-  program: AcpCommand & { readonly quiet: ProbeIsolation },
+  program: AcpCommand & { readonly isolation: ProbeIsolation },
   context: BackendContext,
   signal: AbortSignal,
 ): Promise<readonly Drift[]> {
-  const { quiet } = program
+  const { isolation } = program
   const own = await program.environment()
-  return withScratch({ context, quiet, own }, (scratch) => greetInScratch(program, context, scratch), signal)
+  return withScratch({ context, isolation, own }, (scratch) => greetInScratch(program, context, scratch), signal)
 }
 
 async function greetInScratch(

@@ -1,12 +1,12 @@
 /**
- * Which model a turn runs on: the option of the workspace's `runtime_config` over the workspace's own. Some programs
- * take `provider/model`, some know only models: the prefix is kept for the first and dropped for the others.
+ * The model of a turn: the option `model` of `runtime_config`, else the model of the workspace. Some programs take
+ * `provider/model`, others only the model: for those the provider is removed.
  */
 
-/** A provider is a plain word; what has a colon or a dot in it (an ARN, a host) is part of the model's name. */
+/** A provider is a plain word. A first part with a colon or a dot (an ARN, a host) belongs to the model's name. */
 const PROVIDER = /^[A-Za-z0-9_-]+\/(?=.)/
 
-/** Undefined = the program's own choice. */
+/** Undefined = the program chooses. */
 export function chooseModel(
   option: string,
   ofTurn: string | undefined,

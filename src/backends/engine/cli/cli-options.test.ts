@@ -15,7 +15,7 @@ function read(values: Record<string, string>, kind: Partial<CliKind> = {}) {
   return { ...readCliSettings(createOptions(values), { ...KIND, ...kind }, log), warnings }
 }
 
-test('AG-1 what is not set has its default', () => {
+test('AG-1 an option that is not set has its default', () => {
   const { warnings, ...settings } = read({})
   assert.deepEqual(settings, {
     bin: 'some',
@@ -37,7 +37,7 @@ test('AG-1 what is not set has its default', () => {
   assert.deepEqual(warnings, [])
 })
 
-test('AG-16 the default is to ask where that can be done, else the allowed tools, and bypass only when written', () => {
+test('AG-16 the default is ask if the mode can ask, else allowed_tools, and never bypass', () => {
   assert.equal(read({}).permission, 'ask')
   assert.equal(read({ mode: 'oneshot' }).permission, 'allowed_tools')
   assert.equal(read({}, { asksIn: [] }).permission, 'allowed_tools')
@@ -45,7 +45,7 @@ test('AG-16 the default is to ask where that can be done, else the allowed tools
   assert.equal(read({ permission: 'ask', mode: 'oneshot' }).permission, 'allowed_tools')
 })
 
-test('AG-15 each option that cannot be honoured is named with its backend, and those that are not set are not', () => {
+test('AG-15 each unsupported option that is set gives a warning with its backend', () => {
   const kind = { cannot: ['max_turns', 'warm_idle'], asksIn: [] } as const
   const set = { max_turns: '3', permission: 'bypass', allowed_tools: 'Read', bin: 'x' }
   const { warnings } = read(set, kind)
@@ -57,7 +57,7 @@ test('AG-15 each option that cannot be honoured is named with its backend, and t
   assert.ok(!listed.includes('max_turns') && listed.includes('bin'))
 })
 
-test('times may be none, servers are read and a bad one is not quoted', () => {
+test('a duration may be none, MCP servers are read, and an invalid one is not quoted', () => {
   const none = read({ timeout: 'none', max_time: '2h', warm_idle: 'none' })
   assert.deepEqual([none.timeoutMs, none.maxTimeMs, none.warmIdleMs], [undefined, 7_200_000, Number.POSITIVE_INFINITY])
   const { mcpServers } = read({ mcp_servers: '{"a":{"command":"c","args":["x"],"env":{"K":"v"}},"b":{"command":"d"}}' })
@@ -80,7 +80,7 @@ test('times may be none, servers are read and a bad one is not quoted', () => {
   }
 })
 
-test('arguments are split as a shell splits them, and nothing in them is expanded', () => {
+test('arguments are split as in a shell, and nothing is expanded', () => {
   assert.deepEqual(splitWords(` a  'b c' "d \\" e"f g\\ h '' $HOME * "\\n"`), [
     'a',
     'b c',
@@ -101,7 +101,7 @@ test('arguments are split as a shell splits them, and nothing in them is expande
   )
 })
 
-test('tools are parted by commas that stand in no bracket', () => {
+test('tools are split at commas outside parentheses', () => {
   assert.deepEqual(splitTools('Read, Bash(git log:*, git diff:*),,Edit '), [
     'Read',
     'Bash(git log:*, git diff:*)',
@@ -110,11 +110,11 @@ test('tools are parted by commas that stand in no bracket', () => {
   assert.deepEqual(splitTools(''), [])
 })
 
-test('AG-18 the option wins over the model of the workspace, and a provider is kept or dropped', () => {
+test('AG-18 the option overrides the model of the workspace, and the provider is kept or dropped', () => {
   assert.equal(chooseModel('anthropic/sonnet', 'openai/gpt', 'dropped'), 'sonnet')
   assert.equal(chooseModel('', 'openai/gpt', 'kept'), 'openai/gpt')
   assert.equal(chooseModel('', undefined, 'kept'), undefined)
-  // What is no provider is part of the name.
+  // A first part that is not a provider belongs to the name.
   assert.equal(
     chooseModel('arn:aws:bedrock:eu/anthropic.claude', undefined, 'dropped'),
     'arn:aws:bedrock:eu/anthropic.claude',

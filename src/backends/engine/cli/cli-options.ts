@@ -1,65 +1,66 @@
 /**
- * The options that backends of command-line agents have in common, read once when the backend is built. A backend says
- * what it is (`CliKind`) and which of them it cannot honour; those are warned of by name, never ignored in silence.
+ * The options that backends of command-line agents share, read once when the backend is built. A `CliKind` describes the
+ * agent and the options that it does not support. Invariant: an unsupported option that is set gives a warning with its
+ * name; it is never ignored silently.
  */
 import { join } from 'node:path'
 import type { Log } from '../../../log.ts'
-import { isJsonObject } from '../../../protocol/json.ts'
+import { isJsonObject, parseJsonObject } from '../../../protocol/json.ts'
 import type { McpServer } from '../../backend.ts'
 import { type BackendOptions, badOption, booleanOption, durationOption } from '../../options.ts'
 import type { ProbeIsolation } from '../probe/scratch.ts'
 import { splitWords } from './split-words.ts'
 
 export type PermissionPolicy = 'ask' | 'allowed_tools' | 'bypass'
-/** `session`: one warm process, kept between turns. `oneshot`: a process a message. */
+/** `session`: a warm process, kept between turns. `oneshot`: one process for each message. */
 export type CliMode = 'session' | 'oneshot'
 
 const OPTION_TEXTS = {
-  bin: 'the program',
-  args: 'more arguments for it, split into words as a shell does',
-  mode: 'session: kept warm between messages; oneshot: one process a message',
-  timeout: 'how long it may give no sign of life, or none (5m)',
-  max_time: 'how long a turn may take in all, or none (none)',
-  permission: 'ask: a person is asked before a tool is used; allowed_tools: only those; bypass: all, unasked',
-  allowed_tools: 'the tools it may use unasked, parted by commas',
+  bin: 'the program to run',
+  args: 'more arguments for the program, split into words as a shell does',
+  mode: 'session: keep the process between messages; oneshot: one process for each message',
+  timeout: 'how long the agent may print nothing, or none (5m)',
+  max_time: 'how long the whole turn may take, or none (none)',
+  permission: 'ask: ask a person before a tool runs; allowed_tools: allow only those; bypass: allow every tool',
+  allowed_tools: 'the tools that the agent may use without asking, comma-separated',
   max_turns: 'how many steps a turn may take',
-  model: 'which model; over that of the workspace',
-  pass_meta: 'true: the ids of workspace and message in its environment (true)',
-  mcp_servers: 'more MCP servers for it, as JSON: {"name": {"command": "...", "args": [], "env": {}}}',
-  auth_token_file: 'a file with its token, read where no environment variable has one',
-  warm_max: 'how many processes are kept at once (4)',
-  warm_idle: 'after how long without a message one is closed (10m)',
+  model: 'the model; overrides the model of the workspace',
+  pass_meta: 'true: pass the ids of workspace and message in its environment (true)',
+  mcp_servers: 'MCP servers for the agent, as JSON: {"name": {"command": "...", "args": [], "env": {}}}',
+  auth_token_file: 'a file with the token of the agent, read if no environment variable has one',
+  warm_max: 'how many processes are kept at most (4)',
+  warm_idle: 'how long a process is kept without a message (10m)',
 } as const
 
 export type CliOption = keyof typeof OPTION_TEXTS
 
 export interface CliKind {
   readonly backend: string
-  /** The program where `bin` says nothing. */
+  /** The default of the option `bin`. */
   readonly bin: string
   /** The first is the default. */
   readonly modes: readonly [CliMode, ...CliMode[]]
-  /** The modes in which it can ask a person before a tool is used. */
+  /** The modes in which the agent can ask a person before a tool runs. */
   readonly asksIn: readonly CliMode[]
   readonly maxTurnsDefault?: number
-  /** Options of the list above that this program has no way to honour. */
+  /** Options of the list above that the program does not support. */
   readonly cannot: readonly CliOption[]
-  /** How it is kept quiet while it is only looked at. */
-  readonly quiet?: ProbeIsolation
+  /** How the program is isolated during a probe. */
+  readonly isolation?: ProbeIsolation
 }
 
 export interface CliSettings {
   readonly bin: string
   readonly args: readonly string[]
   readonly mode: CliMode
-  /** As its owner wrote it, for messages. */
+  /** As its owner wrote it, for error messages. */
   readonly timeout: string
   readonly timeoutMs: number | undefined
   readonly maxTimeMs: number | undefined
   readonly permission: PermissionPolicy
   readonly allowedTools: readonly string[]
   readonly maxTurns: number | undefined
-  /** Empty = that of the turn, or the program's own. */
+  /** Empty = the model of the turn, or else the program's default. */
   readonly model: string
   readonly passMeta: boolean
   readonly mcpServers: readonly McpServer[]
@@ -68,7 +69,7 @@ export interface CliSettings {
   readonly warmIdleMs: number
 }
 
-/** For `BackendDefinition.options`; `more` are its own, or its own words for a shared one. */
+/** For `BackendDefinition.options`. `more` are options of this backend, or its own help for a shared option. */
 export function cliOptions(
   { cannot }: Pick<CliKind, 'cannot'>,
   more: Readonly<Record<string, string>> = {},
@@ -101,7 +102,6 @@ export function readCliSettings(options: BackendOptions, kind: CliKind, log: Log
   return settings
 }
 
-/** Says by name which option is not obeyed, and by whom. */
 export function warnUnsupportedOption(log: Log, backend: string, { option, why }: UnsupportedOption): void {
   log.warn({ backend, option }, `backend "${backend}" cannot honour option "${option}": ${why}`)
 }
@@ -119,7 +119,7 @@ function unsupportedOptions(
   const isSet = (option: string) => options.get(option, '') !== ''
   const found: UnsupportedOption[] = cannot
     .filter(isSet)
-    .map((option) => ({ option, why: 'its program has no such thing' }))
+    .map((option) => ({ option, why: 'its program does not support it' }))
   if (options.get('permission', '') === 'ask' && !asksIn.includes(settings.mode)) {
     found.push({ option: 'permission', why: `it cannot ask in mode ${settings.mode}; allowed_tools is in force` })
   }
@@ -133,18 +133,18 @@ function unsupportedOptions(
   return found
 }
 
-/** `ask` where the backend can, else `allowed_tools`; `bypass` only where somebody wrote it. */
+/** The default is `ask` if the backend can ask, else `allowed_tools`. `bypass` is never the default. */
 function readPermissionPolicy(options: BackendOptions, { asksIn }: CliKind, mode: CliMode): PermissionPolicy {
   const fallback = asksIn.includes(mode) ? 'ask' : 'allowed_tools'
-  const given = oneOf(options, 'permission', [fallback, 'ask', 'allowed_tools', 'bypass'])
-  return given === 'ask' ? fallback : given
+  const policy = oneOf(options, 'permission', [fallback, 'ask', 'allowed_tools', 'bypass'])
+  return policy === 'ask' ? fallback : policy
 }
 
 function oneOf<T extends string>(options: BackendOptions, key: string, [fallback, ...rest]: readonly [T, ...T[]]): T {
-  const given = options.get(key, fallback)
-  const known = [fallback, ...rest].find((value) => value === given)
+  const text = options.get(key, fallback)
+  const known = [fallback, ...rest].find((value) => value === text)
   if (known !== undefined) return known
-  throw badOption(key, given, [...new Set([fallback, ...rest])].join(' or '))
+  throw badOption(key, text, [...new Set([fallback, ...rest])].join(' or '))
 }
 
 function readArgs(options: BackendOptions): readonly string[] {
@@ -162,7 +162,7 @@ function readCount(options: BackendOptions, key: string, fallback: number | unde
   throw badOption(key, text, 'a positive number')
 }
 
-/** By commas that stand in no bracket: `Bash(git log:*, git diff:*)` is one tool. */
+/** Splits at commas outside parentheses: `Bash(git log:*, git diff:*)` is one tool. */
 export function splitTools(text: string): readonly string[] {
   const tools: string[] = []
   let depth = 0
@@ -181,19 +181,14 @@ export function splitTools(text: string): readonly string[] {
 function readMcpServers(options: BackendOptions): readonly McpServer[] {
   const text = options.get('mcp_servers', '')
   if (text === '') return []
-  // The value is not quoted in the error: the environment of a server may hold secrets.
+  // The error does not quote the value, because the environment of a server may contain secrets.
   const problem = badOption(
     'mcp_servers',
     '...',
     'JSON of the form {"name": {"command": "...", "args": [], "env": {}}}',
   )
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    throw problem
-  }
-  if (!isJsonObject(value)) throw problem
+  const value = parseJsonObject(text)
+  if (value === undefined) throw problem
   return Object.entries(value).map(([name, server]) => {
     const read = toMcpServer(name, server)
     if (read === undefined) throw problem
@@ -215,7 +210,7 @@ function toMcpServer(name: string, server: unknown): McpServer | undefined {
   return { name, command, args, env: variables }
 }
 
-/** `.auth-token` beside the workspace's config.yaml, where the platform says which folder that is. */
+/** `.auth-token` beside the workspace's config.yaml, if the platform gives that folder. */
 function defaultTokenFile(options: BackendOptions): string {
   const folder = options.get('config_dir', '')
   return folder === '' ? '' : join(folder, '.auth-token')

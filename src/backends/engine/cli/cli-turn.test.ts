@@ -31,7 +31,7 @@ function setUp(t: TestContext) {
   return { run, alive: () => markedPids(`${owner}:`).length }
 }
 
-test('the input arrives, lines become events, and the event of the end is the end', async (t) => {
+test('the input arrives, lines become events, and an end event ends the turn', async (t) => {
   const { run } = setUp(t)
   assert.deepEqual(await run('cat; echo; echo end well; echo too late'), [
     { type: 'text', delta: 'hello' },
@@ -39,24 +39,20 @@ test('the input arrives, lines become events, and the event of the end is the en
   ])
 })
 
-test(
-  'a program that stays after its last word is given a moment and then killed, its children too',
-  linuxOnly,
-  async (t) => {
-    const { run, alive } = setUp(t)
-    assert.deepEqual((await run('setsid sleep 300 & echo end well; sleep 300')).at(-1), done('well'))
-    await waitUntil(() => alive() === 0, 'nothing is left')
-  },
-)
+test('a program that stays after its end event is killed after a moment, with its children', linuxOnly, async (t) => {
+  const { run, alive } = setUp(t)
+  assert.deepEqual((await run('setsid sleep 300 & echo end well; sleep 300')).at(-1), done('well'))
+  await waitUntil(() => alive() === 0, 'nothing is left')
+})
 
-test('one that ends without an end is judged by its exit and all that it printed', async (t) => {
+test('a run without an end event is concluded from its exit and its output', async (t) => {
   const { run } = setUp(t)
   const end = (await run('echo one; printf two; exit 3')).at(-1)
   assert.ok(end?.type === 'failed')
   assert.equal(end.error.message, 'exited 3 one\ntwo')
 })
 
-test('a cancel ends it at once, with nothing left', linuxOnly, async (t) => {
+test('a cancel ends the program at once and leaves no process', linuxOnly, async (t) => {
   const { run, alive } = setUp(t)
   const cancel = new AbortController()
   const running = run('setsid sleep 300 & sleep 300', {}, cancel.signal)
@@ -67,7 +63,7 @@ test('a cancel ends it at once, with nothing left', linuxOnly, async (t) => {
   assert.equal(alive(), 0)
 })
 
-test('more output than the limit ends it, in one line or in many', async (t) => {
+test('more output than the limit ends the program, in one line or in many', async (t) => {
   const { run } = setUp(t)
   for (const line of ['yes', "tr '\\0' x < /dev/zero"]) {
     const end = (await run(line, { read: () => [] })).at(-1)
@@ -76,7 +72,7 @@ test('more output than the limit ends it, in one line or in many', async (t) => 
   }
 })
 
-test('a reader of lines that throws ends the turn and not the platform', async (t) => {
+test('a parser that throws ends the turn, not the platform', async (t) => {
   const { run } = setUp(t)
   const read = () => {
     throw new Error('a defect')

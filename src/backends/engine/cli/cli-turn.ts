@@ -1,52 +1,52 @@
 /**
- * The engine of agents that are started once a message and print JSON: one object at the end, or one a line. The
- * description says how the program is called and what its output means, in pure functions; here the process is run.
- * The turn ends with the event that says so and not with the exit, because some stay for seconds after it. Invariant:
- * no process outlives the stream, but that an escapee of a program that left by itself is killed seconds later.
+ * One turn of an agent that is started once for each message and prints lines. The CliTurn says how to call the program
+ * and what its output means, in pure functions; this file runs the process. The turn ends with the line that says so,
+ * not with the exit, because some programs stay for seconds after it. Invariant: no process outlives the stream, except
+ * that an escapee of a program that exited by itself is killed seconds later.
  */
 import type { Processes, ProcessResult, ProcessStartOptions } from '../../../process/processes.ts'
 import { onAbort } from '../../../wait.ts'
 import type { BackendEvent } from '../../backend.ts'
 import { type EndEvent, OUTPUT_BYTES_MAX, type TurnStream, type TurnWork } from '../turn-engine.ts'
 
-/** What a program that has answered gets to save its session and leave. */
+/** How long a program may take after its answer to save its session and exit. After that it is killed. */
 const LINGER_MS = 1_000
 
 export interface CliTurn {
   readonly run: Omit<ProcessStartOptions, 'onLine' | 'lineBytesMax' | 'stderrBytesKept'>
   /** Written to stdin, which is then closed. */
   readonly input: string
-  /** What a line of stdout means; an end among it ends the turn. Throws where only a broken program could say it. */
+  /** The events of a line of stdout; an end event ends the turn. May throw for output that only a broken program prints. */
   readonly read: (line: string) => readonly BackendEvent[]
-  /** What a run means that ended without an end: its exit code, its stderr, all of its stdout. */
+  /** The end of a run whose output had no end event, from its exit code, its stderr and all of its stdout. */
   readonly conclude: (result: ProcessResult, stdout: string) => EndEvent
-  /** Milliseconds; undefined = the house's. */
+  /** Undefined = LINGER_MS. */
   readonly lingerMs?: number
 }
 
-/** As work for `Turns`. A flood ends as `output_too_large` in what `conclude` is given. */
+/** The turn as work for the turn engine. Too much output reaches `conclude` as `output_too_large`. */
 export function cliTurnWork(processes: Processes, turn: CliTurn): TurnWork {
   return (stream) => runProcess(processes, turn, stream)
 }
 
 async function runProcess(processes: Processes, turn: CliTurn, stream: TurnStream): Promise<EndEvent> {
   const { emit, signal } = stream
-  const seen = Promise.withResolvers<EndEvent>()
+  const seenEnd = Promise.withResolvers<EndEvent>()
   const output: string[] = []
   let bytes = 0
   let end: EndEvent | undefined
-  const hear = (event: BackendEvent) => {
+  const onEvent = (event: BackendEvent) => {
     if (end !== undefined) return
     if (event.type !== 'done' && event.type !== 'failed') return emit(event)
     end = event
-    seen.resolve(event)
+    seenEnd.resolve(event)
   }
   const onLine = (line: string) => {
     bytes += Buffer.byteLength(line) + 1
     if (bytes > OUTPUT_BYTES_MAX) return void running.stop()
     output.push(line)
     try {
-      for (const event of turn.read(line)) hear(event)
+      for (const event of turn.read(line)) onEvent(event)
     } catch (thrown) {
       if (end === undefined) stream.fail(thrown)
     }
@@ -60,7 +60,7 @@ async function runProcess(processes: Processes, turn: CliTurn, stream: TurnStrea
   const release = onAbort(signal, () => void running.stop())
   void running.write(turn.input).then(() => running.endInput())
   try {
-    const first = await Promise.race([seen.promise, running.ended.then(() => undefined)])
+    const first = await Promise.race([seenEnd.promise, running.ended.then(() => undefined)])
     if (first !== undefined) await waitForExit(running.ended, turn.lingerMs ?? LINGER_MS)
     const result = await running.stop()
     if (first !== undefined) return first
@@ -71,7 +71,7 @@ async function runProcess(processes: Processes, turn: CliTurn, stream: TurnStrea
   }
 }
 
-/** Real time: it watches a process. */
+/** Real time, not the clock, because it watches a process. */
 async function waitForExit(ended: Promise<unknown>, ms: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const timer = setTimeout(resolve, ms)

@@ -17,11 +17,11 @@ const NEVER = new AbortController().signal
 
 function createDesk(t: TestContext) {
   const { processes, dir } = createProcessHarness(t)
-  // The supervisor's own timers do not keep a test alive.
+  // The timers of the process code do not keep a test alive.
   const keepAlive = setTimeout(() => undefined, 60_000)
   t.after(() => clearTimeout(keepAlive))
   const warned: string[] = []
-  const log = { ...silentLog, warn: (_: unknown, words: string) => void warned.push(words) } as Log
+  const log = { ...silentLog, warn: (_: unknown, message: string) => void warned.push(message) } as Log
   const build = (agent: FakeAgentName, scenario: string, values: Readonly<Record<string, string>> = {}): Backend => {
     const context = { processes, environment: PLAIN_ENVIRONMENT, clock: systemClock, log }
     const options = createOptions({ bin: fake(agent, scenario), ...values })
@@ -29,14 +29,14 @@ function createDesk(t: TestContext) {
     t.after(() => backend.close())
     return backend
   }
-  const run = (backend: Backend, given: TurnOverrides) =>
-    listEvents(backend.run(makeTurn({ workingDir: dir, ...given }), NEVER))
+  const run = (backend: Backend, overrides: TurnOverrides) =>
+    listEvents(backend.run(makeTurn({ workingDir: dir, ...overrides }), NEVER))
   return { build, run, warned, dir }
 }
 
 const ONE_SHOT = { mode: 'oneshot' }
 const AGENTS = ['gemini', 'opencode', 'hermes', 'openclaw'] as const
-/** Those that have no other mode are not asked for one: that would be warned of. */
+/** Agents with one mode do not get the option: it would give a warning. */
 const oneShot = (agent: FakeAgentName) => (agent === 'gemini' || agent === 'opencode' ? ONE_SHOT : {})
 
 const failureOf = (events: readonly BackendEvent[]) => {
@@ -51,7 +51,7 @@ const tokenOf = (events: readonly BackendEvent[]) => {
 }
 
 for (const agent of AGENTS) {
-  test(`${agent}: instructions stand before the first prompt of a session and not before the next`, async (t) => {
+  test(`${agent}: instructions precede the first prompt of a session and not the next`, async (t) => {
     const { build, run } = createDesk(t)
     const backend = build(agent, 'echo', oneShot(agent))
     const first = await run(backend, { text: 'one', systemPrompt: 'Be kind.' })
@@ -63,17 +63,17 @@ for (const agent of AGENTS) {
     assert.equal(tokenOf(second), sessionToken)
   })
 
-  test(`${agent}: files that come with a message are named in its prompt`, async (t) => {
+  test(`${agent}: attachments are named in the prompt`, async (t) => {
     const { build, run } = createDesk(t)
     const parts = [
       { type: 'text', text: 'look' },
       { type: 'data', data: { a: 1 }, filename: 'a.json' },
     ] as const
     const reply = streamedText(await run(build(agent, 'echo', oneShot(agent)), { parts }))
-    assert.match(reply, /^look\n\nFiles that came with this message.*\n- \.molecule\/inbox\/.*a\.json/)
+    assert.match(reply, /^look\n\nFiles attached to this message.*\n- \.molecule\/inbox\/.*a\.json/)
   })
 
-  test(`BK-8 ${agent}: validate tells its version, or what is wrong and what to do`, async (t) => {
+  test(`BK-8 ${agent}: validate gives the version, or the problem and its remedy`, async (t) => {
     const { build, dir } = createDesk(t)
     const found = await build(agent, 'echo').validate(NEVER)
     assert.ok(found.ok)
@@ -90,7 +90,7 @@ for (const agent of AGENTS) {
 }
 
 for (const agent of ['gemini', 'opencode', 'hermes'] as const) {
-  test(`RT-5 ${agent}: a session that it does not know is lost`, async (t) => {
+  test(`RT-5 ${agent}: an unknown session is session_lost`, async (t) => {
     const { build, run } = createDesk(t)
     const sessionToken = tokenOf(await run(build(agent, 'echo', oneShot(agent)), { text: 'one' }))
     assert.ok(sessionToken)
@@ -114,7 +114,7 @@ for (const [agent, scenario, code] of [
 }
 
 for (const agent of AGENTS) {
-  test(`${agent}: a tool that it used is told of`, async (t) => {
+  test(`${agent}: the use of a tool is reported`, async (t) => {
     const { build, run } = createDesk(t)
     const events = await run(build(agent, 'tool', oneShot(agent)), { text: 'x' })
     const states = events.flatMap((event) => (event.type === 'tool' ? [event.state] : []))
@@ -123,7 +123,7 @@ for (const agent of AGENTS) {
   })
 }
 
-test('AG-18 gemini takes no provider: it is dropped, and the option is over the workspace', async (t) => {
+test('AG-18 gemini takes no provider, so it is dropped, and the option overrides the workspace', async (t) => {
   const { build, run } = createDesk(t)
   const argsOf = async (values: Readonly<Record<string, string>>, model?: string): Promise<string[]> =>
     JSON.parse(
@@ -153,14 +153,15 @@ for (const [agent, values, option] of [
   })
 }
 
-test("opencode's own HTTP server, which it opens unasked, has a password", async (t) => {
+test("opencode's own HTTP server has a password", async (t) => {
   const { build, run } = createDesk(t)
-  const told = JSON.parse(streamedText(await run(build('opencode', 'environment'), { text: 'x' })))
-  for (const name of ['OPENCODE_SERVER_PASSWORD', 'OPENCODE_CONFIG_CONTENT']) assert.ok(told.names.includes(name), name)
-  assert.deepEqual(told.argv, ['acp'])
+  const started = JSON.parse(streamedText(await run(build('opencode', 'environment'), { text: 'x' })))
+  for (const name of ['OPENCODE_SERVER_PASSWORD', 'OPENCODE_CONFIG_CONTENT'])
+    assert.ok(started.names.includes(name), name)
+  assert.deepEqual(started.argv, ['acp'])
 })
 
-test("openclaw's prompt is in a file that nobody else can read, gone when the turn is over", async (t) => {
+test("openclaw's prompt is in a private file that is removed after the turn", async (t) => {
   const { build, run, dir } = createDesk(t)
   const folders = () => readdirSync(tmpdir()).filter((name) => name.startsWith('molecule-agent-'))
   const before = new Set(folders())

@@ -1,8 +1,8 @@
 /**
- * Agents that are started once a message, print JSON and keep sessions of their own, each as a description: its
- * arguments, and a reader of what it prints, both pure. Here is what they have in common: the prompt with its files and
- * instructions, the environment with its token, the process, the files that only it may read. Invariant: the prompt is
- * never on the command line.
+ * The backend of agents that are started once for each message, print JSON and keep their own sessions. Each agent is a
+ * description: its arguments and a parser of its output, both pure. This file does the common part: the prompt with
+ * files and instructions, the environment with the token, the process, its private files.
+ * Invariant: the prompt is never on the command line.
  */
 import { randomUUID } from 'node:crypto'
 import { childEnvironment } from '../../../process/child-environment.ts'
@@ -24,26 +24,26 @@ import { cliTurnWork } from './cli-turn.ts'
 
 export interface OneShotAgent {
   readonly kind: CliKind
-  /** How to get the program, in a sentence without its end. */
+  /** How to install the program: a sentence without a full stop. */
   readonly install: string
   readonly auth: AgentTokenSource
-  /** Whether its models are named with their provider in front. */
+  /** Whether its model names keep the provider (`provider/model`). */
   readonly modelPrefix: 'kept' | 'dropped'
   readonly args: (call: OneShotCall) => readonly string[]
-  /** Of the program alone, besides its token. */
+  /** Variables for this program, besides its token. */
   readonly environment: (call: OneShotCall) => Readonly<Record<string, string>>
-  readonly createParser: (reading: AgentOutputParserOptions) => AgentOutputParser
-  /** What prints help on the options that `args` gives, after the program's name. */
+  readonly createParser: (options: AgentOutputParserOptions) => AgentOutputParser
+  /** The arguments of each call that prints help on the options that `args` uses. */
   readonly help: readonly (readonly string[])[]
-  /** Where the prompt goes; undefined = stdin. The path of its file is then `call.promptFile`. */
+  /** The name of the file for the prompt; its path is then `call.promptFile`. Undefined: the prompt goes to stdin. */
   readonly promptFile?: string
 }
 
-/** All that the arguments and the environment of one run are made of. */
+/** The input for the arguments and the environment of one run. */
 export interface OneShotCall {
   readonly settings: Pick<CliSettings, 'args' | 'permission' | 'allowedTools' | 'maxTurns'>
   readonly workingDir: string
-  /** For programs whose sessions are named by whoever begins them; nobody has used it before. */
+  /** For programs whose caller names a new session: an id that was never used. */
   readonly newSessionId: string
   readonly model?: string | undefined
   readonly sessionId?: string | undefined
@@ -51,16 +51,15 @@ export interface OneShotCall {
   readonly promptFile: string
 }
 
-/** What a reader needs to put what it reads into our words. */
 export interface AgentOutputParserOptions {
   readonly backend: string
   readonly sessionId?: string | undefined
-  /** The token to keep for a session that the program names. */
+  /** The session token to store for a session that the program names. */
   readonly token: (sessionId: string) => string
   readonly facts: ProcessFacts
 }
 
-/** Contract: one for each run; `conclude` is asked only where no line was an end. */
+/** Contract: one parser for each run. `conclude` is called only if no line had an end event. */
 export interface AgentOutputParser {
   read(line: string): readonly BackendEvent[]
   conclude(result: ProcessResult, stdout: string): EndEvent
@@ -73,56 +72,56 @@ export function createOneShotBackend(agent: OneShotAgent, settings: CliSettings,
     name: agent.kind.backend,
     ...(settings.timeoutMs !== undefined && { stallMs: settings.timeoutMs }),
     validate: (signal) => validateCli(validateCliOptionsOf(agent, settings, context), signal),
-    run: (turn, signal) => turns.run((stream) => runOneShotTurn({ agent, settings, context, turn, stream }), signal),
+    run: (turn, signal) => turns.run((stream) => runOneShotTurn({ agent, settings, context }, turn, stream), signal),
     probe: (signal) => probeOptions({ agent, settings, context }, signal),
     close: () => turns.close(),
   }
 }
 
-/** Everything that a turn may give it. */
+/** A call with every optional value set, so that `args` gives every option. */
 const PROBE_CALL = { workingDir: '/', newSessionId: 'x', promptFile: 'x', model: 'x', sessionId: 'x', mcpServers: [] }
 
-async function probeOptions(given: Described, signal: AbortSignal): Promise<readonly Drift[]> {
-  const { agent, settings, context } = given
+async function probeOptions(
+  { agent, settings, context }: OneShotContext,
+  signal: AbortSignal,
+): Promise<readonly Drift[]> {
   const { bin, timeout } = settings
   const words = (['allowed_tools', 'bypass'] as const).flatMap((permission) =>
     agent.args({ ...PROBE_CALL, settings: { args: [], allowedTools: ['x'], maxTurns: 1, permission } }),
   )
-  const question = {
+  const input = {
     ...{ processes: context.processes, words, commands: agent.help.map((help) => [bin, ...help] as const) },
     facts: { command: bin, timeout, outputBytesMax: OUTPUT_BYTES_MAX, nowMs: context.clock.nowMs() },
   }
-  const quiet = agent.kind.quiet ?? { stateIn: [] }
-  return withScratch({ context, quiet }, (scratch) => missingOptions(question, scratch), signal)
+  const isolation = agent.kind.isolation ?? { stateIn: [] }
+  return withScratch({ context, isolation }, (scratch) => missingOptions(input, scratch), signal)
 }
 
-/** The question for `validateCli`. */
 export function validateCliOptionsOf(
   { kind, install }: Pick<OneShotAgent, 'kind' | 'install'>,
   { bin }: CliSettings,
   { processes, environment }: BackendContext,
 ): ValidateCliOptions {
   const env = childEnvironment(environment, {})
-  return { backend: kind.backend, bin, install, processes, env, quiet: kind.quiet }
+  return { backend: kind.backend, bin, install, processes, env, isolation: kind.isolation }
 }
 
-interface Described {
+interface OneShotContext {
   readonly agent: OneShotAgent
   readonly settings: CliSettings
   readonly context: BackendContext
 }
 
-interface Performance extends Described {
-  readonly turn: Turn
-  readonly stream: TurnStream
-}
-
-async function runOneShotTurn({ agent, settings, context, turn, stream }: Performance): Promise<EndEvent> {
+async function runOneShotTurn(
+  { agent, settings, context }: OneShotContext,
+  turn: Turn,
+  stream: TurnStream,
+): Promise<EndEvent> {
   const { clock, environment, processes, outbound } = context
   const { workingDir } = turn
   const options = { workingDir, turnId: turn.id, clock, outbound }
   const attached = await writeAttachments(turn.request.parts, options, stream.signal)
-  const opening = sessionPromptOf({ ...turn, prompt: promptWithFiles(turn.prompt, attached.promptLines) })
+  const sessionPrompt = sessionPromptOf({ ...turn, prompt: promptWithFiles(turn.prompt, attached.promptLines) })
   const folder = createPrivateFolder()
   try {
     const call: OneShotCall = {
@@ -130,9 +129,9 @@ async function runOneShotTurn({ agent, settings, context, turn, stream }: Perfor
       workingDir,
       newSessionId: randomUUID(),
       model: chooseModel(settings.model, turn.model, agent.modelPrefix),
-      sessionId: opening.sessionId,
+      sessionId: sessionPrompt.sessionId,
       mcpServers: [...turn.mcpServers, ...settings.mcpServers],
-      promptFile: agent.promptFile === undefined ? '' : folder.write(agent.promptFile, opening.prompt),
+      promptFile: agent.promptFile === undefined ? '' : folder.write(agent.promptFile, sessionPrompt.prompt),
     }
     const token = await readTokenVariables(agent.auth, environment, settings.authTokenFile)
     const own = { ...token, ...agent.environment(call) }
@@ -143,8 +142,8 @@ async function runOneShotTurn({ agent, settings, context, turn, stream }: Perfor
         env: agentEnvironment(turn, { context, mode: 'oneshot', passMeta: settings.passMeta, own }),
         mark: turn.id,
       },
-      input: agent.promptFile === undefined ? opening.prompt : '',
-      ...agent.createParser(parserOptionsOf(agent, settings, { ...opening, nowMs: clock.nowMs() })),
+      input: agent.promptFile === undefined ? sessionPrompt.prompt : '',
+      ...agent.createParser(parserOptionsOf(agent, settings, { ...sessionPrompt, nowMs: clock.nowMs() })),
     })
     return await work(stream)
   } finally {
@@ -161,7 +160,7 @@ function parserOptionsOf(
   return { backend: kind.backend, sessionId, token, facts }
 }
 
-/** The prompt, and below it the files that came with it. */
+/** The prompt, followed by the list of its attached files. */
 export function promptWithFiles(prompt: string, promptLines: readonly string[]): string {
   return promptLines.length === 0 ? prompt : `${prompt}\n\n${promptLines.join('\n')}`
 }

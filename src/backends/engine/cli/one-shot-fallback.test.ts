@@ -19,11 +19,11 @@ const SECRETS = { ANTHROPIC_API_KEY: 'secret', CODEX_API_KEY: 'secret', GEMINI_A
 
 function createDesk(t: TestContext) {
   const { processes, dir, owner } = createProcessHarness(t)
-  // The supervisor's own timers do not keep a test alive.
+  // The timers of the process code do not keep a test alive.
   const keepAlive = setTimeout(() => undefined, 60_000)
   t.after(() => clearTimeout(keepAlive))
   const warned: string[] = []
-  const log = { ...silentLog, warn: (_: unknown, words: string) => void warned.push(words) } as Log
+  const log = { ...silentLog, warn: (_: unknown, message: string) => void warned.push(message) } as Log
   const environment = { ...PLAIN_ENVIRONMENT, ...SECRETS }
   const build = (agent: FakeAgentName, bin: string, values: Readonly<Record<string, string>> = {}): Backend => {
     const name = agent === 'claude' ? 'claude-code' : agent
@@ -34,8 +34,8 @@ function createDesk(t: TestContext) {
     t.after(() => backend.close())
     return backend
   }
-  const run = (backend: Backend, given: TurnOverrides) =>
-    listEvents(backend.run(makeTurn({ workingDir: dir, conversationId: 'c1', ...given }), NEVER))
+  const run = (backend: Backend, overrides: TurnOverrides) =>
+    listEvents(backend.run(makeTurn({ workingDir: dir, conversationId: 'c1', ...overrides }), NEVER))
   return { build, run, warned, dir, alive: () => markedPids(`${owner}:`) }
 }
 
@@ -53,14 +53,14 @@ const tokenOf = (events: readonly BackendEvent[]) => {
   return event?.type === 'session' ? event.token : assert.fail('no session')
 }
 
-/** What was recorded of every start of the fakes that record it. */
+/** The recorded starts of the fakes. */
 const startsOf = (bin: string): { argv: string[]; env: Record<string, string> }[] =>
   readFileSync(join(dirname(bin), 'starts.jsonl'), 'utf8')
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line))
 
-/** Each agent, in a version that has lost something that its warm way needs. */
+/** Each agent in a version that lacks something that its warm mode needs. */
 const DRIFTED: readonly (readonly [string, FakeAgentName, string, string])[] = [
   ['AG-1', 'claude', 'without-input-format', 'option --input-format missing'],
   ['AG-2', 'codex', 'no-app-server', 'command app-server missing'],
@@ -70,7 +70,7 @@ const DRIFTED: readonly (readonly [string, FakeAgentName, string, string])[] = [
 ]
 
 for (const [id, agent, scenario, missing] of DRIFTED) {
-  test(`${id} ${agent}, ${missing}: turns go on one-shot, one warning, the status says so`, async (t) => {
+  test(`${id} ${agent}, ${missing}: turns run one-shot, with one warning and a status`, async (t) => {
     const { build, run, warned } = createDesk(t)
     const backend = build(agent, fake(agent, scenario))
     const first = await run(backend, { text: 'one' })
@@ -83,7 +83,7 @@ for (const [id, agent, scenario, missing] of DRIFTED) {
     assert.match(warned[0] ?? '', new RegExp(`${missing}, running one-shot without streaming`))
   })
 
-  test(`CL-3 ${agent}: a probe names it without a model: ${missing}`, linuxOnly, async (t) => {
+  test(`CL-3 ${agent}: a probe without a model finds ${missing}`, linuxOnly, async (t) => {
     const { build, alive } = createDesk(t)
     const backend = build(agent, fake(agent, scenario))
     assert.deepEqual(await probe(backend), [{ missing, instead: 'running one-shot without streaming' }])
@@ -92,7 +92,7 @@ for (const [id, agent, scenario, missing] of DRIFTED) {
 }
 
 for (const agent of ['claude', 'codex', 'gemini', 'opencode', 'hermes', 'openclaw'] as const) {
-  test(`CL-3 ${agent} as it was tested: a probe finds nothing, in either mode`, async (t) => {
+  test(`CL-3 ${agent} in the tested version: a probe finds no drift in either mode`, async (t) => {
     const { build } = createDesk(t)
     const isWarm = agent !== 'hermes' && agent !== 'openclaw'
     assert.deepEqual(await probe(build(agent, fake(agent))), [])
@@ -100,7 +100,7 @@ for (const agent of ['claude', 'codex', 'gemini', 'opencode', 'hermes', 'opencla
   })
 }
 
-test('CL-3 what neither way can do without has no way out', async (t) => {
+test('CL-3 drift of both modes has no way around it', async (t) => {
   const { build } = createDesk(t)
   assert.deepEqual(await probe(build('claude', fake('claude', 'without-model'))), [
     { missing: 'option --model missing' },
@@ -113,7 +113,7 @@ test('CL-3 what neither way can do without has no way out', async (t) => {
   ])
 })
 
-test('CL-3 a probe sees another protocol version, and an agent that cannot load sessions', async (t) => {
+test('CL-3 a probe finds another protocol version, and an agent that cannot load sessions', async (t) => {
   const { build } = createDesk(t)
   const instead = 'running one-shot without streaming'
   assert.deepEqual(await probe(build('gemini', fake('gemini', 'acp-2'))), [
@@ -127,7 +127,7 @@ test('CL-3 a probe sees another protocol version, and an agent that cannot load 
   ])
 })
 
-test("CL-3 a probe gets no credentials, and a folder of its own for the user's state", async (t) => {
+test("CL-3 a probe gets no credentials, and a temporary folder for the user's state", async (t) => {
   const { build } = createDesk(t)
   for (const [agent, variable] of [['claude', 'CLAUDE_CONFIG_DIR'] as const, ['codex', 'CODEX_HOME'] as const]) {
     const bin = fake(agent)
@@ -138,7 +138,7 @@ test("CL-3 a probe gets no credentials, and a folder of its own for the user's s
   }
 })
 
-test('CL-3 a probe that gets no answer can be cancelled, and leaves no process', linuxOnly, async (t) => {
+test('CL-3 a probe without an answer can be cancelled and leaves no process', linuxOnly, async (t) => {
   const { build, dir, alive } = createDesk(t)
   const bin = join(dir, 'silent')
   writeFileSync(bin, '#!/bin/sh\nexec sleep 300\n')
@@ -153,7 +153,7 @@ test('CL-3 a probe that gets no answer can be cancelled, and leaves no process',
   }
 })
 
-test('AG-16 one-shot for want of a protocol, what a person would be asked about is refused', async (t) => {
+test('AG-16 after the fallback to one-shot, an action that needs permission is refused', async (t) => {
   const { build, run } = createDesk(t)
   const bin = fake('claude', 'without-input-format')
   await run(build('claude', bin, { permission: 'ask' }), { text: 'hello' })
@@ -162,7 +162,7 @@ test('AG-16 one-shot for want of a protocol, what a person would be asked about 
   assert.equal(argv[argv.indexOf('--permission-mode') + 1], 'dontAsk')
 })
 
-test('AG-2 a failure of any other kind does not change the way: death, log-in, provider', async (t) => {
+test('AG-2 a death, a login error and a provider error do not cause the fallback', async (t) => {
   const { build, run, warned } = createDesk(t)
   const cases = [
     ['claude', 'complain', 'exit'],
@@ -184,7 +184,7 @@ test('AG-2 a failure of any other kind does not change the way: death, log-in, p
   assert.deepEqual(warned, [])
 })
 
-test('AG-2 once closed, a backend that had gone one-shot starts nothing more', linuxOnly, async (t) => {
+test('AG-2 a closed backend in fallback starts no process', linuxOnly, async (t) => {
   const { build, run, alive } = createDesk(t)
   const bin = fake('codex', 'no-app-server')
   const backend = build('codex', bin)

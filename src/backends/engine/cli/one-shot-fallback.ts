@@ -1,8 +1,8 @@
 /**
- * The way out when a program no longer speaks the protocol in which it is kept warm: the backend goes on with one
- * process a message, from that very turn on, says so once in the log and in the status of every turn. Over the seam
- * itself, so that each backend only says how it is built in either mode. Invariant: a turn is begun again only where
- * the agent cannot have begun it, and what a person would have been asked about is refused, never allowed.
+ * The fallback when a program no longer speaks the protocol of a warm agent: from that turn on, the backend starts one
+ * process for each message. It says so once in the log and in the status of every turn. It wraps two backends, one for
+ * each mode. Invariant: a turn is started again only if the agent cannot have started it, and an action for which a
+ * person would have been asked is refused, never allowed.
  */
 import type { Log } from '../../../log.ts'
 import type { Backend, BackendEvent, Drift, Turn } from '../../backend.ts'
@@ -11,7 +11,6 @@ import type { CliSettings } from './cli-options.ts'
 
 const ONE_SHOT_NOTICE = 'running one-shot without streaming'
 
-/** `create` builds the backend for the settings that it is given. */
 export function withOneShotFallback(
   settings: CliSettings,
   log: Log,
@@ -21,7 +20,7 @@ export function withOneShotFallback(
   return new FallbackBackend(create(settings), log, () => create(oneShotSettings(settings)))
 }
 
-/** Nobody can be asked in a one-shot. */
+/** A one-shot agent cannot ask a person. */
 function oneShotSettings(settings: CliSettings): CliSettings {
   const permission = settings.permission === 'ask' ? 'allowed_tools' : settings.permission
   return { ...settings, mode: 'oneshot', permission }
@@ -34,7 +33,7 @@ class FallbackBackend implements Backend {
   private readonly log: Log
   private readonly createOneShot: () => Backend
   private oneShot: Backend | undefined
-  /** What is missing of the warm way, once that is known. */
+  /** The missing feature, once it is known. */
   private drift: string | undefined
   private closed = false
 
@@ -50,7 +49,7 @@ class FallbackBackend implements Backend {
     return this.warm.validate(signal)
   }
 
-  /** Where the turn has not begun and is to be run the other way, its end is kept. */
+  /** If the turn failed for drift before it started, its `failed` is dropped and the turn runs one-shot. */
   async *run(turn: Turn, signal: AbortSignal): AsyncGenerator<BackendEvent> {
     if (this.drift === undefined) {
       let hasBegun = false
@@ -65,12 +64,12 @@ class FallbackBackend implements Backend {
       this.fall(drift)
     }
     yield { type: 'status', text: `${ONE_SHOT_NOTICE}: ${this.drift}` }
-    // After the end a turn is for the one that has been closed: it cancels it before it begins.
+    // A closed backend cancels the turn before it starts; a new one-shot backend would run it.
     const backend = this.closed ? this.warm : this.getOneShot()
     yield* backend.run(turn, signal)
   }
 
-  /** Of one mode, and where that has drifted of the other: only what neither can do is without a way out. */
+  /** Probes the warm mode and, if that has drifted, the one-shot mode. Drift of both modes has no way around it. */
   async probe(signal: AbortSignal): Promise<readonly Drift[]> {
     const missing = (await this.warm.probe?.(signal)) ?? []
     if (missing.every(({ instead }) => instead !== undefined)) return missing
@@ -85,12 +84,12 @@ class FallbackBackend implements Backend {
     await Promise.all([this.warm.close(), this.oneShot?.close()])
   }
 
-  /** Turns may come here together: the first one warns. */
+  /** Concurrent turns may call this: only the first one logs. */
   private fall(drift: string): void {
     if (this.drift !== undefined) return
     this.drift = drift
-    const asked = 'what a person would be asked about is refused'
-    this.log.warn({ backend: this.name, drift }, `backend "${this.name}": ${drift}, ${ONE_SHOT_NOTICE}; ${asked}`)
+    const asks = 'an action that needs permission is refused'
+    this.log.warn({ backend: this.name, drift }, `backend "${this.name}": ${drift}, ${ONE_SHOT_NOTICE}; ${asks}`)
   }
 
   private getOneShot(): Backend {

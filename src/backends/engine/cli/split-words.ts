@@ -1,9 +1,9 @@
 /**
- * A line of arguments as words, as a shell splits it: spaces part, quotes and backslashes hold together. Nothing else
- * of a shell is in it: no variable, no pattern, no command is ever expanded. For the `args` option.
+ * Splits a line of arguments into words as a shell does, with spaces, quotes and backslashes. It expands nothing: no
+ * variable, no pattern, no command. For the `args` option.
  */
 
-/** Undefined where a quote is never closed, or the line ends in a backslash. */
+/** Undefined if a quote is not closed or the line ends in a backslash. */
 export function splitWords(line: string): readonly string[] | undefined {
   const words: string[] = []
   let word: string | undefined
@@ -30,7 +30,7 @@ export function splitWords(line: string): readonly string[] | undefined {
   return word === undefined ? words : [...words, word]
 }
 
-/** Inside double quotes a backslash only counts before what it could protect. */
+/** Inside double quotes, a backslash escapes only these characters. */
 function escaped(character: string, quote: string): string {
   if (quote === '' || character === '"' || character === '\\' || character === '$' || character === '`')
     return character

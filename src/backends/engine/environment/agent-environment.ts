@@ -1,14 +1,14 @@
 /**
- * The environment of an agent: what we inherited, stripped, plus what its turn gives it, plus the ids of what it works
- * on. A process that outlives its turn gets only what is the same for the whole conversation, or it would have to be
- * started anew for each message.
+ * The environment of an agent: the inherited one without secrets, the variables of the turn and the ids of its message.
+ * A warm process gets only the variables that are the same for the whole conversation. With the others, it would have to
+ * be restarted for each message.
  */
 import { childEnvironment } from '../../../process/child-environment.ts'
 import type { Request } from '../../../protocol/request.ts'
 import type { BackendContext, Turn } from '../../backend.ts'
 import type { CliMode } from '../cli/cli-options.ts'
 
-/** What is of one turn alone; a process that is kept cannot be told. */
+/** Variables of a single turn. A warm process does not get them. */
 const TURN_VARIABLES = [
   'TRACEPARENT',
   'MOLECULE_CALLER_ID',
@@ -20,7 +20,7 @@ const TURN_VARIABLES = [
 export interface EnvironmentAdditionsOptions {
   readonly mode: CliMode
   readonly passMeta: boolean
-  /** The agent's own, its token among them; they win. */
+  /** Variables of this agent, including its token. They override the others. */
   readonly own: Readonly<Record<string, string>>
 }
 
@@ -28,21 +28,21 @@ export interface AgentEnvironmentOptions extends EnvironmentAdditionsOptions {
   readonly context: Pick<BackendContext, 'environment'>
 }
 
-export function agentEnvironment(turn: Turn, given: AgentEnvironmentOptions): Record<string, string> {
-  return childEnvironment(given.context.environment, environmentAdditions(turn, given))
+export function agentEnvironment(turn: Turn, options: AgentEnvironmentOptions): Record<string, string> {
+  return childEnvironment(options.context.environment, environmentAdditions(turn, options))
 }
 
-/** What is not inherited: all by which the environments of two turns of one backend can differ. */
+/** The variables that are not inherited: only these can differ between two turns of a backend. */
 export function environmentAdditions(
   turn: Turn,
   { mode, passMeta, own }: EnvironmentAdditionsOptions,
 ): Record<string, string> {
-  const told: Record<string, string> = { ...turn.env, ...(passMeta && messageVariables(turn.request)) }
-  if (mode === 'session') for (const name of TURN_VARIABLES) delete told[name]
-  return { ...told, ...own }
+  const variables: Record<string, string> = { ...turn.env, ...(passMeta && messageVariables(turn.request)) }
+  if (mode === 'session') for (const name of TURN_VARIABLES) delete variables[name]
+  return { ...variables, ...own }
 }
 
-/** The ids of a message, as its child reads them. */
+/** The ids of a message as variables of a child process. */
 export function messageVariables(request: Request): Record<string, string> {
   const values = {
     MOLECULE_WORKSPACE_ID: request.workspace_id,
@@ -51,6 +51,6 @@ export function messageVariables(request: Request): Record<string, string> {
     MOLECULE_TASK_ID: request.task_id,
     MOLECULE_METHOD: request.method,
   }
-  // The sender chooses some of them, and with a NUL inside no process could be started at all.
+  // A sender chooses some of the ids, and no process starts with a NUL in its environment.
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, value.replaceAll('\0', '')]))
 }

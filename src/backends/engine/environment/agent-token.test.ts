@@ -7,20 +7,20 @@ import { type AgentTokenSource, readTokenVariables } from './agent-token.ts'
 
 const AUTH: AgentTokenSource = { variable: 'TOKEN', from: ['TOKEN', 'OTHER_TOKEN'], instead: ['API_KEY'] }
 
-test('RT-9 a variable is first, then the file, and the program gets it under its own name', async (t) => {
+test('RT-9 the token comes from a variable, else from the file, in the variable of the program', async (t) => {
   const dir = temporaryDir(t)
   const file = join(dir, '.auth-token')
   writeFileSync(file, ' from-file \n')
   assert.deepEqual(await readTokenVariables(AUTH, { OTHER_TOKEN: 'b', API_KEY: 'k' }, file), { TOKEN: 'b' })
   assert.deepEqual(await readTokenVariables(AUTH, { TOKEN: 'a', OTHER_TOKEN: 'b' }, file), { TOKEN: 'a' })
-  // An empty variable is one that is not set.
+  // An empty variable counts as not set.
   assert.deepEqual(await readTokenVariables(AUTH, { TOKEN: '' }, file), { TOKEN: 'from-file' })
   assert.deepEqual(await readTokenVariables(AUTH, { API_KEY: 'k' }, file), {})
   assert.deepEqual(await readTokenVariables(AUTH, {}, ''), {})
   assert.deepEqual(await readTokenVariables(AUTH, {}, join(dir, 'none')), {})
 })
 
-test('RT-9 a file that cannot be read is said to be so', async (t) => {
+test('RT-9 a file that cannot be read is an error', async (t) => {
   const dir = join(temporaryDir(t), 'folder')
   mkdirSync(dir)
   await assert.rejects(readTokenVariables(AUTH, {}, dir), {

@@ -15,7 +15,7 @@ const read = (text: string, status?: number) => {
   return error && [error.code, error.retryable]
 }
 
-test('a status says what it is, whatever the words', () => {
+test('the status decides, whatever the text says', () => {
   assert.deepEqual(read('x', 401), ['auth_failed', true])
   assert.deepEqual(read('your key is invalid', 403), ['auth_failed', false])
   for (const status of [429, 503, 529]) assert.deepEqual(read('x', status), ['rate_limited', true])
@@ -23,7 +23,7 @@ test('a status says what it is, whatever the words', () => {
   for (const status of [400, 404, 422]) assert.deepEqual(read('x', status), ['provider_failed', false])
 })
 
-test('without a status the words say it, and words that say nothing leave it open', () => {
+test('without a status the text decides, and an unknown text gives no error', () => {
   assert.deepEqual(read('exceeded retry limit, last status: 429'), ['rate_limited', true])
   assert.deepEqual(read('The model is overloaded'), ['rate_limited', true])
   assert.deepEqual(read('unexpected status 401 Unauthorized'), ['auth_failed', true])
@@ -34,7 +34,7 @@ test('without a status the words say it, and words that say nothing leave it ope
   assert.equal(read('cannot open file'), undefined)
 })
 
-test('when to come again is read from what providers say', () => {
+test('the reset time is read from the texts of providers', () => {
   const cases: readonly (readonly [string, number | undefined])[] = [
     ['Claude AI usage limit reached|1794747600', 1_794_747_600_000 - NOW],
     ['{"resets_at": 1794747600}', 1_794_747_600_000 - NOW],
@@ -56,7 +56,7 @@ test('when to come again is read from what providers say', () => {
   assert.equal(error?.details['resetAfterMs'], 20 * SECOND)
 })
 
-test('no words make the reader of times fail, and none is before now', () => {
+test('no text breaks the parser of reset times, and no result is negative', () => {
   const words = fc.array(
     fc.oneof(fc.string(), fc.constantFrom('resets', 'at', 'retry', 'in', '3pm', '1m', '|', '9', '2026-11-15T12:00')),
   )
@@ -79,7 +79,7 @@ const ended = (more: Partial<ProcessResult>, stderr = ''): ProcessResult => ({
   ...more,
 })
 
-test('the end of a process: none, missing, explained by its stderr, or its exit code', () => {
+test('the failure of a process: none, a missing program, its stderr, or its exit code', () => {
   assert.equal(processFailure(ended({}), facts), undefined)
   const cause = Object.assign(new Error('spawn claude ENOENT'), { code: 'ENOENT' })
   assert.equal(processFailure(ended({ end: 'spawn_failed', cause }), facts)?.code, 'backend_missing')
@@ -91,7 +91,7 @@ test('the end of a process: none, missing, explained by its stderr, or its exit 
   assert.equal(processFailure(ended({ end: 'timed_out' }), facts)?.code, 'timeout')
 })
 
-test('a warm process that ends in a turn fails it for now, also where it ended well', () => {
+test('a warm process that ends in a turn fails it as retryable, also with exit code 0', () => {
   for (const result of [ended({}), ended({ exitCode: null, signal: 'SIGKILL' }), ended({ end: 'canceled' })]) {
     const { code, retryable } = unexpectedExit(result, facts)
     assert.deepEqual([code, retryable], ['exit', true])

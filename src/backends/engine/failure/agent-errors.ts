@@ -1,37 +1,37 @@
 /**
- * What agents complain of, in our words: from an HTTP status where the program tells one, else from its text, to the
- * code that the retry table understands. A program's own peculiarities are read in its backend; here is what providers
- * and programs have in common. The program's words stay in the message, for the owner; people see failure-words.ts.
+ * Classifies the error of an agent: from its HTTP status, else from its text, to an error code for the retry table. This
+ * file knows what programs and providers have in common; each backend knows the peculiarities of its program. The text
+ * of the program stays in the message, for the owner; people see runtime/failure-sentence.ts.
  */
 import { type ErrorCode, MoleculeError, type MoleculeErrorOptions } from '../../../errors.ts'
 import type { ProcessResult } from '../../../process/processes.ts'
 import type { EndEvent } from '../turn-engine.ts'
 import { type DriftPattern, driftError, driftInText } from './drift.ts'
 import { parseResetDelayMs } from './reset-time.ts'
-import { runFailure, stderrTail } from './run-failure.ts'
+import { type RunFacts, runFailure, stderrTail } from './run-failure.ts'
 
 export interface AgentErrorText {
-  /** What the program says, whole. */
+  /** The whole error text of the program. */
   readonly text: string
-  /** HTTP status of the provider, where the program tells it. */
+  /** HTTP status of the provider, if the program reports it. */
   readonly status?: number | undefined
   readonly exitCode?: number | null | undefined
   readonly stderr?: string | undefined
-  /** For a time of day in the text. */
+  /** The current time, for a time of day in the text. */
   readonly nowMs: number
 }
 
-/** Undefined where neither status nor text tells what it is: then the exit, or the program's own reader, has to say. */
-export function classifyAgentError(complaint: AgentErrorText): MoleculeError | undefined {
-  const { text, status } = complaint
-  if (SESSION_LOST.test(text)) return toError('session_lost', complaint)
-  // Before the status: a request that is too long is a 400 like any other.
-  if (CONTEXT_FULL.test(text)) return toError('context_full', complaint)
-  if (status === undefined ? RATE_LIMITED.test(text) : RATE_LIMIT_STATUSES.has(status)) return rateLimited(complaint)
-  if (status === undefined ? AUTH_FAILED.test(text) : status === 401 || status === 403) return authFailed(complaint)
+/** Undefined if neither status nor text is known. The caller then uses the exit code or the program's own parser. */
+export function classifyAgentError(error: AgentErrorText): MoleculeError | undefined {
+  const { text, status } = error
+  if (SESSION_LOST.test(text)) return toError('session_lost', error)
+  // Before the status: a request that is too long has the same status 400 as other errors.
+  if (CONTEXT_FULL.test(text)) return toError('context_full', error)
+  if (status === undefined ? RATE_LIMITED.test(text) : RATE_LIMIT_STATUSES.has(status)) return rateLimited(error)
+  if (status === undefined ? AUTH_FAILED.test(text) : status === 401 || status === 403) return authFailed(error)
   if (status === undefined) return undefined
-  // Asked for what is not there, most often a model: asking again changes nothing.
-  return toError('provider_failed', complaint, { retryable: status >= 500, details: { status } })
+  // Most 4xx are a model that does not exist: a retry does not help.
+  return toError('provider_failed', error, { retryable: status >= 500, details: { status } })
 }
 
 /** An error of the model provider in the agent's own words: classified, or else `provider_failed`. */
@@ -41,14 +41,14 @@ export function providerError(backend: string, complaint: AgentErrorText, retrya
   return classified ?? new MoleculeError('provider_failed', text, { retryable })
 }
 
-/** A failure of the process itself: undefined where it left by itself with exit code 0. */
+/** The failure of a process; undefined if it exited by itself with code 0. */
 export function processFailure(result: ProcessResult, facts: ProcessFacts): MoleculeError | undefined {
   if (result.end === 'spawn_failed' && isMissing(result.cause)) {
-    return new MoleculeError('backend_missing', `${facts.command}: there is no such program`, { cause: result.cause })
+    return new MoleculeError('backend_missing', `${facts.command}: the program was not found`, { cause: result.cause })
   }
   const stderr = stderrTail(result)
-  const complaint = { text: stderr, exitCode: result.exitCode, stderr, nowMs: facts.nowMs }
-  const read = result.end === 'exited' && result.exitCode !== 0 ? classifyAgentError(complaint) : undefined
+  const error = { text: stderr, exitCode: result.exitCode, stderr, nowMs: facts.nowMs }
+  const read = result.end === 'exited' && result.exitCode !== 0 ? classifyAgentError(error) : undefined
   return read ?? runFailure(result, facts)
 }
 
@@ -59,15 +59,11 @@ export function endWithoutResult(backend: string, result: ProcessResult, facts: 
   return { type: 'failed', error }
 }
 
-/** What the messages name. */
-export interface ProcessFacts {
-  readonly command: string
-  readonly timeout: string
-  readonly outputBytesMax: number
+export interface ProcessFacts extends RunFacts {
   readonly nowMs: number
 }
 
-/** The process of a warm agent ended in the middle of a turn, or before it could take one. */
+/** The process of a warm agent ended in the middle of a turn, or before its first turn. */
 export function unexpectedExit(result: ProcessResult, facts: ProcessFacts): MoleculeError {
   const read = processFailure(result, facts)
   if (read !== undefined && read.code !== 'canceled') return read
@@ -82,12 +78,12 @@ export function unexpectedExit(result: ProcessResult, facts: ProcessFacts): Mole
   )
 }
 
-/** It ended before it had said anything in its protocol: it may not know the words that it was started with. */
+/** The process ended before its first protocol message. It may not know an argument that it was started with. */
 export function exitAtStart(result: ProcessResult, facts: StartFacts): MoleculeError {
   const error = unexpectedExit(result, facts)
-  // A whole page of help may follow the complaint, so all that was kept counts.
-  const words = new TextDecoder().decode(result.stderrTail)
-  const drift = error.code === 'exit' ? driftInText(words, facts.misunderstanding) : undefined
+  // All of the kept stderr, because a page of help may follow the error.
+  const text = new TextDecoder().decode(result.stderrTail)
+  const drift = error.code === 'exit' ? driftInText(text, facts.misunderstanding) : undefined
   return drift === undefined ? error : driftError(facts.command, drift, error)
 }
 
@@ -96,7 +92,7 @@ export interface StartFacts extends ProcessFacts {
 }
 
 export const emptyResponse = (backend: string) =>
-  new MoleculeError('empty_response', `${backend} ended well and said nothing`, { retryable: true })
+  new MoleculeError('empty_response', `${backend} succeeded but gave an empty reply`, { retryable: true })
 
 export const maxTurnsUsed = (backend: string, maxTurns: number | undefined) =>
   new MoleculeError('max_turns', `${backend} used up its ${maxTurns ?? ''} steps (option max_turns)`, {
@@ -113,17 +109,17 @@ const RATE_LIMITED =
   /\b(429|529)\b|rate.?limit|too many requests|overloaded|(usage|hour|weekly|quota) limit|quota exceeded/i
 const AUTH_FAILED =
   /\b401\b|unauthori[sz]ed|authentication|invalid (api|x-api).?key|not logged in|please run \/login|expired token/i
-/** These do not mend themselves while we wait. */
+/** Login errors that no retry can fix. */
 const AUTH_FINAL = /invalid|revoked|not logged in|\/login|no api key|missing/i
 
-function rateLimited(complaint: AgentErrorText): MoleculeError {
-  const resetAfterMs = parseResetDelayMs(complaint.text, complaint.nowMs)
+function rateLimited(error: AgentErrorText): MoleculeError {
+  const resetAfterMs = parseResetDelayMs(error.text, error.nowMs)
   const details = { ...(resetAfterMs !== undefined && { resetAfterMs }) }
-  return toError('rate_limited', complaint, { retryable: true, details })
+  return toError('rate_limited', error, { retryable: true, details })
 }
 
-function authFailed(complaint: AgentErrorText): MoleculeError {
-  return toError('auth_failed', complaint, { retryable: !AUTH_FINAL.test(complaint.text) })
+function authFailed(error: AgentErrorText): MoleculeError {
+  return toError('auth_failed', error, { retryable: !AUTH_FINAL.test(error.text) })
 }
 
 function toError(
@@ -139,7 +135,7 @@ function toError(
   return new MoleculeError(code, text.trim(), { ...options, details: { ...known, ...options.details } })
 }
 
-/** The folder that is not there has an error of its own, with the system's as its cause. */
+/** A missing program. (A missing working folder has its own error, with the system's error as its cause.) */
 function isMissing(cause: Error | undefined): boolean {
   return cause !== undefined && 'code' in cause && cause.code === 'ENOENT'
 }

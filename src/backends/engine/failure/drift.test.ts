@@ -4,8 +4,8 @@ import { MoleculeError } from '../../../errors.ts'
 import { RpcError } from '../json-rpc.ts'
 import { driftError, driftIn, driftInAnswer, driftInText } from './drift.ts'
 
-/** As the real programs said them, and what they mean. */
-const WORDS: readonly (readonly [string, string])[] = [
+/** Real output of the programs, and the drift in it. */
+const OUTPUTS: readonly (readonly [string, string])[] = [
   ["error: unknown option '--input-format'\n", 'option --input-format missing'],
   [`Unknown argument: acp\n\nUsage: gemini [options]\n${'  --help\n'.repeat(300)}`, 'option --acp missing'],
   ["error: unexpected argument '--json' found\n\n  tip: a similar argument exists", 'option --json missing'],
@@ -16,13 +16,13 @@ const WORDS: readonly (readonly [string, string])[] = [
   ],
 ]
 
-for (const [said, missing] of WORDS) {
-  test(`AG-2 drift is named: ${missing}`, () => assert.equal(driftInText(said), missing))
+for (const [text, missing] of OUTPUTS) {
+  test(`AG-2 drift is found: ${missing}`, () => assert.equal(driftInText(text), missing))
 }
 
-test('AG-2 what a provider, a network or a log-in causes is no drift', () => {
-  for (const said of ['401 Unauthorized', 'fetch failed: ECONNREFUSED', 'Please run /login', 'Unknown error', '']) {
-    assert.equal(driftInText(said), undefined)
+test('AG-2 an error of a provider, a network or a login is not drift', () => {
+  for (const text of ['401 Unauthorized', 'fetch failed: ECONNREFUSED', 'Please run /login', 'Unknown error', '']) {
+    assert.equal(driftInText(text), undefined)
   }
   assert.equal(driftInAnswer('initialize', new RpcError(-32_000, 'Gemini API key is missing')), undefined)
   assert.equal(driftInAnswer('thread/resume', new RpcError(-32_600, 'no rollout found for thread id x')), undefined)
@@ -30,7 +30,7 @@ test('AG-2 what a provider, a network or a log-in causes is no drift', () => {
   assert.equal(driftIn(new MoleculeError('exit', 'it ended')), undefined)
 })
 
-test("AG-2 a program's own way of not knowing a word, and its answers to a request, are drift too", () => {
+test("AG-2 a program's own error for an unknown argument, and its error answers, are drift too", () => {
   const own = { says: /not a terminal/, missing: 'command app-server missing' }
   assert.equal(driftInText('WARNING: x\nError: stdin is not a terminal\n', own), 'command app-server missing')
   const unknown = new RpcError(-32_600, 'Invalid request: unknown variant `thread/start`, expected one of `initialize`')

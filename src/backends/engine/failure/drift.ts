@@ -1,7 +1,7 @@
 /**
- * Drift: a program that no longer speaks as its backend expects, because it is newer or older than the one that was
- * tested. It is told from what the program says when it is started or greeted, and kept in the error's details, where
- * `one-shot-fallback.ts` finds it. Invariant: what a provider, a network or a log-in may cause is never called drift.
+ * Drift: a program lacks something that its backend needs, because it is newer or older than the tested version. It is
+ * detected in the program's output at start or in its answer to a request, and stored in the error's details, where
+ * `one-shot-fallback.ts` finds it. Invariant: an error that a provider, a network or a login can cause is never drift.
  */
 import { MoleculeError } from '../../../errors.ts'
 import { JSON_RPC_CODES } from '../../../protocol/json-rpc.ts'
@@ -9,17 +9,17 @@ import { RpcError } from '../json-rpc.ts'
 
 const INVALID_CODES = new Set<number>([JSON_RPC_CODES.invalidRequest, JSON_RPC_CODES.invalidParams])
 
-/** What is missing, in a few words; undefined for every other failure. */
+/** What is missing, e.g. `option --acp missing`; undefined for any other failure. */
 export function driftIn(error: unknown): string | undefined {
   const drift = error instanceof MoleculeError ? error.details['drift'] : undefined
   return typeof drift === 'string' ? drift : undefined
 }
 
-/** Asking again changes nothing, until the program is another one. */
+/** Not retryable: only another version of the program helps. */
 export const driftError = (program: string, drift: string, cause?: unknown) =>
-  new MoleculeError('agent_failed', `${program} does not speak as expected: ${drift}`, { cause, details: { drift } })
+  new MoleculeError('agent_failed', `${program} is not compatible: ${drift}`, { cause, details: { drift } })
 
-/** How one program tells that it does not know a word of ours, where it does not say so. */
+/** The output by which one program shows that it does not know an argument, if it does not say so plainly. */
 export interface DriftPattern {
   readonly says: RegExp
   readonly missing: string
@@ -29,29 +29,29 @@ const UNKNOWN_WORD =
   /(?:unknown|unrecogni[sz]ed|unexpected|no such) (?:option|argument|flag|command|subcommand)s?\b[:\s]*['"`]?(-*[\w-]+)?/i
 const REFUSED_VALUE = /option ['"`]?(--[\w-]+).{0,80} is invalid|invalid (?:choice|value) .{0,80}(--[\w-]+)/i
 
-/** From the words of a program that left at once: which of ours it does not know. */
-export function driftInText(words: string, own?: DriftPattern): string | undefined {
-  if (own?.says.test(words)) return own.missing
-  const refused = REFUSED_VALUE.exec(words)
+/** Finds the argument that a program did not know, in the output of a program that exited at once. */
+export function driftInText(text: string, own?: DriftPattern): string | undefined {
+  if (own?.says.test(text)) return own.missing
+  const refused = REFUSED_VALUE.exec(text)
   if (refused !== null) return `value of ${refused[1] ?? refused[2]} missing`
-  const complaint = UNKNOWN_WORD.exec(words)
-  if (complaint === null) return undefined
-  const [said, word = ''] = complaint
-  if (word === '') return said.trim()
-  if (/command/i.test(said)) return `command ${word} missing`
-  // Some name it without its dashes.
+  const unknown = UNKNOWN_WORD.exec(text)
+  if (unknown === null) return undefined
+  const [sentence, word = ''] = unknown
+  if (word === '') return sentence.trim()
+  if (/command/i.test(sentence)) return `command ${word} missing`
+  // Some programs name the option without its dashes.
   return `option ${word.startsWith('-') ? word : `--${word}`} missing`
 }
 
 /**
- * From its answer to a request that our protocol has: the method is gone, or the greeting, in which nothing is of the
- * owner's making, wants other parameters. Elsewhere parameters may be refused for what the owner set.
+ * Finds drift in the error answer to a request: the method is missing, or `initialize` has other parameters. In other
+ * requests, refused parameters may come from the owner's settings, so they are not drift.
  */
 export function driftInAnswer(method: string, thrown: unknown): string | undefined {
   if (!(thrown instanceof RpcError)) return undefined
   if (thrown.code === JSON_RPC_CODES.methodNotFound) return `method ${method} missing`
   if (!INVALID_CODES.has(thrown.code)) return undefined
   if (/unknown (variant|method)|method not found/i.test(thrown.message)) return `method ${method} missing`
-  const isOther = method === 'initialize' && /unknown field|missing field|invalid type/i.test(thrown.message)
-  return isOther ? 'parameters of initialize changed' : undefined
+  const isChanged = method === 'initialize' && /unknown field|missing field|invalid type/i.test(thrown.message)
+  return isChanged ? 'parameters of initialize changed' : undefined
 }

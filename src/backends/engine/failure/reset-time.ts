@@ -1,11 +1,11 @@
 /**
- * When a provider that refuses will take requests again, read from what its agent says: seconds, a duration, a date, a
- * moment since the epoch, a time of day. Pure. A text that tells none leaves the wait to the retry table.
+ * Reads from an error text when a rate limit resets: seconds, a duration, a date, an epoch time or a time of day. Pure.
+ * If the text has none, the retry table decides the wait.
  */
 
 const DAY_MS = 24 * 3600_000
 
-/** Milliseconds from now; undefined where the text does not say. */
+/** Milliseconds from now; undefined if the text does not say. */
 export function parseResetDelayMs(text: string, nowMs: number): number | undefined {
   return afterEpoch(text, nowMs) ?? afterDate(text, nowMs) ?? afterDuration(text) ?? afterTimeOfDay(text, nowMs)
 }
@@ -25,7 +25,7 @@ function afterDate(text: string, nowMs: number): number | undefined {
 
 const UNITS_MS: Readonly<Record<string, number>> = { d: DAY_MS, h: 3600_000, m: 60_000, s: 1000, ms: 1 }
 const LEAD = /(?:try again|retry|retry[ -]after|resets?|available|wait)\W{0,3}(?:in|after|for)?\W{0,3}(?=\d)/i
-/** `1m30s`: a term may be followed by the next without a space. */
+/** One term of a duration. In `1m30s` the next term follows without a space. */
 const TERM =
   /(\d+(?:\.\d+)?)\s*(ms|milliseconds?|days?|hours?|hrs?|minutes?|mins?|seconds?|secs?|d|h|m|s)(?![a-z])[\s,]*(?:and\s+)?/iy
 
@@ -39,7 +39,7 @@ function afterDuration(text: string): number | undefined {
   for (let term = TERM.exec(rest); term !== null; term = TERM.exec(rest)) {
     ms = (ms ?? 0) + Number(term[1]) * unitMs(term[2])
   }
-  // Seconds, where nothing else follows, as in the header.
+  // A bare number means seconds, as in the HTTP header.
   const bare = ms === undefined ? /^(\d{1,6})\W*$/.exec(rest) : null
   return bare === null ? ms && Math.round(ms) : Number(bare[1]) * 1000
 }
@@ -49,7 +49,7 @@ function unitMs(unit: string | undefined): number {
   return UNITS_MS[name === 'ms' || name.startsWith('milli') ? 'ms' : name.charAt(0)] ?? 0
 }
 
-/** `resets 3pm`, `resets at 11:30 (UTC)`: the next time that it is, here or in UTC; another zone is not guessed at. */
+/** `resets 3pm`, `resets at 11:30 (UTC)`: the next such time, in local time or UTC. Undefined for another time zone. */
 function afterTimeOfDay(text: string, nowMs: number): number | undefined {
   const found = /resets?\s+(?:at\s+)?(\d{1,2})(?::(\d\d))?\s*(am|pm)?\s*(\([^)]{1,40}\)|UTC)?/i.exec(text)
   if (found === null || (found[2] === undefined && found[3] === undefined)) return undefined

@@ -1,42 +1,42 @@
 /**
- * What went wrong with a process, in words: the one table from how a run ended to our error. Every message names the
- * command; the end of stderr is in the message and, for doors that show it only to some, alone in the details.
+ * The table from the result of a process to an error. Every message names the command. The end of stderr is in the
+ * message, and also alone in the details, for doors that show it only to some readers.
  */
 import { MoleculeError } from '../../../errors.ts'
 import type { ProcessResult } from '../../../process/processes.ts'
 
 const STDERR_BYTES_SHOWN = 1024
 
-/** What the messages name. */
+/** Facts about the run that the messages name. */
 export interface RunFacts {
   /** The command as its owner wrote it. */
   readonly command: string
-  /** The time-out as its owner wrote it. */
+  /** The timeout as its owner wrote it. */
   readonly timeout: string
   readonly outputBytesMax: number
 }
 
-/** Undefined where nothing went wrong: the process left by itself with exit code 0. */
+/** Undefined if the process exited by itself with code 0. */
 export function runFailure(result: ProcessResult, facts: RunFacts): MoleculeError | undefined {
   const command = `command ${JSON.stringify(facts.command)}`
   const stderr = stderrTail(result)
-  const said = stderr === '' ? '' : ` (stderr: ${stderr})`
+  const shownStderr = stderr === '' ? '' : ` (stderr: ${stderr})`
   switch (result.end) {
     case 'exited':
       if (result.exitCode === 0) return undefined
-      return new MoleculeError('exit', `${command} ${describeExit(result)}${said}${devStdHint(stderr)}`, {
+      return new MoleculeError('exit', `${command} ${describeExit(result)}${shownStderr}${devStdHint(stderr)}`, {
         retryable: true,
         details: { exitCode: result.exitCode, signal: result.signal, stderr },
       })
     case 'timed_out':
-      return new MoleculeError('timeout', `${command} timed out after ${facts.timeout} and was killed${said}`, {
+      return new MoleculeError('timeout', `${command} timed out after ${facts.timeout} and was killed${shownStderr}`, {
         retryable: true,
         details: { timeout: facts.timeout, stderr },
       })
     case 'output_too_large':
       return new MoleculeError(
         'too_large',
-        `${command} printed more than ${facts.outputBytesMax} bytes and was killed${said}`,
+        `${command} printed more than ${facts.outputBytesMax} bytes and was killed${shownStderr}`,
         { details: { limitBytes: facts.outputBytesMax, stderr } },
       )
     case 'canceled':
@@ -53,20 +53,20 @@ export function runFailure(result: ProcessResult, facts: RunFacts): MoleculeErro
 export function stderrTail({ stderrTail: bytes, stderrCut }: ProcessResult): string {
   const cut = stderrCut || bytes.length > STDERR_BYTES_SHOWN
   let start = Math.max(0, bytes.length - STDERR_BYTES_SHOWN)
-  // The cut may fall inside a character; its remains would show as garbage.
+  // Without this, a cut inside a character would show garbage.
   if (cut) while (isContinuation(bytes[start])) start += 1
   return (cut ? '...' : '') + new TextDecoder().decode(bytes.subarray(start))
 }
 
 function describeExit({ exitCode, signal }: ProcessResult): string {
   if (exitCode === null) return `was killed by ${signal}`
-  // What the shell means by them, and the first things that go wrong with a new workspace.
+  // The shell's own codes. They are the most common errors of a new workspace.
   if (exitCode === 127) return 'exited with code 127: command not found'
   if (exitCode === 126) return 'exited with code 126: command found but not executable'
   return `exited with code ${exitCode}`
 }
 
-/** Node gives a child sockets on Linux, which cannot be opened by name; the system's own words for it help nobody. */
+/** On Linux Node gives a child sockets, which cannot be opened by name. The system's error message does not say so. */
 function devStdHint(stderr: string): string {
   if (!/\/dev\/std(in|out|err): No such device or address/.test(stderr)) return ''
   return '; /dev/stdin, /dev/stdout and /dev/stderr cannot be opened here: read stdin itself, write with >&2'

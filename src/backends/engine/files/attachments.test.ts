@@ -86,7 +86,7 @@ test('PL-17 file, data and URL parts become files in the working folder, named i
   assert.deepEqual(await readdir(join(workingDir, '.molecule', 'inbox')), [])
 })
 
-test('PL-17 text alone makes no folder, and files of long ago are gone with the next', async (t) => {
+test('PL-17 a message of text only makes no folder, and the next attachment removes old files', async (t) => {
   const workingDir = await workingFolder(t)
   assert.deepEqual((await write(workingDir, [{ type: 'text', text: 'hi' }])).promptLines, [])
   assert.deepEqual(await readdir(workingDir), [])
@@ -114,7 +114,7 @@ test('PL-17 no name, turn id or link leads out of the working folder', async (t)
   assert.deepEqual(await readdir(outside), [])
 })
 
-test('PL-17 URLs of senders that lead inside are refused before anything is asked, redirects too', async (t) => {
+test('PL-17 a URL or a redirect to an internal address is refused before it is called', async (t) => {
   const workingDir = await workingFolder(t)
   const { url, visits } = await serve(t, (_request, response) => void response.end('secret'))
   for (const uri of [url, 'http://169.254.169.254/latest', 'file:///etc/passwd', 'http://[::1]/', 'nonsense']) {
@@ -132,7 +132,7 @@ test('PL-17 URLs of senders that lead inside are refused before anything is aske
   assert.deepEqual(await readdir(join(workingDir, '.molecule', 'inbox')), [])
 })
 
-test('PL-17 all files of a message together have a limit, fetched ones included, and nothing is left', async (t) => {
+test('PL-17 attachments beyond the limit, also fetched ones, fail and leave no file', async (t) => {
   const workingDir = await workingFolder(t)
   const half: RequestPart = { type: 'file', bytes: Buffer.alloc(ATTACHMENT_BYTES_MAX / 2 + 1).toString('base64') }
   const tooLarge = { code: 'bad_attachment', retryable: false, message: /larger than 26214400 bytes/ }
@@ -150,7 +150,7 @@ test('PL-17 all files of a message together have a limit, fetched ones included,
   assert.deepEqual(await readdir(join(workingDir, '.molecule', 'inbox')), [])
 })
 
-test('PL-17 a URL that answers with an error says so, and whether it may pass', async (t) => {
+test('PL-17 a URL that answers with an error fails with its status, retryable or not', async (t) => {
   const workingDir = await workingFolder(t)
   for (const [status, retryable] of [
     [404, false],
@@ -167,7 +167,7 @@ test('PL-17 a URL that answers with an error says so, and whether it may pass', 
   }
 })
 
-test('PL-17 a file of the working folder becomes a part; one from elsewhere never does', async (t) => {
+test('PL-17 a file of the working folder becomes a part, a file from elsewhere never does', async (t) => {
   const workingDir = await workingFolder(t)
   const outside = await workingFolder(t)
   await mkdir(join(workingDir, 'out'))
@@ -189,7 +189,7 @@ test('PL-17 a file of the working folder becomes a part; one from elsewhere neve
   ]) {
     await assert.rejects(collectFile(path, workingDir), { code: /forbidden|not_found/ }, path)
   }
-  // A folder whose name begins with the working folder's is not inside of it.
+  // A folder whose name begins with the name of the working folder is not inside it.
   await mkdir(`${workingDir}-other`)
   t.after(() => rm(`${workingDir}-other`, { recursive: true }))
   await writeFile(`${workingDir}-other/x`, 'x')

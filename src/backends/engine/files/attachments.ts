@@ -1,8 +1,8 @@
 /**
- * What comes with a message besides its text, as files an agent can open: written into `.molecule/inbox/<turn>` of the
- * working folder before the turn and named in its prompt; and the way back, a file of the working folder as a part.
- * Invariant: nothing is written or read outside of the working folder, a sender's URL is asked only through the guard
- * (client/outbound.ts), and a turn's files never pass 25 MiB.
+ * Attachments of a message as files that an agent can open: written into `.molecule/inbox/<turn>` of the working folder
+ * before the turn and named in its prompt. Also the way back: a file of the working folder as a part of a reply.
+ * Invariant: nothing outside the working folder is written or read, a sender's URL is called only through the guard
+ * (client/outbound.ts), and the files of a turn have at most 25 MiB.
  */
 import { constants } from 'node:fs'
 import { type FileHandle, lstat, mkdir, open, readdir, realpath, rm, writeFile } from 'node:fs/promises'
@@ -16,15 +16,16 @@ import { extensionOf, numberedFileName, safeFileName } from '../../../protocol/f
 import type { RequestPart } from '../../../protocol/request.ts'
 
 export const ATTACHMENT_BYTES_MAX = 25 * 1024 * 1024
+/** A message with more attachments fails as `bad_attachment`. */
 const ATTACHMENTS_MAX = 64
-/** A later turn of a warm agent may look at a file again; after this long it is gone. */
+/** A later turn may read a file again. An older file is removed. */
 const KEEP_MS = 30 * 24 * 3600_000
 const FETCH_MS_MAX = 120_000
 
 export interface AttachmentOptions {
   readonly workingDir: string
   readonly turnId: string
-  /** `BackendContext.outbound`: which URLs may be asked. Absent: public ones alone. */
+  /** `BackendContext.outbound`: which URLs may be called. Absent: only public addresses. */
   readonly outbound?: Pick<Outbound, 'send'> | undefined
   readonly clock: Clock
 }
@@ -39,15 +40,15 @@ export interface AttachedFile {
 
 export interface Attachments {
   readonly files: readonly AttachedFile[]
-  /** For the end of the prompt, one line a file below a heading; empty where there are none. */
+  /** Lines for the end of the prompt: a heading and one line for each file. Empty without files. */
   readonly promptLines: readonly string[]
-  /** Removes this turn's files; for those who do not want them kept for 30 days. */
+  /** Removes this turn's files at once. Otherwise they are kept for 30 days. */
   cleanUp(): Promise<void>
 }
 
 /**
- * Throws `bad_attachment` with the reason where a file cannot be had or all are too large, retryable where asking
- * again may help; then nothing is left on the disk.
+ * Throws `bad_attachment` if a file cannot be fetched or the files are too large; retryable if a retry may help. Then no
+ * file is left on the disk.
  */
 export async function writeAttachments(
   parts: readonly RequestPart[],
@@ -56,7 +57,7 @@ export async function writeAttachments(
 ): Promise<Attachments> {
   const wanted = parts.filter(({ type }) => type !== 'text')
   if (wanted.length === 0) return { files: [], promptLines: [], cleanUp: () => Promise.resolve() }
-  if (wanted.length > ATTACHMENTS_MAX) throw badAttachment(`it has more than ${ATTACHMENTS_MAX} files`)
+  if (wanted.length > ATTACHMENTS_MAX) throw badAttachment(`there are more than ${ATTACHMENTS_MAX} files`)
   const folder = await openTurnFolder(options)
   const cleanUp = () => rm(folder, { recursive: true, force: true })
   const files: AttachedFile[] = []
@@ -70,14 +71,14 @@ export async function writeAttachments(
 }
 
 /**
- * A file of the working folder as a part of a reply; `path` may be relative to it. Refused with `forbidden` where its
- * real place is elsewhere, links included, and with `too_large` above 25 MiB.
+ * A file of the working folder as a part of a reply; `path` may be relative to that folder. Throws `forbidden` if the
+ * file is really elsewhere, also through a link, and `too_large` above 25 MiB.
  */
 export async function collectFile(path: string, workingDir: string): Promise<Part> {
   const folder = await realpath(workingDir)
   const file = await realPathOf(resolve(folder, path))
   if (!isInside(file, folder)) throw new MoleculeError('forbidden', `${path} is not in the working folder`)
-  // A link put in its place since is not followed, and a pipe is not waited for.
+  // O_NOFOLLOW: the file may have been replaced by a link since the check. O_NONBLOCK: opening a pipe would block.
   const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
   try {
     if (!(await handle.stat()).isFile()) throw new MoleculeError('not_found', `${path} is not a file`)
@@ -90,7 +91,7 @@ export async function collectFile(path: string, workingDir: string): Promise<Par
   }
 }
 
-/** Reads instead of trusting the size, which may grow meanwhile. */
+/** Counts while it reads, because a file may grow after its size was read. */
 async function readAtMost(handle: FileHandle, path: string): Promise<Buffer> {
   const chunks: Buffer[] = []
   let bytes = 0
@@ -109,14 +110,14 @@ async function realPathOf(path: string): Promise<string> {
   try {
     return await realpath(path)
   } catch (cause) {
-    throw new MoleculeError('not_found', `there is no file ${path}`, { cause })
+    throw new MoleculeError('not_found', `file ${path} does not exist`, { cause })
   }
 }
 
 const isInside = (path: string, folder: string): boolean =>
   path.startsWith(folder.endsWith(sep) ? folder : folder + sep)
 
-/** The turn's own folder, made afresh, where nobody but this user can look. Each step is ours and no link elsewhere. */
+/** A new, empty folder for the turn that only this user can read. No folder on the way is a link. */
 async function openTurnFolder({ workingDir, turnId, clock }: AttachmentOptions): Promise<string> {
   const inbox = await openMoleculeFolder(workingDir, 'inbox')
   await removeOld(inbox, clock.nowMs() - KEEP_MS)
@@ -126,11 +127,11 @@ async function openTurnFolder({ workingDir, turnId, clock }: AttachmentOptions):
   return folder
 }
 
-/** A folder of ours in the working folder. */
+/** The folder `.molecule/<name>` of the working folder. */
 export async function openMoleculeFolder(workingDir: string, name: 'inbox' | 'outbox'): Promise<string> {
   const home = join(workingDir, '.molecule')
   await ensureRealFolder(home)
-  // What is in here belongs to no repository that the working folder may be.
+  // The working folder may be a git repository, which must not get these files.
   await writeFile(join(home, '.gitignore'), '*\n', { flag: 'wx' }).catch(ignoreExisting)
   const folder = join(home, name)
   await ensureRealFolder(folder)
@@ -139,7 +140,7 @@ export async function openMoleculeFolder(workingDir: string, name: 'inbox' | 'ou
 
 async function ensureRealFolder(folder: string): Promise<void> {
   await mkdir(folder, { mode: 0o700 }).catch(ignoreExisting)
-  // An agent may have put a link here: files must not land where it leads.
+  // An agent may have put a link here: files must not be written to its target.
   if ((await lstat(folder)).isDirectory()) return
   throw new MoleculeError('bad_config', `${folder} is not a folder: remove it`)
 }
@@ -156,20 +157,19 @@ async function removeOld(inbox: string, beforeMs: number): Promise<void> {
   }
 }
 
-interface Writing extends AttachmentOptions {
-  readonly folder: string
-  /** Those written before. */
-  readonly files: readonly AttachedFile[]
-}
-
-async function writePart(part: RequestPart, writing: Writing, signal: AbortSignal): Promise<AttachedFile> {
-  const name = nameOf(part, writing.files)
-  const path = join(writing.folder, name)
-  const bytesMax = ATTACHMENT_BYTES_MAX - writing.files.reduce((sum, file) => sum + file.bytes, 0)
+/** `files` are those that were written before. */
+async function writePart(
+  part: RequestPart,
+  { folder, files, outbound }: Pick<AttachmentOptions, 'outbound'> & { folder: string; files: readonly AttachedFile[] },
+  signal: AbortSignal,
+): Promise<AttachedFile> {
+  const name = nameOf(part, files)
+  const path = join(folder, name)
+  const bytesMax = ATTACHMENT_BYTES_MAX - files.reduce((sum, file) => sum + file.bytes, 0)
   const bytes =
     part.uri === undefined
       ? await writeContent(path, contentOf(part, bytesMax))
-      : await download({ url: part.uri, path, bytesMax, outbound: writing.outbound ?? createOutbound() }, signal)
+      : await download({ url: part.uri, path, bytesMax, outbound: outbound ?? createOutbound() }, signal)
   const mediaType = part.mime_type ?? getMimeType(name)
   return { path, name, mediaType, bytes }
 }
@@ -188,22 +188,19 @@ async function writeContent(path: string, content: Buffer): Promise<number> {
   return content.length
 }
 
-interface Download {
-  readonly url: string
-  readonly path: string
-  readonly bytesMax: number
-  readonly outbound: Pick<Outbound, 'send'>
-}
-
-async function download({ url, path, bytesMax, outbound }: Download, signal: AbortSignal): Promise<number> {
+async function download(
+  options: { url: string; path: string; bytesMax: number; outbound: Pick<Outbound, 'send'> },
+  signal: AbortSignal,
+): Promise<number> {
+  const { url, path, bytesMax, outbound } = options
   const handle = await open(path, 'wx', 0o600)
   let bytes = 0
   try {
     const answer = await outbound.send({ url, totalMs: FETCH_MS_MAX, bytesMax }, signal)
     if (answer.status < 200 || answer.status > 299) {
       answer.discard()
-      const mayPass = answer.status === 429 || answer.status >= 500
-      throw badAttachment(`${hostOf(url)} answered ${answer.status}`, { retryable: mayPass })
+      const isRetryable = answer.status === 429 || answer.status >= 500
+      throw badAttachment(`${hostOf(url)} answered ${answer.status}`, { retryable: isRetryable })
     }
     for await (const chunk of answer.chunks()) {
       await handle.writeFile(chunk)
@@ -220,14 +217,14 @@ async function download({ url, path, bytesMax, outbound }: Download, signal: Abo
   return bytes
 }
 
-/** No more of a URL than this is told: what follows may be a signature. */
+/** Errors name only the host of a URL, because the rest may contain a signature. */
 const hostOf = (url: string): string => new URL(url).host
 
 function nameOf(part: RequestPart, files: readonly AttachedFile[]): string {
   const fallback = `attachment-${files.length + 1}${part.type === 'data' ? '.json' : extensionOf(part.mime_type)}`
   const given = part.filename ?? (part.uri === undefined ? undefined : lastPathSegment(part.uri))
   const name = safeFileName(given, fallback)
-  // Some disks do not tell `A.txt` from `a.txt`.
+  // Some file systems treat `A.txt` and `a.txt` as the same file.
   const taken = new Set(files.map((file) => file.name.toLowerCase()))
   let free = name
   for (let number = 2; taken.has(free.toLowerCase()); number++) free = numberedFileName(name, number)
@@ -250,12 +247,12 @@ function promptLines(files: readonly AttachedFile[], workingDir: string): string
     return `- ${relative(workingDir, path)} (${type ? `${type}, ` : ''}${bytes} bytes)`
   })
   const heading =
-    "Files that came with this message, in the working folder (their names and contents are the sender's):"
+    'Files attached to this message, in the working folder (their names and contents come from the sender):'
   return [heading, ...lines]
 }
 
-const tooLarge = () => badAttachment(`its files are larger than ${ATTACHMENT_BYTES_MAX} bytes`)
+const tooLarge = () => badAttachment(`they are larger than ${ATTACHMENT_BYTES_MAX} bytes`)
 
 function badAttachment(reason: string, more: { retryable?: boolean; cause?: unknown } = {}): MoleculeError {
-  return new MoleculeError('bad_attachment', `the files of the message cannot be used: ${reason}`, more)
+  return new MoleculeError('bad_attachment', `the attachments of the message cannot be used: ${reason}`, more)
 }

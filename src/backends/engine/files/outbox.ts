@@ -1,7 +1,7 @@
 /**
- * Files on the way out: a folder of the conversation in the working folder, where an agent puts what belongs to its
- * answer. Empty when a turn begins, so that nothing of an attempt that broke off is handed over. Invariant: only files
- * of this folder itself leave, no link is followed, and together they stay below the limit.
+ * The outbox: a folder of the conversation in the working folder, where an agent puts the files of its answer. It is
+ * empty when a turn starts, so that no file of a broken attempt is delivered. Invariant: only files directly in this
+ * folder are delivered, no link is followed, and all together stay below the limit.
  */
 import { lstatSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,13 +10,14 @@ import type { Part } from '../../../protocol/a2a.ts'
 import { safeFileName } from '../../../protocol/file-name.ts'
 import { collectFile, openMoleculeFolder } from './attachments.ts'
 
+/** Further files are refused, each with a line. */
 const FILES_MAX = 64
-/** All together: an answer crosses the wire and is stored whole. */
+/** Of all files together, because an answer is sent and stored whole. A file beyond it is refused. */
 const OUTBOX_BYTES_MAX = 16 * 1024 * 1024
 
 /**
- * Throws `bad_config` where something that is no folder is in its place. Looked at without a thread in between: nearly
- * always there is nothing to do, and six hops to a thread took longer than all the rest that is added to a warm turn.
+ * Throws `bad_config` if something else than a folder is in its place. Uses synchronous calls: nearly always there is
+ * nothing to do, and six asynchronous calls took longer than all the rest that Molecule adds to a warm turn.
  */
 export async function openOutbox(workingDir: string, conversationId: string): Promise<string> {
   const name = safeFileName(conversationId, 'conversation')
@@ -34,33 +35,34 @@ export async function openOutbox(workingDir: string, conversationId: string): Pr
   return folder
 }
 
-/** A folder itself and no link to one. */
+/** A folder, not a link to one. */
 const isFolder = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 
 const isEmptyFolder = (path: string): boolean => isFolder(path) && readdirSync(path).length === 0
 
 export interface OutboxFiles {
   readonly files: readonly Part[]
-  /** Why a file stayed behind, a line each. */
+  /** One line for each refused file, with the reason. */
   readonly refused: readonly string[]
 }
 
-/** Takes what is in the folder, by name; nothing is left of it afterwards. */
+/** Takes the files of the folder in order of their names, then removes the folder. */
 export async function collectOutbox(folder: string, workingDir: string): Promise<OutboxFiles> {
   if (isEmptyFolder(folder)) return { files: [], refused: [] }
   const files: Part[] = []
   const refused: string[] = []
-  let room = OUTBOX_BYTES_MAX
+  let leftBytes = OUTBOX_BYTES_MAX
   for (const [index, name] of listFileNames(folder).entries()) {
     try {
-      if (index >= FILES_MAX) throw new Error(`an answer may have ${FILES_MAX} files`)
+      if (index >= FILES_MAX) throw new Error(`an answer may have at most ${FILES_MAX} files`)
       const part = await collectFile(join(folder, name), workingDir)
       const bytes = Buffer.byteLength(part.raw ?? '', 'base64')
-      if (bytes > room) throw new Error(`all files of an answer together may have ${OUTBOX_BYTES_MAX} bytes`)
-      room -= bytes
+      if (bytes > leftBytes)
+        throw new Error(`the files of an answer may have at most ${OUTBOX_BYTES_MAX} bytes together`)
+      leftBytes -= bytes
       files.push(part)
     } catch (thrown) {
-      refused.push(`the file ${safeFileName(name, 'file')} was not handed over: ${toMoleculeError(thrown).message}`)
+      refused.push(`the file ${safeFileName(name, 'file')} was not delivered: ${toMoleculeError(thrown).message}`)
     }
   }
   rmSync(folder, { recursive: true, force: true })
@@ -68,7 +70,7 @@ export async function collectOutbox(folder: string, workingDir: string): Promise
 }
 
 function listFileNames(folder: string): string[] {
-  // The agent may have taken the folder away.
+  // The agent may have removed the folder.
   if (!isFolder(folder)) return []
   return readdirSync(folder, { withFileTypes: true })
     .filter((entry) => entry.isFile())

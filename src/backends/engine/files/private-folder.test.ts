@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { temporaryDir } from '../../../../test/harness/process-harness.ts'
 import { createPrivateFolder } from './private-folder.ts'
 
-test('files are for this user alone, and gone with their folder', (t) => {
+test('only this user can read the files, and they are removed with their folder', (t) => {
   const parent = temporaryDir(t)
   const folder = createPrivateFolder(parent)
   assert.deepEqual(readdirSync(parent), [])
@@ -18,7 +18,7 @@ test('files are for this user alone, and gone with their folder', (t) => {
   assert.deepEqual(readdirSync(parent), [])
 })
 
-test('what a platform that is dead left is removed, what one that lives has is not', (t) => {
+test('folders of a dead platform are removed, folders of a live one are not', (t) => {
   const parent = temporaryDir(t)
   const { pid } = spawnSync('true')
   const [dead, living, other] = [`molecule-agent-${pid}-abc`, `molecule-agent-${process.ppid}-abc`, 'else']

@@ -1,8 +1,8 @@
 /**
- * What an agent reads from files because a command line can be read by everybody on the machine: its system prompt,
- * the settings of its MCP servers. A folder for each process, for this user alone, gone when the process is. Written at
- * once (these are a few KiB, beside a spawn), so that a process is started with its files in one breath. Those of a
- * platform that was killed are removed by the next that needs one.
+ * Private files of an agent's process: its system prompt, the settings of its MCP servers. They are not on its command
+ * line, because every user of the machine can read that. One folder for each process, readable only by this user,
+ * removed with the process. Folders of a platform that was killed are removed by the next one that needs a folder.
+ * Written synchronously: a few KiB cost little beside a spawn.
  */
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,18 +11,18 @@ import { join } from 'node:path'
 const PREFIX = 'molecule-agent-'
 
 export interface PrivateFolder {
-  /** The path of a file with this content. */
+  /** Writes a file and returns its path. */
   write(name: string, content: string): string
-  /** With all that is in it. Idempotent. */
+  /** Removes the folder with its files. Idempotent. */
   remove(): void
 }
 
-/** On the disk from the first file on. */
+/** The folder is created with its first file. */
 export function createPrivateFolder(parent: string = tmpdir()): PrivateFolder {
   let path: string | undefined
   return {
     write(name, content) {
-      path ??= make(parent)
+      path ??= createFolder(parent)
       const file = join(path, name)
       writeFileSync(file, content, { mode: 0o600 })
       return file
@@ -33,12 +33,12 @@ export function createPrivateFolder(parent: string = tmpdir()): PrivateFolder {
   }
 }
 
-function make(parent: string): string {
+function createFolder(parent: string): string {
   for (const name of readdirSync(parent)) {
     const owner = /^molecule-agent-(\d+)-/.exec(name)?.[1]
     if (owner !== undefined && isGone(Number(owner))) removeIfOurs(join(parent, name))
   }
-  // Made with mode 0700 by the system.
+  // mkdtemp creates it with mode 0700.
   return mkdtempSync(join(parent, `${PREFIX}${process.pid}-`))
 }
 
@@ -47,7 +47,7 @@ function isGone(pid: number): boolean {
     process.kill(pid, 0)
     return false
   } catch (error) {
-    // One that we may not signal is there.
+    // EPERM means that the process exists.
     return error instanceof Error && 'code' in error && error.code === 'ESRCH'
   }
 }
@@ -56,6 +56,6 @@ function removeIfOurs(path: string): void {
   try {
     rmSync(path, { recursive: true, force: true })
   } catch {
-    // That of another user, who will do it.
+    // The folder belongs to another user, whose platform removes it.
   }
 }

@@ -1,27 +1,28 @@
 /**
- * Whether a program still has the options that we give it, by its own `--help`. No more is asked of it: what an option
- * means cannot be told without a model.
+ * Checks in a program's `--help` that it still has the options that its backend uses. What an option does cannot be
+ * checked without a model.
  */
 import { MoleculeError } from '../../../errors.ts'
 import type { BackendContext, Drift } from '../../backend.ts'
 import { type ProcessFacts, processFailure } from '../failure/agent-errors.ts'
 import type { Scratch } from './scratch.ts'
 
+/** A longer help ends the process, and the probe fails. */
 const HELP_BYTES_MAX = 1024 * 1024
 
 export interface MissingOptionsInput {
   readonly processes: BackendContext['processes']
-  /** Each a command that prints help; all are read as one. */
+  /** Commands that print help. Their output is searched as one text. */
   readonly commands: readonly (readonly [string, ...string[]])[]
-  /** All that stands on our command lines; what is no option is passed over. */
+  /** The arguments that the backend uses. Arguments that are not options are ignored. */
   readonly words: readonly string[]
   readonly facts: ProcessFacts
 }
 
-export async function missingOptions(question: MissingOptionsInput, scratch: Scratch): Promise<readonly Drift[]> {
-  const texts = await Promise.all(question.commands.map((command) => readHelp(command, question, scratch)))
+export async function missingOptions(input: MissingOptionsInput, scratch: Scratch): Promise<readonly Drift[]> {
+  const texts = await Promise.all(input.commands.map((command) => readHelp(command, input, scratch)))
   const help = texts.join('\n')
-  const options = [...new Set(question.words.filter((word) => /^--?[a-z]/i.test(word)))]
+  const options = [...new Set(input.words.filter((word) => /^--?[a-z]/i.test(word)))]
   return options
     .filter((option) => !mentionsOption(help, option))
     .map((option) => ({ missing: `option ${option} missing` }))
@@ -37,7 +38,7 @@ async function readHelp(
     signal,
   )
   const text = [result.stdout, result.stderrTail].map((bytes) => new TextDecoder().decode(bytes)).join('\n')
-  // Some print their help on stderr, some with an exit code of 1: text counts.
+  // Some programs print help on stderr or exit with code 1: any output counts as help.
   if (result.end === 'exited' && text.trim() !== '') return text
   throw processFailure(result, facts) ?? new MoleculeError('agent_failed', `${command.join(' ')} printed nothing`)
 }

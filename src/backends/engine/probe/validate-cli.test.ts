@@ -21,7 +21,7 @@ function setUp(t: TestContext) {
   return { program, validate }
 }
 
-test('BK-8 a program on PATH or by its path is found, and says its version', async (t) => {
+test('BK-8 a program is found on PATH or by its path, with its version', async (t) => {
   const { program, validate } = setUp(t)
   const path = program('agent', 'echo "agent version 1.2.3-beta.4 (x)"')
   const expected = { ok: true, version: '1.2.3-beta.4', note: path }
@@ -31,7 +31,7 @@ test('BK-8 a program on PATH or by its path is found, and says its version', asy
   assert.deepEqual(await validate('mute'), { ok: true, note: path.replace(/agent$/, 'mute') })
 })
 
-test('BK-8 one that is missing, not executable or broken is told apart, with what to do', async (t) => {
+test('BK-8 a missing, a non-executable and a broken program each have a problem and a remedy', async (t) => {
   const { program, validate } = setUp(t)
   program('plain', 'true', 0o644)
   const broken = program('broken', 'echo its engine is missing >&2; exit 1')
@@ -39,9 +39,9 @@ test('BK-8 one that is missing, not executable or broken is told apart, with wha
   assert.deepEqual(missing, {
     ok: false,
     problem: 'backend "some": nowhere is not found on PATH',
-    remedy: 'install it with `npm i some`, or name its path with the option bin',
+    remedy: 'install it with `npm i some`, or set option bin to its path',
   })
-  assert.ok(!plain.ok && /plain is there but not executable/.test(plain.problem) && /chmod \+x/.test(plain.remedy))
+  assert.ok(!plain.ok && /plain is not executable/.test(plain.problem) && /chmod \+x/.test(plain.remedy))
   const problem = `backend "some": \`${broken} --version\` failed: exit code 1: its engine is missing`
   assert.ok(!failing.ok)
   assert.equal(failing.problem, problem)

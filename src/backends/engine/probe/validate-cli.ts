@@ -1,6 +1,6 @@
 /**
- * Is the program of an agent there, may it be run, and which version is it: asked before a workspace is said to work,
- * and answered in words that say what to do. Runs `--version` and nothing else: no model is called.
+ * Validates the program of an agent: that it exists, is executable, and which version it is. A problem comes with what
+ * the owner can do. Runs only `--version` and calls no model.
  */
 import { constants } from 'node:fs'
 import { access, stat } from 'node:fs/promises'
@@ -10,46 +10,46 @@ import type { Validation } from '../../backend.ts'
 import { stderrTail } from '../failure/run-failure.ts'
 import { type ProbeIsolation, type Scratch, withScratch } from './scratch.ts'
 
-/** The slowest known program takes seconds to say its version, and more on a busy machine. */
+/** A slower program is invalid. The slowest known one takes seconds, and more on a busy machine. */
 const VERSION_MS_MAX = 50_000
 const VERSION_BYTES_MAX = 64 * 1024
 
 export interface ValidateCliOptions {
   readonly processes: Processes
-  /** What we inherited; the program gets it stripped. */
+  /** The environment for the program, without secrets. */
   readonly env: Readonly<Record<string, string>>
   readonly backend: string
   readonly bin: string
   readonly versionArgs?: readonly string[]
-  /** How to get the program, in a sentence without its end. */
+  /** How to install the program: a sentence without a full stop. */
   readonly install: string
-  /** So that not even `--version` writes into its user's folders, as some do. */
-  readonly quiet?: ProbeIsolation | undefined
+  /** Isolates the call, because some programs write into the user's folders even for `--version`. */
+  readonly isolation?: ProbeIsolation | undefined
 }
 
 export async function validateCli(probe: ValidateCliOptions, signal: AbortSignal): Promise<Validation> {
   const { backend, bin, install } = probe
   const found = await findProgram(bin, probe.env['PATH'] ?? '')
   if (found.path === undefined) {
-    const problem = found.isThere ? `${bin} is there but not executable` : `${bin} is not found on PATH`
+    const problem = found.isThere ? `${bin} is not executable` : `${bin} is not found on PATH`
     const remedy = found.isThere
-      ? `make it executable for this user (chmod +x), or name another with the option bin`
-      : `${install}, or name its path with the option bin`
+      ? `make it executable for this user (chmod +x), or set option bin to another program`
+      : `${install}, or set option bin to its path`
     return { ok: false, problem: `backend "${backend}": ${problem}`, remedy }
   }
-  const { env: environment, quiet: known } = probe
-  const quiet = known === undefined || known.isShared ? { stateIn: [] } : known
+  const { env: environment, isolation: known } = probe
+  const isolation = known === undefined || known.isShared ? { stateIn: [] } : known
   const { path } = found
-  return withScratch({ context: { environment }, quiet }, (scratch) => askVersion(probe, path, scratch), signal)
+  return withScratch({ context: { environment }, isolation }, (scratch) => askVersion(probe, path, scratch), signal)
 }
 
 interface FoundProgram {
   readonly path: string | undefined
-  /** A file of that name is there. */
+  /** A file of that name exists, but may not be executable. */
   readonly isThere: boolean
 }
 
-/** As the system looks it up: on PATH, but for a name with a slash in it. */
+/** As the system finds it: on PATH, unless the name contains a slash. */
 export async function findProgram(bin: string, searchPath: string): Promise<FoundProgram> {
   const isPath = isAbsolute(bin) || bin.includes('/')
   const candidates = isPath
@@ -96,18 +96,18 @@ async function askVersion(probe: ValidateCliOptions, path: string, scratch: Scra
     },
     scratch.signal,
   )
-  const question = `${path} ${args.join(' ')}`
+  const call = `${path} ${args.join(' ')}`
   const output = new TextDecoder().decode(result.stdout)
   if (result.end === 'exited' && result.exitCode === 0) {
     const version = /\d+\.\d+(?:\.\d+)?[\w.+-]*/.exec(output)?.[0]
     return { ok: true, ...(version !== undefined && { version }), note: path }
   }
-  const said = stderrTail(result).trim() || output.trim().slice(0, 500)
+  const shown = stderrTail(result).trim() || output.trim().slice(0, 500)
   const why =
     result.end === 'exited' ? `exit code ${result.exitCode ?? result.signal}` : result.end.replaceAll('_', ' ')
   return {
     ok: false,
-    problem: `backend "${probe.backend}": \`${question}\` failed: ${why}${said && `: ${said}`}`,
-    remedy: `run it by hand to see what it lacks; ${probe.install} mends a broken installation`,
+    problem: `backend "${probe.backend}": \`${call}\` failed: ${why}${shown && `: ${shown}`}`,
+    remedy: `run it by hand to see the problem; ${probe.install} repairs a broken installation`,
   }
 }

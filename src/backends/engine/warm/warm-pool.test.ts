@@ -27,7 +27,7 @@ function setUp(options: Partial<WarmPoolOptions> = {}) {
         ended,
         die,
         async stop() {
-          // Leaving takes a moment, in which it still counts.
+          // A process still counts while it stops.
           await clock.settle()
           die()
         },
@@ -44,7 +44,7 @@ function setUp(options: Partial<WarmPoolOptions> = {}) {
   return { clock, warm, take, started, names, most: () => most }
 }
 
-test('AG-1 a conversation keeps its agent, and another gets one of its own', async () => {
+test('AG-1 a conversation keeps its agent, and another conversation gets another agent', async () => {
   const { take, started } = setUp()
   const first = await take('a')
   assert.equal(first.isFresh, true)
@@ -55,7 +55,7 @@ test('AG-1 a conversation keeps its agent, and another gets one of its own', asy
   assert.deepEqual(started, ['a', 'b'])
 })
 
-test('the least recently used idle agent makes way, and never more are alive than may be', async () => {
+test('the least recently used idle agent stops for a new one, and the limit is never passed', async () => {
   const { take, started, names, most } = setUp()
   for (const key of ['a', 'b', 'a', 'c']) (await take(key)).giveBack()
   assert.deepEqual(started, ['a', 'b', 'c'])
@@ -63,7 +63,7 @@ test('the least recently used idle agent makes way, and never more are alive tha
   assert.equal(most(), 2)
 })
 
-test('twenty conversations on four places: all are served, in order, with at most four alive', async () => {
+test('twenty conversations share four places, in order, with at most four processes alive', async () => {
   const { take, clock, most } = setUp({ processesMax: 4 })
   const served: number[] = []
   const turn = async (n: number) => {
@@ -80,7 +80,7 @@ test('twenty conversations on four places: all are served, in order, with at mos
   assert.equal(most(), 4)
 })
 
-test('two turns of one conversation wait for each other', async () => {
+test('two turns of one conversation run one after the other', async () => {
   const { take, clock } = setUp()
   const first = await take('a')
   let second = false
@@ -94,7 +94,7 @@ test('two turns of one conversation wait for each other', async () => {
   assert.equal((await waiting).agent, first.agent)
 })
 
-test('whoever waits can be cancelled, and the others move up', async () => {
+test('a waiting turn can be cancelled, and the next one takes its place', async () => {
   const { take, clock, warm } = setUp({ processesMax: 1 })
   const first = await take('a')
   const cancel = new AbortController()
@@ -108,7 +108,7 @@ test('whoever waits can be cancelled, and the others move up', async () => {
   assert.equal(warm.size, 1)
 })
 
-test('an idle agent is closed after its time, and a used one begins its time anew', async () => {
+test('an idle agent stops after idleMs, and each use restarts that time', async () => {
   const { take, clock, warm, started } = setUp()
   const use = async () => (await take('a')).giveBack()
   await use()
@@ -124,7 +124,7 @@ test('an idle agent is closed after its time, and a used one begins its time ane
   assert.deepEqual(started, ['a', 'a'])
 })
 
-test('one that died is replaced, one started otherwise too', async () => {
+test('an agent that died, or that has another fingerprint, is replaced', async () => {
   const { take, started, clock } = setUp()
   const first = await take('a')
   first.agent.die()
@@ -138,7 +138,7 @@ test('one that died is replaced, one started otherwise too', async () => {
   assert.equal(started.length, 3)
 })
 
-test('one that is discarded is gone before the next turn of its conversation begins', async () => {
+test('a discarded agent is gone before the next turn of its conversation starts', async () => {
   const { take, names } = setUp()
   const first = await take('a')
   const next = take('a')
@@ -163,7 +163,7 @@ test('a turn that waits for a person gives up its place and takes one again', as
   assert.equal(await suspended, 'yes')
 })
 
-test('one process for many sessions is shared, and replaced without breaking what runs in it', async () => {
+test('a process for many sessions is shared, and replaced without ending its running turns', async () => {
   const { take, started, names, clock } = setUp({ turnsPerProcessMax: 100 })
   const [first, second] = await Promise.all([take('all'), take('all')])
   assert.equal(first.agent, second.agent)
@@ -178,7 +178,7 @@ test('one process for many sessions is shared, and replaced without breaking wha
   assert.equal(started.length, 2)
 })
 
-test('close ends all, also those in use, and nothing is handed out after', async () => {
+test('close stops all agents, also those in use, and later turns get none', async () => {
   const { take, warm, names } = setUp()
   await take('a')
   ;(await take('b')).giveBack()
