@@ -5,7 +5,7 @@ import type { Statement, Store } from '../store/store.ts'
 import type { Checkpoint, LeaseKey } from './inbox.ts'
 import type { WorkerQueues } from './lease/worker-queues.ts'
 import type { Watchers } from './read/watchers.ts'
-import type { TaskResult } from './settle/task-result.ts'
+import type { TaskResult } from './settle/task-state.ts'
 
 /** Keeps the session token of a turn, or drops a lost one. Injected, because session rows belong to `src/sessions`. */
 export type KeepSession = (key: LeaseKey, token: string | undefined) => Statement

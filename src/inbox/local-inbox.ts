@@ -1,6 +1,6 @@
 /**
- * The inbox of this process: all faces of the seam over one store. The transactions are in the files beside it.
- * Memory here is only advice: if all of it were lost, the store alone would bring every message to its end.
+ * The inbox of this process: joins every part of the seam over one store. Its memory (queues, watchers) is only advice:
+ * if all of it were lost, the store alone would bring every message to its end.
  */
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
@@ -24,7 +24,7 @@ import { createStories } from './read/story.ts'
 import { createUsageReader } from './read/usage.ts'
 import { createWatchers } from './read/watchers.ts'
 import type { Activity, LoadReport, Stories, UsageReader } from './readers.ts'
-import { discard, listDeadLetters, replay } from './settle/dead-letters.ts'
+import { createDeadLetters } from './settle/dead-letters.ts'
 import { correctClock } from './upkeep/clock-correction.ts'
 import { createSweep } from './upkeep/sweep.ts'
 
@@ -32,17 +32,17 @@ export interface LocalInboxOptions {
   readonly store: Store
   readonly clock: Clock
   readonly log: Log
-  /** Names this data folder: workers of its processes are called `<host>.<something>`. */
+  /** The id of this data folder: the worker ids of its processes start with `<host>.`. */
   readonly host: string
   readonly keepSession: KeepSession
-  /** The same for a bridge, whose sessions live on its own machine. */
+  /** For bridges, whose sessions live on their own machines. */
   readonly keepSessionOn?: KeepSessionOn
   readonly onCheckpoint?: (checkpoint: Checkpoint) => void
 }
 
 export interface LocalInbox {
   readonly inbox: Inbox
-  /** The worker's side for those who call from elsewhere. */
+  /** The worker side for bridges. */
   readonly bridges: Bridges
   readonly reception: Reception
   readonly deadLetters: DeadLetters
@@ -55,11 +55,11 @@ export interface LocalInbox {
   readonly stories: Stories
   readonly usage: UsageReader
   /**
-   * Voids what an earlier process of this host held, before any worker comes; the host's lock must be held. Returns how
-   * many turns were lost.
+   * Voids the leases of an earlier process of this host. Call it before any worker joins; the lock on the data folder
+   * must be held. Returns how many turns were lost.
    */
   recover(): Promise<number>
-  /** Stops looking for work. Leases that are held are not touched: their workers settle or release them. */
+  /** Stops the sweep. Held leases stay as they are: their workers settle or release them. */
   close(): void
 }
 
@@ -108,7 +108,8 @@ export function createLocalInbox(options: LocalInboxOptions): LocalInbox {
     usage: createUsageReader(store),
     async recover() {
       const backMs = store.engine === 'sqlite' ? await store.write(correctClock) : 0
-      if (backMs > 0) options.log.warn({ backMs }, 'the clock was set back; what waits was moved back with it')
+      if (backMs > 0)
+        options.log.warn({ backMs }, 'the clock was set back; the times of waiting messages were moved back with it')
       await store.write(() => markSendingUnknown(options.host))
       await store.write(() => releasePushClaims(options.host))
       return await store.write(() => recoverLeases(options.host))
@@ -117,18 +118,5 @@ export function createLocalInbox(options: LocalInboxOptions): LocalInbox {
       stopListening()
       sweep.stop()
     },
-  }
-}
-
-function createDeadLetters({ store, changed }: InboxContext, look: () => void): DeadLetters {
-  return {
-    list: (workspaceId) => store.read(() => listDeadLetters(workspaceId)),
-    async replay(workspaceId, messageId) {
-      const taskId = await store.write(() => replay(workspaceId, messageId), workspaceId)
-      changed(workspaceId, taskId)
-      look()
-      return taskId
-    },
-    discard: (workspaceId, messageId) => store.write(() => discard(workspaceId, messageId), workspaceId),
   }
 }

@@ -1,7 +1,7 @@
 /**
- * Admission: one transaction turns a letter into a durable message and its task, or attaches it to the task of the
- * same letter admitted before. Where a worker stands ready and nothing older waits, the same transaction also leases
- * the message to it: one commit instead of two is half of what makes a durable answer fast.
+ * Admission: one transaction turns a letter into a durable message and its task, or attaches it to the task of the same
+ * letter admitted before. Where a worker waits and nothing older is ready, the same transaction also leases the message
+ * to it: one commit instead of two is half of what makes a durable answer fast.
  */
 import { MoleculeError } from '../../errors.ts'
 import { ulid } from '../../ids.ts'
@@ -11,6 +11,7 @@ import { refuseLoop } from '../../protocol/relay-path.ts'
 import { sql, statement, type Transaction, together } from '../../store/store.ts'
 import { answerAsk, type OpenAsk, openAskOf } from '../ask/ask.ts'
 import type { Admitted, Directive, Letter } from '../inbox.ts'
+import type { WorkerDirective } from '../lease/directives.ts'
 import { recordChange } from '../read/event-log.ts'
 import { dedupeOf } from './dedupe.ts'
 import {
@@ -24,7 +25,7 @@ import {
   taskStatements,
 } from './letter-rows.ts'
 
-/** Messages that may wait in one workspace before a sender is told to come again. */
+/** Messages that may wait in one workspace; the next sender gets 429 with `Retry-After`. */
 const QUEUE_MESSAGES_MAX = 1000
 const QUEUE_RETRY_AFTER_MS = 5000
 
@@ -36,7 +37,7 @@ export function prepareLetter(letter: Letter): PreparedLetter {
   return { letter, key, dedupe, hash: contentHash(envelope.message), envelopeText: writeEnvelope(envelope) }
 }
 
-/** The workers that would take a message at once: one for hosted workspaces, one that named this workspace. */
+/** The workers that would take a message at once: one for hosted workspaces, one for this workspace by name. */
 export interface ReadyWorkers {
   readonly hosted?: string
   readonly named?: string
@@ -44,8 +45,8 @@ export interface ReadyWorkers {
 
 export interface Admission {
   readonly admitted: Admitted
-  /** What is handed out because of it: the message itself as a lease, or as the answer a turn waits for. */
-  readonly toWorker?: { readonly worker: string; readonly directive: Directive }
+  /** The message as a lease for a worker, or as the answer for a waiting turn. */
+  readonly toWorker?: WorkerDirective
 }
 
 export function* admit(prepared: PreparedLetter, ready: ReadyWorkers): Transaction<Admission> {
@@ -54,7 +55,7 @@ export function* admit(prepared: PreparedLetter, ready: ReadyWorkers): Transacti
   const named = given.taskId === undefined ? undefined : yield* continuedTask(letter, given.taskId)
   const givenContext = named?.context_id ?? given.contextId
   const found = yield* lookUp(prepared, givenContext)
-  // As it is under the lock: it may have ended since it was looked up.
+  // Use the state read under the lock: the task may have ended since the first read.
   const task = named && { ...named, state: found.taskState ?? named.state }
   const duplicate = found.known && attachDuplicate(prepared, found.known)
   if (duplicate !== undefined) return { admitted: duplicate }
@@ -66,24 +67,23 @@ export function* admit(prepared: PreparedLetter, ready: ReadyWorkers): Transacti
     return yield* admitAnswer(prepared, { conversation, task, asked })
   }
   const worker = load.hosted === 1 ? ready.hosted : ready.named
-  // A newcomer may not jump the queue: where something older is ready it waits its turn.
+  // A new message must not overtake: while an older one is ready, it waits.
   const open = load.paused === 0 && load.running < load.slots
   const claims = worker !== undefined && open && conversation.free && load.ready === 0
-  // A context of our making is called like its conversation, which is then found without an index of names.
+  // A context that we create has the id of its conversation, so it needs no row in the index of contexts.
   const contextId = givenContext ?? conversation.id
-  const place: Placement = {
+  const placement: Placement = {
     conversation,
     contextId,
     task,
     waitsForPermission: asked !== undefined,
     claimant: claims ? { worker, hosted: load.hosted === 1 } : undefined,
   }
-  return yield* insertMessage(prepared, place)
+  return yield* insertMessage(prepared, placement)
 }
 
-/** Writes the letter into its place, in one step. */
-function* insertMessage(prepared: PreparedLetter, place: Placement): Transaction<Admission> {
-  const { conversation, contextId, task, waitsForPermission, claimant } = place
+function* insertMessage(prepared: PreparedLetter, placement: Placement): Transaction<Admission> {
+  const { conversation, contextId, task, waitsForPermission, claimant } = placement
   const { workspaceId } = prepared.letter
   const claims = claimant !== undefined
   const messageId = prepared.letter.id ?? ulid()
@@ -97,8 +97,8 @@ function* insertMessage(prepared: PreparedLetter, place: Placement): Transaction
     entries: [{ taskId, messageId, items: [{ t: 'status', state } as const] }],
   }
   yield* together([
-    ...taskStatements(prepared.letter, place, { taskId, state }),
-    conversationStatement(prepared.letter, place),
+    ...taskStatements(prepared.letter, placement, { taskId, state }),
+    conversationStatement(prepared.letter, placement),
     messageStatement(prepared, conversation, {
       id: messageId,
       taskId,
@@ -109,18 +109,15 @@ function* insertMessage(prepared: PreparedLetter, place: Placement): Transaction
   ])
   const admitted = { taskId, contextId, duplicate: false }
   if (!claims) return { admitted }
-  const lease = leaseOfLetter(prepared, place, { taskId, messageId })
+  const lease = leaseOfLetter(prepared, placement, { taskId, messageId })
   return { admitted, toWorker: { worker: claimant.worker, directive: { type: 'lease', lease } } }
 }
 
-interface Answering {
-  readonly conversation: TargetConversation
-  readonly task: ContinuedTaskRow
-  readonly asked: OpenAsk
-}
-
 /** The message answers a question of the task's running turn: it goes to that turn and never into the queue. */
-function* admitAnswer(prepared: PreparedLetter, { conversation, task, asked }: Answering): Transaction<Admission> {
+function* admitAnswer(
+  prepared: PreparedLetter,
+  { conversation, task, asked }: { conversation: TargetConversation; task: ContinuedTaskRow; asked: OpenAsk },
+): Transaction<Admission> {
   const { message } = prepared.letter.envelope
   const id = prepared.letter.id ?? ulid()
   yield* together([
@@ -145,7 +142,7 @@ interface LoadRow {
   slots: number
   running: number
   waiting: number
-  /** 1 when some conversation could run now. */
+  /** 1 when a conversation is ready now. */
   ready: number
 }
 
@@ -165,8 +162,8 @@ interface Found {
 }
 
 /**
- * The conversation of a context that its sender named, or of one that was made for this sender; one that was made for
- * somebody else has that id too, and is not found.
+ * The conversation of a context: one that its sender named, or one that we created for this sender. A context that we
+ * created for another sender has the same id as its conversation; the principal must match, so it is not found.
  */
 const CONVERSATION = `select id, ready_at, worker, lease_epoch, last_n from conversations
   where id = coalesce((select n.id from conversations n where n.workspace_id = $1 and n.principal = $2
@@ -174,8 +171,8 @@ const CONVERSATION = `select id, ready_at, worker, lease_epoch, last_n from conv
     and workspace_id = $1 and principal = $2 and context_id = $3 /*for update*/`
 
 /**
- * All that has to be known, in one step; locked in the order that every transaction keeps. Where the sender named no
- * context there is no conversation to look for.
+ * Reads everything that admission needs in one round trip, in the lock order of every transaction. A message without a
+ * context starts a new conversation, so none is read.
  */
 function* lookUp({ letter, dedupe }: PreparedLetter, contextId: string | undefined): Transaction<Found> {
   const { taskId } = letter.envelope.message
@@ -194,13 +191,13 @@ function* lookUp({ letter, dedupe }: PreparedLetter, contextId: string | undefin
       [letter.workspaceId],
     ),
     ...(contextId === undefined ? [] : [conversation(contextId)]),
-    // Whoever names a task has thereby named its context.
+    // A message with a task always has a context, so the order of the answers is fixed.
     ...(taskId === undefined ? [] : [statement(state, [taskId])]),
   ])) as unknown as [KnownRow[], LoadRow[], ConversationRow[]?, { state: TaskState }[]?]
   return { known, load, conversation: conversations?.[0], taskState: tasks?.[0]?.state }
 }
 
-/** The task of the same letter admitted before, in whatever state it is; other content under the same key is refused. */
+/** Attaches to the task of the same letter, in any state; other content under the same key is refused. */
 function attachDuplicate({ letter, hash }: PreparedLetter, known: KnownRow): Admitted {
   const { taskId, contextId } = letter.envelope.message
   const same =
@@ -224,12 +221,12 @@ function* continuedTask(letter: Letter, taskId: string): Transaction<ContinuedTa
     'select id, context_id, principal, state from tasks where id = $1 and workspace_id = $2',
     [taskId, letter.workspaceId],
   )
-  // Somebody else's task is answered like no task: naming an id must not tell whether it exists.
+  // A stranger must not learn whether a task id exists: another principal's task is not found.
   if (task !== undefined && task.principal === letter.principal) return task
   throw new MoleculeError('not_found', `there is no task ${taskId}`)
 }
 
-/** Looked at only after duplicates: the same message again attaches, also when its task has ended meanwhile. */
+/** Checked after duplicates: the same message attaches even when its task has ended meanwhile. */
 function assertOpen({ envelope }: Letter, task: ContinuedTaskRow): void {
   const { contextId } = envelope.message
   if (contextId !== undefined && contextId !== task.context_id) {

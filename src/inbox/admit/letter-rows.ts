@@ -1,12 +1,12 @@
-/** Where an admitted letter goes: the rows of its task, its message and its conversation, as statements. */
+/** The rows of an admitted letter (task, message, conversation) as statements, and its lease. */
 import { isInterrupted, type TaskState } from '../../protocol/a2a.ts'
 import { type Statement, statement } from '../../store/store.ts'
 import type { Lease, Letter } from '../inbox.ts'
 import { type Claimant, LEASE_MS } from '../lease/claim.ts'
-import { setTaskState } from '../read/tasks.ts'
+import { setTaskState } from '../settle/task-state.ts'
 import { EXPIRY_MS } from '../upkeep/expire.ts'
 
-/** A letter with everything computed that needs no database, so that the transaction is short and repeatable. */
+/** A letter with everything computed that needs no database: the transaction is short and may run twice. */
 export interface PreparedLetter {
   readonly letter: Letter
   readonly key: string
@@ -25,7 +25,7 @@ export interface ContinuedTaskRow {
 export interface TargetConversation {
   readonly id: string
   readonly exists: boolean
-  /** No turn runs in it and nothing waits. */
+  /** No turn runs in it and no message waits. */
   readonly free: boolean
   readonly epoch: number
   readonly n: number
@@ -35,7 +35,7 @@ export interface Placement {
   readonly conversation: TargetConversation
   readonly contextId: string
   readonly task: ContinuedTaskRow | undefined
-  /** The task's running turn waits for a permission: one more message does not set the task going again. */
+  /** The task's running turn waits for a permission: this message must not set the task to working. */
   readonly waitsForPermission: boolean
   /** Claims the message in the same transaction. */
   readonly claimant: Claimant | undefined
@@ -43,10 +43,10 @@ export interface Placement {
 
 export function taskStatements(
   letter: Letter,
-  place: Placement,
+  placement: Placement,
   { taskId, state }: { taskId: string; state: TaskState },
 ): Statement[] {
-  const { conversation, contextId, task, waitsForPermission } = place
+  const { conversation, contextId, task, waitsForPermission } = placement
   if (task !== undefined) return isInterrupted(task.state) && !waitsForPermission ? [setTaskState(taskId, state)] : []
   const row = statement(
     `insert into tasks (id, workspace_id, conversation_id, context_id, principal, state, created_at, updated_at)
@@ -56,14 +56,14 @@ export function taskStatements(
   return [row]
 }
 
-// Texts of the hot path are made once: a text that is put together anew has to be hashed anew to find its statement.
+// SQL texts of the hot path are built once: a new string must be hashed again to find its prepared statement.
 
 const messageInsertText = (settledAt: string): string =>
   `insert into messages (id, workspace_id, conversation_id, task_id, n, dedupe, content_hash, idempotency_key,
      envelope, sender, reply_to, state, admitted_at, ready_at, expires_at, settled_at, begun)
    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, now_ms(), now_ms(), now_ms() + $13, ${settledAt}, $14)`
 const INSERT_OPEN = messageInsertText('null')
-/** An answer is settled from the start: the turn that takes it decides what it was worth. */
+/** An answer is settled at once: the turn that receives it settles for both. */
 const INSERT_ANSWER = messageInsertText('now_ms()')
 
 export function messageStatement(
@@ -93,15 +93,15 @@ export function messageStatement(
 
 export function leaseOfLetter(
   { letter, key }: PreparedLetter,
-  place: Placement,
+  placement: Placement,
   ids: { taskId: string; messageId: string },
 ): Lease {
   return {
     workspaceId: letter.workspaceId,
-    conversationId: place.conversation.id,
+    conversationId: placement.conversation.id,
     ...ids,
-    epoch: place.conversation.epoch + 1,
-    contextId: place.contextId,
+    epoch: placement.conversation.epoch + 1,
+    contextId: placement.contextId,
     principal: letter.principal,
     sender: letter.sender,
     envelope: letter.envelope,
@@ -121,8 +121,8 @@ const INSERT_READY = conversationInsertText('null', 'now_ms()')
 const LEASE = `update conversations set last_n = $2, lease_epoch = $3, worker = $4, lease_until = now_ms() + ${LEASE_MS}
   where id = $1`
 
-export function conversationStatement({ workspaceId, principal }: Letter, place: Placement): Statement {
-  const { conversation, contextId, claimant } = place
+export function conversationStatement({ workspaceId, principal }: Letter, placement: Placement): Statement {
+  const { conversation, contextId, claimant } = placement
   const { id, n, epoch } = conversation
   if (!conversation.exists) {
     const values = [id, workspaceId, principal, contextId, n]
@@ -130,7 +130,7 @@ export function conversationStatement({ workspaceId, principal }: Letter, place:
     return statement(INSERT_LEASED, [...values, epoch + 1, claimant.worker])
   }
   if (claimant !== undefined) return statement(LEASE, [id, n, epoch + 1, claimant.worker])
-  // An older message that waits keeps its own ready time: order within a conversation is absolute.
+  // An older waiting message keeps its ready time: order within a conversation is absolute.
   const ready = conversation.free ? ', ready_at = now_ms()' : ''
   return statement(`update conversations set last_n = $2${ready} where id = $1`, [id, n])
 }

@@ -8,10 +8,11 @@
 import type { Part, TaskState } from '../../protocol/a2a.ts'
 import { sql, type Transaction, together } from '../../store/store.ts'
 import { type Ask, type LeaseKey, type LeaseStanding, leaseId } from '../inbox.ts'
+import { LEASE_COLUMNS, type LeaseRow, toLeaseKey } from '../lease/lease-rows.ts'
 import { lockWorkspace } from '../lease/lock-workspace.ts'
 import { lockHeldTurn, type SuspendOutput, suspend, takeSlotBack } from '../lease/suspend.ts'
 import { recordChange } from '../read/event-log.ts'
-import { setTaskState } from '../read/tasks.ts'
+import { setTaskState } from '../settle/task-state.ts'
 
 const ASK_TIMEOUT_MS = 30 * 60_000
 /** Asks denied in one sweep; the next sweep denies the rest. */
@@ -61,18 +62,13 @@ export interface OpenAsk {
   readonly worker: string
 }
 
-interface OpenAskRow {
+interface OpenAskRow extends LeaseRow {
   id: string
-  message_id: string
-  workspace_id: string
-  task_id: string
-  epoch: number
-  conversation_id: string
-  worker: string
   tool: string | null
+  worker: string
 }
 
-const SELECT_OPEN = `select a.id, a.message_id, a.workspace_id, a.task_id, a.epoch, a.tool, c.id as conversation_id, c.worker
+const SELECT_OPEN = `select a.id, a.tool, c.worker, ${LEASE_COLUMNS}
   from asks a join messages m on m.id = a.message_id join conversations c on c.id = m.conversation_id
   where a.state = 'open' and c.lease_epoch = a.epoch and m.state = 'leased'`
 
@@ -115,13 +111,7 @@ const toOpenAsk = (row: OpenAskRow): OpenAsk => ({
   id: row.id,
   kind: row.tool === null ? 'question' : 'permission',
   worker: row.worker,
-  key: {
-    workspaceId: row.workspace_id,
-    conversationId: row.conversation_id,
-    taskId: row.task_id,
-    messageId: row.message_id,
-    epoch: row.epoch,
-  },
+  key: toLeaseKey(row),
 })
 
 /** Closes the question with the message that answers it; the turn goes on. */

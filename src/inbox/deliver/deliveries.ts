@@ -1,16 +1,13 @@
 /**
- * Deliveries: what a door pushes out, as durable rows. `sending` is committed before the call, so that a crash in
- * mid-call is seen as what it is: it may have happened, and is not repeated by itself.
+ * Deliveries: replies that a door pushes, as durable rows. `sending` is committed before the call. A delivery that is
+ * found `sending` after a crash may have arrived, so it is not repeated by itself.
  */
 import { MoleculeError } from '../../errors.ts'
 import { type Store, sql, type Transaction } from '../../store/store.ts'
 import type { Deliveries, Delivery, DeliveryBody, DeliveryResult } from '../delivery.ts'
+import { isGivenUp, retryDelayMs } from './retry-schedule.ts'
 
-/** After so many tries, or this long, a delivery is given up loudly. */
-const TRIES_MAX = 10
-const GIVE_UP_MS = 24 * 3600_000
-const RETRY_MS = 2000
-const RETRY_MS_MAX = 3600_000
+/** The oldest are listed; later ones appear as these are resolved. */
 const LIST_MAX = 200
 
 export function createDeliveries(store: Store, host: string): Deliveries {
@@ -37,7 +34,7 @@ function toDelivery(row: DeliveryRow): Delivery {
   return { id, workspaceId, taskId, channel, body, tries }
 }
 
-/** The oldest delivery of each channel only: a later one never overtakes it, also while it waits or is unknown. */
+/** Takes the oldest open delivery of a channel only, so that a later one never overtakes it. */
 function* take(door: string, host: string): Transaction<Delivery | undefined> {
   const [row] = yield* sql<DeliveryRow>(
     `select d.id, d.workspace_id, d.task_id, d.channel, d.body, d.tries from deliveries d
@@ -57,7 +54,7 @@ function* finish(id: string, result: DeliveryResult): Transaction<void> {
     `select tries, now_ms() - created_at as age from deliveries where id = $1 and state = 'sending' /*for update*/`,
     [id],
   )
-  // The answer to an earlier finish was lost: what is finished stays so.
+  // A door whose answer was lost repeats its call: a finished delivery stays as it is.
   if (row === undefined) return
   if (result.type === 'sent') {
     yield* sql(
@@ -70,17 +67,16 @@ function* finish(id: string, result: DeliveryResult): Transaction<void> {
     yield* sql(`update deliveries set state = 'unknown', error = $2 where id = $1`, [id, result.error])
     return
   }
-  const givenUp = result.final === true || row.tries >= TRIES_MAX || row.age >= GIVE_UP_MS
-  const waitMs = Math.min(RETRY_MS * 2 ** (row.tries - 1), RETRY_MS_MAX)
+  const givenUp = result.final === true || isGivenUp(row.tries, row.age)
   yield* sql('update deliveries set state = $2, error = $3, next_at = now_ms() + $4 where id = $1', [
     id,
     givenUp ? 'failed' : 'pending',
     result.error,
-    waitMs,
+    retryDelayMs(row.tries),
   ])
 }
 
-/** At start: what this host was sending when it died may have arrived. Returns how many are unknown now. */
+/** At start: deliveries that this host was sending when it died may have arrived. Returns how many are unknown now. */
 export function* markSendingUnknown(host: string): Transaction<number> {
   const rows = yield* sql(
     `update deliveries set state = 'unknown', error = 'the platform stopped while it was being sent'
@@ -90,10 +86,8 @@ export function* markSendingUnknown(host: string): Transaction<number> {
   return rows.length
 }
 
-type Needing = DeliveryRow & { state: 'failed' | 'unknown'; error: string | null }
-
 function* needingDecision(): Transaction<Awaited<ReturnType<Deliveries['needingDecision']>>> {
-  const rows = yield* sql<Needing>(
+  const rows = yield* sql<DeliveryRow & { state: 'failed' | 'unknown'; error: string | null }>(
     `select id, workspace_id, task_id, channel, body, tries, state, error from deliveries
      where state in ('failed', 'unknown') and finished_at is null order by id limit ${LIST_MAX}`,
   )

@@ -1,6 +1,6 @@
 /**
- * What has to be pushed out, as rows: written in the transaction that decides it, so that a reply and the duty to
- * deliver it are stored together or not at all.
+ * Deliveries as rows, written in the transaction that decides the task's state: a reply and its delivery are stored
+ * together or not at all.
  */
 import { ulid } from '../../ids.ts'
 import { type Statement, statement } from '../../store/store.ts'
@@ -10,11 +10,11 @@ export interface AddressedMessage {
   readonly id: string
   readonly workspace_id: string
   readonly task_id: string
-  /** JSON of a ReplyAddress, or null when whoever asked waits by itself. */
+  /** JSON of a ReplyAddress; null when the sender gave no address. */
   readonly reply_to: string | null
 }
 
-/** The duty to tell whoever sent this message, if it said where. */
+/** The delivery to the sender of this message, if it gave a reply address. */
 export function deliveryStatements(message: AddressedMessage, body: DeliveryBody): Statement[] {
   if (message.reply_to === null) return []
   const { door, channel } = JSON.parse(message.reply_to) as ReplyAddress

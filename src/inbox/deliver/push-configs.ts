@@ -1,23 +1,23 @@
 /**
- * Where callers want to be told of their tasks, and how far each of them has been told. There is no row an event: the
- * event log is what is told, and a config holds a cursor into it that moves on after each success. One worker follows
- * for a config at a time (`worker`, until `next_at`), so events reach it in order and one by one.
+ * Push configs: the webhooks of callers, and how far each has come. No row is stored for an event: a config holds a cursor
+ * into the event log, which moves after each successful call. One worker at a time sends for a config (`worker`, until
+ * `next_at`), so a webhook receives the events in order, one by one.
  */
 import { MoleculeError } from '../../errors.ts'
 import type { ProtocolVersion } from '../../protocol/envelope.ts'
 import type { PushConfig } from '../../protocol/push-config.ts'
 import { type Store, sql, type Transaction } from '../../store/store.ts'
 import type { NewPush, PushConfigs, PushCursor, PushKey, StoredPush } from '../delivery.ts'
+import { FINAL_STATES } from '../settle/task-state.ts'
+import { isGivenUp, retryDelayMs } from './retry-schedule.ts'
 
+/** Push configs of one task; a further one is refused. */
 const PUSH_CONFIGS_MAX = 10
-const TRIES_MAX = 10
-const GIVE_UP_MS = 24 * 3600_000
-const RETRY_MS = 2000
-const RETRY_MS_MAX = 3600_000
-/** A cursor after every event of its entry, however many are made of it. */
+/** A cursor behind every event of its log entry. */
 const WHOLE_ENTRY = 1_000_000_000
+/** A claim that is not renewed is due again after this time. */
 const CLAIM_MS = 60_000
-/** How often a task that waits for its caller is looked at without being nudged. */
+/** An idle config is checked this often without a nudge. */
 const IDLE_MS = 60_000
 
 export function createPushConfigs(store: Store, host: string): PushConfigs {
@@ -27,7 +27,7 @@ export function createPushConfigs(store: Store, host: string): PushConfigs {
     remove: (key) => store.write(() => remove(key), key.workspaceId),
     nudge: (workspaceId, taskId) => store.write(() => nudge(workspaceId, taskId), workspaceId),
     async claim(limit) {
-      // Mostly nothing is due: that must cost a look and no write.
+      // Mostly nothing is due: that must cost a read and no write.
       const due = await store.read(() => dueKeys(limit))
       const claimed: StoredPush[] = []
       for (const key of due) {
@@ -47,7 +47,7 @@ export function createPushConfigs(store: Store, host: string): PushConfigs {
   }
 }
 
-/** At start: what this host followed when it died is due at once. */
+/** At start: the configs that this host had claimed when it died are due at once. */
 export function* releasePushClaims(host: string): Transaction<void> {
   yield* sql('update push_configs set worker = null, next_at = now_ms() where worker = $1', [host])
 }
@@ -166,23 +166,20 @@ function* fail({ taskId, id, config }: StoredPush, reason: string): Transaction<
      returning tries, now_ms() - first_failed_at as failing`,
     [taskId, id, JSON.stringify(config)],
   )
-  // Deleted or replaced meanwhile: nothing of this one is left to be told of.
+  // The caller deleted or replaced the config meanwhile: there is nothing to record.
   if (row === undefined) return 'later'
-  const givenUp = row.tries >= TRIES_MAX || row.failing >= GIVE_UP_MS
-  const waitMs = Math.min(RETRY_MS * 2 ** (row.tries - 1), RETRY_MS_MAX)
+  const givenUp = isGivenUp(row.tries, row.failing)
   yield* sql(
     'update push_configs set state = $3, reason = $4, next_at = now_ms() + $5 where task_id = $1 and id = $2',
-    [taskId, id, givenUp ? 'failed' : 'active', reason, waitMs],
+    [taskId, id, givenUp ? 'failed' : 'active', reason, retryDelayMs(row.tries)],
   )
   return givenUp ? 'given_up' : 'later'
 }
 
-const FINAL = `('TASK_STATE_COMPLETED', 'TASK_STATE_FAILED', 'TASK_STATE_CANCELED', 'TASK_STATE_REJECTED')`
-
 function* idle({ taskId, id }: PushKey): Transaction<void> {
   yield* sql(
     `update push_configs set worker = null, next_at = now_ms() + ${IDLE_MS},
-       state = case when exists (select 1 from tasks t where t.id = $1 and t.state in ${FINAL}) then 'done' else state end
+       state = case when exists (select 1 from tasks t where t.id = $1 and t.state in ${FINAL_STATES}) then 'done' else state end
      where task_id = $1 and id = $2 and state = 'active'`,
     [taskId, id],
   )

@@ -1,20 +1,19 @@
 /**
- * Claiming: a worker takes the oldest ready conversation of a workspace and with it its oldest unsettled message.
- * The lease is on the conversation, because locking message rows would let a second worker run the next message of
- * the same conversation. Taking raises the epoch; from then on every word of an earlier holder is stale.
+ * Claiming: a worker takes the oldest ready conversation of a workspace and its oldest unsettled message. The lease is on
+ * the conversation: locks on message rows would let a second worker run the next message of the same conversation.
+ * Each claim raises the epoch, so every later call of an earlier holder is stale.
  */
-
 import { restoreEnvelope } from '../../protocol/envelope.ts'
 import type { Sender } from '../../protocol/request.ts'
 import { type Statement, sql, statement, type Transaction, together } from '../../store/store.ts'
 import type { Lease } from '../inbox.ts'
 import { type LogItem, type NewLogEntry, recordChange } from '../read/event-log.ts'
-import { setTaskState } from '../read/tasks.ts'
+import { setTaskState } from '../settle/task-state.ts'
 import { OLDEST_UNSETTLED_ID } from './conversation-readiness.ts'
 
-/** How long a worker may be silent before another takes over; it renews every third of that. */
+/** After this silence another worker may take over. Workers renew their leases every third of it. */
 export const LEASE_MS = 30_000
-/** Conversations leased in one transaction: a worker that comes to a long queue is not to pay a commit for each. */
+/** Conversations claimed in one transaction, so that a long queue does not cost one commit for each. */
 export const CLAIMS_MAX = 32
 
 /** For whom a message is claimed. In a hosted workspace the claim begins the turn; a bridge calls `begin` later. */
@@ -26,7 +25,7 @@ export interface Claimant {
 export interface Claim {
   readonly lease: Lease
   readonly entry: NewLogEntry
-  /** What makes it so: for the caller to run with its own writes. */
+  /** The caller runs these together with its own writes. */
   readonly writes: readonly Statement[]
 }
 
@@ -74,22 +73,22 @@ const OLDEST = `${HEAD} from (select id, principal, context_id, lease_epoch, set
     order by ready_at, id limit 1 /*for update skip locked*/) c
   join messages m on m.id = ${OLDEST_UNSETTLED_ID}`
 
-/** The oldest ready conversation of a workspace, with the message that is its turn; none while it is paused. */
+/** The oldest ready conversation of a workspace and its next message; no row while the workspace is paused. */
 export const selectOldest = (workspaceId: string): Statement => statement(OLDEST, [workspaceId])
 
-/** One conversation, whatever its state, with the message that is its turn. */
+/** One conversation in any state, and its next message. */
 export const selectHead = (conversationId: string): Statement =>
   statement(`${HEAD} from conversations c join messages m on m.id = ${OLDEST_UNSETTLED_ID} where c.id = $1`, [
     conversationId,
   ])
 
-/** Leases the oldest ready conversation to the worker. The caller counts the slot and runs the writes. */
+/** Claims the oldest ready conversation. The caller counts the slot and runs the writes. */
 export function* claimOldest(workspaceId: string, claimant: Claimant): Transaction<Claim | undefined> {
   const [[head]] = (yield* together([selectOldest(workspaceId)])) as unknown as [HeadRow[]]
   return head === undefined ? undefined : claimHead(workspaceId, head, claimant)
 }
 
-/** Leases what is ready to the worker, the oldest first, as far as there are slots and up to the limit. */
+/** Claims ready conversations for the worker, the oldest first, up to the free slots and the limit. */
 export function* claimReady(workspaceId: string, worker: string, claimsMax = CLAIMS_MAX): Transaction<Claim[]> {
   const [load] = yield* sql<{ slots: number; running: number; hosted: number }>(
     'select slots, running, hosted from workspace_load where workspace_id = $1 /*for update*/',
@@ -114,7 +113,7 @@ export function* claimReady(workspaceId: string, worker: string, claimsMax = CLA
 const LEASE = `update conversations set lease_epoch = $2, worker = $3, lease_until = now_ms() + ${LEASE_MS},
   ready_at = null where id = $1`
 
-/** The lease of that message to the worker, and the writes that make it so. */
+/** The lease of that message, and the writes that store it. */
 export function claimHead(workspaceId: string, head: HeadRow, { worker, hosted }: Claimant): Claim {
   const epoch = head.lease_epoch + 1
   const writes = [
@@ -147,7 +146,7 @@ function toLease(workspaceId: string, head: HeadRow, epoch: number): Lease {
   }
 }
 
-/** A new attempt voids what an earlier one showed of its reply, so that a retry never doubles text. */
+/** A new attempt resets the partial reply of the earlier one, so that a retry never doubles text. */
 function startedEntry(head: HeadRow): NewLogEntry {
   const again = head.failures + head.losses + head.interrupted + head.session_retried > 0
   const items: LogItem[] = [{ t: 'status', state: 'TASK_STATE_WORKING' }]

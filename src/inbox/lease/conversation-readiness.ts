@@ -1,7 +1,7 @@
 /**
- * A conversation's readiness, always derived from its oldest unsettled message: order within it is absolute. That one is
- * looked for behind the last that a turn has settled. Invariant: what runs is the oldest, and only an answer to what
- * runs can become unsettled again, so nothing before it ever does.
+ * When a conversation is ready: always derived from its oldest unsettled message, because order within a conversation is
+ * absolute. The search starts behind `settled_n`, the last message that a turn settled. Invariant: nothing before it
+ * becomes unsettled again. The running message is the oldest, and only an answer to it can go back into the queue.
  */
 import { type Statement, statement } from '../../store/store.ts'
 
@@ -17,10 +17,10 @@ const FREE = `update conversations set worker = null, lease_until = null, ready_
 const FREE_BEHIND = `update conversations set worker = null, lease_until = null, settled_n = $2,
   ready_at = ${oldest('ready_at', { id: '$1', settledN: '$2' })} where id = $1`
 
-/** The lease ends: the conversation is ready when its next message is. `settledN`: the number of what it has settled. */
+/** The lease ends: the conversation is ready when its next message is. `settledN`: the number of the settled message. */
 export const freeConversation = (conversationId: string, settledN?: number): Statement =>
   settledN === undefined ? statement(FREE, [conversationId]) : statement(FREE_BEHIND, [conversationId, settledN])
 
-/** Waiting messages have gone: those behind them move up, unless a turn is running, whose end will see to it. */
+/** Waiting messages were removed: those behind them move up. Does nothing while a turn runs; its end does the same. */
 export const refreshReadiness = (conversationId: string): Statement =>
   statement(`update conversations set ready_at = ${READY_AT} where id = $1 and worker is null`, [conversationId])

@@ -1,14 +1,14 @@
 /**
- * Waiting turns: one that waits for another agent or for a person keeps its lease and its conversation and gives up
- * its slot, so that teams cannot deadlock on each other's slots. When the wait ends it takes the slot back, over the
- * limit if need be.
+ * Waiting turns: a turn that waits for another agent or for a person keeps its lease and its conversation and gives up
+ * its slot. Otherwise agents that wait for each other would deadlock on their slots. When the wait ends, the turn takes
+ * a slot back, over the limit if need be.
  */
 import { sql, statement, type Transaction, together } from '../../store/store.ts'
 import type { LeaseKey, LeaseStanding } from '../inbox.ts'
 import { recordChange } from '../read/event-log.ts'
 import { claimOldest, type NextClaim } from './claim.ts'
 
-/** Turns of one workspace that may wait at a time; further waits are refused. */
+/** Turns of one workspace that may wait at a time; a further wait is refused. */
 const SUSPENDED_MAX = 8
 
 export interface HeldTurn {
@@ -17,11 +17,11 @@ export interface HeldTurn {
   worker: string
   hosted: number
   waiting_turns: number
-  /** More turns hold a slot than there are slots. */
+  /** More turns run than there are slots. */
   over_limit: boolean
 }
 
-/** The lease's message if it is still held; locked in the order every transaction keeps. */
+/** The turn if its lease is still held, with the workspace locked. */
 export function* lockHeldTurn(key: LeaseKey): Transaction<HeldTurn | undefined> {
   const [load] = yield* sql<{ hosted: number; slots: number; running: number; suspended: number }>(
     'select hosted, slots, running, suspended from workspace_load where workspace_id = $1 /*for update*/',
@@ -38,7 +38,7 @@ export function* lockHeldTurn(key: LeaseKey): Transaction<HeldTurn | undefined> 
 
 export interface SuspendOutput {
   readonly answer: LeaseStanding | 'refused'
-  /** What the slot went to. */
+  /** The claim that got the free slot. */
   readonly next: NextClaim | undefined
 }
 

@@ -1,13 +1,14 @@
 /**
- * Leases that ran out: their worker has been silent for a whole lease time. Running out changes nothing by itself, so
- * a worker that only slept can still settle; what counts is whether another has taken over, and that raises the epoch.
+ * Takeover of leases that ran out: the worker was silent for a whole lease time. Running out changes nothing by itself,
+ * so a worker that only slept can still settle. The takeover raises the epoch, and with that the old lease is stale.
  */
 import { sql, statement, type Transaction, together } from '../../store/store.ts'
 import { recordChange } from '../read/event-log.ts'
 import { type Claim, claimHead, type HeadRow, selectHead } from './claim.ts'
+import { lockWorkspace } from './lock-workspace.ts'
 import { freeLost, LOST_COLUMNS, type LostMessage, recordLoss } from './lost-turn.ts'
 
-/** Lapsed leases seen to in one look; the next look sees to the rest. */
+/** Leases taken over in one sweep; the next sweep takes the rest. */
 const LAPSED_MAX = 50
 
 export interface LapsedLease {
@@ -15,7 +16,7 @@ export interface LapsedLease {
   readonly conversationId: string
   readonly hosted: boolean
   readonly worker: string
-  /** Cancelled meanwhile: to be freed, not taken over. */
+  /** Its task is cancelled: free the conversation, do not take over. */
   readonly stopping: boolean
 }
 
@@ -28,8 +29,8 @@ interface LapsedRow {
 }
 
 /**
- * What workers of this process could take over: of hosted workspaces and of the ones they named. Others would only fill
- * the list and hide what can be done. While a workspace is paused nobody takes over in it: that would be a new turn.
+ * Lapsed leases that workers of this process can take over: of hosted workspaces and of named ones. Other leases would
+ * only fill the limited list. A paused workspace is left out, because a takeover would start a new turn.
  */
 export function* findLapsed(named: readonly string[]): Transaction<LapsedLease[]> {
   const ours = named.map((_, index) => `$${index + 1}`).join(', ') || 'null'
@@ -50,9 +51,9 @@ export function* findLapsed(named: readonly string[]): Transaction<LapsedLease[]
   }))
 }
 
-/** Takes the lapsed lease over for the worker, with the slot it held; undefined when the message has ended instead. */
+/** Takes the lease over for the worker, with its slot; undefined when the message has ended instead. */
 export function* takeLapsed(lapsed: LapsedLease, worker: string): Transaction<Claim | undefined> {
-  const held = yield* stillLapsed(lapsed)
+  const held = yield* lockLapsed(lapsed)
   if (held === undefined) return undefined
   const { message, head } = held
   const loss = yield* recordLoss(message)
@@ -60,7 +61,7 @@ export function* takeLapsed(lapsed: LapsedLease, worker: string): Transaction<Cl
     yield* freeLost(message, loss)
     return undefined
   }
-  // The counters of the message were raised since it was read.
+  // `recordLoss` has raised the counters since the row was read.
   const lost = message.begun === 0 ? head : { ...head, losses: head.losses + 1, interrupted: 1 }
   const claim = claimHead(lapsed.workspaceId, lost, { worker, hosted: lapsed.hosted })
   const change = {
@@ -74,20 +75,19 @@ export function* takeLapsed(lapsed: LapsedLease, worker: string): Transaction<Cl
   return claim
 }
 
-/** Frees a cancelled conversation whose worker will never say that it has stopped. */
+/** Frees the conversation of a cancelled turn whose worker is gone and will never settle. */
 export function* freeLapsed(lapsed: LapsedLease): Transaction<void> {
-  const held = yield* stillLapsed(lapsed)
+  const held = yield* lockLapsed(lapsed)
   if (held?.message.state === 'stopping') yield* freeLost(held.message, yield* recordLoss(held.message))
 }
 
-interface Held {
-  readonly message: LostMessage
-  readonly head: HeadRow
-}
-
-function* stillLapsed({ workspaceId, conversationId }: LapsedLease): Transaction<Held | undefined> {
+/** Reads the lease again under the lock; undefined when it was renewed or settled since. */
+function* lockLapsed({
+  workspaceId,
+  conversationId,
+}: LapsedLease): Transaction<{ message: LostMessage; head: HeadRow } | undefined> {
   const [, [lapsed], [message], [head]] = (yield* together([
-    statement('select slots from workspace_load where workspace_id = $1 /*for update*/', [workspaceId]),
+    lockWorkspace(workspaceId),
     statement(
       'select id from conversations where id = $1 and worker is not null and lease_until < now_ms() /*for update*/',
       [conversationId],

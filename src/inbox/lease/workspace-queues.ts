@@ -1,7 +1,7 @@
 /**
- * A workspace's queue as a whole: paused, resumed, ended. Pausing hands nothing out and loses nothing. Ending settles
- * every message that is open with one reason, so that whoever waits for an answer gets that one, and takes the queue
- * away: from then on nobody can write to the workspace, and whatever its workers still say is stale.
+ * The queue of a workspace as a whole: pause, resume, end. A paused queue leases nothing and loses nothing. Ending
+ * settles every open message with one failure, so that every waiting caller gets it, and removes the queue. After that
+ * the workspace admits nothing, and every call of its workers is stale.
  */
 import { MoleculeError } from '../../errors.ts'
 import { sql, statement, type Transaction, together } from '../../store/store.ts'
@@ -10,11 +10,11 @@ import type { Failure, LeaseKey, WorkspaceQueues } from '../inbox.ts'
 import { type NewLogEntry, recordChange } from '../read/event-log.ts'
 import { messagesOfTask } from '../read/task-messages.ts'
 import { failTask } from '../settle/fail-task.ts'
+import { LEASE_COLUMNS, type LeaseRow, toLeaseKey } from './lease-rows.ts'
+import { lockWorkspace } from './lock-workspace.ts'
 
-/** The queue has work again that nobody was told of. */
-type Look = () => void
-
-export function createWorkspaceQueues(context: InboxContext, look: Look): WorkspaceQueues {
+/** `lookForWork` finds workers for the messages of a resumed queue. */
+export function createWorkspaceQueues(context: InboxContext, lookForWork: () => void): WorkspaceQueues {
   const { store, workerQueues, watchers } = context
   const stop = (running: readonly RunningTurn[]) => {
     for (const { worker, key } of running) workerQueues.get(worker)?.put({ type: 'stop', key })
@@ -22,7 +22,7 @@ export function createWorkspaceQueues(context: InboxContext, look: Look): Worksp
   return {
     async pause(workspaceId, { now }) {
       const running = await store.write(() => pause(workspaceId, now), workspaceId)
-      // A turn stopped without a cancel goes back into the queue, and there it stays.
+      // A turn that stops without a cancel goes back into the queue, which leases nothing.
       stop(running)
       watchers.changedElsewhere()
       store.notify([workspaceId])
@@ -30,7 +30,7 @@ export function createWorkspaceQueues(context: InboxContext, look: Look): Worksp
     async resume(workspaceId) {
       await store.write(() => setPaused(workspaceId, 0), workspaceId)
       store.notify([workspaceId])
-      look()
+      lookForWork()
     },
     async end(workspaceId, failure) {
       const ended = await store.write(() => end(workspaceId, failure), workspaceId)
@@ -60,13 +60,11 @@ function* setPaused(workspaceId: string, paused: 0 | 1): Transaction<void> {
   if (rows.length === 0) throw new MoleculeError('not_found', `there is no workspace ${workspaceId}`)
 }
 
-interface Ended {
-  readonly running: readonly RunningTurn[]
-  readonly taskIds: readonly string[]
-}
-
-function* end(workspaceId: string, failure: Failure): Transaction<Ended> {
-  yield* sql('select slots from workspace_load where workspace_id = $1 /*for update*/', [workspaceId])
+function* end(
+  workspaceId: string,
+  failure: Failure,
+): Transaction<{ readonly running: readonly RunningTurn[]; readonly taskIds: readonly string[] }> {
+  yield* together([lockWorkspace(workspaceId)])
   const running = yield* findRunning(workspaceId)
   const open = yield* sql<{ id: string; message_id: string }>(
     `select t.id, (select max(m.id) from messages m where ${messagesOfTask('m', 't.id')}) as message_id from tasks t
@@ -86,11 +84,11 @@ function* end(workspaceId: string, failure: Failure): Transaction<Ended> {
   return { running, taskIds: open.map(({ id }) => id) }
 }
 
-/** Of what waits and of what runs apart, for each has an index that holds nothing else. */
+/** Two statements, for waiting and for running messages, because each of them has its own partial index. */
 const cancelAll = (open: string): string =>
   `update messages set state = 'canceled', outcome = 'stopped', settled_at = now_ms() where workspace_id = $1 and ${open}`
 
-/** No person can see to its dead letters any more; a raised epoch makes every later word of a worker stale. */
+/** Dead letters are discarded, because no person can list them any more. A raised epoch makes every later call stale. */
 const CLEANUP_STATEMENTS: readonly string[] = [
   cancelAll(`state = 'queued'`),
   cancelAll(`state in ('leased', 'stopping')`),
@@ -103,29 +101,11 @@ const CLEANUP_STATEMENTS: readonly string[] = [
   'delete from workspace_load where workspace_id = $1',
 ]
 
-interface RunningRow {
-  worker: string
-  lease_epoch: number
-  conversation_id: string
-  task_id: string
-  id: string
-}
-
 function* findRunning(workspaceId: string): Transaction<RunningTurn[]> {
-  const rows = yield* sql<RunningRow>(
-    `select c.worker, c.lease_epoch, m.conversation_id, m.task_id, m.id
-     from messages m join conversations c on c.id = m.conversation_id
+  const rows = yield* sql<LeaseRow & { worker: string }>(
+    `select c.worker, ${LEASE_COLUMNS} from messages m join conversations c on c.id = m.conversation_id
      where m.workspace_id = $1 and m.state in ('leased', 'stopping') and c.worker is not null`,
     [workspaceId],
   )
-  return rows.map((row) => ({
-    worker: row.worker,
-    key: {
-      workspaceId,
-      conversationId: row.conversation_id,
-      taskId: row.task_id,
-      messageId: row.id,
-      epoch: row.lease_epoch,
-    },
-  }))
+  return rows.map((row) => ({ worker: row.worker, key: toLeaseKey(row) }))
 }

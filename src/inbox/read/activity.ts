@@ -1,7 +1,6 @@
 /**
- * What happened in a workspace, for people: a view of its event log by number, without the pieces of replies, and the
- * notes that agents and people add to it. One log, one cursor, one retention: who asks for what has been pruned is told
- * so, and never given a gap that looks like silence.
+ * The activity of a workspace: its event log as people read it, without text deltas, and with the notes that agents and
+ * people add. One log, one cursor, one retention. A reader whose cursor was pruned gets an error, never a silent gap.
  */
 import { MoleculeError } from '../../errors.ts'
 import type { Part } from '../../protocol/a2a.ts'
@@ -10,13 +9,12 @@ import type { InboxContext } from '../context.ts'
 import type { TurnEvent } from '../inbox.ts'
 import type { Activity, ActivityEntry, ActivityNote, ActivityPage, ActivityQuery, ActivityRow } from '../readers.ts'
 import type { LogItem, StoredReply } from './event-log.ts'
+import { TEXT_CHARACTERS_MAX, truncate } from './truncate.ts'
 import { listenForChanges, RECHECK_MS } from './watchers.ts'
 
-/** Rows of the log looked through for one page; a filter that finds little ends here and goes on from `nextSeq`. */
+/** Rows read for one page. A filter that matches little ends here, and the reader goes on from `nextSeq`. */
 const ROWS_SCANNED_MAX = 2000
-/** What is shown of a long text; the whole is in the task. */
-const TEXT_CHARACTERS_MAX = 500
-/** A page of a follower, small enough to hold in memory for a thousand of them; one row alone may be larger. */
+/** A page is small enough to hold in memory for a thousand followers; a single row may be larger. */
 const FOLLOW_ROWS_MAX = 256
 const FOLLOW_CHARACTERS_MAX = 256 * 1024
 
@@ -33,7 +31,7 @@ export function createActivity(context: InboxContext): Activity {
     heads: () => store.read(readHeads),
     onChange: (callback) =>
       watchers.watchAll((id) => {
-        // Tasks change under their own names too.
+        // Changes of tasks come with the task's id.
         if (id === undefined || id.startsWith('ws_')) callback(id)
       }),
     async addNote(workspaceId, note) {
@@ -68,7 +66,7 @@ async function* follow(
   }
 }
 
-/** The next rows of the log; undefined when the workspace is gone and all was read. */
+/** The next rows of the log; undefined when the workspace is deleted and all was read. */
 function* readRows(workspaceId: string, afterSeq: number): Transaction<EventRow[] | undefined> {
   const rows = yield* sql<EventRow>(
     `select p.seq, p.at_ms, p.task_id, p.items, m.reply from (
@@ -109,8 +107,7 @@ function* readActivity(query: ActivityQuery): Transaction<ActivityPage> {
   const entries: ActivityEntry[] = []
   let nextSeq = sinceSeq
   for (const row of rows) {
-    // What was stored together is told together: a cursor names a whole row.
-    // The newest are all there is after that place.
+    // Entries of one row stay together, because a cursor names a whole row. With `newest`, every row is wanted.
     if (entries.length >= limit && !newest) break
     nextSeq = row.seq
     entries.push(...entriesOf(row).filter((entry) => entry.type === (type ?? entry.type) && entry.type !== 'text'))
@@ -118,7 +115,7 @@ function* readActivity(query: ActivityQuery): Transaction<ActivityPage> {
   return { entries, nextSeq }
 }
 
-/** The number after which the last `limit` rows come that people read. */
+/** The number before the last `limit` rows that people read. */
 function* beforeNewest({ workspaceId, sinceSeq, limit }: ActivityQuery): Transaction<number> {
   const [row] = yield* sql<{ seq: number }>(
     `select seq from events where workspace_id = $1 and seq > $2 and delta = 0 order by seq desc limit 1 offset $3`,
@@ -135,7 +132,7 @@ function* resolveCursor(workspaceId: string, afterSeq: number | undefined): Tran
   if (load === undefined) throw new MoleculeError('not_found', `there is no workspace ${workspaceId}`)
   if (afterSeq === undefined) return load.seq
   if (afterSeq === 0 || afterSeq >= load.pruned_seq) return afterSeq
-  const message = `what came after ${afterSeq} is no longer kept up to ${load.pruned_seq}: begin anew without since`
+  const message = `the log is no longer kept from ${afterSeq} to ${load.pruned_seq}: start again without since`
   throw new MoleculeError('pruned', message, { details: { prunedSeq: load.pruned_seq } })
 }
 
@@ -161,7 +158,7 @@ function toEntryBody(item: LogItem, row: EventRow): EntryBody | undefined {
 
 function turnEventBody(event: TurnEvent): EntryBody | undefined {
   if (event.type === 'tool') return { type: 'tool', name: event.name, state: event.state }
-  if (event.type === 'status') return { type: 'progress', text: truncate(event.text) }
+  if (event.type === 'status') return { type: 'progress', text: truncate(event.text, TEXT_CHARACTERS_MAX) }
   if (event.type === 'artifact') {
     const { name, artifactId } = event.artifact
     return event.lastChunk ? { type: 'artifact', name: name ?? artifactId } : undefined
@@ -174,11 +171,8 @@ const replyParts = (reply: string | null): readonly Part[] =>
 
 function textOf(parts: readonly Part[] | undefined): { text?: string } {
   const text = parts?.map((part) => part.text ?? '').join('') ?? ''
-  return text === '' ? {} : { text: truncate(text) }
+  return text === '' ? {} : { text: truncate(text, TEXT_CHARACTERS_MAX) }
 }
-
-const truncate = (text: string): string =>
-  text.length > TEXT_CHARACTERS_MAX ? `${text.slice(0, TEXT_CHARACTERS_MAX - 1)}…` : text
 
 function* addNote(workspaceId: string, { type, text, by }: ActivityNote): Transaction<number> {
   const item: LogItem = { t: 'note', type, text, by }

@@ -1,7 +1,7 @@
 /**
- * The workspace's numbered event log: how turns and tasks are shown to readers. A stored row holds several items and
- * each item is one event on the wire. Numbers are taken last in a transaction, so commit order is number order and
- * a reader that asks for "after N" never misses a row that committed late.
+ * The numbered event log of a workspace: how readers see turns and tasks. A stored row holds several items; each item
+ * becomes events on the wire. A transaction takes its numbers last, so commit order is number order, and a reader
+ * that asks for "after N" never misses a row that committed late.
  */
 import type { Artifact, MessageContent, Metadata, Part, StreamResponse, TaskState } from '../../protocol/a2a.ts'
 import { type Statement, sql, statement, type Transaction } from '../../store/store.ts'
@@ -10,14 +10,14 @@ import { type StatusMessage, type TaskIds, toAgentMessage } from '../settle/stat
 
 export type LogItem =
   | ({ readonly t: 'status'; readonly state: TaskState } & Partial<StatusMessage>)
-  /** A new attempt begins: what was shown of the reply so far is void. */
+  /** A new attempt begins: the partial reply so far is void. */
   | { readonly t: 'reset' }
-  /** The whole reply, which is stored once, with its message. */
+  /** The whole reply; its content is stored with the message. */
   | { readonly t: 'reply' }
-  /** A result that came after another worker had taken over; kept for the owner, never the reply. */
+  /** A result that came after a takeover; kept for the owner, never the reply. */
   | { readonly t: 'late'; readonly parts: readonly Part[] }
   | { readonly t: 'turn'; readonly event: TurnEvent }
-  /** What somebody wrote into the log; it belongs to no task. */
+  /** An activity note of a person or an agent. */
   | { readonly t: 'note'; readonly type: string; readonly text: string; readonly by: string }
 
 export interface NewLogEntry {
@@ -26,7 +26,7 @@ export interface NewLogEntry {
   readonly items: readonly LogItem[]
 }
 
-/** What a transaction changes in the workspace's counters, and what it has to tell. */
+/** The counters and log entries that one transaction changes. */
 export interface Change {
   readonly workspaceId: string
   readonly running?: number
@@ -36,8 +36,8 @@ export interface Change {
 }
 
 /**
- * Always the last statements of a transaction: counters and sequence in one update, then the rows under the numbers
- * that it took. They read the sequence themselves, so that they can go to the database together with other writes.
+ * Always the last statements of a transaction: one update of counters and sequence, then the log rows under the numbers
+ * that it took. The rows read the sequence in SQL, so they can go to the database together with other writes.
  */
 export function recordChange(change: Change): Statement[] {
   const { workspaceId, running = 0, suspended = 0, waiting = 0, entries = [] } = change
@@ -58,7 +58,7 @@ export function recordChange(change: Change): Statement[] {
 
 const isDelta = (item: LogItem): boolean => item.t === 'turn' && item.event.type === 'text'
 
-/** A page is small enough to hold in memory for a thousand readers at once. */
+/** Small enough to hold a page in memory for a thousand readers; the reader asks for the next page. */
 const PAGE_ENTRIES_MAX = 256
 
 interface EventRow {
@@ -107,13 +107,13 @@ function statusUpdate(
 
 /** The reply as it is stored with its message. */
 export interface StoredReply {
-  /** None where the artifacts are all there is. */
+  /** Empty where the reply has only artifacts. */
   readonly parts: readonly Part[]
   readonly metadata?: Metadata
   readonly artifacts: readonly Artifact[]
 }
 
-/** All attempts of a message write one artifact, so that a retry replaces text and never doubles it. */
+/** All attempts at a message write one artifact, so that a retry replaces text and never doubles it. */
 export const replyArtifactId = (messageId: string): string => `reply-${messageId}`
 
 function replyUpdates(task: TaskIds, row: EventRow): StreamResponse[] {
@@ -123,9 +123,11 @@ function replyUpdates(task: TaskIds, row: EventRow): StreamResponse[] {
   return [replyUpdate(task, row, { parts, append: false, lastChunk: true, ...(metadata && { metadata }) })]
 }
 
-type Chunk = MessageContent & { append: boolean; lastChunk: boolean }
-
-function replyUpdate(task: TaskIds, row: EventRow, { append, lastChunk, ...content }: Chunk): StreamResponse {
+function replyUpdate(
+  task: TaskIds,
+  row: EventRow,
+  { append, lastChunk, ...content }: MessageContent & { append: boolean; lastChunk: boolean },
+): StreamResponse {
   const artifact = { artifactId: replyArtifactId(row.message_id), ...content }
   return { artifactUpdate: { taskId: task.id, contextId: task.contextId, artifact, append, lastChunk } }
 }

@@ -1,8 +1,8 @@
-/** How much waits and runs, for whoever watches the platform: the busiest workspaces, and all of them together. */
+/** The load: how many messages wait and run, of the busiest workspaces and in total. */
 import { sql, type Transaction } from '../../store/store.ts'
 import type { LoadReport } from '../readers.ts'
 
-/** Each is a series of its own where it is collected; the rest are in the totals. */
+/** Each workspace is one metric series; further ones are in the totals only. */
 const WORKSPACES_MAX = 100
 
 interface LoadRow {
@@ -31,7 +31,7 @@ export function* reportLoad(): Transaction<LoadReport> {
       id,
       waiting,
       running,
-      // A retry waits for a time to come: it is not late.
+      // A retry whose time has not come is not late.
       oldestWaitingMs: oldest === null ? 0 : Math.max(0, now - oldest),
     })),
   }

@@ -1,5 +1,5 @@
 /**
- * What a task has shown so far of answers that are not settled yet. A stream that begins in the middle of a turn
+ * Partial replies: what a task has shown of replies that are not settled yet. A stream that starts in the middle of a turn
  * appends to this; without it the reader would add the end of a text to nothing.
  */
 import type { Artifact, TaskArtifactUpdate } from '../../protocol/a2a.ts'
@@ -7,7 +7,7 @@ import type { Transaction } from '../../store/store.ts'
 import type { TaskIds } from '../settle/status-message.ts'
 import { readLog } from './event-log.ts'
 
-/** The artifacts that the log tells of and that are not among those of settled messages. */
+/** The artifacts in the log that no settled message has. */
 export function* partialArtifacts(task: TaskIds, settled: readonly Artifact[]): Transaction<Artifact[]> {
   const whole = new Set(settled.map(({ artifactId }) => artifactId))
   const partial = new Map<string, Artifact>()
@@ -25,12 +25,12 @@ export function* partialArtifacts(task: TaskIds, settled: readonly Artifact[]): 
 
 function add(partial: Map<string, Artifact>, { artifact, append }: TaskArtifactUpdate): void {
   const known = partial.get(artifact.artifactId)
-  const parts = append === true && known !== undefined ? joined(known.parts, artifact.parts) : artifact.parts
+  const parts = append === true && known !== undefined ? joinParts(known.parts, artifact.parts) : artifact.parts
   partial.set(artifact.artifactId, { ...known, ...artifact, parts })
 }
 
-/** Deltas of one text are one part, as in the reply that will replace them. */
-function joined(known: Artifact['parts'], more: Artifact['parts']): Artifact['parts'] {
+/** Deltas of one text become one part, as in the reply that will replace them. */
+function joinParts(known: Artifact['parts'], more: Artifact['parts']): Artifact['parts'] {
   const [last, next] = [known.at(-1), more[0]]
   if (!isBareText(last) || !isBareText(next)) return [...known, ...more]
   return [...known.slice(0, -1), { text: `${last.text}${next.text}` }, ...more.slice(1)]

@@ -1,6 +1,6 @@
 /**
- * The door's face of the local inbox: admit, then follow. Readers wait on watchers, which only say "look again", and
- * read the store; so a reader sees exactly what is durable, in commit order.
+ * The door side of the local inbox: `Reception`. Readers wait on watchers, which only say "read again", and then read the
+ * store; so a reader sees exactly what is durable, in commit order.
  */
 import { isFinal, isInterrupted, type Message, type Task, type TaskState } from '../../protocol/a2a.ts'
 import { sql, type Transaction } from '../../store/store.ts'
@@ -8,14 +8,14 @@ import { type Admission, admit, prepareLetter } from '../admit/admit.ts'
 import type { InboxContext } from '../context.ts'
 import type { Directive, Letter, LogEntry, Reception } from '../inbox.ts'
 import { cancel } from '../settle/cancel.ts'
-import type { TaskResult } from '../settle/task-result.ts'
+import type { TaskResult } from '../settle/task-state.ts'
 import { readLog } from './event-log.ts'
 import { listTasks } from './task-list.ts'
 import { messagesOfTask } from './task-messages.ts'
 import { findTask, readSnapshot, readTask, type StoredTaskRow, showTask, taskNotFound, toTask } from './tasks.ts'
 import { type ChangeListener, listenForChanges, RECHECK_MS } from './watchers.ts'
 
-/** How the door's face moves the worker's: a lease made on admission, and work that a cancel set free. */
+/** How reception reaches workers: a lease made on admission, and work that a cancel freed. */
 export interface ReceptionOptions {
   sendDirective(workerId: string, directive: Directive): void
   look(): void
@@ -46,14 +46,14 @@ export function createReception(context: InboxContext, options: ReceptionOptions
       const admission = await write(letter)
       const { taskId } = admission.admitted
       announce(letter, admission)
-      // From before anybody has the message in hand, so that its end cannot be missed.
+      // Listen before a worker gets the message, so that its end cannot be missed.
       const changes = listenForChanges(context, taskId)
       try {
         forward(admission)
         await onAdmitted?.(admission.admitted)
         const task = await waitForResult(
           context,
-          { taskId, maxMs, changes, begun: taskBegunBy(letter, admission) },
+          { taskId, maxMs, changes, opened: taskOpenedBy(letter, admission) },
           signal,
         )
         if (task === undefined) throw taskNotFound(taskId)
@@ -114,45 +114,49 @@ async function* follow(
   }
 }
 
-/** A task that began with this message, which a worker of this process has in hand. */
-interface Begun {
+/** A task that this message opened, and that a worker of this process holds. */
+interface OpenedTask {
   readonly contextId: string
   readonly messageId: string
   readonly message: Message
 }
 
-function taskBegunBy({ envelope }: Letter, { admitted, toWorker }: Admission): Begun | undefined {
+function taskOpenedBy({ envelope }: Letter, { admitted, toWorker }: Admission): OpenedTask | undefined {
   if (toWorker?.directive.type !== 'lease') return undefined
   return { contextId: admitted.contextId, messageId: toWorker.directive.lease.messageId, message: envelope.message }
 }
 
-interface Wait {
+interface WaitForResultOptions {
   readonly taskId: string
   readonly maxMs: number
   readonly changes: ChangeListener
-  readonly begun?: Begun | undefined
+  readonly opened?: OpenedTask | undefined
 }
 
-async function waitForResult(context: InboxContext, wait: Wait, signal: AbortSignal): Promise<Task | undefined> {
+async function waitForResult(
+  context: InboxContext,
+  options: WaitForResultOptions,
+  signal: AbortSignal,
+): Promise<Task | undefined> {
   const { store, clock } = context
-  const { taskId, changes, begun } = wait
-  const untilMs = clock.monotonicMs() + wait.maxMs
-  // What was handed out on admission has not ended yet: the first look is spared.
-  let looks = begun === undefined
+  const { taskId, changes, opened, maxMs } = options
+  const untilMs = clock.monotonicMs() + maxMs
+  // A message that was leased on admission has not ended yet: the first read is skipped.
+  let reads = opened === undefined
   for (;;) {
     const leftMs = untilMs - clock.monotonicMs()
     const isLate = leftMs <= 0 || signal.aborted
-    if (looks || isLate) {
+    if (reads || isLate) {
       const found = await store.read(() => readTaskIfDone(taskId, isLate))
       if (found !== undefined) return found.task
     }
-    looks = true
+    reads = true
     const result = await changes.next(Math.min(leftMs, RECHECK_MS), signal)
-    if (begun !== undefined && result !== undefined) return taskFromResult(taskId, begun, result)
+    if (opened !== undefined && result !== undefined) return taskFromResult(taskId, opened, result)
   }
 }
 
-/** Undefined while waiting makes sense. */
+/** Undefined while the caller should wait on. */
 function* readTaskIfDone(taskId: string, isLate: boolean): Transaction<{ task: Task | undefined } | undefined> {
   const row = yield* findTask(taskId, {})
   if (row === undefined) return { task: undefined }
@@ -162,13 +166,13 @@ function* readTaskIfDone(taskId: string, isLate: boolean): Transaction<{ task: T
 
 function taskFromResult(
   id: string,
-  { contextId, messageId, message }: Begun,
+  { contextId, messageId, message }: OpenedTask,
   { state, status, reply, atMs }: TaskResult,
 ): Task {
   return toTask({ id, contextId, state, status, atMs }, [{ id: messageId, message, reply }], {})
 }
 
-/** Nobody knows how long a pause will last: who waits for a task of which nothing runs is answered at once. */
+/** A pause may last for ever: a caller gets its answer at once when its task does not run in a paused workspace. */
 function* isPaused({ id, workspace_id: workspaceId }: StoredTaskRow): Transaction<boolean> {
   const rows = yield* sql(
     `select 1 as paused from workspace_load where workspace_id = $1 and paused = 1 and not exists (

@@ -1,13 +1,14 @@
 /**
- * From the rows of a message's log to the steps of its story. An attempt that the log shows beginning twice without an
- * end was cut off: whoever worked on it vanished, and nothing could be written about that at the time.
+ * Turns the log rows of a message into the steps of its story. An attempt that starts twice in the log without an end
+ * was cut off: its worker vanished and could write nothing about it.
  */
 import { isInterrupted, type Part, type TaskState } from '../../protocol/a2a.ts'
 import type { Sender } from '../../protocol/request.ts'
 import type { StoryStep } from '../readers.ts'
 import type { LogItem } from './event-log.ts'
+import { TEXT_CHARACTERS_MAX, truncate } from './truncate.ts'
 
-/** A message with what its task says of it, as stored. */
+/** A message and its task's state, as stored. */
 export interface StoryMessageRow {
   id: string
   workspace_id: string
@@ -36,9 +37,7 @@ export interface LoggedItems {
   readonly items: readonly LogItem[]
 }
 
-const TEXT_CHARACTERS_MAX = 500
-
-/** `detail` is what the program said when it failed for good, for those who may see it. */
+/** `detail`: the program's own text when the message failed for good; undefined where the reader may not see it. */
 export function storySteps(
   message: StoryMessageRow,
   log: readonly LoggedItems[],
@@ -66,11 +65,11 @@ function createStepBuilder(message: StoryMessageRow): StepBuilder {
   const begin = (atMs: number, again: boolean) => {
     if (asked) {
       asked = false
-      return say(atMs, 'resumed', 'it was answered, and the attempt went on')
+      return say(atMs, 'resumed', 'the answer came, and the attempt went on')
     }
-    // A message that was put behind another of its task is told as working before its own attempt begins.
+    // A message behind another one of its task is logged as working before its own attempt begins.
     if (open && !again) return
-    if (open) say(atMs, 'lost', `attempt ${attempt} was cut off before it ended: whoever worked on it was gone`)
+    if (open) say(atMs, 'lost', `attempt ${attempt} was cut off before it ended: its worker was gone`)
     attempt++
     open = true
     tools.clear()
@@ -82,7 +81,7 @@ function createStepBuilder(message: StoryMessageRow): StepBuilder {
   }
   const add: StepBuilder['add'] = (atMs, item, row) => {
     if (item.t === 'late')
-      say(atMs, 'late', 'an answer came after another attempt had taken over; it was kept, not used')
+      say(atMs, 'late', 'a result came after another attempt had taken over; it was kept and not used')
     if (item.t === 'reply') end(atMs, 'answered', `attempt ${attempt} gave the answer`)
     if (item.t === 'turn') addTurn(atMs, item.event)
     if (item.t !== 'status') return
@@ -103,7 +102,7 @@ function createStepBuilder(message: StoryMessageRow): StepBuilder {
   }
   const addTurn = (atMs: number, event: (LogItem & { t: 'turn' })['event']) => {
     if (event.type === 'tool' && event.state === 'started') tools.set(event.name, (tools.get(event.name) ?? 0) + 1)
-    if (event.type === 'status') say(atMs, 'progress', truncate(event.text))
+    if (event.type === 'status') say(atMs, 'progress', truncate(event.text, TEXT_CHARACTERS_MAX))
   }
   return { steps, add }
 }
@@ -115,21 +114,22 @@ function admissionText(message: StoryMessageRow): string {
   return `admitted from ${sender.kind} ${JSON.stringify(who)} through ${sender.door}${again}`
 }
 
-/** How it stands now, where that is not the end that the log tells of. */
+/** The current state, where it is not the end that the log shows. */
 function currentSteps(message: StoryMessageRow, log: readonly LoggedItems[], detail: string | undefined): StoryStep[] {
   const { now, state } = message
   const steps: StoryStep[] = []
   const say = (type: string, text: string, atMs = now) => void steps.push({ atMs, type, text })
-  if (log.length === 0) say('pruned', 'what happened after that is no longer kept')
+  if (log.length === 0) say('pruned', 'later events are no longer kept')
   if (state === 'queued' && message.ready_at > now)
     say('waiting', `it will be tried again in ${seconds(message, now)} s`)
-  else if (state === 'queued') say('waiting', 'it waits for its turn')
+  else if (state === 'queued') say('waiting', 'it waits in the queue')
   if (state === 'leased') say('running', 'the attempt is running now')
-  if (state === 'stopping') say('running', 'it was cancelled and its processes are being ended')
-  if (state === 'dead' && detail !== undefined) say('detail', `the program said: ${truncate(detail)}`)
-  if (message.replayed_as !== null) say('replayed', `it was sent again as task ${message.replayed_as}`)
-  else if (message.discarded_at !== null) say('discarded', 'the dead letter was let go', message.discarded_at)
-  else if (state === 'dead') say('waiting', 'it is a dead letter: a person may send it again or let it go')
+  if (state === 'stopping') say('running', 'the task was cancelled, and the processes of the attempt are being stopped')
+  if (state === 'dead' && detail !== undefined)
+    say('detail', `the program said: ${truncate(detail, TEXT_CHARACTERS_MAX)}`)
+  if (message.replayed_as !== null) say('replayed', `it was replayed as task ${message.replayed_as}`)
+  else if (message.discarded_at !== null) say('discarded', 'the dead letter was discarded', message.discarded_at)
+  else if (state === 'dead') say('waiting', 'it is a dead letter: a person may replay or discard it')
   return steps
 }
 
@@ -141,7 +141,4 @@ const toolText = ([name, times]: [string, number]): string => (times === 1 ? nam
 const stateText = (state: string): string => state.replace('TASK_STATE_', '').toLowerCase().replaceAll('_', ' ')
 
 const textOf = (parts: readonly Part[] | undefined): string =>
-  truncate(parts?.map(({ text }) => text ?? '').join('') ?? '')
-
-const truncate = (text: string): string =>
-  text.length > TEXT_CHARACTERS_MAX ? `${text.slice(0, TEXT_CHARACTERS_MAX - 1)}…` : text
+  truncate(parts?.map(({ text }) => text ?? '').join('') ?? '', TEXT_CHARACTERS_MAX)

@@ -1,7 +1,7 @@
 /**
- * The story of one message in plain words: when it was admitted and from whom, each attempt with its outcome, what was
- * delivered where. It is read from the rows that the work itself left and from nothing else, so it can be told after
- * any crash, and it never says more than its reader may see of the task.
+ * The story of one message: when it was admitted and from whom, each attempt with its outcome, what was delivered where.
+ * It is read from the rows that the work left and nothing else, so it survives any crash. It never shows more than its
+ * reader may see of the task.
  */
 import { restoreEnvelope } from '../../protocol/envelope.ts'
 import type { Sender } from '../../protocol/request.ts'
@@ -12,14 +12,17 @@ import type { StatusMessage } from '../settle/status-message.ts'
 import type { LogItem } from './event-log.ts'
 import { type StoryMessageRow, storySteps } from './story-steps.ts'
 import { laterMessagesOfTask } from './task-messages.ts'
+import { truncate } from './truncate.ts'
 
 export function createStories(store: Store): Stories {
   return { find: (query) => store.read(() => findStory(query)) }
 }
 
-const TEXT_CHARACTERS_MAX = 300
+/** A longer message is cut; the whole is in the task. */
+const MESSAGE_CHARACTERS_MAX = 300
+/** Log rows and deliveries that are read; a longer story ends there. */
 const ROWS_MAX = 2000
-/** Messages that their senders called the same; the rest has to be asked for by our ids. */
+/** Messages with the same sender's id that are searched; others are found by our id only. */
 const SAME_SENDER_ID_MAX = 1000
 
 const SELECT = `select m.id, m.workspace_id, m.task_id, m.idempotency_key, m.envelope, m.sender, m.state, m.failures,
@@ -27,22 +30,22 @@ const SELECT = `select m.id, m.workspace_id, m.task_id, m.idempotency_key, m.env
   t.principal, t.state as task_state, t.status_message from messages m join tasks t on t.id = m.task_id`
 
 function* findStory({ id: given, scopeOf }: StoryQuery): Transaction<Story | undefined> {
-  // A message is called like the request that brought it.
+  // A message has the id of the request that brought it.
   const id = given.replace(/^req_/, '')
   const [row] = yield* sql<StoryMessageRow>(`${SELECT} where m.id = $1`, [id])
-  // A task from before tasks were called like the message that opened them.
+  // In older stores a task has another id than the message that opened it.
   const [first] = row
     ? [row]
     : yield* sql<StoryMessageRow>(`${SELECT} where ${laterMessagesOfTask('m', '$1')} order by m.n limit 1`, [id])
   const message = first ?? (yield* findBySender(id, scopeOf))
   if (message === undefined) return undefined
   const { principal, detail = false } = scopeOf(message.workspace_id)
-  // Somebody else's message is answered like none: naming an id must not tell whether it exists.
+  // A stranger must not learn whether an id exists: another principal's message is not found.
   if (principal !== undefined && principal !== message.principal) return undefined
   return yield* toStory(message, detail)
 }
 
-/** The id that a sender gave is unique only to the sender and the workspace: the first that this reader may see. */
+/** A sender's id is unique only within sender and workspace: returns the first that this reader may see. */
 function* findBySender(key: string, scopeOf: StoryQuery['scopeOf']): Transaction<StoryMessageRow | undefined> {
   const named = yield* sql<{ id: string; workspace_id: string; principal: string }>(
     `select m.id, m.workspace_id, t.principal from messages m join tasks t on t.id = m.task_id
@@ -77,7 +80,7 @@ function* toStory(message: StoryMessageRow, detail: boolean): Transaction<Story>
     contextId: message.context_id,
     sender: JSON.parse(message.sender) as Sender,
     senderMessageId: sent.messageId,
-    text: text.length > TEXT_CHARACTERS_MAX ? `${text.slice(0, TEXT_CHARACTERS_MAX - 1)}…` : text,
+    text: truncate(text, MESSAGE_CHARACTERS_MAX),
     taskState: message.task_state,
     steps: storySteps(message, log, detail ? status.detail : undefined),
     deliveries: [...(yield* doorDeliveries(message, detail)), ...(yield* webhooks(message, detail))],
@@ -106,7 +109,7 @@ function* doorDeliveries(message: StoryMessageRow, detail: boolean): Transaction
   }))
 }
 
-/** Where a webhook goes, and why it failed, is its owner's: others are told that there is one. */
+/** Only the owner sees the URL and the error of a webhook; others see that there is one. */
 function* webhooks({ task_id: taskId }: StoryMessageRow, detail: boolean): Transaction<StoryDelivery[]> {
   const rows = yield* sql<{ config: string; state: string; tries: number; reason: string | null }>(
     `select config, state, tries, reason from push_configs where task_id = $1 order by id limit ${ROWS_MAX}`,

@@ -1,9 +1,9 @@
 /**
- * Which messages are a task's. The one that opened it has its id and is found by its key; only those that came to it
- * later stand in an index, for most tasks have a single message and every index is paid for by every message.
+ * Which messages belong to a task. The message that opened it has the task's id and is found by its primary key. Only later
+ * messages are in an index: most tasks have a single message, and every message pays for every index.
  */
 
-/** The condition, for a table (or its alias) of messages and an expression that gives the task's id. */
+/** An SQL condition, for a table or alias of messages and an expression for the task's id. */
 export const messagesOfTask = (messages: string, taskId: string): string =>
   `(${messages}.id = ${taskId} or ${laterMessagesOfTask(messages, taskId)})`
 

@@ -1,34 +1,14 @@
-/** Tasks as callers see them: their state, and the snapshot that is read from the task, its messages and replies. */
+/** Tasks as callers see them, read from the rows of the task, its messages and their replies. */
 import { MoleculeError } from '../../errors.ts'
 import { type Artifact, isFinal, type Message, type Task, type TaskState } from '../../protocol/a2a.ts'
 import { restoreEnvelope } from '../../protocol/envelope.ts'
-import { type Statement, sql, statement, type Transaction } from '../../store/store.ts'
+import { sql, type Transaction } from '../../store/store.ts'
 import type { TaskSnapshot, TaskView } from '../inbox.ts'
 import { type StatusMessage, type TaskIds, toAgentMessage } from '../settle/status-message.ts'
-import type { TaskResult } from '../settle/task-result.ts'
 import { replyArtifactId, type StoredReply } from './event-log.ts'
 import { partialArtifacts } from './partial-artifacts.ts'
 import { messagesOfTask } from './task-messages.ts'
 import { whyWaiting } from './why-waiting.ts'
-
-export const setTaskState = (taskId: string, state: TaskState, status?: StatusMessage): Statement =>
-  statement('update tasks set state = $2, status_message = $3, updated_at = now_ms() where id = $1', [
-    taskId,
-    state,
-    textOf(status),
-  ])
-
-/** The same at a time that whoever waits for the task has to be told too. */
-export const setTaskResult = (taskId: string, { state, status, atMs }: TaskResult): Statement =>
-  statement('update tasks set state = $2, status_message = $3, updated_at = $4 where id = $1', [
-    taskId,
-    state,
-    textOf(status),
-    atMs,
-  ])
-
-const textOf = (status: StatusMessage | undefined): string | null =>
-  status === undefined ? null : JSON.stringify(status)
 
 export interface StoredTaskRow {
   id: string
@@ -40,7 +20,7 @@ export interface StoredTaskRow {
   updated_at: number
 }
 
-/** The task's row if the viewer may see it; for anybody else it does not exist. */
+/** The task's row; undefined where the view does not allow it. */
 export function* findTask(taskId: string, view: TaskView): Transaction<StoredTaskRow | undefined> {
   const [row] = yield* sql<StoredTaskRow & { principal: string }>(
     `select id, workspace_id, conversation_id, context_id, principal, state, status_message, updated_at
@@ -69,7 +49,7 @@ export function* readTask(taskId: string, view: TaskView): Transaction<Task | un
 
 const MESSAGES_OF_TASK = `select m.id, m.envelope, m.reply from messages m where ${messagesOfTask('m', '$1')} order by m.n`
 
-/** The task of a row that the viewer may see. */
+/** The task of a row that `findTask` returned. */
 export function* showTask(row: StoredTaskRow, view: TaskView): Transaction<Task> {
   const rows = yield* sql<MessageRow>(MESSAGES_OF_TASK, [row.id])
   const waits = row.state === 'TASK_STATE_SUBMITTED' && row.status_message === null
@@ -79,14 +59,14 @@ export function* showTask(row: StoredTaskRow, view: TaskView): Transaction<Task>
   return toTask(standing, rows.map(toMessageAndReply), view)
 }
 
-/** How a task stands. */
+/** A task without its messages. */
 export interface TaskStanding extends TaskIds {
   readonly state: TaskState
   readonly status: StatusMessage | undefined
   readonly atMs: number
 }
 
-/** One message of a task and what was answered. */
+/** One message of a task and its reply. */
 export interface MessageAndReply {
   readonly id: string
   readonly message: Message
@@ -119,7 +99,7 @@ export function* readSnapshot(taskId: string, view: TaskView): Transaction<TaskS
   )
   if (task === undefined) return undefined
   const { first, last } = { first: range?.first ?? 0, last: range?.last ?? 0 }
-  // A task that rests has no answer in the making, and one whose log begins and ends here has shown nothing yet.
+  // A final task has no partial reply, and a log with one entry shows none yet.
   if (first === last || isFinal(task.status.state)) return { task, seq: last, firstSeq: first }
   const artifacts = [...(task.artifacts ?? []), ...(yield* partialArtifacts(task, task.artifacts ?? []))]
   return { task: artifacts.length > 0 ? { ...task, artifacts } : task, seq: last, firstSeq: first }
@@ -131,7 +111,7 @@ function artifactsOf({ id, reply }: MessageAndReply): Artifact[] {
   return content.parts.length === 0 ? [...artifacts] : [...artifacts, { artifactId: replyArtifactId(id), ...content }]
 }
 
-/** An agent that goes on with a task may give an artifact of it anew: the last one counts, in the first one's place. */
+/** A later turn of a task may give an artifact again: the last version counts, at the place of the first. */
 function latestArtifacts(artifacts: readonly Artifact[]): readonly Artifact[] {
   if (artifacts.length < 2) return artifacts
   return [...new Map(artifacts.map((artifact) => [artifact.artifactId, artifact])).values()]

@@ -1,7 +1,7 @@
 /**
- * What turns used: one row a turn that is paid for or said what it used, written in its settle, read by day and by
- * message. Failed and cancelled turns count like the others, for they are paid like the others. Invariant: what is not
- * known is null and is counted as not known; it is never 0.
+ * Usage: one row for each turn that costs money or reported its usage, written with its settle and read by day and by
+ * message. Failed and cancelled turns count too, because they cost too. Invariant: an unknown number is null and
+ * counted as unknown; it is never 0.
  */
 import { MoleculeError } from '../../errors.ts'
 import { type Statement, type Store, sql, statement, type Transaction } from '../../store/store.ts'
@@ -14,7 +14,7 @@ export const createUsageReader = (store: Store): UsageReader => ({
   read: (query) => store.read(() => readUsage(query)),
 })
 
-/** What the settle writes of it: nothing for a turn that nobody pays for. */
+/** The statements for a settle: none for a turn without usage. */
 export function usageRows(key: LeaseKey, { type, usage }: Outcome): Statement[] {
   if (usage === undefined) return []
   const { inputTokens, outputTokens, costUsd, durationMs } = usage
@@ -30,7 +30,7 @@ export function usageRows(key: LeaseKey, { type, usage }: Outcome): Statement[] 
   ]
 }
 
-/** A bridge on another machine may say anything: what is no amount is not known. */
+/** A bridge may send anything: a value that is no amount is stored as unknown. */
 const amountOf = (value: unknown): number | null =>
   typeof value === 'number' && value >= 0 && value <= Number.MAX_SAFE_INTEGER ? value : null
 
@@ -39,7 +39,7 @@ function whole(value: unknown): number | null {
   return amount === null ? null : Math.round(amount)
 }
 
-/** Pruned with the events: old enough that no report shows them. */
+/** The condition for rows that no report shows any more. */
 export const USAGE_PRUNED = `ended_at < now_ms() - ${(USAGE_DAYS_MAX + 1) * DAY_MS}`
 
 interface SumRow {
@@ -54,7 +54,7 @@ interface SumRow {
 const SUMS = `count(*) as turns,
   sum(case when input_tokens is not null and output_tokens is not null then 1 else 0 end) as known,
   sum(input_tokens) as input, sum(output_tokens) as output, sum(cost_usd) as cost, sum(duration_ms) as duration`
-/** Whole days, so that the first day shown is not half a day. */
+/** Whole days, so that the first day is complete. */
 const SINCE = `ended_at >= (now_ms() / ${DAY_MS} - $2 + 1) * ${DAY_MS}`
 
 function* readUsage({ workspaceId, days, messages }: UsageQuery): Transaction<UsageReport> {

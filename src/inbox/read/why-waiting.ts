@@ -1,4 +1,4 @@
-/** Why a task has not begun, in words: so that nobody has to guess whether a message is lost, late or in line. */
+/** Why a task has not begun, as a status message: its sender sees whether it waits for a pause, a message, a slot or a worker. */
 import { sql, type Transaction } from '../../store/store.ts'
 import { OLDEST_UNSETTLED_ID } from '../lease/conversation-readiness.ts'
 import type { StatusMessage } from '../settle/status-message.ts'
@@ -17,7 +17,7 @@ interface LoadRow {
   waiting: number
 }
 
-export interface WaitingTask {
+interface WaitingTask {
   readonly id: string
   readonly workspace_id: string
   readonly conversation_id: string

@@ -1,28 +1,24 @@
 /**
- * Cancelling: decided against settle by whichever commits first. The task is cancelled at once; a running message
- * becomes `stopping` and its conversation stays leased until the worker says `stopped`, so that the next turn cannot
- * meet the old process in one session.
+ * Cancelling: cancel or settle wins, whichever commits first. The task is cancelled at once. A running message becomes
+ * `stopping` and its conversation stays leased until the worker settles, so that the next turn cannot meet the old
+ * process in one session.
  */
 import { MoleculeError } from '../../errors.ts'
 import { isFinal } from '../../protocol/a2a.ts'
 import { sql, type Transaction, together } from '../../store/store.ts'
 import type { LeaseKey, TaskView } from '../inbox.ts'
 import { refreshReadiness } from '../lease/conversation-readiness.ts'
+import { LEASE_COLUMNS, type LeaseRow, toLeaseKey } from '../lease/lease-rows.ts'
 import { lockWorkspace } from '../lease/lock-workspace.ts'
 import { recordChange } from '../read/event-log.ts'
 import { messagesOfTask } from '../read/task-messages.ts'
-import { findTask, type StoredTaskRow, setTaskState, taskNotFound } from '../read/tasks.ts'
+import { findTask, taskNotFound } from '../read/tasks.ts'
+import { setTaskState } from './task-state.ts'
 
 export interface CanceledTask {
   readonly workspaceId: string
-  /** The turn to stop, and who runs it. */
+  /** The turn to stop, and its worker. */
   readonly running?: { readonly key: LeaseKey; readonly worker: string }
-}
-
-interface RunningRow {
-  id: string
-  lease_epoch: number
-  worker: string
 }
 
 export function* cancel(taskId: string, view: TaskView): Transaction<CanceledTask> {
@@ -39,13 +35,13 @@ export function* cancel(taskId: string, view: TaskView): Transaction<CanceledTas
      where ${messagesOfTask('messages', '$1')} and state = 'queued' returning id`,
     [taskId],
   )
-  const [running] = yield* sql<RunningRow>(
-    `select m.id, c.lease_epoch, c.worker from messages m join conversations c on c.id = m.conversation_id
+  const [running] = yield* sql<LeaseRow & { worker: string }>(
+    `select c.worker, ${LEASE_COLUMNS} from messages m join conversations c on c.id = m.conversation_id
      where ${messagesOfTask('m', '$1')} and m.state = 'leased'`,
     [taskId],
   )
-  if (running !== undefined) yield* sql(`update messages set state = 'stopping' where id = $1`, [running.id])
-  const messageId = running?.id ?? queued[0]?.id ?? (yield* lastMessage(taskId))
+  if (running !== undefined) yield* sql(`update messages set state = 'stopping' where id = $1`, [running.message_id])
+  const messageId = running?.message_id ?? queued[0]?.id ?? (yield* lastMessage(taskId))
   const entries = [{ taskId, messageId, items: [{ t: 'status', state: 'TASK_STATE_CANCELED' } as const] }]
   yield* together([
     setTaskState(taskId, 'TASK_STATE_CANCELED'),
@@ -53,7 +49,7 @@ export function* cancel(taskId: string, view: TaskView): Transaction<CanceledTas
     ...recordChange({ workspaceId, waiting: -queued.length, entries }),
   ])
   if (running === undefined) return { workspaceId }
-  return { workspaceId, running: { key: keyOf(task, running), worker: running.worker } }
+  return { workspaceId, running: { key: toLeaseKey(running), worker: running.worker } }
 }
 
 function* lastMessage(taskId: string): Transaction<string> {
@@ -63,11 +59,3 @@ function* lastMessage(taskId: string): Transaction<string> {
   )
   return row?.id ?? ''
 }
-
-const keyOf = (task: StoredTaskRow, running: RunningRow): LeaseKey => ({
-  workspaceId: task.workspace_id,
-  conversationId: task.conversation_id,
-  taskId: task.id,
-  messageId: running.id,
-  epoch: running.lease_epoch,
-})

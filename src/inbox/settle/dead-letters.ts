@@ -1,19 +1,35 @@
 /**
- * Dead letters: messages that have failed for good, kept until somebody handles them. Replaying one admits a new
- * message and task in the same conversation; the old task stays failed and says as what it was replayed.
+ * Dead letters: messages that failed for good, kept until a person handles them. A replay admits a new message and task
+ * in the same conversation; the old task stays failed and names the new one.
  */
 import { createHash } from 'node:crypto'
 import { MoleculeError } from '../../errors.ts'
 import { ulid } from '../../ids.ts'
 import { restoreEnvelope } from '../../protocol/envelope.ts'
 import { sql, type Transaction, together } from '../../store/store.ts'
-import type { DeadLetter } from '../owners.ts'
+import type { InboxContext } from '../context.ts'
+import { lockWorkspace } from '../lease/lock-workspace.ts'
+import type { DeadLetter, DeadLetters } from '../owners.ts'
 import { recordChange } from '../read/event-log.ts'
 import { EXPIRY_MS } from '../upkeep/expire.ts'
 import type { StatusMessage } from './status-message.ts'
 
-/** Shown in one list; older ones come into view as these are handled. */
+/** The newest are listed; older ones appear as these are handled. */
 const LIST_MAX = 200
+
+/** `lookForWork` finds a worker for a replayed message. */
+export function createDeadLetters({ store, changed }: InboxContext, lookForWork: () => void): DeadLetters {
+  return {
+    list: (workspaceId) => store.read(() => listDeadLetters(workspaceId)),
+    async replay(workspaceId, messageId) {
+      const taskId = await store.write(() => replay(workspaceId, messageId), workspaceId)
+      changed(workspaceId, taskId)
+      lookForWork()
+      return taskId
+    },
+    discard: (workspaceId, messageId) => store.write(() => discard(workspaceId, messageId), workspaceId),
+  }
+}
 
 interface DeadRow {
   id: string
@@ -29,7 +45,7 @@ interface DeadRow {
 }
 
 /** The unhandled dead letters of a workspace, the newest first. */
-export function* listDeadLetters(workspaceId: string): Transaction<DeadLetter[]> {
+function* listDeadLetters(workspaceId: string): Transaction<DeadLetter[]> {
   const rows = yield* sql<DeadRow>(
     `select m.id, m.task_id, t.context_id, t.principal, m.envelope, m.sender, m.failures, m.losses, m.settled_at,
        t.status_message
@@ -69,9 +85,9 @@ interface ReplayRow {
   replayed_as: string | null
 }
 
-/** Sends the dead letter again; a second replay is the first. Gives the new task's id. */
-export function* replay(workspaceId: string, messageId: string): Transaction<string> {
-  yield* sql('select slots from workspace_load where workspace_id = $1 /*for update*/', [workspaceId])
+/** Admits the dead letter again and returns the new task's id. A second replay returns the same. */
+function* replay(workspaceId: string, messageId: string): Transaction<string> {
+  yield* together([lockWorkspace(workspaceId)])
   const [dead] = yield* sql<ReplayRow>(
     `select m.workspace_id, m.conversation_id, m.state, m.dedupe, m.replayed_as, t.context_id, t.principal
      from messages m join tasks t on t.id = m.task_id where m.id = $1 and m.workspace_id = $2`,
@@ -97,8 +113,8 @@ export function* replay(workspaceId: string, messageId: string): Transaction<str
   return taskId
 }
 
-/** Takes a dead letter off the list without running it again. */
-export function* discard(workspaceId: string, messageId: string): Transaction<void> {
+/** Removes a dead letter from the list without another run. */
+function* discard(workspaceId: string, messageId: string): Transaction<void> {
   const rows = yield* sql(
     `update messages set discarded_at = coalesce(discarded_at, now_ms())
      where id = $1 and workspace_id = $2 and state = 'dead' returning id`,
@@ -109,17 +125,13 @@ export function* discard(workspaceId: string, messageId: string): Transaction<vo
 
 const notDead = (messageId: string) => new MoleculeError('not_found', `there is no dead letter ${messageId}`)
 
-interface Copy {
-  readonly from: string
-  /** The new message, which opens the new task. */
-  readonly to: string
-  readonly dedupe: Uint8Array
-}
-
-/** From now on the sender's key leads to the new task: a client that retries meets the replay, not the failure. */
-function* copyMessage({ from, to, dedupe }: Copy): Transaction<void> {
-  const spent = createHash('sha256').update(from).digest().subarray(0, 16)
-  yield* sql('update messages set replayed_as = $2, dedupe = $3 where id = $1', [from, to, spent])
+/**
+ * Copies the message to `to`, the message that opens the new task. The sender's key moves with it: a client that retries
+ * gets the replay, not the failure.
+ */
+function* copyMessage({ from, to, dedupe }: { from: string; to: string; dedupe: Uint8Array }): Transaction<void> {
+  const unusedKey = createHash('sha256').update(from).digest().subarray(0, 16)
+  yield* sql('update messages set replayed_as = $2, dedupe = $3 where id = $1', [from, to, unusedKey])
   yield* sql(
     `insert into messages (id, workspace_id, conversation_id, task_id, n, dedupe, content_hash, idempotency_key,
        envelope, sender, reply_to, replay_of, state, admitted_at, ready_at, expires_at)

@@ -1,19 +1,18 @@
-/** Dead letters in the making: a task fails with its reason, and whatever of it was unsettled ends with it. */
+/** Fails a task with a reason. Its unsettled messages become dead letters: they could only follow what has failed. */
 import { sql, type Transaction, together } from '../../store/store.ts'
 import { type AddressedMessage, deliveryStatements } from '../deliver/delivery-rows.ts'
 import type { Failure } from '../inbox.ts'
 import type { LogItem } from '../read/event-log.ts'
 import { messagesOfTask } from '../read/task-messages.ts'
-import { setTaskState } from '../read/tasks.ts'
 import { statusMessageOf, withoutDetail } from './status-message.ts'
+import { setTaskState } from './task-state.ts'
 
 export interface FailedTask {
-  /** How many messages were unsettled and are dead now. */
+  /** How many messages became dead letters. */
   readonly ended: number
   readonly items: readonly LogItem[]
 }
 
-/** The task's other messages could only follow what will never be: they end with it. */
 export function* failTask(taskId: string, failure: Failure): Transaction<FailedTask> {
   const ended = yield* sql<AddressedMessage>(
     `update messages set state = 'dead', outcome = 'dead', settled_at = now_ms()

@@ -1,4 +1,4 @@
-/** What each outcome of a turn does to its message and its task. Called inside the settle transaction only. */
+/** What each outcome does to its message and its task. Runs inside the settle transaction only. */
 import type { MessageContent, Part, TaskState } from '../../protocol/a2a.ts'
 import { type Statement, statement, type Transaction } from '../../store/store.ts'
 import { closeAsks, voidAsks } from '../ask/close-asks.ts'
@@ -6,21 +6,20 @@ import type { KeepSession } from '../context.ts'
 import { type AddressedMessage, deliveryStatements } from '../deliver/delivery-rows.ts'
 import type { LeaseKey, NumberedEvents, Outcome } from '../inbox.ts'
 import type { LogItem, StoredReply } from '../read/event-log.ts'
-import { setTaskState } from '../read/tasks.ts'
 import { failTask } from './fail-task.ts'
 import { type StatusMessage, statusMessageOf, withoutDetail } from './status-message.ts'
-import type { TaskResult } from './task-result.ts'
+import { setTaskState, type TaskResult } from './task-state.ts'
 
 export interface SettleInput {
   readonly key: LeaseKey
   readonly outcome: Outcome
   readonly unsent: NumberedEvents | undefined
-  /** Whether that worker still takes work: then the freed slot's next conversation is its own. */
+  /** True when that worker takes more work: then it gets the next conversation for the free slot. */
   readonly accepts: (workerId: string) => boolean
   readonly keepSession: KeepSession
 }
 
-/** What a settle has to know of its message, beside the key, which is known to fit: a bridge's was looked up first. */
+/** What a settle reads of its message. The key is known to match: the key of a bridge was checked before. */
 export interface HeldMessage {
   n: number
   reply_to: string | null
@@ -29,21 +28,21 @@ export interface HeldMessage {
   suspended: number
   asked: number
   settled_epoch: number | null
-  /** The task's other messages: null where there are none, else how many of them are unsettled. */
+  /** How many other messages of the task are unsettled; null where the task has no other message. */
   others_open: number | null
   now: number
   outcome: string | null
 }
 
 export interface RecordedOutcome {
-  /** It is to be run again; otherwise it has ended. */
+  /** The message runs again; otherwise it has ended. */
   readonly again: boolean
-  /** What records it, for the settle to run with its other writes. */
+  /** The settle runs these together with its other writes. */
   readonly writes: readonly Statement[]
   readonly items: readonly LogItem[]
-  /** How the number of waiting messages changes: +1 when this one goes back, less those that ended with it. */
+  /** The change in the number of waiting messages: +1 when this one goes back, less those that ended with it. */
   readonly waiting: number
-  /** The task comes to rest with it, which is the settle's to write. */
+  /** The task's result where the task is final or interrupted now; the settle writes it. */
   readonly result?: TaskResult
 }
 
@@ -57,7 +56,7 @@ const FINALITY_STATES: Readonly<Record<(Outcome & { type: 'done' })['finality'],
 export function* recordOutcome(settlement: SettleInput, message: HeldMessage): Transaction<RecordedOutcome> {
   const { key, outcome, keepSession } = settlement
   const requeued = message.asked === 1 ? yield* endAsks(key, { message, outcome }) : 0
-  // Cancel committed first: whatever the turn still said, the task stays cancelled.
+  // The cancel committed first: the task stays cancelled, and the turn's outcome is dropped.
   if (message.state === 'stopping') {
     const closed = closeMessage(key, { state: 'canceled', outcome: outcome.type })
     return { again: false, writes: [closed], items: [], waiting: 0 }
@@ -76,26 +75,24 @@ export function* recordOutcome(settlement: SettleInput, message: HeldMessage): T
   return { ...ended, writes: [...lost, ...ended.writes], waiting: ended.waiting + requeued }
 }
 
-interface Ending {
-  readonly message: HeldMessage
-  readonly outcome: Outcome
-}
-
-/** A turn that runs again asks again: what was answered goes back into the queue. One that ended has no questions. */
-function* endAsks({ messageId }: LeaseKey, { message, outcome }: Ending): Transaction<number> {
+/** A turn that runs again asks again, so answers go back into the queue. Returns how many. */
+function* endAsks(
+  { messageId }: LeaseKey,
+  { message, outcome }: { message: HeldMessage; outcome: Outcome },
+): Transaction<number> {
   const again = message.state !== 'stopping' && outcome.type !== 'done' && outcome.type !== 'dead'
   if (again) return yield* voidAsks(messageId)
   yield* closeAsks(messageId)
   return 0
 }
 
-/** Its worker looks again then; a bridge that says otherwise cannot hold a message back for days. */
+/** A longer park time is cut to this, so that a faulty bridge cannot hold a message back for days. */
 const PARK_MS_MAX = 3600_000
 const parkMs = (afterMs: number | undefined): number => Math.min(Math.max(0, Math.ceil(afterMs ?? 0)), PARK_MS_MAX)
 
 const NO_STATUS = { writes: [], items: [] } as const
 
-/** Why it waits, where whoever sent it looks. */
+/** The task's status says why the message waits. */
 function parkedStatus({ taskId }: LeaseKey, content: MessageContent): Pick<RecordedOutcome, 'writes' | 'items'> {
   const status: StatusMessage = { ...content, code: 'waiting' }
   const state = 'TASK_STATE_WORKING'
@@ -120,7 +117,7 @@ function recordReply(message: HeldMessage, outcome: Done, { key, keepSession }: 
   const state = FINALITY_STATES[finality]
   const status: StatusMessage | undefined =
     outcome.said ?? (finality === 'completed' || parts.length === 0 ? undefined : { parts })
-  // A task ends only when no other message of it is unsettled.
+  // The task is final only when no other message of it is unsettled.
   const last = (message.others_open ?? 0) === 0
   return {
     again: false,
@@ -135,7 +132,7 @@ function recordReply(message: HeldMessage, outcome: Done, { key, keepSession }: 
   }
 }
 
-/** The whole answer where only one message can be shown of it: a chat has no artifacts. */
+/** The answer as one message, for a chat, which has no artifacts. */
 function wholeAnswer({ parts, artifacts, said }: Done): readonly Part[] {
   if (parts.length > 0) return parts
   return [...artifacts.flatMap((artifact) => artifact.parts), ...(said?.parts ?? [])]
@@ -166,31 +163,28 @@ type Dead = Outcome & { type: 'dead' }
 function* recordDead(key: LeaseKey, { failure, artifacts = [] }: Dead): Transaction<RecordedOutcome> {
   const { ended, items } = yield* failTask(key.taskId, failure)
   const reply: StoredReply | null = artifacts.length > 0 ? { parts: [], artifacts } : null
-  // The failure that ended it is one of its failures: a dead letter after four attempts shows four.
+  // Count this failure too: a dead letter after four attempts shows four.
   const set = 'settled_epoch = $2, failures = failures + 1, reply = $3'
   const counted = statement(`update messages set ${set} where id = $1`, [
     key.messageId,
     key.epoch,
     reply && JSON.stringify(reply),
   ])
-  // This one was not waiting; the task's others were.
+  // This message did not wait; the other messages of its task did.
   return { again: false, writes: [counted], items, waiting: 1 - ended }
 }
 
-interface Closing {
-  readonly state: 'done' | 'canceled'
-  readonly outcome: Outcome['type']
-  readonly reply?: string
-}
-
-const closeMessage = (key: LeaseKey, { state, outcome, reply }: Closing): Statement =>
+const closeMessage = (
+  key: LeaseKey,
+  { state, outcome, reply }: { state: 'done' | 'canceled'; outcome: Outcome['type']; reply?: string },
+): Statement =>
   statement(
     `update messages set state = $2, outcome = $3, reply = $4, settled_at = now_ms(), settled_epoch = $5,
        suspended = 0 where id = $1`,
     [key.messageId, state, outcome, reply ?? null, key.epoch],
   )
 
-interface Reopening {
+interface ReopenMessageOptions {
   readonly outcome: Outcome['type']
   readonly interrupted: boolean
   readonly afterMs?: number
@@ -198,8 +192,8 @@ interface Reopening {
   readonly sessionRetried?: boolean
 }
 
-function reopenMessage(key: LeaseKey, reopening: Reopening): Statement {
-  const { outcome, interrupted, afterMs = 0, failures = 0, sessionRetried = false } = reopening
+function reopenMessage(key: LeaseKey, options: ReopenMessageOptions): Statement {
+  const { outcome, interrupted, afterMs = 0, failures = 0, sessionRetried = false } = options
   const set = ["state = 'queued'", 'suspended = 0', 'outcome = $2', 'settled_epoch = $3', 'failures = failures + $4']
   if (afterMs > 0) set.push('ready_at = now_ms() + $5')
   else set.push('ready_at = ready_at + $5')

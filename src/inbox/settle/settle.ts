@@ -1,7 +1,7 @@
 /**
- * Settling: one transaction closes a lease with its outcome, so that a crash after it never runs the agent again.
- * The freed slot goes to the oldest ready conversation in the same transaction. Fenced by the epoch: a result that
- * comes after a takeover is kept in the log and is never a second reply.
+ * Settling: one transaction closes a lease with its outcome, so a crash after it never runs the agent again. The same
+ * transaction gives the free slot to the oldest ready conversation. The epoch is the fence: a result that comes after a
+ * takeover is kept in the log and never becomes a second reply.
  */
 import { statement, type Transaction, together } from '../../store/store.ts'
 import type { LeaseKey, Outcome } from '../inbox.ts'
@@ -9,25 +9,24 @@ import { type Claim, claimHead, type HeadRow, type NextClaim, selectOldest } fro
 import { freeConversation } from '../lease/conversation-readiness.ts'
 import { type LogItem, recordChange } from '../read/event-log.ts'
 import { laterMessagesOfTask, messagesOfTask } from '../read/task-messages.ts'
-import { setTaskResult } from '../read/tasks.ts'
 import { usageRows } from '../read/usage.ts'
 import { unseenItems } from './append.ts'
 import { type HeldMessage, type RecordedOutcome, recordOutcome, type SettleInput } from './record-outcome.ts'
-import type { TaskResult } from './task-result.ts'
+import { setTaskResult, type TaskResult } from './task-state.ts'
 
 export interface SettleOutput {
   readonly answer: 'settled' | 'stale'
-  /** What the freed slot went to. */
+  /** The claim that got the free slot. */
   readonly next: NextClaim | undefined
-  /** How the task came to rest with it, where this message is all there is of the task. */
+  /** The task's result, where this message is the only one of the task. */
   readonly result?: TaskResult
 }
 
 export function* settle(settlement: SettleInput): Transaction<SettleOutput> {
   const { key, outcome } = settlement
-  const { held, message } = yield* openLease(key)
+  const { held, message } = yield* lockLease(key)
   if (held === undefined || message === undefined) return { answer: 'stale', next: undefined }
-  // The answer to an earlier settle was lost and the worker asks again: the same word changes nothing.
+  // A worker whose answer was lost repeats its settle: the same outcome changes nothing.
   if (message.settled_epoch === key.epoch) {
     return { answer: message.outcome === outcome.type ? 'settled' : 'stale', next: undefined }
   }
@@ -37,16 +36,15 @@ export function* settle(settlement: SettleInput): Transaction<SettleOutput> {
     return { answer: 'stale', next: undefined }
   }
   const ended = yield* recordOutcome(settlement, message)
-  // Others have seen more of the task than this message.
+  // With other messages, the result alone would hide part of the task: waiting callers read the store instead.
   const alone = message.others_open === null && ended.result !== undefined ? { result: ended.result } : {}
   const resultWrites = ended.result === undefined ? [] : [setTaskResult(key.taskId, ended.result)]
   const free = freeConversation(key.conversationId, ended.again ? undefined : message.n)
   const freed = [...ended.writes, ...resultWrites, ...usageRows(key, outcome), free]
-  // A suspended turn has no slot to hand on, one over the limit is given up, and nobody may be there to take it.
-  const slot = message.suspended === 0 && held.running <= held.slots && held.waiting + ended.waiting > 0
-  const passesSlot = slot && held.worker !== null && settlement.accepts(held.worker)
-  const worker = passesSlot ? (held.worker as string) : undefined
-  if (worker === undefined) {
+  // A suspended turn has no slot to pass on, and a slot over the limit is given up.
+  const passesSlot = message.suspended === 0 && held.running <= held.slots && held.waiting + ended.waiting > 0
+  const { worker } = held
+  if (!passesSlot || worker === null || !settlement.accepts(worker)) {
     yield* together([...freed, ...recordChange(settleChange(settlement, { message, ended, next: undefined }))])
     return { answer: 'settled', next: undefined, ...alone }
   }
@@ -69,21 +67,16 @@ interface HeldLease {
   worker: string | null
 }
 
-interface OpenLease {
-  readonly held: HeldLease | undefined
-  readonly message: HeldMessage | undefined
-}
-
 const messageWith = (others: string): string =>
   `select m.n, m.reply_to, m.state, m.appended, m.suspended, m.asked, m.settled_epoch, m.outcome, now_ms() as now,
      (select sum(case when o.settled_at is null then 1 else 0 end) from messages o where ${others}) as others_open
    from messages m where m.id = $1 /*for update*/`
-/** The message that opened its task, and one that came later. */
+/** For the message that opened its task, and for a later one. */
 const OPENING = messageWith(laterMessagesOfTask('o', '$1'))
 const LATER = messageWith(`${messagesOfTask('o', '$2')} and o.id <> $1`)
 
-/** Locked in the order that every transaction keeps (load, conversation, message), or two nodes would deadlock. */
-function* openLease(key: LeaseKey): Transaction<OpenLease> {
+/** Two nodes would deadlock with another lock order: every transaction locks load, then conversation, then message. */
+function* lockLease(key: LeaseKey): Transaction<{ held: HeldLease | undefined; message: HeldMessage | undefined }> {
   const [[held], [message]] = (yield* together([
     statement(
       `select l.hosted, l.slots, l.running, l.waiting, c.lease_epoch, c.worker from workspace_load l
@@ -96,13 +89,10 @@ function* openLease(key: LeaseKey): Transaction<OpenLease> {
   return { held, message }
 }
 
-interface Change {
-  readonly message: HeldMessage
-  readonly ended: RecordedOutcome
-  readonly next: Claim | undefined
-}
-
-function settleChange({ key, unsent }: SettleInput, { message, ended, next }: Change) {
+function settleChange(
+  { key, unsent }: SettleInput,
+  { message, ended, next }: { message: HeldMessage; ended: RecordedOutcome; next: Claim | undefined },
+) {
   const items: LogItem[] = [...unseenItems(unsent, message.appended), ...ended.items]
   const own = { taskId: key.taskId, messageId: key.messageId, items }
   return {

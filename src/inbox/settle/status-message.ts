@@ -1,26 +1,26 @@
 /**
- * What a task's state is explained with. A failed turn is told in one clean sentence to everybody; what the program
- * itself said is kept beside it and shown only where the owner is known to look. So a door that asks for nothing
- * special, a stream and a chat can leak nothing.
+ * The message that explains a task's state. Everyone sees one clean sentence for a failed turn. The program's own text is
+ * stored beside it and shown to the owner only, where a reader asks for `detail`. A door that asks for nothing special, a
+ * stream and a chat can leak nothing.
  */
 import type { Message, MessageContent } from '../../protocol/a2a.ts'
 import type { Failure } from '../inbox.ts'
 
-/** A failure's sentence and code, an agent's question. As stored. */
+/** As stored: the sentence and code of a failure, an agent's question, or the reason of a wait. */
 export interface StatusMessage extends MessageContent {
   readonly code?: string
   readonly category?: string
-  /** Where the log has everything. */
+  /** Finds the whole error in the log file. */
   readonly errorId?: string
   /** For the owner: the whole message. */
   readonly detail?: string
-  /** For the owner: the end of what the program wrote to stderr. */
+  /** For the owner: the end of the program's stderr. */
   readonly stderr?: string
 }
 
 const STDERR_CHARACTERS_MAX = 500
 
-/** A failure of the inbox itself has no sentence: its message is ours and clean. */
+/** A failure of the inbox itself has no sentence: its message is ours and safe to show. */
 export function statusMessageOf(failure: Failure): StatusMessage {
   const { code, message, sentence, category, id, details } = failure
   if (sentence === undefined) return { parts: [{ text: message }], code }
@@ -35,12 +35,12 @@ export function statusMessageOf(failure: Failure): StatusMessage {
   }
 }
 
-/** What everybody may see of it. */
+/** What everyone may see. */
 export function withoutDetail({ detail: _detail, stderr: _stderr, ...status }: StatusMessage): StatusMessage {
   return status
 }
 
-/** With what only the owner sees: the program's own words after the sentence. */
+/** What the owner sees: the program's own text after the sentence. */
 function withDetail(status: StatusMessage): StatusMessage {
   if (status.detail === undefined) return status
   const sentence = status.parts.map(({ text }) => text ?? '').join('')
@@ -52,18 +52,22 @@ export interface TaskIds {
   readonly contextId: string
 }
 
-export interface StatusMessageOptions {
-  readonly messageId: string
-  readonly status: StatusMessage
-  /** The owner looks: details are shown. */
-  readonly detail?: boolean | undefined
-}
-
-/** As the agent's message. */
-export function toAgentMessage(task: TaskIds, { messageId, status, detail = false }: StatusMessageOptions): Message {
-  const { parts, code, category, errorId, stderr, metadata: kept } = detail ? withDetail(status) : withoutDetail(status)
+/** The status as a message of the agent. With `detail`, as the owner sees it. */
+export function toAgentMessage(
+  task: TaskIds,
+  given: { readonly messageId: string; readonly status: StatusMessage; readonly detail?: boolean | undefined },
+): Message {
+  const { messageId, status, detail = false } = given
+  const {
+    parts,
+    code,
+    category,
+    errorId,
+    stderr,
+    metadata: stored,
+  } = detail ? withDetail(status) : withoutDetail(status)
   const metadata = {
-    ...kept,
+    ...stored,
     ...(code !== undefined && { code }),
     ...(category !== undefined && { category }),
     ...(errorId !== undefined && { error_id: errorId }),

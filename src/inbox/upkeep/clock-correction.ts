@@ -1,16 +1,17 @@
 /**
- * The wall clock was set back while no process was here, as a time server does after a wrong date. The embedded store
- * takes its time from the wall at each start, so everything that waits would wait until the clock has caught up, maybe
- * for years. At start it is moved back by as much. PostgreSQL has a clock of its own, which other nodes live by.
+ * Clock correction at start, for SQLite: the wall clock was set back while no process ran, as a time server does after a
+ * wrong date. The store takes its time from the wall clock at each start, so waiting messages would wait until the clock
+ * catches up, perhaps for years. Their times are moved back by the same amount. PostgreSQL has its own clock, which
+ * other nodes use too.
  */
 import { sql, statement, type Transaction, together } from '../../store/store.ts'
 
-/** No retry is further away; what is said to be ready later than this was written by another clock. */
+/** No retry is further away: a later ready time was written by another clock. */
 const WAIT_MS_MAX = 6 * 3600_000
-/** Clocks that are nudged every now and then differ by less. */
+/** Smaller jumps are normal adjustments. */
 const JUMP_MS_MIN = 1000
 
-/** What waits and what runs, each by the index that holds nothing else. */
+/** Waiting and running messages, each by its own partial index. */
 const OPEN = `select id from messages where state = 'queued'
   union all select id from messages where state in ('leased', 'stopping')`
 
@@ -19,9 +20,9 @@ interface Latest {
   ready_in: number | null
 }
 
-/** Returns by how much the clock was set back, as far as what waits can tell; 0 where all is well. */
+/** Returns by how much the clock was set back, as far as the open messages show; 0 where it was not. */
 export function* correctClock(): Transaction<number> {
-  // Only what waits is asked: it is moved with the clock, so that the next start finds all in order.
+  // Only open messages are compared: they are moved with the clock, so the next start finds nothing to correct.
   const [latest] = yield* sql<Latest>(
     `select max(admitted_at) - now_ms() as admitted_in, max(ready_at) - now_ms() as ready_in
      from messages where id in (${OPEN})`,

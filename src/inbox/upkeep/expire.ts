@@ -1,12 +1,14 @@
-/** Messages that nobody began within their time become dead letters, so that no sender waits for ever in silence. */
+/** Expiry: a message that no worker began in time becomes a dead letter, so that no sender waits for ever. */
 import { sql, type Transaction, together } from '../../store/store.ts'
 import { refreshReadiness } from '../lease/conversation-readiness.ts'
+import { lockWorkspace } from '../lease/lock-workspace.ts'
 import { recordChange } from '../read/event-log.ts'
 import { messagesOfTask } from '../read/task-messages.ts'
 import { failTask } from '../settle/fail-task.ts'
 
-/** How long a message may wait for its first attempt. */
+/** How long a message may wait for its first attempt by default. */
 export const EXPIRY_MS = 24 * 3600_000
+/** Messages expired in one sweep; the next sweep expires the rest. */
 const EXPIRED_MAX = 100
 
 export interface ExpiredMessage {
@@ -30,15 +32,15 @@ export function* findExpired(): Transaction<ExpiredMessage[]> {
   }))
 }
 
-/** Ends the message with its task, unless it was begun meanwhile. */
+/** Fails the message and its task, unless a worker has leased it meanwhile. */
 export function* expire({ id, workspaceId, conversationId, taskId }: ExpiredMessage): Transaction<boolean> {
-  yield* sql('select slots from workspace_load where workspace_id = $1 /*for update*/', [workspaceId])
+  yield* together([lockWorkspace(workspaceId)])
   const [running] = yield* sql(
     `select m.id from messages m where ${messagesOfTask('m', '$1')} and m.state in ('leased', 'stopping') limit 1`,
     [taskId],
   )
   const [message] = yield* sql(`select id from messages where id = $1 and state = 'queued'`, [id])
-  // While another message of the task runs, the task lives; this one is looked at again when that has ended.
+  // While another message of the task runs, the task must not fail; a later sweep looks again.
   if (message === undefined || running !== undefined) return false
   const { ended, items } = yield* failTask(taskId, { code: 'expired', message: 'the message was not started in time' })
   const entries = [{ taskId, messageId: id, items }]

@@ -1,12 +1,13 @@
 /**
- * Retention: what has ended is kept for a time and then goes, a small slice at a time so that no writer waits long.
- * Nothing unsettled is ever touched, nor a dead letter or delivery that nobody has handled.
+ * Retention: rows of ended tasks are kept for a time and then deleted, in small slices so that no writer waits long.
+ * Unsettled messages, and dead letters and deliveries that no person has handled, are never deleted.
  */
 import { ulidFloor } from '../../ids.ts'
 import { type Store, sql, statement, type Transaction, together } from '../../store/store.ts'
 import { lockWorkspace } from '../lease/lock-workspace.ts'
 import { laterMessagesOfTask, messagesOfTask } from '../read/task-messages.ts'
 import { USAGE_PRUNED } from '../read/usage.ts'
+import { FINAL_STATES } from '../settle/task-state.ts'
 
 /** Rows deleted in one transaction. */
 const SLICE_ROWS_MAX = 500
@@ -21,7 +22,7 @@ export interface RetentionOptions {
 
 export const RETENTION: RetentionOptions = { taskMs: 30 * DAY_MS, eventMs: 7 * DAY_MS, deltaMs: HOUR_MS }
 
-/** Prunes slice by slice until nothing is old enough or the signal aborts. Returns the rows that went. */
+/** Prunes slice by slice until nothing is old enough or the signal aborts. Returns the number of deleted rows. */
 export async function prune(store: Store, options: RetentionOptions, signal: AbortSignal): Promise<number> {
   const deltas = await bySlices(() => store.write(pruneDeltas(options)), signal)
   const events = await pruneLogs(store, options, signal)
@@ -39,7 +40,7 @@ async function bySlices(slice: () => Promise<number>, signal: AbortSignal): Prom
   return total
 }
 
-/** Pieces of a reply, an hour after the reply made them needless. */
+/** Text deltas, an hour after the whole reply replaced them. */
 const pruneDeltas = ({ deltaMs }: RetentionOptions) =>
   function* (): Transaction<number> {
     const rows = yield* sql(
@@ -52,7 +53,7 @@ const pruneDeltas = ({ deltaMs }: RetentionOptions) =>
     return rows.length
   }
 
-/** Each log from its oldest entry on as far as it is old; so no index of ages has to be kept with every event. */
+/** Reads each log from its oldest entry on, so that no event needs a row in an index by age. */
 async function pruneLogs(store: Store, { eventMs }: RetentionOptions, signal: AbortSignal): Promise<number> {
   const next = (id: string) => store.read(() => nextWorkspaceWithLog(id))
   let total = 0
@@ -76,20 +77,19 @@ function* nextWorkspaceWithLog(workspaceId: string): Transaction<string | undefi
   return row?.id ?? undefined
 }
 
-interface LogPosition {
-  readonly workspaceId: string
-  readonly afterSeq: number
-  readonly eventMs: number
-}
-
 interface LogSlice {
   readonly gone: number
-  /** Where the next slice begins; none when all that is old has been seen. */
+  /** Where the next slice begins; undefined when every old entry was read. */
   readonly nextSeq: number | undefined
 }
 
-/** Events of what has settled, and notes; a task that still runs keeps its whole story. */
-function* pruneLog({ workspaceId, afterSeq, eventMs }: LogPosition): Transaction<LogSlice> {
+/** Events of settled messages, and activity notes; an unsettled message keeps all of its events. */
+function* pruneLog(position: {
+  readonly workspaceId: string
+  readonly afterSeq: number
+  readonly eventMs: number
+}): Transaction<LogSlice> {
+  const { workspaceId, afterSeq, eventMs } = position
   const [, [slice]] = (yield* together([
     lockWorkspace(workspaceId),
     statement(
@@ -107,7 +107,7 @@ function* pruneLog({ workspaceId, afterSeq, eventMs }: LogPosition): Transaction
     [workspaceId, afterSeq, last, eventMs],
   )
   if (rows.length > 0) {
-    // A reader whose cursor lies before these can be told that it missed something.
+    // A reader whose cursor is before these gets `pruned` instead of a silent gap.
     const pruned = Math.max(...rows.map(({ seq }) => seq))
     yield* sql('update workspace_load set pruned_seq = $2 where workspace_id = $1 and pruned_seq < $2', [
       workspaceId,
@@ -117,7 +117,7 @@ function* pruneLog({ workspaceId, afterSeq, eventMs }: LogPosition): Transaction
   return { gone: rows.length, nextSeq: slice?.young === 1 ? undefined : last }
 }
 
-/** What turns used, when no report shows it any more. */
+/** Usage rows that no report shows any more. */
 function* pruneUsage(): Transaction<number> {
   const rows = yield* sql(
     `delete from turn_usage where (message_id, epoch) in (
@@ -129,15 +129,15 @@ function* pruneUsage(): Transaction<number> {
 
 const KEPT = `(m.settled_at is null or (m.state = 'dead' and m.replayed_as is null and m.discarded_at is null))`
 
-/** Tasks with all of their messages, replies and keys, when they ended long ago and nothing of them needs a person. */
+/** Tasks that ended long ago and need no person, with all of their messages, replies and dedupe keys. */
 const pruneTasks = ({ taskMs }: RetentionOptions) =>
   function* (): Transaction<number> {
     const [time] = yield* sql<{ now: number }>('select now_ms() as now')
-    // Ids are time-ordered: a task that was made lately is passed over without being looked at.
+    // Ids are time-ordered, so recent tasks are skipped by the primary key.
     const before = ulidFloor((time?.now ?? 0) - taskMs)
     const tasks = yield* sql<{ id: string; conversation_id: string }>(
       `select t.id, t.conversation_id from tasks t where t.id < $2 and t.updated_at < now_ms() - $1
-       and t.state in ('TASK_STATE_COMPLETED', 'TASK_STATE_FAILED', 'TASK_STATE_CANCELED', 'TASK_STATE_REJECTED')
+       and t.state in ${FINAL_STATES}
        and not exists (select 1 from messages m where m.id = t.id and ${KEPT})
        and not exists (select 1 from messages m where ${laterMessagesOfTask('m', 't.id')} and ${KEPT})
        and not exists (select 1 from deliveries d where d.task_id = t.id and d.finished_at is null)
@@ -155,9 +155,9 @@ const pruneTasks = ({ taskMs }: RetentionOptions) =>
     return tasks.length
   }
 
-/** A conversation that nothing is kept of goes too, with the session that only it could resume. */
+/** Deletes a conversation without messages, and its session. */
 function* pruneConversation(id: string): Transaction<void> {
-  // Locked first: a message that is being admitted to it at this moment would lose its conversation.
+  // Lock first: a message that is admitted at this moment would lose its conversation.
   yield* sql('select id from conversations where id = $1 /*for update*/', [id])
   const [message] = yield* sql('select 1 as kept from messages where conversation_id = $1 limit 1', [id])
   if (message !== undefined) return

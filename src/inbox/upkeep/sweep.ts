@@ -1,6 +1,6 @@
 /**
- * The sweep: everything that must happen though nobody asks. Ready work is handed out, leases that ran out are taken
- * over, messages expire, questions are denied, old rows go. Wake-ups make the first quick; the timer makes all sure.
+ * The sweep: everything that happens without a caller. It hands out ready work, takes over leases that ran out, expires
+ * messages, denies asks that timed out, and prunes old rows. Wake-ups make the first fast; the timer makes all certain.
  */
 import { toMoleculeError } from '../../errors.ts'
 import { denyAsk, findTimedOutAsks } from '../ask/ask.ts'
@@ -14,14 +14,14 @@ import type { WorkerQueue } from '../lease/worker-queues.ts'
 import { expire, findExpired } from './expire.ts'
 import { prune, RETENTION } from './retention.ts'
 
-/** How late a missed wake-up can be. */
+/** A missed wake-up delays work by this much at most. */
 const SWEEP_MS = 5000
 const PRUNE_MS = 3600_000
-/** Workspaces served by one look for ready work; the next look serves the rest. */
+/** Workspaces filled at a time; the next sweep fills the rest. */
 const FILL_WORKSPACES_MAX = 50
 
 export interface Sweep {
-  /** Leases all that is ready to the worker, as far as slots allow. */
+  /** Leases ready work to the worker, as far as slots allow. */
   fill(queue: WorkerQueue): Promise<void>
   /** Looks for ready work soon. */
   look(): void
@@ -49,9 +49,9 @@ export function createSweep(
       timers.delete(cancel)
       if (stopped.signal.aborted) return
       work().catch((error) => {
-        // Others' leases are taken over only after one unbroken lease time: an outage must not expire everything.
+        // An outage must not expire every lease at once: takeovers need one unbroken lease time of connection.
         steadySinceMs = clock.monotonicMs()
-        log.warn({ err: toMoleculeError(error) }, 'looking after the inbox failed; trying again')
+        log.warn({ err: toMoleculeError(error) }, 'a sweep of the inbox failed; it will be tried again')
       })
     })
     timers.add(cancel)
@@ -64,7 +64,9 @@ export function createSweep(
   const sweep = async () => {
     await releaseLostLeases()
     if (clock.monotonicMs() - steadySinceMs >= LEASE_MS) await takeOver(context, sendDirective())
-    await tidy(context, sendDirective())
+    await expireMessages(context)
+    await denyTimedOutAsks(context, sendDirective())
+    await sendStoredDirectives(context, sendDirective())
     await fillAll()
   }
   const every = (delayMs: number, work: () => Promise<unknown>) =>
@@ -75,7 +77,7 @@ export function createSweep(
   return {
     fill,
     look() {
-      // Many wake-ups in one moment are one look.
+      // Many wake-ups at one moment need one look.
       if (looking) return
       looking = true
       later(0, () => {
@@ -101,12 +103,12 @@ async function fillWorkerQueue(context: InboxContext, sendDirective: SendDirecti
   const hosted = worker.workspaces === 'hosted'
   const open = hosted ? await store.read(() => findClaimableWorkspaces(FILL_WORKSPACES_MAX)) : worker.workspaces
   for (const workspaceId of open) {
-    // A worker that left meanwhile gives back what it is handed, and would be handed it again without end.
+    // An endless loop: a worker that left releases its leases, and they would be claimed for it again.
     for (let wanted = claimLimit(queue); wanted > 0 && workerQueues.get(worker.id) === queue; ) {
-      const most = wanted
-      const claims = await store.write(() => claimReady(workspaceId, worker.id, most), workspaceId)
+      const claimsMax = wanted
+      const claims = await store.write(() => claimReady(workspaceId, worker.id, claimsMax), workspaceId)
       for (const claim of claims) announce(context, sendDirective, { claim, worker: worker.id })
-      wanted = claims.length < most ? 0 : claimLimit(queue)
+      wanted = claims.length < claimsMax ? 0 : claimLimit(queue)
     }
   }
 }
@@ -129,7 +131,7 @@ async function takeOver(context: InboxContext, sendDirective: SendDirective): Pr
     worker.workspaces === 'hosted' ? [] : worker.workspaces,
   )
   for (const lapsed of await store.read(() => findLapsed(named))) {
-    // A worker of this process is alive, however late its renewal: nobody takes over from himself.
+    // A worker of this process is alive, however late its renewal is.
     if (workerQueues.get(lapsed.worker) !== undefined) continue
     const worker = workerFor(context, lapsed)
     if (lapsed.stopping) await store.write(() => freeLapsed(lapsed), lapsed.workspaceId)
@@ -146,19 +148,30 @@ function workerFor({ workerQueues }: InboxContext, { workspaceId, hosted }: Laps
   return hosted ? ready.hosted : ready.named
 }
 
-/** Expired messages, unanswered questions, and what was said to turns of this process in another one. */
-async function tidy(context: InboxContext, sendDirective: SendDirective): Promise<void> {
-  const { store, workerQueues } = context
-  for (const expired of await store.read(findExpired)) {
-    const gone = await store.write(() => expire(expired), expired.workspaceId)
-    if (gone) context.changed(expired.workspaceId, expired.taskId)
+async function expireMessages(context: InboxContext): Promise<void> {
+  const { store } = context
+  for (const message of await store.read(findExpired)) {
+    const expired = await store.write(() => expire(message), message.workspaceId)
+    if (expired) context.changed(message.workspaceId, message.taskId)
   }
-  for (const asked of await store.read(findTimedOutAsks)) {
-    const denied = await store.write(() => denyAsk(asked), asked.key.workspaceId)
+}
+
+async function denyTimedOutAsks(context: InboxContext, sendDirective: SendDirective): Promise<void> {
+  const { store } = context
+  for (const ask of await store.read(findTimedOutAsks)) {
+    const { id, key, worker } = ask
+    const denied = await store.write(() => denyAsk(ask), key.workspaceId)
     if (!denied) continue
-    context.changed(asked.key.workspaceId, asked.key.taskId)
-    sendDirective(asked.worker, { type: 'answer', key: asked.key, askId: asked.id, parts: undefined })
+    context.changed(key.workspaceId, key.taskId)
+    sendDirective(worker, { type: 'answer', key, askId: id, parts: undefined })
   }
+}
+
+/** Directives for turns of this process that another process stored. */
+async function sendStoredDirectives(
+  { store, workerQueues }: InboxContext,
+  sendDirective: SendDirective,
+): Promise<void> {
   for (const { worker, directive } of await store.read(findDirectives)) {
     if (workerQueues.get(worker) !== undefined) sendDirective(worker, directive)
   }
