@@ -42,11 +42,11 @@ export interface MarkedProcess extends LiveProcess {
   readonly mark: string
 }
 
-/** Live processes of turns whose mark (`<host>:<message>.<epoch>`) begins with the prefix. */
+/** Live processes of turns whose mark (`<host>:<message>.<epoch>`) begins with the prefix; with `\0` at its end, equals it. */
 export function markedProcesses(prefix: string): MarkedProcess[] {
   return liveProcesses().flatMap((found) => {
     const mark = /\0MOLECULE_TURN=([^\0]*)/.exec(found.environment)?.[1]
-    return mark?.startsWith(prefix) ? [{ ...found, mark }] : []
+    return mark !== undefined && `${mark}\0`.startsWith(prefix) ? [{ ...found, mark }] : []
   })
 }
 
