@@ -103,11 +103,11 @@ const FINALITIES: Readonly<Partial<Record<TaskState, Finality>>> = {
   TASK_STATE_REJECTED: 'rejected',
 }
 
-function endOf(state: TaskState, said: MessageContent | undefined): EndEvent | undefined {
+function endOf(state: TaskState, content: MessageContent | undefined): EndEvent | undefined {
   if (!isFinal(state) && !isInterrupted(state)) return undefined
   const finality = FINALITIES[state]
-  if (finality !== undefined) return { type: 'done', parts: [], finality, ...(said && { said }) }
-  const reason = said === undefined ? '' : textOf(said)
+  if (finality !== undefined) return { type: 'done', parts: [], finality, ...(content && { said: content }) }
+  const reason = content === undefined ? '' : textOf(content)
   const message = state === 'TASK_STATE_CANCELED' ? 'the remote agent cancelled its task' : 'the remote agent failed'
   return { type: 'failed', error: new MoleculeError('agent_failed', reason === '' ? message : reason) }
 }

@@ -7,6 +7,7 @@ import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../../test/harness/p
 import { waitUntil } from '../../../test/harness/wait.ts'
 import { systemClock } from '../../clock.ts'
 import { type Log, silentLog } from '../../log.ts'
+import { onAbort } from '../../wait.ts'
 import type { Backend, BackendEvent, PermissionRequest } from '../backend.ts'
 import { createOptions } from '../options.ts'
 import { acp } from './acp.ts'
@@ -14,24 +15,24 @@ import { acp } from './acp.ts'
 const fake = createFakeAgents()
 const NEVER = new AbortController().signal
 
-interface Desk {
+interface AcpHarness {
   build(scenario: string, values?: Readonly<Record<string, string>>): Backend
   run(backend: Backend, given: TurnOverrides, signal?: AbortSignal): Promise<BackendEvent[]>
   processes(): number
   readonly warnings: unknown[]
 }
 
-function createDesk(t: TestContext): Desk {
+function setUp(t: TestContext): AcpHarness {
   const { processes, owner, dir } = createProcessHarness(t)
-  // The supervisor's own timers do not keep a test alive.
+  // The timers of the process supervisor do not keep a test alive.
   const keepAlive = setTimeout(() => undefined, 60_000)
   t.after(() => clearTimeout(keepAlive))
   const warnings: unknown[] = []
   const log: Log = { ...silentLog, warn: (fields: unknown) => void warnings.push(fields) } as Log
   return {
     warnings,
-    build(scenario, { manners = 'plain', ...values } = {}) {
-      const options = createOptions({ cmd: `${fake('acp', scenario)} ${manners}`, ...values })
+    build(scenario, { dialect = 'plain', ...values } = {}) {
+      const options = createOptions({ cmd: `${fake('acp', scenario)} ${dialect}`, ...values })
       const backend = acp.create(options, { processes, environment: PLAIN_ENVIRONMENT, clock: systemClock, log })
       t.after(() => backend.close())
       return backend
@@ -54,7 +55,7 @@ const failureOf = (events: readonly BackendEvent[]) => {
 }
 
 test('AG-7 many conversations share one process, each with its own memory', linuxOnly, async (t) => {
-  const { build, run, processes } = createDesk(t)
+  const { build, run, processes } = setUp(t)
   const backend = build('count')
   const first = await Promise.all(['a', 'b', 'c'].map((text) => run(backend, { text })))
   assert.equal(processes(), 1)
@@ -65,14 +66,14 @@ test('AG-7 many conversations share one process, each with its own memory', linu
   assert.ok(again.some((event) => event.type === 'usage' && event.inputTokens === 10 && event.outputTokens === 5))
 })
 
-for (const manners of ['gemini', 'plain'] as const) {
-  const way = manners === 'gemini' ? 'loaded, its history told again and not taken for an answer' : 'resumed'
+for (const dialect of ['gemini', 'plain'] as const) {
+  const way = dialect === 'gemini' ? 'loaded, and its replayed history is not taken for an answer' : 'resumed'
   test(`AG-7 RT-5 a session outlives its process: ${way}`, async (t) => {
-    const { build, run } = createDesk(t)
-    const before = build('count', { manners })
+    const { build, run } = setUp(t)
+    const before = build('count', { dialect })
     const token = tokenOf(await run(before, { text: 'one' }))
     await before.close()
-    assert.equal(streamedText(await run(build('count', { manners }), { text: 'two', sessionToken: token })), 'n=2')
+    assert.equal(streamedText(await run(build('count', { dialect }), { text: 'two', sessionToken: token })), 'n=2')
   })
 }
 
@@ -80,30 +81,30 @@ for (const [scenario, why] of [
   ['lost', 'does not know it'],
   ['no-load', 'cannot load any'],
 ] as const) {
-  test(`RT-5 a session is lost where the new process ${why}`, async (t) => {
-    const { build, run } = createDesk(t)
+  test(`RT-5 a session is lost if the new process ${why}`, async (t) => {
+    const { build, run } = setUp(t)
     const token = tokenOf(await run(build('echo'), { text: 'one' }))
     const error = failureOf(await run(build(scenario), { text: 'two', sessionToken: token }))
     assert.equal(error.code, 'session_lost')
   })
 }
 
-test('AG-16 ask: a person is asked for exactly what the agent wants, and yes is for this once', async (t) => {
-  const { build, run } = createDesk(t)
+test('AG-16 ask: a person sees exactly what the agent wants, and a yes counts once', async (t) => {
+  const { build, run } = setUp(t)
   const asked: PermissionRequest[] = []
   const ask = async (wanted: PermissionRequest) => {
     asked.push(wanted)
     return 'allowed' as const
   }
-  const events = await run(build('tool', { manners: 'gemini' }), { text: 'x', ask })
+  const events = await run(build('tool', { dialect: 'gemini' }), { text: 'x', ask })
   assert.equal(streamedText(events), 'chosen: proceed_once')
   const [{ id, ...request }] = asked as [PermissionRequest]
   assert.deepEqual(request, { tool: 'mcp_lab_ping_tool', subject: 'ping_tool (lab MCP Server)\n{"text":"pong?"}' })
   assert.match(id, /^mcp_lab_ping_tool__/)
 })
 
-test('AG-16 a denial reaches the agent, and the reply says what was denied', async (t) => {
-  const { build, run } = createDesk(t)
+test('AG-16 a denial reaches the agent, and the reply names the denied tool', async (t) => {
+  const { build, run } = setUp(t)
   const events = await run(build('tool'), { text: 'x' })
   assert.equal(streamedText(events), 'chosen: cancel\n\n(Not allowed in this turn: mcp_lab_ping_tool.)')
   assert.ok(events.some((event) => event.type === 'tool' && event.state === 'failed'))
@@ -114,33 +115,33 @@ for (const [title, values, given, chosen] of [
   ['allowed_tools without it', { permission: 'allowed_tools', allowed_tools: 'edit' }, {}, 'cancel'],
   ['bypass', { permission: 'bypass' }, {}, 'proceed_once'],
   [
-    "a tool of Molecule's own server",
+    'a tool of an MCP server of the turn',
     {},
     { mcpServers: [{ name: 'lab', command: 'x', args: [], env: {} }] },
     'proceed_once',
   ],
 ] as const) {
-  test(`AG-16 ${title}: nobody is asked, the agent is told ${chosen}`, async (t) => {
-    const { build, run } = createDesk(t)
-    const ask = () => assert.fail('somebody was asked')
+  test(`AG-16 ${title}: no person is asked, and the agent gets ${chosen}`, async (t) => {
+    const { build, run } = setUp(t)
+    const ask = () => assert.fail('a person was asked')
     const events = await run(build('tool', values), { text: 'x', ask, ...given })
     assert.match(streamedText(events), new RegExp(`^chosen: ${chosen}`))
   })
 }
 
 test('AG-16 a cancel while a person is asked ends the turn', async (t) => {
-  const { build, run } = createDesk(t)
+  const { build, run } = setUp(t)
   const cancel = new AbortController()
   const ask = (_: PermissionRequest, signal: AbortSignal) =>
     new Promise<'denied'>((resolve) => {
-      signal.addEventListener('abort', () => resolve('denied'))
+      onAbort(signal, () => resolve('denied'))
       cancel.abort()
     })
   assert.equal(failureOf(await run(build('tool'), { text: 'x', ask }, cancel.signal)).code, 'canceled')
 })
 
-test('AG-7 why an agent stopped: refusal is a rejection, out of steps is max_turns, out of tokens an answer', async (t) => {
-  const { build, run } = createDesk(t)
+test('AG-7 stop reasons: a refusal is rejected, out of steps is max_turns, out of tokens is an answer', async (t) => {
+  const { build, run } = setUp(t)
   const endOf = async (scenario: string) => (await run(build(scenario), { text: 'words' })).at(-1)
   const refusal = await endOf('refusal')
   assert.ok(refusal?.type === 'done')
@@ -151,28 +152,28 @@ test('AG-7 why an agent stopped: refusal is a rejection, out of steps is max_tur
   assert.equal((await endOf('max_tokens'))?.type, 'done')
 })
 
-for (const [manners, status, code] of [
+for (const [dialect, status, code] of [
   ['gemini', 429, 'rate_limited'],
   ['codex', 429, 'rate_limited'],
   ['plain', 401, 'auth_failed'],
   ['opencode', 400, 'provider_failed'],
 ] as const) {
-  test(`AG-7 ${manners}'s way to say ${status} is ${code}`, async (t) => {
-    const { build, run } = createDesk(t)
-    assert.equal(failureOf(await run(build(`error-${status}`, { manners }), { text: 'x' })).code, code)
+  test(`AG-7 ${dialect}'s way to say ${status} is ${code}`, async (t) => {
+    const { build, run } = setUp(t)
+    assert.equal(failureOf(await run(build(`error-${status}`, { dialect }), { text: 'x' })).code, code)
   })
 }
 
-test('an agent that wants a log-in first is auth_failed', async (t) => {
-  const { build, run } = createDesk(t)
+test('an agent that is not logged in is auth_failed', async (t) => {
+  const { build, run } = setUp(t)
   assert.equal(failureOf(await run(build('needs-login'), { text: 'x' })).code, 'auth_failed')
 })
 
 test(
-  'a process that dies in a turn fails it for another try, and the next turn has a new one',
+  'a process that dies fails its turn with a retryable error, and the next turn gets a new process',
   linuxOnly,
   async (t) => {
-    const { build, run, processes } = createDesk(t)
+    const { build, run, processes } = setUp(t)
     const backend = build('dies')
     for (const text of ['one', 'two']) {
       const error = failureOf(await run(backend, { text }))
@@ -182,8 +183,8 @@ test(
   },
 )
 
-test('an agent that does not stop when it is told to is ended, its children with it', linuxOnly, async (t) => {
-  const { build, run, processes } = createDesk(t)
+test('an agent that ignores a cancel is ended with its children', linuxOnly, async (t) => {
+  const { build, run, processes } = setUp(t)
   const cancel = new AbortController()
   const running = run(build('deaf'), { text: 'x' }, cancel.signal)
   await waitUntil(() => processes() === 2, 'its child is there')
@@ -192,32 +193,36 @@ test('an agent that does not stop when it is told to is ended, its children with
   assert.equal(processes(), 0)
 })
 
-test('a cancel leaves the turns of others alone; their process ends with the last of them', linuxOnly, async (t) => {
-  const { build, run, processes } = createDesk(t)
-  const backend = build('mixed')
-  const cancel = new AbortController()
-  const waiting = run(backend, { text: 'wait' }, cancel.signal)
-  await waitUntil(() => processes() === 2, 'its child is there')
-  const slow = run(backend, { text: 'slow words' })
-  const begun = run(backend, { text: 'quick' })
-  assert.equal(streamedText(await begun), 'quick')
-  cancel.abort()
-  assert.equal(failureOf(await waiting).code, 'canceled')
-  assert.equal(streamedText(await run(backend, { text: 'after' })), 'after')
-  assert.equal(streamedText(await slow), 'slow words')
-  await waitUntil(() => processes() === 1, 'only the successor is left')
-})
+test(
+  'a cancel leaves other turns of the process running; the process ends after the last of them',
+  linuxOnly,
+  async (t) => {
+    const { build, run, processes } = setUp(t)
+    const backend = build('mixed')
+    const cancel = new AbortController()
+    const waiting = run(backend, { text: 'wait' }, cancel.signal)
+    await waitUntil(() => processes() === 2, 'its child is there')
+    const slow = run(backend, { text: 'slow words' })
+    const begun = run(backend, { text: 'quick' })
+    assert.equal(streamedText(await begun), 'quick')
+    cancel.abort()
+    assert.equal(failureOf(await waiting).code, 'canceled')
+    assert.equal(streamedText(await run(backend, { text: 'after' })), 'after')
+    assert.equal(streamedText(await slow), 'slow words')
+    await waitUntil(() => processes() === 1, 'only the successor is left')
+  },
+)
 
-test('AG-18 the model as it was written, provider and all, is set in the session', async (t) => {
-  const { build, run } = createDesk(t)
+test('AG-18 the session gets the model as it was written, with its provider', async (t) => {
+  const { build, run } = setUp(t)
   assert.equal(streamedText(await run(build('models'), { text: 'x' })), 'default')
   assert.equal(streamedText(await run(build('models'), { text: 'x', model: 'fake/large' })), 'fake/large')
   const over = build('models', { model: 'fake/large' })
   assert.equal(streamedText(await run(over, { text: 'x', model: 'fake/small' })), 'fake/large')
 })
 
-test('AG-18 a model that the agent does not have is refused, not replaced by another in silence', async (t) => {
-  const { build, run } = createDesk(t)
+test('AG-18 a model that the agent does not have is refused, never replaced by another', async (t) => {
+  const { build, run } = setUp(t)
   const backend = build('models', { model: 'fake/none' })
   for (const text of ['x', 'again']) {
     const error = failureOf(await run(backend, { text }))
@@ -226,8 +231,8 @@ test('AG-18 a model that the agent does not have is refused, not replaced by ano
   }
 })
 
-test('AG-15 a model that the agent cannot be told, and an option that ACP has no word for, are warned of', async (t) => {
-  const { build, run, warnings } = createDesk(t)
+test('AG-15 a model that cannot be set, and an option that ACP does not have, give a warning', async (t) => {
+  const { build, run, warnings } = setUp(t)
   const backend = build('echo', { model: 'fake/large', max_turns: '5' })
   await run(backend, { text: 'x' })
   await run(backend, { text: 'y' })
@@ -237,19 +242,19 @@ test('AG-15 a model that the agent cannot be told, and an option that ACP has no
   ])
 })
 
-test('a shared process gets no token of one conversation; an MCP server gets what it was given', async (t) => {
-  const { build, run } = createDesk(t)
+test('a shared process gets no token of a conversation; an MCP server gets its own variables', async (t) => {
+  const { build, run } = setUp(t)
   const env = { MOLECULE_WORKSPACE_TOKEN: 'secret', MOLECULE_API_URL: 'http://127.0.0.1:1', TRACEPARENT: 'x' }
   const mcpServers = [{ name: 'team', command: '/bin/true', args: ['a'], env: { TOKEN: 'secret' } }]
-  const told = JSON.parse(streamedText(await run(build('environment'), { text: 'x', env, mcpServers })))
-  assert.ok(told.names.includes('MOLECULE_API_URL'))
-  for (const name of ['MOLECULE_WORKSPACE_TOKEN', 'TRACEPARENT']) assert.ok(!told.names.includes(name), name)
+  const seen = JSON.parse(streamedText(await run(build('environment'), { text: 'x', env, mcpServers })))
+  assert.ok(seen.names.includes('MOLECULE_API_URL'))
+  for (const name of ['MOLECULE_WORKSPACE_TOKEN', 'TRACEPARENT']) assert.ok(!seen.names.includes(name), name)
   const server = { name: 'team', command: '/bin/true', args: ['a'], env: [{ name: 'TOKEN', value: 'secret' }] }
-  assert.deepEqual(told.mcp, [server])
+  assert.deepEqual(seen.mcp, [server])
 })
 
-test('files that come with a message are named in the prompt, below the text', async (t) => {
-  const { build, run } = createDesk(t)
+test('the prompt names attached files below the text', async (t) => {
+  const { build, run } = setUp(t)
   const parts = [
     { type: 'text', text: 'look' },
     { type: 'file', filename: 'a.txt', bytes: 'aGk=', mime_type: 'text/plain' },
@@ -261,8 +266,8 @@ test('files that come with a message are named in the prompt, below the text', a
   )
 })
 
-test('BK-8 validate greets the agent: its version, or what is wrong and what to do', async (t) => {
-  const { build, processes } = createDesk(t)
+test('BK-8 validate greets the agent and returns its version, or the problem and its remedy', async (t) => {
+  const { build, processes } = setUp(t)
   assert.deepEqual(await build('echo').validate(NEVER), { ok: true, version: '0.99.0' })
   const bare = await build('no-load').validate(NEVER)
   assert.ok(bare.ok && bare.note?.includes('cannot load sessions'))
@@ -275,8 +280,8 @@ test('BK-8 validate greets the agent: its version, or what is wrong and what to 
   assert.equal(processes(), 0)
 })
 
-test('a missing command is refused by name, and one with an open quote by what is wrong', (t) => {
-  const { build } = createDesk(t)
+test('a missing command is refused by the name of the option, and an open quote with the reason', (t) => {
+  const { build } = setUp(t)
   assert.throws(() => build('echo', { cmd: '' }), /"cmd" is required/)
   assert.throws(() => build('echo', { cmd: 'agent "x' }), /a quote is not closed/)
 })

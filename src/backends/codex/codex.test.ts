@@ -18,7 +18,7 @@ const { path: bin, dir } = createFakeProgram('codex')
 function setUp(t: TestContext, values: Record<string, string> = {}, environment: Record<string, string> = {}) {
   const { processes, owner, dir: workingDir } = createProcessHarness(t)
   const warned: string[] = []
-  const log = { ...silentLog, warn: (_: object, words: string) => void warned.push(words) } as typeof silentLog
+  const log = { ...silentLog, warn: (_: object, message: string) => void warned.push(message) } as typeof silentLog
   const context = { processes, environment: { ...PLAIN_ENVIRONMENT, ...environment }, clock: systemClock, log }
   const backend = codex.create(createOptions({ bin, permission: 'bypass', ...values }), context)
   t.after(() => backend.close())
@@ -35,7 +35,7 @@ function setUp(t: TestContext, values: Record<string, string> = {}, environment:
   return { backend, run, warned, alive: () => markedPids(`${owner}:`).length, workingDir }
 }
 
-const told = (file: string) =>
+const recorded = (file: string) =>
   readFileSync(join(dir, file), 'utf8')
     .trim()
     .split('\n')
@@ -53,7 +53,7 @@ function failureIn(events: readonly BackendEvent[]) {
   return end.error
 }
 
-test('AG-2 one warm process answers the turns of a conversation, and another resumes the thread after it', async (t) => {
+test('AG-2 one warm process answers the turns of a conversation, and the next process resumes the thread', async (t) => {
   const first = setUp(t)
   await first.run('one')
   assert.equal(textOf(await first.run('!count')), 'n=2 one|!count')
@@ -74,7 +74,7 @@ test('AG-2 one warm process answers the turns of a conversation, and another res
   )
 })
 
-test('AG-2 one-shot: the thread is resumed, and one that codex silently began anew is a lost session', async (t) => {
+test('AG-2 one-shot: the thread is resumed, and a new thread instead of it is a lost session', async (t) => {
   const { run } = setUp(t, { mode: 'oneshot' })
   await run('one')
   assert.equal(textOf(await run('!count')), 'n=2 one|!count')
@@ -83,7 +83,7 @@ test('AG-2 one-shot: the thread is resumed, and one that codex silently began an
   assert.equal(failureIn(await forgetful.run('x', { sessionToken })).code, 'session_lost')
 })
 
-test('AG-2 RT-5 an unknown thread is a lost session in both modes, and a warm process is still good after it', async (t) => {
+test('AG-2 RT-5 an unknown thread is a lost session in both modes, and a warm process stays usable', async (t) => {
   for (const mode of ['session', 'oneshot']) {
     const { run } = setUp(t, { mode })
     const lost = await run('x', { sessionToken: '11111111-2222-3333-4444-555555555555' })
@@ -93,7 +93,7 @@ test('AG-2 RT-5 an unknown thread is a lost session in both modes, and a warm pr
   }
 })
 
-test('AG-2 a one-shot that stays after it has answered is not waited for', async (t) => {
+test('AG-2 a turn does not wait for a one-shot that stays after its answer', async (t) => {
   const { run, alive } = setUp(t, { mode: 'oneshot' })
   assert.equal(textOf(await run('!linger hello')), 'hello')
   assert.equal(alive(), 0)
@@ -116,7 +116,7 @@ test('AG-2 errors have the same meaning in both modes', async (t) => {
   assert.equal(failureIn(await setUp(t).run('!context')).code, 'context_full')
 })
 
-test('AG-2 a cancelled turn is interrupted: its tool dies, its process stays and goes on with the conversation', async (t) => {
+test('AG-2 a cancelled turn is interrupted: its tool dies, its process stays and continues the conversation', async (t) => {
   const { run, alive } = setUp(t)
   await run('one')
   const cancel = new AbortController()
@@ -128,7 +128,7 @@ test('AG-2 a cancelled turn is interrupted: its tool dies, its process stays and
   assert.equal(textOf(await run('!count')), 'n=2 one|!count')
 })
 
-test('AG-2 one that does not hear the interrupt is ended, and the next process resumes', async (t) => {
+test('AG-2 a process that ignores the interrupt is ended, and the next process resumes', async (t) => {
   const { run, alive } = setUp(t)
   await run('one')
   const cancel = new AbortController()
@@ -140,7 +140,7 @@ test('AG-2 one that does not hear the interrupt is ended, and the next process r
   assert.equal(textOf(await run('!count')), 'n=2 one|!count')
 })
 
-test('AG-2 commentary is shown and is no part of the reply; two messages are, with a blank line between', async (t) => {
+test('AG-2 commentary is a status and no part of the reply; two messages are joined by a blank line', async (t) => {
   const { run } = setUp(t)
   const events = await run('!commentary well')
   assert.equal(textOf(events), 'well')
@@ -159,7 +159,7 @@ const asking = (decision: Decision) => {
   return { asked, ask }
 }
 
-test('AG-16 AG-2 ask: a person decides on exactly that command, change or tool, and a denial is in the reply', async (t) => {
+test('AG-16 AG-2 ask: a person decides about exactly that command, change or tool, and the reply names a denial', async (t) => {
   const { run } = setUp(t, { permission: '' })
   const cases = {
     'ask-command rm -r x': ['shell', 'rm -r x'],
@@ -176,33 +176,33 @@ test('AG-16 AG-2 ask: a person decides on exactly that command, change or tool, 
     const no = asking('denied')
     assert.equal(textOf(await run(`!${text}`, { ask: no.ask })), `not done\n\n(Not allowed in this turn: ${tool}.)`)
   }
-  const [begun] = told('threads.jsonl').slice(-1)
+  const [begun] = recorded('threads.jsonl').slice(-1)
   assert.deepEqual([begun.params.approvalPolicy, begun.params.sandbox], ['untrusted', 'workspace-write'])
 })
 
-test('AG-16 AG-2 allowed_tools: what is on the list is used unasked, the rest is refused unasked', async (t) => {
+test('AG-16 AG-2 allowed_tools: a tool on the list needs no permission, and every other is refused', async (t) => {
   const { run } = setUp(t, { permission: 'allowed_tools', allowed_tools: 'shell, mcp__lab' })
-  const never = async () => assert.fail('nobody is to be asked')
+  const never = async () => assert.fail('no person must be asked')
   assert.equal(textOf(await run('!ask-command ls', { ask: never })), 'done')
   assert.equal(textOf(await run('!ask-mcp x', { ask: never })), 'done')
   assert.match(textOf(await run('!ask-patch a', { ask: never })), /^not done/)
   assert.match(textOf(await run('!ask-other a', { ask: never })), /^not done/)
 })
 
-test('AG-15 AG-2 options that cannot be honoured are warned of by name', (t) => {
+test('AG-15 AG-2 an option without effect gives a warning with its name', (t) => {
   const { warned } = setUp(t, { mode: 'oneshot', permission: 'ask', allowed_tools: 'shell', max_turns: '3' })
   assert.deepEqual(
-    warned.map((words) => /option "(\w+)"/.exec(words)?.[1]),
+    warned.map((message) => /option "(\w+)"/.exec(message)?.[1]),
     ['max_turns', 'permission', 'allowed_tools'],
   )
-  assert.ok(warned.every((words) => words.includes('"codex"')))
+  assert.ok(warned.every((message) => message.includes('"codex"')))
 })
 
-test('AG-18 AG-2 the prefix of a model is dropped; folder, instructions and servers are given over stdin', async (t) => {
+test('AG-18 AG-2 the prefix of a model is dropped; folder, instructions and servers go over stdin', async (t) => {
   const { run, workingDir } = setUp(t)
   const mcpServers = [{ name: 'lab', command: 'node', args: ['x'], env: { KEY: 'hush' } }]
   await run('x', { model: 'openai/gpt-5', systemPrompt: 'Be brief.', mcpServers })
-  const { params } = told('threads.jsonl').at(-1)
+  const { params } = recorded('threads.jsonl').at(-1)
   assert.deepEqual([params.model, params.cwd, params.developerInstructions], ['gpt-5', workingDir, 'Be brief.'])
   const lab = {
     command: 'node',
@@ -212,49 +212,49 @@ test('AG-18 AG-2 the prefix of a model is dropped; folder, instructions and serv
     default_tools_approval_mode: 'approve',
   }
   assert.deepEqual(params.config, { mcp_servers: { lab } })
-  const { argv, env } = told('starts.jsonl').at(-1)
+  const { argv, env } = recorded('starts.jsonl').at(-1)
   assert.doesNotMatch(JSON.stringify([argv, env]), /hush|brief/)
   assert.equal(env.MOLECULE_WORKSPACE_ID, 'ws_1')
 })
 
-test('AG-18 AG-2 a thread is told its model when it is opened, and again only when it is another', async (t) => {
+test('AG-18 AG-2 a thread gets its model when it is opened, and again only when it changes', async (t) => {
   const { run } = setUp(t)
   for (const model of ['gpt-5', 'gpt-5', 'gpt-6', 'gpt-6']) await run('x', { model })
-  const models = told('turns.jsonl').map((turn) => turn.model)
+  const models = recorded('turns.jsonl').map((turn) => turn.model)
   assert.deepEqual(models.slice(-4), [undefined, undefined, 'gpt-6', undefined])
-  assert.equal(told('threads.jsonl').at(-1).params.model, 'gpt-5')
+  assert.equal(recorded('threads.jsonl').at(-1).params.model, 'gpt-5')
 })
 
-test('RT-9 AG-2 a key of the environment is left as it is; one from a file is given where there is none', async (t) => {
+test('RT-9 AG-2 a key in the environment stays as it is; a key from a file is set if there is none', async (t) => {
   const { workingDir } = setUp(t)
   const file = join(workingDir, 'key')
   const { writeFileSync } = await import('node:fs')
   writeFileSync(file, 'sk-file\n')
   await setUp(t, { auth_token_file: file, mode: 'oneshot' }).run('x')
-  const fromFile = told('starts.jsonl').at(-1).env
+  const fromFile = recorded('starts.jsonl').at(-1).env
   assert.deepEqual([fromFile.CODEX_API_KEY, fromFile.OPENAI_API_KEY], ['sk-file', 'sk-file'])
   await setUp(t, { auth_token_file: file, mode: 'oneshot' }, { OPENAI_API_KEY: 'sk-env' }).run('x')
-  const fromEnv = told('starts.jsonl').at(-1).env
+  const fromEnv = recorded('starts.jsonl').at(-1).env
   assert.deepEqual([fromEnv.CODEX_API_KEY, fromEnv.OPENAI_API_KEY], [undefined, 'sk-env'])
 })
 
-test('RT-9 AG-2 warm, a key is told to the process alone: its app server reads none from the environment', async (t) => {
+test('RT-9 AG-2 warm: the process gets a key of its own, because the app server reads none from the environment', async (t) => {
   const { workingDir } = setUp(t)
   const file = join(workingDir, 'key')
   const { writeFileSync } = await import('node:fs')
   writeFileSync(file, 'sk-file\n')
   await setUp(t, { auth_token_file: file }).run('x')
   await setUp(t, {}, { CODEX_API_KEY: 'sk-env' }).run('x')
-  assert.deepEqual(told('logins.jsonl').slice(-2), [
+  assert.deepEqual(recorded('logins.jsonl').slice(-2), [
     { type: 'apiKey', apiKey: 'sk-file' },
     { type: 'apiKey', apiKey: 'sk-env' },
   ])
-  const { argv } = told('starts.jsonl').at(-1)
+  const { argv } = recorded('starts.jsonl').at(-1)
   assert.ok(argv.includes('cli_auth_credentials_store="ephemeral"'))
   assert.doesNotMatch(JSON.stringify(argv), /sk-/)
 })
 
-test('BK-8 AG-2 validate finds codex and its version, or says how to get it', async (t) => {
+test('BK-8 AG-2 validate finds codex and its version, or says how to install it', async (t) => {
   const signal = new AbortController().signal
   const found = await setUp(t).backend.validate(signal)
   assert.deepEqual([found.ok, found.ok && found.version], [true, '0.166.0'])

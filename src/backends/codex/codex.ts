@@ -1,8 +1,7 @@
 /**
- * The `codex` backend: OpenAI's Codex CLI. Warm by its app server, one process a conversation (its tools inherit that
- * conversation's environment, and a cancel must reach the tools of one conversation only), or `codex exec` a message.
+ * The `codex` backend: OpenAI's Codex CLI, kept warm as an app server, or `codex exec` once per message. One app server
+ * per conversation, because its tools inherit that conversation's environment and a cancel must reach only its tools.
  */
-
 import { childEnvironment } from '../../process/child-environment.ts'
 import type { Backend, BackendContext, BackendDefinition, Turn } from '../backend.ts'
 import { chooseModel } from '../engine/cli/choose-model.ts'
@@ -35,7 +34,7 @@ const KIND: CliKind = {
   bin: 'codex',
   modes: ['session', 'oneshot'],
   asksIn: ['session'],
-  // Codex goes on until it is done.
+  // codex has no limit of steps.
   cannot: ['max_turns'],
   isolation: {
     stateIn: ['CODEX_HOME'],
@@ -47,10 +46,10 @@ const TESTED = '0.166.0'
 
 export const codex: BackendDefinition = {
   name: 'codex',
-  summary: "OpenAI's Codex CLI, kept warm between messages or run once a message",
+  summary: "OpenAI's Codex CLI, kept warm between messages or started once per message",
   options: cliOptions(KIND, {
     allowed_tools:
-      'what it may use unasked: shell, apply_patch, mcp__<server>, mcp__<server>__<tool> (in mode session)',
+      'tools that need no permission: shell, apply_patch, mcp__<server>, mcp__<server>__<tool> (in mode session)',
   }),
   runsCommands: true,
   reportsTools: true,
@@ -60,14 +59,14 @@ export const codex: BackendDefinition = {
     if (settings.mode === 'oneshot' && settings.allowedTools.length > 0 && settings.permission !== 'bypass') {
       warnUnsupportedOption(context.log, 'codex', {
         option: 'allowed_tools',
-        why: 'in mode oneshot codex has no list of tools; its sandbox (workspace-write) is in force',
+        why: 'in mode oneshot codex has no list of tools; its sandbox (workspace-write) limits it',
       })
     }
     return withOneShotFallback(settings, context.log, (chosen) => createCodex(chosen, context))
   },
 }
 
-/** A key of the environment is left where it is: which account pays must not change by our doing. */
+/** A key in the environment is left as it is, because Molecule must not change which account pays. */
 const AUTH: AgentTokenSource = { variable: 'CODEX_API_KEY', from: ['CODEX_API_KEY'], instead: ['OPENAI_API_KEY'] }
 
 interface CodexContext extends BackendContext {
@@ -97,13 +96,13 @@ function createCodex(settings: CliSettings, context: BackendContext): Backend {
     install: 'install it with `npm i -g @openai/codex`',
     isolation: KIND.isolation,
   }
-  const [work, look] = settings.mode === 'session' ? [runAppServerTurn, probeProtocol] : [runOneShot, probeExec]
+  const [work, probeWork] = settings.mode === 'session' ? [runAppServerTurn, probeProtocol] : [runOneShot, probeExec]
   return {
     name: codex.name,
     ...(settings.timeoutMs !== undefined && { stallMs: settings.timeoutMs }),
     validate: (signal) => validateCli(probe, signal),
     run: (turn, signal) => turns.run((stream) => work(turn, codexContext, stream), signal),
-    probe: (signal) => look(probeOptions, signal),
+    probe: (signal) => probeWork(probeOptions, signal),
     async close() {
       await Promise.all([turns.close(), protocol.close()])
       await warm.close()
@@ -142,7 +141,7 @@ async function runAppServerTurn(turn: Turn, codexContext: CodexContext, stream: 
   const config = mcpConfig(serversOf(turn, settings))
   const threadParams = { cwd: turn.workingDir, ...permissionParams(settings), config }
   const launch = {
-    // What is inherited is the same for every turn of this backend.
+    // Without the inherited environment: it is the same for every turn of this backend.
     fingerprint: JSON.stringify([command, additions, threadParams]),
     start: () =>
       startAppServer({
@@ -176,20 +175,20 @@ async function runAppServerTurn(turn: Turn, codexContext: CodexContext, stream: 
   )
 }
 
-/** With what came besides text, as files of the working folder. */
+/** The prompt, with the attached files of the working folder named below it. */
 async function promptOf(turn: Turn, { outbound, clock }: CodexContext, signal: AbortSignal): Promise<string> {
   const { workingDir, id: turnId } = turn
   const { promptLines } = await writeAttachments(turn.request.parts, { workingDir, turnId, outbound, clock }, signal)
   return [turn.prompt, ...promptLines].join('\n')
 }
 
-/** Unless all is allowed, codex asks before every command that is not known to be harmless, and keeps its sandbox. */
+/** Without bypass codex asks before every command that is not known to be harmless, and keeps its sandbox. */
 function permissionParams({ permission }: CliSettings) {
   if (permission === 'bypass') return { approvalPolicy: 'never', sandbox: 'danger-full-access' } as const
   return { approvalPolicy: 'untrusted', sandbox: 'workspace-write' } as const
 }
 
-/** The platform's own servers, and the owner's; where two have one name the platform's is meant. */
+/** The servers of the turn and of the owner. If two have one name, the turn's server wins. */
 function serversOf(turn: Turn, settings: CliSettings): readonly CodexMcpServer[] {
   const own = turn.mcpServers.map((server) => ({ ...server, trusted: true }))
   const others = settings.mcpServers.filter(({ name }) => !own.some((server) => server.name === name))
@@ -202,7 +201,7 @@ async function additionsFor(turn: Turn, codexContext: CodexContext, more: Readon
   const { settings, environment } = codexContext
   const auth = await readTokenVariables(AUTH, environment, settings.authTokenFile)
   const token = auth[AUTH.variable]
-  // A provider of the user's own reads the other name.
+  // A custom provider reads the key from the other variable.
   const both = token !== undefined && !environment['OPENAI_API_KEY'] ? { OPENAI_API_KEY: token } : {}
   const { mode, passMeta } = settings
   return environmentAdditions(turn, { mode, passMeta, own: { ...more, ...auth, ...both } })

@@ -1,7 +1,7 @@
 /**
- * What codex asks before it acts, and what it is answered. With `permission: ask` the question goes to a person, bound
- * to exactly what would be done; with `allowed_tools` whatever is not on the list is refused unasked. Invariant: a
- * question that nobody understands is refused, and every question has one answer.
+ * Answers the permission requests of codex. With `permission: ask` a person decides about exactly what would be done;
+ * with `allowed_tools` a tool that is not on the list is refused. Invariant: an unknown request is refused, and every
+ * request gets one answer.
  */
 import { isJsonObject, type JsonObject } from '../../protocol/json.ts'
 import type { Decision, PermissionRequest } from '../backend.ts'
@@ -9,55 +9,55 @@ import { unknownMethod } from '../engine/json-rpc.ts'
 import { mcpTool } from './reply.ts'
 
 export interface CodexPermissions {
-  /** Tools that are used unasked: `shell`, `apply_patch`, `mcp__<server>`, `mcp__<server>__<tool>`. */
+  /** Tools that need no permission: `shell`, `apply_patch`, `mcp__<server>`, `mcp__<server>__<tool>`. */
   readonly allowedTools: readonly string[]
-  /** Puts the question to a person; undefined where nobody is asked. */
+  /** Asks a person; undefined if no person is asked. */
   readonly ask: ((request: PermissionRequest, signal: AbortSignal) => Promise<Decision>) | undefined
-  /** What a change of files would be, by the id of its item: codex asks by that id alone. */
+  /** The file changes of an item: the request of codex has only the id of the item. */
   readonly changesOf: (itemId: string) => string | undefined
-  /** For a question that codex itself gives none: unique within the turn. */
+  /** An id for a request without one, unique within the turn. */
   readonly newId: () => string
 }
 
-/** The answer to a request of codex's. */
 export async function answerRequest(
   { method, params }: { readonly method: string; readonly params: unknown },
   permissions: CodexPermissions,
   signal: AbortSignal,
 ): Promise<unknown> {
-  const asked = isJsonObject(params) ? params : {}
+  const request = isJsonObject(params) ? params : {}
   switch (method) {
     case 'item/commandExecution/requestApproval': {
       const decision = await decide(
-        { ...requestIdOf(asked, permissions), tool: 'shell', subject: commandOf(asked) },
+        { ...requestIdOf(request, permissions), tool: 'shell', subject: commandOf(request) },
         permissions,
         signal,
       )
       return { decision: decision === 'allowed' ? 'accept' : 'decline' }
     }
     case 'item/fileChange/requestApproval': {
-      const subject = permissions.changesOf(String(asked['itemId'])) ?? textOf(asked['reason']) ?? 'a change of files'
+      const subject =
+        permissions.changesOf(String(request['itemId'])) ?? textOf(request['reason']) ?? 'a change of files'
       const decision = await decide(
-        { ...requestIdOf(asked, permissions), tool: 'apply_patch', subject },
+        { ...requestIdOf(request, permissions), tool: 'apply_patch', subject },
         permissions,
         signal,
       )
       return { decision: decision === 'allowed' ? 'accept' : 'decline' }
     }
     case 'mcpServer/elicitation/request':
-      return await answerElicitation(asked, permissions, signal)
+      return await answerElicitation(request, permissions, signal)
     case 'item/permissions/requestApproval':
-      // More rights for a whole turn are nothing that one look at one command can grant.
+      // Refused: a decision about one command must not grant rights for a whole turn.
       return { permissions: {}, scope: 'turn' }
     case 'item/tool/requestUserInput':
-      // Nobody is at a terminal; the agent has to put its question into its reply.
+      // No answers: no person is at a terminal. The agent must put its question into its reply.
       return { answers: {} }
     default:
       throw unknownMethod(method)
   }
 }
 
-/** An MCP tool is asked for in the words of the protocol's own questions; other questions of a server are declined. */
+/** Codex asks for an MCP tool with an MCP elicitation; every other elicitation is declined. */
 async function answerElicitation(
   asked: JsonObject,
   permissions: CodexPermissions,
@@ -87,7 +87,7 @@ async function decide(
   try {
     return await permissions.ask(request, signal)
   } catch {
-    // A question that cannot be put is a denial.
+    // If the person cannot be asked, the tool is denied.
     return 'denied'
   }
 }
@@ -95,7 +95,7 @@ async function decide(
 const covers = (allowed: string, tool: string): boolean =>
   allowed === tool || (allowed.startsWith('mcp__') && tool.startsWith(`${allowed}__`))
 
-/** Unique within the turn: the same question asked again is not put twice. */
+/** Unique within the turn, so that a repeated request does not ask the person twice. */
 const requestIdOf = (asked: JsonObject, { newId }: CodexPermissions): { id: string } => ({
   id: textOf(asked['approvalId']) ?? textOf(asked['itemId']) ?? newId(),
 })
@@ -103,7 +103,7 @@ const requestIdOf = (asked: JsonObject, { newId }: CodexPermissions): { id: stri
 function commandOf(asked: JsonObject): string {
   const command = textOf(asked['command'])
   if (command !== undefined) return command
-  return JSON.stringify(asked['networkApprovalContext'] ?? asked['reason'] ?? 'something that codex does not name')
+  return JSON.stringify(asked['networkApprovalContext'] ?? asked['reason'] ?? 'an action that codex does not name')
 }
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)

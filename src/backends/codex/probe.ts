@@ -1,7 +1,8 @@
 /**
- * Whether this codex still speaks as its backend does, without a model: its app server is started, greeted and given a
- * thread, and its own schema of the protocol is read for the words that a turn needs; for one-shots, its help. A codex
- * of another version than the tested one is looked at before its first turn too. Invariant: nothing of it is left.
+ * Probes, without a model, whether this codex still speaks as its backend does. In mode session it starts the app server,
+ * greets it, begins a thread, and searches codex's own protocol schema for the names that a turn needs. In mode oneshot
+ * it reads the help. A codex of another version than the tested one is also checked before its first turn. Invariant: no
+ * process and no file is left.
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -25,52 +26,52 @@ export interface CodexProbeOptions {
 
 /** For `mode: session`. */
 export async function probeProtocol(options: CodexProbeOptions, signal: AbortSignal): Promise<readonly Drift[]> {
-  const look = async (scratch: Scratch) => [
+  const probe = async (scratch: Scratch) => [
     ...(await probeThread(options, scratch)),
-    ...(await readSchema(options, scratch)),
+    ...(await probeSchema(options, scratch)),
   ]
-  return withScratch(options, look, signal)
+  return withScratch(options, probe, signal)
 }
 
 /** For `mode: oneshot`. */
 export async function probeExec(options: CodexProbeOptions, signal: AbortSignal): Promise<readonly Drift[]> {
   const { settings, context } = options
-  const given = { workingDir: '/', model: 'x', thread: 'x', systemPrompt: '', mcpServers: [] }
+  const call = { workingDir: '/', model: 'x', thread: 'x', systemPrompt: '', mcpServers: [] }
   const permissions = ['allowed_tools', 'bypass'] as const
   const question = {
     processes: context.processes,
     commands: [[settings.bin, 'exec', '--help'] as const],
-    words: permissions.flatMap((permission) => execCommand({ ...given, settings: { bin: '', args: [], permission } })),
+    words: permissions.flatMap((permission) => execCommand({ ...call, settings: { bin: '', args: [], permission } })),
     facts: factsOf(options),
   }
   return withScratch(options, (scratch) => missingOptions(question, scratch), signal)
 }
 
 export interface ProtocolCheck {
-  /** Rejects where a codex of that version lacks what a warm turn cannot do without. Looks once. */
+  /** Rejects if a codex of that version lacks something that a warm turn needs. Reads the schema once. */
   check(version: string | undefined, signal: AbortSignal): Promise<void>
-  /** Ends a look that is going on. Idempotent. */
+  /** Ends a check that is running. Idempotent. */
   close(): Promise<void>
 }
 
 export function createProtocolCheck(options: CodexProbeOptions, tested: string): ProtocolCheck {
   const closing = new AbortController()
-  let looked: Promise<readonly Drift[]> | undefined
-  const look = () =>
-    withScratch(options, (scratch) => readSchema(options, scratch), closing.signal).catch((error: unknown) => {
-      options.context.log.debug({ error }, 'codex does not tell its schema')
+  let drifts: Promise<readonly Drift[]> | undefined
+  const probe = () =>
+    withScratch(options, (scratch) => probeSchema(options, scratch), closing.signal).catch((error: unknown) => {
+      options.context.log.debug({ error }, 'codex does not print its schema')
       return []
     })
   return {
     async check(version, signal) {
       if (version === tested) return
-      looked ??= look()
-      const fatal = (await abortable(looked, signal)).find(({ instead }) => instead === undefined)
+      drifts ??= probe()
+      const fatal = (await abortable(drifts, signal)).find(({ instead }) => instead === undefined)
       if (fatal !== undefined) throw driftError('codex', fatal.missing)
     },
     async close() {
       closing.abort()
-      await looked
+      await drifts
     },
   }
 }
@@ -94,7 +95,7 @@ async function probeThread(options: CodexProbeOptions, { dir, env, mark, signal 
   }
 }
 
-/** What a turn needs, and what becomes of one that can do without. */
+/** The names that a turn needs. A name with a sentence can be missing; the sentence says what happens then. */
 const REQUIRED_PROTOCOL: readonly { readonly file: string; readonly kind: string; readonly words: ProtocolNames }[] = [
   {
     file: 'ServerNotification.json',
@@ -128,8 +129,8 @@ const REQUIRED_PROTOCOL: readonly { readonly file: string; readonly kind: string
 
 type ProtocolNames = Readonly<Record<string, string | undefined>>
 
-/** Empty also where it does not tell one: that it can is no part of what we need. */
-async function readSchema({ context, settings }: CodexProbeOptions, scratch: Scratch): Promise<readonly Drift[]> {
+/** Empty also if codex prints no schema: a turn does not need it. */
+async function probeSchema({ context, settings }: CodexProbeOptions, scratch: Scratch): Promise<readonly Drift[]> {
   const { dir, env, mark, signal } = scratch
   const out = join(dir, 'schema')
   const command = [...appServerCommand(settings), 'generate-json-schema', '--out', out] as const
@@ -139,16 +140,16 @@ async function readSchema({ context, settings }: CodexProbeOptions, scratch: Scr
     signal,
   )
   if (result.exitCode !== 0) return []
-  const looked = REQUIRED_PROTOCOL.map(async ({ file, kind, words }) => {
+  const found = REQUIRED_PROTOCOL.map(async ({ file, kind, words }) => {
     const schema = await readFile(join(out, file), 'utf8').catch(() => undefined)
     if (schema === undefined) return []
     const missing = Object.entries(words).filter(([word]) => !schema.includes(JSON.stringify(word)))
     return missing.map(([word, instead]): Drift => {
-      const named = `${kind} ${word} missing`
-      return instead === undefined ? { missing: named } : { missing: named, instead }
+      const sentence = `${kind} ${word} missing`
+      return instead === undefined ? { missing: sentence } : { missing: sentence, instead }
     })
   })
-  return (await Promise.all(looked)).flat()
+  return (await Promise.all(found)).flat()
 }
 
 function factsOf({ settings, context }: CodexProbeOptions): ProcessFacts {

@@ -26,9 +26,9 @@ test('AG-13 AG-2 a session token is read as it was written; another text is a lo
 
 test('AG-13 AG-2 a turn used the difference of the thread’s tokens, or all of them after a new count', () => {
   fc.assert(
-    fc.property(totals, count, count, (before, more, said) => {
-      const later = { input: before.input + more, output: before.output + said }
-      assert.deepEqual(usedSince(before, later), { inputTokens: more, outputTokens: said })
+    fc.property(totals, count, count, (before, input, output) => {
+      const later = { input: before.input + input, output: before.output + output }
+      assert.deepEqual(usedSince(before, later), { inputTokens: input, outputTokens: output })
       const anew = { ...before, input: Math.floor(before.input / 2) }
       const used = usedSince(before, anew)
       assert.ok(used.inputTokens >= 0 && used.outputTokens >= 0)

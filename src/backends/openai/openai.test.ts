@@ -190,9 +190,9 @@ test('AG-9 an independent fake of the API works: streaming, usage, rate limit', 
 
 test('AG-13 the last message is the new one, and shortening keeps it and the system prompt', () => {
   const words = fc.string({ minLength: 1, maxLength: 20 })
-  const said = fc.array(fc.tuple(fc.boolean(), words), { maxLength: 20 })
+  const earlier = fc.array(fc.tuple(fc.boolean(), words), { maxLength: 20 })
   fc.assert(
-    fc.property(words, fc.string({ maxLength: 20 }), said, (text, systemPrompt, before) => {
+    fc.property(words, fc.string({ maxLength: 20 }), earlier, (text, systemPrompt, before) => {
       const past = before.map(([agent, word]) => message(agent ? 'ROLE_AGENT' : 'ROLE_USER', word))
       let messages = chatMessages(makeTurn({ text, systemPrompt, history: past }))
       assert.equal(messages.length, past.length + 1 + (systemPrompt === '' ? 0 : 1))

@@ -16,7 +16,7 @@ const NEVER = new AbortController().signal
 
 function createFixture(t: TestContext, scenario: string, limits: AcpLimits) {
   const { processes, owner, dir } = createProcessHarness(t)
-  // The supervisor's own timers do not keep a test alive.
+  // The timers of the process supervisor do not keep a test alive.
   const keepAlive = setTimeout(() => undefined, 60_000)
   t.after(() => clearTimeout(keepAlive))
   const context = { processes, environment: PLAIN_ENVIRONMENT, clock: systemClock, log: silentLog }
@@ -36,7 +36,7 @@ function createFixture(t: TestContext, scenario: string, limits: AcpLimits) {
   return { say, pids: () => markedPids(`${owner}:`) }
 }
 
-test('AG-7 a process that holds more sessions than it may is replaced, and no answer is lost', linuxOnly, async (t) => {
+test('AG-7 a process with too many sessions is replaced, and no answer is lost', linuxOnly, async (t) => {
   const { say, pids } = createFixture(t, 'echo', { turnsMax: 8, sessionsMax: 2 })
   const seen = new Set<number>()
   for (const text of ['one', 'two', 'three', 'four']) {
@@ -47,7 +47,7 @@ test('AG-7 a process that holds more sessions than it may is replaced, and no an
   await waitUntil(() => pids().length === 1, 'the first has ended')
 })
 
-test('AG-7 more turns at once than a process may have wait for it, and all are answered', linuxOnly, async (t) => {
+test('AG-7 turns beyond the limit of a process wait, and all are answered', linuxOnly, async (t) => {
   const { say, pids } = createFixture(t, 'mixed', { turnsMax: 2, sessionsMax: 100 })
   const texts = Array.from({ length: 7 }, (_, n) => `message ${n}`)
   const replies = await Promise.all(texts.map(say))

@@ -10,15 +10,15 @@ for (const [title, error, code, retryable] of [
   ["gemini's code is the status", new RpcError(400, body(400, 'fake')), 'provider_failed', false],
   ["gemini's 429", new RpcError(429, body(429, 'Please retry in 20s')), 'rate_limited', true],
   ["gemini's 500", new RpcError(500, body(500, 'oops')), 'provider_failed', true],
-  ["claude's words", new RpcError(-32603, 'Internal error: API Error: 401 invalid x-api-key'), 'auth_failed', false],
+  ["claude's sentence", new RpcError(-32603, 'Internal error: API Error: 401 invalid x-api-key'), 'auth_failed', false],
   [
-    "opencode's words",
+    "opencode's sentence",
     new RpcError(-32603, 'Internal error: fake 400', { service: 'session' }),
     'provider_failed',
     true,
   ],
-  ["ACP's own: log in first", new RpcError(-32000, 'Authentication required'), 'auth_failed', false],
-  ["ACP's own: no such session", new RpcError(-32002, 'Resource not found: x'), 'session_lost', false],
+  ["ACP's own code for a login", new RpcError(-32000, 'Authentication required'), 'auth_failed', false],
+  ["ACP's own code for an unknown session", new RpcError(-32002, 'Resource not found: x'), 'session_lost', false],
   ['a context that is full', new RpcError(-32603, 'prompt is too long: 250000 tokens'), 'context_full', false],
 ] as const) {
   test(`AG-7 ${title}: ${code}`, () => {
@@ -27,12 +27,12 @@ for (const [title, error, code, retryable] of [
   })
 }
 
-test('a rate limit carries the wait that the agent tells', () => {
+test('a rate limit has the delay that the agent names', () => {
   const read = agentError(new RpcError(429, body(429, 'Please retry in 20s')), NOW_MS)
   assert.equal(read.details['resetAfterMs'], 20_000)
 })
 
-test('RT-5 a session that cannot be gone on with is lost, whatever words the agent has for it', () => {
+test('RT-5 a session that cannot be loaded is lost, in whatever words the agent says so', () => {
   const details = 'Invalid session identifier "x".'
   for (const error of [
     new RpcError(-32603, 'Internal error', { details }),
@@ -45,7 +45,7 @@ test('RT-5 a session that cannot be gone on with is lost, whatever words the age
   assert.equal(resumeError(new Error('broken'), 'x', NOW_MS).code, 'internal')
 })
 
-test("codex-acp's error that comes as the answer is read like any other", () => {
+test('an error that codex-acp sends as the answer is classified like any other', () => {
   assert.equal(errorInAnswer(body(429, 'slow down'), NOW_MS).code, 'rate_limited')
   assert.equal(errorInAnswer(body(400, 'no'), NOW_MS).code, 'provider_failed')
   assert.equal(errorInAnswer('', NOW_MS).code, 'provider_failed')

@@ -16,7 +16,7 @@ function request(toolCall: object, options: readonly object[] = OPTIONS) {
   return permission
 }
 
-test("AG-16 gemini's recorded request: its tool by name, its whole input as the subject", () => {
+test("AG-16 gemini's recorded request gives the tool's name, and the whole input as the subject", () => {
   const line = readSample('acp/gemini.from-agent.jsonl')
     .split('\n')
     .find((text) => text.includes('session/request_permission'))
@@ -41,13 +41,13 @@ test('AG-16 the subject is exactly what would be done', () => {
   assert.equal(request({ kind: 'edit', title: 'a', content: [diff] }).subject, `a\n${JSON.stringify(diff)}`)
 })
 
-test('AG-16 what was told of a call before counts where the request leaves it out', () => {
+test('AG-16 a request is completed from the earlier updates of its call', () => {
   const announced = { toolCallId: 'c1', kind: 'execute' as const, rawInput: { command: 'make' } }
   const permission = readPermission({ toolCall: { toolCallId: 'c1' }, options: OPTIONS }, announced)
   assert.deepEqual([permission?.tool, permission?.subject], ['execute', 'make'])
 })
 
-test('AG-16 a list allows a tool by name or kind, or one exact command, and nothing by text that a model wrote', () => {
+test('AG-16 a list allows a tool by name or kind, or one exact command, and never by text that the model wrote', () => {
   const shell = { kind: 'execute', title: 'git status', content: [textContent('why')] }
   assert.ok(isAllowed(request(shell), ['execute']))
   assert.ok(isAllowed(request(shell), ['execute(git status)']))
@@ -60,7 +60,7 @@ test('AG-16 a list allows a tool by name or kind, or one exact command, and noth
   assert.ok(isAllowed(request({ kind: 'edit', _meta: { claudeCode: { toolName: 'Write' } } }), ['Write']))
 })
 
-test('AG-16 a person says yes for once only: an agent that offers no such option gets a no', () => {
+test('AG-16 the yes of a person counts once; an agent without such an option gets a no', () => {
   const always = request({ kind: 'execute', title: 'x' }, OPTIONS.slice(0, 1))
   assert.deepEqual(outcomeFor(always, 'allowed', false), { outcome: 'cancelled' })
   assert.deepEqual(outcomeFor(always, 'allowed', true), { outcome: 'selected', optionId: 'yes-always' })
@@ -81,7 +81,7 @@ test('AG-13 a no is never answered with an option that means yes', () => {
   )
 })
 
-test('a request that cannot be read is none', () => {
+test('an unreadable request gives no permission', () => {
   for (const params of [{}, { toolCall: {} }, { toolCall: { toolCallId: 'x' } }, { toolCall: 7, options: [] }]) {
     assert.equal(readPermission(params), undefined)
   }

@@ -11,7 +11,7 @@ async function isOver(over: Promise<void>): Promise<boolean> {
   return Promise.race([over.then(() => true), nextTurn(false)])
 }
 
-test('one that starts is waited for until it has answered or failed, and one that hangs for a while only', async () => {
+test('the wait for a starting process ends when it has answered or failed, or after a while if it hangs', async () => {
   const clock = manualClock()
   const starts = createStartGate(clock)
   assert.ok(await isOver(starts.waitUntilIdle(NEVER)))
@@ -30,7 +30,7 @@ test('one that starts is waited for until it has answered or failed, and one tha
   assert.ok(await isOver(patient))
 })
 
-test('whoever waits for starts goes when told to, and not behind ever new ones', async () => {
+test('the wait for starts ends on abort, and also behind a series of new starts', async () => {
   const clock = manualClock()
   const starts = createStartGate(clock)
   const stop = new AbortController()

@@ -6,7 +6,7 @@ import { streamedText } from '../../../../test/fakes/turns.ts'
 import { createReplyBuilder, type ProgressEvent } from '../reply-builder.ts'
 import { createUpdateReader } from './update-reader.ts'
 
-/** The updates of the prompt that was answered with this id, of the first session that was recorded. */
+/** The updates of the prompt that was answered with this id, in the first recorded session. */
 function updatesBefore(agent: string, id: number): readonly unknown[] {
   const updates: unknown[] = []
   for (const line of readSample(`acp/${agent}.from-agent.jsonl`).trim().split('\n')) {
@@ -30,12 +30,12 @@ for (const [agent, id, text] of [
   ['gemini', 3, 'ok n=2 last=hi two'],
   ['opencode', 2, 'ok n=1 last=hi one'],
 ] as const) {
-  test(`AG-7 what ${agent} was recorded to say is the text it said, no warning among it`, () => {
+  test(`AG-7 a recorded prompt of ${agent} gives its text without warnings`, () => {
     assert.equal(streamedText(read(updatesBefore(agent, id)).events), text)
   })
 }
 
-test("AG-7 opencode's recorded tool begins once and ends once, and text goes on after it", () => {
+test("AG-7 opencode's recorded tool starts once and ends once, and the text continues after it", () => {
   const { events } = read(updatesBefore('opencode', 5))
   assert.deepEqual(
     events.filter(({ type }) => type === 'tool'),
@@ -47,26 +47,26 @@ test("AG-7 opencode's recorded tool begins once and ends once, and text goes on 
   assert.equal(streamedText(events), 'tool said: PONG:pong?:acp')
 })
 
-test("gemini's tool, of which it tells only when it is over, begins and ends", () => {
+test('a tool that gemini reports only at its end starts and ends', () => {
   const { events } = read(updatesBefore('gemini', 5))
   const states = events.flatMap((event) => (event.type === 'tool' ? [event.state] : []))
   assert.deepEqual(states, ['started', 'finished'])
 })
 
-test("codex-acp's failed tools are failed, its warning is a status", () => {
+test('a failed tool of codex-acp is failed, and its warning is a status', () => {
   const { events } = read(updatesBefore('codex-acp', 5))
   const failed = events.flatMap((event) => (event.type === 'tool' && event.state === 'failed' ? [event.name] : []))
   assert.deepEqual(failed, ['Guardian Review', 'mcp.lab.ping_tool'])
   assert.ok(events.some((event) => event.type === 'status' && event.text.startsWith('Warning: Model metadata')))
 })
 
-test("codex-acp's system error and claude's cost are remembered", () => {
+test("codex-acp's system error and claude's cost are kept", () => {
   const status = { sessionUpdate: 'session_info_update', _meta: { codex: { threadStatus: { type: 'systemError' } } } }
   assert.ok(read([status]).reader.sawSystemError())
   assert.equal(read(updatesBefore('claude-agent-acp', 2)).reader.costUsd(), 0.00014000000000000001)
 })
 
-test('text of another message is a paragraph of its own', () => {
+test('the text of another message starts a paragraph', () => {
   const chunk = (messageId: string, text: string) => ({
     sessionUpdate: 'agent_message_chunk',
     messageId,
@@ -78,7 +78,7 @@ test('text of another message is a paragraph of its own', () => {
   )
 })
 
-test('an image in the answer is an artifact; what is not base64 is none', () => {
+test('an image in the answer is an artifact, unless its data is not base64', () => {
   const chunk = (data: string) => ({
     sessionUpdate: 'agent_message_chunk',
     content: { type: 'image', data, mimeType: 'image/png', uri: 'file:///tmp/plot.png' },
@@ -89,12 +89,12 @@ test('an image in the answer is an artifact; what is not base64 is none', () => 
   assert.deepEqual(events, [{ type: 'artifact', artifact, append: false, lastChunk: true }, { type: 'activity' }])
 })
 
-test('a prompt that tells of ten thousand tools and more is followed no further than that', () => {
+test('tool calls beyond ten thousand are not reported', () => {
   const updates = Array.from({ length: 10_050 }, (_, n) => ({ sessionUpdate: 'tool_call', toolCallId: `c${n}` }))
   assert.equal(read(updates).events.filter(({ type }) => type === 'tool').length, 10_000)
 })
 
-test('AG-13 no update whatever makes the reader throw, and none makes an end', () => {
+test('AG-13 no update makes the reader throw, and none ends the turn', () => {
   const kinds = ['agent_message_chunk', 'tool_call', 'tool_call_update', 'usage_update', 'session_info_update', 'new']
   const update = fc.record({
     sessionUpdate: fc.constantFrom(...kinds),
