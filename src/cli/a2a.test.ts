@@ -12,6 +12,7 @@ import { recordingTerminal } from '../../test/fakes/terminal.ts'
 import { openDoor } from '../../test/harness/open-door.ts'
 import { temporaryDir } from '../../test/harness/process-harness.ts'
 import { waitUntil } from '../../test/harness/wait.ts'
+import { bootId, startTimeOf } from '../process/identity.ts'
 import { main } from './a2a.ts'
 
 async function platform(t: TestContext, maxBlockMs = 60_000) {
@@ -136,16 +137,20 @@ test('a process of a2a waits for a platform that does not run yet', async (t) =>
   assert.deepEqual(await ended, ['hello\n', [0, null]])
 })
 
-test('the token is that of the workspace, else the admin token, else on loopback the file in the data folder', async (t) => {
+test('the token is that of the workspace, else the admin token, else the one of the platform that runs here', async (t) => {
   const { url } = await openDoor(t)
   const dir = temporaryDir(t)
   writeFileSync(join(dir, 'admin-token'), `${secretOf('admin')}\n`, { mode: 0o600 })
+  const identity = { pid: process.pid, startTime: await startTimeOf(process.pid), bootId: await bootId() }
+  writeFileSync(join(dir, 'platform.json'), JSON.stringify({ url, ...identity }))
   const base = { MOLECULE_API_URL: url, MOLECULE_HOME: dir }
   const code = async (env: Record<string, string>) => main(['peers'], recordingTerminal({ ...base, ...env }))
   assert.equal(await code({}), 0)
   assert.equal(await code({ MOLECULE_ADMIN_TOKEN: secretOf('viewer') }), 0)
   assert.equal(await code({ MOLECULE_ADMIN_TOKEN: 'wrong' }), 1)
   assert.equal(await code({ MOLECULE_ADMIN_TOKEN: 'wrong', MOLECULE_WORKSPACE_TOKEN: secretOf('viewer') }), 0)
+  assert.equal(await code({ MOLECULE_API_URL: url.replace('127.0.0.1', 'localhost') }), 0)
+  assert.equal(await code({ MOLECULE_API_URL: '' }), 0)
   assert.equal(await code({ MOLECULE_HOME: temporaryDir(t) }), 1)
 })
 

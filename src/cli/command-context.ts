@@ -42,7 +42,7 @@ export function openCommandContext(options: GlobalOptions, given: Terminal): Com
   exitOnClosedPipe()
   return {
     ...{ terminal, dataDir, output, apiUrl },
-    platform: () => platformClientFor(terminal.env),
+    platform: () => platformClientFor(given.env, configured || ''),
     async show(value, table) {
       terminal.out(output === 'table' ? table() : await render(value, output))
     },

@@ -79,6 +79,8 @@ function describeFailure(thrown: unknown, verbose: boolean): string {
 /** Adds to a refused token where this command gets its token from, which the platform cannot know. */
 function withTokenAdvice(error: Error): string {
   if (!(error instanceof MoleculeError) || error.code !== 'unauthenticated') return error.message
+  // Without a status the command itself has kept the token back, and says why.
+  if (error.details['status'] === undefined) return error.message
   return (
     `the platform does not accept this command's token (${error.message.split(':')[0]}); set MOLECULE_ADMIN_TOKEN, ` +
     'or set MOLECULE_HOME to the data folder of that platform, which has the token in the file admin-token'

@@ -86,7 +86,8 @@ export interface VersionView {
 
 export interface PlatformClientOptions {
   readonly url: string
-  readonly token: string | undefined
+  /** A function is called before each call that needs a token; it may refuse by throwing. */
+  readonly token: string | undefined | (() => Promise<string | undefined> | string | undefined)
   /** For one call. It must be longer than the platform's limit for a blocking send. */
   readonly timeoutMs?: number
   readonly fetch?: typeof fetch
@@ -200,7 +201,7 @@ function simpleCalls(call: Call): SimpleCalls {
     version: () => get('/version'),
     async ready() {
       try {
-        await call({ method: 'GET', path: '/ready' })
+        await call({ method: 'GET', path: '/ready', isOpen: true })
         return { ready: true }
       } catch (thrown) {
         if (thrown instanceof MoleculeError && thrown.details['status'] === 503) {
@@ -228,23 +229,26 @@ interface HttpCall {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   readonly path: string
   readonly body?: string
+  /** The route needs no token, so none is sent. */
+  readonly isOpen?: boolean
 }
 
 type Call = (request: HttpCall, signal?: AbortSignal) => Promise<unknown>
 
 const baseOf = (url: string): string => url.replace(/\/+$/, '')
 
-const headersOf = ({ token }: PlatformClientOptions) => ({
-  'Content-Type': 'application/json',
-  'A2A-Version': '1.0',
-  ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }),
-})
+const PLAIN_HEADERS = { 'Content-Type': 'application/json', 'A2A-Version': '1.0' }
+
+async function headersWithToken({ token: given }: PlatformClientOptions): Promise<Record<string, string>> {
+  const token = typeof given === 'function' ? await given() : given
+  return token === undefined ? PLAIN_HEADERS : { ...PLAIN_HEADERS, Authorization: `Bearer ${token}` }
+}
 
 function createCall(options: PlatformClientOptions): Call {
   const { url, timeoutMs = CALL_TIMEOUT_MS, fetch: send = fetch } = options
   const base = baseOf(url)
-  const headers = headersOf(options)
-  return async ({ path, ...request }, signal) => {
+  return async ({ path, isOpen = false, ...request }, signal) => {
+    const headers = isOpen ? PLAIN_HEADERS : await headersWithToken(options)
     const limit = AbortSignal.timeout(timeoutMs)
     const ends = signal === undefined ? limit : AbortSignal.any([limit, signal])
     try {
@@ -276,7 +280,7 @@ async function* followEvents(
   try {
     const { fetch: send = fetch } = options
     const path = `/workspaces/${encodeURIComponent(id)}/events`
-    const headers = { ...headersOf(options), ...from }
+    const headers = { ...(await headersWithToken(options)), ...from }
     const answer = await send(base + path, { headers, signal: ends, redirect: 'error' })
     if (!answer.ok || answer.body === null) throw failureFromAnswer(answer, await answer.text())
     const { readSse } = await import('./read-sse.ts')

@@ -241,10 +241,12 @@ describe('the commands of molecule', () => {
       [['workspace', 'create', 'x', '--runtime', 'nothing'], 1, /unknown/],
       [['agent', 'send', 'nobody', ' '], 1, /there is nothing to send/],
       [['status', 'x'], 1, /MOLECULE_WORKSPACE_ID is not set\); name one with --workspace/],
+      [['workspace', 'list', '--api-url', 'http://127.0.0.1:1'], 1, /the admin token was not sent: .*listens at http/],
       [
         ['workspace', 'list', '--api-url', 'http://127.0.0.1:1'],
         1,
         /cannot be reached .*is "molecule up" running there/,
+        { MOLECULE_ADMIN_TOKEN: 'x' },
       ],
       [['workspace', 'list', '--api-url', 'nowhere'], 1, /not an http address/],
       [

@@ -53,8 +53,9 @@ test('PL-13 a holder without an announcement is reported as starting or stopping
 test('a released folder is free and has no announcement; a second release does nothing', (t) => {
   const path = temporaryDir(t)
   const first = openDataFolder(path)
-  first.announce({ pid: 1, url: 'http://x', startedAt: 'now' })
-  assert.deepEqual(readRunningPlatform(path), { pid: 1, url: 'http://x', startedAt: 'now' })
+  const platform = { pid: 1, url: 'http://x', startedAt: 'now', startTime: '17', bootId: 'b' }
+  first.announce(platform)
+  assert.deepEqual(readRunningPlatform(path), platform)
   assert.equal(statSync(join(path, 'platform.json')).mode & 0o777, 0o600)
   first.release()
   first.release()

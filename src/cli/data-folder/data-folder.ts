@@ -11,9 +11,13 @@ import { ensurePrivateFile, restrictDataFolder } from './private-files.ts'
 
 export interface RunningPlatform {
   readonly pid: number
+  /** For clients on this machine. */
   readonly url: string
   /** ISO 8601. */
   readonly startedAt: string
+  /** With the pid they identify the process (process/identity.ts); empty if unknown. */
+  readonly startTime: string
+  readonly bootId: string
 }
 
 export interface DataFolder {
@@ -56,8 +60,10 @@ export function openDataFolder(path: string): DataFolder {
 export function readRunningPlatform(path: string): RunningPlatform | undefined {
   try {
     const value = JSON.parse(readFileSync(announcementPath(path), 'utf8')) as Partial<RunningPlatform> | null
-    if (typeof value?.pid !== 'number' || typeof value.url !== 'string') return undefined
-    return { pid: value.pid, url: value.url, startedAt: String(value.startedAt ?? '') }
+    if (!Number.isSafeInteger(value?.pid) || !URL.canParse(String(value?.url))) return undefined
+    const text = (key: 'startedAt' | 'startTime' | 'bootId') => String(value?.[key] ?? '')
+    const { pid, url } = value as RunningPlatform
+    return { pid, url, startedAt: text('startedAt'), startTime: text('startTime'), bootId: text('bootId') }
   } catch {
     // Missing or unreadable: the caller's message does without it.
     return undefined
@@ -71,7 +77,7 @@ export function writeFileAtomically(path: string, text: string): void {
   renameSync(temporary, path)
 }
 
-const announcementPath = (path: string): string => join(path, 'platform.json')
+export const announcementPath = (path: string): string => join(path, 'platform.json')
 
 function makeFolder(path: string): void {
   try {

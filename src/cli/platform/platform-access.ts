@@ -1,20 +1,66 @@
 /**
- * How a command reaches the platform: its URL, the token to send, and which workspace a name means. A workspace's own
- * token comes first, so that an agent acts as itself. The admin token in the data folder is sent to loopback only.
+ * How a command reaches the platform: its URL, the token to send, and which workspace a name means. A process of a
+ * workspace uses only the workspace's token, so that an agent acts as itself. Without a URL, and with the token of the
+ * data folder, a command talks only to the platform that runs on this data folder (recorded-platform.ts).
  */
-import { createPlatformClient, type PlatformClient } from '../../client/platform-client.ts'
+import { createPlatformClient, type PlatformClient, type PlatformClientOptions } from '../../client/platform-client.ts'
 import { isHttpUrl, loadDataDir } from '../../config/config.ts'
 import { DEFAULT_URL } from '../../config/settings.ts'
 import { MoleculeError } from '../../errors.ts'
 import { isWorkspaceId } from '../../ids.ts'
 import { readAdminToken } from '../data-folder/admin-token.ts'
+import { readRunningPlatform } from '../data-folder/data-folder.ts'
 import type { Environment } from '../terminal/terminal.ts'
+import { isAtUrl, LOOPBACK_HOSTS, requireRecordedPlatform } from './recorded-platform.ts'
 
-export function platformClientFor(env: Environment): PlatformClient {
-  const url = env['MOLECULE_API_URL'] || DEFAULT_URL
-  if (!isHttpUrl(url)) throw new MoleculeError('bad_config', `MOLECULE_API_URL is not an http address: "${url}"`)
-  return createPlatformClient({ url, token: tokenFor(url, env) })
+/** `givenUrl` is the URL that a person or the platform has set; undefined = the platform of the data folder. */
+export function platformClientFor(
+  env: Environment,
+  givenUrl: string | undefined = env['MOLECULE_API_URL'],
+): PlatformClient {
+  if (givenUrl && !isHttpUrl(givenUrl)) {
+    throw new MoleculeError('bad_config', `MOLECULE_API_URL is not an http address: "${givenUrl}"`)
+  }
+  return createPlatformClient(accessFor(env, givenUrl || undefined))
 }
+
+type Access = Pick<PlatformClientOptions, 'url' | 'token'>
+
+function accessFor(env: Environment, givenUrl: string | undefined): Access {
+  const dataDir = loadDataDir({ flags: {}, env })
+  const running = readRunningPlatform(dataDir)
+  const url = givenUrl ?? running?.url ?? DEFAULT_URL
+  const ownToken = env['MOLECULE_WORKSPACE_TOKEN']
+  if (ownToken) return { url, token: ownToken }
+  if (WORKSPACE_VARIABLES.some((name) => env[name])) return { url, token: refuseAdminToken }
+  const adminToken = env['MOLECULE_ADMIN_TOKEN']
+  if (adminToken && givenUrl !== undefined) return { url, token: adminToken }
+  // "localhost" may lead to another address of this machine, at which another user may listen.
+  const exactUrl = running !== undefined && isAtUrl(running, url) ? running.url : url
+  if (!isOnThisMachine(exactUrl, running?.url)) return { url, token: undefined }
+  return {
+    url: exactUrl,
+    // Checked before each call: a command may run for hours, and meanwhile the platform may stop.
+    async token() {
+      const token = adminToken || readAdminToken(dataDir)
+      await requireRecordedPlatform(dataDir, exactUrl)
+      return token
+    },
+  }
+}
+
+/** Set for the processes of a turn. MOLECULE_TURN is there even without `pass_meta`. */
+const WORKSPACE_VARIABLES = ['MOLECULE_WORKSPACE_ID', 'MOLECULE_TURN'] as const
+
+/** Prevents an agent without a token of its own from acting as the admin. */
+function refuseAdminToken(): never {
+  const message =
+    'this process works for a workspace and has no MOLECULE_WORKSPACE_TOKEN; the admin token is not used here'
+  throw new MoleculeError('unauthenticated', message)
+}
+
+const isOnThisMachine = (url: string, recordedUrl: string | undefined): boolean =>
+  url === recordedUrl || LOOPBACK_HOSTS.has(new URL(url).hostname)
 
 /** Takes an id or a name. Names need not be unique: an ambiguous one is refused with the ids to choose from. */
 export async function resolveWorkspaceId(platform: PlatformClient, idOrName: string): Promise<string> {
@@ -37,13 +83,4 @@ function availableNames(workspaces: readonly { readonly name: string }[]): strin
   if (workspaces.length === 0) return 'there is none yet: create one with "molecule init"'
   const names = workspaces.slice(0, NAMES_MAX).map(({ name }) => name)
   return `there are ${names.join(', ')}${workspaces.length > NAMES_MAX ? ' and more' : ''}`
-}
-
-const LOOPBACK_HOSTS: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
-
-function tokenFor(url: string, env: Environment): string | undefined {
-  const given = env['MOLECULE_WORKSPACE_TOKEN'] || env['MOLECULE_ADMIN_TOKEN']
-  if (given) return given
-  if (!LOOPBACK_HOSTS.has(new URL(url).hostname)) return undefined
-  return readAdminToken(loadDataDir({ flags: {}, env }))
 }

@@ -9,6 +9,7 @@ import { formatDuration } from '../../duration.ts'
 import { MoleculeError } from '../../errors.ts'
 import type { Checkpoint } from '../../inbox/inbox.ts'
 import { createLog, type MaskingLog } from '../../log.ts'
+import { bootId, startTimeOf } from '../../process/identity.ts'
 import { type AdminToken, ensureAdminToken } from '../data-folder/admin-token.ts'
 import { type DataFolder, openDataFolder } from '../data-folder/data-folder.ts'
 import { openLogFile } from '../data-folder/log-file.ts'
@@ -65,7 +66,8 @@ async function run({
     const environment = terminal.env
     const options = { config, adminToken: adminToken.token, log, environment, ...crashPoint(environment) }
     const platform = await startPlatform(options)
-    folder.announce({ pid: process.pid, url: platform.url, startedAt: new Date().toISOString() })
+    const identity = { startTime: (await startTimeOf(process.pid)) ?? '', bootId: await bootId() }
+    folder.announce({ pid: process.pid, url: platform.url, startedAt: new Date().toISOString(), ...identity })
     terminal.out(startText(platform, adminToken, { config, env: environment }))
     log.info({ url: platform.url, pid: process.pid, dataDir: config.dataDir }, 'the platform is up')
     const signal = await stop.first
