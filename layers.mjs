@@ -25,7 +25,9 @@ export const layerTable = {
     'src/store': { mayImport: [] },
     'src/config': { mayImport: ['src/protocol'] },
     'src/client': { mayImport: ['src/protocol', 'src/inbox/inbox.ts'] },
-    'src/workspaces': { mayImport: ['src/protocol', 'src/store', 'src/sessions', 'src/inbox/inbox.ts'] },
+    'src/workspaces': {
+      mayImport: ['src/protocol', 'src/store', 'src/sessions', 'src/inbox/inbox.ts', 'src/inbox/offline.ts'],
+    },
     'src/sessions': { mayImport: ['src/protocol', 'src/store'] },
     'src/inbox': { mayImport: ['src/protocol', 'src/store'] },
     'src/backends': {

@@ -70,7 +70,10 @@ export interface Reception {
   snapshot(taskId: string, view?: TaskView): Promise<TaskSnapshot | undefined>
   list(query: TaskQuery): Promise<TaskPage>
   follow(taskId: string, afterSeq: number, signal: AbortSignal): AsyncIterable<LogEntry>
-  /** Resolves with the task when it is final or interrupted, after `maxMs`, or on abort. */
+  /**
+   * Resolves with the task when it is final or interrupted, after `maxMs`, on abort, or at once when none of its turns
+   * runs and the workspace is paused or offline. The status of such a task says why.
+   */
   waitForResult(taskId: string, maxMs: number, signal: AbortSignal): Promise<Task | undefined>
   /** Commits `canceled` and stops a running turn. A second cancel gives the same answer; other final states refuse. */
   cancel(taskId: string, view?: TaskView): Promise<Task>

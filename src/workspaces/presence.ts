@@ -3,10 +3,9 @@
  * runs is online while the platform is. A workspace that runs elsewhere is online while its heartbeats arrive, and
  * `degraded` when they arrive and its messages are not taken.
  */
+import { SILENCE_MS_MAX, whyOffline } from '../inbox/offline.ts'
 import type { WorkspaceStatus } from './workspace.ts'
 
-/** Three missed heartbeats of 30 s. Then the workspace is `offline`. */
-export const SILENCE_MS_MAX = 90_000
 /** A worker with a free slot takes a ready message within milliseconds. After this time the workspace is `degraded`. */
 const UNCLAIMED_MS_MAX = 60_000
 const ERROR_RATE_MAX = 0.5
@@ -46,11 +45,9 @@ export function presenceOf(input: PresenceInput): Presence {
   if (input.paused) return { status: 'paused', statusReason: 'paused: messages are accepted and none is started' }
   if (input.stored === 'failed') return toPresence('failed', input.storedReason)
   const { heardAtMs, nowMs, hosted } = input
-  if (!hosted && heardAtMs === undefined) return toPresence('offline', 'it has never connected')
+  const offlineReason = hosted ? undefined : whyOffline({ nowMs, heardAtMs })
+  if (offlineReason !== undefined) return toPresence('offline', offlineReason)
   const silentMs = nowMs - (heardAtMs ?? nowMs)
-  if (!hosted && silentMs > SILENCE_MS_MAX) {
-    return toPresence('offline', `no heartbeat for ${Math.floor(silentMs / 1000)} s`)
-  }
   const degradedReason = silentMs > SILENCE_MS_MAX ? undefined : whyDegraded(input)
   return degradedReason === undefined
     ? toPresence(input.stored, input.storedReason)

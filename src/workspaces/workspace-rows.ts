@@ -5,10 +5,11 @@
  */
 import { MoleculeError } from '../errors.ts'
 import { isWorkspaceId } from '../ids.ts'
+import { SILENCE_MS_MAX } from '../inbox/offline.ts'
 import { restoreEnvelope } from '../protocol/envelope.ts'
 import { sql, type Transaction } from '../store/store.ts'
 import type { WorkspaceConfig } from './config/config-file.ts'
-import { type HeartbeatReport, presenceOf, SILENCE_MS_MAX } from './presence.ts'
+import { type HeartbeatReport, presenceOf } from './presence.ts'
 import { type BackendCheck, isExternal, type Workspace, type WorkspaceLoad, type WorkspaceStatus } from './workspace.ts'
 
 /** A list of all workspaces is one answer in memory. At the limit, `insertWorkspace` refuses a new one. */

@@ -27,7 +27,7 @@ test(
     const message = { messageId: 'm-1', role: 'ROLE_USER', parts: [{ text: 'for later' }] }
     const sent = await platform.rpc(id, 'SendMessage', { message, configuration: { returnImmediately: true } })
     assert.equal(sent.body.result.task.status.state, 'TASK_STATE_SUBMITTED')
-    assert.match(reasonText(sent.body.result.task), /waiting for a worker/)
+    assert.match(reasonText(sent.body.result.task), /^waiting: the workspace is offline \(it has never connected\)$/)
     const beat = () => callRegistry(`${platform.url}/registry/heartbeat`, token, { workspace_id: id })
     assert.equal((await beat()).status, 200)
     assert.equal((await platform.request('DELETE', `/workspaces/${id}?confirm=Laptop`)).status, 200)

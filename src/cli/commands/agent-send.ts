@@ -44,6 +44,7 @@ export async function send(
     sendAndWait({
       ...sendOptions,
       onRetry: (error) => progress.update(`retrying: ${error.message}`),
+      onQueued: (reason) => reason !== '' && progress.update(`${workspace}: ${reason}`),
       onWaiting: (what) => progress.update(`${workspace} is ${what}; answer with "molecule pending"`),
     }),
   )

@@ -20,6 +20,8 @@ export interface PlatformSendOptions extends RetryOptions {
   readonly wait: boolean
   /** Receives what the turn waits for, as the platform words it. */
   readonly onWaiting?: (statusText: string) => void
+  /** Receives why the task has not begun, as the platform words it; empty when it runs. */
+  readonly onQueued?: (statusText: string) => void
 }
 
 export async function sendAndWait({
@@ -28,13 +30,19 @@ export async function sendAndWait({
   message,
   wait,
   onWaiting,
+  onQueued,
   ...retry
 }: PlatformSendOptions): Promise<Task> {
   for (;;) {
     const task = await withRetries(() => platform.sendMessage(workspaceId, message, { wait }), retry)
     const { state } = task.status
     if (!wait || isFinal(state)) return task
-    if (!isInterrupted(state)) continue
+    if (!isInterrupted(state)) {
+      // Prevents a busy loop: a paused or offline workspace answers a blocking call at once.
+      onQueued?.(partsText(task.status.message))
+      await sleep(retry.clock, POLL_MS)
+      continue
+    }
     if (state !== 'TASK_STATE_AUTH_REQUIRED' || !(await isRunning(platform, task.id))) return task
     onWaiting?.(partsText(task.status.message))
     await sleep(retry.clock, POLL_MS)

@@ -26,6 +26,8 @@ export interface WorkerQueues {
   close(queue: WorkerQueue): void
   get(workerId: string): WorkerQueue | undefined
   ready(workspaceId: string): ReadyWorkers
+  /** True when a worker waits here that has named this workspace, busy or not. */
+  serves(workspaceId: string): boolean
   all(): Iterable<WorkerQueue>
   /** The lease takes no more capacity of any worker. */
   forget(lease: string): void
@@ -55,6 +57,12 @@ export function createWorkerQueues(): WorkerQueues {
         else if (worker.workspaces.includes(workspaceId) && queue.accepts()) ready.named = worker.id
       }
       return ready
+    },
+    serves(workspaceId) {
+      for (const { worker } of workerQueues.values()) {
+        if (worker.workspaces !== 'hosted' && worker.workspaces.includes(workspaceId)) return true
+      }
+      return false
     },
     all: () => workerQueues.values(),
     forget(lease) {

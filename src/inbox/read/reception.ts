@@ -8,12 +8,14 @@ import { type Admission, admit, prepareLetter } from '../admit/admit.ts'
 import type { InboxContext } from '../context.ts'
 import type { Directive, Letter, LogEntry, Reception } from '../inbox.ts'
 import { cancel } from '../settle/cancel.ts'
+import type { StatusMessage } from '../settle/status-message.ts'
 import type { TaskResult } from '../settle/task-state.ts'
 import { readLog } from './event-log.ts'
 import { listTasks } from './task-list.ts'
 import { messagesOfTask } from './task-messages.ts'
 import { findTask, readSnapshot, readTask, type StoredTaskRow, showTask, taskNotFound, toTask } from './tasks.ts'
 import { type ChangeListener, listenForChanges, RECHECK_MS } from './watchers.ts'
+import { whyStopped } from './why-waiting.ts'
 
 /** How reception reaches workers: a lease made on admission, and work that a cancel freed. */
 export interface ReceptionOptions {
@@ -147,7 +149,7 @@ async function waitForResult(
     const leftMs = untilMs - clock.monotonicMs()
     const isLate = leftMs <= 0 || signal.aborted
     if (reads || isLate) {
-      const found = await store.read(() => readTaskIfDone(taskId, isLate))
+      const found = await store.read(() => readTaskIfDone(context, taskId, isLate))
       if (found !== undefined) return found.task
     }
     reads = true
@@ -157,11 +159,18 @@ async function waitForResult(
 }
 
 /** Undefined while the caller should wait on. */
-function* readTaskIfDone(taskId: string, isLate: boolean): Transaction<{ task: Task | undefined } | undefined> {
+function* readTaskIfDone(
+  context: InboxContext,
+  taskId: string,
+  isLate: boolean,
+): Transaction<{ task: Task | undefined } | undefined> {
   const row = yield* findTask(taskId, {})
   if (row === undefined) return { task: undefined }
-  const over = isLate || hasResult(row.state) || (yield* isPaused(row))
-  return over ? { task: yield* showTask(row, {}) } : undefined
+  if (isLate || hasResult(row.state)) return { task: yield* showTask(row, {}) }
+  const reason = yield* whyNotStarting(row, context)
+  if (reason === undefined) return undefined
+  // A task whose turn was lost or waits for its retry is `working` and has no reason of its own.
+  return { task: yield* showTask({ ...row, status_message: row.status_message ?? JSON.stringify(reason) }, {}) }
 }
 
 function taskFromResult(
@@ -172,12 +181,19 @@ function taskFromResult(
   return toTask({ id, contextId, state, status, atMs }, [{ id: messageId, message, reply }], {})
 }
 
-/** A pause may last for ever: a caller gets its answer at once when its task does not run in a paused workspace. */
-function* isPaused({ id, workspace_id: workspaceId }: StoredTaskRow): Transaction<boolean> {
-  const rows = yield* sql(
-    `select 1 as paused from workspace_load where workspace_id = $1 and paused = 1 and not exists (
-       select 1 from messages m where ${messagesOfTask('m', '$2')} and m.state in ('leased', 'stopping'))`,
-    [workspaceId, id],
+/**
+ * Prevents a call that hangs until its limit: a workspace that is paused or offline may stay so for days. Its callers
+ * are answered at once with the reason, unless a turn of their task still runs.
+ */
+function* whyNotStarting(
+  { id, workspace_id: workspaceId }: StoredTaskRow,
+  { workerQueues }: InboxContext,
+): Transaction<StatusMessage | undefined> {
+  const reason = yield* whyStopped(workspaceId, () => workerQueues.serves(workspaceId))
+  if (reason === undefined) return undefined
+  const running = yield* sql(
+    `select 1 as running from messages m where ${messagesOfTask('m', '$1')} and m.state in ('leased', 'stopping') limit 1`,
+    [id],
   )
-  return rows.length > 0
+  return running.length === 0 ? reason : undefined
 }

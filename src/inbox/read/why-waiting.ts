@@ -1,6 +1,7 @@
 /** Why a task has not begun, as a status message: its sender sees whether it waits for a pause, a message, a slot or a worker. */
 import { sql, type Transaction } from '../../store/store.ts'
 import { OLDEST_UNSETTLED_ID } from '../lease/conversation-readiness.ts'
+import { whyOffline } from '../offline.ts'
 import type { StatusMessage } from '../settle/status-message.ts'
 
 interface HeadRow {
@@ -12,6 +13,9 @@ interface HeadRow {
 
 interface LoadRow {
   paused: number
+  hosted: number
+  heard_at: number | null
+  now: number
   slots: number
   running: number
   waiting: number
@@ -29,15 +33,35 @@ export function* whyWaiting(task: WaitingTask): Transaction<StatusMessage> {
      join messages m on m.id = ${OLDEST_UNSETTLED_ID} where c.id = $1`,
     [task.conversation_id],
   )
-  const [load] = yield* sql<LoadRow>(
-    'select paused, slots, running, waiting from workspace_load where workspace_id = $1',
-    [task.workspace_id],
-  )
-  return { parts: [{ text: reasonText(task, head, load) }], code: 'waiting' }
+  const [load] = yield* sql<LoadRow>(LOAD, [task.workspace_id])
+  return waitingStatus(reasonText(task, head, load))
+}
+
+const waitingStatus = (text: string): StatusMessage => ({ parts: [{ text }], code: 'waiting' })
+
+const LOAD = `select l.paused, l.hosted, l.slots, l.running, l.waiting, p.heard_at, now_ms() as now
+  from workspace_load l left join presence p on p.workspace_id = l.workspace_id where l.workspace_id = $1`
+
+/**
+ * Why the workspace starts no message now, for an unknown time: it is paused or offline. Undefined when it starts some.
+ * A worker that waits for its messages in this process also counts, whether it sends heartbeats or not.
+ */
+export function* whyStopped(workspaceId: string, hasWorker: () => boolean): Transaction<StatusMessage | undefined> {
+  const [load] = yield* sql<LoadRow>(LOAD, [workspaceId])
+  const reason = load && stoppedReason(load)
+  if (reason === undefined || (load?.paused !== 1 && hasWorker())) return undefined
+  return waitingStatus(reason)
+}
+
+function stoppedReason({ paused, hosted, heard_at: heardAt, now }: LoadRow): string | undefined {
+  if (paused === 1) return 'waiting: the workspace is paused'
+  const offline = hosted === 1 ? undefined : whyOffline({ nowMs: now, heardAtMs: heardAt ?? undefined })
+  return offline === undefined ? undefined : `waiting: the workspace is offline (${offline})`
 }
 
 function reasonText(task: WaitingTask, head: HeadRow | undefined, load: LoadRow | undefined): string {
-  if (load?.paused === 1) return 'waiting: the workspace is paused'
+  const stopped = load && stoppedReason(load)
+  if (stopped !== undefined) return stopped
   if (head !== undefined && head.task_id !== task.id) {
     const soon = head.state === 'queued' && head.in_ms > 0 ? `, next try in ${Math.ceil(head.in_ms / 1000)} s` : ''
     return `waiting behind message ${head.id} of the same conversation${soon}`

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Outcome } from '../../../src/inbox/inbox.ts'
+import type { Task } from '../../../src/protocol/a2a.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { manualClock } from '../../fakes/manual-clock.ts'
@@ -102,7 +103,34 @@ export function sendAndWaitTests(harness: InboxHarness): void {
       await inbox.settle(lease, done('nobody waits'))
     })
   })
+
+  test('IN-7 a caller of an offline workspace is answered at once with the reason, unless a turn of its task runs', async () => {
+    const id = await harness.workspace()
+    const { reception, inbox } = harness.local
+    const worker = harness.worker(id)
+    const { taskId } = await reception.admit(letterTo(id))
+    const lease = await worker.lease()
+    await worker.leave()
+    const running = reception.waitForResult(taskId, MINUTE_MS, patience())
+    const queued = await reception.send(letterTo(id), WAIT, patience())
+    assert.equal(queued.status.state, 'TASK_STATE_SUBMITTED')
+    assert.equal(textOf(queued), 'waiting: the workspace is offline (it has never connected)')
+    await inbox.settle(lease, done('the turn of a bridge that is silent'))
+    assert.equal((await running)?.status.state, 'TASK_STATE_COMPLETED')
+
+    const told = await reception.send(letterTo(id, { taskId: queued.id }), WAIT, patience())
+    assert.equal(textOf(told), 'waiting: the workspace is offline (it has never connected)')
+    const insert = `insert into presence (workspace_id, registered_at, heard_at, report)
+      values ($1, now_ms() - 91000, now_ms() - 91000, '{}')`
+    await harness.sql(insert, id)
+    assert.match(textOf(await reception.send(letterTo(id), WAIT, patience())), /offline \(no heartbeat for 91 s\)$/)
+    await harness.sql('update presence set heard_at = now_ms() where workspace_id = $1', id)
+    const late = await reception.send(letterTo(id), { maxMs: 20 }, patience())
+    assert.equal(textOf(late), 'waiting for a worker')
+  })
 }
+
+const textOf = (task: Task | undefined): string => task?.status.message?.parts[0]?.text ?? ''
 
 function countingReads(store: Store): { readonly store: Store; count: number } {
   const counted = {
