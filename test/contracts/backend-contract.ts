@@ -15,7 +15,7 @@ import type { Artifact } from '../../src/protocol/a2a.ts'
 import { mergeArtifact } from '../../src/protocol/merge-artifact.ts'
 import { joinText } from '../../src/protocol/request.ts'
 import { listEvents, makeTurn, streamedText, type TurnOverrides } from '../fakes/turns.ts'
-import { markedPids } from '../harness/live-processes.ts'
+import { markedProcesses } from '../harness/live-processes.ts'
 import { createProcessHarness, PLAIN_ENVIRONMENT } from '../harness/process-harness.ts'
 import { waitUntil } from '../harness/wait.ts'
 
@@ -207,8 +207,8 @@ function createBackendHarness(t: TestContext, { definition, staysWarm = false }:
     assertOneEnd(list)
     return { list, turn }
   }
-  const alive = (turn: Turn) =>
-    process.platform === 'linux' ? markedPids(staysWarm ? `${owner}:` : `${owner}:${turn.id}`).length : 0
+  const alive = ({ id }: Turn) =>
+    markedProcesses(`${owner}:`).filter(({ mark }) => staysWarm || mark === `${owner}:${id}`).length
   return {
     build,
     events,

@@ -41,7 +41,7 @@ export async function probeExec(options: CodexProbeOptions, signal: AbortSignal)
   const question = {
     processes: context.processes,
     commands: [[settings.bin, 'exec', '--help'] as const],
-    words: permissions.flatMap((permission) => execCommand({ ...call, settings: { bin: '', args: [], permission } })),
+    args: permissions.flatMap((permission) => execCommand({ ...call, settings: { bin: '', args: [], permission } })),
     facts: factsOf(options),
   }
   return withScratch(options, (scratch) => missingOptions(question, scratch), signal)

@@ -1,7 +1,7 @@
 /**
  * The `stdio` backend: one program that keeps running. Each message is one line of JSON-RPC on its stdin (the A2A
- * request), each reply one line on its stdout. Messages of different conversations run at the same time and are told
- * apart by their ids. When the program dies, its messages fail as retryable and the program is started again.
+ * request), each reply one line on its stdout. Messages of different conversations run at the same time; their ids
+ * match replies to messages. When the program dies, its messages fail as retryable and the program is started again.
  * Invariant: when a turn ends, the program no longer works on its message.
  */
 import type { Clock } from '../../clock.ts'

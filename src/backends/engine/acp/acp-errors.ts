@@ -3,7 +3,7 @@
  * ends the turn normally with the error as its text, the others answer -32603 and describe the error in a sentence.
  */
 import { MoleculeError, toMoleculeError } from '../../../errors.ts'
-import { isJsonObject } from '../../../protocol/json.ts'
+import { isJsonObject, parseJsonObject } from '../../../protocol/json.ts'
 import { providerError } from '../failure/agent-errors.ts'
 import { RpcError } from '../json-rpc.ts'
 
@@ -57,12 +57,7 @@ function statusOf(text: string, code: number | undefined): number | undefined {
 
 /** The `error` of a JSON object in the text. */
 function errorInText(text: string): Readonly<Record<string, unknown>> | undefined {
-  const [json] = /\{.*\}/s.exec(text) ?? []
-  if (json === undefined) return undefined
-  try {
-    const body: unknown = JSON.parse(json)
-    return isJsonObject(body) && isJsonObject(body['error']) ? body['error'] : undefined
-  } catch {
-    return undefined
-  }
+  const [json = ''] = /\{.*\}/s.exec(text) ?? []
+  const error = parseJsonObject(json)?.['error']
+  return isJsonObject(error) ? error : undefined
 }

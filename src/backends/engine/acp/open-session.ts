@@ -12,6 +12,7 @@ import type {
 } from '@agentclientprotocol/sdk'
 import { MoleculeError } from '../../../errors.ts'
 import { isJsonObject } from '../../../protocol/json.ts'
+import { JSON_RPC_CODES } from '../../../protocol/json-rpc.ts'
 import type { McpServer } from '../../backend.ts'
 import { driftError, driftInAnswer } from '../failure/drift.ts'
 import { RpcError } from '../json-rpc.ts'
@@ -20,8 +21,6 @@ import type { AcpAgent } from './acp-agent.ts'
 import { agentError, resumeError } from './acp-errors.ts'
 import { PERMISSION_CANCELLED } from './permission.ts'
 import { type Unchecked, unchecked } from './wire.ts'
-
-const METHOD_NOT_FOUND = -32_601
 
 export interface OpenSessionOptions {
   readonly sessionId?: string | undefined
@@ -125,7 +124,7 @@ async function setModel(
   await requestModel(agent, session, signal).catch((thrown: unknown) => {
     if (!(thrown instanceof RpcError)) throw thrown
     const { message } = agentError(thrown, nowMs)
-    if (thrown.code === METHOD_NOT_FOUND) return onModelRefused(message)
+    if (thrown.code === JSON_RPC_CODES.methodNotFound) return onModelRefused(message)
     // The session has another model than the owner wants to pay for. Forget it, so that the next turn opens it again.
     agent.sessions.delete(id)
     throw new MoleculeError('bad_config', `the agent refuses the model ${model}: ${message}`, { cause: thrown })

@@ -11,7 +11,7 @@ import type {
   ToolCallUpdate,
 } from '@agentclientprotocol/sdk'
 import { isJsonObject } from '../../../protocol/json.ts'
-import type { ProgressEvent, ReplyBuilder } from '../reply-builder.ts'
+import { ACTIVITY, type ProgressEvent, type ReplyBuilder } from '../reply-builder.ts'
 import { artifactOf } from './content-artifact.ts'
 import { type Unchecked, unchecked } from './wire.ts'
 
@@ -73,8 +73,6 @@ function readUpdate(update: Unchecked<SessionUpdate>, state: UpdateState): reado
       return ACTIVITY
   }
 }
-
-const ACTIVITY: readonly ProgressEvent[] = [{ type: 'activity' }]
 
 function readChunk({ content, messageId }: Unchecked<ContentChunk>, state: UpdateState): readonly ProgressEvent[] {
   const block = unchecked<ContentBlock>(content)

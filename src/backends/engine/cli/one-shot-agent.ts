@@ -11,7 +11,7 @@ import type { Backend, BackendContext, BackendEvent, Drift, McpServer, Turn } fr
 import { agentEnvironment } from '../environment/agent-environment.ts'
 import { type AgentTokenSource, readTokenVariables } from '../environment/agent-token.ts'
 import type { ProcessFacts } from '../failure/agent-errors.ts'
-import { writeAttachments } from '../files/attachments.ts'
+import { promptWithFiles, writeAttachments } from '../files/attachments.ts'
 import { createPrivateFolder } from '../files/private-folder.ts'
 import { missingOptions } from '../probe/missing-options.ts'
 import { withScratch } from '../probe/scratch.ts'
@@ -86,11 +86,11 @@ async function probeOptions(
   signal: AbortSignal,
 ): Promise<readonly Drift[]> {
   const { bin, timeout } = settings
-  const words = (['allowed_tools', 'bypass'] as const).flatMap((permission) =>
+  const args = (['allowed_tools', 'bypass'] as const).flatMap((permission) =>
     agent.args({ ...PROBE_CALL, settings: { args: [], allowedTools: ['x'], maxTurns: 1, permission } }),
   )
   const input = {
-    ...{ processes: context.processes, words, commands: agent.help.map((help) => [bin, ...help] as const) },
+    ...{ processes: context.processes, args, commands: agent.help.map((help) => [bin, ...help] as const) },
     facts: { command: bin, timeout, outputBytesMax: OUTPUT_BYTES_MAX, nowMs: context.clock.nowMs() },
   }
   const isolation = agent.kind.isolation ?? { stateIn: [] }
@@ -158,9 +158,4 @@ function parserOptionsOf(
 ): AgentOutputParserOptions {
   const facts = { command: bin, timeout, outputBytesMax: OUTPUT_BYTES_MAX, nowMs }
   return { backend: kind.backend, sessionId, token, facts }
-}
-
-/** The prompt, followed by the list of its attached files. */
-export function promptWithFiles(prompt: string, promptLines: readonly string[]): string {
-  return promptLines.length === 0 ? prompt : `${prompt}\n\n${promptLines.join('\n')}`
 }

@@ -34,10 +34,10 @@ export function classifyAgentError(error: AgentErrorText): MoleculeError | undef
   return toError('provider_failed', error, { retryable: status >= 500, details: { status } })
 }
 
-/** An error of the model provider in the agent's own words: classified, or else `provider_failed`. */
-export function providerError(backend: string, complaint: AgentErrorText, retryable = true): MoleculeError {
-  const text = complaint.text === '' ? `${backend} failed without a message` : complaint.text
-  const classified = classifyAgentError({ ...complaint, text })
+/** The error of a model provider that the agent reports: classified, or else `provider_failed`. */
+export function providerError(backend: string, error: AgentErrorText, retryable = true): MoleculeError {
+  const text = error.text === '' ? `${backend} failed without a message` : error.text
+  const classified = classifyAgentError({ ...error, text })
   return classified ?? new MoleculeError('provider_failed', text, { retryable })
 }
 

@@ -67,7 +67,12 @@ export async function writeAttachments(
     await cleanUp()
     throw thrown
   }
-  return { files, promptLines: promptLines(files, options.workingDir), cleanUp }
+  return { files, promptLines: describeFiles(files, options.workingDir), cleanUp }
+}
+
+/** The prompt, followed by the list of its attached files. */
+export function promptWithFiles(prompt: string, promptLines: readonly string[]): string {
+  return promptLines.length === 0 ? prompt : `${prompt}\n\n${promptLines.join('\n')}`
 }
 
 /**
@@ -241,7 +246,7 @@ function lastPathSegment(url: string): string | undefined {
   }
 }
 
-function promptLines(files: readonly AttachedFile[], workingDir: string): string[] {
+function describeFiles(files: readonly AttachedFile[], workingDir: string): string[] {
   const lines = files.map(({ path, mediaType, bytes }) => {
     const type = mediaType !== undefined && /^[\w.+-]+\/[\w.+-]+/.exec(mediaType)?.[0]
     return `- ${relative(workingDir, path)} (${type ? `${type}, ` : ''}${bytes} bytes)`

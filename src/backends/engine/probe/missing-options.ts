@@ -15,14 +15,14 @@ export interface MissingOptionsInput {
   /** Commands that print help. Their output is searched as one text. */
   readonly commands: readonly (readonly [string, ...string[]])[]
   /** The arguments that the backend uses. Arguments that are not options are ignored. */
-  readonly words: readonly string[]
+  readonly args: readonly string[]
   readonly facts: ProcessFacts
 }
 
 export async function missingOptions(input: MissingOptionsInput, scratch: Scratch): Promise<readonly Drift[]> {
   const texts = await Promise.all(input.commands.map((command) => readHelp(command, input, scratch)))
   const help = texts.join('\n')
-  const options = [...new Set(input.words.filter((word) => /^--?[a-z]/i.test(word)))]
+  const options = [...new Set(input.args.filter((arg) => /^--?[a-z]/i.test(arg)))]
   return options
     .filter((option) => !mentionsOption(help, option))
     .map((option) => ({ missing: `option ${option} missing` }))
