@@ -1,4 +1,4 @@
-/** The inbox's contract, run on every engine: what happens to a message in each case. */
+/** The contract of the inbox, run on every engine: what happens to a message in each case. */
 import { after, before, describe } from 'node:test'
 import { activityTests } from './inbox/activity.ts'
 import { admitTests } from './inbox/admit.ts'

@@ -4,7 +4,7 @@ import { openPostgres } from '../../src/store/postgres/postgres.ts'
 import { startPostgres } from '../harness/postgres.ts'
 import { inboxModelContract } from './inbox-model.ts'
 
-/** Each node has connections of its own to the same database. */
+/** Each node has its own connections to the same database. */
 async function open() {
   const server = await startPostgres()
   const url = await server.url()

@@ -5,7 +5,7 @@ import { systemClock } from '../../src/clock.ts'
 import { openSqlite } from '../../src/store/sqlite/sqlite.ts'
 import { inboxModelContract } from './inbox-model.ts'
 
-/** One process has an embedded store to itself: both nodes are on the same one. */
+/** An embedded store belongs to one process: both nodes share it. */
 async function open() {
   const folder = await mkdtemp(join(tmpdir(), 'molecule-model-'))
   const store = openSqlite({ path: join(folder, 'molecule.db'), clock: systemClock })

@@ -1,8 +1,8 @@
 /**
- * The inbox against a simple model: random steps by two nodes on one store (admit, lease, lose a lease, append, settle,
- * cancel, wait, crash, restart), and after each of them the rows must be what the model says. In the end a healthy
- * worker takes whatever is left: every message that was admitted has its outcome.
- * The parts: model.ts knows what must be, node-cluster.ts does it for real, rows.ts holds what is true of the rows in any case.
+ * The inbox against a model: random steps by two nodes on one store (admit, lease, lose a lease, append, settle, cancel,
+ * wait, crash, restart). After each step the rows must match the model. At the end healthy workers take what is left, and
+ * every admitted message must have its outcome. `model.ts` knows what must be, `node-cluster.ts` runs it, and `rows.ts`
+ * checks the invariants of the rows.
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
@@ -17,7 +17,7 @@ import type { ModelEngine } from './inbox-model/node-cluster.ts'
 import * as node from './inbox-model/node-steps.ts'
 import * as worker from './inbox-model/worker-steps.ts'
 
-/** What happens often stands more than once. */
+/** A frequent step is listed more than once. */
 const STEPS: fc.Arbitrary<ModelCommand>[] = [
   ...[door.admitNew, door.admitNew, door.admitNew, door.admitAgain, door.continueTask, door.continueTask],
   ...[door.cancelTask, door.followTask],
@@ -40,8 +40,8 @@ export function inboxModelContract(engine: ModelEngine, options: ModelTestOption
     })
     after(() => dispose())
 
-    test('IN-1 IN-2 IN-3 IN-5 IN-10 RE-1 whatever two nodes do and wherever they crash, nothing is lost and nothing is done twice', async () => {
-      // Without bias, for fast-check would rather give short lists.
+    test('IN-1 IN-2 IN-3 IN-5 IN-10 RE-1 two nodes lose nothing and do nothing twice, whatever they do and wherever they crash', async () => {
+      // Without `noBias` fast-check prefers short lists.
       const commands = fc.noBias(fc.commands(STEPS, { maxCommands: options.steps, size: 'max' }))
       const property = fc.asyncProperty(commands, async (chosen) => {
         const modelRun = await openModelRun(stores)
@@ -56,17 +56,17 @@ export function inboxModelContract(engine: ModelEngine, options: ModelTestOption
       await fc.assert(property, { numRuns: options.runs })
     })
 
-    test('IN-2 IN-3 IN-5 IN-8 RE-1 two nodes that do everything at the same moment leave nothing unsound and nothing undone', async () => {
+    test('IN-2 IN-3 IN-5 IN-8 RE-1 two nodes that act at the same moment keep every invariant and finish every message', async () => {
       const property = fc.asyncProperty(stepWaves, (chosen) => runConcurrentSteps(stores, chosen))
       await fc.assert(property, { numRuns: options.runs })
     })
   })
 }
 
-/** More rounds than anything that is left could need. */
+/** More rounds than any run needs; the test fails when it is reached. */
 const DRAIN_ROUNDS_MAX = 200
 
-/** Both nodes are well and settle whatever they are given. */
+/** Both nodes are healthy and settle every lease. */
 async function drain(modelRun: ModelRun): Promise<void> {
   const { cluster, model } = modelRun
   await node.restartDead(modelRun)
@@ -90,11 +90,11 @@ async function drain(modelRun: ModelRun): Promise<void> {
 
 const hasWork = ({ messages }: InboxModel) => messages.values().some(isUnsettled)
 
-/** Whoever followed from the start saw every entry once, in order; and so does whoever begins now. */
+/** Readers that followed from the start saw every entry once, in order, and so do readers that start now. */
 async function checkReaders(modelRun: ModelRun): Promise<void> {
   const { rows, cluster, model, followers } = modelRun
   const logOf = (taskId: string) => rows.events.filter(({ task_id }) => task_id === taskId).map(({ seq }) => seq)
-  // A reader on a node that heard nothing looks by itself after a while.
+  // A reader on a node without a wake-up reads again after a while.
   for (const one of cluster.nodes) await cluster.sweep(one)
   await Promise.all(followers.map(({ ended }) => ended))
   for (const { task, seqs } of followers) {

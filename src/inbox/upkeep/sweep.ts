@@ -1,5 +1,5 @@
 /**
- * The sweep: everything that happens without a caller. It hands out ready work, takes over leases that ran out, expires
+ * The sweep: everything that happens without a caller. It leases ready work to workers, takes over leases that ran out, expires
  * messages, denies asks that timed out, and prunes old rows. Wake-ups make the first fast; the timer makes all certain.
  */
 import { toMoleculeError } from '../../errors.ts'

@@ -1,6 +1,7 @@
 /**
- * A step of the model test as a command of fast-check: one thing that may happen to an inbox. Numbers choose among what
- * there is at that moment, whatever that is. A step says what it did, so that a failure reads as a story.
+ * A step of the model test as a command of fast-check: one thing that may happen to an inbox. A step holds numbers, which
+ * choose among the tasks, leases and nodes that exist when it runs. It returns what it did, so that a failure reads as a
+ * story.
  */
 import fc from 'fast-check'
 import type { InboxModel } from './model.ts'
@@ -12,9 +13,9 @@ export type ModelCommand = fc.AsyncCommand<InboxModel, ModelRun>
 interface ModelStep<P> {
   readonly name: string
   readonly choice: fc.Arbitrary<P>
-  /** Whether there is anything to do it to. */
+  /** True when the step has something to act on. */
   possible(model: InboxModel, choice: NoInfer<P>): boolean
-  /** Does it, on both sides, and gives what it was done to. */
+  /** Acts on the model and on the real inbox, and returns a description. */
   run(modelRun: ModelRun, choice: NoInfer<P>): Promise<string>
 }
 

@@ -1,7 +1,7 @@
 /**
- * A run: many things are begun at the same moment by both nodes, so that transactions of different connections meet.
- * Nobody can say beforehand who will win, so there is no model here: what is checked is that the rows are sound after
- * each wave, that every refusal is one that a caller is meant to get, and that one lease had one winner.
+ * Concurrent steps: both nodes start many steps at the same moment, so that transactions of different connections meet.
+ * The winner is not known beforehand, so there is no model here. After each wave the rows must be valid, every refusal
+ * must be an expected one, and each lease must have one winner.
  */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
@@ -41,7 +41,7 @@ export interface ConcurrentStep {
   readonly which: number
 }
 
-/** All steps of a wave are begun at once. */
+/** All steps of a wave start at once. */
 export const stepWaves: fc.Arbitrary<ConcurrentStep[][]> = fc.array(
   fc.array(fc.record({ kind: fc.constantFrom(...KINDS), node: number, which: number }), { minLength: 1, maxLength: 8 }),
   { minLength: 1, maxLength: 10, size: 'max' },
@@ -52,7 +52,7 @@ interface ConcurrentRun {
   readonly letters: Letter[]
   readonly tasks: { readonly id: string; readonly letter: Letter }[]
   readonly leases: Lease[]
-  /** What was said to whoever settled with a reply. */
+  /** The replies whose settle was accepted. */
   readonly settled: { readonly lease: Lease; readonly text: string }[]
   counter: number
 }
@@ -75,8 +75,8 @@ async function attempt(run: ConcurrentRun, step: ConcurrentStep): Promise<void> 
   try {
     await perform(run, step, pick(aliveNodes(run.modelRun), step.node))
   } catch (error) {
-    const meant = error instanceof MoleculeError && REFUSALS.includes(error.code)
-    if (!meant) throw error
+    const expected = error instanceof MoleculeError && REFUSALS.includes(error.code)
+    if (!expected) throw error
   }
 }
 
@@ -93,7 +93,7 @@ async function perform(run: ConcurrentRun, { kind, which }: ConcurrentStep, node
     else await admit(run, node, letterTo(letter.workspaceId, { principal: letter.principal, taskId: id }))
     return
   }
-  // The newest leases are the ones that still stand.
+  // Mostly only the newest leases are current.
   if (leases.length > 0) await work(run, pick(leases.slice(-4), which), { kind, node })
 }
 
@@ -134,11 +134,11 @@ async function work(
   } else await settle(run, lease, { node, outcome: outcomeOf(kind, ++run.counter) })
 }
 
-function outcomeOf(kind: ConcurrentStep['kind'], word: number): Outcome {
+function outcomeOf(kind: ConcurrentStep['kind'], count: number): Outcome {
   if (kind === 'dead') return { type: 'dead', failure }
   if (kind === 'release') return { type: 'released', interrupted: false }
   if (kind === 'retry') return { type: 'retry', failure, afterMs: 0, reason: 'failure', interrupted: true }
-  return { type: 'done', finality: 'completed', parts: [{ text: `reply ${word}` }], artifacts: [] }
+  return { type: 'done', finality: 'completed', parts: [{ text: `reply ${count}` }], artifacts: [] }
 }
 
 async function settle(
@@ -157,21 +157,22 @@ async function conclude({ modelRun, leases, settled }: ConcurrentRun): Promise<v
   await modelRun.cluster.quiet()
   for (const { directive } of modelRun.cluster.receive()) if (directive.type === 'lease') leases.push(directive.lease)
   const given = leases.map(({ conversationId, epoch }) => `${conversationId} ${epoch}`)
-  assert.equal(new Set(given).size, given.length, 'a lease is handed out once')
+  assert.equal(new Set(given).size, given.length, 'a worker receives each lease once')
   const rows = await readRows(modelRun.store)
   checkRows(rows)
   checkProgress(modelRun.rows, rows)
   modelRun.rows = rows
   for (const { id, reply, state } of rows.messages) {
     const said = settled.filter(({ lease }) => lease.messageId === id).map(({ text }) => text)
-    if (reply !== null) assert.ok(said.includes(JSON.parse(reply).parts[0].text), 'a reply is of one who was told so')
+    if (reply !== null)
+      assert.ok(said.includes(JSON.parse(reply).parts[0].text), 'a stored reply is one whose settle was accepted')
     if (said.length > 0) assert.ok(['done', 'canceled'].includes(state), `settled as done and is ${state}`)
   }
 }
 
 const DRAIN_ROUNDS_MAX = 200
 
-/** Both nodes are well and settle what they are given; whoever is silent loses what it holds. */
+/** Both nodes are healthy and settle every lease; a lease that no node knows runs out. */
 async function drain(run: ConcurrentRun): Promise<void> {
   const { modelRun, leases } = run
   const unsettled = () => modelRun.rows.messages.filter(({ settled_at }) => settled_at === null)

@@ -1,4 +1,4 @@
-/** What doors do: admit in every way there is, follow, cancel. */
+/** Steps of doors: admit in every way, follow, cancel. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import type { Letter } from '../../../src/inbox/inbox.ts'
@@ -18,7 +18,7 @@ import {
 import type { ModelRun } from './model-run.ts'
 import type { TestNode } from './node-cluster.ts'
 
-/** Mostly one and the same, so that messages meet. */
+/** Mostly the same principal, so that messages meet in one conversation. */
 const PRINCIPALS = ['people', 'people', 'people', 'ws:other']
 const CONTEXTS = ['first', 'second', 'third']
 
@@ -53,14 +53,14 @@ export const admitNew = command({
   },
 })
 
-type Change = 'nothing' | 'words' | 'principal' | 'workspace'
+type Change = 'nothing' | 'text' | 'principal' | 'workspace'
 
 export const admitAgain = command({
   name: 'admit again',
   choice: fc.record({
     node: number,
     which: number,
-    change: fc.constantFrom<Change>('nothing', 'words', 'principal', 'workspace'),
+    change: fc.constantFrom<Change>('nothing', 'text', 'principal', 'workspace'),
   }),
   possible: ({ messages }) => messages.size > 0,
   run(modelRun, { node, which, change }) {
@@ -75,7 +75,7 @@ function changed({ workspaces }: InboxModel, letter: Letter, change: Change): Le
   const stranger = PRINCIPALS.find((name) => name !== letter.principal) ?? ''
   return letterTo(change === 'workspace' ? elsewhere : letter.workspaceId, {
     messageId,
-    text: change === 'words' ? 'other words' : (parts[0]?.text ?? ''),
+    text: change === 'text' ? 'other text' : (parts[0]?.text ?? ''),
     principal: change === 'principal' ? stranger : letter.principal,
     ...(contextId !== undefined && { contextId }),
     ...(taskId !== undefined && { taskId }),
@@ -84,16 +84,16 @@ function changed({ workspaces }: InboxModel, letter: Letter, change: Change): Le
 
 const hasTask = ({ tasks }: InboxModel) => tasks.size > 0
 
-/** One with such a message if there is any, or else any. */
-function chooseTask({ model }: ModelRun, index: number, such?: (message: ModelMessage) => unknown): ModelTask {
+/** A task with a matching message; any task where none matches. */
+function chooseTask({ model }: ModelRun, index: number, matches?: (message: ModelMessage) => unknown): ModelTask {
   const tasks = [...model.tasks.values()]
-  const some = such === undefined ? [] : tasks.filter(({ messages }) => messages.some(such))
+  const some = matches === undefined ? [] : tasks.filter(({ messages }) => messages.some(matches))
   return pick(some.length > 0 ? some : tasks, index)
 }
 
 const nameTask = ({ messages }: ModelTask) => `the task of ${messages[0]?.letter.envelope.message.messageId}`
 
-/** Another message to a task: its next turn, or the answer to what its turn asks. */
+/** Another message to a task: its next turn, or the answer to a question of its turn. */
 export const continueTask = command({
   name: 'continue',
   choice: fc.record({ node: number, task: number, answer: fc.boolean() }),
@@ -121,7 +121,7 @@ export const cancelTask = command({
   },
 })
 
-/** A reader begins here and goes on beside all that follows. */
+/** A reader starts here and follows during all later steps. */
 export const followTask = command({
   name: 'follow',
   choice: fc.record({ node: number, task: number }),

@@ -1,7 +1,6 @@
 /**
- * One run of the model test: the real nodes, the model beside them, and what was last seen in the store. Every step
- * ends with `conclude`, which lets everything run its course, tells the model of the leases that were given, and
- * compares the two.
+ * One run of the model test: the real nodes, the model, and the rows as they were last read. Every step ends with
+ * `conclude`: it waits until nothing is in progress, tells the model of new leases, and compares the two.
  */
 import assert from 'node:assert/strict'
 import { workspaceId } from '../../../src/ids.ts'
@@ -28,7 +27,7 @@ export interface ModelRun {
   rows: StoredRows
 }
 
-/** A reader that began at some moment and goes on until the task rests or its node dies. */
+/** A reader that started at some moment and follows until the task has a result or its node dies. */
 export interface Follower {
   readonly task: ModelTask
   readonly node: TestNode
@@ -37,7 +36,7 @@ export interface Follower {
   readonly ended: Promise<void>
 }
 
-/** Two workspaces, because nothing that happens in one may touch the other. */
+/** Two workspaces, because a change in one must not touch the other. */
 const SLOTS = [1, 2]
 
 export async function openModelRun(stores: readonly Store[]): Promise<ModelRun> {
@@ -83,7 +82,7 @@ function applyDirective(model: InboxModel, { worker, directive }: ReceivedDirect
   const held = model.leases.find(
     ({ lease: { messageId, epoch } }) => messageId === directive.key.messageId && epoch === directive.key.epoch,
   )
-  assert.equal(held?.worker, worker, `${worker} is told of a turn that it holds`)
+  assert.equal(held?.worker, worker, `${worker} gets directives only for turns that it holds`)
   const { message } = held
   if (directive.type === 'stop') {
     assert.ok(message.task.state === 'TASK_STATE_CANCELED')
@@ -92,19 +91,19 @@ function applyDirective(model: InboxModel, { worker, directive }: ReceivedDirect
   }
   const question = message.asks.find(({ id }) => id === directive.askId)
   if (question === undefined) return
-  assert.notEqual(question.state, 'open', 'what is answered is no longer asked')
+  assert.notEqual(question.state, 'open', 'an answered ask is not open')
   assert.deepEqual(directive.parts, question.answer?.letter.envelope.message.parts)
   question.delivered = true
 }
 
-/** After its own sweep a worker knows of every word that concerns its turns, wherever it was said. */
+/** After its own sweep a worker has every directive for its turns, also those that another node stored. */
 export function checkDirectivesReceived(model: InboxModel, worker: string | undefined): void {
   for (const { message, worker: holder } of current(model)) {
     if (holder !== worker) continue
-    assert.ok(message.state !== 'stopping' || message.stopReceived, `${worker} was not told to stop ${message.name}`)
+    assert.ok(message.state !== 'stopping' || message.stopReceived, `${worker} got no stop for ${message.name}`)
     if (message.state !== 'leased') continue
-    const heard = message.asks.every(({ state, delivered }) => state === 'open' || delivered)
-    assert.ok(heard, `${worker} never heard the answer to its question of ${message.name}`)
+    const received = message.asks.every(({ state, delivered }) => state === 'open' || delivered)
+    assert.ok(received, `${worker} got no answer to its question of ${message.name}`)
   }
 }
 
@@ -136,23 +135,23 @@ function compare(model: InboxModel, rows: StoredRows): void {
     replies: flag(message.reply !== null),
     late: flag(message.late > 0),
   }))
-  assert.deepEqual(
-    seen.sort(byName),
-    expected.sort(byName),
-    'every message is as the model says, and there is no other',
-  )
+  assert.deepEqual(seen.sort(byName), expected.sort(byName), 'every message is as in the model, and there is no other')
   const states = (tasks: Iterable<{ id: string; state: string }>) =>
     new Map([...tasks].map(({ id, state }) => [id, state]))
-  assert.deepEqual(states(rows.tasks), states(model.tasks.values()), 'every task is as the model says')
+  assert.deepEqual(states(rows.tasks), states(model.tasks.values()), 'every task is as in the model')
   const held = rows.conversations.filter(({ worker }) => worker !== null).map(holding)
-  assert.deepEqual(held.sort(), current(model).map(holdingOf).sort(), 'what is held is what was handed out')
+  assert.deepEqual(
+    held.sort(),
+    current(model).map(holdingOf).sort(),
+    'the stored leases are those that workers received',
+  )
 }
 
 const byName = (a: { name: string }, b: { name: string }) => (a.name < b.name ? -1 : 1)
 const holding = ({ id, worker, lease_epoch }: StoredRows['conversations'][number]) => `${worker} ${id} ${lease_epoch}`
 const holdingOf = ({ worker, lease: given }: HeldLease) => `${worker} ${given.conversationId} ${given.epoch}`
 
-/** How many items of each kind the log holds of each message. */
+/** The number of log items of each kind, by message. */
 function countItems({ events }: StoredRows): Map<string, number> {
   const counts = new Map<string, number>()
   for (const { message_id: messageId, items } of events) {
@@ -163,12 +162,12 @@ function countItems({ events }: StoredRows): Map<string, number> {
   return counts
 }
 
-/** A lease is given only where a slot is free; only a turn whose wait has ended may go over the limit. */
+/** A lease needs a free slot; only a turn whose wait has ended may go over the limit. */
 function checkSlots({ workspaces }: InboxModel, { loads }: StoredRows): void {
   for (const workspace of workspaces) {
     const load = loads.find(({ workspace_id }) => workspace_id === workspace.id)
     if (workspace.leased > 0) {
-      assert.ok((load?.running ?? 0) <= workspace.slots + workspace.regained, 'a lease was given and no slot was free')
+      assert.ok((load?.running ?? 0) <= workspace.slots + workspace.regained, 'a lease was made without a free slot')
     }
     workspace.leased = 0
     workspace.regained = 0

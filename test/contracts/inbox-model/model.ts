@@ -1,7 +1,7 @@
 /**
- * The simple model of the inbox: plain maps, no store, no time, no groups of writes. It knows what each call does to
- * messages, tasks and conversations. Who gets a free conversation, and when, is the inbox's own choice: the model is
- * told of each lease and says whether it was a lawful one.
+ * The model of the inbox: plain maps, no store, no time, no batches of writes. It knows what each call does to messages,
+ * tasks and conversations. Which worker gets a free conversation, and when, is the inbox's own choice: the model is given
+ * each lease and asserts that it was allowed.
  */
 import assert from 'node:assert/strict'
 import type { Admitted, Lease, LeaseStanding, Letter, NumberedEvents, Outcome } from '../../../src/inbox/inbox.ts'
@@ -10,11 +10,11 @@ export type ModelMessageState = 'queued' | 'leased' | 'stopping' | 'done' | 'dea
 
 export interface InboxModel {
   readonly workspaces: readonly ModelWorkspace[]
-  /** By who sent what where: the name under which a message is admitted once. */
+  /** By workspace, principal and key: under this name a message is admitted once. */
   readonly messages: Map<string, ModelMessage>
   readonly conversations: Map<string, ModelConversation>
   readonly tasks: Map<string, ModelTask>
-  /** Every lease that was ever handed out. */
+  /** Every lease that a worker ever received. */
   readonly leases: HeldLease[]
   /** Nodes whose process is gone. */
   readonly dead: Set<string>
@@ -23,7 +23,7 @@ export interface InboxModel {
 export interface ModelWorkspace {
   readonly id: string
   readonly slots: number
-  /** What happened in this step: leases given, and turns that took a slot without asking for a free one. */
+  /** In this step: new leases, and turns that took a slot back without a free one. */
   leased: number
   regained: number
 }
@@ -33,10 +33,10 @@ export interface ModelConversation {
   readonly messages: ModelMessage[]
   epoch: number
   holder: string | undefined
-  /** Its lease time is over and nobody has taken over. */
+  /** The lease ran out, and no worker has taken over. */
   lapsed: boolean
-  /** The place of the message that was leased for the first time last. */
-  lastBegun: number
+  /** The place of the last message that was leased for the first time. */
+  lastLeased: number
 }
 
 export interface ModelTask {
@@ -62,9 +62,9 @@ export interface ModelMessage {
   reply: string | null
   settledEpoch: number | undefined
   outcome: Outcome['type'] | undefined
-  /** What its turn asked in this attempt; at most one is open. */
+  /** The asks of this attempt; at most one is open. */
   asks: ModelAsk[]
-  /** Events of the current lease, events of all, results that came too late. */
+  /** Events of the current lease, events of all leases, late results. */
   appended: number
   events: number
   late: number
@@ -72,9 +72,9 @@ export interface ModelMessage {
   leasedBefore: boolean
   /** The turn of the current lease has begun: a vanished worker counts as a loss. */
   begun: boolean
-  /** Its worker has heard that it is to stop. */
+  /** Its worker has received the stop. */
   stopReceived: boolean
-  /** It goes from a silent worker to another, with its slot. */
+  /** A takeover moves it to another worker, with its slot. */
   takenOver: boolean
 }
 
@@ -83,7 +83,7 @@ export interface ModelAsk {
   state: 'open' | 'answered' | 'denied'
   answer: ModelMessage | undefined
   expired: boolean
-  /** Its worker has heard the answer, or that there is none. */
+  /** Its worker has received the answer or the denial. */
   delivered: boolean
 }
 
@@ -117,17 +117,17 @@ const headOf = ({ messages }: ModelConversation) => messages.find(isUnsettled)
 const isCurrent = ({ lease, message }: HeldLease) =>
   message.task.conversation.epoch === lease.epoch && isRunning(message)
 export const openAsk = ({ asks }: ModelMessage) => asks.find(({ state }) => state === 'open')
-/** The leases that still stand, whether their worker lives or not. */
+/** The current leases, whether their worker is alive or not. */
 export const current = ({ leases }: InboxModel) => leases.filter(isCurrent)
 
-// ---- the door's face
+// ---- the door side
 
 export type ExpectedAdmission =
   | { readonly type: 'new' }
   | { readonly type: 'duplicate'; readonly of: ModelMessage }
   | { readonly type: 'refused'; readonly code: string }
 
-/** What the inbox must say to a letter. */
+/** The answer that the inbox must give to a letter. */
 export function expectAdmission({ messages, tasks }: InboxModel, letter: Letter): ExpectedAdmission {
   const known = messages.get(nameOfLetter(letter))
   if (known !== undefined) {
@@ -172,7 +172,7 @@ function newTask(model: InboxModel, letter: Letter, { taskId, contextId }: Admit
 function newConversation({ workspaces }: InboxModel, workspaceId: string): ModelConversation {
   const workspace = workspaces.find(({ id }) => id === workspaceId)
   assert.ok(workspace)
-  return { workspace, messages: [], epoch: 0, holder: undefined, lapsed: false, lastBegun: -1 }
+  return { workspace, messages: [], epoch: 0, holder: undefined, lapsed: false, lastLeased: -1 }
 }
 
 const newMessage = (letter: Letter, task: ModelTask, place: number): ModelMessage => ({
@@ -209,12 +209,12 @@ export function cancel(task: ModelTask): 'canceled' | 'not_cancelable' {
   return 'canceled'
 }
 
-// ---- the worker's face
+// ---- the worker side
 
-/** A lease came: it must be lawful, and tell the truth. */
+/** A worker received a lease: it must be allowed, and its counters must be right. */
 export function recordLease(model: InboxModel, given: Lease, worker: string): void {
   const message = model.messages.get(nameOf(given.workspaceId, given.principal, given.idempotencyKey))
-  assert.ok(message, 'what is leased was admitted')
+  assert.ok(message, 'a leased message was admitted')
   const { conversation } = message.task
   assert.equal(conversation.holder, undefined, `one turn at a time: ${conversation.holder} holds ${message.name}`)
   assert.equal(headOf(conversation), message, `${message.name} is the oldest of its conversation`)
@@ -224,8 +224,8 @@ export function recordLease(model: InboxModel, given: Lease, worker: string): vo
     [message.task.id, conversation.epoch + 1, message.failures, message.losses, message.interrupted],
   )
   if (!message.leasedBefore) {
-    assert.ok(message.place > conversation.lastBegun, `${message.name} begins after those admitted before it`)
-    conversation.lastBegun = message.place
+    assert.ok(message.place > conversation.lastLeased, `${message.name} begins after those admitted before it`)
+    conversation.lastLeased = message.place
   }
   if (!message.takenOver) conversation.workspace.leased += 1
   Object.assign(conversation, { epoch: given.epoch, holder: worker, lapsed: false })
@@ -326,7 +326,7 @@ function putBack(message: ModelMessage, outcome: Outcome & { type: 'retry' | 'st
   message.task.state = 'TASK_STATE_WORKING'
 }
 
-/** An answer is spent only when its turn has ended: until then it goes back into the queue. */
+/** An answer is used up only when its turn has ended: until then it goes back into the queue. */
 function takeAnswersBack({ asks }: ModelMessage): void {
   for (const { answer } of asks) if (answer !== undefined) answer.state = 'queued'
 }
@@ -337,9 +337,9 @@ function free(message: ModelMessage): void {
   Object.assign(message.task.conversation, { holder: undefined, lapsed: false })
 }
 
-// ---- what happens though nobody asks
+// ---- what happens without a caller
 
-/** Turns whose worker is known to be gone. */
+/** The worker of the turn is gone. */
 function lose(message: ModelMessage): void {
   if (message.state === 'stopping') Object.assign(message, { state: 'canceled', outcome: 'stopped' })
   else {
@@ -351,12 +351,12 @@ function lose(message: ModelMessage): void {
   free(message)
 }
 
-/** The process of a node is gone and the node is back: all that its workers held is lost. */
+/** A node restarts: every lease of its earlier process is lost. */
 export function recover(model: InboxModel, node: string): void {
   for (const { message, worker } of current(model)) if (worker.startsWith(`${node}.`)) lose(message)
 }
 
-/** A node looks after all: leases that ran out, unless its own worker holds them, and questions nobody answered. */
+/** A sweep of a node: takes over leases that ran out, except its own worker's, and denies asks that timed out. */
 export function sweep(model: InboxModel, worker: string | undefined): void {
   for (const { message, worker: holder } of current(model)) {
     const { lapsed, workspace } = message.task.conversation

@@ -1,8 +1,7 @@
 /**
- * The real side of the model test: two nodes on one store, each with an inbox, a clock that is moved by hand and one
- * worker that picks up whatever it is handed. A node can crash (it is dropped as it stands), come back, and have its
- * worker leave and join. Nothing happens by itself: after a step, `quiet` resolves when all that follows from it has
- * been done.
+ * The real side of the model test: two nodes on one store, each with an inbox, a clock that the test moves, and one worker
+ * that takes every directive. A node can crash, come back, and have its worker leave and join. Nothing happens by itself:
+ * after a step, `quiet` resolves when everything that the step caused is done.
  */
 import type { Directive } from '../../../src/inbox/inbox.ts'
 import { createLocalInbox, type LocalInbox } from '../../../src/inbox/local-inbox.ts'
@@ -11,7 +10,7 @@ import { keepSession } from '../../../src/sessions/sessions.ts'
 import { type Store, sql, type Value } from '../../../src/store/store.ts'
 import { type ManualClock, manualClock } from '../../fakes/manual-clock.ts'
 
-/** Where the test runs: as many stores as there are nodes, on the same data; an embedded one is shared by both. */
+/** The engine under test: one store for each node, on the same data. An embedded store is shared by both nodes. */
 export interface ModelEngine {
   readonly name: string
   open(): Promise<{ readonly stores: readonly Store[]; dispose(): Promise<void> }>
@@ -20,12 +19,12 @@ export interface ModelEngine {
 export interface TestNode {
   readonly name: string
   readonly alive: boolean
-  /** The worker that stands ready here; undefined when it has left or the node is dead. */
+  /** The worker that waits here; undefined when it has left or the node is dead. */
   readonly worker: string | undefined
   readonly local: LocalInbox
 }
 
-/** Something that a worker was given, in the order of coming. */
+/** A directive that a worker received. */
 export interface ReceivedDirective {
   readonly node: TestNode
   readonly worker: string
@@ -34,25 +33,25 @@ export interface ReceivedDirective {
 
 export interface NodeCluster {
   readonly nodes: readonly TestNode[]
-  /** Takes what the workers were handed since the last time. */
+  /** The directives that workers received since the last call, in order. */
   receive(): ReceivedDirective[]
-  /** Starts the node anew: what its earlier process held is void. Its worker joins later. */
+  /** Starts the node again: the leases of its earlier process are void. Its worker joins later. */
   boot(node: TestNode): Promise<void>
-  /** The process is gone as it stands: nothing is settled, nothing given back. */
+  /** The process dies: it settles nothing and releases nothing. */
   crash(node: TestNode): void
   join(node: TestNode): void
   leave(node: TestNode): Promise<void>
-  /** Five seconds pass on the node: what is to be done though nobody asks is done. */
+  /** Five seconds pass on the node, so its sweep runs. */
   sweep(node: TestNode): Promise<void>
-  /** Runs a statement behind the inbox's back, to make time pass in the store. */
+  /** Runs SQL without the inbox, to make time pass in the store. */
   sql(text: string, ...values: Value[]): Promise<void>
-  /** Resolves when nothing is under way and nothing is due. */
+  /** Resolves when nothing is in progress and nothing is due. */
   quiet(): Promise<void>
   close(): Promise<void>
 }
 
 const SWEEP_MS = 5000
-/** One lease time of life: from then on a node takes over from others. */
+/** One lease time: after it a node may take over leases. */
 const STEADY_MS = 30_000
 
 interface MutableTestNode extends TestNode {
@@ -138,7 +137,7 @@ export async function openNodeCluster(stores: readonly Store[], workspaceIds: re
 }
 
 function newNode(name: string, store: Store): MutableTestNode {
-  // Its inbox and its clock come with its first boot.
+  // The first boot sets inbox and clock.
   return { name, store, alive: false, worker: undefined, leaving: undefined } as unknown as MutableTestNode
 }
 
@@ -152,15 +151,15 @@ function newInbox({ name, store, clock }: MutableTestNode): LocalInbox {
   })
 }
 
-/** All that an inbox does goes through its store: when nothing is on its way there, nothing is under way. */
+/** An inbox acts only through its store: without a pending call to the store, nothing is in progress. */
 function countTraffic() {
-  let underWay = 0
+  let pending = 0
   const counted = async <T>(work: () => Promise<T>): Promise<T> => {
-    underWay += 1
+    pending += 1
     try {
       return await work()
     } finally {
-      underWay -= 1
+      pending -= 1
     }
   }
   return {
@@ -169,11 +168,11 @@ function countTraffic() {
       write: (transaction, key) => counted(() => store.write(transaction, key)),
       read: (transaction) => counted(() => store.read(transaction)),
     }),
-    /** Twice in a row, with everything that was decided meanwhile having run its course. */
+    /** Resolves when no call is pending in two turns of the event loop in a row. */
     async idle() {
       for (let turns = 0; turns < 2; turns++) {
         await new Promise((resolve) => setImmediate(resolve))
-        if (underWay > 0) turns = -1
+        if (pending > 0) turns = -1
       }
     },
   }

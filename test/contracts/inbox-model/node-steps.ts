@@ -1,11 +1,11 @@
-/** What happens to nodes and to time: leases run out, retries come due, a process dies and comes back. */
+/** Steps of nodes and time: leases run out, retries come due, a process dies and comes back. */
 import fc from 'fast-check'
 import { aliveNodes, always, command, number, pick } from './command.ts'
 import * as model from './model.ts'
 import { checkDirectivesReceived, conclude, type ModelRun } from './model-run.ts'
 import type { TestNode } from './node-cluster.ts'
 
-/** The worker of a lease has been silent for a whole lease time; perhaps the other node sees it at once. */
+/** A lease runs out; perhaps the other node sees it at once. */
 export const lapse = command({
   name: 'lapse',
   choice: fc.record({ lease: number, seen: fc.boolean() }),
@@ -17,11 +17,11 @@ export const lapse = command({
     await modelRun.cluster.sql('update conversations set lease_until = now_ms() - 1 where id = $1', conversationId)
     const other = aliveNodes(modelRun).find(({ name }) => !held.worker.startsWith(`${name}.`))
     if (seen && other !== undefined) await sweepNode(modelRun, other)
-    return `${held.lease.idempotencyKey} of ${held.worker}${seen ? `, seen by ${other?.name ?? 'nobody'}` : ''}`
+    return `${held.lease.idempotencyKey} of ${held.worker}${seen ? `, seen by ${other?.name ?? 'no node'}` : ''}`
   },
 })
 
-/** Every retry is due now, and perhaps every question has waited long enough. */
+/** Every retry is due now, and perhaps every ask times out. */
 export const wait = command({
   name: 'wait',
   choice: fc.record({ alsoQuestions: fc.boolean() }),
@@ -63,7 +63,7 @@ export async function sweepNode(modelRun: ModelRun, node: TestNode): Promise<voi
 export const crash = command({
   name: 'crash',
   choice: fc.record({ node: number }),
-  // One at a time: with both gone nothing could happen but a restart.
+  // One node at a time: with both dead only a restart could follow.
   possible: ({ dead }) => dead.size === 0,
   async run(modelRun, choice) {
     const node = pick(aliveNodes(modelRun), choice.node)
@@ -91,7 +91,7 @@ export async function restartDead(modelRun: ModelRun): Promise<void> {
     if (node.alive) continue
     modelRun.model.dead.delete(node.name)
     model.recover(modelRun.model, node.name)
-    // It looks after everything before its worker is there.
+    // The node sweeps once before its worker joins.
     model.sweep(modelRun.model, undefined)
     await cluster.boot(node)
     await conclude(modelRun)
@@ -99,7 +99,7 @@ export async function restartDead(modelRun: ModelRun): Promise<void> {
   }
 }
 
-/** The worker takes no more work and keeps what it holds, or one of another name comes. */
+/** The worker leaves and keeps its leases, or a new worker joins. */
 export const leaveOrJoin = command({
   name: 'leave or join',
   choice: fc.record({ node: number }),
@@ -108,6 +108,6 @@ export const leaveOrJoin = command({
     const node = pick(aliveNodes({ cluster, ...modelRun }), choice.node)
     if (node.worker === undefined) cluster.join(node)
     else await cluster.leave(node)
-    return `${node.name}: ${node.worker ?? 'nobody'}`
+    return `${node.name}: ${node.worker ?? 'no node'}`
   },
 })

@@ -1,6 +1,6 @@
 /**
- * What the store holds, and what must be true of it at every moment whatever was done: the invariants of the inbox in
- * terms of its rows. The model is not needed for these, so they also hold in the middle of a storm.
+ * The rows of the store, and the invariants of the inbox in terms of its rows. They need no model, so they are checked in
+ * the concurrent test too.
  */
 import assert from 'node:assert/strict'
 import { type Store, sql, type Transaction } from '../../../src/store/store.ts'
@@ -66,7 +66,7 @@ export interface StoredRows {
 
 const TABLES = ['messages', 'conversations', 'tasks', 'workspace_load', 'workspaces', 'events', 'asks', 'sessions']
 
-/** Makes the store empty: each run of a property begins with nothing. */
+/** Empties the store before each run. */
 export async function wipe(store: Store): Promise<void> {
   await store.write(function* () {
     for (const table of TABLES) yield* sql(`delete from ${table}`)
@@ -100,7 +100,7 @@ function* allRows(): Transaction<StoredRows> {
 export const isRunningRow = ({ state }: { state: string }) => state === 'leased' || state === 'stopping'
 const isFinalState = (state: string) => /(COMPLETED|FAILED|CANCELED|REJECTED)$/.test(state)
 
-/** What must be true of the rows as they are. */
+/** Invariants of the rows at one moment. */
 export function checkRows(rows: StoredRows): void {
   for (const load of rows.loads) checkCounters(rows, load)
   for (const conversation of rows.conversations) checkConversation(rows, conversation)
@@ -110,15 +110,15 @@ export function checkRows(rows: StoredRows): void {
     assert.deepEqual(seqs, whole, 'the log of a workspace is numbered without gaps')
   }
   const opening = new Set(rows.messages.filter((message) => message.id === message.task_id).map(({ id }) => id))
-  for (const { id } of rows.tasks) assert.ok(opening.has(id), 'a task is called like the message that opened it')
+  for (const { id } of rows.tasks) assert.ok(opening.has(id), 'a task has the id of the message that opened it')
   const taskStates = new Map(rows.tasks.map(({ id, state }) => [id, state]))
   for (const message of rows.messages) {
     const { state, settled_at: settledAt, reply, task_id: taskId } = message
     const open = state === 'queued' || isRunningRow(message)
     assert.equal(settledAt === null, open, `${state} and settled_at ${settledAt}`)
-    assert.equal(reply !== null, state === 'done', 'a reply belongs to what is done, and to nothing else')
+    assert.equal(reply !== null, state === 'done', 'exactly the messages that are done have a reply')
     if (isFinalState(taskStates.get(taskId) ?? '')) {
-      assert.ok(!open || state === 'stopping', `a task that has ended has a message that is ${state}`)
+      assert.ok(!open || state === 'stopping', `a final task has a message that is ${state}`)
     }
   }
 }
@@ -133,7 +133,7 @@ function checkCounters({ messages }: StoredRows, load: StoredLoadRow): void {
       suspended: running.filter(({ suspended }) => suspended === 1).length,
       waiting: own.filter(({ state }) => state === 'queued').length,
     },
-    'the counters of a workspace are what its messages add up to',
+    'the counters of a workspace match its messages',
   )
 }
 
@@ -142,19 +142,19 @@ function checkConversation({ now, messages }: StoredRows, conversation: StoredCo
     ({ conversation_id, settled_at }) => conversation_id === conversation.id && settled_at === null,
   )
   const [head] = unsettled
-  assert.ok(conversation.settled_n < (head?.n ?? Number.POSITIVE_INFINITY), 'what is said to be settled is')
+  assert.ok(conversation.settled_n < (head?.n ?? Number.POSITIVE_INFINITY), 'every message up to settled_n is settled')
   const running = unsettled.filter(isRunningRow)
   assert.ok(running.length <= 1, 'one turn at a time in a conversation')
-  if (running.length > 0) assert.equal(running[0], head, 'what runs is the oldest of its conversation')
-  assert.equal(conversation.worker !== null, running.length > 0, 'a conversation is held exactly while a turn runs')
+  if (running.length > 0) assert.equal(running[0], head, 'the running message is the oldest of its conversation')
+  assert.equal(conversation.worker !== null, running.length > 0, 'a conversation is leased exactly while a turn runs')
   const waits = running.length === 0 && head !== undefined
-  assert.equal(conversation.ready_at !== null, waits, 'a conversation is ready exactly when its oldest waits')
+  assert.equal(conversation.ready_at !== null, waits, 'a conversation is ready exactly when its oldest message waits')
   if (!waits) return
   const due = (at: number | null | undefined) => (at ?? 0) <= now
-  assert.equal(due(conversation.ready_at), due(head?.ready_at), 'a conversation is due when its oldest is')
+  assert.equal(due(conversation.ready_at), due(head?.ready_at), 'a conversation is due when its oldest message is')
 }
 
-/** What must be true of two looks at the rows, one after the other. */
+/** Invariants between two reads of the rows. */
 export function checkProgress(before: StoredRows, after: StoredRows): void {
   const conversations = new Map(after.conversations.map((row) => [row.id, row]))
   for (const old of before.conversations) {
@@ -162,7 +162,7 @@ export function checkProgress(before: StoredRows, after: StoredRows): void {
   }
   const tasks = new Map(after.tasks.map((row) => [row.id, row]))
   for (const old of before.tasks) {
-    if (isFinalState(old.state)) assert.equal(tasks.get(old.id)?.state, old.state, 'what has ended stays as it ended')
+    if (isFinalState(old.state)) assert.equal(tasks.get(old.id)?.state, old.state, 'a final task keeps its state')
   }
   const messages = new Map(after.messages.map((row) => [row.id, row]))
   for (const old of before.messages) {
@@ -174,6 +174,6 @@ export function checkProgress(before: StoredRows, after: StoredRows): void {
   const events = new Map(after.events.map((row) => [`${row.workspace_id} ${row.seq}`, row]))
   for (const old of before.events) {
     const now = events.get(`${old.workspace_id} ${old.seq}`)
-    assert.equal(now?.items, old.items, 'what has been read of the log stays, and nothing comes in before it')
+    assert.equal(now?.items, old.items, 'a log entry never changes, and none is inserted before it')
   }
 }

@@ -1,4 +1,4 @@
-/** What workers do with the leases they hold, once held, or never heard that they lost. */
+/** Steps of workers, with leases that they hold, or held once and lost without knowing. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import type { NumberedEvents, Outcome } from '../../../src/inbox/inbox.ts'
@@ -13,9 +13,9 @@ const HOUR_MS = 3600_000
 
 interface WhichLease {
   readonly lease: number
-  /** Any lease that ever was, and not only those that stand. */
+  /** Any lease that ever was, not only a current one. */
   readonly old: boolean
-  /** By another node than the worker's own. */
+  /** The call goes to another node than the worker's own. */
   readonly elsewhere: boolean
   readonly node: number
 }
@@ -60,7 +60,7 @@ const outcomes = fc.oneof(
 
 let replies = 0
 
-/** No two settles say the same, so that a reply shows whose it is. */
+/** Every reply has its own text, so that a stored reply shows which settle it came from. */
 const withReplyText = (outcome: Outcome): Outcome =>
   outcome.type === 'done' ? { ...outcome, parts: [{ text: `reply ${++replies}` }] } : outcome
 
@@ -84,7 +84,7 @@ export const settle = command({
   },
 })
 
-/** The answer to a settle was lost, and the worker says the same again, or something else. */
+/** The answer to a settle was lost, and the worker settles again, with the same outcome or another. */
 export const settleTwice = command({
   name: 'settle twice',
   choice: fc.record({ ...which, first: outcomes, second: outcomes, same: fc.boolean() }),
@@ -93,8 +93,8 @@ export const settleTwice = command({
     const chosen = choose(modelRun, choice)
     const { held, node } = chosen
     const story: string[] = []
-    for (const said of [choice.first, choice.same ? choice.first : choice.second]) {
-      const outcome = withReplyText(said)
+    for (const given of [choice.first, choice.same ? choice.first : choice.second]) {
+      const outcome = withReplyText(given)
       const expected = model.settle(held, outcome, eventsFrom(1, 0))
       assert.equal(await node.local.inbox.settle(held.lease, outcome), expected)
       story.push(`${outcome.type} ${expected}`)
@@ -112,7 +112,7 @@ export const append = command({
     const chosen = choose(modelRun, choice)
     const { held, node } = chosen
     const { appended } = held.message
-    // Again: all that was appended before, and perhaps more.
+    // Again: repeats every event so far, and perhaps adds more.
     const events = choice.again ? eventsFrom(1, appended + choice.count - 1) : eventsFrom(appended + 1, choice.count)
     const expected = model.append(held, events)
     assert.equal(await node.local.inbox.append(held.lease, events), expected)
@@ -170,7 +170,7 @@ export const resume = command({
 
 let questions = 0
 
-/** A turn has one question at a time; the same one asked twice is one. */
+/** A turn has one open ask at a time; the same ask twice is one. */
 export const ask = command({
   name: 'ask',
   choice: fc.record({ ...which, twice: fc.boolean() }),

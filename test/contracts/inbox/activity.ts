@@ -9,7 +9,7 @@ const HOUR_MS = 3600_000
 const NOW_AND_THEN = { taskMs: 1000 * HOUR_MS, eventMs: HOUR_MS, deltaMs: HOUR_MS }
 
 export function activityTests(harness: InboxHarness): void {
-  test('PL-6 what happened is told in order, without pieces of replies, page by page and by type', async () => {
+  test('PL-6 activity comes in order, without text deltas, in pages and by type', async () => {
     const id = await harness.workspace()
     const { reception, inbox, activity: log } = harness.local
     await harness.withWorker(id, async (worker) => {
@@ -22,8 +22,8 @@ export function activityTests(harness: InboxHarness): void {
       assert.equal((await log.addNote(id, { type: 'deployed', text: 'version 2', by: 'ci' })) > 0, true)
       await inbox.settle(second, done('hello'))
       const { entries, nextSeq } = await log.read({ workspaceId: id, sinceSeq: 0, limit: 100 })
-      const told = entries.map(({ type, state, name, text, by }) => [type, state ?? name ?? by, text])
-      assert.deepEqual(told, [
+      const shown = entries.map(({ type, state, name, text, by }) => [type, state ?? name ?? by, text])
+      assert.deepEqual(shown, [
         ['status', 'TASK_STATE_WORKING', undefined],
         ['tool', 'started', undefined],
         ['status', 'TASK_STATE_WORKING', failure.message],
@@ -52,7 +52,7 @@ export function activityTests(harness: InboxHarness): void {
     })
   })
 
-  test('PL-6 a cursor before what retention has left is refused, and notes go with the rest', async () => {
+  test('PL-6 a cursor before the pruned entries is refused, and notes are pruned too', async () => {
     const id = await harness.workspace()
     const { activity: log } = harness.local
     const note = { type: 'note', text: 'x', by: 'me' }
@@ -72,7 +72,7 @@ export function activityTests(harness: InboxHarness): void {
     await assert.rejects(log.addNote('ws_none', note), hasCode('not_found'))
   })
 
-  test('PL-7 a follower gets every row once, in order, those to come too, and ends with the workspace', async () => {
+  test('PL-7 a follower gets every row once, in order, stored and new ones, and ends with the workspace', async () => {
     const id = await harness.workspace()
     const { reception, inbox, activity: log, queues } = harness.local
     const seen: { seq: number; types: string[] }[] = []
@@ -102,7 +102,7 @@ export function activityTests(harness: InboxHarness): void {
     await assert.rejects(log.resolveCursor(id, 1), hasCode('not_found'))
   })
 
-  test('PL-7 a page is limited by rows and by size, pages follow on each other, and every workspace has its head', async () => {
+  test('PL-7 a page is limited by rows and by size, pages continue each other, and every workspace has its head', async () => {
     const id = await harness.workspace()
     const { activity: log } = harness.local
     const text = 'x'.repeat(4000)
@@ -126,20 +126,20 @@ export function activityTests(harness: InboxHarness): void {
     assert.deepEqual(await log.page(id, last), [])
   })
 
-  test('PL-7 whoever watches all logs is told which one may have grown', async () => {
+  test('PL-7 a watcher of all logs learns which log may have grown', async () => {
     const id = await harness.workspace()
     const { activity: log, reception } = harness.local
-    const told: (string | undefined)[] = []
-    const stop = log.onChange((workspaceId) => told.push(workspaceId))
+    const changed: (string | undefined)[] = []
+    const stop = log.onChange((workspaceId) => changed.push(workspaceId))
     await log.addNote(id, { type: 'note', text: 'x', by: 'me' })
-    assert.ok(told.includes(id))
-    told.length = 0
+    assert.ok(changed.includes(id))
+    changed.length = 0
     await reception.admit(letterTo(id))
-    assert.ok(told.includes(id))
-    assert.ok(told.every((one) => one === undefined || one.startsWith('ws_')))
+    assert.ok(changed.includes(id))
+    assert.ok(changed.every((one) => one === undefined || one.startsWith('ws_')))
     stop()
-    told.length = 0
+    changed.length = 0
     await log.addNote(id, { type: 'note', text: 'x', by: 'me' })
-    assert.deepEqual(told, [])
+    assert.deepEqual(changed, [])
   })
 }

@@ -1,4 +1,4 @@
-/** What happens when a message comes in: once, in its conversation, within the limits. */
+/** Admission: a message is admitted once, into its conversation, within the limits. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { MoleculeError } from '../../../src/errors.ts'
@@ -14,11 +14,11 @@ export function admitTests(harness: InboxHarness): void {
       id,
       contextId,
     )
-  /** How many messages each conversation of that name has had, by principal. */
+  /** How many messages each conversation of that context has had, by principal. */
   const depths = async (id: string, contextId: string) =>
     (await conversations(id, contextId)).map(({ last_n: messages }) => messages)
 
-  test('IN-1 the same message again attaches to its task in whatever state and runs nothing', async () => {
+  test('IN-1 the same message again attaches to its task in any state and runs nothing', async () => {
     const id = await harness.workspace()
     await harness.withWorker(id, async (worker) => {
       const letter = letterTo(id, { messageId: 'same', text: 'once' })
@@ -56,7 +56,7 @@ export function admitTests(harness: InboxHarness): void {
     assert.deepEqual(again, { ...byKey, duplicate: true })
   })
 
-  test('a task is found by its own principal only, and a context that does not fit is refused', async () => {
+  test('a task is found by its own principal only, and a context that does not match is refused', async () => {
     const id = await harness.workspace()
     const { taskId } = await harness.local.reception.admit(letterTo(id, { principal: 'ws:a' }))
     await assert.rejects(
@@ -71,7 +71,7 @@ export function admitTests(harness: InboxHarness): void {
     assert.equal((await harness.local.reception.task(taskId, { principal: 'ws:a' }))?.id, taskId)
   })
 
-  test('a task is called like the message that opened it, and that like its request; later ones have names of their own', async () => {
+  test('a task has the id of the message that opened it, and that has the id of its request; later messages have their own', async () => {
     const id = await harness.workspace()
     const { reception, inbox } = harness.local
     await harness.withWorker(id, async (worker) => {
@@ -95,14 +95,14 @@ export function admitTests(harness: InboxHarness): void {
     })
   })
 
-  test('a context that we made is continued by its name, and one that a sender named is one conversation', async () => {
+  test('a context that we created continues by its id, and a context that a sender named is one conversation', async () => {
     const id = await harness.workspace()
     const { reception } = harness.local
     const { contextId } = await reception.admit(letterTo(id))
     assert.equal((await reception.admit(letterTo(id, { contextId }))).contextId, contextId)
     await reception.admit(letterTo(id, { contextId: 'mine' }))
     await reception.admit(letterTo(id, { contextId: 'mine' }))
-    // What a conversation is called inside is no name of its context.
+    // The internal id of a conversation is not the id of its context.
     const [mine] = await conversations(id, 'mine')
     await reception.admit(letterTo(id, { contextId: String(mine?.['id']) }))
     assert.deepEqual(await depths(id, contextId), [2])
@@ -110,7 +110,7 @@ export function admitTests(harness: InboxHarness): void {
     assert.deepEqual(await depths(id, String(mine?.['id'])), [1])
   })
 
-  test('whoever names a context that we made for somebody else has a conversation of his own', async () => {
+  test('a sender that names a context created for another sender gets its own conversation', async () => {
     const [id, elsewhere] = [await harness.workspace(), await harness.workspace()]
     const { reception } = harness.local
     const { contextId, taskId } = await reception.admit(letterTo(id, { principal: 'ws:a' }))
@@ -127,7 +127,7 @@ export function admitTests(harness: InboxHarness): void {
     assert.deepEqual(await depths(elsewhere, contextId), [2])
   })
 
-  test('a full queue refuses with a time to come again, and an unknown workspace is not found', async () => {
+  test('a full queue refuses with a time to retry, and an unknown workspace is not found', async () => {
     const id = await harness.workspace()
     await harness.store.write(function* () {
       yield* sql('update workspace_load set waiting = 1000 where workspace_id = $1', [id])

@@ -1,4 +1,4 @@
-/** Workers elsewhere, who ask by one call after the other and may lose any answer. */
+/** Bridges: workers on other machines, which poll for work and may lose any answer. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type BridgeCall, type Directive, type Lease, type LeaseKey, leaseId } from '../../../src/inbox/inbox.ts'
@@ -14,7 +14,7 @@ export function bridgeTests(harness: InboxHarness): void {
     ...{ workspaceId, bridge: 'laptop', leasesMax: 1, holding: [], waitMs: 10_000 },
     ...more,
   })
-  const ask = (given: BridgeCall, signal = never) => harness.local.bridges.lease(given, signal)
+  const poll = (given: BridgeCall, signal = never) => harness.local.bridges.lease(given, signal)
   const onlyLease = (directives: readonly Directive[]): Lease => {
     assert.deepEqual(
       directives.map(({ type }) => type),
@@ -22,15 +22,15 @@ export function bridgeTests(harness: InboxHarness): void {
     )
     return (directives[0] as { lease: Lease }).lease
   }
-  const leased = async (given: BridgeCall) => onlyLease(await ask(given))
+  const leased = async (given: BridgeCall) => onlyLease(await poll(given))
   const settle = (key: LeaseKey, text: string, host = 'there') =>
     harness.local.bridges.settle(key, { outcome: done(text), host })
 
-  test('CN-8 a call that waits is answered by the admission itself; one that finds nothing ends empty', async () => {
+  test('CN-8 admission answers a waiting call at once; a call that finds nothing ends empty', async () => {
     const id = await harness.workspace()
-    assert.deepEqual(await ask(call(id, { waitMs: 0 })), [])
+    assert.deepEqual(await poll(call(id, { waitMs: 0 })), [])
     const waiting = leased(call(id))
-    // The desk is there once the store has been asked what this bridge holds.
+    // The bridge has its worker queue once it has read from the store what it holds.
     await harness.sql('select 1 as one')
     const { taskId } = await harness.local.reception.admit(letterTo(id))
     const lease = await waiting
@@ -40,11 +40,11 @@ export function bridgeTests(harness: InboxHarness): void {
     assert.deepEqual(await harness.load(id), { running: 0, waiting: 0 })
   })
 
-  test('CN-7 a bridge is handed no more than it has room for; what is beyond goes to another, or waits', async () => {
+  test('CN-7 a bridge gets no more leases than its capacity; further messages go to another bridge or wait', async () => {
     const id = await harness.workspace(3)
     for (let messages = 0; messages < 3; messages++) await harness.local.reception.admit(letterTo(id))
     const first = await leased(call(id))
-    const full = ask(call(id, { holding: [leaseId(first)], waitMs: 100 }))
+    const full = poll(call(id, { holding: [leaseId(first)], waitMs: 100 }))
     const second = await leased(call(id, { bridge: 'desktop' }))
     assert.notEqual(second.messageId, first.messageId)
     assert.deepEqual(await full, [])
@@ -57,7 +57,7 @@ export function bridgeTests(harness: InboxHarness): void {
     assert.deepEqual(await harness.load(id), { running: 0, waiting: 0 })
   })
 
-  test('CN-5 a lease whose answer was lost comes again with the next call and is counted by nobody', async () => {
+  test('CN-5 a lease whose answer was lost comes again with the next call and costs no loss', async () => {
     const id = await harness.workspace()
     await harness.local.reception.admit(letterTo(id))
     const lost = await leased(call(id))
@@ -70,7 +70,7 @@ export function bridgeTests(harness: InboxHarness): void {
     await settle(again, 'done')
   })
 
-  test('CN-4 an append begins a turn too, as bridges before `begin` did it', async () => {
+  test('CN-4 an append begins a turn too, as bridges of earlier versions do it', async () => {
     const id = await harness.workspace()
     await harness.local.reception.admit(letterTo(id))
     const lost = await leased(call(id))
@@ -106,7 +106,7 @@ export function bridgeTests(harness: InboxHarness): void {
     const { entries } = await harness.local.activity.read({ workspaceId: id, sinceSeq: 0, limit: 100 })
     const texts = entries.filter(({ type }) => type === 'progress').map(({ text }) => text)
     assert.deepEqual(texts, ['started on laptop'])
-    // Its events are numbered from 1 all the same.
+    // The text of `begin` takes no number: events start at 1.
     await bridges.append(lease, { from: 1, events: [{ type: 'tool', name: 'bash', state: 'started' }] })
     const after = await harness.local.activity.read({ workspaceId: id, sinceSeq: 0, limit: 100 })
     assert.equal(after.entries.filter(({ type }) => type === 'tool').length, 1)
@@ -116,7 +116,7 @@ export function bridgeTests(harness: InboxHarness): void {
     assert.equal(await bridges.begin(lease), 'stale')
   })
 
-  test('CN-5 what a bridge holds stays its own when the platform has been restarted', async () => {
+  test('CN-5 a bridge keeps its leases when the platform restarts', async () => {
     const id = await harness.workspace()
     await harness.local.reception.admit(letterTo(id))
     const lease = await leased(call(id))
@@ -131,11 +131,11 @@ export function bridgeTests(harness: InboxHarness): void {
     }
   })
 
-  test('CN-5 a second call of a bridge ends its first, and a caller that goes away leaves nothing leased', async () => {
+  test('CN-5 a second call of a bridge ends the first, and a caller that disconnects leaves nothing leased', async () => {
     const id = await harness.workspace()
-    const first = ask(call(id))
+    const first = poll(call(id))
     const gone = new AbortController()
-    const second = ask(call(id), gone.signal)
+    const second = poll(call(id), gone.signal)
     assert.deepEqual(await first, [])
     gone.abort()
     assert.deepEqual(await second, [])
@@ -144,16 +144,16 @@ export function bridgeTests(harness: InboxHarness): void {
     await settle(await leased(call(id)), 'done')
   })
 
-  test('a key of another workspace is stale, whatever it names', async () => {
+  test('a key with another workspace is stale in every call', async () => {
     const [own, other] = [await harness.workspace(), await harness.workspace()]
     const { taskId } = await harness.local.reception.admit(letterTo(other))
     const lease = await leased(call(other))
     const stolen = { ...lease, workspaceId: own }
-    const { bridges: face } = harness.local
-    assert.deepEqual(await face.extend([stolen]), ['stale'])
-    assert.equal(await face.append(stolen, started), 'stale')
+    const { bridges } = harness.local
+    assert.deepEqual(await bridges.extend([stolen]), ['stale'])
+    assert.equal(await bridges.append(stolen, started), 'stale')
     assert.equal(await settle(stolen, 'forged'), 'stale')
-    assert.equal(await face.suspend(stolen), 'stale')
+    assert.equal(await bridges.suspend(stolen), 'stale')
     assert.equal(await harness.state(taskId), 'TASK_STATE_WORKING')
     await settle(lease, 'done')
   })
@@ -168,12 +168,12 @@ export function bridgeTests(harness: InboxHarness): void {
     assert.deepEqual({ ...row }, { host: 'laptop:exec', token: 'token' })
   })
 
-  test('so many bridges of one workspace may wait at a time, and one more is told to come again', async () => {
+  test('the number of waiting bridges of a workspace is limited, and one more is refused with a time to retry', async () => {
     const id = await harness.workspace()
     const leave = new AbortController()
     const names = Array.from({ length: BRIDGES_MAX }, (_, index) => `bridge-${index}`)
-    const waiting = names.map((bridge) => ask(call(id, { bridge }), leave.signal))
-    await assert.rejects(ask(call(id, { bridge: 'one-more' })), hasCode('too_many_requests'))
+    const waiting = names.map((bridge) => poll(call(id, { bridge }), leave.signal))
+    await assert.rejects(poll(call(id, { bridge: 'one-more' })), hasCode('too_many_requests'))
     leave.abort()
     await Promise.all(waiting)
   })

@@ -1,11 +1,11 @@
-/** Cancel against waiting and against running. */
+/** Cancel of a waiting and of a running message. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { letterTo } from '../../fakes/letters.ts'
 import { done, hasCode, type InboxHarness } from './harness.ts'
 
 export function cancelTests(harness: InboxHarness): void {
-  test('IN-8 a cancelled message that waits never runs, and those behind it move up', async () => {
+  test('IN-8 a waiting message that is cancelled never runs, and those behind it move up', async () => {
     const id = await harness.workspace()
     const first = await harness.local.reception.admit(letterTo(id, { contextId: 'c' }))
     const second = await harness.local.reception.admit(letterTo(id, { contextId: 'c', text: 'behind' }))
@@ -21,7 +21,7 @@ export function cancelTests(harness: InboxHarness): void {
     assert.deepEqual(await harness.load(id), { running: 0, waiting: 0 })
   })
 
-  test('IN-8 a cancelled turn is told to stop and its conversation stays closed until it has', async () => {
+  test('IN-8 a cancelled turn gets a stop, and its conversation stays leased until it has stopped', async () => {
     const id = await harness.workspace(2)
     await harness.withWorker(id, async (worker) => {
       const first = await harness.local.reception.admit(letterTo(id, { contextId: 'c' }))

@@ -24,7 +24,7 @@ export function deadLetterTests(harness: InboxHarness): void {
     assert.equal(dead?.sender.name, 'admin')
   })
 
-  test('IN-4 replay is a new task in the same conversation, once, and the sender finds it by its old key', async () => {
+  test('IN-4 a replay is a new task in the same conversation, once, and the sender finds it by its old key', async () => {
     const id = await harness.workspace()
     const { letter, taskId } = await die(id, 'a')
     const [dead] = await harness.local.deadLetters.list(id)
@@ -44,7 +44,7 @@ export function deadLetterTests(harness: InboxHarness): void {
     assert.deepEqual(await harness.load(id), { running: 0, waiting: 0 })
   })
 
-  test('IN-4 a discarded dead letter is off the list; what is no dead letter is neither replayed nor discarded', async () => {
+  test('IN-4 a discarded dead letter leaves the list; a message that is no dead letter can be neither replayed nor discarded', async () => {
     const id = await harness.workspace()
     await die(id, 'a')
     const [dead] = await harness.local.deadLetters.list(id)

@@ -1,4 +1,4 @@
-/** Deliveries: stored with the reply, in order, retried, and never repeated when they may have happened. */
+/** Deliveries: stored with the reply, in order, retried, and not repeated when they may have arrived. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { letterTo } from '../../fakes/letters.ts'
@@ -16,7 +16,7 @@ export function deliveryTests(harness: InboxHarness): void {
   }
   const newDoor = () => `door-${++doors}`
 
-  test('a reply and a dead letter are delivered to where the message said, in order, one in flight a channel', async () => {
+  test("a reply and a dead letter go to the message's reply address, in order, one at a time per channel", async () => {
     const door = newDoor()
     await answered(door, 'general', 'one')
     await answered(door, 'general', 'dead')
@@ -36,7 +36,7 @@ export function deliveryTests(harness: InboxHarness): void {
     assert.equal(await all.take(door), undefined)
   })
 
-  test('a failed delivery waits and is tried again; given up it needs a person, who may send it again or let it be', async () => {
+  test('a failed delivery is retried after a wait; when given up, a person may resend or dismiss it', async () => {
     const door = newDoor()
     await answered(door, 'c', 'text')
     const { deliveries: all } = harness.local
@@ -59,7 +59,7 @@ export function deliveryTests(harness: InboxHarness): void {
     await assert.rejects(all.resolve(given?.id ?? '', 'dismiss'), hasCode('not_found'))
   })
 
-  test('a delivery that was being sent when the process died is unknown and never sent again by itself', async () => {
+  test('a delivery that was in flight when the process died is unknown and never sent again by itself', async () => {
     const door = newDoor()
     await answered(door, 'u', 'maybe')
     const { deliveries: all } = harness.local

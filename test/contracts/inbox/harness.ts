@@ -1,6 +1,6 @@
 /**
- * What the inbox's contract is driven with: a store under test, workspaces made by statement, and workers that lease and
- * settle as a worker would. Test workspaces are not hosted, so that each worker serves its own and no other test's.
+ * The harness of the inbox contract: a store under test, workspaces inserted by SQL, and workers that lease and settle. Test
+ * workspaces are not hosted, so each worker serves only the workspace of its own test.
  */
 import assert from 'node:assert/strict'
 import { type Clock, systemClock } from '../../../src/clock.ts'
@@ -28,7 +28,7 @@ export interface TestWorker {
   /** The next directive, which must be a lease; its turn begins. */
   lease(): Promise<Lease>
   next(): Promise<Directive>
-  /** True when nothing is handed out for a moment. */
+  /** True when no directive comes for a moment. */
   idle(): Promise<boolean>
   leave(): Promise<void>
 }
@@ -38,9 +38,9 @@ export interface InboxHarness {
   close(): Promise<void>
   readonly store: Store
   readonly local: LocalInbox
-  /** A second process on the same store, with a clock of its own if the test moves time. */
+  /** A second process on the same store, with its own clock if the test moves time. */
   newInbox(clock?: Clock, store?: Store): LocalInbox
-  /** Runs statements behind the inbox's back, to make time pass in the store. */
+  /** Runs SQL without the inbox, for example to make time pass in the store. */
   sql(text: string, ...values: Value[]): Promise<Row[]>
   workspace(slots?: number): Promise<string>
   load(id: string): Promise<object>
@@ -114,12 +114,12 @@ async function makeWorkspace(store: Store, slots: number): Promise<string> {
 
 let workers = 0
 
-/** A worker driven by the test: takes what it is handed, one at a time. */
+/** A worker that the test drives: it takes directives one at a time. */
 function createTestWorker(local: LocalInbox, id: string): TestWorker {
   const stop = new AbortController()
   const worker = { id: `${HOST}.${++workers}`, workspaces: id === 'hosted' ? ('hosted' as const) : [id] }
   const directives = local.inbox.leases(worker, stop.signal)[Symbol.asyncIterator]()
-  // Asked at once: a worker has its desk from its first question on.
+  // Call `next` at once: a worker has its queue from the first call on.
   let waiting: Promise<IteratorResult<Directive>> | undefined = directives.next()
   const next = async (): Promise<Directive> => {
     waiting ??= directives.next()

@@ -1,4 +1,4 @@
-/** What a turn keeps for the next attempt, and what it says beside its reply. */
+/** Notes for the next attempt, and outcomes that say more than their reply. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Lease, LogEntry } from '../../../src/inbox/inbox.ts'
@@ -9,7 +9,7 @@ import { failure, type InboxHarness } from './harness.ts'
 export function noteTests(harness: InboxHarness): void {
   const kept = (lease: Lease) => harness.store.read(() => findNotes(lease.messageId))
 
-  test('IN-10 a note is there for the next attempt of its message, the last word of each key, and for no other', async () => {
+  test('IN-10 the next attempt at a message gets its notes, the last value of each key, and no other message does', async () => {
     const id = await harness.workspace()
     await harness.withWorker(id, async (worker) => {
       await harness.local.reception.admit(letterTo(id, { contextId: 'c' }))
@@ -34,7 +34,7 @@ export function noteTests(harness: InboxHarness): void {
     })
   })
 
-  test('an outcome may say more than its reply: a status of its own, metadata, or artifacts alone', async () => {
+  test('an outcome may have a status of its own, metadata, or artifacts without a reply', async () => {
     const id = await harness.workspace()
     await harness.withWorker(id, async (worker) => {
       const { taskId } = await harness.local.reception.admit(letterTo(id))
@@ -59,15 +59,15 @@ export function noteTests(harness: InboxHarness): void {
     })
   })
 
-  test('the metadata of a reply is that of its artifact', async () => {
+  test('the artifact of a reply carries the metadata of the reply', async () => {
     const id = await harness.workspace()
     await harness.withWorker(id, async (worker) => {
       const { taskId } = await harness.local.reception.admit(letterTo(id))
       const lease = await worker.lease()
-      const words = { parts: [{ text: 'hello' }], metadata: { mood: 'good' } }
-      await harness.local.inbox.settle(lease, { type: 'done', finality: 'completed', artifacts: [], ...words })
+      const content = { parts: [{ text: 'hello' }], metadata: { mood: 'good' } }
+      await harness.local.inbox.settle(lease, { type: 'done', finality: 'completed', artifacts: [], ...content })
       const [artifact] = (await harness.local.reception.task(taskId))?.artifacts ?? []
-      assert.deepEqual({ parts: artifact?.parts, metadata: artifact?.metadata }, words)
+      assert.deepEqual({ parts: artifact?.parts, metadata: artifact?.metadata }, content)
     })
   })
 

@@ -1,4 +1,4 @@
-/** Permissions: asked by a running turn, answered by an owner, once, or denied by the clock. */
+/** Permissions: a running turn asks, an owner answers once, and a timeout denies. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Lease } from '../../../src/inbox/inbox.ts'
@@ -27,7 +27,7 @@ export function pendingAskTests(harness: InboxHarness): void {
     },
   }
 
-  test('AG-16 a permission is listed with exactly what would be done, and the word of an owner reaches the turn', async () => {
+  test("AG-16 a permission is listed with exactly what the agent would do, and an owner's answer reaches the turn", async () => {
     const id = await harness.workspace()
     await harness.withWorker(id, async (worker) => {
       const { lease, pendingId } = await ask(id, worker)
@@ -55,7 +55,7 @@ export function pendingAskTests(harness: InboxHarness): void {
     )
   })
 
-  test('AG-16 an answer counts once: the same word again is nothing new, another one is refused', async () => {
+  test('AG-16 an answer counts once: the same answer again changes nothing, another one is refused', async () => {
     const id = await harness.workspace()
     await harness.withWorker(id, async (worker) => {
       const { lease, pendingId } = await ask(id, worker)
@@ -84,7 +84,7 @@ export function pendingAskTests(harness: InboxHarness): void {
     }
   })
 
-  test('AG-16 a message to the task is no permission: it waits behind the turn, and the task goes on waiting', async () => {
+  test('AG-16 a message to the task is no permission: it waits behind the turn, and the task stays auth-required', async () => {
     const id = await harness.workspace()
     await harness.withWorker(id, async (worker) => {
       const { lease, pendingId } = await ask(id, worker)
@@ -101,14 +101,14 @@ export function pendingAskTests(harness: InboxHarness): void {
     })
   })
 
-  test('AG-16 what nobody answers in time is denied, and a late word is refused', async () => {
+  test('AG-16 an ask without an answer in time is denied, and a late answer is refused', async () => {
     const id = await harness.workspace()
     await harness.withWorker(id, async (worker) => {
       await harness.local.reception.admit(letterTo(id))
       const lease = await worker.lease()
       await harness.local.inbox.ask(lease, { ...request, timeoutMs: 1 })
       const [asked] = await harness.local.pendingAsks.list(id)
-      // By the sweep, which comes every few seconds.
+      // The sweep denies it; it runs every few seconds.
       assert.deepEqual(await answered(worker), ['1', undefined])
       await assert.rejects(
         harness.local.pendingAsks.answer(asked?.id ?? '', 'allowed', 'Ana'),
@@ -118,7 +118,7 @@ export function pendingAskTests(harness: InboxHarness): void {
     })
   })
 
-  test('AG-16 a permission outlives a restart of the list, not of its turn: a new attempt asks anew', async () => {
+  test('AG-16 an ask survives a restart of the list, not of its turn: a new attempt asks again', async () => {
     const id = await harness.workspace()
     const worker = harness.worker(id)
     const { pendingId } = await ask(id, worker)
@@ -140,7 +140,7 @@ export function pendingAskTests(harness: InboxHarness): void {
     })
   })
 
-  test('AG-16 an answer given on another node reaches the worker here', async () => {
+  test('AG-16 an answer on another node reaches the worker of this node', async () => {
     const id = await harness.workspace()
     const elsewhere = harness.newInbox()
     try {

@@ -1,4 +1,4 @@
-/** Push configurations: one worker at a time, a cursor that only success moves, and an end to trying. */
+/** Push configs: one worker at a time, a cursor that only success moves, and a limit of tries. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createPushConfigs } from '../../../src/inbox/deliver/push-configs.ts'
@@ -14,12 +14,12 @@ export function pushConfigTests(harness: InboxHarness): void {
     await harness.local.pushConfigs.put({ workspaceId, version: '1.0', config, afterSeq: 0 })
     return { workspaceId, taskId, config }
   }
-  /** Of this task alone: other tests leave configs behind. */
+  /** For this task only: other tests leave configs behind. */
   const claim = async (taskId: string, configs = harness.local.pushConfigs) =>
     (await configs.claim(1000)).find((push) => push.taskId === taskId)
   const due = (taskId: string) => harness.sql('update push_configs set next_at = 0 where task_id = $1', taskId)
 
-  test('a push configuration is claimed by one worker, and again when its claim has run out or its host is back', async () => {
+  test('one worker claims a push config; it can be claimed again when the claim ran out or its host restarted', async () => {
     const { taskId } = await made()
     const other = createPushConfigs(harness.store, 'other-host')
     const push = await claim(taskId)
@@ -28,12 +28,12 @@ export function pushConfigTests(harness: InboxHarness): void {
     await harness.local.pushConfigs.renew([push])
     assert.equal(await claim(taskId, other), undefined)
     await harness.newInbox().recover()
-    assert.ok(await claim(taskId, other), 'a restart of its host sets it free')
+    assert.ok(await claim(taskId, other), 'a restart of its host frees it')
     await due(taskId)
-    assert.ok(await claim(taskId), 'and so does the end of its time')
+    assert.ok(await claim(taskId), 'the end of the claim frees it')
   })
 
-  test('the cursor moves with each success and is where the next claim begins', async () => {
+  test('the cursor moves with each success, and the next claim starts there', async () => {
     const { taskId } = await made()
     const push = await claim(taskId)
     assert.ok(push)
@@ -42,7 +42,7 @@ export function pushConfigTests(harness: InboxHarness): void {
     assert.deepEqual((await claim(taskId))?.cursor, { seq: 7, k: 2 })
   })
 
-  test('a configuration that keeps failing is given up after ten tries, says why, and begins anew when set again', async () => {
+  test('a push config is given up after ten failures, shows the reason, and starts again when it is put again', async () => {
     const { workspaceId, taskId, config } = await made()
     const { pushConfigs } = harness.local
     for (let tries = 1; tries <= 10; tries++) {
@@ -50,7 +50,7 @@ export function pushConfigTests(harness: InboxHarness): void {
       const push = await claim(taskId)
       assert.ok(push, `try ${tries}`)
       assert.equal(await pushConfigs.fail(push, 'HTTP 500'), tries < 10 ? 'later' : 'given_up')
-      assert.equal(await claim(taskId), undefined, 'not before its time')
+      assert.equal(await claim(taskId), undefined, 'not before the retry delay')
     }
     await due(taskId)
     assert.equal(await claim(taskId), undefined)
@@ -61,7 +61,7 @@ export function pushConfigTests(harness: InboxHarness): void {
     assert.equal(again.failed, undefined)
   })
 
-  test('a configuration that fails for a day is given up whatever its tries', async () => {
+  test('a push config that fails for a day is given up after any number of tries', async () => {
     const { taskId } = await made()
     const first = await claim(taskId)
     assert.ok(first)
@@ -73,7 +73,7 @@ export function pushConfigTests(harness: InboxHarness): void {
     assert.equal(await harness.local.pushConfigs.fail(second, 'x'), 'given_up')
   })
 
-  test('whoever works for a configuration that was replaced or deleted is told so', async () => {
+  test('the worker of a push config that was replaced or deleted learns it', async () => {
     const { workspaceId, taskId, config } = await made()
     const { pushConfigs } = harness.local
     const push = await claim(taskId)
@@ -90,7 +90,7 @@ export function pushConfigTests(harness: InboxHarness): void {
     assert.ok(next && !(await pushConfigs.isCurrent(next)))
   })
 
-  test('a configuration rests while its task waits, goes on when nudged, and is done with its task', async () => {
+  test('a push config is idle while its task waits, due when nudged, and done with its task', async () => {
     const { workspaceId, taskId } = await made()
     const { pushConfigs } = harness.local
     const push = await claim(taskId)
@@ -108,7 +108,7 @@ export function pushConfigTests(harness: InboxHarness): void {
     assert.equal((await pushConfigs.list(workspaceId, taskId)).length, 1)
   })
 
-  test('a task has at most ten push configurations', async () => {
+  test('a task has at most ten push configs', async () => {
     const { workspaceId, config } = await made()
     const put = (id: string) =>
       harness.local.pushConfigs.put({ workspaceId, version: '1.0', config: { ...config, id }, afterSeq: 0 })

@@ -1,4 +1,4 @@
-/** A queue as a whole: paused, resumed, ended. */
+/** The queue of a workspace as a whole: pause, resume, end. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { letterTo } from '../../fakes/letters.ts'
@@ -13,7 +13,7 @@ export function queueTests(harness: InboxHarness): void {
 }
 
 function pauseTests(harness: InboxHarness): void {
-  test('PL-2 a paused queue takes messages and hands none out; who waits is told at once', async () => {
+  test('PL-2 a paused queue admits messages and leases none, and a waiting caller gets its answer at once', async () => {
     const id = await harness.workspace(2)
     const { reception, queues: faces, inbox } = harness.local
     await harness.withWorker(id, async (worker) => {
@@ -35,7 +35,7 @@ function pauseTests(harness: InboxHarness): void {
     assert.deepEqual(await harness.load(id), { running: 0, waiting: 0 })
   })
 
-  test('PL-2 pausing now stops the turn, whose message waits until the queue is resumed', async () => {
+  test('PL-2 pause with `now` stops the turn, and its message waits until the queue is resumed', async () => {
     const id = await harness.workspace()
     const { reception, queues: faces, inbox } = harness.local
     await harness.withWorker(id, async (worker) => {
@@ -58,7 +58,7 @@ function pauseTests(harness: InboxHarness): void {
 }
 
 function endTests(harness: InboxHarness): void {
-  test('PL-2 an ended queue settles what waits and what runs with its reason, and takes no more', async () => {
+  test('PL-2 an ended queue settles waiting and running messages with its reason, and admits no more', async () => {
     const id = await harness.workspace()
     const { reception, queues: faces, inbox } = harness.local
     await harness.withWorker(id, async (worker) => {

@@ -1,4 +1,4 @@
-/** What readers see of tasks: snapshots to follow on from, and lists. */
+/** What readers see of tasks: snapshots, and lists. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { TaskQuery } from '../../../src/inbox/inbox.ts'
@@ -6,7 +6,7 @@ import { letterTo } from '../../fakes/letters.ts'
 import { done, type InboxHarness } from './harness.ts'
 
 export function readTaskTests(harness: InboxHarness): void {
-  test('IN-5 following on from a snapshot shows every later event and no earlier one', async () => {
+  test('IN-5 a reader that follows from a snapshot sees every later event and no earlier one', async () => {
     const id = await harness.workspace()
     await harness.withWorker(id, async (worker) => {
       const { taskId } = await harness.local.reception.admit(letterTo(id))
@@ -29,7 +29,7 @@ export function readTaskTests(harness: InboxHarness): void {
     })
   })
 
-  test('tasks are listed the last changed first, filtered, page by page, each once', async () => {
+  test('tasks are listed with the last changed first, filtered, in pages, each once', async () => {
     const id = await harness.workspace()
     const made: string[] = []
     for (let count = 0; count < 7; count++) {
@@ -57,7 +57,7 @@ export function readTaskTests(harness: InboxHarness): void {
     assert.equal((await harness.local.reception.list({ workspaceId: id, limit: 1 })).total, 7)
   })
 
-  test('PL-10 the report of load has the queue of a workspace, how old it is, and what runs', async () => {
+  test('PL-10 the load report has the queue of a workspace, its age, and the running turns', async () => {
     const id = await harness.workspace()
     for (let count = 0; count < 3; count++) await harness.local.reception.admit(letterTo(id))
     await harness.sql('update conversations set ready_at = ready_at - 5000 where workspace_id = $1', id)

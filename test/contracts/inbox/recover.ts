@@ -1,4 +1,4 @@
-/** What is left behind: by a dead process, by a worker that leaves, by a session. */
+/** Recovery after a dead process, leases of a worker that leaves, and sessions. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Lease, Outcome } from '../../../src/inbox/inbox.ts'
@@ -10,7 +10,7 @@ import { waitUntil } from '../../harness/wait.ts'
 import { done, failure, HOST, type InboxHarness } from './harness.ts'
 
 export function recoverTests(harness: InboxHarness): void {
-  test('RE-1 IN-4 what a dead process held runs again as interrupted, and five losses are a dead letter', async () => {
+  test('RE-1 IN-4 the turns of a dead process run again as interrupted, and five losses are a dead letter', async () => {
     const id = await harness.workspace()
     const { taskId } = await harness.local.reception.admit(letterTo(id))
     for (let loss = 0; loss < 5; loss++) {
@@ -40,7 +40,7 @@ export function recoverTests(harness: InboxHarness): void {
         const { lease } = directive as { lease: Lease }
         const [row] = await harness.sql('select begun from messages where id = $1', lease.messageId)
         assert.equal(Number(row?.['begun']), 1)
-        // The second waits for the slot of the first; the third comes to a free one.
+        // The second message waits for the slot of the first; the third finds a free slot.
         if (claim === 0) await reception.admit(letterTo(id))
         await inbox.settle(lease, done('well'))
         if (claim === 1) await reception.admit(letterTo(id))
@@ -49,7 +49,7 @@ export function recoverTests(harness: InboxHarness): void {
     assert.deepEqual(await harness.load(id), { running: 0, waiting: 0 })
   })
 
-  test('a lease that nobody picked up goes back when its worker leaves', async () => {
+  test('a lease that its worker did not take is released when the worker leaves', async () => {
     const id = await harness.workspace(4)
     const worker = harness.worker(id)
     await harness.local.reception.admit(letterTo(id))
@@ -64,7 +64,7 @@ export function recoverTests(harness: InboxHarness): void {
     })
   })
 
-  test('a worker that leaves while work is being looked for is handed nothing over and over', async () => {
+  test('a worker that leaves during a look for work does not get leases in an endless loop', async () => {
     const id = await harness.workspace(0)
     const { taskId } = await harness.local.reception.admit(letterTo(id))
     const clock = manualClock()

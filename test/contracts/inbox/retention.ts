@@ -1,4 +1,4 @@
-/** Retention: what has ended goes after its time; what has not, or needs a person, never does. */
+/** Retention: ended tasks are deleted after their time; unsettled ones and those that need a person never are. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { prune } from '../../../src/inbox/upkeep/retention.ts'
@@ -9,7 +9,7 @@ export function retentionTests(harness: InboxHarness): void {
   const forever = 1e15
   const signal = new AbortController().signal
 
-  test('IN-6 tasks that ended long ago go with all they had; unsettled mail and unhandled dead letters stay', async () => {
+  test('IN-6 old ended tasks are deleted with all their rows; unsettled messages and unhandled dead letters stay', async () => {
     const id = await harness.workspace(1)
     const old = await harness.local.reception.admit(letterTo(id, { contextId: 'old', messageId: 'old-1' }))
     const dead = await harness.local.reception.admit(letterTo(id, { contextId: 'dead' }))
@@ -48,7 +48,7 @@ export function retentionTests(harness: InboxHarness): void {
     )
   })
 
-  test('IN-6 pieces of a reply go an hour after it, and the reply stays', async () => {
+  test('IN-6 text deltas are deleted an hour after the reply, and the reply stays', async () => {
     const id = await harness.workspace()
     const { taskId } = await harness.local.reception.admit(letterTo(id))
     await harness.withWorker(id, async (worker) => {
@@ -57,7 +57,7 @@ export function retentionTests(harness: InboxHarness): void {
       await harness.sql('update events set at_ms = 1 where workspace_id = $1', id)
       await prune(harness.store, { taskMs: forever, eventMs: 3600_000, deltaMs: 3600_000 }, signal)
       const [running] = await harness.sql('select count(*) as rows from events where task_id = $1', taskId)
-      assert.equal(Number(running?.['rows']), 3, 'a turn that runs keeps its story')
+      assert.equal(Number(running?.['rows']), 3, 'a running turn keeps its events')
       await harness.local.inbox.settle(lease, done('hello'))
     })
     await harness.sql('update events set at_ms = 1 where workspace_id = $1', id)

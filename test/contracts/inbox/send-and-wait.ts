@@ -1,4 +1,4 @@
-/** Whoever sends and waits is told the task as it is stored, at once, though it is not read back where it need not be. */
+/** A caller that sends and waits gets the task as it is stored, at once, without a read where none is needed. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -25,7 +25,7 @@ const OUTCOMES: Readonly<Record<string, Outcome>> = {
 
 export function sendAndWaitTests(harness: InboxHarness): void {
   for (const [name, outcome] of Object.entries(OUTCOMES)) {
-    test(`IN-7 a sender that waits is told of ${name} as it is stored`, async () => {
+    test(`IN-7 a waiting sender gets ${name} as it is stored`, async () => {
       const id = await harness.workspace()
       const { reception, inbox } = harness.local
       await harness.withWorker(id, async (worker) => {
@@ -37,10 +37,10 @@ export function sendAndWaitTests(harness: InboxHarness): void {
     })
   }
 
-  test('IN-7 an answer that came while its sender did something else is neither missed nor read back', async () => {
+  test('IN-7 a result that comes before the sender waits is neither missed nor read back', async () => {
     const id = await harness.workspace()
     const reads = countingReads(harness.store)
-    // Its time never moves: nothing but the news itself can wake whoever waits.
+    // The clock never moves: only the change itself can wake the waiting caller.
     const local = harness.newInbox(manualClock(), reads.store)
     const worker = harness.worker(id, local)
     await worker.idle()
@@ -53,7 +53,7 @@ export function sendAndWaitTests(harness: InboxHarness): void {
     local.close()
   })
 
-  test('IN-7 a task of several messages is told whole, when the last of them is settled', async () => {
+  test('IN-7 the result of a task with several messages comes whole, when the last of them is settled', async () => {
     const id = await harness.workspace()
     const { reception, inbox } = harness.local
     await harness.withWorker(id, async (worker) => {
@@ -63,14 +63,14 @@ export function sendAndWaitTests(harness: InboxHarness): void {
       while ((await reception.task(lease.taskId))?.history?.length !== 2) await nextTurn()
       await inbox.settle(lease, done('one'))
       await inbox.settle(await worker.lease(), done('two'))
-      const [told, toldToo] = await Promise.all([first, second])
-      assert.deepEqual(told, await reception.task(lease.taskId))
-      assert.deepEqual([told.history?.length, told.artifacts?.length], [2, 2])
-      assert.deepEqual(toldToo, told)
+      const [result, resultToo] = await Promise.all([first, second])
+      assert.deepEqual(result, await reception.task(lease.taskId))
+      assert.deepEqual([result.history?.length, result.artifacts?.length], [2, 2])
+      assert.deepEqual(resultToo, result)
     })
   })
 
-  test('IN-1 the same letter sent again is told of the task of the first; one that is refused waits for nothing', async () => {
+  test('IN-1 the same letter sent again gets the task of the first; a refused letter waits for nothing', async () => {
     const id = await harness.workspace()
     const { reception, inbox } = harness.local
     await harness.withWorker(id, async (worker) => {
@@ -88,7 +88,7 @@ export function sendAndWaitTests(harness: InboxHarness): void {
     await assert.rejects(reception.send(letterTo(id), { ...WAIT, onAdmitted }, patience()), refused)
   })
 
-  test('IN-7 waiting ends with the time given and with the signal, with the task as it is', async () => {
+  test('IN-7 the wait ends after its time or on abort, with the task as it is', async () => {
     const id = await harness.workspace()
     const { reception, inbox } = harness.local
     await harness.withWorker(id, async (worker) => {
@@ -100,7 +100,7 @@ export function sendAndWaitTests(harness: InboxHarness): void {
       const lease = await worker.lease()
       leave.abort()
       assert.equal((await left).status.state, 'TASK_STATE_WORKING')
-      await inbox.settle(lease, done('nobody waits'))
+      await inbox.settle(lease, done('no caller waits'))
     })
   })
 

@@ -1,4 +1,4 @@
-/** Turns: order, slots, outcomes, retries and what readers see of them. */
+/** Turns: order, slots, outcomes, retries, and what readers see of them. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Lease, Outcome } from '../../../src/inbox/inbox.ts'
@@ -25,7 +25,7 @@ export function settleTests(harness: InboxHarness): void {
     })
   })
 
-  test('IN-2 one turn at a time in a conversation, in order, and others in parallel up to the slots', async () => {
+  test('IN-2 a conversation runs one turn at a time, in order, and other conversations in parallel up to the slots', async () => {
     const id = await harness.workspace(2)
     await harness.withWorker(id, async (worker) => {
       const admit = (contextId: string, text: string) =>
@@ -34,23 +34,23 @@ export function settleTests(harness: InboxHarness): void {
       await admit('a', 'a2')
       await admit('b', 'b1')
       await admit('c', 'c1')
-      const words = (lease: Lease) => lease.envelope.message.parts[0]?.text
+      const textOf = (lease: Lease) => lease.envelope.message.parts[0]?.text
       const [first, second] = [await worker.lease(), await worker.lease()]
-      assert.deepEqual([words(first), words(second)], ['a1', 'b1'])
+      assert.deepEqual([textOf(first), textOf(second)], ['a1', 'b1'])
       assert.ok(await worker.idle())
       await harness.local.inbox.settle(first, done('1'))
       const third = await worker.lease()
-      assert.equal(words(third), 'a2', 'the oldest ready message takes the freed slot')
+      assert.equal(textOf(third), 'a2', 'the oldest ready message takes the freed slot')
       await harness.local.inbox.settle(third, done('2'))
       await harness.local.inbox.settle(second, done('3'))
       const last = await worker.lease()
-      assert.equal(words(last), 'c1')
+      assert.equal(textOf(last), 'c1')
       await harness.local.inbox.settle(last, done('4'))
       assert.deepEqual(await harness.load(id), { running: 0, waiting: 0 })
     })
   })
 
-  test('RT-6 IN-4 a retry waits for its time, blocks its own conversation only, and keeps its count', async () => {
+  test('RT-6 IN-4 a retry waits for its time, blocks its own conversation only, and keeps its failures', async () => {
     const id = await harness.workspace()
     await harness.withWorker(id, async (worker) => {
       const { taskId } = await harness.local.reception.admit(letterTo(id, { contextId: 'x', text: 'x1' }))
@@ -73,7 +73,7 @@ export function settleTests(harness: InboxHarness): void {
     })
   })
 
-  test('IN-4 a dead letter fails its task with the reason and settles the rest of that task', async () => {
+  test('IN-4 a dead letter fails its task with the reason and settles the other messages of that task', async () => {
     const id = await harness.workspace()
     await harness.withWorker(id, async (worker) => {
       const { taskId, contextId } = await harness.local.reception.admit(letterTo(id))
@@ -89,7 +89,7 @@ export function settleTests(harness: InboxHarness): void {
     })
   })
 
-  test('a task ends only when none of its messages is unsettled', async () => {
+  test('a task is final only when none of its messages is unsettled', async () => {
     const id = await harness.workspace()
     await harness.withWorker(id, async (worker) => {
       const { taskId } = await harness.local.reception.admit(letterTo(id))
@@ -103,7 +103,7 @@ export function settleTests(harness: InboxHarness): void {
     })
   })
 
-  test('a task that asks for input continues with the next message to it', async () => {
+  test('a task that is input-required continues with the next message to it', async () => {
     const id = await harness.workspace()
     await harness.withWorker(id, async (worker) => {
       const { taskId } = await harness.local.reception.admit(letterTo(id))
@@ -119,7 +119,7 @@ export function settleTests(harness: InboxHarness): void {
     })
   })
 
-  test('IN-3 settling again with the same word is settled, with another word stale', async () => {
+  test('IN-3 a repeated settle with the same outcome is settled, with another outcome stale', async () => {
     const id = await harness.workspace()
     await harness.withWorker(id, async (worker) => {
       const { taskId } = await harness.local.reception.admit(letterTo(id))
@@ -170,7 +170,7 @@ export function settleTests(harness: InboxHarness): void {
     })
   })
 
-  test('IN-7 a blocking reader gets the task when it is settled, and as it is when its time is up', async () => {
+  test('IN-7 a waiting reader gets the task when it is settled, or as it is after its time', async () => {
     const id = await harness.workspace()
     await harness.withWorker(id, async (worker) => {
       const { taskId } = await harness.local.reception.admit(letterTo(id))

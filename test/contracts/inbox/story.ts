@@ -1,4 +1,4 @@
-/** The story of a message: what explain tells, from the rows alone. */
+/** The story of a message, as `explain` shows it, from the stored rows alone. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { letterTo } from '../../fakes/letters.ts'
@@ -9,7 +9,7 @@ export function storyTests(harness: InboxHarness): void {
     harness.local.stories.find({ id, scopeOf: () => scope })
   const types = async (id: string) => (await tell(id))?.steps.map(({ type }) => type)
 
-  test('CL-1 explain: each attempt with its outcome, found by message, by task and by the id that its sender gave', async () => {
+  test("CL-1 explain shows each attempt with its outcome, found by message id, task id and the sender's id", async () => {
     const id = await harness.workspace()
     const { reception, inbox } = harness.local
     await harness.withWorker(id, async (worker) => {
@@ -39,7 +39,7 @@ export function storyTests(harness: InboxHarness): void {
     })
   })
 
-  test('CL-1 explain: of an id that several senders gave each reader is told his own, and never one that begins alike', async () => {
+  test('CL-1 explain shows each reader its own message of an id that several senders used, and none whose id only starts alike', async () => {
     const id = await harness.workspace()
     const messageId = `a name of more than sixteen bytes, in ${id}`
     const from = async (principal: string) =>
@@ -52,7 +52,7 @@ export function storyTests(harness: InboxHarness): void {
     assert.equal(await tell(messageId.slice(0, -1)), undefined)
   })
 
-  test('CL-1 explain: an attempt whose worker vanished was cut off, and a dead letter tells its end and its replay', async () => {
+  test("CL-1 explain shows that an attempt was cut off when its worker vanished, and a dead letter's end and replay", async () => {
     const id = await harness.workspace()
     const { reception, inbox, deadLetters } = harness.local
     await harness.withWorker(id, async (worker) => {
@@ -73,7 +73,7 @@ export function storyTests(harness: InboxHarness): void {
     })
   })
 
-  test('CL-1 explain: a question and its answer, and what was delivered where', async () => {
+  test('CL-1 explain shows a question and its answer, and what was delivered where', async () => {
     const id = await harness.workspace()
     const { reception, inbox } = harness.local
     await harness.withWorker(id, async (worker) => {

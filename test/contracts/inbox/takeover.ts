@@ -1,4 +1,4 @@
-/** Leases that ran out, and messages that nobody began. Time passes by moving rows and a clock, never by waiting. */
+/** Takeover and expiry. Time passes by moving rows and a clock, never by waiting. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { LocalInbox } from '../../../src/inbox/local-inbox.ts'
@@ -20,7 +20,7 @@ export function takeoverTests(harness: InboxHarness): void {
   }
   const runOut = (id: string) =>
     harness.sql('update conversations set lease_until = now_ms() - 1 where workspace_id = $1', id)
-  /** Lets the node's sweeps of this much time run to their end. */
+  /** Runs the node's sweeps of this much time to their end. */
   const pass = async (clock: ManualClock, ms: number) => {
     for (let passed = 0; passed < ms; passed += 5000) {
       clock.advance(5000)
@@ -28,7 +28,7 @@ export function takeoverTests(harness: InboxHarness): void {
     }
   }
 
-  test('IN-3 a lease that ran out is taken over, its loss counted, and the late result kept but never the reply', async () => {
+  test('IN-3 a lease that ran out is taken over, counts as a loss, and its late result is kept but never the reply', async () => {
     const id = await harness.workspace()
     const slow = harness.worker(id)
     const { taskId } = await harness.local.reception.admit(letterTo(id))
@@ -61,7 +61,7 @@ export function takeoverTests(harness: InboxHarness): void {
     })
   })
 
-  test('IN-3 a lease that ran out and was not taken over can still be settled', async () => {
+  test('IN-3 a lease that ran out can still be settled while no worker has taken over', async () => {
     const id = await harness.workspace()
     const worker = harness.worker(id)
     const { taskId } = await harness.local.reception.admit(letterTo(id))
@@ -74,7 +74,7 @@ export function takeoverTests(harness: InboxHarness): void {
     await worker.leave()
   })
 
-  test('IN-3 nobody takes over before one unbroken lease time of connection', async () => {
+  test('IN-3 no takeover happens before one unbroken lease time of connection', async () => {
     const id = await harness.workspace()
     const slow = harness.worker(id)
     await harness.local.reception.admit(letterTo(id))
@@ -90,7 +90,7 @@ export function takeoverTests(harness: InboxHarness): void {
     })
   })
 
-  test('IN-8 a cancelled turn whose worker is gone frees its conversation when the lease has run out', async () => {
+  test('IN-8 a cancelled turn whose worker is gone frees its conversation when the lease runs out', async () => {
     const id = await harness.workspace()
     const slow = harness.worker(id)
     const { taskId } = await harness.local.reception.admit(letterTo(id, { contextId: 'c' }))
@@ -111,7 +111,7 @@ export function takeoverTests(harness: InboxHarness): void {
     assert.deepEqual(await harness.load(id), { running: 0, waiting: 0 })
   })
 
-  test('IN-7 a message that nobody began in time is a dead letter and says so; one that was begun is not', async () => {
+  test('IN-7 a message that no worker began in time is a dead letter with that reason; one that had begun is not', async () => {
     const id = await harness.workspace()
     const { taskId } = await harness.local.reception.admit({ ...letterTo(id), expiresInMs: 1 })
     const begun = await harness.local.reception.admit(letterTo(id, { contextId: 'b' }))

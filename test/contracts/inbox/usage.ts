@@ -1,4 +1,4 @@
-/** What turns used, and turns that may not begin yet, on every engine. */
+/** Usage of turns, and turns that must wait for the hourly limit, on every engine. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { systemClock } from '../../../src/clock.ts'
@@ -13,7 +13,7 @@ import { done, failure, hasCode, type InboxHarness } from './harness.ts'
 export function usageTests(harness: InboxHarness): void {
   const read = (workspaceId: string) => harness.local.usage.read({ workspaceId, days: 7, messages: 5 })
 
-  test('RT-13 every attempt of a message is kept once with what it used, and goes when it is old', async () => {
+  test('RT-13 the usage of every attempt is stored once and deleted when it is old', async () => {
     const id = await harness.workspace()
     await harness.withWorker(id, async (worker) => {
       await harness.local.reception.admit(letterTo(id))
@@ -37,7 +37,7 @@ export function usageTests(harness: InboxHarness): void {
     await assert.rejects(read('ws_nobody'), hasCode('not_found'))
   })
 
-  test('RT-13 what is no amount is not known, whatever a worker says', async () => {
+  test('RT-13 a value that is no amount is stored as unknown', async () => {
     const id = await harness.workspace()
     await harness.withWorker(id, async (worker) => {
       await harness.local.reception.admit(letterTo(id))
@@ -50,7 +50,7 @@ export function usageTests(harness: InboxHarness): void {
     })
   })
 
-  test('RT-13 RT-3 the hour is counted and the history read on this engine, and what is parked waits', async () => {
+  test('RT-13 RT-3 the turns of the last hour are counted, the history is read, and a parked message waits', async () => {
     const id = await harness.workspace()
     const plain: Brief = { runtime: 'x', options: {}, systemPrompt: '', workingDir: '/', maxAttempts: 1, env: {} }
     const options = { max_turns_per_hour: '1' }

@@ -1,4 +1,4 @@
-/** Waiting turns: they give up their slot, ask a person, and go on. */
+/** Waiting turns: they give up their slot, ask a person, and resume. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Lease } from '../../../src/inbox/inbox.ts'
@@ -48,7 +48,7 @@ export function waitingTurnTests(harness: InboxHarness): void {
     })
   })
 
-  test('IN-9 more than eight waiting turns are refused', async () => {
+  test('IN-9 a ninth waiting turn is refused', async () => {
     const id = await harness.workspace(9)
     await harness.withWorker(id, async (worker) => {
       const leases: Lease[] = []
@@ -90,7 +90,7 @@ export function waitingTurnTests(harness: InboxHarness): void {
     })
   })
 
-  test('IN-9 an answer to a turn that is tried again goes back to its place, behind what was there before it', async () => {
+  test('IN-9 when a turn is retried, the answer to it goes back to its place in the queue, behind older messages', async () => {
     const id = await harness.workspace()
     const { reception, inbox } = harness.local
     await harness.withWorker(id, async (worker) => {
