@@ -43,6 +43,8 @@ function accessFor(env: Environment, givenUrl: string | undefined): Access {
     // Checked before each call: a command may run for hours, and meanwhile the platform may stop.
     async token() {
       const token = adminToken || readAdminToken(dataDir)
+      // There is nothing to protect, and the platform's refusal says what to do.
+      if (token === undefined && givenUrl !== undefined) return undefined
       await requireRecordedPlatform(dataDir, exactUrl)
       return token
     },
