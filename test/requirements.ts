@@ -102,7 +102,7 @@ export const requirements: readonly Requirement[] = [
   built('PL-15', 'one error format, request ids and a version'),
   pending('PL-16', 'an append-only audit log'),
   built('PL-17', 'files and artifacts are uploaded and downloaded safely'),
-  pending('PL-18', 'tier 1 runs in a sandbox or fails'),
+  built('PL-18', 'tier 1 runs in a sandbox or fails', 'it is refused, as there is no sandbox yet'),
   pending('PL-19', 'each webhook is signed with its own secret'),
   pending('PL-20', 'people are named users who log in by OIDC or link'),
   pending('PL-21', 'TLS uses two files and reloads them when they change'),

@@ -51,6 +51,7 @@ export function createWorkspaceLifecycle(options: WorkspaceLifecycleOptions): Wo
       // Rows first: a change that the store refuses must not be in the file already.
       if (Object.keys(storeOnly).length > 0) await store.write(() => changeStoreOnlySettings(id, storeOnly))
       if (Object.keys(config).length > 0) await changeConfigFile(workspace, config, options)
+      else if (change.tier !== undefined) await configs.recheck(id)
       return await required(id)
     },
     async remove(id, { cascade }) {

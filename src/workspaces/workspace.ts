@@ -11,6 +11,12 @@ export const SHORT_TEXT_CHARACTERS_MAX = 200
 export const ATTEMPTS_MAX = 100
 export const SLOTS_MAX = 1000
 
+export const DEFAULT_TIER = 2
+/** Tier 1 means a sandbox. It is refused, because a workspace that says "sandboxed" and is not deceives its owner. */
+export const SANDBOX_TIER = 1
+export const NO_SANDBOX_REASON =
+  'tier 1 means a sandbox, and this version has none. Tier 2 runs the agent without a sandbox, with the rights of the user who runs the platform'
+
 export type WorkspaceStatus = 'provisioning' | 'online' | 'degraded' | 'offline' | 'paused' | 'failed'
 
 export interface StatusText {

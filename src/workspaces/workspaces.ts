@@ -9,10 +9,8 @@ import { type ConfigFileChange, changeConfig, DEFAULT_RUNTIME, WORKSPACE_CONFIG_
 import { badConfigAsInvalidRequest, runtimeConfigOf, type WorkspaceConfigs } from './config/workspace-configs.ts'
 import type { Homes } from './homes/homes.ts'
 import { defaultWorkingDir, requireWorkingDir } from './homes/working-dir.ts'
-import type { NewWorkspace, Workspace, Workspaces } from './workspace.ts'
+import { DEFAULT_TIER, type NewWorkspace, type Workspace, type Workspaces } from './workspace.ts'
 import { findWorkspace, insertWorkspace, listWorkspaces, type StoreOnlySettings } from './workspace-rows.ts'
-
-const DEFAULT_TIER = 2
 
 export interface WorkspacesOptions {
   readonly store: Store

@@ -115,13 +115,13 @@ test(
         max_attempts: 2,
         max_concurrent_tasks: 3,
         permission: 'bypass',
-        tier: 1,
+        tier: 2,
       },
       runtime_config: { cmd: 'echo two', extra: 'x' },
     })
     assert.equal(changed.status, 200, JSON.stringify(changed.body))
     const { name, max_attempts, max_concurrent_tasks, permission, tier, runtime_config } = changed.body
-    assert.deepEqual([name, max_attempts, max_concurrent_tasks, permission, tier], ['Ada', 2, 3, 'bypass', 1])
+    assert.deepEqual([name, max_attempts, max_concurrent_tasks, permission, tier], ['Ada', 2, 3, 'bypass', 2])
     assert.equal(runtime_config.extra, 'x')
     assert.match(await readFile(path, 'utf8'), /^# mine\nname: Ada\n/)
     assert.equal(replyText(await platform.send(id, '')), 'two\n')

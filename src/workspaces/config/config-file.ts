@@ -9,8 +9,11 @@ import { MoleculeError } from '../../errors.ts'
 import type { Json } from '../../protocol/a2a.ts'
 import {
   ATTEMPTS_MAX,
+  DEFAULT_TIER,
   NAME_CHARACTERS_MAX,
+  NO_SANDBOX_REASON,
   ROLE_CHARACTERS_MAX,
+  SANDBOX_TIER,
   SHORT_TEXT_CHARACTERS_MAX,
   SLOTS_MAX,
 } from '../workspace.ts'
@@ -59,6 +62,9 @@ export const configSchema = z.looseObject({
   role: z.string().max(ROLE_CHARACTERS_MAX).nullish(),
   runtime: shortText.nullish(),
   model: shortText.nullish(),
+  tier: z
+    .literal(DEFAULT_TIER, { error: ({ input }) => (input === SANDBOX_TIER ? NO_SANDBOX_REASON : 'must be 2') })
+    .nullish(),
   working_dir: z.string().nullish(),
   runtime_config: z.record(z.string(), z.json()).nullish(),
 })

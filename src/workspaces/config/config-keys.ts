@@ -21,6 +21,7 @@ export const CONFIG_KEYS: Readonly<Record<keyof (typeof configSchema)['shape'], 
     text: 'the backend, or `external` for a workspace that `molecule connect` runs',
   },
   model: { default: 'the default of the agent', text: 'the model that the agent uses' },
+  tier: { default: '2', text: 'only 2, no sandbox; 1, a sandbox, is refused until there is one' },
   working_dir: {
     default: '`work/` in the folder of the workspace',
     text: 'folder the agent works in; read only at creation and when an owner writes the file through the API',

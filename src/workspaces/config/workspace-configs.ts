@@ -9,8 +9,15 @@ import type { Json } from '../../protocol/a2a.ts'
 import type { Store } from '../../store/store.ts'
 import type { Homes } from '../homes/homes.ts'
 import { oncePerTick } from '../once-per-tick.ts'
-import { type BackendCheck, isExternal, type NewWorkspace, type Workspace } from '../workspace.ts'
-import { findWorkspace, listWorkspaces, mirrorConfig, recordCheck } from '../workspace-rows.ts'
+import {
+  type BackendCheck,
+  isExternal,
+  type NewWorkspace,
+  NO_SANDBOX_REASON,
+  SANDBOX_TIER,
+  type Workspace,
+} from '../workspace.ts'
+import { findSettings, findWorkspace, listWorkspaces, mirrorConfig, recordCheck } from '../workspace-rows.ts'
 import { backendOptions } from './backend-options.ts'
 import { changeConfig, locateKey, parseConfig, WORKSPACE_CONFIG_FILE, type WorkspaceConfig } from './config-file.ts'
 
@@ -111,6 +118,7 @@ async function reloadConfig(
   try {
     const text = stamp === '' ? await restoreConfig(id, options) : await homes.readConfig(id)
     if (text === undefined) return undefined
+    await requireTier(id, store)
     const { config, checked } = await validateConfig(text, homes.configPath(id), options)
     await store.write(() => mirrorConfig(id, config, checked), id)
     if (!checked.ok) log.warn({ workspaceId: id, reason: checked.reason }, 'the backend of a workspace cannot run')
@@ -122,6 +130,13 @@ async function reloadConfig(
     await store.write(() => recordCheck(id, { ok: false, reason: error.message }), id)
     return error
   }
+}
+
+/** Prevents a workspace that an earlier version stored as tier 1 from running without its sandbox. */
+async function requireTier(id: string, store: Store): Promise<void> {
+  const row = await store.read(() => findSettings(id))
+  if (row === undefined || (JSON.parse(row.settings) as Pick<Workspace, 'tier'>).tier !== SANDBOX_TIER) return
+  throw new MoleculeError('bad_config', `${NO_SANDBOX_REASON}: PATCH /workspaces/${id} {"tier": 2}`)
 }
 
 /** The file was removed: writes it again from the store. */

@@ -10,9 +10,12 @@ import { URL_CHARACTERS_MAX } from '../../../protocol/schemas.ts'
 import type { Identity } from '../../../workspaces/tokens.ts'
 import {
   ATTEMPTS_MAX,
+  DEFAULT_TIER,
   NAME_CHARACTERS_MAX,
   type NewWorkspace,
+  NO_SANDBOX_REASON,
   ROLE_CHARACTERS_MAX,
+  SANDBOX_TIER,
   SHORT_TEXT_CHARACTERS_MAX,
   SLOTS_MAX,
   type Workspace,
@@ -31,7 +34,9 @@ export const newWorkspaceSchema = z.strictObject({
   runtime: shortText.optional(),
   model: shortText.optional(),
   parent_id: shortText.optional(),
-  tier: z.union([z.literal(1), z.literal(2)], 'must be 1 or 2').optional(),
+  tier: z
+    .literal(DEFAULT_TIER, { error: ({ input }) => (input === SANDBOX_TIER ? NO_SANDBOX_REASON : 'must be 2') })
+    .optional(),
   max_concurrent_tasks: z.int().min(1).max(SLOTS_MAX).optional(),
   max_attempts: z.int().min(1).max(ATTEMPTS_MAX).optional(),
   working_dir: z.string().max(PATH_CHARACTERS_MAX).refine(isAbsolute, 'must be an absolute path').optional(),

@@ -59,6 +59,7 @@ test('PL-2 invalid fields are refused by name', async (t) => {
     ['runtime', { name: 'a', runtime: '' }],
     ['model', { name: 'a', model: 3 }],
     ['tier', { name: 'a', tier: 3 }],
+    ['tier', { name: 'a', tier: 1 }],
     ['max_concurrent_tasks', { name: 'a', max_concurrent_tasks: 0 }],
     ['max_concurrent_tasks', { name: 'a', max_concurrent_tasks: 1.5 }],
     ['max_concurrent_tasks', { name: 'a', max_concurrent_tasks: 1001 }],
