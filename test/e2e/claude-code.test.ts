@@ -3,17 +3,10 @@ import assert from 'node:assert/strict'
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import {
-  errorOf,
-  replyOf,
-  type SetUpClaudeOptions,
-  setUpClaude,
-  startsOf,
-  tokenOf,
-} from '../fakes/agents/claude-harness.ts'
+import { type SetUpClaudeOptions, setUpClaude, startsOf } from '../fakes/agents/claude-harness.ts'
 import { createFakeProgram } from '../fakes/agents/fake-program.ts'
 import { manualClock } from '../fakes/manual-clock.ts'
-import { streamedText } from '../fakes/turns.ts'
+import { errorOf, replyOf, streamedText, tokenOf } from '../fakes/turns.ts'
 import { isAlive, linuxOnly, markedPids } from '../harness/live-processes.ts'
 import { waitUntil } from '../harness/wait.ts'
 

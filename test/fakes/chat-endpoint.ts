@@ -1,6 +1,6 @@
 /**
- * An OpenAI-compatible endpoint that answers to order: a real server on loopback, whose base URL says what it does
- * (`/as/echo/v1`, `/as/429/v1`). It streams as the real ones do, and breaks off as they do.
+ * A fake OpenAI-compatible endpoint: a real server on loopback whose base URL chooses the behaviour (`/as/echo/v1`,
+ * `/as/429/v1`). It streams and fails in the ways that real endpoints do.
  */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -17,7 +17,7 @@ export interface ChatCall {
 }
 
 export interface ChatEndpoint {
-  /** The base URL at which it behaves so. */
+  /** The base URL with that behaviour. */
   urlFor(behaviour: string): string
   readonly calls: ChatCall[]
   stop(): void
@@ -62,36 +62,36 @@ const textOf = ({ body }: ChatCall): string => String(body.messages.at(-1)?.cont
 
 const echo: Behaviour = (response, call) => {
   begin(response)
-  for (const piece of pieces(textOf(call))) say(response, { delta: { content: piece } })
+  for (const piece of pieces(textOf(call))) sendChunk(response, { delta: { content: piece } })
   finish(response, 'stop')
 }
 
 const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
   endless(response) {
     begin(response)
-    say(response, { delta: { content: 'and so on' } })
+    sendChunk(response, { delta: { content: 'and so on' } })
   },
   silent: () => undefined,
   cut(response) {
     begin(response)
-    say(response, { delta: { content: 'half an ans' } })
-    // The connection is closed properly: nothing but the missing end tells.
+    sendChunk(response, { delta: { content: 'half an ans' } })
+    // Closes the connection properly: only the missing end of the stream shows that the answer is incomplete.
     response.end()
   },
   torn(response) {
     begin(response)
-    say(response, { delta: { content: 'half an ans' } })
+    sendChunk(response, { delta: { content: 'half an ans' } })
     setTimeout(() => response.destroy(), 20)
   },
   flood(response) {
     begin(response)
     const content = 'x'.repeat(64 * 1024)
-    for (let n = 0; n < 200; n++) say(response, { delta: { content } })
+    for (let n = 0; n < 200; n++) sendChunk(response, { delta: { content } })
     finish(response, 'stop')
   },
   length(response) {
     begin(response)
-    say(response, { delta: { content: 'as far as' } })
+    sendChunk(response, { delta: { content: 'as far as' } })
     finish(response, 'length')
   },
   filter(response) {
@@ -100,14 +100,14 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
   },
   refusal(response) {
     begin(response)
-    say(response, { delta: { refusal: 'I would rather not.' } })
+    sendChunk(response, { delta: { refusal: 'I would rather not.' } })
     finish(response, 'stop')
   },
   thinking(response) {
     begin(response)
-    say(response, { delta: { reasoning_content: 'hm' } })
-    say(response, { delta: { role: 'assistant', content: null } })
-    say(response, { delta: { content: 'yes' } })
+    sendChunk(response, { delta: { reasoning_content: 'hm' } })
+    sendChunk(response, { delta: { role: 'assistant', content: null } })
+    sendChunk(response, { delta: { content: 'yes' } })
     finish(response, 'stop')
   },
   garbage(response) {
@@ -121,13 +121,13 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
   },
   midstream(response) {
     begin(response)
-    say(response, { delta: { content: 'well, ' } })
+    sendChunk(response, { delta: { content: 'well, ' } })
     response.end(`data: ${JSON.stringify({ error: { code: 'rate_limit_exceeded', message: 'slow down' } })}\n\n`)
   },
-  /** Holds three messages besides the system prompt. */
+  /** Accepts three messages besides the system prompt. */
   small(response, call) {
-    const spoken = call.body.messages.filter(({ role }) => role !== 'system')
-    if (spoken.length <= 3) return echo(response, call)
+    const messages = call.body.messages.filter(({ role }) => role !== 'system')
+    if (messages.length <= 3) return echo(response, call)
     refuse(response, 400, { code: 'context_length_exceeded', message: 'maximum context length is 3 messages' })
   },
   tiny: (response) => refuse(response, 400, { code: 'context_length_exceeded', message: 'too long' }),
@@ -144,33 +144,31 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
 
 function begin(response: ServerResponse): void {
   response.writeHead(200, { 'Content-Type': 'text/event-stream; charset=utf-8' })
-  // A line that keeps the connection alive, as some send.
+  // Some endpoints send comments to keep the connection alive.
   response.write(': hello\n\n')
 }
 
-function say(response: ServerResponse, choice: object): void {
+function sendChunk(response: ServerResponse, choice: object): void {
   response.write(`data: ${JSON.stringify({ object: 'chat.completion.chunk', choices: [{ index: 0, ...choice }] })}\n\n`)
 }
 
 function finish(response: ServerResponse, reason: string): void {
-  say(response, { delta: {}, finish_reason: reason })
+  sendChunk(response, { delta: {}, finish_reason: reason })
   response.write(`data: ${JSON.stringify({ choices: [], usage: { prompt_tokens: 11, completion_tokens: 5 } })}\n\n`)
   response.end('data: [DONE]\n\n')
 }
 
-interface Refusal {
-  readonly code?: string
-  readonly message: string
-  readonly retryAfter?: string
-}
-
-function refuse(response: ServerResponse, status: number, { retryAfter, ...error }: Refusal): void {
+function refuse(
+  response: ServerResponse,
+  status: number,
+  { retryAfter, ...error }: { code?: string; message: string; retryAfter?: string },
+): void {
   if (retryAfter !== undefined) response.setHeader('Retry-After', retryAfter)
   response.writeHead(status, { 'Content-Type': 'application/json' })
   response.end(JSON.stringify({ error }))
 }
 
-/** Cut between characters; a long text in fewer, larger pieces. */
+/** Splits between characters, into at most 64 pieces. */
 function pieces(text: string): string[] {
   const characters = [...text]
   const length = Math.max(3, Math.ceil(characters.length / 64))

@@ -1,4 +1,4 @@
-/** Letters and envelopes for tests of the inbox, in the shape a door would hand in. */
+/** Letters for tests of the inbox, as a door would hand them in. */
 import type { Letter } from '../../src/inbox/inbox.ts'
 import { readEnvelope } from '../../src/protocol/envelope.ts'
 import type { Sender } from '../../src/protocol/request.ts'

@@ -2,9 +2,9 @@
 import type { Clock } from '../../src/clock.ts'
 
 export interface ManualClock extends Clock {
-  /** Moves time and calls back what has become due, in order. */
+  /** Moves the time and runs the callbacks that are due, in order. */
   advance(ms: number): void
-  /** Lets promises that are already decided run their course. */
+  /** Waits until pending promise callbacks have run. */
   settle(): Promise<void>
 }
 

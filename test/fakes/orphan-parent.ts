@@ -1,10 +1,11 @@
 /**
- * A platform to be killed: runs one line of shell under supervision until somebody ends it with SIGKILL, which is
- * what a crash looks like. Arguments: records folder, owner, the line.
+ * A stand-in for a platform that crashes: runs a shell command under supervision until the test kills it with SIGKILL.
+ * Arguments: records folder, owner, the command.
  */
 import { systemClock } from '../../src/clock.ts'
 import { silentLog } from '../../src/log.ts'
 import { createProcesses } from '../../src/process/create-processes.ts'
+import { PLAIN_ENVIRONMENT } from '../harness/process-harness.ts'
 
 const [recordsDir = '', owner = '', line = ''] = process.argv.slice(2)
 const processes = createProcesses({ owner, recordsDir, clock: systemClock, log: silentLog })
@@ -12,7 +13,7 @@ await processes.run(
   {
     command: ['/bin/sh', '-c', line],
     cwd: recordsDir,
-    env: { PATH: '/usr/local/bin:/usr/bin:/bin' },
+    env: PLAIN_ENVIRONMENT,
     mark: 'orphaned',
     input: '',
     outputBytesMax: 1_000,

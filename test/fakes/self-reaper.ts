@@ -1,6 +1,6 @@
 /**
- * A platform restarted from inside one of its own turns: it carries the mark of that turn, leads the group that the
- * record names, and reaps. It must not end itself. Arguments: records folder, owner.
+ * A stand-in for a platform that was restarted from inside one of its own turns: it has the mark of that turn and leads
+ * the process group of its record. When it reaps orphans it must not kill itself. Arguments: records folder, owner.
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

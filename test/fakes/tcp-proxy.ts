@@ -1,20 +1,20 @@
 /**
- * Stands between a bridge and its platform and behaves as networks do: loses answers, swallows requests, goes silent,
- * breaks off, or answers itself as a busy proxy would.
+ * A proxy between a bridge and its platform with the faults of networks: it loses responses, swallows requests, goes
+ * silent, cuts connections, or answers itself as a busy proxy would.
  */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
-/** lose: the request arrives, its answer does not. swallow: it never arrives and nobody says so. */
+/** lose: the request arrives, its response does not. swallow: the request never arrives, without an error. */
 export type ProxyAction = 'pass' | 'lose' | 'swallow' | { readonly answer: string }
 
 export interface TcpProxy {
   readonly url: string
-  /** Decides on each request by its first line; once replaced, for good. */
+  /** Sets the function that decides on each request by its first line. */
   rule(decide: (requestLine: string) => ProxyAction): void
-  /** Nothing more comes through on the connections that are open; new ones work. */
+  /** Open connections transfer nothing more, without an error; new connections work. */
   silence(): void
-  /** Breaks every open connection. */
+  /** Closes every open connection. */
   cut(): void
   close(): Promise<void>
 }
@@ -61,7 +61,7 @@ interface SocketPair {
 function connectPair(pair: SocketPair, decide: (requestLine: string) => ProxyAction): void {
   const { inner, outer } = pair
   const end = () => {
-    // A silent network does not tell either side that the other has gone.
+    // In a silent network neither side learns that the other has closed.
     if (pair.silent) return
     inner.destroy()
     outer.destroy()
@@ -70,10 +70,10 @@ function connectPair(pair: SocketPair, decide: (requestLine: string) => ProxyAct
   inner.on('data', (chunk) => {
     if (pair.silent) return
     const line = /^[A-Z]+ \S+ HTTP/.exec(chunk.toString('latin1', 0, 500))?.[0]
-    const fate = line === undefined ? 'pass' : decide(line)
-    if (fate === 'lose') pair.loses = true
-    if (fate === 'pass' || fate === 'lose') outer.write(chunk)
-    else if (fate !== 'swallow') inner.write(fate.answer)
+    const action = line === undefined ? 'pass' : decide(line)
+    if (action === 'lose') pair.loses = true
+    if (action === 'pass' || action === 'lose') outer.write(chunk)
+    else if (action !== 'swallow') inner.write(action.answer)
   })
   outer.on('data', (chunk) => {
     if (pair.loses) end()

@@ -1,4 +1,4 @@
-/** A terminal that nobody looks at: what a command writes is kept, what it reads is given. */
+/** A terminal in memory: records the output of a command and provides its input. */
 import { Readable } from 'node:stream'
 import type { Terminal } from '../../src/cli/terminal/terminal.ts'
 

@@ -1,11 +1,13 @@
-/** Turns for tests of backends: everything a turn needs, of which a test names only what it is about. */
+/** Turns for tests of backends, and readers of the events that a turn yields. A test names only the fields that matter. */
+import assert from 'node:assert/strict'
 import type { BackendEvent, Turn } from '../../src/backends/backend.ts'
+import type { MoleculeError } from '../../src/errors.ts'
 import { joinText, type Request, type RequestPart } from '../../src/protocol/request.ts'
 
 let turns = 0
 
 export interface TurnOverrides extends Partial<Omit<Turn, 'request'>> {
-  /** The message's text; `parts` says it all where there is more. */
+  /** The text of the message; `parts` replaces it when the message has more. */
   readonly text?: string
   readonly parts?: readonly RequestPart[]
   readonly request?: Partial<Request>
@@ -48,7 +50,7 @@ export async function listEvents(stream: AsyncIterable<BackendEvent>): Promise<B
   return events
 }
 
-/** The deltas joined, and the chunks of artifacts: what a reader of the stream has seen. */
+/** The text that a reader of the stream has received: text deltas and artifact chunks. */
 export function streamedText(events: readonly BackendEvent[]): string {
   return events
     .map((event) => {
@@ -56,4 +58,25 @@ export function streamedText(events: readonly BackendEvent[]): string {
       return event.type === 'text' ? event.delta : ''
     })
     .join('')
+}
+
+/** The text of the reply; fails when the turn failed. */
+export function replyOf(events: readonly BackendEvent[]): string {
+  const end = events.at(-1)
+  assert.ok(end?.type === 'done', end?.type === 'failed' ? end.error.message : 'the turn has no end')
+  return end.parts.map((part) => part.text ?? '').join('')
+}
+
+/** The error of the turn; fails when the turn succeeded. */
+export function errorOf(events: readonly BackendEvent[]): MoleculeError {
+  const end = events.at(-1)
+  assert.ok(end?.type === 'failed', 'the turn did not fail')
+  return end.error
+}
+
+/** The last session token of the turn. */
+export function tokenOf(events: readonly BackendEvent[]): string {
+  const session = events.findLast((event) => event.type === 'session')
+  assert.ok(session !== undefined)
+  return session.token
 }

@@ -7,8 +7,13 @@ import type { TestContext } from 'node:test'
 import { createParser } from 'eventsource-parser'
 import { systemClock } from '../../src/clock.ts'
 import { createHttpDoor, type HttpDoor, type HttpDoorOptions } from '../../src/doors/http/http.ts'
-import { createFakePlatform, type FakePlatform, secretOf, WORKSPACE_ID } from '../fakes/platform/fake-platform.ts'
-import { createFakePushContext } from '../fakes/platform/fake-push-context.ts'
+import {
+  createFakePlatform,
+  createFakePushContext,
+  type FakePlatform,
+  secretOf,
+  WORKSPACE_ID,
+} from '../fakes/platform/fake-platform.ts'
 
 export interface OpenDoor {
   readonly door: HttpDoor

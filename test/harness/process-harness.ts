@@ -1,4 +1,4 @@
-/** A supervisor of its own for each test, with an owner nobody else has, closed and looked after when the test ends. */
+/** A process supervisor for one test, with a unique owner. When the test ends it is closed and must leave no process. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -10,14 +10,14 @@ import { createProcesses, type ProcessesOptions } from '../../src/process/create
 import type { Processes, ProcessResult, ProcessRunOptions } from '../../src/process/processes.ts'
 import { markedPids } from './live-processes.ts'
 
-/** All that a shell line needs to find its programs. */
+/** The environment that a shell command needs to find its programs. */
 export const PLAIN_ENVIRONMENT = { PATH: '/usr/local/bin:/usr/bin:/bin' }
 
 export interface ProcessHarness {
   readonly owner: string
   readonly dir: string
   readonly processes: Processes
-  /** Runs a line of shell. */
+  /** Runs a shell command. */
   sh(line: string, options?: Partial<ProcessRunOptions>, signal?: AbortSignal): Promise<ProcessResult>
 }
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { exited, makeParserOptions, readAll, readSample } from '../../../test/fakes/agents/line-parsers.ts'
+import { readSample } from '../../../test/fakes/agents/fake-agent.ts'
+import { exited, makeParserOptions, readAll } from '../../../test/fakes/agents/line-parsers.ts'
 import { streamedText } from '../../../test/fakes/turns.ts'
 import { createGeminiParser } from './parse.ts'
 

@@ -1,9 +1,10 @@
 /**
- * An ACP agent made of the published SDK's agent side, with the dialect of the real ones where they differ: how each
- * says that the model failed, that it does not know a session, that it wants to be allowed something. Many sessions in
- * one process, kept on disk, so that a new process can load them.
+ * A fake ACP agent on the agent side of the published SDK. Where the real agents differ it has their dialects: model
+ * errors, unknown sessions, permission requests. One process has many sessions; they are on disk, so that a new process
+ * can load them.
  */
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
 import { Readable, Writable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import {
@@ -17,7 +18,7 @@ import {
 import {
   inPieces,
   loadSession,
-  sampleLines,
+  readSampleLines,
   saveSession,
   scenario,
   startDetachedProcess,
@@ -30,7 +31,7 @@ interface Session {
   readonly prompts: string[]
   cancel: AbortController
   readonly model: { current: string }
-  /** The environments of the MCP servers that it was given. */
+  /** The MCP servers that the client passed. */
   readonly mcp: readonly unknown[]
 }
 
@@ -52,7 +53,7 @@ const SLOW_MS = 400
 
 export function acpAgent(dialect: AcpDialect): void {
   const sessions = new Map<string, Session>()
-  const recorded = sampleLines(SAMPLES[dialect])
+  const recorded = readSampleLines(SAMPLES[dialect])
   const initialized = recorded.find((message) => message['id'] === 0 && 'result' in message)?.['result'] as object
   const open = (sessionId: string, prompts: string[], mcp: readonly unknown[] = []) =>
     sessions.set(sessionId, { prompts, cancel: new AbortController(), model: { current: 'default' }, mcp })
@@ -73,9 +74,10 @@ export function acpAgent(dialect: AcpDialect): void {
     .onRequest('session/load', async ({ params, client }) => {
       const prompts = loadSession(params.sessionId)
       if (prompts === undefined || scenario === 'lost') throw unknownSession(dialect, params.sessionId)
-      // What was said before is told again, and is no part of what comes. The real gemini answers before it tells it.
+      // Loading a session replays its messages, which are not part of the next reply. The real gemini answers first and
+      // replays afterwards.
       const replay = async () => {
-        for (const text of prompts) await say(client, params.sessionId, `before: ${text}`)
+        for (const text of prompts) await sendText(client, params.sessionId, `before: ${text}`)
       }
       if (dialect === 'gemini') setTimeout(replay, 30)
       else await replay()
@@ -102,7 +104,7 @@ export function acpAgent(dialect: AcpDialect): void {
       session.cancel = new AbortController()
       const text = params.prompt.map((block) => (block.type === 'text' ? block.text : '')).join('')
       session.prompts.push(text)
-      // What was swept away while it was open is not there again.
+      // gemini does not store a session again that was swept while it was open.
       if (dialect !== 'gemini' || loadSession(params.sessionId)) saveSession(params.sessionId, session.prompts)
       return await play({ sessionId: params.sessionId, text, session, client }, dialect)
     })
@@ -134,37 +136,37 @@ async function play(prompt: Prompt, dialect: AcpDialect): Promise<PromptResponse
       return { stopReason: 'end_turn' }
     case 'endless':
       startDetachedProcess()
-      return await untilCancelled(session)
+      return await waitForCancel(session)
     case 'deaf':
-      // Does not stop when it is told to.
+      // Ignores a cancel.
       startDetachedProcess()
       return await delay(300_000, { stopReason: 'end_turn' as const })
     case 'flood':
       return await floodOf(prompt)
     case 'dies':
-      await say(client, sessionId, 'half an ans')
+      await sendText(client, sessionId, 'half an ans')
       return process.exit(7)
     case 'refusal':
     case 'max_turn_requests':
     case 'max_tokens':
-      await say(client, sessionId, text)
+      await sendText(client, sessionId, text)
       return { stopReason: scenario }
     case 'tool':
       return await askFirst(prompt, dialect)
     case 'mixed':
       return await mixed(prompt)
     case 'environment':
-      await say(
+      await sendText(
         client,
         sessionId,
         JSON.stringify({ names: Object.keys(process.env), argv: process.argv.slice(2), mcp: session.mcp }),
       )
       return finished()
     case 'count':
-      await say(client, sessionId, `n=${session.prompts.length}`)
+      await sendText(client, sessionId, `n=${session.prompts.length}`)
       return finished()
     case 'models':
-      await say(client, sessionId, session.model.current)
+      await sendText(client, sessionId, session.model.current)
       return finished()
     case 'echo':
     case 'slow':
@@ -177,11 +179,11 @@ async function play(prompt: Prompt, dialect: AcpDialect): Promise<PromptResponse
   }
 }
 
-/** What it does hangs on what it is told: waits for a cancel, takes its time, or answers at once. */
+/** The prompt chooses: wait for a cancel, answer slowly, or answer at once. */
 async function mixed(prompt: Prompt): Promise<PromptResponse> {
   if (prompt.text === 'wait') {
     startDetachedProcess()
-    return await untilCancelled(prompt.session)
+    return await waitForCancel(prompt.session)
   }
   if (prompt.text.startsWith('slow')) await delay(1_000)
   await pieces(prompt)
@@ -189,7 +191,7 @@ async function mixed(prompt: Prompt): Promise<PromptResponse> {
 }
 
 async function floodOf({ client, sessionId }: Prompt): Promise<never> {
-  for (;;) await say(client, sessionId, 'x'.repeat(65_536))
+  for (;;) await sendText(client, sessionId, 'x'.repeat(65_536))
 }
 
 const finished = () =>
@@ -197,35 +199,35 @@ const finished = () =>
 
 async function pieces({ client, sessionId, text }: Prompt): Promise<void> {
   const sent: Promise<void>[] = []
-  await inPieces(text, (piece) => sent.push(say(client, sessionId, piece)))
+  await inPieces(text, (piece) => sent.push(sendText(client, sessionId, piece)))
   await Promise.all(sent)
 }
 
-async function untilCancelled({ cancel }: Session): Promise<PromptResponse> {
-  if (!cancel.signal.aborted) await new Promise((resolve) => cancel.signal.addEventListener('abort', resolve))
+async function waitForCancel({ cancel }: Session): Promise<PromptResponse> {
+  if (!cancel.signal.aborted) await once(cancel.signal, 'abort')
   return { stopReason: 'cancelled' }
 }
 
-/** The recorded request of gemini, or the calls of opencode, with what the person's word then leads to. */
+/** The permission request of gemini or opencode, and the tool call that follows the decision. */
 async function askFirst({ client, sessionId }: Prompt, dialect: AcpDialect): Promise<PromptResponse> {
-  const recorded = sampleLines(SAMPLES.gemini).find((message) => message['method'] === 'session/request_permission')
+  const recorded = readSampleLines(SAMPLES.gemini).find((message) => message['method'] === 'session/request_permission')
   const params = recorded?.['params'] as { toolCall: { toolCallId: string; title: string }; options: never }
   const { toolCallId, title } = params.toolCall
   if (dialect !== 'gemini') {
     const update = { sessionUpdate: 'tool_call', toolCallId, title, kind: 'other', status: 'pending' } as const
     await client.notify('session/update', { sessionId, update })
   }
-  const asked = { ...params, sessionId } as RequestPermissionRequest
-  const answer = await client.request('session/request_permission', asked)
+  const request = { ...params, sessionId } as RequestPermissionRequest
+  const answer = await client.request('session/request_permission', request)
   const chosen = answer.outcome.outcome === 'selected' ? answer.outcome.optionId : 'cancelled'
   const isAllowed = chosen.startsWith('proceed')
   const update = { toolCallId, title, status: isAllowed ? 'completed' : 'failed' } as const
   await client.notify('session/update', { sessionId, update: { sessionUpdate: 'tool_call_update', ...update } })
-  await say(client, sessionId, `chosen: ${chosen}`)
+  await sendText(client, sessionId, `chosen: ${chosen}`)
   return finished()
 }
 
-/** `error-401` and its like: each in the agent's own way. */
+/** Scenarios such as `error-401`, in the form of each agent. */
 async function failAs(dialect: AcpDialect, { client, sessionId }: Prompt): Promise<PromptResponse> {
   const status = Number(scenario.slice('error-'.length))
   const body = JSON.stringify({ error: { code: status, message: `fake ${status}`, status: 'FAKE' } })
@@ -233,7 +235,7 @@ async function failAs(dialect: AcpDialect, { client, sessionId }: Prompt): Promi
   if (dialect === 'codex') {
     const update = { sessionUpdate: 'session_info_update', _meta: { codex: { threadStatus: { type: 'systemError' } } } }
     await client.notify('session/update', { sessionId, update: update as never })
-    await say(client, sessionId, body)
+    await sendText(client, sessionId, body)
     return finished()
   }
   if (dialect === 'plain') throw new RequestError(-32603, `Internal error: API Error: ${status} fake ${status}`)
@@ -248,7 +250,7 @@ function unknownSession(dialect: AcpDialect, sessionId: string): RequestError {
     : RequestError.resourceNotFound(sessionId)
 }
 
-async function say(client: AgentContext, sessionId: string, text: string): Promise<void> {
+async function sendText(client: AgentContext, sessionId: string, text: string): Promise<void> {
   const content = { type: 'text', text } as const
   await client.notify('session/update', { sessionId, update: { sessionUpdate: 'agent_message_chunk', content } })
 }

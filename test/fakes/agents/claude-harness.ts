@@ -1,13 +1,10 @@
-/** The claude-code backend on the runnable fake, and what tests ask of a turn: its reply, its error, its session. */
-import assert from 'node:assert/strict'
+/** The claude-code backend on the fake claude. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import type { BackendEvent } from '../../../src/backends/backend.ts'
 import { claudeCode } from '../../../src/backends/claude-code/claude-code.ts'
 import { createOptions } from '../../../src/backends/options.ts'
 import { type Clock, systemClock } from '../../../src/clock.ts'
-import type { MoleculeError } from '../../../src/errors.ts'
 import { silentLog } from '../../../src/log.ts'
 import { markedPids } from '../../harness/live-processes.ts'
 import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../harness/process-harness.ts'
@@ -21,7 +18,7 @@ export interface SetUpClaudeOptions {
   readonly program: FakeProgram
 }
 
-/** A backend of claude on the fake, closed when the test ends. */
+/** Creates the backend; it is closed when the test ends. */
 export function setUpClaude(t: TestContext, given: SetUpClaudeOptions) {
   const { program, options = {}, environment = {}, clock = systemClock } = given
   const harness = createProcessHarness(t)
@@ -35,22 +32,6 @@ export function setUpClaude(t: TestContext, given: SetUpClaudeOptions) {
   return { ...harness, backend, run, warnings, alive: () => markedPids(`${harness.owner}:`).length }
 }
 
-export const replyOf = (events: readonly BackendEvent[]): string => {
-  const end = events.at(-1)
-  assert.ok(end?.type === 'done', end?.type === 'failed' ? end.error.message : 'no end')
-  return end.parts.map((part) => part.text ?? '').join('')
-}
-export const errorOf = (events: readonly BackendEvent[]): MoleculeError => {
-  const end = events.at(-1)
-  assert.ok(end?.type === 'failed', 'the turn did not fail')
-  return end.error
-}
-export const tokenOf = (events: readonly BackendEvent[]): string => {
-  const session = events.findLast((event) => event.type === 'session')
-  assert.ok(session !== undefined)
-  return session.token
-}
-
 export interface AgentStart {
   readonly pid: number
   readonly argv: readonly string[]
@@ -58,7 +39,7 @@ export interface AgentStart {
   readonly files: { readonly systemPrompt?: string; readonly mcp?: string }
 }
 
-/** What each process of the program was started with, in order. */
+/** The starts of the program, in order. */
 export const startsOf = (program: FakeProgram): readonly AgentStart[] =>
   readFileSync(join(program.dir, 'starts.jsonl'), 'utf8')
     .trim()

@@ -1,62 +1,56 @@
 /**
- * A codex for tests: a real process that reads codex's arguments and speaks what codex 0.166.0 speaks, `exec --json` and
- * `app-server`, from recordings of it (samples/codex) with thread and text put in. What it does is chosen by its scenario,
- * by `--fake NAME`, or by a message that begins with `!NAME`. It remembers its threads in its home, and each start is a
- * line of `starts.jsonl` there.
+ * A fake codex: a real process that takes codex's arguments and prints what codex 0.166.0 prints in `exec --json` and
+ * `app-server`, from recordings (samples/codex) with the thread id and the text replaced. Its scenario, `--fake NAME` or
+ * a message `!NAME text` chooses the behaviour. It keeps its threads in its home and adds a line to `starts.jsonl` there
+ * at each start.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { text as readAll } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
+import {
+  argumentAfter,
+  chooseBehaviour,
+  HOME,
+  loadSession,
+  readSample,
+  readSampleLines,
+  readStdin,
+  saveSession,
+  scenario,
+} from './fake-agent.ts'
 
 type Json = Record<string, unknown>
 
 const argv = process.argv.slice(2)
-const after = (name: string): string | undefined => {
-  const at = argv.indexOf(name)
-  return at < 0 ? undefined : argv[at + 1]
-}
-const dir = process.env['FAKE_HOME'] ?? ''
-const fake = after('--fake') ?? process.env['FAKE_SCENARIO'] ?? 'echo'
-const samples = join(import.meta.dirname, 'samples', 'codex')
-const lines = (file: string): Json[] =>
-  readFileSync(join(samples, file), 'utf8')
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line))
+const fake = argumentAfter('--fake') ?? scenario
+const readLines = (file: string): Json[] => readSampleLines(`codex/${file}`)
 const print = (message: Json) => process.stdout.write(`${JSON.stringify(message)}\n`)
+const record = (file: string, value: Json) => appendFileSync(join(HOME, file), `${JSON.stringify(value)}\n`)
 
 // ---- threads
 
 interface Thread {
   readonly id: string
   readonly messages: string[]
-  /** Codex counts over the whole thread. */
-  input: number
-  output: number
 }
 
-const fileOf = (id: string) => join(dir, `thread-${id}.json`)
-const isKnown = (id: string) => existsSync(fileOf(id))
-const load = (id: string): Thread => JSON.parse(readFileSync(fileOf(id), 'utf8'))
-const fresh = (): Thread => ({ id: randomUUID(), messages: [], input: 0, output: 0 })
+const createThread = (): Thread => ({ id: randomUUID(), messages: [] })
 
-function remember(thread: Thread, message: string): void {
-  thread.messages.push(message)
-  thread.input += 10
-  thread.output += 5
-  writeFileSync(fileOf(thread.id), JSON.stringify(thread))
+function loadThread(id: string): Thread | undefined {
+  const messages = loadSession(id)
+  return messages && { id, messages }
 }
 
-/** `!NAME rest` is the behaviour NAME on the text `rest`. */
-function chosen(message: string): { name: string; text: string } {
-  const command = /^!([a-z0-9-]+) ?/.exec(message)
-  if (command === null) return { name: fake, text: message }
-  return { name: command[1] ?? '', text: message.slice(command[0].length) }
+function remember({ id, messages }: Thread, message: string): void {
+  messages.push(message)
+  saveSession(id, messages)
 }
+
+/** Codex counts tokens over the whole thread. */
+const tokensOf = ({ messages }: Thread) => ({ input: 10 * messages.length, output: 5 * messages.length })
 
 function replyOf(name: string, text: string, thread: Thread): string {
   if (name === 'empty') return ''
@@ -78,47 +72,47 @@ function complain(): void {
   process.exit(3)
 }
 
-/** A tool in a session of its own, which no signal to codex's group reaches. */
+/** Starts a tool in its own process session, which a signal to codex's process group does not reach. */
 const startTool = (): ChildProcess => spawn('sleep', ['300'], { detached: true, stdio: 'ignore' })
 
 // ---- exec
 
 async function exec(): Promise<void> {
-  const message = await readAll(process.stdin)
-  const id = after('resume')
+  const message = await readStdin()
+  const id = argumentAfter('resume')
   const isUuid = id !== undefined && /^[0-9a-f-]{36}$/.test(id)
-  if (isUuid && !isKnown(id)) {
-    process.stderr.write(readFileSync(join(samples, 'unknown-session.stderr'), 'utf8').replaceAll(/[0-9a-f-]{36}/g, id))
+  const resumed = isUuid ? loadThread(id) : undefined
+  if (isUuid && resumed === undefined) {
+    process.stderr.write(readSample('codex/unknown-session.stderr').replaceAll(/[0-9a-f-]{36}/g, id))
     process.exit(1)
   }
-  // Anything else than a UUID begins a new thread in silence, as the real one does.
-  const thread = isUuid && fake !== 'forget' ? load(id) : fresh()
-  const { name, text } = chosen(message)
+  // Like the real codex, silently starts a new thread when the id is not a UUID.
+  const thread = resumed !== undefined && fake !== 'forget' ? resumed : createThread()
+  const { name, text } = chooseBehaviour(message, fake)
   if (name === 'complain') complain()
   const error = ERRORS[name]
-  const script = lines(error ?? (name === 'tool' ? 'mcp-tool.jsonl' : 'success.jsonl'))
+  const events = readLines(error ?? (name === 'tool' ? 'mcp-tool.jsonl' : 'success.jsonl'))
   if (error === undefined) remember(thread, message)
   if (name === 'endless') return endless(thread)
-  for (const event of script) print(filled(event, thread, replyOf(name, text, thread)))
+  for (const event of events) print(fillIn(event, thread, replyOf(name, text, thread)))
   process.exitCode = error === undefined ? 0 : 1
-  // The real one stays for five seconds with its plugins on.
+  // The real codex stays for five seconds when it has plugins.
   if (name === 'linger') await delay(300_000)
 }
 
-function filled(event: Json, thread: Thread, text: string): Json {
+/** The recorded event with the thread id, the tokens and the text of this turn. */
+function fillIn(event: Json, thread: Thread, text: string): Json {
   const item = event['item'] as Json | undefined
   if (event['type'] === 'thread.started') return { ...event, thread_id: thread.id }
   if (event['type'] === 'turn.completed') {
-    return {
-      ...event,
-      usage: { ...(event['usage'] as Json), input_tokens: thread.input, output_tokens: thread.output },
-    }
+    const { input, output } = tokensOf(thread)
+    return { ...event, usage: { ...(event['usage'] as Json), input_tokens: input, output_tokens: output } }
   }
   return item?.['type'] === 'agent_message' ? { ...event, item: { ...item, text } } : event
 }
 
 async function endless(thread: Thread): Promise<void> {
-  for (const event of lines('success.jsonl').slice(0, 3)) print(filled(event, thread, ''))
+  for (const event of readLines('success.jsonl').slice(0, 3)) print(fillIn(event, thread, ''))
   startTool()
   if (fake === 'stubborn') process.on('SIGTERM', () => undefined)
   await delay(300_000)
@@ -126,24 +120,24 @@ async function endless(thread: Thread): Promise<void> {
 
 // ---- app-server
 
-const recorded = lines('app-server.from-agent.jsonl')
+const recorded = readLines('app-server.from-agent.jsonl')
 const template = (method: string): Json => recorded.find((line) => line['method'] === method)?.['params'] as Json
 const threadAnswer = recorded.find((line) => line['id'] === 1)?.['result'] as Json
 
-let loaded: Thread | undefined
-let asked = 0
-const waiting = new Map<unknown, (result: Json) => void>()
+let currentThread: Thread | undefined
+let requests = 0
+const callbacks = new Map<unknown, (result: Json) => void>()
 let interrupt: (() => void) | undefined
 
-const note = (method: string, params: Json) => {
-  const threadId = loaded?.id
+const notify = (method: string, params: Json) => {
+  const threadId = currentThread?.id
   print({ method, params: { ...template(method), ...params, threadId } })
 }
 
 function ask(method: string, params: Json): Promise<Json> {
-  const id = asked++
-  print({ method, id, params: { threadId: loaded?.id, ...params } })
-  return new Promise((resolve) => waiting.set(id, resolve))
+  const id = requests++
+  print({ method, id, params: { threadId: currentThread?.id, ...params } })
+  return new Promise((resolve) => callbacks.set(id, resolve))
 }
 
 async function answer({ id, method, params = {} }: { id: unknown; method: string; params?: Json }): Promise<void> {
@@ -153,96 +147,98 @@ async function answer({ id, method, params = {} }: { id: unknown; method: string
     return void print({ id, result: { ...greeting, userAgent: `molecule/${VERSION} (Debian 12.0.0; x86_64)` } })
   }
   if (method === 'account/login/start') {
-    // Kept by the process alone: written down here, so that a test can see it.
-    appendFileSync(join(dir, 'logins.jsonl'), `${JSON.stringify(params)}\n`)
+    // The real codex keeps it in memory only; recorded for tests.
+    record('logins.jsonl', params)
     return void print({ id, result: { type: params['type'] } })
   }
   if (method === 'thread/start' || method === 'thread/resume') {
-    const wanted = String(params['threadId'])
-    if (method === 'thread/resume' && !isKnown(wanted)) return refuse(`no rollout found for thread id ${wanted}`)
-    loaded = method === 'thread/start' ? fresh() : load(wanted)
-    appendFileSync(join(dir, 'threads.jsonl'), `${JSON.stringify({ method, params })}\n`)
-    print({ id, result: { ...threadAnswer, thread: { ...(threadAnswer['thread'] as Json), id: loaded.id } } })
-    if (method === 'thread/resume') note('thread/tokenUsage/updated', usageOf(loaded))
+    const threadId = String(params['threadId'])
+    const thread = method === 'thread/start' ? createThread() : loadThread(threadId)
+    if (thread === undefined) return refuse(`no rollout found for thread id ${threadId}`)
+    currentThread = thread
+    record('threads.jsonl', { method, params })
+    print({ id, result: { ...threadAnswer, thread: { ...(threadAnswer['thread'] as Json), id: thread.id } } })
+    if (method === 'thread/resume') notify('thread/tokenUsage/updated', usageOf(thread))
     return
   }
   if (method === 'turn/interrupt') {
     print({ id, result: {} })
     return interrupt?.()
   }
-  if (method !== 'turn/start' || loaded === undefined) return refuse(`unknown method ${method}`)
-  appendFileSync(join(dir, 'turns.jsonl'), `${JSON.stringify(params)}\n`)
+  if (method !== 'turn/start' || currentThread === undefined) return refuse(`unknown method ${method}`)
+  record('turns.jsonl', params)
   const turn = { id: randomUUID(), items: [], status: 'inProgress', error: null }
   print({ id, result: { turn } })
   const [input] = params['input'] as { text: string }[]
-  await takeTurn(loaded, turn, input?.text ?? '')
+  await runTurn(currentThread, turn, input?.text ?? '')
 }
 
-const usageOf = ({ input, output }: Thread): Json => {
+const usageOf = (thread: Thread): Json => {
+  const { input, output } = tokensOf(thread)
   const total = { totalTokens: input + output, inputTokens: input, outputTokens: output }
   return { tokenUsage: { total, last: { totalTokens: 15, inputTokens: 10, outputTokens: 5 } } }
 }
 
-async function takeTurn(one: Thread, turn: Json, message: string): Promise<void> {
-  const { name, text } = chosen(message)
+async function runTurn(thread: Thread, turn: Json, message: string): Promise<void> {
+  const { name, text } = chooseBehaviour(message, fake)
   const finish = (status: string, error: Json | null = null) => {
-    note(fake === 'renamed' ? 'turn/finished' : 'turn/completed', { turn: { ...turn, status, error } })
+    notify(fake === 'renamed' ? 'turn/finished' : 'turn/completed', { turn: { ...turn, status, error } })
   }
-  note('turn/started', { turn })
+  notify('turn/started', { turn })
   if (name === 'complain') return complain()
   if (name === 'endless' || name === 'deaf') {
     startTool()
-    note('item/started', {
+    notify('item/started', {
       item: { type: 'commandExecution', id: 'call_1', command: 'sleep 300', status: 'inProgress' },
     })
-    // An interrupted turn leaves the tool's child alive, as the real one does.
+    // Like the real codex, an interrupted turn leaves the tool's child alive.
     if (name === 'endless') interrupt = () => finish('interrupted')
     return
   }
   const failure = ERRORS[name]
   if (failure !== undefined) {
-    const words = lines(failure).at(-1)?.['error'] as Json
+    const failed = readLines(failure).at(-1)?.['error'] as Json
     const status = Number(/\d{3}/.exec(name)?.[0])
     const codexErrorInfo =
       name === 'error-500' ? 'other' : { responseTooManyFailedAttempts: { httpStatusCode: status || 404 } }
-    note('error', { error: { message: 'Reconnecting... 1/1' }, willRetry: true })
-    return finish('failed', { ...words, codexErrorInfo })
+    notify('error', { error: { message: 'Reconnecting... 1/1' }, willRetry: true })
+    return finish('failed', { ...failed, codexErrorInfo })
   }
   if (name === 'context') return finish('failed', { message: 'too much', codexErrorInfo: 'contextWindowExceeded' })
-  remember(one, message)
-  const words = name.startsWith('ask-') ? await useTool(name, text) : replyOf(name, text, one)
-  if (name === 'commentary') await tellMessage('Let me think.', 'commentary')
-  if (name === 'twice') await tellMessage('First of all.', null)
-  if (words !== '') await tellMessage(words, null, name === 'stream' ? 20 : 0)
-  note('thread/tokenUsage/updated', usageOf(one))
+  remember(thread, message)
+  const reply = name.startsWith('ask-') ? await useTool(name, text) : replyOf(name, text, thread)
+  if (name === 'commentary') await sendMessage('Let me think.', 'commentary')
+  if (name === 'twice') await sendMessage('First of all.', null)
+  if (reply !== '') await sendMessage(reply, null, name === 'stream' ? 20 : 0)
+  notify('thread/tokenUsage/updated', usageOf(thread))
   finish('completed')
 }
 
-/** In pieces, with a pause between two where somebody is to see them come. */
-async function tellMessage(text: string, phase: string | null, pauseMs = 0): Promise<void> {
+/** Sends a message in pieces; with a pause, each piece arrives separately. */
+async function sendMessage(text: string, phase: string | null, pauseMs = 0): Promise<void> {
   const id = `msg_${randomUUID()}`
   const item = { ...(template('item/completed')['item'] as Json), type: 'agentMessage', id, phase }
-  note('item/started', { item: { ...item, text: '' } })
+  notify('item/started', { item: { ...item, text: '' } })
   const characters = [...text]
   const length = Math.max(4, Math.ceil(characters.length / 40))
   for (let at = 0; at < characters.length; at += length) {
-    note('item/agentMessage/delta', { itemId: id, delta: characters.slice(at, at + length).join('') })
+    notify('item/agentMessage/delta', { itemId: id, delta: characters.slice(at, at + length).join('') })
     if (pauseMs > 0) await delay(pauseMs)
   }
-  note('item/completed', { item: { ...item, text } })
+  notify('item/completed', { item: { ...item, text } })
 }
 
-/** Asks for permission as the real one does, and says what came of it. */
+/** Asks for permission as the real codex does; the reply says whether it was given. */
 async function useTool(name: string, subject: string): Promise<string> {
   const [item, method, more] = TOOLS[name]?.(subject) ?? [{}, '', {}]
-  note('item/started', { item: { ...item, id: 'call_1', status: 'inProgress' } })
-  const answered = await ask(method, { itemId: name === 'ask-mcp' ? undefined : 'call_1', ...more })
-  const allowed = answered['decision'] === 'accept' || answered['action'] === 'accept'
+  notify('item/started', { item: { ...item, id: 'call_1', status: 'inProgress' } })
+  const response = await ask(method, { itemId: name === 'ask-mcp' ? undefined : 'call_1', ...more })
+  const allowed = response['decision'] === 'accept' || response['action'] === 'accept'
   const denied =
     name === 'ask-mcp'
       ? { status: 'failed', error: { message: 'user rejected MCP tool call' } }
       : { status: 'declined' }
-  note('item/completed', { item: { ...item, id: 'call_1', ...(allowed ? { status: 'completed' } : denied) } })
+  notify('item/completed', { item: { ...item, id: 'call_1', ...(allowed ? { status: 'completed' } : denied) } })
   return allowed ? 'done' : 'not done'
 }
 
@@ -270,9 +266,9 @@ const TOOLS: Readonly<Record<string, (subject: string) => [Json, string, Json]>>
   'ask-other': () => [{ type: 'commandExecution', command: 'x' }, 'item/strange/requestApproval', {}],
 }
 
-// ---- what it tells of itself
+// ---- version, help and schema
 
-/** A newer one, with one thing changed: no app server, or another name for the event that ends a turn. */
+/** A newer version without the app server, or with another name for the event that ends a turn. */
 const VERSION = fake === 'renamed' || fake === 'no-app-server' ? '0.170.0' : '0.166.0'
 
 const OPTIONS = `
@@ -286,7 +282,7 @@ const OPTIONS = `
       --json
 `
 
-/** The words of its protocol, as its own schema lists them. */
+/** The methods of the protocol, as codex's own schema lists them. */
 const SCHEMA: Readonly<Record<string, readonly string[]>> = {
   'ServerNotification.json': [
     ...['turn/started', fake === 'renamed' ? 'turn/finished' : 'turn/completed', 'item/started', 'item/completed'],
@@ -306,19 +302,19 @@ function writeSchema(out: string): void {
 
 // ----
 
-appendFileSync(join(dir, 'starts.jsonl'), `${JSON.stringify({ argv, cwd: process.cwd(), env: process.env })}\n`)
+record('starts.jsonl', { argv, cwd: process.cwd(), env: process.env })
 if (argv.includes('--version')) process.stdout.write(`codex-cli ${VERSION}\n`)
 else if (argv.includes('--help')) process.stdout.write(OPTIONS)
 else if (argv.includes('exec')) await exec()
 else if (fake === 'no-app-server') {
-  // It takes the word for a prompt.
+  // A version without the command takes it for a prompt.
   process.stderr.write('Error: stdin is not a terminal\n')
   process.exitCode = 1
-} else if (argv.includes('generate-json-schema')) writeSchema(after('--out') ?? '')
+} else if (argv.includes('generate-json-schema')) writeSchema(argumentAfter('--out') ?? '')
 else {
   createInterface({ input: process.stdin }).on('line', (line) => {
     const message = JSON.parse(line)
-    if (message.method === undefined) waiting.get(message.id)?.(message.result ?? {})
+    if (message.method === undefined) callbacks.get(message.id)?.(message.result ?? {})
     else if (message.id !== undefined) void answer(message)
   })
 }

@@ -1,6 +1,6 @@
 /**
- * What the fake agents share: their scenario, their recorded samples, their sessions on disk, a command line read as
- * strictly as the real programs read theirs. They import nothing of the house, so that they cannot share its mistakes.
+ * Shared by the fake agents: the scenario, recorded samples, sessions on disk, and a command line parsed as strictly as
+ * the real programs do. The fakes import nothing of src/, so that they cannot repeat its mistakes.
  */
 import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
@@ -10,24 +10,25 @@ import { type ParseArgsConfig, parseArgs } from 'node:util'
 
 export const scenario = process.env['FAKE_SCENARIO'] ?? 'echo'
 
-const HOME = process.env['FAKE_HOME'] ?? ''
+/** The folder for everything that outlives a process of the fake. */
+export const HOME = process.env['FAKE_HOME'] ?? ''
 
-/** A recorded output, as it came. */
-export function sample(path: string): string {
+/** A recorded output of the real program. */
+export function readSample(path: string): string {
   return readFileSync(join(import.meta.dirname, 'samples', path), 'utf8')
 }
 
-/** A recorded output of one JSON value a line. */
-export function sampleLines(path: string): Record<string, unknown>[] {
-  return sample(path)
+/** A recorded output that has one JSON value per line. */
+export function readSampleLines(path: string): Record<string, unknown>[] {
+  return readSample(path)
     .split('\n')
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line))
 }
 
 /**
- * Ends with code 1 at a flag that the real program does not know, as it would; with `--help` it lists those that it
- * knows. In the scenario `without-NAME` it is a version that does not have that one.
+ * Parses the flags. Exits with code 1 at an unknown flag, as the real program does; with `--help` it lists the flags. The
+ * scenario `without-NAME` is a version that lacks the flag NAME.
  */
 export function readFlags<T extends NonNullable<ParseArgsConfig['options']>>(known: T, args = process.argv.slice(2)) {
   const options = { ...known }
@@ -39,11 +40,24 @@ export function readFlags<T extends NonNullable<ParseArgsConfig['options']>>(kno
   try {
     return parseArgs({ args, options, allowPositionals: true, strict: true })
   } catch (error) {
-    // As gemini does it: without the dashes, and with a page of help behind it.
+    // The format of gemini: the name without dashes, followed by a page of help.
     const name = /'(?:-\w, )?--([\w-]+)/.exec(String(error))?.[1] ?? String(error)
     printError(`Unknown argument: ${name}\n${'  some help\n'.repeat(400)}`)
     process.exit(1)
   }
+}
+
+/** The argument after the given one. */
+export function argumentAfter(name: string): string | undefined {
+  const index = process.argv.indexOf(name)
+  return index < 0 ? undefined : process.argv[index + 1]
+}
+
+/** A message `!NAME text` chooses the behaviour NAME for `text`; any other message gets the default. */
+export function chooseBehaviour(message: string, fallback: string): { name: string; text: string } {
+  const command = /^!([a-z0-9-]+) ?/.exec(message)
+  if (command === null) return { name: fallback, text: message }
+  return { name: command[1] ?? '', text: message.slice(command[0].length) }
 }
 
 export async function readStdin(): Promise<string> {
@@ -52,12 +66,12 @@ export async function readStdin(): Promise<string> {
   return Buffer.concat(chunks).toString('utf8')
 }
 
-/** What the session was told so far, oldest first; undefined where nobody knows it. */
+/** The prompts of the session, oldest first; undefined for an unknown session. */
 export function loadSession(id: string): string[] | undefined {
   try {
     return JSON.parse(readFileSync(sessionPath(id), 'utf8'))
   } catch (error) {
-    // Another process may be sweeping.
+    // No error: another process may have swept the session meanwhile.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
   }
@@ -65,15 +79,15 @@ export function loadSession(id: string): string[] | undefined {
 
 export function saveSession(id: string, prompts: readonly string[]): void {
   mkdirSync(HOME, { recursive: true })
-  // Whole or not at all: others look at it meanwhile.
-  const aside = `${sessionPath(id)}.${process.pid}`
-  writeFileSync(aside, JSON.stringify(prompts))
-  renameSync(aside, sessionPath(id))
+  // Atomic, because other processes read the file meanwhile.
+  const temporary = `${sessionPath(id)}.${process.pid}`
+  writeFileSync(temporary, JSON.stringify(prompts))
+  renameSync(temporary, sessionPath(id))
 }
 
 const sessionPath = (id: string): string => join(HOME, `session-${id}.json`)
 
-/** Removes what was begun and never used, as gemini does when it starts: also what another process has just begun. */
+/** Removes empty sessions, as gemini does at start, including those that another process has just created. */
 export function sweepSessions(): void {
   if (!existsSync(HOME)) return
   for (const name of readdirSync(HOME)) {
@@ -90,18 +104,18 @@ export function printError(text: string): void {
   process.stderr.write(text)
 }
 
-/** Through `exitCode` alone the pipes are written to their end. */
+/** A turn that never ends, with a tool in its own process session. */
 export async function endless(): Promise<never> {
   startDetachedProcess()
   for (;;) await delay(60_000)
 }
 
-/** A tool's process in a session of its own, which a signal to the group does not reach. */
+/** A tool in its own process session, which a signal to the process group does not reach. */
 export function startDetachedProcess(): void {
   spawn('sleep', ['300'], { detached: true, stdio: 'ignore' }).unref()
 }
 
-/** More than 10 MiB, as fast as it is read. */
+/** Prints the line without end, as fast as the reader reads. */
 export async function flood(line: string): Promise<never> {
   const block = line.repeat(Math.ceil(65_536 / line.length))
   for (;;) {
@@ -109,12 +123,12 @@ export async function flood(line: string): Promise<never> {
   }
 }
 
-/** The text in pieces, with pauses, so that each arrives by itself. */
-export async function inPieces(text: string, say: (piece: string) => void): Promise<void> {
+/** Sends the text in four pieces with pauses, so that each piece arrives separately. */
+export async function inPieces(text: string, send: (piece: string) => void): Promise<void> {
   const characters = [...text]
   const size = Math.max(1, Math.ceil(characters.length / 4))
   for (let start = 0; start < characters.length; start += size) {
-    say(characters.slice(start, start + size).join(''))
+    send(characters.slice(start, start + size).join(''))
     await delay(20)
   }
 }

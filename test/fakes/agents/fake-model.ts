@@ -1,43 +1,43 @@
 /**
- * A model provider for real agent CLIs, on loopback: it speaks the wire formats of Anthropic, OpenAI and Google and
- * does what the last message tells it in a few fixed words. What it answers is made from what the agent sent, so that
- * an agent which forgot a turn, lost a tool or sent another key cannot get the right answer.
+ * A fake model provider for real agent CLIs, on loopback, in the wire formats of Anthropic, OpenAI and Google. Fixed
+ * phrases in the last message choose its behaviour. It builds its answers from the agent's request, so that an agent
+ * that forgot a turn, lost a tool or sent a wrong key cannot get the right answer.
  */
 import { type ChatCompletionRequest, type FixtureOpts, type FixtureResponse, LLMock } from '@copilotkit/aimock'
 import { startNamespaceProxy } from './namespace-proxy.ts'
 
-/** The one key that is let in. */
+/** The only key that it accepts. */
 export const MODEL_KEY = 'sk-molecule-tests-only'
-/** The tool of `mcp-server.ts`; each CLI puts a prefix of its own before it. */
+/** The tool of `mcp-server.ts`. Each CLI adds its own prefix. */
 const TOOL_NAME = 'lucky_number'
 
-/** What a message says to have the model do something. */
+/** The messages that choose a behaviour. */
 export const modelPrompts = {
   /** Answers with `Here you are.`, at once. */
   answer: 'Please answer.',
-  /** Answers with the numbers of all messages the agent remembers, in order. */
+  /** Answers with the numbers of all messages that the agent remembers, in order. */
   number: (n: number) => `This is number ${n}, please count.`,
   /** Answers with `recital`, in pieces over about a second. */
   recite: 'Please recite.',
-  /** Has the agent call the tool and answers with what it gave. */
+  /** Makes the agent call the tool and answers with its result. */
   useTool: 'Please use the lucky tool.',
-  /** Has the agent start `sleep` in a session of its own, by its shell, and wait for it. */
+  /** Makes the agent's shell run `sleep` in its own process session and wait for it. */
   linger: (seconds: number) => `Please linger for ${seconds} s.`,
-  /** Has the agent write `delivery` by its shell, into the folder for files of its answer that it was told of. */
+  /** Makes the agent's shell write `delivery` into the outbox folder that the agent's instructions name. */
   deliver: 'Please deliver the file.',
-  /** Is refused: the provider asks to wait. */
+  /** Is refused with a rate limit. */
   tooOften: 'Please refuse, too often.',
 } as const
 
 export const recital = Array.from({ length: 40 }, (_, line) => `line ${line} of the recital`).join(', ')
 
-/** No text in any encoding, so that nothing on its way can have taken it for some. */
+/** Bytes that are no text in any encoding, so that a conversion to text on the way would be noticed. */
 export const delivery = { name: 'delivery.bin', content: Buffer.from([0x00, 0xff, 0x0d, 0x0a, 0xc3, 0x28, 0x5c]) }
 
 export interface FakeModel {
-  /** Of the server itself; CLIs add their own paths. */
+  /** The base URL; CLIs add their own paths. */
   readonly url: string
-  /** The same for codex, which names MCP tools in a way of its own. */
+  /** The base URL for codex, which sends MCP tools in its own form. */
   readonly codexUrl: string
   stop(): Promise<void>
 }
@@ -45,14 +45,14 @@ export interface FakeModel {
 export async function startFakeModel(): Promise<FakeModel> {
   const mock = new LLMock({ port: 0, host: '127.0.0.1', strict: true, auth: { apiKeys: [MODEL_KEY] } })
   for (const { pattern, after, answer, pace } of RULES) {
-    const isMeant = (request: ChatCompletionRequest) => {
-      const order = orderOf(request)
-      if (order === undefined || !pattern.test(order.text)) return false
-      return after === undefined || after === (order.hasToolResult ? 'tool' : 'message')
+    const matches = (request: ChatCompletionRequest) => {
+      const prompt = findPrompt(request)
+      if (prompt === undefined || !pattern.test(prompt.text)) return false
+      return after === undefined || after === (prompt.hasToolResult ? 'tool' : 'message')
     }
-    mock.on({ predicate: isMeant }, answer, pace)
+    mock.on({ predicate: matches }, answer, pace)
   }
-  // Agents also ask for titles and summaries of their own accord.
+  // Agents also request titles and summaries by themselves.
   mock.on({}, { content: 'A title', usage: USAGE })
   const url = await mock.start()
   const proxy = await startNamespaceProxy(url)
@@ -66,7 +66,7 @@ export async function startFakeModel(): Promise<FakeModel> {
   }
 }
 
-/** In the words of every provider at once: each reads its own and passes over the rest. */
+/** The fields of all providers at once; each CLI reads its own and ignores the rest. */
 const USAGE = {
   prompt_tokens: 11,
   completion_tokens: 7,
@@ -78,7 +78,7 @@ const USAGE = {
 
 interface ModelRule {
   readonly pattern: RegExp
-  /** Only right after the message, or only after a tool has answered. */
+  /** Applies only directly after the message, or only after a tool result. */
   readonly after?: 'message' | 'tool'
   readonly answer: Parameters<LLMock['on']>[1]
   readonly pace?: FixtureOpts
@@ -108,15 +108,15 @@ const RULES: readonly ModelRule[] = [
   },
 ]
 
-/** The last message that tells us something: an agent may put words of its own behind it. */
-function orderOf({ messages }: ChatCompletionRequest): { text: string; hasToolResult: boolean } | undefined {
-  const at = messages.findLastIndex((one) => one.role === 'user' && ORDER.test(textOf(one)))
+/** The last message with a known phrase; an agent may add text of its own after it. */
+function findPrompt({ messages }: ChatCompletionRequest): { text: string; hasToolResult: boolean } | undefined {
+  const at = messages.findLastIndex((one) => one.role === 'user' && KNOWN_PHRASE.test(textOf(one)))
   const message = messages[at]
   if (message === undefined) return undefined
   return { text: textOf(message), hasToolResult: messages.slice(at).some(({ role }) => role === 'tool') }
 }
 
-const ORDER = /number \d+, please count|Please (answer|recite|use the lucky tool|linger|deliver|refuse)/
+const KNOWN_PHRASE = /number \d+, please count|Please (answer|recite|use the lucky tool|linger|deliver|refuse)/
 
 function count(request: ChatCompletionRequest): FixtureResponse {
   const texts = request.messages.filter(({ role }) => role === 'user').map(textOf)
@@ -135,27 +135,27 @@ function reportTool(request: ChatCompletionRequest): FixtureResponse {
   return { content: `The tool said: ${result === undefined ? 'nothing' : textOf(result)}`, usage: USAGE }
 }
 
-/** The shell tools of claude, codex, gemini and opencode, with what each wants to be told. */
+/** The shell tools of the CLIs, with the arguments that each expects. */
 const SHELLS: Readonly<Record<string, (command: string) => Readonly<Record<string, unknown>>>> = {
-  Bash: (command) => ({ command, description: 'As told', timeout: 600_000 }),
-  bash: (command) => ({ command, description: 'As told', timeout: 600_000 }),
-  run_shell_command: (command) => ({ command, description: 'As told' }),
+  Bash: (command) => ({ command, description: 'A test command', timeout: 600_000 }),
+  bash: (command) => ({ command, description: 'A test command', timeout: 600_000 }),
+  run_shell_command: (command) => ({ command, description: 'A test command' }),
   exec_command: (command) => ({ cmd: command, yield_time_ms: 600_000 }),
   shell_command: (command) => ({ command, timeout_ms: 600_000 }),
   shell: (command) => ({ command: ['sh', '-c', command], timeout_ms: 600_000 }),
   exec: (command) => ({ command, timeoutSeconds: 600 }),
 }
 
-/** `setsid` takes the sleep out of the group of whoever started it; the shell waits for it all the same. */
+/** `setsid` moves the sleep out of the process group of the agent; the shell still waits for it. */
 function linger(request: ChatCompletionRequest): FixtureResponse {
-  const seconds = /linger for (\d+) s/.exec(orderOf(request)?.text ?? '')?.[1]
+  const seconds = /linger for (\d+) s/.exec(findPrompt(request)?.text ?? '')?.[1]
   return callShell(request, `setsid sleep ${seconds} & wait`)
 }
 
-/** Where to is taken from the agent's instructions: one that was not told cannot deliver. */
+/** The folder comes from the agent's instructions, so an agent without them cannot deliver. */
 function deliver(request: ChatCompletionRequest): FixtureResponse {
   const folder = /into the folder that (\$\w+) names/.exec(request.messages.map(textOf).join('\n'))?.[1]
-  if (folder === undefined) return { content: 'There is no word of a folder for files.', usage: USAGE }
+  if (folder === undefined) return { content: 'The instructions name no folder for files.', usage: USAGE }
   const octal = [...delivery.content].map((byte) => `\\${byte.toString(8).padStart(3, '0')}`).join('')
   return callShell(request, `printf '${octal}' > "${folder}/${delivery.name}"`)
 }

@@ -1,7 +1,7 @@
 /**
- * A fake agent as a program that can be named in the option `bin`, or found on a PATH: a line of shell that runs its
- * TypeScript with this very Node, with its scenario and a home of its own, where it keeps what must outlive its process
- * (its sessions, what it was started with). The home goes when the tests of the file have ended.
+ * Writes a fake agent as a program for the option `bin` or a PATH: a shell script that runs its TypeScript with this Node,
+ * its scenario and its home. The home keeps what outlives a process (sessions, recorded starts) and is removed when the
+ * tests of the file have ended.
  */
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,13 +11,13 @@ import { after } from 'node:test'
 export type FakeAgentName = 'claude' | 'codex' | 'gemini' | 'opencode' | 'hermes' | 'openclaw' | 'acp'
 
 export interface FakeProgram {
-  /** For `bin`. */
+  /** The value for the option `bin`. */
   readonly path: string
   /** The fake's home. */
   readonly dir: string
 }
 
-/** Call it where the file's tests are declared: programs of one home, so that one may resume what another began. */
+/** Programs that share a home, so that one can resume the sessions of another. Call it at the top level of a test file. */
 export function createFakeAgents(): (agent: FakeAgentName, scenario?: string) => string {
   const dir = mkdtempSync(join(tmpdir(), 'molecule-fake-'))
   after(() => rmSync(dir, { recursive: true, force: true }))
@@ -28,13 +28,13 @@ export function createFakeAgents(): (agent: FakeAgentName, scenario?: string) =>
   }
 }
 
-/** One program in a home of its own. */
+/** One program with its own home. */
 export function createFakeProgram(agent: FakeAgentName, scenario = 'echo'): FakeProgram {
   const path = createFakeAgents()(agent, scenario)
   return { path, dir: dirname(path) }
 }
 
-/** The program itself, wherever a test wants it. */
+/** Writes the program to a path that the test chooses. */
 export function writeFakeAgent(path: string, given: { agent: FakeAgentName; scenario: string; dir: string }): void {
   const script = join(import.meta.dirname, `${given.agent}.ts`)
   const variables = `FAKE_HOME='${given.dir}' FAKE_SCENARIO='${given.scenario}'`

@@ -1,6 +1,6 @@
 /**
- * A runnable stand-in for gemini 0.61.0: its flags, its stream-json and its errors as recorded from the real one, and
- * `--acp` by the agent side of the published SDK. Sessions belong to the folder they began in, as with the real one.
+ * A fake gemini 0.61.0: flags, stream-json and errors as recorded from the real one, and `--acp` on the agent side of the
+ * published SDK. As in the real gemini, a session belongs to the folder in which it began.
  */
 import { randomUUID } from 'node:crypto'
 import { acpAgent } from './acp-agent.ts'
@@ -12,9 +12,9 @@ import {
   print,
   printError,
   readFlags,
+  readSample,
+  readSampleLines,
   readStdin,
-  sample,
-  sampleLines,
   saveSession,
   scenario,
 } from './fake-agent.ts'
@@ -35,31 +35,31 @@ else if (flags.acp) acpAgent('gemini')
 else await answer()
 
 async function answer(): Promise<void> {
-  if (!flags['skip-trust']) return fail(55, sample('gemini/untrusted-folder.stderr'))
-  if (flags['output-format'] !== 'stream-json') return fail(1, 'this stand-in speaks stream-json only\n')
+  if (!flags['skip-trust']) return fail(55, readSample('gemini/untrusted-folder.stderr'))
+  if (flags['output-format'] !== 'stream-json') return fail(1, 'this fake supports only stream-json\n')
   const prompt = await readStdin()
   const id = flags.resume ?? randomUUID()
   const before = flags.resume === undefined ? [] : loadSession(folderKey(id))
-  if (before === undefined || scenario === 'lost') return fail(42, sample('gemini/unknown-session-a.stderr'))
+  if (before === undefined || scenario === 'lost') return fail(42, readSample('gemini/unknown-session-a.stderr'))
   printError('YOLO mode is enabled. All tool calls will be automatically approved.\n')
   await play(prompt, id)
   saveSession(folderKey(id), [...before, prompt])
 }
 
 async function play(prompt: string, id: string): Promise<void> {
-  const [init, , , delta, result] = sampleLines('gemini/stream-json-success.jsonl')
-  const say = (content: string) => line({ ...delta, content })
+  const [init, , , delta, result] = readSampleLines('gemini/stream-json-success.jsonl')
+  const sendText = (content: string) => line({ ...delta, content })
   line({ ...init, session_id: id })
   switch (scenario.startsWith('without-') ? 'echo' : scenario) {
     case 'echo':
     case 'stream':
-      await inPieces(prompt, say)
+      await inPieces(prompt, sendText)
       break
     case 'tool':
-      for (const event of sampleLines('gemini/stream-json-tool.jsonl').slice(1, -1)) line(event)
+      for (const event of readSampleLines('gemini/stream-json-tool.jsonl').slice(1, -1)) line(event)
       break
     case 'argv':
-      say(JSON.stringify(process.argv.slice(2)))
+      sendText(JSON.stringify(process.argv.slice(2)))
       break
     case 'empty':
       break
@@ -75,10 +75,10 @@ async function play(prompt: string, id: string): Promise<void> {
   line({ ...result })
 }
 
-/** `error-401` and its like: the recorded end, and the status modulo 256 as exit code. */
+/** Scenarios such as `error-401`: the recorded end, and the status modulo 256 as exit code. */
 function failAsRecorded(): void {
-  line(sampleLines(`gemini/stream-json-${scenario}.jsonl`).at(-1) ?? {})
-  fail(Number(scenario.slice('error-'.length)) % 256, sample('gemini/error-401.stderr').split('\n{')[0] ?? '')
+  line(readSampleLines(`gemini/stream-json-${scenario}.jsonl`).at(-1) ?? {})
+  fail(Number(scenario.slice('error-'.length)) % 256, readSample('gemini/error-401.stderr').split('\n{')[0] ?? '')
 }
 
 function line(value: object): void {

@@ -1,6 +1,6 @@
 /**
- * A runnable stand-in for hermes, which cannot be installed here: it follows the program's own reference and the source
- * of its stream-json output (hermes_cli/stream_json.py), not a recording.
+ * A fake hermes. Hermes cannot be installed for the tests, so the fake follows its documentation and the source of its
+ * stream-json output (hermes_cli/stream_json.py), not a recording.
  */
 import { randomBytes } from 'node:crypto'
 import {
@@ -51,12 +51,12 @@ async function answer(): Promise<void> {
 
 async function play(prompt: string, id: string): Promise<void> {
   line({ type: 'system', subtype: 'init', model: 'fake', session_id: id })
-  const say = (text: string) => line({ type: 'text', text })
+  const sendText = (text: string) => line({ type: 'text', text })
   const end = (text: string, more: object = {}) =>
     line({ type: 'result', session_id: id, exit_code: 0, text, tokens, duration_ms: 1, ...more })
   switch (scenario) {
     case 'echo':
-      await inPieces(prompt, say)
+      await inPieces(prompt, sendText)
       return end(prompt)
     case 'unstreamed':
       return end(prompt)
@@ -70,7 +70,7 @@ async function play(prompt: string, id: string): Promise<void> {
         duration_ms: 3,
         is_error: false,
       })
-      say('done.')
+      sendText('done.')
       return end('done.')
     case 'empty':
       return end('')
@@ -81,7 +81,7 @@ async function play(prompt: string, id: string): Promise<void> {
     case 'crash':
       return fail(1, 'Traceback (most recent call last):\nno such luck\n')
     case 'http-as-answer':
-      // As it is with a wrong model: exit code 0, and the error where the answer should be.
+      // With a wrong model hermes exits with 0 and prints the error as its answer.
       return end('HTTP 400: {"detail":"model is not supported"}')
     default:
       end('', { exit_code: 1, error: `HTTP ${scenario.slice('error-'.length)}: fake, retry after 7 seconds` })

@@ -1,6 +1,4 @@
-/** What the readers of one-shot agents are given in tests, and runs that ended in a way a test names. */
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+/** Options and process results for tests of the output parsers of one-shot agents. */
 import type { BackendEvent } from '../../../src/backends/backend.ts'
 import type { CliSettings } from '../../../src/backends/engine/cli/cli-options.ts'
 import type { AgentOutputParser, AgentOutputParserOptions } from '../../../src/backends/engine/cli/one-shot-agent.ts'
@@ -15,27 +13,23 @@ export function makeParserOptions(given: Partial<AgentOutputParserOptions> = {})
   }
 }
 
-/** A run that left by itself. */
+/** The result of a process that exited by itself. */
 export function exited(exitCode: number, stderr = ''): ProcessResult {
   const stderrTail = new TextEncoder().encode(stderr)
   return { end: 'exited', exitCode, signal: null, stdout: new Uint8Array(), stderrTail, stderrCut: false }
 }
 
-/** All that a reader makes of this output, its end included. */
-export function readAll(reader: AgentOutputParser, output: string, result = exited(0)): readonly BackendEvent[] {
+/** All events that a parser makes of an output, including the end. */
+export function readAll(parser: AgentOutputParser, output: string, result = exited(0)): readonly BackendEvent[] {
   const events: BackendEvent[] = []
   for (const line of output.split('\n')) {
-    events.push(...reader.read(line))
+    events.push(...parser.read(line))
     if (isEnd(events.at(-1))) return events
   }
-  return [...events, reader.conclude(result, output)]
+  return [...events, parser.conclude(result, output)]
 }
 
 const isEnd = (event: BackendEvent | undefined) => event?.type === 'done' || event?.type === 'failed'
-
-export function readSample(path: string): string {
-  return readFileSync(join(import.meta.dirname, 'samples', path), 'utf8')
-}
 
 type FlagSettings = Pick<CliSettings, 'args' | 'permission' | 'allowedTools' | 'maxTurns'>
 

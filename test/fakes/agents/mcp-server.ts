@@ -1,6 +1,6 @@
 /**
- * A small MCP server on stdio with one tool, to be handed to a real agent: `lucky_number` answers with a number that
- * is nowhere but in its own environment, so that only an agent which truly called it can say it.
+ * A small MCP server on stdio for real agents. Its tool `lucky_number` returns a number that only its environment has, so
+ * that only an agent that called the tool can know it.
  */
 import { McpServer } from '@modelcontextprotocol/server'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'

@@ -1,7 +1,7 @@
 /**
- * Stands between codex and the fake model. Codex hands MCP tools over as a `namespace` of tools and wants the
- * namespace back in the call; the fake model knows plain functions only. So on the way in each tool becomes a function
- * called `namespace--tool`, and on the way out such a name is taken apart again. Everything else passes untouched.
+ * A proxy between codex and the fake model. Codex sends MCP tools in a `namespace` and expects the namespace in the call;
+ * the fake model supports only plain functions. The proxy renames each tool to `namespace--tool` in requests and splits
+ * such names in responses. Everything else passes unchanged.
  */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -14,11 +14,11 @@ export interface NamespaceProxy {
   stop(): Promise<void>
 }
 
-const BETWEEN = '--'
+const SEPARATOR = '--'
 
 export async function startNamespaceProxy(target: string): Promise<NamespaceProxy> {
   const server = createServer((request, response) => {
-    // A client that has gone away in the middle of an answer is no news to anybody.
+    // The client may disconnect during the response; that is no error.
     pass(target, request, response).catch(() => response.destroy())
   })
   server.listen(0, '127.0.0.1')
@@ -37,13 +37,13 @@ async function pass(target: string, request: IncomingMessage, response: ServerRe
   const chunks: Buffer[] = []
   for await (const chunk of request) chunks.push(chunk)
   const body = flatten(Buffer.concat(chunks).toString())
-  const gone = new AbortController()
-  response.on('close', () => gone.abort())
+  const disconnect = new AbortController()
+  response.on('close', () => disconnect.abort())
   const answer = await fetch(`${target}${request.url}`, {
     method: request.method ?? 'GET',
     headers: { 'content-type': 'application/json', authorization: request.headers.authorization ?? '' },
     ...(body !== '' && { body }),
-    signal: gone.signal,
+    signal: disconnect.signal,
   })
   response.writeHead(answer.status, Object.fromEntries(answer.headers))
   if (answer.body === null) return void response.end()
@@ -62,12 +62,12 @@ interface Item {
   readonly namespace?: string
 }
 
-/** The request with every namespace's tools beside the others, and the calls of earlier turns named alike. */
+/** The request with the tools of every namespace as plain functions, and the calls of earlier turns renamed alike. */
 function flatten(text: string): string {
   if (!text.startsWith('{')) return text
   const body = JSON.parse(text) as { tools?: Tool[]; input?: Item[] | string }
   const tools = body.tools?.flatMap(({ type, name, tools: inner }) =>
-    type === 'namespace' ? (inner ?? []).map((tool) => ({ ...tool, name: `${name}${BETWEEN}${tool.name}` })) : [],
+    type === 'namespace' ? (inner ?? []).map((tool) => ({ ...tool, name: `${name}${SEPARATOR}${tool.name}` })) : [],
   )
   const plain = body.tools?.filter(({ type }) => type !== 'namespace')
   const input = Array.isArray(body.input) ? body.input.map(joinName) : body.input
@@ -77,10 +77,10 @@ function flatten(text: string): string {
 function joinName(item: Item): Item {
   if (item.namespace === undefined) return item
   const { namespace, ...rest } = item
-  return { ...rest, name: `${namespace}${BETWEEN}${item.name}` }
+  return { ...rest, name: `${namespace}${SEPARATOR}${item.name}` }
 }
 
-/** Event by event: a line of an event stream is never cut in the middle. */
+/** Works line by line: a line of an event stream may be split over two chunks. */
 async function* split(chunks: AsyncIterable<Uint8Array>): AsyncIterable<string> {
   const decoder = new TextDecoder()
   let rest = ''

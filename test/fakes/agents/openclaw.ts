@@ -1,4 +1,4 @@
-/** A runnable stand-in for openclaw 2026.9.6: `agent --local --json` as recorded from the real one, noise included. */
+/** A fake openclaw 2026.9.6: `agent --local --json` as recorded from the real one, including its log lines. */
 import { existsSync, readFileSync } from 'node:fs'
 import {
   endless,
@@ -7,7 +7,7 @@ import {
   print,
   printError,
   readFlags,
-  sample,
+  readSample,
   saveSession,
   scenario,
 } from './fake-agent.ts'
@@ -26,7 +26,7 @@ const path = flags['message-file'] ?? ''
 const sessionId = flags['session-id'] ?? ''
 if (flags.version) print('OpenClaw 2026.9.6 (eb377ac)\n')
 else if (positionals[0] !== 'agent' || !flags.local || !flags.json) refuse('unknown command')
-// The real one knows no `-` for stdin either.
+// Like the real openclaw, does not accept `-` for stdin.
 else if (!existsSync(path)) refuse(`Message file not found: ${path}`)
 else await answer(readFileSync(path, 'utf8'))
 
@@ -51,13 +51,13 @@ async function answer(prompt: string): Promise<void> {
       process.exitCode = 1
       return
     default:
-      print(sample(`openclaw/${scenario}.json`))
+      print(readSample(`openclaw/${scenario}.json`))
       process.exitCode = 1
   }
 }
 
 function reply(texts: readonly string[], successfulToolNames: readonly string[] = []): void {
-  const recorded = JSON.parse(sample('openclaw/agent-json.json'))
+  const recorded = JSON.parse(readSample('openclaw/agent-json.json'))
   const { agentMeta } = recorded.meta
   recorded.payloads = texts.map((text) => ({ text, mediaUrl: null }))
   Object.assign(agentMeta, { sessionId })

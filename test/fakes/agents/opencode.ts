@@ -1,6 +1,6 @@
 /**
- * A runnable stand-in for opencode 1.18.33: `run --format json` as recorded from the real one, and `acp` by the agent
- * side of the published SDK.
+ * A fake opencode 1.18.33: `run --format json` as recorded from the real one, and `acp` on the agent side of the published
+ * SDK.
  */
 import { randomUUID } from 'node:crypto'
 import { acpAgent } from './acp-agent.ts'
@@ -12,9 +12,9 @@ import {
   print,
   printError,
   readFlags,
+  readSample,
+  readSampleLines,
   readStdin,
-  sample,
-  sampleLines,
   saveSession,
   scenario,
 } from './fake-agent.ts'
@@ -30,7 +30,7 @@ const { values: flags, positionals } = readFlags({
 
 const [command] = positionals
 if (flags.version) print('1.18.33\n')
-// Without the command it takes the word for a folder, and leaves with exit code 0.
+// A version without the command takes `acp` for a folder and exits with 0.
 else if (command === 'acp' && scenario === 'no-acp') printError('Error: Failed to change directory to /somewhere/acp\n')
 else if (command === 'acp') acpAgent('opencode')
 else if (command === 'run' && positionals.length === 1 && flags.format === 'json') await answer()
@@ -39,24 +39,24 @@ else fail('unknown command\n')
 async function answer(): Promise<void> {
   const prompt = await readStdin()
   const before = flags.session === undefined ? [] : loadSession(flags.session)
-  if (before === undefined || scenario === 'lost') return fail(sample('opencode/unknown-session.stderr'))
+  if (before === undefined || scenario === 'lost') return fail(readSample('opencode/unknown-session.stderr'))
   const sessionID = flags.session ?? `ses_${randomUUID().replaceAll('-', '')}`
   saveSession(sessionID, [...before, prompt])
   await play(prompt, sessionID)
 }
 
 async function play(prompt: string, sessionID: string): Promise<void> {
-  const [start, text, finish] = sampleLines('opencode/success.jsonl') as [object, { part: object }, object]
-  const say = (words: string) => line({ ...text, sessionID, part: { ...text.part, text: words } })
+  const [start, text, finish] = readSampleLines('opencode/success.jsonl') as [object, { part: object }, object]
+  const sendText = (content: string) => line({ ...text, sessionID, part: { ...text.part, text: content } })
   if (!scenario.startsWith('error')) line({ ...start, sessionID })
   switch (scenario) {
     case 'no-acp':
     case 'echo':
-      say(prompt)
+      sendText(prompt)
       break
     case 'stream':
-      // The real one gives its text whole, but one piece for each part of the answer.
-      await inPieces(prompt, say)
+      // The real opencode prints one event per part of the answer, each with its complete text.
+      await inPieces(prompt, sendText)
       break
     case 'tool':
       return replay('mcp-tool', sessionID)
@@ -72,7 +72,7 @@ async function play(prompt: string, sessionID: string): Promise<void> {
     case 'crash':
       return fail('no such luck\n')
     default:
-      line(sampleLines(`opencode/${scenario}.jsonl`)[0] ?? {})
+      line(readSampleLines(`opencode/${scenario}.jsonl`)[0] ?? {})
       process.exitCode = 1
       return
   }
@@ -80,7 +80,7 @@ async function play(prompt: string, sessionID: string): Promise<void> {
 }
 
 function replay(name: string, sessionID: string): void {
-  for (const event of sampleLines(`opencode/${name}.jsonl`)) line({ ...event, sessionID })
+  for (const event of readSampleLines(`opencode/${name}.jsonl`)) line({ ...event, sessionID })
 }
 
 function line(value: object): void {

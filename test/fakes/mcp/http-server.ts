@@ -1,4 +1,4 @@
-/** An MCP server over HTTP on loopback, that lets in one token or none, and can be told to be out of order. */
+/** An MCP server over HTTP on loopback. It may require a token, and a test can make it fail. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -8,9 +8,9 @@ import { createMcpServer } from './server-tools.ts'
 
 export interface FakeMcpServer {
   readonly url: string
-  /** Of every request, in order. */
+  /** The headers of every request, in order. */
   readonly seen: Headers[]
-  /** Every request is answered with this status instead. */
+  /** When set, every request fails with this status. */
   status: number | undefined
   stop(): Promise<void>
 }
@@ -21,8 +21,8 @@ export async function startMcpServer(token?: string): Promise<FakeMcpServer> {
   const answer = (request: Request): Response | Promise<Response> => {
     http.seen.push(request.headers)
     if (http.status !== undefined) return new Response('out of order', { status: http.status })
-    const isIn = token === undefined || request.headers.get('authorization') === `Bearer ${token}`
-    return isIn ? handler.fetch(request) : new Response('who are you', { status: 401 })
+    const isAllowed = token === undefined || request.headers.get('authorization') === `Bearer ${token}`
+    return isAllowed ? handler.fetch(request) : new Response('unauthorized', { status: 401 })
   }
   const server = createServer(getRequestListener(answer))
   server.listen(0, '127.0.0.1')

@@ -1,4 +1,4 @@
-/** The tools of the MCP servers that tests talk to, whichever way the server is reached. */
+/** The tools of the fake MCP servers, over stdio and HTTP. */
 import { spawn } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
 import { McpServer } from '@modelcontextprotocol/server'
@@ -8,15 +8,15 @@ const MEBIBYTE = 1024 * 1024
 
 export function createMcpServer(): McpServer {
   const server = new McpServer({ name: 'lab', version: '1.2.3' })
-  const text = (words: string) => ({ content: [{ type: 'text' as const, text: words }] })
+  const textResult = (text: string) => ({ content: [{ type: 'text' as const, text }] })
   const inputSchema = z.object({ text: z.string() })
-  server.registerTool('echo', { inputSchema }, ({ text: words }) => text(words))
-  server.registerTool('fail', { inputSchema }, () => ({ ...text('the disk is full'), isError: true }))
+  server.registerTool('echo', { inputSchema }, ({ text }) => textResult(text))
+  server.registerTool('fail', { inputSchema }, () => ({ ...textResult('the disk is full'), isError: true }))
   server.registerTool('throw', { inputSchema }, () => {
     throw new Error('it broke')
   })
   server.registerTool('endless', { inputSchema }, () => {
-    // In a session of its own: only its mark tells whose it is.
+    // In its own process session: only its mark shows which turn started it.
     spawn('sleep', ['300'], { detached: true, stdio: 'ignore' }).unref()
     return new Promise(() => undefined)
   })
@@ -25,8 +25,8 @@ export function createMcpServer(): McpServer {
     process.stderr.write('no such luck\n')
     process.exit(3)
   })
-  server.registerTool('flood', { inputSchema }, () => text('x'.repeat(11 * MEBIBYTE)))
-  server.registerTool('count', { inputSchema }, () => text(`${process.pid} ${++calls}`))
+  server.registerTool('flood', { inputSchema }, () => textResult('x'.repeat(11 * MEBIBYTE)))
+  server.registerTool('count', { inputSchema }, () => textResult(`${process.pid} ${++calls}`))
   server.registerTool('kinds', { inputSchema }, () => ({
     content: [
       { type: 'text', text: 'look' },
@@ -39,18 +39,18 @@ export function createMcpServer(): McpServer {
   server.registerTool(
     'search',
     { inputSchema: z.object({ limit: z.number(), note: z.string().optional(), query: z.string() }) },
-    (given) => text(JSON.stringify(given)),
+    (given) => textResult(JSON.stringify(given)),
   )
-  server.registerTool('number', { inputSchema: z.object({ n: z.number() }) }, () => text('1'))
+  server.registerTool('number', { inputSchema: z.object({ n: z.number() }) }, () => textResult('1'))
   server.registerTool('steps', { inputSchema }, async (_, context) => {
     const progressToken = context.mcpReq._meta?.progressToken
     if (progressToken !== undefined) {
       const params = { progressToken, progress: 1, total: 2, message: 'halfway' }
       await context.mcpReq.notify({ method: 'notifications/progress', params })
-      // The client forgets who waits for progress with the result, if both come in one breath.
+      // The client drops a progress notification that arrives together with the result.
       await delay(50)
     }
-    return text('done')
+    return textResult('done')
   })
   return server
 }

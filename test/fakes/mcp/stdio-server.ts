@@ -1,4 +1,4 @@
-/** An MCP server on stdio; with `--old` one of the revision before, which knows nothing of the newer. */
+/** An MCP server on stdio; with `--old` it supports only the previous revision of the protocol. */
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
 import { createMcpServer } from './server-tools.ts'
 

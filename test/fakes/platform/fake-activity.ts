@@ -1,6 +1,4 @@
-/** Numbered logs in memory that keep the contract of `Activity` as far as a reader sees it, and a client of `WS /ws`. */
-import { once } from 'node:events'
-import { type ClientOptions, WebSocket } from 'ws'
+/** Numbered logs in memory that keep the contract of `Activity` as far as a reader sees it. */
 import { MoleculeError } from '../../../src/errors.ts'
 import type { Activity, ActivityRow } from '../../../src/inbox/readers.ts'
 
@@ -73,40 +71,3 @@ export function createFakeActivityLogs(workspaceIds: readonly string[]): FakeAct
     },
   }
 }
-
-export interface SocketClient {
-  readonly socket: WebSocket
-  // biome-ignore lint/suspicious/noExplicitAny: tests read messages of every shape
-  readonly messages: any[]
-  send(message: unknown): void
-  /** The numbers received of a workspace, in order. */
-  seqs(workspaceId: string): number[]
-  /** The close code: that of the server, or 1006 where the connection broke. */
-  readonly closed: Promise<number>
-}
-
-/** Opens a socket and keeps all messages. Rejects with the status when the upgrade is refused. */
-export async function connectSocket(
-  url: string,
-  options: ClientOptions & { protocols?: string[] } = {},
-): Promise<SocketClient> {
-  const { protocols = [], ...rest } = options
-  const socket = new WebSocket(`${url.replace(/^http/, 'ws')}/ws`, protocols, rest)
-  const messages: unknown[] = []
-  const closed = new Promise<number>((resolve) => socket.on('close', resolve))
-  socket.on('message', (data) => messages.push(JSON.parse(String(data))))
-  await once(socket, 'open')
-  socket.on('error', () => undefined)
-  return {
-    ...{ socket, closed },
-    messages: messages as SocketClient['messages'],
-    send: (message) => socket.send(typeof message === 'string' ? message : JSON.stringify(message)),
-    seqs: (workspaceId) =>
-      (messages as SocketClient['messages']).flatMap(({ type, workspace, seq }) =>
-        type === 'events' && workspace === workspaceId ? [seq] : [],
-      ),
-  }
-}
-
-/** Options for a socket with this bearer token. */
-export const bearerOptions = (token: string): ClientOptions => ({ headers: { authorization: `Bearer ${token}` } })

@@ -2,8 +2,10 @@
  * The dependencies of a door, in memory: a reception whose tasks do what the text of their message says, workspaces and
  * tokens in maps. They keep the contracts of the real ones as far as a door can see, and remember the letters.
  */
+import type { PushContext } from '../../../src/doors/http/a2a/push-methods.ts'
 import type { WorkspaceRoutesContext } from '../../../src/doors/http/routes/route.ts'
 import { MoleculeError } from '../../../src/errors.ts'
+import type { StoredPush } from '../../../src/inbox/delivery.ts'
 import type { Letter, LogEntry, Reception, TaskView } from '../../../src/inbox/inbox.ts'
 import type { DeadLetters, PendingAsks } from '../../../src/inbox/owners.ts'
 import type { MaskingLog } from '../../../src/log.ts'
@@ -299,5 +301,32 @@ function createFakeWorkspaces(): Workspaces {
       return workspace && withLoad(workspace)
     },
     list: async () => [...all.values()].map(withLoad),
+  }
+}
+
+/** Push configs in memory: every task has one config, a new config is returned as it was set, and no URL is called. */
+export function createFakePushContext(): PushContext {
+  const stored = (workspaceId: string, taskId: string): StoredPush => ({
+    ...{ workspaceId, taskId, id: 'hook', version: '1.0' },
+    config: { taskId, id: 'hook', url: 'https://hook.test/', token: 'a secret' },
+    cursor: { seq: 0, k: 0 },
+  })
+  const nothing = async () => undefined
+  return {
+    check: nothing,
+    wake: () => undefined,
+    configs: {
+      put: async ({ workspaceId, config }) => ({ ...stored(workspaceId, config.taskId), id: config.id, config }),
+      list: async (workspaceId, taskId) => [stored(workspaceId, taskId)],
+      remove: async () => true,
+      nudge: nothing,
+      claim: async () => [],
+      renew: nothing,
+      isCurrent: async () => true,
+      advance: async () => true,
+      fail: async () => 'later',
+      idle: nothing,
+      release: nothing,
+    },
   }
 }

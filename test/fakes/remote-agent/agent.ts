@@ -1,7 +1,7 @@
 /**
- * A remote agent in a process of its own, built with the published SDK: `node agent.ts 1.0|0.3|rest`. It prints its base
- * URL; `rest` is 1.0 without JSON-RPC.
- * `GET /seen` tells what reached it (sends, cancels, the Authorization header), `POST /release` ends what is slow.
+ * A fake remote agent in its own process, built with the published SDK: `node agent.ts 1.0|0.3|rest`; `rest` is 1.0
+ * without JSON-RPC. It prints its base URL. `GET /seen` returns what it received (sends, cancels, Authorization headers),
+ * `POST /release` ends its slow tasks.
  */
 import { EventEmitter, once } from 'node:events'
 import type { AddressInfo } from 'node:net'
@@ -30,10 +30,10 @@ interface Bus {
   finished(): void
 }
 
-async function execute(message: OurMessage, names: RemoteTurn, bus: Bus): Promise<void> {
+async function execute(message: OurMessage, turn: RemoteTurn, bus: Bus): Promise<void> {
   seen.sends.push(message)
-  for await (const event of runBehaviour(message, names, control)) {
-    if (canceled.has(names.taskId)) return
+  for await (const event of runBehaviour(message, turn, control)) {
+    if (canceled.has(turn.taskId)) return
     bus.publish(event)
   }
   bus.finished()
@@ -64,10 +64,10 @@ function toEvent10(event: StreamResponse): AgentExecutionEvent {
   }
 }
 
-function serve10(router: express.Router, base: string, word?: string): void {
+function serve10(router: express.Router, base: string, behaviour?: string): void {
   const card = AgentCard.fromJSON({
     name: 'remote',
-    description: 'answers what tests ask',
+    description: 'a fake for tests',
     version: '1',
     capabilities: { streaming: true },
     supportedInterfaces: [
@@ -86,20 +86,20 @@ function serve10(router: express.Router, base: string, word?: string): void {
     execute: ({ userMessage, taskId, contextId, task }, target) =>
       execute(
         Message.toJSON(userMessage) as OurMessage,
-        { taskId, contextId, known: task !== undefined, word },
+        { taskId, contextId, known: task !== undefined, behaviour },
         bus(target),
       ),
     cancelTask: (taskId, target) => cancel(taskId, bus(target)),
   })
   router.use('/.well-known/agent-card.json', agentCardHandler({ agentCardProvider: handler }))
-  const serving = { requestHandler: handler, userBuilder: UserBuilder.noAuthentication }
-  router.use('/rpc', REST ? restHandler(serving) : jsonRpcHandler(serving))
+  const options = { requestHandler: handler, userBuilder: UserBuilder.noAuthentication }
+  router.use('/rpc', REST ? restHandler(options) : jsonRpcHandler(options))
 }
 
-function serve03(router: express.Router, base: string, word?: string): void {
+function serve03(router: express.Router, base: string, behaviour?: string): void {
   const card = {
     name: 'remote',
-    description: 'answers what tests ask',
+    description: 'a fake for tests',
     version: '1',
     protocolVersion: '0.3.0',
     url: `${base}/rpc`,
@@ -116,7 +116,7 @@ function serve03(router: express.Router, base: string, word?: string): void {
   const handler = new v03.DefaultRequestHandler(card, new v03.InMemoryTaskStore(), {
     execute: ({ userMessage, taskId, contextId, task }, target) => {
       const message = messageFromV03(userMessage as V03Message)
-      return execute(message, { taskId, contextId, known: task !== undefined, word }, bus(target))
+      return execute(message, { taskId, contextId, known: task !== undefined, behaviour }, bus(target))
     },
     cancelTask: (taskId, target) => cancel(taskId, bus(target)),
   })
@@ -141,10 +141,10 @@ app.use('/rpc', (request, _response, next) => {
 })
 const serve = process.argv[2] === '0.3' ? serve03 : serve10
 serve(app, url)
-// The same agent under an address of its own for each word, for tests whose messages say something else.
-for (const word of ['endless', 'fail', 'flood']) {
+// For tests that cannot choose the behaviour by their message: the same agent at a URL for each behaviour.
+for (const behaviour of ['endless', 'fail', 'flood']) {
   const router = express.Router()
-  serve(router, `${url}/as/${word}`, word)
-  app.use(`/as/${word}`, router)
+  serve(router, `${url}/as/${behaviour}`, behaviour)
+  app.use(`/as/${behaviour}`, router)
 }
 process.stdout.write(`${url}\n`)

@@ -1,4 +1,4 @@
-/** Starts the remote agent of the tests in a process of its own, and asks it what it has seen. */
+/** Starts the fake remote agent in its own process. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
@@ -15,7 +15,9 @@ export interface SeenRequests {
 
 export interface RemoteAgent {
   readonly url: string
+  /** What the agent has received so far. */
   seen(): Promise<SeenRequests>
+  /** Ends its slow tasks. */
   release(): Promise<void>
   stop(): void
 }

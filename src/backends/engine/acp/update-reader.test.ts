@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { readSample } from '../../../../test/fakes/agents/line-parsers.ts'
+import { readSample } from '../../../../test/fakes/agents/fake-agent.ts'
 import { streamedText } from '../../../../test/fakes/turns.ts'
 import { createReplyBuilder, type ProgressEvent } from '../reply-builder.ts'
 import { createUpdateReader } from './update-reader.ts'

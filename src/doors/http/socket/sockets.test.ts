@@ -1,14 +1,10 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
-import {
-  bearerOptions,
-  connectSocket,
-  createFakeActivityLogs,
-  type SocketClient,
-} from '../../../../test/fakes/platform/fake-activity.ts'
+import { createFakeActivityLogs } from '../../../../test/fakes/platform/fake-activity.ts'
 import { secretOf, WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
 import { openDoor } from '../../../../test/harness/open-door.ts'
+import { bearerOptions, connectSocket, type SocketClient } from '../../../../test/harness/socket-client.ts'
 import { waitUntil } from '../../../../test/harness/wait.ts'
 import { SSE_LIMITS, type SseLimits } from '../server/sse.ts'
 import { SOCKETS_PER_TOKEN_MAX } from './sockets.ts'
