@@ -26,6 +26,8 @@ export interface InboxContext {
   readonly held: Set<string>
   readonly keepSession: KeepSession
   readonly onCheckpoint: (checkpoint: Checkpoint) => void
-  /** A task changed: wakes readers in this process, and hints to the other processes on this store. Call after commit. */
+  /**
+   * A task changed: wakes readers in this process, and hints to the other processes on this store. Call after commit.
+   */
   changed(workspaceId: string, taskId: string, result?: TaskResult): void
 }

@@ -1,14 +1,16 @@
 /**
  * The inbox seam, where doors and the runtime meet. A door sees `Reception` (admit a letter, then follow its task). A
- * worker sees `Inbox` (lease, begin, append, settle). Both work on the same durable rows. The worker's interface is small
- * enough to call over HTTP: `molecule connect` runs the same runtime on a remote `Inbox`.
+ * worker sees `Inbox` (lease, begin, append, settle). Both work on the same durable rows. The worker's interface is
+ * small enough to call over HTTP: `molecule connect` runs the same runtime on a remote `Inbox`.
  */
 import type { Artifact, MessageContent, Metadata, Part, StreamResponse, Task, TaskState } from '../protocol/a2a.ts'
 import type { Envelope } from '../protocol/envelope.ts'
 import type { Sender } from '../protocol/request.ts'
 import type { ReplyAddress } from './delivery.ts'
 
-/** The moments at which a crash matters most. The inbox and the runtime report each; crash tests kill the process there. */
+/**
+ * The moments at which a crash matters most. The inbox and the runtime report each; crash tests kill the process there.
+ */
 export type Checkpoint =
   /** The message is durable; its sender has no answer yet. */
   | 'admitted'
@@ -56,9 +58,9 @@ export interface LogEntry {
 }
 
 /**
- * Contract: when `admit` resolves, the message is durable and gets exactly one outcome; a duplicate attaches to the task
- * of the first. `follow` yields every entry of the task after `afterSeq`, in commit order, each once. It ends when the
- * task is final or interrupted and every entry was yielded, or when the signal aborts.
+ * Contract: when `admit` resolves, the message is durable and gets exactly one outcome; a duplicate attaches to the
+ * task of the first. `follow` yields every entry of the task after `afterSeq`, in commit order, each once. It ends when
+ * the task is final or interrupted and every entry was yielded, or when the signal aborts.
  */
 export interface Reception {
   admit(letter: Letter): Promise<Admitted>
@@ -252,9 +254,9 @@ export interface NumberedEvents {
 export interface Inbox {
   leases(worker: Worker, signal: AbortSignal): AsyncIterable<Directive>
   /**
-   * The turn begins. A worker that vanishes before this costs the message nothing; after it, one of its losses. A bridge
-   * awaits it before it starts the backend. In a hosted workspace the claim itself begins the turn, and no call is
-   * needed. `text` goes into the activity log: `started on laptop`.
+   * The turn begins. A worker that vanishes before this costs the message nothing; after it, one of its losses. A
+   * bridge awaits it before it starts the backend. In a hosted workspace the claim itself begins the turn, and no call
+   * is needed. `text` goes into the activity log: `started on laptop`.
    */
   begin(key: LeaseKey, text?: string): Promise<LeaseStanding>
   extend(keys: readonly LeaseKey[]): Promise<LeaseStanding[]>

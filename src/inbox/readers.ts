@@ -70,7 +70,10 @@ export interface Activity {
 
 export interface StoryStep {
   readonly atMs: number
-  /** admitted, started, progress, asked, resumed, failed, lost, answered, ended, late, waiting, running, replayed, discarded. */
+  /**
+   * admitted, started, progress, asked, resumed, failed, lost, answered, ended, late, waiting, running, replayed,
+   * discarded.
+   */
   readonly type: string
   readonly text: string
 }

@@ -1,8 +1,8 @@
 /**
- * The inbox against a model: random steps by two nodes on one store (admit, lease, lose a lease, append, settle, cancel,
- * wait, crash, restart). After each step the rows must match the model. At the end healthy workers take what is left, and
- * every admitted message must have its outcome. `model.ts` knows what must be, `node-cluster.ts` runs it, and `rows.ts`
- * checks the invariants of the rows.
+ * The inbox against a model: random steps by two nodes on one store (admit, lease, lose a lease, append, settle,
+ * cancel, wait, crash, restart). After each step the rows must match the model. At the end healthy workers take what is
+ * left, and every admitted message must have its outcome. `model.ts` knows what must be, `node-cluster.ts` runs it, and
+ * `rows.ts` checks the invariants of the rows.
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'

@@ -1,8 +1,9 @@
 /**
- * The dedupe key of a message, in one indexed column: the start of its idempotency key, a checksum of the whole key, then
- * a hash of workspace, principal and key. Keys that are time-ordered or counted (ULID, UUIDv7, a chat's own numbers) are
- * then neighbours in the index. A plain hash dirties one index page for each message, a fifth of all pages that a commit
- * writes; random keys (UUIDv4) still pay that. With the checksum, all messages of one key can be found by the key alone.
+ * The dedupe key of a message, in one indexed column: the start of its idempotency key, a checksum of the whole key,
+ * then a hash of workspace, principal and key. Keys that are time-ordered or counted (ULID, UUIDv7, a chat's own
+ * numbers) are then neighbours in the index. A plain hash dirties one index page for each message, a fifth of all pages
+ * that a commit writes; random keys (UUIDv4) still pay that. With the checksum, all messages of one key can be found by
+ * the key alone.
  */
 import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'

@@ -1,9 +1,9 @@
 /**
  * Asks: questions and permissions that a running turn puts to a person. An ask suspends the turn. A question sets the
- * task to input-required; the next message to the task is the answer and goes to the waiting worker, not into the queue.
- * A permission sets auth-required and is answered by owners only (`pending-asks.ts`), so that a sender cannot allow what
- * its agent does. After the timeout an ask is denied. If the worker dies the ask is void, and an answer that came waits
- * in the queue behind the re-run.
+ * task to input-required; the next message to the task is the answer and goes to the waiting worker, not into the
+ * queue. A permission sets auth-required and is answered by owners only (`pending-asks.ts`), so that a sender cannot
+ * allow what its agent does. After the timeout an ask is denied. If the worker dies the ask is void, and an answer that
+ * came waits in the queue behind the re-run.
  */
 import type { Part, TaskState } from '../../protocol/a2a.ts'
 import { sql, type Transaction, together } from '../../store/store.ts'
@@ -130,8 +130,8 @@ export function* denyAsk(open: OpenAsk): Transaction<boolean> {
 }
 
 /**
- * Closes the ask, once, and resumes its turn. `by` names the person; null for the timeout. False when the ask was closed
- * before. The caller has locked the workspace.
+ * Closes the ask, once, and resumes its turn. `by` names the person; null for the timeout. False when the ask was
+ * closed before. The caller has locked the workspace.
  */
 export function* closeAsk(
   { key, id }: OpenAsk,

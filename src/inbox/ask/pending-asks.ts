@@ -1,7 +1,7 @@
 /**
  * The owners' list of pending asks: the permissions that running turns of all workspaces ask for, as one durable list.
- * An answer is bound to exactly one ask, counts once, and goes to the turn that waits for it. The sweep denies asks that
- * time out.
+ * An answer is bound to exactly one ask, counts once, and goes to the turn that waits for it. The sweep denies asks
+ * that time out.
  */
 import { MoleculeError } from '../../errors.ts'
 import { sql, type Transaction, together } from '../../store/store.ts'

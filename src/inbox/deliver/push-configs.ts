@@ -1,7 +1,7 @@
 /**
- * Push configs: the webhooks of callers, and how far each has come. No row is stored for an event: a config holds a cursor
- * into the event log, which moves after each successful call. One worker at a time sends for a config (`worker`, until
- * `next_at`), so a webhook receives the events in order, one by one.
+ * Push configs: the webhooks of callers, and how far each has come. No row is stored for an event: a config holds a
+ * cursor into the event log, which moves after each successful call. One worker at a time sends for a config (`worker`,
+ * until `next_at`), so a webhook receives the events in order, one by one.
  */
 import { MoleculeError } from '../../errors.ts'
 import type { ProtocolVersion } from '../../protocol/envelope.ts'

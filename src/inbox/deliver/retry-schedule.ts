@@ -1,5 +1,6 @@
 /** When a push that failed is tried again: the delay doubles with each try, until the platform gives up. */
 
+/** After this many tries, or this long, the platform gives up and shows the failure. */
 const TRIES_MAX = 10
 const GIVE_UP_MS = 24 * 3600_000
 const RETRY_MS = 2000

@@ -1,8 +1,8 @@
 /**
  * Bridges: workers on other machines. A bridge polls for work; each call waits until there is a directive. While a call
  * waits, the bridge has a worker queue here like any worker, so admission can lease to it at once. Between two calls
- * only the store knows what the bridge holds. Invariant: a lease that is stored for a bridge, and that the bridge does not
- * name in its next call, is freed at once. Its answer was lost, or the bridge was restarted.
+ * only the store knows what the bridge holds. Invariant: a lease that is stored for a bridge, and that the bridge does
+ * not name in its next call, is freed at once. Its answer was lost, or the bridge was restarted.
  */
 import { MoleculeError } from '../../errors.ts'
 import { sql, statement, type Transaction, together } from '../../store/store.ts'

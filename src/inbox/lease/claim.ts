@@ -1,6 +1,6 @@
 /**
- * Claiming: a worker takes the oldest ready conversation of a workspace and its oldest unsettled message. The lease is on
- * the conversation: locks on message rows would let a second worker run the next message of the same conversation.
+ * Claiming: a worker takes the oldest ready conversation of a workspace and its oldest unsettled message. The lease is
+ * on the conversation: locks on message rows would let a second worker run the next message of the same conversation.
  * Each claim raises the epoch, so every later call of an earlier holder is stale.
  */
 import { restoreEnvelope } from '../../protocol/envelope.ts'

@@ -1,6 +1,6 @@
 /**
- * When a conversation is ready: always derived from its oldest unsettled message, because order within a conversation is
- * absolute. The search starts behind `settled_n`, the last message that a turn settled. Invariant: nothing before it
+ * When a conversation is ready: always derived from its oldest unsettled message, because order within a conversation
+ * is absolute. The search starts behind `settled_n`, the last message that a turn settled. Invariant: nothing before it
  * becomes unsettled again. The running message is the oldest, and only an answer to it can go back into the queue.
  */
 import { type Statement, statement } from '../../store/store.ts'
@@ -17,7 +17,9 @@ const FREE = `update conversations set worker = null, lease_until = null, ready_
 const FREE_BEHIND = `update conversations set worker = null, lease_until = null, settled_n = $2,
   ready_at = ${oldest('ready_at', { id: '$1', settledN: '$2' })} where id = $1`
 
-/** The lease ends: the conversation is ready when its next message is. `settledN`: the number of the settled message. */
+/**
+ * The lease ends: the conversation is ready when its next message is. `settledN`: the number of the settled message.
+ */
 export const freeConversation = (conversationId: string, settledN?: number): Statement =>
   settledN === undefined ? statement(FREE, [conversationId]) : statement(FREE_BEHIND, [conversationId, settledN])
 

@@ -1,7 +1,7 @@
 /**
- * Recovers leases whose commit succeeded but whose answer was lost (a dropped database connection). The worker is alive,
- * so no takeover happens, and it does not know of the lease, so it never settles. A lease that is missing from `held` in
- * two sweeps is released: by then every answer that was on its way has arrived.
+ * Recovers leases whose commit succeeded but whose answer was lost (a dropped database connection). The worker is
+ * alive, so no takeover happens, and it does not know of the lease, so it never settles. A lease that is missing from
+ * `held` in two sweeps is released: by then every answer that was on its way has arrived.
  */
 import type { InboxContext } from '../context.ts'
 import { type LeaseKey, leaseId } from '../inbox.ts'

@@ -1,6 +1,7 @@
 /**
  * A lost turn: its worker vanished. If the turn had begun, that counts as one of the message's losses. The message runs
- * again, or is dead after too many losses. Open asks are void, and an answer that came goes back into the queue behind it.
+ * again, or is dead after too many losses. Open asks are void, and an answer that came goes back into the queue behind
+ * it.
  */
 import { sql, type Transaction, together } from '../../store/store.ts'
 import { closeAsks, voidAsks } from '../ask/close-asks.ts'

@@ -1,6 +1,6 @@
 /**
- * Recovery at start: the leases of an earlier process of this host are void. The lock on the data folder proves that the
- * process is gone, so they need not run out first. Each lost turn is recorded and its message runs again.
+ * Recovery at start: the leases of an earlier process of this host are void. The lock on the data folder proves that
+ * the process is gone, so they need not run out first. Each lost turn is recorded and its message runs again.
  */
 import { sql, statement, type Transaction, together } from '../../store/store.ts'
 import { lockWorkspace } from './lock-workspace.ts'

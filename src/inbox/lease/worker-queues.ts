@@ -1,6 +1,6 @@
 /**
- * Worker queues: where workers of this process wait for directives. A queue is memory only. Every lease in it is already
- * committed, and a lease that is still in the queue when its worker leaves is released.
+ * Worker queues: where workers of this process wait for directives. A queue is memory only. Every lease in it is
+ * already committed, and a lease that is still in the queue when its worker leaves is released.
  */
 import { createWaitQueue, type WaitQueue } from '../../wait.ts'
 import type { ReadyWorkers } from '../admit/admit.ts'

@@ -88,7 +88,9 @@ function* end(
 const cancelAll = (open: string): string =>
   `update messages set state = 'canceled', outcome = 'stopped', settled_at = now_ms() where workspace_id = $1 and ${open}`
 
-/** Dead letters are discarded, because no person can list them any more. A raised epoch makes every later call stale. */
+/**
+ * Dead letters are discarded, because no person can list them any more. A raised epoch makes every later call stale.
+ */
 const CLEANUP_STATEMENTS: readonly string[] = [
   cancelAll(`state = 'queued'`),
   cancelAll(`state in ('leased', 'stopping')`),

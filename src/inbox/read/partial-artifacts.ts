@@ -1,6 +1,6 @@
 /**
- * Partial replies: what a task has shown of replies that are not settled yet. A stream that starts in the middle of a turn
- * appends to this; without it the reader would add the end of a text to nothing.
+ * Partial replies: what a task has shown of replies that are not settled yet. A stream that starts in the middle of a
+ * turn appends to this; without it the reader would add the end of a text to nothing.
  */
 import type { Artifact, TaskArtifactUpdate } from '../../protocol/a2a.ts'
 import type { Transaction } from '../../store/store.ts'

@@ -1,6 +1,6 @@
 /**
- * The door side of the local inbox: `Reception`. Readers wait on watchers, which only say "read again", and then read the
- * store; so a reader sees exactly what is durable, in commit order.
+ * The door side of the local inbox: `Reception`. Readers wait on watchers, which only say "read again", and then read
+ * the store; so a reader sees exactly what is durable, in commit order.
  */
 import { isFinal, isInterrupted, type Message, type Task, type TaskState } from '../../protocol/a2a.ts'
 import { sql, type Transaction } from '../../store/store.ts'

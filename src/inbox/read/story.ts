@@ -1,7 +1,7 @@
 /**
- * The story of one message: when it was admitted and from whom, each attempt with its outcome, what was delivered where.
- * It is read from the rows that the work left and nothing else, so it survives any crash. It never shows more than its
- * reader may see of the task.
+ * The story of one message: when it was admitted and from whom, each attempt with its outcome, what was delivered
+ * where. It is read from the rows that the work left and nothing else, so it survives any crash. It never shows more
+ * than its reader may see of the task.
  */
 import { restoreEnvelope } from '../../protocol/envelope.ts'
 import type { Sender } from '../../protocol/request.ts'

@@ -1,6 +1,6 @@
 /**
- * Which messages belong to a task. The message that opened it has the task's id and is found by its primary key. Only later
- * messages are in an index: most tasks have a single message, and every message pays for every index.
+ * Which messages belong to a task. The message that opened it has the task's id and is found by its primary key. Only
+ * later messages are in an index: most tasks have a single message, and every message pays for every index.
  */
 
 /** An SQL condition, for a table or alias of messages and an expression for the task's id. */

@@ -1,4 +1,4 @@
-/** Why a task has not begun, as a status message: its sender sees whether it waits for a pause, a message, a slot or a worker. */
+/** Why a task has not begun, as a status message: it waits for an older message, a slot, a worker or a resume. */
 import { sql, type Transaction } from '../../store/store.ts'
 import { OLDEST_UNSETTLED_ID } from '../lease/conversation-readiness.ts'
 import { whyOffline } from '../offline.ts'

@@ -1,6 +1,6 @@
 /**
- * What a worker reports while its turn runs: that it begins, its events, and that it is still alive. Each answer says how
- * the lease stands; this is how a worker on another machine learns that its turn was cancelled or taken over.
+ * What a worker reports while its turn runs: that it begins, its events, and that it is still alive. Each answer says
+ * how the lease stands; this is how a worker on another machine learns that its turn was cancelled or taken over.
  */
 import { sql, statement, type Transaction, together } from '../../store/store.ts'
 import type { LeaseKey, LeaseStanding, NumberedEvents } from '../inbox.ts'

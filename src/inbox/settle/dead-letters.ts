@@ -126,8 +126,8 @@ function* discard(workspaceId: string, messageId: string): Transaction<void> {
 const notDead = (messageId: string) => new MoleculeError('not_found', `there is no dead letter ${messageId}`)
 
 /**
- * Copies the message to `to`, the message that opens the new task. The sender's key moves with it: a client that retries
- * gets the replay, not the failure.
+ * Copies the message to `to`, the message that opens the new task. The sender's key moves with it: a client that
+ * retries gets the replay, not the failure.
  */
 function* copyMessage({ from, to, dedupe }: { from: string; to: string; dedupe: Uint8Array }): Transaction<void> {
   const unusedKey = createHash('sha256').update(from).digest().subarray(0, 16)

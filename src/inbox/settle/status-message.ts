@@ -1,7 +1,7 @@
 /**
- * The message that explains a task's state. Everyone sees one clean sentence for a failed turn. The program's own text is
- * stored beside it and shown to the owner only, where a reader asks for `detail`. A door that asks for nothing special, a
- * stream and a chat can leak nothing.
+ * The message that explains a task's state. Everyone sees one clean sentence for a failed turn. The program's own text
+ * is stored beside it and shown to the owner only, where a reader asks for `detail`. A door that asks for nothing
+ * special, a stream and a chat can leak nothing.
  */
 import type { Message, MessageContent } from '../../protocol/a2a.ts'
 import type { Failure } from '../inbox.ts'

@@ -1,8 +1,8 @@
 /**
- * Clock correction at start, for SQLite: the wall clock was set back while no process ran, as a time server does after a
- * wrong date. The store takes its time from the wall clock at each start, so waiting messages would wait until the clock
- * catches up, perhaps for years. Their times are moved back by the same amount. PostgreSQL has its own clock, which
- * other nodes use too.
+ * Clock correction at start, for SQLite: the wall clock was set back while no process ran, as a time server does after
+ * a wrong date. The store takes its time from the wall clock at each start, so waiting messages would wait until the
+ * clock catches up, perhaps for years. Their times are moved back by the same amount. PostgreSQL has its own clock,
+ * which other nodes use too.
  */
 import { sql, statement, type Transaction, together } from '../../store/store.ts'
 

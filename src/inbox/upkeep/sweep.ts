@@ -1,6 +1,7 @@
 /**
- * The sweep: everything that happens without a caller. It leases ready work to workers, takes over leases that ran out, expires
- * messages, denies asks that timed out, and prunes old rows. Wake-ups make the first fast; the timer makes all certain.
+ * The sweep: everything that happens without a caller. It leases ready work to workers, takes over leases that ran out,
+ * expires messages, denies asks that timed out, and prunes old rows. Wake-ups make the first fast; the timer makes all
+ * certain.
  */
 import { toMoleculeError } from '../../errors.ts'
 import { denyAsk, findTimedOutAsks } from '../ask/ask.ts'

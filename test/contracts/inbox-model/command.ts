@@ -1,7 +1,7 @@
 /**
- * A step of the model test as a command of fast-check: one thing that may happen to an inbox. A step holds numbers, which
- * choose among the tasks, leases and nodes that exist when it runs. It returns what it did, so that a failure reads as a
- * story.
+ * A step of the model test as a command of fast-check: one thing that may happen to an inbox. A step holds numbers,
+ * which choose among the tasks, leases and nodes that exist when it runs. It returns what it did, so that a failure
+ * reads as a story.
  */
 import fc from 'fast-check'
 import type { InboxModel } from './model.ts'

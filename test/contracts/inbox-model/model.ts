@@ -1,7 +1,7 @@
 /**
- * The model of the inbox: plain maps, no store, no time, no batches of writes. It knows what each call does to messages,
- * tasks and conversations. Which worker gets a free conversation, and when, is the inbox's own choice: the model is given
- * each lease and asserts that it was allowed.
+ * The model of the inbox: plain maps, no store, no time, no batches of writes. It knows what each call does to
+ * messages, tasks and conversations. Which worker gets a free conversation, and when, is the inbox's own choice: the
+ * model is given each lease and asserts that it was allowed.
  */
 import assert from 'node:assert/strict'
 import type { Admitted, Lease, LeaseStanding, Letter, NumberedEvents, Outcome } from '../../../src/inbox/inbox.ts'

@@ -1,7 +1,7 @@
 /**
- * The real side of the model test: two nodes on one store, each with an inbox, a clock that the test moves, and one worker
- * that takes every directive. A node can crash, come back, and have its worker leave and join. Nothing happens by itself:
- * after a step, `quiet` resolves when everything that the step caused is done.
+ * The real side of the model test: two nodes on one store, each with an inbox, a clock that the test moves, and one
+ * worker that takes every directive. A node can crash, come back, and have its worker leave and join. Nothing happens
+ * by itself: after a step, `quiet` resolves when everything that the step caused is done.
  */
 import type { Directive } from '../../../src/inbox/inbox.ts'
 import { createLocalInbox, type LocalInbox } from '../../../src/inbox/local-inbox.ts'

@@ -1,6 +1,6 @@
 /**
- * The rows of the store, and the invariants of the inbox in terms of its rows. They need no model, so they are checked in
- * the concurrent test too.
+ * The rows of the store, and the invariants of the inbox in terms of its rows. They need no model, so they are checked
+ * in the concurrent test too.
  */
 import assert from 'node:assert/strict'
 import { type Store, sql, type Transaction } from '../../../src/store/store.ts'

@@ -1,6 +1,6 @@
 /**
- * The harness of the inbox contract: a store under test, workspaces inserted by SQL, and workers that lease and settle. Test
- * workspaces are not hosted, so each worker serves only the workspace of its own test.
+ * The harness of the inbox contract: a store under test, workspaces inserted by SQL, and workers that lease and settle.
+ * Test workspaces are not hosted, so each worker serves only the workspace of its own test.
  */
 import assert from 'node:assert/strict'
 import { type Clock, systemClock } from '../../../src/clock.ts'
