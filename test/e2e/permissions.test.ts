@@ -77,7 +77,7 @@ describe('permissions', () => {
       assert.match(listed.stdout, /Bash .* rm -rf \//)
       assert.match((await run(MOLECULE, ['pending', 'deny', pending.id], { env })).stdout, /denied/)
       assert.match(await reply(id, task), /^was told Permission denied/)
-      assert.match((await run(MOLECULE, ['pending'], { env })).stdout, /Nothing waits/)
+      assert.match((await run(MOLECULE, ['pending'], { env })).stdout, /No request waits/)
     } finally {
       bridge.kill()
       await once(bridge, 'exit')
