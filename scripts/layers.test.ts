@@ -1,6 +1,6 @@
 /**
  * Tests the import check on samples: a violation of each rule, and a clean sample for each import that is allowed. The
- * table is a small one of its own, so that a change of the real table breaks no test here.
+ * table is a small sample, so that a change of the real table breaks no test here.
  */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'

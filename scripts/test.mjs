@@ -3,7 +3,7 @@
  * after `--` choose files by a part of their path; `--test-name-pattern=...` chooses tests by title.
  *
  * Invariant: it ends, and its exit code is 0 only if tests ran and all passed. A test that leaves a timer or a socket
- * open would keep the unit tests running for ever; it is reported as a failure with the open resources.
+ * open would keep the unit tests running forever; it is reported as a failure with the open resources.
  */
 import { globSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'

@@ -14,7 +14,7 @@ backendContract('BK-9 BK-4 AG-11 a2a-v03', {
   startsProcesses: false,
   failing: { values: { url: `${agent.url}/as/fail` }, code: 'agent_failed', complaint: 'the disk is full' },
   empty: { values: { url: agent.url }, code: null },
-  // The relay has no timeout of its own; the runtime ends a silent turn.
+  // The relay has no timeout; the runtime ends a silent turn.
   slow: null,
   flood: { url: `${agent.url}/as/flood` },
   keepsSession: true,

@@ -1,10 +1,9 @@
 /** `npm start` run by a real npm: a signal to npm alone stops the platform and leaves none of its processes. */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { isAlive, linuxOnly } from '../harness/live-processes.ts'
+import { isAlive, linuxOnly, pidsWithCommandLine } from '../harness/live-processes.ts'
 import { temporaryDir } from '../harness/process-harness.ts'
 import { waitUntil } from '../harness/wait.ts'
 
@@ -15,12 +14,12 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     const dataDir = temporaryDir(t)
     const { npm, output } = startNpm(t, ['start', '--', '--port', '0', '--data-dir', dataDir])
     await waitUntil(() => /runs at http:/.test(output()) || npm.exitCode !== null, 'the platform listens')
-    const pids = pidsWithArgument(dataDir)
+    const pids = pidsWithCommandLine(dataDir)
     assert.ok(pids.length >= 2, `npm and the platform have the folder among their arguments: ${output()}`)
     npm.kill(signal)
     await waitUntil(() => !pids.some(isAlive), `npm and the platform (${pids.join(', ')}) end`)
     assert.match(output(), /Stopping: /)
-    assert.deepEqual(pidsWithArgument(dataDir), [])
+    assert.deepEqual(pidsWithCommandLine(dataDir), [])
   })
 }
 
@@ -45,20 +44,4 @@ function startNpm(t: TestContext, args: readonly string[]): { npm: ChildProcess;
     }
   })
   return { npm, output: () => output }
-}
-
-/** Live processes that have this argument: npm, any shell between, the platform. */
-function pidsWithArgument(argument: string): number[] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name) && commandLineOf(name).includes(argument))
-    .map(Number)
-}
-
-function commandLineOf(pid: string): string {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8')
-  } catch {
-    // The process ended between the listing and this read.
-    return ''
-  }
 }

@@ -70,7 +70,7 @@ export function replyOf(events: readonly BackendEvent[]): string {
 /** The error of the turn; fails when the turn succeeded. */
 export function errorOf(events: readonly BackendEvent[]): MoleculeError {
   const end = events.at(-1)
-  assert.ok(end?.type === 'failed', 'the turn did not fail')
+  assert.ok(end?.type === 'failed', `the turn did not fail: ${JSON.stringify(end)}`)
   return end.error
 }
 

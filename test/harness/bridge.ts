@@ -1,4 +1,4 @@
-/** A bridge for end-to-end tests: the real `bin/molecule connect` in a process of its own, with its own home folder. */
+/** A bridge for end-to-end tests: the real `bin/molecule connect` in its own process, with its own home folder. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

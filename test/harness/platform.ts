@@ -1,5 +1,5 @@
 /**
- * A platform for end-to-end tests: the real `bin/molecule up` in a process of its own, on a temporary data folder.
+ * A platform for end-to-end tests: the real `bin/molecule up` in its own process, on a temporary data folder.
  * Tests use only what any client has: the URL, the token file and HTTP.
  */
 import assert from 'node:assert/strict'

@@ -4,7 +4,7 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
-import { listEvents, makeTurn, type TurnOverrides } from '../../../test/fakes/turns.ts'
+import { errorOf, listEvents, makeTurn, type TurnOverrides } from '../../../test/fakes/turns.ts'
 import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../../test/harness/process-harness.ts'
 import { systemClock } from '../../clock.ts'
 import { silentLog } from '../../log.ts'
@@ -84,12 +84,6 @@ const artifact = (text: string, append = false): StreamResponse => ({
 const whole = (...parts: Part[]) => ({ artifacts: [{ artifactId: 'a', parts }] })
 const notesIn = (events: readonly BackendEvent[]) =>
   Object.fromEntries(events.flatMap((event) => (event.type === 'note' ? [[event.key, event.value]] : [])))
-const failureIn = (events: readonly BackendEvent[]) => {
-  const end = events.at(-1)
-  assert.ok(end?.type === 'failed', JSON.stringify(end))
-  return end.error
-}
-
 test('AG-11 the sending is noted before the send, and the remote task with its first event', async (t) => {
   const { calls, run } = await remote(t, (_rpc, { stream, response }) => {
     stream(task('TASK_STATE_SUBMITTED'), status('TASK_STATE_COMPLETED'))
@@ -188,16 +182,16 @@ test('AG-11 an old question in the first snapshot does not end the turn', async 
 test('AG-11 an answer to a remote task that is gone is a lost session', async (t) => {
   const { run } = await remote(t, (_rpc, { refuse }) => refuse(-32001, 'no such task'))
   const sessionToken = JSON.stringify({ contextId: 'ctx-1', taskId: 'up-1', ourTaskId: 'task_x' })
-  const lost = failureIn(await run({ text: 'blue', sessionToken, request: { task_id: 'task_x' } }))
+  const lost = errorOf(await run({ text: 'blue', sessionToken, request: { task_id: 'task_x' } }))
   assert.equal(lost.code, 'session_lost')
-  const other = failureIn(await run({ text: 'blue', sessionToken, request: { task_id: 'task_y' } }))
+  const other = errorOf(await run({ text: 'blue', sessionToken, request: { task_id: 'task_y' } }))
   assert.equal(other.code, 'not_found')
 })
 
 test('AG-11 a message that would go in a circle is refused before it is sent', async (t) => {
   const { run, calls } = await remote(t, () => undefined)
   const raw = { params: { message: { metadata: { molecule_path: ['ws_0', 'ws_1'] } } } }
-  const error = failureIn(await run({ text: 'hi', request: { workspace_id: 'ws_1', raw } }))
+  const error = errorOf(await run({ text: 'hi', request: { workspace_id: 'ws_1', raw } }))
   assert.deepEqual([error.code, error.retryable], ['forbidden', false])
   assert.match(error.message, /circle: ws_0 -> ws_1 -> ws_1/)
   assert.equal(calls.length, 0)
@@ -218,7 +212,7 @@ test('AG-11 only a cancel cancels the remote task; a drain leaves it to the next
       events.push(event)
       if (event.type === 'session') stop.abort(reason)
     }
-    assert.equal(failureIn(events).code, 'canceled')
+    assert.equal(errorOf(events).code, 'canceled')
     assert.deepEqual(methods(), expected)
   }
 })
@@ -230,7 +224,7 @@ test('AG-11 a cancel before the remote task has a name cancels it as soon as it 
     stop.abort('canceled')
     setTimeout(stream, 20, task('TASK_STATE_WORKING'))
   })
-  assert.equal(failureIn(await run({ text: 'hi' }, stop.signal)).code, 'canceled')
+  assert.equal(errorOf(await run({ text: 'hi' }, stop.signal)).code, 'canceled')
   assert.deepEqual(methods(), ['SendStreamingMessage', 'CancelTask'])
 })
 
@@ -250,10 +244,10 @@ test('AG-11 a send whose signal has aborted before it began ends at once, or aft
 
 test('AG-11 an unreachable remote agent is retried; a refusal is not', async (t) => {
   const { run } = await remote(t, (_rpc, { response }) => void response.destroy())
-  const broken = failureIn(await run({ text: 'hi' }))
+  const broken = errorOf(await run({ text: 'hi' }))
   assert.deepEqual([broken.code, broken.retryable], ['timeout', true])
   const refusing = await remote(t, (_rpc, { refuse }) => refuse(-32602, 'parts are missing'))
-  const refused = failureIn(await refusing.run({ text: 'hi' }))
+  const refused = errorOf(await refusing.run({ text: 'hi' }))
   assert.deepEqual([refused.code, refused.retryable], ['agent_failed', false])
   assert.match(refused.message, /parts are missing/)
 })

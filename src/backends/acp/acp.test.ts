@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { createFakeAgents } from '../../../test/fakes/agents/fake-program.ts'
-import { listEvents, makeTurn, streamedText, type TurnOverrides } from '../../../test/fakes/turns.ts'
+import { listEvents, makeTurn, streamedText, type TurnOverrides, tokenOf } from '../../../test/fakes/turns.ts'
 import { linuxOnly, markedPids } from '../../../test/harness/live-processes.ts'
 import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../../test/harness/process-harness.ts'
 import { waitUntil } from '../../../test/harness/wait.ts'
@@ -40,12 +40,6 @@ function setUp(t: TestContext): AcpHarness {
     run: (backend, given, signal = NEVER) => listEvents(backend.run(makeTurn({ workingDir: dir, ...given }), signal)),
     processes: () => markedPids(`${owner}:`).length,
   }
-}
-
-const tokenOf = (events: readonly BackendEvent[]) => {
-  const event = events.findLast(({ type }) => type === 'session')
-  assert.ok(event?.type === 'session')
-  return event.token
 }
 
 const failureOf = (events: readonly BackendEvent[]) => {

@@ -3,13 +3,13 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { createFakeProgram } from '../../../test/fakes/agents/fake-program.ts'
-import { listEvents, makeTurn, streamedText, type TurnOverrides } from '../../../test/fakes/turns.ts'
+import { errorOf, listEvents, makeTurn, replyOf, streamedText, type TurnOverrides } from '../../../test/fakes/turns.ts'
 import { markedPids } from '../../../test/harness/live-processes.ts'
 import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../../test/harness/process-harness.ts'
 import { waitUntil } from '../../../test/harness/wait.ts'
 import { systemClock } from '../../clock.ts'
 import { silentLog } from '../../log.ts'
-import type { BackendEvent, Decision, PermissionRequest } from '../backend.ts'
+import type { Decision, PermissionRequest } from '../backend.ts'
 import { createOptions } from '../options.ts'
 import { codex } from './codex.ts'
 
@@ -41,22 +41,10 @@ const recorded = (file: string) =>
     .split('\n')
     .map((line) => JSON.parse(line))
 
-function textOf(events: readonly BackendEvent[]): string {
-  const end = events.at(-1)
-  assert.ok(end?.type === 'done', JSON.stringify(end?.type === 'failed' ? end.error.message : end))
-  return end.parts.map((part) => part.text).join('')
-}
-
-function failureIn(events: readonly BackendEvent[]) {
-  const end = events.at(-1)
-  assert.ok(end?.type === 'failed', JSON.stringify(end))
-  return end.error
-}
-
 test('AG-2 one warm process answers the turns of a conversation, and the next process resumes the thread', async (t) => {
   const first = setUp(t)
   await first.run('one')
-  assert.equal(textOf(await first.run('!count')), 'n=2 one|!count')
+  assert.equal(replyOf(await first.run('!count')), 'n=2 one|!count')
   assert.equal(first.alive(), 1)
   const events = await first.run('three')
   assert.deepEqual(
@@ -67,7 +55,7 @@ test('AG-2 one warm process answers the turns of a conversation, and the next pr
   const second = setUp(t)
   const token = events.findLast((event) => event.type === 'session')?.token ?? ''
   const resumed = await second.run('!count', { sessionToken: token })
-  assert.equal(textOf(resumed), 'n=4 one|!count|three|!count')
+  assert.equal(replyOf(resumed), 'n=4 one|!count|three|!count')
   assert.deepEqual(
     resumed.find(({ type }) => type === 'usage'),
     { type: 'usage', inputTokens: 10, outputTokens: 5 },
@@ -77,25 +65,25 @@ test('AG-2 one warm process answers the turns of a conversation, and the next pr
 test('AG-2 one-shot: the thread is resumed, and a new thread instead of it is a lost session', async (t) => {
   const { run } = setUp(t, { mode: 'oneshot' })
   await run('one')
-  assert.equal(textOf(await run('!count')), 'n=2 one|!count')
+  assert.equal(replyOf(await run('!count')), 'n=2 one|!count')
   const forgetful = setUp(t, { mode: 'oneshot', args: '--fake forget' })
   const sessionToken = '01a1de56-e19e-7c23-a0d9-b566626ebf70'
-  assert.equal(failureIn(await forgetful.run('x', { sessionToken })).code, 'session_lost')
+  assert.equal(errorOf(await forgetful.run('x', { sessionToken })).code, 'session_lost')
 })
 
 test('AG-2 RT-5 an unknown thread is a lost session in both modes, and a warm process stays usable', async (t) => {
   for (const mode of ['session', 'oneshot']) {
     const { run } = setUp(t, { mode })
     const lost = await run('x', { sessionToken: '11111111-2222-3333-4444-555555555555' })
-    assert.equal(failureIn(lost).code, 'session_lost')
-    assert.equal(failureIn(await run('x', { sessionToken: 'nonsense' })).code, 'session_lost')
-    assert.equal(textOf(await run('hello')), 'hello')
+    assert.equal(errorOf(lost).code, 'session_lost')
+    assert.equal(errorOf(await run('x', { sessionToken: 'nonsense' })).code, 'session_lost')
+    assert.equal(replyOf(await run('hello')), 'hello')
   }
 })
 
 test('AG-2 a turn does not wait for a one-shot that stays after its answer', async (t) => {
   const { run, alive } = setUp(t, { mode: 'oneshot' })
-  assert.equal(textOf(await run('!linger hello')), 'hello')
+  assert.equal(replyOf(await run('!linger hello')), 'hello')
   assert.equal(alive(), 0)
 })
 
@@ -110,10 +98,10 @@ test('AG-2 errors have the same meaning in both modes', async (t) => {
   for (const mode of ['session', 'oneshot']) {
     const { run } = setUp(t, { mode })
     for (const [name, code] of Object.entries(expected)) {
-      assert.deepEqual([mode, name, failureIn(await run(`!${name}`)).code], [mode, name, code])
+      assert.deepEqual([mode, name, errorOf(await run(`!${name}`)).code], [mode, name, code])
     }
   }
-  assert.equal(failureIn(await setUp(t).run('!context')).code, 'context_full')
+  assert.equal(errorOf(await setUp(t).run('!context')).code, 'context_full')
 })
 
 test('AG-2 a cancelled turn is interrupted: its tool dies, its process stays and continues the conversation', async (t) => {
@@ -123,9 +111,9 @@ test('AG-2 a cancelled turn is interrupted: its tool dies, its process stays and
   const running = run('!endless', {}, cancel.signal)
   await waitUntil(() => alive() === 2, 'its tool is there')
   cancel.abort()
-  assert.equal(failureIn(await running).code, 'canceled')
+  assert.equal(errorOf(await running).code, 'canceled')
   assert.equal(alive(), 1)
-  assert.equal(textOf(await run('!count')), 'n=2 one|!count')
+  assert.equal(replyOf(await run('!count')), 'n=2 one|!count')
 })
 
 test('AG-2 a process that ignores the interrupt is ended, and the next process resumes', async (t) => {
@@ -135,18 +123,18 @@ test('AG-2 a process that ignores the interrupt is ended, and the next process r
   const running = run('!deaf', {}, cancel.signal)
   await waitUntil(() => alive() === 2, 'its tool is there')
   cancel.abort()
-  assert.equal(failureIn(await running).code, 'canceled')
+  assert.equal(errorOf(await running).code, 'canceled')
   assert.equal(alive(), 0)
-  assert.equal(textOf(await run('!count')), 'n=2 one|!count')
+  assert.equal(replyOf(await run('!count')), 'n=2 one|!count')
 })
 
 test('AG-2 commentary is a status and no part of the reply; two messages are joined by a blank line', async (t) => {
   const { run } = setUp(t)
   const events = await run('!commentary well')
-  assert.equal(textOf(events), 'well')
+  assert.equal(replyOf(events), 'well')
   assert.ok(events.some((event) => event.type === 'status' && event.text === 'Let me think.'))
   const twice = await run('!twice well')
-  assert.equal(textOf(twice), 'First of all.\n\nwell')
+  assert.equal(replyOf(twice), 'First of all.\n\nwell')
   assert.equal(streamedText(twice), 'First of all.\n\nwell')
 })
 
@@ -168,13 +156,13 @@ test('AG-16 AG-2 ask: a person decides about exactly that command, change or too
   } as const
   for (const [text, [tool, subject]] of Object.entries(cases)) {
     const yes = asking('allowed')
-    assert.equal(textOf(await run(`!${text}`, { ask: yes.ask })), 'done')
+    assert.equal(replyOf(await run(`!${text}`, { ask: yes.ask })), 'done')
     assert.deepEqual(
       yes.asked.map((one) => [one.tool, one.subject]),
       [[tool, subject]],
     )
     const no = asking('denied')
-    assert.equal(textOf(await run(`!${text}`, { ask: no.ask })), `not done\n\n(Not allowed in this turn: ${tool}.)`)
+    assert.equal(replyOf(await run(`!${text}`, { ask: no.ask })), `not done\n\n(Not allowed in this turn: ${tool}.)`)
   }
   const [begun] = recorded('threads.jsonl').slice(-1)
   assert.deepEqual([begun.params.approvalPolicy, begun.params.sandbox], ['untrusted', 'workspace-write'])
@@ -183,10 +171,10 @@ test('AG-16 AG-2 ask: a person decides about exactly that command, change or too
 test('AG-16 AG-2 allowed_tools: a tool on the list needs no permission, and every other is refused', async (t) => {
   const { run } = setUp(t, { permission: 'allowed_tools', allowed_tools: 'shell, mcp__lab' })
   const never = async () => assert.fail('no person must be asked')
-  assert.equal(textOf(await run('!ask-command ls', { ask: never })), 'done')
-  assert.equal(textOf(await run('!ask-mcp x', { ask: never })), 'done')
-  assert.match(textOf(await run('!ask-patch a', { ask: never })), /^not done/)
-  assert.match(textOf(await run('!ask-other a', { ask: never })), /^not done/)
+  assert.equal(replyOf(await run('!ask-command ls', { ask: never })), 'done')
+  assert.equal(replyOf(await run('!ask-mcp x', { ask: never })), 'done')
+  assert.match(replyOf(await run('!ask-patch a', { ask: never })), /^not done/)
+  assert.match(replyOf(await run('!ask-other a', { ask: never })), /^not done/)
 })
 
 test('AG-15 AG-2 an option without effect gives a warning with its name', (t) => {

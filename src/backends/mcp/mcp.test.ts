@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import { startMcpServer } from '../../../test/fakes/mcp/http-server.ts'
-import { listEvents, makeTurn, type TurnOverrides } from '../../../test/fakes/turns.ts'
+import { errorOf, listEvents, makeTurn, type TurnOverrides } from '../../../test/fakes/turns.ts'
 import { markedPids } from '../../../test/harness/live-processes.ts'
 import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../../test/harness/process-harness.ts'
 import { waitUntil } from '../../../test/harness/wait.ts'
@@ -41,12 +41,6 @@ function doneIn(events: readonly BackendEvent[]) {
   return end.parts
 }
 
-function failureIn(events: readonly BackendEvent[]) {
-  const end = events.at(-1)
-  assert.ok(end?.type === 'failed', JSON.stringify(end))
-  return end.error
-}
-
 test('AG-10 a program stays warm for its conversation, in every revision of the protocol', async (t) => {
   for (const command of [COMMAND, `${COMMAND} --old`]) {
     const { run, alive } = setUp(t, { tool: 'count', command })
@@ -78,19 +72,19 @@ test('AG-10 the text goes to the named argument, into the template, or to the fi
   assert.deepEqual(await ask({ arguments: template }), { limit: 5, query: 'only cats, please' })
   const named = await ask({ arguments: '{"limit":5,"query":"all"}', argument: 'note' })
   assert.deepEqual(named, { limit: 5, note: 'cats', query: 'all' })
-  const none = failureIn(await setUp(t, { tool: 'number' }).run('x'))
+  const none = errorOf(await setUp(t, { tool: 'number' }).run('x'))
   assert.deepEqual([none.code, none.retryable], ['bad_config', false])
   assert.match(none.message, /has no string argument left/)
 })
 
 test('AG-10 a failed tool fails with its own message; a missing tool names the existing ones', async (t) => {
-  const broken = failureIn(await setUp(t, { tool: 'throw' }).run('x'))
+  const broken = errorOf(await setUp(t, { tool: 'throw' }).run('x'))
   assert.deepEqual([broken.code, broken.retryable], ['agent_failed', false])
   assert.match(broken.message, /it broke/)
-  const missing = failureIn(await setUp(t, { tool: 'nothing' }).run('x'))
+  const missing = errorOf(await setUp(t, { tool: 'nothing' }).run('x'))
   assert.equal(missing.code, 'bad_config')
   assert.match(missing.message, /no tool "nothing"; it has: count, die, echo/)
-  const unasked = failureIn(await setUp(t, { tool: 'nothing', argument: 'text' }).run('x'))
+  const unasked = errorOf(await setUp(t, { tool: 'nothing', argument: 'text' }).run('x'))
   assert.equal(unasked.retryable, false)
 })
 
@@ -104,7 +98,7 @@ test('AG-10 the progress of a tool is reported as status', async (t) => {
 })
 
 test('AG-10 the error of a dead program contains its stderr and is retryable; a cancelled call ends its program', async (t) => {
-  const died = failureIn(await setUp(t, { tool: 'die' }).run('x'))
+  const died = errorOf(await setUp(t, { tool: 'die' }).run('x'))
   assert.deepEqual([died.code, died.retryable], ['exit', true])
   assert.match(died.message, /no such luck/)
   const { run, alive } = setUp(t, { tool: 'endless' })
@@ -112,9 +106,9 @@ test('AG-10 the error of a dead program contains its stderr and is retryable; a 
   const running = run('x', {}, stop.signal)
   await waitUntil(() => alive() === 2, 'its tool works')
   stop.abort()
-  assert.equal(failureIn(await running).code, 'canceled')
+  assert.equal(errorOf(await running).code, 'canceled')
   assert.equal(alive(), 0)
-  const missing = failureIn(await setUp(t, { tool: 'echo', command: 'exec /nowhere/server' }).run('x'))
+  const missing = errorOf(await setUp(t, { tool: 'echo', command: 'exec /nowhere/server' }).run('x'))
   assert.match(missing.message, /not found|127/)
 })
 
@@ -128,13 +122,13 @@ test('AG-17 AG-10 every request has the credentials, and each refusal has its ow
   )
   assert.deepEqual(doneIn(await run('hello')), [{ text: 'hello' }])
   assert.ok(server.seen.every((headers) => headers.get('x-team') === 'blue'))
-  assert.equal(failureIn(await setUp(t, { tool: 'echo', url: server.url }).run('x')).code, 'auth_failed')
+  assert.equal(errorOf(await setUp(t, { tool: 'echo', url: server.url }).run('x')).code, 'auth_failed')
   server.status = 503
-  const away = failureIn(await run('x'))
+  const away = errorOf(await run('x'))
   assert.deepEqual([away.code, away.retryable], ['provider_failed', true])
   server.status = undefined
   assert.deepEqual(doneIn(await run('again')), [{ text: 'again' }])
-  const nowhere = failureIn(await setUp(t, { tool: 'echo', url: 'http://127.0.0.1:9/mcp' }).run('x'))
+  const nowhere = errorOf(await setUp(t, { tool: 'echo', url: 'http://127.0.0.1:9/mcp' }).run('x'))
   assert.deepEqual([nowhere.code, nowhere.retryable], ['provider_failed', true])
 })
 

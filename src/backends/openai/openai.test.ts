@@ -3,7 +3,7 @@ import { after, type TestContext, test } from 'node:test'
 import { LLMock } from '@copilotkit/aimock'
 import fc from 'fast-check'
 import { startChatEndpoint } from '../../../test/fakes/chat-endpoint.ts'
-import { listEvents, makeTurn, streamedText, type TurnOverrides } from '../../../test/fakes/turns.ts'
+import { errorOf, listEvents, makeTurn, streamedText, type TurnOverrides } from '../../../test/fakes/turns.ts'
 import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../../test/harness/process-harness.ts'
 import { systemClock } from '../../clock.ts'
 import { silentLog } from '../../log.ts'
@@ -31,12 +31,6 @@ function build(t: TestContext, values: Record<string, string>, environment: Reco
 
 const run = (t: TestContext, behaviour: string, given: TurnOverrides = { text: 'hi' }) =>
   listEvents(build(t, { url: endpoint.urlFor(behaviour) }).run(makeTurn(given), new AbortController().signal))
-
-function failureIn(events: readonly BackendEvent[]) {
-  const end = events.at(-1)
-  assert.ok(end?.type === 'failed', JSON.stringify(end))
-  return end.error
-}
 
 function doneIn(events: readonly BackendEvent[]) {
   const end = events.at(-1)
@@ -66,10 +60,10 @@ test('AG-9 a stream that stops in the middle is a retryable error, never half an
   for (const behaviour of ['cut', 'torn']) {
     const events = await run(t, behaviour)
     assert.equal(streamedText(events), 'half an ans')
-    assert.ok(failureIn(events).retryable)
+    assert.ok(errorOf(events).retryable)
   }
-  assert.equal(failureIn(await run(t, 'cut')).code, 'no_end')
-  assert.ok(failureIn(await run(t, 'garbage')).retryable)
+  assert.equal(errorOf(await run(t, 'cut')).code, 'no_end')
+  assert.ok(errorOf(await run(t, 'garbage')).retryable)
 })
 
 test('AG-9 status and code of a refusal decide its error code', async (t) => {
@@ -84,11 +78,11 @@ test('AG-9 status and code of a refusal decide its error code', async (t) => {
     filter: ['agent_failed', false],
   } as const
   for (const [behaviour, [code, retryable]] of Object.entries(expected)) {
-    const error = failureIn(await run(t, behaviour))
+    const error = errorOf(await run(t, behaviour))
     assert.deepEqual([behaviour, error.code, error.retryable], [behaviour, code, retryable])
   }
-  assert.equal(failureIn(await run(t, '429')).details['resetAfterMs'], 7000)
-  assert.doesNotMatch(failureIn(await run(t, '503')).message, /</)
+  assert.equal(errorOf(await run(t, '429')).details['resetAfterMs'], 7000)
+  assert.doesNotMatch(errorOf(await run(t, '503')).message, /</)
 })
 
 test('AG-9 a conversation that is too long is sent again without its older half', async (t) => {
@@ -146,7 +140,7 @@ test('AG-18 AG-9 the turn’s model wins over the option, and a provider prefix 
   await run(t, 'echo')
   assert.equal(endpoint.calls.at(-1)?.body.model, 'fake')
   const none = build(t, { url: endpoint.urlFor('echo'), model: '' })
-  const error = failureIn(await listEvents(none.run(makeTurn({ text: 'x' }), new AbortController().signal)))
+  const error = errorOf(await listEvents(none.run(makeTurn({ text: 'x' }), new AbortController().signal)))
   assert.deepEqual([error.code, error.message], ['bad_config', 'no model is set: set "model" of the workspace'])
 })
 
@@ -184,7 +178,7 @@ test('AG-9 an independent fake of the API works: streaming, usage, rate limit', 
   const events = await listEvents(backend.run(makeTurn({ text: 'which colour?' }), signal))
   assert.deepEqual(doneIn(events).parts, [{ text: 'blue, as the sky is' }])
   assert.equal(streamedText(events), 'blue, as the sky is')
-  const limited = failureIn(await listEvents(backend.run(makeTurn({ text: 'limit' }), signal)))
+  const limited = errorOf(await listEvents(backend.run(makeTurn({ text: 'limit' }), signal)))
   assert.deepEqual([limited.code, limited.details['resetAfterMs']], ['rate_limited', 2000])
 })
 

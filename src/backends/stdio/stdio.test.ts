@@ -3,13 +3,12 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import { manualClock } from '../../../test/fakes/manual-clock.ts'
-import { listEvents, makeTurn, type TurnOverrides } from '../../../test/fakes/turns.ts'
+import { errorOf, listEvents, makeTurn, replyOf, type TurnOverrides } from '../../../test/fakes/turns.ts'
 import { markedPids } from '../../../test/harness/live-processes.ts'
 import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../../test/harness/process-harness.ts'
 import { waitUntil } from '../../../test/harness/wait.ts'
 import { systemClock } from '../../clock.ts'
 import { silentLog } from '../../log.ts'
-import type { BackendEvent } from '../backend.ts'
 import { createOptions } from '../options.ts'
 import { readReply, requestOf } from './a2a-lines.ts'
 import { createRestartBackoff, stdio } from './stdio.ts'
@@ -35,39 +34,27 @@ const rawOf = (text: string, given: TurnOverrides) => ({
   ...given.request,
 })
 
-function textOf(events: readonly BackendEvent[]): string {
-  const end = events.at(-1)
-  assert.ok(end?.type === 'done', JSON.stringify(end?.type === 'failed' ? end.error.message : end))
-  return end.parts.map((part) => part.text).join('')
-}
-
-function failureIn(events: readonly BackendEvent[]) {
-  const end = events.at(-1)
-  assert.ok(end?.type === 'failed', JSON.stringify(end))
-  return end.error
-}
-
 test('AG-8 one process answers all messages and tells concurrent ones apart by their ids', async (t) => {
   const { run, alive } = setUp(t)
   const texts = Array.from({ length: 30 }, (_, n) => `!slowly ${n}`)
   const replies = await Promise.all(texts.map((text) => run(text)))
   assert.deepEqual(
-    replies.map(textOf),
+    replies.map(replyOf),
     texts.map((text) => text.slice('!slowly '.length)),
   )
-  assert.match(textOf(await run('!count')), / 31$/)
+  assert.match(replyOf(await run('!count')), / 31$/)
   assert.equal(alive(), 1)
 })
 
 test('AG-8 when the program dies, its messages fail as retryable and the next message starts a new process', async (t) => {
   const { run } = setUp(t)
-  const [first] = textOf(await run('!count')).split(' ')
+  const [first] = replyOf(await run('!count')).split(' ')
   const patient = run('!patient')
-  const died = failureIn(await run('!complain'))
-  const other = failureIn(await patient)
+  const died = errorOf(await run('!complain'))
+  const other = errorOf(await patient)
   assert.deepEqual([died.code, died.retryable, other.code, other.retryable], ['exit', true, 'exit', true])
   assert.match(died.message, /no such luck/)
-  const [second, count] = textOf(await run('!count')).split(' ')
+  const [second, count] = replyOf(await run('!count')).split(' ')
   assert.notEqual(second, first)
   assert.equal(count, '1')
 })
@@ -104,29 +91,29 @@ test('AG-8 the pause before a restart doubles with each death and an answer rese
 
 test('AG-8 a cancel is sent to the program, and a program that does not stop the message is killed', async (t) => {
   const { run, alive } = setUp(t)
-  const [pid] = textOf(await run('!count')).split(' ')
+  const [pid] = replyOf(await run('!count')).split(' ')
   const cancel = async (text: string) => {
     const stop = new AbortController()
     const running = run(text, {}, stop.signal)
     await run('!echo in between')
     stop.abort()
-    return failureIn(await running).code
+    return errorOf(await running).code
   }
   assert.equal(await cancel('!patient'), 'canceled')
-  assert.equal(textOf(await run('!count')).split(' ')[0], pid)
+  assert.equal(replyOf(await run('!count')).split(' ')[0], pid)
   assert.equal(await cancel('!endless'), 'canceled')
   await waitUntil(() => alive() === 0, 'no process of the program is left')
-  assert.notEqual(textOf(await run('!count')).split(' ')[0], pid)
+  assert.notEqual(replyOf(await run('!count')).split(' ')[0], pid)
 })
 
 test('AG-8 an error of the program is its answer, and data.retryable says whether a retry can help', async (t) => {
-  const refused = failureIn(await setUp(t).run('!refuse not today'))
+  const refused = errorOf(await setUp(t).run('!refuse not today'))
   assert.deepEqual([refused.code, refused.retryable, refused.message], ['agent_failed', false, 'not today'])
-  assert.ok(failureIn(await setUp(t, 'echo retryable').run('!refuse later')).retryable)
+  assert.ok(errorOf(await setUp(t, 'echo retryable').run('!refuse later')).retryable)
 })
 
 test('AG-8 lines that are not JSON-RPC, and answers without a request, are ignored', async (t) => {
-  assert.equal(textOf(await setUp(t).run('!noise hello')), 'hello')
+  assert.equal(replyOf(await setUp(t).run('!noise hello')), 'hello')
 })
 
 test('AG-8 BK-1 the line is the request as it arrived, and a sender cannot forge the metadata of the platform', async (t) => {
@@ -135,7 +122,7 @@ test('AG-8 BK-1 the line is the request as it arrived, and a sender cannot forge
     params: { message: { parts: [{ kind: 'text', text: '!show' }] }, metadata: { a: 1, molecule: { sender: 'me' } } },
   }
   const events = await setUp(t).run('!show', { request: { raw, method: 'message/send', caller_id: 'ws_2' } })
-  const { message, metadata } = JSON.parse(textOf(events))
+  const { message, metadata } = JSON.parse(replyOf(events))
   assert.deepEqual(message, raw.params.message)
   assert.equal(metadata.a, 1)
   const { sender, caller_id: caller, workspace_id: workspace } = metadata.molecule

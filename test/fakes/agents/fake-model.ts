@@ -108,7 +108,7 @@ const RULES: readonly ModelRule[] = [
   },
 ]
 
-/** The last message with a known phrase; an agent may add text of its own after it. */
+/** The last message with a known phrase; an agent may add its own text after it. */
 function findPrompt({ messages }: ChatCompletionRequest): { text: string; hasToolResult: boolean } | undefined {
   const at = messages.findLastIndex((one) => one.role === 'user' && KNOWN_PHRASE.test(textOf(one)))
   const message = messages[at]

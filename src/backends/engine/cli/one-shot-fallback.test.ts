@@ -3,7 +3,7 @@ import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { createFakeAgents, type FakeAgentName } from '../../../../test/fakes/agents/fake-program.ts'
-import { listEvents, makeTurn, type TurnOverrides } from '../../../../test/fakes/turns.ts'
+import { listEvents, makeTurn, replyOf, type TurnOverrides, tokenOf } from '../../../../test/fakes/turns.ts'
 import { linuxOnly, markedPids } from '../../../../test/harness/live-processes.ts'
 import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../../../test/harness/process-harness.ts'
 import { waitUntil } from '../../../../test/harness/wait.ts'
@@ -41,18 +41,8 @@ function createDesk(t: TestContext) {
 
 const probe = async (backend: Backend, signal = NEVER) => (await backend.probe?.(signal)) ?? assert.fail('no probe')
 
-const replyOf = (events: readonly BackendEvent[]): string => {
-  const end = events.at(-1)
-  assert.ok(end?.type === 'done', end?.type === 'failed' ? end.error.message : 'no end')
-  return end.parts.map((part) => part.text ?? '').join('')
-}
 const statusOf = (events: readonly BackendEvent[]) =>
   events.flatMap((event) => (event.type === 'status' ? [event.text] : []))
-const tokenOf = (events: readonly BackendEvent[]) => {
-  const event = events.findLast(({ type }) => type === 'session')
-  return event?.type === 'session' ? event.token : assert.fail('no session')
-}
-
 /** The recorded starts of the fakes. */
 const startsOf = (bin: string): { argv: string[]; env: Record<string, string> }[] =>
   readFileSync(join(dirname(bin), 'starts.jsonl'), 'utf8')
