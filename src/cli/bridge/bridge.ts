@@ -10,6 +10,15 @@ import { createPlatformConnection } from '../../client/platform-connection.ts'
 import { createRemoteInbox } from '../../client/remote-inbox.ts'
 import type { Clock } from '../../clock.ts'
 import { MoleculeError } from '../../errors.ts'
+import {
+  type Directive,
+  type Inbox,
+  type Lease,
+  type LeaseKey,
+  type LeaseStanding,
+  leaseId,
+  type Outcome,
+} from '../../inbox/inbox.ts'
 import type { MaskingLog } from '../../log.ts'
 import { createProcesses } from '../../process/create-processes.ts'
 import { reapOrphans } from '../../process/orphan-records.ts'
@@ -21,7 +30,6 @@ import { createHeartbeat } from './heartbeat.ts'
 import { createSpool, type PostResult } from './spool.ts'
 import type { StateFolder } from './state-folder.ts'
 import type { TokenSource } from './token-source.ts'
-import { watchInbox } from './watch-inbox.ts'
 
 export interface BridgeSettings {
   readonly workspaceId: string
@@ -174,4 +182,45 @@ function postResultText(result: PostResult, subject: string): string {
   if (result === 'settled') return `posted the answer of an earlier run (task ${subject})`
   if (result === 'stale') return `the answer of an earlier run is too late and kept as a late result (task ${subject})`
   return `the platform refuses an answer of an earlier run; the answer is in ${subject}`
+}
+
+interface InboxWatcher {
+  begun(lease: Lease): void
+  ended(key: LeaseKey, outcome: Outcome, answer: 'settled' | 'stale'): void
+  /** Another worker has taken over the message. */
+  lost(key: LeaseKey): void
+}
+
+/** Wraps the inbox of a bridge and reports each turn's start, end and loss to the display and the heartbeat. */
+function watchInbox(inbox: Inbox, watcher: InboxWatcher): Inbox {
+  const running = new Set<string>()
+  const reportLost = (key: LeaseKey) => {
+    if (running.delete(leaseId(key))) watcher.lost(key)
+  }
+  const checkStanding = (key: LeaseKey, standing: LeaseStanding): LeaseStanding => {
+    if (standing === 'stale') reportLost(key)
+    return standing
+  }
+  return {
+    ...inbox,
+    async *leases(worker, signal): AsyncIterable<Directive> {
+      for await (const directive of inbox.leases(worker, signal)) {
+        if (directive.type === 'lease') {
+          running.add(leaseId(directive.lease))
+          watcher.begun(directive.lease)
+        }
+        yield directive
+      }
+    },
+    async extend(keys) {
+      const standings = await inbox.extend(keys)
+      return standings.map((standing, index) => checkStanding(keys[index] as LeaseKey, standing))
+    },
+    append: async (key, events) => checkStanding(key, await inbox.append(key, events)),
+    async settle(key, outcome, unsent) {
+      const answer = await inbox.settle(key, outcome, unsent)
+      if (running.delete(leaseId(key))) watcher.ended(key, outcome, answer)
+      return answer
+    },
+  }
 }

@@ -2,16 +2,16 @@
  * A chat at a terminal. A line is a message; a line typed while a turn runs is sent after it. Ctrl-C stops the turn and
  * never the chat, Ctrl-D leaves. A task that still runs then continues, and the next chat shows it.
  */
+import type { Interface } from 'node:readline'
 import { createInterface } from 'node:readline'
 import type { PendingAskView } from '../../client/platform-client.ts'
 import { systemClock } from '../../clock.ts'
 import { toMoleculeError } from '../../errors.ts'
 import type { Task } from '../../protocol/a2a.ts'
-import { abortableOr, sleep } from '../../wait.ts'
+import { abortableOr, createWakeUp, sleep } from '../../wait.ts'
 import { withoutControls } from '../terminal/output.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import type { ChatConversation, ChatEvent } from './conversation.ts'
-import { type ChatKeyboard, createChatKeyboard } from './keyboard.ts'
 import { type ChatScreen, createChatScreen } from './screen.ts'
 
 /** The permission requests of agents. */
@@ -147,5 +147,48 @@ async function watchUntilAnswered(id: string, permissions: ChatPermissions, sign
     await sleep(systemClock, POLL_MS, signal)
     const open = await permissions.listPendingAsks().catch(() => [{ id }])
     if (!open.some((one) => one.id === id)) return
+  }
+}
+
+interface ChatKeyboard {
+  /** The next line; undefined when the signal aborts first, or when input has ended. */
+  next(prompt: string, signal?: AbortSignal): Promise<string | undefined>
+  /** Like `next`, but ignores earlier lines: an answer must not have been typed before its question was shown. */
+  nextFresh(prompt: string, signal?: AbortSignal): Promise<string | undefined>
+  /** Aborts when the user leaves. */
+  readonly leaving: AbortSignal
+}
+
+/** The lines that a user types in a chat, in order, one per call. */
+function createChatKeyboard(lines: Interface): ChatKeyboard {
+  const leaving = new AbortController()
+  const typed: string[] = []
+  const changed = createWakeUp()
+  lines.on('line', (line) => {
+    typed.push(line)
+    changed.wake()
+  })
+  lines.on('close', () => {
+    leaving.abort()
+    changed.wake()
+  })
+  const next: ChatKeyboard['next'] = async (prompt, signal) => {
+    const isEmpty = () => typed.length === 0 && !leaving.signal.aborted && signal?.aborted !== true
+    lines.setPrompt(prompt)
+    if (isEmpty()) lines.prompt()
+    while (isEmpty()) await changed.wait(signal)
+    return signal?.aborted === true ? undefined : typed.shift()
+  }
+  return {
+    next,
+    async nextFresh(prompt, signal) {
+      const before = typed.splice(0)
+      try {
+        return await next(prompt, signal)
+      } finally {
+        typed.unshift(...before)
+      }
+    },
+    leaving: leaving.signal,
   }
 }

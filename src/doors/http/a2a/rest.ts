@@ -5,8 +5,13 @@
  */
 import { MoleculeError, toMoleculeError } from '../../../errors.ts'
 import { isJsonObject, type JsonObject } from '../../../protocol/json.ts'
-import { type A2aMethod, type JsonRpcError, methodOf } from '../../../protocol/json-rpc.ts'
-import { restError } from '../../../protocol/rest-error.ts'
+import {
+  type A2aMethod,
+  type ErrorInfo,
+  JSON_RPC_CODES,
+  type JsonRpcError,
+  methodOf,
+} from '../../../protocol/json-rpc.ts'
 import { type HttpAnswer, type HttpExchange, writeAnswer } from '../server/answer.ts'
 import { A2A_BODY_BYTES_MAX, parseJson, readBody } from '../server/body.ts'
 import { logFailure } from '../server/errors.ts'
@@ -140,4 +145,44 @@ function contentType({ request }: HttpExchange): Record<string, string> {
   const { accept = '' } = request.headers
   const plain = accept.includes('application/json') && !accept.includes('application/a2a+json')
   return { 'Content-Type': plain ? 'application/json' : 'application/a2a+json' }
+}
+
+interface RestError {
+  readonly error: {
+    /** The HTTP status. */
+    readonly code: number
+    /** The name of the gRPC code. */
+    readonly status: string
+    readonly message: string
+    readonly details: readonly ErrorInfo[]
+  }
+}
+
+/** A `google.rpc.Status`, made from the error that JSON-RPC would send. */
+function restError(httpStatus: number, { code, message, data = [] }: JsonRpcError): RestError {
+  const status = FAILED_PRECONDITION_CODES.has(code)
+    ? 'FAILED_PRECONDITION'
+    : (GRPC_STATUS_NAMES[httpStatus] ?? 'UNKNOWN')
+  return { error: { code: httpStatus, status, message, details: data } }
+}
+
+/** The request is valid, but not in this state of the task. */
+const FAILED_PRECONDITION_CODES: ReadonlySet<number> = new Set([
+  JSON_RPC_CODES.taskNotCancelable,
+  JSON_RPC_CODES.unsupportedOperation,
+  JSON_RPC_CODES.extendedCardNotConfigured,
+])
+
+const GRPC_STATUS_NAMES: Readonly<Record<number, string>> = {
+  400: 'INVALID_ARGUMENT',
+  401: 'UNAUTHENTICATED',
+  403: 'PERMISSION_DENIED',
+  404: 'NOT_FOUND',
+  409: 'ABORTED',
+  413: 'RESOURCE_EXHAUSTED',
+  429: 'RESOURCE_EXHAUSTED',
+  500: 'INTERNAL',
+  502: 'INTERNAL',
+  503: 'UNAVAILABLE',
+  504: 'DEADLINE_EXCEEDED',
 }
