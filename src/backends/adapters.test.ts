@@ -21,7 +21,8 @@ function setUp(t: TestContext) {
     writeFileSync(join(dir, name, 'package.json'), JSON.stringify({ type: 'module', main: 'a.js', ...manifest }))
     writeFileSync(join(dir, name, 'a.js'), code)
   }
-  const load = (taken: readonly string[] = []) => loadAdapters({ dir, taken, log })
+  const load = async (taken: readonly string[] = []) =>
+    (await loadAdapters({ dir, taken, log })).map(({ definition }) => definition)
   return { dir, add, load, reported }
 }
 

@@ -26,15 +26,21 @@ export interface LoadAdaptersOptions {
   readonly log: Log
 }
 
+export interface LoadedAdapter {
+  /** The name of its folder. */
+  readonly adapter: string
+  readonly definition: BackendDefinition
+}
+
 /** Logs and skips an adapter that is broken or whose name is taken. In order of folder names: the first one wins. */
-export async function loadAdapters({ dir, taken, log }: LoadAdaptersOptions): Promise<readonly BackendDefinition[]> {
-  const loaded: BackendDefinition[] = []
-  for (const folder of await listFolders(dir)) {
+export async function loadAdapters({ dir, taken, log }: LoadAdaptersOptions): Promise<readonly LoadedAdapter[]> {
+  const loaded: LoadedAdapter[] = []
+  for (const folder of await listAdapterFolders(dir)) {
     try {
       const definition = await loadAdapter(join(dir, folder), log)
-      const names = [...taken, ...loaded.map(({ name }) => name)]
+      const names = [...taken, ...loaded.map((other) => other.definition.name)]
       if (names.includes(definition.name)) throw new Error(`the name "${definition.name}" is taken`)
-      loaded.push(definition)
+      loaded.push({ adapter: folder, definition })
       log.info({ adapter: folder, backend: definition.name }, 'an adapter is registered')
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error)
@@ -44,7 +50,8 @@ export async function loadAdapters({ dir, taken, log }: LoadAdaptersOptions): Pr
   return loaded
 }
 
-async function listFolders(dir: string): Promise<string[]> {
+/** Folders and links to folders, sorted by name. */
+export async function listAdapterFolders(dir: string): Promise<string[]> {
   if (!existsSync(dir)) return []
   const entries: Dirent[] = await readdir(dir, { withFileTypes: true })
   const folders = entries.filter(

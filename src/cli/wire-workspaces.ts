@@ -27,6 +27,8 @@ export interface WireWorkspacesOptions {
   readonly dataDir: string
   /** Variables about the platform for the processes of turns. */
   readonly childEnvironment?: NonNullable<Parameters<typeof createBriefMaker>[0]['childEnvironment']>
+  /** Adds a note to the activity of a workspace; default: none is kept. */
+  readonly addNote?: LocalInbox['activity']['addNote']
   readonly check: (runtime: string, options: Readonly<Record<string, string>>) => Promise<BackendCheck>
   /** True for a backend without a memory of its own, which gets the history; default: none. */
   readonly usesHistory?: (runtime: string) => boolean

@@ -3,9 +3,6 @@
  * doors. No other file does. Closing drains the runtime first, then ends the callers' waits and the doors, then the store.
  */
 import { join } from 'node:path'
-import { loadAdapters } from '../backends/adapters.ts'
-import type { BackendContext } from '../backends/backend.ts'
-import { type BackendRegistry, builtinBackends, createBackendRegistry } from '../backends/backends.ts'
 import { createOutbound } from '../client/outbound.ts'
 import { systemClock } from '../clock.ts'
 import type { PlatformConfig } from '../config/config.ts'
@@ -16,10 +13,8 @@ import { ulid } from '../ids.ts'
 import type { KeepSessionOn } from '../inbox/context.ts'
 import type { Checkpoint } from '../inbox/inbox.ts'
 import { createLocalInbox, type LocalInbox, type LocalInboxOptions } from '../inbox/local-inbox.ts'
-import { type MaskingLog, secretValues } from '../log.ts'
+import type { MaskingLog } from '../log.ts'
 import { createMetrics } from '../metrics.ts'
-import { createProcesses } from '../process/create-processes.ts'
-import { reapOrphans } from '../process/orphan-records.ts'
 import { createRuntime } from '../runtime/runtime.ts'
 import { keepSession } from '../sessions/sessions.ts'
 import { openSqlite } from '../store/sqlite/sqlite.ts'
@@ -30,12 +25,11 @@ import {
   ensureConversationSecret,
 } from '../workspaces/tokens/conversation-tokens.ts'
 import { createTokens } from '../workspaces/tokens/token-store.ts'
-import type { BackendCheck } from '../workspaces/workspace.ts'
 import { childEnvironmentOf } from './child-environment.ts'
 import { ensureHostId } from './data-folder/host-id.ts'
-import { type Environment, withoutUndefined } from './terminal/terminal.ts'
-import { validateAndClose } from './validate-backend.ts'
+import type { Environment } from './terminal/terminal.ts'
 import { readVersion } from './version.ts'
+import { noteAdapterChanges, wireBackends } from './wire-backends.ts'
 import { wireWorkspaces } from './wire-workspaces.ts'
 
 export interface Platform {
@@ -62,7 +56,7 @@ export async function wire(options: WireOptions): Promise<Platform> {
   const { config, adminToken, log, environment, onCheckpoint = () => undefined } = options
   const [clock, metrics] = [systemClock, createMetrics()]
   const host = ensureHostId(config.dataDir)
-  const { processes, orphansReaped, build, check, backendTraits } = await wireBackends(options, host)
+  const { processes, orphansReaped, build, check, backendTraits, adapterChanges } = await wireBackends(options, host)
 
   const store = await openStore(config, log)
   const localInbox = await wireInbox({ store, clock, log, host, onCheckpoint })
@@ -72,18 +66,16 @@ export async function wire(options: WireOptions): Promise<Platform> {
     const path = environment['PATH']
     return childEnvironmentOf({ ...key, apiUrl: door.url, token: conversations.issue(key), path })
   }
-  const parts = { store, clock, log, host, dataDir: config.dataDir, check, childEnvironment }
+  const { addNote } = localInbox.activity
+  const parts = { store, clock, log, host, dataDir: config.dataDir, check, childEnvironment, addNote }
   const wired = wireWorkspaces({ ...parts, ...backendTraits })
+  await noteAdapterChanges(adapterChanges, { workspaces: wired.workspaces, addNote })
   const runtime = createRuntime({
     inbox: localInbox.inbox,
     worker: { id: `${host}.${ulid()}`, workspaces: 'hosted' },
-    clock,
-    log,
+    ...{ clock, log, build, metrics, onCheckpoint },
     brief: wired.brief,
-    build,
     mask: log.mask,
-    metrics,
-    onCheckpoint,
   })
   const { webhooks, push } = wireWebhooks(options, localInbox)
   const tokens = createTokens({ store, clock, adminToken, log, conversations })
@@ -142,51 +134,6 @@ function wireWebhooks({ config, log }: WireOptions, { pushConfigs: configs, rece
   const outbound = createOutbound({ allow: config.allowOutbound })
   const webhooks = createWebhooks({ configs, reception, outbound, clock: systemClock, log })
   return { webhooks, push: { configs, check: outbound.check, wake: webhooks.wake } }
-}
-
-/** Processes and backends, after the processes of an earlier platform have been killed. */
-async function wireBackends({ config, log, environment }: WireOptions, host: string) {
-  for (const secret of secretValues(environment)) log.hide(secret)
-  const recordsDir = join(config.dataDir, 'processes')
-  const orphansReaped = await reapOrphans({ recordsDir, owner: host, log })
-  const processes = createProcesses({ owner: host, recordsDir, clock: systemClock, log })
-  const taken = builtinBackends.map(({ name }) => name)
-  const adapters = await loadAdapters({ dir: join(config.dataDir, 'adapters'), taken, log })
-  const registry = createBackendRegistry([...builtinBackends, ...adapters])
-  const outbound = createOutbound({ allow: config.allowOutbound })
-  const context: BackendContext = {
-    processes,
-    environment: withoutUndefined(environment),
-    clock: systemClock,
-    log,
-    outbound,
-  }
-  const build = ({ runtime, options }: BackendChoice) => registry.build(runtime, options, context)
-  const check = (runtime: string, options: BackendChoice['options']) =>
-    checkBackend(registry, { runtime, options }, context)
-  const find = (runtime: string) => (registry.names().includes(runtime) ? registry.get(runtime) : undefined)
-  const backendTraits = {
-    startsNothing: (runtime: string) => find(runtime)?.startsNothing === true,
-    usesHistory: (runtime: string) => find(runtime)?.usesHistory === true,
-    // A runtime that is no backend of this platform is not metered here.
-    isMetered: (runtime: string) => find(runtime) !== undefined && find(runtime)?.isFree !== true,
-  }
-  return { processes, orphansReaped, build, check, backendTraits }
-}
-
-interface BackendChoice {
-  readonly runtime: string
-  readonly options: Readonly<Record<string, string>>
-}
-
-/** Builds a backend only to validate it; throws `bad_config` for options that the backend refuses. */
-async function checkBackend(
-  registry: BackendRegistry,
-  { runtime, options }: BackendChoice,
-  context: BackendContext,
-): Promise<BackendCheck> {
-  const validation = await validateAndClose(registry.build(runtime, options, context))
-  return validation.ok ? { ok: true } : { ok: false, reason: `${validation.problem} ${validation.remedy}` }
 }
 
 /** Loads the PostgreSQL client only when it is used: most installations have none. */

@@ -15,7 +15,12 @@ import { type BackendCheck, isExternal, type Workspace, type WorkspaceLoad, type
 /** A list of all workspaces is one answer in memory. At the limit, `insertWorkspace` refuses a new one. */
 const WORKSPACES_MAX = 10_000
 /** Stored as one JSON column: always read whole, never searched. */
-type WorkspaceSettings = Pick<
+interface WorkspaceSettings extends StoredWorkspaceFields {
+  /** Of the last `config.yaml` that the platform wrote or read. Missing in rows of earlier versions. */
+  readonly configHash?: string
+}
+
+type StoredWorkspaceFields = Pick<
   Workspace,
   | 'model'
   | 'parentId'
@@ -37,11 +42,13 @@ export type StoreOnlySettings = Pick<
 export interface NewWorkspaceRow {
   readonly id: string
   readonly config: WorkspaceConfig
+  readonly configHash: string
   readonly storeOnly: StoreOnlySettings
   readonly checked: BackendCheck
 }
 
-export function* insertWorkspace({ id, config, storeOnly, checked }: NewWorkspaceRow): Transaction<void> {
+export function* insertWorkspace(row: NewWorkspaceRow): Transaction<void> {
+  const { id, config, storeOnly, checked } = row
   const [count] = yield* sql<{ total: number }>('select count(*) as total from workspace_load')
   if ((count?.total ?? 0) >= WORKSPACES_MAX) {
     throw new MoleculeError('invalid_request', `there are already ${WORKSPACES_MAX} workspaces: delete some first`)
@@ -50,7 +57,7 @@ export function* insertWorkspace({ id, config, storeOnly, checked }: NewWorkspac
   yield* sql(
     `insert into workspaces (id, name, role, runtime, settings, status, status_reason, created_at)
      values ($1, $2, $3, $4, $5, $6, $7, now_ms())`,
-    [id, config.name, config.role, config.runtime, settingsText(config, storeOnly), ...statusOf(checked)],
+    [id, config.name, config.role, config.runtime, settingsText(row, storeOnly), ...statusOf(checked)],
   )
   yield* sql('insert into workspace_load (workspace_id, hosted, slots) values ($1, $2, $3)', [
     id,
@@ -59,11 +66,18 @@ export function* insertWorkspace({ id, config, storeOnly, checked }: NewWorkspac
   ])
 }
 
-/** Mirrors the content of the file, and whether the backend can run. */
-export function* mirrorConfig(id: string, config: WorkspaceConfig, checked: BackendCheck): Transaction<void> {
+/** The content of a file, and whether the backend can run with it. */
+export interface MirroredConfig {
+  readonly config: WorkspaceConfig
+  readonly configHash: string
+  readonly checked: BackendCheck
+}
+
+export function* mirrorConfig(id: string, mirrored: MirroredConfig): Transaction<void> {
+  const { config, checked } = mirrored
   const [row] = yield* sql<{ settings: string }>('select settings from workspaces where id = $1', [id])
   if (row === undefined) return
-  const settings = settingsText(config, JSON.parse(row.settings) as StoreOnlySettings)
+  const settings = settingsText(mirrored, JSON.parse(row.settings) as StoreOnlySettings)
   yield* sql('update workspace_load set hosted = $2, slots = $3 where workspace_id = $1', [
     id,
     isExternal(config) ? 0 : 1,
@@ -75,10 +89,34 @@ export function* mirrorConfig(id: string, config: WorkspaceConfig, checked: Back
   )
 }
 
-/** Stores whether the backend can run, and changes nothing else. */
-export function* recordCheck(id: string, checked: BackendCheck): Transaction<void> {
-  yield* sql('update workspaces set status = $2, status_reason = $3 where id = $1', [id, ...statusOf(checked)])
+/** Stores that a file cannot be used, and which one, so that it is reported once. The settings stay as they were. */
+export function* recordInvalidConfig(id: string, reason: string, configHash: string | undefined): Transaction<void> {
+  const [row] = yield* sql<{ settings: string }>('select settings from workspaces where id = $1', [id])
+  if (row === undefined) return
+  const settings = {
+    ...(JSON.parse(row.settings) as WorkspaceSettings),
+    ...(configHash !== undefined && { configHash }),
+  }
+  yield* sql('update workspaces set settings = $2, status = $3, status_reason = $4 where id = $1', [
+    id,
+    JSON.stringify(settings),
+    ...statusOf({ ok: false, reason }),
+  ])
 }
+
+/** The stored config of a workspace, without its live numbers; undefined when the workspace does not exist. */
+export function* findStoredConfig(id: string): Transaction<StoredConfig | undefined> {
+  const [row] = yield* sql<{ name: string; role: string; runtime: string; settings: string }>(
+    `select w.name, w.role, w.runtime, w.settings from workspaces w join workspace_load l on l.workspace_id = w.id
+     where w.id = $1`,
+    [id],
+  )
+  if (row === undefined) return undefined
+  const { settings, ...fields } = row
+  return { ...fields, ...(JSON.parse(settings) as WorkspaceSettings) }
+}
+
+export interface StoredConfig extends WorkspaceSettings, Pick<Workspace, 'name' | 'role' | 'runtime'> {}
 
 export interface StoreOnlyChange {
   readonly parentId?: string | null
@@ -148,8 +186,12 @@ export function* markDeleted(id: string): Transaction<void> {
 export const workspaceNotFound = (id: string): MoleculeError =>
   new MoleculeError('not_found', `there is no workspace ${id}`)
 
-function settingsText(config: WorkspaceConfig, storeOnly: StoreOnlySettings): string {
+function settingsText(
+  { config, configHash }: Pick<MirroredConfig, 'config' | 'configHash'>,
+  storeOnly: StoreOnlySettings,
+): string {
   const settings: WorkspaceSettings = {
+    configHash,
     tier: storeOnly.tier,
     workingDir: storeOnly.workingDir,
     maxConcurrentTasks: config.maxConcurrentTasks,

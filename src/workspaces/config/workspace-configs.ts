@@ -17,9 +17,17 @@ import {
   SANDBOX_TIER,
   type Workspace,
 } from '../workspace.ts'
-import { findSettings, findWorkspace, listWorkspaces, mirrorConfig, recordCheck } from '../workspace-rows.ts'
+import {
+  findStoredConfig,
+  findWorkspace,
+  listWorkspaces,
+  type MirroredConfig,
+  mirrorConfig,
+  recordInvalidConfig,
+} from '../workspace-rows.ts'
 import { backendOptions } from './backend-options.ts'
-import { changeConfig, locateKey, parseConfig, WORKSPACE_CONFIG_FILE, type WorkspaceConfig } from './config-file.ts'
+import { changeConfig, locateKey, parseConfig, WORKSPACE_CONFIG_FILE } from './config-file.ts'
+import { describeOutsideChange, hashConfig, INVALID_OUTSIDE_CHANGE, REMOVED_OUTSIDE } from './outside-change.ts'
 
 export interface WorkspaceConfigsOptions {
   readonly store: Store
@@ -27,12 +35,17 @@ export interface WorkspaceConfigsOptions {
   /** Builds and validates the backend. Throws `bad_config` for invalid options; returns the reason if it cannot run. */
   readonly check: (runtime: string, options: Readonly<Record<string, string>>) => Promise<BackendCheck>
   readonly log: Log
+  /** Adds a note to the activity of a workspace; default: none is kept. */
+  readonly addNote?: (workspaceId: string, note: ConfigNote) => Promise<unknown>
 }
 
-export interface ValidatedConfig {
-  readonly config: WorkspaceConfig
-  readonly checked: BackendCheck
+export interface ConfigNote {
+  readonly type: 'config_changed'
+  readonly text: string
+  readonly by: string
 }
+
+export type ValidatedConfig = MirroredConfig
 
 export interface WorkspaceConfigs {
   /** Reads the file if it has changed. Throws, mostly `bad_config`, while the file is invalid. */
@@ -60,8 +73,11 @@ export function createWorkspaceConfigs(options: WorkspaceConfigsOptions): Worksp
   const known = new Map<string, LoadedConfig>()
   const loading = new Map<string, Promise<void>>()
 
+  /** Hashes of the texts that `save` is writing: the store does not know them yet. */
+  const saving = new Map<string, string>()
+
   const reload = async (id: string, stamp: string) => {
-    const problem = await reloadConfig(id, stamp, options)
+    const problem = await reloadConfig(id, stamp, { ...options, isOwn: (hash) => saving.get(id) === hash })
     // The stamp from before the read: a change during the read is then found by the next refresh.
     known.set(id, { stamp, ...(problem !== undefined && { problem }) })
     if (problem !== undefined)
@@ -89,9 +105,18 @@ export function createWorkspaceConfigs(options: WorkspaceConfigsOptions): Worksp
     refresh,
     recheck,
     validate: (text, path) => validateConfig(text, path, options),
-    async save(id, text, { config, checked }) {
-      if (homes.stamp(id) !== undefined) await homes.writeConfig(id, text)
-      await store.write(() => mirrorConfig(id, config, checked), id)
+    async save(id, text, validated) {
+      // Otherwise this write would cover a change on the disk that nobody has seen yet.
+      await refresh(id).catch((error) => {
+        if (toMoleculeError(error).code !== 'bad_config') throw error
+      })
+      saving.set(id, validated.configHash)
+      try {
+        if (homes.stamp(id) !== undefined) await homes.writeConfig(id, text)
+        await store.write(() => mirrorConfig(id, validated), id)
+      } finally {
+        saving.delete(id)
+      }
       known.delete(id)
     },
     async recheckAll(signal) {
@@ -108,44 +133,60 @@ export function createWorkspaceConfigs(options: WorkspaceConfigsOptions): Worksp
   }
 }
 
+interface ReloadOptions extends WorkspaceConfigsOptions {
+  /** True for the hash of a text that the platform itself is writing. */
+  readonly isOwn: (hash: string) => boolean
+}
+
 /** Reads, checks and mirrors the file. Returns the error of an invalid file. */
-async function reloadConfig(
-  id: string,
-  stamp: string,
-  options: WorkspaceConfigsOptions,
-): Promise<MoleculeError | undefined> {
+async function reloadConfig(id: string, stamp: string, options: ReloadOptions): Promise<MoleculeError | undefined> {
   const { store, homes, log } = options
+  let configHash: string | undefined
+  const stored = await store.read(() => findStoredConfig(id))
+  if (stored === undefined) return undefined
+  const isOutside = () =>
+    stored.configHash !== undefined && configHash !== stored.configHash && !options.isOwn(configHash ?? '')
   try {
     const text = stamp === '' ? await restoreConfig(id, options) : await homes.readConfig(id)
     if (text === undefined) return undefined
-    await requireTier(id, store)
-    const { config, checked } = await validateConfig(text, homes.configPath(id), options)
-    await store.write(() => mirrorConfig(id, config, checked), id)
+    configHash = hashConfig(text)
+    const validated = await validateConfig(text, homes.configPath(id), options)
+    if (stored.tier === SANDBOX_TIER) throw noSandbox(id)
+    if (stamp !== '' && isOutside()) await noteChange(id, describeOutsideChange(stored, validated.config), options)
+    await store.write(() => mirrorConfig(id, validated), id)
+    const { checked } = validated
     if (!checked.ok) log.warn({ workspaceId: id, reason: checked.reason }, 'the backend of a workspace cannot run')
     return undefined
   } catch (thrown) {
     const error = toMoleculeError(thrown, 'bad_config')
     // An error of one workspace must not fail the list of all. A store failure is thrown: it concerns every workspace.
     if (error.code === 'store_unavailable') throw error
-    await store.write(() => recordCheck(id, { ok: false, reason: error.message }), id)
+    if (isOutside()) await noteChange(id, INVALID_OUTSIDE_CHANGE, options)
+    await store.write(() => recordInvalidConfig(id, error.message, configHash), id)
     return error
   }
 }
 
-/** Prevents a workspace that an earlier version stored as tier 1 from running without its sandbox. */
-async function requireTier(id: string, store: Store): Promise<void> {
-  const row = await store.read(() => findSettings(id))
-  if (row === undefined || (JSON.parse(row.settings) as Pick<Workspace, 'tier'>).tier !== SANDBOX_TIER) return
-  throw new MoleculeError('bad_config', `${NO_SANDBOX_REASON}: PATCH /workspaces/${id} {"tier": 2}`)
+/** The author of notes that the platform writes itself. */
+const PLATFORM_AUTHOR = 'platform'
+
+async function noteChange(id: string, text: string, { addNote, log }: WorkspaceConfigsOptions): Promise<void> {
+  log.warn({ workspaceId: id }, text)
+  await addNote?.(id, { type: 'config_changed', text, by: PLATFORM_AUTHOR })
 }
 
+/** Prevents a workspace that an earlier version stored as tier 1 from running without its sandbox. */
+const noSandbox = (id: string): MoleculeError =>
+  new MoleculeError('bad_config', `${NO_SANDBOX_REASON}: PATCH /workspaces/${id} {"tier": 2}`)
+
 /** The file was removed: writes it again from the store. */
-async function restoreConfig(id: string, { store, homes, log }: WorkspaceConfigsOptions): Promise<string | undefined> {
+async function restoreConfig(id: string, options: WorkspaceConfigsOptions): Promise<string | undefined> {
+  const { store, homes } = options
   const workspace = await store.read(() => findWorkspace(id))
   if (workspace === undefined) return undefined
-  log.warn({ workspaceId: id }, 'config.yaml was missing and has been restored')
   const text = configTextOf(workspace)
   await homes.writeConfig(id, text)
+  await noteChange(id, REMOVED_OUTSIDE, options)
   return text
 }
 
@@ -175,9 +216,10 @@ async function validateConfig(
   { check }: Pick<WorkspaceConfigsOptions, 'check'>,
 ): Promise<ValidatedConfig> {
   const config = parseConfig(text, path)
-  if (isExternal(config)) return { config, checked: { ok: true } }
+  const configHash = hashConfig(text)
+  if (isExternal(config)) return { config, configHash, checked: { ok: true } }
   try {
-    return { config, checked: await check(config.runtime, backendOptions(config.runtimeConfig)) }
+    return { config, configHash, checked: await check(config.runtime, backendOptions(config.runtimeConfig)) }
   } catch (thrown) {
     const error = toMoleculeError(thrown)
     if (error.code !== 'bad_config') throw error

@@ -1,0 +1,109 @@
+/** Joins processes, adapters and backends for `wire.ts`. */
+import { join } from 'node:path'
+import { loadAdapters } from '../backends/adapters.ts'
+import type { BackendContext } from '../backends/backend.ts'
+import { type BackendRegistry, builtinBackends, createBackendRegistry } from '../backends/backends.ts'
+import { createOutbound } from '../client/outbound.ts'
+import { systemClock } from '../clock.ts'
+import type { PlatformConfig } from '../config/config.ts'
+import type { LocalInbox } from '../inbox/local-inbox.ts'
+import { type MaskingLog, secretValues } from '../log.ts'
+import { createProcesses } from '../process/create-processes.ts'
+import { reapOrphans } from '../process/orphan-records.ts'
+import type { BackendCheck, Workspaces } from '../workspaces/workspace.ts'
+import { type AdapterState, adaptersDirOf, compareAdapters, recordAdapters } from './data-folder/adapter-record.ts'
+import { type Environment, withoutUndefined } from './terminal/terminal.ts'
+import { validateAndClose } from './validate-backend.ts'
+
+export interface WireBackendsOptions {
+  readonly config: PlatformConfig
+  readonly log: MaskingLog
+  readonly environment: Environment
+}
+
+/** Processes and backends, after the processes of an earlier platform have been killed. */
+export async function wireBackends({ config, log, environment }: WireBackendsOptions, host: string) {
+  for (const secret of secretValues(environment)) log.hide(secret)
+  const recordsDir = join(config.dataDir, 'processes')
+  const orphansReaped = await reapOrphans({ recordsDir, owner: host, log })
+  const processes = createProcesses({ owner: host, recordsDir, clock: systemClock, log })
+  const { adapters, adapterChanges } = await wireAdapters(config.dataDir, log)
+  const registry = createBackendRegistry([...builtinBackends, ...adapters])
+  const outbound = createOutbound({ allow: config.allowOutbound })
+  const context: BackendContext = {
+    processes,
+    environment: withoutUndefined(environment),
+    clock: systemClock,
+    log,
+    outbound,
+  }
+  const build = ({ runtime, options }: BackendChoice) => registry.build(runtime, options, context)
+  const check = (runtime: string, options: BackendChoice['options']) =>
+    checkBackend(registry, { runtime, options }, context)
+  const find = (runtime: string) => (registry.names().includes(runtime) ? registry.get(runtime) : undefined)
+  const backendTraits = {
+    startsNothing: (runtime: string) => find(runtime)?.startsNothing === true,
+    usesHistory: (runtime: string) => find(runtime)?.usesHistory === true,
+    // A runtime that is no backend of this platform is not metered here.
+    isMetered: (runtime: string) => find(runtime) !== undefined && find(runtime)?.isFree !== true,
+  }
+  return { processes, orphansReaped, build, check, backendTraits, adapterChanges }
+}
+
+interface AdapterChange {
+  readonly text: string
+  /** Undefined for an adapter that could not be loaded. */
+  readonly backend: string | undefined
+}
+
+/** Loads the adapters, and reports those that appeared, changed or vanished since the last start. */
+async function wireAdapters(dataDir: string, log: MaskingLog) {
+  const states = await compareAdapters(dataDir)
+  // Reported before any of them is loaded: its code could hide the change.
+  const changes = states.filter(({ change }) => change !== 'none')
+  for (const { adapter, hash, change } of changes) log.warn({ adapter, hash }, changeText({ adapter, hash, change }))
+  recordAdapters(dataDir, states, new Date().toISOString())
+  const taken = builtinBackends.map(({ name }) => name)
+  const loaded = await loadAdapters({ dir: adaptersDirOf(dataDir), taken, log })
+  const backendOf = (adapter: string) => loaded.find((one) => one.adapter === adapter)?.definition.name
+  return {
+    adapters: loaded.map(({ definition }) => definition),
+    adapterChanges: changes.map(
+      (state): AdapterChange => ({ text: changeText(state), backend: backendOf(state.adapter) }),
+    ),
+  }
+}
+
+const CHANGE_TEXTS = { new: 'is new', changed: 'has changed', removed: 'is gone', none: 'is the same' } as const
+
+const changeText = ({ adapter, hash, change }: Pick<AdapterState, 'adapter' | 'hash' | 'change'>): string =>
+  `the adapter "${adapter}" ${CHANGE_TEXTS[change]} since the last start (${hash})`
+
+/** Adds a note to the activity of every workspace that the adapter runs. */
+export async function noteAdapterChanges(
+  changes: readonly AdapterChange[],
+  { workspaces, addNote }: { workspaces: Pick<Workspaces, 'list'>; addNote: LocalInbox['activity']['addNote'] },
+): Promise<void> {
+  if (changes.length === 0) return
+  const all = await workspaces.list()
+  for (const { text, backend } of changes) {
+    for (const { id } of all.filter(({ runtime }) => runtime === backend)) {
+      await addNote(id, { type: 'adapter_changed', text, by: 'platform' })
+    }
+  }
+}
+
+interface BackendChoice {
+  readonly runtime: string
+  readonly options: Readonly<Record<string, string>>
+}
+
+/** Builds a backend only to validate it; throws `bad_config` for options that the backend refuses. */
+async function checkBackend(
+  registry: BackendRegistry,
+  { runtime, options }: BackendChoice,
+  context: BackendContext,
+): Promise<BackendCheck> {
+  const validation = await validateAndClose(registry.build(runtime, options, context))
+  return validation.ok ? { ok: true } : { ok: false, reason: `${validation.problem} ${validation.remedy}` }
+}
