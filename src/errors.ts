@@ -31,6 +31,8 @@ export type ErrorCode =
   | 'stale_lease'
   /** The store is unreachable or refused the transaction. If its answer was lost, the write may be committed. */
   | 'store_unavailable'
+  /** The store's file is damaged. Nothing is written until its owner has restored it. */
+  | 'store_damaged'
   /** Configuration that cannot work: a missing option, a bad duration, an unknown runtime. */
   | 'bad_config'
   /** The program of a backend is missing or not executable. */

@@ -8,7 +8,6 @@ import { systemClock } from '../clock.ts'
 import type { PlatformConfig } from '../config/config.ts'
 import { createHttpDoor } from '../doors/http/http.ts'
 import { createWebhooks } from '../doors/webhooks/webhooks.ts'
-import { MoleculeError } from '../errors.ts'
 import { ulid } from '../ids.ts'
 import type { KeepSessionOn } from '../inbox/context.ts'
 import type { Checkpoint } from '../inbox/inbox.ts'
@@ -18,7 +17,7 @@ import { createMetrics } from '../metrics.ts'
 import { createRuntime } from '../runtime/runtime.ts'
 import { keepSession } from '../sessions/sessions.ts'
 import { openSqlite } from '../store/sqlite/sqlite.ts'
-import { type Store, sql } from '../store/store.ts'
+import type { Store } from '../store/store.ts'
 import {
   type ConversationSubject,
   createConversationTokens,
@@ -28,6 +27,8 @@ import { createTokens } from '../workspaces/tokens/token-store.ts'
 import { childEnvironmentOf } from './child-environment.ts'
 import { ensureHostId } from './data-folder/host-id.ts'
 import type { Environment } from './terminal/terminal.ts'
+import { refuseLostStore } from './up/lost-store.ts'
+import { createReadiness } from './up/readiness.ts'
 import { readVersion } from './version.ts'
 import { noteAdapterChanges, wireBackends } from './wire-backends.ts'
 import { wireWorkspaces } from './wire-workspaces.ts'
@@ -79,7 +80,7 @@ export async function wire(options: WireOptions): Promise<Platform> {
   })
   const { webhooks, push } = wireWebhooks(options, localInbox)
   const tokens = createTokens({ store, clock, adminToken, log, conversations })
-  let draining = false
+  const readiness = createReadiness({ store, clock, host })
   const door = createHttpDoor({
     reception: localInbox.reception,
     deadLetters: localInbox.deadLetters,
@@ -95,10 +96,10 @@ export async function wire(options: WireOptions): Promise<Platform> {
     version: readVersion(),
     maxBlockMs: config.maxBlockMs,
     push,
-    unready: async () => (draining ? 'shutting down' : unreadyReason(store)),
+    unready: readiness.unready,
   })
   const close = async (drainMs: number) => {
-    draining = true
+    readiness.shutDown()
     await runtime.drain(drainMs)
     await webhooks.close()
     await wired.upkeep.stop()
@@ -138,21 +139,20 @@ function wireWebhooks({ config, log }: WireOptions, { pushConfigs: configs, rece
 
 /** Loads the PostgreSQL client only when it is used: most installations have none. */
 async function openStore({ dataDir, database: url }: PlatformConfig, log: MaskingLog): Promise<Store> {
-  if (url === undefined) return openSqlite({ path: join(dataDir, 'molecule.db'), clock: systemClock })
+  const path = join(dataDir, 'molecule.db')
+  const store = url === undefined ? openSqlite({ path, clock: systemClock, log }) : await openDatabase(url, log)
+  try {
+    await refuseLostStore({ store, dataDir, storeName: url === undefined ? `the store ${path}` : 'the database' })
+    return store
+  } catch (error) {
+    await store.close()
+    throw error
+  }
+}
+
+async function openDatabase(url: string, log: MaskingLog): Promise<Store> {
   log.hide(url)
   log.hide(decodeURIComponent(new URL(url).password))
   const { openPostgres } = await import('../store/postgres/postgres.ts')
   return await openPostgres({ url, clock: systemClock, log })
-}
-
-async function unreadyReason(store: Store): Promise<string | undefined> {
-  try {
-    await store.read(function* () {
-      yield* sql('select 1 as alive')
-    })
-    return undefined
-  } catch (error) {
-    // This route needs no token, so it shows only messages that are written for callers.
-    return error instanceof MoleculeError ? error.message : 'the store cannot be read'
-  }
 }

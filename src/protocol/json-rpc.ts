@@ -153,6 +153,7 @@ export const WIRE_ERRORS: Readonly<Record<ErrorCode, WireError>> = {
   too_large: wireError('tooLarge', 413, 'TOO_LARGE'),
   stale_lease: wireError('staleLease', 409, 'STALE_LEASE'),
   store_unavailable: wireError('storeUnavailable', 503, 'STORE_UNAVAILABLE'),
+  store_damaged: wireError('storeUnavailable', 503, 'STORE_DAMAGED'),
   in_use: wireError('inUse', 409, 'IN_USE'),
   bad_config: wireError('invalidParams', 400, 'BAD_CONFIG'),
   internal: wireError('internalError', 500, 'INTERNAL'),

@@ -11,6 +11,7 @@ import { schema0005 } from './migrations/0005-secrets.ts'
 import { schema0006 } from './migrations/0006-usage.ts'
 import { schema0007 } from './migrations/0007-fewer-indexes.ts'
 import { schema0008 } from './migrations/0008-begun.ts'
+import { schema0009 } from './migrations/0009-readiness.ts'
 
 const MIGRATIONS: readonly string[] = [
   schema0001,
@@ -21,6 +22,7 @@ const MIGRATIONS: readonly string[] = [
   schema0006,
   schema0007,
   schema0008,
+  schema0009,
 ]
 
 /** The migrations after version `current`, as [version, text]. Throws for a store of a newer Molecule. */

@@ -45,7 +45,7 @@ async function prepare(t: TestContext) {
   return { disk, platform, call, send, workspaceId: body.id as string }
 }
 
-test('RE-3 RE-1 on a full disk a message that cannot be stored gets a clear 503, no acknowledged message is lost, and with space again all are answered without a restart', async (t) => {
+test('RE-3 RE-1 RE-10 on a full disk a message that cannot be stored gets a clear 503, no acknowledged message is lost, and with space again all are answered without a restart', async (t) => {
   const { disk, platform, call, send, workspaceId } = await prepare(t)
   const acknowledged: string[] = []
   const refused: string[] = []
@@ -61,6 +61,9 @@ test('RE-3 RE-1 on a full disk a message that cannot be stored gets a clear 503,
   }
   assert.equal(refused.length, REFUSED_WANTED, 'the disk never became full')
   assert.equal((await call('GET', '/health')).body.pid, platform.pid)
+  // RE-10: a write proves readiness; polls within a second share it.
+  await waitUntil(async () => (await call('GET', '/ready')).status === 503, '/ready says that the disk is full')
+  assert.match((await call('GET', '/ready')).body.reason, /the disk is full|the disk reported an error/)
   // Stored data can still be read.
   assert.equal((await call('GET', `/workspaces/${workspaceId}`)).status, 200)
   t.diagnostic(
@@ -75,6 +78,7 @@ test('RE-3 RE-1 on a full disk a message that cannot be stored gets a clear 503,
       return body.result?.task?.artifacts?.at(-1)?.parts[0]?.text === `${messageId} ${TEXT}`
     }, `${messageId} is answered`)
   }
+  await waitUntil(async () => (await call('GET', '/ready')).status === 200, '/ready after there is space again')
   const { running, queue_depth: waiting } = (await call('GET', `/workspaces/${workspaceId}`)).body
   assert.deepEqual([running, waiting], [0, 0])
   assert.equal((await call('GET', '/health')).body.pid, platform.pid)

@@ -1,10 +1,13 @@
 /** One connection to an embedded store: pragmas, `now_ms()`, and a cache of prepared statements. */
 import { closeSync, openSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
+import type { Log } from '../../log.ts'
 import { isReadOnly, type Row, type Value } from '../store.ts'
+import { createDamageLatch, type DamageLatch } from './damage.ts'
 
 export interface SqliteConnection {
   readonly database: DatabaseSync
+  readonly damage: DamageLatch
   nowMs(): bigint
   /** Prepares a text of the seam's SQL, once. */
   prepare(text: string): PreparedStatement
@@ -21,7 +24,13 @@ export interface PreparedStatement {
 /** A writer that meets a checkpoint of a reader waits this long; then the write fails with `store_unavailable`. */
 const BUSY_MS = 5000
 
-export function openConnection(path: string, nowMs: () => bigint): SqliteConnection {
+export interface SqliteConnectionOptions {
+  readonly path: string
+  readonly nowMs: () => bigint
+  readonly log?: Log | undefined
+}
+
+export function openConnection({ path, nowMs, log }: SqliteConnectionOptions): SqliteConnection {
   // Otherwise the umask decides who can read the store. SQLite gives -wal and -shm the mode of this file.
   closeSync(openSync(path, 'a', 0o600))
   const database = new DatabaseSync(path)
@@ -37,7 +46,13 @@ export function openConnection(path: string, nowMs: () => bigint): SqliteConnect
     }
     return known
   }
-  return { database, nowMs, prepare, run: (text, values) => prepare(text).run(values, nowMs()) }
+  return {
+    database,
+    damage: createDamageLatch(path, log),
+    nowMs,
+    prepare,
+    run: (text, values) => prepare(text).run(values, nowMs()),
+  }
 }
 
 /**

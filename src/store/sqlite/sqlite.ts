@@ -5,8 +5,10 @@
  */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Clock } from '../../clock.ts'
+import type { Log } from '../../log.ts'
 import { GROUP_MS_MAX, GROUP_OPERATIONS_MAX, type Row, type Store, type Transaction } from '../store.ts'
 import { openConnection, type SqliteConnection } from './connection.ts'
+import { checkAfterCrash, isDamage, startRefusal, wasNotClosed } from './damage.ts'
 import { asStoreError } from './errors.ts'
 import { migrate } from './migrate.ts'
 
@@ -16,6 +18,7 @@ const GATHER_MS_MAX = 1
 export interface SqliteOptions {
   readonly path: string
   readonly clock: Clock
+  readonly log?: Log
 }
 
 interface SqliteOperation {
@@ -26,10 +29,10 @@ interface SqliteOperation {
 
 type OperationResult = { readonly value: unknown } | { readonly error: unknown }
 
-export function openSqlite({ path, clock }: SqliteOptions): Store {
-  const now = databaseTime(clock)
-  const connection = openConnection(path, now)
-  migrate(connection)
+/** Throws `store_damaged`, with the way back, for a file that is damaged or no store. */
+export function openSqlite(options: SqliteOptions): Store {
+  const { clock } = options
+  const connection = openChecked(options)
   const queue: SqliteOperation[] = []
   let scheduled = false
   let closed = false
@@ -58,6 +61,7 @@ export function openSqlite({ path, clock }: SqliteOptions): Store {
     write: (transaction) =>
       new Promise((resolve, reject) => {
         if (closed) return reject(asStoreError(new Error('the store is closed')))
+        if (connection.damage.error !== undefined) return reject(connection.damage.error)
         queue.push({ transaction, resolve, reject })
         schedule()
       }),
@@ -74,6 +78,20 @@ export function openSqlite({ path, clock }: SqliteOptions): Store {
   }
 }
 
+function openChecked({ path, clock, log }: SqliteOptions): SqliteConnection {
+  const crashed = wasNotClosed(path)
+  let connection: SqliteConnection | undefined
+  try {
+    connection = openConnection({ path, nowMs: databaseTime(clock), log })
+    if (crashed) checkAfterCrash(connection.database, { path, clock, log })
+    migrate(connection)
+    return connection
+  } catch (error) {
+    connection?.database.close()
+    throw isDamage(error) ? startRefusal(path, error) : error
+  }
+}
+
 /** Runs one group and answers its callers. Operations that do not fit stay in the queue. */
 function commitGroup(connection: SqliteConnection, queue: SqliteOperation[], clock: Clock): void {
   const group: SqliteOperation[] = []
@@ -85,7 +103,7 @@ function commitGroup(connection: SqliteConnection, queue: SqliteOperation[], clo
   } catch (error) {
     if (group.length === 0) group.push(...queue.splice(0))
     if (error instanceof FailedAfterWrite) commitWithSavepoints(connection, group)
-    else rejectGroup(group, error)
+    else rejectGroup(connection, group, error)
   }
 }
 
@@ -115,6 +133,8 @@ function runWithoutSavepoints(
       assertInTransaction(connection.database)
     } catch (error) {
       assertInTransaction(connection.database, error)
+      // None of the group's writes may be committed to a damaged store.
+      if (connection.damage.report(error)) throw error
       if (wrote) throw new FailedAfterWrite('an operation failed after it had written', { cause: error })
       results.push({ error: asStoreError(error) })
     }
@@ -130,7 +150,7 @@ function commitWithSavepoints(connection: SqliteConnection, group: readonly Sqli
     )
     resolveGroup(group, results)
   } catch (error) {
-    rejectGroup(group, error)
+    rejectGroup(connection, group, error)
   }
 }
 
@@ -154,8 +174,8 @@ function resolveGroup(group: readonly SqliteOperation[], results: readonly Opera
   }
 }
 
-function rejectGroup(group: readonly SqliteOperation[], error: unknown): void {
-  const failure = asStoreError(error)
+function rejectGroup({ damage }: SqliteConnection, group: readonly SqliteOperation[], error: unknown): void {
+  const failure = damage.report(error) ? damage.error : asStoreError(error)
   for (const operation of group) operation.reject(failure)
 }
 
@@ -169,6 +189,7 @@ function runUnderSavepoint(connection: SqliteConnection, transaction: () => Tran
     return { value }
   } catch (error) {
     assertInTransaction(database, error)
+    if (connection.damage.report(error)) throw error
     connection.run('rollback to operation', [])
     connection.run('release operation', [])
     return { error: asStoreError(error) }
@@ -192,7 +213,7 @@ function readSnapshot<T>(connection: SqliteConnection, transaction: () => Transa
   try {
     return runTransaction(connection, transaction, refuseWrite)
   } catch (error) {
-    throw asStoreError(error)
+    throw isDamage(error) && connection.damage.report(error) ? connection.damage.error : asStoreError(error)
   }
 }
 
