@@ -1,6 +1,7 @@
 /** The `molecule` command: `tree.ts` lists its commands, `program.ts` parses and runs them. */
 
 import { rootHelp } from './help.ts'
+import { hideDatabasePassword } from './terminal/process-title.ts'
 import { processTerminal, type Terminal } from './terminal/terminal.ts'
 
 export async function main(argv: readonly string[], terminal: Terminal = processTerminal): Promise<number> {
@@ -9,6 +10,7 @@ export async function main(argv: readonly string[], terminal: Terminal = process
     terminal.out(rootHelp(terminal.screen?.columns))
     return 0
   }
+  hideDatabasePassword(argv)
   const { runMolecule } = await import('./program.ts')
   return await runMolecule(argv, terminal)
 }

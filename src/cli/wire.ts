@@ -152,7 +152,9 @@ async function openStore({ dataDir, database: url }: PlatformConfig, log: Maskin
 
 async function openDatabase(url: string, log: MaskingLog): Promise<Store> {
   log.hide(url)
-  log.hide(decodeURIComponent(new URL(url).password))
+  const { password, searchParams } = new URL(url)
+  log.hide(decodeURIComponent(password))
+  log.hide(searchParams.get('password') ?? '')
   const { openPostgres } = await import('../store/postgres/postgres.ts')
   return await openPostgres({ url, clock: systemClock, log })
 }

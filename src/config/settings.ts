@@ -51,7 +51,13 @@ export const PLATFORM_SETTINGS = [
     default: '8080',
     text: 'port to listen on, 0 for any free one',
   },
-  { key: 'host', value: '<address>', variable: 'MOLECULE_HOST', default: '127.0.0.1', text: 'address to listen on' },
+  {
+    key: 'host',
+    value: '<address>',
+    variable: 'MOLECULE_HOST',
+    default: '127.0.0.1',
+    text: 'address to listen on; beyond loopback, put https in front',
+  },
   {
     key: 'data-dir',
     value: '<folder>',
@@ -64,7 +70,7 @@ export const PLATFORM_SETTINGS = [
     value: '<url>',
     variable: 'DATABASE_URL',
     defaultText: 'the embedded store',
-    text: 'URL of a PostgreSQL database, postgres://...',
+    text: 'URL of a PostgreSQL database, postgres://...; put a URL with a password into the variable or the file',
     isSecret: true,
   },
   {

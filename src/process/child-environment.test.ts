@@ -16,6 +16,9 @@ test('RT-12 a child does not inherit our tokens, database URL and channel secret
     Database_Url: 's',
     DISCORD_BOT_TOKEN: 's',
     TELEGRAM_BOT_TOKEN: 's',
+    PGPASSWORD: 's',
+    PGHOST: 'the store',
+    pgservice: 's',
     UNSET: undefined,
   }
   const expected = { PATH: '/bin', HOME: '/home/me', OPENAI_API_KEY: 'the agent needs it' }
@@ -34,7 +37,7 @@ test('additions win over inherited and over stripped variables', () => {
       for (const [key, value] of Object.entries(additions)) assert.equal(environment[key], value)
       for (const [key, value] of Object.entries(environment)) {
         if (!Object.hasOwn(additions, key)) assert.equal(value, inherited[key])
-        if (!Object.hasOwn(additions, key)) assert.doesNotMatch(key, /^(MOLECULE_|DISCORD_|TELEGRAM_|DATABASE_URL$)/)
+        if (!Object.hasOwn(additions, key)) assert.doesNotMatch(key, /^(MOLECULE_|DISCORD_|TELEGRAM_|PG|DATABASE_URL$)/)
       }
     }),
   )

@@ -5,7 +5,8 @@
  */
 
 const STRIPPED_NAMES: ReadonlySet<string> = new Set(['DATABASE_URL'])
-const STRIPPED_PREFIXES = ['MOLECULE_', 'DISCORD_', 'TELEGRAM_'] as const
+/** PG: the variables of the PostgreSQL client, which may lead to the store (PGPASSWORD, PGPASSFILE, PGSERVICE, ...). */
+const STRIPPED_PREFIXES = ['MOLECULE_', 'DISCORD_', 'TELEGRAM_', 'PG'] as const
 
 type Variables = Readonly<Record<string, string | undefined>>
 

@@ -17,6 +17,14 @@ export const SANDBOX_TIER = 1
 export const NO_SANDBOX_REASON =
   'tier 1 means a sandbox, and this version has none. Tier 2 runs the agent without a sandbox, with the rights of the user who runs the platform'
 
+/**
+ * Prevents a name that looks like another one, forges a line of a log or a prompt, or cannot be stored: no control
+ * characters (line breaks and NUL among them), no line separators, no bidirectional controls.
+ */
+export const isPlainLine = (text: string): boolean =>
+  !/[\p{Cc}\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u.test(text)
+export const PLAIN_LINE_REASON = 'must be one line without control characters and without bidirectional controls'
+
 export type WorkspaceStatus = 'provisioning' | 'online' | 'degraded' | 'offline' | 'paused' | 'failed'
 
 export interface StatusText {

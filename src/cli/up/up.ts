@@ -17,6 +17,7 @@ import { LOG_FILE } from '../data-folder/log-format.ts'
 import { closeNow, ignoreClosedOutput, listenForStopSignals } from '../terminal/stop-signals.ts'
 import type { Environment, Terminal } from '../terminal/terminal.ts'
 import type { Platform, WireOptions } from '../wire.ts'
+import { exposureWarning } from './exposure.ts'
 import { findPortHolder } from './port-holder.ts'
 
 export interface UpOptions {
@@ -56,6 +57,8 @@ async function run({
       { paths: folder.mended },
       'other users of this machine could use these files until now; their modes are corrected. If others use this machine, remove the file admin-token and restart',
     )
+  const exposure = exposureWarning(config.host)
+  if (exposure !== undefined) log.warn({ host: config.host }, exposure)
   const adminToken = ensureAdminToken(config.dataDir, terminal.env['MOLECULE_ADMIN_TOKEN'], log)
   log.hide(adminToken.token)
   const logCrash = (err: Error) => log.error({ err }, 'the platform crashes because of a defect')

@@ -10,8 +10,10 @@ import type { Json } from '../../protocol/a2a.ts'
 import {
   ATTEMPTS_MAX,
   DEFAULT_TIER,
+  isPlainLine,
   NAME_CHARACTERS_MAX,
   NO_SANDBOX_REASON,
+  PLAIN_LINE_REASON,
   ROLE_CHARACTERS_MAX,
   SANDBOX_TIER,
   SHORT_TEXT_CHARACTERS_MAX,
@@ -49,7 +51,7 @@ export interface ConfigFileChange {
   readonly runtime_config?: Readonly<Record<string, Json>>
 }
 
-const shortText = z.string().trim().min(1).max(SHORT_TEXT_CHARACTERS_MAX)
+const shortText = z.string().trim().min(1).max(SHORT_TEXT_CHARACTERS_MAX).refine(isPlainLine, PLAIN_LINE_REASON)
 /** A form sends numbers as text, and an empty field means no value. */
 const wholeNumber = (max: number) =>
   z.preprocess((value) => {
@@ -58,7 +60,7 @@ const wholeNumber = (max: number) =>
   }, z.int().min(1).max(max).optional())
 
 export const configSchema = z.looseObject({
-  name: z.string().trim().min(1).max(NAME_CHARACTERS_MAX),
+  name: z.string().trim().min(1).max(NAME_CHARACTERS_MAX).refine(isPlainLine, PLAIN_LINE_REASON),
   role: z.string().max(ROLE_CHARACTERS_MAX).nullish(),
   runtime: shortText.nullish(),
   model: shortText.nullish(),

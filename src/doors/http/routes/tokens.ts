@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { formatDuration, parseDuration } from '../../../duration.ts'
 import { MoleculeError } from '../../../errors.ts'
 import { type NewToken, TOKEN_ROLES, type TokenInfo } from '../../../workspaces/tokens.ts'
-import type { Workspaces } from '../../../workspaces/workspace.ts'
+import { isPlainLine, PLAIN_LINE_REASON, type Workspaces } from '../../../workspaces/workspace.ts'
 import { route } from './route.ts'
 
 const NAME_CHARACTERS_MAX = 100
@@ -31,7 +31,7 @@ const duration = (msMin: number, msMax: number) =>
 const idSchema = z.string().trim().min(1).max(ID_CHARACTERS_MAX)
 
 const newTokenSchema = z.strictObject({
-  name: z.string().trim().min(1).max(NAME_CHARACTERS_MAX),
+  name: z.string().trim().min(1).max(NAME_CHARACTERS_MAX).refine(isPlainLine, PLAIN_LINE_REASON),
   role: z.enum(TOKEN_ROLES),
   workspace_id: idSchema.optional(),
   conversation_id: idSchema.optional(),

@@ -11,9 +11,11 @@ import type { Identity } from '../../../workspaces/tokens.ts'
 import {
   ATTEMPTS_MAX,
   DEFAULT_TIER,
+  isPlainLine,
   NAME_CHARACTERS_MAX,
   type NewWorkspace,
   NO_SANDBOX_REASON,
+  PLAIN_LINE_REASON,
   ROLE_CHARACTERS_MAX,
   SANDBOX_TIER,
   SHORT_TEXT_CHARACTERS_MAX,
@@ -26,10 +28,10 @@ import { seesConfig } from '../server/reach.ts'
 
 const PATH_CHARACTERS_MAX = 4096
 
-const shortText = z.string().trim().min(1).max(SHORT_TEXT_CHARACTERS_MAX)
+const shortText = z.string().trim().min(1).max(SHORT_TEXT_CHARACTERS_MAX).refine(isPlainLine, PLAIN_LINE_REASON)
 
 export const newWorkspaceSchema = z.strictObject({
-  name: z.string().trim().min(1).max(NAME_CHARACTERS_MAX),
+  name: z.string().trim().min(1).max(NAME_CHARACTERS_MAX).refine(isPlainLine, PLAIN_LINE_REASON),
   role: z.string().max(ROLE_CHARACTERS_MAX).optional(),
   runtime: shortText.optional(),
   model: shortText.optional(),
