@@ -211,14 +211,43 @@ function simpleCalls(call: Call): SimpleCalls {
       }
     },
     activity: (id, { since, limit, newest }) => get(at(id, `/activity?since=${since}&limit=${limit}&newest=${newest}`)),
-    story: (id) => get(`/messages/${encodeURIComponent(id)}/story`),
-    listPendingAsks: async () => (await get<{ pending: PendingAskView[] }>('/pending')).pending,
+    async story(id) {
+      const parts = await allPages((next) =>
+        get<StoryView & Paged>(withAfter(`/messages/${encodeURIComponent(id)}/story`, next)),
+      )
+      const { next: _next, ...story } = parts.at(-1) as StoryView & Paged
+      return { ...story, steps: parts.flatMap(({ steps }) => steps) }
+    },
+    async listPendingAsks() {
+      const pages = await allPages((next) => get<{ pending: PendingAskView[] } & Paged>(withAfter('/pending', next)))
+      return pages.flatMap(({ pending }) => pending)
+    },
     async answerAsk(id, decision) {
       const path = `/pending/${encodeURIComponent(id)}`
       await call({ method: 'POST', path, body: JSON.stringify({ decision }) })
     },
   }
 }
+
+interface Paged {
+  readonly next?: string
+}
+
+/** More pages than any list has; a platform that never ends a list is left here. */
+const PAGES_MAX = 1000
+
+async function allPages<Page extends Paged>(read: (next: string | undefined) => Promise<Page>): Promise<Page[]> {
+  const pages: Page[] = [await read(undefined)]
+  for (let next = pages[0]?.next; next !== undefined && pages.length < PAGES_MAX; ) {
+    const page = await read(next)
+    pages.push(page)
+    next = page.next
+  }
+  return pages
+}
+
+const withAfter = (path: string, after: string | undefined): string =>
+  after === undefined ? path : `${path}${path.includes('?') ? '&' : '?'}after=${encodeURIComponent(after)}`
 
 interface RpcRequest {
   readonly method: string

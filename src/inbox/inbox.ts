@@ -70,6 +70,9 @@ export interface Reception {
   task(taskId: string, view?: TaskView): Promise<Task | undefined>
   /** The task and the last number of its log, read together: a reader that follows from that number misses nothing. */
   snapshot(taskId: string, view?: TaskView): Promise<TaskSnapshot | undefined>
+  /** One artifact of a settled reply, without reading the others; undefined where the task or the artifact is not. */
+  artifact(taskId: string, artifactId: string, view?: TaskView): Promise<Artifact | undefined>
+  /** A page ends at `limit` tasks or at 1 MiB, whichever comes first, and has at least one task. */
   list(query: TaskQuery): Promise<TaskPage>
   follow(taskId: string, afterSeq: number, signal: AbortSignal): AsyncIterable<LogEntry>
   /**
@@ -89,7 +92,10 @@ export interface SendAndWaitOptions {
 
 export interface TaskSnapshot {
   readonly task: Task
+  /** Where to follow from. Before the end of the log when the artifacts of a running turn are too large for a snapshot. */
   readonly seq: number
+  /** The last entry of the log, where that is not `seq`. */
+  readonly lastSeq?: number
   /** The oldest entry that the log still has. Entries before it were pruned. */
   readonly firstSeq: number
 }
@@ -101,6 +107,8 @@ export interface TaskQuery {
   readonly state?: TaskState
   readonly changedSinceMs?: number
   readonly historyLength?: number
+  /** False: artifacts are neither read nor shown. */
+  readonly artifacts?: boolean
   readonly detail?: boolean
   /** The last task of the page before. */
   readonly after?: { readonly updatedAtMs: number; readonly id: string }
@@ -119,6 +127,8 @@ export interface TaskView {
   readonly workspaceId?: string
   /** Unset = all, 0 = none, N = the last N messages. */
   readonly historyLength?: number
+  /** False: artifacts are neither read nor shown. */
+  readonly artifacts?: boolean
   /** The reader is the owner: show what the program printed when it failed. */
   readonly detail?: boolean
 }

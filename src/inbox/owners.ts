@@ -19,8 +19,16 @@ export interface DeadLetter {
   readonly atMs: number
 }
 
+/** A page of a list that people handle. It ends at a number of rows or at 1 MiB, and has at least one row. */
+export interface OwnersPage<Row> {
+  readonly rows: readonly Row[]
+  /** The cursor of the next page; absent on the last one. */
+  readonly next?: string
+}
+
 export interface DeadLetters {
-  list(workspaceId: string): Promise<DeadLetter[]>
+  /** The newest first. `after` is the cursor of the page before. */
+  list(workspaceId: string, after?: string): Promise<OwnersPage<DeadLetter>>
   /** Admits it again as a new task in the same conversation and returns the task's id. A second replay is the first. */
   replay(workspaceId: string, messageId: string): Promise<string>
   discard(workspaceId: string, messageId: string): Promise<void>
@@ -43,7 +51,8 @@ export type AskDecision = 'allowed' | 'denied'
 
 /** Contract: `answer` counts once. The same decision again changes nothing; another decision is refused. */
 export interface PendingAsks {
-  list(workspaceId?: string): Promise<PendingAsk[]>
+  /** The oldest first. `after` is the cursor of the page before. */
+  list(query: { readonly workspaceId?: string; readonly after?: string }): Promise<OwnersPage<PendingAsk>>
   /** `by` names the person who decided. */
   answer(id: string, decision: AskDecision, by: string): Promise<void>
 }

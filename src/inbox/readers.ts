@@ -98,6 +98,8 @@ export interface Story {
   readonly taskState: TaskState
   readonly steps: readonly StoryStep[]
   readonly deliveries: readonly StoryDelivery[]
+  /** The cursor of the later steps; absent where these are the last. */
+  readonly next?: string
 }
 
 /** What a reader may see of the tasks of a workspace; no principal = all of them. */
@@ -110,6 +112,8 @@ export interface StoryScope {
 export interface StoryQuery {
   /** The id of a message (also the id of the task that it opened), or the id that its sender gave it. */
   readonly id: string
+  /** The `next` of an earlier part of the story. */
+  readonly after?: string
   readonly scopeOf: (workspaceId: string) => StoryScope
 }
 

@@ -145,8 +145,8 @@ describe('the runtime', () => {
   const answering = async (id: string, decisions: readonly ('allowed' | 'denied')[]) => {
     const subjects: string[] = []
     for (const decision of decisions) {
-      await waitUntil(async () => (await localInbox.pendingAsks.list(id)).length === 1)
-      const [asked] = await localInbox.pendingAsks.list(id)
+      await waitUntil(async () => (await localInbox.pendingAsks.list({ workspaceId: id })).rows.length === 1)
+      const [asked] = (await localInbox.pendingAsks.list({ workspaceId: id })).rows
       subjects.push(asked?.subject ?? '')
       await localInbox.pendingAsks.answer(asked?.id ?? '', decision, 'Ana')
     }
@@ -164,7 +164,7 @@ describe('the runtime', () => {
     const { id } = await wired.workspaces.create({ name: 'w' })
     await withRuntime(async () => {
       const { taskId } = await localInbox.reception.admit(letterTo(id, { text: 'hello', contextId: 'c' }))
-      await waitUntil(async () => (await localInbox.pendingAsks.list(id)).length === 1)
+      await waitUntil(async () => (await localInbox.pendingAsks.list({ workspaceId: id })).rows.length === 1)
       assert.equal((await send({ id, contextId: 'other' })).task?.status.state, 'TASK_STATE_COMPLETED')
       await new Promise((resolve) => setTimeout(resolve, 300))
       assert.deepEqual(await answering(id, ['allowed', 'denied']), ['rm a', 'rm b'])
@@ -182,10 +182,10 @@ describe('the runtime', () => {
     const { id } = await wired.workspaces.create({ name: 'w' })
     await withRuntime(async () => {
       const { taskId } = await localInbox.reception.admit(letterTo(id, { text: 'hello' }))
-      await waitUntil(async () => (await localInbox.pendingAsks.list(id)).length === 1)
+      await waitUntil(async () => (await localInbox.pendingAsks.list({ workspaceId: id })).rows.length === 1)
       await localInbox.reception.cancel(taskId)
       await waitUntil(() => decisions.length === 1)
-      assert.deepEqual([decisions, await localInbox.pendingAsks.list(id)], [['denied'], []])
+      assert.deepEqual([decisions, (await localInbox.pendingAsks.list({ workspaceId: id })).rows], [['denied'], []])
       assert.equal((await localInbox.reception.task(taskId))?.status.state, 'TASK_STATE_CANCELED')
     })
   })

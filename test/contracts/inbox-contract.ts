@@ -8,6 +8,7 @@ import { deadLetterTests } from './inbox/dead-letters.ts'
 import { deliveryTests } from './inbox/deliveries.ts'
 import { createInboxHarness } from './inbox/harness.ts'
 import { noteTests } from './inbox/notes.ts'
+import { pageTests } from './inbox/pages.ts'
 import { pendingAskTests } from './inbox/pending-asks.ts'
 import { pushConfigTests } from './inbox/push-configs.ts'
 import { queueTests } from './inbox/queues.ts'
@@ -36,6 +37,7 @@ export function inboxContract(underTest: StoreUnderTest): void {
     takeoverTests(harness)
     deadLetterTests(harness)
     waitingTurnTests(harness)
+    pageTests(harness)
     pendingAskTests(harness)
     deliveryTests(harness)
     retentionTests(harness)

@@ -8,11 +8,12 @@ import { sql, type Transaction, together } from '../../store/store.ts'
 import type { InboxContext } from '../context.ts'
 import type { Directive } from '../inbox.ts'
 import { lockWorkspace } from '../lease/lock-workspace.ts'
-import type { AskDecision, PendingAsk, PendingAsks } from '../owners.ts'
+import type { AskDecision, OwnersPage, PendingAsk, PendingAsks } from '../owners.ts'
 import { recordChange } from '../read/event-log.ts'
+import { readTimeCursor, withinPage, writeTimeCursor } from '../read/page-budget.ts'
 import { type AskKey, askIdOf, closeAsk, findOpenAsk, type OpenAsk, parseAskId } from './ask.ts'
 
-/** The oldest asks come first; later ones appear as these are answered. */
+/** Rows of a page. */
 const LISTED_MAX = 500
 
 export function createPendingAsks(
@@ -21,7 +22,7 @@ export function createPendingAsks(
 ): PendingAsks {
   const { store } = context
   return {
-    list: (workspaceId) => store.read(() => listPendingAsks(workspaceId)),
+    list: (query) => store.read(() => listPendingAsks(query)),
     async answer(id, decision, by) {
       const askKey = parseAskId(id)
       const workspaceId = askKey && (await store.read(() => workspaceOf(askKey)))
@@ -47,27 +48,42 @@ interface PendingAskRow {
   expires_in: number
 }
 
-function* listPendingAsks(workspaceId: string | undefined): Transaction<PendingAsk[]> {
-  const one = workspaceId === undefined ? '' : 'and a.workspace_id = $1'
-  const rows = yield* sql<PendingAskRow>(
-    `select a.id, a.message_id, a.epoch, a.workspace_id, a.task_id, a.tool, a.subject, a.asked_at,
-       a.expires_at - now_ms() as expires_in
-     from asks a join messages m on m.id = a.message_id join conversations c on c.id = m.conversation_id
-     where a.state = 'open' and a.tool is not null and c.lease_epoch = a.epoch and m.state = 'leased' ${one}
-     order by a.asked_at, a.message_id limit ${LISTED_MAX}`,
-    workspaceId === undefined ? [] : [workspaceId],
-  )
-  return rows.map((row) => ({
-    id: askIdOf({ messageId: row.message_id, epoch: row.epoch, id: row.id }),
-    workspaceId: row.workspace_id,
-    taskId: row.task_id,
-    messageId: row.message_id,
-    tool: row.tool,
-    subject: row.subject,
-    askedAtMs: row.asked_at,
-    expiresInMs: Math.max(0, row.expires_in),
-  }))
+const OPEN_ASKS = `from asks a join messages m on m.id = a.message_id join conversations c on c.id = m.conversation_id
+  where a.state = 'open' and a.tool is not null and c.lease_epoch = a.epoch and m.state = 'leased'
+    and (a.workspace_id = $1 or $1 = '') and (a.asked_at > $2 or (a.asked_at = $2 and a.message_id > $3))`
+
+const PAGE_OF_ASKS = `select a.id, a.message_id, a.epoch, a.workspace_id, a.task_id, a.tool, a.subject, a.asked_at,
+    a.expires_at - now_ms() as expires_in
+  from (${withinPage(
+    `select a.message_id, a.epoch, a.id, a.asked_at, octet_length(a.subject) + octet_length(a.tool) as bytes
+     ${OPEN_ASKS} order by a.asked_at, a.message_id limit ${LISTED_MAX}`,
+    'p.asked_at, p.message_id',
+  )}) k join asks a on a.message_id = k.message_id and a.epoch = k.epoch and a.id = k.id
+  order by a.asked_at, a.message_id`
+
+function* listPendingAsks({
+  workspaceId = '',
+  after,
+}: Parameters<PendingAsks['list']>[0]): Transaction<OwnersPage<PendingAsk>> {
+  const from = after === undefined ? { atMs: 0, id: '' } : readTimeCursor(after)
+  const rows = yield* sql<PendingAskRow>(PAGE_OF_ASKS, [workspaceId, from.atMs, from.id])
+  const last = rows.at(-1)
+  if (last === undefined) return { rows: [] }
+  const cursor = { atMs: last.asked_at, id: last.message_id }
+  const later = yield* sql(`select a.id ${OPEN_ASKS} limit 1`, [workspaceId, cursor.atMs, cursor.id])
+  return { rows: rows.map(toPendingAsk), ...(later.length > 0 && { next: writeTimeCursor(cursor) }) }
 }
+
+const toPendingAsk = (row: PendingAskRow): PendingAsk => ({
+  id: askIdOf({ messageId: row.message_id, epoch: row.epoch, id: row.id }),
+  workspaceId: row.workspace_id,
+  taskId: row.task_id,
+  messageId: row.message_id,
+  tool: row.tool,
+  subject: row.subject,
+  askedAtMs: row.asked_at,
+  expiresInMs: Math.max(0, row.expires_in),
+})
 
 const BY_KEY = 'from asks where message_id = $1 and epoch = $2 and id = $3 and tool is not null'
 

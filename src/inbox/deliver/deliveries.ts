@@ -5,9 +5,10 @@
 import { MoleculeError } from '../../errors.ts'
 import { type Store, sql, type Transaction } from '../../store/store.ts'
 import type { Deliveries, Delivery, DeliveryBody, DeliveryResult } from '../delivery.ts'
+import { withinPage } from '../read/page-budget.ts'
 import { isGivenUp, retryDelayMs } from './retry-schedule.ts'
 
-/** The oldest are listed; later ones appear as these are resolved. */
+/** The oldest are listed, within the bytes of a page; later ones appear as these are resolved. */
 const LIST_MAX = 200
 
 export function createDeliveries(store: Store, host: string): Deliveries {
@@ -88,8 +89,12 @@ export function* markSendingUnknown(host: string): Transaction<number> {
 
 function* needingDecision(): Transaction<Awaited<ReturnType<Deliveries['needingDecision']>>> {
   const rows = yield* sql<DeliveryRow & { state: 'failed' | 'unknown'; error: string | null }>(
-    `select id, workspace_id, task_id, channel, body, tries, state, error from deliveries
-     where state in ('failed', 'unknown') and finished_at is null order by id limit ${LIST_MAX}`,
+    `select d.id, d.workspace_id, d.task_id, d.channel, d.body, d.tries, d.state, d.error
+     from (${withinPage(
+       `select id, octet_length(body) as bytes from deliveries
+        where state in ('failed', 'unknown') and finished_at is null order by id limit ${LIST_MAX}`,
+       'p.id',
+     )}) k join deliveries d on d.id = k.id order by d.id`,
   )
   return rows.map((row) => ({ ...toDelivery(row), state: row.state, error: row.error ?? '' }))
 }

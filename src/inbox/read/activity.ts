@@ -8,15 +8,15 @@ import { sql, type Transaction } from '../../store/store.ts'
 import type { InboxContext } from '../context.ts'
 import type { TurnEvent } from '../inbox.ts'
 import type { Activity, ActivityEntry, ActivityNote, ActivityPage, ActivityQuery, ActivityRow } from '../readers.ts'
-import type { LogItem, StoredReply } from './event-log.ts'
+import { type LogItem, type LogRow, type StoredLogRow, withReplies } from './event-log.ts'
+import { FOLLOW_BYTES_MAX, PAGE_BYTES_MAX, withinPage } from './page-budget.ts'
 import { TEXT_CHARACTERS_MAX, truncate } from './truncate.ts'
 import { listenForChanges, RECHECK_MS } from './watchers.ts'
 
 /** Rows read for one page. A filter that matches little ends here, and the reader goes on from `nextSeq`. */
 const ROWS_SCANNED_MAX = 2000
-/** A page is small enough to hold in memory for a thousand followers; a single row may be larger. */
+/** Rows of one page for a follower, which asks for the next one. */
 const FOLLOW_ROWS_MAX = 256
-const FOLLOW_CHARACTERS_MAX = 256 * 1024
 
 export function createActivity(context: InboxContext): Activity {
   const { store, watchers } = context
@@ -26,7 +26,7 @@ export function createActivity(context: InboxContext): Activity {
     follow: (workspaceId, afterSeq, signal) => follow(context, { workspaceId, afterSeq }, signal),
     async page(workspaceId, afterSeq) {
       const rows = await store.read(() => readRows(workspaceId, afterSeq))
-      return rows?.map((row) => ({ seq: row.seq, entries: entriesOf(row) }))
+      return rows?.map((read) => ({ seq: read.row.seq, entries: entriesOf(read) }))
     },
     heads: () => store.read(readHeads),
     onChange: (callback) =>
@@ -55,9 +55,9 @@ async function* follow(
     while (!signal.aborted) {
       const rows = await context.store.read(() => readRows(workspaceId, afterSeq))
       if (rows === undefined) return
-      for (const row of rows) {
-        afterSeq = row.seq
-        yield { seq: row.seq, entries: entriesOf(row) }
+      for (const read of rows) {
+        afterSeq = read.row.seq
+        yield { seq: afterSeq, entries: entriesOf(read) }
       }
       if (rows.length === 0) await changes.next(RECHECK_MS, signal)
     }
@@ -66,18 +66,24 @@ async function* follow(
   }
 }
 
+const columnsOf = (keys: string): string =>
+  `select e.seq, e.at_ms, e.task_id, e.message_id, e.items, octet_length(m.reply) as reply_bytes
+   from (${keys}) k join events e on e.workspace_id = $1 and e.seq = k.seq
+   left join messages m on m.id = e.message_id and e.delta = 0`
+
+const FOLLOWED_ROWS = `${columnsOf(
+  withinPage(
+    `select seq, octet_length(items) as bytes from events where workspace_id = $1 and seq > $2
+     order by seq limit ${FOLLOW_ROWS_MAX}`,
+    'p.seq',
+    FOLLOW_BYTES_MAX,
+  ),
+)} order by e.seq`
+
 /** The next rows of the log; undefined when the workspace is deleted and all was read. */
-function* readRows(workspaceId: string, afterSeq: number): Transaction<EventRow[] | undefined> {
-  const rows = yield* sql<EventRow>(
-    `select p.seq, p.at_ms, p.task_id, p.items, m.reply from (
-       select e.*, sum(length(e.items)) over (order by e.seq) - length(e.items) as characters_before from (
-         select seq, at_ms, task_id, message_id, delta, items from events
-         where workspace_id = $1 and seq > $2 order by seq limit ${FOLLOW_ROWS_MAX}) e) p
-     left join messages m on m.id = p.message_id and p.delta = 0
-     where p.characters_before < ${FOLLOW_CHARACTERS_MAX} order by p.seq`,
-    [workspaceId, afterSeq],
-  )
-  if (rows.length > 0) return rows
+function* readRows(workspaceId: string, afterSeq: number): Transaction<LogRow<EventRow>[] | undefined> {
+  const rows = yield* sql<EventRow>(FOLLOWED_ROWS, [workspaceId, afterSeq])
+  if (rows.length > 0) return yield* withReplies(rows, FOLLOW_BYTES_MAX)
   const [load] = yield* sql('select seq from workspace_load where workspace_id = $1', [workspaceId])
   return load === undefined ? undefined : []
 }
@@ -87,41 +93,40 @@ function* readHeads(): Transaction<ReadonlyMap<string, number>> {
   return new Map(rows.map((row) => [row.workspace_id, row.seq]))
 }
 
-interface EventRow {
-  seq: number
-  at_ms: number
-  task_id: string | null
-  items: string
-  reply: string | null
+interface EventRow extends StoredLogRow {
+  readonly seq: number
+  readonly at_ms: number
+  readonly task_id: string | null
 }
+
+/** Rows that people read, in one direction, within the budget of a page. */
+const pageOfActivity = (direction: 'asc' | 'desc'): string =>
+  `${columnsOf(
+    withinPage(
+      `select seq, octet_length(items) as bytes from events where workspace_id = $1 and seq > $2 and delta = 0
+       order by seq ${direction} limit $3`,
+      `p.seq ${direction}`,
+    ),
+  )} order by e.seq ${direction}`
+
+const OLDEST_FIRST = pageOfActivity('asc')
+const NEWEST_FIRST = pageOfActivity('desc')
 
 function* readActivity(query: ActivityQuery): Transaction<ActivityPage> {
-  const { workspaceId, type, limit, newest = false } = query
-  yield* resolveCursor(workspaceId, query.sinceSeq)
-  const sinceSeq = newest ? yield* beforeNewest(query) : query.sinceSeq
-  const rows = yield* sql<EventRow>(
-    `select e.seq, e.at_ms, e.task_id, e.items, m.reply from events e left join messages m on m.id = e.message_id
-     where e.workspace_id = $1 and e.seq > $2 and e.delta = 0 order by e.seq limit $3`,
-    [workspaceId, sinceSeq, type === undefined ? Math.min(limit, ROWS_SCANNED_MAX) : ROWS_SCANNED_MAX],
-  )
+  const { workspaceId, sinceSeq, type, limit, newest = false } = query
+  yield* resolveCursor(workspaceId, sinceSeq)
+  const rowsMax = type === undefined || newest ? Math.min(limit, ROWS_SCANNED_MAX) : ROWS_SCANNED_MAX
+  const rows = yield* sql<EventRow>(newest ? NEWEST_FIRST : OLDEST_FIRST, [workspaceId, sinceSeq, rowsMax])
+  const read = yield* withReplies(rows, PAGE_BYTES_MAX)
   const entries: ActivityEntry[] = []
   let nextSeq = sinceSeq
-  for (const row of rows) {
+  for (const each of newest ? read.toReversed() : read) {
     // Entries of one row stay together, because a cursor names a whole row. With `newest`, every row is wanted.
     if (entries.length >= limit && !newest) break
-    nextSeq = row.seq
-    entries.push(...entriesOf(row).filter((entry) => entry.type === (type ?? entry.type) && entry.type !== 'text'))
+    nextSeq = each.row.seq
+    entries.push(...entriesOf(each).filter((entry) => entry.type === (type ?? entry.type) && entry.type !== 'text'))
   }
   return { entries, nextSeq }
-}
-
-/** The number before the last `limit` rows that people read. */
-function* beforeNewest({ workspaceId, sinceSeq, limit }: ActivityQuery): Transaction<number> {
-  const [row] = yield* sql<{ seq: number }>(
-    `select seq from events where workspace_id = $1 and seq > $2 and delta = 0 order by seq desc limit 1 offset $3`,
-    [workspaceId, sinceSeq, limit],
-  )
-  return row?.seq ?? sinceSeq
 }
 
 function* resolveCursor(workspaceId: string, afterSeq: number | undefined): Transaction<number> {
@@ -136,21 +141,20 @@ function* resolveCursor(workspaceId: string, afterSeq: number | undefined): Tran
   throw new MoleculeError('pruned', message, { details: { prunedSeq: load.pruned_seq } })
 }
 
-function entriesOf(row: EventRow): ActivityEntry[] {
+function entriesOf({ row, items, reply }: LogRow<EventRow>): ActivityEntry[] {
   const at = { seq: row.seq, atMs: row.at_ms, ...(row.task_id !== null && { taskId: row.task_id }) }
-  const items = JSON.parse(row.items) as LogItem[]
   return items.flatMap((item) => {
-    const entry = toEntryBody(item, row)
+    const entry = toEntryBody(item, reply?.parts)
     return entry === undefined ? [] : [{ ...at, ...entry }]
   })
 }
 
 type EntryBody = Omit<ActivityEntry, 'seq' | 'atMs' | 'taskId'>
 
-function toEntryBody(item: LogItem, row: EventRow): EntryBody | undefined {
+function toEntryBody(item: LogItem, replyParts: readonly Part[] | undefined): EntryBody | undefined {
   if (item.t === 'status') return { type: 'status', state: item.state, ...textOf(item.parts) }
   if (item.t === 'reset') return { type: 'retry' }
-  if (item.t === 'reply') return { type: 'reply', ...textOf(replyParts(row.reply)) }
+  if (item.t === 'reply') return { type: 'reply', ...textOf(replyParts) }
   if (item.t === 'late') return { type: 'late', ...textOf(item.parts) }
   if (item.t === 'note') return { type: item.type, text: item.text, by: item.by }
   return turnEventBody(item.event)
@@ -165,9 +169,6 @@ function turnEventBody(event: TurnEvent): EntryBody | undefined {
   }
   return { type: 'text', text: event.delta }
 }
-
-const replyParts = (reply: string | null): readonly Part[] =>
-  reply === null ? [] : (JSON.parse(reply) as StoredReply).parts
 
 function textOf(parts: readonly Part[] | undefined): { text?: string } {
   const text = parts?.map((part) => part.text ?? '').join('') ?? ''

@@ -7,6 +7,7 @@ import type { Artifact, MessageContent, Metadata, Part, StreamResponse, TaskStat
 import { type Statement, sql, statement, type Transaction } from '../../store/store.ts'
 import type { LogEntry, TurnEvent } from '../inbox.ts'
 import { type StatusMessage, type TaskIds, toAgentMessage } from '../settle/status-message.ts'
+import { createByteBudget, FOLLOW_BYTES_MAX, withinPage } from './page-budget.ts'
 
 export type LogItem =
   | ({ readonly t: 'status'; readonly state: TaskState } & Partial<StatusMessage>)
@@ -66,24 +67,75 @@ interface EventRow {
   at_ms: number
   message_id: string
   items: string
-  reply: string | null
+  reply_bytes: number | null
 }
+
+const PAGE_OF_TASK = `select e.seq, e.at_ms, e.message_id, e.items, octet_length(m.reply) as reply_bytes
+  from (${withinPage(
+    `select workspace_id, seq, octet_length(items) as bytes from events where task_id = $1 and seq > $2
+     order by seq limit ${PAGE_ENTRIES_MAX}`,
+    'p.seq',
+    FOLLOW_BYTES_MAX,
+  )}) k join events e on e.workspace_id = k.workspace_id and e.seq = k.seq
+  join messages m on m.id = e.message_id order by e.seq`
 
 /** The next page of a task's log after `afterSeq`, in wire form. */
 export function* readLog(task: TaskIds, afterSeq: number): Transaction<LogEntry[]> {
-  const rows = yield* sql<EventRow>(
-    `select e.seq, e.at_ms, e.message_id, e.items, m.reply
-     from events e join messages m on m.id = e.message_id
-     where e.task_id = $1 and e.seq > $2 order by e.seq limit ${PAGE_ENTRIES_MAX}`,
-    [task.id, afterSeq],
-  )
-  return rows.map((row) => ({ seq: row.seq, atMs: row.at_ms, wire: toWire(task, row) }))
+  const rows = yield* sql<EventRow>(PAGE_OF_TASK, [task.id, afterSeq])
+  const entries: LogEntry[] = []
+  for (const { row, items, reply } of yield* withReplies(rows, FOLLOW_BYTES_MAX)) {
+    entries.push({ seq: row.seq, atMs: row.at_ms, wire: toWire(task, { ...row, items, reply }) })
+  }
+  return entries
 }
 
-function toWire(task: TaskIds, row: EventRow): StreamResponse[] {
-  const items = JSON.parse(row.items) as LogItem[]
+/** A row of the log as a statement reads it, with the size of its message's reply. */
+export interface StoredLogRow {
+  readonly message_id: string | null
+  readonly items: string
+  readonly reply_bytes: number | null
+}
+
+/** A row with its items parsed, and with the reply when an item shows it. */
+export interface LogRow<Row> {
+  readonly row: Row
+  readonly items: readonly LogItem[]
+  readonly reply: StoredReply | undefined
+}
+
+/**
+ * Reads the replies that these rows show. Every row of a message would bring the whole reply if it were joined, so it is
+ * read for the one row that needs it. The rest of the page is left for the next one when a reply does not fit.
+ */
+export function* withReplies<Row extends StoredLogRow>(
+  rows: readonly Row[],
+  bytesMax: number,
+): Transaction<LogRow<Row>[]> {
+  const budget = createByteBudget(bytesMax)
+  const read: LogRow<Row>[] = []
+  for (const row of rows) {
+    const items = JSON.parse(row.items) as LogItem[]
+    const messageId = items.some(({ t }) => t === 'reply') ? row.message_id : null
+    const replyBytes = messageId === null ? 0 : (row.reply_bytes ?? 0)
+    if (!budget.take(row.items.length + replyBytes)) break
+    read.push({ row, items, reply: messageId === null ? undefined : yield* readReply(messageId) })
+  }
+  return read
+}
+
+function* readReply(messageId: string): Transaction<StoredReply | undefined> {
+  const [stored] = yield* sql<{ reply: string | null }>('select reply from messages where id = $1', [messageId])
+  return stored === undefined || stored.reply === null ? undefined : (JSON.parse(stored.reply) as StoredReply)
+}
+
+interface TaskLogRow extends Omit<EventRow, 'items'> {
+  readonly items: readonly LogItem[]
+  readonly reply: StoredReply | undefined
+}
+
+function toWire(task: TaskIds, row: TaskLogRow): StreamResponse[] {
   const wire: StreamResponse[] = []
-  for (const [index, item] of items.entries()) {
+  for (const [index, item] of row.items.entries()) {
     if (item.t === 'status') wire.push(statusUpdate(task, row, { item, index }))
     else if (item.t === 'reset') wire.push(replyUpdate(task, row, { parts: [], append: false, lastChunk: false }))
     else if (item.t === 'reply') wire.push(...replyUpdates(task, row))
@@ -94,7 +146,7 @@ function toWire(task: TaskIds, row: EventRow): StreamResponse[] {
 
 function statusUpdate(
   task: TaskIds,
-  row: EventRow,
+  row: TaskLogRow,
   at: { item: LogItem & { t: 'status' }; index: number },
 ): StreamResponse {
   const { t: _kind, state, parts, ...content } = at.item
@@ -116,23 +168,22 @@ export interface StoredReply {
 /** All attempts at a message write one artifact, so that a retry replaces text and never doubles it. */
 export const replyArtifactId = (messageId: string): string => `reply-${messageId}`
 
-function replyUpdates(task: TaskIds, row: EventRow): StreamResponse[] {
-  const reply = JSON.parse(row.reply ?? '{"parts":[],"artifacts":[]}') as StoredReply
-  if (reply.parts.length === 0) return []
-  const { parts, metadata } = reply
+function replyUpdates(task: TaskIds, row: TaskLogRow): StreamResponse[] {
+  const { parts = [], metadata } = row.reply ?? {}
+  if (parts.length === 0) return []
   return [replyUpdate(task, row, { parts, append: false, lastChunk: true, ...(metadata && { metadata }) })]
 }
 
 function replyUpdate(
   task: TaskIds,
-  row: EventRow,
+  row: TaskLogRow,
   { append, lastChunk, ...content }: MessageContent & { append: boolean; lastChunk: boolean },
 ): StreamResponse {
   const artifact = { artifactId: replyArtifactId(row.message_id), ...content }
   return { artifactUpdate: { taskId: task.id, contextId: task.contextId, artifact, append, lastChunk } }
 }
 
-function turnUpdate(task: TaskIds, row: EventRow, at: { event: TurnEvent; index: number }): StreamResponse[] {
+function turnUpdate(task: TaskIds, row: TaskLogRow, at: { event: TurnEvent; index: number }): StreamResponse[] {
   const { event, index } = at
   if (event.type === 'status' && event.said !== undefined) {
     const item = { t: 'status', state: 'TASK_STATE_WORKING', ...event.said } as const

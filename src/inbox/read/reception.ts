@@ -13,7 +13,16 @@ import type { TaskResult } from '../settle/task-state.ts'
 import { readLog } from './event-log.ts'
 import { listTasks } from './task-list.ts'
 import { messagesOfTask } from './task-messages.ts'
-import { findTask, readSnapshot, readTask, type StoredTaskRow, showTask, taskNotFound, toTask } from './tasks.ts'
+import {
+  findTask,
+  readArtifact,
+  readSnapshot,
+  readTask,
+  type StoredTaskRow,
+  showTask,
+  taskNotFound,
+  toTask,
+} from './tasks.ts'
 import { type ChangeListener, listenForChanges, RECHECK_MS } from './watchers.ts'
 import { whyStopped } from './why-waiting.ts'
 
@@ -66,6 +75,7 @@ export function createReception(context: InboxContext, options: ReceptionOptions
     },
     task: (taskId, view = {}) => store.read(() => readTask(taskId, view)),
     snapshot: (taskId, view = {}) => store.read(() => readSnapshot(taskId, view)),
+    artifact: (taskId, artifactId, view = {}) => store.read(() => readArtifact(taskId, artifactId, view)),
     list: (query) => store.read(() => listTasks(query)),
     follow: (taskId, afterSeq, signal) => follow(context, { taskId, afterSeq }, signal),
     async waitForResult(taskId, maxMs, signal) {

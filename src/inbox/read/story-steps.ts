@@ -2,6 +2,7 @@
  * Turns the log rows of a message into the steps of its story. An attempt that starts twice in the log without an end
  * was cut off: its worker vanished and could write nothing about it.
  */
+import { MoleculeError } from '../../errors.ts'
 import { isInterrupted, type Part, type TaskState } from '../../protocol/a2a.ts'
 import type { Sender } from '../../protocol/request.ts'
 import type { StoryStep } from '../readers.ts'
@@ -37,30 +38,66 @@ export interface LoggedItems {
   readonly items: readonly LogItem[]
 }
 
-/** `detail`: the program's own text when the message failed for good; undefined where the reader may not see it. */
+/** Where a part of a story begins: the last row of the part before, and the attempt that it ended in. */
+export interface StoryCursor extends AttemptState {
+  readonly seq: number
+}
+
+/** Attempts so far, whether the last one still runs, and whether it has asked a person. */
+interface AttemptState {
+  readonly attempt: number
+  readonly open: boolean
+  readonly asked: boolean
+}
+
+export const STORY_START: StoryCursor = { seq: 0, attempt: 0, open: false, asked: false }
+
+export const writeStoryCursor = ({ seq, attempt, open, asked }: StoryCursor): string =>
+  [seq, attempt, Number(open), Number(asked)].join('.')
+
+/** Throws `invalid_request` for a text that is no cursor. */
+export function readStoryCursor(text: string): StoryCursor {
+  const [, seq, attempt, open, asked] = /^(\d{1,15})\.(\d{1,9})\.([01])\.([01])$/.exec(text) ?? []
+  if (asked !== undefined)
+    return { seq: Number(seq), attempt: Number(attempt), open: open === '1', asked: asked === '1' }
+  throw new MoleculeError('invalid_request', 'after must be the "next" of an earlier part of the story', {
+    details: { path: 'after' },
+  })
+}
+
+interface StoryStepsOptions {
+  readonly from: StoryCursor
+  /** No later row follows, so the current state of the message ends the steps. */
+  readonly isLast: boolean
+  /** The program's own text when the message failed for good; undefined where the reader may not see it. */
+  readonly detail: string | undefined
+}
+
 export function storySteps(
   message: StoryMessageRow,
   log: readonly LoggedItems[],
-  detail: string | undefined,
-): StoryStep[] {
-  const builder = createStepBuilder(message)
+  { from, isLast, detail }: StoryStepsOptions,
+): { readonly steps: StoryStep[]; readonly state: AttemptState } {
+  const builder = createStepBuilder(message, from)
   for (const { atMs, items } of log) {
     for (const item of items) builder.add(atMs, item, items)
   }
-  return [...builder.steps, ...currentSteps(message, log, detail)]
+  const isPruned = from.seq === 0 && log.length === 0
+  const steps = isLast ? [...builder.steps, ...currentSteps(message, isPruned, detail)] : builder.steps
+  return { steps, state: builder.state() }
 }
 
 interface StepBuilder {
   readonly steps: StoryStep[]
   add(atMs: number, item: LogItem, row: readonly LogItem[]): void
+  state(): AttemptState
 }
 
-function createStepBuilder(message: StoryMessageRow): StepBuilder {
-  const steps: StoryStep[] = [{ atMs: message.admitted_at, type: 'admitted', text: admissionText(message) }]
+function createStepBuilder(message: StoryMessageRow, from: StoryCursor): StepBuilder {
+  const admitted = { atMs: message.admitted_at, type: 'admitted', text: admissionText(message) }
+  const steps: StoryStep[] = from.seq === 0 ? [admitted] : []
   const say = (atMs: number, type: string, text: string) => void steps.push({ atMs, type, text })
-  let attempt = 0
-  let open = false
-  let asked = false
+  let { attempt, open, asked } = from
   const tools = new Map<string, number>()
   const begin = (atMs: number, again: boolean) => {
     if (asked) {
@@ -104,7 +141,7 @@ function createStepBuilder(message: StoryMessageRow): StepBuilder {
     if (event.type === 'tool' && event.state === 'started') tools.set(event.name, (tools.get(event.name) ?? 0) + 1)
     if (event.type === 'status') say(atMs, 'progress', truncate(event.text, TEXT_CHARACTERS_MAX))
   }
-  return { steps, add }
+  return { steps, add, state: () => ({ attempt, open, asked }) }
 }
 
 function admissionText(message: StoryMessageRow): string {
@@ -115,11 +152,11 @@ function admissionText(message: StoryMessageRow): string {
 }
 
 /** The current state, where it is not the end that the log shows. */
-function currentSteps(message: StoryMessageRow, log: readonly LoggedItems[], detail: string | undefined): StoryStep[] {
+function currentSteps(message: StoryMessageRow, isPruned: boolean, detail: string | undefined): StoryStep[] {
   const { now, state } = message
   const steps: StoryStep[] = []
   const say = (type: string, text: string, atMs = now) => void steps.push({ atMs, type, text })
-  if (log.length === 0) say('pruned', 'later events are no longer kept')
+  if (isPruned) say('pruned', 'later events are no longer kept')
   if (state === 'queued' && message.ready_at > now)
     say('waiting', `it will be tried again in ${seconds(message, now)} s`)
   else if (state === 'queued') say('waiting', 'it waits in the queue')

@@ -10,7 +10,15 @@ import { dedupeRange } from '../admit/dedupe.ts'
 import type { Stories, Story, StoryDelivery, StoryQuery } from '../readers.ts'
 import type { StatusMessage } from '../settle/status-message.ts'
 import type { LogItem } from './event-log.ts'
-import { type StoryMessageRow, storySteps } from './story-steps.ts'
+import { withinPage } from './page-budget.ts'
+import {
+  readStoryCursor,
+  STORY_START,
+  type StoryCursor,
+  type StoryMessageRow,
+  storySteps,
+  writeStoryCursor,
+} from './story-steps.ts'
 import { laterMessagesOfTask } from './task-messages.ts'
 import { truncate } from './truncate.ts'
 
@@ -20,8 +28,10 @@ export function createStories(store: Store): Stories {
 
 /** A longer message is cut; the whole is in the task. */
 const MESSAGE_CHARACTERS_MAX = 300
-/** Log rows and deliveries that are read; a longer story ends there. */
+/** Log rows of one part of a story; the reader asks for the next part. */
 const ROWS_MAX = 2000
+/** Deliveries that are shown. */
+const DELIVERIES_MAX = 200
 /** Messages with the same sender's id that are searched; others are found by our id only. */
 const SAME_SENDER_ID_MAX = 1000
 
@@ -29,7 +39,7 @@ const SELECT = `select m.id, m.workspace_id, m.task_id, m.idempotency_key, m.env
   m.losses, m.admitted_at, m.ready_at, now_ms() as now, m.replay_of, m.replayed_as, m.discarded_at, t.context_id,
   t.principal, t.state as task_state, t.status_message from messages m join tasks t on t.id = m.task_id`
 
-function* findStory({ id: given, scopeOf }: StoryQuery): Transaction<Story | undefined> {
+function* findStory({ id: given, after, scopeOf }: StoryQuery): Transaction<Story | undefined> {
   // A message has the id of the request that brought it.
   const id = given.replace(/^req_/, '')
   const [row] = yield* sql<StoryMessageRow>(`${SELECT} where m.id = $1`, [id])
@@ -42,7 +52,7 @@ function* findStory({ id: given, scopeOf }: StoryQuery): Transaction<Story | und
   const { principal, detail = false } = scopeOf(message.workspace_id)
   // A stranger must not learn whether an id exists: another principal's message is not found.
   if (principal !== undefined && principal !== message.principal) return undefined
-  return yield* toStory(message, detail)
+  return yield* toStory(message, { detail, from: after === undefined ? STORY_START : readStoryCursor(after) })
 }
 
 /** A sender's id is unique only within sender and workspace: returns the first that this reader may see. */
@@ -63,16 +73,28 @@ function* findBySender(key: string, scopeOf: StoryQuery['scopeOf']): Transaction
   return message
 }
 
-function* toStory(message: StoryMessageRow, detail: boolean): Transaction<Story> {
-  const rows = yield* sql<{ at_ms: number; items: string }>(
-    `select at_ms, items from events where task_id = $1 and message_id = $2 and delta = 0
-     order by seq limit ${ROWS_MAX}`,
-    [message.task_id, message.id],
-  )
+const PAGE_OF_STORY = `select e.seq, e.at_ms, e.items from (${withinPage(
+  `select workspace_id, seq, octet_length(items) as bytes from events
+   where task_id = $1 and message_id = $2 and delta = 0 and seq > $3 order by seq limit ${ROWS_MAX}`,
+  'p.seq',
+)}) k join events e on e.workspace_id = k.workspace_id and e.seq = k.seq order by e.seq`
+
+function* toStory(
+  message: StoryMessageRow,
+  { detail, from }: { detail: boolean; from: StoryCursor },
+): Transaction<Story> {
+  const rows = yield* sql<{ seq: number; at_ms: number; items: string }>(PAGE_OF_STORY, [
+    message.task_id,
+    message.id,
+    from.seq,
+  ])
+  const lastSeq = rows.at(-1)?.seq
+  const more = lastSeq !== undefined && (yield* hasLaterRows(message, lastSeq))
   const log = rows.map(({ at_ms: atMs, items }) => ({ atMs, items: JSON.parse(items) as LogItem[] }))
   const { message: sent } = restoreEnvelope(message.envelope)
   const text = sent.parts.map((part) => part.text ?? '').join('')
   const status = JSON.parse(message.status_message ?? '{}') as Partial<StatusMessage>
+  const told = storySteps(message, log, { from, isLast: !more, detail: detail ? status.detail : undefined })
   return {
     messageId: message.id,
     taskId: message.task_id,
@@ -82,9 +104,18 @@ function* toStory(message: StoryMessageRow, detail: boolean): Transaction<Story>
     senderMessageId: sent.messageId,
     text: truncate(text, MESSAGE_CHARACTERS_MAX),
     taskState: message.task_state,
-    steps: storySteps(message, log, detail ? status.detail : undefined),
+    steps: told.steps,
     deliveries: [...(yield* doorDeliveries(message, detail)), ...(yield* webhooks(message, detail))],
+    ...(more && { next: writeStoryCursor({ ...told.state, seq: lastSeq }) }),
   }
+}
+
+function* hasLaterRows({ id, task_id: taskId }: StoryMessageRow, seq: number): Transaction<boolean> {
+  const rows = yield* sql(
+    'select seq from events where task_id = $1 and message_id = $2 and delta = 0 and seq > $3 limit 1',
+    [taskId, id, seq],
+  )
+  return rows.length > 0
 }
 
 interface DeliveryRow {
@@ -98,7 +129,7 @@ interface DeliveryRow {
 function* doorDeliveries(message: StoryMessageRow, detail: boolean): Transaction<StoryDelivery[]> {
   const rows = yield* sql<DeliveryRow>(
     `select door, channel, state, tries, error from deliveries where task_id = $1 and message_id = $2 order by id
-     limit ${ROWS_MAX}`,
+     limit ${DELIVERIES_MAX}`,
     [message.task_id, message.id],
   )
   return rows.map(({ door, channel, state, tries, error }) => ({
@@ -112,7 +143,7 @@ function* doorDeliveries(message: StoryMessageRow, detail: boolean): Transaction
 /** Only the owner sees the URL and the error of a webhook; others see that there is one. */
 function* webhooks({ task_id: taskId }: StoryMessageRow, detail: boolean): Transaction<StoryDelivery[]> {
   const rows = yield* sql<{ config: string; state: string; tries: number; reason: string | null }>(
-    `select config, state, tries, reason from push_configs where task_id = $1 order by id limit ${ROWS_MAX}`,
+    `select config, state, tries, reason from push_configs where task_id = $1 order by id limit ${DELIVERIES_MAX}`,
     [taskId],
   )
   return rows.map(({ config, state, tries, reason }) => {

@@ -1,27 +1,48 @@
-/** Lists of tasks, the last changed first, in pages. A cursor names a task, so that no page repeats one. */
+/**
+ * Lists of tasks, the last changed first, in pages of bounded rows and bytes. A cursor names a task, so that no page
+ * repeats one.
+ */
 import type { Task, TaskState } from '../../protocol/a2a.ts'
 import { sql, type Transaction, type Value } from '../../store/store.ts'
 import type { TaskPage, TaskQuery } from '../inbox.ts'
+import { PAGE_BYTES_MAX } from './page-budget.ts'
+import { messagesOfTask } from './task-messages.ts'
 import { readTask } from './tasks.ts'
 
 export function* listTasks(query: TaskQuery): Transaction<TaskPage> {
   const { where, values } = conditions(query)
-  const [count] = yield* sql<{ total: number }>(`select count(*) as total from tasks where ${where}`, values)
+  const [count] = yield* sql<{ total: number }>(`select count(*) as total from tasks t where ${where}`, values)
   const from = query.after === undefined ? { where, values } : afterCursor(where, values, query.after)
-  const rows = yield* sql<{ id: string; updated_at: number }>(
-    `select id, updated_at from tasks where ${from.where} order by updated_at desc, id desc limit ${query.limit + 1}`,
+  // One more than the page, to know whether there is a next one.
+  const rows = yield* sql<{ id: string; updated_at: number; fits: number }>(
+    `select id, updated_at, case when bytes_through <= ${PAGE_BYTES_MAX} or bytes_through = bytes then 1 else 0 end as fits
+     from (select p.*, sum(p.bytes) over (order by p.updated_at desc, p.id desc rows unbounded preceding) as bytes_through
+       from (select t.id, t.updated_at, ${bytesOf(query)} as bytes from tasks t where ${from.where}
+         order by t.updated_at desc, t.id desc limit ${query.limit + 1}) p) b
+     order by updated_at desc, id desc`,
     from.values,
   )
-  const page = rows.slice(0, query.limit)
+  const page = rows.slice(0, query.limit).filter(({ fits }) => fits === 1)
   const tasks: Task[] = []
-  const { historyLength, detail = false } = query
-  const view = historyLength === undefined ? { detail } : { historyLength, detail }
+  const { historyLength, artifacts = true, detail = false } = query
+  const view = { artifacts, detail, ...(historyLength !== undefined && { historyLength }) }
   for (const { id } of page) {
     const task = yield* readTask(id, view)
     if (task !== undefined) tasks.push(task)
   }
-  const last = rows.length > query.limit ? page.at(-1) : undefined
+  const last = rows.length > page.length ? page.at(-1) : undefined
   return { tasks, total: count?.total ?? 0, ...(last && { next: { updatedAtMs: last.updated_at, id: last.id } }) }
+}
+
+/** How many bytes of stored text a task of this list shows, at most. */
+function bytesOf({ historyLength, artifacts = true }: TaskQuery): string {
+  const shown = [
+    ...(historyLength === 0 ? [] : ['octet_length(m.envelope)']),
+    ...(artifacts ? ['coalesce(octet_length(m.reply), 0)'] : []),
+  ]
+  const status = 'coalesce(octet_length(t.status_message), 0)'
+  if (shown.length === 0) return status
+  return `${status} + coalesce((select sum(${shown.join(' + ')}) from messages m where ${messagesOfTask('m', 't.id')}), 0)`
 }
 
 interface SqlCondition {
@@ -31,16 +52,16 @@ interface SqlCondition {
 
 function conditions(query: TaskQuery): SqlCondition {
   const values: Value[] = [query.workspaceId]
-  const where = ['workspace_id = $1']
+  const where = ['t.workspace_id = $1']
   const add = (text: string, value: string | number | TaskState | undefined) => {
     if (value === undefined) return
     values.push(value)
     where.push(`${text} $${values.length}`)
   }
-  add('principal =', query.principal)
-  add('context_id =', query.contextId)
-  add('state =', query.state)
-  add('updated_at >=', query.changedSinceMs)
+  add('t.principal =', query.principal)
+  add('t.context_id =', query.contextId)
+  add('t.state =', query.state)
+  add('t.updated_at >=', query.changedSinceMs)
   return { where: where.join(' and '), values }
 }
 
@@ -52,7 +73,7 @@ function afterCursor(
   const at = values.length
   return {
     // The first condition alone lets the index search start at the cursor.
-    where: `${where} and updated_at <= $${at + 1} and (updated_at < $${at + 1} or id < $${at + 2})`,
+    where: `${where} and t.updated_at <= $${at + 1} and (t.updated_at < $${at + 1} or t.id < $${at + 2})`,
     values: [...values, after.updatedAtMs, after.id],
   }
 }

@@ -6,6 +6,7 @@ import { sql, type Transaction } from '../../store/store.ts'
 import type { TaskSnapshot, TaskView } from '../inbox.ts'
 import { type StatusMessage, type TaskIds, toAgentMessage } from '../settle/status-message.ts'
 import { replyArtifactId, type StoredReply } from './event-log.ts'
+import { PAGE_BYTES_MAX } from './page-budget.ts'
 import { partialArtifacts } from './partial-artifacts.ts'
 import { messagesOfTask } from './task-messages.ts'
 import { whyWaiting } from './why-waiting.ts'
@@ -38,8 +39,11 @@ export const taskNotFound = (taskId: string): MoleculeError =>
 
 interface MessageRow {
   id: string
-  envelope: string
+  /** Null where the view does not show the message. */
+  envelope: string | null
+  /** Null where there is no reply, or the view does not show it. */
   reply: string | null
+  omitted: number
 }
 
 export function* readTask(taskId: string, view: TaskView): Transaction<Task | undefined> {
@@ -47,17 +51,38 @@ export function* readTask(taskId: string, view: TaskView): Transaction<Task | un
   return row === undefined ? undefined : yield* showTask(row, view)
 }
 
-const MESSAGES_OF_TASK = `select m.id, m.envelope, m.reply from messages m where ${messagesOfTask('m', '$1')} order by m.n`
+/** One task shows at most this many bytes of its messages and replies: older ones are left out. */
+const TASK_BYTES_MAX = 8 * 1024 * 1024
+
+/**
+ * The newest messages of a task within the budget, and at least one, oldest first. `$2` is how many envelopes the view
+ * shows, `$3` is 1 when it shows replies. Otherwise one task with hundreds of messages of 8 MB would fill the memory.
+ */
+const MESSAGES_OF_TASK = `select k.id, case when k.age <= $2 then m.envelope end as envelope,
+    case when $3 = 1 then m.reply end as reply, k.total - count(*) over () as omitted
+  from (select s.id, s.n, s.bytes, s.age, count(*) over () as total,
+      sum(s.bytes) over (order by s.n desc rows unbounded preceding) as bytes_through
+    from (select m.id, m.n, row_number() over (order by m.n desc) as age,
+        octet_length(m.envelope) + coalesce(octet_length(m.reply), 0) as bytes
+      from messages m where ${messagesOfTask('m', '$1')}) s) k
+  join messages m on m.id = k.id
+  where k.bytes_through <= ${TASK_BYTES_MAX} or k.bytes_through = k.bytes order by k.n`
 
 /** The task of a row that `findTask` returned. */
 export function* showTask(row: StoredTaskRow, view: TaskView): Transaction<Task> {
-  const rows = yield* sql<MessageRow>(MESSAGES_OF_TASK, [row.id])
+  const { historyLength = HISTORY_MAX, artifacts = true } = view
+  const rows = yield* sql<MessageRow>(MESSAGES_OF_TASK, [row.id, historyLength, artifacts ? 1 : 0])
   const waits = row.state === 'TASK_STATE_SUBMITTED' && row.status_message === null
   const waitingStatus = waits ? yield* whyWaiting(row) : undefined
   const status = row.status_message === null ? waitingStatus : (JSON.parse(row.status_message) as StatusMessage)
   const standing = { id: row.id, contextId: row.context_id, state: row.state, status, atMs: row.updated_at }
-  return toTask(standing, rows.map(toMessageAndReply), view)
+  const task = toTask(standing, rows.map(toMessageAndReply), view)
+  const omitted = rows[0]?.omitted ?? 0
+  return omitted === 0 ? task : { ...task, metadata: { omitted_messages: omitted } }
 }
+
+/** More messages than a task can have. */
+const HISTORY_MAX = 1_000_000_000
 
 /** A task without its messages. */
 export interface TaskStanding extends TaskIds {
@@ -69,7 +94,8 @@ export interface TaskStanding extends TaskIds {
 /** One message of a task and its reply. */
 export interface MessageAndReply {
   readonly id: string
-  readonly message: Message
+  /** Undefined where the view does not show it. */
+  readonly message: Message | undefined
   readonly reply: StoredReply | undefined
 }
 
@@ -87,22 +113,44 @@ export function toTask(task: TaskStanding, exchanges: readonly MessageAndReply[]
 
 const toMessageAndReply = ({ id, envelope, reply }: MessageRow): MessageAndReply => ({
   id,
-  message: restoreEnvelope(envelope).message,
+  message: envelope === null ? undefined : restoreEnvelope(envelope).message,
   reply: reply === null ? undefined : (JSON.parse(reply) as StoredReply),
 })
 
 export function* readSnapshot(taskId: string, view: TaskView): Transaction<TaskSnapshot | undefined> {
   const task = yield* readTask(taskId, view)
-  const [range] = yield* sql<{ last: number | null; first: number | null }>(
-    'select max(seq) as last, min(seq) as first from events where task_id = $1',
+  const [range] = yield* sql<{ last: number | null; first: number | null; bytes: number | null }>(
+    `select max(seq) as last, min(seq) as first, cast(sum(octet_length(items)) as bigint) as bytes
+     from events where task_id = $1`,
     [taskId],
   )
   if (task === undefined) return undefined
-  const { first, last } = { first: range?.first ?? 0, last: range?.last ?? 0 }
+  const { first, last, bytes } = { first: range?.first ?? 0, last: range?.last ?? 0, bytes: range?.bytes ?? 0 }
   // A final task has no partial reply, and a log with one entry shows none yet.
   if (first === last || isFinal(task.status.state)) return { task, seq: last, firstSeq: first }
+  // Partial artifacts beyond the budget of a page are not joined in memory: the reader follows the log from its start.
+  if (bytes > PAGE_BYTES_MAX) return { task, seq: first - 1, lastSeq: last, firstSeq: first }
   const artifacts = [...(task.artifacts ?? []), ...(yield* partialArtifacts(task, task.artifacts ?? []))]
   return { task: artifacts.length > 0 ? { ...task, artifacts } : task, seq: last, firstSeq: first }
+}
+
+/** The newest version of one artifact; replies are read one by one, the newest first. */
+export function* readArtifact(taskId: string, artifactId: string, view: TaskView): Transaction<Artifact | undefined> {
+  if ((yield* findTask(taskId, view)) === undefined) return undefined
+  const messages = yield* sql<{ id: string }>(
+    `select m.id from messages m where ${messagesOfTask('m', '$1')} and m.reply is not null order by m.n desc`,
+    [taskId],
+  )
+  for (const { id } of messages) {
+    const [row] = yield* sql<{ reply: string }>('select reply from messages where id = $1', [id])
+    // Most replies do not have it, and to search a text is a hundred times faster than to parse it.
+    if (row === undefined || !(artifactId === replyArtifactId(id) || row.reply.includes(JSON.stringify(artifactId))))
+      continue
+    const reply = JSON.parse(row.reply) as StoredReply
+    const found = artifactsOf({ id, message: undefined, reply }).findLast((each) => each.artifactId === artifactId)
+    if (found !== undefined) return found
+  }
+  return undefined
 }
 
 function artifactsOf({ id, reply }: MessageAndReply): Artifact[] {
@@ -124,7 +172,9 @@ function historyOf(
   length: number | undefined,
 ): Message[] {
   const from = length === undefined ? 0 : Math.max(0, exchanges.length - length)
-  return exchanges.slice(from).map(({ message }) => ({ ...message, taskId: id, contextId }))
+  return exchanges
+    .slice(from)
+    .flatMap(({ message }) => (message === undefined ? [] : [{ ...message, taskId: id, contextId }]))
 }
 
 function statusContent(task: TaskStanding, { detail }: TaskView): { message?: Message } {

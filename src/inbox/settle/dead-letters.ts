@@ -9,18 +9,19 @@ import { restoreEnvelope } from '../../protocol/envelope.ts'
 import { sql, type Transaction, together } from '../../store/store.ts'
 import type { InboxContext } from '../context.ts'
 import { lockWorkspace } from '../lease/lock-workspace.ts'
-import type { DeadLetter, DeadLetters } from '../owners.ts'
+import type { DeadLetter, DeadLetters, OwnersPage } from '../owners.ts'
 import { recordChange } from '../read/event-log.ts'
+import { readTimeCursor, type TimeCursor, withinPage, writeTimeCursor } from '../read/page-budget.ts'
 import { EXPIRY_MS } from '../upkeep/expire.ts'
 import type { StatusMessage } from './status-message.ts'
 
-/** The newest are listed; older ones appear as these are handled. */
+/** Rows of a page. */
 const LIST_MAX = 200
 
 /** `lookForWork` finds a worker for a replayed message. */
 export function createDeadLetters({ store, changed }: InboxContext, lookForWork: () => void): DeadLetters {
   return {
-    list: (workspaceId) => store.read(() => listDeadLetters(workspaceId)),
+    list: (workspaceId, after) => store.read(() => listDeadLetters(workspaceId, after)),
     async replay(workspaceId, messageId) {
       const taskId = await store.write(() => replay(workspaceId, messageId), workspaceId)
       changed(workspaceId, taskId)
@@ -44,17 +45,33 @@ interface DeadRow {
   status_message: string | null
 }
 
+const PAGE_OF_DEAD_LETTERS = `select m.id, m.task_id, t.context_id, t.principal, m.envelope, m.sender, m.failures,
+    m.losses, m.settled_at, t.status_message
+  from (${withinPage(
+    `select d.id, d.settled_at, octet_length(d.envelope) as bytes from messages d
+     where d.workspace_id = $1 and d.state = 'dead' and d.replayed_as is null and d.discarded_at is null
+       and (d.settled_at < $2 or (d.settled_at = $2 and d.id < $3))
+     order by d.settled_at desc, d.id desc limit ${LIST_MAX}`,
+    'p.settled_at desc, p.id desc',
+  )}) k join messages m on m.id = k.id join tasks t on t.id = m.task_id order by m.settled_at desc, m.id desc`
+
 /** The unhandled dead letters of a workspace, the newest first. */
-function* listDeadLetters(workspaceId: string): Transaction<DeadLetter[]> {
-  const rows = yield* sql<DeadRow>(
-    `select m.id, m.task_id, t.context_id, t.principal, m.envelope, m.sender, m.failures, m.losses, m.settled_at,
-       t.status_message
-     from messages m join tasks t on t.id = m.task_id
-     where m.workspace_id = $1 and m.state = 'dead' and m.replayed_as is null and m.discarded_at is null
-     order by m.settled_at desc, m.id desc limit ${LIST_MAX}`,
-    [workspaceId],
+function* listDeadLetters(workspaceId: string, after: string | undefined): Transaction<OwnersPage<DeadLetter>> {
+  const from = after === undefined ? { atMs: Number.MAX_SAFE_INTEGER, id: '' } : readTimeCursor(after)
+  const rows = yield* sql<DeadRow>(PAGE_OF_DEAD_LETTERS, [workspaceId, from.atMs, from.id])
+  const last = rows.at(-1)
+  const cursor = last === undefined ? undefined : { atMs: last.settled_at, id: last.id }
+  const more = cursor === undefined ? false : yield* hasOlder(workspaceId, cursor)
+  return { rows: rows.map(toDeadLetter), ...(cursor !== undefined && more && { next: writeTimeCursor(cursor) }) }
+}
+
+function* hasOlder(workspaceId: string, { atMs, id }: TimeCursor): Transaction<boolean> {
+  const rows = yield* sql(
+    `select id from messages where workspace_id = $1 and state = 'dead' and replayed_as is null
+       and discarded_at is null and (settled_at < $2 or (settled_at = $2 and id < $3)) limit 1`,
+    [workspaceId, atMs, id],
   )
-  return rows.map(toDeadLetter)
+  return rows.length > 0
 }
 
 function toDeadLetter(row: DeadRow): DeadLetter {

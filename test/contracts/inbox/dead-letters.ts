@@ -17,7 +17,7 @@ export function deadLetterTests(harness: InboxHarness): void {
   test('IN-4 a dead letter is listed with its reason, its sender and its message', async () => {
     const id = await harness.workspace()
     const { taskId } = await die(id, 'a')
-    const [dead, ...others] = await harness.local.deadLetters.list(id)
+    const [dead, ...others] = (await harness.local.deadLetters.list(id)).rows
     assert.deepEqual(others, [])
     assert.deepEqual([dead?.taskId, dead?.code, dead?.reason], [taskId, 'exit', 'it broke'])
     assert.deepEqual(dead?.message.parts, [{ text: 'poison' }])
@@ -27,11 +27,11 @@ export function deadLetterTests(harness: InboxHarness): void {
   test('IN-4 a replay is a new task in the same conversation, once, and the sender finds it by its old key', async () => {
     const id = await harness.workspace()
     const { letter, taskId } = await die(id, 'a')
-    const [dead] = await harness.local.deadLetters.list(id)
+    const [dead] = (await harness.local.deadLetters.list(id)).rows
     const again = await harness.local.deadLetters.replay(id, dead?.id ?? '')
     assert.notEqual(again, taskId)
     assert.equal(await harness.local.deadLetters.replay(id, dead?.id ?? ''), again)
-    assert.deepEqual(await harness.local.deadLetters.list(id), [])
+    assert.deepEqual((await harness.local.deadLetters.list(id)).rows, [])
     assert.equal((await harness.local.reception.admit(letter)).taskId, again)
     await harness.withWorker(id, async (worker) => {
       const lease = await worker.lease()
@@ -47,9 +47,9 @@ export function deadLetterTests(harness: InboxHarness): void {
   test('IN-4 a discarded dead letter leaves the list; a message that is no dead letter can be neither replayed nor discarded', async () => {
     const id = await harness.workspace()
     await die(id, 'a')
-    const [dead] = await harness.local.deadLetters.list(id)
+    const [dead] = (await harness.local.deadLetters.list(id)).rows
     await harness.local.deadLetters.discard(id, dead?.id ?? '')
-    assert.deepEqual(await harness.local.deadLetters.list(id), [])
+    assert.deepEqual((await harness.local.deadLetters.list(id)).rows, [])
     await assert.rejects(harness.local.deadLetters.replay(id, 'nothing'), hasCode('not_found'))
     await assert.rejects(harness.local.deadLetters.discard(id, 'nothing'), hasCode('not_found'))
     const other = await harness.workspace()

@@ -18,7 +18,7 @@ export function pendingAskTests(harness: InboxHarness): void {
       await harness.local.reception.admit(letterTo(id))
       const lease = await worker.lease()
       assert.equal(await harness.local.inbox.ask(lease, request), 'held')
-      const [asked] = await harness.local.pendingAsks.list(id)
+      const [asked] = (await harness.local.pendingAsks.list({ workspaceId: id })).rows
       return { lease, pendingId: asked?.id ?? '' }
     },
     async answered(worker: TestWorker) {
@@ -32,15 +32,15 @@ export function pendingAskTests(harness: InboxHarness): void {
     await harness.withWorker(id, async (worker) => {
       const { lease, pendingId } = await ask(id, worker)
       assert.equal(await harness.state(lease.taskId), 'TASK_STATE_AUTH_REQUIRED')
-      const [asked] = await harness.local.pendingAsks.list()
-      assert.ok((await harness.local.pendingAsks.list()).some((one) => one.id === pendingId))
+      const [asked] = (await harness.local.pendingAsks.list({})).rows
+      assert.ok((await harness.local.pendingAsks.list({})).rows.some((one) => one.id === pendingId))
       assert.ok(asked !== undefined && asked.expiresInMs > 29 * 60_000)
-      const [own] = await harness.local.pendingAsks.list(id)
+      const [own] = (await harness.local.pendingAsks.list({ workspaceId: id })).rows
       assert.deepEqual([own?.tool, own?.subject, own?.taskId], ['Bash', 'rm -rf build', lease.taskId])
       await harness.local.pendingAsks.answer(pendingId, 'allowed', 'Ana')
       assert.deepEqual(await answered(worker), ['1', []])
       assert.equal(await harness.state(lease.taskId), 'TASK_STATE_WORKING')
-      assert.deepEqual(await harness.local.pendingAsks.list(id), [])
+      assert.deepEqual((await harness.local.pendingAsks.list({ workspaceId: id })).rows, [])
       await harness.local.inbox.settle(lease, done('gone'))
     })
     const { entries } = await harness.local.activity.read({
@@ -107,7 +107,7 @@ export function pendingAskTests(harness: InboxHarness): void {
       await harness.local.reception.admit(letterTo(id))
       const lease = await worker.lease()
       await harness.local.inbox.ask(lease, { ...request, timeoutMs: 1 })
-      const [asked] = await harness.local.pendingAsks.list(id)
+      const [asked] = (await harness.local.pendingAsks.list({ workspaceId: id })).rows
       // The sweep denies it; it runs every few seconds.
       assert.deepEqual(await answered(worker), ['1', undefined])
       await assert.rejects(
@@ -124,7 +124,7 @@ export function pendingAskTests(harness: InboxHarness): void {
     const { pendingId } = await ask(id, worker)
     await worker.leave()
     await harness.local.recover()
-    assert.deepEqual(await harness.local.pendingAsks.list(id), [])
+    assert.deepEqual((await harness.local.pendingAsks.list({ workspaceId: id })).rows, [])
     await assert.rejects(
       harness.local.pendingAsks.answer(pendingId, 'allowed', 'Ana'),
       hasCode('unsupported_operation'),
@@ -132,7 +132,7 @@ export function pendingAskTests(harness: InboxHarness): void {
     await harness.withWorker(id, async (other) => {
       const again = await other.lease()
       assert.equal(await harness.local.inbox.ask(again, request), 'held')
-      const [asked] = await harness.local.pendingAsks.list(id)
+      const [asked] = (await harness.local.pendingAsks.list({ workspaceId: id })).rows
       assert.notEqual(asked?.id, pendingId)
       await harness.local.pendingAsks.answer(asked?.id ?? '', 'allowed', 'Ana')
       assert.deepEqual(await answered(other), ['1', []])

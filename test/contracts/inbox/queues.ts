@@ -78,7 +78,7 @@ function endTests(harness: InboxHarness): void {
       await assert.rejects(reception.admit(letterTo(id)), hasCode('not_found'))
       assert.equal(await faces.end(id, DELETED), 0)
     })
-    assert.deepEqual(await harness.local.deadLetters.list(id), [])
+    assert.deepEqual((await harness.local.deadLetters.list(id)).rows, [])
     assert.deepEqual(
       await harness.sql('select id from messages where workspace_id = $1 and settled_at is null', id),
       [],

@@ -36,7 +36,7 @@ export function retentionTests(harness: InboxHarness): void {
     const [kept] = await harness.sql('select count(*) as rows from events where task_id = $1', old.taskId)
     assert.equal(Number(kept?.['rows']), 0)
     for (const { taskId } of [dead, retrying, asking, waiting]) assert.ok(await harness.local.reception.task(taskId))
-    const [letter] = await harness.local.deadLetters.list(id)
+    const [letter] = (await harness.local.deadLetters.list(id)).rows
     assert.equal(letter?.taskId, dead.taskId)
     await harness.local.deadLetters.discard(id, letter?.id ?? '')
     await harness.sql('update tasks set updated_at = 1 where workspace_id = $1', id)

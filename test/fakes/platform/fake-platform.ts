@@ -58,7 +58,7 @@ export function createFakePlatform(): FakePlatform {
 }
 
 const NO_DEAD_LETTERS: DeadLetters = {
-  list: async () => [],
+  list: async () => ({ rows: [] }),
   replay: async (_workspaceId, id) => {
     throw new MoleculeError('not_found', `there is no dead letter ${id}`)
   },
@@ -68,7 +68,7 @@ const NO_DEAD_LETTERS: DeadLetters = {
 }
 
 const NOTHING_PENDING: PendingAsks = {
-  list: async () => [],
+  list: async () => ({ rows: [] }),
   answer: async (id) => {
     throw new MoleculeError('not_found', `nothing with the id ${id} waits for an answer`)
   },
@@ -197,9 +197,13 @@ function createFakeReception(exists: Exists): FakeReception {
       const kept = find(taskId, view)
       return kept && { task: kept.task, seq: kept.log.at(-1)?.seq ?? 0, firstSeq: kept.log[0]?.seq ?? 0 }
     },
-    async list({ workspaceId, limit, after }) {
+    artifact: async (taskId, artifactId, view = {}) =>
+      find(taskId, view)?.task.artifacts?.find((each) => each.artifactId === artifactId),
+    async list({ workspaceId, limit, after, artifacts = true }) {
       const mine = [...tasks.values()].filter((kept) => kept.workspaceId === workspaceId)
-      const all = mine.map(({ task }) => task).reverse()
+      const all = mine
+        .map(({ task: { artifacts: made, ...task } }) => ({ ...task, ...(artifacts && made && { artifacts: made }) }))
+        .reverse()
       const from = after === undefined ? 0 : all.findIndex(({ id }) => id === after.id) + 1
       const page = all.slice(from, from + limit)
       const last = from + limit < all.length ? page.at(-1) : undefined

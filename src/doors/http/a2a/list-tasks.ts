@@ -16,6 +16,7 @@ export async function listTasks(call: A2aCall, { reception, workspaces }: A2aCon
     workspaceId,
     ...taskScope(identity, workspaceId),
     limit: pageSize,
+    artifacts: params.includeArtifacts === true,
     ...(contextId !== undefined && { contextId }),
     ...(status !== undefined && { state: status }),
     ...(historyLength !== undefined && { historyLength }),
@@ -26,7 +27,7 @@ export async function listTasks(call: A2aCall, { reception, workspaces }: A2aCon
   // Without this an unknown workspace would be answered with an empty list.
   if (total === 0) await requireWorkspace(workspaces, workspaceId)
   return {
-    tasks: params.includeArtifacts === true ? tasks : tasks.map(({ artifacts: _artifacts, ...task }) => task),
+    tasks,
     nextPageToken: next === undefined ? '' : writePageToken(next),
     pageSize,
     totalSize: total,

@@ -157,7 +157,7 @@ function pushMethod(run: (call: PushCall, context: PushContext) => Promise<unkno
     const lastSeq = async (id: string) => {
       const snapshot = await reception.snapshot(id, ownTaskViewOf(call))
       requireTask(snapshot?.task, id)
-      return snapshot?.seq ?? 0
+      return snapshot?.lastSeq ?? snapshot?.seq ?? 0
     }
     const { workspaceId, method, rpc } = call
     return run({ params: rpc.params, version: method.version, workspaceId, lastSeq }, requirePush(push))

@@ -41,7 +41,10 @@ export async function openStream(reception: Reception, options: OpenStreamOption
   if (current === undefined) throw new MoleculeError('not_found', `there is no task ${taskId}`, { details: { taskId } })
   if (lastEventId) {
     const cursor = readCursor(lastEventId)
-    if (cursor !== undefined && (await isInLog(reception, { taskId, cursor, ...current })))
+    if (
+      cursor !== undefined &&
+      (await isInLog(reception, { taskId, cursor, seq: current.lastSeq ?? current.seq, firstSeq: current.firstSeq }))
+    )
       return { taskId, from: cursor }
   } else if (!allowEnded && isFinal(current.task.status.state)) {
     throw new MoleculeError('unsupported_operation', `task ${taskId} has ended; there is nothing to subscribe to`)

@@ -5,7 +5,7 @@
  */
 import { MoleculeError } from '../../../errors.ts'
 import type { Reception } from '../../../inbox/inbox.ts'
-import type { Artifact, Part, Task } from '../../../protocol/a2a.ts'
+import type { Artifact, Part } from '../../../protocol/a2a.ts'
 import { extensionOf, safeFileName } from '../../../protocol/file-name.ts'
 import type { Identity } from '../../../workspaces/tokens.ts'
 import { taskViewsOf } from '../server/auth.ts'
@@ -20,13 +20,11 @@ export const artifactRoutes = [
     success: [200, 'The file'],
     async handle({ context, identity }, { reception }) {
       const { id, artifact: artifactId } = context.req.param()
-      const task = await findTask(reception, identity, id)
-      const artifact = task.artifacts?.find((each) => each.artifactId === artifactId)
-      if (artifact === undefined) throw new MoleculeError('not_found', `the task has no artifact ${artifactId}`)
+      const artifact = await findArtifact(reception, identity, { id, artifactId })
       const index = readIndex(context.req.query('part'), artifact)
       const part = index === undefined ? undefined : artifact.parts[index]
-      const { content, type, name } = part === undefined ? asDocument(artifact) : asFile(part, artifact)
-      return context.body(new Uint8Array(content), 200, {
+      const { slices, type, name } = part === undefined ? asDocument(artifact) : asFile(part, artifact)
+      return context.body(toStream(slices), 200, {
         'Content-Type': type,
         'Content-Disposition': disposition(name),
         'Content-Security-Policy': "default-src 'none'; sandbox",
@@ -36,13 +34,49 @@ export const artifactRoutes = [
   }),
 ]
 
-async function findTask(reception: Reception, identity: Identity, taskId: string): Promise<Task> {
+async function findArtifact(
+  reception: Reception,
+  identity: Identity,
+  { id, artifactId }: { id: string; artifactId: string },
+): Promise<Artifact> {
+  let problem = `there is no task ${id}`
   for (const view of taskViewsOf(identity)) {
-    const task = await reception.task(taskId, { ...view, historyLength: 0 })
-    if (task !== undefined) return task
+    const artifact = await reception.artifact(id, artifactId, view)
+    if (artifact !== undefined) return artifact
+    const task = await reception.task(id, { ...view, historyLength: 0, artifacts: false })
+    if (task !== undefined) problem = `the task has no artifact ${artifactId}`
   }
-  throw new MoleculeError('not_found', `there is no task ${taskId}`)
+  throw new MoleculeError('not_found', problem)
 }
+
+/** Bytes of a file that are made at a time. A multiple of 3 and 4, so that a slice of base64 is whole bytes. */
+const SLICE_CHARACTERS = 192 * 1024
+
+/** Makes the next slice of a large file only when the reader has taken the one before. */
+function toStream(slices: Iterator<Buffer>): ReadableStream<Uint8Array<ArrayBuffer>> {
+  return new ReadableStream({
+    pull(controller) {
+      const { value, done } = slices.next()
+      if (done) controller.close()
+      else controller.enqueue(new Uint8Array(value))
+    },
+  })
+}
+
+function* slicesOf(text: string, encoding: 'base64' | 'utf8'): Generator<Buffer, undefined> {
+  // A line break inside base64 would shift the slices after it.
+  if (encoding === 'base64' && /[^\w+/=-]/.test(text))
+    return yield* slicesOf(text.replaceAll(/[^\w+/=-]/g, ''), encoding)
+  for (let start = 0, end = 0; start < text.length; start = end) {
+    end = start + SLICE_CHARACTERS
+    // Two halves of a character would become two wrong characters.
+    if (encoding === 'utf8' && isHighSurrogate(text.charCodeAt(end - 1))) end++
+    yield Buffer.from(text.slice(start, end), encoding)
+  }
+  return undefined
+}
+
+const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff
 
 /** The index of the requested part; undefined = the whole artifact, when it has several parts and none was named. */
 function readIndex(given: string | undefined, { parts }: Artifact): number | undefined {
@@ -56,29 +90,29 @@ function readIndex(given: string | undefined, { parts }: Artifact): number | und
 }
 
 interface Download {
-  readonly content: Buffer
+  readonly slices: Iterator<Buffer>
   readonly type: string
   readonly name: string
 }
 
 function asDocument(artifact: Artifact): Download {
   const name = `${safeFileName(artifact.name, 'artifact')}.json`
-  return { content: Buffer.from(JSON.stringify(artifact)), type: 'application/json', name }
+  return { slices: slicesOf(JSON.stringify(artifact), 'utf8'), type: 'application/json', name }
 }
 
 /** A URL part is shown as JSON. It is not fetched and not redirected to, because the agent chose where it leads. */
 function asFile(part: Part, { name }: Artifact): Download {
   if (part.raw !== undefined) {
     const type = typeOf(part, 'application/octet-stream')
-    return { content: Buffer.from(part.raw, 'base64'), type, name: nameOf(part, name, extensionOf(type)) }
+    return { slices: slicesOf(part.raw, 'base64'), type, name: nameOf(part, name, extensionOf(type)) }
   }
   if (part.text !== undefined) {
     const type = typeOf(part, 'text/plain; charset=utf-8')
-    return { content: Buffer.from(part.text), type, name: nameOf(part, name, extensionOf(type)) }
+    return { slices: slicesOf(part.text, 'utf8'), type, name: nameOf(part, name, extensionOf(type)) }
   }
   const content = part.url === undefined ? part.data : part
   return {
-    content: Buffer.from(JSON.stringify(content ?? null)),
+    slices: slicesOf(JSON.stringify(content ?? null), 'utf8'),
     type: 'application/json',
     name: nameOf(part.url === undefined ? part : {}, name, '.json'),
   }

@@ -8,13 +8,16 @@ export const deadLetterRoutes = [
     method: 'get',
     path: '/workspaces/:id/dead-letters',
     access: 'dead-letter.read',
-    summary: 'The messages that have failed for good',
-    success: [200, 'The dead letters'],
+    summary: 'The messages that have failed for good, the newest first; "after" reads the next page',
+    success: [200, 'The dead letters, and "next" where there are more'],
     async handle({ context, identity }, { deadLetters, workspaces }) {
       const { id } = await requireWorkspace(workspaces, context.req.param('id'))
-      const dead = await deadLetters.list(id)
+      const { rows, next } = await deadLetters.list(id, context.req.query('after'))
       const withDetail = seesConfig(identity)
-      return context.json({ dead_letters: dead.map((letter) => viewDeadLetter(letter, withDetail)) })
+      return context.json({
+        dead_letters: rows.map((letter) => viewDeadLetter(letter, withDetail)),
+        ...(next !== undefined && { next }),
+      })
     },
   }),
   route({

@@ -10,11 +10,15 @@ export const pendingAskRoutes = [
     method: 'get',
     path: '/pending',
     access: 'pending.read',
-    summary: 'The permissions that running turns ask for; "workspace_id" filters',
-    success: [200, 'The pending asks'],
+    summary: 'The permissions that running turns ask for; "workspace_id" filters, "after" reads the next page',
+    success: [200, 'The pending asks, and "next" where there are more'],
     async handle({ context }, { pending }) {
-      const asks = await pending.list(context.req.query('workspace_id'))
-      return context.json({ pending: asks.map(viewPendingAsk) })
+      const { workspace_id: workspaceId, after } = context.req.query()
+      const { rows, next } = await pending.list({
+        ...(workspaceId !== undefined && { workspaceId }),
+        ...(after !== undefined && { after }),
+      })
+      return context.json({ pending: rows.map(viewPendingAsk), ...(next !== undefined && { next }) })
     },
   }),
   route({

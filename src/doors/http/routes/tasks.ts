@@ -27,11 +27,17 @@ export const taskRoutes = [
     method: 'get',
     path: '/messages/:id/story',
     access: 'task.read',
-    summary: 'The story of a message, found by its id, its task id or the id that its sender gave it',
-    success: [200, 'The story'],
+    summary:
+      'The story of a message, found by its id, its task id or the id that its sender gave it; "after" reads the next part',
+    success: [200, 'The story, and "next" where it goes on'],
     async handle({ context, identity }, { stories }) {
       const id = context.req.param('id')
-      const story = await stories.find({ id, scopeOf: (workspaceId) => taskScope(identity, workspaceId) })
+      const after = context.req.query('after')
+      const story = await stories.find({
+        id,
+        scopeOf: (workspaceId) => taskScope(identity, workspaceId),
+        ...(after !== undefined && { after }),
+      })
       if (story === undefined) throw new MoleculeError('not_found', `there is no message or task ${id}`)
       return context.json(viewStory(story))
     },
@@ -50,5 +56,6 @@ function viewStory({ steps, ...story }: Story) {
     task_state: story.taskState,
     steps: steps.map(({ atMs, ...step }) => ({ at: new Date(atMs).toISOString(), ...step })),
     deliveries: story.deliveries,
+    ...(story.next !== undefined && { next: story.next }),
   }
 }

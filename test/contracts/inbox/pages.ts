@@ -1,0 +1,176 @@
+/** Pages of bounded bytes: a reader gets every row once, over several pages, and no page parses more than its budget. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { TaskQuery } from '../../../src/inbox/inbox.ts'
+import { letterTo } from '../../fakes/letters.ts'
+import { failure, type InboxHarness } from './harness.ts'
+
+/** The budget of a page, as PL-23 says it. */
+const PAGE_BYTES = 1024 * 1024
+const LARGE = 'x'.repeat(400 * 1024)
+const HUGE = 'y'.repeat(3 * 1024 * 1024)
+
+const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value))
+
+export function pageTests(harness: InboxHarness): void {
+  const artifactOf = (text: string, artifactId = 'file') => ({ artifactId, parts: [{ text }] })
+  /** Settled tasks whose artifacts have these texts. */
+  const tasksWith = async (id: string, texts: readonly string[]): Promise<string[]> => {
+    const made: string[] = []
+    await harness.withWorker(id, async (worker) => {
+      for (const [index, text] of texts.entries()) {
+        const { taskId } = await harness.local.reception.admit(letterTo(id, { contextId: `c${index}` }))
+        const outcome = { type: 'done', finality: 'completed', parts: [{ text: 'ok' }] } as const
+        await harness.local.inbox.settle(await worker.lease(), { ...outcome, artifacts: [artifactOf(text)] })
+        await harness.sql('update tasks set updated_at = $1 where id = $2', 1000 + index, taskId)
+        made.push(taskId)
+      }
+    })
+    return made
+  }
+
+  test('PL-23 a list of tasks ends at 1 MiB, has at least one task, and its cursor goes on', async () => {
+    const id = await harness.workspace()
+    const made = await tasksWith(id, [LARGE, LARGE, HUGE, LARGE, LARGE, LARGE])
+    const pages: string[][] = []
+    let after: TaskQuery['after']
+    do {
+      const page = await harness.local.reception.list({ workspaceId: id, limit: 50, ...(after && { after }) })
+      assert.equal(page.total, 6)
+      assert.ok(page.tasks.length === 1 || bytesOf(page.tasks) < PAGE_BYTES)
+      pages.push(page.tasks.map((task) => task.id))
+      after = page.next
+    } while (after !== undefined)
+    assert.deepEqual(pages.flat(), made.toReversed())
+    assert.deepEqual(
+      pages.map(({ length }) => length),
+      [2, 1, 1, 2],
+    )
+    const lean = await harness.local.reception.list({ workspaceId: id, limit: 50, artifacts: false })
+    assert.deepEqual([lean.tasks.length, lean.next, lean.tasks[0]?.artifacts], [6, undefined, undefined])
+  })
+
+  test('PL-23 one artifact is read without the others, and in its newest version', async () => {
+    const id = await harness.workspace()
+    const [taskId = ''] = await tasksWith(id, [HUGE])
+    const artifact = await harness.local.reception.artifact(taskId, 'file')
+    assert.equal(artifact?.parts[0]?.text?.length, HUGE.length)
+    assert.equal((await harness.local.reception.artifact(taskId, `reply-${taskId}`))?.parts[0]?.text, 'ok')
+    assert.equal(await harness.local.reception.artifact(taskId, 'other'), undefined)
+    assert.equal(await harness.local.reception.artifact(taskId, 'file', { principal: 'stranger' }), undefined)
+  })
+
+  test('PL-23 a task shows its newest messages within 8 MiB and says how many it leaves out', async () => {
+    const id = await harness.workspace()
+    const first = await harness.local.reception.admit(letterTo(id, { contextId: 'c', text: HUGE }))
+    await harness.withWorker(id, async (worker) => {
+      const lease = await worker.lease()
+      for (const text of [HUGE, HUGE, 'the last']) {
+        await harness.local.reception.admit(letterTo(id, { contextId: 'c', taskId: first.taskId, text }))
+      }
+      const task = await harness.local.reception.task(first.taskId)
+      assert.deepEqual(
+        task?.history?.map(({ parts }) => parts[0]?.text?.length),
+        [HUGE.length, HUGE.length, 8],
+      )
+      assert.deepEqual(task?.metadata, { omitted_messages: 1 })
+      const last = await harness.local.reception.task(first.taskId, { historyLength: 1 })
+      assert.deepEqual(
+        last?.history?.map(({ parts }) => parts[0]?.text),
+        ['the last'],
+      )
+      await harness.local.inbox.settle(lease, { type: 'dead', failure })
+    })
+  })
+
+  test('PL-23 a replay of a task reads pages of bounded bytes and shows every event and the reply once', async () => {
+    const id = await harness.workspace()
+    const { taskId } = await harness.local.reception.admit(letterTo(id))
+    await harness.withWorker(id, async (worker) => {
+      const lease = await worker.lease()
+      for (let from = 1; from <= 6; from++) {
+        const artifact = artifactOf(LARGE, `a${from}`)
+        const events = [{ type: 'artifact', artifact, append: false, lastChunk: true }] as const
+        await harness.local.inbox.append(lease, { from, events })
+      }
+      const running = await harness.local.reception.snapshot(taskId)
+      assert.equal(running?.task.artifacts, undefined, 'too large for a snapshot')
+      assert.ok((running?.seq ?? 9) < (running?.firstSeq ?? 0), 'the reader follows the log from its start')
+      const parts = [{ text: HUGE }]
+      await harness.local.inbox.settle(lease, { type: 'done', finality: 'completed', parts, artifacts: [] })
+    })
+    const sizes: number[] = []
+    for await (const { wire } of harness.local.reception.follow(taskId, 0, AbortSignal.timeout(20_000))) {
+      for (const { artifactUpdate } of wire) {
+        if (artifactUpdate) sizes.push(artifactUpdate.artifact.parts[0]?.text?.length ?? 0)
+      }
+    }
+    assert.deepEqual(sizes, [...Array<number>(6).fill(LARGE.length), HUGE.length])
+    const rows = (await harness.local.activity.page(id, 0)) ?? []
+    assert.ok(rows.length > 0 && rows.length < 9, 'a page of the log is cut by its bytes')
+  })
+
+  test('PL-23 a page of activity ends at 1 MiB in both directions, and its cursor goes on', async () => {
+    const id = await harness.workspace()
+    const text = 'n'.repeat(4000)
+    for (let note = 0; note < 400; note++) {
+      await harness.local.activity.addNote(id, { type: 'noted', text: `${note} ${text}`, by: 'me' })
+    }
+    const first = await harness.local.activity.read({ workspaceId: id, sinceSeq: 0, limit: 500 })
+    assert.ok(first.entries.length > 200 && first.entries.length < 270, `${first.entries.length} entries`)
+    assert.ok(bytesOf(first.entries) < PAGE_BYTES * 1.1)
+    const rest = await harness.local.activity.read({ workspaceId: id, sinceSeq: first.nextSeq, limit: 500 })
+    assert.equal(first.entries.length + rest.entries.length, 400)
+    const newest = await harness.local.activity.read({ workspaceId: id, sinceSeq: 0, limit: 500, newest: true })
+    assert.equal(newest.entries.length, first.entries.length)
+    assert.match(newest.entries.at(-1)?.text ?? '', /^399 /)
+  })
+
+  test('PL-23 dead letters are listed in pages of 1 MiB, each once', async () => {
+    const id = await harness.workspace()
+    await harness.withWorker(id, async (worker) => {
+      for (let count = 0; count < 5; count++) {
+        await harness.local.reception.admit(letterTo(id, { contextId: `d${count}`, text: LARGE }))
+        await harness.local.inbox.settle(await worker.lease(), { type: 'dead', failure })
+      }
+    })
+    const seen: string[] = []
+    const sizes: number[] = []
+    for (let after: string | undefined, more = true; more; ) {
+      const { rows, next } = await harness.local.deadLetters.list(id, after)
+      seen.push(...rows.map((dead) => dead.id))
+      sizes.push(rows.length)
+      after = next
+      more = next !== undefined
+    }
+    assert.deepEqual([sizes, new Set(seen).size], [[2, 2, 1], 5])
+    await assert.rejects(harness.local.deadLetters.list(id, 'x'), /after must be/)
+  })
+
+  test('PL-23 a long story is told in parts, and the attempts are counted on', async () => {
+    const id = await harness.workspace()
+    const { taskId } = await harness.local.reception.admit(letterTo(id))
+    await harness.withWorker(id, async (worker) => {
+      const lease = await worker.lease()
+      for (let from = 1; from <= 4; from++) {
+        const events = [{ type: 'status', text: `${from} ${LARGE}` }] as const
+        await harness.local.inbox.append(lease, { from, events })
+      }
+      await harness.local.inbox.settle(lease, { type: 'dead', failure })
+    })
+    const texts: string[] = []
+    let parts = 0
+    for (let after: string | undefined; ; ) {
+      const story = await harness.local.stories.find({ id: taskId, scopeOf: () => ({}), ...(after && { after }) })
+      texts.push(...(story?.steps.map(({ type, text }) => `${type} ${text.slice(0, 1)}`) ?? []))
+      parts++
+      after = story?.next
+      if (after === undefined) break
+    }
+    assert.ok(parts > 1, 'the log of this message is larger than a page')
+    const progress = ['1', '2', '3', '4'].map((n) => `progress ${n}`)
+    assert.deepEqual(texts, ['admitted a', 'started a', ...progress, 'ended t', 'waiting i'])
+    const wrong = harness.local.stories.find({ id: taskId, scopeOf: () => ({}), after: 'x' })
+    await assert.rejects(wrong, /after must be/)
+  })
+}
