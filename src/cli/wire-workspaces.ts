@@ -75,7 +75,7 @@ export function wireWorkspaces(parts: WireWorkspacesOptions): WiredWorkspaces {
           for (const { id } of own) await tokens.revoke(id)
         },
       }),
-      registry: createWorkspaceRegistry(store),
+      registry: createWorkspaceRegistry(store, { hasBridge: localInbox.bridges.isConnected }),
       activity: localInbox.activity,
       pending: localInbox.pendingAsks,
       bridgeContext: { bridges: localInbox.bridges, brief },

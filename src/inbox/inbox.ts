@@ -317,6 +317,8 @@ export interface BridgeCall {
 export interface Bridges extends Omit<Inbox, 'leases' | 'settle'> {
   lease(call: BridgeCall, signal: AbortSignal): Promise<Directive[]>
   settle(key: LeaseKey, input: BridgeSettleInput): ReturnType<Inbox['settle']>
+  /** True while a bridge of the workspace waits for work in this process. */
+  isConnected(workspaceId: string): boolean
 }
 
 export interface BridgeSettleInput {

@@ -10,11 +10,14 @@ export const SILENCE_MS_MAX = 90_000
 export interface LastHeartbeat {
   readonly nowMs: number
   readonly heardAtMs: number | undefined
+  /** Its last bridge said that it stops, and sent no heartbeat since. */
+  readonly hasSignedOff?: boolean | undefined
 }
 
 /** One sentence, or undefined when the workspace is not offline. */
-export function whyOffline({ nowMs, heardAtMs }: LastHeartbeat): string | undefined {
+export function whyOffline({ nowMs, heardAtMs, hasSignedOff = false }: LastHeartbeat): string | undefined {
   if (heardAtMs === undefined) return 'it has never connected'
+  if (hasSignedOff) return 'its bridge was stopped'
   const silentMs = nowMs - heardAtMs
   return silentMs > SILENCE_MS_MAX ? `no heartbeat for ${Math.floor(silentMs / 1000)} s` : undefined
 }

@@ -12,6 +12,7 @@ import { schema0006 } from './migrations/0006-usage.ts'
 import { schema0007 } from './migrations/0007-fewer-indexes.ts'
 import { schema0008 } from './migrations/0008-begun.ts'
 import { schema0009 } from './migrations/0009-readiness.ts'
+import { schema0010 } from './migrations/0010-sign-off.ts'
 
 const MIGRATIONS: readonly string[] = [
   schema0001,
@@ -23,6 +24,7 @@ const MIGRATIONS: readonly string[] = [
   schema0007,
   schema0008,
   schema0009,
+  schema0010,
 ]
 
 /** The migrations after version `current`, as [version, text]. Throws for a store of a newer Molecule. */

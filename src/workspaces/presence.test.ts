@@ -29,6 +29,26 @@ test('PL-4 a workspace that runs elsewhere is offline before its first heartbeat
   assert.match(silent.statusReason ?? '', /90 s/)
 })
 
+test('PL-4 a workspace whose bridge signed off is offline at once', () => {
+  const gone = presenceOf({ ...elsewhere, hasSignedOff: true })
+  assert.deepEqual(gone, { status: 'offline', statusReason: 'its bridge was stopped' })
+})
+
+test('AG-16 a workspace with a turn that waits for a permission says so; a worse state comes first', () => {
+  const reason = 'a turn waits for your permission: see "molecule pending"'
+  assert.deepEqual(presenceOf({ ...hosted, permissionsAsked: 1 }), { status: 'online', statusReason: reason })
+  assert.match(
+    presenceOf({ ...elsewhere, permissionsAsked: 3 }).statusReason ?? '',
+    /^3 turns wait for your permission/,
+  )
+  assert.deepEqual(presenceOf({ ...hosted, permissionsAsked: 0 }), { status: 'online' })
+  assert.equal(presenceOf({ ...elsewhere, permissionsAsked: 1, hasSignedOff: true }).status, 'offline')
+  assert.match(
+    presenceOf({ ...elsewhere, permissionsAsked: 1, report: { problem: 'it is stuck' } }).statusReason ?? '',
+    /stuck/,
+  )
+})
+
 test('PL-4 a workspace that is alive but takes no messages, fails often or reports that it is stuck is degraded with the reason', () => {
   const cases: readonly [Partial<PresenceInput>, RegExp][] = [
     [{ readySinceMs: NOW_MS - 61_000 }, /takes no messages.*61 s/],

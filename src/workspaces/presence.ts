@@ -17,6 +17,7 @@ export interface HeartbeatReport {
   readonly current_task?: string
   readonly active_tasks?: number
   readonly error_rate?: number
+  /** `stopped` signs the workspace off: it is offline at once, unless another bridge of it is connected. */
   readonly runtime_state?: string
   readonly uptime_seconds?: number
   /** One sentence that says what is wrong; empty = nothing. */
@@ -31,9 +32,13 @@ export interface PresenceInput {
   /** True when the platform's own runtime runs its turns. */
   readonly hosted: boolean
   readonly heardAtMs?: number | undefined
+  /** Its last bridge signed off. */
+  readonly hasSignedOff?: boolean
   readonly report?: HeartbeatReport | undefined
   /** Since when the oldest message is ready and not taken although a slot is free. */
   readonly readySinceMs?: number | undefined
+  /** How many of its turns wait for a permission. */
+  readonly permissionsAsked?: number
 }
 
 export interface Presence {
@@ -44,14 +49,21 @@ export interface Presence {
 export function presenceOf(input: PresenceInput): Presence {
   if (input.paused) return { status: 'paused', statusReason: 'paused: messages are accepted and none is started' }
   if (input.stored === 'failed') return toPresence('failed', input.storedReason)
-  const { heardAtMs, nowMs, hosted } = input
-  const offlineReason = hosted ? undefined : whyOffline({ nowMs, heardAtMs })
+  const { heardAtMs, hasSignedOff, nowMs, hosted } = input
+  const offlineReason = hosted ? undefined : whyOffline({ nowMs, heardAtMs, hasSignedOff })
   if (offlineReason !== undefined) return toPresence('offline', offlineReason)
   const silentMs = nowMs - (heardAtMs ?? nowMs)
   const degradedReason = silentMs > SILENCE_MS_MAX ? undefined : whyDegraded(input)
   return degradedReason === undefined
-    ? toPresence(input.stored, input.storedReason)
+    ? toPresence(input.stored, input.storedReason ?? permissionReason(input))
     : toPresence('degraded', degradedReason)
+}
+
+/** Otherwise a workspace that does nothing until its owner answers would look like one that works. */
+function permissionReason({ permissionsAsked = 0 }: PresenceInput): string | undefined {
+  if (permissionsAsked === 0) return undefined
+  const turns = permissionsAsked === 1 ? 'a turn waits' : `${permissionsAsked} turns wait`
+  return `${turns} for your permission: see "molecule pending"`
 }
 
 function whyDegraded({ report, hosted, readySinceMs, nowMs }: PresenceInput): string | undefined {

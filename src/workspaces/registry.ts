@@ -24,7 +24,18 @@ export interface WorkspaceRegistry {
   peers(id: string): Promise<(Workspace & WorkspaceLoad)[]>
 }
 
-export function createWorkspaceRegistry(store: Store): WorkspaceRegistry {
+/** The state that a process reports in its last heartbeat. */
+const STOPPED_STATE = 'stopped'
+
+export interface WorkspaceRegistryOptions {
+  /** True while a bridge of the workspace is connected to this process. */
+  readonly hasBridge?: (id: string) => boolean
+}
+
+export function createWorkspaceRegistry(
+  store: Store,
+  { hasBridge = () => false }: WorkspaceRegistryOptions = {},
+): WorkspaceRegistry {
   const update = async (id: string, change: () => Transaction<void>) => {
     if (!isWorkspaceId(id)) throw workspaceNotFound(id)
     await store.write(change, id)
@@ -32,7 +43,8 @@ export function createWorkspaceRegistry(store: Store): WorkspaceRegistry {
   }
   return {
     register: (id, report) => update(id, () => register(id, report)),
-    heartbeat: (id, report) => update(id, () => heartbeat(id, report)),
+    heartbeat: (id, report) =>
+      update(id, () => (report.runtime_state === STOPPED_STATE ? signOff(id, hasBridge(id)) : heartbeat(id, report))),
     setStatusText: (id, text) => update(id, () => writeStatusText(id, text)),
     async peers(id) {
       const all = await store.read(listWorkspaces)
@@ -48,7 +60,8 @@ function* register(id: string, report: HeartbeatReport): Transaction<void> {
   yield* sql(
     `insert into presence (workspace_id, registered_at, heard_at, report) values ($1, now_ms(), now_ms(), $2)
      on conflict (workspace_id) do update
-     set registered_at = excluded.registered_at, heard_at = excluded.heard_at, report = excluded.report`,
+     set registered_at = excluded.registered_at, heard_at = excluded.heard_at, report = excluded.report,
+       signed_off_at = null`,
     [id, JSON.stringify(report)],
   )
 }
@@ -57,10 +70,17 @@ function* heartbeat(id: string, report: HeartbeatReport): Transaction<void> {
   const [known] = yield* sql<{ report: string }>('select report from presence where workspace_id = $1', [id])
   if (known === undefined) return yield* register(id, report)
   const merged = { ...(JSON.parse(known.report) as HeartbeatReport), ...report }
-  yield* sql('update presence set heard_at = now_ms(), report = $2 where workspace_id = $1', [
+  yield* sql('update presence set heard_at = now_ms(), signed_off_at = null, report = $2 where workspace_id = $1', [
     id,
     JSON.stringify(merged),
   ])
+}
+
+/** The report goes with the process that made it. While another bridge is connected, its own heartbeats count. */
+function* signOff(id: string, hasOtherBridge: boolean): Transaction<void> {
+  yield* lockWorkspace(id)
+  if (hasOtherBridge) return
+  yield* sql(`update presence set signed_off_at = now_ms(), report = '{}' where workspace_id = $1`, [id])
 }
 
 function* writeStatusText(id: string, text: string): Transaction<void> {

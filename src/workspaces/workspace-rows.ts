@@ -225,6 +225,8 @@ interface WorkspaceRow {
   turns: number
   working_on: string | null
   heard_at: number | null
+  signed_off_at: number | null
+  asked: number | null
   report: string | null
   ready_since: number | null
   now: number
@@ -233,11 +235,13 @@ interface WorkspaceRow {
 /** Matches a turn of the workspace that is running or waiting. */
 const IS_RUNNING = `m.workspace_id = w.id and m.state in ('leased', 'stopping')`
 const SELECT_WORKSPACE = `select w.id, w.name, w.role, w.runtime, w.settings, w.status, w.status_reason, w.created_at,
-  l.hosted, l.paused, l.slots, l.running, l.waiting, p.heard_at, p.report, now_ms() as now,
+  l.hosted, l.paused, l.slots, l.running, l.waiting, p.heard_at, p.signed_off_at, p.report, a.asked, now_ms() as now,
   (select min(c.ready_at) from conversations c where c.workspace_id = w.id and c.ready_at is not null) as ready_since,
   (select count(*) from messages m where ${IS_RUNNING}) as turns,
   (select m.envelope from messages m where ${IS_RUNNING} limit 1) as working_on
-  from workspaces w join workspace_load l on l.workspace_id = w.id left join presence p on p.workspace_id = w.id`
+  from workspaces w join workspace_load l on l.workspace_id = w.id left join presence p on p.workspace_id = w.id
+  left join (select workspace_id, count(*) as asked from asks where state = 'open' and tool is not null
+    group by workspace_id) a on a.workspace_id = w.id`
 
 export function* findWorkspace(id: string): Transaction<(Workspace & WorkspaceLoad) | undefined> {
   const [row] = yield* sql<WorkspaceRow>(`${SELECT_WORKSPACE} where w.id = $1`, [id])
@@ -302,6 +306,8 @@ function toWorkspace(row: WorkspaceRow): Workspace & WorkspaceLoad {
       paused: row.paused === 1,
       hosted: row.hosted === 1,
       heardAtMs: row.heard_at ?? undefined,
+      hasSignedOff: row.signed_off_at !== null,
+      permissionsAsked: Number(row.asked ?? 0),
       report,
       readySinceMs: row.running < row.slots ? (row.ready_since ?? undefined) : undefined,
     }),

@@ -5,7 +5,15 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { createExternalWorkspace, launchBridge, readLines, startBridge, temporaryHome } from '../harness/bridge.ts'
 import { isAlive } from '../harness/live-processes.ts'
-import { getTask, replyText, sendWithoutWaiting, startPlatformFor, waitForFinalTask } from '../harness/platform.ts'
+import {
+  getTask,
+  getWorkspace,
+  reasonText,
+  replyText,
+  sendWithoutWaiting,
+  startPlatformFor,
+  waitForFinalTask,
+} from '../harness/platform.ts'
 import { waitUntil } from '../harness/wait.ts'
 
 test('CN-6 after SIGTERM a bridge takes no new message, finishes the running turn, and exits with 0', async (t) => {
@@ -75,6 +83,26 @@ test('CN-6 a bridge that cannot reach its platform can be stopped', async (t) =>
   await bridge.waitForOutput(/cannot be reached \(.*ECONNREFUSED.*retrying in/)
   bridge.kill('SIGINT')
   assert.equal(await bridge.ended, 0)
+})
+
+test('CN-6 PL-4 IN-7 a bridge that is stopped signs off: the workspace is offline at once, and callers are told', async (t) => {
+  const platform = await startPlatformFor(t, { args: ['--max-block', '10m'] })
+  const workspace = await createExternalWorkspace(platform)
+  const home = temporaryHome(t)
+  const start = { url: platform.url, workspace, home, cmd: 'cat' }
+  const [one, other] = [await startBridge(t, start), await startBridge(t, start)]
+  one.kill('SIGTERM')
+  assert.equal(await one.ended, 0)
+  assert.equal((await getWorkspace(platform, workspace.id)).status, 'online', 'the other bridge is connected')
+  other.kill('SIGTERM')
+  assert.equal(await other.ended, 0)
+  const stopped = await getWorkspace(platform, workspace.id)
+  assert.deepEqual([stopped.status, stopped.status_reason], ['offline', 'its bridge was stopped'])
+  const waiting = await platform.send(workspace.id, 'for later')
+  assert.equal(reasonText(waiting), 'waiting: the workspace is offline (its bridge was stopped)')
+  await startBridge(t, start)
+  assert.equal((await getWorkspace(platform, workspace.id)).status, 'online')
+  assert.equal(replyText(await waitForFinalTask(platform, workspace.id, waiting.id)), 'for later')
 })
 
 test('CN-6 cancelling a task ends its turn on the bridge at once', async (t) => {

@@ -47,9 +47,14 @@ describe('permissions', () => {
     const { task, pending } = await ask(id, 'rm -rf build')
     assert.deepEqual([pending.tool, pending.subject], ['Bash', 'rm -rf build'])
     assert.equal(task.status.message?.parts[0]?.text, 'waiting for permission to use Bash')
+    const status = async () => (await platform.request('GET', `/workspaces/${id}`)).body
+    const asking = await status()
+    const reason = 'a turn waits for your permission: see "molecule pending"'
+    assert.deepEqual([asking.status, asking.status_reason], ['online', reason])
     const answer = await platform.request('POST', `/pending/${pending.id}`, { decision: 'allow' })
     assert.deepEqual([answer.status, answer.body.decision], [200, 'allow'])
     assert.match(await reply(id, task), /^ran .*rm -rf build/)
+    assert.equal((await status()).status_reason, undefined)
     const late = await platform.request('POST', `/pending/${pending.id}`, { decision: 'deny' })
     assert.equal(late.status, 400, JSON.stringify(late.body))
   })

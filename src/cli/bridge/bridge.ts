@@ -100,6 +100,9 @@ export async function startBridge(settings: BridgeSettings, parts: BridgeParts, 
       await remote
         .leave(worker)
         .catch((err: unknown) => log.info({ err }, 'the platform did not receive that this bridge left'))
+    await heartbeat
+      .signOff()
+      .catch((err: unknown) => log.info({ err }, 'the platform did not receive that this bridge stopped'))
     await processes.close()
     const kept = await spool.count()
     if (kept > 0) display.print(`answers not yet posted to the platform: ${kept}; the next start posts them`)

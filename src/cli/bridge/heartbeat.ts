@@ -28,6 +28,8 @@ export interface Heartbeat {
   ended(outcome: Outcome): void
   lost(): void
   stop(): void
+  /** The last heartbeat: the workspace is offline at once and not after 90 s of silence. Call it after `stop`. */
+  signOff(): Promise<void>
 }
 
 export function createHeartbeat({ connection, workspaceId, clock, log }: HeartbeatOptions): Heartbeat {
@@ -37,6 +39,9 @@ export function createHeartbeat({ connection, workspaceId, clock, log }: Heartbe
   let cancel: (() => void) | undefined
   let isReportDue = false
   let stopped = false
+  let isRegistered = false
+  /** The heartbeat in flight. */
+  let sending: Promise<unknown> = Promise.resolve()
   const report = () => {
     const uptime = Math.floor((clock.monotonicMs() - startMs) / 1000)
     return { workspace_id: workspaceId, active_tasks: active, problem, uptime_seconds: uptime }
@@ -47,7 +52,7 @@ export function createHeartbeat({ connection, workspaceId, clock, log }: Heartbe
   }
   const beat = () => {
     isReportDue = false
-    connection
+    sending = connection
       .post('/registry/heartbeat', { body: report(), timeoutMs: CALL_TIMEOUT_MS, maxWaitMs: 0 })
       .catch((error: unknown) => log.info({ err: toMoleculeError(error) }, 'a heartbeat failed'))
     arm(HEARTBEAT_MS)
@@ -61,6 +66,7 @@ export function createHeartbeat({ connection, workspaceId, clock, log }: Heartbe
     async register(signal) {
       const call = { body: report(), timeoutMs: CALL_TIMEOUT_MS, strict: true }
       await retryUntilAnswered(() => connection.post('/registry/register', call, signal), signal)
+      isRegistered = true
       arm(HEARTBEAT_MS)
     },
     begun() {
@@ -80,6 +86,13 @@ export function createHeartbeat({ connection, workspaceId, clock, log }: Heartbe
     stop() {
       stopped = true
       cancel?.()
+    },
+    async signOff() {
+      if (!isRegistered) return
+      // A heartbeat that arrives after the sign-off would set the workspace online again.
+      await sending
+      const call = { body: { ...report(), runtime_state: 'stopped' }, timeoutMs: CALL_TIMEOUT_MS, maxWaitMs: 0 }
+      await connection.post('/registry/heartbeat', call)
     },
   }
 }

@@ -66,6 +66,7 @@ export function createBridges(options: BridgesOptions): Bridges {
     suspend: (key) => own(key, () => workerInbox.suspend(key)),
     resume: (key) => own(key, () => workerInbox.resume(key)),
     ask: (key, ask) => own(key, () => workerInbox.ask(key, ask)),
+    isConnected: (workspaceId) => waiting.values().some((call) => call.workspaceId === workspaceId),
   }
 }
 

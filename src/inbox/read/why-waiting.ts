@@ -15,6 +15,7 @@ interface LoadRow {
   paused: number
   hosted: number
   heard_at: number | null
+  signed_off_at: number | null
   now: number
   slots: number
   running: number
@@ -39,7 +40,7 @@ export function* whyWaiting(task: WaitingTask): Transaction<StatusMessage> {
 
 const waitingStatus = (text: string): StatusMessage => ({ parts: [{ text }], code: 'waiting' })
 
-const LOAD = `select l.paused, l.hosted, l.slots, l.running, l.waiting, p.heard_at, now_ms() as now
+const LOAD = `select l.paused, l.hosted, l.slots, l.running, l.waiting, p.heard_at, p.signed_off_at, now_ms() as now
   from workspace_load l left join presence p on p.workspace_id = l.workspace_id where l.workspace_id = $1`
 
 /**
@@ -53,9 +54,10 @@ export function* whyStopped(workspaceId: string, hasWorker: () => boolean): Tran
   return waitingStatus(reason)
 }
 
-function stoppedReason({ paused, hosted, heard_at: heardAt, now }: LoadRow): string | undefined {
+function stoppedReason({ paused, hosted, heard_at, signed_off_at, now }: LoadRow): string | undefined {
   if (paused === 1) return 'waiting: the workspace is paused'
-  const offline = hosted === 1 ? undefined : whyOffline({ nowMs: now, heardAtMs: heardAt ?? undefined })
+  const lastHeartbeat = { nowMs: now, heardAtMs: heard_at ?? undefined, hasSignedOff: signed_off_at !== null }
+  const offline = hosted === 1 ? undefined : whyOffline(lastHeartbeat)
   return offline === undefined ? undefined : `waiting: the workspace is offline (${offline})`
 }
 

@@ -116,6 +116,7 @@ const NO_WORKSPACE_CONTEXT: WorkspaceRoutesContext = {
       settle: async () => 'stale',
       suspend: async () => 'stale',
       resume: async () => 'stale',
+      isConnected: () => false,
       ask: async () => 'stale',
     },
   },
