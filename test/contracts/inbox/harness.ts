@@ -11,6 +11,7 @@ import { createLocalInbox, type LocalInbox } from '../../../src/inbox/local-inbo
 import { silentLog } from '../../../src/log.ts'
 import { keepSession } from '../../../src/sessions/sessions.ts'
 import { type Row, type Store, sql, type Value } from '../../../src/store/store.ts'
+import { within } from '../../harness/wait.ts'
 import type { StoreUnderTest } from '../store-contract.ts'
 
 export const HOST = 'test-host'
@@ -25,7 +26,7 @@ export const hasCode = (expected: string) => (error: unknown) =>
   error instanceof MoleculeError && error.code === expected
 
 export interface TestWorker {
-  /** The next directive, which must be a lease; its turn begins. */
+  /** The next directive, which must be a lease; its turn begins. Answers are skipped: the sweep may repeat one. */
   lease(): Promise<Lease>
   next(): Promise<Directive>
   /** True when no directive comes for a moment. */
@@ -123,13 +124,14 @@ function createTestWorker(local: LocalInbox, id: string): TestWorker {
   let waiting: Promise<IteratorResult<Directive>> | undefined = directives.next()
   const next = async (): Promise<Directive> => {
     waiting ??= directives.next()
-    const { value } = await waiting
+    const { value } = await within(waiting, `a directive for the worker of ${id}`)
     waiting = undefined
     return value as Directive
   }
   return {
     async lease() {
-      const directive = await next()
+      let directive = await next()
+      while (directive?.type === 'answer') directive = await next()
       assert.equal(directive?.type, 'lease')
       const { lease } = directive as { lease: Lease }
       await local.inbox.begin(lease)

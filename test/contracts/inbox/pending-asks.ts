@@ -13,6 +13,10 @@ export function pendingAskTests(harness: InboxHarness): void {
     tool: 'Bash',
     subject: 'rm -rf build',
   } as const
+  const permissions = async (workspaceId: string) => {
+    const query = { workspaceId, sinceSeq: 0, type: 'permission', limit: 10 } as const
+    return (await harness.local.activity.read(query)).entries
+  }
   const { ask, answered } = {
     async ask(id: string, worker: TestWorker): Promise<{ lease: Lease; pendingId: string }> {
       await harness.local.reception.admit(letterTo(id))
@@ -43,14 +47,8 @@ export function pendingAskTests(harness: InboxHarness): void {
       assert.deepEqual((await harness.local.pendingAsks.list({ workspaceId: id })).rows, [])
       await harness.local.inbox.settle(lease, done('gone'))
     })
-    const { entries } = await harness.local.activity.read({
-      workspaceId: id,
-      sinceSeq: 0,
-      type: 'permission',
-      limit: 10,
-    })
     assert.deepEqual(
-      entries.map(({ text, by }) => [text, by]),
+      (await permissions(id)).map(({ text, by }) => [text, by]),
       [['allowed', 'Ana']],
     )
   })
@@ -72,13 +70,18 @@ export function pendingAskTests(harness: InboxHarness): void {
         hasCode('unsupported_operation'),
       )
       assert.deepEqual(await answered(worker), ['1', undefined])
-      assert.ok(await worker.idle())
+      // The sweep repeats the directive until the turn settles.
+      while (!(await worker.idle())) assert.deepEqual(await answered(worker), ['1', undefined])
       await harness.local.inbox.settle(lease, done('left alone'))
       await assert.rejects(
         harness.local.pendingAsks.answer(pendingId, 'allowed', 'Ana'),
         hasCode('unsupported_operation'),
       )
     })
+    assert.deepEqual(
+      (await permissions(id)).map(({ text }) => text),
+      ['denied'],
+    )
     for (const unknown of ['', 'x', `${'x'.repeat(99)}.1.1`, '01M7FPH65GBDK8DY0646KAE617.1.1']) {
       await assert.rejects(harness.local.pendingAsks.answer(unknown, 'allowed', 'Ana'), hasCode('not_found'))
     }
