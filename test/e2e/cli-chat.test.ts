@@ -86,7 +86,7 @@ describe('molecule chat', () => {
     await typing.waitForText(/you talk to stopped/)
     typing.type('wait\r')
     const running = async () => (await platform.request('GET', `/workspaces/${id}`)).body.running === 1
-    while (!(await running())) await new Promise((resolve) => setTimeout(resolve, 20))
+    await waitUntil(running, 'the turn runs')
     typing.type(CTRL_C)
     await typing.waitForText(/· canceled/)
     typing.type('go\r')

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { waitUntil } from './wait.ts'
+import { waitUntil, within } from './wait.ts'
 
 export const BIN = fileURLToPath(new URL('../../bin', import.meta.url))
 export const MOLECULE = `${BIN}/molecule`
@@ -33,7 +33,8 @@ export async function runCommand(args: readonly string[], options: RunCommandOpt
   const child = spawn(`${BIN}/${program}`, args, { env: cleanEnvironment(env), stdio: ['pipe', 'pipe', 'pipe'] })
   child.stdin.on('error', () => undefined)
   child.stdin.end(input)
-  const [out, err] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
+  const ended = Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
+  const [out, err] = await within(ended, `${program} ${args.join(' ')} ends`).finally(() => child.kill('SIGKILL'))
   return { code: child.exitCode, out, err }
 }
 
@@ -73,7 +74,7 @@ export function openTerminal(
         () => `the terminal shows ${pattern}; it shows: ${JSON.stringify(shown.slice(-2000))}`,
       ),
     async ended() {
-      await closed
+      await within(closed, () => `the command ends; it shows: ${JSON.stringify(shown.slice(-2000))}`)
       return child.exitCode
     },
   }

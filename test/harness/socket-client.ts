@@ -1,6 +1,7 @@
 /** A client of `WS /ws` that keeps every message it receives. */
 import { once } from 'node:events'
 import { type ClientOptions, WebSocket } from 'ws'
+import { within } from './wait.ts'
 
 export interface SocketClient {
   readonly socket: WebSocket
@@ -23,7 +24,7 @@ export async function connectSocket(
   const messages: unknown[] = []
   const closed = new Promise<number>((resolve) => socket.on('close', resolve))
   socket.on('message', (data) => messages.push(JSON.parse(String(data))))
-  await once(socket, 'open')
+  await within(once(socket, 'open'), `a socket to ${url} opens`)
   socket.on('error', () => undefined)
   return {
     ...{ socket, closed },
