@@ -181,7 +181,7 @@ export const requirements: readonly Requirement[] = [
   built('RE-4', 'bad input is refused with a reason'),
   built('RE-5', 'no orphan or zombie process is left behind'),
   pending('RE-6', 'safe upgrades, backup and restore'),
-  pending('RE-7', 'nothing grows without a limit'),
+  built('RE-7', 'nothing grows without a limit', 'all except the floor of free space'),
   pending('RE-8', 'some workspaces belong to a node, others may move'),
   built('RE-9', 'every attack that ever worked is a test', 'attacks in test/hostile so far'),
   built('RE-10', 'readiness proves a durable write; a corrupt store is refused', 'all except the floor of free space'),

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import type { StoryView } from '../../client/platform-client.ts'
 import { MoleculeError } from '../../errors.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
+import { logFilesOf } from '../data-folder/log-file.ts'
 import { formatLogLineWithTime, LOG_FILE } from '../data-folder/log-format.ts'
 import { renderFields, withoutControls } from '../terminal/output.ts'
 import { taskStateText } from '../terminal/task-text.ts'
@@ -57,12 +58,12 @@ function renderStory({ steps, deliveries, ...story }: StoryView): string {
 /** Later lines are left out. */
 const LINES_MAX = 200
 
-/** Searches the rotated file first, then the current one, so the oldest lines come first. */
+/** Searches the oldest file first, so the oldest lines come first. */
 async function logLinesWith(dataDir: string, id: string): Promise<string[]> {
   const { createReadStream } = await import('node:fs')
   const { createInterface } = await import('node:readline')
   const found: string[] = []
-  for (const path of [join(dataDir, `${LOG_FILE}.1`), join(dataDir, LOG_FILE)]) {
+  for (const path of logFilesOf(join(dataDir, LOG_FILE)).toReversed()) {
     if (!existsSync(path)) continue
     for await (const line of createInterface({ input: createReadStream(path) })) {
       if (line.includes(JSON.stringify(id)) && found.length < LINES_MAX) found.push(line)

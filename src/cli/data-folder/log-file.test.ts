@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { readFileSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import test, { type TestContext } from 'node:test'
 import { temporaryDir } from '../../../test/harness/process-harness.ts'
 import { createLog } from '../../log.ts'
@@ -35,11 +35,24 @@ test('a terminal shows sentences without JSON and control characters; verbose sh
   assert.deepEqual(shown, ['debug: a detail turns=2\n', 'error: it went wrong (disk full) path=/x\n'])
 })
 
-test('at its limit the file is renamed and a new one begins: two files at most', (t) => {
+test('RE-7 at its limit the file is renamed and a new one begins: five files at most, the oldest lines are gone', (t) => {
   const { path, log } = open(t, { bytesMax: 500 })
   for (let n = 1; n <= 50; n++) log.info({ n }, 'line')
   const size = statSync(path).size
   assert.ok(size > 0 && size < 600, `${size} bytes`)
-  assert.ok(statSync(`${path}.1`).size < 600)
+  const files = readdirSync(dirname(path)).sort()
+  assert.deepEqual(files, ['molecule.log', ...[1, 2, 3, 4].map((age) => `molecule.log.${age}`)])
+  assert.ok(statSync(`${path}.4`).size < 600)
+  const kept = files.toReversed().flatMap((name) =>
+    readFileSync(join(dirname(path), name), 'utf8')
+      .trim()
+      .split('\n'),
+  )
+  const numbers = kept.map((line) => JSON.parse(line).n)
+  assert.ok(numbers[0] > 1, 'the oldest file was deleted')
+  assert.deepEqual(
+    numbers,
+    Array.from({ length: numbers.length }, (_, index) => numbers[0] + index),
+  )
   assert.match(readFileSync(path, 'utf8'), /"n":50,/)
 })

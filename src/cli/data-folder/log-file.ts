@@ -1,8 +1,8 @@
 /**
  * The log file of the platform or of a bridge. Every line goes to the file; warnings and errors also go to stderr. At its
- * limit the file is renamed to `<name>.1`, which replaces the previous one, so there are two files at most.
+ * limit the file is renamed to `<name>.1`, the older ones to `.2` and so on, and the oldest is deleted.
  */
-import { closeSync, fchmodSync, fstatSync, openSync, renameSync, writeSync } from 'node:fs'
+import { closeSync, existsSync, fchmodSync, fstatSync, openSync, renameSync, writeSync } from 'node:fs'
 import { formatLogLine } from './log-format.ts'
 
 export interface LogFileOptions {
@@ -19,6 +19,12 @@ export interface LogFile {
 }
 
 const LOG_BYTES_MAX = 20 * 1024 * 1024
+/** The current file and four older ones. */
+const LOG_FILES_MAX = 5
+
+/** The files of a log, the newest first; older ones need not exist. */
+export const logFilesOf = (path: string): string[] =>
+  Array.from({ length: LOG_FILES_MAX }, (_, age) => (age === 0 ? path : `${path}.${age}`))
 
 export function openLogFile({ path, bytesMax = LOG_BYTES_MAX, terminal, verbose }: LogFileOptions): LogFile {
   let descriptor = openForAppend(path)
@@ -27,7 +33,7 @@ export function openLogFile({ path, bytesMax = LOG_BYTES_MAX, terminal, verbose 
   const append = (line: string) => {
     if (bytes >= bytesMax) {
       closeSync(descriptor)
-      renameSync(path, `${path}.1`)
+      rotate(path)
       descriptor = openForAppend(path)
       bytes = 0
     }
@@ -49,6 +55,14 @@ export function openLogFile({ path, bytesMax = LOG_BYTES_MAX, terminal, verbose 
       closed = true
       closeSync(descriptor)
     },
+  }
+}
+
+function rotate(path: string): void {
+  const files = logFilesOf(path)
+  for (let age = files.length - 1; age > 0; age--) {
+    const [from, to] = [files[age - 1] as string, files[age] as string]
+    if (existsSync(from)) renameSync(from, to)
   }
 }
 

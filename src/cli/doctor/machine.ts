@@ -10,6 +10,7 @@ import { toMoleculeError } from '../../errors.ts'
 import { compareAdapters } from '../data-folder/adapter-record.ts'
 import { adminTokenPath } from '../data-folder/admin-token.ts'
 import { readRunningPlatform } from '../data-folder/data-folder.ts'
+import { logFilesOf } from '../data-folder/log-file.ts'
 import { LOG_FILE } from '../data-folder/log-format.ts'
 import { OTHERS_MODE_BITS } from '../data-folder/private-files.ts'
 import { NODE_MAJOR_MIN } from '../launch.mjs'
@@ -188,7 +189,7 @@ function nearestFolder(path: string): string {
 }
 
 function examineSizes(dataDir: string): Finding {
-  const names = ['molecule.db', 'molecule.db-wal', LOG_FILE, `${LOG_FILE}.1`, 'workspaces']
+  const names = ['molecule.db', 'molecule.db-wal', ...logFilesOf(LOG_FILE), 'workspaces']
   const sizes = names.flatMap((name) => {
     const { bytes, cut } = sizeOf(join(dataDir, name))
     return bytes === 0 ? [] : [`${name} ${cut ? 'more than ' : ''}${formatBytes(bytes)}`]

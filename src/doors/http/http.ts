@@ -33,6 +33,7 @@ import { createHostRule } from './server/host-rule.ts'
 import { answerOneAtATime, closeServer, createInFlight, listen, urlOf } from './server/listen.ts'
 import { createRateLimit } from './server/rate-limit.ts'
 import { createReach } from './server/reach.ts'
+import { limitRefusals } from './server/refusal-log.ts'
 import { SSE_LIMITS, type SseLimits } from './server/sse.ts'
 import { createWaitingCalls, type WaitingCalls } from './server/waiting-calls.ts'
 import { createWrongTokenLimit } from './server/wrong-token-limit.ts'
@@ -99,7 +100,8 @@ export function createHttpDoor(options: HttpDoorOptions): HttpDoor {
       await listen(server, options)
       const unready = async () => (closed === undefined ? options.unready() : 'shutting down')
       const port = (server.address() as AddressInfo).port
-      const created = createListener({ ...options, unready }, waitingCalls, port)
+      const log = limitRefusals(options.log, options.clock)
+      const created = createListener({ ...options, log, unready }, waitingCalls, port)
       sockets = created.sockets
       const onRequest = answerOneAtATime((request, response) => {
         inFlight.add(response)

@@ -18,6 +18,8 @@ import { prune, RETENTION } from './retention.ts'
 /** A missed wake-up delays work by this much at most. */
 const SWEEP_MS = 5000
 const PRUNE_MS = 3600_000
+/** Prevents a store that grows without end on a machine that never runs for an hour. */
+const FIRST_PRUNE_MS = 10_000
 /** Workspaces filled at a time; the next sweep fills the rest. */
 const FILL_WORKSPACES_MAX = 50
 
@@ -89,7 +91,9 @@ export function createSweep(
     lookAfter: (delayMs) => later(delayMs, fillAll),
     start() {
       every(SWEEP_MS, sweep)
-      every(PRUNE_MS, () => prune(context.store, RETENTION, stopped.signal))
+      const pruneOld = () => prune(context.store, RETENTION, stopped.signal)
+      later(FIRST_PRUNE_MS, pruneOld)
+      every(PRUNE_MS, pruneOld)
     },
     stop() {
       stopped.abort()

@@ -7,6 +7,7 @@ import { type ErrorCode, MoleculeError } from '../../../errors.ts'
 import type { Log } from '../../../log.ts'
 import { WIRE_ERRORS } from '../../../protocol/json-rpc.ts'
 import type { HttpAnswer, HttpExchange } from './answer.ts'
+import { FAILED, REFUSED } from './refusal-log.ts'
 
 export function errorAnswer(error: MoleculeError, requestId: string): HttpAnswer {
   const shown = publicError(error, requestId)
@@ -36,12 +37,20 @@ export function publicError(error: MoleculeError, requestId: string): MoleculeEr
 
 /** Logs a refusal as one line and a defect with the whole error. A client that disconnected is only worth debug. */
 export function logFailure(log: Log, error: MoleculeError, { request, requestId }: HttpExchange): void {
-  const fields = { requestId, method: request.method, path: request.url?.split('?')[0], code: error.code }
+  const path = truncated(request.url?.split('?')[0] ?? '', PATH_CHARACTERS_MAX)
+  const fields = { requestId, method: request.method, path, code: error.code }
   if (error.code === 'canceled') log.debug(fields, error.message)
   else if (INTERNAL_SENTENCES[error.code] === undefined)
-    log.info({ ...fields, reason: error.message }, 'request refused')
-  else log.error({ ...fields, err: error }, 'request failed')
+    log.info({ ...fields, reason: truncated(error.message, REASON_CHARACTERS_MAX) }, REFUSED)
+  else log.error({ ...fields, err: error }, FAILED)
 }
+
+/** A stranger chooses the path, and a reason may quote a header: longer ones are cut. */
+const PATH_CHARACTERS_MAX = 200
+const REASON_CHARACTERS_MAX = 500
+
+const truncated = (text: string, charactersMax: number): string =>
+  text.length > charactersMax ? `${text.slice(0, charactersMax)}...` : text
 
 const STORE_RETRY_AFTER_MS = 1000
 

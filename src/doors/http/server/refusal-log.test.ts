@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { manualClock } from '../../../../test/fakes/manual-clock.ts'
+import { silentLog } from '../../../log.ts'
+import { FAILED, limitRefusals, REFUSED, STRANGER_LINES_MAX } from './refusal-log.ts'
+
+function setUp() {
+  const clock = manualClock()
+  const lines: string[] = []
+  const write = (fields: object, message: string) => void lines.push(`${message} ${JSON.stringify(fields)}`)
+  const log = limitRefusals({ ...silentLog, info: write, warn: write, error: write }, clock)
+  return { clock, lines, log }
+}
+
+test('RE-7 the first refusals of a minute are logged, the rest become one line per code, then it starts anew', () => {
+  const { clock, lines, log } = setUp()
+  for (let n = 0; n < 1000; n++) log.info({ code: 'unauthenticated' }, REFUSED)
+  for (let n = 0; n < 500; n++) log.info({ code: 'not_found' }, REFUSED)
+  assert.equal(lines.length, 2 * STRANGER_LINES_MAX)
+  clock.advance(60_000)
+  assert.match(lines.at(-2) ?? '', /more requests were refused.*"unauthenticated","count":980/)
+  assert.match(lines.at(-1) ?? '', /"not_found","count":480/)
+  clock.advance(3600_000)
+  assert.equal(lines.length, 2 * STRANGER_LINES_MAX + 2)
+  log.info({ code: 'unauthenticated' }, REFUSED)
+  assert.match(lines.at(-1) ?? '', /^request refused/)
+})
+
+test('RE-7 failures and refusals of callers have a larger limit; other lines have none', () => {
+  const { clock, lines, log } = setUp()
+  for (let n = 0; n < 200; n++) {
+    log.error({ code: 'internal' }, FAILED)
+    log.info({ code: 'invalid_request' }, REFUSED)
+    log.info({ code: 'unauthenticated' }, 'a subscription was refused')
+    log.warn({}, REFUSED)
+  }
+  const count = (text: string) => lines.filter((line) => line.includes(text)).length
+  assert.deepEqual([count('"internal"'), count('"invalid_request"')], [120, 120])
+  assert.deepEqual([count('a subscription'), count('{}')], [200, 200])
+  clock.advance(60_000)
+  assert.match(lines.join('\n'), /"internal","count":80/)
+})
