@@ -17,6 +17,7 @@ export const layerTable = {
     'src/ids.ts',
     'src/duration.ts',
     'src/metrics.ts',
+    'src/token-mask.ts',
   ],
 
   layers: {

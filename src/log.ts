@@ -87,6 +87,8 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/\b(Bearer|Basic) +[\w.~+/=-]{8,}/gi, `$1 ${HIDDEN}`],
   // Molecule, model providers, GitHub, GitLab, Slack, Google, npm.
   [/\bmol_[\w-]{20,}/g, HIDDEN],
+  // After a line break, which is `\n` in JSON, a token is not at the beginning of a word.
+  [/mol_[\w-]{43,}/g, HIDDEN],
   [/\bsk-[\w-]{16,}/g, HIDDEN],
   [/\bgh[pousr]_\w{20,}/g, HIDDEN],
   [/\bgithub_pat_\w{20,}/g, HIDDEN],

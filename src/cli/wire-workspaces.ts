@@ -6,7 +6,7 @@ import type { LocalInbox } from '../inbox/local-inbox.ts'
 import type { Log } from '../log.ts'
 import type { Brief } from '../protocol/brief.ts'
 import type { Store } from '../store/store.ts'
-import { createBriefMaker } from '../workspaces/brief/brief-maker.ts'
+import { type ChildEnvironment, createBriefMaker } from '../workspaces/brief/brief-maker.ts'
 import { withHistory } from '../workspaces/brief/history.ts'
 import { withTurnLimit } from '../workspaces/brief/turn-limit.ts'
 import { createWorkspaceConfigs } from '../workspaces/config/workspace-configs.ts'
@@ -26,7 +26,7 @@ export interface WireWorkspacesOptions {
   readonly host: string
   readonly dataDir: string
   /** Variables about the platform for the processes of turns. */
-  readonly childEnvironment?: NonNullable<Parameters<typeof createBriefMaker>[0]['childEnvironment']>
+  readonly childEnvironment?: ChildEnvironment
   /** Adds a note to the activity of a workspace; default: none is kept. */
   readonly addNote?: LocalInbox['activity']['addNote']
   readonly check: (runtime: string, options: Readonly<Record<string, string>>) => Promise<BackendCheck>
@@ -40,7 +40,7 @@ export interface WireWorkspacesOptions {
 export interface DoorPartsOptions {
   readonly localInbox: LocalInbox
   readonly runtime: { retireBackend(workspaceId: string): void }
-  readonly tokens: Pick<Tokens, 'list' | 'revoke'>
+  readonly tokens: Pick<Tokens, 'list' | 'revoke' | 'revokeConversations'>
 }
 
 export interface WiredWorkspaces {
@@ -73,7 +73,9 @@ export function wireWorkspaces(parts: WireWorkspacesOptions): WiredWorkspaces {
         async revokeTokens(workspaceId) {
           const own = (await tokens.list()).filter((token) => token.workspaceId === workspaceId)
           for (const { id } of own) await tokens.revoke(id)
+          await tokens.revokeConversations(workspaceId)
         },
+        revokeConversations: tokens.revokeConversations,
       }),
       registry: createWorkspaceRegistry(store, { hasBridge: localInbox.bridges.isConnected }),
       activity: localInbox.activity,

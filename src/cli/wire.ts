@@ -18,8 +18,10 @@ import { createRuntime } from '../runtime/runtime.ts'
 import { keepSession } from '../sessions/sessions.ts'
 import { openSqlite } from '../store/sqlite/sqlite.ts'
 import type { Store } from '../store/store.ts'
+import type { ChildEnvironment } from '../workspaces/brief/brief-maker.ts'
 import {
-  type ConversationSubject,
+  beginTokenRun,
+  type ConversationTokens,
   createConversationTokens,
   ensureConversationSecret,
 } from '../workspaces/tokens/conversation-tokens.ts'
@@ -61,11 +63,11 @@ export async function wire(options: WireOptions): Promise<Platform> {
 
   const store = await openStore(config, log)
   const localInbox = await wireInbox({ store, clock, log, host, onCheckpoint })
-  const conversations = createConversationTokens(await ensureConversationSecret(store))
-  const childEnvironment = (key: ConversationSubject, backend: string) => {
+  const conversations = await wireConversationTokens(store, host)
+  const childEnvironment: ChildEnvironment = (key, { runtime: backend, tokenGeneration: generation, isForBridge }) => {
     if (backendTraits.startsNothing(backend)) return {}
-    const path = environment['PATH']
-    return childEnvironmentOf({ ...key, apiUrl: door.url, token: conversations.issue(key), path })
+    const token = conversations.issue(key, { generation, isForBridge })
+    return childEnvironmentOf({ ...key, apiUrl: door.url, token, path: environment['PATH'] })
   }
   const { addNote } = localInbox.activity
   const parts = { store, clock, log, host, dataDir: config.dataDir, check, childEnvironment, addNote }
@@ -128,6 +130,12 @@ async function wireInbox(options: Omit<LocalInboxOptions, 'keepSession' | 'keepS
   const lost = await localInbox.recover()
   if (lost > 0) log.warn({ turns: lost }, 'turns interrupted by a crash will run again')
   return localInbox
+}
+
+/** A new run of this host begins: its processes of an earlier run are dead, so their tokens are refused. */
+async function wireConversationTokens(store: Store, host: string): Promise<ConversationTokens> {
+  const [secret, run] = [await ensureConversationSecret(store), await beginTokenRun(store, host)]
+  return createConversationTokens({ secret, run, nowMs: systemClock.nowMs })
 }
 
 /** The door that calls webhooks, and the parts of it that the HTTP door needs. */

@@ -31,7 +31,7 @@ export interface Letter {
    */
   readonly id?: string
   readonly workspaceId: string
-  /** Who speaks, from token or door: `people`, `ws:<id>`, `token:<id>`, `schedule:<id>`, `discord:<channel>`. */
+  /** Who speaks, from token or door: `people`, `ws:<id>/<conversation>`, `token:<id>`, `schedule:<id>`, `discord:<channel>`. */
   readonly principal: string
   readonly sender: Sender
   readonly envelope: Envelope

@@ -5,6 +5,7 @@
  */
 import type { Clock } from '../clock.ts'
 import type { Inbox, LeaseKey, LeaseStanding, NumberedEvents, TurnEvent } from '../inbox/inbox.ts'
+import { createTokenMask } from '../token-mask.ts'
 
 const MERGE_MS = 50
 const MERGE_CHARACTERS_MAX = 8192
@@ -28,6 +29,7 @@ export interface TurnLogOptions {
 }
 
 export function createTurnLog({ inbox, key, clock, onStanding, onError }: TurnLogOptions): TurnLog {
+  const maskPiece = createTokenMask()
   let pending: TurnEvent[] = []
   let characters = 0
   let from = 1
@@ -67,13 +69,17 @@ export function createTurnLog({ inbox, key, clock, onStanding, onError }: TurnLo
   }
   return {
     add(event) {
-      const last = pending.at(-1)
-      if (event.type === 'text') characters += event.delta.length
-      if (event.type === 'text' && last?.type === 'text') {
-        pending[pending.length - 1] = { type: 'text', delta: last.delta + event.delta }
-      } else {
+      if (event.type !== 'text') {
         pending.push(event)
+        return scheduleFlush()
       }
+      // The inbox masks tokens too, but it sees the pieces of a text one by one.
+      const delta = maskPiece(event.delta)
+      if (delta === '') return
+      const last = pending.at(-1)
+      characters += delta.length
+      if (last?.type === 'text') pending[pending.length - 1] = { type: 'text', delta: last.delta + delta }
+      else pending.push({ type: 'text', delta })
       scheduleFlush()
     },
     note: ({ key: name, value }) => inbox.append(key, { from, events: [], notes: { [name]: value } }),

@@ -13,6 +13,7 @@ import { schema0007 } from './migrations/0007-fewer-indexes.ts'
 import { schema0008 } from './migrations/0008-begun.ts'
 import { schema0009 } from './migrations/0009-readiness.ts'
 import { schema0010 } from './migrations/0010-sign-off.ts'
+import { schema0011 } from './migrations/0011-conversation-tokens.ts'
 
 const MIGRATIONS: readonly string[] = [
   schema0001,
@@ -25,6 +26,7 @@ const MIGRATIONS: readonly string[] = [
   schema0008,
   schema0009,
   schema0010,
+  schema0011,
 ]
 
 /** The migrations after version `current`, as [version, text]. Throws for a store of a newer Molecule. */

@@ -33,6 +33,8 @@ export interface WorkspaceLifecycleOptions {
   readonly clock: Clock
   /** Revokes every token of the workspace. */
   readonly revokeTokens: (workspaceId: string) => Promise<void>
+  /** Revokes the tokens that processes of its turns have got so far. */
+  readonly revokeConversations: (workspaceId: string) => Promise<void>
   /** The next turn of the workspace starts a new backend. */
   readonly retireBackend: (workspaceId: string) => void
 }
@@ -63,6 +65,7 @@ export function createWorkspaceLifecycle(options: WorkspaceLifecycleOptions): Wo
     },
     async restart(id) {
       await required(id)
+      await options.revokeConversations(id)
       options.retireBackend(id)
       await configs.recheck(id)
       return await required(id)

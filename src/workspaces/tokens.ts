@@ -13,7 +13,7 @@ export const REVOCATION_MS_MAX = 5000
 /**
  * admin: everything. member: chat, replay, stop, answer. viewer: reads, without files, config, memory and tokens.
  * caller: a program that sends to the listed workspaces. workspace: acts as one workspace. conversation: a child
- * process of a turn, which acts as its workspace in that conversation.
+ * process of a turn, which acts as that conversation of its workspace.
  */
 export const TOKEN_ROLES = ['admin', 'member', 'viewer', 'caller', 'workspace', 'conversation'] as const
 
@@ -21,9 +21,11 @@ export type TokenRole = (typeof TOKEN_ROLES)[number]
 
 export interface Identity {
   readonly tokenId: string
+  /** Names the secret that was used, without revealing it: after a rotation a token has an old and a new secret. */
+  readonly secretId: string
   readonly name: string
   readonly role: TokenRole
-  /** The principal of its conversations: `people`, `token:<id>`, `ws:<id>`. */
+  /** The principal of its conversations: `people`, `token:<id>`, `ws:<id>`, `ws:<id>/<conversation>`. */
   readonly principal: string
   readonly sender: Sender
   /** The workspace that a workspace or conversation token acts as. */
@@ -75,15 +77,17 @@ export interface Tokens {
   verify(secret: string): Promise<Identity | undefined>
   create(input: NewToken): Promise<IssuedToken>
   list(): Promise<TokenInfo[]>
-  /** Makes a new secret. The old secret stays valid for `overlapMs`. */
+  /** Makes a new secret. The old secret, its streams and its waiting calls end after `overlapMs`. */
   rotate(id: string, overlapMs: number): Promise<IssuedToken>
-  /** Throws `not_found` for an unknown id. */
+  /** Throws `not_found` for an unknown id. With a workspace's own token, its conversation tokens are revoked too. */
   revoke(id: string): Promise<void>
+  /** Revokes all conversation tokens that processes of the workspace's turns have got so far. */
+  revokeConversations(workspaceId: string): Promise<void>
   /**
-   * Calls back once when the token is revoked or expires, so that open streams and waiting calls end. The returned
-   * function stops watching.
+   * Calls back once when the secret of this caller becomes invalid (revoked, expired, replaced by a rotation), so that
+   * open streams and waiting calls end. The returned function stops watching.
    */
-  onRevoked(tokenId: string, callback: () => void): () => void
+  onRevoked(identity: Identity, callback: () => void): () => void
   /** A new single-use code for a browser, valid for 10 minutes. */
   issueLoginCode(): string
   /** The session secret for the cookie; undefined when the code is unknown, used or expired. */

@@ -179,7 +179,11 @@ export function* listParents(): Transaction<Map<string, string | undefined>> {
 
 /** Leaves a tombstone. The workspace exists until the end of its queue removes the row of `workspace_load`. */
 export function* markDeleted(id: string): Transaction<void> {
-  yield* sql('update workspaces set deleted_at = now_ms() where id = $1 and deleted_at is null', [id])
+  yield* sql(
+    `update workspaces set deleted_at = now_ms(), token_generation = token_generation + 1
+     where id = $1 and deleted_at is null`,
+    [id],
+  )
   yield* sql('delete from presence where workspace_id = $1', [id])
 }
 
@@ -266,20 +270,22 @@ export interface SettingsRow {
   readonly role: string
   readonly runtime: string
   readonly settings: string
+  /** Conversation tokens of an earlier generation are refused. */
+  readonly tokenGeneration: number
 }
 
 /** Undefined when the workspace does not exist. */
 export function* findSettings(id: string): Transaction<SettingsRow | undefined> {
   const [row] = yield* sql<SettingsRow>(
-    `select w.role, w.runtime, w.settings from workspaces w join workspace_load l on l.workspace_id = w.id
-     where w.id = $1`,
+    `select w.role, w.runtime, w.settings, w.token_generation as "tokenGeneration"
+     from workspaces w join workspace_load l on l.workspace_id = w.id where w.id = $1`,
     [id],
   )
   return row
 }
 
 /** Without the live numbers: `SELECT_WORKSPACE` costs more than a whole turn. */
-export const parseSettings = ({ role, runtime, settings }: SettingsRow): TurnSettings => ({
+export const parseSettings = ({ role, runtime, settings }: Omit<SettingsRow, 'tokenGeneration'>): TurnSettings => ({
   ...(JSON.parse(settings) as WorkspaceSettings),
   role,
   runtime,

@@ -7,6 +7,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { MoleculeError } from '../../errors.ts'
 import type { Log } from '../../log.ts'
+import { SECRET_BYTES, SECRET_PREFIX } from '../../workspaces/tokens.ts'
 import { writeFileAtomically } from './data-folder.ts'
 
 export interface AdminToken {
@@ -20,7 +21,7 @@ export const adminTokenPath = (dataDir: string): string => join(dataDir, 'admin-
 export function ensureAdminToken(dataDir: string, preset: string | undefined, log: Log): AdminToken {
   const path = adminTokenPath(dataDir)
   const stored = readAdminToken(dataDir)
-  const token = preset ? requireAdminToken(preset) : (stored ?? randomBytes(TOKEN_BYTES).toString('base64url'))
+  const token = preset ? requireAdminToken(preset) : (stored ?? newAdminToken())
   if (token.length < STRONG_CHARACTERS_MIN) {
     log.warn({ path }, `the admin token is short, so it can be guessed; use ${STRONG_CHARACTERS_MIN} random characters`)
   }
@@ -43,7 +44,9 @@ export function readAdminToken(dataDir: string): string | undefined {
   }
 }
 
-const TOKEN_BYTES = 32
+/** Begins like every token of the platform, so that logs and replies hide it. */
+const newAdminToken = (): string => SECRET_PREFIX + randomBytes(SECRET_BYTES).toString('base64url')
+
 /** A shorter token causes a warning: wrong tokens are not refused fast enough to make guessing it hopeless. */
 const STRONG_CHARACTERS_MIN = 20
 

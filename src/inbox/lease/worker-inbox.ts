@@ -8,6 +8,7 @@ import { ask } from '../ask/ask.ts'
 import type { InboxContext } from '../context.ts'
 import { type Directive, type Inbox, type LeaseKey, type LeaseStanding, leaseId, type Worker } from '../inbox.ts'
 import { append, begin, extend } from '../settle/append.ts'
+import { maskAsk, maskEvents, maskSettle } from '../settle/mask-turn.ts'
 import type { SettleInput } from '../settle/record-outcome.ts'
 import { settle } from '../settle/settle.ts'
 import type { NextClaim } from './claim.ts'
@@ -69,10 +70,10 @@ export function createWorkerInbox({ context, fill, lookAfter }: WorkerInboxOptio
     begin: (key, text) => report(key, () => begin(key, text)),
     extend: (keys) =>
       Promise.all(keys.map(async (key) => letGoIfStale(key, await store.write(() => extend(key), key.workspaceId)))),
-    append: (key, events) => report(key, () => append(key, events)),
+    append: (key, events) => report(key, () => append(key, maskEvents(events))),
     settle: (key, outcome, unsent) => workerInbox.settleFor(key, { outcome, unsent, keepSession }),
     async settleFor(key, input) {
-      const settlement = { key, ...input, accepts: accepting(key) }
+      const settlement = { key, ...maskSettle(input), accepts: accepting(key) }
       const { answer, next, result } = await store.write(() => settle(settlement), key.workspaceId)
       letGo(key)
       context.onCheckpoint('settled')
@@ -83,7 +84,7 @@ export function createWorkerInbox({ context, fill, lookAfter }: WorkerInboxOptio
     },
     suspend: (key) => suspendTurn(key, () => suspend(key, accepting(key))),
     resume: (key) => store.write(() => resume(key), key.workspaceId),
-    ask: (key, question) => suspendTurn(key, () => ask(key, question, accepting(key))),
+    ask: (key, question) => suspendTurn(key, () => ask(key, maskAsk(question), accepting(key))),
     sendDirective(workerId, directive) {
       const queue = workerQueues.get(workerId)
       if (directive.type !== 'lease') return queue?.put(directive)

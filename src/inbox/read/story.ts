@@ -11,6 +11,7 @@ import type { Stories, Story, StoryDelivery, StoryQuery } from '../readers.ts'
 import type { StatusMessage } from '../settle/status-message.ts'
 import type { LogItem } from './event-log.ts'
 import { withinPage } from './page-budget.ts'
+import { coversPrincipal } from './principals.ts'
 import {
   readStoryCursor,
   STORY_START,
@@ -51,7 +52,7 @@ function* findStory({ id: given, after, scopeOf }: StoryQuery): Transaction<Stor
   if (message === undefined) return undefined
   const { principal, detail = false } = scopeOf(message.workspace_id)
   // A stranger must not learn whether an id exists: another principal's message is not found.
-  if (principal !== undefined && principal !== message.principal) return undefined
+  if (principal !== undefined && !coversPrincipal(principal, message.principal)) return undefined
   return yield* toStory(message, { detail, from: after === undefined ? STORY_START : readStoryCursor(after) })
 }
 
@@ -66,7 +67,7 @@ function* findBySender(key: string, scopeOf: StoryQuery['scopeOf']): Transaction
   )
   const seen = named.find(({ workspace_id: workspaceId, principal }) => {
     const { principal: own = principal } = scopeOf(workspaceId)
-    return own === principal
+    return coversPrincipal(own, principal)
   })
   if (seen === undefined) return undefined
   const [message] = yield* sql<StoryMessageRow>(`${SELECT} where m.id = $1`, [seen.id])

@@ -6,6 +6,7 @@ import type { Task, TaskState } from '../../protocol/a2a.ts'
 import { sql, type Transaction, type Value } from '../../store/store.ts'
 import type { TaskPage, TaskQuery } from '../inbox.ts'
 import { PAGE_BYTES_MAX } from './page-budget.ts'
+import { principalCondition } from './principals.ts'
 import { messagesOfTask } from './task-messages.ts'
 import { readTask } from './tasks.ts'
 
@@ -58,7 +59,11 @@ function conditions(query: TaskQuery): SqlCondition {
     values.push(value)
     where.push(`${text} $${values.length}`)
   }
-  add('t.principal =', query.principal)
+  if (query.principal !== undefined) {
+    const own = principalCondition(query.principal, values.length + 1)
+    where.push(own.where)
+    values.push(...own.values)
+  }
   add('t.context_id =', query.contextId)
   add('t.state =', query.state)
   add('t.updated_at >=', query.changedSinceMs)

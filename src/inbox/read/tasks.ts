@@ -8,6 +8,7 @@ import { type StatusMessage, type TaskIds, toAgentMessage } from '../settle/stat
 import { replyArtifactId, type StoredReply } from './event-log.ts'
 import { PAGE_BYTES_MAX } from './page-budget.ts'
 import { partialArtifacts } from './partial-artifacts.ts'
+import { coversPrincipal } from './principals.ts'
 import { messagesOfTask } from './task-messages.ts'
 import { whyWaiting } from './why-waiting.ts'
 
@@ -29,7 +30,7 @@ export function* findTask(taskId: string, view: TaskView): Transaction<StoredTas
     [taskId],
   )
   if (row === undefined) return undefined
-  if (view.principal !== undefined && view.principal !== row.principal) return undefined
+  if (view.principal !== undefined && !coversPrincipal(view.principal, row.principal)) return undefined
   if (view.workspaceId !== undefined && view.workspaceId !== row.workspace_id) return undefined
   return row
 }

@@ -23,8 +23,13 @@ export interface BriefMakerOptions {
   readonly homes: Homes
   readonly configs: WorkspaceConfigs
   /** The environment variables for the child processes of a turn of that runtime. */
-  readonly childEnvironment?: (key: SessionKey, runtime: string) => Readonly<Record<string, string>>
+  readonly childEnvironment?: ChildEnvironment
 }
+
+export type ChildEnvironment = (
+  key: SessionKey,
+  options: { readonly runtime: string; readonly tokenGeneration: number; readonly isForBridge: boolean },
+) => Readonly<Record<string, string>>
 
 /** The fields of a lease that the brief depends on. */
 interface BriefKey {
@@ -67,7 +72,7 @@ export function createBriefMaker(options: BriefMakerOptions) {
     return {
       ...brief,
       runtime,
-      env: childEnvironment(key, runtime),
+      env: childEnvironment(key, { runtime, tokenGeneration: row.tokenGeneration, isForBridge: bridge !== undefined }),
       ...carryOver,
     }
   }

@@ -1,45 +1,56 @@
 /**
  * Tells open streams and waiting calls that their token is no longer valid. A revocation by this process calls back at
- * once. Expiry, and revocations by other processes, are found by polling, and only while a callback is registered. A
- * poll that fails changes nothing; the next one follows.
+ * once. Expiry, the end of a rotation's overlap, and revocations by other processes are found by polling, and only
+ * while a callback is registered. A poll that fails changes nothing; the next one follows.
+ * A callback belongs to the secret that its caller used: after a rotation only the old secret becomes invalid.
  */
 import type { Clock } from '../../clock.ts'
-import { REVOCATION_MS_MAX } from '../tokens.ts'
+import { type Identity, REVOCATION_MS_MAX } from '../tokens.ts'
 
-/** Ids in one query, so that the query stays small. The next poll takes the following ids. */
-const POLL_IDS_MAX = 500
+/** Secrets in one query, so that the query stays small. The next poll takes the following ones. */
+const POLL_SECRETS_MAX = 500
 
 export interface Revocations {
-  watch(tokenId: string, callback: () => void): () => void
-  /** Calls every callback of this token, once. */
-  notifyWatchers(tokenId: string): void
+  watch(identity: Identity, callback: () => void): () => void
+  /** Calls every callback of these identities, once. */
+  notifyWatchers(isRevoked: (identity: Identity) => boolean): void
+  /** Checks these identities at once, and calls the callbacks of those that are no longer valid. */
+  recheck(isAffected: (identity: Identity) => boolean): Promise<void>
 }
 
 export interface RevocationsOptions {
   readonly clock: Clock
-  /** Returns those of the ids that are still valid. */
-  readonly findValidIds: (ids: readonly string[]) => Promise<ReadonlySet<string>>
+  /** Returns the `secretId` of those identities that are still valid. */
+  readonly findValid: (identities: readonly Identity[]) => Promise<ReadonlySet<string>>
 }
 
-export function createRevocations({ clock, findValidIds }: RevocationsOptions): Revocations {
-  const watchers = new Map<string, Set<() => void>>()
+interface WatchedSecret {
+  readonly identity: Identity
+  readonly callbacks: Set<() => void>
+}
+
+export function createRevocations({ clock, findValid }: RevocationsOptions): Revocations {
+  const watched = new Map<string, WatchedSecret>()
   let cancelTimer: (() => void) | undefined
   let firstIndex = 0
-  const notifyWatchers = (tokenId: string) => {
-    const callbacks = watchers.get(tokenId) ?? []
-    watchers.delete(tokenId)
-    for (const callback of callbacks) callback()
+  const notify = (secret: WatchedSecret) => {
+    if (watched.get(secret.identity.secretId) === secret) watched.delete(secret.identity.secretId)
+    for (const callback of secret.callbacks) callback()
+  }
+  const check = async (secrets: readonly WatchedSecret[]) => {
+    if (secrets.length === 0) return
+    const valid = await findValid(secrets.map(({ identity }) => identity))
+    for (const secret of secrets) if (!valid.has(secret.identity.secretId)) notify(secret)
   }
   const poll = async () => {
-    const all = [...watchers.keys()]
+    const all = [...watched.values()]
     if (firstIndex >= all.length) firstIndex = 0
-    const ids = all.slice(firstIndex, firstIndex + POLL_IDS_MAX)
-    firstIndex += POLL_IDS_MAX
-    const valid = ids.length === 0 ? new Set() : await findValidIds(ids)
-    for (const id of ids) if (!valid.has(id)) notifyWatchers(id)
+    const page = all.slice(firstIndex, firstIndex + POLL_SECRETS_MAX)
+    firstIndex += POLL_SECRETS_MAX
+    await check(page)
   }
   const schedule = () => {
-    if (cancelTimer !== undefined || watchers.size === 0) return
+    if (cancelTimer !== undefined || watched.size === 0) return
     cancelTimer = clock.after(REVOCATION_MS_MAX, () => {
       // A failed poll says nothing about the tokens: a store outage must not close every stream.
       const scheduleNext = () => {
@@ -49,20 +60,26 @@ export function createRevocations({ clock, findValidIds }: RevocationsOptions): 
       poll().then(scheduleNext, scheduleNext)
     })
   }
+  const cancel = () => {
+    cancelTimer?.()
+    cancelTimer = undefined
+  }
   return {
-    notifyWatchers,
-    watch(tokenId, callback) {
-      const callbacks = watchers.get(tokenId) ?? new Set()
-      callbacks.add(callback)
-      watchers.set(tokenId, callbacks)
+    notifyWatchers(isRevoked) {
+      for (const secret of [...watched.values()]) if (isRevoked(secret.identity)) notify(secret)
+    },
+    recheck: (isAffected) => check([...watched.values()].filter(({ identity }) => isAffected(identity))),
+    watch(identity, callback) {
+      const key = identity.secretId
+      const secret = watched.get(key) ?? { identity, callbacks: new Set() }
+      secret.callbacks.add(callback)
+      watched.set(key, secret)
       schedule()
       return () => {
-        callbacks.delete(callback)
-        if (callbacks.size > 0 || watchers.get(tokenId) !== callbacks) return
-        watchers.delete(tokenId)
-        if (watchers.size > 0) return
-        cancelTimer?.()
-        cancelTimer = undefined
+        secret.callbacks.delete(callback)
+        if (secret.callbacks.size > 0 || watched.get(key) !== secret) return
+        watched.delete(key)
+        if (watched.size === 0) cancel()
       }
     },
   }

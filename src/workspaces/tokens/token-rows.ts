@@ -6,7 +6,7 @@ import { timingSafeEqual } from 'node:crypto'
 import { MoleculeError } from '../../errors.ts'
 import { sql, type Transaction, type Value } from '../../store/store.ts'
 import type { Identity, NewToken, TokenInfo, TokenRole } from '../tokens.ts'
-import type { ConversationSubject } from './conversation-tokens.ts'
+import type { ConversationClaims } from './conversation-tokens.ts'
 
 /** Programs that create tokens must revoke them. At the limit, `insertToken` refuses a new one. */
 const TOKENS_MAX = 10_000
@@ -39,7 +39,7 @@ const IS_VALID = '(t.expires_at is null or t.expires_at > now_ms())'
 export function* findByHash(hashed: Buffer): Transaction<VerifiedToken | undefined> {
   const hex = hashed.toString('hex')
   const [row] = yield* sql<TokenRow & { ownerName: string | null; now: number }>(
-    `select t.*, w.name as ownerName, now_ms() as now from tokens t left join workspaces w on w.id = t.workspace_id
+    `select t.*, w.name as "ownerName", now_ms() as now from tokens t left join workspaces w on w.id = t.workspace_id
      where (t.hash = $1 or (t.old_hash = $1 and t.old_until > now_ms())) and ${IS_VALID}`,
     [hex],
   )
@@ -48,7 +48,7 @@ export function* findByHash(hashed: Buffer): Transaction<VerifiedToken | undefin
   if (!isCurrent && !sameHash(row.old_hash ?? '', hashed)) return undefined
   const ends = [row.expires_at, isCurrent ? null : row.old_until].filter((end) => end !== null)
   const leftMs = ends.length === 0 ? undefined : Math.min(...ends) - row.now
-  return { identity: identityOf(row, row.ownerName), leftMs }
+  return { identity: identityOf(row, row.ownerName, hex), leftMs }
 }
 
 /** The index lookup uses the hash, which reveals nothing of the secret. This comparison takes constant time. */
@@ -57,43 +57,63 @@ function sameHash(stored: string, hashed: Buffer): boolean {
   return bytes.length === hashed.length && timingSafeEqual(bytes, hashed)
 }
 
-function identityOf(row: TokenRow, ownerName: string | null): Identity {
+function identityOf(row: TokenRow, ownerName: string | null, secretId: string): Identity {
   const { id, name, role, workspace_id: workspaceId, conversation_id: conversationId } = row
   if (role === 'caller') {
     const workspaces = JSON.parse(row.workspaces ?? '[]') as string[]
     const sender = { kind: 'program', id, name, door: 'http' } as const
-    return { tokenId: id, name, role, principal: `token:${id}`, sender, workspaces }
+    return { tokenId: id, secretId, name, role, principal: `token:${id}`, sender, workspaces }
   }
-  if (role !== 'workspace' && role !== 'conversation') return personIdentity(id, name, role)
+  if (role !== 'workspace' && role !== 'conversation') return personIdentity({ tokenId: id, secretId, name, role })
   // A workspace token without a workspace must not get the principal of another identity.
   const ownerId = workspaceId ?? ''
   const sender = { kind: 'agent', id: ownerId, name: ownerName ?? name, door: 'http' } as const
-  const conversation = conversationId === null ? {} : { conversationId }
-  return { tokenId: id, name, role, principal: `ws:${ownerId}`, sender, workspaceId: ownerId, ...conversation }
+  const identity = { tokenId: id, secretId, name, role, sender, workspaceId: ownerId }
+  if (conversationId === null) return { ...identity, principal: `ws:${ownerId}` }
+  return { ...identity, principal: `ws:${ownerId}/${conversationId}`, conversationId }
 }
 
-/** The identity of a conversation token, while its workspace exists. */
-export function* findConversationToken({
-  workspaceId,
-  conversationId,
-}: ConversationSubject): Transaction<VerifiedToken | undefined> {
-  const [row] = yield* sql<{ name: string }>('select name from workspaces where id = $1 and deleted_at is null', [
-    workspaceId,
-  ])
+/** The identity of a conversation token that was issued by the current run and for the current generation. */
+export function* findConversationToken(
+  claims: ConversationClaims,
+  nowMs: number,
+): Transaction<VerifiedToken | undefined> {
+  const { workspaceId, conversationId } = claims
+  const leftMs = claims.expiresAtMs - nowMs
+  if (leftMs <= 0) return undefined
+  const [row] = yield* sql<{ name: string }>(
+    `select w.name from workspaces w where w.id = $1 and w.deleted_at is null and w.token_generation = $2
+     and ($3 = '' or exists (select 1 from token_runs r where r.run = $3))`,
+    [workspaceId, claims.generation, claims.run ?? ''],
+  )
   if (row === undefined) return undefined
-  const name = `conversation of ${row.name}`
-  const sender = { kind: 'agent', id: workspaceId, name: row.name, door: 'http' } as const
-  const tokenId = `${CONVERSATION_TOKEN_ID_PREFIX}${conversationId}`
-  const identity = { tokenId, name, role: 'conversation', principal: `ws:${workspaceId}`, sender } as const
-  return { identity: { ...identity, workspaceId, conversationId }, leftMs: undefined }
+  const identity: Identity = {
+    tokenId: `${CONVERSATION_TOKEN_ID_PREFIX}${conversationId}`,
+    secretId: claims.text,
+    name: `conversation of ${row.name}`,
+    role: 'conversation',
+    principal: `ws:${workspaceId}/${conversationId}`,
+    sender: { kind: 'agent', id: workspaceId, name: row.name, door: 'http' },
+    workspaceId,
+    conversationId,
+  }
+  return { identity, leftMs }
 }
 
-/** Conversation tokens have no row: they are valid until their workspace is deleted. */
-export const CONVERSATION_TOKEN_ID_PREFIX = 'conversation:'
+/** Conversation tokens have no row. */
+const CONVERSATION_TOKEN_ID_PREFIX = 'conversation:'
+
+export const isIssuedConversation = ({ tokenId }: Identity): boolean => tokenId.startsWith(CONVERSATION_TOKEN_ID_PREFIX)
+
+/** Conversation tokens of the workspace that were issued before are refused from now on. */
+export function* raiseTokenGeneration(workspaceId: string): Transaction<void> {
+  yield* sql('update workspaces set token_generation = token_generation + 1 where id = $1', [workspaceId])
+}
 
 /** All people share one principal, so that one can continue the conversation of another. */
-export function personIdentity(tokenId: string, name: string, role: TokenRole): Identity {
-  return { tokenId, name, role, principal: 'people', sender: { kind: 'person', id: tokenId, name, door: 'http' } }
+export function personIdentity(token: Pick<Identity, 'tokenId' | 'secretId' | 'name' | 'role'>): Identity {
+  const { tokenId, name } = token
+  return { ...token, principal: 'people', sender: { kind: 'person', id: tokenId, name, door: 'http' } }
 }
 
 export interface NewTokenRow extends NewToken {
@@ -162,9 +182,19 @@ export function* rotateToken({
   if (rows.length === 0) throw tokenNotFound(id)
 }
 
-export function* deleteToken(id: string): Transaction<void> {
-  const rows = yield* sql('delete from tokens where id = $1 returning id', [id])
-  if (rows.length === 0) throw tokenNotFound(id)
+/**
+ * Returns the workspace whose conversation tokens ended with it. The holder of a workspace's own token gets conversation
+ * tokens with its leases, so they must not outlive it.
+ */
+export function* deleteToken(id: string): Transaction<string | undefined> {
+  const [row] = yield* sql<Pick<TokenRow, 'role' | 'workspace_id'>>(
+    'delete from tokens where id = $1 returning role, workspace_id',
+    [id],
+  )
+  if (row === undefined) throw tokenNotFound(id)
+  if (row.role !== 'workspace' || row.workspace_id === null) return undefined
+  yield* raiseTokenGeneration(row.workspace_id)
+  return row.workspace_id
 }
 
 /** Returns the id of the deleted session, if there was one. */
@@ -179,13 +209,17 @@ export function* touchToken(id: string): Transaction<void> {
   yield* sql('update tokens set last_used_at = now_ms() where id = $1', [id])
 }
 
-export function* findValidTokenIds(ids: readonly string[]): Transaction<Set<string>> {
-  const placeholders = ids.map((_, index) => `$${index + 1}`).join(', ')
-  const rows = yield* sql<{ id: string }>(
-    `select t.id from tokens t where t.id in (${placeholders}) and ${IS_VALID}`,
-    ids,
+/** Those of the hashes that are a current secret, or an old one within its overlap. */
+export function* findValidHashes(hashes: readonly string[]): Transaction<string[]> {
+  if (hashes.length === 0) return []
+  const placeholders = hashes.map((_, index) => `$${index + 1}`).join(', ')
+  const rows = yield* sql<{ hash: string }>(
+    `select t.hash as hash from tokens t where t.hash in (${placeholders}) and ${IS_VALID}
+     union all select t.old_hash from tokens t
+     where t.old_hash in (${placeholders}) and t.old_until > now_ms() and ${IS_VALID}`,
+    hashes,
   )
-  return new Set(rows.map(({ id }) => id))
+  return rows.map(({ hash }) => hash)
 }
 
 const tokenNotFound = (id: string): MoleculeError => new MoleculeError('not_found', `there is no token ${id}`)

@@ -4,9 +4,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { type ManualClock, manualClock } from '../../../test/fakes/manual-clock.ts'
+import { ulid, workspaceId } from '../../ids.ts'
 import { openSqlite } from '../../store/sqlite/sqlite.ts'
 import { type Store, sql } from '../../store/store.ts'
-import type { Tokens } from '../tokens.ts'
+import type { Identity, Tokens } from '../tokens.ts'
+import { beginTokenRun, createConversationTokens, ensureConversationSecret } from './conversation-tokens.ts'
 import { createTokens } from './token-store.ts'
 
 const ADMIN = 'a-token-of-thirty-two-bytes-or-so'
@@ -24,6 +26,12 @@ after(async () => {
   await store.close()
   await rm(folder, { recursive: true })
 })
+
+async function mustVerify(from: Tokens, secret: string): Promise<Identity> {
+  const identity = await from.verify(secret)
+  assert.ok(identity)
+  return identity
+}
 
 test('the admin token is the admin, a person; any other text is refused', async () => {
   const admin = await tokens.verify(ADMIN)
@@ -71,7 +79,7 @@ test('PL-12 a token is shown once, stored as its hash, and has its role', async 
       ['people', 'person', made[0]?.id],
       [`token:${caller?.id}`, 'program', caller?.id],
       ['ws:ws_1', 'agent', 'ws_1'],
-      ['ws:ws_1', 'agent', 'ws_1'],
+      ['ws:ws_1/c_1', 'agent', 'ws_1'],
     ],
   )
   assert.deepEqual(who[1]?.workspaces, ['ws_1', 'ws_2'])
@@ -107,12 +115,35 @@ test('PL-12 after a rotation the new secret is valid at once, and the old one un
   await assert.rejects(tokens.rotate('nobody', 0), { code: 'not_found' })
 })
 
+test('PL-12 a rotation ends the streams of the old secret after the overlap, and no stream of the new one', async () => {
+  const first = await tokens.create({ name: 'streaming', role: 'viewer' })
+  const ended: string[] = []
+  const watch = async (name: string, secret: string) =>
+    tokens.onRevoked(await mustVerify(tokens, secret), () => ended.push(name))
+  await watch('first', first.secret)
+  const second = await tokens.rotate(first.id, 60_000)
+  await watch('second', second.secret)
+  clock.advance(59_000)
+  await clock.settle()
+  assert.deepEqual(ended, [])
+  for (let poll = 0; poll < 2; poll++) {
+    clock.advance(5000)
+    await store.read(() => sql('select 1 as one'))
+    await clock.settle()
+  }
+  assert.deepEqual(ended, ['first'])
+  const third = await tokens.rotate(first.id, 60_000)
+  await watch('third', third.secret)
+  await tokens.rotate(first.id, 0)
+  assert.deepEqual(ended, ['first', 'second', 'third'], 'a second rotation replaces the old secret at once')
+})
+
 test('PL-12 a revoked token is refused at once, and its callbacks run once', async () => {
   const { id, secret } = await tokens.create({ name: 'gone', role: 'member' })
-  assert.ok(await tokens.verify(secret))
+  const identity = await mustVerify(tokens, secret)
   let calls = 0
-  tokens.onRevoked(id, () => calls++)
-  tokens.onRevoked(id, () => assert.fail('a callback that stopped watching was called'))()
+  tokens.onRevoked(identity, () => calls++)
+  tokens.onRevoked(identity, () => assert.fail('a callback that stopped watching was called'))()
   await tokens.revoke(id)
   assert.equal(await tokens.verify(secret), undefined)
   assert.equal(calls, 1)
@@ -129,8 +160,8 @@ test('PL-12 a verification in flight does not undo a revocation', async () => {
 test('PL-12 a token that another process revokes is refused, and its streams end, within 5 s', async () => {
   const here = createTokens({ store, clock, adminToken: ADMIN })
   const { id, secret } = await tokens.create({ name: 'elsewhere', role: 'member' })
-  assert.ok(await here.verify(secret))
-  const revoked = new Promise<void>((resolve) => here.onRevoked(id, resolve))
+  const identity = await mustVerify(here, secret)
+  const revoked = new Promise<void>((resolve) => here.onRevoked(identity, resolve))
   await tokens.revoke(id)
   clock.advance(5000)
   assert.equal(await here.verify(secret), undefined)
@@ -139,8 +170,8 @@ test('PL-12 a token that another process revokes is refused, and its streams end
 
 test('PL-12 an expired token is refused, and its waiting calls end', async () => {
   const { id, secret } = await tokens.create({ name: 'short', role: 'member', expiresInMs: 3000 })
-  assert.ok(await tokens.verify(secret))
-  const revoked = new Promise<void>((resolve) => tokens.onRevoked(id, resolve))
+  const identity = await mustVerify(tokens, secret)
+  const revoked = new Promise<void>((resolve) => tokens.onRevoked(identity, resolve))
   clock.advance(3001)
   assert.equal(await tokens.verify(secret), undefined)
   clock.advance(2000)
@@ -166,6 +197,49 @@ test('PL-12 the last use of a token is stored at most once a minute', async () =
   await tokens.verify(secret)
   await store.write(() => sql('select 1 as one'))
   assert.ok(((await lastUsed()) ?? 0) > first)
+})
+
+test('PL-12 a conversation token is refused after its expiry, a new generation, and a new run of its host', async () => {
+  const id = workspaceId()
+  await store.write(() =>
+    sql(
+      `insert into workspaces (id, name, role, runtime, settings, status, created_at)
+       values ($1, 'w', '', 'mock', '{}', 'online', 0)`,
+      [id],
+    ),
+  )
+  const secret = await ensureConversationSecret(store)
+  const subject = { workspaceId: id, conversationId: ulid() }
+  const start = async () => {
+    const run = await beginTokenRun(store, 'this-host')
+    await beginTokenRun(store, 'another-host')
+    const conversations = createConversationTokens({ secret, run, nowMs: clock.nowMs })
+    return { conversations, here: createTokens({ store, clock, adminToken: ADMIN, conversations }) }
+  }
+  const first = await start()
+  const token = first.conversations.issue(subject, { generation: 0, isForBridge: false })
+  const forBridge = first.conversations.issue(subject, { generation: 0, isForBridge: true })
+  const identity = await mustVerify(first.here, token)
+  assert.deepEqual(
+    [identity.principal, identity.workspaceId, identity.role],
+    [`ws:${id}/${subject.conversationId}`, id, 'conversation'],
+  )
+  const second = await start()
+  assert.equal(await second.here.verify(token), undefined, 'its platform was started again')
+  assert.ok(await second.here.verify(forBridge), "a bridge's processes go on")
+  const revoked = new Promise<void>((resolve) => {
+    void mustVerify(second.here, forBridge).then((watched) => second.here.onRevoked(watched, resolve))
+  })
+  await mustVerify(second.here, forBridge)
+  await second.here.revokeConversations(id)
+  await revoked
+  assert.equal(await second.here.verify(forBridge), undefined)
+  const third = second.conversations.issue(subject, { generation: 1, isForBridge: false })
+  assert.ok(await second.here.verify(third))
+  clock.advance(12 * 3600_000 - 5001)
+  assert.ok(await second.here.verify(third))
+  clock.advance(12 * 3600_000 + 5001)
+  assert.equal(await second.here.verify(third), undefined)
 })
 
 test('a verified secret costs no lookup for a while', async () => {

@@ -8,9 +8,9 @@ import type { Clock } from '../../clock.ts'
 import { MoleculeError } from '../../errors.ts'
 import { ulid } from '../../ids.ts'
 import { type Log, silentLog } from '../../log.ts'
-import type { Store } from '../../store/store.ts'
-import { type NewToken, SECRET_BYTES, SECRET_PREFIX, type Tokens } from '../tokens.ts'
-import type { ConversationTokens } from './conversation-tokens.ts'
+import type { Store, Transaction } from '../../store/store.ts'
+import { type Identity, type NewToken, SECRET_BYTES, SECRET_PREFIX, type Tokens } from '../tokens.ts'
+import { type ConversationTokens, parseClaims } from './conversation-tokens.ts'
 import { createRevocations } from './revocations.ts'
 import * as rows from './token-rows.ts'
 import { createVerificationCache } from './verification-cache.ts'
@@ -37,15 +37,19 @@ export interface TokenStoreOptions {
 
 export function createTokens({ store, clock, adminToken, conversations, log = silentLog }: TokenStoreOptions): Tokens {
   const adminHash = hash(adminToken)
-  const admin = rows.personIdentity(ADMIN_ID, ADMIN_ID, 'admin')
+  const admin = rows.personIdentity({ tokenId: ADMIN_ID, secretId: ADMIN_ID, name: ADMIN_ID, role: 'admin' })
   const verified = createVerificationCache(clock)
   const touch = createTouch({ store, clock, log })
-  const revocations = createRevocations({ clock, findValidIds: (ids) => store.read(() => rows.findValidTokenIds(ids)) })
-  const forget = (tokenId: string) => {
-    verified.drop(tokenId)
-    revocations.notifyWatchers(tokenId)
+  const findValid = (identities: readonly Identity[]) => store.read(() => findValidSecrets(identities, clock.nowMs()))
+  const revocations = createRevocations({ clock, findValid })
+  const forget = (isRevoked: (identity: Identity) => boolean) => {
+    verified.drop(isRevoked)
+    revocations.notifyWatchers(isRevoked)
   }
-  const sessions = createBrowserSessions({ store, clock, log }, forget)
+  const forgetToken = (id: string) => forget(({ tokenId }) => tokenId === id)
+  const forgetConversations = (id: string) =>
+    forget((identity) => identity.workspaceId === id && rows.isIssuedConversation(identity))
+  const sessions = createBrowserSessions({ store, clock, log }, forgetToken)
   return {
     ...sessions,
     async verify(secret) {
@@ -55,10 +59,13 @@ export function createTokens({ store, clock, adminToken, conversations, log = si
       // Prevents a read of the store for a text that cannot be one of its tokens.
       if (!secret.startsWith(SECRET_PREFIX)) return undefined
       const hex = hashed.toString('hex')
-      const subject = conversations?.read(secret)
-      const lookUp = () => store.read(() => (subject ? rows.findConversationToken(subject) : rows.findByHash(hashed)))
+      const lookUp = () => {
+        const claims = conversations?.read(secret)
+        if (claims === undefined) return store.read(() => rows.findByHash(hashed))
+        return store.read(() => rows.findConversationToken(claims, clock.nowMs()))
+      }
       const identity = verified.get(hex) ?? (await verified.remember(hex, lookUp))
-      if (identity !== undefined && subject === undefined) touch(identity.tokenId)
+      if (identity !== undefined && !rows.isIssuedConversation(identity)) touch(identity.tokenId)
       return identity
     },
     async create(input) {
@@ -71,19 +78,38 @@ export function createTokens({ store, clock, adminToken, conversations, log = si
     async rotate(id, overlapMs) {
       const token = { id, secret: newSecret() }
       await store.write(() => rows.rotateToken({ id, hash: hex(token.secret), overlapMs }))
-      verified.drop(id)
+      verified.drop(({ tokenId }) => tokenId === id)
+      // Without an overlap, and after two rotations, a secret ends now. Otherwise a poll after the overlap finds it.
+      await revocations.recheck(({ tokenId }) => tokenId === id)
       return token
     },
     async revoke(id) {
-      await store.write(() => rows.deleteToken(id))
-      forget(id)
+      const workspaceId = await store.write(() => rows.deleteToken(id))
+      forgetToken(id)
+      if (workspaceId !== undefined) forgetConversations(workspaceId)
     },
-    // The admin token is valid while this process runs, a conversation token while its workspace exists.
-    onRevoked: (id, callback) => (hasRow(id) ? revocations.watch(id, callback) : () => undefined),
+    async revokeConversations(workspaceId) {
+      await store.write(() => rows.raiseTokenGeneration(workspaceId))
+      forgetConversations(workspaceId)
+    },
+    // The admin token is valid while this process runs.
+    onRevoked: (identity, callback) =>
+      identity.tokenId === ADMIN_ID ? () => undefined : revocations.watch(identity, callback),
   }
 }
 
-const hasRow = (id: string): boolean => id !== ADMIN_ID && !id.startsWith(rows.CONVERSATION_TOKEN_ID_PREFIX)
+/** The `secretId` of those identities whose secret is still valid. */
+function* findValidSecrets(identities: readonly Identity[], nowMs: number): Transaction<Set<string>> {
+  const hashes = identities.filter((identity) => !rows.isIssuedConversation(identity)).map(({ secretId }) => secretId)
+  const valid = new Set(yield* rows.findValidHashes(hashes))
+  for (const identity of identities) {
+    const claims = rows.isIssuedConversation(identity) ? parseClaims(identity.secretId) : undefined
+    const found = claims && (yield* rows.findConversationToken(claims, nowMs))
+    if (found !== undefined) valid.add(identity.secretId)
+  }
+  return valid
+}
+
 /** A digest as binary text is three times as fast as one as a Buffer. */
 const hash = (secret: string): Buffer => Buffer.from(digest('sha256', secret, 'binary'), 'latin1')
 const hex = (secret: string): string => hash(secret).toString('hex')

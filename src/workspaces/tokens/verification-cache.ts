@@ -19,8 +19,8 @@ export interface VerificationCache {
   get(hash: string): Identity | undefined
   /** `read` looks the token up. When a token is dropped meanwhile, the result is returned and not stored. */
   remember(hash: string, read: () => Promise<VerifiedToken | undefined>): Promise<Identity | undefined>
-  /** Drops every secret of the token. */
-  drop(tokenId: string): void
+  /** Drops every secret of these identities. */
+  drop(isRevoked: (identity: Identity) => boolean): void
 }
 
 export function createVerificationCache(clock: Clock): VerificationCache {
@@ -50,9 +50,9 @@ export function createVerificationCache(clock: Clock): VerificationCache {
       }
       return found.identity
     },
-    drop(tokenId) {
+    drop(isRevoked) {
       drops += 1
-      for (const [hash, { identity }] of entries) if (identity.tokenId === tokenId) entries.delete(hash)
+      for (const [hash, { identity }] of entries) if (isRevoked(identity)) entries.delete(hash)
     },
   }
 }

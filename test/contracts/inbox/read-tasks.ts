@@ -33,8 +33,10 @@ export function readTaskTests(harness: InboxHarness): void {
     const id = await harness.workspace()
     const made: string[] = []
     for (let count = 0; count < 7; count++) {
-      const principal = count % 2 === 0 ? 'people' : 'ws:other'
-      const { taskId } = await harness.local.reception.admit(letterTo(id, { contextId: `c${count}`, principal }))
+      const principal = ['people', 'ws:other/c1', 'people', 'ws:other/c2', 'people', 'ws:other', 'ws:other2'][count]
+      const { taskId } = await harness.local.reception.admit(
+        letterTo(id, { contextId: `c${count}`, ...(principal && { principal }) }),
+      )
       await harness.sql('update tasks set updated_at = $1 where id = $2', 1000 + Math.floor(count / 2), taskId)
       made.push(taskId)
     }
@@ -50,7 +52,9 @@ export function readTaskTests(harness: InboxHarness): void {
       return seen
     }
     assert.deepEqual(await ask({}), made.toReversed())
-    assert.deepEqual(await ask({ principal: 'ws:other' }), [made[5], made[3], made[1]])
+    assert.deepEqual(await ask({ principal: 'people' }), [made[4], made[2], made[0]])
+    assert.deepEqual(await ask({ principal: 'ws:other' }), [made[5], made[3], made[1]], 'with its conversations')
+    assert.deepEqual(await ask({ principal: 'ws:other/c1' }), [made[1]])
     assert.deepEqual(await ask({ contextId: 'c4' }), [made[4]])
     assert.deepEqual(await ask({ changedSinceMs: 1003 }), [made[6]])
     assert.deepEqual(await ask({ state: 'TASK_STATE_COMPLETED' }), [])

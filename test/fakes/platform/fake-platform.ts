@@ -8,6 +8,7 @@ import { MoleculeError } from '../../../src/errors.ts'
 import type { StoredPush } from '../../../src/inbox/delivery.ts'
 import type { Letter, LogEntry, Reception, TaskView } from '../../../src/inbox/inbox.ts'
 import type { DeadLetters, PendingAsks } from '../../../src/inbox/owners.ts'
+import { coversPrincipal } from '../../../src/inbox/read/principals.ts'
 import type { MaskingLog } from '../../../src/log.ts'
 import { createLog } from '../../../src/log.ts'
 import { isFinal, isInterrupted, type StreamResponse, type Task, type TaskState } from '../../../src/protocol/a2a.ts'
@@ -143,7 +144,7 @@ function createFakeReception(exists: Exists): FakeReception {
   const find = (taskId: string, view: TaskView = {}): FakeTask | undefined => {
     const kept = tasks.get(taskId)
     if (kept === undefined || (view.workspaceId ?? kept.workspaceId) !== kept.workspaceId) return undefined
-    return (view.principal ?? kept.principal) === kept.principal ? kept : undefined
+    return coversPrincipal(view.principal ?? kept.principal, kept.principal) ? kept : undefined
   }
   const write = (kept: FakeTask, wire: readonly StreamResponse[]) => {
     kept.log.push({ seq: ++seq, atMs: 0, wire })

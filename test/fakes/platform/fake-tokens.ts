@@ -44,7 +44,12 @@ export function createFakeTokens({ workspaceId, secretOf }: FakeTokensOptions): 
       take(id)
       for (const callback of watchers.get(id) ?? []) callback()
     },
-    onRevoked(id, callback) {
+    async revokeConversations(id) {
+      for (const { role, workspaceId: own, tokenId } of known.values()) {
+        if (role === 'conversation' && own === id) take(tokenId)
+      }
+    },
+    onRevoked({ tokenId: id }, callback) {
       const watching = watchers.get(id) ?? new Set()
       watchers.set(id, watching.add(callback))
       return () => watching.delete(callback)
@@ -74,12 +79,14 @@ function readyMadeIdentity(role: TokenRole, workspaceId: string): Identity {
 }
 
 function identify(tokenId: string, { name, role, workspaceId, conversationId, workspaces }: NewToken): Identity {
+  const secretId = tokenId
   if (role === 'caller') {
     const sender = { kind: 'program', id: tokenId, name, door: 'http' } as const
-    return { tokenId, name, role, principal: `token:${tokenId}`, sender, workspaces: workspaces ?? [] }
+    return { tokenId, secretId, name, role, principal: `token:${tokenId}`, sender, workspaces: workspaces ?? [] }
   }
-  if (workspaceId === undefined) return personIdentity(tokenId, name, role)
+  if (workspaceId === undefined) return personIdentity({ tokenId, secretId, name, role })
   const sender = { kind: 'agent', id: workspaceId, name, door: 'http' } as const
-  const identity = { tokenId, name, role, principal: `ws:${workspaceId}`, sender, workspaceId }
+  const principal = conversationId === undefined ? `ws:${workspaceId}` : `ws:${workspaceId}/${conversationId}`
+  const identity = { tokenId, secretId, name, role, principal, sender, workspaceId }
   return conversationId === undefined ? identity : { ...identity, conversationId }
 }

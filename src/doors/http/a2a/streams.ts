@@ -56,7 +56,7 @@ export interface WriteStreamOptions extends SseOptions {
   readonly reception: Reception
   readonly waitingCalls: WaitingCalls
   /** The reader's token; the stream ends when it is revoked. */
-  readonly identity: Pick<Identity, 'tokenId'>
+  readonly identity: Identity
   /** Converts an event to the format of the reader's binding and version. */
   readonly form: (event: StreamResponse) => unknown
 }

@@ -66,6 +66,7 @@ const RULES: Readonly<Record<string, Rule>> = {
     expected: admins(204),
     prepare: async (opened) => ({ path: `/tokens/${await someToken(opened)}` }),
   },
+  'delete /workspaces/{id}/conversation-tokens': { expected: admins(204) },
   'post /workspaces': { expected: admins(201), prepare: async () => ({ body: '{"name":"new"}' }) },
   'get /workspaces': { expected: anyToken(200) },
   'get /workspaces/{id}': { expected: row(401, 401, 200, 200, 200, 403, 200, 200, 200) },
@@ -308,7 +309,7 @@ test('PL-8 a workspace sends to its sibling as itself, and reads the reply', asy
   const [letter] = fakePlatform.letters
   assert.deepEqual(
     [letter?.principal, letter?.sender.kind, letter?.sender.id],
-    [`ws:${WORKSPACE_ID}`, 'agent', WORKSPACE_ID],
+    [`ws:${WORKSPACE_ID}/conversation-1`, 'agent', WORKSPACE_ID],
   )
   const got = await call('GetTask', { id: sent.json.result.task.id })
   assert.equal(got.json.result.id, sent.json.result.task.id)

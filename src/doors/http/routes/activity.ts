@@ -4,6 +4,7 @@
  */
 import { z } from 'zod'
 import type { ActivityEntry } from '../../../inbox/readers.ts'
+import { maskTokens } from '../../../token-mask.ts'
 import { readQueryFlag, readQueryNumber } from '../server/query.ts'
 import { route } from './route.ts'
 
@@ -52,7 +53,7 @@ export const activityRoutes = [
     summary: 'Add a note to the activity',
     success: [201, 'The number of the note'],
     async handle({ context, identity, body }, { activity }) {
-      const seq = await activity.addNote(context.req.param('id'), { ...body, by: identity.name })
+      const seq = await activity.addNote(context.req.param('id'), { ...maskTokens(body), by: identity.name })
       return context.json({ seq }, 201)
     },
   }),
@@ -66,7 +67,7 @@ export const activityRoutes = [
     success: [200, 'The text as it is shown'],
     async handle({ context, identity, body }, { registry, activity }) {
       const id = context.req.param('id')
-      const line = body.text.replaceAll(/\s+/g, ' ').trim()
+      const line = maskTokens(body.text.replaceAll(/\s+/g, ' ').trim())
       await registry.setStatusText(id, line)
       await activity.addNote(id, { type: 'status_text', text: line, by: identity.name })
       return context.json({ status_text: line })

@@ -7,6 +7,7 @@ import { formatDuration, parseDuration } from '../../../duration.ts'
 import { MoleculeError } from '../../../errors.ts'
 import { type NewToken, TOKEN_ROLES, type TokenInfo } from '../../../workspaces/tokens.ts'
 import { isPlainLine, PLAIN_LINE_REASON, type Workspaces } from '../../../workspaces/workspace.ts'
+import { requireWorkspace } from '../server/reach.ts'
 import { route } from './route.ts'
 
 const NAME_CHARACTERS_MAX = 100
@@ -90,6 +91,18 @@ export const tokenRoutes = [
     success: [204, 'Done'],
     async handle({ context }, { tokens }) {
       await tokens.revoke(context.req.param('id'))
+      return context.body(null, 204)
+    },
+  }),
+  route({
+    method: 'delete',
+    path: '/workspaces/:id/conversation-tokens',
+    access: 'token.handle',
+    summary: "Revoke the tokens that processes of the workspace's turns have got so far",
+    success: [204, 'Done'],
+    async handle({ context }, { tokens, workspaces }) {
+      const { id } = await requireWorkspace(workspaces, context.req.param('id'))
+      await tokens.revokeConversations(id)
       return context.body(null, 204)
     },
   }),

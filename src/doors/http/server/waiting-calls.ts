@@ -10,7 +10,7 @@ import type { Identity, Tokens } from '../../../workspaces/tokens.ts'
 /** A call that waits: its response, and the caller's token. */
 export interface WaitingCall {
   readonly response: ServerResponse
-  readonly identity: Pick<Identity, 'tokenId'>
+  readonly identity: Identity
 }
 
 export interface WaitingCalls {
@@ -31,7 +31,7 @@ export function createWaitingCalls(tokens: Pick<Tokens, 'onRevoked'>): WaitingCa
       const controller = new AbortController()
       const abort = () => controller.abort()
       let revoked = false
-      const stopWatching = tokens.onRevoked(identity.tokenId, () => {
+      const stopWatching = tokens.onRevoked(identity, () => {
         revoked = true
         abort()
       })

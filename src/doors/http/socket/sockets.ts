@@ -162,7 +162,7 @@ function serveSocket(socket: WebSocket, options: ServeSocketOptions): void {
   const reader = createSocketReader(socket, options)
   const openSocket: OpenSocket = { socket, reader, tokenId: identity.tokenId }
   open.add(openSocket)
-  const stopWatching = tokens.onRevoked(identity.tokenId, () => {
+  const stopWatching = tokens.onRevoked(identity, () => {
     socket.close(REVOKED, 'the token was revoked')
     // A client that does not answer the close must not keep a socket whose token is revoked.
     options.clock.after(CLOSE_MS_MAX, () => socket.terminate())
