@@ -60,6 +60,19 @@ test('CN-5 the backoff doubles after each failure, up to a minute, and resets af
   ])
 })
 
+test('CN-5 each backoff has jitter: between half of its value and all of it', async (t) => {
+  const backoffOf = async (more: Partial<PlatformConnectionOptions>) => {
+    const { connection, backoffs } = await setUp(t, (_request, response) => say(response, 503, {}), more)
+    await assert.rejects(connection.post('/', call))
+    return backoffs[0]?.[1] ?? 0
+  }
+  assert.deepEqual([await backoffOf({ random: () => 0 }), await backoffOf({ random: () => 0.5 })], [250, 375])
+  const unset = { random: undefined } as unknown as Partial<PlatformConnectionOptions>
+  const waits = await Promise.all(Array.from({ length: 12 }, () => backoffOf(unset)))
+  for (const waitMs of waits) assert.ok(waitMs >= 250 && waitMs <= 500, `${waits}`)
+  assert.ok(new Set(waits).size > 3, `twelve bridges do not come back together: ${waits}`)
+})
+
 test('CN-5 the backoff is as long as the platform asks, and a call with a short maxWaitMs fails', async (t) => {
   let calls = 0
   const { connection, clock, backoffs } = await setUp(t, (_request, response) => {

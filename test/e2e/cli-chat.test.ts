@@ -98,6 +98,16 @@ describe('molecule chat', () => {
     assert.equal(await typing.ended(), 0)
   })
 
+  test('CL-5 the chat shows a line for each tool that the agent uses, between the texts', async (t) => {
+    await askingAgent('tooled')
+    const typing = openTerminal(t, ['chat', 'tooled'], { ...home(), NO_COLOR: '1' })
+    await typing.waitForText(/you talk to tooled/)
+    typing.type('!tool now\r')
+    await typing.waitForText(/\r\n· mcp__\w+\r\n/)
+    typing.type(CTRL_D)
+    assert.equal(await typing.ended(), 0)
+  })
+
   test('CL-5 a permission is allowed or denied in the chat; Ctrl-C at the prompt stops the turn', async (t) => {
     await askingAgent('asking')
     const typing = openTerminal(t, ['chat', 'asking'], home())

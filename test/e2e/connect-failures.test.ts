@@ -87,6 +87,29 @@ test('CN-4 a bridge killed before it posts a reply posts it after its restart, b
   assert.deepEqual(names.slice(0, 2), ['settle', 'lease'])
 })
 
+test('CN-4 a failure that a killed bridge could not post is posted after its restart and counted once', async (t) => {
+  const platform = await startPlatformFor(t)
+  const workspace = await createExternalWorkspace(platform)
+  const home = temporaryHome(t)
+  const proxy = await proxyFor(t, platform.url)
+  const runs = join(home, 'runs')
+  const cmd = `echo run >> ${runs}; [ $(wc -l < ${runs}) = 1 ] && exit 3; cat`
+  const start = { url: proxy.url, workspace, home, cmd }
+  const first = await startBridge(t, start)
+  proxy.rule((line) => (line.includes('/inbox/settle') ? 'swallow' : 'pass'))
+  const taskId = await sendWithoutWaiting(platform, workspace.id, 'hello')
+  await waitUntil(() => spoolOf(home).some((path) => path.endsWith('.json')), 'the failure is in the spool')
+  first.kill('SIGKILL')
+  await first.ended
+  proxy.rule(() => 'pass')
+  const second = await startBridge(t, start)
+  assert.equal(replyText(await waitForFinalTask(platform, workspace.id, taskId)), 'hello')
+  assert.match(second.output(), /posted the answer of an earlier run/)
+  const { body } = await platform.request('GET', `/messages/${taskId}/story`)
+  assert.match(JSON.stringify(body), /exit code 3/)
+  assert.equal(readLines(runs).length, 2)
+})
+
 test('CN-4 a bridge killed during a turn leaves no process, and the next bridge runs the message at once', async (t) => {
   const platform = await startPlatformFor(t)
   const workspace = await createExternalWorkspace(platform)

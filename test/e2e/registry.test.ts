@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { createExternalWorkspace } from '../harness/bridge.ts'
-import { getWorkspace, reasonText, withPlatform } from '../harness/platform.ts'
+import { getWorkspace, reasonText, sendWithoutWaiting, withPlatform } from '../harness/platform.ts'
 
 /** Sends a request with the given token. */
 async function callRegistry(url: string, token: string, body?: object) {
@@ -62,6 +62,24 @@ test(
     const silent = await getWorkspace(platform, id)
     assert.equal(silent.status, 'offline')
     assert.match(silent.status_reason, /no heartbeat for 9\d s/)
+  }),
+)
+
+test(
+  'PL-4 a workspace that sends heartbeats and takes no messages is degraded, with how long one has waited',
+  withPlatform(async (platform) => {
+    const { id, auth_token: token } = await createExternalWorkspace(platform)
+    const beat = () => callRegistry(`${platform.url}/registry/heartbeat`, token, { workspace_id: id })
+    await beat()
+    const taskId = await sendWithoutWaiting(platform, id, 'is anybody there?')
+    assert.equal((await getWorkspace(platform, id)).status, 'online')
+    const database = new DatabaseSync(join(platform.dataDir, 'molecule.db'), { timeout: 5000 })
+    database.exec('update conversations set ready_at = ready_at - 61000 where ready_at is not null')
+    database.close()
+    assert.equal((await beat()).body.status, 'degraded')
+    assert.match((await getWorkspace(platform, id)).status_reason, /takes no messages: one has waited for 6\d s/)
+    await platform.rpc(id, 'CancelTask', { id: taskId })
+    assert.equal((await getWorkspace(platform, id)).status, 'online')
   }),
 )
 

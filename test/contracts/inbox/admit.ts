@@ -56,6 +56,21 @@ export function admitTests(harness: InboxHarness): void {
     assert.deepEqual(again, { ...byKey, duplicate: true })
   })
 
+  test('IN-1 the same message attaches with its own context and task; with others it is a conflict', async () => {
+    const id = await harness.workspace()
+    const { reception } = harness.local
+    const same = { messageId: 'placed', text: 'once' }
+    const first = await reception.admit(letterTo(id, { ...same, contextId: 'here' }))
+    const { taskId: otherTask } = await reception.admit(letterTo(id))
+    const attached = { ...first, duplicate: true }
+    assert.deepEqual(await reception.admit(letterTo(id, same)), attached)
+    assert.deepEqual(await reception.admit(letterTo(id, { ...same, contextId: 'here' })), attached)
+    assert.deepEqual(await reception.admit(letterTo(id, { ...same, taskId: first.taskId })), attached)
+    for (const elsewhere of [{ contextId: 'elsewhere' }, { taskId: otherTask }]) {
+      await assert.rejects(reception.admit(letterTo(id, { ...same, ...elsewhere })), hasCode('idempotency_conflict'))
+    }
+  })
+
   test('a task is found by its own principal only, and a context that does not match is refused', async () => {
     const id = await harness.workspace()
     const { taskId } = await harness.local.reception.admit(letterTo(id, { principal: 'ws:a' }))

@@ -36,6 +36,24 @@ export function deliveryTests(harness: InboxHarness): void {
     assert.equal(await all.take(door), undefined)
   })
 
+  test('IN-4 the reply of a replayed dead letter goes to the reply address of the message', async () => {
+    const door = newDoor()
+    const id = await harness.workspace()
+    const { deliveries: all, deadLetters } = harness.local
+    await harness.local.reception.admit({ ...letterTo(id), replyTo: { door, channel: 'general' } })
+    await harness.withWorker(id, async (worker) => {
+      await harness.local.inbox.settle(await worker.lease(), { type: 'dead', failure })
+      const failed = await all.take(door)
+      await all.finish(failed?.id ?? '', { type: 'sent' })
+      const [dead] = (await deadLetters.list(id)).rows
+      await deadLetters.replay(id, dead?.id ?? '')
+      await harness.local.inbox.settle(await worker.lease(), done('mended'))
+    })
+    const reply = await all.take(door)
+    assert.deepEqual([reply?.channel, reply?.body.parts], ['general', [{ text: 'mended' }]])
+    await all.finish(reply?.id ?? '', { type: 'sent' })
+  })
+
   test('a failed delivery is retried after a wait; when given up, a person may resend or dismiss it', async () => {
     const door = newDoor()
     await answered(door, 'c', 'text')

@@ -61,6 +61,27 @@ export function pushConfigTests(harness: InboxHarness): void {
     assert.equal(again.failed, undefined)
   })
 
+  test('the delay before the next call of a webhook doubles with each failure', async () => {
+    const { taskId } = await made()
+    const delays: number[] = []
+    for (let tries = 1; tries <= 5; tries++) {
+      await due(taskId)
+      const push = await claim(taskId)
+      assert.ok(push, `try ${tries}`)
+      await harness.local.pushConfigs.fail(push, 'HTTP 500')
+      const [row] = await harness.sql(
+        'select next_at - now_ms() as wait_ms from push_configs where task_id = $1',
+        taskId,
+      )
+      delays.push(Number(row?.['wait_ms']))
+    }
+    // A slow machine takes some of the wait; the next smaller value is half of it.
+    for (const [index, expectedMs] of [2000, 4000, 8000, 16_000, 32_000].entries()) {
+      const delayMs = delays[index] ?? 0
+      assert.ok(delayMs > expectedMs * 0.6 && delayMs <= expectedMs, `${delays}`)
+    }
+  })
+
   test('a push config that fails for a day is given up after any number of tries', async () => {
     const { taskId } = await made()
     const first = await claim(taskId)

@@ -48,6 +48,32 @@ export function retentionTests(harness: InboxHarness): void {
     )
   })
 
+  test('IN-6 a task whose reply is not delivered stays, however old it is', async () => {
+    const id = await harness.workspace()
+    const door = `door-of-${id}`
+    const { taskId } = await harness.local.reception.admit({ ...letterTo(id), replyTo: { door, channel: 'c' } })
+    await harness.withWorker(id, async (worker) => {
+      await harness.local.inbox.settle(await worker.lease(), done('answer'))
+    })
+    const pruneAll = async () => {
+      await harness.sql('update tasks set updated_at = 1 where workspace_id = $1', id)
+      await prune(harness.store, { taskMs: -60_000, eventMs: forever, deltaMs: forever }, signal)
+    }
+    const { deliveries } = harness.local
+    await pruneAll()
+    assert.ok(await harness.local.reception.task(taskId), 'pending')
+    const delivery = await deliveries.take(door)
+    assert.deepEqual(delivery?.body.parts, [{ text: 'answer' }])
+    await pruneAll()
+    assert.ok(await harness.local.reception.task(taskId), 'sending')
+    await deliveries.finish(delivery?.id ?? '', { type: 'unknown', error: 'no answer' })
+    await pruneAll()
+    assert.ok(await harness.local.reception.task(taskId), 'unknown')
+    await deliveries.resolve(delivery?.id ?? '', 'dismiss')
+    await pruneAll()
+    assert.equal(await harness.local.reception.task(taskId), undefined)
+  })
+
   test('IN-6 text deltas are deleted an hour after the reply, and the reply stays', async () => {
     const id = await harness.workspace()
     const { taskId } = await harness.local.reception.admit(letterTo(id))

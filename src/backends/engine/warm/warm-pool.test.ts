@@ -163,6 +163,31 @@ test('a turn that waits for a person gives up its place and takes one again', as
   assert.equal(await suspended, 'yes')
 })
 
+test('a turn whose person has answered takes its place before the turns that have not started', async () => {
+  const { take, clock } = setUp({ processesMax: 1 })
+  const asking = await take('a')
+  const answer = Promise.withResolvers<string>()
+  const order: string[] = []
+  const suspended = asking
+    .suspendDuring(() => answer.promise, new AbortController().signal)
+    .then(() => {
+      order.push('answered')
+      asking.giveBack()
+    })
+  const other = await take('b')
+  const waiting = take('c').then((agent) => {
+    order.push('not started')
+    agent.giveBack()
+  })
+  await clock.settle()
+  answer.resolve('yes')
+  await clock.settle()
+  assert.deepEqual(order, [])
+  other.giveBack()
+  await Promise.all([suspended, waiting])
+  assert.deepEqual(order, ['answered', 'not started'])
+})
+
 test('a process for many sessions is shared, and replaced without ending its running turns', async () => {
   const { take, started, names, clock } = setUp({ turnsPerProcessMax: 100 })
   const [first, second] = await Promise.all([take('all'), take('all')])

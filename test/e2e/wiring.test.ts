@@ -1,0 +1,86 @@
+/** What only the joined platform shows: each part works alone in its own tests, and here that they are connected. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import { createFakeProgram } from '../fakes/agents/fake-program.ts'
+import { createExternalWorkspace } from '../harness/bridge.ts'
+import { replyText, startPlatformFor } from '../harness/platform.ts'
+
+test('PL-9 the calls of a worker are not counted against the 600 requests of its token', async (t) => {
+  const platform = await startPlatformFor(t)
+  const { id, auth_token: token } = await createExternalWorkspace(platform)
+  const call = async (path: string, body: object) =>
+    fetch(`${platform.url}${path}`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${token}` },
+      body: JSON.stringify(body),
+    }).then(async (response) => {
+      await response.text()
+      return response.status
+    })
+  const lease = { bridge: 'b1', host: 'h1', holding: [], leases_max: 1, wait_ms: 0 }
+  const statuses = new Set<number>()
+  for (let calls = 0; calls < 620; calls += 20) {
+    const answers = Array.from({ length: 10 }, () => [
+      call(`/workspaces/${id}/inbox/lease`, lease),
+      call(`/workspaces/${id}/inbox/extend`, { keys: [] }),
+    ])
+    for (const status of await Promise.all(answers.flat())) statuses.add(status)
+  }
+  assert.deepEqual([...statuses], [200])
+  assert.equal(await call('/registry/heartbeat', { workspace_id: id }), 200)
+})
+
+test('PL-10 the tokens of turns are counted in the metrics', async (t) => {
+  const platform = await startPlatformFor(t)
+  const wanted = { name: 'counting', runtime: 'mock', runtime_config: { usage: 'true', reply: 'one two three' } }
+  const { body } = await platform.request('POST', '/workspaces', wanted)
+  const counters = async () => {
+    const response = await fetch(`${platform.url}/metrics`, { headers: { Authorization: `Bearer ${platform.token}` } })
+    const text = await response.text()
+    const read = (name: string) =>
+      Number(new RegExp(`^molecule_tokens_total\\{direction="${name}"\\} (\\d+)$`, 'm').exec(text)?.[1] ?? 0)
+    return { input: read('input'), output: read('output') }
+  }
+  assert.deepEqual(await counters(), { input: 0, output: 0 })
+  await platform.send(body.id, 'hello there')
+  const first = await counters()
+  assert.ok(first.input > 0 && first.output > 0, JSON.stringify(first))
+  await platform.send(body.id, 'hello there')
+  assert.deepEqual(await counters(), { input: 2 * first.input, output: 2 * first.output })
+  const { body: usage } = await platform.request('GET', `/workspaces/${body.id}/usage`)
+  assert.match(JSON.stringify(usage), new RegExp(`"input_tokens":${2 * first.input}\\b`))
+})
+
+/** A file on loopback, and how often it was fetched. */
+async function serveFile(t: TestContext) {
+  const calls: string[] = []
+  const server = createServer((request, response) => {
+    calls.push(request.url ?? '')
+    response.writeHead(200, { 'Content-Type': 'text/plain' }).end('the secret of the local network')
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => server.close())
+  return { calls, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/file.txt` }
+}
+
+const { path: claude } = createFakeProgram('claude')
+
+for (const isAllowed of [false, true]) {
+  const title = isAllowed ? 'is fetched if --allow-outbound names it' : 'is never fetched'
+  test(`PL-17 an attachment at a private address ${title}`, async (t) => {
+    const { calls, url } = await serveFile(t)
+    const platform = await startPlatformFor(t, isAllowed ? { args: ['--allow-outbound', '127.0.0.1/32'] } : {})
+    const wanted = { name: 'reader', runtime: 'claude-code', runtime_config: { bin: claude } }
+    const { body } = await platform.request('POST', '/workspaces', wanted)
+    assert.equal(body.status, 'online', body.status_reason)
+    const parts = [{ text: 'read it' }, { url, mediaType: 'text/plain', filename: 'file.txt' }]
+    const task = await platform.send(body.id, '', { parts })
+    assert.equal(task.status.state, isAllowed ? 'TASK_STATE_COMPLETED' : 'TASK_STATE_FAILED')
+    assert.deepEqual(calls, isAllowed ? ['/file.txt'] : [])
+    if (isAllowed) assert.match(replyText(task) ?? '', /file\.txt/)
+  })
+}
