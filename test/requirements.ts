@@ -103,7 +103,7 @@ export const requirements: readonly Requirement[] = [
   pending('PL-16', 'an append-only audit log'),
   built('PL-17', 'files and artifacts are uploaded and downloaded safely'),
   built('PL-18', 'tier 1 runs in a sandbox or fails', 'it is refused, as there is no sandbox yet'),
-  pending('PL-19', 'each webhook is signed with its own secret'),
+  built('PL-19', 'each webhook is signed with its own secret'),
   pending('PL-20', 'people are named users who log in by OIDC or link'),
   pending('PL-21', 'TLS uses two files and reloads them when they change'),
   pending('PL-22', 'agents run as another user, within memory and CPU limits'),

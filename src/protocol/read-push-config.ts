@@ -93,8 +93,15 @@ export function readPushConfigName(
   return { taskId: named.id, id: named.pushNotificationConfigId || undefined }
 }
 
-/** The config without token and credentials. `failed` is the reason why the platform gave it up. */
-export function toPublicPushConfig(config: PushConfig, version: ProtocolVersion, failed?: string): object {
+/**
+ * The config without token and credentials. `failed` is the reason why the platform gave it up; `secret` is the key of
+ * its signatures, for the one answer that shows it.
+ */
+export function toPublicPushConfig(
+  config: PushConfig,
+  version: ProtocolVersion,
+  { failed, secret: signingSecret }: { readonly failed?: string | undefined; readonly secret?: string } = {},
+): object {
   const { taskId, id: name, url: target, authentication } = config
   const shown: PushConfig = {
     taskId,
@@ -102,7 +109,10 @@ export function toPublicPushConfig(config: PushConfig, version: ProtocolVersion,
     url: target,
     ...(authentication !== undefined && { authentication: { scheme: authentication.scheme } }),
   }
-  const state = failed === undefined ? {} : { state: 'failed', reason: failed }
+  const state = {
+    ...(failed !== undefined && { state: 'failed', reason: failed }),
+    ...(signingSecret !== undefined && { secret: signingSecret }),
+  }
   if (version === '1.0') return { ...shown, ...state }
   return { ...pushConfigToV03(shown), ...state }
 }

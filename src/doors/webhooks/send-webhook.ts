@@ -7,18 +7,25 @@ import { toMoleculeError } from '../../errors.ts'
 import type { StoredPush } from '../../inbox/delivery.ts'
 import type { StreamResponse } from '../../protocol/a2a.ts'
 import { eventToV03 } from '../../protocol/v03.ts'
+import { SIGNATURE_HEADER, signWebhook } from './signature.ts'
 
 const WEBHOOK_TIMEOUT_MS = 15_000
 const ANSWER_BYTES_MAX = 64 * 1024
 
+export interface SendWebhookInput {
+  readonly push: StoredPush
+  readonly event: StreamResponse
+  readonly nowMs: number
+}
+
 /** Undefined when the receiver accepted the event; otherwise the reason, in a sentence without secrets. */
 export async function sendWebhook(
-  { push, event }: { push: StoredPush; event: StreamResponse },
+  input: SendWebhookInput,
   outbound: Outbound,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   try {
-    const answer = await outbound.send(webhookRequest(push, event), signal)
+    const answer = await outbound.send(webhookRequest(input), signal)
     answer.discard()
     if (answer.status >= 200 && answer.status < 300) return undefined
     return `the receiver answered HTTP ${answer.status}`
@@ -28,15 +35,16 @@ export async function sendWebhook(
 }
 
 /** In the form of the receiver's version: 1.0 has its own media type, 0.3 expects the token in a header. */
-function webhookRequest({ version, config }: StoredPush, event: StreamResponse): OutboundRequest {
-  const { url, token, authentication } = config
+function webhookRequest({ push: { version, config }, event, nowMs }: SendWebhookInput): OutboundRequest {
+  const { url, token, authentication, signingSecret: secret } = config
   const { scheme = '', credentials = '' } = authentication ?? {}
+  const body = JSON.stringify(version === '1.0' ? event : eventToV03(event))
   const headers = {
     'Content-Type': version === '1.0' ? 'application/a2a+json' : 'application/json',
     'A2A-Version': version,
     ...(scheme !== '' && { Authorization: credentials === '' ? scheme : `${scheme} ${credentials}` }),
     ...(token !== undefined && { 'X-A2A-Notification-Token': token }),
+    ...(secret !== undefined && { [SIGNATURE_HEADER]: signWebhook(body, { secret, nowMs }) }),
   }
-  const body = JSON.stringify(version === '1.0' ? event : eventToV03(event))
   return { url, method: 'POST', headers, body, totalMs: WEBHOOK_TIMEOUT_MS, bytesMax: ANSWER_BYTES_MAX }
 }

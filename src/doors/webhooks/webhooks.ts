@@ -97,12 +97,12 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
 
 /** Sends the events after the cursor until the task rests, a call fails, or the config was replaced or removed. */
 async function sendEvents(push: StoredPush, options: WebhooksOptions, signal: AbortSignal): Promise<void> {
-  const { configs, reception, outbound, log } = options
+  const { configs, reception, outbound, clock, log } = options
   for await (const next of webhookEvents(reception.follow(push.taskId, 0, signal))) {
     if (!isAfter(next, push.cursor)) continue
     // Checked before each call: a receiver whose config was removed must receive nothing more.
     if (!(await configs.isCurrent(push))) return
-    const problem = await sendWebhook({ push, event: next.event }, outbound, signal)
+    const problem = await sendWebhook({ push, event: next.event, nowMs: clock.nowMs() }, outbound, signal)
     if (signal.aborted) break
     if (problem !== undefined) {
       const result = await configs.fail(push, problem)

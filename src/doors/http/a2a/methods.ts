@@ -26,6 +26,7 @@ import {
   type PushCall,
   type PushContext,
   requirePush,
+  WEBHOOK_SECRET_HEADER,
 } from './push-methods.ts'
 import { openStream, type TaskStream } from './streams.ts'
 
@@ -119,7 +120,8 @@ async function readLetter(call: A2aCall, { push }: A2aContext): Promise<LetterTo
   const traceparent = readTraceparent(exchange.request.headers['traceparent'])
   const envelope = { ...readSend(call.rpc), ...(traceparent !== undefined && { traceparent }) }
   const key = readIdempotencyHeader(exchange.request.headers['idempotency-key']?.toString()) ?? idempotencyKey(envelope)
-  const keepPush = await acceptPush({ params: call.rpc.params, version: envelope.version, workspaceId }, push)
+  const pushCall = { params: call.rpc.params, version: envelope.version, workspaceId, showSecret: showSecretTo(call) }
+  const keepPush = await acceptPush(pushCall, push)
   const letter = {
     id: exchange.requestId.slice(REQUEST_ID_PREFIX.length),
     workspaceId,
@@ -160,9 +162,15 @@ function pushMethod(run: (call: PushCall, context: PushContext) => Promise<unkno
       return snapshot?.lastSeq ?? snapshot?.seq ?? 0
     }
     const { workspaceId, method, rpc } = call
-    return run({ params: rpc.params, version: method.version, workspaceId, lastSeq }, requirePush(push))
+    const pushCall = { params: rpc.params, version: method.version, workspaceId, lastSeq }
+    return run({ ...pushCall, showSecret: showSecretTo(call) }, requirePush(push))
   }
 }
+
+const showSecretTo =
+  ({ exchange }: A2aCall) =>
+  (secret: string) =>
+    void exchange.response.setHeader(WEBHOOK_SECRET_HEADER, secret)
 
 async function cancelTask(call: A2aCall, { reception }: A2aContext): Promise<unknown> {
   const { id } = parseInput(taskIdParamsSchema, call.rpc.params, 'params')

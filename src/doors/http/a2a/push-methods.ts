@@ -1,8 +1,10 @@
 /**
  * The push-notification methods of A2A, both versions: a caller sets the URL that receives the events of a task. The URL
- * is checked when it is set, so that the caller sees the refusal, and again at each call by the webhook door. Secrets
- * are stored and never shown. The URL itself may be a secret, so only a caller that may end the task sees it.
+ * is checked when it is set, so that the caller sees the refusal, and again at each call by the webhook door. The
+ * caller's secrets are stored and never shown; the key of the signatures is shown once, to the caller that sets the
+ * config. The URL itself may be a secret, so only a caller that may end the task sees it.
  */
+import { randomBytes } from 'node:crypto'
 import { MoleculeError } from '../../../errors.ts'
 import type { PushConfigs } from '../../../inbox/delivery.ts'
 import type { ProtocolVersion } from '../../../protocol/envelope.ts'
@@ -13,6 +15,10 @@ import {
   readPushConfigName,
   toPublicPushConfig,
 } from '../../../protocol/read-push-config.ts'
+import { SECRET_BYTES, SECRET_PREFIX } from '../../../workspaces/tokens.ts'
+
+/** In the answer to a call that set a push config: the key of its signatures. */
+export const WEBHOOK_SECRET_HEADER = 'X-Molecule-Webhook-Secret'
 
 export interface PushContext {
   readonly configs: PushConfigs
@@ -29,18 +35,21 @@ export interface PushCall {
   readonly workspaceId: string
   /** The number of the task's last row; throws `not_found` for a caller that may not see the task. */
   readonly lastSeq: (taskId: string) => Promise<number>
+  /** Adds the key of the signatures to the headers of the answer. */
+  readonly showSecret: (secret: string) => void
 }
 
 export async function createPush(
-  { params, version, workspaceId, lastSeq }: PushCall,
+  { params, version, workspaceId, lastSeq, showSecret }: PushCall,
   context: PushContext,
 ): Promise<unknown> {
-  const config = withId(readPushConfig(params, version))
+  const config = toNewConfig(readPushConfig(params, version))
   const afterSeq = await lastSeq(config.taskId)
   await context.check(config.url)
   const { failed } = await context.configs.put({ workspaceId, version, config, afterSeq })
   context.wake()
-  return toPublicPushConfig(config, version, failed)
+  showSecret(config.signingSecret)
+  return toPublicPushConfig(config, version, { failed, secret: config.signingSecret })
 }
 
 export async function getPush(call: PushCall, { configs }: PushContext): Promise<unknown> {
@@ -49,14 +58,14 @@ export async function getPush(call: PushCall, { configs }: PushContext): Promise
   const all = await configs.list(call.workspaceId, taskId)
   const found = id === undefined ? all[0] : all.find((push) => push.id === id)
   if (found === undefined) throw configNotFound(taskId, id)
-  return toPublicPushConfig(found.config, call.version, found.failed)
+  return toPublicPushConfig(found.config, call.version, found)
 }
 
 export async function listPush(call: PushCall, { configs }: PushContext): Promise<unknown> {
   const { taskId } = readPushConfigName(call.params, call.version)
   await call.lastSeq(taskId)
   const all = await configs.list(call.workspaceId, taskId)
-  const shown = all.map(({ config, failed }) => toPublicPushConfig(config, call.version, failed))
+  const shown = all.map((push) => toPublicPushConfig(push.config, call.version, push))
   return call.version === '1.0' ? { configs: shown, nextPageToken: '' } : shown
 }
 
@@ -74,7 +83,7 @@ export async function deletePush(call: PushCall, { configs }: PushContext): Prom
  * No event is missed in between, because webhooks read the log. Undefined where none came.
  */
 export async function acceptPush(
-  { params, version, workspaceId }: Omit<PushCall, 'lastSeq'>,
+  { params, version, workspaceId, showSecret }: Omit<PushCall, 'lastSeq'>,
   context: PushContext | undefined,
 ): Promise<((taskId: string) => Promise<void>) | undefined> {
   const read = readInlinePushConfig(params, version)
@@ -82,8 +91,10 @@ export async function acceptPush(
   const { configs, check, wake } = requirePush(context)
   await check(read('task').url)
   return async (taskId) => {
-    await configs.put({ workspaceId, version, config: withId(read(taskId)), afterSeq: 0 })
+    const config = toNewConfig(read(taskId))
+    await configs.put({ workspaceId, version, config, afterSeq: 0 })
     wake()
+    showSecret(config.signingSecret)
   }
 }
 
@@ -92,8 +103,18 @@ export function requirePush(context: PushContext | undefined): PushContext {
   throw new MoleculeError('unsupported_operation', 'push notifications are not served here')
 }
 
-/** A config without an id gets the task's id, so that setting it again replaces it. */
-const withId = (config: PushConfig) => ({ ...config, id: config.id ?? config.taskId })
+/** Begins like a token of the platform, so that logs and replies hide it. */
+const SIGNING_SECRET_PREFIX = `${SECRET_PREFIX}webhook_`
+
+/**
+ * A config without an id gets the task's id, so that setting it again replaces it. A replaced config gets a new key: the
+ * answer that showed the old one may be lost.
+ */
+const toNewConfig = (config: PushConfig) => ({
+  ...config,
+  id: config.id ?? config.taskId,
+  signingSecret: SIGNING_SECRET_PREFIX + randomBytes(SECRET_BYTES).toString('base64url'),
+})
 
 function configNotFound(taskId: string, id: string | undefined): MoleculeError {
   const which = id === undefined ? 'no push configuration' : `no push configuration ${id}`
