@@ -107,7 +107,11 @@ export const requirements: readonly Requirement[] = [
   pending('PL-20', 'people are named users who log in by OIDC or link'),
   pending('PL-21', 'TLS uses two files and reloads them when they change'),
   pending('PL-22', 'agents run as another user, within memory and CPU limits'),
-  built('PL-23', 'pages have a byte limit and never block the event loop', 'the byte limit of pages'),
+  built(
+    'PL-23',
+    'pages have a byte limit and never block the event loop',
+    'an 8 MiB message holds the loop for as long as SQLite writes it; GET /workspaces has no pages',
+  ),
   pending('PL-24', 'always-allow rules are listed, revoked and audited'),
 
   // Runtime

@@ -41,6 +41,8 @@ export interface Letter {
   readonly replyTo?: ReplyAddress
   /** How long the message may wait for its first attempt; default: 24 hours. */
   readonly expiresInMs?: number
+  /** The size of the request that brought it. Other callers run between the steps of work on a large one. */
+  readonly bytes?: number
 }
 
 export interface Admitted {

@@ -31,7 +31,7 @@ import { createHttpAuth } from './server/auth.ts'
 import { errorAnswer, logFailure } from './server/errors.ts'
 import { createHostRule } from './server/host-rule.ts'
 import { answerOneAtATime, closeServer, createInFlight, listen, urlOf } from './server/listen.ts'
-import { createRateLimit } from './server/rate-limit.ts'
+import { BODY_BYTES, createRateLimit } from './server/rate-limit.ts'
 import { createReach } from './server/reach.ts'
 import { limitRefusals } from './server/refusal-log.ts'
 import { SSE_LIMITS, type SseLimits } from './server/sse.ts'
@@ -133,6 +133,7 @@ function createListener(options: HttpDoorOptions, waitingCalls: WaitingCalls, po
   const auth = createHttpAuth({
     ...{ tokens, port },
     rateLimit: createRateLimit(options.clock),
+    byteLimit: createRateLimit(options.clock, BODY_BYTES),
     wrongTokenLimit: createWrongTokenLimit(options.clock),
   })
   const reach = createReach(options.workspaces)

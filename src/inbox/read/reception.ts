@@ -2,9 +2,11 @@
  * The door side of the local inbox: `Reception`. Readers wait on watchers, which only say "read again", and then read
  * the store; so a reader sees exactly what is durable, in commit order.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { isFinal, isInterrupted, type Message, type Task, type TaskState } from '../../protocol/a2a.ts'
 import { sql, type Transaction } from '../../store/store.ts'
-import { type Admission, admit, prepareLetter } from '../admit/admit.ts'
+import { type Admission, admit, isLargeLetter, prepareLargeLetter, prepareLetter } from '../admit/admit.ts'
+import type { PreparedLetter } from '../admit/letter-rows.ts'
 import type { InboxContext } from '../context.ts'
 import type { Directive, Letter, LogEntry, Reception } from '../inbox.ts'
 import { cancel } from '../settle/cancel.ts'
@@ -34,11 +36,18 @@ export interface ReceptionOptions {
 
 export function createReception(context: InboxContext, options: ReceptionOptions): Reception {
   const { store, workerQueues } = context
-  const write = (letter: Letter) => {
-    const prepared = prepareLetter(letter)
-    const ready = workerQueues.ready(letter.workspaceId)
-    return store.write(() => admit(prepared, ready), letter.workspaceId)
+  const insert = (prepared: PreparedLetter) => {
+    const { workspaceId } = prepared.letter
+    const ready = workerQueues.ready(workspaceId)
+    return store.write(() => admit(prepared, ready), workspaceId)
   }
+  const insertLarge = async (letter: Letter) => {
+    const admission = await insert(await prepareLargeLetter(letter))
+    // The commit took long, and the turn that now begins works on the same large text.
+    await nextTurn()
+    return admission
+  }
+  const write = (letter: Letter) => (isLargeLetter(letter) ? insertLarge(letter) : insert(prepareLetter(letter)))
   const announce = ({ workspaceId }: Letter, { admitted }: Admission) => {
     context.onCheckpoint('admitted')
     if (!admitted.duplicate) context.changed(workspaceId, admitted.taskId)

@@ -44,7 +44,9 @@ interface MessageRow {
   envelope: string | null
   /** Null where there is no reply, or the view does not show it. */
   reply: string | null
-  omitted: number
+  n: number
+  /** The number of messages of the task. */
+  total: number
 }
 
 export function* readTask(taskId: string, view: TaskView): Transaction<Task | undefined> {
@@ -55,30 +57,35 @@ export function* readTask(taskId: string, view: TaskView): Transaction<Task | un
 /** One task shows at most this many bytes of its messages and replies: older ones are left out. */
 const TASK_BYTES_MAX = 8 * 1024 * 1024
 
+/** Messages of a task that are counted; a task does not show more. */
+const TASK_MESSAGES_MAX = 10_000
+
 /**
- * The newest messages of a task within the budget, and at least one, oldest first. `$2` is how many envelopes the view
+ * The newest messages of a task within the budget, and at least one, in any order. `$2` is how many envelopes the view
  * shows, `$3` is 1 when it shows replies. Otherwise one task with hundreds of messages of 8 MB would fill the memory.
+ * SQLite copies every column that a query with a window or an order uses: envelope and reply stay outside of both. The
+ * `limit` keeps the planner from merging the innermost query into the one with the windows.
  */
-const MESSAGES_OF_TASK = `select k.id, case when k.age <= $2 then m.envelope end as envelope,
-    case when $3 = 1 then m.reply end as reply, k.total - count(*) over () as omitted
-  from (select s.id, s.n, s.bytes, s.age, count(*) over () as total,
+const MESSAGES_OF_TASK = `select k.id, k.n, k.total, case when k.age <= $2 then m.envelope end as envelope,
+    case when $3 = 1 then m.reply end as reply
+  from (select s.id, s.n, s.bytes, row_number() over (order by s.n desc) as age, count(*) over () as total,
       sum(s.bytes) over (order by s.n desc rows unbounded preceding) as bytes_through
-    from (select m.id, m.n, row_number() over (order by m.n desc) as age,
-        octet_length(m.envelope) + coalesce(octet_length(m.reply), 0) as bytes
-      from messages m where ${messagesOfTask('m', '$1')}) s) k
+    from (select m.id, m.n, octet_length(m.envelope) + coalesce(octet_length(m.reply), 0) as bytes
+      from messages m where ${messagesOfTask('m', '$1')} order by m.n desc limit ${TASK_MESSAGES_MAX}) s) k
   join messages m on m.id = k.id
-  where k.bytes_through <= ${TASK_BYTES_MAX} or k.bytes_through = k.bytes order by k.n`
+  where k.bytes_through <= ${TASK_BYTES_MAX} or k.bytes_through = k.bytes`
 
 /** The task of a row that `findTask` returned. */
 export function* showTask(row: StoredTaskRow, view: TaskView): Transaction<Task> {
   const { historyLength = HISTORY_MAX, artifacts = true } = view
-  const rows = yield* sql<MessageRow>(MESSAGES_OF_TASK, [row.id, historyLength, artifacts ? 1 : 0])
+  const found = yield* sql<MessageRow>(MESSAGES_OF_TASK, [row.id, historyLength, artifacts ? 1 : 0])
+  const rows = found.length < 2 ? found : found.toSorted((a, b) => a.n - b.n)
   const waits = row.state === 'TASK_STATE_SUBMITTED' && row.status_message === null
   const waitingStatus = waits ? yield* whyWaiting(row) : undefined
   const status = row.status_message === null ? waitingStatus : (JSON.parse(row.status_message) as StatusMessage)
   const standing = { id: row.id, contextId: row.context_id, state: row.state, status, atMs: row.updated_at }
   const task = toTask(standing, rows.map(toMessageAndReply), view)
-  const omitted = rows[0]?.omitted ?? 0
+  const omitted = (rows[0]?.total ?? 0) - rows.length
   return omitted === 0 ? task : { ...task, metadata: { omitted_messages: omitted } }
 }
 

@@ -16,7 +16,14 @@ import {
 } from '../../../protocol/json-rpc.ts'
 import { eventToV03 } from '../../../protocol/v03.ts'
 import { type HttpExchange, writeAnswer } from '../server/answer.ts'
-import { A2A_BODY_BYTES_MAX, readBody, requireShallow } from '../server/body.ts'
+import {
+  A2A_BODY_BYTES_MAX,
+  A2A_JSON_VALUES_MAX,
+  letOthersRun,
+  readBody,
+  requireSimple,
+  SMALL_BODY_BYTES_MAX,
+} from '../server/body.ts'
 import { errorAnswer, logFailure } from '../server/errors.ts'
 import { findFailureCause, isKnownVersion, refusal, rpcFailure } from './bindings.ts'
 import type { A2aAddress, A2aOptions } from './call.ts'
@@ -57,8 +64,12 @@ async function writeRpc(exchange: HttpExchange, workspaceId: string, options: A2
       return writeAnswer(exchange, { status: 200, body: jsonRpcFailure(undefined, refusal('versionNotSupported')) })
     }
     const bytes = await readBody(request, A2A_BODY_BYTES_MAX)
-    requireShallow(bytes)
+    options.auth.countBytes(identity, bytes.length)
+    requireSimple(bytes, A2A_JSON_VALUES_MAX)
+    const isLarge = bytes.length > SMALL_BODY_BYTES_MAX
+    if (isLarge) await letOthersRun()
     const parsed = parseJsonRpc(bytes)
+    if (isLarge) await letOthersRun()
     if (!parsed.ok) return writeAnswer(exchange, { status: 400, body: parsed.response })
     rpc = parsed.request
     method = methodOf(rpc.method)
@@ -66,7 +77,8 @@ async function writeRpc(exchange: HttpExchange, workspaceId: string, options: A2
       const unknown = refusal('methodNotFound', `A2A has no method "${rpc.method}"`)
       return writeAnswer(exchange, { status: 200, body: jsonRpcFailure(rpc.id, unknown) })
     }
-    const result = await callMethod({ rpc, method, workspaceId, identity, exchange }, options)
+    const result = await callMethod({ rpc, method, workspaceId, identity, exchange, bytes: bytes.length }, options)
+    if (isLarge) await letOthersRun()
     if ('value' in result) return writeAnswer(exchange, { status: 200, body: jsonRpcSuccess(rpc.id, result.value) })
     await writeStream(exchange, result.stream, { ...options, identity, form: formOf(rpc.id, method) })
   } catch (thrown) {

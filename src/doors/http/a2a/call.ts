@@ -20,6 +20,8 @@ export interface A2aCall {
   readonly workspaceId: string
   readonly identity: Identity
   readonly exchange: HttpExchange
+  /** The size of the body. */
+  readonly bytes: number
 }
 
 export interface A2aContext {

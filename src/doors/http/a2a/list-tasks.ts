@@ -3,6 +3,7 @@ import type { TaskPage, TaskQuery } from '../../../inbox/inbox.ts'
 import { invalidRequest } from '../../../protocol/invalid-request.ts'
 import { listTasksParamsSchema, parseInput } from '../../../protocol/schemas.ts'
 import { taskScope } from '../server/auth.ts'
+import { letOthersRun } from '../server/body.ts'
 import { requireWorkspace } from '../server/reach.ts'
 import type { A2aCall, A2aContext } from './call.ts'
 
@@ -24,6 +25,8 @@ export async function listTasks(call: A2aCall, { reception, workspaces }: A2aCon
     ...(pageToken !== undefined && { after: readPageToken(pageToken) }),
   }
   const { tasks, total, next } = await reception.list(query)
+  // A page may be one task of 16 MiB: to read it and to write it as text takes 45 ms each.
+  await letOthersRun()
   // Without this an unknown workspace would be answered with an empty list.
   if (total === 0) await requireWorkspace(workspaces, workspaceId)
   return {

@@ -128,6 +128,7 @@ async function readLetter(call: A2aCall, { push }: A2aContext): Promise<LetterTo
     principal: identity.principal,
     sender: identity.sender,
     envelope,
+    bytes: call.bytes,
     ...(key === undefined ? {} : { idempotencyKey: key }),
   }
   return {

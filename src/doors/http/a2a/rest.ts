@@ -13,7 +13,14 @@ import {
   methodOf,
 } from '../../../protocol/json-rpc.ts'
 import { type HttpAnswer, type HttpExchange, writeAnswer } from '../server/answer.ts'
-import { A2A_BODY_BYTES_MAX, parseJson, readBody } from '../server/body.ts'
+import {
+  A2A_BODY_BYTES_MAX,
+  A2A_JSON_VALUES_MAX,
+  letOthersRun,
+  parseJson,
+  readBody,
+  SMALL_BODY_BYTES_MAX,
+} from '../server/body.ts'
 import { logFailure } from '../server/errors.ts'
 import { a2aFailure, findFailureCause, isKnownVersion, refusal } from './bindings.ts'
 import type { A2aAddress, A2aOptions } from './call.ts'
@@ -33,10 +40,15 @@ export async function writeRest(exchange: HttpExchange, address: A2aAddress, opt
       return write(restRefusal(404, refusal('methodNotFound', `A2A has no ${request.method} ${address.path}`)))
     }
     const { name, ids } = found
-    const params = { ...(await readParams(exchange, address.query)), ...ids }
+    let bytes = 0
+    const count = (length: number) => {
+      bytes = length
+      options.auth.countBytes(identity, length)
+    }
+    const params = { ...(await readParams(exchange, address.query, count)), ...ids }
     const rpc = { jsonrpc: '2.0', id: requestId, method: name, params } as const
     const method = methodOf(name) as A2aMethod
-    const result = await callMethod({ rpc, method, workspaceId, identity, exchange }, options)
+    const result = await callMethod({ rpc, method, workspaceId, identity, exchange, bytes }, options)
     if ('value' in result) return write({ status: 200, body: result.value ?? {} })
     await writeStream(exchange, result.stream, { ...options, identity, form: (event) => event })
   } catch (thrown) {
@@ -109,12 +121,18 @@ function decoded(ids: Readonly<Record<string, string>>): Record<string, string> 
 }
 
 /** The params of the query, and of the body for POST. */
-async function readParams({ request }: HttpExchange, query: string): Promise<JsonObject> {
+async function readParams(
+  { request }: HttpExchange,
+  query: string,
+  countBytes: (bytes: number) => void,
+): Promise<JsonObject> {
   const params = readQuery(query)
   if (request.method !== 'POST') return params
   const bytes = await readBody(request, A2A_BODY_BYTES_MAX)
+  countBytes(bytes.length)
   if (bytes.length === 0) return params
-  const body = parseJson(bytes)
+  const body = await parseJson(bytes, A2A_JSON_VALUES_MAX)
+  if (bytes.length > SMALL_BODY_BYTES_MAX) await letOthersRun()
   if (!isJsonObject(body)) throw new MoleculeError('invalid_request', 'the body must be a JSON object')
   return { ...params, ...body }
 }

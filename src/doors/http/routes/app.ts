@@ -4,8 +4,8 @@ import { type Context, Hono } from 'hono'
 import { MoleculeError, toMoleculeError } from '../../../errors.ts'
 import type { Identity } from '../../../workspaces/tokens.ts'
 import { writeAnswer } from '../server/answer.ts'
-import { requireAccess } from '../server/auth.ts'
-import { BODY_BYTES_MAX, readJson, readOptionalJson } from '../server/body.ts'
+import { type HttpAuth, requireAccess } from '../server/auth.ts'
+import { BODY_BYTES_MAX, letOthersRun, parseJson, readBody, SMALL_BODY_BYTES_MAX } from '../server/body.ts'
 import { errorAnswer, logFailure } from '../server/errors.ts'
 import { requireOwnWorkspace } from '../server/reach.ts'
 import { validateBody } from '../server/validate-body.ts'
@@ -72,7 +72,7 @@ export function createApp(options: Omit<AppContext, 'openApi'>): Hono<HttpEnv> {
 function serveRoute(app: Hono<HttpEnv>, route: RouterRoute, appContext: AppContext): void {
   app.on(route.method.toUpperCase(), route.path, async (context) => {
     const identity = await admitCaller(route, context, appContext)
-    const body = route.body && (await readRouteBody(route.body, context))
+    const body = route.body && (await readRouteBody(route.body, context, countBytes(route, identity, appContext)))
     return route.handle({ context, identity, body }, appContext)
   })
 }
@@ -92,10 +92,24 @@ async function admitCaller(
   return identity
 }
 
-async function readRouteBody(body: RouteBody, { env }: Context<HttpEnv>): Promise<unknown> {
-  const { schema, name, optional, bytesMax = BODY_BYTES_MAX } = body
-  const json = optional ? await readOptionalJson(env.incoming, bytesMax) : await readJson(env.incoming, bytesMax)
-  return validateBody(schema, optional ? (json ?? {}) : json, name)
+/** Counts the bytes of a body against the rate limit of its token, where the limit counts this route. */
+const countBytes =
+  ({ counted }: RouterRoute, identity: Identity | undefined, { auth }: { auth: HttpAuth }) =>
+  (bytes: number) => {
+    if (identity !== undefined && counted !== false) auth.countBytes(identity, bytes)
+  }
+
+async function readRouteBody(
+  { schema, name, optional, bytesMax = BODY_BYTES_MAX, valuesMax }: RouteBody,
+  { env }: Context<HttpEnv>,
+  count: (bytes: number) => void,
+): Promise<unknown> {
+  const bytes = await readBody(env.incoming, bytesMax)
+  count(bytes.length)
+  if (optional && bytes.length === 0) return validateBody(schema, {}, name)
+  const json = await parseJson(bytes, valuesMax)
+  if (bytes.length > SMALL_BODY_BYTES_MAX) await letOthersRun()
+  return validateBody(schema, json, name)
 }
 
 function noRoute(method: string, path: string): MoleculeError {

@@ -9,7 +9,7 @@ import type { Bridges, Directive } from '../../../inbox/inbox.ts'
 import type { Brief } from '../../../protocol/brief.ts'
 import { writeEnvelope } from '../../../protocol/envelope.ts'
 import { type BriefedBridge, isExternal, type Workspaces } from '../../../workspaces/workspace.ts'
-import { INBOX_BODY_BYTES_MAX } from '../server/body.ts'
+import { INBOX_BODY_BYTES_MAX, INBOX_JSON_VALUES_MAX } from '../server/body.ts'
 import { requireWorkspace } from '../server/reach.ts'
 import * as schema from './inbox-schema.ts'
 import { type AppContext, type RouteBody, route } from './route.ts'
@@ -88,7 +88,7 @@ export const inboxRoutes = [
 ]
 
 function inboxBody<Schema extends z.ZodObject>(bodySchema: Schema, name: string): RouteBody<Schema> {
-  return { schema: bodySchema, name, bytesMax: INBOX_BODY_BYTES_MAX }
+  return { schema: bodySchema, name, bytesMax: INBOX_BODY_BYTES_MAX, valuesMax: INBOX_JSON_VALUES_MAX }
 }
 
 /** A call of a worker about leases that it holds. */

@@ -25,6 +25,7 @@ test('PL-10 the API document has every route that is served, and no other', asyn
     tokens: fakePlatform.tokens,
     port: 1,
     rateLimit: createRateLimit(systemClock),
+    byteLimit: createRateLimit(systemClock),
     wrongTokenLimit: createWrongTokenLimit(systemClock),
   })
   const rest = { version: '1', unready: async () => undefined, auth, reach: createReach(fakePlatform.workspaces) }

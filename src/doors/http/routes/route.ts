@@ -75,6 +75,8 @@ export interface RouteBody<Schema = z.ZodObject> {
   readonly optional?: true
   /** `BODY_BYTES_MAX` where absent. A larger body is refused with `too_large`. */
   readonly bytesMax?: number
+  /** Members and items in the whole body; default: `JSON_VALUES_MAX`. */
+  readonly valuesMax?: number
 }
 
 type RouteInput<Path extends string, Access extends Action | 'open', Schema> = Omit<

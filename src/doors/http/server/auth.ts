@@ -51,6 +51,8 @@ export interface HttpAuth {
   readonly cookieName: string
   /** Also counts the request against the rate limit of its token, unless `counted` is false. */
   identify(request: AuthRequest, options?: { readonly counted: boolean }): Promise<Identity>
+  /** Counts the bytes of a body against the rate limit of its token, before the body is parsed. */
+  countBytes(identity: Identity, bytes: number): void
   /** The session secret in the cookie, unverified. */
   sessionSecret(request: AuthRequest): string | undefined
 }
@@ -59,15 +61,19 @@ export interface HttpAuthOptions {
   readonly tokens: Tokens
   readonly port: number
   readonly rateLimit: RateLimit
+  readonly byteLimit: RateLimit
   readonly wrongTokenLimit: WrongTokenLimit
 }
 
-export function createHttpAuth({ tokens, port, rateLimit, wrongTokenLimit }: HttpAuthOptions): HttpAuth {
+export function createHttpAuth({ tokens, port, rateLimit, byteLimit, wrongTokenLimit }: HttpAuthOptions): HttpAuth {
   const cookieName = `molecule_session_${port}`
   const sessionSecret = (request: AuthRequest) => readCookie(request.headers.cookie, cookieName)
   return {
     cookieName,
     sessionSecret,
+    countBytes({ role, tokenId }, bytes) {
+      if (role !== 'admin') byteLimit.count(tokenId, bytes)
+    },
     async identify(request, { counted } = { counted: true }) {
       const from = request.socket?.remoteAddress ?? ''
       const identity = await wrongTokenLimit.verify(secretOf(request, sessionSecret), from, tokens.verify)

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { manualClock } from '../../../../test/fakes/manual-clock.ts'
-import { secretOf } from '../../../../test/fakes/platform/fake-platform.ts'
+import { secretOf, WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
 import { openDoor, sendParams } from '../../../../test/harness/open-door.ts'
-import { createRateLimit, REQUESTS_PER_MINUTE_MAX } from './rate-limit.ts'
+import { BODY_BYTES, createRateLimit, REQUESTS_PER_MINUTE_MAX } from './rate-limit.ts'
 
 test('PL-9 each token has 600 requests a minute, and a new minute resets the count', () => {
   const clock = manualClock()
@@ -23,6 +23,30 @@ test('PL-9 the number of remembered tokens is bounded', () => {
   assert.throws(() => limit.count('first'))
   limit.count('one-more')
   limit.count('first')
+})
+
+test('PL-9 PL-23 each token may send 256 MiB a minute', () => {
+  const clock = manualClock()
+  const limit = createRateLimit(clock, BODY_BYTES)
+  for (let message = 0; message < 32; message++) limit.count('a', 8 * 1024 * 1024)
+  assert.throws(() => limit.count('a', 1), { code: 'too_many_requests', details: { retryAfterMs: 60_000 } })
+  limit.count('b', 8 * 1024 * 1024)
+  clock.advance(60_000)
+  limit.count('a', 1)
+})
+
+test('PL-9 PL-23 past its bytes a token gets 429 with Retry-After from A2A and from other routes', async (t) => {
+  const { sendRequest } = await openDoor(t, { clock: manualClock() })
+  const token = secretOf('member')
+  const body = ' '.repeat(8 * 1024 * 1024)
+  const path = `/workspaces/${WORKSPACE_ID}/a2a`
+  for (let message = 0; message < 32; message++) {
+    assert.equal((await sendRequest(path, { method: 'POST', token, body })).status, 400)
+  }
+  const refused = await sendRequest(path, { method: 'POST', token, body: '{}' })
+  assert.deepEqual([refused.status, refused.headers['retry-after']], [429, '60'])
+  const note = { method: 'POST', token, body: '{"type":"x","text":"y"}' }
+  assert.equal((await sendRequest(`/workspaces/${WORKSPACE_ID}/activity`, note)).status, 429)
 })
 
 test('PL-9 past the rate limit every route answers 429 with Retry-After; an admin is exempt', async (t) => {

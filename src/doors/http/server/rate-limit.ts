@@ -1,5 +1,6 @@
 /**
- * Limits how often a key (a token, an address) may do something: a window of a minute that opens with the first time.
+ * Limits how often a key (a token, an address) may do something, or how many bytes it may send: a window of a minute
+ * that opens with the first time.
  * In memory and bounded: when there are too many keys, the oldest is forgotten and gets a new window, which errs on the
  * side of answering.
  * Why not rate-limiter-flexible: its memory store starts a timer for each key and has no limit on the number of keys.
@@ -13,11 +14,12 @@ const WINDOW_MS = 60_000
 const KEYS_MAX = 10_000
 
 export interface RateLimit {
-  /** Counts one; throws `too_many_requests`, with the time until the next window, past the limit. */
-  count(key: string): void
+  /** Counts one, or `amount`; throws `too_many_requests`, with the time until the next window, past the limit. */
+  count(key: string, amount?: number): void
 }
 
 export interface RateLimitOptions {
+  /** Times a minute, or bytes a minute. */
   readonly timesMax: number
   /** The error message past the limit. */
   readonly message: string
@@ -28,6 +30,14 @@ const REQUESTS: RateLimitOptions = {
   message: `this token has used its ${REQUESTS_PER_MINUTE_MAX} requests per minute`,
 }
 
+/** 32 of the largest messages a minute. */
+const BYTES_PER_MINUTE_MAX = 256 * 1024 * 1024
+
+export const BODY_BYTES: RateLimitOptions = {
+  timesMax: BYTES_PER_MINUTE_MAX,
+  message: `this token has sent its ${BYTES_PER_MINUTE_MAX} bytes per minute`,
+}
+
 export function createRateLimit(clock: Clock, { timesMax, message }: RateLimitOptions = REQUESTS): RateLimit {
   const windows = new Map<string, { readonly untilMs: number; times: number }>()
   const tooMany = (untilMs: number) => {
@@ -35,7 +45,7 @@ export function createRateLimit(clock: Clock, { timesMax, message }: RateLimitOp
     return new MoleculeError('too_many_requests', message, { retryable: true, details })
   }
   return {
-    count(key) {
+    count(key, amount = 1) {
       const nowMs = clock.monotonicMs()
       const known = windows.get(key)
       if (known === undefined || known.untilMs <= nowMs) {
@@ -45,10 +55,10 @@ export function createRateLimit(clock: Clock, { timesMax, message }: RateLimitOp
           if (windows.size < KEYS_MAX) break
           windows.delete(oldest)
         }
-        windows.set(key, { untilMs: nowMs + WINDOW_MS, times: 1 })
+        windows.set(key, { untilMs: nowMs + WINDOW_MS, times: amount })
         return
       }
-      known.times += 1
+      known.times += amount
       if (known.times > timesMax) throw tooMany(known.untilMs)
     },
   }

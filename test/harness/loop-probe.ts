@@ -1,0 +1,31 @@
+/** A platform with a probe in its process: how long one request held its event loop. */
+import { once } from 'node:events'
+import { createConnection } from 'node:net'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { type PlatformUnderTest, startPlatform } from './platform.ts'
+
+const PROBE = fileURLToPath(new URL('./loop-probe.mjs', import.meta.url))
+
+export interface ProbedPlatform extends PlatformUnderTest {
+  /** The longest hold of the event loop since the last call, in ms. */
+  takeHoldMs(): Promise<number>
+}
+
+export async function startProbedPlatform(dataDir: string): Promise<ProbedPlatform> {
+  const socketPath = join(dataDir, 'loop.sock')
+  const env = { NODE_OPTIONS: `--import=${PROBE}`, LOOP_PROBE: socketPath }
+  const platform = await startPlatform({ dataDir, env })
+  return {
+    ...platform,
+    async takeHoldMs() {
+      const socket = createConnection(socketPath)
+      let text = ''
+      socket.setEncoding('utf8').on('data', (chunk) => {
+        text += chunk
+      })
+      await once(socket, 'close')
+      return Number(text)
+    },
+  }
+}
