@@ -1,5 +1,6 @@
 /** Workspaces on a real platform: their folders, config.yaml, and every route that manages them. */
 import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -218,7 +219,8 @@ test(
     })
     const pause = (query = '') => platform.request('POST', `/workspaces/${id}/pause${query}`)
     const first = platform.send(id, 'first')
-    await waitUntil(() => pidsWithCommandLine(`sleep ${seconds}`).length > 0)
+    // The shell has the words of the sleep in its own command line, also before it has run `touch`.
+    await waitUntil(() => existsSync(flag) && pidsWithCommandLine(`sleep ${seconds}`).length > 0)
     assert.equal((await pause()).body.status, 'paused')
     assert.equal(pidsWithCommandLine(`sleep ${seconds}`).length > 0, true, 'pause lets the running turn finish')
     const second = await platform.send(id, 'second')
