@@ -1,7 +1,7 @@
 /**
- * `npm run test:fuzz` sends 10,000 bodies to every POST route: values that fit the schemas of the API document, most of
- * them then broken. `npm run test:fuzz -- --runs 500` sends fewer. `npm test` sends a few hundred to each route. It also
- * prints how long the worst body of each route held the event loop.
+ * `npm run test:fuzz` sends 10,000 bodies to every POST, PUT and PATCH route: values that fit the schemas of the API
+ * document, most of them then broken. `npm run test:fuzz -- --runs 500` sends fewer. `npm test` sends a few hundred to
+ * each route. It also prints how long the worst body of each POST route held the event loop.
  */
 import { spawnSync } from 'node:child_process'
 import { dirname } from 'node:path'

@@ -42,3 +42,19 @@ export function createMetrics(): Metrics {
     read: () => new Map([...counters].map(([name, all]) => [name, [...all.values()]])),
   }
 }
+
+/** What the counters of turns need of an outcome. */
+interface CountedOutcome {
+  readonly type: string
+  readonly failure?: { readonly code: string }
+  readonly usage?: { readonly inputTokens?: number | undefined; readonly outputTokens?: number | undefined } | undefined
+}
+
+/** Counts a settled turn, of the platform's runtime or of a bridge. */
+export function countTurn(metrics: Metrics, { type, failure, usage }: CountedOutcome): void {
+  metrics.count('molecule_turns_total', { outcome: type })
+  if (failure !== undefined) metrics.count('molecule_turn_failures_total', { code: failure.code })
+  if (usage === undefined) return
+  metrics.count('molecule_tokens_total', { direction: 'input' }, usage.inputTokens ?? 0)
+  metrics.count('molecule_tokens_total', { direction: 'output' }, usage.outputTokens ?? 0)
+}

@@ -13,11 +13,10 @@ import {
   type LeaseKey,
   type LeaseStanding,
   leaseId,
-  type Outcome,
   type Worker,
 } from '../inbox/inbox.ts'
 import { type Log, maskPatterns } from '../log.ts'
-import type { Metrics } from '../metrics.ts'
+import { countTurn, type Metrics } from '../metrics.ts'
 import type { Brief } from '../protocol/brief.ts'
 import { sleep } from '../wait.ts'
 import { createBackendPool } from './backend-pool.ts'
@@ -159,15 +158,4 @@ async function takeDirectives(
       await sleep(clock, TAKE_RETRY_MS, signal)
     }
   }
-}
-
-function countTurn(metrics: Metrics, outcome: Outcome): void {
-  metrics.count('molecule_turns_total', { outcome: outcome.type })
-  if (outcome.type === 'retry' || outcome.type === 'dead') {
-    metrics.count('molecule_turn_failures_total', { code: outcome.failure.code })
-  }
-  if (outcome.usage === undefined) return
-  const { inputTokens = 0, outputTokens = 0 } = outcome.usage
-  metrics.count('molecule_tokens_total', { direction: 'input' }, inputTokens)
-  metrics.count('molecule_tokens_total', { direction: 'output' }, outputTokens)
 }

@@ -22,6 +22,8 @@ const HEAP_GROWTH_BYTES_MAX = 96 * 1024 * 1024
 let folder: string
 let platform: Platform
 let workspaceId: string
+/** The workspace whose settings and files are changed, so that the other one can still be talked to. */
+let changedId: string
 let tokenId: string
 const agent = new Agent({ keepAlive: true, maxSockets: AT_ONCE })
 const failures: string[] = []
@@ -34,6 +36,7 @@ before(async () => {
   platform = await wire({ config, adminToken: ADMIN, log, environment: process.env })
   const mock = { name: 'mock', runtime: 'mock', max_concurrent_tasks: 64 }
   workspaceId = JSON.parse((await post('/workspaces', Buffer.from(JSON.stringify(mock)))).text).id
+  changedId = JSON.parse((await post('/workspaces', Buffer.from('{"name":"changed","runtime":"mock"}'))).text).id
   const viewer = Buffer.from('{"name":"rotated","role":"viewer"}')
   tokenId = JSON.parse((await post('/tokens', viewer)).text).id
 })
@@ -43,10 +46,12 @@ after(async () => {
   await rm(folder, { recursive: true })
 })
 
-function post(path: string, body: Buffer): Promise<{ status: number; text: string }> {
+const post = (path: string, body: Buffer) => send('post', path, body)
+
+function send(method: string, path: string, body: Buffer): Promise<{ status: number; text: string }> {
   return new Promise((resolve, reject) => {
     const headers = { authorization: `Bearer ${ADMIN}`, 'content-length': body.length }
-    const outgoing = request(platform.url + path, { method: 'POST', agent, headers }, (incoming) => {
+    const outgoing = request(platform.url + path, { method: method.toUpperCase(), agent, headers }, (incoming) => {
       let text = ''
       incoming.setEncoding('utf8').on('data', (chunk) => {
         text += chunk
@@ -103,20 +108,39 @@ const rpcBody = fc.record(
   { requiredKeys: ['jsonrpc', 'method'] },
 )
 
-const operations = Object.entries(document.paths).flatMap(([path, { post: operation }]) =>
-  operation === undefined ? [] : [{ path, operation }],
+const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+  (['post', 'put', 'patch'] as const).flatMap((method) => {
+    const operation = methods[method]
+    return operation === undefined ? [] : [{ method, path, operation }]
+  }),
 )
+
+/** The path of a file in a workspace: mostly one that may be written. */
+const filePath = fc
+  .oneof(
+    fc.constantFrom('notes.md', 'config.yaml', 'a/b.txt', 'a', '../x', '.auth-token', '%'),
+    fc.string({ minLength: 1 }),
+  )
+  .map((path) => path.toWellFormed().split('/').map(encodeURIComponent).join('/'))
 
 const runs = Number(process.env['FUZZ_RUNS'] ?? Math.ceil(BODIES / operations.length))
 
-for (const { path, operation } of operations) {
-  test(`RE-4 POST ${path}: any body is answered with 2xx, or 4xx with the reason`, { timeout: 600_000 }, async () => {
+for (const { method, path, operation } of operations) {
+  test(`RE-4 ${method} ${path}: any body is answered with 2xx, or 4xx with the reason`, {
+    timeout: 600_000,
+  }, async () => {
     const content = operation.requestBody?.content['application/json'] as { schema: Schema } | undefined
     const value = operation['x-action'] === 'a2a' ? rpcBody : fromSchema(content?.schema ?? {}, schemaContext)
-    const id = named(() => (path.startsWith('/tokens') ? tokenId : workspaceId))
-    const several = fc.array(fc.tuple(brokenBodies(value), id), { minLength: AT_ONCE, maxLength: AT_ONCE })
+    const id = named(() => {
+      if (path.startsWith('/tokens')) return tokenId
+      return method === 'post' ? workspaceId : changedId
+    })
+    const one = fc.tuple(brokenBodies(value), id, filePath)
+    const several = fc.array(one, { minLength: AT_ONCE, maxLength: AT_ONCE })
     const property = fc.asyncProperty(several, async (all) => {
-      await Promise.all(all.map(([body, name]) => isAnswered(path, body, name)))
+      const isAnswered = ([body, name, file]: (typeof all)[number]) =>
+        assertAnswered({ method, path, name, file }, body)
+      await Promise.all(all.map(isAnswered))
     })
     await fc.assert(property, { numRuns: 10, endOnFailure: true })
     const beforeBytes = await heapBytes()
@@ -127,9 +151,21 @@ for (const { path, operation } of operations) {
   })
 }
 
-async function isAnswered(path: string, body: Buffer, name: string): Promise<void> {
-  const at = path.replace('{id}', name).replace('{message}', 'm_nobody').replace('{task}', 't_nobody')
-  const { status, text } = await post(at, body)
+interface FuzzTarget {
+  readonly method: string
+  readonly path: string
+  readonly name: string
+  readonly file: string
+}
+
+async function assertAnswered({ method, path, name, file }: FuzzTarget, body: Buffer): Promise<void> {
+  // A function, because `$&` in a replacement has a meaning.
+  const at = path
+    .replace('{id}', () => name)
+    .replace('{path}', () => file)
+    .replace('{message}', 'm_nobody')
+    .replace('{task}', 't_nobody')
+  const { status, text } = await send(method, at, body)
   assert.ok((status >= 200 && status < 300) || (status >= 400 && status < 500), `${status} ${text.slice(0, 300)}`)
   if (status >= 400) assert.notEqual(JSON.parse(text).error.message, '')
 }

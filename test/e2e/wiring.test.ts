@@ -5,8 +5,9 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { createFakeProgram } from '../fakes/agents/fake-program.ts'
-import { createExternalWorkspace } from '../harness/bridge.ts'
-import { replyText, startPlatformFor } from '../harness/platform.ts'
+import { createExternalWorkspace, startBridge, temporaryHome } from '../harness/bridge.ts'
+import { replyText, sendWithoutWaiting, startPlatformFor } from '../harness/platform.ts'
+import { waitUntil } from '../harness/wait.ts'
 
 test('PL-9 the calls of a worker are not counted against the 600 requests of its token', async (t) => {
   const platform = await startPlatformFor(t)
@@ -52,6 +53,26 @@ test('PL-10 the tokens of turns are counted in the metrics', async (t) => {
   assert.deepEqual(await counters(), { input: 2 * first.input, output: 2 * first.output })
   const { body: usage } = await platform.request('GET', `/workspaces/${body.id}/usage`)
   assert.match(JSON.stringify(usage), new RegExp(`"input_tokens":${2 * first.input}\\b`))
+})
+
+test('PL-10 the turns of a bridge are counted in the metrics, with their failures', async (t) => {
+  const platform = await startPlatformFor(t)
+  const workspace = await createExternalWorkspace(platform)
+  const cmd = 'read text; [ "$text" = bad ] && exit 3; echo fine'
+  const bridge = await startBridge(t, { url: platform.url, workspace, home: temporaryHome(t), cmd })
+  const metrics = async () =>
+    (await fetch(`${platform.url}/metrics`, { headers: { Authorization: `Bearer ${platform.token}` } })).text()
+  await platform.send(workspace.id, 'good\n')
+  await waitUntil(
+    async () => /^molecule_turns_total\{outcome="done"\} 1$/m.test(await metrics()),
+    'the turn is counted',
+  )
+  await sendWithoutWaiting(platform, workspace.id, 'bad\n')
+  await bridge.waitForOutput(/failed: .*exit code 3/)
+  await waitUntil(
+    async () => /^molecule_turn_failures_total\{code="\w+"\} 1$/m.test(await metrics()),
+    'the failure is counted',
+  )
 })
 
 /** A file on loopback, and how often it was fetched. */

@@ -6,6 +6,7 @@
 import type { z } from 'zod'
 import { MoleculeError, toMoleculeError } from '../../../errors.ts'
 import type { Bridges, Directive } from '../../../inbox/inbox.ts'
+import { countTurn, type Metrics } from '../../../metrics.ts'
 import type { Brief } from '../../../protocol/brief.ts'
 import { writeEnvelope } from '../../../protocol/envelope.ts'
 import { type BriefedBridge, isExternal, type Workspaces } from '../../../workspaces/workspace.ts'
@@ -59,9 +60,11 @@ export const inboxRoutes = [
   workRoute('settle', {
     body: inboxBody(schema.settleSchema, 'an outcome'),
     summary: 'Close a lease with its outcome',
-    async answer({ workspaceId, body: { key, host, outcome, unsent }, bridges }) {
+    async answer({ workspaceId, body: { key, host, outcome, unsent }, bridges, metrics }) {
       const settling = { host, outcome: schema.toOutcome(outcome), ...(unsent && { unsent: schema.toEvents(unsent) }) }
-      return { answer: await bridges.settle(schema.toLeaseKey(workspaceId, key), settling) }
+      const answer = await bridges.settle(schema.toLeaseKey(workspaceId, key), settling)
+      if (answer === 'settled') countTurn(metrics, settling.outcome)
+      return { answer }
     },
   }),
   workRoute('suspend', {
@@ -105,6 +108,7 @@ function workRoute<Schema extends z.ZodObject>(
       readonly workspaceId: string
       readonly body: z.output<Schema>
       readonly bridges: Bridges
+      readonly metrics: Metrics
     }) => Promise<object>
   },
 ) {
@@ -117,9 +121,9 @@ function workRoute<Schema extends z.ZodObject>(
     body: routeBody,
     summary,
     success: [200, 'The standing of each lease'],
-    async handle({ context, body }, { bridgeContext: { bridges } }) {
+    async handle({ context, body }, { bridgeContext: { bridges }, metrics }) {
       const workspaceId = context.req.param('id')
-      return context.json(await answer({ workspaceId, body: body as z.output<Schema>, bridges }))
+      return context.json(await answer({ workspaceId, body: body as z.output<Schema>, bridges, metrics }))
     },
   })
 }
