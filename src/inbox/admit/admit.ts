@@ -25,10 +25,7 @@ import {
   type TargetConversation,
   taskStatements,
 } from './letter-rows.ts'
-
-/** Messages that may wait in one workspace; the next sender gets 429 with `Retry-After`. */
-const QUEUE_MESSAGES_MAX = 1000
-const QUEUE_RETRY_AFTER_MS = 5000
+import { requireQueueShare } from './queue-share.ts'
 
 /** A letter up to this size is prepared in one step. */
 const SMALL_LETTER_BYTES_MAX = 256 * 1024
@@ -80,7 +77,9 @@ export function* admit(prepared: PreparedLetter, ready: ReadyWorkers): Transacti
   const duplicate = found.known && attachDuplicate(prepared, found.known)
   if (duplicate !== undefined) return { admitted: duplicate }
   if (task !== undefined) assertOpen(letter, task)
-  const load = assertQueueNotFull(letter.workspaceId, found.load)
+  const { load } = found
+  if (load === undefined) throw new MoleculeError('not_found', `there is no workspace ${letter.workspaceId}`)
+  yield* requireQueueShare(letter, load.waiting)
   const conversation = toConversation(found.conversation)
   const asked = task !== undefined && isInterrupted(task.state) ? yield* openAskOf(task.id) : undefined
   if (task !== undefined && asked?.kind === 'question') {
@@ -227,13 +226,6 @@ function attachDuplicate({ letter, hash }: PreparedLetter, known: KnownRow): Adm
   if (same) return { taskId: known.task_id, contextId: known.context_id, duplicate: true }
   const message = 'this message id or idempotency key was used before with other content'
   throw new MoleculeError('idempotency_conflict', message, { details: { taskId: known.task_id } })
-}
-
-function assertQueueNotFull(workspaceId: string, load: LoadRow | undefined): LoadRow {
-  if (load === undefined) throw new MoleculeError('not_found', `there is no workspace ${workspaceId}`)
-  if (load.waiting < QUEUE_MESSAGES_MAX) return load
-  const message = `the workspace's queue is full: ${load.waiting} messages wait`
-  throw new MoleculeError('queue_full', message, { retryable: true, details: { retryAfterMs: QUEUE_RETRY_AFTER_MS } })
 }
 
 function* continuedTask(letter: Letter, taskId: string): Transaction<ContinuedTaskRow> {

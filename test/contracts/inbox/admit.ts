@@ -5,7 +5,7 @@ import type { MoleculeError } from '../../../src/errors.ts'
 import { ulid } from '../../../src/ids.ts'
 import { sql } from '../../../src/store/store.ts'
 import { letterTo } from '../../fakes/letters.ts'
-import { done, hasCode, type InboxHarness } from './harness.ts'
+import { done, failure, hasCode, type InboxHarness } from './harness.ts'
 
 export function admitTests(harness: InboxHarness): void {
   const conversations = (id: string, contextId: string) =>
@@ -151,5 +151,28 @@ export function admitTests(harness: InboxHarness): void {
       return hasCode('queue_full')(error) && Number((error as MoleculeError).details['retryAfterMs']) > 0
     })
     await assert.rejects(harness.local.reception.admit(letterTo('ws_none')), hasCode('not_found'))
+  })
+
+  test('PL-9 one principal gets at most half of what the others leave free in a queue', async () => {
+    const id = await harness.workspace()
+    const { reception } = harness.local
+    const admit = (principal: string, count: number) =>
+      Promise.all(
+        Array.from({ length: count }, (_, n) => reception.admit(letterTo(id, { principal, contextId: `c${n % 7}` }))),
+      )
+    await harness.withWorker(id, async (worker) => {
+      // One turn runs, so messages wait behind it too.
+      await reception.admit(letterTo(id, { principal: 'token:greedy', contextId: 'c0' }))
+      await worker.lease()
+      await admit('token:greedy', 500)
+      const isOverShare = (error: unknown) => hasCode('queue_full')(error) && /share/.test((error as Error).message)
+      await assert.rejects(reception.admit(letterTo(id, { principal: 'token:greedy' })), isOverShare)
+      await assert.rejects(reception.admit(letterTo(id, { principal: 'token:greedy', contextId: 'c0' })), isOverShare)
+      await admit('people', 250)
+      await assert.rejects(reception.admit(letterTo(id)), isOverShare)
+      await reception.admit(letterTo(id, { principal: 'token:late' }))
+      assert.deepEqual(await harness.load(id), { running: 1, waiting: 751 })
+    })
+    await harness.local.queues.end(id, failure)
   })
 }
