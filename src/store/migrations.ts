@@ -14,6 +14,7 @@ import { schema0008 } from './migrations/0008-begun.ts'
 import { schema0009 } from './migrations/0009-readiness.ts'
 import { schema0010 } from './migrations/0010-sign-off.ts'
 import { schema0011 } from './migrations/0011-conversation-tokens.ts'
+import { schema0012 } from './migrations/0012-upkeep-clock.ts'
 
 const MIGRATIONS: readonly string[] = [
   schema0001,
@@ -27,6 +28,7 @@ const MIGRATIONS: readonly string[] = [
   schema0009,
   schema0010,
   schema0011,
+  schema0012,
 ]
 
 /** The migrations after version `current`, as [version, text]. Throws for a store of a newer Molecule. */

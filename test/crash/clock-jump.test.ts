@@ -14,6 +14,7 @@ import { silentLog } from '../../src/log.ts'
 import { openSqlite } from '../../src/store/sqlite/sqlite.ts'
 import { sql, statement } from '../../src/store/store.ts'
 import { letterTo } from '../fakes/letters.ts'
+import { waitUntil } from '../harness/wait.ts'
 
 const START_MS = 1_800_000_000_000
 const HOUR_MS = 3_600_000
@@ -109,4 +110,68 @@ test('RE-3 IN-7 when the wall clock is set back an hour between two platforms, w
   stop.abort()
   await directives.return?.()
   await close()
+})
+
+/** As `jumpingClock`, but timers fire when time passes. */
+function tickingClock(wallMs: number) {
+  const times = { wallMs, monotonicMs: 5000 }
+  const timers = new Set<{ atMs: number; callback: () => void }>()
+  const clock: Clock = {
+    nowMs: () => times.wallMs,
+    monotonicMs: () => times.monotonicMs,
+    after(delayMs, callback) {
+      const timer = { atMs: times.monotonicMs + delayMs, callback }
+      timers.add(timer)
+      return () => timers.delete(timer)
+    },
+  }
+  const pass = (ms: number) => {
+    times.wallMs += ms
+    times.monotonicMs += ms
+    for (const timer of timers) {
+      if (timer.atMs > times.monotonicMs) continue
+      timers.delete(timer)
+      timer.callback()
+    }
+  }
+  return { clock, pass }
+}
+
+const SWEEP_MS = 5000
+const DAY_MS = 24 * HOUR_MS
+const MARK_AGE = 'select now_ms() - at_ms as age_ms from upkeep_clock'
+
+test('RE-3 IN-7 a wall clock that is 400 days ahead at the next start expires no waiting message; elapsed time still does', async (t) => {
+  const path = join(openFolder(t), 'molecule.db')
+  /** Lets a sweep run and waits for its mark. */
+  const sweep = async ({ store }: ReturnType<typeof openPlatform>, passTime: (ms: number) => void) => {
+    passTime(SWEEP_MS)
+    await waitUntil(async () => {
+      const [mark] = await store.read(() => sql<{ age_ms: number }>(MARK_AGE))
+      return mark?.age_ms === 0
+    }, 'the mark of a sweep')
+  }
+  const before = tickingClock(START_MS)
+  const first = openPlatform(path, before.clock)
+  await first.store.write(() => sql(`insert into workspace_load (workspace_id, hosted, slots) values ('w', 1, 1)`))
+  const { taskId } = await first.local.reception.admit({ ...letterTo('w'), expiresInMs: 3 * 60_000 })
+  await sweep(first, before.pass)
+  await first.close()
+
+  const { clock, pass } = tickingClock(START_MS + 400 * DAY_MS)
+  const second = openPlatform(path, clock)
+  const state = async () => (await second.local.reception.task(taskId))?.status.state
+  await second.local.recover()
+  await sweep(second, pass)
+  assert.equal(await state(), 'TASK_STATE_SUBMITTED')
+  const [left] = await second.store.read(() => sql<{ left_ms: number }>(WAITING))
+  assert.ok(left !== undefined && Math.abs(left.left_ms - 3 * 60_000) <= 2 * SWEEP_MS, JSON.stringify(left))
+  let passedMs = 0
+  await waitUntil(async () => {
+    pass(20_000)
+    passedMs += 20_000
+    return (await state()) === 'TASK_STATE_FAILED'
+  }, 'the message expires after its time')
+  assert.ok(passedMs >= 160_000, `expired after ${passedMs} ms`)
+  await second.close()
 })

@@ -14,6 +14,7 @@ import { findLapsed, freeLapsed, type LapsedLease, takeLapsed } from '../lease/t
 import type { WorkerQueue } from '../lease/worker-queues.ts'
 import { expire, findExpired } from './expire.ts'
 import { prune, RETENTION } from './retention.ts'
+import { markWaitingTime } from './waiting-time.ts'
 
 /** A missed wake-up delays work by this much at most. */
 const SWEEP_MS = 5000
@@ -155,6 +156,7 @@ function workerFor({ workerQueues }: InboxContext, { workspaceId, hosted }: Laps
 
 async function expireMessages(context: InboxContext): Promise<void> {
   const { store } = context
+  if (!(await markWaitingTime(store))) return
   for (const message of await store.read(findExpired)) {
     const expired = await store.write(() => expire(message), message.workspaceId)
     if (expired) context.changed(message.workspaceId, message.taskId)
