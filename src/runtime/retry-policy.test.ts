@@ -63,3 +63,30 @@ test('a lost session is retried at once without a session, uncounted, and only o
   assert.deepEqual(first.type === 'retry' && [first.reason, first.afterMs], ['session_lost', 0])
   assert.equal(outcomeOf(lost, { sessionRetried: true }).type, 'dead')
 })
+
+test('RE-3 an error of a machine without file handles parks the message and counts no attempt', () => {
+  const system = (code: string) => Object.assign(new Error(`spawn sh ${code}`), { code })
+  const spawn = (code: string) => new MoleculeError('spawn_failed', 'no', { retryable: true, cause: system(code) })
+  for (const code of ['EMFILE', 'ENFILE', 'EAGAIN', 'ENOMEM']) {
+    const outcome = outcomeOf(spawn(code), { failures: 3 })
+    assert.equal(outcome.type === 'released' && outcome.parked?.afterMs, 10_000, code)
+  }
+  assert.equal(outcomeOf(spawn('EACCES')).type, 'retry')
+  const file = new MoleculeError('internal', 'open failed', {
+    cause: new Error('while reading', { cause: system('EMFILE') }),
+  })
+  const interrupted = outcomeOf(file, {}, true)
+  assert.equal(interrupted.type === 'released' && interrupted.interrupted, true)
+  assert.equal(outcomeOf(new MoleculeError('internal', 'busy', { cause: system('EAGAIN') })).type, 'dead')
+  const own: Error = new Error('caused by itself')
+  own.cause = own
+  assert.equal(outcomeOf(new MoleculeError('internal', 'x', { cause: own })).type, 'dead')
+})
+
+test('RE-3 an agent that ends during a shutdown costs no attempt, even the last one', () => {
+  const stopped = (error: MoleculeError) =>
+    outcomeOfFailure({ lease: lease({ failures: 3 }), error, maxAttempts: 4, usedTool: true, shuttingDown: true })
+  assert.deepEqual(stopped(passing({ signal: 'SIGTERM' })), { type: 'released', interrupted: true })
+  assert.equal(stopped(new MoleculeError('rate_limited', 'slow down', { retryable: true })).type, 'dead')
+  assert.equal(stopped(new MoleculeError('exit', 'bad usage')).type, 'dead')
+})

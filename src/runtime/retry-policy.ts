@@ -17,12 +17,19 @@ export interface FailedTurn {
   readonly maxAttempts: number
   /** The turn used a tool, so a timed-out turn is not repeated: its effects could happen twice. */
   readonly usedTool: boolean
+  /** The runtime shuts down. A service manager that stops it sends the same signal to the agents. */
+  readonly shuttingDown?: boolean
 }
 
 export function outcomeOfFailure(failed: FailedTurn): Outcome {
   const { lease, error, maxAttempts } = failed
   if (error.code === 'session_lost' && !lease.sessionRetried) {
     return { type: 'retry', failure: toFailure(error), afterMs: 0, reason: 'session_lost', interrupted: false }
+  }
+  const exhausted = exhaustedOutcome(error, failed.usedTool)
+  if (exhausted !== undefined) return exhausted
+  if (failed.shuttingDown === true && STOPPED_CODES.has(error.code) && error.retryable) {
+    return { type: 'released', interrupted: true }
   }
   const attempt = lease.failures + 1
   const afterMs = retryAfterMs(error, attempt)
@@ -35,6 +42,40 @@ export function outcomeOfFailure(failed: FailedTurn): Outcome {
   const interrupted = INTERRUPTING_CODES.has(error.code)
   return { type: 'retry', failure, afterMs, reason: 'failure', interrupted }
 }
+
+/** How the turn of an agent ends that was stopped together with the platform. */
+const STOPPED_CODES: ReadonlySet<string> = new Set(['exit', 'no_end', 'spawn_failed'])
+
+/** How long a message waits when the machine cannot start a turn. */
+const EXHAUSTED_AFTER_MS = 10_000
+/** The system's codes for: no more file handles in this process, in the whole system; no more processes or memory. */
+const HANDLE_CODES: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE'])
+const SPAWN_CODES: ReadonlySet<string> = new Set([...HANDLE_CODES, 'EAGAIN', 'ENOMEM'])
+
+/**
+ * Prevents dead letters of a busy machine: without file handles every turn fails within a minute, four times. The message
+ * waits instead and no attempt is counted; it expires like any message that was not started in time.
+ */
+export function exhaustedOutcome(error: MoleculeError, usedTool = false): Outcome | undefined {
+  const codes = error.code === 'spawn_failed' ? SPAWN_CODES : HANDLE_CODES
+  const code = systemCodes(error).find((found) => codes.has(found))
+  if (code === undefined) return undefined
+  const text = `waiting: the machine has no free file handles or processes (${code})`
+  const parked = { afterMs: EXHAUSTED_AFTER_MS, said: { parts: [{ text }] } }
+  return { type: 'released', interrupted: usedTool, parked }
+}
+
+/** Of the error and its causes. */
+function systemCodes(error: unknown): string[] {
+  const codes: string[] = []
+  for (let cause = error; cause instanceof Error && codes.length < CAUSES_MAX; cause = cause.cause) {
+    codes.push(String((cause as NodeJS.ErrnoException).code))
+  }
+  return codes
+}
+
+/** An error that causes itself would be an endless loop. */
+const CAUSES_MAX = 10
 
 /** After these errors the work may be half done. */
 const INTERRUPTING_CODES: ReadonlySet<string> = new Set(['exit', 'timeout', 'no_end'])

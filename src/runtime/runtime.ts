@@ -84,7 +84,9 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     const onAnswerReceiver: TurnContext['onAnswerReceiver'] = (deliverAnswer) => {
       turn.deliverAnswer = deliverAnswer
     }
-    turn.done = runTurn(lease, { ...options, take: pool.take, onStanding, onAnswerReceiver }, stop.signal)
+    const isShuttingDown = () => taking.signal.aborted
+    const context = { ...options, take: pool.take, onStanding, onAnswerReceiver, isShuttingDown }
+    turn.done = runTurn(lease, context, stop.signal)
       .then((end) => {
         options.onCheckpoint?.('answered')
         const outcome = explainFailure(end.outcome, lease, { log, mask: options.mask ?? maskPatterns })

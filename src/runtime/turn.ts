@@ -21,7 +21,7 @@ import { toRequest } from '../protocol/envelope.ts'
 import { mergeArtifact } from '../protocol/merge-artifact.ts'
 import { joinText } from '../protocol/request.ts'
 import type { BackendPool } from './backend-pool.ts'
-import { outcomeOfFailure, toFailure } from './retry-policy.ts'
+import { exhaustedOutcome, outcomeOfFailure, toFailure } from './retry-policy.ts'
 import { createStallTimer, type StallTimer } from './stall-timer.ts'
 import { createTurnAsks, type TurnAsks } from './turn-asks.ts'
 import { createTurnLog, type TurnLog } from './turn-log.ts'
@@ -37,6 +37,8 @@ export interface TurnContext {
   readonly onStanding: (standing: LeaseStanding) => void
   /** Called once with the function that takes the answers to the turn's asks. */
   readonly onAnswerReceiver: (deliverAnswer: TurnAsks['deliverAnswer']) => void
+  /** True from the begin of the drain. */
+  readonly isShuttingDown: () => boolean
 }
 
 export interface TurnEnd {
@@ -55,7 +57,9 @@ export async function runTurn(lease: Lease, context: TurnContext, signal: AbortS
     if (brief.parked !== undefined) return { outcome: parkedOutcome(brief.parked), unsent: NOTHING_UNSENT }
     taken = context.take(lease.workspaceId, brief)
   } catch (error) {
-    return { outcome: notBegunOutcome(toMoleculeError(error, 'bad_config')), unsent: NOTHING_UNSENT }
+    const outcome = notBegunOutcome(toMoleculeError(error, 'bad_config'))
+    if (outcome.type === 'released') logReleased(context, lease, error)
+    return { outcome, unsent: NOTHING_UNSENT }
   }
   const turnLog = openTurnLog(lease, context)
   const beganMs = context.clock.monotonicMs()
@@ -72,9 +76,13 @@ export async function runTurn(lease: Lease, context: TurnContext, signal: AbortS
   const used = usageOfTurn(brief, facts.usage, context.clock.monotonicMs() - beganMs)
   if (end.type === 'failed') {
     const outcome = {
-      ...outcomeOfFailure({ lease, error: end.error, maxAttempts: brief.maxAttempts, usedTool }),
+      ...outcomeOfFailure({
+        ...{ lease, error: end.error, maxAttempts: brief.maxAttempts, usedTool },
+        shuttingDown: context.isShuttingDown(),
+      }),
       ...used,
     }
+    if (outcome.type === 'released') logReleased(context, lease, end.error)
     const keepsArtifacts = outcome.type === 'dead' && facts.artifacts.length > 0
     return { outcome: keepsArtifacts ? { ...outcome, artifacts: facts.artifacts } : outcome, unsent }
   }
@@ -86,7 +94,14 @@ export async function runTurn(lease: Lease, context: TurnContext, signal: AbortS
 
 /** The outcome without brief or backend: a retryable error releases the message, any other error is final. */
 function notBegunOutcome(error: MoleculeError): Outcome {
+  const exhausted = exhaustedOutcome(error)
+  if (exhausted !== undefined) return exhausted
   return error.retryable ? { type: 'released', interrupted: false } : { type: 'dead', failure: toFailure(error) }
+}
+
+/** A released message shows no failure, so the reason is only here. */
+function logReleased({ log }: TurnContext, { workspaceId, messageId }: Lease, error: unknown): void {
+  log.warn({ err: toMoleculeError(error), workspaceId, messageId }, 'a turn was given back; no attempt is counted')
 }
 
 /** The usage that the agent reported, with the duration. For a metered turn, at least the duration. */
