@@ -35,7 +35,9 @@ export async function callMethod(call: A2aCall, context: A2aContext): Promise<A2
   if (served === undefined) throw new MoleculeError('unsupported_operation', `${call.rpc.method} is not served here`)
   requireAccess(call.identity, served.action)
   await context.reach(call.identity, call.workspaceId, served.action)
-  return 'open' in served ? { stream: await served.open(call, context) } : { value: await served.run(call, context) }
+  if ('run' in served) return { value: await served.run(call, context) }
+  context.waitingCalls.countStream(call.exchange.response, call.identity)
+  return { stream: await served.open(call, context) }
 }
 
 type ServedMethod = { readonly action: Action } & (

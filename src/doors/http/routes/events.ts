@@ -41,6 +41,7 @@ export const eventRoutes = [
         workspaceId,
         given === undefined || given === '' ? undefined : toSeq(given),
       )
+      app.waitingCalls.countStream(context.env.outgoing, identity)
       const { incoming: request, outgoing: response, requestId } = context.env
       const exchange = { request, response, requestId }
       try {

@@ -7,6 +7,10 @@ import type { ServerResponse } from 'node:http'
 import { MoleculeError } from '../../../errors.ts'
 import type { Identity, Tokens } from '../../../workspaces/tokens.ts'
 
+/** Event streams of one token at a time; one more gets 429. Each holds a socket and a reader. An admin is exempt. */
+export const STREAMS_PER_TOKEN_MAX = 256
+const STREAMS_RETRY_AFTER_MS = 10_000
+
 /** A call that waits: its response, and the caller's token. */
 export interface WaitingCall {
   readonly response: ServerResponse
@@ -19,14 +23,34 @@ export interface WaitingCalls {
    * token was revoked meanwhile.
    */
   run<T>(waitingCall: WaitingCall, wait: (signal: AbortSignal) => Promise<T>): Promise<T>
+  /**
+   * Counts an event stream until its response closes. Call it before anything is stored or sent. Throws
+   * `too_many_requests` past the limit of the token.
+   */
+  countStream(response: ServerResponse, identity: Pick<Identity, 'tokenId' | 'role'>): void
   /** Ends all waits, and every later one at once. */
   end(): void
 }
 
 export function createWaitingCalls(tokens: Pick<Tokens, 'onRevoked'>): WaitingCalls {
   const open = new Set<AbortController>()
+  const streams = new Map<string, number>()
   let ended = false
   return {
+    countStream(response, { tokenId, role }) {
+      const own = streams.get(tokenId) ?? 0
+      if (own >= STREAMS_PER_TOKEN_MAX && role !== 'admin') {
+        const details = { retryAfterMs: STREAMS_RETRY_AFTER_MS }
+        const message = `this token has ${own} event streams open; close some first`
+        throw new MoleculeError('too_many_requests', message, { retryable: true, details })
+      }
+      streams.set(tokenId, own + 1)
+      response.once('close', () => {
+        const left = (streams.get(tokenId) ?? 1) - 1
+        if (left > 0) streams.set(tokenId, left)
+        else streams.delete(tokenId)
+      })
+    },
     async run({ response, identity }, wait) {
       const controller = new AbortController()
       const abort = () => controller.abort()
