@@ -22,7 +22,7 @@ import { waitUntil } from '../harness/wait.ts'
 const ONE_ATTEMPT = { max_attempts: 1 }
 
 function setHandleLimit({ pid }: PlatformUnderTest, limit: string): void {
-  execFileSync('prlimit', ['--pid', String(pid), `--nofile=${limit}:`])
+  execFileSync('sh', ['-c', `prlimit --pid ${pid} --nofile=${limit}:`])
 }
 
 test('RE-3 a turn that cannot start for lack of file handles waits and costs no attempt', async (t) => {
