@@ -2,7 +2,8 @@
  * A client of remote A2A agents, 1.0 and 0.3; the agent's card decides which. Callers see only 1.0 types. It does not
  * retry, and caches only the card, for five minutes. An admin gave the URL, so its host may be private (`trusted`); if
  * the card names another host, that host must be public.
- * Invariant: credentials go only to the origin that the card names, and never into an error.
+ * Invariant: credentials go only to the origin (scheme, host, port) of the URL that the admin gave, never to another
+ * one that the card or a redirect names, and never into an error.
  */
 import { MoleculeError } from '../errors.ts'
 import type { Message, StreamResponse, Task } from '../protocol/a2a.ts'
@@ -105,25 +106,46 @@ function createAgentTransport({ url, outbound, headers }: A2aClientOptions): Age
     const trusted = new URL(chosen.url).hostname === new URL(url).hostname
     const sent = { ...toWireRequest(agentCall, chosen), trusted, headersMs: ANSWER_HEADERS_MS }
     const limit = accept === JSON_TYPE ? { totalMs: CALL_MS } : {}
-    const answer = await outbound.send({ ...sent, ...limit, headers: { ...(await headers()), ...callHeaders } }, signal)
-    return { answer, read: (body: string) => resultOf(parse(body), chosen) }
+    const credentials = await headers()
+    const isOwnOrigin = new URL(chosen.url).origin === new URL(url).origin
+    const allHeaders = isOwnOrigin ? { ...credentials, ...callHeaders } : callHeaders
+    const answer = await outbound.send({ ...sent, ...limit, headers: allHeaders }, signal)
+    const explain = (thrown: unknown) =>
+      isOwnOrigin || Object.keys(credentials).length === 0 ? thrown : withheldCredentials(thrown, url, chosen.url)
+    const read = (body: string) => {
+      try {
+        return resultOf(parse(body), chosen)
+      } catch (thrown) {
+        throw explain(thrown)
+      }
+    }
+    const successBody = () => successText(answer, url).catch((thrown: unknown) => Promise.reject(explain(thrown)))
+    return { answer, read, successBody }
   }
   return {
     interface: find,
     async call(agentCall, signal) {
-      const { answer, read } = await ask(agentCall, JSON_TYPE, signal)
-      return read(await successText(answer, url))
+      const { read, successBody } = await ask(agentCall, JSON_TYPE, signal)
+      return read(await successBody())
     },
     async *stream(agentCall, signal) {
-      const { answer, read } = await ask(agentCall, SSE_TYPE, signal)
+      const { answer, read, successBody } = await ask(agentCall, SSE_TYPE, signal)
       if (!String(answer.headers['content-type']).startsWith(SSE_TYPE)) {
         // The answer is a refusal, or a single event in place of a stream.
-        yield readRemoteEvent(read(await successText(answer, url)))
+        yield readRemoteEvent(read(await successBody()))
         return
       }
       for await (const data of readSse(answer.chunks())) yield readRemoteEvent(read(data))
     },
   }
+}
+
+/** A refusal of an agent that got no credentials, because its card names an origin that the admin did not. */
+function withheldCredentials(thrown: unknown, given: string, called: string): unknown {
+  if (!(thrown instanceof MoleculeError) || thrown.code !== 'auth_failed') return thrown
+  const [own, other] = [new URL(given).origin, new URL(called).origin]
+  const message = `the card of ${own} names ${other}, which gets no credentials and refused the call; set url to ${other}`
+  return new MoleculeError('auth_failed', message, { cause: thrown })
 }
 
 const EXTENSION_HEADERS = { '1.0': 'A2A-Extensions', '0.3': 'X-A2A-Extensions' } as const

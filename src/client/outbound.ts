@@ -65,7 +65,7 @@ export function createOutbound({ allow = [], resolve = systemResolve }: Outbound
         const next = redirectOf(answer, request.method ?? 'GET')
         if (next === undefined) return answer
         answer.discard()
-        if (hops === REDIRECTS_MAX) throw refusedUrl(request.url, `it redirects more than ${REDIRECTS_MAX} times`)
+        if (hops === REDIRECTS_MAX) throw refusedUrl(given.origin, `it redirects more than ${REDIRECTS_MAX} times`)
         const target = readUrl(next, url)
         // Prevents an origin from sending our credentials to another one.
         if (target.origin !== url.origin) headers = withoutCredentials(headers)
@@ -95,9 +95,10 @@ function pinnedLookup(addresses: readonly ResolvedAddress[]): LookupFunction {
 
 /** Accepts only http and https, and no password in the URL, because logs would show it. */
 function readUrl(text: string, base?: URL): URL {
-  if (!URL.canParse(text, base?.href)) throw refusedUrl(text, 'it is not a URL')
+  if (!URL.canParse(text, base?.href)) throw refusedUrl('', 'it is not a URL')
   const url = new URL(text, base)
-  if (url.protocol !== 'http:' && url.protocol !== 'https:') throw refusedUrl(text, 'it is neither http nor https')
+  if (url.protocol !== 'http:' && url.protocol !== 'https:')
+    throw refusedUrl(url.protocol, 'it is neither http nor https')
   if (url.username !== '' || url.password !== '') throw refusedUrl(url.host, 'it contains a user name or password')
   return url
 }
@@ -113,8 +114,9 @@ function createAddressCheck(allowed: AllowList, resolve: NonNullable<OutboundOpt
     for (const { address } of addresses) {
       const reason = allowed.allowsAddress(address) ? undefined : nonPublicReason(address)
       if (reason === undefined) continue
-      const subject = address === name ? `${address} is` : `${name} is at ${address},`
-      throw refusedUrl(url.href, `${subject} ${reason}; the platform's owner can allow it with --allow-outbound`)
+      // Prevents that a stranger maps the owner's network: for a name, the sentence tells neither address nor range.
+      const problem = address === name ? `${address} is ${reason}` : `${name} does not have a public address`
+      throw refusedUrl(url.origin, `${problem}; the platform's owner can allow it with --allow-outbound`)
     }
     return addresses
   }
@@ -154,6 +156,8 @@ function withoutCredentials(headers: Readonly<Record<string, string>>): Record<s
   return Object.fromEntries(Object.entries(headers).filter(([name]) => HARMLESS_HEADERS.has(name.toLowerCase())))
 }
 
-function refusedUrl(url: string, reason: string): MoleculeError {
-  return new MoleculeError('forbidden', `the URL ${url} is refused: ${reason}`, { details: { reason } })
+/** `shown` has no path and no query: they may contain a secret of the caller, and the message is logged. */
+function refusedUrl(shown: string, reason: string): MoleculeError {
+  const subject = shown === '' ? 'the URL' : `the URL ${shown}`
+  return new MoleculeError('forbidden', `${subject} is refused: ${reason}`, { details: { reason } })
 }

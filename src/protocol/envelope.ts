@@ -28,7 +28,7 @@ export interface Envelope {
   readonly method: string
   /** The message in 1.0 form. */
   readonly message: Message
-  /** The JSON-RPC request as it arrived, without push-notification credentials. */
+  /** The JSON-RPC request as it arrived, without the URLs and credentials of push notifications. */
   readonly raw: unknown
   /** The W3C trace that the message belongs to. */
   readonly traceparent?: string
@@ -199,9 +199,7 @@ function withoutCredentials(raw: RawSend): RawSend {
   return { ...raw, params: { ...raw.params, configuration: Object.fromEntries(cleaned) } }
 }
 
-/** Keeps only members that are no secret, and removes `user:password@` from the URL. */
-function publicPushConfig(config: JsonObject): JsonObject {
-  const { id, taskId, url } = config
-  const kept = { id, taskId, url: typeof url === 'string' ? url.replace(/\/\/[^/?#]*@/, '//') : undefined }
-  return Object.fromEntries(Object.entries(kept).filter(([, value]) => typeof value === 'string'))
+/** Keeps only the ids. The URL may be a secret too: who knows it can call the receiver. */
+function publicPushConfig({ id, taskId }: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries({ id, taskId }).filter(([, value]) => typeof value === 'string'))
 }

@@ -1,16 +1,14 @@
 /** Relays that form a circle: a message that would come back is refused, and the error lists its path. */
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { after, test } from 'node:test'
+import { type ForwardingAgent, startForwardingAgent } from '../harness/forwarding-agent.ts'
 import { type PlatformUnderTest, reasonText, startPlatform } from '../harness/platform.ts'
 
 const here = await startPlatform()
 const there = await startPlatform()
-const servers: Server[] = []
+const agents: ForwardingAgent[] = []
 after(async () => {
-  for (const server of servers) server.close()
+  for (const agent of agents) agent.close()
   await here.dispose()
   await there.dispose()
 })
@@ -20,20 +18,13 @@ type Version = '1.0' | '0.3'
 /** A relay whose target is set later: each relay of a circle must exist before the relay that points to it. */
 async function relay(on: PlatformUnderTest, version: Version, target: PlatformUnderTest) {
   let url = target.url
-  const server = createServer((_request, response) => {
-    const modern = { supportedInterfaces: [{ url, protocolBinding: 'JSONRPC', protocolVersion: '1.0' }] }
-    const old = { url, protocolVersion: '0.3.0', preferredTransport: 'JSONRPC' }
-    response.setHeader('Content-Type', 'application/json')
-    response.end(JSON.stringify({ name: 'next', capabilities: {}, ...(version === '1.0' ? modern : old) }))
-  })
-  servers.push(server)
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  const agent = await startForwardingAgent(version, () => url)
+  agents.push(agent)
   const headers = { Authorization: `Bearer ${target.token}` }
   const { body } = await on.request('POST', '/workspaces', {
     name: 'relay',
     runtime: 'a2a',
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: agent.url,
     runtime_config: { headers },
     max_attempts: 1,
   })

@@ -1,10 +1,7 @@
 /** Relays to real remote agents of every version and binding: callers see what they would see directly. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -14,6 +11,7 @@ import { createOutbound } from '../../src/client/outbound.ts'
 import type { Message, MessageContent, Task } from '../../src/protocol/a2a.ts'
 import { messageToV03, taskFromV03 } from '../../src/protocol/v03.ts'
 import { type RemoteAgent, startRemoteAgent } from '../fakes/remote-agent/start.ts'
+import { startForwardingAgent } from '../harness/forwarding-agent.ts'
 import { type PlatformUnderTest, reasonText, startPlatform } from '../harness/platform.ts'
 import { waitUntil } from '../harness/wait.ts'
 
@@ -278,26 +276,18 @@ test('AG-11 a workspace of another platform works as a remote agent', async () =
 })
 
 test('AG-11 a relay to itself is refused, and the error shows the circle', async () => {
-  // The card must name the workspace, which exists only later.
-  let target = ''
-  const cards = createServer((_request, response) => {
-    const supportedInterfaces = [{ url: target, protocolBinding: 'JSONRPC', protocolVersion: '1.0' }]
-    response.setHeader('Content-Type', 'application/json')
-    response.end(JSON.stringify({ name: 'mirror', capabilities: {}, supportedInterfaces }))
-  })
-  cards.listen(0, '127.0.0.1')
-  await once(cards, 'listening')
+  // The agent must forward to the workspace, which exists only later.
+  let target = shared.url
+  const mirror = await startForwardingAgent('1.0', () => target)
   try {
-    target = shared.url
     const headers = { Authorization: `Bearer ${shared.token}` }
-    const url = `http://127.0.0.1:${(cards.address() as AddressInfo).port}`
-    const id = await relayTo(shared, url, { runtime_config: { headers } })
+    const id = await relayTo(shared, mirror.url, { runtime_config: { headers } })
     target = `${shared.url}/workspaces/${id}/a2a`
     const task = await ask('1.0', id, userMessage('hello'))
     assert.equal(task.status.state, 'TASK_STATE_FAILED')
     assert.match(reasonText(task), new RegExp(`circle: ${id} -> ${id}`))
   } finally {
-    cards.close()
+    mirror.close()
   }
 })
 
