@@ -5,6 +5,7 @@ import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { createFakeProgram } from '../fakes/agents/fake-program.ts'
 import { createExternalWorkspace, startBridge, temporaryHome } from '../harness/bridge.ts'
 import { type PlatformUnderTest, replyText, startPlatform, startPlatformFor } from '../harness/platform.ts'
 import { waitUntil } from '../harness/wait.ts'
@@ -112,6 +113,28 @@ test('PL-12 a restart, a revocation and a deletion of the workspace end its conv
   assert.equal((await platform.request('DELETE', `${path}?confirm=leaky`)).status, 200)
   assert.equal(await statusOf(platform, deleted, path), 401)
   assert.equal(await statusOf(platform, neighbours, `/workspaces/${neighbour}`), 200)
+})
+
+test('PL-12 RT-12 a warm agent keeps its process while its token is the same, and the next turn replaces it after', async (t) => {
+  const platform = await startPlatformFor(t)
+  const { path: bin, dir } = createFakeProgram('claude')
+  const wanted = { name: 'warm', runtime: 'claude-code', runtime_config: { bin } }
+  const { body } = await platform.request('POST', '/workspaces', wanted)
+  /** The tokens of the processes that were started, after one more turn. */
+  const tokensAfterTurn = async (): Promise<string[]> => {
+    const task = await platform.send(body.id, 'hello', { contextId: 'one' })
+    assert.equal(task.status.state, 'TASK_STATE_COMPLETED')
+    const starts = readFileSync(join(dir, 'starts.jsonl'), 'utf8').trim().split('\n')
+    return starts.map((line) => JSON.parse(line).env.MOLECULE_WORKSPACE_TOKEN).filter((token) => token !== undefined)
+  }
+  const [first = ''] = await tokensAfterTurn()
+  assert.deepEqual(await tokensAfterTurn(), [first])
+  assert.equal(await statusOf(platform, first, `/workspaces/${body.id}`), 200)
+  assert.equal((await platform.request('DELETE', `/workspaces/${body.id}/conversation-tokens`)).status, 204)
+  const [, second = '', ...others] = await tokensAfterTurn()
+  assert.deepEqual(others, [])
+  assert.equal(await statusOf(platform, first, `/workspaces/${body.id}`), 401)
+  assert.equal(await statusOf(platform, second, `/workspaces/${body.id}`), 200)
 })
 
 test('PL-12 a waiting call of a conversation ends when its token is revoked', async (t) => {
