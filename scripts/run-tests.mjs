@@ -43,8 +43,7 @@ export async function runTests({ title, files, lanes, patterns = [], limits = LI
   const empty = patterns.length > 0 ? [] : report.empty
   for (const file of empty) problems.push(`${file} contains no test.`)
   const { counts } = report
-  for (const [name, count] of Object.entries(counts)) console.log(`${name} ${count}`)
-  console.log(`seconds ${((performance.now() - startMs) / 1000).toFixed(1)}`)
+  printSummary(counts, performance.now() - startMs)
   for (const problem of problems) console.error(`\n${problem}`)
   const ran = counts.tests > counts.skipped + counts.todo
   return ran && counts.failed + counts.cancelled === 0 && problems.length === 0 && report.success
@@ -53,7 +52,7 @@ export async function runTests({ title, files, lanes, patterns = [], limits = LI
 function createReport() {
   const reporter = new spec()
   const printed = printAll(reporter)
-  const counts = { tests: 0, passed: 0, failed: 0, cancelled: 0, skipped: 0, todo: 0 }
+  const counts = { tests: 0, suites: 0, passed: 0, failed: 0, cancelled: 0, skipped: 0, todo: 0 }
   const report = {
     counts,
     success: true,
@@ -82,6 +81,17 @@ function createReport() {
     },
   }
   return report
+}
+
+/**
+ * In the words of Node's own report, which programs that read test output know.
+ *
+ * @param {ReturnType<typeof createReport>['counts']} counts
+ * @param {number} durationMs
+ */
+function printSummary({ tests, suites, passed, failed, cancelled, skipped, todo }, durationMs) {
+  const lines = { tests, suites, pass: passed, fail: failed, cancelled, skipped, todo, duration_ms: durationMs }
+  for (const [name, count] of Object.entries(lines)) console.log(`ℹ ${name} ${count}`)
 }
 
 /** @param {InstanceType<typeof spec>} reporter */
