@@ -207,7 +207,7 @@ async function kill(watched, ended, killMs) {
  * @param {number} pid
  * @returns {number[]}
  */
-function findDescendants(pid) {
+export function findDescendants(pid) {
   /** @type {[number, number][]} */
   let pairs
   try {

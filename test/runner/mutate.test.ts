@@ -1,0 +1,71 @@
+/** The mutation runner on a planted repository: it must tell a mutant that a test notices from one that none notices. */
+import assert from 'node:assert/strict'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { findMutants } from '../../scripts/mutants.ts'
+import { runMutants } from '../../scripts/mutate.ts'
+import { temporaryDir } from '../harness/process-harness.ts'
+
+const FILE = 'src/limit.ts'
+const SOURCE = `export function isOver(count: number): boolean {
+  return count > 50
+}
+export async function wait(): Promise<void> {
+  const timer = setInterval(() => undefined, 60000)
+  clearInterval(timer)
+}
+`
+const TEST = `import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { isOver, wait } from './limit.ts'
+test('over', async () => {
+  await wait()
+  assert.equal(isOver(49), false)
+  assert.equal(isOver(51), true)
+})
+`
+const STEPS = [{ name: 'limit', argv: ['src/limit.test.ts'] }]
+
+function plant(t: TestContext, testSource: string): string {
+  const root = temporaryDir(t)
+  for (const folder of ['src', 'node_modules']) mkdirSync(join(root, folder))
+  writeFileSync(join(root, 'package.json'), '{ "type": "module" }')
+  writeFileSync(join(root, FILE), SOURCE)
+  writeFileSync(join(root, 'src/limit.test.ts'), testSource)
+  return root
+}
+
+const run = (root: string, changes: string[], signal = new AbortController().signal) => {
+  const mutants = findMutants(FILE, SOURCE).filter(({ change }) => changes.includes(change))
+  assert.equal(mutants.length, changes.length)
+  return runMutants({ root, mutants, stepsFor: () => STEPS, workers: 2, signal, extraMs: 3000 })
+}
+
+const copies = () => readdirSync(tmpdir()).filter((name) => name.startsWith(`molecule-mutate-${process.pid}-`))
+
+test('a mutant that a test notices is killed, another survives, and the source stays as it was', async (t) => {
+  const root = plant(t, TEST)
+  const verdicts = await run(root, ['return count > 5', 'return ((count) >= (50))'])
+  const killedBy = Object.fromEntries(verdicts.map((verdict) => [verdict.mutant.change, verdict.killedBy]))
+  assert.deepEqual(killedBy, { 'return count > 5': 'limit', 'return ((count) >= (50))': undefined })
+  assert.equal(readFileSync(join(root, FILE), 'utf8'), SOURCE)
+  assert.deepEqual(copies(), [])
+})
+
+test('a mutant with which the tests do not end is killed', async (t) => {
+  const [verdict] = await run(plant(t, TEST), [';'])
+  assert.equal(verdict?.killedBy, 'limit')
+})
+
+test('tests that fail on the unchanged source are no proof', async (t) => {
+  const root = plant(t, TEST.replace('51', '50'))
+  await assert.rejects(run(root, ['return count > 5']), /limit fails on the unchanged source/)
+  assert.deepEqual(copies(), [])
+})
+
+test('an aborted run ends without a verdict', async (t) => {
+  assert.deepEqual(await run(plant(t, TEST), ['return count > 5'], AbortSignal.abort()), [])
+  assert.deepEqual(copies(), [])
+})
