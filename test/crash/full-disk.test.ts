@@ -18,6 +18,9 @@ const TEXT = 'x'.repeat(100_000)
 /** Far more than the disk can hold: each message is stored twice, with its reply. */
 const SENDS_MAX = 200
 const REFUSED_WANTED = 10
+const SMALL = 'small'
+/** A small message still fits where a large one does not; `SMALL` in its id makes it one. */
+const textOf = (messageId: string): string => (messageId.startsWith(SMALL) ? messageId : `${messageId} ${TEXT}`)
 const MIB = 1024 * 1024
 
 async function prepare(t: TestContext) {
@@ -37,7 +40,7 @@ async function prepare(t: TestContext) {
   }
   const { body } = await call('POST', '/workspaces', { name: 'echo', runtime: 'mock', runtime_config: { reply: '%s' } })
   const send = (messageId: string) => {
-    const message = { messageId, role: 'ROLE_USER', parts: [{ text: `${messageId} ${TEXT}` }] }
+    const message = { messageId, role: 'ROLE_USER', parts: [{ text: textOf(messageId) }] }
     // Do not wait for the reply: it may not fit on the disk although its message did.
     const params = { message, configuration: { returnImmediately: true } }
     return call('POST', `/workspaces/${body.id}/a2a`, { jsonrpc: '2.0', id: 1, method: 'SendMessage', params })
@@ -61,8 +64,13 @@ test('RE-3 RE-1 RE-10 on a full disk a message that cannot be stored gets a clea
   }
   assert.equal(refused.length, REFUSED_WANTED, 'the disk never became full')
   assert.equal((await call('GET', '/health')).body.pid, platform.pid)
-  // RE-10: a write proves readiness; polls within a second share it.
-  await waitUntil(async () => (await call('GET', '/ready')).status === 503, '/ready says that the disk is full')
+  // RE-10: a write proves readiness; polls within a second share it. That write is small, so the last pages are filled first.
+  await waitUntil(async () => {
+    const messageId = `${SMALL}${acknowledged.length + refused.length}`
+    const { status } = await send(messageId)
+    ;(status === 200 ? acknowledged : refused).push(messageId)
+    return (await call('GET', '/ready')).status === 503
+  }, '/ready says that the disk is full')
   assert.match((await call('GET', '/ready')).body.reason, /the disk is full|the disk reported an error/)
   // Stored data can still be read.
   assert.equal((await call('GET', `/workspaces/${workspaceId}`)).status, 200)
@@ -75,7 +83,7 @@ test('RE-3 RE-1 RE-10 on a full disk a message that cannot be stored gets a clea
     await waitUntil(async () => {
       const { body } = await send(messageId)
       await delay(20)
-      return body.result?.task?.artifacts?.at(-1)?.parts[0]?.text === `${messageId} ${TEXT}`
+      return body.result?.task?.artifacts?.at(-1)?.parts[0]?.text === textOf(messageId)
     }, `${messageId} is answered`)
   }
   await waitUntil(async () => (await call('GET', '/ready')).status === 200, '/ready after there is space again')
