@@ -164,7 +164,11 @@ export const requirements: readonly Requirement[] = [
   built('TW-2', 'the a2a command serves agents without MCP'),
   pending('TW-3', 'a delegation is durable and is fetched and cancelled by id'),
   pending('TW-4', 'a failed delegation offers the agent three ways to continue'),
-  built('TW-5', 'delegation depth has a limit, and circles are refused', 'among relays'),
+  built(
+    'TW-5',
+    'delegation depth has a limit, and circles are refused',
+    'among relays, and from the token of a conversation',
+  ),
   pending('TW-6', 'delegating again is a new task; retrying the call is not'),
   pending('TW-7', 'memories are stored, searched, summarised and forgotten'),
   built('TW-8', 'the status text appears on the card at once'),

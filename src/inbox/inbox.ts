@@ -35,6 +35,8 @@ export interface Letter {
   readonly principal: string
   readonly sender: Sender
   readonly envelope: Envelope
+  /** A delegation: the conversation whose turn sends it, from its token. */
+  readonly parent?: { readonly workspaceId: string; readonly conversationId: string }
   /** From the `Idempotency-Key` header or the message; default: the messageId. */
   readonly idempotencyKey?: string
   /** Where a door pushes the answer, in addition to callers that wait for it. */

@@ -58,6 +58,18 @@ function withoutTrace(raw: RawSend): RawSend {
   return rest as RawSend
 }
 
+/** The envelope with more metadata on its message, in the canonical and in the stored form. */
+export function withMessageMetadata(envelope: Envelope, more: Metadata): Envelope {
+  const raw = envelope.raw as RawSend
+  const { message } = raw.params
+  const metadata = { ...message.metadata, ...more }
+  return {
+    ...envelope,
+    message: { ...envelope.message, metadata },
+    raw: { ...raw, params: { ...raw.params, message: { ...message, metadata } } },
+  }
+}
+
 /** The text that is stored. */
 export function writeEnvelope(envelope: Envelope): string {
   const { raw, traceparent } = envelope

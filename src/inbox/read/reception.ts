@@ -6,6 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { isFinal, isInterrupted, type Message, type Task, type TaskState } from '../../protocol/a2a.ts'
 import { sql, type Transaction } from '../../store/store.ts'
 import { type Admission, admit, isLargeLetter, prepareLargeLetter, prepareLetter } from '../admit/admit.ts'
+import { withAncestry } from '../admit/ancestry.ts'
 import type { PreparedLetter } from '../admit/letter-rows.ts'
 import type { InboxContext } from '../context.ts'
 import type { Directive, Letter, LogEntry, Reception } from '../inbox.ts'
@@ -56,13 +57,15 @@ export function createReception(context: InboxContext, options: ReceptionOptions
     if (toWorker !== undefined) options.sendDirective(toWorker.worker, toWorker.directive)
   }
   return {
-    async admit(letter) {
+    async admit(given) {
+      const letter = given.parent === undefined ? given : await withAncestry(store, given)
       const admission = await write(letter)
       announce(letter, admission)
       forward(admission)
       return admission.admitted
     },
-    async send(letter, { maxMs, onAdmitted }, signal) {
+    async send(given, { maxMs, onAdmitted }, signal) {
+      const letter = given.parent === undefined ? given : await withAncestry(store, given)
       const admission = await write(letter)
       const { taskId } = admission.admitted
       announce(letter, admission)

@@ -153,6 +153,37 @@ export function admitTests(harness: InboxHarness): void {
     await assert.rejects(harness.local.reception.admit(letterTo('ws_none')), hasCode('not_found'))
   })
 
+  test('TW-5 a delegation gets the path of the message that its conversation runs, or ran last', async () => {
+    const [a, b, c] = [await harness.workspace(), await harness.workspace(), await harness.workspace()]
+    const { reception, inbox } = harness.local
+    const path = async (taskId: string) => (await reception.task(taskId))?.history?.[0]?.metadata?.['molecule_path']
+    await harness.withWorker(a, async (worker) => {
+      await reception.admit(letterTo(a))
+      const root = await worker.lease()
+      const parent = { workspaceId: a, conversationId: root.conversationId }
+      const { taskId } = await reception.admit({ ...letterTo(b), parent })
+      assert.deepEqual(await path(taskId), [a])
+      await assert.rejects(reception.admit({ ...letterTo(a), parent }), /circle: .* -> /)
+      await inbox.settle(root, done('the turn ended, its process did not'))
+      await assert.rejects(
+        reception.send({ ...letterTo(a), parent }, { maxMs: 0 }, AbortSignal.timeout(1000)),
+        /circle/,
+      )
+    })
+    await harness.withWorker(b, async (worker) => {
+      const child = await worker.lease()
+      const parent = { workspaceId: b, conversationId: child.conversationId }
+      const next = await reception.admit({ ...letterTo(c), parent })
+      assert.deepEqual(await path(next.taskId), [a, b])
+      await assert.rejects(reception.admit({ ...letterTo(a), parent }), hasCode('forbidden'))
+      await inbox.settle(child, done('ok'))
+      await assert.rejects(reception.admit({ ...letterTo(a), parent }), /circle/)
+      // A conversation of another workspace has no message here.
+      const foreign = { workspaceId: c, conversationId: child.conversationId }
+      assert.deepEqual(await path((await reception.admit({ ...letterTo(a), parent: foreign })).taskId), [c])
+    })
+  })
+
   test('PL-9 one principal gets at most half of what the others leave free in a queue', async () => {
     const id = await harness.workspace()
     const { reception } = harness.local

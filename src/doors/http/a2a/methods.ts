@@ -9,6 +9,7 @@ import { idempotencyKey, type ProtocolVersion, readSend, sendOptions } from '../
 import { ID_CHARACTERS_MAX, parseInput, taskIdParamsSchema } from '../../../protocol/schemas.ts'
 import { readTraceparent } from '../../../protocol/traceparent.ts'
 import { taskToV03 } from '../../../protocol/v03.ts'
+import type { Identity } from '../../../workspaces/tokens.ts'
 import { REQUEST_ID_PREFIX } from '../server/answer.ts'
 import { type Action, requireAccess, taskScope } from '../server/auth.ts'
 import { baseUrl } from '../server/base-url.ts'
@@ -130,6 +131,7 @@ async function readLetter(call: A2aCall, { push }: A2aContext): Promise<LetterTo
     principal: identity.principal,
     sender: identity.sender,
     envelope,
+    ...parentOf(identity),
     bytes: call.bytes,
     ...(key === undefined ? {} : { idempotencyKey: key }),
   }
@@ -141,6 +143,12 @@ async function readLetter(call: A2aCall, { push }: A2aContext): Promise<LetterTo
       if (envelope.message.taskId !== undefined) await push?.configs.nudge(workspaceId, taskId)
     },
   }
+}
+
+/** The turn that delegates, for the token of a conversation. */
+function parentOf({ workspaceId, conversationId }: Identity): Pick<Letter, 'parent'> {
+  if (workspaceId === undefined || conversationId === undefined) return {}
+  return { parent: { workspaceId, conversationId } }
 }
 
 async function getExtendedCard(call: A2aCall, { workspaces, version }: A2aContext): Promise<unknown> {
