@@ -134,7 +134,7 @@ export const requirements: readonly Requirement[] = [
   built(
     'PL-23',
     'pages have a byte limit and never block the event loop',
-    'an 8 MiB message holds the loop for as long as SQLite writes it; GET /workspaces has no pages',
+    'all but one bound: an 8 MiB message holds the loop for as long as SQLite writes it',
   ),
   pending('PL-24', 'always-allow rules are listed, revoked and audited'),
 

@@ -82,10 +82,10 @@ const changeText = ({ adapter, hash, change }: Pick<AdapterState, 'adapter' | 'h
 /** Adds a note to the activity of every workspace that the adapter runs. */
 export async function noteAdapterChanges(
   changes: readonly AdapterChange[],
-  { workspaces, addNote }: { workspaces: Pick<Workspaces, 'list'>; addNote: LocalInbox['activity']['addNote'] },
+  { workspaces, addNote }: { workspaces: Pick<Workspaces, 'all'>; addNote: LocalInbox['activity']['addNote'] },
 ): Promise<void> {
   if (changes.length === 0) return
-  const all = await workspaces.list()
+  const all = await workspaces.all()
   for (const { text, backend } of changes) {
     for (const { id } of all.filter(({ runtime }) => runtime === backend)) {
       await addNote(id, { type: 'adapter_changed', text, by: 'platform' })

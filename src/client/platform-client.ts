@@ -149,8 +149,11 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
   }
   return {
     async listWorkspaces(signal) {
-      const answer = (await call({ method: 'GET', path: '/workspaces' }, signal)) as { workspaces: WorkspaceSummary[] }
-      return answer.workspaces
+      const pages = await allPages(async (next) => {
+        const path = withAfter('/workspaces?limit=1000', next)
+        return (await call({ method: 'GET', path }, signal)) as { workspaces: WorkspaceSummary[] } & Paged
+      })
+      return pages.flatMap(({ workspaces }) => workspaces)
     },
     async getWorkspace(id, signal) {
       return (await call({ method: 'GET', path: `/workspaces/${encodeURIComponent(id)}` }, signal)) as WorkspaceSummary

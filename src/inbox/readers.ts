@@ -41,7 +41,10 @@ export interface ActivityNote {
   readonly by: string
 }
 
-/** All entries of one row of the log. Pieces of a reply are entries of the type `text`. */
+/**
+ * All entries of one row of the log. Pieces of a reply are entries of the type `text`. Readers at the same place get the
+ * same object, so that it can be written as text once for all of them.
+ */
 export interface ActivityRow {
   readonly seq: number
   readonly entries: readonly ActivityEntry[]

@@ -7,12 +7,21 @@ import { MoleculeError } from '../errors.ts'
 import { isWorkspaceId } from '../ids.ts'
 import { SILENCE_MS_MAX } from '../inbox/offline.ts'
 import { restoreEnvelope } from '../protocol/envelope.ts'
+import { withinPage } from '../store/page-budget.ts'
 import { sql, type Transaction } from '../store/store.ts'
 import type { WorkspaceConfig } from './config/config-file.ts'
 import { type HeartbeatReport, presenceOf } from './presence.ts'
-import { type BackendCheck, isExternal, type Workspace, type WorkspaceLoad, type WorkspaceStatus } from './workspace.ts'
+import {
+  type BackendCheck,
+  isExternal,
+  type Workspace,
+  type WorkspaceLoad,
+  type WorkspacePage,
+  type WorkspaceQuery,
+  type WorkspaceStatus,
+} from './workspace.ts'
 
-/** A list of all workspaces is one answer in memory. At the limit, `insertWorkspace` refuses a new one. */
+/** At the limit, `insertWorkspace` refuses a new one. */
 const WORKSPACES_MAX = 10_000
 /** Stored as one JSON column: always read whole, never searched. */
 interface WorkspaceSettings extends StoredWorkspaceFields {
@@ -228,6 +237,8 @@ interface WorkspaceRow {
   waiting: number
   turns: number
   working_on: string | null
+  /** The size of the message, in lists, which leave out a large one. */
+  working_bytes?: number | null
   heard_at: number | null
   signed_off_at: number | null
   asked: number | null
@@ -291,9 +302,54 @@ export const parseSettings = ({ role, runtime, settings }: Omit<SettingsRow, 'to
   runtime,
 })
 
+/** A list shows what a workspace works on up to this size of message; of a larger one only the size. */
+const LISTED_ENVELOPE_BYTES_MAX = 16 * 1024
+
+/** For many workspaces: running turns and open asks are looked up once for all of them, not once for each. */
+const selectWorkspaces = (keys: string): string => `select w.id, w.name, w.role, w.runtime, w.settings, w.status,
+    w.status_reason, w.created_at, l.hosted, l.paused, l.slots, l.running, l.waiting, p.heard_at, p.signed_off_at,
+    p.report, a.asked, now_ms() as now, coalesce(r.turns, 0) as turns, octet_length(m.envelope) as working_bytes,
+    (select min(c.ready_at) from conversations c where c.workspace_id = w.id and c.ready_at is not null) as ready_since,
+    case when octet_length(m.envelope) <= ${LISTED_ENVELOPE_BYTES_MAX} then m.envelope end as working_on
+  from (${keys}) k join workspaces w on w.id = k.id join workspace_load l on l.workspace_id = w.id
+  left join presence p on p.workspace_id = w.id
+  left join (select workspace_id, count(*) as asked from asks where state = 'open' and tool is not null
+    group by workspace_id) a on a.workspace_id = w.id
+  left join (select workspace_id, count(*) as turns, max(id) as message_id from messages
+    where state in ('leased', 'stopping') group by workspace_id) r on r.workspace_id = w.id
+  left join messages m on m.id = r.message_id and r.turns = 1 order by w.id`
+
+const ALL_WORKSPACES = selectWorkspaces(
+  `select workspace_id as id from workspace_load order by workspace_id limit ${WORKSPACES_MAX}`,
+)
+const PAGE_OF_WORKSPACES = selectWorkspaces(
+  withinPage(
+    `select w.id, octet_length(w.settings) + octet_length(w.role) + coalesce(octet_length(p.report), 0) as bytes
+     from workspaces w join workspace_load l on l.workspace_id = w.id left join presence p on p.workspace_id = w.id
+     where w.id > $1 order by w.id limit $2`,
+    'p.id',
+  ),
+)
+
 export function* listWorkspaces(): Transaction<(Workspace & WorkspaceLoad)[]> {
-  const rows = yield* sql<WorkspaceRow>(`${SELECT_WORKSPACE} order by w.id limit ${WORKSPACES_MAX}`)
+  const rows = yield* sql<WorkspaceRow>(ALL_WORKSPACES)
   return rows.map(toWorkspace)
+}
+
+/** The ids of a page, in their order. */
+export function* listWorkspaceIds({ after = '', limit }: WorkspaceQuery): Transaction<string[]> {
+  const rows = yield* sql<{ workspace_id: string }>(
+    'select workspace_id from workspace_load where workspace_id > $1 order by workspace_id limit $2',
+    [after, limit],
+  )
+  return rows.map((row) => row.workspace_id)
+}
+
+export function* listWorkspacePage({ after = '', limit }: WorkspaceQuery): Transaction<WorkspacePage> {
+  const rows = yield* sql<WorkspaceRow>(PAGE_OF_WORKSPACES, [after, limit])
+  const last = rows.at(-1)?.id
+  const [later] = last === undefined ? [] : yield* listWorkspaceIds({ after: last, limit: 1 })
+  return { workspaces: rows.map(toWorkspace), ...(last !== undefined && later !== undefined && { next: last }) }
 }
 
 function toWorkspace(row: WorkspaceRow): Workspace & WorkspaceLoad {
@@ -332,11 +388,12 @@ const CURRENT_TASK_CHARACTERS_MAX = 120
 function currentTask(row: WorkspaceRow, report: HeartbeatReport | undefined): string | undefined {
   const isRecent = row.heard_at !== null && row.now - row.heard_at <= SILENCE_MS_MAX
   if (isRecent && report?.current_task) return report.current_task
-  return row.working_on === null ? undefined : describeWork(row.turns, row.working_on)
+  if (row.turns > 1) return `${row.turns} turns running`
+  if (row.working_on !== null) return describeMessage(row.working_on)
+  return row.turns === 1 && row.working_bytes ? `a message of ${Math.ceil(row.working_bytes / 1024)} KB` : undefined
 }
 
-function describeWork(turns: number, envelope: string): string {
-  if (turns > 1) return `${turns} turns running`
+function describeMessage(envelope: string): string {
   const text = restoreEnvelope(envelope)
     .message.parts.map((part) => part.text ?? '')
     .join(' ')

@@ -107,6 +107,18 @@ export interface WorkspaceChange {
   readonly runtimeConfig?: Readonly<Record<string, Json>>
 }
 
+export interface WorkspaceQuery {
+  /** The last workspace of the page before. */
+  readonly after?: string
+  readonly limit: number
+}
+
+export interface WorkspacePage {
+  readonly workspaces: readonly (Workspace & WorkspaceLoad)[]
+  /** The `after` of the next page; absent on the last one. */
+  readonly next?: string
+}
+
 /**
  * Contract: `create` makes the folder, stores the workspace and resolves when it is online, or `failed` with the
  * reason. Invalid input is refused with `invalid_request` before anything is made.
@@ -114,7 +126,10 @@ export interface WorkspaceChange {
 export interface Workspaces {
   create(input: NewWorkspace): Promise<Workspace>
   get(id: string): Promise<(Workspace & WorkspaceLoad) | undefined>
-  list(): Promise<(Workspace & WorkspaceLoad)[]>
+  /** In the order of their ids. A page ends at `limit` workspaces or at 1 MiB, and has at least one. */
+  list(query: WorkspaceQuery): Promise<WorkspacePage>
+  /** Every workspace, read page by page: other callers run between two pages. */
+  all(): Promise<(Workspace & WorkspaceLoad)[]>
 }
 
 /**

@@ -2,6 +2,7 @@
  * Creates, finds and lists workspaces. Creation checks the backend first: a workspace that is `online` can answer, and
  * a workspace that cannot run is `failed` with the reason.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { MoleculeError, toMoleculeError } from '../errors.ts'
 import { isWorkspaceId, workspaceId } from '../ids.ts'
 import type { Store } from '../store/store.ts'
@@ -9,8 +10,22 @@ import { type ConfigFileChange, changeConfig, DEFAULT_RUNTIME, WORKSPACE_CONFIG_
 import { badConfigAsInvalidRequest, runtimeConfigOf, type WorkspaceConfigs } from './config/workspace-configs.ts'
 import type { Homes } from './homes/homes.ts'
 import { defaultWorkingDir, requireWorkingDir } from './homes/working-dir.ts'
-import { DEFAULT_TIER, type NewWorkspace, type Workspace, type Workspaces } from './workspace.ts'
-import { findWorkspace, insertWorkspace, listWorkspaces, type StoreOnlySettings } from './workspace-rows.ts'
+import {
+  DEFAULT_TIER,
+  type NewWorkspace,
+  type Workspace,
+  type WorkspaceLoad,
+  type WorkspacePage,
+  type WorkspaceQuery,
+  type Workspaces,
+} from './workspace.ts'
+import {
+  findWorkspace,
+  insertWorkspace,
+  listWorkspaceIds,
+  listWorkspacePage,
+  type StoreOnlySettings,
+} from './workspace-rows.ts'
 
 export interface WorkspacesOptions {
   readonly store: Store
@@ -25,6 +40,12 @@ export function createWorkspaces(options: WorkspacesOptions): Workspaces {
     configs.refresh(id).catch((error) => {
       if (toMoleculeError(error).code === 'store_unavailable') throw error
     })
+  const list = async (query: WorkspaceQuery): Promise<WorkspacePage> => {
+    for (const id of await store.read(() => listWorkspaceIds(query))) {
+      await refreshQuietly(id)
+    }
+    return await store.read(() => listWorkspacePage(query))
+  }
   return {
     create: (input) => provisionWorkspace(input, options),
     async get(id) {
@@ -32,12 +53,22 @@ export function createWorkspaces(options: WorkspacesOptions): Workspaces {
       await refreshQuietly(id)
       return await store.read(() => findWorkspace(id))
     },
-    async list() {
-      for (const { id } of await store.read(listWorkspaces)) await refreshQuietly(id)
-      return await store.read(listWorkspaces)
+    list,
+    async all() {
+      const found: (Workspace & WorkspaceLoad)[] = []
+      for (let after: string | undefined = ''; after !== undefined; ) {
+        const page: WorkspacePage = await list({ after, limit: ALL_PAGE_WORKSPACES })
+        found.push(...page.workspaces)
+        after = page.next
+        if (after !== undefined) await nextTurn()
+      }
+      return found
     },
   }
 }
+
+/** Workspaces that are read at once for a list of all: a few milliseconds of work. */
+const ALL_PAGE_WORKSPACES = 100
 
 async function provisionWorkspace(
   input: NewWorkspace,

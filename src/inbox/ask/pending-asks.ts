@@ -4,13 +4,13 @@
  * that time out.
  */
 import { MoleculeError } from '../../errors.ts'
+import { readTimeCursor, withinPage, writeTimeCursor } from '../../store/page-budget.ts'
 import { sql, type Transaction, together } from '../../store/store.ts'
 import type { InboxContext } from '../context.ts'
 import type { Directive } from '../inbox.ts'
 import { lockWorkspace } from '../lease/lock-workspace.ts'
 import type { AskDecision, OwnersPage, PendingAsk, PendingAsks } from '../owners.ts'
 import { recordChange } from '../read/event-log.ts'
-import { readTimeCursor, withinPage, writeTimeCursor } from '../read/page-budget.ts'
 import { type AskKey, askIdOf, closeAsk, findOpenAsk, type OpenAsk, parseAskId } from './ask.ts'
 
 /** Rows of a page. */

@@ -3,9 +3,9 @@
  * found `sending` after a crash may have arrived, so it is not repeated by itself.
  */
 import { MoleculeError } from '../../errors.ts'
+import { withinPage } from '../../store/page-budget.ts'
 import { type Store, sql, type Transaction } from '../../store/store.ts'
 import type { Deliveries, Delivery, DeliveryBody, DeliveryResult } from '../delivery.ts'
-import { withinPage } from '../read/page-budget.ts'
 import { isGivenUp, retryDelayMs } from './retry-schedule.ts'
 
 /** The oldest are listed, within the bytes of a page; later ones appear as these are resolved. */

@@ -4,12 +4,12 @@
  */
 import { MoleculeError } from '../../errors.ts'
 import type { Part } from '../../protocol/a2a.ts'
+import { FOLLOW_BYTES_MAX, PAGE_BYTES_MAX, withinPage } from '../../store/page-budget.ts'
 import { sql, type Transaction } from '../../store/store.ts'
 import type { InboxContext } from '../context.ts'
 import type { TurnEvent } from '../inbox.ts'
 import type { Activity, ActivityEntry, ActivityNote, ActivityPage, ActivityQuery, ActivityRow } from '../readers.ts'
 import { type LogItem, type LogRow, type StoredLogRow, withReplies } from './event-log.ts'
-import { FOLLOW_BYTES_MAX, PAGE_BYTES_MAX, withinPage } from './page-budget.ts'
 import { TEXT_CHARACTERS_MAX, truncate } from './truncate.ts'
 import { listenForChanges, RECHECK_MS } from './watchers.ts'
 
@@ -20,14 +20,12 @@ const FOLLOW_ROWS_MAX = 256
 
 export function createActivity(context: InboxContext): Activity {
   const { store, watchers } = context
+  const readPage = createSharedPages(context)
   return {
     read: (query) => store.read(() => readActivity(query)),
     resolveCursor: (workspaceId, afterSeq) => store.read(() => resolveCursor(workspaceId, afterSeq)),
-    follow: (workspaceId, afterSeq, signal) => follow(context, { workspaceId, afterSeq }, signal),
-    async page(workspaceId, afterSeq) {
-      const rows = await store.read(() => readRows(workspaceId, afterSeq))
-      return rows?.map((read) => ({ seq: read.row.seq, entries: entriesOf(read) }))
-    },
+    follow: (workspaceId, afterSeq, signal) => follow({ ...context, readPage }, { workspaceId, afterSeq }, signal),
+    page: readPage,
     heads: () => store.read(readHeads),
     onChange: (callback) =>
       watchers.watchAll((id) => {
@@ -43,8 +41,31 @@ export function createActivity(context: InboxContext): Activity {
   }
 }
 
+/**
+ * One read serves all followers that ask for the same page: a thousand of them wake up for the same event, and each would
+ * read and parse it again. A page is shared until the log changes, and no longer than this turn of the event loop.
+ */
+function createSharedPages({ store, watchers }: InboxContext): Activity['page'] {
+  const pages = new Map<string, ReturnType<Activity['page']>>()
+  const read = async (workspaceId: string, afterSeq: number) => {
+    const rows = await store.read(() => readRows(workspaceId, afterSeq))
+    return rows?.map((each) => ({ seq: each.row.seq, entries: entriesOf(each) }))
+  }
+  // Runs before any reader that the change wakes up, so that none of them gets a page from before the change.
+  watchers.watchAll(() => pages.clear())
+  return (workspaceId, afterSeq) => {
+    const key = `${workspaceId} ${afterSeq}`
+    const known = pages.get(key)
+    if (known !== undefined) return known
+    if (pages.size === 0) setImmediate(() => pages.clear())
+    const page = read(workspaceId, afterSeq)
+    pages.set(key, page)
+    return page
+  }
+}
+
 async function* follow(
-  context: InboxContext,
+  context: InboxContext & { readonly readPage: Activity['page'] },
   from: { workspaceId: string; afterSeq: number },
   signal: AbortSignal,
 ): AsyncIterable<ActivityRow> {
@@ -53,11 +74,11 @@ async function* follow(
   let { afterSeq } = from
   try {
     while (!signal.aborted) {
-      const rows = await context.store.read(() => readRows(workspaceId, afterSeq))
+      const rows = await context.readPage(workspaceId, afterSeq)
       if (rows === undefined) return
-      for (const read of rows) {
-        afterSeq = read.row.seq
-        yield { seq: afterSeq, entries: entriesOf(read) }
+      for (const row of rows) {
+        afterSeq = row.seq
+        yield row
       }
       if (rows.length === 0) await changes.next(RECHECK_MS, signal)
     }

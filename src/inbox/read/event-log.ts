@@ -4,10 +4,10 @@
  * that asks for "after N" never misses a row that committed late.
  */
 import type { Artifact, MessageContent, Metadata, Part, StreamResponse, TaskState } from '../../protocol/a2a.ts'
+import { createByteBudget, FOLLOW_BYTES_MAX, withinPage } from '../../store/page-budget.ts'
 import { type Statement, sql, statement, type Transaction } from '../../store/store.ts'
 import type { LogEntry, TurnEvent } from '../inbox.ts'
 import { type StatusMessage, type TaskIds, toAgentMessage } from '../settle/status-message.ts'
-import { createByteBudget, FOLLOW_BYTES_MAX, withinPage } from './page-budget.ts'
 
 export type LogItem =
   | ({ readonly t: 'status'; readonly state: TaskState } & Partial<StatusMessage>)

@@ -5,12 +5,12 @@
  */
 import { restoreEnvelope } from '../../protocol/envelope.ts'
 import type { Sender } from '../../protocol/request.ts'
+import { withinPage } from '../../store/page-budget.ts'
 import { type Store, sql, type Transaction } from '../../store/store.ts'
 import { dedupeRange } from '../admit/dedupe.ts'
 import type { Stories, Story, StoryDelivery, StoryQuery } from '../readers.ts'
 import type { StatusMessage } from '../settle/status-message.ts'
 import type { LogItem } from './event-log.ts'
-import { withinPage } from './page-budget.ts'
 import { coversPrincipal } from './principals.ts'
 import {
   readStoryCursor,

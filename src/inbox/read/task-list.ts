@@ -3,9 +3,9 @@
  * repeats one.
  */
 import type { Task, TaskState } from '../../protocol/a2a.ts'
+import { PAGE_BYTES_MAX } from '../../store/page-budget.ts'
 import { sql, type Transaction, type Value } from '../../store/store.ts'
 import type { TaskPage, TaskQuery } from '../inbox.ts'
-import { PAGE_BYTES_MAX } from './page-budget.ts'
 import { principalCondition } from './principals.ts'
 import { messagesOfTask } from './task-messages.ts'
 import { readTask } from './tasks.ts'

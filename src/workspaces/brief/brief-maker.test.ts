@@ -101,7 +101,7 @@ describe('the brief of a turn, and whether the turn can run', () => {
     await upkeep.stop()
     assert.equal((await workspaces.get(gone.id))?.statusReason, 'claude is not installed. Install it.')
     assert.deepEqual([await status(well.id), await status(odd.id)], ['online', 'failed'])
-    assert.equal((await workspaces.list()).length > 2, true)
+    assert.equal((await workspaces.all()).length > 2, true)
     check = () => ({ ok: true })
     for (const { id } of [gone, odd]) await configs.recheck(id)
     assert.deepEqual([await status(gone.id), await status(odd.id)], ['online', 'online'])

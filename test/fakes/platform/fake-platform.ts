@@ -295,6 +295,7 @@ function createFakeWorkspaces(): Workspaces {
   const made = { runtimeConfig: {}, status: 'online', createdAtMs: 1_700_000_000_000 } as const
   add({ ...base, ...made, id: WORKSPACE_ID, name: 'echo' })
   const withLoad = (workspace: Workspace) => ({ ...workspace, queueDepth: 0, running: 0 })
+  const allSorted = () => [...all.values()].map(withLoad).sort((a, b) => (a.id < b.id ? -1 : 1))
   return {
     async create(input) {
       if (input.name === 'defect') throw new TypeError('cannot read "inside" of undefined')
@@ -306,7 +307,13 @@ function createFakeWorkspaces(): Workspaces {
       const workspace = all.get(id)
       return workspace && withLoad(workspace)
     },
-    list: async () => [...all.values()].map(withLoad),
+    async list({ after = '', limit }) {
+      const sorted = allSorted().filter(({ id }) => id > after)
+      const page = sorted.slice(0, limit)
+      const next = sorted.length > limit ? page.at(-1)?.id : undefined
+      return { workspaces: page, ...(next !== undefined && { next }) }
+    },
+    all: async () => allSorted(),
   }
 }
 

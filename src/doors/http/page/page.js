@@ -43,15 +43,27 @@ async function login(code) {
 async function refresh() {
   clearTimeout(timer)
   try {
-    const answer = await fetch('/workspaces')
-    if (answer.status === 401) return showLoggedOut()
-    if (!answer.ok) throw new Error(`answer ${answer.status}`)
-    const { workspaces } = await answer.json()
+    const workspaces = await readWorkspaces()
+    if (workspaces === undefined) return showLoggedOut()
     showWorkspaces(workspaces)
   } catch {
     showTrouble('The platform cannot be reached. This list may be out of date. Trying again.')
   }
   timer = setTimeout(refresh, REFRESH_MS)
+}
+
+/** All pages of the list; undefined when the browser is not logged in. */
+async function readWorkspaces() {
+  const workspaces = []
+  for (let after = ''; after !== undefined; ) {
+    const answer = await fetch(`/workspaces?limit=1000&after=${encodeURIComponent(after)}`)
+    if (answer.status === 401) return undefined
+    if (!answer.ok) throw new Error(`answer ${answer.status}`)
+    const page = await answer.json()
+    workspaces.push(...page.workspaces)
+    after = page.next
+  }
+  return workspaces
 }
 
 function showLoggedOut() {

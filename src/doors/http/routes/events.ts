@@ -5,7 +5,7 @@
  */
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { MoleculeError, toMoleculeError } from '../../../errors.ts'
-import type { Activity } from '../../../inbox/readers.ts'
+import type { Activity, ActivityRow } from '../../../inbox/readers.ts'
 import { logFailure } from '../server/errors.ts'
 import { type SseEvent, writeEvents } from '../server/sse.ts'
 import { viewActivityEntry } from './activity.ts'
@@ -64,9 +64,19 @@ async function* rows(
   { workspaceId, sinceSeq }: { workspaceId: string; sinceSeq: number },
   signal: AbortSignal,
 ): AsyncIterable<SseEvent> {
-  for await (const { seq, entries } of activity.follow(workspaceId, sinceSeq, signal)) {
-    yield { id: String(seq), data: JSON.stringify({ seq, events: entries.map(viewActivityEntry) }) }
-  }
+  for await (const row of activity.follow(workspaceId, sinceSeq, signal)) yield sseEventOf(row)
+}
+
+/** The text of a row, made once for all its readers. */
+const sseEvents = new WeakMap<ActivityRow, SseEvent>()
+
+function sseEventOf(row: ActivityRow): SseEvent {
+  const known = sseEvents.get(row)
+  if (known !== undefined) return known
+  const { seq, entries } = row
+  const event = { id: String(seq), data: JSON.stringify({ seq, events: entries.map(viewActivityEntry) }) }
+  sseEvents.set(row, event)
+  return event
 }
 
 function toSeq(given: string): number {

@@ -39,12 +39,34 @@ test('PL-2 the list shows every workspace with its status and queue depth', asyn
   await create(opened, { name: 'second' })
   const { json } = await opened.sendRequest('/workspaces', { token: secretOf('viewer') })
   assert.deepEqual(
-    json.workspaces.map(({ name, status, queue_depth }: Record<string, unknown>) => [name, status, queue_depth]),
+    json.workspaces
+      .map(({ name, status, queue_depth }: Record<string, unknown>) => [name, status, queue_depth])
+      .toSorted(),
     [
       ['echo', 'online', 0],
       ['second', 'online', 0],
     ],
   )
+})
+
+test('PL-23 the list has pages of 100, of any number up to 1,000, and a cursor, for people and for agents', async (t) => {
+  const opened = await openDoor(t)
+  for (let count = 1; count < 120; count++) await create(opened, { name: `n${count}`, parent_id: WORKSPACE_ID })
+  const read = async (query: string, role: 'viewer' | 'workspace' = 'viewer') =>
+    (await opened.sendRequest(`/workspaces${query}`, { token: secretOf(role) })).json
+  for (const role of ['viewer', 'workspace'] as const) {
+    const first = await read('', role)
+    assert.equal(first.workspaces.length, 100)
+    const rest = await read(`?after=${first.next}`, role)
+    const ids = [...first.workspaces, ...rest.workspaces].map(({ id }: { id: string }) => id)
+    assert.deepEqual([ids.length, new Set(ids).size, rest.next], [120, 120, undefined])
+  }
+  assert.deepEqual(
+    [(await read('?limit=7')).workspaces.length, (await read('?limit=1000')).workspaces.length],
+    [7, 120],
+  )
+  for (const wrong of ['?limit=0', '?limit=1001', '?limit=x'])
+    assert.equal((await read(wrong)).error.code, 'invalid_request')
 })
 
 test('PL-2 invalid fields are refused by name', async (t) => {

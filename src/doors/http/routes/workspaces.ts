@@ -6,8 +6,8 @@ import { MoleculeError } from '../../../errors.ts'
 import type { Tokens } from '../../../workspaces/tokens.ts'
 import { isExternal, type Workspace } from '../../../workspaces/workspace.ts'
 import { baseUrl } from '../server/base-url.ts'
-import { readQueryFlag } from '../server/query.ts'
-import { reachable, requireWorkspace } from '../server/reach.ts'
+import { readQueryFlag, readQueryNumber } from '../server/query.ts'
+import { listReachable, requireWorkspace } from '../server/reach.ts'
 import { route } from './route.ts'
 import {
   newWorkspaceSchema,
@@ -17,6 +17,10 @@ import {
   viewWorkspaceFor,
   workspaceChangeSchema,
 } from './workspace-schema.ts'
+
+/** Workspaces of one page. */
+const WORKSPACES_LISTED = 100
+const WORKSPACES_LISTED_MAX = 1000
 
 export const workspaceRoutes = [
   route({
@@ -37,11 +41,20 @@ export const workspaceRoutes = [
     method: 'get',
     path: '/workspaces',
     access: 'workspace.read',
-    summary: 'The workspaces that the token reaches',
-    success: [200, 'The workspaces'],
+    summary: 'The workspaces that the token reaches; "limit" (100, at most 1,000) and "after" read a page',
+    success: [200, 'The workspaces, and "next" where there are more'],
     async handle({ context, identity }, { workspaces }) {
-      const all = reachable(identity, await workspaces.list())
-      return context.json({ workspaces: all.map((workspace) => viewWorkspaceFor(identity, workspace)) })
+      const limit = readQueryNumber(context, 'limit', { min: 1, max: WORKSPACES_LISTED_MAX }) ?? WORKSPACES_LISTED
+      const after = context.req.query('after')
+      const { workspaces: page, next } = await listReachable(
+        identity,
+        { limit, ...(after !== undefined && { after }) },
+        workspaces,
+      )
+      return context.json({
+        workspaces: page.map((workspace) => viewWorkspaceFor(identity, workspace)),
+        ...(next !== undefined && { next }),
+      })
     },
   }),
   route({

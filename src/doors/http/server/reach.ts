@@ -5,7 +5,13 @@
 import { MoleculeError } from '../../../errors.ts'
 import { mayTalk, type TalkDecision } from '../../../workspaces/may-talk.ts'
 import type { Identity } from '../../../workspaces/tokens.ts'
-import type { Workspace, WorkspaceLoad, Workspaces } from '../../../workspaces/workspace.ts'
+import type {
+  Workspace,
+  WorkspaceLoad,
+  WorkspacePage,
+  WorkspaceQuery,
+  Workspaces,
+} from '../../../workspaces/workspace.ts'
 import type { Action } from './auth.ts'
 
 /** Contract: throws `forbidden` with the reason, or `not_found` when the workspace does not exist. */
@@ -36,7 +42,21 @@ function noWorkspace(id: string): MoleculeError {
   return new MoleculeError('not_found', `there is no workspace ${id}`)
 }
 
-/** The workspaces that the token may see: those it reaches, and its own. */
+/** A page of the workspaces that the token may see: those it reaches, and its own. */
+export async function listReachable(
+  identity: Identity,
+  query: WorkspaceQuery,
+  workspaces: Workspaces,
+): Promise<WorkspacePage> {
+  if (isPerson(identity)) return workspaces.list(query)
+  const { after = '', limit } = query
+  const all = reachable(identity, await workspaces.all()).filter(({ id }) => id > after)
+  const page = all.slice(0, limit)
+  const next = all.length > limit ? page.at(-1)?.id : undefined
+  return { workspaces: page, ...(next !== undefined && { next }) }
+}
+
+/** Those of the workspaces that the token may see. */
 export function reachable<W extends Workspace>(identity: Identity, all: readonly W[]): readonly W[] {
   if (isPerson(identity)) return all
   if (identity.role === 'caller') return all.filter(({ id }) => identity.workspaces?.includes(id))

@@ -27,8 +27,17 @@ export type Subscription = z.output<typeof subscriptionSchema>
 export const subscribedMessage = (workspace: string, seq: number): string =>
   JSON.stringify({ type: 'subscribed', workspace, seq })
 
-export const eventsMessage = (workspace: string, { seq, entries }: ActivityRow): string =>
-  JSON.stringify({ type: 'events', workspace, seq, events: entries.map(viewActivityEntry) })
+/** The text of a row, made once for all its readers. */
+const eventsMessages = new WeakMap<ActivityRow, string>()
+
+export function eventsMessage(workspace: string, row: ActivityRow): string {
+  const known = eventsMessages.get(row)
+  if (known !== undefined) return known
+  const { seq, entries } = row
+  const text = JSON.stringify({ type: 'events', workspace, seq, events: entries.map(viewActivityEntry) })
+  eventsMessages.set(row, text)
+  return text
+}
 
 /** The workspace is deleted and all of its log was sent. */
 export const endedMessage = (workspace: string): string => JSON.stringify({ type: 'ended', workspace })

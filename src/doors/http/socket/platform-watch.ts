@@ -24,7 +24,7 @@ export interface PlatformWatch {
 }
 
 export interface PlatformWatchOptions {
-  readonly workspaces: Pick<Workspaces, 'list'>
+  readonly workspaces: Pick<Workspaces, 'all'>
   readonly clock: Clock
   readonly log: Log
 }
@@ -40,7 +40,7 @@ export function createPlatformWatch({ workspaces, clock, log }: PlatformWatchOpt
   const wakeUp = createWakeUp()
   const poll = async () => {
     const before = seen ?? []
-    seen = compare(await workspaces.list(), before)
+    seen = compare(await workspaces.all(), before)
     if (isSame(seen, before)) return
     for (const callback of watchers) callback()
   }
@@ -67,7 +67,7 @@ export function createPlatformWatch({ workspaces, clock, log }: PlatformWatchOpt
       }
     },
     async workspaces() {
-      seen ??= compare(await workspaces.list(), [])
+      seen ??= compare(await workspaces.all(), [])
       return seen
     },
     hint: wakeUp.wake,

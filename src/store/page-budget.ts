@@ -2,7 +2,7 @@
  * The byte budget of a page. Rows alone do not bound a page: 30 tasks with artifacts of 8 MB stopped the platform for
  * 6 s. The database adds up the sizes of the stored texts, so a page is cut before any of it is read or parsed.
  */
-import { MoleculeError } from '../../errors.ts'
+import { MoleculeError } from '../errors.ts'
 
 /** A page has at most this many bytes of stored text. A single row that is larger comes alone. */
 export const PAGE_BYTES_MAX = 1024 * 1024
