@@ -184,6 +184,18 @@ export function admitTests(harness: InboxHarness): void {
     })
   })
 
+  test('PL-9 all conversations of a sending workspace have one share of a queue', async () => {
+    const id = await harness.workspace()
+    const { reception } = harness.local
+    const send = (n: number) => reception.admit(letterTo(id, { principal: `ws:greedy/c${n}`, contextId: `c${n % 7}` }))
+    await Promise.all(Array.from({ length: 500 }, (_, n) => send(n)))
+    await assert.rejects(send(1000), hasCode('queue_full'))
+    await assert.rejects(reception.admit(letterTo(id, { principal: 'ws:greedy' })), hasCode('queue_full'))
+    await reception.admit(letterTo(id, { principal: 'ws:greedy2/c1' }))
+    await reception.admit(letterTo(id))
+    await harness.local.queues.end(id, failure)
+  })
+
   test('PL-9 one principal gets at most half of what the others leave free in a queue', async () => {
     const id = await harness.workspace()
     const { reception } = harness.local
