@@ -223,7 +223,11 @@ export const requirements: readonly Requirement[] = [
     'npm test takes the database away for 6 s, not for 30 s',
   ),
   built('RE-4', 'bad input is refused with a reason'),
-  built('RE-5', 'no orphan or zombie process is left behind'),
+  built(
+    'RE-5',
+    'no orphan or zombie process is left behind',
+    'where no cgroup can be made, one that drops its mark and its session survives',
+  ),
   pending('RE-6', 'safe upgrades, backup and restore'),
   built('RE-7', 'nothing grows without a limit', 'all except the floor of free space'),
   pending('RE-8', 'some workspaces belong to a node, others may move'),

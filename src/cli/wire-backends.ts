@@ -8,6 +8,7 @@ import { systemClock } from '../clock.ts'
 import type { PlatformConfig } from '../config/config.ts'
 import type { LocalInbox } from '../inbox/local-inbox.ts'
 import { type MaskingLog, secretValues } from '../log.ts'
+import { openCgroups } from '../process/cgroups.ts'
 import { createProcesses } from '../process/create-processes.ts'
 import { reapOrphans } from '../process/orphan-records.ts'
 import type { BackendCheck, Workspaces } from '../workspaces/workspace.ts'
@@ -26,8 +27,11 @@ export async function wireBackends({ config, log, environment }: WireBackendsOpt
   for (const secret of secretValues(environment)) log.hide(secret)
   const recordsDir = join(config.dataDir, 'processes')
   const orphansReaped = await reapOrphans({ recordsDir, owner: host, log })
-  const processes = createProcesses({ owner: host, recordsDir, clock: systemClock, log })
-  const { adapters, adapterChanges } = await wireAdapters(config.dataDir, log)
+  const [{ cgroups }, { adapters, adapterChanges }] = await Promise.all([
+    openCgroups({ owner: host, recordsDir, log }),
+    wireAdapters(config.dataDir, log),
+  ])
+  const processes = createProcesses({ owner: host, recordsDir, clock: systemClock, log, cgroups })
   const registry = createBackendRegistry([...builtinBackends, ...adapters])
   const outbound = createOutbound({ allow: config.allowOutbound })
   const context: BackendContext = {

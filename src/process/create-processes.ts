@@ -4,6 +4,7 @@
  */
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
+import type { Cgroups } from './cgroups.ts'
 import { createOrphanRecords } from './orphan-records.ts'
 import type { Processes } from './processes.ts'
 import { runOnce } from './run-once.ts'
@@ -23,21 +24,24 @@ export interface ProcessesOptions {
   readonly log: Log
   /** From SIGTERM to SIGKILL, unless the spawn options set their own. */
   readonly killGraceMs?: number
+  /** Unset = children run in the cgroup of the platform. `close` closes it. */
+  readonly cgroups?: Cgroups | undefined
 }
 
 export function createProcesses(options: ProcessesOptions): Processes {
-  const { owner, clock, log, killGraceMs = KILL_GRACE_MS } = options
+  const { owner, clock, log, killGraceMs = KILL_GRACE_MS, cgroups } = options
   const subprocesses: ProcessContext['subprocesses'] = new Map()
   const isLive = (mark: string) =>
     subprocesses.keys().some((subprocess) => subprocess.options.mark === mark && !subprocess.treeEnded)
   const sweeper = createSweeper({ owner, clock, log, isLive })
   const records = createOrphanRecords(options.recordsDir, { clock, log })
-  const context: ProcessContext = { owner, clock, log, killGraceMs, sweeper, records, subprocesses }
+  const context: ProcessContext = { owner, clock, log, killGraceMs, sweeper, records, cgroups, subprocesses }
   const closeAll = async () => {
     for (const subprocess of subprocesses.keys()) subprocess.stop('canceled')
     await Promise.all(subprocesses.values())
     await sweeper.close()
     await records.close()
+    await cgroups?.close()
   }
   let closed: Promise<void> | undefined
   return {

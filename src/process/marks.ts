@@ -1,7 +1,8 @@
 /**
  * The mark is a variable in the environment of every child. Its descendants inherit it, so that one that left the
  * process group (`setsid`, a daemon) is still found. Linux only, from /proc; a process that clears its environment
- * (`env -i`) is not found. Invariant: a process is killed only if it carries the mark at the moment of the kill.
+ * (`env -i`) is found only by its cgroup, where there is one. Invariant: a process is killed only if it carries the mark
+ * at the moment of the kill.
  */
 import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'

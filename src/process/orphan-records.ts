@@ -11,6 +11,7 @@ import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
 import { killGroup } from './group.ts'
 import { bootId, startTimeOf } from './identity.ts'
+import { reapCgroups } from './kill-cgroup.ts'
 import { killMarked, markValue } from './marks.ts'
 import { readStat } from './proc.ts'
 
@@ -41,9 +42,11 @@ export async function reapOrphans(options: { recordsDir: string; owner: string; 
   if (marked.pids.size > 0)
     log.info({ pids: [...marked.pids] }, 'killed marked processes that an earlier run of the platform left')
   if (!marked.complete) log.error({ owner }, 'some processes of an earlier run of the platform cannot be killed')
+  // Last, so that it counts only processes that neither a record nor a mark found.
+  const inCgroups = await reapCgroups(options)
   // Removed last, so that a crash before this line leaves the records for the next start.
   for (const file of files) await rm(join(recordsDir, file), { force: true })
-  return killed + marked.pids.size
+  return killed + marked.pids.size + inCgroups
 }
 
 export interface RecordedChild {

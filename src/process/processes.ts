@@ -1,7 +1,7 @@
 /**
  * The process seam: supervised subprocesses, run once or kept running. Every child is started through it.
- * Invariant: a child has its own process group, carries a mark in its environment, is recorded so that a restarted
- * platform can kill it, and has a limit on its output.
+ * Invariant: a child has its own process group, carries a mark in its environment, has its own cgroup where the platform
+ * may make one, is recorded so that a restarted platform can kill it, and has a limit on its output.
  */
 
 /** Options of every child. */
@@ -83,8 +83,8 @@ export interface RunningProcess {
 }
 
 /**
- * Contract: `run` always resolves, once, and never rejects. By then no process of that run is alive, except that an
- * escapee of a run that ended by itself (`exited`) is killed within seconds after.
+ * Contract: `run` always resolves, once, and never rejects. By then no process of that run is alive. Without cgroups, an
+ * escapee of a run that ended by itself (`exited`) is killed within seconds after, and one without its mark survives.
  */
 export interface Processes {
   run(options: ProcessRunOptions, signal: AbortSignal): Promise<ProcessResult>

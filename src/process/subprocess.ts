@@ -7,6 +7,7 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
+import type { Cgroup, Cgroups } from './cgroups.ts'
 import { groupAlive, killGroup, type ProcessGroup, stopGroup } from './group.ts'
 import { markEnvironment } from './marks.ts'
 import type { OrphanRecords } from './orphan-records.ts'
@@ -26,6 +27,8 @@ export interface ProcessContext {
   readonly killGraceMs: number
   readonly sweeper: Sweeper
   readonly records: OrphanRecords
+  /** Undefined where the platform may not make cgroups. */
+  readonly cgroups: Cgroups | undefined
   readonly subprocesses: Map<Subprocess, Promise<ProcessResult>>
 }
 
@@ -36,6 +39,7 @@ export interface Subprocess {
   readonly pid: number
   readonly options: SpawnOptions
   readonly context: ProcessContext
+  readonly cgroup: Cgroup | undefined
   readonly leader: Leader
   readonly stopped: Promise<StopCause>
   /** Only the first call counts. */
@@ -55,14 +59,19 @@ export interface Leader {
 
 /** Spawns synchronously, so that a `close` right after it finds the child. Gives the error if the spawn failed. */
 export function spawnSubprocess(options: SpawnOptions, context: ProcessContext): Subprocess | Promise<Error> {
-  const child = spawnChild(options, context.owner)
-  if (child instanceof Error) return Promise.resolve(child)
-  const { pid } = child
-  if (pid === undefined) return spawnError(child, options.cwd)
+  const cgroup = context.cgroups?.take()
+  const entering = cgroup?.entering(options)
+  const child = spawnChild(entering === undefined ? options : { ...options, command: entering }, context.owner)
+  const pid = child instanceof Error ? undefined : child.pid
+  if (child instanceof Error || pid === undefined) {
+    void cgroup?.end()
+    return child instanceof Error ? Promise.resolve(child) : spawnError(child, options.cwd)
+  }
+  if (entering === undefined) cgroup?.add(pid)
   const { promise: stopped, resolve: stop } = Promise.withResolvers<StopCause>()
   // A child may close its stdin or never read it; that must not throw.
   for (const pipe of [child.stdin, child.stdout, child.stderr]) pipe.on('error', ignoreError)
-  return { child, pid, options, context, leader: watchLeader(child), stopped, stop, treeEnded: false }
+  return { child, pid, options, context, cgroup, leader: watchLeader(child), stopped, stop, treeEnded: false }
 }
 
 /** The result of a subprocess that was never started. */
@@ -146,10 +155,11 @@ async function cleanUpAfterExit(subprocess: Subprocess, sweepNow: boolean): Prom
   await waitForPipes(subprocess)
   const group: ProcessGroup = { pid: subprocess.pid, leaderReaped: () => true }
   const gone = !groupAlive(group) || (await killGroup(group))
+  const isCgroupEmpty = (await subprocess.cgroup?.end()) ?? true
   subprocess.treeEnded = true
   if (sweepNow) await subprocess.context.sweeper.now(subprocess.options.mark)
   else subprocess.context.sweeper.later(subprocess.options.mark)
-  return gone
+  return gone && isCgroupEmpty
 }
 
 async function stopTree(subprocess: Subprocess): Promise<boolean> {
@@ -158,11 +168,12 @@ async function stopTree(subprocess: Subprocess): Promise<boolean> {
   const gone = await stopGroup(group, options.killGraceMs ?? context.killGraceMs)
   // A dead leader may not be reaped yet, and its exit code comes only then.
   if (gone) await leader.exited
+  const isCgroupEmpty = (await subprocess.cgroup?.end()) ?? true
   subprocess.treeEnded = true
   await context.sweeper.now(options.mark)
   // Reads its last stderr output. It has a limit, because an unmarked escapee may hold the pipe open for ever.
   await waitForPipes(subprocess)
-  return gone
+  return gone && isCgroupEmpty
 }
 
 /** Resolves when the pipes are at their end, after 100 ms of silence, or 1 s after the exit. */

@@ -7,6 +7,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { recordedCgroups, removeCgroups } from '../harness/cgroup.ts'
 import { markedProcesses } from '../harness/live-processes.ts'
 import { type PlatformProcess, readHostId, readToken, startPlatformProcess } from '../harness/platform-process.ts'
 import { type Audit, type AuditCheck, audit } from './audit.ts'
@@ -98,6 +99,7 @@ export async function runCampaign(options: CampaignOptions): Promise<CrashReport
     return await conclude(campaign, { platform, load, runsDir })
   } finally {
     await platform?.stop('SIGKILL')
+    await removeCgroups(recordedCgroups(dataDir))
     rmSync(folder, { recursive: true, force: true })
   }
 }

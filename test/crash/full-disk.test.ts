@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
+import { recordedCgroups, removeCgroups } from '../harness/cgroup.ts'
 import { memoryBytes } from '../harness/live-processes.ts'
 import { startPlatformProcess } from '../harness/platform-process.ts'
 import { waitUntil } from '../harness/wait.ts'
@@ -29,6 +30,7 @@ async function prepare(t: TestContext) {
   const platform = startPlatformProcess({ dataDir, wrapper: disk.wrapper, env: { MOLECULE_ADMIN_TOKEN: TOKEN } })
   t.after(async () => {
     await platform.stop('SIGKILL')
+    await removeCgroups(recordedCgroups(dataDir))
     rmSync(dataDir, { recursive: true, force: true })
   })
   const url = await platform.ready

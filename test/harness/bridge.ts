@@ -6,6 +6,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
+import { recordedCgroups, removeCgroups } from './cgroup.ts'
 import { cleanEnvironment, MOLECULE } from './command.ts'
 import type { PlatformUnderTest } from './platform.ts'
 import { waitUntil } from './wait.ts'
@@ -87,6 +88,7 @@ export function spawnBridge(t: TestContext, { command, args, env, cwd }: SpawnBr
     // SIGKILL: some tests stop the bridge with SIGSTOP, and a stopped process takes no other signal.
     child.kill('SIGKILL')
     await ended
+    await removeCgroups(recordedCgroups(env['MOLECULE_HOME'] ?? cwd))
   }
   cleanups.set(t, [...(cleanups.get(t) ?? []), end])
   t.after(end)

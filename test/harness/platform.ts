@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import type { Task } from '../../src/protocol/a2a.ts'
+import { recordedCgroups, removeCgroups } from './cgroup.ts'
 import { type PlatformProcess, readToken, startPlatformProcess } from './platform-process.ts'
 import { waitUntil } from './wait.ts'
 
@@ -52,6 +53,8 @@ export async function startPlatform(options: StartPlatformOptions = {}): Promise
   const { pid, ready, exited, stop, output } = startPlatformProcess({ ...options, dataDir })
   const url = await ready
   const token = readToken(dataDir)
+  // Read now: a folder of the caller may be gone when the platform is disposed of.
+  const cgroups = recordedCgroups(dataDir)
 
   const request: PlatformUnderTest['request'] = async (method, path, body) => {
     const response = await fetch(`${url}${path}`, {
@@ -84,6 +87,7 @@ export async function startPlatform(options: StartPlatformOptions = {}): Promise
     },
     async dispose() {
       await stop('SIGKILL')
+      await removeCgroups(cgroups)
       if (options.dataDir === undefined) await rm(dataDir, { recursive: true, force: true })
     },
   }

@@ -20,6 +20,7 @@ import {
   type Outcome,
 } from '../../inbox/inbox.ts'
 import type { MaskingLog } from '../../log.ts'
+import { openCgroups } from '../../process/cgroups.ts'
 import { createProcesses } from '../../process/create-processes.ts'
 import { reapOrphans } from '../../process/orphan-records.ts'
 import { createRuntime } from '../../runtime/runtime.ts'
@@ -64,7 +65,9 @@ export async function startBridge(settings: BridgeSettings, parts: BridgeParts, 
   const { workspaceId, apiUrl, backend, options, dir } = settings
   const { state, clock, log, display, environment } = parts
   await reapEarlierRuns(state, log)
-  const processes = createProcesses({ owner: state.bridgeId, recordsDir: state.recordsDir, clock, log })
+  const { bridgeId: owner, recordsDir } = state
+  const { cgroups } = await openCgroups({ owner, recordsDir, log })
+  const processes = createProcesses({ owner, recordsDir, clock, log, cgroups })
   const context: BackendContext = { processes, environment, clock, log }
   const build = (): Backend => parts.registry.build(backend, options, context)
   const connection = openConnection(settings, parts)

@@ -16,6 +16,7 @@ import { OTHERS_MODE_BITS } from '../data-folder/private-files.ts'
 import { NODE_MAJOR_MIN } from '../launch.mjs'
 import type { Environment } from '../terminal/terminal.ts'
 import { findPortHolder } from '../up/port-holder.ts'
+import { examineCgroups } from './cgroups.ts'
 import type { Finding } from './finding.ts'
 
 const FREE_BYTES_MIN = 500 * 1024 * 1024
@@ -32,6 +33,7 @@ export async function examineMachine(dataDir: string, env: Environment): Promise
     ...(await examineAdapters(dataDir)),
     ...(config === undefined ? [] : [await examineStore(dataDir, config.database), examinePort(dataDir, config)]),
     examineDisk(dataDir),
+    await examineCgroups(dataDir),
     examineSizes(dataDir),
   ]
 }
