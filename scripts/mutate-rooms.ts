@@ -65,10 +65,12 @@ export function sourcesOf(root: string, room: string): string[] {
   return files.filter((file) => !file.endsWith('.test.ts')).sort()
 }
 
-/** The tests of a room in the order in which they run. */
-export function stepsOf(root: string, room: string, quick: boolean): TestStep[] {
-  const { unit, files, slow } = ROOMS[room] ?? { unit: [], files: [], slow: [] }
-  const tests = unit.map((name) => ({ name, paths: globSync(`src/${name}/**/*.test.ts`, { cwd: root }).sort() }))
+/** The tests for a mutant of this file, in the order in which they run: the unit tests nearest to the file first. */
+export function stepsOf(root: string, file: string, quick: boolean): TestStep[] {
+  const { unit, files, slow } = ROOMS[roomOf(file)] ?? { unit: [], files: [], slow: [] }
+  const find = (room: string) => globSync(`src/${room}/**/*.test.ts`, { cwd: root }).sort()
+  const byNearness = (a: string, b: string) => commonLength(b, file) - commonLength(a, file)
+  const tests = unit.map((name) => ({ name, paths: find(name).sort(byNearness) }))
   const unitSteps = tests.map(({ name, paths }) => ({
     name: `unit tests of ${name}`,
     // `unit-tests.mjs` imports absolute paths; each worker runs it in its own copy of the repository.
@@ -79,4 +81,10 @@ export function stepsOf(root: string, room: string, quick: boolean): TestStep[] 
     argv: [`test/${part}.test.ts`],
   }))
   return [...unitSteps, ...fileSteps]
+}
+
+function commonLength(a: string, b: string): number {
+  let length = 0
+  while (length < a.length && a[length] === b[length]) length += 1
+  return length
 }

@@ -57,37 +57,38 @@ const BASELINE_MS = 300_000
 export async function runMutants(options: MutationOptions): Promise<Verdict[]> {
   const { root, mutants, stepsFor, workers, signal, extraMs = EXTRA_MS, onVerdict } = options
   const copies = Array.from({ length: workers }, () => copyRepository(root))
-  try {
-    const steps = new Map(mutants.flatMap(stepsFor).map((step) => [step.name, step]))
-    const limits = new Map<string, number>()
-    await forEach([...steps.values()], copies, async (step, copy) => {
-      const { passed, ms, output } = await runStep({ step, copy, limitMs: BASELINE_MS, signal })
-      if (!passed && !signal.aborted) throw new Error(`${step.name} fails on the unchanged source:\n${output}`)
-      limits.set(step.name, ms * SLOWER + extraMs)
-    })
-    const verdicts: Verdict[] = []
-    await forEach(mutants, copies, async (mutant, copy) => {
-      if (signal.aborted) return
-      const limited = stepsFor(mutant).map((step) => ({ step, limitMs: limits.get(step.name) ?? BASELINE_MS }))
-      const verdict = await judge({ mutant, copy, steps: limited, signal })
+  // Before the first mutant changes a file: the tests of the copies are those of this moment.
+  const work = mutants.map((mutant) => ({ mutant, steps: stepsFor(mutant) }))
+  const limits = new Map<string, Promise<number>>()
+  const limitOf = (step: TestStep, copy: string) => {
+    const limit = limits.get(step.name) ?? measureLimit({ step, copy, limitMs: BASELINE_MS, signal }, extraMs)
+    limits.set(step.name, limit)
+    return limit
+  }
+  const verdicts: Verdict[] = []
+  const lane = async (copy: string) => {
+    for (let next = work.shift(); next !== undefined && !signal.aborted; next = work.shift()) {
+      const verdict = await judge({ ...next, copy, limitOf, signal })
       if (signal.aborted) return
       verdicts.push(verdict)
       onVerdict?.(verdict)
-    })
+    }
+  }
+  try {
+    const lanes = await Promise.allSettled(copies.map(lane))
+    for (const each of lanes) if (each.status === 'rejected') throw each.reason
     return verdicts
   } finally {
     for (const copy of copies) rmSync(copy, { recursive: true, force: true, maxRetries: 5 })
   }
 }
 
-/** Works through the items, one at a time in each copy. */
-async function forEach<T>(items: readonly T[], copies: string[], work: (item: T, copy: string) => Promise<void>) {
-  const waiting = [...items]
-  const lane = async (copy: string) => {
-    for (let item = waiting.shift(); item !== undefined; item = waiting.shift()) await work(item, copy)
-  }
-  const lanes = await Promise.allSettled(copies.map(lane))
-  for (const each of lanes) if (each.status === 'rejected') throw each.reason
+/** Runs the step on the unchanged source, where it must pass; how long it may take on a mutant. */
+async function measureLimit(options: StepOptions, extraMs: number): Promise<number> {
+  const { passed, ms, output } = await runStep(options)
+  if (!passed && !options.signal.aborted)
+    throw new Error(`${options.step.name} fails on the unchanged source:\n${output}`)
+  return ms * SLOWER + extraMs
 }
 
 function copyRepository(root: string): string {
@@ -99,24 +100,26 @@ function copyRepository(root: string): string {
 
 interface JudgeOptions {
   readonly mutant: Mutant
+  readonly steps: readonly TestStep[]
   readonly copy: string
-  readonly steps: readonly { step: TestStep; limitMs: number }[]
+  /** Needs the unchanged source in the copy when it is called for a step for the first time. */
+  readonly limitOf: (step: TestStep, copy: string) => Promise<number>
   readonly signal: AbortSignal
 }
 
-async function judge({ mutant, copy, steps, signal }: JudgeOptions): Promise<Verdict> {
-  const startMs = performance.now()
+async function judge({ mutant, copy, steps, limitOf, signal }: JudgeOptions): Promise<Verdict> {
   const path = join(copy, mutant.file)
   const source = readFileSync(path, 'utf8')
-  writeFileSync(path, applyMutant(source, mutant))
-  let killedBy: string | undefined
-  for (const { step, limitMs } of steps) {
-    if (killedBy !== undefined) break
-    const { passed } = await runStep({ step, copy, limitMs, signal })
-    if (!passed) killedBy = step.name
+  let spentMs = 0
+  for (const step of steps) {
+    const limitMs = await limitOf(step, copy)
+    writeFileSync(path, applyMutant(source, mutant))
+    const { passed, ms } = await runStep({ step, copy, limitMs, signal })
+    writeFileSync(path, source)
+    spentMs += ms
+    if (!passed) return { mutant, killedBy: step.name, ms: spentMs }
   }
-  writeFileSync(path, source)
-  return { mutant, killedBy, ms: performance.now() - startMs }
+  return { mutant, killedBy: undefined, ms: spentMs }
 }
 
 interface StepOptions {
@@ -224,7 +227,7 @@ async function main(): Promise<void> {
   console.log(`${mutants.length} of ${all.length} mutants`)
   const verdicts = await runMutants({
     ...{ root, mutants, workers: Math.min(availableParallelism(), Math.max(1, mutants.length)), signal: stop.signal },
-    stepsFor: ({ file }) => stepsOf(root, roomOf(file), values.quick),
+    stepsFor: ({ file }) => stepsOf(root, file, values.quick),
     onVerdict: ({ mutant, killedBy, ms }) =>
       console.log(
         `${(ms / 1000).toFixed(1)} s ${killedBy ? `killed by ${killedBy}` : 'SURVIVED'} ${formatMutant(mutant)}`,
