@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readdir, rm, writeFile } from 'node:fs/promises'
+import { readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { temporaryDir } from '../../../test/harness/process-harness.ts'
@@ -38,4 +38,12 @@ test('PL-3 the stamp changes with the file, is empty without it, and undefined w
   assert.notEqual(homes.stamp(id), first)
   await rm(homes.configPath(id))
   assert.equal(homes.stamp(id), '')
+})
+
+test('only the owner may read the files of a workspace', { skip: process.platform === 'win32' }, async (t) => {
+  const homes = createHomes(temporaryDir(t))
+  const id = workspaceId()
+  await homes.create(id, undefined)
+  await homes.writeConfig(id, 'name: a\n')
+  assert.equal((await stat(homes.configPath(id))).mode & 0o777, 0o600)
 })

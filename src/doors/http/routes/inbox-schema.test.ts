@@ -32,3 +32,11 @@ test('CN-4 every outcome of a turn crosses the wire complete, and a field of a l
     assert.deepEqual(toOutcome(settleSchema.parse(sent).outcome), outcome)
   }
 })
+
+test('CN-4 a lease key with an empty id is refused', () => {
+  const key = { conversationId: 'c', taskId: 't', messageId: 'm', epoch: 1 }
+  const outcome = { type: 'stopped' }
+  assert.equal(settleSchema.safeParse({ key, host: 'here', outcome }).success, true)
+  for (const name of ['conversationId', 'taskId', 'messageId'])
+    assert.equal(settleSchema.safeParse({ key: { ...key, [name]: '' }, host: 'here', outcome }).success, false, name)
+})
