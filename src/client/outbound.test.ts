@@ -99,8 +99,18 @@ test('the allow list opens its ranges and names only', async (t) => {
   const byName = createOutbound({ allow: ['Hook.test'], resolve })
   assert.equal(await (await byName.send({ url: `http://hook.test:${port}/` })).text(), 'hello')
   assert.match(await refusal(byName.check(`http://other.test:${port}/`)), /--allow-outbound/)
-  assert.throws(() => createAllowList(['10.0.0.0/33']), /neither a host name nor a range/)
-  assert.throws(() => createAllowList(['a b']), /neither a host name nor a range/)
+  for (const entry of ['10.0.0.0/33', 'a b'])
+    assert.throws(() => createAllowList([entry]), { code: 'bad_config', message: /neither a host name nor a range/ })
+})
+
+test('an answer has at most 10 MB unless the caller says otherwise', async (t) => {
+  const limit = 10 * 1024 * 1024
+  const { url } = await serve(t, ({ url: path }, response) => {
+    response.end(Buffer.alloc(limit + (path === '/over' ? 1 : 0), 'x'))
+  })
+  const outbound = createOutbound({ allow: ['127.0.0.1'] })
+  assert.equal((await (await outbound.send({ url })).text()).length, limit)
+  await assert.rejects(async () => (await outbound.send({ url: `${url}over` })).text(), { code: 'too_large' })
 })
 
 test('the connection goes to the checked address, and the Host header keeps the name', async (t) => {

@@ -58,6 +58,12 @@ test('CN-5 the backoff doubles after each failure, up to a minute, and resets af
     [undefined, 0],
     ['store_unavailable', 500],
   ])
+  // A single failure ends like many: with one report, at the first success.
+  clock.advance(60_000)
+  healthy = true
+  const before = backoffs.length
+  for (let successes = 0; successes < 2; successes++) await connection.post('/', call)
+  assert.deepEqual(backoffs.slice(before), [[undefined, 0]])
 })
 
 test('CN-5 each backoff has jitter: between half of its value and all of it', async (t) => {
