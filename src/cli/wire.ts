@@ -29,6 +29,7 @@ import { createTokens } from '../workspaces/tokens/token-store.ts'
 import { childEnvironmentOf } from './child-environment.ts'
 import { ensureHostId } from './data-folder/host-id.ts'
 import type { Environment } from './terminal/terminal.ts'
+import { watchFreeSpace } from './up/free-space.ts'
 import { refuseLostStore } from './up/lost-store.ts'
 import { createReadiness } from './up/readiness.ts'
 import { readVersion } from './version.ts'
@@ -82,9 +83,10 @@ export async function wire(options: WireOptions): Promise<Platform> {
   })
   const { webhooks, push } = wireWebhooks(options, localInbox)
   const tokens = createTokens({ store, clock, adminToken, log, conversations })
-  const readiness = createReadiness({ store, clock, host })
+  const space = await watchFreeSpace({ ...config, bytesMin: config.minFreeBytes, clock, log })
+  const readiness = createReadiness({ store, clock, host, lowSpace: space.reason })
   const door = createHttpDoor({
-    reception: localInbox.reception,
+    reception: space.guard(localInbox.reception),
     deadLetters: localInbox.deadLetters,
     metrics,
     load: localInbox.load,
@@ -102,6 +104,7 @@ export async function wire(options: WireOptions): Promise<Platform> {
   })
   const close = async (drainMs: number) => {
     readiness.shutDown()
+    space.stop()
     await runtime.drain(drainMs)
     await webhooks.close()
     await wired.upkeep.stop()

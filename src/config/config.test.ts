@@ -26,6 +26,7 @@ test('PL-1 without any setting, every value is its default', async (t) => {
     drainMs: 10_000,
     maxBlockMs: 120_000,
     allowOutbound: [],
+    minFreeBytes: 500 * 1024 * 1024,
   })
   assert.ok(Object.isFrozen(config))
 })
@@ -116,4 +117,14 @@ test('an empty file counts as no file; an unreadable one is an error', async (t)
   const dir = temporaryDir(t)
   mkdirSync(join(dir, PLATFORM_CONFIG_FILE))
   await assert.rejects(loadConfig({ flags: {}, env: { MOLECULE_HOME: dir } }), { message: /cannot be read \(EISDIR\)/ })
+})
+
+test('RE-7 the floor of free space is a size with a unit, or a number of bytes', async (t) => {
+  const folder = temporaryDir(t)
+  const load = (value: string) => loadConfig({ flags: { 'data-dir': folder, 'min-free-space': value }, env: {} })
+  const sizes = { '0': 0, '1024': 1024, '2GB': 2e9, '3 GiB': 3 * 1024 ** 3, '500MiB': 500 * 1024 ** 2, '7KB': 7000 }
+  for (const [text, bytes] of Object.entries(sizes)) assert.equal((await load(text)).minFreeBytes, bytes, text)
+  for (const wrong of ['', '-1', '5 apples', 'MiB', '1.5GB', '5constructor']) {
+    await assert.rejects(load(wrong), { code: 'bad_config', message: /min-free-space/ }, wrong)
+  }
 })

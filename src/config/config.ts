@@ -24,6 +24,8 @@ export interface PlatformConfig {
   readonly maxBlockMs: number
   /** Private host names, addresses and ranges that URLs given by callers may lead to. */
   readonly allowOutbound: readonly string[]
+  /** With less free space on the disk of the data folder, new messages are refused; 0 = no limit. */
+  readonly minFreeBytes: number
 }
 
 export interface ConfigSources {
@@ -48,6 +50,7 @@ export async function loadConfig(sources: ConfigSources): Promise<PlatformConfig
     drainMs: load('drain', toDurationMs),
     maxBlockMs: load('max-block', toDurationMs),
     allowOutbound: load('allow-outbound', toList),
+    minFreeBytes: load('min-free-space', toBytes),
   })
 }
 
@@ -173,6 +176,24 @@ function toDurationMs(value: unknown): number {
   const durationMs = parseDuration(toText(value))
   if (durationMs !== undefined && durationMs >= 0) return durationMs
   throw new TypeError('it must be a duration like 10s, 2m30s or 0')
+}
+
+const SIZE_UNITS: Readonly<Record<string, number>> = {
+  '': 1,
+  KB: 1e3,
+  MB: 1e6,
+  GB: 1e9,
+  KiB: 1024,
+  MiB: 1024 ** 2,
+  GiB: 1024 ** 3,
+}
+
+/** `500MiB`, `2GB`, or a number of bytes. */
+function toBytes(value: unknown): number {
+  const [, amount, unit = ''] = /^(\d{1,12})\s?([A-Za-z]*)$/.exec(String(value).trim()) ?? []
+  const factor = Object.hasOwn(SIZE_UNITS, unit) ? SIZE_UNITS[unit] : undefined
+  if (amount !== undefined && factor !== undefined) return Number(amount) * factor
+  throw new TypeError('it must be a size like 500MiB, 2GB or 0')
 }
 
 /** For settings and flags that name a platform. */

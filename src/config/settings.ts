@@ -96,6 +96,13 @@ export const PLATFORM_SETTINGS = [
     text: 'private hosts or ranges that webhooks may call, comma-separated',
   },
   {
+    key: 'min-free-space',
+    value: '<size>',
+    variable: 'MOLECULE_MIN_FREE_SPACE',
+    default: '500MiB',
+    text: 'free disk space below which new messages are refused, 0 for no limit',
+  },
+  {
     key: 'log-level',
     value: '<level>',
     variable: 'MOLECULE_LOG_LEVEL',

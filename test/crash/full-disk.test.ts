@@ -27,7 +27,12 @@ const MIB = 1024 * 1024
 async function prepare(t: TestContext) {
   const dataDir = mkdtempSync(join(tmpdir(), 'molecule-crash-'))
   const disk = findSmallDisk(dataDir)
-  const platform = startPlatformProcess({ dataDir, wrapper: disk.wrapper, env: { MOLECULE_ADMIN_TOKEN: TOKEN } })
+  const platform = startPlatformProcess({
+    dataDir,
+    wrapper: disk.wrapper,
+    args: ['--min-free-space', '0'],
+    env: { MOLECULE_ADMIN_TOKEN: TOKEN },
+  })
   t.after(async () => {
     await platform.stop('SIGKILL')
     await removeCgroups(recordedCgroups(dataDir))

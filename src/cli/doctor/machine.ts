@@ -180,7 +180,7 @@ function examineDisk(dataDir: string): Finding {
     ...about,
     verdict: 'broken',
     text,
-    remedy: 'free some space: with a full disk the platform refuses new messages',
+    remedy: 'free some space: below min-free-space (500MiB) the platform refuses new messages',
   }
 }
 

@@ -20,6 +20,8 @@ export interface ReadinessOptions {
   readonly store: Store
   readonly clock: Clock
   readonly host: string
+  /** Why the disk has too little space, if it has. */
+  readonly lowSpace?: () => string | undefined
 }
 
 export interface Readiness {
@@ -29,7 +31,7 @@ export interface Readiness {
   shutDown(): void
 }
 
-export function createReadiness({ store, clock, host }: ReadinessOptions): Readiness {
+export function createReadiness({ store, clock, host, lowSpace }: ReadinessOptions): Readiness {
   let isShuttingDown = false
   let last: { readonly reason: string | undefined; readonly atMs: number } | undefined
   let probe: Promise<string | undefined> | undefined
@@ -55,7 +57,7 @@ export function createReadiness({ store, clock, host }: ReadinessOptions): Readi
     return await within(clock, probe)
   }
   return {
-    unready: async () => (isShuttingDown ? 'shutting down' : await probeStore()),
+    unready: async () => (isShuttingDown ? 'shutting down' : (lowSpace?.() ?? (await probeStore()))),
     shutDown() {
       isShuttingDown = true
     },
