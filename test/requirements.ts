@@ -145,11 +145,7 @@ export const requirements: readonly Requirement[] = [
   built('RT-4', 'the current task is visible during a turn and cleared after it'),
   built('RT-5', 'sessions survive restarts; a lost session is replaced once'),
   built('RT-6', 'one table says which failures are retried, how often and when'),
-  built(
-    'RT-7',
-    'people see one clean sentence; the log has everything',
-    "for tasks and dead letters; a workspace's status_reason may name a path",
-  ),
+  built('RT-7', 'people see one clean sentence; the log has everything'),
   pending('RT-8', 'hooks run before a turn, after it and on error'),
   built('RT-9', "a backend's token has defined sources and reaches only its agent"),
   built('RT-10', 'adapters in the data folder become backends'),

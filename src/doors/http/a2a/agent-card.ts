@@ -6,6 +6,7 @@
 import type { Json, Metadata } from '../../../protocol/a2a.ts'
 import type { ProtocolVersion } from '../../../protocol/envelope.ts'
 import type { Workspace, WorkspaceLoad } from '../../../workspaces/workspace.ts'
+import { publicReason } from '../server/public-reason.ts'
 
 export interface AgentCapabilities {
   readonly streaming: boolean
@@ -87,7 +88,7 @@ function liveDetails({ id, runtime, model, status, statusReason, queueDepth, run
     runtime,
     ...(model === undefined ? {} : { model }),
     status,
-    ...(statusReason === undefined ? {} : { status_reason: statusReason }),
+    ...(statusReason === undefined ? {} : { status_reason: publicReason(statusReason) }),
     queue_depth: queueDepth,
     running,
   }

@@ -9,6 +9,7 @@ import type { Identity } from '../../../workspaces/tokens.ts'
 import type { Workspace, WorkspaceLoad } from '../../../workspaces/workspace.ts'
 import { CARD_PATH } from '../a2a/card-route.ts'
 import { baseUrl } from '../server/base-url.ts'
+import { publicReason } from '../server/public-reason.ts'
 import { requireOwnWorkspace, requireWorkspace } from '../server/reach.ts'
 import { route } from './route.ts'
 
@@ -90,7 +91,7 @@ function viewPeer({ id, name, role, runtime, status, statusReason, parentId }: W
   const url = `${base}/workspaces/${id}/a2a`
   return {
     ...{ id, name, role, runtime, status },
-    status_reason: statusReason ?? null,
+    status_reason: statusReason === undefined ? null : publicReason(statusReason),
     parent_id: parentId ?? null,
     url,
     card_url: `${url}${CARD_PATH}`,

@@ -24,6 +24,7 @@ import {
   type WorkspaceChange,
   type WorkspaceLoad,
 } from '../../../workspaces/workspace.ts'
+import { publicReason } from '../server/public-reason.ts'
 import { seesConfig } from '../server/reach.ts'
 
 const PATH_CHARACTERS_MAX = 4096
@@ -135,10 +136,10 @@ export function viewWorkspaceFor(identity: Identity, workspace: Workspace & Work
     : known
 }
 
-/** For a viewer, a program and a peer: no settings. */
+/** For a viewer, a program and a peer: no settings, and no path in the reason. */
 function withoutConfig(view: WorkspaceView): WorkspaceView {
-  const { runtime_config: _config, working_dir: _folder, ...shown } = view
-  return shown
+  const { runtime_config: _config, working_dir: _folder, status_reason: reason, ...shown } = view
+  return typeof reason === 'string' ? { ...shown, status_reason: publicReason(reason) } : shown
 }
 
 const SECRET_KEY = /token|key|secret|password|headers/i
