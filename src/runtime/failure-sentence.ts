@@ -61,17 +61,30 @@ export function explainFailure(outcome: Outcome, lease: Lease, { log, mask }: { 
   return { ...outcome, failure: toStoredFailure(outcome.failure, id, mask) }
 }
 
+/** Of a program's stderr in a stored failure. The log has the rest. */
+const STDERR_CHARACTERS_MAX = 500
+
 function toStoredFailure(failure: Failure, id: string, mask: Mask): Failure {
   const { code, message, details, category, sentence } = failure
+  // Masked before the cut: a cut secret would no longer be recognised.
+  const masked = details === undefined ? undefined : maskDetails(details, mask)
+  const stderr = masked?.['stderr']
+  const shorten = (text: string) => (typeof stderr === 'string' ? text.replace(stderr, () => tail(stderr)) : text)
   return {
     code,
-    message: mask(message),
+    message: shorten(mask(message)),
     id,
-    ...(details !== undefined && { details: maskDetails(details, mask) }),
+    ...(masked !== undefined && { details: typeof stderr === 'string' ? { ...masked, stderr: tail(stderr) } : masked }),
     ...(category !== undefined && { category }),
     ...(sentence !== undefined && { sentence: `${sentence} (${category}, ${id})` }),
   }
 }
+
+/** Cut between characters, not inside of one. */
+const tail = (text: string): string =>
+  text.length <= STDERR_CHARACTERS_MAX
+    ? text
+    : `...${text.slice(-STDERR_CHARACTERS_MAX).replace(/^[\udc00-\udfff]/, '')}`
 
 /** Masks the texts; other values hold no secret. */
 function maskDetails(details: Readonly<Record<string, unknown>>, mask: Mask): Record<string, unknown> {

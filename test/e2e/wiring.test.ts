@@ -76,11 +76,11 @@ test('PL-10 the turns of a bridge are counted in the metrics, with their failure
 })
 
 /** A file on loopback, and how often it was fetched. */
-async function serveFile(t: TestContext) {
+async function serveFile(t: TestContext, content: string | Buffer = 'the secret of the local network') {
   const calls: string[] = []
   const server = createServer((request, response) => {
     calls.push(request.url ?? '')
-    response.writeHead(200, { 'Content-Type': 'text/plain' }).end('the secret of the local network')
+    response.writeHead(200, { 'Content-Type': 'text/plain' }).end(content)
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -105,3 +105,16 @@ for (const isAllowed of [false, true]) {
     if (isAllowed) assert.match(replyText(task) ?? '', /file\.txt/)
   })
 }
+
+test('PL-17 the attachments of a message have at most 25 MiB', async (t) => {
+  const platform = await startPlatformFor(t, { args: ['--allow-outbound', '127.0.0.1/32'] })
+  const wanted = { name: 'reader', runtime: 'claude-code', runtime_config: { bin: claude }, max_attempts: 1 }
+  const { body } = await platform.request('POST', '/workspaces', wanted)
+  const states: string[] = []
+  for (const bytes of [25 * 1024 * 1024, 25 * 1024 * 1024 + 1]) {
+    const { url } = await serveFile(t, Buffer.alloc(bytes, 'x'))
+    const parts = [{ text: 'read it' }, { url, mediaType: 'text/plain', filename: 'file.txt' }]
+    states.push((await platform.send(body.id, '', { parts })).status.state)
+  }
+  assert.deepEqual(states, ['TASK_STATE_COMPLETED', 'TASK_STATE_FAILED'])
+})
