@@ -47,7 +47,11 @@ interface BenchmarkContext {
 async function startBridge({ platform, home, close }: BenchmarkContext, cmd: string): Promise<string> {
   const { body } = await platform.request('POST', '/workspaces', { name: 'bench', runtime: 'external' })
   const options = ['--api-url', platform.url, '--backend', 'exec', '--backend-opt', `cmd=${cmd}`]
-  const env = cleanEnvironment({ MOLECULE_HOME: home, MOLECULE_WORKSPACE_TOKEN: body.auth_token })
+  const env = cleanEnvironment({
+    MOLECULE_HOME: home,
+    MOLECULE_WORKSPACE_TOKEN: body.auth_token,
+    MOLECULE_CGROUPS: 'off',
+  })
   const child = spawn(MOLECULE, ['connect', body.id, ...options], { env, stdio: ['ignore', 'pipe', 'inherit'] })
   const ended = once(child, 'exit')
   close.push(() => {

@@ -28,7 +28,7 @@ export async function wireBackends({ config, log, environment }: WireBackendsOpt
   const recordsDir = join(config.dataDir, 'processes')
   const orphansReaped = await reapOrphans({ recordsDir, owner: host, log })
   const [{ cgroups }, { adapters, adapterChanges }] = await Promise.all([
-    openCgroups({ owner: host, recordsDir, log }),
+    openCgroups({ owner: host, recordsDir, log, isOff: !config.usesCgroups }),
     wireAdapters(config.dataDir, log),
   ])
   const processes = createProcesses({ owner: host, recordsDir, clock: systemClock, log, cgroups })

@@ -27,6 +27,7 @@ test('PL-1 without any setting, every value is its default', async (t) => {
     maxBlockMs: 120_000,
     allowOutbound: [],
     minFreeBytes: 500 * 1024 * 1024,
+    usesCgroups: true,
   })
   assert.ok(Object.isFrozen(config))
 })
@@ -98,7 +99,7 @@ test('an invalid database URL is refused without showing its password', async (t
 
 test('a file with an unknown key, invalid YAML or no map is refused with its path', async (t) => {
   for (const [text, problem] of [
-    ['prot: 80\n', /"prot" is not one of allow-outbound, database, drain, host/],
+    ['prot: 80\n', /"prot" is not one of allow-outbound, cgroups, database, drain, host/],
     ['data-dir: /elsewhere\n', /"data-dir" is not one of/],
     ['port: "80\n', /line \d/],
     ['- port\n', /must be a map/],
@@ -127,4 +128,12 @@ test('RE-7 the floor of free space is a size with a unit, or a number of bytes',
   for (const wrong of ['', '-1', '5 apples', 'MiB', '1.5GB', '5constructor']) {
     await assert.rejects(load(wrong), { code: 'bad_config', message: /min-free-space/ }, wrong)
   }
+})
+
+test('RE-5 cgroups is auto or off, in the file also as the word that YAML reads as a boolean', async (t) => {
+  for (const text of ['cgroups: off\n', 'cgroups: false\n', "cgroups: 'off'\n"]) {
+    assert.equal((await loadConfig(withFile(t, text))).usesCgroups, false, text)
+  }
+  assert.equal((await loadConfig(withFile(t, 'cgroups: auto\n'))).usesCgroups, true)
+  await assert.rejects(loadConfig(withFile(t, 'cgroups: maybe\n')), { message: /cgroups.*must be auto or off/ })
 })

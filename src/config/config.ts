@@ -26,6 +26,8 @@ export interface PlatformConfig {
   readonly allowOutbound: readonly string[]
   /** With less free space on the disk of the data folder, new messages are refused; 0 = no limit. */
   readonly minFreeBytes: number
+  /** Whether processes of turns get cgroups of their own, where the system allows it. */
+  readonly usesCgroups: boolean
 }
 
 export interface ConfigSources {
@@ -51,6 +53,7 @@ export async function loadConfig(sources: ConfigSources): Promise<PlatformConfig
     maxBlockMs: load('max-block', toDurationMs),
     allowOutbound: load('allow-outbound', toList),
     minFreeBytes: load('min-free-space', toBytes),
+    usesCgroups: load('cgroups', toCgroupsMode),
   })
 }
 
@@ -160,6 +163,13 @@ function toPort(value: unknown): number {
   const port = typeof value === 'string' && /^\d{1,5}$/.test(value) ? Number(value) : value
   if (typeof port === 'number' && Number.isInteger(port) && port >= 0 && port <= 65_535) return port
   throw new TypeError('it must be a whole number from 0 (any free port) to 65535')
+}
+
+/** False for `off`, which YAML may also read as a boolean. */
+export function toCgroupsMode(value: unknown): boolean {
+  if (value === 'auto') return true
+  if (value === 'off' || value === false) return false
+  throw new TypeError('it must be auto or off')
 }
 
 const LOG_LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error', 'silent']

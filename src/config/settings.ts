@@ -42,6 +42,15 @@ export const GLOBAL_SETTINGS = [
   { key: 'verbose', short: '-v', text: 'show the stack of an error, and the whole log on stderr' },
 ] as const satisfies readonly Setting[]
 
+/** For `up` and `connect`. */
+const CGROUPS_SETTING = {
+  key: 'cgroups',
+  value: '<mode>',
+  variable: 'MOLECULE_CGROUPS',
+  default: 'auto',
+  text: 'cgroups of agent processes: auto (each its own, where possible) or off',
+} as const satisfies Setting
+
 /** Flags of `molecule up`. Each but `data-dir` is also a key of `molecule.yaml`, which lies in that folder. */
 export const PLATFORM_SETTINGS = [
   {
@@ -102,6 +111,7 @@ export const PLATFORM_SETTINGS = [
     default: '500MiB',
     text: 'free disk space below which new messages are refused, 0 for no limit',
   },
+  CGROUPS_SETTING,
   {
     key: 'log-level',
     value: '<level>',
@@ -114,7 +124,7 @@ export const PLATFORM_SETTINGS = [
 export type PlatformSettingKey = (typeof PLATFORM_SETTINGS)[number]['key']
 
 /** Shared by the table below and by `bridge/connect.ts`. */
-export const CONNECT_DEFAULTS = { dir: '.', concurrency: '1', drain: '10s' } as const
+export const CONNECT_DEFAULTS = { dir: '.', concurrency: '1', drain: '10s', cgroups: CGROUPS_SETTING.default } as const
 
 /** Flags of `molecule connect`. */
 export const CONNECT_SETTINGS = [
@@ -153,6 +163,7 @@ export const CONNECT_SETTINGS = [
     default: CONNECT_DEFAULTS.drain,
     text: 'time that running turns have to finish when the bridge stops',
   },
+  CGROUPS_SETTING,
 ] as const satisfies readonly Setting[]
 
 /** Variables that have no flag, or that a flag's row above does not tell enough about. */

@@ -46,6 +46,8 @@ export interface CgroupsOptions {
   readonly log: Log
   /** The folder of the orphan records: the next start and `doctor` read there what was used; undefined = no record. */
   readonly recordsDir?: string
+  /** The owner of the platform wants none. */
+  readonly isOff?: boolean
   /** Folders in which cgroups may be made; unset = our own cgroup in every cgroup2 mount. */
   readonly parents?: readonly string[]
 }
@@ -64,7 +66,8 @@ export async function openCgroups(options: CgroupsOptions): Promise<CgroupsResul
   return result
 }
 
-async function findUsable({ owner, log, parents }: CgroupsOptions): Promise<CgroupsResult> {
+async function findUsable({ owner, log, parents, isOff }: CgroupsOptions): Promise<CgroupsResult> {
+  if (isOff) return { reason: 'the setting cgroups is off' }
   if (process.platform !== 'linux') return { reason: 'only Linux has cgroups' }
   let reason = 'no cgroup2 file system shows the cgroup of this process'
   for (const parent of parents ?? (await findOwnCgroups())) {

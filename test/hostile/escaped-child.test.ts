@@ -95,3 +95,8 @@ test(
     assert.ok(!existsSync(path), 'a platform that stops removes its cgroups')
   },
 )
+
+test('RE-5 with --cgroups off the platform and its doctor say that none are used', linuxOnly, async (t) => {
+  const platform = await startPlatformFor(t, { args: ['--cgroups', 'off'] })
+  assert.match(await cgroupFinding(platform), /^note: not used \(the setting cgroups is off\)/)
+})

@@ -40,6 +40,7 @@ export interface BridgeSettings {
   readonly options: Readonly<Record<string, string>>
   readonly dir: string
   readonly concurrency: number
+  readonly usesCgroups: boolean
 }
 
 export interface BridgeParts {
@@ -66,7 +67,7 @@ export async function startBridge(settings: BridgeSettings, parts: BridgeParts, 
   const { state, clock, log, display, environment } = parts
   await reapEarlierRuns(state, log)
   const { bridgeId: owner, recordsDir } = state
-  const { cgroups } = await openCgroups({ owner, recordsDir, log })
+  const { cgroups } = await openCgroups({ owner, recordsDir, log, isOff: !settings.usesCgroups })
   const processes = createProcesses({ owner, recordsDir, clock, log, cgroups })
   const context: BackendContext = { processes, environment, clock, log }
   const build = (): Backend => parts.registry.build(backend, options, context)

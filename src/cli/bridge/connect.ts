@@ -14,7 +14,7 @@ import {
 import { unknownOptionKeys } from '../../backends/options.ts'
 import { createPlatformClient } from '../../client/platform-client.ts'
 import { awakeClock, systemClock } from '../../clock.ts'
-import { isHttpUrl, loadDataDir } from '../../config/config.ts'
+import { isHttpUrl, loadDataDir, toCgroupsMode } from '../../config/config.ts'
 import { CONNECT_DEFAULTS, DEFAULT_URL } from '../../config/settings.ts'
 import { formatDuration, parseDuration } from '../../duration.ts'
 import { MoleculeError } from '../../errors.ts'
@@ -39,6 +39,7 @@ export interface ConnectFlags {
   readonly dryRun?: boolean
   readonly concurrency?: string
   readonly drain?: string
+  readonly cgroups?: string
 }
 
 export interface ConnectOptions {
@@ -91,8 +92,10 @@ function readSettings({ workspaceId, flags, terminal, usage }: ConnectOptions, r
   }
   const drainMs = parseDuration(flags.drain ?? CONNECT_DEFAULTS.drain)
   if (drainMs === undefined || drainMs < 0) usage('--drain must be a duration such as 10s or 2m')
+  const cgroups = flags.cgroups ?? (env['MOLECULE_CGROUPS'] || CONNECT_DEFAULTS.cgroups)
+  const usesCgroups = attempt(() => toCgroupsMode(cgroups))
   const settings: BridgeSettings = {
-    ...{ workspaceId, apiUrl, tokens, backend, dir, concurrency },
+    ...{ workspaceId, apiUrl, tokens, backend, dir, concurrency, usesCgroups },
     options: flags.backendOpt ?? {},
   }
   return { settings, drainMs: drainMs as number }
