@@ -1,6 +1,7 @@
 /**
- * Runs inside a platform under test (`NODE_OPTIONS=--import=...`) and measures how long its event loop was held. A test
- * reads and resets the longest time over the socket whose path is in LOOP_PROBE.
+ * Runs inside a platform under test (`NODE_OPTIONS=--import=...`) and measures how long its event loop was held: in time,
+ * and in CPU time of the thread, which other programs on the machine do not lengthen. A test reads and resets the longest
+ * ones over the socket whose path is in LOOP_PROBE.
  */
 import { createServer } from 'node:net'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
@@ -12,11 +13,20 @@ delete process.env['NODE_OPTIONS']
 if (path !== undefined) {
   const delays = monitorEventLoopDelay({ resolution: 1 })
   delays.enable()
+  let cpuMs = 0
+  let last = process.threadCpuUsage()
+  const timer = setInterval(() => {
+    const { user, system } = process.threadCpuUsage(last)
+    last = process.threadCpuUsage()
+    cpuMs = Math.max(cpuMs, (user + system) / 1000)
+  }, 1)
+  timer.unref()
   const server = createServer((socket) => {
     // The timer that measures a hold fires after it: wait for it, then answer.
     setTimeout(() => {
-      socket.end(String(delays.max / 1e6))
+      socket.end(JSON.stringify({ ms: delays.max / 1e6, cpuMs }))
       delays.reset()
+      cpuMs = 0
     }, 5)
   })
   server.listen(path)

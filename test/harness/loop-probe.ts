@@ -7,9 +7,15 @@ import { type PlatformUnderTest, startPlatform } from './platform.ts'
 
 const PROBE = fileURLToPath(new URL('./loop-probe.mjs', import.meta.url))
 
+export interface LoopHold {
+  readonly ms: number
+  /** CPU time of the thread, without the time in which it waited for a disk or for a processor. */
+  readonly cpuMs: number
+}
+
 export interface ProbedPlatform extends PlatformUnderTest {
-  /** The longest hold of the event loop since the last call, in ms. */
-  takeHoldMs(): Promise<number>
+  /** The longest holds of the event loop since the last call. */
+  takeHold(): Promise<LoopHold>
 }
 
 export async function startProbedPlatform(dataDir: string): Promise<ProbedPlatform> {
@@ -18,14 +24,14 @@ export async function startProbedPlatform(dataDir: string): Promise<ProbedPlatfo
   const platform = await startPlatform({ dataDir, env })
   return {
     ...platform,
-    async takeHoldMs() {
+    async takeHold() {
       const socket = createConnection(socketPath)
       let text = ''
       socket.setEncoding('utf8').on('data', (chunk) => {
         text += chunk
       })
       await once(socket, 'close')
-      return Number(text)
+      return JSON.parse(text) as LoopHold
     },
   }
 }
