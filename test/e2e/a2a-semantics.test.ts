@@ -137,3 +137,30 @@ for (const [version, names] of Object.entries(DIALECTS)) {
     assert.equal((await send(echo, messageParams('hello'))).status.state, names.states.completed)
   })
 }
+
+test('PL-5 ListTasks filters by conversation, state and time, and pages without a gap or a repeat', async () => {
+  const contextId = randomUUID()
+  const send = async (workspaceId: string, own: object) => {
+    const message = { messageId: randomUUID(), role: 'ROLE_USER', parts: [{ text: 'hello' }], contextId, ...own }
+    const configuration = { returnImmediately: true }
+    return (await platform.rpc(workspaceId, 'SendMessage', { message, configuration })).body.result.task.id as string
+  }
+  const list = async (params: object) => (await platform.rpc(slow, 'ListTasks', params)).body.result
+  const ids = async (params: object) => (await list(params)).tasks.map(({ id }: { id: string }) => id).sort()
+  const [canceled, open] = [await send(slow, {}), await send(slow, {})]
+  const other = await send(slow, { contextId: randomUUID() })
+  await platform.rpc(slow, 'CancelTask', { id: canceled })
+  const { body } = await platform.rpc(slow, 'GetTask', { id: canceled })
+  assert.deepEqual(await ids({ contextId }), [canceled, open].sort())
+  assert.deepEqual(await ids({ contextId, status: 'TASK_STATE_CANCELED' }), [canceled])
+  assert.ok((await ids({ pageSize: 100 })).includes(other))
+  const at = Date.parse(body.result.status.timestamp)
+  const since = (ms: number) => ids({ contextId, statusTimestampAfter: new Date(ms).toISOString() })
+  assert.ok((await since(at - 1)).includes(canceled))
+  assert.deepEqual(await since(Date.now() + 3600_000), [])
+  const first = await list({ contextId, pageSize: 1 })
+  const second = await list({ contextId, pageSize: 1, pageToken: first.nextPageToken })
+  assert.deepEqual([first.tasks[0].id, second.tasks[0].id].sort(), [canceled, open].sort())
+  assert.deepEqual([first.totalSize, first.pageSize, second.nextPageToken], [2, 1, ''])
+  for (const id of [open, other]) await platform.rpc(slow, 'CancelTask', { id })
+})
