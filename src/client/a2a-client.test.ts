@@ -180,6 +180,22 @@ test('an answer without a required field is refused, and empty fields are remove
   assert.equal(strange.task?.status.state, 'TASK_STATE_WORKING')
 })
 
+test('an event of an agent keeps all its fields', () => {
+  const said = { messageId: 'm', role: 'ROLE_AGENT', parts: [{ text: 'x' }], contextId: 'c', taskId: 't' }
+  const status = { state: 'TASK_STATE_INPUT_REQUIRED', message: said, timestamp: '2026-01-02T03:04:05.678Z' }
+  const artifact = { artifactId: 'a', name: 'n', parts: [{ text: 'made' }] }
+  const ids = { taskId: 't', contextId: 'c' }
+  const task = { id: 't', contextId: 'c', status, artifacts: [artifact], history: [said], metadata: { k: 1 } }
+  for (const event of [
+    { task },
+    { message: said },
+    { statusUpdate: { ...ids, status, metadata: { k: 1 } } },
+    { artifactUpdate: { ...ids, artifact, append: true, lastChunk: false } },
+  ]) {
+    assert.deepEqual(readRemoteEvent(event), event)
+  }
+})
+
 /** An agent that offers only 1.0 over REST, for a tenant. */
 async function restAgent(t: TestContext, talk: (request: IncomingMessage, response: ServerResponse) => void) {
   const asked: string[] = []
