@@ -44,8 +44,8 @@ export const ROOMS: Readonly<Record<string, RoomTests>> = {
   },
   client: {
     unit: ['client'],
-    files: ['e2e/push', 'e2e/relay', 'e2e/connect'],
-    slow: ['e2e/cli', 'e2e/connect-stop', 'e2e/connect-failures'],
+    files: ['e2e/relay', 'e2e/connect-stop', 'e2e/connect'],
+    slow: ['e2e/push', 'e2e/cli', 'e2e/connect-failures'],
   },
 }
 
