@@ -174,6 +174,11 @@ test(
       folder,
       'writing config.yaml does not change working_dir',
     )
+    // The file is replaced by a rename, so a write is a new inode.
+    const { ino } = await stat(configOf(platform, made.body.id))
+    const moved = await platform.request('PATCH', `/workspaces/${made.body.id}`, { working_dir: platform.dataDir })
+    assert.deepEqual([moved.status, moved.body.working_dir], [200, platform.dataDir])
+    assert.equal((await stat(configOf(platform, made.body.id))).ino, ino, 'config.yaml was written')
   }),
 )
 
