@@ -173,4 +173,21 @@ export function pageTests(harness: InboxHarness): void {
     const wrong = harness.local.stories.find({ id: taskId, scopeOf: () => ({}), after: 'x' })
     await assert.rejects(wrong, /after must be/)
   })
+
+  test('PL-23 followers at the same place share one read of an event, and none misses one', async () => {
+    const id = await harness.workspace()
+    const stop = new AbortController()
+    const followers = Array.from({ length: 20 }, () =>
+      harness.local.activity.follow(id, 0, stop.signal)[Symbol.asyncIterator](),
+    )
+    for (let note = 1; note <= 5; note++) {
+      const waiting = followers.map((follower) => follower.next())
+      await harness.local.activity.addNote(id, { type: 'noted', text: `note ${note}`, by: 'me' })
+      const rows = (await Promise.all(waiting)).map(({ value }) => value)
+      assert.deepEqual(new Set(rows.map((row) => row?.entries[0]?.text)), new Set([`note ${note}`]))
+      assert.ok(new Set(rows).size <= 2, 'the followers have the same object, or some woke up in the next turn')
+    }
+    stop.abort()
+    await Promise.all(followers.map((follower) => follower.return?.()))
+  })
 }
