@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { manualClock } from '../../test/fakes/manual-clock.ts'
 import type { Clock } from '../clock.ts'
 import { MoleculeError } from '../errors.ts'
 import { TRIES_MAX, withRetries } from './retry.ts'
@@ -49,4 +50,17 @@ test('the last failure, and an error that is not retryable, go to the caller', a
   await assert.rejects(withRetries(failing(new MoleculeError('forbidden', 'no')), { clock }), { code: 'forbidden' })
   await assert.rejects(withRetries(failing(new TypeError('defect')), { clock }), TypeError)
   assert.equal(tries, TRIES_MAX + 2)
+})
+
+test('an abort during the wait ends the retries with the last failure and without another try', async () => {
+  const stop = new AbortController()
+  let tries = 0
+  const failure = new MoleculeError('store_unavailable', 'not now', { retryable: true })
+  const work = async () => {
+    tries += 1
+    throw failure
+  }
+  const options = { clock: manualClock(), signal: stop.signal, onRetry: () => setImmediate(() => stop.abort()) }
+  await assert.rejects(withRetries(work, options), failure)
+  assert.equal(tries, 1)
 })
