@@ -1,6 +1,6 @@
 /** A bridge whose backend, network or platform fails: it keeps running, and no message is computed twice. */
 import assert from 'node:assert/strict'
-import { readdirSync, statSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { startProxy } from '../fakes/tcp-proxy.ts'
@@ -13,6 +13,16 @@ async function proxyFor(t: TestContext, url: string) {
   const proxy = await startProxy(url)
   t.after(() => proxy.close())
   return proxy
+}
+
+/** A bridge that is killed while it writes leaves half a file, which was never posted and does not count. */
+function isWholeOutcome(path: string): boolean {
+  try {
+    JSON.parse(readFileSync(path, 'utf8'))
+    return path.endsWith('.json')
+  } catch {
+    return false
+  }
 }
 
 /** The spool files of the only bridge in this home. */
@@ -69,7 +79,7 @@ test('CN-4 a bridge killed before it posts a reply posts it after its restart, b
   const requests: string[] = []
   proxy.rule((line) => (line.includes('/inbox/settle') ? 'swallow' : 'pass'))
   const taskId = await sendWithoutWaiting(platform, workspace.id, 'precious')
-  await waitUntil(() => spoolOf(home).some((path) => path.endsWith('.json')))
+  await waitUntil(() => spoolOf(home).some(isWholeOutcome))
   const [kept = ''] = spoolOf(home)
   assert.equal(statSync(kept).mode & 0o777, 0o600)
   first.kill('SIGKILL')
@@ -98,7 +108,7 @@ test('CN-4 a failure that a killed bridge could not post is posted after its res
   const first = await startBridge(t, start)
   proxy.rule((line) => (line.includes('/inbox/settle') ? 'swallow' : 'pass'))
   const taskId = await sendWithoutWaiting(platform, workspace.id, 'hello')
-  await waitUntil(() => spoolOf(home).some((path) => path.endsWith('.json')), 'the failure is in the spool')
+  await waitUntil(() => spoolOf(home).some(isWholeOutcome), 'the failure is in the spool')
   first.kill('SIGKILL')
   await first.ended
   proxy.rule(() => 'pass')

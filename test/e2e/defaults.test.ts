@@ -13,6 +13,7 @@ import { createFakeProgram, writeFakeAgent } from '../fakes/agents/fake-program.
 import { startChatEndpoint } from '../fakes/chat-endpoint.ts'
 import { createExternalWorkspace, spawnBridge, startBridge, temporaryHome } from '../harness/bridge.ts'
 import { MOLECULE, runCommand } from '../harness/command.ts'
+import { pidsOfSleep, uniqueSeconds } from '../harness/live-processes.ts'
 import {
   getTask,
   getWorkspace,
@@ -333,14 +334,16 @@ test('EX-4 default: the timeout of exec is 60 s', async () => {
 
 test('CN-6 default: a bridge that is stopped waits 10 s for its turn, and then releases it', async (t) => {
   const workspace = await createExternalWorkspace(platform)
-  const bridge = await startBridge(t, { url: platform.url, workspace, home: temporaryHome(t), cmd: 'sleep 600' })
+  const seconds = uniqueSeconds()
+  const cmd = `sleep ${seconds}`
+  const bridge = await startBridge(t, { url: platform.url, workspace, home: temporaryHome(t), cmd })
   await sendWithoutWaiting(platform, workspace.id, 'x')
-  await waitUntil(async () => (await getWorkspace(platform, workspace.id)).running === 1, 'the turn runs')
+  await waitUntil(() => pidsOfSleep(seconds).length > 0, 'the turn runs')
   const startMs = performance.now()
   bridge.kill('SIGTERM')
   assert.equal(await within(bridge.ended, 'the bridge ends'), 0)
-  const seconds = (performance.now() - startMs) / 1000
-  assert.ok(seconds > 9.5 && seconds < 30, `it took ${seconds} s`)
+  const tookSeconds = (performance.now() - startMs) / 1000
+  assert.ok(tookSeconds > 9.5 && tookSeconds < 30, `it took ${tookSeconds} s`)
 })
 
 /** True when a program of this machine has the default port. */

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { MOLECULE } from '../harness/command.ts'
-import { pidsWithCommandLine, uniqueSeconds } from '../harness/live-processes.ts'
+import { pidsOfSleep, pidsWithCommandLine, uniqueSeconds } from '../harness/live-processes.ts'
 import { replyText, startPlatform, withPlatform } from '../harness/platform.ts'
 import { waitUntil } from '../harness/wait.ts'
 
@@ -140,12 +140,12 @@ test('RE-5 the next platform kills the orphans of a killed one and answers the i
     const message = { messageId: randomUUID(), role: 'ROLE_USER', parts: [{ text: 'go' }] }
     const configuration = { returnImmediately: true }
     const { body } = await platform.rpc(id, 'SendMessage', { message, configuration })
-    await waitUntil(() => pidsWithCommandLine(`sleep ${seconds}`).length >= 2)
+    await waitUntil(() => pidsOfSleep(seconds).length >= 2)
     await platform.stop('SIGKILL')
-    assert.ok(pidsWithCommandLine(`sleep ${seconds}`).length >= 2, 'the orphans outlive the platform')
+    assert.ok(pidsOfSleep(seconds).length >= 2, 'the orphans outlive the platform')
     platform = await startPlatform({ dataDir })
     assert.match(platform.output(), /cleaned up/)
-    assert.deepEqual(pidsWithCommandLine(`sleep ${seconds}`), [])
+    assert.deepEqual(pidsOfSleep(seconds), [])
     const again = await platform.rpc(id, 'SendMessage', { message })
     assert.equal(again.body.result.task.id, body.result.task.id)
     assert.equal(replyText(again.body.result.task), 'answered\n')

@@ -35,6 +35,12 @@ export function pidsWithCommandLine(text: string): number[] {
     .map(({ pid }) => pid)
 }
 
+/** Without the shells whose command line contains the words of the sleep. */
+export const pidsOfSleep = (seconds: string): number[] =>
+  liveProcesses()
+    .filter(({ commandLine }) => commandLine === `sleep ${seconds}`)
+    .map(({ pid }) => pid)
+
 /** A time that only this test sleeps for: `pidsWithCommandLine` then finds only its processes. */
 export const uniqueSeconds = (): string => `3${String(Math.random()).slice(2, 8)}`
 

@@ -48,3 +48,14 @@ test('PL-17 a file name or media type of an agent cannot break out of its header
   assert.deepEqual([headers['x-evil'], headers['set-cookie']], [undefined, undefined])
   assert.match(String(headers['content-disposition']), /^attachment; filename="[^"]*"; filename\*=UTF-8''[\w%.~-]*$/)
 })
+
+test('PL-17 a large file has its exact length and its bytes, in both forms of base64', async (t) => {
+  const bytes = Buffer.from(Array.from({ length: 500_001 }, (_, index) => index % 251))
+  for (const raw of [bytes.toString('base64'), bytes.toString('base64url')]) {
+    const answer = await (await withReply(t, { raw, mediaType: 'application/octet-stream' }))()
+    assert.equal(answer.headers['content-length'], String(bytes.length))
+  }
+  const text = 'é'.repeat(300_000)
+  const answer = await (await withReply(t, { text }))()
+  assert.deepEqual([answer.headers['content-length'], answer.text === text], ['600000', true])
+})

@@ -23,9 +23,10 @@ export const artifactRoutes = [
       const artifact = await findArtifact(reception, identity, { id, artifactId })
       const index = readIndex(context.req.query('part'), artifact)
       const part = index === undefined ? undefined : artifact.parts[index]
-      const { slices, type, name } = part === undefined ? asDocument(artifact) : asFile(part, artifact)
-      return context.body(toStream(slices), 200, {
+      const { text, encoding, type, name } = part === undefined ? asDocument(artifact) : asFile(part, artifact)
+      return context.body(toStream(slicesOf(text, encoding)), 200, {
         'Content-Type': type,
+        'Content-Length': String(Buffer.byteLength(text, encoding)),
         'Content-Disposition': disposition(name),
         'Content-Security-Policy': "default-src 'none'; sandbox",
         'Cache-Control': 'no-store',
@@ -63,10 +64,7 @@ function toStream(slices: Iterator<Buffer>): ReadableStream<Uint8Array<ArrayBuff
   })
 }
 
-function* slicesOf(text: string, encoding: 'base64' | 'utf8'): Generator<Buffer, undefined> {
-  // A line break inside base64 would shift the slices after it.
-  if (encoding === 'base64' && /[^\w+/=-]/.test(text))
-    return yield* slicesOf(text.replaceAll(/[^\w+/=-]/g, ''), encoding)
+function* slicesOf(text: string, encoding: Download['encoding']): Generator<Buffer, undefined> {
   for (let start = 0, end = 0; start < text.length; start = end) {
     end = start + SLICE_CHARACTERS
     // Two halves of a character would become two wrong characters.
@@ -90,29 +88,33 @@ function readIndex(given: string | undefined, { parts }: Artifact): number | und
 }
 
 interface Download {
-  readonly slices: Iterator<Buffer>
+  readonly text: string
+  readonly encoding: 'base64' | 'utf8'
   readonly type: string
   readonly name: string
 }
 
 function asDocument(artifact: Artifact): Download {
   const name = `${safeFileName(artifact.name, 'artifact')}.json`
-  return { slices: slicesOf(JSON.stringify(artifact), 'utf8'), type: 'application/json', name }
+  return { text: JSON.stringify(artifact), encoding: 'utf8', type: 'application/json', name }
 }
 
 /** A URL part is shown as JSON. It is not fetched and not redirected to, because the agent chose where it leads. */
 function asFile(part: Part, { name }: Artifact): Download {
   if (part.raw !== undefined) {
     const type = typeOf(part, 'application/octet-stream')
-    return { slices: slicesOf(part.raw, 'base64'), type, name: nameOf(part, name, extensionOf(type)) }
+    // A line break inside base64 would shift the slices after it, and count as bytes of the file.
+    const text = /[^\w+/=-]/.test(part.raw) ? part.raw.replaceAll(/[^\w+/=-]/g, '') : part.raw
+    return { text, encoding: 'base64', type, name: nameOf(part, name, extensionOf(type)) }
   }
   if (part.text !== undefined) {
     const type = typeOf(part, 'text/plain; charset=utf-8')
-    return { slices: slicesOf(part.text, 'utf8'), type, name: nameOf(part, name, extensionOf(type)) }
+    return { text: part.text, encoding: 'utf8', type, name: nameOf(part, name, extensionOf(type)) }
   }
   const content = part.url === undefined ? part.data : part
   return {
-    slices: slicesOf(JSON.stringify(content ?? null), 'utf8'),
+    text: JSON.stringify(content ?? null),
+    encoding: 'utf8',
     type: 'application/json',
     name: nameOf(part.url === undefined ? part : {}, name, '.json'),
   }
