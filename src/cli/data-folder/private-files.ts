@@ -1,6 +1,6 @@
 /**
- * Keeps the data folder closed to other users of the machine. Whoever can read its store can forge tokens, and whoever
- * can write to it decides what the platform does. The umask of the shell that starts the platform must not matter.
+ * Keeps the data folder closed to other users of the machine. A user who can read its store can forge tokens, and a user
+ * who can write to it decides what the platform does. The umask of the shell that starts the platform must not matter.
  */
 import { chmodSync, closeSync, openSync, readdirSync, type Stats, statSync } from 'node:fs'
 import { join } from 'node:path'
