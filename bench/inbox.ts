@@ -25,8 +25,8 @@ import { oneCommitEach, openPgBoss, settleOneByOne } from './inbox/peers.ts'
 import { alternate, median } from './measure.ts'
 
 const ROUNDS = 10
-/** Per slice; below the thousand messages that may wait in a workspace. */
-const SQLITE_MESSAGES = 960
+/** Per slice. One sender may fill half of the queue of a workspace, which holds 1,000 messages. */
+const SQLITE_MESSAGES = 480
 const POSTGRES_MESSAGES = 960
 const IDLE_MS = 5000
 
