@@ -42,6 +42,16 @@ describe('files of a workspace', () => {
     await rm(folder, { recursive: true })
   })
 
+  test('RE-4 a file and a folder of one name, written at the same moment: one is refused with the reason', async () => {
+    const { id } = await make()
+    for (let round = 0; round < 50; round++) {
+      const names = [`a${round}`, `a${round}/b`, `a${round}/b/c`]
+      const results = await Promise.allSettled(names.map((name) => files.write(id, name, Buffer.from('x'))))
+      for (const result of results)
+        if (result.status === 'rejected') assert.ok(code('invalid_request')(result.reason), String(result.reason))
+    }
+  })
+
   test('PL-17 a file is written with mode 0600, listed, read back unchanged, and removed with its empty folders', async () => {
     const { id, home } = await make()
     const content = Buffer.from([0, 255, 13, 10])

@@ -66,8 +66,9 @@ export function createWorkspaceFiles(options: WorkspaceFilesOptions): WorkspaceF
       if (isConfigPath(path)) return await writeConfig(id, content, options)
       const isNew = (await ignoreMissing(lstat(file))) === undefined
       if (isNew) await requireBelowFileLimit(homes.path(id))
-      await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-      await writeAtomically(file, content)
+      await placeFile(file, content).catch((error: unknown) => {
+        throw toPathConflict(error, path)
+      })
       return isNew
     },
     async remove(id, path) {
@@ -80,6 +81,18 @@ export function createWorkspaceFiles(options: WorkspaceFilesOptions): WorkspaceF
       await removeEmptyAbove(file, homes.path(id))
     },
   }
+}
+
+async function placeFile(file: string, content: Buffer): Promise<void> {
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+  await writeAtomically(file, content)
+}
+
+/** A second request can put a folder in the place of the file, or a file in the place of its folder, after the check. */
+function toPathConflict(error: unknown, path: string): unknown {
+  const { code } = error as NodeJS.ErrnoException
+  if (code !== 'EISDIR' && code !== 'ENOTDIR' && code !== 'EEXIST') return error
+  return new MoleculeError('invalid_request', `${path} is a folder, or one of its folders is a file`, { cause: error })
 }
 
 /**
