@@ -43,3 +43,50 @@ export function awakeClock(clock: Clock): Clock {
     },
   }
 }
+
+/** A time limit that can be paused. */
+export interface TimeLimit {
+  /** The time until the promise settles does not count. */
+  pauseDuring<T>(waiting: Promise<T>): Promise<T>
+  stop(): void
+}
+
+/** Calls back once when the time is over; undefined = never. The limit pauses while at least one wait is open. */
+export function startTimeLimit(clock: Clock, limitMs: number | undefined, onOver: () => void): TimeLimit {
+  let leftMs = limitMs ?? Number.POSITIVE_INFINITY
+  let sinceMs = clock.monotonicMs()
+  let openWaits = 0
+  let ended = false
+  let cancelTimer: (() => void) | undefined
+  const onTimer = () => {
+    leftMs -= clock.monotonicMs() - sinceMs
+    if (leftMs <= 0) onOver()
+    else run()
+  }
+  const run = () => {
+    sinceMs = clock.monotonicMs()
+    // In steps, because one timer cannot be longer than TIMER_MS_MAX.
+    if (limitMs !== undefined && !ended) cancelTimer = clock.after(Math.min(leftMs, TIMER_MS_MAX), onTimer)
+  }
+  const pause = () => {
+    cancelTimer?.()
+    leftMs -= clock.monotonicMs() - sinceMs
+  }
+  run()
+  return {
+    async pauseDuring(waiting) {
+      if (openWaits === 0) pause()
+      openWaits += 1
+      try {
+        return await waiting
+      } finally {
+        openWaits -= 1
+        if (openWaits === 0) run()
+      }
+    },
+    stop() {
+      ended = true
+      cancelTimer?.()
+    },
+  }
+}

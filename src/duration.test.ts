@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { formatDuration, parseDuration } from './duration.ts'
+import { formatDuration, formatWait, parseDuration } from './duration.ts'
 
 const UNIT_NS: Record<string, bigint> = {
   ns: 1n,
@@ -139,4 +139,10 @@ test('any text is parsed or refused, and never throws', () => {
       },
     ),
   )
+})
+
+test('a wait for people is rounded up to seconds, then to minutes', () => {
+  const shown = [0, 1, 59_000, 59_001, 60_000, 61_000, 3_540_001, 3_600_000, 12_000_000, 86_400_000].map(formatWait)
+  const expected = ['1 s', '1 s', '59 s', '1 min', '1 min', '2 min', '1 h', '1 h', '3 h 20 min', '24 h']
+  assert.deepEqual(shown, expected)
 })

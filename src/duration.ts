@@ -57,6 +57,16 @@ export function formatDuration(ms: number): string {
   return `${sign}${minutes / 60n}h${minutes % 60n}m${seconds}`
 }
 
+/** For people: `45 s`, `10 min`, `3 h 20 min`. Rounded up. */
+export function formatWait(ms: number): string {
+  const seconds = Math.max(1, Math.ceil(ms / 1000))
+  if (seconds < 60) return `${seconds} s`
+  const minutes = Math.ceil(seconds / 60)
+  if (minutes < 60) return `${minutes} min`
+  const rest = minutes % 60
+  return `${Math.floor(minutes / 60)} h${rest === 0 ? '' : ` ${rest} min`}`
+}
+
 function termNanoseconds(term: RegExpExecArray): bigint | undefined {
   const [, whole = '', , fraction = '', unitName = ''] = term
   const unit = UNITS.get(unitName)

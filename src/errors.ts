@@ -51,9 +51,22 @@ export type ErrorCode =
   | 'no_end'
   /** The model provider's rate limit is reached; `details.resetAfterMs` says how long to wait, if known. */
   | 'rate_limited'
+  /**
+   * The quota or the credit at the model provider is used up; `details.resetAfterMs` says when it comes back, if known.
+   * Not a rate limit: without that time no retry helps until the owner acts.
+   */
+  | 'quota_exhausted'
   /** The model provider refuses the credentials. */
   | 'auth_failed'
-  /** The model provider failed or refuses the request for another reason; `details.status` is its HTTP status. */
+  /** The model provider has no capacity at the moment. */
+  | 'overloaded'
+  /** The model provider cannot be reached: no network, or the connection broke. */
+  | 'provider_unreachable'
+  /** The model provider does not know the model, or does not offer it to this account. */
+  | 'unknown_model'
+  /** The model provider refuses the request as wrong; the same request is refused again. */
+  | 'bad_request'
+  /** The model provider failed for another reason; `details.status` is its HTTP status. */
   | 'provider_failed'
   /** The conversation no longer fits into the model's context. */
   | 'context_full'
@@ -65,6 +78,8 @@ export type ErrorCode =
   | 'bad_attachment'
   /** The agent reached its limit of model turns. */
   | 'max_turns'
+  /** A hook of the workspace refused the message; the message is the reason that the hook printed. */
+  | 'vetoed'
   /** The worker disappeared too often while it ran this message. */
   | 'worker_lost'
   /** The message waited too long for its first attempt. */

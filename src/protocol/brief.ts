@@ -12,14 +12,24 @@ export interface Brief {
   /** The backend's own token of this conversation's session on this host. */
   readonly sessionToken?: string
   readonly history?: readonly Message[]
+  /** A new session continues a stored conversation: `text` precedes the prompt, `notice` goes with the answer. */
+  readonly earlierConversation?: { readonly text?: string; readonly notice?: string }
+  /** What the workspace remembers, for the first turn of a conversation. It precedes the prompt. */
+  readonly recalled?: string
   readonly workingDir: string
   readonly model?: string
   /** First try plus retries. */
   readonly maxAttempts: number
+  /** How long a message may wait for a rate limit without an end. Absent: the platform cannot park messages. */
+  readonly rateLimitPatienceMs?: number
   /** The notes of earlier attempts at the message. */
   readonly notes?: Readonly<Record<string, string>>
+  /** The platform has an MCP server for the workspace. Absent: an older platform. */
+  readonly hasMcp?: boolean
   /** The turn costs money: its duration is stored, with the usage that the agent reports. */
   readonly metered?: boolean
+  /** `max_cost_usd_per_day` of the workspace. */
+  readonly costUsdPerDayMax?: number
   /** The turn may not begin yet. */
   readonly parked?: { readonly afterMs: number; readonly reason: string }
   /** Added to the environment of the turn's processes. */

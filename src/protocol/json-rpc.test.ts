@@ -3,15 +3,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { MoleculeError } from '../errors.ts'
-import {
-  JSON_RPC_CODES,
-  jsonRpcFailure,
-  jsonRpcSuccess,
-  methodOf,
-  parseJsonRpc,
-  toJsonRpcError,
-  WIRE_ERRORS,
-} from './json-rpc.ts'
+import { jsonRpcFailure, jsonRpcSuccess, methodOf, parseJsonRpc, toJsonRpcError } from './json-rpc.ts'
+import { JSON_RPC_CODES, WIRE_ERRORS } from './wire-errors.ts'
 
 const request = { jsonrpc: '2.0', id: 7, method: 'GetTask', params: { id: 't' } }
 

@@ -34,6 +34,13 @@ export function toRequestPart(part: Part): RequestPart {
   return { type: 'data', data: part.data ?? null, ...rest }
 }
 
+/** A part that is no text, described for a model that reads text. */
+export function describePart(part: Part): string {
+  if (part.data !== undefined) return JSON.stringify(part.data)
+  const known = [part.filename, part.mediaType, part.url].filter((field) => field !== undefined).join(', ')
+  return `[attached file${known === '' ? '' : `: ${known}`}]`
+}
+
 /** A backend's part in canonical form. It is fully checked, because a backend may be a program of another author. */
 export function fromRequestPart(part: RequestPart, path = 'part'): Part {
   return readPart(part, path)
@@ -101,7 +108,8 @@ function readString(value: unknown, content: string, path: string): string {
 
 /** Reads mediaType, filename and metadata under old and new names; `outer` is the part around a 0.3 `file`. */
 function readAttributes(holder: JsonObject, outer: JsonObject, path: string): Part {
-  const mediaType = holder['mediaType'] ?? holder['mimeType'] ?? holder['mime_type'] ?? undefined
+  const mediaType =
+    holder['mediaType'] ?? holder['media_type'] ?? holder['mimeType'] ?? holder['mime_type'] ?? undefined
   const filename = holder['filename'] ?? holder['name'] ?? undefined
   const metadata = outer['metadata'] ?? undefined
   if (mediaType === undefined && filename === undefined && metadata === undefined) return {}

@@ -22,6 +22,9 @@ export function refuseLoop(metadata: Metadata | undefined, workspaceId: string):
   )
 }
 
+/** How many more times a message with this path may be delegated. */
+export const depthLeft = (path: readonly string[]): number => PATH_WORKSPACES_MAX - 1 - path.length
+
 /** The path with this workspace at its end, for the message that the relay sends on. */
 export function extendRelayPath(metadata: Metadata | undefined, workspaceId: string): string[] {
   refuseLoop(metadata, workspaceId)

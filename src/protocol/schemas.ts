@@ -84,12 +84,12 @@ const strings = z
 
 export const jsonRpcRequestSchema = z.object(
   {
-    jsonrpc: z.literal('2.0', 'must be "2.0"'),
+    jsonrpc: z.literal('2.0', { error: ({ input }) => `${input === undefined ? 'is missing; it ' : ''}must be "2.0"` }),
     id: z
       .union([boundedString(ID_CHARACTERS_MAX), z.number(), z.null()], 'must be a string, a number or null')
       .optional(),
     method: boundedString(METHOD_CHARACTERS_MAX).min(1, 'must not be empty'),
-    params: z.unknown(),
+    params: z.unknown().optional(),
   },
   'must be a JSON-RPC request object',
 )

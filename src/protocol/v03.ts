@@ -60,11 +60,11 @@ export function taskFromV03(task: V03Task): Task {
   }
 }
 
-/** One event of a stream, or the answer to a send. */
-export function eventToV03(event: StreamResponse): V03Event {
+/** One event of a stream, or the answer to a send. `untilFinal`: the stream goes on while the task waits for its caller. */
+export function eventToV03(event: StreamResponse, { untilFinal = false } = {}): V03Event {
   if (event.task !== undefined) return taskToV03(event.task)
   if (event.message !== undefined) return messageToV03(event.message)
-  if (event.statusUpdate !== undefined) return statusUpdateToV03(event.statusUpdate)
+  if (event.statusUpdate !== undefined) return statusUpdateToV03(event.statusUpdate, untilFinal)
   return artifactUpdateToV03(event.artifactUpdate as TaskArtifactUpdate)
 }
 
@@ -105,10 +105,10 @@ function statusFromV03(status: V03TaskStatus): TaskStatus {
   return message === undefined ? { ...rest, state } : { ...rest, state, message: messageFromV03(message) }
 }
 
-/** `final` closes a 0.3 stream, so it is also true when the task waits for its caller. */
-function statusUpdateToV03(update: TaskStatusUpdate): V03StatusUpdate {
+/** `final` closes a 0.3 stream. So it is also true when the task waits for its caller, unless the stream then goes on. */
+function statusUpdateToV03(update: TaskStatusUpdate, untilFinal: boolean): V03StatusUpdate {
   const { state } = update.status
-  const final = isFinal(state) || isInterrupted(state)
+  const final = isFinal(state) || (!untilFinal && isInterrupted(state))
   return { ...update, kind: 'status-update', status: statusToV03(update.status), final }
 }
 

@@ -15,6 +15,19 @@ import { schema0009 } from './migrations/0009-readiness.ts'
 import { schema0010 } from './migrations/0010-sign-off.ts'
 import { schema0011 } from './migrations/0011-conversation-tokens.ts'
 import { schema0012 } from './migrations/0012-upkeep-clock.ts'
+import { schema0013 } from './migrations/0013-workspace-names.ts'
+import { schema0014 } from './migrations/0014-parked.ts'
+import { schema0015 } from './migrations/0015-answerers.ts'
+import { schema0016 } from './migrations/0016-memories.ts'
+import { schema0017 } from './migrations/0017-logins.ts'
+import { schema0018 } from './migrations/0018-schedules.ts'
+import { schema0019 } from './migrations/0019-delegations.ts'
+import { schema0020 } from './migrations/0020-schedule-teams.ts'
+import { schema0021 } from './migrations/0021-chat.ts'
+import { schema0022 } from './migrations/0022-leased-at.ts'
+import { schema0023 } from './migrations/0023-rules.ts'
+import { schema0024 } from './migrations/0024-budgets.ts'
+import { schema0025 } from './migrations/0025-needs-you.ts'
 
 const MIGRATIONS: readonly string[] = [
   schema0001,
@@ -29,6 +42,19 @@ const MIGRATIONS: readonly string[] = [
   schema0010,
   schema0011,
   schema0012,
+  schema0013,
+  schema0014,
+  schema0015,
+  schema0016,
+  schema0017,
+  schema0018,
+  schema0019,
+  schema0020,
+  schema0021,
+  schema0022,
+  schema0023,
+  schema0024,
+  schema0025,
 ]
 
 /** The migrations after version `current`, as [version, text]. Throws for a store of a newer Molecule. */

@@ -1,6 +1,8 @@
 /** Maps SQLite's error codes: which errors can be retried, and which are defects of the program. */
 import { MoleculeError } from '../../errors.ts'
 
+const SQLITE_FULL = 13
+
 /** Primary result codes of a problem of the machine, not of the statement. */
 const MACHINE_CODES: ReadonlyMap<number, string> = new Map([
   [5, 'the database is busy'],
@@ -8,9 +10,13 @@ const MACHINE_CODES: ReadonlyMap<number, string> = new Map([
   [7, 'out of memory'],
   [8, 'the database is read-only'],
   [10, 'the disk reported an error'],
-  [13, 'the disk is full'],
+  [SQLITE_FULL, 'the disk is full'],
   [14, 'the database file cannot be opened'],
 ])
+
+export function isDiskFull(error: unknown): boolean {
+  return ((error as { errcode?: number }).errcode ?? 0) % 256 === SQLITE_FULL
+}
 
 /** An error of the machine becomes `store_unavailable`. Other errors, such as of a constraint, stay as they are. */
 export function asStoreError(error: unknown): unknown {

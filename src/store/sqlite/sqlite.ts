@@ -9,7 +9,7 @@ import type { Log } from '../../log.ts'
 import { GROUP_MS_MAX, GROUP_OPERATIONS_MAX, type Row, type Store, type Transaction } from '../store.ts'
 import { openConnection, type SqliteConnection } from './connection.ts'
 import { checkAfterCrash, isDamage, startRefusal, wasNotClosed } from './damage.ts'
-import { asStoreError } from './errors.ts'
+import { asStoreError, isDiskFull } from './errors.ts'
 import { migrate } from './migrate.ts'
 
 /** A group waits for more operations while each turn of the event loop brings some, and at most this long. */
@@ -103,7 +103,7 @@ function commitGroup(connection: SqliteConnection, queue: SqliteOperation[], clo
   } catch (error) {
     if (group.length === 0) group.push(...queue.splice(0))
     if (error instanceof FailedAfterWrite) commitWithSavepoints(connection, group)
-    else rejectGroup(connection, group, error)
+    else failGroup(connection, group, error)
   }
 }
 
@@ -150,8 +150,17 @@ function commitWithSavepoints(connection: SqliteConnection, group: readonly Sqli
     )
     resolveGroup(group, results)
   } catch (error) {
-    rejectGroup(connection, group, error)
+    failGroup(connection, group, error)
   }
+}
+
+/**
+ * A large reply that does not fit on the disk is tried again and again, and took every small message of its group with it.
+ * So on a full disk each operation of the group gets its own transaction.
+ */
+function failGroup(connection: SqliteConnection, group: readonly SqliteOperation[], error: unknown): void {
+  if (!isDiskFull(error) || group.length === 1) rejectGroup(connection, group, error)
+  else for (const operation of group) commitWithSavepoints(connection, [operation])
 }
 
 function inTransaction<T>({ database }: SqliteConnection, work: () => T): T {
