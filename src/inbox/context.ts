@@ -24,10 +24,15 @@ export interface InboxContext {
    * is a lost lease: it was committed, but the answer of the database was lost.
    */
   readonly held: Set<string>
+  /** The leases of turns that wait for a delegation in this process, by `leaseId`: they take none of a bridge's capacity. */
+  readonly waitingLeases: Set<string>
   readonly keepSession: KeepSession
   readonly onCheckpoint: (checkpoint: Checkpoint) => void
+  /** A delegated message may have ended, or a message with children: handles it soon. */
+  lookAfterChildren(): void
   /**
-   * A task changed: wakes readers in this process, and hints to the other processes on this store. Call after commit.
+   * A task changed, or without one, the workspace: wakes readers in this process, and hints to the other processes on this
+   * store. Call after commit.
    */
-  changed(workspaceId: string, taskId: string, result?: TaskResult): void
+  changed(workspaceId: string, taskId?: string, result?: TaskResult): void
 }

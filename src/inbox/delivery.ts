@@ -24,27 +24,57 @@ export interface Delivery {
   readonly body: DeliveryBody
   /** How many tries were made before this one. */
   readonly tries: number
+  /** The messages that it consists of, in order; absent before the first `take` with `split`. */
+  readonly parts?: readonly DeliveryPart[]
+}
+
+/** One message of a delivery. Its content is in the door's own format. */
+export interface DeliveryPart {
+  readonly n: number
+  readonly content: string
+  /** `sending`: it may have arrived. */
+  readonly state: 'pending' | 'sending' | 'sent'
+  /** How long ago it was tried first. */
+  readonly triedAgoMs?: number
 }
 
 /** How a try ended. `unknown`: the message may have arrived, so only a person may decide to send it again. */
 export type DeliveryResult =
   | { readonly type: 'sent'; readonly receipt?: string }
-  | { readonly type: 'failed'; readonly error: string; readonly final?: boolean }
+  /** `retryAfterMs`: the service said when to try again. */
+  | { readonly type: 'failed'; readonly error: string; readonly final?: boolean; readonly retryAfterMs?: number }
   | { readonly type: 'unknown'; readonly error: string }
 
 /**
  * Contract: `take` returns the next due delivery of a door and commits it as `sending` first. Deliveries of a channel
  * come in order, one at a time. A delivery that is `sending` at start may have arrived: it becomes `unknown`, and the
- * platform never sends it again by itself.
+ * platform never sends it again by itself. A delivery in parts is `unknown` only when one of them was being sent; a part
+ * that was sent is never sent again.
  */
 export interface Deliveries {
-  take(door: string): Promise<Delivery | undefined>
+  /** `split` makes the parts of a delivery that has none; it is pure, because it runs in the transaction. */
+  take(door: string, split?: (body: DeliveryBody) => readonly string[]): Promise<Delivery | undefined>
+  /** Committed before the part is sent. */
+  beginPart(id: string, n: number): Promise<void>
+  partSent(id: string, n: number, receipt: string): Promise<void>
+  /**
+   * When a door starts: its deliveries that are unknown because one of their parts was being sent, and that no person has
+   * handled. Also ends the sends of another process that is gone.
+   */
+  interrupted(door: string): Promise<readonly Delivery[]>
+  /** The door knows better: the part that was being sent has arrived (`receipt`), or may be sent again. */
+  resume(id: string, receipt?: string): Promise<void>
   finish(id: string, result: DeliveryResult): Promise<void>
+  /** The door is removed for good: its open deliveries fail, and no person has to decide about them. */
+  endDoor(door: string): Promise<void>
   /** Deliveries that a person must look at: failed for good, or unknown. */
   needingDecision(): Promise<(Delivery & { readonly state: 'failed' | 'unknown'; readonly error: string })[]>
-  /** A person's decision on one of those. */
-  resolve(id: string, decision: 'resend' | 'dismiss'): Promise<void>
+  /** A person's decision on one of those, and the person's name. */
+  resolve(id: string, decision: DeliveryDecision, resolver: string): Promise<void>
 }
+
+/** `dismiss`: it arrived, or is no longer needed. */
+export type DeliveryDecision = 'resend' | 'dismiss'
 
 /** The last event that the webhook received: the log entry, and the index of the event within it. */
 export interface PushCursor {

@@ -5,6 +5,7 @@
  */
 import type { Artifact, MessageContent, Metadata, Part, StreamResponse, Task, TaskState } from '../protocol/a2a.ts'
 import type { Envelope } from '../protocol/envelope.ts'
+import type { FileDiff } from '../protocol/file-diff.ts'
 import type { Sender } from '../protocol/request.ts'
 import type { ReplyAddress } from './delivery.ts'
 
@@ -36,7 +37,7 @@ export interface Letter {
   readonly sender: Sender
   readonly envelope: Envelope
   /** A delegation: the conversation whose turn sends it, from its token. */
-  readonly parent?: { readonly workspaceId: string; readonly conversationId: string }
+  readonly parent?: DelegatingConversation
   /** From the `Idempotency-Key` header or the message; default: the messageId. */
   readonly idempotencyKey?: string
   /** Where a door pushes the answer, in addition to callers that wait for it. */
@@ -45,6 +46,11 @@ export interface Letter {
   readonly expiresInMs?: number
   /** The size of the request that brought it. Other callers run between the steps of work on a large one. */
   readonly bytes?: number
+}
+
+export interface DelegatingConversation {
+  readonly workspaceId: string
+  readonly conversationId: string
 }
 
 export interface Admitted {
@@ -64,11 +70,12 @@ export interface LogEntry {
 /**
  * Contract: when `admit` resolves, the message is durable and gets exactly one outcome; a duplicate attaches to the
  * task of the first. `follow` yields every entry of the task after `afterSeq`, in commit order, each once. It ends when
- * the task is final or interrupted and every entry was yielded, or when the signal aborts.
+ * the task is final or interrupted (with `untilFinal`: only when it is final) and every entry was yielded, or when the
+ * signal aborts.
  */
 export interface Reception {
   admit(letter: Letter): Promise<Admitted>
-  /** Admits, then waits like `waitForResult`. */
+  /** Admits, then waits like `waitForResult`. The turn of a letter's `parent` gives up its slot while it waits. */
   send(letter: Letter, options: SendAndWaitOptions, signal: AbortSignal): Promise<Task>
   /** The task as it is now; undefined where the view does not allow it. A view without a principal is the owner's. */
   task(taskId: string, view?: TaskView): Promise<Task | undefined>
@@ -78,14 +85,25 @@ export interface Reception {
   artifact(taskId: string, artifactId: string, view?: TaskView): Promise<Artifact | undefined>
   /** A page ends at `limit` tasks or at 1 MiB, whichever comes first, and has at least one task. */
   list(query: TaskQuery): Promise<TaskPage>
-  follow(taskId: string, afterSeq: number, signal: AbortSignal): AsyncIterable<LogEntry>
+  follow(taskId: string, options: FollowOptions, signal: AbortSignal): AsyncIterable<LogEntry>
   /**
    * Resolves with the task when it is final or interrupted, after `maxMs`, on abort, or at once when none of its turns
    * runs and the workspace is paused or offline. The status of such a task says why.
    */
   waitForResult(taskId: string, maxMs: number, signal: AbortSignal): Promise<Task | undefined>
-  /** Commits `canceled` and stops a running turn. A second cancel gives the same answer; other final states refuse. */
+  /** The running turn of the conversation gives up its slot until the work has ended. `queue_full`: too many wait. */
+  whileWaiting<T>(parent: DelegatingConversation, work: () => Promise<T>): Promise<T>
+  /**
+   * Commits `canceled` and stops a running turn; open tasks that the turn delegated are cancelled too. A second cancel
+   * gives the same answer; other final states refuse.
+   */
   cancel(taskId: string, view?: TaskView): Promise<Task>
+}
+
+export interface FollowOptions {
+  readonly afterSeq: number
+  /** Also waits while the task waits for its caller. */
+  readonly untilFinal?: boolean
 }
 
 export interface SendAndWaitOptions {
@@ -171,13 +189,23 @@ export interface Lease extends LeaseKey {
   readonly interrupted: boolean
   /** The one fresh re-run after a lost session is used up. */
   readonly sessionRetried: boolean
+  /** Set while a limit of the model provider holds: how often the message was parked, and how long ago first. */
+  readonly parked?: { readonly times: number; readonly sinceMs: number }
 }
 
 /** What a running turn reports. Events are numbered, so a repeated append adds nothing. */
 export type TurnEvent =
   | { readonly type: 'text'; readonly delta: string }
   | { readonly type: 'artifact'; readonly artifact: Artifact; readonly append: boolean; readonly lastChunk: boolean }
-  | { readonly type: 'tool'; readonly name: string; readonly state: 'started' | 'finished' | 'failed' }
+  /** The subject is what exactly the tool does, cut after some hundred characters. */
+  | {
+      readonly type: 'tool'
+      readonly name: string
+      readonly subject?: string
+      readonly state: 'started' | 'finished' | 'failed'
+      /** The files that it changed, where the agent reports them with its end. */
+      readonly diffs?: readonly FileDiff[]
+    }
   /** `said` is the task's status on the wire; the text alone is for the activity log. */
   | { readonly type: 'status'; readonly text: string; readonly said?: MessageContent }
 
@@ -215,6 +243,8 @@ type End =
       readonly metadata?: Metadata
       /** The task's status message, where that is not the reply itself. */
       readonly said?: MessageContent
+      /** One sentence of the platform about the answer; it is added to the task's status message. */
+      readonly notice?: string
       readonly session?: string
     }
   /** Run again after `afterMs`. `session_lost` drops the session and raises no counter. */
@@ -225,6 +255,8 @@ type End =
       readonly reason: 'failure' | 'session_lost'
       /** The attempt may have acted before it broke off; the next prompt says so. */
       readonly interrupted: boolean
+      /** A limit of the model provider holds: the wait raises `parked` of the next lease and no other counter. */
+      readonly parked?: boolean
     }
   /** Artifacts that the turn finished before it failed stay visible. */
   | { readonly type: 'dead'; readonly failure: Failure; readonly artifacts?: readonly Artifact[] }
@@ -240,10 +272,15 @@ type End =
 /** How a lease stands: still held, the turn must stop, or another worker took over. */
 export type LeaseStanding = 'held' | 'stop' | 'stale'
 
+/** `waiting`: the lease is held, and its turn waits for another agent or a person. Its silence is no stall. */
+export type RenewedStanding = LeaseStanding | 'waiting'
+
 /** What a worker receives: run this lease, stop that turn, take this answer. */
 export type Directive =
   | { readonly type: 'lease'; readonly lease: Lease }
   | { readonly type: 'stop'; readonly key: LeaseKey }
+  /** The turn begins to wait for a delegation, or no longer waits: meanwhile its time limits are paused. */
+  | { readonly type: 'waiting'; readonly key: LeaseKey; readonly waiting: boolean }
   /** A person's answer to an ask; undefined = denied or timed out. The same answer may come more than once. */
   | {
       readonly type: 'answer'
@@ -273,7 +310,7 @@ export interface Inbox {
    * is needed. `text` goes into the activity log: `started on laptop`.
    */
   begin(key: LeaseKey, text?: string): Promise<LeaseStanding>
-  extend(keys: readonly LeaseKey[]): Promise<LeaseStanding[]>
+  extend(keys: readonly LeaseKey[]): Promise<RenewedStanding[]>
   append(key: LeaseKey, events: NumberedEvents): Promise<LeaseStanding>
   /** Stores events not yet appended and the outcome, in one transaction. `stale`: this result is not the reply. */
   settle(key: LeaseKey, outcome: Outcome, unsent?: NumberedEvents): Promise<'settled' | 'stale'>
@@ -341,6 +378,8 @@ export interface BridgeSettleInput {
  */
 export interface WorkspaceQueues {
   pause(workspaceId: string, options: { readonly now: boolean }): Promise<void>
+  /** Pauses the queue and cancels the task of every running turn, in one transaction; the ids of those tasks. */
+  stop(workspaceId: string): Promise<readonly string[]>
   resume(workspaceId: string): Promise<void>
   end(workspaceId: string, failure: Failure): Promise<number>
 }

@@ -6,7 +6,11 @@ import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
 import type { Store } from '../store/store.ts'
 import { createPendingAsks } from './ask/pending-asks.ts'
+import { createRules } from './ask/rules.ts'
+import { createBudgets, type LocalBudgets } from './budget/budgets.ts'
 import type { InboxContext, KeepSession, KeepSessionOn } from './context.ts'
+import { type Children, createChildren } from './delegate/children.ts'
+import { createDelegations } from './delegate/delegations.ts'
 import { createDeliveries, markSendingUnknown } from './deliver/deliveries.ts'
 import { createPushConfigs, releasePushClaims } from './deliver/push-configs.ts'
 import type { Deliveries, PushConfigs } from './delivery.ts'
@@ -16,14 +20,18 @@ import { recoverLeases } from './lease/recover.ts'
 import { createWorkerInbox } from './lease/worker-inbox.ts'
 import { createWorkerQueues } from './lease/worker-queues.ts'
 import { createWorkspaceQueues } from './lease/workspace-queues.ts'
-import type { DeadLetters, PendingAsks } from './owners.ts'
+import type { LoadReport, Overview } from './load-readers.ts'
+import type { DeadLetters, NeedSource, PendingAsks, Rules } from './owners.ts'
 import { createActivity } from './read/activity.ts'
+import { createConversations } from './read/conversations.ts'
 import { reportLoad } from './read/load-report.ts'
+import { createNeedSources } from './read/needs.ts'
+import { createOverview } from './read/overview.ts'
 import { createReception } from './read/reception.ts'
 import { createStories } from './read/story.ts'
 import { createUsageReader } from './read/usage.ts'
 import { createWatchers } from './read/watchers.ts'
-import type { Activity, LoadReport, Stories, UsageReader } from './readers.ts'
+import type { Activity, Conversations, Stories, UsageReader } from './readers.ts'
 import { createDeadLetters } from './settle/dead-letters.ts'
 import { correctClock } from './upkeep/clock-correction.ts'
 import { createSweep } from './upkeep/sweep.ts'
@@ -48,12 +56,20 @@ export interface LocalInbox {
   readonly deadLetters: DeadLetters
   readonly deliveries: Deliveries
   readonly pendingAsks: PendingAsks
+  readonly rules: Rules
+  readonly budgets: LocalBudgets
+  /** What waits for a person, by kind, the most urgent kind first. */
+  readonly needSources: readonly NeedSource[]
   readonly pushConfigs: PushConfigs
   load(): Promise<LoadReport>
   readonly queues: WorkspaceQueues
   readonly activity: Activity
+  readonly conversations: Conversations
   readonly stories: Stories
   readonly usage: UsageReader
+  /** Handles delegations whose parent or child has ended; the sweep does the same. */
+  readonly children: Children
+  readonly overview: Overview
   /**
    * Voids the leases of an earlier process of this host. Call it before any worker joins; the lock on the data folder
    * must be held. Returns how many turns were lost.
@@ -62,6 +78,13 @@ export interface LocalInbox {
   /** Stops the sweep. Held leases stay as they are: their workers settle or release them. */
   close(): void
 }
+
+const createReaders = (store: Store) => ({
+  conversations: createConversations(store),
+  stories: createStories(store),
+  usage: createUsageReader(store),
+  overview: createOverview(store),
+})
 
 export function createLocalInbox(options: LocalInboxOptions): LocalInbox {
   const { store } = options
@@ -73,21 +96,32 @@ export function createLocalInbox(options: LocalInboxOptions): LocalInbox {
     workerQueues,
     watchers,
     held: new Set(),
+    waitingLeases: new Set(),
+    lookAfterChildren: () => children.lookAfterSoon(),
     changed(workspaceId, taskId, result) {
-      watchers.changed(taskId, result)
+      if (taskId !== undefined) watchers.changed(taskId, result)
       watchers.changed(workspaceId)
       store.notify([workspaceId])
     },
   }
-  const sweep = createSweep(
-    context,
-    () => inbox.sendDirective,
-    (key) => inbox.releaseLease(key),
-  )
+  const sweep = createSweep(context, {
+    sendDirective: (workerId, directive) => inbox.sendDirective(workerId, directive),
+    releaseLease: (key) => inbox.releaseLease(key),
+    lookAfterChildren: () => children.lookAfter(),
+    lookAfterBudgets: () => budgets.lookAfter(),
+  })
   const inbox = createWorkerInbox({ context, fill: sweep.fill, lookAfter: sweep.lookAfter })
   const { keepSessionOn = () => options.keepSession } = options
   const bridges = createBridges({ context, workerInbox: inbox, fill: sweep.fill, keepSessionOn })
-  const reception = createReception(context, { sendDirective: inbox.sendDirective, look: sweep.look })
+  const children = createChildren(context, {
+    report: (letter, ancestry) => reception.admitInTree(letter, ancestry),
+    look: sweep.look,
+  })
+  const budgets = createBudgets(context, sweep.look)
+  const delegations = createDelegations(context, inbox)
+  const { sendDirective } = inbox
+  const reception = createReception(context, { sendDirective, look: sweep.look, delegations, children })
+  const pendingAsks = createPendingAsks(context, sendDirective)
   sweep.start()
   const stopListening = store.listen(() => {
     watchers.changedElsewhere()
@@ -98,25 +132,29 @@ export function createLocalInbox(options: LocalInboxOptions): LocalInbox {
     bridges,
     reception,
     deadLetters: createDeadLetters(context, sweep.look),
-    deliveries: createDeliveries(store, options.host),
-    pendingAsks: createPendingAsks(context, inbox.sendDirective),
+    deliveries: createDeliveries(context, options.host),
+    pendingAsks,
+    rules: createRules(context),
+    needSources: createNeedSources(store, { pendingAsks, budgets }),
+    budgets,
     pushConfigs: createPushConfigs(store, options.host),
     load: () => store.read(reportLoad),
     queues: createWorkspaceQueues(context, sweep.look),
     activity: createActivity(context),
-    stories: createStories(store),
-    usage: createUsageReader(store),
-    async recover() {
-      const backMs = store.engine === 'sqlite' ? await store.write(correctClock) : 0
-      if (backMs > 0)
-        options.log.warn({ backMs }, 'the clock was set back; the times of waiting messages were moved back with it')
-      await store.write(() => markSendingUnknown(options.host))
-      await store.write(() => releasePushClaims(options.host))
-      return await store.write(() => recoverLeases(options.host))
-    },
+    ...createReaders(store),
+    children,
+    recover: () => recover(options),
     close() {
       stopListening()
       sweep.stop()
     },
   }
+}
+
+async function recover({ store, host, log }: LocalInboxOptions): Promise<number> {
+  const backMs = store.engine === 'sqlite' ? await store.write(correctClock) : 0
+  if (backMs > 0) log.warn({ backMs }, 'the clock was set back; the times of waiting messages were moved back with it')
+  await store.write(() => markSendingUnknown(host))
+  await store.write(() => releasePushClaims(host))
+  return await store.write(() => recoverLeases(host))
 }

@@ -1,6 +1,8 @@
-/** The seam for readers: the activity log of a workspace, the story of one message, what turns used, and the load. */
-import type { TaskState } from '../protocol/a2a.ts'
+/** The seam for readers: activity, conversations, the story of one message, usage. */
+import type { Artifact, Part, TaskState } from '../protocol/a2a.ts'
+import type { FileDiff } from '../protocol/file-diff.ts'
 import type { Sender } from '../protocol/request.ts'
+import type { Spending } from '../usd.ts'
 
 // ---- activity
 
@@ -12,26 +14,44 @@ export interface ActivityQuery {
   readonly limit: number
   /** Return the last entries instead of the first ones after `sinceSeq`. */
   readonly newest?: boolean
+  /** Only entries with a smaller number. */
+  readonly beforeSeq?: number
+  /** Also return the first words of the message of each task on the page. */
+  readonly withTitles?: boolean
 }
 
 /** One thing that happened. Entries that were stored together share a number. */
 export interface ActivityEntry {
   readonly seq: number
   readonly atMs: number
-  /** status, reply, retry, late, tool, progress, artifact, or the type of a note. */
+  /** status, reply, retry, late, tool, progress, artifact, permission, rule, delegated, or the type of a note. */
   readonly type: string
   readonly taskId?: string
   readonly state?: string
   readonly name?: string
+  /**
+   * Of a tool: what exactly it does. Of a delegation: the id of its task; `name` is the workspace. Of a rule, and of a
+   * permission that a rule allowed: the pattern.
+   */
+  readonly subject?: string
+  /** Of a tool that ended: the files that it changed, where the agent reports them. */
+  readonly diffs?: readonly FileDiff[]
   readonly text?: string
-  /** The author of a note. */
+  /** The author of a note, the person who answered a permission ask, or the maker of the rule that did. */
   readonly by?: string
+  /** Of the answer to a permission ask. */
+  readonly principal?: string
+  readonly door?: string
 }
 
 export interface ActivityPage {
   readonly entries: readonly ActivityEntry[]
   /** The cursor for the next page; unchanged when nothing is new. */
   readonly nextSeq: number
+  /** The number of the first row of the page: the `beforeSeq` of the page before it. Absent where nothing was found. */
+  readonly firstSeq?: number
+  /** By task. */
+  readonly titles?: ReadonlyMap<string, string>
 }
 
 /** A line that a person or an agent writes into the activity log. */
@@ -69,12 +89,140 @@ export interface Activity {
   addNote(workspaceId: string, note: ActivityNote): Promise<number>
 }
 
+// ---- conversations, as a chat shows them
+
+/** `parked`: tried again at a time, for another reason than a limit of the model provider. */
+export type ChatState =
+  | 'queued'
+  | 'running'
+  | 'waiting_for_you'
+  | 'rate_limited'
+  | 'parked'
+  | 'answered'
+  | 'failed'
+  | 'stopped'
+
+export interface ConversationQuery {
+  readonly workspaceId: string
+  readonly limit: number
+  /** The `next` of the page before. */
+  readonly after?: string
+  /** Only conversations whose latest messages or replies contain this text, in any case. */
+  readonly search?: string
+}
+
+export interface ConversationSummary {
+  readonly id: string
+  readonly contextId: string
+  readonly principal: string
+  /** Of its first message; absent when that is no longer kept. */
+  readonly sender?: Sender
+  /** The first words of its first message. */
+  readonly title: string
+  /** Of its last message. */
+  readonly state: ChatState
+  readonly messages: number
+  readonly updatedAtMs: number
+}
+
+export interface ConversationPage {
+  readonly conversations: readonly ConversationSummary[]
+  /** A page may be empty and still have one: it looks at a limited number of tasks. */
+  readonly next?: string
+}
+
+export interface ChatQuery {
+  readonly workspaceId: string
+  /** Its id, or the context id of a conversation of people. */
+  readonly conversation: string
+  readonly limit: number
+  /** Only messages before this number. */
+  readonly before?: number
+  /** The reader is an owner: show what the program printed when it failed. */
+  readonly detail: boolean
+}
+
+export interface ChatTool {
+  readonly name: string
+  readonly subject?: string
+  readonly state: 'started' | 'finished' | 'failed'
+  readonly diffs?: readonly FileDiff[]
+  readonly atMs: number
+  /** Absent where its end is not known. */
+  readonly durationMs?: number
+}
+
+/** A permission that the running turn asks for. */
+export interface ChatAsk {
+  readonly id: string
+  readonly tool: string
+  readonly subject: string
+  readonly askedAtMs: number
+  readonly expiresAtMs: number
+}
+
+export interface ConversationMessage {
+  readonly id: string
+  readonly taskId: string
+  /** Its place in the conversation, from 1. */
+  readonly n: number
+  readonly senderMessageId: string
+  readonly sender: Sender
+  readonly parts: readonly Part[]
+  readonly state: ChatState
+  /** Messages of the conversation that come before it, while it is queued. */
+  readonly place?: number
+  readonly nextTryAtMs?: number
+  /** Why it waits, failed or asks, in one sentence; of an answered one a notice of the platform. */
+  readonly reason?: string
+  readonly code?: string
+  /** For the owner: the program's own text. */
+  readonly detail?: string
+  readonly admittedAtMs: number
+  /** When its last attempt began. */
+  readonly startedAtMs?: number
+  readonly endedAtMs?: number
+  readonly lostTurns?: number
+  readonly reply?: {
+    readonly parts: readonly Part[]
+    readonly artifacts: readonly Artifact[]
+    readonly isPartial: boolean
+  }
+  readonly tools: readonly ChatTool[]
+  /** There are more tools than are shown; the activity has them. */
+  readonly hasMoreTools?: boolean
+  /** Absent where no turn reported or cost anything. */
+  readonly usage?: UsageSum
+  readonly ask?: ChatAsk
+  /** Of a dead letter: an owner has replayed or discarded it. */
+  readonly isHandled?: boolean
+  readonly replayedAs?: string
+}
+
+export interface ChatPage {
+  readonly id: string
+  readonly contextId: string
+  readonly principal: string
+  /** The oldest first. */
+  readonly messages: readonly ConversationMessage[]
+  /** The last number of the workspace's log when this was read: follow from here. */
+  readonly seq: number
+  /** Send it to read the messages before these; absent where there are none. */
+  readonly before?: number
+}
+
+/** Contract: `read` throws `not_found` for an unknown conversation. Pages end at 1 MiB and have at least one row. */
+export interface Conversations {
+  list(query: ConversationQuery): Promise<ConversationPage>
+  read(query: ChatQuery): Promise<ChatPage>
+}
+
 // ---- the story of one message
 
 export interface StoryStep {
   readonly atMs: number
   /**
-   * admitted, started, progress, asked, resumed, failed, lost, answered, ended, late, waiting, running, replayed,
+   * admitted, started, progress, delegated, budget, asked, permission, resumed, failed, lost, answered, ended, late, waiting, running, replayed,
    * discarded.
    */
   readonly type: string
@@ -89,6 +237,57 @@ export interface StoryDelivery {
   readonly error?: string
 }
 
+/** A task of a delegation tree. */
+export interface TreeTask {
+  readonly taskId: string
+  /** The task whose turn delegated it; absent for the first task, and for a late result that continues it. */
+  readonly parentTaskId?: string
+  /** Levels below the first task. */
+  readonly depth: number
+  readonly workspaceId: string
+  /** Absent when the workspace is deleted. */
+  readonly workspaceName?: string
+  readonly state: TaskState
+  readonly turns: number
+  readonly admittedAtMs?: number
+  readonly startedAtMs?: number
+  readonly endedAtMs?: number
+  /** Absent where no turn reported or cost anything, and for a reader that may not see it. */
+  readonly usage?: UsageSum
+  /** The first words of its message. */
+  readonly text: string
+}
+
+export interface TreesQuery extends Pick<StoryQuery, 'after' | 'scopeOf'> {
+  readonly workspaceId: string
+  readonly limit: number
+}
+
+export interface TreePage {
+  readonly trees: readonly TaskTree[]
+  readonly next?: string
+}
+
+/** All tasks that one first message led to, each right below its parent. */
+export interface TaskTree {
+  readonly tasks: readonly TreeTask[]
+  /** Tasks of the tree that this reader may not see. */
+  readonly hidden: number
+  /** What the turns of the whole tree cost; for owners only. */
+  readonly spent?: Spending
+  /** The budget of its first message; for owners only. */
+  readonly budget?: StoryBudget
+}
+
+/** A budget that covers a message. */
+export interface StoryBudget extends Spending {
+  readonly limitUsd: number
+  /** asked: it is spent, and the owner is asked. */
+  readonly state: 'open' | 'asked' | 'stopped'
+  /** The task whose message brought it. */
+  readonly taskId: string
+}
+
 export interface Story {
   readonly messageId: string
   readonly taskId: string
@@ -101,6 +300,10 @@ export interface Story {
   readonly taskState: TaskState
   readonly steps: readonly StoryStep[]
   readonly deliveries: readonly StoryDelivery[]
+  /** Where the message delegated, or was delegated itself; in the first part of a story only. */
+  readonly tree?: TaskTree
+  /** The budgets of messages that cover it, the outermost first; in the first part of a story only. */
+  readonly budgets?: readonly StoryBudget[]
   /** The cursor of the later steps; absent where these are the last. */
   readonly next?: string
 }
@@ -123,6 +326,8 @@ export interface StoryQuery {
 export interface Stories {
   /** Undefined where there is no such message for this reader. */
   find(query: StoryQuery): Promise<Story | undefined>
+  /** The trees of delegations that a workspace is in, the latest first. */
+  trees(query: TreesQuery): Promise<TreePage>
 }
 
 // ---- usage
@@ -134,6 +339,8 @@ export const USAGE_DAYS_MAX = 90
 export interface UsageSum {
   readonly turns: number
   readonly unknownTurns: number
+  /** Turns that did not report their cost. */
+  readonly unknownCostTurns: number
   readonly inputTokens: number | null
   readonly outputTokens: number | null
   readonly costUsd: number | null
@@ -144,8 +351,15 @@ export interface UsageReport {
   readonly total: UsageSum
   /** UTC days that had turns, the latest first. */
   readonly days: readonly (UsageSum & { readonly day: string })[]
+  /** The latest conversations, each with the sum of its turns. */
+  readonly conversations: readonly (UsageSum & { readonly conversationId: string; readonly contextId: string })[]
   /** The latest messages, each with the sum of its turns. */
   readonly messages: readonly (UsageSum & { readonly messageId: string; readonly taskId: string })[]
+}
+
+export interface PlatformUsage extends Pick<UsageReport, 'total' | 'days'> {
+  /** The name is absent when the workspace is deleted. */
+  readonly workspaces: readonly (UsageSum & { readonly workspaceId: string; readonly name?: string })[]
 }
 
 export interface UsageQuery {
@@ -159,20 +373,6 @@ export interface UsageQuery {
 export interface UsageReader {
   /** Throws `not_found` where the workspace does not exist. */
   read(query: UsageQuery): Promise<UsageReport>
-}
-
-// ---- load
-
-export interface LoadReport {
-  /** Messages that wait and turns that run, in all workspaces. */
-  readonly waiting: number
-  readonly running: number
-  /** The busiest workspaces, the longest queue first. */
-  readonly workspaces: readonly {
-    readonly id: string
-    readonly waiting: number
-    readonly running: number
-    /** How long the oldest message that could run has waited. */
-    readonly oldestWaitingMs: number
-  }[]
+  /** Of all workspaces. Other callers run between two days. */
+  readAll(days: number): Promise<PlatformUsage>
 }

@@ -7,15 +7,19 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { MoleculeError } from '../../errors.ts'
 import { ulid } from '../../ids.ts'
 import { isFinal, isInterrupted, type TaskState } from '../../protocol/a2a.ts'
+import { readBudget } from '../../protocol/delegation.ts'
 import { contentHash, writeEnvelope } from '../../protocol/envelope.ts'
 import { refuseLoop } from '../../protocol/relay-path.ts'
 import { sql, statement, type Transaction, together } from '../../store/store.ts'
 import { answerAsk, type OpenAsk, openAskOf } from '../ask/ask.ts'
+import { type Ancestry, requireRoom } from '../delegate/ancestry.ts'
+import { meetOldChild } from '../delegate/old-child.ts'
 import type { Admitted, Directive, Letter } from '../inbox.ts'
 import type { WorkerDirective } from '../lease/directives.ts'
 import { recordChange } from '../read/event-log.ts'
 import { dedupeOf } from './dedupe.ts'
 import {
+  budgetStatements,
   type ContinuedTaskRow,
   conversationStatement,
   leaseOfLetter,
@@ -32,20 +36,23 @@ const SMALL_LETTER_BYTES_MAX = 256 * 1024
 
 export const isLargeLetter = ({ bytes = 0 }: Letter): boolean => bytes > SMALL_LETTER_BYTES_MAX
 
-export function prepareLetter(letter: Letter): PreparedLetter {
+export function prepareLetter(letter: Letter, ancestry?: Ancestry): PreparedLetter {
   const { envelope } = letter
   const { key, dedupe } = keysOf(letter)
-  return { letter, key, dedupe, hash: contentHash(envelope.message), envelopeText: writeEnvelope(envelope) }
+  const maxCostUsd = readBudget(envelope.message.metadata)
+  const hash = contentHash(envelope.message)
+  return { letter, key, dedupe, hash, envelopeText: writeEnvelope(envelope), ancestry, maxCostUsd }
 }
 
 /** The same in steps: to hash 8 MiB takes 45 ms, to write them as text 25 ms, and other callers must not wait for both. */
-export async function prepareLargeLetter(letter: Letter): Promise<PreparedLetter> {
+export async function prepareLargeLetter(letter: Letter, ancestry?: Ancestry): Promise<PreparedLetter> {
   const keys = keysOf(letter)
+  const maxCostUsd = readBudget(letter.envelope.message.metadata)
   const hash = contentHash(letter.envelope.message)
   await nextTurn()
   const envelopeText = writeEnvelope(letter.envelope)
   await nextTurn()
-  return { ...keys, letter, hash, envelopeText }
+  return { ...keys, letter, hash, envelopeText, ancestry, maxCostUsd }
 }
 
 function keysOf({ workspaceId, principal, envelope, idempotencyKey }: Letter): Pick<PreparedLetter, 'key' | 'dedupe'> {
@@ -76,6 +83,11 @@ export function* admit(prepared: PreparedLetter, ready: ReadyWorkers): Transacti
   const task = named && { ...named, state: found.taskState ?? named.state }
   const duplicate = found.known && attachDuplicate(prepared, found.known)
   if (duplicate !== undefined) return { admitted: duplicate }
+  if (prepared.ancestry !== undefined) {
+    const met = yield* meetOldChild(prepared, prepared.ancestry)
+    if (met !== undefined) return { admitted: met }
+    requireRoom(prepared.ancestry)
+  }
   if (task !== undefined) assertOpen(letter, task)
   const { load } = found
   if (load === undefined) throw new MoleculeError('not_found', `there is no workspace ${letter.workspaceId}`)
@@ -124,6 +136,7 @@ function* insertMessage(prepared: PreparedLetter, placement: Placement): Transac
       state: claims ? 'leased' : 'queued',
       begun: claimant?.hosted === true,
     }),
+    ...budgetStatements(prepared, { messageId, taskId }),
     ...recordChange(change),
   ])
   const admitted = { taskId, contextId, duplicate: false }

@@ -1,6 +1,7 @@
 /** The rows of an admitted letter (task, message, conversation) as statements, and its lease. */
 import { isInterrupted, type TaskState } from '../../protocol/a2a.ts'
-import { type Statement, statement } from '../../store/store.ts'
+import { type Statement, statement, type Value } from '../../store/store.ts'
+import type { Ancestry } from '../delegate/ancestry.ts'
 import type { Lease, Letter } from '../inbox.ts'
 import { type Claimant, LEASE_MS } from '../lease/claim.ts'
 import { setTaskState } from '../settle/task-state.ts'
@@ -13,6 +14,10 @@ export interface PreparedLetter {
   readonly dedupe: Uint8Array
   readonly hash: string
   readonly envelopeText: string
+  /** Of a message that a turn delegated. */
+  readonly ancestry?: Ancestry | undefined
+  /** The budget that the sender gave it. */
+  readonly maxCostUsd?: number | undefined
 }
 
 export interface ContinuedTaskRow {
@@ -58,13 +63,17 @@ export function taskStatements(
 
 // SQL texts of the hot path are built once: a new string must be hashed again to find its prepared statement.
 
-const messageInsertText = (settledAt: string): string =>
+const messageInsertText = (settledAt: string, more = { columns: '', values: '' }): string =>
   `insert into messages (id, workspace_id, conversation_id, task_id, n, dedupe, content_hash, idempotency_key,
-     envelope, sender, reply_to, state, admitted_at, ready_at, expires_at, settled_at, begun)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, now_ms(), now_ms(), now_ms() + $13, ${settledAt}, $14)`
+     envelope, sender, reply_to, state, admitted_at, ready_at, expires_at, settled_at, begun${more.columns})
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, now_ms(), now_ms(), now_ms() + $13, ${settledAt}, $14${more.values})`
 const INSERT_OPEN = messageInsertText('null')
 /** An answer is settled at once: the turn that receives it settles for both. */
 const INSERT_ANSWER = messageInsertText('now_ms()')
+const INSERT_CHILD = messageInsertText('null', {
+  columns: ', parent_id, root_id, parent_epoch, child_open, delegation',
+  values: ', $15, $16, $17, $18, $19',
+})
 
 export function messageStatement(
   prepared: PreparedLetter,
@@ -72,8 +81,8 @@ export function messageStatement(
   row: { id: string; taskId: string; state: 'queued' | 'leased' | 'answer'; begun: boolean },
 ): Statement {
   const { id, taskId, state, begun } = row
-  const { letter, key, dedupe, hash, envelopeText } = prepared
-  return statement(state === 'answer' ? INSERT_ANSWER : INSERT_OPEN, [
+  const { letter, key, dedupe, hash, envelopeText, ancestry } = prepared
+  const values = [
     id,
     letter.workspaceId,
     conversation.id,
@@ -88,8 +97,31 @@ export function messageStatement(
     state,
     Math.round(letter.expiresInMs ?? EXPIRY_MS),
     begun ? 1 : 0,
-  ])
+  ]
+  if (state === 'answer') return statement(INSERT_ANSWER, values)
+  return ancestry === undefined
+    ? statement(INSERT_OPEN, values)
+    : statement(INSERT_CHILD, [...values, ...childValues(ancestry)])
 }
+
+function childValues({ parentId, rootId, parentEpoch, envelope }: Ancestry): Value[] {
+  // A follow-up of a root message belongs to the tree and has no parent that waits for it.
+  const open = parentId === null ? 0 : 1
+  return [parentId, rootId, parentEpoch, open, JSON.stringify(envelope)]
+}
+
+/** The budget of a message, if it has one: most have none, and then there is no statement. */
+export function budgetStatements(
+  { letter, ancestry, maxCostUsd }: PreparedLetter,
+  { messageId, taskId }: { messageId: string; taskId: string },
+): Statement[] {
+  if (maxCostUsd === undefined) return NO_STATEMENTS
+  const insert = `insert into budgets (id, workspace_id, root_id, task_id, limit_usd, state)
+    values ($1, $2, $3, $4, $5, 'open')`
+  return [statement(insert, [messageId, letter.workspaceId, ancestry?.rootId ?? messageId, taskId, maxCostUsd])]
+}
+
+const NO_STATEMENTS: Statement[] = []
 
 export function leaseOfLetter(
   { letter, key }: PreparedLetter,

@@ -2,23 +2,31 @@
  * Asks: questions and permissions that a running turn puts to a person. An ask suspends the turn. A question sets the
  * task to input-required; the next message to the task is the answer and goes to the waiting worker, not into the
  * queue. A permission sets auth-required and is answered by owners only (`pending-asks.ts`), so that a sender cannot
- * allow what its agent does. After the timeout an ask is denied. If the worker dies the ask is void, and an answer that
+ * allow what its agent does. A permission that a rule covers is allowed at once. After the timeout an ask is denied. If the worker dies the ask is void, and an answer that
  * came waits in the queue behind the re-run.
  */
 import type { Part, TaskState } from '../../protocol/a2a.ts'
 import { sql, type Transaction, together } from '../../store/store.ts'
 import { type Ask, type LeaseKey, type LeaseStanding, leaseId } from '../inbox.ts'
+import type { WorkerDirective } from '../lease/directives.ts'
 import { LEASE_COLUMNS, type LeaseRow, toLeaseKey } from '../lease/lease-rows.ts'
 import { lockWorkspace } from '../lease/lock-workspace.ts'
 import { lockHeldTurn, type SuspendOutput, suspend, takeSlotBack } from '../lease/suspend.ts'
-import { recordChange } from '../read/event-log.ts'
+import type { Answerer, AskDecision, Rule } from '../owners.ts'
+import { type LogItem, recordChange } from '../read/event-log.ts'
 import { setTaskState } from '../settle/task-state.ts'
+import { answererOfRule, useRule } from './rules.ts'
 
 const ASK_TIMEOUT_MS = 30 * 60_000
 /** Asks denied in one sweep; the next sweep denies the rest. */
 const EXPIRED_MAX = 100
 
-export function* ask(key: LeaseKey, given: Ask, accepts: (id: string) => boolean): Transaction<SuspendOutput> {
+export interface AskOutput extends SuspendOutput {
+  /** A rule has allowed it, and the turn does not wait: the answer for its worker. */
+  readonly answered?: WorkerDirective
+}
+
+export function* ask(key: LeaseKey, given: Ask, accepts: (id: string) => boolean): Transaction<AskOutput> {
   const message = yield* lockHeldTurn(key)
   if (message === undefined) return { answer: 'stale', next: undefined }
   if (message.state === 'stopping') return { answer: 'stop', next: undefined }
@@ -30,8 +38,22 @@ export function* ask(key: LeaseKey, given: Ask, accepts: (id: string) => boolean
   if (earlier.some(({ id }) => id === given.id)) return { answer: 'held', next: undefined }
   // The next message of the task is the answer. With two open asks it would be unclear to which.
   if (earlier.some((one) => one.state === 'open')) return { answer: 'refused', next: undefined }
+  const rule = given.kind === 'permission' ? yield* useRule(key.workspaceId, given) : undefined
+  if (rule !== undefined) {
+    yield* insertAsk(key, given)
+    yield* allowByRule(key, given.id, rule)
+    const directive = { type: 'answer', key, askId: given.id, parts: [] } as const
+    return { answer: 'held', next: undefined, answered: { worker: message.worker, directive } }
+  }
   const suspended = yield* suspend(key, accepts)
   if (suspended.answer !== 'held') return suspended
+  yield* insertAsk(key, given)
+  const state = given.kind === 'permission' ? 'TASK_STATE_AUTH_REQUIRED' : 'TASK_STATE_INPUT_REQUIRED'
+  yield* setAskStatus(key, { state, parts: given.parts })
+  return suspended
+}
+
+function* insertAsk(key: LeaseKey, given: Ask): Transaction<void> {
   const permission = given.kind === 'permission' ? given : undefined
   yield* sql(
     `insert into asks (message_id, id, workspace_id, task_id, epoch, state, question, tool, subject, asked_at, expires_at)
@@ -49,15 +71,25 @@ export function* ask(key: LeaseKey, given: Ask, accepts: (id: string) => boolean
     ],
   )
   yield* sql('update messages set asked = 1 where id = $1', [key.messageId])
-  const state = given.kind === 'permission' ? 'TASK_STATE_AUTH_REQUIRED' : 'TASK_STATE_INPUT_REQUIRED'
-  yield* setAskStatus(key, { state, parts: given.parts })
-  return suspended
+}
+
+/** The turn did not wait: its task and its slot stay as they are. */
+function* allowByRule(key: LeaseKey, id: string, rule: Rule): Transaction<void> {
+  const answerer = answererOfRule(rule)
+  yield* markAnswered({ ...key, id }, { decision: 'allowed', answerer })
+  const { tool, pattern } = rule
+  const items: LogItem[] = [{ t: 'permission', decision: 'allowed', tool, answerer, pattern }]
+  const entries = [{ taskId: key.taskId, messageId: key.messageId, items }]
+  yield* together(recordChange({ workspaceId: key.workspaceId, entries }))
 }
 
 /** An ask whose turn still waits for the answer. */
 export interface OpenAsk {
   readonly id: string
   readonly kind: Ask['kind']
+  /** Of a permission. */
+  readonly tool?: string
+  readonly subject?: string
   readonly key: LeaseKey
   readonly worker: string
 }
@@ -65,10 +97,11 @@ export interface OpenAsk {
 interface OpenAskRow extends LeaseRow {
   id: string
   tool: string | null
+  subject: string | null
   worker: string
 }
 
-const SELECT_OPEN = `select a.id, a.tool, c.worker, ${LEASE_COLUMNS}
+const SELECT_OPEN = `select a.id, a.tool, a.subject, c.worker, ${LEASE_COLUMNS}
   from asks a join messages m on m.id = a.message_id join conversations c on c.id = m.conversation_id
   where a.state = 'open' and c.lease_epoch = a.epoch and m.state = 'leased'`
 
@@ -84,6 +117,12 @@ export function* findOpenAsk({ messageId, epoch, id }: AskKey): Transaction<Open
     id,
   ])
   return row === undefined ? undefined : toOpenAsk(row)
+}
+
+/** The open permissions of a workspace for one tool. There are few: each is a waiting turn. */
+export function* findOpenAsksFor(workspaceId: string, tool: string): Transaction<OpenAsk[]> {
+  const rows = yield* sql<OpenAskRow>(`${SELECT_OPEN} and a.workspace_id = $1 and a.tool = $2`, [workspaceId, tool])
+  return rows.map(toOpenAsk)
 }
 
 /** The key of one ask. It stays unique, because no epoch is used twice. */
@@ -110,6 +149,7 @@ export function* findTimedOutAsks(): Transaction<OpenAsk[]> {
 const toOpenAsk = (row: OpenAskRow): OpenAsk => ({
   id: row.id,
   kind: row.tool === null ? 'question' : 'permission',
+  ...(row.tool !== null && { tool: row.tool, subject: row.subject ?? '' }),
   worker: row.worker,
   key: toLeaseKey(row),
 })
@@ -126,41 +166,59 @@ export function* answerAsk(open: OpenAsk, answerMessageId: string): Transaction<
 /** The ask timed out: the turn goes on with a denial. False when an answer came first. */
 export function* denyAsk(open: OpenAsk): Transaction<boolean> {
   yield* together([lockWorkspace(open.key.workspaceId)])
-  return yield* closeAsk(open, { state: 'denied', by: null })
+  return yield* closeAsk(open, { decision: 'denied' })
+}
+
+interface AskAnswer {
+  readonly decision: AskDecision
+  readonly answerer?: Answerer
+  /** The rule that allowed it. */
+  readonly rule?: Rule
 }
 
 /**
- * Closes the ask, once, and resumes its turn. `by` names the person; null for the timeout. False when the ask was
- * closed before. The caller has locked the workspace.
+ * Closes the ask, once, and resumes its turn. Without an answerer it timed out. False when the ask was closed before. The
+ * caller has locked the workspace.
  */
-export function* closeAsk(
-  { key, id }: OpenAsk,
-  { state, by }: { readonly state: 'answered' | 'denied'; readonly by: string | null },
-): Transaction<boolean> {
-  const closed = yield* sql(
-    `update asks set state = $4, answered_by = $5 where message_id = $1 and epoch = $2 and id = $3 and state = 'open'
-     returning id`,
-    [key.messageId, key.epoch, id, state, by],
-  )
-  if (closed.length === 0) return false
-  yield* resumeTurn(key)
+export function* closeAsk({ key, id, tool }: OpenAsk, answer: AskAnswer): Transaction<boolean> {
+  if (!(yield* markAnswered({ ...key, id }, answer))) return false
+  const { decision, answerer, rule } = answer
+  const by = { ...(answerer && { answerer }), ...(rule && { pattern: rule.pattern }) }
+  yield* resumeTurn(key, tool === undefined ? [] : [{ t: 'permission', decision, tool, ...by }])
   return true
 }
 
-function* resumeTurn(key: LeaseKey): Transaction<LeaseStanding> {
+/** False when the ask was closed before. */
+function* markAnswered({ messageId, epoch, id }: AskKey, { decision, answerer }: AskAnswer): Transaction<boolean> {
+  const { name = null, principal = null, door = null } = answerer ?? {}
+  const closed = yield* sql(
+    `update asks set state = $4, answered_by = $5, answered_principal = $6, answered_door = $7, answered_at = now_ms()
+     where message_id = $1 and epoch = $2 and id = $3 and state = 'open' returning id`,
+    [messageId, epoch, id, askStateOf(decision), name, principal, door],
+  )
+  return closed.length > 0
+}
+
+export const askStateOf = (decision: AskDecision) => (decision === 'allowed' ? 'answered' : 'denied')
+
+function* resumeTurn(key: LeaseKey, decided: readonly LogItem[] = []): Transaction<LeaseStanding> {
   const message = yield* lockHeldTurn(key)
   if (message === undefined) return 'stale'
   yield* takeSlotBack(key, message)
-  yield* setAskStatus(key, { state: 'TASK_STATE_WORKING' })
+  yield* setAskStatus(key, { state: 'TASK_STATE_WORKING', decided })
   return 'held'
 }
 
 function* setAskStatus(
   key: LeaseKey,
-  { state, parts }: { readonly state: TaskState; readonly parts?: readonly Part[] },
+  {
+    state,
+    parts,
+    decided = [],
+  }: { readonly state: TaskState; readonly parts?: readonly Part[]; readonly decided?: readonly LogItem[] },
 ): Transaction<void> {
   const status = parts === undefined ? undefined : { parts }
-  const items = [{ t: 'status', state, ...status } as const]
+  const items: LogItem[] = [...decided, { t: 'status', state, ...status }]
   const entries = [{ taskId: key.taskId, messageId: key.messageId, items }]
   yield* together([setTaskState(key.taskId, state, status), ...recordChange({ workspaceId: key.workspaceId, entries })])
 }

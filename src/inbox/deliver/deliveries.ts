@@ -4,19 +4,51 @@
  */
 import { MoleculeError } from '../../errors.ts'
 import { withinPage } from '../../store/page-budget.ts'
-import { type Store, sql, type Transaction } from '../../store/store.ts'
-import type { Deliveries, Delivery, DeliveryBody, DeliveryResult } from '../delivery.ts'
+import { sql, statement, type Transaction, together } from '../../store/store.ts'
+import type { InboxContext } from '../context.ts'
+import type { Deliveries, Delivery, DeliveryBody, DeliveryDecision, DeliveryPart, DeliveryResult } from '../delivery.ts'
+import { recordChange } from '../read/event-log.ts'
 import { isGivenUp, retryDelayMs } from './retry-schedule.ts'
 
 /** The oldest are listed, within the bytes of a page; later ones appear as these are resolved. */
 const LIST_MAX = 200
 
-export function createDeliveries(store: Store, host: string): Deliveries {
+export function createDeliveries(
+  { store, changed }: Pick<InboxContext, 'store' | 'changed'>,
+  host: string,
+): Deliveries {
+  const write = async (transaction: () => Transaction<TaskOfDelivery | undefined>) => {
+    const row = await store.write(transaction)
+    if (row !== undefined) changed(row.workspace_id, row.task_id)
+  }
   return {
-    take: (door) => store.write(() => take(door, host)),
-    finish: (id, result) => store.write(() => finish(id, result)),
+    async take(door, split) {
+      // A door polls: without this read, every poll would be a write.
+      if ((await store.read(() => findDue(door))) === undefined) return undefined
+      return await store.write(() => take(door, host, split))
+    },
+    async beginPart(id, n) {
+      const set = `state = 'sending', tried_at = coalesce(tried_at, now_ms())`
+      await store.write(() => sql(`update delivery_parts set ${set} where delivery_id = $1 and n = $2`, [id, n]))
+    },
+    async partSent(id, n, receipt) {
+      const set = `state = 'sent', receipt = $3`
+      await store.write(() =>
+        sql(`update delivery_parts set ${set} where delivery_id = $1 and n = $2`, [id, n, receipt]),
+      )
+    },
+    async interrupted(door) {
+      // The door sends nothing yet, so what is being sent was begun by a process that is gone.
+      await store.write(() => markUnknown('door', door))
+      return await store.read(() => findInterrupted(door))
+    },
+    resume: (id, receipt) => write(() => resume(id, receipt)),
+    finish: (id, result) => write(() => finish(id, result)),
+    async endDoor(door) {
+      for (const workspaceId of await store.write(() => endDoor(door))) changed(workspaceId)
+    },
     needingDecision: () => store.read(needingDecision),
-    resolve: (id, decision) => store.write(() => resolve(id, decision)),
+    resolve: (id, decision, resolver) => write(() => resolve(id, decision, resolver)),
   }
 }
 
@@ -35,55 +67,168 @@ function toDelivery(row: DeliveryRow): Delivery {
   return { id, workspaceId, taskId, channel, body, tries }
 }
 
-/** Takes the oldest open delivery of a channel only, so that a later one never overtakes it. */
-function* take(door: string, host: string): Transaction<Delivery | undefined> {
-  const [row] = yield* sql<DeliveryRow>(
-    `select d.id, d.workspace_id, d.task_id, d.channel, d.body, d.tries from deliveries d
+/** The oldest open delivery of a channel only, so that a later one never overtakes it. */
+const DUE = `select d.id, d.workspace_id, d.task_id, d.channel, d.body, d.tries from deliveries d
      where d.door = $1 and d.state in ('pending', 'sending') and d.state <> 'sending' and d.next_at <= now_ms() and not exists (
        select 1 from deliveries o where o.door = d.door and o.channel = d.channel and o.id < d.id
          and o.state in ('pending', 'sending'))
-     order by d.id limit 1 /*for update skip locked*/`,
-    [door],
-  )
-  if (row === undefined) return undefined
-  yield* sql(`update deliveries set state = 'sending', sender = $2, tries = tries + 1 where id = $1`, [row.id, host])
-  return toDelivery(row)
+     order by d.id limit 1`
+
+function* findDue(door: string): Transaction<DeliveryRow | undefined> {
+  const [row] = yield* sql<DeliveryRow>(DUE, [door])
+  return row
 }
 
-function* finish(id: string, result: DeliveryResult): Transaction<void> {
-  const [row] = yield* sql<{ tries: number; age: number }>(
-    `select tries, now_ms() - created_at as age from deliveries where id = $1 and state = 'sending' /*for update*/`,
+type Split = (body: DeliveryBody) => readonly string[]
+
+function* take(door: string, host: string, split: Split | undefined): Transaction<Delivery | undefined> {
+  const [row] = yield* sql<DeliveryRow>(`${DUE} /*for update skip locked*/`, [door])
+  if (row === undefined) return undefined
+  yield* sql(`update deliveries set state = 'sending', sender = $2, tries = tries + 1 where id = $1`, [row.id, host])
+  const delivery = toDelivery(row)
+  return split === undefined ? delivery : { ...delivery, parts: yield* ensureParts(delivery, split) }
+}
+
+function* ensureParts({ id, body }: Delivery, split: Split): Transaction<DeliveryPart[]> {
+  const known = yield* readParts(id)
+  if (known.length > 0) return known
+  const contents = split(body)
+  yield* together(
+    contents.map((content, n) =>
+      statement(`insert into delivery_parts (delivery_id, n, content, state) values ($1, $2, $3, 'pending')`, [
+        ...[id, n],
+        content,
+      ]),
+    ),
+  )
+  return contents.map((content, n) => ({ n, content, state: 'pending' }))
+}
+
+function* readParts(id: string): Transaction<DeliveryPart[]> {
+  const rows = yield* sql<{ n: number; content: string; state: DeliveryPart['state']; age: number | null }>(
+    'select n, content, state, now_ms() - tried_at as age from delivery_parts where delivery_id = $1 order by n',
+    [id],
+  )
+  return rows.map(({ age, ...part }) => ({ ...part, ...(age !== null && { triedAgoMs: Number(age) }) }))
+}
+
+function* findInterrupted(door: string): Transaction<Delivery[]> {
+  const rows = yield* sql<DeliveryRow>(
+    `select d.id, d.workspace_id, d.task_id, d.channel, d.body, d.tries from deliveries d
+     where d.door = $1 and d.state = 'unknown' and d.finished_at is null and exists (
+       select 1 from delivery_parts p where p.delivery_id = d.id and p.state = 'sending')
+     order by d.id limit ${LIST_MAX}`,
+    [door],
+  )
+  const found: Delivery[] = []
+  for (const row of rows) found.push({ ...toDelivery(row), parts: yield* readParts(row.id) })
+  return found
+}
+
+function* resume(id: string, receipt: string | undefined): Transaction<TaskOfDelivery | undefined> {
+  const set = receipt === undefined ? `state = 'pending'` : `state = 'sent', receipt = $2`
+  const values = receipt === undefined ? [id] : [id, receipt]
+  yield* sql(`update delivery_parts set ${set} where delivery_id = $1 and state = 'sending'`, values)
+  const [row] = yield* sql<TaskOfDelivery>(
+    `update deliveries set state = 'pending', next_at = now_ms() where id = $1 and state = 'unknown'
+     returning ${TASK_COLUMNS}`,
+    [id],
+  )
+  if (row === undefined) return undefined
+  yield* noteDelivery(row, { text: `the answer to ${row.door} goes on where it was cut off`, by: 'platform' })
+  return row
+}
+
+/** Returns the workspaces that had open deliveries to this door. */
+function* endDoor(door: string): Transaction<string[]> {
+  const rows = yield* sql<TaskOfDelivery>(
+    `update deliveries set state = 'failed', error = 'the channel was removed', finished_at = now_ms()
+     where door = $1 and finished_at is null returning ${TASK_COLUMNS}`,
+    [door],
+  )
+  const byWorkspace = new Map(rows.map((row) => [row.workspace_id, row]))
+  for (const row of byWorkspace.values())
+    yield* noteDelivery(row, {
+      text: `the channel ${door} was removed; open answers to it are dropped`,
+      by: 'platform',
+    })
+  return [...byWorkspace.keys()]
+}
+
+/** Returns the task where the delivery now needs a person. */
+function* finish(id: string, result: DeliveryResult): Transaction<TaskOfDelivery | undefined> {
+  const [row] = yield* sql<TaskOfDelivery & { tries: number; age: number }>(
+    `select ${TASK_COLUMNS}, tries, now_ms() - created_at as age from deliveries
+     where id = $1 and state = 'sending' /*for update*/`,
     [id],
   )
   // A door whose answer was lost repeats its call: a finished delivery stays as it is.
-  if (row === undefined) return
+  if (row === undefined) return undefined
   if (result.type === 'sent') {
     yield* sql(
       `update deliveries set state = 'sent', receipt = $2, error = null, finished_at = now_ms() where id = $1`,
       [id, result.receipt ?? null],
     )
-    return
+    yield* sql('delete from delivery_parts where delivery_id = $1', [id])
+    return undefined
   }
   if (result.type === 'unknown') {
     yield* sql(`update deliveries set state = 'unknown', error = $2 where id = $1`, [id, result.error])
-    return
+    yield* noteDelivery(row, { text: `the answer to ${row.door} may not have arrived`, by: 'platform' })
+    return row
   }
+  yield* sql(`update delivery_parts set state = 'pending' where delivery_id = $1 and state = 'sending'`, [id])
   const givenUp = result.final === true || isGivenUp(row.tries, row.age)
   yield* sql('update deliveries set state = $2, error = $3, next_at = now_ms() + $4 where id = $1', [
     id,
     givenUp ? 'failed' : 'pending',
     result.error,
-    retryDelayMs(row.tries),
+    result.retryAfterMs ?? retryDelayMs(row.tries),
   ])
+  if (!givenUp) return undefined
+  yield* noteDelivery(row, { text: `the answer to ${row.door} could not be sent`, by: 'platform' })
+  return row
 }
 
-/** At start: deliveries that this host was sending when it died may have arrived. Returns how many are unknown now. */
-export function* markSendingUnknown(host: string): Transaction<number> {
-  const rows = yield* sql(
-    `update deliveries set state = 'unknown', error = 'the platform stopped while it was being sent'
-     where state = 'sending' and sender = $1 returning id`,
-    [host],
+const TASK_COLUMNS = 'workspace_id, task_id, message_id, door'
+
+interface TaskOfDelivery {
+  workspace_id: string
+  task_id: string
+  message_id: string
+  door: string
+}
+
+/** Writes into the log of the workspace, so that live readers see a change of what needs a person. */
+function* noteDelivery(row: TaskOfDelivery, note: { readonly text: string; readonly by: string }): Transaction<void> {
+  const { workspace_id: workspaceId, task_id: taskId, message_id: messageId } = row
+  const [load] = yield* sql('select slots from workspace_load where workspace_id = $1 /*for update*/', [workspaceId])
+  // A deleted workspace has no log.
+  if (load === undefined) return
+  const entries = [{ taskId, messageId, items: [{ t: 'note', type: 'delivery', ...note } as const] }]
+  yield* together(recordChange({ workspaceId, entries }))
+}
+
+/**
+ * At start: deliveries that this host was sending when it died may have arrived. One in parts is unknown only when one of
+ * its parts was being sent; else it goes on with the next part. Returns how many are unknown now.
+ */
+export const markSendingUnknown = (host: string): Transaction<number> => markUnknown('sender', host)
+
+function* markUnknown(column: 'sender' | 'door', value: string): Transaction<number> {
+  yield* sql(
+    `update deliveries set state = 'pending' where state = 'sending' and ${column} = $1
+       and exists (select 1 from delivery_parts p where p.delivery_id = deliveries.id)
+       and not exists (select 1 from delivery_parts p where p.delivery_id = deliveries.id and p.state = 'sending')`,
+    [value],
   )
+  const rows = yield* sql<TaskOfDelivery>(
+    `update deliveries set state = 'unknown', error = 'the platform stopped while it was being sent'
+     where state = 'sending' and ${column} = $1 returning ${TASK_COLUMNS}`,
+    [value],
+  )
+  for (const row of rows)
+    yield* noteDelivery(row, { text: `the answer to ${row.door} may not have arrived`, by: 'platform' })
   return rows.length
 }
 
@@ -99,15 +244,20 @@ function* needingDecision(): Transaction<Awaited<ReturnType<Deliveries['needingD
   return rows.map((row) => ({ ...toDelivery(row), state: row.state, error: row.error ?? '' }))
 }
 
-function* resolve(id: string, decision: 'resend' | 'dismiss'): Transaction<void> {
+function* resolve(id: string, decision: DeliveryDecision, resolver: string): Transaction<TaskOfDelivery | undefined> {
   const change =
     decision === 'resend'
       ? `state = 'pending', tries = 0, next_at = now_ms(), created_at = now_ms()`
       : 'finished_at = now_ms()'
-  const rows = yield* sql(
+  const [row] = yield* sql<TaskOfDelivery>(
     `update deliveries set ${change} where id = $1 and state in ('failed', 'unknown') and finished_at is null
-     returning id`,
+     returning ${TASK_COLUMNS}`,
     [id],
   )
-  if (rows.length === 0) throw new MoleculeError('not_found', `there is no delivery ${id} that needs a decision`)
+  if (row === undefined) throw new MoleculeError('not_found', `there is no delivery ${id} that needs a decision`)
+  if (decision === 'resend')
+    yield* sql(`update delivery_parts set state = 'pending' where delivery_id = $1 and state = 'sending'`, [id])
+  const text = decision === 'resend' ? 'is sent again' : 'counts as arrived, or is no longer needed'
+  yield* noteDelivery(row, { text: `the answer to ${row.door} ${text}`, by: resolver })
+  return row
 }

@@ -105,8 +105,11 @@ async function takeWork(
   return signal.aborted ? [] : directives
 }
 
-/** Frees the leases that the bridge does not hold; returns the ids of those that it does hold. */
-async function reconcile({ store, held, changed }: InboxContext, call: BridgeCall): Promise<Set<string>> {
+/** Frees the leases that the bridge does not hold; returns the ids of those that take its capacity. */
+async function reconcile(
+  { store, held, waitingLeases, changed }: InboxContext,
+  call: BridgeCall,
+): Promise<Set<string>> {
   const { workspaceId } = call
   const worker = workerName(call)
   const reported = new Set(call.holding)
@@ -125,7 +128,7 @@ async function reconcile({ store, held, changed }: InboxContext, call: BridgeCal
   } finally {
     for (const lease of reported) if (!stored.has(lease)) held.delete(lease)
   }
-  return new Set([...reported].filter((lease) => held.has(lease)))
+  return new Set([...reported].filter((lease) => held.has(lease) && !waitingLeases.has(lease)))
 }
 
 function* freeLease(key: LeaseKey, worker: string): Transaction<void> {

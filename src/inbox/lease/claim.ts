@@ -62,10 +62,13 @@ export interface HeadRow {
   losses: number
   interrupted: number
   session_retried: number
+  parks: number
+  parked_ms: number | null
 }
 
 const HEAD = `select c.id as conversation_id, c.principal, c.context_id, c.lease_epoch, m.id, m.task_id, m.envelope,
-  m.sender, m.idempotency_key, m.failures, m.losses, m.interrupted, m.session_retried`
+  m.sender, m.idempotency_key, m.failures, m.losses, m.interrupted, m.session_retried, m.parks,
+  case when m.parks > 0 then now_ms() - m.parked_at end as parked_ms`
 
 const OLDEST = `${HEAD} from (select id, principal, context_id, lease_epoch, settled_n from conversations
     where workspace_id = $1 and ready_at <= now_ms()
@@ -118,10 +121,10 @@ export function claimHead(workspaceId: string, head: HeadRow, { worker, hosted }
   const epoch = head.lease_epoch + 1
   const writes = [
     statement(LEASE, [head.conversation_id, epoch, worker]),
-    statement(`update messages set state = 'leased', begun = $2, appended = 0, asked = 0 where id = $1`, [
-      head.id,
-      hosted ? 1 : 0,
-    ]),
+    statement(
+      `update messages set state = 'leased', begun = $2, leased_at = now_ms(), appended = 0, asked = 0 where id = $1`,
+      [head.id, hosted ? 1 : 0],
+    ),
     setTaskState(head.task_id, 'TASK_STATE_WORKING'),
   ]
   return { lease: toLease(workspaceId, head, epoch), entry: startedEntry(head), writes }
@@ -143,12 +146,13 @@ function toLease(workspaceId: string, head: HeadRow, epoch: number): Lease {
     losses: head.losses,
     interrupted: head.interrupted === 1,
     sessionRetried: head.session_retried === 1,
+    ...(head.parks > 0 && { parked: { times: head.parks, sinceMs: head.parked_ms ?? 0 } }),
   }
 }
 
 /** A new attempt resets the partial reply of the earlier one, so that a retry never doubles text. */
 function startedEntry(head: HeadRow): NewLogEntry {
-  const again = head.failures + head.losses + head.interrupted + head.session_retried > 0
+  const again = head.failures + head.losses + head.interrupted + head.session_retried + head.parks > 0
   const items: LogItem[] = [{ t: 'status', state: 'TASK_STATE_WORKING' }]
   if (again) items.push({ t: 'reset' })
   return { taskId: head.task_id, messageId: head.id, items }

@@ -4,15 +4,23 @@
  */
 import { toMoleculeError } from '../../errors.ts'
 import type { Transaction } from '../../store/store.ts'
-import { ask } from '../ask/ask.ts'
+import { type AskOutput, ask } from '../ask/ask.ts'
 import type { InboxContext } from '../context.ts'
-import { type Directive, type Inbox, type LeaseKey, type LeaseStanding, leaseId, type Worker } from '../inbox.ts'
+import {
+  type Directive,
+  type Inbox,
+  type LeaseKey,
+  type LeaseStanding,
+  leaseId,
+  type RenewedStanding,
+  type Worker,
+} from '../inbox.ts'
 import { append, begin, extend } from '../settle/append.ts'
 import { maskAsk, maskEvents, maskSettle } from '../settle/mask-turn.ts'
 import type { SettleInput } from '../settle/record-outcome.ts'
 import { settle } from '../settle/settle.ts'
 import type { NextClaim } from './claim.ts'
-import { resume, type SuspendOutput, suspend } from './suspend.ts'
+import { resume, suspend } from './suspend.ts'
 import type { WorkerQueue } from './worker-queues.ts'
 
 export interface WorkerInbox extends Inbox {
@@ -41,7 +49,7 @@ export function createWorkerInbox({ context, fill, lookAfter }: WorkerInboxOptio
     workerQueues.forget(leaseId(key))
   }
   /** A stale lease is no longer held here, and its worker may never settle it. */
-  const letGoIfStale = (key: LeaseKey, standing: LeaseStanding) => {
+  const letGoIfStale = <S extends RenewedStanding>(key: LeaseKey, standing: S): S => {
     if (standing === 'stale') letGo(key)
     return standing
   }
@@ -50,18 +58,17 @@ export function createWorkerInbox({ context, fill, lookAfter }: WorkerInboxOptio
     context.changed(key.workspaceId, key.taskId)
     return standing
   }
-  const sendNext = (next: NextClaim | undefined) => {
-    if (next === undefined) return
-    const { lease } = next.claim
+  const sendNext = ({ worker, claim: { lease } }: NextClaim) => {
     context.changed(lease.workspaceId, lease.taskId)
-    workerInbox.sendDirective(next.worker, { type: 'lease', lease })
+    workerInbox.sendDirective(worker, { type: 'lease', lease })
   }
-  const suspendTurn = async (key: LeaseKey, transaction: () => Transaction<SuspendOutput>) => {
-    const { answer, next } = await store.write(transaction, key.workspaceId)
+  const suspendTurn = async (key: LeaseKey, transaction: () => Transaction<AskOutput>) => {
+    const { answer, next, answered } = await store.write(transaction, key.workspaceId)
     // A waiting turn takes none of its worker's capacity; the lease that got its slot does.
-    if (answer === 'held') workerQueues.forget(leaseId(key))
+    if (answer === 'held' && answered === undefined) workerQueues.forget(leaseId(key))
     context.changed(key.workspaceId, key.taskId)
-    sendNext(next)
+    if (next !== undefined) sendNext(next)
+    if (answered !== undefined) workerInbox.sendDirective(answered.worker, answered.directive)
     return answer
   }
   const workerInbox: WorkerInbox = {
@@ -74,11 +81,12 @@ export function createWorkerInbox({ context, fill, lookAfter }: WorkerInboxOptio
     settle: (key, outcome, unsent) => workerInbox.settleFor(key, { outcome, unsent, keepSession }),
     async settleFor(key, input) {
       const settlement = { key, ...maskSettle(input), accepts: accepting(key) }
-      const { answer, next, result } = await store.write(() => settle(settlement), key.workspaceId)
+      const { answer, next, result, endsDelegation } = await store.write(() => settle(settlement), key.workspaceId)
       letGo(key)
       context.onCheckpoint('settled')
       context.changed(key.workspaceId, key.taskId, result)
-      sendNext(next)
+      if (next !== undefined) sendNext(next)
+      if (endsDelegation === true) context.lookAfterChildren()
       if (input.outcome.type === 'retry') lookAfter(input.outcome.afterMs)
       return answer
     },

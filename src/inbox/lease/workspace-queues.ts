@@ -1,5 +1,5 @@
 /**
- * The queue of a workspace as a whole: pause, resume, end. A paused queue leases nothing and loses nothing. Ending
+ * The queue of a workspace as a whole: pause, stop, resume, end. A paused queue leases nothing and loses nothing. Ending
  * settles every open message with one failure, so that every waiting caller gets it, and removes the queue. After that
  * the workspace admits nothing, and every call of its workers is stale.
  */
@@ -9,6 +9,7 @@ import type { InboxContext } from '../context.ts'
 import type { Failure, LeaseKey, WorkspaceQueues } from '../inbox.ts'
 import { type NewLogEntry, recordChange } from '../read/event-log.ts'
 import { messagesOfTask } from '../read/task-messages.ts'
+import { type CanceledTask, cancel } from '../settle/cancel.ts'
 import { failTask } from '../settle/fail-task.ts'
 import { LEASE_COLUMNS, type LeaseRow, toLeaseKey } from './lease-rows.ts'
 import { lockWorkspace } from './lock-workspace.ts'
@@ -27,6 +28,15 @@ export function createWorkspaceQueues(context: InboxContext, lookForWork: () => 
       watchers.changedElsewhere()
       store.notify([workspaceId])
     },
+    async stop(workspaceId) {
+      const canceled = await store.write(() => cancelRunning(workspaceId), workspaceId)
+      stop(canceled.flatMap(({ running }) => running ?? []))
+      for (const { taskId } of canceled) context.changed(workspaceId, taskId)
+      watchers.changedElsewhere()
+      store.notify([workspaceId])
+      context.lookAfterChildren()
+      return canceled.map(({ taskId }) => taskId)
+    },
     async resume(workspaceId) {
       await store.write(() => setPaused(workspaceId, 0), workspaceId)
       store.notify([workspaceId])
@@ -37,6 +47,7 @@ export function createWorkspaceQueues(context: InboxContext, lookForWork: () => 
       stop(ended.running)
       for (const taskId of ended.taskIds) context.changed(workspaceId, taskId)
       watchers.changed(workspaceId)
+      context.lookAfterChildren()
       return ended.taskIds.length
     },
   }
@@ -50,6 +61,19 @@ interface RunningTurn {
 function* pause(workspaceId: string, now: boolean): Transaction<RunningTurn[]> {
   yield* setPaused(workspaceId, 1)
   return now ? yield* findRunning(workspaceId) : []
+}
+
+/** Paused first: otherwise the slot of a cancelled turn would go to the next message. */
+function* cancelRunning(workspaceId: string): Transaction<(CanceledTask & { readonly taskId: string })[]> {
+  yield* setPaused(workspaceId, 1)
+  const rows = yield* sql<{ task_id: string }>(
+    `select distinct m.task_id from messages m where m.workspace_id = $1 and m.state in ('leased', 'stopping')
+     and m.state = 'leased' order by m.task_id`,
+    [workspaceId],
+  )
+  const canceled: (CanceledTask & { readonly taskId: string })[] = []
+  for (const { task_id: taskId } of rows) canceled.push({ taskId, ...(yield* cancel(taskId, {})) })
+  return canceled
 }
 
 function* setPaused(workspaceId: string, paused: 0 | 1): Transaction<void> {
@@ -100,6 +124,7 @@ const CLEANUP_STATEMENTS: readonly string[] = [
   `update conversations set worker = null, lease_until = null, ready_at = null, lease_epoch = lease_epoch + 1
    where id in (select t.conversation_id from tasks t where t.workspace_id = $1)`,
   'delete from sessions where workspace_id = $1',
+  'delete from permission_rules where workspace_id = $1',
   'delete from workspace_load where workspace_id = $1',
 ]
 

@@ -8,8 +8,10 @@ import { FOLLOW_BYTES_MAX, PAGE_BYTES_MAX, withinPage } from '../../store/page-b
 import { sql, type Transaction } from '../../store/store.ts'
 import type { InboxContext } from '../context.ts'
 import type { TurnEvent } from '../inbox.ts'
+import type { Answerer } from '../owners.ts'
 import type { Activity, ActivityEntry, ActivityNote, ActivityPage, ActivityQuery, ActivityRow } from '../readers.ts'
 import { type LogItem, type LogRow, type StoredLogRow, withReplies } from './event-log.ts'
+import { readTexts } from './task-messages.ts'
 import { TEXT_CHARACTERS_MAX, truncate } from './truncate.ts'
 import { listenForChanges, RECHECK_MS } from './watchers.ts'
 
@@ -124,8 +126,8 @@ interface EventRow extends StoredLogRow {
 const pageOfActivity = (direction: 'asc' | 'desc'): string =>
   `${columnsOf(
     withinPage(
-      `select seq, octet_length(items) as bytes from events where workspace_id = $1 and seq > $2 and delta = 0
-       order by seq ${direction} limit $3`,
+      `select seq, octet_length(items) as bytes from events
+       where workspace_id = $1 and seq > $2 and seq < $4 and delta = 0 order by seq ${direction} limit $3`,
       `p.seq ${direction}`,
     ),
   )} order by e.seq ${direction}`
@@ -134,20 +136,29 @@ const OLDEST_FIRST = pageOfActivity('asc')
 const NEWEST_FIRST = pageOfActivity('desc')
 
 function* readActivity(query: ActivityQuery): Transaction<ActivityPage> {
-  const { workspaceId, sinceSeq, type, limit, newest = false } = query
+  const { workspaceId, sinceSeq, type, limit, newest = false, beforeSeq = Number.MAX_SAFE_INTEGER } = query
   yield* resolveCursor(workspaceId, sinceSeq)
   const rowsMax = type === undefined || newest ? Math.min(limit, ROWS_SCANNED_MAX) : ROWS_SCANNED_MAX
-  const rows = yield* sql<EventRow>(newest ? NEWEST_FIRST : OLDEST_FIRST, [workspaceId, sinceSeq, rowsMax])
+  const rows = yield* sql<EventRow>(newest ? NEWEST_FIRST : OLDEST_FIRST, [
+    ...[workspaceId, sinceSeq, rowsMax, beforeSeq],
+  ])
   const read = yield* withReplies(rows, PAGE_BYTES_MAX)
   const entries: ActivityEntry[] = []
   let nextSeq = sinceSeq
-  for (const each of newest ? read.toReversed() : read) {
+  const inOrder = newest ? read.toReversed() : read
+  const firstSeq = inOrder[0]?.row.seq
+  for (const each of inOrder) {
     // Entries of one row stay together, because a cursor names a whole row. With `newest`, every row is wanted.
     if (entries.length >= limit && !newest) break
     nextSeq = each.row.seq
     entries.push(...entriesOf(each).filter((entry) => entry.type === (type ?? entry.type) && entry.type !== 'text'))
   }
-  return { entries, nextSeq }
+  const taskIds = query.withTitles === true ? new Set(entries.flatMap(({ taskId }) => taskId ?? [])) : undefined
+  return {
+    ...{ entries, nextSeq },
+    ...(firstSeq !== undefined && { firstSeq }),
+    ...(taskIds && { titles: yield* readTexts([...taskIds]) }),
+  }
 }
 
 function* resolveCursor(workspaceId: string, afterSeq: number | undefined): Transaction<number> {
@@ -178,11 +189,30 @@ function toEntryBody(item: LogItem, replyParts: readonly Part[] | undefined): En
   if (item.t === 'reply') return { type: 'reply', ...textOf(replyParts) }
   if (item.t === 'late') return { type: 'late', ...textOf(item.parts) }
   if (item.t === 'note') return { type: item.type, text: item.text, by: item.by }
+  if (item.t === 'permission') return permissionBody(item)
+  if (item.t === 'rule') return ruleBody(item)
+  if (item.t === 'delegated') return { type: 'delegated', name: item.workspace, subject: item.taskId }
+  if (item.t === 'budget') return { type: 'budget', name: item.step, text: item.text, ...(item.by && { by: item.by }) }
   return turnEventBody(item.event)
 }
 
+function permissionBody({ decision, tool, answerer, pattern }: LogItem & { t: 'permission' }): EntryBody {
+  const body = { type: 'permission', name: tool, text: decision }
+  if (answerer === undefined) return { ...body, text: `${decision}: no answer came in time` }
+  const byRule =
+    pattern === undefined ? {} : { subject: truncate(pattern, TEXT_CHARACTERS_MAX), text: 'allowed by rule' }
+  return { ...body, ...byRule, ...answererBody(answerer) }
+}
+
+const ruleBody = ({ change, tool, pattern, answerer }: LogItem & { t: 'rule' }): EntryBody => ({
+  ...{ type: 'rule', name: tool, subject: truncate(pattern, TEXT_CHARACTERS_MAX), text: change },
+  ...answererBody(answerer),
+})
+
+const answererBody = ({ name, principal, door }: Answerer) => ({ by: name, principal, door })
+
 function turnEventBody(event: TurnEvent): EntryBody | undefined {
-  if (event.type === 'tool') return { type: 'tool', name: event.name, state: event.state }
+  if (event.type === 'tool') return event
   if (event.type === 'status') return { type: 'progress', text: truncate(event.text, TEXT_CHARACTERS_MAX) }
   if (event.type === 'artifact') {
     const { name, artifactId } = event.artifact
@@ -196,7 +226,7 @@ function textOf(parts: readonly Part[] | undefined): { text?: string } {
   return text === '' ? {} : { text: truncate(text, TEXT_CHARACTERS_MAX) }
 }
 
-function* addNote(workspaceId: string, { type, text, by }: ActivityNote): Transaction<number> {
+export function* addNote(workspaceId: string, { type, text, by }: ActivityNote): Transaction<number> {
   const item: LogItem = { t: 'note', type, text, by }
   const [load] = yield* sql<{ seq: number }>(
     'update workspace_load set seq = seq + 1 where workspace_id = $1 returning seq',

@@ -7,6 +7,7 @@ import type { Artifact, MessageContent, Metadata, Part, StreamResponse, TaskStat
 import { createByteBudget, FOLLOW_BYTES_MAX, withinPage } from '../../store/page-budget.ts'
 import { type Statement, sql, statement, type Transaction } from '../../store/store.ts'
 import type { LogEntry, TurnEvent } from '../inbox.ts'
+import type { Answerer, AskDecision } from '../owners.ts'
 import { type StatusMessage, type TaskIds, toAgentMessage } from '../settle/status-message.ts'
 
 export type LogItem =
@@ -18,12 +19,40 @@ export type LogItem =
   /** A result that came after a takeover; kept for the owner, never the reply. */
   | { readonly t: 'late'; readonly parts: readonly Part[] }
   | { readonly t: 'turn'; readonly event: TurnEvent }
+  /** The turn delegated to a workspace, as that task. */
+  | { readonly t: 'delegated'; readonly taskId: string; readonly workspace: string }
+  /** A step of a budget. */
+  | {
+      readonly t: 'budget'
+      readonly step: 'asked' | 'raised' | 'stopped'
+      readonly text: string
+      /** The name of the person who answered. */
+      readonly by?: string
+    }
   /** An activity note of a person or an agent. */
   | { readonly t: 'note'; readonly type: string; readonly text: string; readonly by: string }
+  /** The decision about a permission ask. Without an answerer: no answer came in time. */
+  | {
+      readonly t: 'permission'
+      readonly decision: AskDecision
+      readonly tool: string
+      readonly answerer?: Answerer
+      /** The pattern of the rule that decided; the answerer is its maker. */
+      readonly pattern?: string
+    }
+  /** An owner made or revoked a rule. */
+  | {
+      readonly t: 'rule'
+      readonly change: 'made' | 'revoked'
+      readonly tool: string
+      readonly pattern: string
+      readonly answerer: Answerer
+    }
 
 export interface NewLogEntry {
-  readonly taskId: string
-  readonly messageId: string
+  /** Absent for what belongs to the workspace as a whole. */
+  readonly taskId?: string
+  readonly messageId?: string
   readonly items: readonly LogItem[]
 }
 
@@ -51,7 +80,14 @@ export function recordChange(change: Change): Statement[] {
     statement(
       `insert into events (workspace_id, seq, task_id, message_id, at_ms, delta, items)
        values ($1, (select seq from workspace_load where workspace_id = $1) - $2, $3, $4, now_ms(), $5, $6)`,
-      [workspaceId, entries.length - 1 - index, taskId, messageId, items.every(isDelta) ? 1 : 0, JSON.stringify(items)],
+      [
+        workspaceId,
+        entries.length - 1 - index,
+        taskId ?? null,
+        messageId ?? null,
+        items.every(isDelta) ? 1 : 0,
+        JSON.stringify(items),
+      ],
     ),
   )
   return [counted, ...rows]

@@ -1,6 +1,6 @@
 /** The load: how many messages wait and run, of the busiest workspaces and in total. */
 import { sql, type Transaction } from '../../store/store.ts'
-import type { LoadReport } from '../readers.ts'
+import type { LoadReport } from '../load-readers.ts'
 
 /** Each workspace is one metric series; further ones are in the totals only. */
 const WORKSPACES_MAX = 100

@@ -6,10 +6,12 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { isFinal, isInterrupted, type Message, type Task, type TaskState } from '../../protocol/a2a.ts'
 import { sql, type Transaction } from '../../store/store.ts'
 import { type Admission, admit, isLargeLetter, prepareLargeLetter, prepareLetter } from '../admit/admit.ts'
-import { withAncestry } from '../admit/ancestry.ts'
 import type { PreparedLetter } from '../admit/letter-rows.ts'
 import type { InboxContext } from '../context.ts'
-import type { Directive, Letter, LogEntry, Reception } from '../inbox.ts'
+import type { Ancestry } from '../delegate/ancestry.ts'
+import type { Children } from '../delegate/children.ts'
+import type { Delegations } from '../delegate/delegations.ts'
+import type { Directive, FollowOptions, Letter, LogEntry, Reception } from '../inbox.ts'
 import { cancel } from '../settle/cancel.ts'
 import type { StatusMessage } from '../settle/status-message.ts'
 import type { TaskResult } from '../settle/task-state.ts'
@@ -33,63 +35,26 @@ import { whyStopped } from './why-waiting.ts'
 export interface ReceptionOptions {
   sendDirective(workerId: string, directive: Directive): void
   look(): void
+  readonly delegations: Delegations
+  readonly children: Pick<Children, 'lookAfter'>
 }
 
-export function createReception(context: InboxContext, options: ReceptionOptions): Reception {
+/** Reception, and what the platform itself admits. */
+export interface LocalReception extends Reception {
+  /** Admits a message that takes a place in a tree of delegations. */
+  admitInTree(letter: Letter, ancestry: Ancestry): Promise<void>
+}
+
+export function createReception(context: InboxContext, options: ReceptionOptions): LocalReception {
   const { store, workerQueues } = context
-  const insert = (prepared: PreparedLetter) => {
-    const { workspaceId } = prepared.letter
-    const ready = workerQueues.ready(workspaceId)
-    return store.write(() => admit(prepared, ready), workspaceId)
-  }
-  const insertLarge = async (letter: Letter) => {
-    const admission = await insert(await prepareLargeLetter(letter))
-    // The commit took long, and the turn that now begins works on the same large text.
-    await nextTurn()
-    return admission
-  }
-  const write = (letter: Letter) => (isLargeLetter(letter) ? insertLarge(letter) : insert(prepareLetter(letter)))
-  const announce = ({ workspaceId }: Letter, { admitted }: Admission) => {
-    context.onCheckpoint('admitted')
-    if (!admitted.duplicate) context.changed(workspaceId, admitted.taskId)
-  }
-  const forward = ({ toWorker }: Admission) => {
-    if (toWorker !== undefined) options.sendDirective(toWorker.worker, toWorker.directive)
-  }
   return {
-    async admit(given) {
-      const letter = given.parent === undefined ? given : await withAncestry(store, given)
-      const admission = await write(letter)
-      announce(letter, admission)
-      forward(admission)
-      return admission.admitted
-    },
-    async send(given, { maxMs, onAdmitted }, signal) {
-      const letter = given.parent === undefined ? given : await withAncestry(store, given)
-      const admission = await write(letter)
-      const { taskId } = admission.admitted
-      announce(letter, admission)
-      // Listen before a worker gets the message, so that its end cannot be missed.
-      const changes = listenForChanges(context, taskId)
-      try {
-        forward(admission)
-        await onAdmitted?.(admission.admitted)
-        const task = await waitForResult(
-          context,
-          { taskId, maxMs, changes, opened: taskOpenedBy(letter, admission) },
-          signal,
-        )
-        if (task === undefined) throw taskNotFound(taskId)
-        return task
-      } finally {
-        changes.stop()
-      }
-    },
+    ...createAdmissions(context, options),
+    whileWaiting: (parent, work) => options.delegations.whileWaiting(parent, work),
     task: (taskId, view = {}) => store.read(() => readTask(taskId, view)),
     snapshot: (taskId, view = {}) => store.read(() => readSnapshot(taskId, view)),
     artifact: (taskId, artifactId, view = {}) => store.read(() => readArtifact(taskId, artifactId, view)),
     list: (query) => store.read(() => listTasks(query)),
-    follow: (taskId, afterSeq, signal) => follow(context, { taskId, afterSeq }, signal),
+    follow: (taskId, from, signal) => follow(context, { taskId, ...from }, signal),
     async waitForResult(taskId, maxMs, signal) {
       const changes = listenForChanges(context, taskId)
       try {
@@ -103,6 +68,7 @@ export function createReception(context: InboxContext, options: ReceptionOptions
       context.changed(workspaceId, taskId)
       if (running !== undefined) workerQueues.get(running.worker)?.put({ type: 'stop', key: running.key })
       options.look()
+      await options.children.lookAfter()
       const task = await store.read(() => readTask(taskId, view))
       if (task === undefined) throw taskNotFound(taskId)
       return task
@@ -110,27 +76,91 @@ export function createReception(context: InboxContext, options: ReceptionOptions
   }
 }
 
+/** Everything that admits: alone, as part of a tree, and with a wait for the result. */
+function createAdmissions(
+  context: InboxContext,
+  options: ReceptionOptions,
+): Pick<LocalReception, 'admit' | 'admitInTree' | 'send'> {
+  const { store, workerQueues } = context
+  const insert = (prepared: PreparedLetter) => {
+    const { workspaceId } = prepared.letter
+    const ready = workerQueues.ready(workspaceId)
+    return store.write(() => admit(prepared, ready), workspaceId)
+  }
+  const insertLarge = async (letter: Letter, ancestry?: Ancestry) => {
+    const admission = await insert(await prepareLargeLetter(letter, ancestry))
+    // The commit took long, and the turn that now begins works on the same large text.
+    await nextTurn()
+    return admission
+  }
+  const insertLetter = (letter: Letter, ancestry?: Ancestry) =>
+    isLargeLetter(letter) ? insertLarge(letter, ancestry) : insert(prepareLetter(letter, ancestry))
+  const write = (letter: Letter) =>
+    letter.parent === undefined ? insertLetter(letter) : options.delegations.admit(letter, letter.parent, insertLetter)
+  const announce = ({ workspaceId }: Letter, { admitted }: Admission) => {
+    context.onCheckpoint('admitted')
+    if (!admitted.duplicate) context.changed(workspaceId, admitted.taskId)
+  }
+  const forward = ({ toWorker }: Admission) => {
+    if (toWorker !== undefined) options.sendDirective(toWorker.worker, toWorker.directive)
+  }
+  const sendAndWait: Reception['send'] = async (letter, { maxMs, onAdmitted }, signal) => {
+    const admission = await write(letter)
+    const { taskId } = admission.admitted
+    announce(letter, admission)
+    // Listen before a worker gets the message, so that its end cannot be missed.
+    const changes = listenForChanges(context, taskId)
+    try {
+      forward(admission)
+      await onAdmitted?.(admission.admitted)
+      const task = await waitForResult(context, { taskId, maxMs, changes, opened: taskOpenedBy(admission) }, signal)
+      if (task === undefined) throw taskNotFound(taskId)
+      return task
+    } finally {
+      changes.stop()
+    }
+  }
+  return {
+    async admit(letter) {
+      const admission = await write(letter)
+      announce(letter, admission)
+      forward(admission)
+      return admission.admitted
+    },
+    async admitInTree(letter, ancestry) {
+      const admission = await insertLetter(letter, ancestry)
+      announce(letter, admission)
+      forward(admission)
+    },
+    send: (letter, wait, signal) =>
+      letter.parent === undefined
+        ? sendAndWait(letter, wait, signal)
+        : options.delegations.whileWaiting(letter.parent, () => sendAndWait(letter, wait, signal)),
+  }
+}
+
 const hasResult = (state: TaskState): boolean => isFinal(state) || isInterrupted(state)
 
 async function* follow(
   context: InboxContext,
-  from: { taskId: string; afterSeq: number },
+  { taskId, untilFinal = false, ...from }: FollowOptions & { taskId: string },
   signal: AbortSignal,
 ): AsyncIterable<LogEntry> {
   const { store } = context
-  const changes = listenForChanges(context, from.taskId)
+  const changes = listenForChanges(context, taskId)
+  const isOver = untilFinal ? isFinal : hasResult
   let { afterSeq } = from
   try {
     while (!signal.aborted) {
       const { task, entries } = await store.read(function* () {
-        const row: StoredTaskRow | undefined = yield* findTask(from.taskId, {})
-        if (row === undefined) throw taskNotFound(from.taskId)
+        const row: StoredTaskRow | undefined = yield* findTask(taskId, {})
+        if (row === undefined) throw taskNotFound(taskId)
         return { task: row, entries: yield* readLog({ id: row.id, contextId: row.context_id }, afterSeq) }
       })
       yield* entries
       afterSeq = entries.at(-1)?.seq ?? afterSeq
       if (entries.length > 0) continue
-      if (hasResult(task.state)) return
+      if (isOver(task.state)) return
       await changes.next(RECHECK_MS, signal)
     }
   } finally {
@@ -145,9 +175,10 @@ interface OpenedTask {
   readonly message: Message
 }
 
-function taskOpenedBy({ envelope }: Letter, { admitted, toWorker }: Admission): OpenedTask | undefined {
+function taskOpenedBy({ admitted, toWorker }: Admission): OpenedTask | undefined {
   if (toWorker?.directive.type !== 'lease') return undefined
-  return { contextId: admitted.contextId, messageId: toWorker.directive.lease.messageId, message: envelope.message }
+  const { messageId, envelope } = toWorker.directive.lease
+  return { contextId: admitted.contextId, messageId, message: envelope.message }
 }
 
 interface WaitForResultOptions {

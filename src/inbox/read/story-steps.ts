@@ -2,9 +2,11 @@
  * Turns the log rows of a message into the steps of its story. An attempt that starts twice in the log without an end
  * was cut off: its worker vanished and could write nothing about it.
  */
+import { formatWait } from '../../duration.ts'
 import { MoleculeError } from '../../errors.ts'
 import { isInterrupted, type Part, type TaskState } from '../../protocol/a2a.ts'
 import type { Sender } from '../../protocol/request.ts'
+import { RULE_DOOR } from '../ask/rules.ts'
 import type { StoryStep } from '../readers.ts'
 import type { LogItem } from './event-log.ts'
 import { TEXT_CHARACTERS_MAX, truncate } from './truncate.ts'
@@ -26,6 +28,7 @@ export interface StoryMessageRow {
   replay_of: string | null
   replayed_as: string | null
   discarded_at: number | null
+  root_id: string | null
   context_id: string
   principal: string
   task_state: TaskState
@@ -71,18 +74,26 @@ interface StoryStepsOptions {
   readonly isLast: boolean
   /** The program's own text when the message failed for good; undefined where the reader may not see it. */
   readonly detail: string | undefined
+  /** The reader is an owner, who may know who answered a permission ask. */
+  readonly isOwner: boolean
+  /** The decisions about permission asks, as stored with the asks. */
+  readonly decisions: readonly StoredDecision[]
 }
+
+export type StoredDecision = Omit<LogItem & { t: 'permission' }, 't'> & { readonly atMs: number }
 
 export function storySteps(
   message: StoryMessageRow,
   log: readonly LoggedItems[],
-  { from, isLast, detail }: StoryStepsOptions,
+  { from, isLast, isOwner, detail, decisions }: StoryStepsOptions,
 ): { readonly steps: StoryStep[]; readonly state: AttemptState } {
-  const builder = createStepBuilder(message, from)
+  const builder = createStepBuilder(message, from, isOwner)
   for (const { atMs, items } of log) {
     for (const item of items) builder.add(atMs, item, items)
   }
   const isPruned = from.seq === 0 && log.length === 0
+  // The log is kept for days, the decisions as long as the task.
+  for (const { atMs, ...decision } of isPruned ? decisions : []) builder.add(atMs, { t: 'permission', ...decision }, [])
   const steps = isLast ? [...builder.steps, ...currentSteps(message, isPruned, detail)] : builder.steps
   return { steps, state: builder.state() }
 }
@@ -93,7 +104,7 @@ interface StepBuilder {
   state(): AttemptState
 }
 
-function createStepBuilder(message: StoryMessageRow, from: StoryCursor): StepBuilder {
+function createStepBuilder(message: StoryMessageRow, from: StoryCursor, isOwner: boolean): StepBuilder {
   const admitted = { atMs: message.admitted_at, type: 'admitted', text: admissionText(message) }
   const steps: StoryStep[] = from.seq === 0 ? [admitted] : []
   const say = (atMs: number, type: string, text: string) => void steps.push({ atMs, type, text })
@@ -121,6 +132,9 @@ function createStepBuilder(message: StoryMessageRow, from: StoryCursor): StepBui
       say(atMs, 'late', 'a result came after another attempt had taken over; it was kept and not used')
     if (item.t === 'reply') end(atMs, 'answered', `attempt ${attempt} gave the answer`)
     if (item.t === 'turn') addTurn(atMs, item.event)
+    if (item.t === 'permission') say(atMs, 'permission', permissionText(item, isOwner))
+    if (item.t === 'delegated') say(atMs, 'delegated', delegatedText(item, isOwner))
+    if (item.t === 'budget') say(atMs, 'budget', budgetText(item, isOwner))
     if (item.t !== 'status') return
     const text = textOf(item.parts)
     const code = item.code === undefined ? '' : ` (${item.code})`
@@ -129,13 +143,16 @@ function createStepBuilder(message: StoryMessageRow, from: StoryCursor): StepBui
         atMs,
         row.some(({ t }) => t === 'reset'),
       )
+    // A parked message did not fail.
+    if (item.state === 'TASK_STATE_WORKING' && item.code === 'waiting') return end(atMs, 'waiting', text)
     if (item.state === 'TASK_STATE_WORKING') return end(atMs, 'failed', `attempt ${attempt} failed: ${text}${code}`)
     if (item.state === 'TASK_STATE_FAILED') return end(atMs, 'ended', `the task failed for good: ${text}${code}`)
     if (isInterrupted(item.state)) {
       asked = open
       return say(atMs, 'asked', text === '' ? 'the agent asks for something' : `the agent asks: ${text}`)
     }
-    if (item.state !== 'TASK_STATE_SUBMITTED') say(atMs, 'ended', `the task is ${stateText(item.state)}`)
+    if (item.state === 'TASK_STATE_SUBMITTED') return
+    say(atMs, 'ended', `the task is ${stateText(item.state)}${text === '' ? '' : `: ${text}`}`)
   }
   const addTurn = (atMs: number, event: (LogItem & { t: 'turn' })['event']) => {
     if (event.type === 'tool' && event.state === 'started') tools.set(event.name, (tools.get(event.name) ?? 0) + 1)
@@ -143,6 +160,23 @@ function createStepBuilder(message: StoryMessageRow, from: StoryCursor): StepBui
   }
   return { steps, add, state: () => ({ attempt, open, asked }) }
 }
+
+function permissionText({ decision, tool, answerer }: Omit<StoredDecision, 'atMs'>, isOwner: boolean): string {
+  if (answerer === undefined) return `no answer came in time, so the use of ${tool} was denied`
+  if (answerer.door === RULE_DOOR) {
+    return `a rule${isOwner ? ` of ${JSON.stringify(answerer.name)} (${answerer.principal})` : ''} allowed the use of ${tool}`
+  }
+  if (!isOwner) return `a person ${decision} the use of ${tool}`
+  const { name, principal, door } = answerer
+  return `${JSON.stringify(name)} (${principal}) ${decision} the use of ${tool} through ${door}`
+}
+
+const budgetText = ({ text, by }: LogItem & { t: 'budget' }, isOwner: boolean): string =>
+  by === undefined || !isOwner ? text : `${text}, by ${JSON.stringify(by)}`
+
+/** The names of the team are for owners. */
+const delegatedText = ({ workspace, taskId }: LogItem & { t: 'delegated' }, isOwner: boolean): string =>
+  isOwner ? `it delegated to ${workspace}, as task ${taskId}` : 'it delegated to another workspace'
 
 function admissionText(message: StoryMessageRow): string {
   const sender = JSON.parse(message.sender) as Sender
@@ -158,7 +192,7 @@ function currentSteps(message: StoryMessageRow, isPruned: boolean, detail: strin
   const say = (type: string, text: string, atMs = now) => void steps.push({ atMs, type, text })
   if (isPruned) say('pruned', 'later events are no longer kept')
   if (state === 'queued' && message.ready_at > now)
-    say('waiting', `it will be tried again in ${seconds(message, now)} s`)
+    say('waiting', `it will be tried again in ${formatWait(message.ready_at - now)}`)
   else if (state === 'queued') say('waiting', 'it waits in the queue')
   if (state === 'leased') say('running', 'the attempt is running now')
   if (state === 'stopping') say('running', 'the task was cancelled, and the processes of the attempt are being stopped')
@@ -169,9 +203,6 @@ function currentSteps(message: StoryMessageRow, isPruned: boolean, detail: strin
   else if (state === 'dead') say('waiting', 'it is a dead letter: a person may replay or discard it')
   return steps
 }
-
-const seconds = ({ ready_at: readyAt }: StoryMessageRow, now: number): number =>
-  Math.max(1, Math.ceil((readyAt - now) / 1000))
 
 const toolText = ([name, times]: [string, number]): string => (times === 1 ? name : `${name} ${times} times`)
 

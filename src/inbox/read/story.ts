@@ -3,28 +3,35 @@
  * where. It is read from the rows that the work left and nothing else, so it survives any crash. It never shows more
  * than its reader may see of the task.
  */
+import { mayHaveBudget } from '../../protocol/delegation.ts'
 import { restoreEnvelope } from '../../protocol/envelope.ts'
 import type { Sender } from '../../protocol/request.ts'
 import { withinPage } from '../../store/page-budget.ts'
 import { type Store, sql, type Transaction } from '../../store/store.ts'
 import { dedupeRange } from '../admit/dedupe.ts'
-import type { Stories, Story, StoryDelivery, StoryQuery } from '../readers.ts'
+import { budgetsOfMessage } from '../budget/budget-rows.ts'
+import type { Stories, Story, StoryBudget, StoryDelivery, StoryQuery } from '../readers.ts'
 import type { StatusMessage } from '../settle/status-message.ts'
 import type { LogItem } from './event-log.ts'
 import { coversPrincipal } from './principals.ts'
 import {
   readStoryCursor,
   STORY_START,
+  type StoredDecision,
   type StoryCursor,
   type StoryMessageRow,
   storySteps,
   writeStoryCursor,
 } from './story-steps.ts'
 import { laterMessagesOfTask } from './task-messages.ts'
+import { findTree, listTrees, toStoryBudget } from './task-trees.ts'
 import { truncate } from './truncate.ts'
 
 export function createStories(store: Store): Stories {
-  return { find: (query) => store.read(() => findStory(query)) }
+  return {
+    find: (query) => store.read(() => findStory(query)),
+    trees: (query) => store.read(() => listTrees(query)),
+  }
 }
 
 /** A longer message is cut; the whole is in the task. */
@@ -37,7 +44,7 @@ const DELIVERIES_MAX = 200
 const SAME_SENDER_ID_MAX = 1000
 
 const SELECT = `select m.id, m.workspace_id, m.task_id, m.idempotency_key, m.envelope, m.sender, m.state, m.failures,
-  m.losses, m.admitted_at, m.ready_at, now_ms() as now, m.replay_of, m.replayed_as, m.discarded_at, t.context_id,
+  m.losses, m.admitted_at, m.ready_at, now_ms() as now, m.replay_of, m.replayed_as, m.discarded_at, m.root_id, t.context_id,
   t.principal, t.state as task_state, t.status_message from messages m join tasks t on t.id = m.task_id`
 
 function* findStory({ id: given, after, scopeOf }: StoryQuery): Transaction<Story | undefined> {
@@ -53,7 +60,17 @@ function* findStory({ id: given, after, scopeOf }: StoryQuery): Transaction<Stor
   const { principal, detail = false } = scopeOf(message.workspace_id)
   // A stranger must not learn whether an id exists: another principal's message is not found.
   if (principal !== undefined && !coversPrincipal(principal, message.principal)) return undefined
-  return yield* toStory(message, { detail, from: after === undefined ? STORY_START : readStoryCursor(after) })
+  const story = yield* toStory(message, { detail, from: after === undefined ? STORY_START : readStoryCursor(after) })
+  if (after !== undefined) return story
+  const tree = yield* findTree(message.root_id ?? message.id, scopeOf)
+  const budgets = yield* findBudgets(message)
+  return { ...story, ...(tree !== undefined && { tree }), ...(budgets.length > 0 && { budgets }) }
+}
+
+function* findBudgets({ id, envelope }: StoryMessageRow): Transaction<StoryBudget[]> {
+  if (!mayHaveBudget(restoreEnvelope(envelope).message.metadata)) return []
+  const budgets = yield* budgetsOfMessage(id)
+  return budgets.map(toStoryBudget)
 }
 
 /** A sender's id is unique only within sender and workspace: returns the first that this reader may see. */
@@ -95,7 +112,9 @@ function* toStory(
   const { message: sent } = restoreEnvelope(message.envelope)
   const text = sent.parts.map((part) => part.text ?? '').join('')
   const status = JSON.parse(message.status_message ?? '{}') as Partial<StatusMessage>
-  const told = storySteps(message, log, { from, isLast: !more, detail: detail ? status.detail : undefined })
+  const decisions = log.length === 0 ? yield* storedDecisions(message) : []
+  const shown = { isOwner: detail, detail: detail ? status.detail : undefined }
+  const told = storySteps(message, log, { from, isLast: !more, ...shown, decisions })
   return {
     messageId: message.id,
     taskId: message.task_id,
@@ -109,6 +128,32 @@ function* toStory(
     deliveries: [...(yield* doorDeliveries(message, detail)), ...(yield* webhooks(message, detail))],
     ...(more && { next: writeStoryCursor({ ...told.state, seq: lastSeq }) }),
   }
+}
+
+interface DecisionRow {
+  state: string
+  tool: string
+  answered_by: string | null
+  answered_principal: string | null
+  answered_door: string | null
+  answered_at: number
+}
+
+/** The decisions about the permission asks of a message, the oldest first. */
+function* storedDecisions({ id }: StoryMessageRow): Transaction<StoredDecision[]> {
+  const rows = yield* sql<DecisionRow>(
+    `select state, tool, answered_by, answered_principal, answered_door, answered_at from asks
+     where message_id = $1 and tool is not null and answered_at is not null order by answered_at limit ${ROWS_MAX}`,
+    [id],
+  )
+  return rows.map(({ state, tool, answered_by: name, answered_at: atMs, ...row }) => ({
+    atMs,
+    tool,
+    decision: state === 'denied' ? 'denied' : 'allowed',
+    ...(name !== null && {
+      answerer: { name, principal: row.answered_principal ?? '', door: row.answered_door ?? '' },
+    }),
+  }))
 }
 
 function* hasLaterRows({ id, task_id: taskId }: StoryMessageRow, seq: number): Transaction<boolean> {

@@ -17,6 +17,7 @@ export interface StoredTaskRow {
   workspace_id: string
   conversation_id: string
   context_id: string
+  principal: string
   state: TaskState
   status_message: string | null
   updated_at: number
@@ -24,7 +25,7 @@ export interface StoredTaskRow {
 
 /** The task's row; undefined where the view does not allow it. */
 export function* findTask(taskId: string, view: TaskView): Transaction<StoredTaskRow | undefined> {
-  const [row] = yield* sql<StoredTaskRow & { principal: string }>(
+  const [row] = yield* sql<StoredTaskRow>(
     `select id, workspace_id, conversation_id, context_id, principal, state, status_message, updated_at
      from tasks where id = $1`,
     [taskId],

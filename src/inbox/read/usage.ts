@@ -3,15 +3,24 @@
  * message. Failed and cancelled turns count too, because they cost too. Invariant: an unknown number is null and
  * counted as unknown; it is never 0.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { MoleculeError } from '../../errors.ts'
 import { type Statement, type Store, sql, statement, type Transaction } from '../../store/store.ts'
 import type { LeaseKey, Outcome } from '../inbox.ts'
-import { USAGE_DAYS_MAX, type UsageQuery, type UsageReader, type UsageReport, type UsageSum } from '../readers.ts'
+import {
+  type PlatformUsage,
+  USAGE_DAYS_MAX,
+  type UsageQuery,
+  type UsageReader,
+  type UsageReport,
+  type UsageSum,
+} from '../readers.ts'
 
-const DAY_MS = 24 * 3600_000
+export const DAY_MS = 24 * 3600_000
 
 export const createUsageReader = (store: Store): UsageReader => ({
   read: (query) => store.read(() => readUsage(query)),
+  readAll: (days) => readPlatformUsage(store, days),
 })
 
 /** The statements for a settle: none for a turn without usage. */
@@ -42,17 +51,20 @@ function whole(value: unknown): number | null {
 /** The condition for rows that no report shows any more. */
 export const USAGE_PRUNED = `ended_at < now_ms() - ${(USAGE_DAYS_MAX + 1) * DAY_MS}`
 
-interface SumRow {
+export interface SumRow {
   turns: number
   known: number
+  /** Turns with a cost. */
+  priced: number
   input: number | null
   output: number | null
   cost: number | null
   duration: number | null
 }
 
-const SUMS = `count(*) as turns,
+export const SUMS = `count(*) as turns,
   sum(case when input_tokens is not null and output_tokens is not null then 1 else 0 end) as known,
+  sum(case when cost_usd is not null then 1 else 0 end) as priced,
   sum(input_tokens) as input, sum(output_tokens) as output, sum(cost_usd) as cost, sum(duration_ms) as duration`
 /** Whole days, so that the first day is complete. */
 const SINCE = `ended_at >= (now_ms() / ${DAY_MS} - $2 + 1) * ${DAY_MS}`
@@ -66,6 +78,11 @@ function* readUsage({ workspaceId, days, messages }: UsageQuery): Transaction<Us
     `select ended_at / ${DAY_MS} as day, ${SUMS} ${of} group by ended_at / ${DAY_MS} order by day desc`,
     [workspaceId, days],
   )
+  const byConversation = yield* sql<SumRow & { conversation_id: string; context_id: string }>(
+    `select t.conversation_id, min(t.context_id) as context_id, ${SUMS} from turn_usage u join tasks t on t.id = u.task_id
+     where u.workspace_id = $1 and u.${SINCE} group by t.conversation_id order by max(u.ended_at) desc limit $3`,
+    [workspaceId, days, messages],
+  )
   const byMessage = yield* sql<SumRow & { message_id: string; task_id: string }>(
     `select message_id, min(task_id) as task_id, ${SUMS} ${of} group by message_id
      order by max(ended_at) desc, message_id desc limit $3`,
@@ -73,14 +90,71 @@ function* readUsage({ workspaceId, days, messages }: UsageQuery): Transaction<Us
   )
   return {
     total: toSum(total as SumRow),
-    days: byDay.map((row) => ({ day: new Date(row.day * DAY_MS).toISOString().slice(0, 10), ...toSum(row) })),
+    days: byDay.map((row) => ({ day: dateOf(row.day), ...toSum(row) })),
+    conversations: byConversation.map((row) => ({
+      ...{ conversationId: row.conversation_id, contextId: row.context_id },
+      ...toSum(row),
+    })),
     messages: byMessage.map((row) => ({ messageId: row.message_id, taskId: row.task_id, ...toSum(row) })),
   }
 }
 
-const toSum = ({ turns, known, input, output, cost, duration }: SumRow): UsageSum => ({
+const dateOf = (day: number): string => new Date(day * DAY_MS).toISOString().slice(0, 10)
+
+interface DayRow extends SumRow {
+  workspace_id: string
+  name: string | null
+}
+
+const ONE_DAY = `select u.workspace_id, min(w.name) as name, ${SUMS} from turn_usage u
+  left join workspaces w on w.id = u.workspace_id and w.deleted_at is null
+  where u.ended_at >= $1 and u.ended_at < $1 + ${DAY_MS} group by u.workspace_id`
+
+/** Reads one day at a time: a month of a busy platform at once would hold the event loop. */
+async function readPlatformUsage(store: Store, days: number): Promise<PlatformUsage> {
+  const [clock] = await store.read(() => sql<{ now: number }>('select now_ms() as now'))
+  const today = Math.floor((clock?.now ?? 0) / DAY_MS)
+  const total = emptyRow()
+  const byDay: { day: string; row: SumRow }[] = []
+  const byWorkspace = new Map<string, { name: string | null; row: SumRow }>()
+  for (let day = today; day > today - days; day--) {
+    if (day < today) await nextTurn()
+    const rows = await store.read(() => sql<DayRow>(ONE_DAY, [day * DAY_MS]))
+    const ofDay = emptyRow()
+    for (const { workspace_id: id, name, ...row } of rows) {
+      const known = byWorkspace.get(id) ?? { name, row: emptyRow() }
+      byWorkspace.set(id, known)
+      for (const sum of [total, ofDay, known.row]) addRow(sum, row)
+    }
+    if (rows.length > 0) byDay.push({ day: dateOf(day), row: ofDay })
+  }
+  const workspaces = [...byWorkspace].map(([workspaceId, { name, row }]) => ({
+    ...{ workspaceId, ...(name !== null && { name }) },
+    ...toSum(row),
+  }))
+  return {
+    total: toSum(total),
+    days: byDay.map(({ day, row }) => ({ day, ...toSum(row) })),
+    workspaces: workspaces.toSorted((a, b) => (b.costUsd ?? 0) - (a.costUsd ?? 0) || b.turns - a.turns),
+  }
+}
+
+const emptyRow = (): SumRow => ({
+  ...{ turns: 0, known: 0, priced: 0, input: null, output: null, cost: null, duration: null },
+})
+
+/** Unknown plus a number is that number; unknown stays unknown. */
+function addRow(sum: SumRow, row: SumRow): void {
+  for (const key of Object.keys(sum) as (keyof SumRow)[]) {
+    const value = row[key]
+    if (value !== null) sum[key] = (sum[key] ?? 0) + Number(value)
+  }
+}
+
+export const toSum = ({ turns, known, priced, input, output, cost, duration }: SumRow): UsageSum => ({
   turns,
   unknownTurns: turns - (known ?? 0),
+  unknownCostTurns: turns - (priced ?? 0),
   inputTokens: input,
   outputTokens: output,
   costUsd: cost,

@@ -1,4 +1,5 @@
 /** Why a task has not begun, as a status message: it waits for an older message, a slot, a worker or a resume. */
+import { formatWait } from '../../duration.ts'
 import { sql, type Transaction } from '../../store/store.ts'
 import { OLDEST_UNSETTLED_ID } from '../lease/conversation-readiness.ts'
 import { whyOffline } from '../offline.ts'
@@ -9,6 +10,9 @@ interface HeadRow {
   task_id: string
   state: string
   in_ms: number
+  parks: number
+  /** Says why it was parked, if it was. */
+  status: string | null
 }
 
 interface LoadRow {
@@ -30,8 +34,9 @@ interface WaitingTask {
 
 export function* whyWaiting(task: WaitingTask): Transaction<StatusMessage> {
   const [head] = yield* sql<HeadRow>(
-    `select m.id, m.task_id, m.state, m.ready_at - now_ms() as in_ms from conversations c
-     join messages m on m.id = ${OLDEST_UNSETTLED_ID} where c.id = $1`,
+    `select m.id, m.task_id, m.state, m.ready_at - now_ms() as in_ms,
+       m.parks, t.status_message as status from conversations c
+     join messages m on m.id = ${OLDEST_UNSETTLED_ID} join tasks t on t.id = m.task_id where c.id = $1`,
     [task.conversation_id],
   )
   const [load] = yield* sql<LoadRow>(LOAD, [task.workspace_id])
@@ -65,11 +70,18 @@ function reasonText(task: WaitingTask, head: HeadRow | undefined, load: LoadRow 
   const stopped = load && stoppedReason(load)
   if (stopped !== undefined) return stopped
   if (head !== undefined && head.task_id !== task.id) {
-    const soon = head.state === 'queued' && head.in_ms > 0 ? `, next try in ${Math.ceil(head.in_ms / 1000)} s` : ''
-    return `waiting behind message ${head.id} of the same conversation${soon}`
+    return `waiting behind message ${head.id} of the same conversation${retryText(head)}`
   }
   if (load !== undefined && load.running >= load.slots) {
     return `waiting for a free slot: ${load.running} of ${load.slots} in use, ${load.waiting} waiting`
   }
   return 'waiting for a worker'
+}
+
+/** When the message before is tried again, and why it was parked, if it was. The conversation has one sender. */
+function retryText({ state, in_ms: inMs, parks, status: stored }: HeadRow): string {
+  if (state !== 'queued' || inMs <= 0) return ''
+  const status = stored === null ? undefined : (JSON.parse(stored) as StatusMessage)
+  const isParked = parks > 0 || status?.code === 'waiting'
+  return isParked ? `: ${status?.parts[0]?.text ?? ''}` : `, next try in ${formatWait(inMs)}`
 }

@@ -3,7 +3,7 @@
  * how the lease stands; this is how a worker on another machine learns that its turn was cancelled or taken over.
  */
 import { sql, statement, type Transaction, together } from '../../store/store.ts'
-import type { LeaseKey, LeaseStanding, NumberedEvents } from '../inbox.ts'
+import type { LeaseKey, LeaseStanding, NumberedEvents, RenewedStanding } from '../inbox.ts'
 import { LEASE_MS } from '../lease/claim.ts'
 import { lockWorkspace } from '../lease/lock-workspace.ts'
 import { type LogItem, recordChange } from '../read/event-log.ts'
@@ -14,6 +14,7 @@ interface HeldRow {
   task_id: string
   appended: number
   begun: number
+  suspended: number
 }
 
 /** A cancelled turn does not begin: its worker stops before it starts the backend. */
@@ -52,11 +53,11 @@ function* keepNote(key: LeaseKey, { name, value }: { name: string; value: string
   )
 }
 
-export function* extend(key: LeaseKey): Transaction<LeaseStanding> {
+export function* extend(key: LeaseKey): Transaction<RenewedStanding> {
   const held = yield* lockHeldRow(key)
   if (held === undefined) return 'stale'
   yield* sql(`update conversations set lease_until = now_ms() + ${LEASE_MS} where id = $1`, [key.conversationId])
-  return standing(held)
+  return held.suspended === 1 && held.state === 'leased' ? 'waiting' : standing(held)
 }
 
 /** The events that the log does not have. A worker whose answer was lost repeats its append; that adds nothing. */
@@ -71,7 +72,7 @@ function* lockHeldRow(key: LeaseKey): Transaction<HeldRow | undefined> {
   const [, [held]] = (yield* together([
     lockWorkspace(key.workspaceId),
     statement(
-      `select c.lease_epoch, m.state, m.task_id, m.appended, m.begun
+      `select c.lease_epoch, m.state, m.task_id, m.appended, m.begun, m.suspended
        from messages m join conversations c on c.id = m.conversation_id where m.id = $1`,
       [key.messageId],
     ),

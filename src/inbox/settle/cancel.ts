@@ -13,6 +13,7 @@ import { lockWorkspace } from '../lease/lock-workspace.ts'
 import { recordChange } from '../read/event-log.ts'
 import { messagesOfTask } from '../read/task-messages.ts'
 import { findTask, taskNotFound } from '../read/tasks.ts'
+import type { StatusMessage } from './status-message.ts'
 import { setTaskState } from './task-state.ts'
 
 export interface CanceledTask {
@@ -21,7 +22,8 @@ export interface CanceledTask {
   readonly running?: { readonly key: LeaseKey; readonly worker: string }
 }
 
-export function* cancel(taskId: string, view: TaskView): Transaction<CanceledTask> {
+/** `status` says why, where the caller itself does not know. */
+export function* cancel(taskId: string, view: TaskView, status?: StatusMessage): Transaction<CanceledTask> {
   const workspaceId = (yield* findTask(taskId, view))?.workspace_id ?? ''
   yield* together([lockWorkspace(workspaceId)])
   const task = yield* findTask(taskId, view)
@@ -42,15 +44,19 @@ export function* cancel(taskId: string, view: TaskView): Transaction<CanceledTas
   )
   if (running !== undefined) yield* sql(`update messages set state = 'stopping' where id = $1`, [running.message_id])
   const messageId = running?.message_id ?? queued[0]?.id ?? (yield* lastMessage(taskId))
-  const entries = [{ taskId, messageId, items: [{ t: 'status', state: 'TASK_STATE_CANCELED' } as const] }]
+  const entries = [{ taskId, messageId, items: [{ t: 'status', state: 'TASK_STATE_CANCELED', ...status } as const] }]
+  // An agent that cancels its own delegation needs no message about it.
+  if (view.principal === task.principal) yield* sql(FORGET_CHILDREN, [taskId])
   yield* together([
-    setTaskState(taskId, 'TASK_STATE_CANCELED'),
+    setTaskState(taskId, 'TASK_STATE_CANCELED', status),
     ...(queued.length > 0 ? [refreshReadiness(task.conversation_id)] : []),
     ...recordChange({ workspaceId, waiting: -queued.length, entries }),
   ])
   if (running === undefined) return { workspaceId }
   return { workspaceId, running: { key: toLeaseKey(running), worker: running.worker } }
 }
+
+const FORGET_CHILDREN = `update messages set child_open = 0 where ${messagesOfTask('messages', '$1')} and child_open = 1`
 
 function* lastMessage(taskId: string): Transaction<string> {
   const [row] = yield* sql<{ id: string }>(

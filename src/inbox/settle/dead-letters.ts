@@ -11,6 +11,7 @@ import { sql, type Transaction, together } from '../../store/store.ts'
 import type { InboxContext } from '../context.ts'
 import { lockWorkspace } from '../lease/lock-workspace.ts'
 import type { DeadLetter, DeadLetters, OwnersPage } from '../owners.ts'
+import { addNote } from '../read/activity.ts'
 import { recordChange } from '../read/event-log.ts'
 import { EXPIRY_MS } from '../upkeep/expire.ts'
 import type { StatusMessage } from './status-message.ts'
@@ -28,7 +29,10 @@ export function createDeadLetters({ store, changed }: InboxContext, lookForWork:
       lookForWork()
       return taskId
     },
-    discard: (workspaceId, messageId) => store.write(() => discard(workspaceId, messageId), workspaceId),
+    async discard(workspaceId, messageId) {
+      await store.write(() => discard(workspaceId, messageId), workspaceId)
+      changed(workspaceId, messageId)
+    },
   }
 }
 
@@ -130,31 +134,45 @@ function* replay(workspaceId: string, messageId: string): Transaction<string> {
   return taskId
 }
 
-/** Removes a dead letter from the list without another run. */
+/** Removes a dead letter from the list without another run. The note tells live readers that the list has changed. */
 function* discard(workspaceId: string, messageId: string): Transaction<void> {
-  const rows = yield* sql(
-    `update messages set discarded_at = coalesce(discarded_at, now_ms())
-     where id = $1 and workspace_id = $2 and state = 'dead' returning id`,
+  const [dead] = yield* sql<{ discarded_at: number | null }>(
+    `select discarded_at from messages where id = $1 and workspace_id = $2 and state = 'dead'`,
     [messageId, workspaceId],
   )
-  if (rows.length === 0) throw notDead(messageId)
+  if (dead === undefined) throw notDead(messageId)
+  if (dead.discarded_at !== null) return
+  yield* sql('update messages set discarded_at = now_ms() where id = $1', [messageId])
+  yield* addNote(workspaceId, { type: 'discarded', text: `the dead letter ${messageId} was discarded`, by: 'owner' })
 }
 
 const notDead = (messageId: string) => new MoleculeError('not_found', `there is no dead letter ${messageId}`)
 
 /**
  * Copies the message to `to`, the message that opens the new task. The sender's key moves with it: a client that
- * retries gets the replay, not the failure.
+ * retries gets the replay, not the failure. A delegation keeps its place below a parent that has not failed; below
+ * another it would be cancelled at once, so its replay begins a tree of its own.
  */
 function* copyMessage({ from, to, dedupe }: { from: string; to: string; dedupe: Uint8Array }): Transaction<void> {
   const unusedKey = createHash('sha256').update(from).digest().subarray(0, 16)
   yield* sql('update messages set replayed_as = $2, dedupe = $3 where id = $1', [from, to, unusedKey])
   yield* sql(
     `insert into messages (id, workspace_id, conversation_id, task_id, n, dedupe, content_hash, idempotency_key,
-       envelope, sender, reply_to, replay_of, state, admitted_at, ready_at, expires_at)
+       envelope, sender, reply_to, replay_of, state, admitted_at, ready_at, expires_at, parent_id, root_id,
+       parent_epoch, child_open, delegation)
      select $2, m.workspace_id, m.conversation_id, $2, c.last_n + 1, $3, m.content_hash, m.idempotency_key,
-       m.envelope, m.sender, m.reply_to, m.id, 'queued', now_ms(), now_ms(), now_ms() + ${EXPIRY_MS}
-     from messages m join conversations c on c.id = m.conversation_id where m.id = $1`,
+       m.envelope, m.sender, m.reply_to, m.id, 'queued', now_ms(), now_ms(), now_ms() + ${EXPIRY_MS},
+       p.id, case when p.id is not null then m.root_id end, case when p.id is not null then m.parent_epoch end,
+       case when p.id is not null then 1 end, case when p.id is not null then m.delegation end
+     from messages m join conversations c on c.id = m.conversation_id
+     left join messages p on p.id = m.parent_id and p.state not in ('stopping', 'canceled', 'dead') where m.id = $1`,
     [from, to, dedupe],
+  )
+  // Without its budget the replay could cost any amount. What the failed attempts cost is not counted again.
+  yield* sql(
+    `insert into budgets (id, workspace_id, root_id, task_id, limit_usd, state)
+     select m.id, b.workspace_id, coalesce(m.root_id, m.id), m.task_id, b.limit_usd, 'open'
+     from budgets b join messages m on m.id = $2 where b.id = $1`,
+    [from, to],
   )
 }

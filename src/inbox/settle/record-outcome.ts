@@ -7,7 +7,7 @@ import { type AddressedMessage, deliveryStatements } from '../deliver/delivery-r
 import type { LeaseKey, NumberedEvents, Outcome } from '../inbox.ts'
 import type { LogItem, StoredReply } from '../read/event-log.ts'
 import { failTask } from './fail-task.ts'
-import { type StatusMessage, statusMessageOf, withoutDetail } from './status-message.ts'
+import { retryStatus, type StatusMessage, statusMessageOf, withoutDetail } from './status-message.ts'
 import { setTaskState, type TaskResult } from './task-state.ts'
 
 export interface SettleInput {
@@ -30,6 +30,8 @@ export interface HeldMessage {
   settled_epoch: number | null
   /** How many other messages of the task are unsettled; null where the task has no other message. */
   others_open: number | null
+  /** 1 for a delegated message whose end was not handled. */
+  child_open: number | null
   now: number
   outcome: string | null
 }
@@ -71,7 +73,7 @@ export function* recordOutcome(settlement: SettleInput, message: HeldMessage): T
   if (outcome.type === 'dead') return yield* recordDead(key, outcome)
   if (outcome.type === 'done') return recordReply(message, outcome, settlement)
   const lost = outcome.reason === 'session_lost' ? [keepSession(key, undefined)] : []
-  const ended = recordRetry(key, outcome)
+  const ended = recordRetry(key, outcome, message.now)
   return { ...ended, writes: [...lost, ...ended.writes], waiting: ended.waiting + requeued }
 }
 
@@ -115,8 +117,8 @@ function recordReply(message: HeldMessage, outcome: Done, { key, keepSession }: 
   const { parts, artifacts, metadata, finality, session } = outcome
   const reply: StoredReply = { parts, artifacts, ...(metadata && { metadata }) }
   const state = FINALITY_STATES[finality]
-  const status: StatusMessage | undefined =
-    outcome.said ?? (finality === 'completed' || parts.length === 0 ? undefined : { parts })
+  const own = outcome.said ?? (finality === 'completed' || parts.length === 0 ? undefined : { parts })
+  const status: StatusMessage | undefined = outcome.notice === undefined ? own : withNotice(own, outcome.notice)
   // The task is final only when no other message of it is unsettled.
   const last = (message.others_open ?? 0) === 0
   return {
@@ -132,23 +134,33 @@ function recordReply(message: HeldMessage, outcome: Done, { key, keepSession }: 
   }
 }
 
+function withNotice(status: StatusMessage | undefined, notice: string): StatusMessage {
+  return { ...status, parts: [...(status?.parts ?? []), noticePart(notice, status?.parts)] }
+}
+
+/** Readers join the texts of a message, so the notice begins its own paragraph. */
+const noticePart = (notice: string, before: readonly Part[] = []): Part => ({
+  text: before.length === 0 ? notice : `\n\n${notice}`,
+})
+
 /** The answer as one message, for a chat, which has no artifacts. */
-function wholeAnswer({ parts, artifacts, said }: Done): readonly Part[] {
-  if (parts.length > 0) return parts
-  return [...artifacts.flatMap((artifact) => artifact.parts), ...(said?.parts ?? [])]
+function wholeAnswer({ parts, artifacts, said, notice }: Done): readonly Part[] {
+  const answer = parts.length > 0 ? parts : [...artifacts.flatMap((each) => each.parts), ...(said?.parts ?? [])]
+  return notice === undefined ? answer : [...answer, noticePart(notice, answer)]
 }
 
 type Retry = Outcome & { type: 'retry' }
 
-function recordRetry(key: LeaseKey, outcome: Retry): RecordedOutcome {
-  const { failure, afterMs, interrupted, reason } = outcome
-  const status = statusMessageOf(failure)
+function recordRetry(key: LeaseKey, outcome: Retry, nowMs: number): RecordedOutcome {
+  const { failure, afterMs, interrupted, reason, parked = false } = outcome
+  const status = retryStatus(statusMessageOf(failure), { parked, afterMs, nowMs })
   const reopened = reopenMessage(key, {
     outcome: 'retry',
     afterMs,
     interrupted,
-    failures: reason === 'failure' ? 1 : 0,
+    failures: reason === 'failure' && !parked ? 1 : 0,
     sessionRetried: reason === 'session_lost',
+    parked,
   })
   return {
     again: true,
@@ -190,15 +202,20 @@ interface ReopenMessageOptions {
   readonly afterMs?: number
   readonly failures?: number
   readonly sessionRetried?: boolean
+  /** A limit of the provider holds. */
+  readonly parked?: boolean
 }
 
 function reopenMessage(key: LeaseKey, options: ReopenMessageOptions): Statement {
-  const { outcome, interrupted, afterMs = 0, failures = 0, sessionRetried = false } = options
+  const { outcome, interrupted, afterMs = 0, failures = 0, sessionRetried = false, parked = false } = options
   const set = ["state = 'queued'", 'suspended = 0', 'outcome = $2', 'settled_epoch = $3', 'failures = failures + $4']
   if (afterMs > 0) set.push('ready_at = now_ms() + $5')
   else set.push('ready_at = ready_at + $5')
   if (interrupted) set.push('interrupted = 1')
   if (sessionRetried) set.push('session_retried = 1')
+  if (parked) set.push('parks = parks + 1', 'parked_at = coalesce(parked_at, now_ms())')
+  // Another kind of failure came between: the next limit of the provider has its whole time again.
+  else if (failures > 0) set.push('parks = 0', 'parked_at = null')
   const values = [key.messageId, outcome, key.epoch, failures, afterMs]
   return statement(`update messages set ${set.join(', ')} where id = $1`, values)
 }

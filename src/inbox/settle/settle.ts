@@ -19,7 +19,9 @@ export interface SettleOutput {
   /** The claim that got the free slot. */
   readonly next: NextClaim | undefined
   /** The task's result, where this message is the only one of the task. */
-  readonly result?: TaskResult
+  readonly result?: TaskResult | undefined
+  /** A delegated message has ended, or one that may have delegated has failed: its relatives must be looked after. */
+  readonly endsDelegation?: boolean
 }
 
 export function* settle(settlement: SettleInput): Transaction<SettleOutput> {
@@ -37,7 +39,8 @@ export function* settle(settlement: SettleInput): Transaction<SettleOutput> {
   }
   const ended = yield* recordOutcome(settlement, message)
   // With other messages, the result alone would hide part of the task: waiting callers read the store instead.
-  const alone = message.others_open === null && ended.result !== undefined ? { result: ended.result } : {}
+  const result = message.others_open === null ? ended.result : undefined
+  const endsDelegation = !ended.again && (message.child_open === 1 || outcome.type === 'dead')
   const resultWrites = ended.result === undefined ? [] : [setTaskResult(key.taskId, ended.result)]
   const free = freeConversation(key.conversationId, ended.again ? undefined : message.n)
   const freed = [...ended.writes, ...resultWrites, ...usageRows(key, outcome), free]
@@ -46,7 +49,7 @@ export function* settle(settlement: SettleInput): Transaction<SettleOutput> {
   const { worker } = held
   if (!passesSlot || worker === null || !settlement.accepts(worker)) {
     yield* together([...freed, ...recordChange(settleChange(settlement, { message, ended, next: undefined }))])
-    return { answer: 'settled', next: undefined, ...alone }
+    return { answer: 'settled', next: undefined, result, endsDelegation }
   }
   const answers = yield* together([...freed, selectOldest(key.workspaceId)])
   const [head] = answers.at(-1) as unknown as HeadRow[]
@@ -55,7 +58,7 @@ export function* settle(settlement: SettleInput): Transaction<SettleOutput> {
     ...(claim?.writes ?? []),
     ...recordChange(settleChange(settlement, { message, ended, next: claim })),
   ])
-  return { answer: 'settled', next: claim && { worker, claim }, ...alone }
+  return { answer: 'settled', next: claim && { worker, claim }, result, endsDelegation }
 }
 
 interface HeldLease {
@@ -68,7 +71,8 @@ interface HeldLease {
 }
 
 const messageWith = (others: string): string =>
-  `select m.n, m.reply_to, m.state, m.appended, m.suspended, m.asked, m.settled_epoch, m.outcome, now_ms() as now,
+  `select m.n, m.reply_to, m.state, m.appended, m.suspended, m.asked, m.settled_epoch, m.outcome, m.child_open,
+     now_ms() as now,
      (select sum(case when o.settled_at is null then 1 else 0 end) from messages o where ${others}) as others_open
    from messages m where m.id = $1 /*for update*/`
 /** For the message that opened its task, and for a later one. */

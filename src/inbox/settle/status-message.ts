@@ -12,6 +12,8 @@ export interface StatusMessage extends MessageContent {
   readonly category?: string
   /** Finds the whole error in the log file. */
   readonly errorId?: string
+  /** When the message is tried again. */
+  readonly nextTryAtMs?: number
   /** For the owner: the whole message. */
   readonly detail?: string
   /** For the owner: the end of the program's stderr. */
@@ -34,6 +36,25 @@ export function statusMessageOf(failure: Failure): StatusMessage {
     ...(typeof stderr === 'string' && stderr !== '' && { stderr: stderr.slice(-STDERR_CHARACTERS_MAX) }),
   }
 }
+
+/**
+ * The status of a message that is tried again. The worker says why; the time of a parked one is added here, because only
+ * the clock of the store counts.
+ */
+export function retryStatus(
+  status: StatusMessage,
+  { parked, afterMs, nowMs }: { readonly parked: boolean; readonly afterMs: number; readonly nowMs: number },
+): StatusMessage {
+  if (afterMs === 0) return status
+  const nextTryAtMs = nowMs + afterMs
+  if (!parked) return { ...status, nextTryAtMs }
+  const [first, ...others] = status.parts
+  const text = `parked, next try at ${timeOfDay(nextTryAtMs)}: ${first?.text ?? ''}`
+  return { ...status, parts: [{ ...first, text }, ...others], nextTryAtMs }
+}
+
+/** `19:05 UTC`. Enough for a wait of at most a day; programs read `next_try_at`. */
+const timeOfDay = (ms: number): string => `${new Date(ms).toISOString().slice(11, 16)} UTC`
 
 /** What everyone may see. */
 export function withoutDetail({ detail: _detail, stderr: _stderr, ...status }: StatusMessage): StatusMessage {
@@ -63,6 +84,7 @@ export function toAgentMessage(
     code,
     category,
     errorId,
+    nextTryAtMs,
     stderr,
     metadata: stored,
   } = detail ? withDetail(status) : withoutDetail(status)
@@ -71,6 +93,7 @@ export function toAgentMessage(
     ...(code !== undefined && { code }),
     ...(category !== undefined && { category }),
     ...(errorId !== undefined && { error_id: errorId }),
+    ...(nextTryAtMs !== undefined && { next_try_at: new Date(nextTryAtMs).toISOString() }),
     ...(stderr !== undefined && { detail: stderr }),
   }
   const named = { messageId, taskId: task.id, contextId: task.contextId, role: 'ROLE_AGENT' } as const

@@ -7,7 +7,7 @@
 import { sql, statement, type Transaction, together } from '../../store/store.ts'
 
 /** No retry is further away: a later ready time was written by another clock. */
-const WAIT_MS_MAX = 6 * 3600_000
+const WAIT_MS_MAX = 24 * 3600_000
 /** Smaller jumps are normal adjustments. */
 const JUMP_MS_MIN = 1000
 
@@ -31,8 +31,8 @@ export function* correctClock(): Transaction<number> {
   if (backMs < JUMP_MS_MIN) return 0
   yield* together([
     statement(
-      `update messages set admitted_at = admitted_at - $1, ready_at = ready_at - $1, expires_at = expires_at - $1
-       where id in (${OPEN})`,
+      `update messages set admitted_at = admitted_at - $1, ready_at = ready_at - $1, expires_at = expires_at - $1,
+         parked_at = parked_at - $1 where id in (${OPEN})`,
       [backMs],
     ),
     statement('update conversations set ready_at = ready_at - $1 where ready_at is not null', [backMs]),

@@ -21,7 +21,7 @@ export interface ExpiredMessage {
 export function* findExpired(): Transaction<ExpiredMessage[]> {
   const rows = yield* sql<{ id: string; workspace_id: string; conversation_id: string; task_id: string }>(
     `select id, workspace_id, conversation_id, task_id from messages
-     where state = 'queued' and expires_at < now_ms() and failures + losses + interrupted = 0
+     where state = 'queued' and expires_at < now_ms() and failures + losses + interrupted + parks = 0
      order by expires_at limit ${EXPIRED_MAX}`,
   )
   return rows.map((row) => ({

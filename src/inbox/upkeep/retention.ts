@@ -117,8 +117,9 @@ function* pruneLog(position: {
   return { gone: rows.length, nextSeq: slice?.young === 1 ? undefined : last }
 }
 
-/** Usage rows that no report shows any more. */
+/** Usage rows that no report shows any more, and the budgets of days that are over. */
 function* pruneUsage(): Transaction<number> {
+  yield* sql(`delete from budgets where day < now_ms() / ${DAY_MS} - 1`)
   const rows = yield* sql(
     `delete from turn_usage where (message_id, epoch) in (
        select message_id, epoch from turn_usage where ${USAGE_PRUNED} order by ended_at limit ${SLICE_ROWS_MAX})
@@ -145,7 +146,9 @@ const pruneTasks = ({ taskMs }: RetentionOptions) =>
       [taskMs, before],
     )
     for (const task of tasks) {
-      for (const table of ['events', 'asks', 'deliveries', 'turn_notes', 'push_configs']) {
+      const deliveries = 'select id from deliveries where task_id = $1'
+      yield* sql(`delete from delivery_parts where delivery_id in (${deliveries})`, [task.id])
+      for (const table of ['events', 'asks', 'deliveries', 'turn_notes', 'push_configs', 'budgets']) {
         yield* sql(`delete from ${table} where task_id = $1`, [task.id])
       }
       yield* sql(`delete from messages where ${messagesOfTask('messages', '$1')}`, [task.id])

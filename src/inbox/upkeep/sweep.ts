@@ -36,11 +36,17 @@ export interface Sweep {
 
 export type SendDirective = (workerId: string, directive: Directive) => void
 
-export function createSweep(
-  context: InboxContext,
-  sendDirective: () => SendDirective,
-  releaseLease: ReleaseLease,
-): Sweep {
+export interface SweepOptions {
+  readonly sendDirective: SendDirective
+  readonly releaseLease: ReleaseLease
+  /** Handles delegations whose parent or child has ended. */
+  readonly lookAfterChildren: () => Promise<void>
+  /** Handles messages that waited for a budget that was answered. */
+  readonly lookAfterBudgets: () => Promise<void>
+}
+
+export function createSweep(context: InboxContext, options: SweepOptions): Sweep {
+  const { sendDirective } = options
   const { clock, log, workerQueues } = context
   const stopped = new AbortController()
   const timers = new Set<() => void>()
@@ -60,17 +66,19 @@ export function createSweep(
     })
     timers.add(cancel)
   }
-  const releaseLostLeases = createLostLeaseCheck(context, releaseLease)
-  const fill = (queue: WorkerQueue) => fillWorkerQueue(context, sendDirective(), queue)
+  const releaseLostLeases = createLostLeaseCheck(context, options.releaseLease)
+  const fill = (queue: WorkerQueue) => fillWorkerQueue(context, sendDirective, queue)
   const fillAll = async () => {
     for (const queue of workerQueues.all()) await fill(queue)
   }
   const sweep = async () => {
     await releaseLostLeases()
-    if (clock.monotonicMs() - steadySinceMs >= LEASE_MS) await takeOver(context, sendDirective())
+    if (clock.monotonicMs() - steadySinceMs >= LEASE_MS) await takeOver(context, sendDirective)
     await expireMessages(context)
-    await denyTimedOutAsks(context, sendDirective())
-    await sendStoredDirectives(context, sendDirective())
+    await denyTimedOutAsks(context, sendDirective)
+    await options.lookAfterChildren()
+    await options.lookAfterBudgets()
+    await sendStoredDirectives(context, sendDirective)
     await fillAll()
   }
   const every = (delayMs: number, work: () => Promise<unknown>) =>

@@ -1,0 +1,195 @@
+/** What a rule covers: exact subjects, plain commands after a prefix, files below a folder, and nothing else. */
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { normalize } from 'node:path'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { choiceOf, coversUse, ruleChoices } from './rule-pattern.ts'
+
+const bash = (subject: string) => ({ tool: 'Bash', subject })
+const npmTest = { tool: 'Bash', scope: 'prefix', pattern: 'npm test *' } as const
+const edit = (path: string) => ({ tool: 'Edit', subject: JSON.stringify({ file_path: path, old_string: 'a' }) })
+
+test('PL-24 an exact rule covers the same tool and the same subject, and nothing else', () => {
+  const subject = fc.string({ unit: 'grapheme', minLength: 1 })
+  fc.assert(
+    fc.property(subject, subject, (one, other) => {
+      const rule = { tool: 'Bash', scope: 'exact', pattern: one } as const
+      assert.ok(coversUse(rule, bash(one)))
+      assert.equal(coversUse(rule, bash(other)), one === other)
+      assert.ok(!coversUse(rule, { tool: 'Write', subject: one }))
+    }),
+  )
+})
+
+test('PL-24 a prefix rule covers further plain words, and no option, path outside or shell syntax', () => {
+  const covered = ['npm test', 'npm test unit', 'npm test src/a.test.ts ./b.ts .', 'npm test a-b_c,d']
+  for (const subject of covered) assert.ok(coversUse(npmTest, bash(subject)), subject)
+  const asked = [
+    ...[
+      'npm',
+      'npm tests',
+      'npm testx',
+      'npm  test',
+      ' npm test',
+      'npm test ',
+      'xnpm test',
+      'NPM test',
+      'npm run test',
+    ],
+    ...['npm test && rm -rf /', 'npm test; id', 'npm test | sh', 'npm test & id', 'npm test || id', 'npm test\nid'],
+    ...['npm test $(id)', 'npm test `id`', 'npm test $HOME', 'npm test ${IFS}id', 'npm test "a b"', "npm test 'a'"],
+    ...[
+      'npm test > out',
+      'npm test < in',
+      'npm test 2>&1',
+      'npm test >> ~/.bashrc',
+      'npm test <(id)',
+      'npm test\\\nid',
+    ],
+    ...['npm test ../x', 'npm test a/../../x', 'npm test ..', 'npm test /etc/passwd', 'npm test ~/x', 'npm test ./..'],
+    ...['npm test --prefix x', 'npm test -x', 'npm test --', 'npm test A=b', 'npm test @file', 'npm test http://x.y'],
+    ...['npm test *', 'npm test a?', 'npm test [a]', 'npm test {a,b}', 'npm test !x', 'npm test #x', 'npm test a\tb'],
+    ...[
+      'npm test a\rb',
+      'npm test a\u00a0b',
+      'npm test a\u2028id',
+      'npm test \u0000',
+      'npm test %PATH%',
+      'npm test a:b',
+    ],
+    ...['A=b npm test', 'npm test (id)', 'npm\ttest', 'npm test ^x'],
+  ]
+  for (const subject of asked) assert.ok(!coversUse(npmTest, bash(subject)), JSON.stringify(subject))
+  assert.ok(!coversUse(npmTest, { tool: 'web_search', subject: 'npm test unit' }))
+})
+
+test('PL-24 a command that a prefix rule covers is read by a shell as exactly its words', () => {
+  const pieces = fc.constantFrom(
+    ...[
+      'npm test',
+      ' ',
+      'a',
+      'src/b.ts',
+      '..',
+      '/',
+      '&&',
+      ';',
+      '|',
+      '$',
+      '(',
+      ')',
+      '`',
+      '"',
+      "'",
+      '\n',
+      '\\',
+      '>',
+      '*',
+    ],
+    ...['~', '{', '}', ',', '=', '-', '#', '!', '\t', '@', ':', '.', '?', '[', ']', '%', '^', '&', '<', '\u00e4'],
+  )
+  const subjects = fc.array(pieces, { maxLength: 8 }).map((rest) => `npm test${rest.join('')}`)
+  const covered: string[] = []
+  fc.assert(
+    fc.property(subjects, (subject) => {
+      if (!coversUse(npmTest, bash(subject))) return
+      covered.push(subject)
+      for (const word of subject.split(' ').slice(2)) {
+        assert.match(word, /^[\w.,/-]+$/)
+        assert.ok(!word.startsWith('-') && !word.startsWith('/') && normalize(word).split('/')[0] !== '..', word)
+      }
+    }),
+    { numRuns: 20_000 },
+  )
+  assert.ok(covered.length > 100, String(covered.length))
+  // The shell itself is the judge: it gets the command with `npm` as a function that prints its arguments.
+  const lines = [...new Set(covered)].slice(0, 500)
+  const script = ['npm() { printf "%s\\n" "$#:$*"; }', ...lines].join('\n')
+  const printed = execFileSync('/bin/sh', ['-c', script], { encoding: 'utf8' }).trimEnd().split('\n')
+  const expected = lines.map((line) => line.split(' ').slice(1)).map((words) => `${words.length}:${words.join(' ')}`)
+  assert.deepEqual(printed, expected)
+})
+
+test('PL-24 a folder rule covers files below it, and no other folder, hidden file or unclear path', () => {
+  const rule = { tool: 'Edit', scope: 'folder', pattern: '/shop/migrations/' } as const
+  for (const path of ['/shop/migrations/1.sql', '/shop/migrations/old/2.sql'])
+    assert.ok(coversUse(rule, edit(path)), path)
+  const asked = [
+    ...['/shop/migrations', '/shop/migrations/', '/shop/migrations2/1.sql', '/shop/x.sql', 'migrations/1.sql'],
+    ...['/shop/migrations/../x', '/shop/migrations/./x', '/shop/migrations//x', '/shop/migrations/a/../../x'],
+    ...[
+      '/shop/migrations/.git/hooks/x',
+      '/shop/migrations/.env',
+      '/shop/migrations/a\u0000b',
+      '/shop/migrations/a\\..\\b',
+    ],
+  ]
+  for (const path of asked) assert.ok(!coversUse(rule, edit(path)), JSON.stringify(path))
+  assert.ok(!coversUse(rule, { tool: 'Write', subject: edit('/shop/migrations/1.sql').subject }))
+  assert.ok(!coversUse(rule, { tool: 'Edit', subject: '/shop/migrations/1.sql' }))
+  const segment = fc.constantFrom('..', '.', '', 'a', 'b.sql', '.x', 'shop', 'migrations', '\\', '~')
+  fc.assert(
+    fc.property(fc.array(segment, { maxLength: 6 }), (segments) => {
+      const path = `/shop/migrations/${segments.join('/')}`
+      if (coversUse(rule, edit(path)))
+        assert.ok(normalize(path).startsWith('/shop/migrations/') && path === normalize(path))
+    }),
+    { numRuns: 2000 },
+  )
+})
+
+test('PL-24 a folder rule for codex compares every file of a patch, also where a file moves', () => {
+  const patch = (...changes: object[]) => ({ tool: 'apply_patch', subject: JSON.stringify(changes) })
+  const change = (path: string, kind: object = { type: 'update' }) => ({ path, kind, diff: '+x' })
+  const rule = { tool: 'apply_patch', scope: 'folder', pattern: '/shop/src/' } as const
+  assert.ok(coversUse(rule, patch(change('/shop/src/a.ts'), change('/shop/src/b/c.ts'))))
+  assert.ok(coversUse(rule, patch(change('/shop/src/a.ts', { type: 'update', move_path: null }))))
+  const asked = [
+    patch(),
+    patch(change('/shop/src/a.ts'), change('/shop/x.ts')),
+    patch(change('/shop/src/a.ts', { type: 'update', move_path: '/shop/x.ts' })),
+    patch({ ...change('/shop/src/a.ts'), also: '/shop/x.ts' }),
+    patch(change('/shop/src/a.ts', { type: 'update', target: '/shop/x.ts' })),
+    patch({ path: '/shop/src/a.ts' }),
+  ]
+  for (const use of asked) assert.ok(!coversUse(rule, use), use.subject)
+})
+
+test('PL-24 an ask shows the rules that can be made of it, each covers the ask, and a sentence says what', () => {
+  const patternsOf = (use: { tool: string; subject: string }) => {
+    const { exact, wider } = ruleChoices(use)
+    for (const choice of [exact, wider]) if (choice !== undefined) assert.ok(coversUse(choice, use))
+    return [exact?.pattern, wider?.pattern]
+  }
+  assert.deepEqual(patternsOf(bash('npm test')), ['npm test', 'npm test *'])
+  assert.deepEqual(patternsOf(bash('npm run release')), ['npm run release', 'npm run release *'])
+  assert.deepEqual(patternsOf(bash('git add src/a.ts b.ts')), ['git add src/a.ts b.ts', 'git add *'])
+  assert.deepEqual(patternsOf(bash('rm -rf build && npm test')), ['rm -rf build && npm test', undefined])
+  assert.deepEqual(patternsOf(bash('sudo')), ['sudo', undefined])
+  assert.deepEqual(patternsOf(edit('/shop/src/a.ts')), [edit('/shop/src/a.ts').subject, '/shop/src/'])
+  assert.deepEqual(patternsOf(edit('/etc/passwd')), [edit('/etc/passwd').subject, undefined])
+  assert.deepEqual(patternsOf(edit('a.ts')), [edit('a.ts').subject, undefined])
+  assert.deepEqual(patternsOf({ tool: 'mcp__x__y', subject: '{"a":1}' }), ['{"a":1}', undefined])
+  // The agent does not say what it would do, or a person would not read it.
+  for (const subject of ['(the agent does not say with which input)', '', 'x'.repeat(4097)]) {
+    assert.deepEqual(patternsOf({ tool: 'Bash', subject }), [undefined, undefined])
+  }
+  assert.match(ruleChoices(bash('npm test')).exact?.sentence ?? '', /^Covers exactly this command\. Every other/)
+  assert.match(ruleChoices(bash('npm test')).wider?.sentence ?? '', /^Covers "npm test", alone or .* Still asked: /)
+  assert.match(ruleChoices(edit('/a/b/c')).wider?.sentence ?? '', /files below \/a\/b\/\. Still asked: /)
+})
+
+test('PL-24 a person may choose a shorter prefix of the command, and no pattern that covers too much', () => {
+  assert.equal(choiceOf(bash('npm run release'), 'npm run *')?.scope, 'prefix')
+  assert.equal(choiceOf(bash('pytest tests/a.py'), 'pytest *')?.scope, 'prefix')
+  assert.equal(choiceOf(edit('/shop/src/a/b.ts'), '/shop/src/')?.scope, 'folder')
+  const refused = ['*', ' *', 'npm', 'npm run', 'npm run *x', 'yarn run *', 'npm ru*', 'npm run  *', '/', 'sudo *']
+  for (const pattern of refused) assert.equal(choiceOf(bash('npm run release'), pattern), undefined, pattern)
+  for (const command of ['sudo ls', '/usr/bin/env ls', 'python x.py']) {
+    assert.equal(choiceOf(bash(command), `${command.split(' ')[0]} *`), undefined, command)
+  }
+  for (const pattern of ['/', '/shop/', '/shop/src', '/shop/other/', '/shop/src/../']) {
+    assert.equal(choiceOf(edit('/shop/src/a.ts'), pattern), undefined, pattern)
+  }
+})

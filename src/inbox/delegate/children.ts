@@ -1,0 +1,149 @@
+/**
+ * Looks after the children of delegations. A child whose parent was cancelled or failed for good is cancelled, with its
+ * processes, and so on down the tree. A child that ends after the turn of its parent is reported: its result becomes a
+ * message in the parent's conversation, once. Everything is found by reading the store, so a crash loses nothing: the
+ * next sweep finds it again.
+ */
+import { MoleculeError, toMoleculeError } from '../../errors.ts'
+import { sql, type Transaction } from '../../store/store.ts'
+import type { InboxContext } from '../context.ts'
+import type { Letter } from '../inbox.ts'
+import { cancel } from '../settle/cancel.ts'
+import type { Ancestry } from './ancestry.ts'
+import { readResult } from './result-letter.ts'
+
+/** Children of each kind handled in one pass; the next pass handles the rest. */
+const CHILDREN_MAX = 100
+/** Passes in one run. A cancel goes down one level of the tree in each. */
+const PASSES_MAX = 20
+
+export interface Children {
+  /** Resolves when all that was found is handled. Calls at the same moment share one run. */
+  lookAfter(): Promise<void>
+  /** The same without an answer. A failure is logged, and the next sweep tries again. */
+  lookAfterSoon(): void
+}
+
+export interface ChildrenOptions {
+  /** Admits the result of a child to the conversation of its parent. */
+  readonly report: (letter: Letter, ancestry: Ancestry) => Promise<unknown>
+  /** Looks for work that a cancel made ready. */
+  readonly look: () => void
+}
+
+export function createChildren(context: InboxContext, options: ChildrenOptions): Children {
+  const run = async () => {
+    for (let pass = 0; pass < PASSES_MAX; pass++) {
+      const canceled = await cancelOrphans(context)
+      const closed = await closeEnded(context, options)
+      if (canceled > 0) options.look()
+      if (canceled + closed === 0) return
+    }
+  }
+  let running: Promise<void> | undefined
+  let again: Promise<void> | undefined
+  const children: Children = {
+    lookAfterSoon() {
+      children.lookAfter().catch((error) => {
+        context.log.warn({ err: toMoleculeError(error) }, 'delegations could not be looked after; trying again')
+      })
+    },
+    lookAfter() {
+      if (running === undefined) {
+        running = run().finally(() => {
+          running = undefined
+        })
+        return running
+      }
+      // A child may have ended after the current run read the store.
+      again ??= running
+        .catch(() => undefined)
+        .then(() => {
+          again = undefined
+          return children.lookAfter()
+        })
+      return again
+    },
+  }
+  return children
+}
+
+interface OrphanRow {
+  task_id: string
+  workspace_id: string
+}
+
+/** Open children of a parent that was cancelled or is dead. */
+function* findOrphans(): Transaction<OrphanRow[]> {
+  return yield* sql<OrphanRow>(
+    `select distinct m.task_id, m.workspace_id from messages m join messages p on p.id = m.parent_id
+     where m.child_open = 1 and m.settled_at is null and m.state <> 'stopping'
+       and p.state in ('stopping', 'canceled', 'dead') limit ${CHILDREN_MAX}`,
+  )
+}
+
+const ORPHANED = { parts: [{ text: 'the task that delegated it was cancelled or has failed' }], code: 'canceled' }
+
+/** Returns how many tasks were cancelled. */
+async function cancelOrphans({ store, workerQueues, changed, log }: InboxContext): Promise<number> {
+  let canceled = 0
+  for (const { task_id: taskId, workspace_id: workspaceId } of await store.read(findOrphans)) {
+    try {
+      const { running } = await store.write(() => cancel(taskId, {}, ORPHANED), workspaceId)
+      changed(workspaceId, taskId)
+      if (running !== undefined) workerQueues.get(running.worker)?.put({ type: 'stop', key: running.key })
+      canceled += 1
+    } catch (thrown) {
+      const error = toMoleculeError(thrown)
+      // It ended in the meantime.
+      if (error.code === 'not_cancelable' || error.code === 'not_found') continue
+      log.warn({ err: error, taskId }, 'a delegated task could not be cancelled; it will be tried again')
+    }
+  }
+  return canceled
+}
+
+interface EndedRow {
+  id: string
+  workspace_id: string
+  /** 1 when the turn of its parent ended before it. */
+  late: number
+}
+
+/** Children that have ended, and whose end was not handled. */
+function* findEnded(): Transaction<EndedRow[]> {
+  return yield* sql<EndedRow>(
+    `select m.id, m.workspace_id,
+       case when p.state = 'done' and m.settled_at >= p.settled_at then 1 else 0 end as late
+     from messages m left join messages p on p.id = m.parent_id
+     where m.child_open = 1 and m.settled_at is not null limit ${CHILDREN_MAX}`,
+  )
+}
+
+/** Returns how many ends were handled. */
+async function closeEnded({ store, log }: InboxContext, { report }: ChildrenOptions): Promise<number> {
+  let closed = 0
+  for (const child of await store.read(findEnded)) {
+    try {
+      if (child.late === 1) await reportResult(child)
+      // Closed after the report: a crash between the two repeats the report, which the key of its message makes one.
+      await store.write(() => sql('update messages set child_open = 0 where id = $1', [child.id]), child.workspace_id)
+      closed += 1
+    } catch (thrown) {
+      const err = toMoleculeError(thrown)
+      log.warn({ err, messageId: child.id }, 'the result of a delegation could not be reported; it will be tried again')
+    }
+  }
+  return closed
+
+  async function reportResult({ id }: EndedRow): Promise<void> {
+    const result = await store.read(() => readResult(id))
+    if (result === undefined) return
+    try {
+      await report(result.letter, result.ancestry)
+    } catch (thrown) {
+      // The workspace of the parent is deleted: no conversation waits for the result.
+      if (!(thrown instanceof MoleculeError) || thrown.code !== 'not_found') throw thrown
+    }
+  }
+}

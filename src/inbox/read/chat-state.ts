@@ -1,0 +1,44 @@
+/** The state of one message as a person sees it in a chat. */
+import type { TaskState } from '../../protocol/a2a.ts'
+import type { ChatState } from '../readers.ts'
+
+export interface ChatStateRow {
+  readonly state: string
+  readonly task_state: TaskState
+  readonly parks: number
+  readonly failures: number
+  readonly losses: number
+  readonly ready_at: number
+  readonly now: number
+  /** 1 for the newest message of its task: only that one is in the state of the task. */
+  readonly is_newest: number
+}
+
+export function chatStateOf(row: ChatStateRow): ChatState {
+  switch (row.state) {
+    case 'queued':
+      return queuedState(row)
+    case 'leased':
+      return isAsking(row.task_state) ? 'waiting_for_you' : 'running'
+    case 'stopping':
+    case 'canceled':
+      return 'stopped'
+    case 'dead':
+      return 'failed'
+    default:
+      return row.is_newest === 1 ? settledState(row.task_state) : 'answered'
+  }
+}
+
+function queuedState({ ready_at: readyAtMs, now, parks }: ChatStateRow): ChatState {
+  if (readyAtMs <= now) return 'queued'
+  return parks > 0 ? 'rate_limited' : 'parked'
+}
+
+function settledState(taskState: TaskState): ChatState {
+  if (isAsking(taskState)) return 'waiting_for_you'
+  return taskState === 'TASK_STATE_REJECTED' ? 'failed' : 'answered'
+}
+
+const isAsking = (state: TaskState): boolean =>
+  state === 'TASK_STATE_INPUT_REQUIRED' || state === 'TASK_STATE_AUTH_REQUIRED'

@@ -1,0 +1,229 @@
+/**
+ * The messages of one conversation as a chat shows them: author, state, reply, tools, use. A page holds the newest
+ * messages before a number, within the rows and bytes of a page, and the number of the workspace's log at that moment:
+ * a reader that follows the log from there has the same chat as one that was there all the time.
+ */
+import { MoleculeError } from '../../errors.ts'
+import type { Part } from '../../protocol/a2a.ts'
+import { restoreEnvelope } from '../../protocol/envelope.ts'
+import type { Sender } from '../../protocol/request.ts'
+import { createByteBudget, FOLLOW_BYTES_MAX, PAGE_BYTES_MAX, withinPage } from '../../store/page-budget.ts'
+import { sql, type Transaction } from '../../store/store.ts'
+import { askIdOf } from '../ask/ask.ts'
+import type { ChatAsk, ChatPage, ChatQuery, ChatTool, ConversationMessage } from '../readers.ts'
+import type { StatusMessage } from '../settle/status-message.ts'
+import { type ChatStateRow, chatStateOf } from './chat-state.ts'
+import { type LogItem, replyArtifactId, type StoredReply } from './event-log.ts'
+import { partialArtifacts } from './partial-artifacts.ts'
+import { SUMS, type SumRow, toSum } from './usage.ts'
+import { whyWaiting } from './why-waiting.ts'
+
+/** Rows of the log that are read for the tools of one message. */
+const TOOL_ROWS_MAX = 400
+
+interface ConversationRow {
+  id: string
+  context_id: string
+  principal: string
+  seq: number
+}
+
+interface ChatRow extends ChatStateRow {
+  id: string
+  workspace_id: string
+  conversation_id: string
+  task_id: string
+  n: number
+  envelope: string
+  sender: string
+  reply: string | null
+  admitted_at: number
+  started_at: number
+  settled_at: number | null
+  /** Unsettled messages of the conversation before this one. */
+  place: number
+  status_message: string | null
+  replayed_as: string | null
+  discarded_at: number | null
+}
+
+const CONVERSATION = `select c.id, c.context_id, c.principal, l.seq from conversations c
+  join workspace_load l on l.workspace_id = c.workspace_id where c.workspace_id = $1`
+const BY_ID = `${CONVERSATION} and c.id = $2`
+/** A conversation whose context its sender named has another id. */
+const BY_CONTEXT = `${CONVERSATION} and c.principal = 'people' and c.context_id = $2 and c.id <> c.context_id`
+
+/**
+ * SQLite copies every column that a query with a window or an order uses: envelope and reply stay outside of both.
+ * PostgreSQL refused every first page without the cast: `n` is an integer there, and `$2` may be larger.
+ */
+const PAGE = `select m.id, m.workspace_id, m.conversation_id, m.task_id, m.n, m.envelope, m.sender, m.reply, m.state, m.parks,
+    m.failures, m.losses, m.ready_at, m.admitted_at, coalesce(m.leased_at, m.admitted_at) as started_at, m.settled_at,
+    m.replayed_as, m.discarded_at, t.state as task_state, t.status_message, now_ms() as now,
+    case when exists (select 1 from messages l where l.conversation_id = m.conversation_id and l.n > m.n
+      and l.task_id = m.task_id) then 0 else 1 end as is_newest,
+    case when m.settled_at is null then (select count(*) from messages b where b.conversation_id = m.conversation_id
+      and b.n < m.n and b.n > c.settled_n and b.settled_at is null) else 0 end as place
+  from (${withinPage(
+    `select m.id, m.n, octet_length(m.envelope) + coalesce(octet_length(m.reply), 0) as bytes from messages m
+     where m.conversation_id = $1 and m.n < cast($2 as bigint) order by m.n desc limit $3`,
+    'p.n desc',
+  )}) k join messages m on m.id = k.id join tasks t on t.id = m.task_id
+  join conversations c on c.id = m.conversation_id`
+
+export function* readChat(query: ChatQuery): Transaction<ChatPage> {
+  const { workspaceId, conversation: wanted, before = Number.MAX_SAFE_INTEGER, limit, detail } = query
+  const [byId] = yield* sql<ConversationRow>(BY_ID, [workspaceId, wanted])
+  const [conversation] = byId ? [byId] : yield* sql<ConversationRow>(BY_CONTEXT, [workspaceId, wanted])
+  if (conversation === undefined) throw new MoleculeError('not_found', `there is no conversation ${wanted}`)
+  const rows = (yield* sql<ChatRow>(PAGE, [conversation.id, before, limit])).toSorted((a, b) => a.n - b.n)
+  const budget = createByteBudget(PAGE_BYTES_MAX)
+  const messages: ConversationMessage[] = []
+  // The newest first, because the budget is for them.
+  for (const row of rows.toReversed()) {
+    const context = { contextId: conversation.context_id, detail, takes: budget.take }
+    messages.push(yield* toChatMessage(row, context))
+  }
+  const first = rows[0]?.n ?? 0
+  const [earlier] = yield* sql('select 1 as there from messages where conversation_id = $1 and n < $2 limit 1', [
+    conversation.id,
+    first,
+  ])
+  return {
+    id: conversation.id,
+    contextId: conversation.context_id,
+    principal: conversation.principal,
+    messages: messages.toReversed(),
+    seq: conversation.seq,
+    ...(earlier !== undefined && { before: first }),
+  }
+}
+
+interface ChatContext {
+  readonly contextId: string
+  readonly detail: boolean
+  readonly takes: (bytes: number) => boolean
+}
+
+function* toChatMessage(row: ChatRow, context: ChatContext): Transaction<ConversationMessage> {
+  const state = chatStateOf(row)
+  const { message } = restoreEnvelope(row.envelope)
+  const tools = yield* readTools(row, context.takes)
+  const reply = row.reply === null ? yield* partialReply(row, context) : (JSON.parse(row.reply) as StoredReply)
+  const [used] = yield* sql<SumRow>(`select ${SUMS} from turn_usage where message_id = $1`, [row.id])
+  const ask = state === 'waiting_for_you' ? yield* findAsk(row.id) : undefined
+  const status = yield* statusOf(row)
+  const endedAtMs = row.settled_at ?? undefined
+  const hasRun = row.state !== 'queued' && row.state !== 'answer'
+  return {
+    ...{ id: row.id, taskId: row.task_id, n: row.n, senderMessageId: message.messageId, state },
+    sender: JSON.parse(row.sender) as Sender,
+    parts: message.parts,
+    admittedAtMs: row.admitted_at,
+    ...(hasRun && { startedAtMs: row.started_at }),
+    ...(endedAtMs !== undefined && { endedAtMs }),
+    ...(row.losses > 0 && { lostTurns: row.losses }),
+    ...(row.state === 'queued' && { place: Number(row.place) }),
+    ...(row.state === 'queued' && row.ready_at > row.now && { nextTryAtMs: row.ready_at }),
+    ...(status !== undefined && { reason: sentenceOf(status) }),
+    ...(status?.code !== undefined && { code: status.code }),
+    ...(context.detail && status?.detail !== undefined && { detail: status.detail }),
+    ...(reply !== undefined && { reply: { ...reply, isPartial: row.reply === null } }),
+    ...tools,
+    ...(used !== undefined && used.turns > 0 && { usage: toSum(used) }),
+    ...(ask !== undefined && { ask }),
+    ...(row.state === 'dead' && { isHandled: row.replayed_as !== null || row.discarded_at !== null }),
+    ...(row.replayed_as !== null && { replayedAs: row.replayed_as }),
+  }
+}
+
+const sentenceOf = ({ parts }: StatusMessage): string => parts.map(({ text = '' }) => text).join('')
+
+/** What the task says of its newest message, and why a message waits. Of an answered one it is a notice. */
+function* statusOf(row: ChatRow): Transaction<StatusMessage | undefined> {
+  if (row.is_newest === 0) return undefined
+  if (row.status_message !== null) return JSON.parse(row.status_message) as StatusMessage
+  if (row.state !== 'queued') return undefined
+  return yield* whyWaiting({ id: row.task_id, workspace_id: row.workspace_id, conversation_id: row.conversation_id })
+}
+
+const LOG_SIZE = `select cast(coalesce(sum(octet_length(items)), 0) as bigint) as bytes from events where task_id = $1`
+
+/** What a running turn has said so far. Beyond the budget of a page it is left out; the reader follows the log. */
+function* partialReply(row: ChatRow, { contextId, takes }: ChatContext): Transaction<StoredReply | undefined> {
+  if (row.state !== 'leased') return undefined
+  const [size] = yield* sql<{ bytes: number }>(LOG_SIZE, [row.task_id])
+  const bytes = Number(size?.bytes ?? 0)
+  if (bytes > PAGE_BYTES_MAX || !takes(bytes)) return undefined
+  const own = replyArtifactId(row.id)
+  const all = yield* partialArtifacts({ id: row.task_id, contextId }, [])
+  const parts: readonly Part[] = all.find(({ artifactId }) => artifactId === own)?.parts ?? []
+  const artifacts = all.filter(({ artifactId }) => !artifactId.startsWith('reply-'))
+  return parts.length === 0 && artifacts.length === 0 ? undefined : { parts, artifacts }
+}
+
+const TOOLS = `select e.seq, e.at_ms, e.items, k.total from (${withinPage(
+  `select q.*, count(*) over () as total from (select workspace_id, seq, octet_length(items) as bytes from events
+   where task_id = $1 and message_id = $2 and delta = 0 order by seq limit ${TOOL_ROWS_MAX}) q`,
+  'p.seq',
+  FOLLOW_BYTES_MAX,
+)}) k join events e on e.workspace_id = k.workspace_id and e.seq = k.seq order by e.seq`
+
+function* readTools(
+  { id, task_id: taskId }: ChatRow,
+  takes: ChatContext['takes'],
+): Transaction<Pick<ConversationMessage, 'tools' | 'hasMoreTools'>> {
+  const rows = yield* sql<{ seq: number; at_ms: number; items: string; total: number }>(TOOLS, [taskId, id])
+  const isWhole = takes(rows.reduce((sum, { items }) => sum + items.length, 0))
+  if (!isWhole) return { tools: [], hasMoreTools: true }
+  const tools = toTools(rows.map(({ at_ms: atMs, items }) => ({ atMs, items: JSON.parse(items) as LogItem[] })))
+  // Rows with diffs may be more than the bytes of a page.
+  const total = rows[0]?.total ?? 0
+  return { tools, ...((rows.length < total || total >= TOOL_ROWS_MAX) && { hasMoreTools: true }) }
+}
+
+/** Joins the beginning of each tool with its end. A new attempt begins anew. */
+function toTools(log: readonly { readonly atMs: number; readonly items: readonly LogItem[] }[]): ChatTool[] {
+  const tools: ChatTool[] = []
+  for (const { atMs, items } of log) {
+    for (const item of items) {
+      if (item.t === 'reset') tools.length = 0
+      if (item.t !== 'turn' || item.event.type !== 'tool') continue
+      const { type: _type, state, ...use } = item.event
+      const index = tools.findLastIndex(
+        (tool) => tool.state === 'started' && tool.name === use.name && (use.subject ?? tool.subject) === tool.subject,
+      )
+      const begun = state === 'started' ? undefined : tools[index]
+      if (begun === undefined) tools.push({ ...use, state, atMs })
+      else tools[index] = { ...begun, ...use, state, durationMs: atMs - begun.atMs }
+    }
+  }
+  return tools
+}
+
+interface AskRow {
+  id: string
+  epoch: number
+  question: string
+  tool: string | null
+  subject: string | null
+  asked_at: number
+  expires_at: number
+}
+
+/** The open ask of a running turn. */
+function* findAsk(messageId: string): Transaction<ChatAsk | undefined> {
+  const [row] = yield* sql<AskRow>(
+    `select id, epoch, question, tool, subject, asked_at, expires_at from asks where message_id = $1 and state = 'open'
+     order by asked_at desc limit 1`,
+    [messageId],
+  )
+  if (row === undefined || row.tool === null) return undefined
+  return {
+    id: askIdOf({ messageId, epoch: row.epoch, id: row.id }),
+    tool: row.tool,
+    subject: row.subject ?? '',
+    askedAtMs: row.asked_at,
+    expiresAtMs: row.expires_at,
+  }
+}

@@ -1,0 +1,132 @@
+/**
+ * The conversations of a workspace, the last changed first. A conversation stands at the time of the task of its last
+ * message: so the index of tasks gives the order, and each conversation comes once. A page ends at a number of rows, of
+ * tasks looked at, or of bytes searched; the reader goes on from the cursor.
+ */
+import { restoreEnvelope } from '../../protocol/envelope.ts'
+import type { Sender } from '../../protocol/request.ts'
+import { readTimeCursor, writeTimeCursor } from '../../store/page-budget.ts'
+import { type Store, sql, type Transaction } from '../../store/store.ts'
+import type { ConversationPage, ConversationQuery, ConversationSummary, Conversations } from '../readers.ts'
+import { type ChatStateRow, chatStateOf } from './chat-state.ts'
+import { readChat } from './conversation-messages.ts'
+import type { StoredReply } from './event-log.ts'
+import { truncate } from './truncate.ts'
+
+/** Tasks that one page looks at. */
+const TASKS_SCANNED_MAX = 500
+/** A search reads at most this many bytes of messages and replies for one page. */
+const SEARCH_BYTES_MAX = 4 * 1024 * 1024
+/** A search reads the last messages of each conversation, and no larger text. */
+const SEARCHED_MESSAGES = 50
+const SEARCHED_TEXT_BYTES_MAX = 32 * 1024
+/** Messages that seem to match and are read to make sure. */
+const MATCHES_READ_MAX = 5
+const TITLE_CHARACTERS_MAX = 80
+const TITLE_ENVELOPE_BYTES_MAX = 16 * 1024
+
+export const createConversations = (store: Store): Conversations => ({
+  list: (query) => store.read(() => listConversations(query)),
+  read: (query) => store.read(() => readChat(query)),
+})
+
+interface ListedRow extends ChatStateRow {
+  task_id: string
+  updated_at: number
+  id: string
+  context_id: string
+  principal: string
+  last_n: number
+  /** 1 for the task of the last message. */
+  is_last: number
+}
+
+const LIST = `select t.id as task_id, t.updated_at, t.state as task_state, c.id, c.context_id, c.principal, c.last_n,
+    case when m.task_id = t.id then 1 else 0 end as is_last, m.state, m.parks, m.failures, m.losses, m.ready_at,
+    now_ms() as now, 1 as is_newest
+  from (select id, conversation_id, updated_at, state from tasks where workspace_id = $1 and updated_at <= $2
+      and (updated_at < $2 or id < $3) order by updated_at desc, id desc limit ${TASKS_SCANNED_MAX}) t
+  join conversations c on c.id = t.conversation_id
+  left join messages m on m.conversation_id = c.id and m.n = c.last_n order by t.updated_at desc, t.id desc`
+
+function* listConversations({ workspaceId, limit, after, search }: ConversationQuery): Transaction<ConversationPage> {
+  const from = after === undefined ? { atMs: Number.MAX_SAFE_INTEGER, id: '~' } : readTimeCursor(after)
+  const rows = yield* sql<ListedRow>(LIST, [workspaceId, from.atMs, from.id])
+  const found: ConversationSummary[] = []
+  const budget = { bytesLeft: SEARCH_BYTES_MAX }
+  for (const row of rows) {
+    const isFull = found.length >= limit || budget.bytesLeft <= 0
+    const cursor = writeTimeCursor({ atMs: row.updated_at, id: row.task_id })
+    if (row.is_last === 1 && (search === undefined || (yield* matches(row, search, budget)))) {
+      found.push(yield* summarize(row))
+    }
+    if (isFull || found.length >= limit || budget.bytesLeft <= 0) return { conversations: found, next: cursor }
+  }
+  const last = rows.length < TASKS_SCANNED_MAX ? undefined : rows.at(-1)
+  return {
+    conversations: found,
+    ...(last !== undefined && { next: writeTimeCursor({ atMs: last.updated_at, id: last.task_id }) }),
+  }
+}
+
+interface FirstRow {
+  sender: string
+  bytes: number
+  envelope: string | null
+}
+
+const FIRST = `select m.sender, octet_length(m.envelope) as bytes,
+    case when octet_length(m.envelope) <= ${TITLE_ENVELOPE_BYTES_MAX} then m.envelope end as envelope
+  from messages m where m.conversation_id = $1 order by m.n limit 1`
+
+function* summarize(row: ListedRow): Transaction<ConversationSummary> {
+  const [first] = yield* sql<FirstRow>(FIRST, [row.id])
+  return {
+    id: row.id,
+    contextId: row.context_id,
+    principal: row.principal,
+    ...(first !== undefined && { sender: JSON.parse(first.sender) as Sender }),
+    title: first === undefined ? '' : titleOf(first),
+    state: chatStateOf(row),
+    messages: row.last_n,
+    updatedAtMs: row.updated_at,
+  }
+}
+
+function titleOf({ envelope, bytes }: FirstRow): string {
+  if (envelope === null) return `a message of ${Math.ceil(bytes / 1024)} KB`
+  const words = textOf(envelope).replaceAll(/\s+/g, ' ').trim()
+  return words === '' ? 'a message without text' : truncate(words, TITLE_CHARACTERS_MAX)
+}
+
+const textOf = (envelope: string): string =>
+  restoreEnvelope(envelope)
+    .message.parts.map(({ text = '' }) => text)
+    .join(' ')
+
+const SEARCHED = `from messages m where m.conversation_id = $1 and m.n > $2 and octet_length(m.envelope) <= ${SEARCHED_TEXT_BYTES_MAX}`
+const SHORT_REPLY = `case when octet_length(m.reply) <= ${SEARCHED_TEXT_BYTES_MAX} then m.reply end`
+const SEARCHED_BYTES = `select sum(octet_length(m.envelope) + coalesce(octet_length(m.reply), 0)) as bytes ${SEARCHED}`
+const MATCHING = `select m.envelope, ${SHORT_REPLY} as reply ${SEARCHED}
+    and (lower(m.envelope) like $3 escape '!' or lower(${SHORT_REPLY}) like $3 escape '!')
+  order by m.n desc limit ${MATCHES_READ_MAX}`
+
+/**
+ * The database finds texts that seem to match; those are parsed, because a stored text also has names of fields. SQLite
+ * knows capital letters only of ASCII, so other letters match anything there.
+ */
+function* matches(row: ListedRow, search: string, budget: { bytesLeft: number }): Transaction<boolean> {
+  const wanted = search.toLowerCase()
+  const after = row.last_n - SEARCHED_MESSAGES
+  const [size] = yield* sql<{ bytes: number | null }>(SEARCHED_BYTES, [row.id, after])
+  budget.bytesLeft -= Number(size?.bytes ?? 0)
+  const escaped = JSON.stringify(wanted).slice(1, -1).replaceAll(/[!%_]/g, '!$&')
+  const pattern = `%${escaped.replaceAll(/[^ -~]+/g, '%')}%`
+  const found = yield* sql<{ envelope: string; reply: string | null }>(MATCHING, [row.id, after, pattern])
+  return found.some(({ envelope, reply }) =>
+    `${textOf(envelope)}\n${reply === null ? '' : replyTextOf(reply)}`.toLowerCase().includes(wanted),
+  )
+}
+
+const replyTextOf = (reply: string): string =>
+  (JSON.parse(reply) as StoredReply).parts.map(({ text = '' }) => text).join(' ')

@@ -1,0 +1,59 @@
+/** The overview: what each workspace used today, and what in it waits for a person. One page of workspaces at a time. */
+import { type Store, sql, type Transaction } from '../../store/store.ts'
+import type { OpenDelegations, Overview, OverviewPage, OverviewQuery } from '../load-readers.ts'
+import { DAY_MS, SUMS, type SumRow, toSum } from './usage.ts'
+
+/** Questions are searched among this many of the last changed tasks of a workspace. */
+const TASKS_SEARCHED = 100
+
+export const createOverview = (store: Store): Overview => ({
+  read: (query) => store.read(() => readOverview(query)),
+  openDelegations: () => store.read(() => sql<OpenDelegations>(OPEN_DELEGATIONS)),
+})
+
+const PAIRS_MAX = 500
+
+/** Reads only open children, which have an index of their own. A child that ended may be open until its parent knows. */
+const OPEN_DELEGATIONS = `select p.workspace_id as "from", c.workspace_id as "to", count(*) as count
+  from messages c join messages p on p.id = c.parent_id
+  where c.child_open = 1 and c.settled_at is null
+  group by p.workspace_id, c.workspace_id order by count(*) desc, p.workspace_id, c.workspace_id limit ${PAIRS_MAX}`
+
+interface AttentionRow {
+  id: string
+  dead: number
+  questions: number
+}
+
+/** A task of a running turn that waits for a permission is on the list of pending asks and not counted here. */
+const ATTENTION = `select l.workspace_id as id,
+    (select count(*) from messages d where d.workspace_id = l.workspace_id and d.state = 'dead'
+       and d.replayed_as is null and d.discarded_at is null) as dead,
+    (select count(*) from (select t.id, t.state, t.principal from tasks t where t.workspace_id = l.workspace_id
+         order by t.updated_at desc limit ${TASKS_SEARCHED}) r
+       where r.principal = 'people' and r.state in ('TASK_STATE_INPUT_REQUIRED', 'TASK_STATE_AUTH_REQUIRED')
+         and not exists (select 1 from asks a where a.task_id = r.id and a.state = 'open' and a.tool is not null)
+    ) as questions
+  from workspace_load l where l.workspace_id > $1 order by l.workspace_id limit $2`
+
+function* readOverview({ after = '', limit }: OverviewQuery): Transaction<OverviewPage> {
+  const rows = yield* sql<AttentionRow>(ATTENTION, [after, limit + 1])
+  const page = rows.slice(0, limit)
+  const last = page.at(-1)?.id ?? after
+  const used = yield* sql<SumRow & { workspace_id: string }>(
+    `select workspace_id, ${SUMS} from turn_usage
+     where ended_at >= (now_ms() / ${DAY_MS}) * ${DAY_MS} and workspace_id > $1 and workspace_id <= $2
+     group by workspace_id`,
+    [after, last],
+  )
+  const sums = new Map(used.map((row) => [row.workspace_id, toSum(row)]))
+  return {
+    workspaces: page.map(({ id, dead, questions }) => ({
+      ...{ id, deadLetters: dead, questions },
+      today: sums.get(id) ?? NOTHING_USED,
+    })),
+    ...(rows.length > limit && { next: last }),
+  }
+}
+
+const NOTHING_USED = toSum({ turns: 0, known: 0, priced: 0, input: null, output: null, cost: null, duration: null })
