@@ -19,6 +19,7 @@ test('PL-1 without any setting, every value is its default', async (t) => {
   const config = await loadConfig({ flags: {}, env: { MOLECULE_HOME: dataDir } })
   assert.deepEqual(config, {
     port: 8080,
+    grpcPort: undefined,
     host: '127.0.0.1',
     dataDir,
     logLevel: 'info',
@@ -75,6 +76,11 @@ test('an invalid value is refused with the key, its source and the value', async
   const cases: readonly [Partial<ConfigSources>, string, RegExp][] = [
     [{ flags: { port: '65536' } }, '', /"port" from --port cannot be "65536"/],
     [{ flags: { port: '80a' } }, '', /"port" from --port/],
+    [
+      { flags: { port: '80', 'grpc-port': '80' } },
+      '',
+      /"grpc-port" from --grpc-port cannot be "80": it must not be the port of HTTP/,
+    ],
     [{ env: { MOLECULE_PORT: '-1' } }, '', /"port" from MOLECULE_PORT cannot be "-1"/],
     [{ flags: { host: ' ' } }, '', /"host" from --host/],
     [{ flags: { drain: '10' } }, '', /"drain" from --drain cannot be "10"/],
@@ -99,7 +105,7 @@ test('an invalid database URL is refused without showing its password', async (t
 
 test('a file with an unknown key, invalid YAML or no map is refused with its path', async (t) => {
   for (const [text, problem] of [
-    ['prot: 80\n', /"prot" is not one of allow-outbound, cgroups, database, drain, host/],
+    ['prot: 80\n', /"prot" is not one of allow-outbound, cgroups, database, drain, grpc-port, host/],
     ['data-dir: /elsewhere\n', /"data-dir" is not one of/],
     ['port: "80\n', /line \d/],
     ['- port\n', /must be a map/],

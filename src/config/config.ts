@@ -13,6 +13,8 @@ import { PLATFORM_SETTINGS, type PlatformSettingKey, type Setting } from './sett
 
 export interface PlatformConfig {
   readonly port: number
+  /** Of the gRPC door; undefined = no gRPC. */
+  readonly grpcPort: number | undefined
   readonly host: string
   readonly dataDir: string
   readonly logLevel: LogLevel
@@ -43,8 +45,10 @@ export async function loadConfig(sources: ConfigSources): Promise<PlatformConfig
   const file = await readConfigFile(join(dataDir, PLATFORM_CONFIG_FILE))
   const load = <T>(key: PlatformSettingKey, parse: (value: unknown) => T): T =>
     parseSetting(key, findSetting(key, sources, file), parse)
+  const port = load('port', toPort)
   return Object.freeze({
-    port: load('port', toPort),
+    port,
+    grpcPort: load('grpc-port', (value) => toOtherPort(value, port)),
     host: load('host', toText),
     dataDir,
     logLevel: load('log-level', toLogLevel),
@@ -163,6 +167,14 @@ function toPort(value: unknown): number {
   const port = typeof value === 'string' && /^\d{1,5}$/.test(value) ? Number(value) : value
   if (typeof port === 'number' && Number.isInteger(port) && port >= 0 && port <= 65_535) return port
   throw new TypeError('it must be a whole number from 0 (any free port) to 65535')
+}
+
+/** Undefined for none. */
+function toOtherPort(value: unknown, takenPort: number): number | undefined {
+  if (value === undefined) return undefined
+  const port = toPort(value)
+  if (port === 0 || port !== takenPort) return port
+  throw new TypeError('it must not be the port of HTTP')
 }
 
 /** False for `off`, which YAML may also read as a boolean. */

@@ -61,6 +61,13 @@ export const PLATFORM_SETTINGS = [
     text: 'port to listen on, 0 for any free one',
   },
   {
+    key: 'grpc-port',
+    value: '<number>',
+    variable: 'MOLECULE_GRPC_PORT',
+    defaultText: 'no gRPC',
+    text: 'port for A2A over gRPC, 0 for any free one',
+  },
+  {
     key: 'host',
     value: '<address>',
     variable: 'MOLECULE_HOST',
@@ -166,6 +173,29 @@ export const CONNECT_SETTINGS = [
   CGROUPS_SETTING,
 ] as const satisfies readonly Setting[]
 
+/** Of `molecule gateway`. */
+const GATEWAY_VARIABLES: readonly { readonly name: string; readonly text: string }[] = [
+  { name: 'DISCORD_BOT_TOKEN', text: '`gateway`, `channel add`: the token of the Discord bot' },
+  { name: 'TELEGRAM_BOT_TOKEN', text: '`gateway`, `channel add`: the token of the Telegram bot' },
+  { name: 'LINE_CHANNEL_TOKEN', text: '`gateway`, `channel add`: the token for a chat program of your own' },
+  { name: 'AGENT_BACKEND', text: '`gateway`: the backend that answers (claude)' },
+  { name: 'BACKEND_CLI_PATH', text: "`gateway`: the program of the backend (the backend's own)" },
+  { name: 'BACKEND_MODEL', text: '`gateway`: the model that the agent uses' },
+  { name: 'BACKEND_MAX_TURNS', text: '`gateway`: how many steps a turn may take (25)' },
+  { name: 'ALLOWED_TOOLS', text: '`gateway`: tools that need no permission, comma-separated' },
+  { name: 'WORKING_DIR', text: '`gateway`: folder the agent works in (the current one)' },
+  { name: 'QUERY_TIMEOUT_MS', text: '`gateway`: how long the agent may be silent, in milliseconds (300000)' },
+  { name: 'PERMISSION', text: '`gateway`: what the agent may do without asking: ask, allowed_tools or bypass' },
+  ...['DISCORD', 'TELEGRAM', 'LINE'].flatMap((service) => [
+    { name: `${service}_ALLOWED_USERS`, text: '`gateway`: ids of people who need no pairing, comma-separated' },
+    {
+      name: `${service}_ALLOWED_CHANNELS`,
+      text: '`gateway`: answer only in these channels and groups, comma-separated',
+    },
+    { name: `${service}_API_URL`, text: '`gateway`: another address of the service' },
+  ]),
+]
+
 /** Variables that have no flag, or that a flag's row above does not tell enough about. */
 export const VARIABLES: readonly { readonly name: string; readonly text: string }[] = [
   {
@@ -180,9 +210,16 @@ export const VARIABLES: readonly { readonly name: string; readonly text: string 
     name: 'MOLECULE_WORKSPACE_ID',
     text: 'the workspace that a process works for; `a2a` and `molecule status` read it',
   },
+  ...GATEWAY_VARIABLES,
   { name: 'NO_COLOR', text: 'any value turns off styles in `molecule chat`' },
+  { name: 'TERM', text: '`dumb` turns off styles, the status line and pastes of several lines in `molecule chat`' },
   { name: 'PATH', text: 'folders in which the programs of the agents are searched' },
   { name: 'HOME', text: 'folder in which `molecule doctor` looks for the log-ins of the agents' },
+  ...['DISPLAY', 'WAYLAND_DISPLAY', 'WSL_DISTRO_NAME'].map((name) => ({
+    name,
+    text: 'set where there is a screen, so that `molecule open` opens a browser',
+  })),
+  { name: 'SSH_CONNECTION', text: 'set over SSH, where `molecule open` prints the link' },
   {
     name: 'MOLECULE_CRASH_AT',
     text: 'for crash tests only: `<checkpoint>[:<n>]` kills the platform when it passes the checkpoint for the n-th time',

@@ -1,5 +1,5 @@
 /**
- * Changes, restarts, pauses, resumes and removes a workspace. `config.yaml` stays the source of its settings: a change
+ * Changes, restarts, pauses, stops, resumes and removes a workspace. `config.yaml` stays the source of its settings: a change
  * is written to the file first and mirrored into the store after. A removal starts at the deepest child, so that a
  * crash in the middle leaves no child without its parent.
  */
@@ -19,10 +19,11 @@ import { requireWorkingDir } from './homes/working-dir.ts'
 import type { Workspace, WorkspaceChange, WorkspaceLifecycle } from './workspace.ts'
 import {
   changeStoreOnlySettings,
-  listParents,
+  listTeam,
   markDeleted,
   requireWorkspace,
   type StoreOnlyChange,
+  type TeamMember,
 } from './workspace-rows.ts'
 
 export interface WorkspaceLifecycleOptions {
@@ -37,6 +38,8 @@ export interface WorkspaceLifecycleOptions {
   readonly revokeConversations: (workspaceId: string) => Promise<void>
   /** The next turn of the workspace starts a new backend. */
   readonly retireBackend: (workspaceId: string) => void
+  /** Looks at the log-in of the workspace's agent again; default: nothing looks at it. */
+  readonly refreshLogin?: (workspaceId: string) => Promise<void>
 }
 
 const DELETED = { code: 'canceled', message: 'the workspace was deleted' }
@@ -54,11 +57,17 @@ export function createWorkspaceLifecycle(options: WorkspaceLifecycleOptions): Wo
       if (Object.keys(storeOnly).length > 0) await store.write(() => changeStoreOnlySettings(id, storeOnly))
       if (Object.keys(config).length > 0) await changeConfigFile(workspace, config, options)
       else if (change.tier !== undefined) await configs.recheck(id)
+      await options.refreshLogin?.(id)
       return await required(id)
+    },
+    async checkChange(id, change) {
+      const workspace = await required(id)
+      if (change.workingDir !== undefined) requireWorkingDir(change.workingDir)
+      return (await validateChange(workspace, configChange(change), options)).validated.checked
     },
     async remove(id, { cascade }) {
       await required(id)
-      const below = descendants(id, await store.read(listParents))
+      const below = descendants(id, await store.read(listTeam))
       if (below.length > 0 && !cascade) throw hasChildrenError(id, below.length)
       for (const removed of [...below, id]) await removeOne(removed, options)
       return [...below, id]
@@ -68,12 +77,18 @@ export function createWorkspaceLifecycle(options: WorkspaceLifecycleOptions): Wo
       await options.revokeConversations(id)
       options.retireBackend(id)
       await configs.recheck(id)
+      await options.refreshLogin?.(id)
       return await required(id)
     },
     async pause(id, { now }) {
       await required(id)
       await queues.pause(id, { now })
       return await required(id)
+    },
+    async stop(id) {
+      await required(id)
+      const canceled = await queues.stop(id)
+      return { workspace: await required(id), canceled }
     },
     async resume(id) {
       await required(id)
@@ -109,13 +124,19 @@ async function changeConfigFile(
   change: ConfigFileChange,
   options: WorkspaceLifecycleOptions,
 ): Promise<void> {
+  const { text, validated } = await validateChange(workspace, change, options)
+  await badConfigAsInvalidRequest(() => options.configs.save(workspace.id, text, validated))
+}
+
+/** The changed text of `config.yaml`. Refuses a change that makes it invalid. */
+function validateChange(workspace: Workspace, change: ConfigFileChange, options: WorkspaceLifecycleOptions) {
   const { homes, configs } = options
   const { id } = workspace
   const path = homes.configPath(id)
-  await badConfigAsInvalidRequest(async () => {
-    const text = homes.stamp(id) ? await homes.readConfig(id) : configTextOf(workspace)
-    const changed = changeConfig(text, change, path)
-    await configs.save(id, changed, await configs.validate(changed, path))
+  return badConfigAsInvalidRequest(async () => {
+    const before = homes.stamp(id) ? await homes.readConfig(id) : configTextOf(workspace)
+    const text = changeConfig(before, change, path)
+    return { text, validated: await configs.validate(text, path) }
   })
 }
 
@@ -130,9 +151,9 @@ async function removeOne(id: string, options: WorkspaceLifecycleOptions): Promis
 }
 
 /** All descendants of a workspace, the deepest first. */
-function descendants(id: string, parents: ReadonlyMap<string, string | undefined>): string[] {
-  const children = [...parents].filter(([, parentId]) => parentId === id).map(([child]) => child)
-  return children.flatMap((child) => [...descendants(child, parents), child])
+function descendants(id: string, team: readonly TeamMember[]): string[] {
+  const children = team.filter(({ parentId }) => parentId === id).map((child) => child.id)
+  return children.flatMap((child) => [...descendants(child, team), child])
 }
 
 function hasChildrenError(id: string, count: number): MoleculeError {

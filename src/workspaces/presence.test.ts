@@ -51,7 +51,7 @@ test('AG-16 a workspace with a turn that waits for a permission says so; a worse
 
 test('PL-4 a workspace that is alive but takes no messages, fails often or reports that it is stuck is degraded with the reason', () => {
   const cases: readonly [Partial<PresenceInput>, RegExp][] = [
-    [{ readySinceMs: NOW_MS - 61_000 }, /takes no messages.*61 s/],
+    [{ readySinceMs: NOW_MS - 61_000 }, /takes no messages.*1m1s/],
     [{ report: { error_rate: 0.5 } }, /50 %/],
     [{ report: { runtime_state: 'wedged' } }, /wedged/],
   ]
@@ -62,4 +62,16 @@ test('PL-4 a workspace that is alive but takes no messages, fails often or repor
   }
   assert.equal(presenceOf({ ...elsewhere, readySinceMs: NOW_MS - 59_000 }).status, 'online')
   assert.equal(presenceOf({ ...elsewhere, report: { error_rate: 0.49, runtime_state: 'ok' } }).status, 'online')
+})
+
+test('RT-14 a hosted workspace is degraded while its message is parked, and not by an old report of a bridge', () => {
+  const parkedStatus = JSON.stringify({ parts: [{ text: 'the rate limit is reached' }] })
+  assert.deepEqual(presenceOf({ ...hosted, parkedStatus }), {
+    status: 'degraded',
+    statusReason: 'a message waits: the rate limit is reached',
+  })
+  const report = { problem: 'the disk is full' }
+  assert.equal(presenceOf({ ...hosted, report, heardAtMs: NOW_MS - 90_000 }).statusReason, 'the disk is full')
+  assert.deepEqual(presenceOf({ ...hosted, report, heardAtMs: NOW_MS - 90_001 }), { status: 'online' })
+  assert.deepEqual(presenceOf({ ...hosted, readySinceMs: NOW_MS - 61_000 }), { status: 'online' })
 })

@@ -46,6 +46,12 @@ export interface NewToken {
   readonly expiresInMs?: number
 }
 
+/** A secret that was valid once. `replaced`: a rotation made a new one, and the overlap is over. */
+export interface RefusedSecret {
+  readonly reason: 'expired' | 'replaced'
+  readonly sinceMs: number
+}
+
 /** A token without its secret, for lists. */
 export interface TokenInfo {
   readonly id: string
@@ -62,6 +68,17 @@ export interface TokenInfo {
   readonly oldUntilMs?: number
 }
 
+/** A login code works once within this time. */
+export const LOGIN_CODE_MS = 10 * 60_000
+
+export const PERSON_ROLES = ['admin', 'member', 'viewer'] as const satisfies readonly TokenRole[]
+
+/** The person who a browser session is for. */
+export interface BrowserLogin {
+  readonly role: (typeof PERSON_ROLES)[number]
+  readonly name: string
+}
+
 /** The only place where the secret appears: it cannot be read again. */
 export interface IssuedToken {
   readonly id: string
@@ -75,6 +92,8 @@ export interface IssuedToken {
  */
 export interface Tokens {
   verify(secret: string): Promise<Identity | undefined>
+  /** Why a secret that was valid once is refused now; undefined for any other text. For the holder of the secret. */
+  whyRefused(secret: string): Promise<RefusedSecret | undefined>
   create(input: NewToken): Promise<IssuedToken>
   list(): Promise<TokenInfo[]>
   /** Makes a new secret. The old secret, its streams and its waiting calls end after `overlapMs`. */
@@ -88,8 +107,8 @@ export interface Tokens {
    * open streams and waiting calls end. The returned function stops watching.
    */
   onRevoked(identity: Identity, callback: () => void): () => void
-  /** A new single-use code for a browser, valid for 10 minutes. */
-  issueLoginCode(): string
+  /** A new single-use code for a browser, valid for `LOGIN_CODE_MS`. Default: an admin called "browser". */
+  issueLoginCode(session?: BrowserLogin): string
   /** The session secret for the cookie; undefined when the code is unknown, used or expired. */
   exchangeLoginCode(code: string): Promise<{ secret: string; maxAgeSeconds: number } | undefined>
   revokeBrowserSession(secret: string): Promise<void>

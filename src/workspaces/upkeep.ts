@@ -1,7 +1,7 @@
 /**
  * Background work for workspaces. At start it checks every backend again, because its program may be gone. Every hour
- * it moves the files of deleted workspaces to the trash and empties the trash after a week. No caller waits for it; a
- * failure is logged and retried in the next round.
+ * it moves the files of deleted workspaces to the trash, empties the trash after a week, and deletes old memories. No
+ * caller waits for it; a failure is logged and retried in the next round.
  */
 import type { Clock } from '../clock.ts'
 import { toMoleculeError } from '../errors.ts'
@@ -10,6 +10,8 @@ import { type Store, sql, type Transaction } from '../store/store.ts'
 import { sleep } from '../wait.ts'
 import type { WorkspaceConfigs } from './config/workspace-configs.ts'
 import type { Homes } from './homes/homes.ts'
+import type { Logins } from './logins.ts'
+import type { Memories } from './memories.ts'
 
 const SWEEP_MS = 3600_000
 
@@ -17,6 +19,9 @@ export interface WorkspaceUpkeepOptions {
   readonly store: Store
   readonly homes: Homes
   readonly configs: WorkspaceConfigs
+  /** Looks at the log-ins of agents; default: nothing does. */
+  readonly logins?: Pick<Logins, 'start' | 'stop'>
+  readonly memories: Pick<Memories, 'prune' | 'forgetAll'>
   readonly clock: Clock
   readonly log: Log
 }
@@ -28,7 +33,7 @@ export interface WorkspaceUpkeep {
 }
 
 export function createWorkspaceUpkeep(options: WorkspaceUpkeepOptions): WorkspaceUpkeep {
-  const { configs, clock, log } = options
+  const { configs, logins, clock, log } = options
   const stopped = new AbortController()
   let running: Promise<unknown> = Promise.resolve()
   const attempt = (name: string, work: () => Promise<void>) =>
@@ -36,6 +41,7 @@ export function createWorkspaceUpkeep(options: WorkspaceUpkeepOptions): Workspac
   const sweep = async () => {
     while (!stopped.signal.aborted) {
       await attempt('moving the files of deleted workspaces to the trash', () => sweepDeletedHomes(options))
+      await attempt('forgetting old memories', () => sweepMemories(options, stopped.signal))
       await sleep(clock, SWEEP_MS, stopped.signal)
     }
   }
@@ -43,10 +49,11 @@ export function createWorkspaceUpkeep(options: WorkspaceUpkeepOptions): Workspac
     start() {
       const checks = attempt('checking the workspaces', () => configs.recheckAll(stopped.signal))
       running = Promise.all([checks, sweep()])
+      logins?.start()
     },
     async stop() {
       stopped.abort()
-      await running
+      await Promise.all([running, logins?.stop()])
     },
   }
 }
@@ -59,10 +66,26 @@ async function sweepDeletedHomes({ store, homes, clock }: WorkspaceUpkeepOptions
   await homes.sweepTrash(clock.nowMs())
 }
 
+/** Summaries that have expired, and everything that a deleted workspace remembered. */
+async function sweepMemories({ store, memories }: WorkspaceUpkeepOptions, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted && (await memories.prune()) > 0);
+  for (const id of await store.read(listDeletedWithMemories)) {
+    for (const namespace of [`workspace:${id}`, `team:${id}`]) {
+      while (!signal.aborted && (await memories.forgetAll(namespace)) > 0);
+    }
+  }
+}
+
+const DELETED = `select w.id from workspaces w where w.deleted_at is not null
+  and not exists (select 1 from workspace_load l where l.workspace_id = w.id)`
+
 function* listDeleted(): Transaction<string[]> {
+  return (yield* sql<{ id: string }>(DELETED)).map(({ id }) => id)
+}
+
+function* listDeletedWithMemories(): Transaction<string[]> {
   const rows = yield* sql<{ id: string }>(
-    `select w.id from workspaces w where w.deleted_at is not null
-     and not exists (select 1 from workspace_load l where l.workspace_id = w.id)`,
+    `${DELETED} and exists (select 1 from memories m where m.namespace in ('workspace:' || w.id, 'team:' || w.id))`,
   )
   return rows.map(({ id }) => id)
 }

@@ -8,12 +8,12 @@ import { lstat, mkdir, open, readdir, rmdir, unlink } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { MoleculeError } from '../errors.ts'
 import type { Store } from '../store/store.ts'
-import { WORKSPACE_CONFIG_FILE } from './config/config-file.ts'
-import { badConfigAsInvalidRequest, type WorkspaceConfigs } from './config/workspace-configs.ts'
+import { configErrorAt, WORKSPACE_CONFIG_FILE } from './config/config-file.ts'
+import { badConfigAsInvalidRequest, type ValidatedConfig, type WorkspaceConfigs } from './config/workspace-configs.ts'
 import { AUTH_TOKEN_FILE, type Homes, ignoreMissing, WORK_FOLDER, writeAtomically } from './homes/homes.ts'
 import { PATH_DEPTH_MAX, resolvePath } from './homes/safe-path.ts'
 import { requireWorkingDir } from './homes/working-dir.ts'
-import type { Workspace } from './workspace.ts'
+import type { BackendCheck, Workspace } from './workspace.ts'
 import { changeStoreOnlySettings, requireWorkspace } from './workspace-rows.ts'
 
 export const FILE_BYTES_MAX = 25 * 1024 * 1024
@@ -32,6 +32,8 @@ export interface WorkspaceFiles {
   read(id: string, path: string): Promise<Buffer>
   /** Replaces the whole file; true when the file is new. */
   write(id: string, path: string, content: Buffer): Promise<boolean>
+  /** Refuses what `write` would refuse, and writes nothing. Of `config.yaml`: whether the backend could run with it. */
+  check(id: string, path: string, content: Buffer): Promise<BackendCheck>
   remove(id: string, path: string): Promise<void>
 }
 
@@ -64,12 +66,18 @@ export function createWorkspaceFiles(options: WorkspaceFilesOptions): WorkspaceF
       await required(id)
       const file = await resolvePath(homes.path(id), path)
       if (isConfigPath(path)) return await writeConfig(id, content, options)
-      const isNew = (await ignoreMissing(lstat(file))) === undefined
-      if (isNew) await requireBelowFileLimit(homes.path(id))
+      const isNew = await requireWritable(file, path, homes.path(id))
       await placeFile(file, content).catch((error: unknown) => {
         throw toPathConflict(error, path)
       })
       return isNew
+    },
+    async check(id, path, content) {
+      await required(id)
+      const file = await resolvePath(homes.path(id), path)
+      if (isConfigPath(path)) return (await validateConfigFile(id, content, options)).validated.checked
+      await requireWritable(file, path, homes.path(id))
+      return { ok: true }
     },
     async remove(id, path) {
       await required(id)
@@ -81,6 +89,14 @@ export function createWorkspaceFiles(options: WorkspaceFilesOptions): WorkspaceF
       await removeEmptyAbove(file, homes.path(id))
     },
   }
+}
+
+/** True when the file is new. */
+async function requireWritable(file: string, path: string, home: string): Promise<boolean> {
+  const found = await ignoreMissing(lstat(file))
+  if (found?.isDirectory()) throw new MoleculeError('invalid_request', `${path} is a folder`)
+  if (found === undefined) await requireBelowFileLimit(home)
+  return found === undefined
 }
 
 async function placeFile(file: string, content: Buffer): Promise<void> {
@@ -99,19 +115,40 @@ function toPathConflict(error: unknown, path: string): unknown {
  * Refuses an invalid config with file and line before anything is written. Only an owner who writes the file here may
  * move the working folder: a `working_dir` that the agent writes to the disk has no effect.
  */
-async function writeConfig(
-  id: string,
-  content: Buffer,
-  { store, homes, configs }: WorkspaceFilesOptions,
-): Promise<boolean> {
-  if (!isUtf8(content)) throw new MoleculeError('invalid_request', `${WORKSPACE_CONFIG_FILE} is not valid UTF-8`)
-  const text = content.toString('utf8')
-  const validated = await badConfigAsInvalidRequest(() => configs.validate(text, homes.configPath(id)))
+async function writeConfig(id: string, content: Buffer, options: WorkspaceFilesOptions): Promise<boolean> {
+  const { store, configs } = options
+  const { text, validated } = await validateConfigFile(id, content, options)
   const { workingDir } = validated.config
-  if (workingDir !== undefined) requireWorkingDir(workingDir)
   await configs.save(id, text, validated)
   if (workingDir !== undefined) await store.write(() => changeStoreOnlySettings(id, { workingDir }))
   return false
+}
+
+async function validateConfigFile(
+  id: string,
+  content: Buffer,
+  { homes, configs }: WorkspaceFilesOptions,
+): Promise<{ text: string; validated: ValidatedConfig }> {
+  if (!isUtf8(content)) throw new MoleculeError('invalid_request', `${WORKSPACE_CONFIG_FILE} is not valid UTF-8`)
+  const text = content.toString('utf8')
+  const path = homes.configPath(id)
+  const validate = async () => {
+    const validated = await configs.validate(text, path)
+    requireFolder(text, path, validated)
+    return { text, validated }
+  }
+  return await badConfigAsInvalidRequest(validate, { sentFile: true })
+}
+
+/** The same refusal as for `PATCH`, at the place of the key. */
+function requireFolder(text: string, path: string, { config: { workingDir } }: ValidatedConfig): void {
+  if (workingDir === undefined) return
+  try {
+    requireWorkingDir(workingDir)
+  } catch (cause) {
+    const at = /^working_dir\s*:/m.test(text) ? ['working_dir'] : ['runtime_config', 'working_dir']
+    throw configErrorAt(text, path, { at, message: (cause as Error).message, cause })
+  }
 }
 
 /** Compared without case: on some disks `.AUTH-TOKEN` and `.auth-token` are the same file. */

@@ -5,47 +5,29 @@
  */
 import { MoleculeError } from '../errors.ts'
 import { isWorkspaceId } from '../ids.ts'
-import { SILENCE_MS_MAX } from '../inbox/offline.ts'
-import { restoreEnvelope } from '../protocol/envelope.ts'
 import { withinPage } from '../store/page-budget.ts'
 import { sql, type Transaction } from '../store/store.ts'
+import type { NumberedWorkspace } from './card-facts.ts'
 import type { WorkspaceConfig } from './config/config-file.ts'
-import { type HeartbeatReport, presenceOf } from './presence.ts'
+import { PARKED_STATUS } from './presence.ts'
+import { toNumberedWorkspace, toWorkspace, type WorkspaceRow, type WorkspaceSettings } from './to-workspace.ts'
 import {
   type BackendCheck,
   isExternal,
+  NAMESAKES_MAX,
   type Workspace,
   type WorkspaceLoad,
-  type WorkspacePage,
   type WorkspaceQuery,
   type WorkspaceStatus,
 } from './workspace.ts'
 
 /** At the limit, `insertWorkspace` refuses a new one. */
 const WORKSPACES_MAX = 10_000
-/** Stored as one JSON column: always read whole, never searched. */
-interface WorkspaceSettings extends StoredWorkspaceFields {
-  /** Of the last `config.yaml` that the platform wrote or read. Missing in rows of earlier versions. */
-  readonly configHash?: string
-}
-
-type StoredWorkspaceFields = Pick<
-  Workspace,
-  | 'model'
-  | 'parentId'
-  | 'tier'
-  | 'permission'
-  | 'maxConcurrentTasks'
-  | 'maxAttempts'
-  | 'workingDir'
-  | 'runtimeConfig'
-  | 'statusText'
->
 
 /** Settings that are not in `config.yaml`. */
 export type StoreOnlySettings = Pick<
   WorkspaceSettings,
-  'parentId' | 'tier' | 'permission' | 'workingDir' | 'statusText'
+  'parentId' | 'tier' | 'permission' | 'team' | 'workingDir' | 'statusText'
 >
 
 export interface NewWorkspaceRow {
@@ -63,6 +45,7 @@ export function* insertWorkspace(row: NewWorkspaceRow): Transaction<void> {
     throw new MoleculeError('invalid_request', `there are already ${WORKSPACES_MAX} workspaces: delete some first`)
   }
   if (storeOnly.parentId !== undefined) yield* requireParent(storeOnly.parentId)
+  if (storeOnly.team !== undefined) yield* requireNewMember(storeOnly.team, config.name)
   yield* sql(
     `insert into workspaces (id, name, role, runtime, settings, status, status_reason, created_at)
      values ($1, $2, $3, $4, $5, $6, $7, now_ms())`,
@@ -73,6 +56,26 @@ export function* insertWorkspace(row: NewWorkspaceRow): Transaction<void> {
     isExternal(config) ? 0 : 1,
     config.maxConcurrentTasks,
   ])
+}
+
+/**
+ * Two applies of one new team at the same moment both find no such workspace, and each would create it. The written row
+ * is a lock: the second one waits for the commit of the first and then finds its workspace.
+ */
+function* requireNewMember(team: string, name: string): Transaction<void> {
+  yield* sql(
+    `insert into upkeep_clock (name, at_ms) values ('team', now_ms())
+     on conflict (name) do update set at_ms = excluded.at_ms`,
+  )
+  const namesakes = yield* sql<{ id: string; settings: string }>(
+    `select w.id, w.settings from workspaces w join workspace_load l on l.workspace_id = w.id where w.name = $1
+     order by w.id limit ${NAMESAKES_MAX}`,
+    [name],
+  )
+  const member = namesakes.find(({ settings }) => (JSON.parse(settings) as WorkspaceSettings).team === team)
+  if (member === undefined) return
+  const message = `the team ${JSON.stringify(team)} has a workspace of this name already (${member.id})`
+  throw new MoleculeError('unsupported_operation', message)
 }
 
 /** The content of a file, and whether the backend can run with it. */
@@ -130,7 +133,7 @@ export interface StoredConfig extends WorkspaceSettings, Pick<Workspace, 'name' 
 export interface StoreOnlyChange {
   readonly parentId?: string | null
   readonly tier?: number
-  readonly permission?: Workspace['permission']
+  readonly permission?: Workspace['permission'] | null
   readonly workingDir?: string
 }
 
@@ -139,7 +142,7 @@ export function* changeStoreOnlySettings(id: string, change: StoreOnlyChange): T
   if (row === undefined) throw workspaceNotFound(id)
   const settings: Record<string, unknown> = { ...(JSON.parse(row.settings) as WorkspaceSettings), ...change }
   if (typeof change.parentId === 'string') yield* requireNoCycle(id, change.parentId)
-  if (change.parentId === null) delete settings['parentId']
+  for (const key of ['parentId', 'permission'] as const) if (change[key] === null) delete settings[key]
   yield* sql('update workspaces set settings = $2 where id = $1', [id, JSON.stringify(settings)])
 }
 
@@ -158,7 +161,7 @@ export function* setStatusText(id: string, text: string): Transaction<void> {
 /** Prevents a cycle of parents: removing such a workspace with its children would never end. */
 function* requireNoCycle(id: string, parentId: string): Transaction<void> {
   yield* requireParent(parentId)
-  const parents = yield* listParents()
+  const parents = new Map((yield* listTeam()).map((member) => [member.id, member.parentId]))
   const seen = new Set([id])
   for (let above: string | undefined = parentId; above !== undefined; above = parents.get(above)) {
     if (seen.has(above)) {
@@ -170,7 +173,7 @@ function* requireNoCycle(id: string, parentId: string): Transaction<void> {
   }
 }
 
-function* requireParent(parentId: string): Transaction<void> {
+export function* requireParent(parentId: string): Transaction<void> {
   const rows = yield* sql('select workspace_id from workspace_load where workspace_id = $1', [parentId])
   if (rows.length > 0) return
   throw new MoleculeError('invalid_request', `parent_id: there is no workspace ${parentId}`, {
@@ -178,12 +181,23 @@ function* requireParent(parentId: string): Transaction<void> {
   })
 }
 
-/** Each workspace with its parent, if it has one. */
-export function* listParents(): Transaction<Map<string, string | undefined>> {
-  const rows = yield* sql<{ id: string; settings: string }>(
-    'select w.id, w.settings from workspaces w join workspace_load l on l.workspace_id = w.id order by w.id',
+/** What other workspaces may know of one. */
+export interface TeamMember {
+  readonly id: string
+  readonly name: string
+  readonly role: string
+  readonly parentId: string | undefined
+}
+
+/** All workspaces, oldest first. */
+export function* listTeam(): Transaction<TeamMember[]> {
+  const rows = yield* sql<{ id: string; name: string; role: string; settings: string }>(
+    'select w.id, w.name, w.role, w.settings from workspaces w join workspace_load l on l.workspace_id = w.id order by w.id',
   )
-  return new Map(rows.map(({ id, settings }) => [id, (JSON.parse(settings) as WorkspaceSettings).parentId]))
+  return rows.map(({ settings, ...row }) => ({
+    ...row,
+    parentId: (JSON.parse(settings) as WorkspaceSettings).parentId,
+  }))
 }
 
 /** Leaves a tombstone. The workspace exists until the end of its queue removes the row of `workspace_load`. */
@@ -193,7 +207,7 @@ export function* markDeleted(id: string): Transaction<void> {
      where id = $1 and deleted_at is null`,
     [id],
   )
-  yield* sql('delete from presence where workspace_id = $1', [id])
+  for (const table of ['presence', 'schedules']) yield* sql(`delete from ${table} where workspace_id = $1`, [id])
 }
 
 export const workspaceNotFound = (id: string): MoleculeError =>
@@ -213,6 +227,7 @@ function settingsText(
     ...(config.model !== undefined && { model: config.model }),
     ...(storeOnly.parentId !== undefined && { parentId: storeOnly.parentId }),
     ...(storeOnly.permission !== undefined && { permission: storeOnly.permission }),
+    ...(storeOnly.team !== undefined && { team: storeOnly.team }),
     ...(storeOnly.statusText !== undefined && { statusText: storeOnly.statusText }),
   }
   return JSON.stringify(settings)
@@ -221,46 +236,35 @@ function settingsText(
 const statusOf = (checked: BackendCheck): [WorkspaceStatus, string | null] =>
   checked.ok ? ['online', null] : ['failed', checked.reason]
 
-interface WorkspaceRow {
-  id: string
-  name: string
-  role: string
-  runtime: string
-  settings: string
-  status: WorkspaceStatus
-  status_reason: string | null
-  created_at: number
-  hosted: number
-  paused: number
-  slots: number
-  running: number
-  waiting: number
-  turns: number
-  working_on: string | null
-  /** The size of the message, in lists, which leave out a large one. */
-  working_bytes?: number | null
-  heard_at: number | null
-  signed_off_at: number | null
-  asked: number | null
-  report: string | null
-  ready_since: number | null
-  now: number
-}
-
 /** Matches a turn of the workspace that is running or waiting. */
 const IS_RUNNING = `m.workspace_id = w.id and m.state in ('leased', 'stopping')`
-const SELECT_WORKSPACE = `select w.id, w.name, w.role, w.runtime, w.settings, w.status, w.status_reason, w.created_at,
-  l.hosted, l.paused, l.slots, l.running, l.waiting, p.heard_at, p.signed_off_at, p.report, a.asked, now_ms() as now,
+const SELECT_WORKSPACE = `select w.id, w.name, w.role, w.runtime, w.settings, w.status, w.status_reason, w.login_state,
+  w.created_at, l.hosted, l.paused, l.slots, l.running, l.waiting, l.seq, p.heard_at, p.signed_off_at, p.report, a.asked, now_ms() as now,
   (select min(c.ready_at) from conversations c where c.workspace_id = w.id and c.ready_at is not null) as ready_since,
-  (select count(*) from messages m where ${IS_RUNNING}) as turns,
+  ${PARKED_STATUS}, (select count(*) from messages m where ${IS_RUNNING}) as turns,
+  (select min(coalesce(m.leased_at, m.admitted_at)) from messages m where ${IS_RUNNING}) as since,
   (select m.envelope from messages m where ${IS_RUNNING} limit 1) as working_on
   from workspaces w join workspace_load l on l.workspace_id = w.id left join presence p on p.workspace_id = w.id
   left join (select workspace_id, count(*) as asked from asks where state = 'open' and tool is not null
     group by workspace_id) a on a.workspace_id = w.id`
 
 export function* findWorkspace(id: string): Transaction<(Workspace & WorkspaceLoad) | undefined> {
+  return (yield* findNumberedWorkspace(id))?.workspace
+}
+
+export function* findNumberedWorkspace(id: string): Transaction<NumberedWorkspace | undefined> {
   const [row] = yield* sql<WorkspaceRow>(`${SELECT_WORKSPACE} where w.id = $1`, [id])
-  return row === undefined ? undefined : toWorkspace(row)
+  return row === undefined ? undefined : toNumberedWorkspace(row)
+}
+
+/** At most `NAMESAKES_MAX`, the oldest first. A call by id does not come here. */
+export function* findIdsByName(name: string): Transaction<string[]> {
+  const rows = yield* sql<{ id: string }>(
+    `select w.id from workspaces w join workspace_load l on l.workspace_id = w.id where w.name = $1
+     order by w.id limit ${NAMESAKES_MAX}`,
+    [name],
+  )
+  return rows.map(({ id }) => id)
 }
 
 /** Throws `not_found` for an unknown workspace. */
@@ -307,15 +311,16 @@ const LISTED_ENVELOPE_BYTES_MAX = 16 * 1024
 
 /** For many workspaces: running turns and open asks are looked up once for all of them, not once for each. */
 const selectWorkspaces = (keys: string): string => `select w.id, w.name, w.role, w.runtime, w.settings, w.status,
-    w.status_reason, w.created_at, l.hosted, l.paused, l.slots, l.running, l.waiting, p.heard_at, p.signed_off_at,
-    p.report, a.asked, now_ms() as now, coalesce(r.turns, 0) as turns, octet_length(m.envelope) as working_bytes,
+    w.status_reason, w.login_state, w.created_at, l.hosted, l.paused, l.slots, l.running, l.waiting, l.seq, p.heard_at, p.signed_off_at,
+    p.report, a.asked, now_ms() as now, coalesce(r.turns, 0) as turns, r.since, octet_length(m.envelope) as working_bytes,
     (select min(c.ready_at) from conversations c where c.workspace_id = w.id and c.ready_at is not null) as ready_since,
-    case when octet_length(m.envelope) <= ${LISTED_ENVELOPE_BYTES_MAX} then m.envelope end as working_on
+    case when octet_length(m.envelope) <= ${LISTED_ENVELOPE_BYTES_MAX} then m.envelope end as working_on, ${PARKED_STATUS}
   from (${keys}) k join workspaces w on w.id = k.id join workspace_load l on l.workspace_id = w.id
   left join presence p on p.workspace_id = w.id
   left join (select workspace_id, count(*) as asked from asks where state = 'open' and tool is not null
     group by workspace_id) a on a.workspace_id = w.id
-  left join (select workspace_id, count(*) as turns, max(id) as message_id from messages
+  left join (select workspace_id, count(*) as turns, max(id) as message_id,
+      min(coalesce(leased_at, admitted_at)) as since from messages
     where state in ('leased', 'stopping') group by workspace_id) r on r.workspace_id = w.id
   left join messages m on m.id = r.message_id and r.turns = 1 order by w.id`
 
@@ -345,59 +350,15 @@ export function* listWorkspaceIds({ after = '', limit }: WorkspaceQuery): Transa
   return rows.map((row) => row.workspace_id)
 }
 
-export function* listWorkspacePage({ after = '', limit }: WorkspaceQuery): Transaction<WorkspacePage> {
+export function* listWorkspacePage({ after = '', limit }: WorkspaceQuery): Transaction<NumberedPage> {
   const rows = yield* sql<WorkspaceRow>(PAGE_OF_WORKSPACES, [after, limit])
   const last = rows.at(-1)?.id
   const [later] = last === undefined ? [] : yield* listWorkspaceIds({ after: last, limit: 1 })
-  return { workspaces: rows.map(toWorkspace), ...(last !== undefined && later !== undefined && { next: last }) }
+  return { read: rows.map(toNumberedWorkspace), ...(last !== undefined && later !== undefined && { next: last }) }
 }
 
-function toWorkspace(row: WorkspaceRow): Workspace & WorkspaceLoad {
-  const report = row.report === null ? undefined : (JSON.parse(row.report) as HeartbeatReport)
-  const task = currentTask(row, report)
-  return {
-    ...(JSON.parse(row.settings) as WorkspaceSettings),
-    id: row.id,
-    name: row.name,
-    role: row.role,
-    runtime: row.runtime,
-    ...presenceOf({
-      nowMs: row.now,
-      stored: row.status,
-      storedReason: row.status_reason ?? undefined,
-      paused: row.paused === 1,
-      hosted: row.hosted === 1,
-      heardAtMs: row.heard_at ?? undefined,
-      hasSignedOff: row.signed_off_at !== null,
-      permissionsAsked: Number(row.asked ?? 0),
-      report,
-      readySinceMs: row.running < row.slots ? (row.ready_since ?? undefined) : undefined,
-    }),
-    createdAtMs: row.created_at,
-    queueDepth: row.waiting,
-    running: row.running,
-    ...(task !== undefined && { currentTask: task }),
-  }
-}
-
-const CURRENT_TASK_CHARACTERS_MAX = 120
-
-/**
- * The task of a recent heartbeat, else the leased message. A report of a dead process would show an old task for ever.
- */
-function currentTask(row: WorkspaceRow, report: HeartbeatReport | undefined): string | undefined {
-  const isRecent = row.heard_at !== null && row.now - row.heard_at <= SILENCE_MS_MAX
-  if (isRecent && report?.current_task) return report.current_task
-  if (row.turns > 1) return `${row.turns} turns running`
-  if (row.working_on !== null) return describeMessage(row.working_on)
-  return row.turns === 1 && row.working_bytes ? `a message of ${Math.ceil(row.working_bytes / 1024)} KB` : undefined
-}
-
-function describeMessage(envelope: string): string {
-  const text = restoreEnvelope(envelope)
-    .message.parts.map((part) => part.text ?? '')
-    .join(' ')
-    .replaceAll(/\s+/g, ' ')
-    .trim()
-  return text.length > CURRENT_TASK_CHARACTERS_MAX ? `${text.slice(0, CURRENT_TASK_CHARACTERS_MAX - 1)}…` : text
+/** A page of workspaces as the rows say it. */
+interface NumberedPage {
+  readonly read: readonly NumberedWorkspace[]
+  readonly next?: string
 }

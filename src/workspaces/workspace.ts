@@ -8,6 +8,8 @@ export type Permission = 'ask' | 'allowed_tools' | 'bypass'
 export const NAME_CHARACTERS_MAX = 100
 export const ROLE_CHARACTERS_MAX = 2000
 export const SHORT_TEXT_CHARACTERS_MAX = 200
+/** Stands in place of a secret in a view of `runtime_config`. */
+export const HIDDEN_SECRET = '[hidden]'
 export const ATTEMPTS_MAX = 100
 export const SLOTS_MAX = 1000
 
@@ -25,7 +27,8 @@ export const isPlainLine = (text: string): boolean =>
   !/[\p{Cc}\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u.test(text)
 export const PLAIN_LINE_REASON = 'must be one line without control characters and without bidirectional controls'
 
-export type WorkspaceStatus = 'provisioning' | 'online' | 'degraded' | 'offline' | 'paused' | 'failed'
+/** `needs_login`: the agent's CLI has no log-in that its model provider accepts; the reason names the command to run. */
+export type WorkspaceStatus = 'provisioning' | 'online' | 'needs_login' | 'degraded' | 'offline' | 'paused' | 'failed'
 
 export interface StatusText {
   readonly text: string
@@ -46,6 +49,8 @@ export interface Workspace {
   readonly maxAttempts: number
   readonly workingDir: string
   readonly permission?: Permission
+  /** The team whose file made the workspace (`molecule apply`). Only that team may prune it. */
+  readonly team?: string
   readonly runtimeConfig: Readonly<Record<string, Json>>
   /** What the agent says it is doing. */
   readonly statusText?: StatusText
@@ -58,7 +63,15 @@ export interface Workspace {
 export const isExternal = ({ runtime }: { readonly runtime: string }): boolean => runtime === 'external'
 
 /** Whether the backend of a workspace can run on this machine, with the reason when it cannot. */
-export type BackendCheck = { readonly ok: true } | { readonly ok: false; readonly reason: string }
+export type BackendCheck = ({ readonly ok: true } | { readonly ok: false; readonly reason: string }) & {
+  /** For the owner: settings that have no effect. */
+  readonly warnings?: readonly string[]
+}
+
+/** A new workspace, and what its owner should know about the settings. */
+export interface CreatedWorkspace extends Workspace {
+  readonly warnings: readonly string[]
+}
 
 /** The bridge that a brief is made for. It works in its own folder, and its sessions live on its own machine. */
 export interface BriefedBridge {
@@ -79,6 +92,7 @@ export interface NewWorkspace {
   readonly maxAttempts?: number
   readonly workingDir?: string
   readonly permission?: Permission
+  readonly team?: string
   /** A folder in `<data-dir>/templates` that is copied. */
   readonly template?: string
   readonly runtimeConfig?: Readonly<Record<string, Json>>
@@ -90,6 +104,28 @@ export interface WorkspaceLoad {
   readonly running: number
   /** The text of the running message, or the number of running turns; undefined when idle. */
   readonly currentTask?: string
+  /** When the oldest running turn began. */
+  readonly currentSinceMs?: number
+  /** How many of its turns wait for a permission. */
+  readonly permissionsAsked?: number
+  /** Absent in the answer to a change. */
+  readonly card?: CardFacts
+}
+
+/** What a card shows beside the counters. */
+export interface CardFacts {
+  /** The last answer among its latest tasks. */
+  readonly lastAnsweredAtMs?: number
+  /** Dead letters that no person has handled. */
+  readonly deadLetters: number
+  /** Tasks of people that ask for an answer or a log-in. */
+  readonly questions: number
+  /** Answers that may not have arrived, or could not be sent. */
+  readonly deliveries: number
+  /** Spent budgets for which messages wait. */
+  readonly budgets: number
+  /** Since midnight UTC. The cost is null where no turn reported one; `unknownTurns` reported none. */
+  readonly today: { readonly turns: number; readonly unknownTurns: number; readonly costUsd: number | null }
 }
 
 /** The input of `PATCH`. Null removes a value. The keys of `runtimeConfig` are merged into the stored ones. */
@@ -103,7 +139,7 @@ export interface WorkspaceChange {
   readonly maxConcurrentTasks?: number
   readonly maxAttempts?: number
   readonly workingDir?: string
-  readonly permission?: Permission
+  readonly permission?: Permission | null
   readonly runtimeConfig?: Readonly<Record<string, Json>>
 }
 
@@ -119,13 +155,20 @@ export interface WorkspacePage {
   readonly next?: string
 }
 
+/** Workspaces of one name that a lookup returns; the message about an ambiguous name lists them. */
+export const NAMESAKES_MAX = 20
+
 /**
  * Contract: `create` makes the folder, stores the workspace and resolves when it is online, or `failed` with the
  * reason. Invalid input is refused with `invalid_request` before anything is made.
  */
 export interface Workspaces {
-  create(input: NewWorkspace): Promise<Workspace>
+  create(input: NewWorkspace): Promise<CreatedWorkspace>
+  /** Refuses what `create` would refuse, and makes nothing. */
+  check(input: NewWorkspace): Promise<BackendCheck>
   get(id: string): Promise<(Workspace & WorkspaceLoad) | undefined>
+  /** The ids of the workspaces with this name, the oldest first, and at most `NAMESAKES_MAX`. */
+  idsNamed(name: string): Promise<readonly string[]>
   /** In the order of their ids. A page ends at `limit` workspaces or at 1 MiB, and has at least one. */
   list(query: WorkspaceQuery): Promise<WorkspacePage>
   /** Every workspace, read page by page: other callers run between two pages. */
@@ -135,13 +178,18 @@ export interface Workspaces {
 /**
  * Changes to an existing workspace. Contract: each method throws `not_found` for an unknown workspace and resolves when
  * the change is durable. `remove` ends all messages with a reason and is final: the id is never used again. A paused
- * workspace accepts messages and starts none; `now` also stops the running turns.
+ * workspace accepts messages and starts none; `now` also stops the running turns, whose messages run again after the
+ * pause. `stop` pauses too, and cancels the tasks of the running turns: they never run again.
  */
 export interface WorkspaceLifecycle {
   change(id: string, change: WorkspaceChange): Promise<Workspace & WorkspaceLoad>
+  /** Refuses what `change` would refuse, except a parent that makes a cycle, and changes nothing. */
+  checkChange(id: string, change: WorkspaceChange): Promise<BackendCheck>
   /** Returns the removed ids, children first. */
   remove(id: string, options: { readonly cascade: boolean }): Promise<string[]>
   restart(id: string): Promise<Workspace & WorkspaceLoad>
   pause(id: string, options: { readonly now: boolean }): Promise<Workspace & WorkspaceLoad>
+  /** Also returns the ids of the cancelled tasks. */
+  stop(id: string): Promise<{ readonly workspace: Workspace & WorkspaceLoad; readonly canceled: readonly string[] }>
   resume(id: string): Promise<Workspace & WorkspaceLoad>
 }

@@ -6,11 +6,13 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { MoleculeError, toMoleculeError } from '../errors.ts'
 import { isWorkspaceId, workspaceId } from '../ids.ts'
 import type { Store } from '../store/store.ts'
+import { createCardFacts } from './card-facts.ts'
 import { type ConfigFileChange, changeConfig, DEFAULT_RUNTIME, WORKSPACE_CONFIG_FILE } from './config/config-file.ts'
 import { badConfigAsInvalidRequest, runtimeConfigOf, type WorkspaceConfigs } from './config/workspace-configs.ts'
 import type { Homes } from './homes/homes.ts'
 import { defaultWorkingDir, requireWorkingDir } from './homes/working-dir.ts'
 import {
+  type CreatedWorkspace,
   DEFAULT_TIER,
   type NewWorkspace,
   type Workspace,
@@ -20,10 +22,13 @@ import {
   type Workspaces,
 } from './workspace.ts'
 import {
+  findIdsByName,
+  findNumberedWorkspace,
   findWorkspace,
   insertWorkspace,
   listWorkspaceIds,
   listWorkspacePage,
+  requireParent,
   type StoreOnlySettings,
 } from './workspace-rows.ts'
 
@@ -35,6 +40,7 @@ export interface WorkspacesOptions {
 
 export function createWorkspaces(options: WorkspacesOptions): Workspaces {
   const { store, configs } = options
+  const addCardFacts = createCardFacts(store)
   /** A config that is invalid shows in the status of its workspace, so only a store failure is thrown. */
   const refreshQuietly = (id: string) =>
     configs.refresh(id).catch((error) => {
@@ -44,15 +50,24 @@ export function createWorkspaces(options: WorkspacesOptions): Workspaces {
     for (const id of await store.read(() => listWorkspaceIds(query))) {
       await refreshQuietly(id)
     }
-    return await store.read(() => listWorkspacePage(query))
+    const { read, next } = await store.read(() => listWorkspacePage(query))
+    return { workspaces: await addCardFacts(read), ...(next !== undefined && { next }) }
   }
   return {
     create: (input) => provisionWorkspace(input, options),
+    async check(input) {
+      const { parentId } = input
+      const { validated } = await validateNew(input, options)
+      if (parentId !== undefined) await store.read(() => requireParent(parentId))
+      return validated.checked
+    },
     async get(id) {
       if (!isWorkspaceId(id)) return undefined
       await refreshQuietly(id)
-      return await store.read(() => findWorkspace(id))
+      const read = await store.read(() => findNumberedWorkspace(id))
+      return read === undefined ? undefined : (await addCardFacts([read]))[0]
     },
+    idsNamed: (name) => store.read(() => findIdsByName(name)),
     list,
     async all() {
       const found: (Workspace & WorkspaceLoad)[] = []
@@ -70,24 +85,16 @@ export function createWorkspaces(options: WorkspacesOptions): Workspaces {
 /** Workspaces that are read at once for a list of all: a few milliseconds of work. */
 const ALL_PAGE_WORKSPACES = 100
 
-async function provisionWorkspace(
-  input: NewWorkspace,
-  { store, homes, configs }: WorkspacesOptions,
-): Promise<Workspace> {
+async function provisionWorkspace(input: NewWorkspace, options: WorkspacesOptions): Promise<CreatedWorkspace> {
+  const { store, homes } = options
   const id = workspaceId()
-  const base = input.template === undefined ? undefined : await homes.templateConfig(input.template)
-  const path = base?.path ?? WORKSPACE_CONFIG_FILE
-  const { text, validated } = await badConfigAsInvalidRequest(async () => {
-    const written = changeConfig(base?.text, initialConfig(input, base?.text), path)
-    return { text: written, validated: await configs.validate(written, path) }
-  })
-  const workingDir = input.workingDir ?? validated.config.workingDir
-  if (workingDir !== undefined) requireWorkingDir(workingDir)
+  const { text, validated, workingDir } = await validateNew(input, options)
   const storeOnly: StoreOnlySettings = {
     tier: input.tier ?? DEFAULT_TIER,
     workingDir: workingDir ?? defaultWorkingDir(homes, id),
     ...(input.parentId !== undefined && { parentId: input.parentId }),
     ...(input.permission !== undefined && { permission: input.permission }),
+    ...(input.team !== undefined && { team: input.team }),
   }
   try {
     await homes.create(id, input.template)
@@ -100,7 +107,28 @@ async function provisionWorkspace(
   const created = await store.read(() => findWorkspace(id))
   if (created === undefined)
     throw new MoleculeError('internal', `workspace ${id} disappeared right after it was created`)
-  return created
+  const namesakes = (await store.read(() => findIdsByName(created.name))).filter((other) => other !== id)
+  return { ...created, warnings: [...(validated.checked.warnings ?? []), ...namesakeWarning(created.name, namesakes)] }
+}
+
+/** Refuses an invalid workspace before anything is made. Returns the text of its `config.yaml`. */
+async function validateNew(input: NewWorkspace, { homes, configs }: WorkspacesOptions) {
+  const base = input.template === undefined ? undefined : await homes.templateConfig(input.template)
+  const path = base?.path ?? WORKSPACE_CONFIG_FILE
+  const { text, validated } = await badConfigAsInvalidRequest(async () => {
+    const written = changeConfig(base?.text, initialConfig(input, base?.text), path)
+    return { text: written, validated: await configs.validate(written, path) }
+  })
+  const workingDir = input.workingDir ?? validated.config.workingDir
+  if (workingDir !== undefined) requireWorkingDir(workingDir)
+  return { text, validated, workingDir }
+}
+
+/** Names need not be unique, but a second workspace of a name should not come as a surprise. */
+function namesakeWarning(name: string, ids: readonly string[]): string[] {
+  if (ids.length === 0) return []
+  const others = ids.length === 1 ? 'another workspace is' : `${ids.length} other workspaces are`
+  return [`${others} called ${JSON.stringify(name)} (${ids.join(', ')}); commands and URLs then need the id`]
 }
 
 function initialConfig(input: NewWorkspace, base: string | undefined): ConfigFileChange {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
@@ -12,6 +12,7 @@ import { openSqlite } from '../../store/sqlite/sqlite.ts'
 import { type Store, sql, together } from '../../store/store.ts'
 import { createWorkspaceConfigs, type WorkspaceConfigs } from '../config/workspace-configs.ts'
 import { createHomes, type Homes } from '../homes/homes.ts'
+import { createMemories, type Memories } from '../memories.ts'
 import { createWorkspaceUpkeep } from '../upkeep.ts'
 import type { BackendCheck, Workspaces } from '../workspace.ts'
 import { createWorkspaces } from '../workspaces.ts'
@@ -25,6 +26,7 @@ describe('the brief of a turn, and whether the turn can run', () => {
   let homes: Homes
   let configs: WorkspaceConfigs
   let workspaces: Workspaces
+  let memories: Memories
   /** The result of the backend check for each command. */
   let check: (command: string | undefined) => BackendCheck
   const brief = (id: string, epoch = 1) =>
@@ -41,6 +43,7 @@ describe('the brief of a turn, and whether the turn can run', () => {
     const checkCommand = async (_runtime: string, { cmd }: Readonly<Record<string, string>>) => check(cmd)
     configs = createWorkspaceConfigs({ store, homes, log: silentLog, check: checkCommand })
     workspaces = createWorkspaces({ store, homes, configs })
+    memories = createMemories({ store, find: workspaces.get })
   })
   after(async () => {
     await store.close()
@@ -57,10 +60,11 @@ describe('the brief of a turn, and whether the turn can run', () => {
     assert.deepEqual(first.options, { cmd: 'cat', timeout: 'none', auth_token_file, config_dir })
     await writeFile(
       homes.configPath(id),
-      'name: a\nmodel: large\nruntime_config:\n  model: larger\n  max_attempts: 7\n',
+      'name: a\nmodel: large\nruntime_config:\n  model: larger\n  max_attempts: 7\n  rate_limit_patience: 2h\n',
     )
     const second = await brief(id)
     assert.deepEqual([second.model, second.maxAttempts, second.options], ['larger', 7, { model: 'larger', config_dir }])
+    assert.deepEqual([first.rateLimitPatienceMs, second.rateLimitPatienceMs], [3_600_000, 7_200_000])
   })
 
   test('RT-5 a later turn of a conversation gets its session while the workspace runs the same backend', async () => {
@@ -85,6 +89,14 @@ describe('the brief of a turn, and whether the turn can run', () => {
     assert.deepEqual([checks, briefs.every(({ options }) => options['cmd'] === 'dog')], [1, true])
   })
 
+  test('PL-3 a config.yaml that cannot be read fails the turns of its workspace as an invalid one does', async () => {
+    const { id } = await workspaces.create({ name: 'unreadable' })
+    await rm(homes.configPath(id))
+    await mkdir(homes.configPath(id))
+    await assert.rejects(brief(id), { code: 'bad_config' })
+    assert.equal((await workspaces.get(id))?.status, 'failed')
+  })
+
   test('BK-8 at start, a workspace whose program is gone becomes failed with the reason, and no other does', async () => {
     check = () => ({ ok: true })
     const gone = await workspaces.create({ name: 'gone', runtimeConfig: { cmd: 'gone' } })
@@ -94,7 +106,7 @@ describe('the brief of a turn, and whether the turn can run', () => {
       if (command === 'odd') throw new MoleculeError('internal', 'a defect in one check')
       return command === 'gone' ? { ok: false, reason: 'claude is not installed. Install it.' } : { ok: true }
     }
-    const upkeep = createWorkspaceUpkeep({ store, homes, configs, clock: systemClock, log: silentLog })
+    const upkeep = createWorkspaceUpkeep({ store, homes, configs, memories, clock: systemClock, log: silentLog })
     upkeep.start()
     const status = async (id: string) => (await workspaces.get(id))?.status
     await waitUntil(async () => (await status(gone.id)) === 'failed')
@@ -113,7 +125,7 @@ describe('the brief of a turn, and whether the turn can run', () => {
       yield* sql('update workspaces set deleted_at = now_ms() where id = $1', [id])
       yield* sql('delete from workspace_load where workspace_id = $1', [id])
     })
-    const upkeep = createWorkspaceUpkeep({ store, homes, configs, clock: systemClock, log: silentLog })
+    const upkeep = createWorkspaceUpkeep({ store, homes, configs, memories, clock: systemClock, log: silentLog })
     upkeep.start()
     await waitUntil(() => homes.stamp(id) === undefined)
     await upkeep.stop()

@@ -9,7 +9,7 @@ import type { Brief } from '../../protocol/brief.ts'
 import { findSession, type SessionKey } from '../../sessions/sessions.ts'
 import { type Store, sql, type Transaction } from '../../store/store.ts'
 import { backendOptions } from '../config/backend-options.ts'
-import { PLATFORM_ONLY_KEYS } from '../config/config-file.ts'
+import { costUsdPerDayMax, PLATFORM_ONLY_KEYS, rateLimitPatienceMs } from '../config/config-file.ts'
 import type { WorkspaceConfigs } from '../config/workspace-configs.ts'
 import type { Homes } from '../homes/homes.ts'
 import { defaultWorkingDir, ensureWorkingDir } from '../homes/working-dir.ts'
@@ -41,6 +41,7 @@ interface BriefKey {
   readonly losses: number
   readonly interrupted: boolean
   readonly sessionRetried: boolean
+  readonly parked?: object
 }
 
 /** A working folder that was checked within this time is not checked again: a check costs as much as a small query. */
@@ -110,14 +111,18 @@ function createBaseBriefs(homes: Homes) {
 function baseBrief(settings: TurnSettings, home: string): Brief {
   const { runtime, role, workingDir, maxAttempts } = settings
   const model = modelOf(settings)
+  const dailyBudget = costUsdPerDayMax(settings.runtimeConfig)
   return {
     runtime,
-    options: optionsOf(settings, home),
+    options: backendOptionsOf(settings, home),
     systemPrompt: role,
     workingDir,
     maxAttempts,
+    hasMcp: true,
+    rateLimitPatienceMs: rateLimitPatienceMs(settings.runtimeConfig),
     env: {},
     ...(model !== undefined && { model }),
+    ...(dailyBudget !== undefined && { costUsdPerDayMax: dailyBudget }),
   }
 }
 
@@ -127,7 +132,8 @@ function modelOf({ model, runtimeConfig }: TurnSettings): string | undefined {
   return typeof own === 'string' && own.trim() !== '' ? own.trim() : model
 }
 
-function optionsOf({ runtimeConfig, permission }: TurnSettings, home: string): Record<string, string> {
+/** The options of the workspace's backend. */
+export function backendOptionsOf({ runtimeConfig, permission }: TurnSettings, home: string): Record<string, string> {
   const entries = Object.entries(runtimeConfig).filter(([key]) => !PLATFORM_ONLY_KEYS.has(key))
   const options = backendOptions({ ...Object.fromEntries(entries), config_dir: home })
   // The permission that an admin set overrides the one in the file.
@@ -139,8 +145,8 @@ function optionsOf({ runtimeConfig, permission }: TurnSettings, home: string): R
 }
 
 /** The first attempt has no notes to read. */
-const isRetry = ({ failures, losses, interrupted, sessionRetried }: BriefKey): boolean =>
-  failures > 0 || losses > 0 || interrupted || sessionRetried
+const isRetry = ({ failures, losses, interrupted, sessionRetried, parked }: BriefKey): boolean =>
+  failures > 0 || losses > 0 || interrupted || sessionRetried || parked !== undefined
 
 /** The notes that earlier attempts at the message stored. */
 export function* findNotes(messageId: string): Transaction<Record<string, string>> {

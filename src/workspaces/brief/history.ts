@@ -10,12 +10,12 @@ import { isJsonObject } from '../../protocol/json.ts'
 import { readPart } from '../../protocol/part.ts'
 import { type Store, sql, type Transaction } from '../../store/store.ts'
 
-const MESSAGES_MAX = 20
+export const MESSAGES_MAX = 20
 /** No model reads more, and reading more for each turn is slow. Older messages beyond the limit are left out. */
-const CHARACTERS_MAX = 1_000_000
+export const CHARACTERS_MAX = 1_000_000
 
 /** The fields of a lease that the history depends on. */
-interface HistoryKey {
+export interface HistoryKey {
   readonly conversationId: string
   readonly messageId: string
   readonly envelope: Envelope
@@ -40,26 +40,45 @@ export function withHistory<K extends HistoryKey, B>(
   }
 }
 
-interface HistoryRow {
+export interface HistoryRow {
   id: string
+  state: string
   envelope: string
-  reply: string
+  /** Null for a message that was not answered. */
+  reply: string | null
 }
 
-/** The answered messages of this conversation with their replies, the oldest first. */
+/**
+ * The earlier messages of this conversation with their replies, the oldest first: those that were answered, and those
+ * whose turn was cancelled. A message that failed is left out: each later turn would fail at it again.
+ */
 function* storedHistory({ conversationId, messageId }: HistoryKey): Transaction<Message[]> {
   const rows = yield* sql<HistoryRow>(
-    `select id, envelope, reply from messages
-     where conversation_id = $1 and n < (select o.n from messages o where o.id = $2) and state = 'done'
-       and reply is not null and length(envelope) + length(reply) <= ${CHARACTERS_MAX}
+    `select id, state, envelope, reply from messages
+     where conversation_id = $1 and n < (select o.n from messages o where o.id = $2)
+       and (state = 'done' or (state = 'canceled' and begun = 1))
+       and length(envelope) + coalesce(length(reply), 0) <= ${CHARACTERS_MAX}
      order by n desc limit ${MESSAGES_MAX / 2}`,
     [conversationId, messageId],
   )
-  return rows.reverse().flatMap(({ id, envelope, reply }) => {
-    const { parts, artifacts } = JSON.parse(reply) as { parts: readonly Part[]; artifacts: readonly Artifact[] }
-    const answer = [...artifacts.flatMap((artifact) => artifact.parts), ...parts]
-    return [restoreEnvelope(envelope).message, { messageId: `${id}.reply`, role: 'ROLE_AGENT', parts: answer }]
-  })
+  return rows.reverse().flatMap(exchangeOf)
+}
+
+/** In the place of a reply: some models refuse a history in which two messages of the user follow each other. */
+const MISSING_REPLIES: Readonly<Record<string, string>> = {
+  canceled: '(The user cancelled this turn before its end.)',
+  dead: '(This turn failed without an answer.)',
+}
+
+/** The message and its reply. */
+export function exchangeOf({ id, state, envelope, reply }: HistoryRow): readonly [Message, Message] {
+  const parts = reply === null ? [{ text: MISSING_REPLIES[state] ?? '' }] : replyParts(reply)
+  return [restoreEnvelope(envelope).message, { messageId: `${id}.reply`, role: 'ROLE_AGENT', parts }]
+}
+
+function replyParts(reply: string): readonly Part[] {
+  const { parts, artifacts } = JSON.parse(reply) as { parts: readonly Part[]; artifacts: readonly Artifact[] }
+  return [...artifacts.flatMap((artifact) => artifact.parts), ...parts]
 }
 
 /** `params.metadata.history` of the client's request. Entries that are not valid are skipped. */

@@ -36,6 +36,8 @@ export function withTurnLimit<K extends TurnKey, B>(
   return async (key, bridge) => {
     const brief = await makeBrief(key, bridge)
     if (!isMetered(brief.runtime)) return brief
+    // A message that waits for its budget runs no turn.
+    if (brief.parked !== undefined) return brief
     // Not passed to the backend, so that a change of the limit does not replace the backend.
     const { max_turns_per_hour: given, ...options } = brief.options
     const limit = Number(given) || TURNS_PER_HOUR_DEFAULT

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { MoleculeError } from '../../errors.ts'
-import { changeConfig, parseConfig } from './config-file.ts'
+import { changeConfig, parseConfig, rateLimitPatienceMs } from './config-file.ts'
 
 const problemOf = (text: string): string => {
   try {
@@ -46,10 +46,27 @@ runtime_config:
   assert.equal(config.runtimeConfig['timeout'], 0)
 })
 
+test('RT-14 rate_limit_patience is a duration up to a day, a number of seconds, or an hour', () => {
+  const patience = (line: string) =>
+    rateLimitPatienceMs(parseConfig(`name: a\nruntime_config:\n  cmd: cat\n${line}`, 'c').runtimeConfig)
+  const given = ['', '  rate_limit_patience:\n', '  rate_limit_patience: 90\n', '  rate_limit_patience: 1h30m\n']
+  assert.deepEqual(given.map(patience), [3_600_000, 3_600_000, 90_000, 5_400_000])
+  assert.deepEqual(
+    ['0', '0s', '24h'].map((text) => patience(`  rate_limit_patience: ${text}\n`)),
+    [0, 0, 86_400_000],
+  )
+  for (const wrong of ['25h', '-1s', 'soon', '[1h]'])
+    assert.match(
+      problemOf(`name: a\nruntime_config:\n  rate_limit_patience: ${wrong}\n`),
+      /^\/here\/config\.yaml:3: runtime_config\.rate_limit_patience/,
+    )
+})
+
 test('PL-3 an error names the file and the line', () => {
   const wrong: readonly [string, RegExp][] = [
     ['name: a\nrole: [\n', /^\/here\/config\.yaml:[23]: /],
     ['name: a\nname: b\n', /^\/here\/config\.yaml:2: .*unique/],
+    ['# a comment\nrole: nobody\n', /^\/here\/config\.yaml:1: name: /],
     ['role: nobody\n', /^\/here\/config\.yaml:1: name: /],
     ['', /^\/here\/config\.yaml:1: name: /],
     ['- a\n- b\n', /^\/here\/config\.yaml:1: it must be a map/],

@@ -5,8 +5,10 @@
  */
 import { Document, isMap, isNode, isScalar, LineCounter, parseDocument } from 'yaml'
 import { z } from 'zod'
+import { parseDuration } from '../../duration.ts'
 import { MoleculeError } from '../../errors.ts'
 import type { Json } from '../../protocol/a2a.ts'
+import { COST_USD_MAX, isBudget } from '../../protocol/delegation.ts'
 import {
   ATTEMPTS_MAX,
   DEFAULT_TIER,
@@ -28,6 +30,8 @@ export const DEFAULT_RUNTIME = 'claude-code'
 export const DEFAULT_SLOTS = 1
 /** The first attempt and three retries. */
 export const DEFAULT_ATTEMPTS = 4
+export const DEFAULT_RATE_LIMIT_PATIENCE = '1h'
+const RATE_LIMIT_PATIENCE_MS_MAX = 24 * 3600_000
 
 export interface WorkspaceConfig {
   readonly name: string
@@ -59,6 +63,27 @@ const wholeNumber = (max: number) =>
     return typeof value === 'string' ? Number(value) : value
   }, z.int().min(1).max(max).optional())
 
+/** An amount of US dollars. */
+const amount = z.preprocess((value) => {
+  if (value === null || value === '') return undefined
+  return typeof value === 'string' ? Number(value) : value
+}, z.number().refine(isBudget, `must be a number above 0 and up to ${COST_USD_MAX}`).optional())
+
+/** A number is seconds, as in the options of a backend. */
+const patience = z.preprocess(
+  (value) => {
+    if (value === null || value === '') return undefined
+    return typeof value === 'number' ? `${value}s` : value
+  },
+  z
+    .string()
+    .refine((text) => {
+      const ms = parseDuration(text)
+      return ms !== undefined && ms >= 0 && ms <= RATE_LIMIT_PATIENCE_MS_MAX
+    }, 'must be a duration from 0s to 24h, such as 30m')
+    .optional(),
+)
+
 export const configSchema = z.looseObject({
   name: z.string().trim().min(1).max(NAME_CHARACTERS_MAX).refine(isPlainLine, PLAIN_LINE_REASON),
   role: z.string().max(ROLE_CHARACTERS_MAX).nullish(),
@@ -73,17 +98,35 @@ export const configSchema = z.looseObject({
 
 export const platformKeysSchema = z.looseObject({
   max_attempts: wholeNumber(ATTEMPTS_MAX),
+  max_cost_usd_per_day: amount,
   max_concurrent_tasks: wholeNumber(SLOTS_MAX),
   max_turns_per_hour: wholeNumber(TURNS_PER_HOUR_MAX),
   model: z.string().max(SHORT_TEXT_CHARACTERS_MAX).nullish(),
+  rate_limit_patience: patience,
   working_dir: z.string().nullish(),
 })
+
+/** Of a `runtime_config` that was checked before. */
+export function rateLimitPatienceMs(runtimeConfig: Readonly<Record<string, Json>>): number {
+  const { data } = patience.safeParse(runtimeConfig['rate_limit_patience'])
+  return Math.ceil(parseDuration(data ?? DEFAULT_RATE_LIMIT_PATIENCE) ?? 0)
+}
+
+/** Of a `runtime_config` that was checked before; undefined without a budget. */
+export const costUsdPerDayMax = (runtimeConfig: Readonly<Record<string, Json>>): number | undefined =>
+  amount.safeParse(runtimeConfig['max_cost_usd_per_day']).data
 
 /**
  * Keys of `runtime_config` that only the platform reads. They are not passed to the backend, so that a change of one
  * does not replace the backend. `model` is passed on; `turn-limit.ts` takes `max_turns_per_hour` out itself.
  */
-export const PLATFORM_ONLY_KEYS: ReadonlySet<string> = new Set(['max_attempts', 'max_concurrent_tasks', 'working_dir'])
+export const PLATFORM_ONLY_KEYS: ReadonlySet<string> = new Set([
+  'max_attempts',
+  'max_concurrent_tasks',
+  'max_cost_usd_per_day',
+  'rate_limit_patience',
+  'working_dir',
+])
 
 /** Throws `bad_config` with the file and the line. */
 export function parseConfig(text: string, path: string): WorkspaceConfig {
@@ -112,7 +155,7 @@ export function changeConfig(text: string | undefined, change: ConfigFileChange,
   const { contents } = document
   const isEmpty = contents === null || (isScalar(contents) && contents.value === null)
   if (isEmpty) document.contents = document.createNode({}) as never
-  else if (!isMap(contents)) throw badConfig(`${path}:1`, 'it must be a map of settings')
+  else if (!isMap(contents)) throw badConfig(path, [{ ...START, message: 'it must be a map of settings' }])
   for (const key of ['name', 'role', 'runtime', 'model'] as const) {
     const value = change[key]
     if (value === null) document.delete(key)
@@ -133,10 +176,22 @@ function changeOptions(document: Document, options: Readonly<Record<string, Json
   }
 }
 
-/** `path:line` of a key, for errors that are found elsewhere, such as an unknown runtime. */
-export function locateKey(text: string, path: string, at: readonly string[]): string {
+/** One thing that is wrong in a `config.yaml`, and where. Line and column count from 1. */
+export interface ConfigProblem {
+  readonly line: number
+  readonly column: number
+  readonly message: string
+}
+
+/** A problem that is found elsewhere, such as an unknown runtime, at the place of its key. */
+export function configErrorAt(
+  text: string,
+  path: string,
+  { at, message, cause }: { at: readonly string[]; message: string; cause?: unknown },
+): MoleculeError {
   const lines = new LineCounter()
-  return `${path}:${lineOf(parseDocument(text, { lineCounter: lines }), lines, at)}`
+  const place = placeOf(parseDocument(text, { lineCounter: lines }), lines, at)
+  return badConfig(path, [{ ...place, message }], cause)
 }
 
 interface ParsedYaml {
@@ -144,15 +199,21 @@ interface ParsedYaml {
   readonly lines: LineCounter
 }
 
+const START = { line: 1, column: 1 }
+/** Problems that an error lists: the first ones are the ones to mend. */
+const PROBLEMS_MAX = 50
+
 function parseYaml(text: string, path: string): ParsedYaml {
   if (text.length > CONFIG_CHARACTERS_MAX)
-    throw badConfig(`${path}:1`, `it is longer than ${CONFIG_CHARACTERS_MAX} characters`)
+    throw badConfig(path, [{ ...START, message: `it is longer than ${CONFIG_CHARACTERS_MAX} characters` }])
   const lines = new LineCounter()
   const document = parseDocument(text, { lineCounter: lines })
-  const [problem] = document.errors
-  if (problem === undefined) return { document, lines }
-  const at = `${path}:${problem.linePos?.[0].line ?? 1}`
-  throw badConfig(at, problem.message.split(' at line ')[0] ?? problem.code, problem)
+  if (document.errors.length === 0) return { document, lines }
+  const problems = document.errors.map(({ linePos, message, code }) => {
+    const { line, col: column } = linePos?.[0] ?? { line: 1, col: 1 }
+    return { line, column, message: message.split(' at line ')[0] ?? code }
+  })
+  throw badConfig(path, problems, document.errors[0])
 }
 
 function toValues(document: Document, path: string): unknown {
@@ -160,7 +221,8 @@ function toValues(document: Document, path: string): unknown {
     return document.toJS() ?? {}
   } catch (cause) {
     // A few lines of nested aliases can expand to gigabytes; the parser refuses them.
-    throw badConfig(`${path}:1`, cause instanceof Error ? cause.message : String(cause), cause)
+    const message = cause instanceof Error ? cause.message : String(cause)
+    throw badConfig(path, [{ ...START, message }], cause)
   }
 }
 
@@ -169,22 +231,29 @@ function schemaError(
   error: z.ZodError,
   under: string[],
 ): MoleculeError {
-  const [issue] = error.issues
-  const at = [...under, ...(issue?.path.map(String) ?? [])]
-  const problem = issue?.message ?? 'invalid'
-  const message = at.length === 0 ? 'it must be a map of settings' : `${at.join('.')}: ${problem}`
-  return badConfig(`${path}:${lineOf(document, lines, at)}`, message)
+  const problems = error.issues.map((issue) => {
+    const at = [...under, ...issue.path.map(String)]
+    const message = at.length === 0 ? 'it must be a map of settings' : `${at.join('.')}: ${issue.message}`
+    return { ...placeOf(document, lines, at), message }
+  })
+  return badConfig(path, problems)
 }
 
-/** The line of the key, or of its nearest parent in the file. */
-function lineOf(document: Document, lines: LineCounter, at: readonly string[]): number {
+/** The place of the key's value, or of its nearest parent in the file. */
+function placeOf(document: Document, lines: LineCounter, at: readonly string[]): Omit<ConfigProblem, 'message'> {
   for (let depth = at.length; depth > 0; depth--) {
     const node = document.getIn(at.slice(0, depth), true)
-    if (isNode(node) && node.range) return lines.linePos(node.range[0]).line
+    if (!isNode(node) || !node.range) continue
+    const { line, col: column } = lines.linePos(node.range[0])
+    return { line, column }
   }
-  return 1
+  return START
 }
 
-function badConfig(at: string, problem: string, cause?: unknown): MoleculeError {
-  return new MoleculeError('bad_config', `${at}: ${problem}`, { cause, details: { source: at } })
+/** The message has the first problem; `problems` has all of them. */
+function badConfig(path: string, problems: readonly ConfigProblem[], cause?: unknown): MoleculeError {
+  const { line, message } = problems[0] ?? { ...START, message: 'invalid' }
+  const source = `${path}:${line}`
+  const details = { source, problems: problems.slice(0, PROBLEMS_MAX) }
+  return new MoleculeError('bad_config', `${source}: ${message}`, { cause, details })
 }

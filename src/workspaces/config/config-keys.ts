@@ -3,6 +3,7 @@ import { TURNS_PER_HOUR_DEFAULT } from '../brief/turn-limit.ts'
 import {
   type configSchema,
   DEFAULT_ATTEMPTS,
+  DEFAULT_RATE_LIMIT_PATIENCE,
   DEFAULT_RUNTIME,
   DEFAULT_SLOTS,
   type platformKeysSchema,
@@ -35,10 +36,18 @@ export const RUNTIME_CONFIG_KEYS: Readonly<Record<keyof (typeof platformKeysSche
     default: String(DEFAULT_SLOTS),
     text: 'how many turns run at a time, each in another conversation',
   },
+  max_cost_usd_per_day: {
+    default: 'no limit',
+    text: 'how many US dollars the turns of a UTC day may cost; at the limit messages wait and the owner is asked',
+  },
   max_turns_per_hour: {
     default: String(TURNS_PER_HOUR_DEFAULT),
     text: 'how many turns an agent that calls a model may run in an hour; further messages wait',
   },
   model: { default: '`model` above', text: 'the same as `model` above, and wins over it' },
+  rate_limit_patience: {
+    default: `\`${DEFAULT_RATE_LIMIT_PATIENCE}\``,
+    text: 'how long a message waits for a rate limit that names no end, after its attempts are used up; `0s` to `24h`',
+  },
   working_dir: { default: '`working_dir` above', text: 'the same as `working_dir` above, which wins' },
 }

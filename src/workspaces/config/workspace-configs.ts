@@ -26,7 +26,7 @@ import {
   recordInvalidConfig,
 } from '../workspace-rows.ts'
 import { backendOptions } from './backend-options.ts'
-import { changeConfig, locateKey, parseConfig, WORKSPACE_CONFIG_FILE } from './config-file.ts'
+import { changeConfig, configErrorAt, parseConfig, WORKSPACE_CONFIG_FILE } from './config-file.ts'
 import { describeOutsideChange, hashConfig, INVALID_OUTSIDE_CHANGE, REMOVED_OUTSIDE } from './outside-change.ts'
 
 export interface WorkspaceConfigsOptions {
@@ -225,21 +225,20 @@ async function validateConfig(
     if (error.code !== 'bad_config') throw error
     const key = error.details['key']
     const at = typeof key === 'string' ? ['runtime_config', key] : ['runtime']
-    throw new MoleculeError('bad_config', `${locateKey(text, path, at)}: ${error.message}`, {
-      cause: error,
-      details: error.details,
-    })
+    throw configErrorAt(text, path, { at, message: error.message, cause: error })
   }
 }
 
 /** Turns `bad_config` into `invalid_request`: the caller sent the config, so it is not an error of the platform. */
-export async function badConfigAsInvalidRequest<T>(work: () => Promise<T>): Promise<T> {
+export async function badConfigAsInvalidRequest<T>(work: () => Promise<T>, { sentFile = false } = {}): Promise<T> {
   try {
     return await work()
   } catch (error) {
     if (!(error instanceof MoleculeError) || error.code !== 'bad_config') throw error
     // A caller who sent no file must not read about a line of one.
     const message = error.message.replace(/^config\.yaml:\d+: /, '')
-    throw new MoleculeError('invalid_request', message, { cause: error, details: error.details })
+    const { problems, ...rest } = error.details
+    const details = sentFile ? { ...rest, problems } : rest
+    throw new MoleculeError('invalid_request', message, { cause: error, details })
   }
 }

@@ -5,7 +5,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import { MoleculeError } from '../../errors.ts'
 import { sql, type Transaction, type Value } from '../../store/store.ts'
-import type { Identity, NewToken, TokenInfo, TokenRole } from '../tokens.ts'
+import type { Identity, NewToken, RefusedSecret, TokenInfo, TokenRole } from '../tokens.ts'
 import type { ConversationClaims } from './conversation-tokens.ts'
 
 /** Programs that create tokens must revoke them. At the limit, `insertToken` refuses a new one. */
@@ -49,6 +49,19 @@ export function* findByHash(hashed: Buffer): Transaction<VerifiedToken | undefin
   const ends = [row.expires_at, isCurrent ? null : row.old_until].filter((end) => end !== null)
   const leftMs = ends.length === 0 ? undefined : Math.min(...ends) - row.now
   return { identity: identityOf(row, row.ownerName, hex), leftMs }
+}
+
+/** Why the token with this secret is refused; undefined where no token has or had it. */
+export function* findRefused(hashed: Buffer): Transaction<RefusedSecret | undefined> {
+  const [row] = yield* sql<Pick<TokenRow, 'hash' | 'old_until' | 'expires_at'> & { now: number }>(
+    'select hash, old_until, expires_at, now_ms() as now from tokens where hash = $1 or old_hash = $1',
+    [hashed.toString('hex')],
+  )
+  if (row === undefined) return undefined
+  const { expires_at: expiry, old_until: overlap, now } = row
+  if (expiry !== null && expiry <= now) return { reason: 'expired', sinceMs: now - expiry }
+  if (sameHash(row.hash, hashed) || overlap === null || overlap > now) return undefined
+  return { reason: 'replaced', sinceMs: now - overlap }
 }
 
 /** The index lookup uses the hash, which reveals nothing of the secret. This comparison takes constant time. */

@@ -4,11 +4,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { type ManualClock, manualClock } from '../../../test/fakes/manual-clock.ts'
+import { waitUntil } from '../../../test/harness/wait.ts'
 import { ulid, workspaceId } from '../../ids.ts'
 import { openSqlite } from '../../store/sqlite/sqlite.ts'
 import { type Store, sql } from '../../store/store.ts'
 import type { Identity, Tokens } from '../tokens.ts'
 import { beginTokenRun, createConversationTokens, ensureConversationSecret } from './conversation-tokens.ts'
+import { createRevocations } from './revocations.ts'
 import { createTokens } from './token-store.ts'
 
 const ADMIN = 'a-token-of-thirty-two-bytes-or-so'
@@ -90,11 +92,13 @@ test('PL-12 a token is shown once, stored as its hash, and has its role', async 
 })
 
 test('PL-12 a token with a missing or a needless field is refused, and the error names the field', async () => {
-  await assert.rejects(tokens.create({ name: 'x', role: 'workspace' }), /needs "workspace_id"/)
-  await assert.rejects(tokens.create({ name: 'x', role: 'caller' }), /needs "workspaces"/)
-  await assert.rejects(tokens.create({ name: 'x', role: 'caller', workspaces: [] }), /needs "workspaces"/)
-  await assert.rejects(tokens.create({ name: 'x', role: 'conversation', workspaceId: 'w' }), /needs "conversation_id"/)
-  await assert.rejects(tokens.create({ name: 'x', role: 'admin', workspaceId: 'w' }), /has no "workspace_id"/)
+  const refused = (input: Parameters<typeof tokens.create>[0], message: RegExp) =>
+    assert.rejects(tokens.create(input), { code: 'invalid_request', message })
+  await refused({ name: 'x', role: 'workspace' }, /needs "workspace_id"/)
+  await refused({ name: 'x', role: 'caller' }, /needs "workspaces"/)
+  await refused({ name: 'x', role: 'caller', workspaces: [] }, /needs "workspaces"/)
+  await refused({ name: 'x', role: 'conversation', workspaceId: 'w' }, /needs "conversation_id"/)
+  await refused({ name: 'x', role: 'admin', workspaceId: 'w' }, /has no "workspace_id"/)
 })
 
 test('PL-12 after a rotation the new secret is valid at once, and the old one until the overlap ends', async () => {
@@ -255,4 +259,22 @@ test('a verified secret costs no lookup for a while', async () => {
   const { secret } = await counted.create({ name: 'busy', role: 'member' })
   for (let call = 0; call < 100; call++) await counted.verify(secret)
   assert.equal(reads, 1)
+})
+
+test('PL-12 one poll checks 500 secrets with open streams, and the next poll the others', async () => {
+  const time = manualClock()
+  const polls: number[] = []
+  const findValid = async (identities: readonly Identity[]) => {
+    polls.push(identities.length)
+    return new Set(identities.map(({ secretId }) => secretId))
+  }
+  const revocations = createRevocations({ clock: time, findValid })
+  for (let count = 0; count < 501; count++)
+    revocations.watch({ secretId: `${count}` } as Identity, () => assert.fail('its token is valid'))
+  for (const expected of [[500], [500, 1], [500, 1, 500]]) {
+    time.advance(5000)
+    await waitUntil(() => polls.length === expected.length, 'a poll')
+    await time.settle()
+    assert.deepEqual(polls, expected)
+  }
 })

@@ -9,13 +9,20 @@ import { MoleculeError } from '../../errors.ts'
 import { ulid } from '../../ids.ts'
 import { type Log, silentLog } from '../../log.ts'
 import type { Store, Transaction } from '../../store/store.ts'
-import { type Identity, type NewToken, SECRET_BYTES, SECRET_PREFIX, type Tokens } from '../tokens.ts'
+import {
+  type BrowserLogin,
+  type Identity,
+  LOGIN_CODE_MS,
+  type NewToken,
+  SECRET_BYTES,
+  SECRET_PREFIX,
+  type Tokens,
+} from '../tokens.ts'
 import { type ConversationTokens, parseClaims } from './conversation-tokens.ts'
 import { createRevocations } from './revocations.ts'
 import * as rows from './token-rows.ts'
 import { createVerificationCache } from './verification-cache.ts'
 
-const LOGIN_CODE_MS = 10 * 60_000
 const BROWSER_SESSION_MS = 30 * 24 * 3600_000
 /** At the limit the oldest code is dropped. */
 const LOGIN_CODES_MAX = 100
@@ -67,6 +74,13 @@ export function createTokens({ store, clock, adminToken, conversations, log = si
       const identity = verified.get(hex) ?? (await verified.remember(hex, lookUp))
       if (identity !== undefined && !rows.isIssuedConversation(identity)) touch(identity.tokenId)
       return identity
+    },
+    async whyRefused(secret) {
+      if (secret.length > SECRET_CHARACTERS_MAX || !secret.startsWith(SECRET_PREFIX)) return undefined
+      const claims = conversations?.read(secret)
+      if (claims === undefined) return await store.read(() => rows.findRefused(hash(secret)))
+      const sinceMs = clock.nowMs() - claims.expiresAtMs
+      return sinceMs >= 0 ? { reason: 'expired', sinceMs } : undefined
     },
     async create(input) {
       requireRoleFields(input)
@@ -149,31 +163,28 @@ function createTouch({ store, clock, log }: TokenStoreContext): (tokenId: string
   }
 }
 
+const DEFAULT_LOGIN: BrowserLogin = { role: 'admin', name: 'browser' }
+
 /** A browser logs in with a printed single-use code and gets a session. */
 function createBrowserSessions({ store, clock }: TokenStoreContext, forget: (tokenId: string) => void) {
-  const codes = new Map<string, number>()
+  const codes = new Map<string, BrowserLogin & { readonly untilMs: number }>()
   return {
-    issueLoginCode(): string {
+    issueLoginCode({ role, name }: BrowserLogin = DEFAULT_LOGIN): string {
       const code = randomBytes(SECRET_BYTES).toString('base64url')
-      for (const [known, untilMs] of codes) {
+      for (const [known, { untilMs }] of codes) {
         if (untilMs < clock.monotonicMs() || codes.size >= LOGIN_CODES_MAX) codes.delete(known)
       }
-      codes.set(hex(code), clock.monotonicMs() + LOGIN_CODE_MS)
+      codes.set(hex(code), { role, name, untilMs: clock.monotonicMs() + LOGIN_CODE_MS })
       return code
     },
     async exchangeLoginCode(code: string) {
       const codeHash = hex(code.slice(0, SECRET_CHARACTERS_MAX))
-      const untilMs = codes.get(codeHash)
+      const login = codes.get(codeHash)
       codes.delete(codeHash)
-      if (untilMs === undefined || untilMs < clock.monotonicMs()) return undefined
+      if (login === undefined || login.untilMs < clock.monotonicMs()) return undefined
+      const { role, name } = login
       const secret = newSecret()
-      const session = {
-        id: ulid(),
-        kind: 'session',
-        name: 'browser',
-        role: 'admin',
-        expiresInMs: BROWSER_SESSION_MS,
-      } as const
+      const session = { id: ulid(), kind: 'session', name, role, expiresInMs: BROWSER_SESSION_MS } as const
       await store.write(() => rows.insertToken({ ...session, hash: hex(secret) }))
       return { secret, maxAgeSeconds: BROWSER_SESSION_MS / 1000 }
     },

@@ -1,0 +1,201 @@
+/**
+ * Chat channels as they are stored: the bots with their tokens, and the workspaces that answer in their chats.
+ * Invariant: a token leaves this file only towards the door that connects with it.
+ */
+import { MoleculeError } from '../errors.ts'
+import { type Row, type Store, sql, type Transaction } from '../store/store.ts'
+import { workspaceNotFound } from './workspace-rows.ts'
+
+export interface ChannelSettings {
+  /** Another address of the service. */
+  readonly apiUrl?: string
+  /** People who need no pairing, by their ids on the service. */
+  readonly allowedPeople?: readonly string[]
+  /** Only these groups, channels and threads are answered; direct chats always are. Absent: all. */
+  readonly allowedPlaces?: readonly string[]
+  /** Bots that are answered; all other bots are ignored. */
+  readonly allowedBots?: readonly string[]
+}
+
+export interface NewChannel {
+  readonly name: string
+  readonly kind: string
+  readonly token: string
+  readonly account?: { readonly id: string; readonly name: string }
+  /** Answers in direct chats, and where the bot is mentioned in a place without a binding. */
+  readonly workspaceId?: string
+  readonly settings: ChannelSettings
+}
+
+export interface StoredChannel extends NewChannel {
+  /** Why it does not work at the moment. */
+  readonly problem?: string
+  readonly createdAtMs: number
+}
+
+export interface Binding {
+  readonly channel: string
+  readonly place: string
+  readonly workspaceId: string
+}
+
+/** All channels together; more are refused. */
+const CHANNELS_MAX = 50
+const BINDINGS_MAX = 2000
+
+/**
+ * Contract: `claim` gives a channel to one holder at a time, for `holdMs`; the holder claims again before that ends. A
+ * holder is `<host>.<id>`: a new process of a host takes over at once, because the one before it is dead.
+ */
+export interface Channels {
+  /** `replace`: a channel of this name is changed, and keeps its bindings and pairings. Else such a name is refused. */
+  add(channel: NewChannel, options?: { readonly replace: boolean }): Promise<void>
+  list(): Promise<StoredChannel[]>
+  /** Throws `not_found`. */
+  get(name: string): Promise<StoredChannel>
+  /** Also removes what is known about its chats and people. */
+  remove(name: string): Promise<void>
+  bind(binding: Binding): Promise<void>
+  unbind(channel: string, place: string): Promise<void>
+  bindings(channel?: string): Promise<Binding[]>
+  /** The workspace of a place: its own binding, else that of its parent. */
+  boundTo(channel: string, place: { readonly id: string; readonly parentId?: string }): Promise<string | undefined>
+  claim(name: string, holder: string, holdMs: number): Promise<boolean>
+  release(name: string, holder: string): Promise<void>
+  setProblem(name: string, problem: string | undefined): Promise<void>
+}
+
+export function createChannels(store: Store): Channels {
+  return {
+    add: (channel, { replace } = { replace: false }) => store.write(() => insertChannel(channel, replace)),
+    list: () => store.read(() => listChannels()),
+    get: (name) => store.read(() => requireChannel(name)),
+    remove: (name) => store.write(() => deleteChannel(name)),
+    bind: (binding) => store.write(() => insertBinding(binding)),
+    unbind: (channel, place) => store.write(() => deleteBinding(channel, place)),
+    bindings: (channel) => store.read(() => listBindings(channel)),
+    boundTo: (channel, place) => store.read(() => findBound(channel, place)),
+    claim: (name, holder, holdMs) => store.write(() => claim(name, holder, holdMs)),
+    async release(name, holder) {
+      await store.write(() =>
+        sql('update channels set holder = null, holder_until = 0 where name = $1 and holder = $2', [name, holder]),
+      )
+    },
+    async setProblem(name, problem) {
+      await store.write(() => sql('update channels set problem = $2 where name = $1', [name, problem ?? null]))
+    },
+  }
+}
+
+const COLUMNS = 'name, kind, token, account, workspace_id, settings, problem, created_at'
+
+function* insertChannel(channel: NewChannel, replace: boolean): Transaction<void> {
+  const { name, kind, token, account, workspaceId, settings } = channel
+  yield* requireWorkspace(workspaceId)
+  const rows = yield* sql<{ name: string }>('select name from channels')
+  const isKnown = rows.some((row) => row.name === name)
+  if (isKnown && !replace)
+    throw new MoleculeError(
+      'unsupported_operation',
+      `there is a channel ${name} already: remove it first, or give another name`,
+    )
+  if (!isKnown && rows.length >= CHANNELS_MAX)
+    throw new MoleculeError('unsupported_operation', `there are ${CHANNELS_MAX} channels: remove some first`)
+  yield* sql(
+    `insert into channels (name, kind, token, account, workspace_id, settings, created_at)
+     values ($1, $2, $3, $4, $5, $6, now_ms())
+     on conflict (name) do update set kind = excluded.kind, token = excluded.token, account = excluded.account,
+       workspace_id = excluded.workspace_id, settings = excluded.settings, problem = null`,
+    [name, kind, token, account ? JSON.stringify(account) : null, workspaceId ?? null, JSON.stringify(settings)],
+  )
+}
+
+function* requireWorkspace(id: string | undefined): Transaction<void> {
+  if (id === undefined) return
+  const [row] = yield* sql('select workspace_id from workspace_load where workspace_id = $1', [id])
+  if (row === undefined) throw workspaceNotFound(id)
+}
+
+function* listChannels(): Transaction<StoredChannel[]> {
+  return (yield* sql(`select ${COLUMNS} from channels order by name`)).map(toChannel)
+}
+
+function* requireChannel(name: string): Transaction<StoredChannel> {
+  const [row] = yield* sql(`select ${COLUMNS} from channels where name = $1`, [name])
+  if (row === undefined)
+    throw new MoleculeError('not_found', `there is no channel ${JSON.stringify(name.slice(0, 100))}`)
+  return toChannel(row)
+}
+
+const TABLES_OF_CHANNEL = [
+  ...['channel_bindings', 'pairings', 'held_messages'],
+  ...['chat_places', 'chat_messages', 'chat_prompts'],
+]
+
+function* deleteChannel(name: string): Transaction<void> {
+  yield* requireChannel(name)
+  for (const table of TABLES_OF_CHANNEL) yield* sql(`delete from ${table} where channel = $1`, [name])
+  yield* sql('delete from channels where name = $1', [name])
+}
+
+function* insertBinding({ channel, place, workspaceId }: Binding): Transaction<void> {
+  yield* requireChannel(channel)
+  yield* requireWorkspace(workspaceId)
+  const [count] = yield* sql<{ bindings: number }>('select count(*) as bindings from channel_bindings')
+  if (Number(count?.bindings) >= BINDINGS_MAX)
+    throw new MoleculeError('unsupported_operation', `there are ${BINDINGS_MAX} bindings: remove some first`)
+  yield* sql(
+    `insert into channel_bindings (channel, place, workspace_id, created_at) values ($1, $2, $3, now_ms())
+     on conflict (channel, place) do update set workspace_id = excluded.workspace_id`,
+    [channel, place, workspaceId],
+  )
+}
+
+function* deleteBinding(channel: string, place: string): Transaction<void> {
+  const gone = yield* sql('delete from channel_bindings where channel = $1 and place = $2 returning place', [
+    channel,
+    place,
+  ])
+  if (gone.length === 0) throw new MoleculeError('not_found', `the place ${place} of ${channel} is not bound`)
+}
+
+function* listBindings(channel: string | undefined): Transaction<Binding[]> {
+  const rows = yield* sql<{ channel: string; place: string; workspace_id: string }>(
+    `select channel, place, workspace_id from channel_bindings where channel = $1 or $1 = '' order by channel, place`,
+    [channel ?? ''],
+  )
+  return rows.map((row) => ({ channel: row.channel, place: row.place, workspaceId: row.workspace_id }))
+}
+
+function* findBound(
+  channel: string,
+  { id, parentId }: { readonly id: string; readonly parentId?: string },
+): Transaction<string | undefined> {
+  const rows = yield* sql<{ place: string; workspace_id: string }>(
+    'select place, workspace_id from channel_bindings where channel = $1 and place in ($2, $3)',
+    [channel, id, parentId ?? id],
+  )
+  return (rows.find(({ place }) => place === id) ?? rows[0])?.workspace_id
+}
+
+function* claim(name: string, holder: string, holdMs: number): Transaction<boolean> {
+  const hostPart = holder.slice(0, holder.indexOf('.') + 1)
+  const held = yield* sql(
+    `update channels set holder = $2, holder_until = now_ms() + $3
+     where name = $1 and (holder is null or holder_until < now_ms() or substr(holder, 1, $5) = $4) returning name`,
+    [name, holder, holdMs, hostPart, hostPart.length],
+  )
+  return held.length > 0
+}
+
+function toChannel(row: Row): StoredChannel {
+  const { account, workspace_id: workspaceId, problem } = row
+  return {
+    ...{ name: String(row['name']), kind: String(row['kind']), token: String(row['token']) },
+    ...(typeof account === 'string' && { account: JSON.parse(account) }),
+    ...(typeof workspaceId === 'string' && { workspaceId }),
+    ...(typeof problem === 'string' && { problem }),
+    settings: JSON.parse(String(row['settings'])),
+    createdAtMs: Number(row['created_at']),
+  }
+}

@@ -1,0 +1,234 @@
+/**
+ * What the chat door remembers: the conversation of each place and the last message seen there, the messages that it
+ * handled with their tasks, and the buttons that it sent.
+ */
+import { ulid } from '../ids.ts'
+import { type Row, type Store, sql, type Transaction } from '../store/store.ts'
+
+export interface PlaceKey {
+  readonly channel: string
+  readonly place: string
+}
+
+export interface KnownPlace extends PlaceKey {
+  /** The place of the channel, as JSON. */
+  readonly description: string
+  readonly contextId: string
+  /** The last message seen there; absent before the first. */
+  readonly seen?: { readonly id: string; readonly atMs: number }
+  /** How many messages of bots followed each other, and whether the door said that it stops. */
+  readonly guard: { readonly bots: number; readonly said: boolean }
+}
+
+export interface ChatMessageKey extends PlaceKey {
+  /** The key of its admission. */
+  readonly id: string
+}
+
+export interface HandledMessage extends ChatMessageKey {
+  /** The id for reactions and replies. */
+  readonly messageId: string
+  readonly person: string
+  readonly taskId?: string
+  /** The message with the progress of the task. */
+  readonly progressId?: string
+  readonly receivedAtMs: number
+}
+
+/** A question with buttons, bound to one ask. */
+export interface Prompt extends PlaceKey {
+  readonly id: string
+  readonly messageId?: string
+  readonly taskId: string
+  readonly askId: string
+  readonly text: string
+}
+
+/** Handled messages are remembered for this long: longer than a service repeats them. */
+const REMEMBERED_MS = 7 * 24 * 3600_000
+/** Followed again after a restart; the oldest first. */
+const OPEN_MAX = 1000
+const PLACES_MAX = 5000
+
+export interface ChatLog {
+  /** The place, made where it is new. */
+  place(key: PlaceKey, description: string): Promise<KnownPlace>
+  /** The places of a channel with a message, the latest first. */
+  places(channel: string): Promise<KnownPlace[]>
+  /** Begins a new conversation in the place. */
+  newContext(key: PlaceKey): Promise<void>
+  markSeen(key: PlaceKey, seen: { readonly id: string; readonly atMs: number }): Promise<void>
+  setGuard(key: PlaceKey, guard: KnownPlace['guard']): Promise<void>
+  handled(key: ChatMessageKey): Promise<boolean>
+  /** Open until `close`, where it has a task. A held message is recorded a second time, with its task. */
+  record(message: Omit<HandledMessage, 'receivedAtMs' | 'progressId'>): Promise<void>
+  /** Messages whose tasks had not ended. */
+  open(channel: string): Promise<HandledMessage[]>
+  /** The messages of a task, the oldest first. */
+  ofTask(taskId: string): Promise<HandledMessage[]>
+  /** The last message of a place with a task. */
+  lastOf(key: PlaceKey): Promise<HandledMessage | undefined>
+  setProgress(key: ChatMessageKey, progressId: string): Promise<void>
+  close(key: ChatMessageKey): Promise<void>
+  /** The prompt of an ask, made where it is new. */
+  addPrompt(prompt: Omit<Prompt, 'messageId'>): Promise<Prompt>
+  setPromptMessage(id: string, messageId: string): Promise<void>
+  prompt(id: string): Promise<Prompt | undefined>
+  promptsOf(taskId: string): Promise<Prompt[]>
+  removePrompt(id: string): Promise<void>
+  /** Forgets old messages and prompts. */
+  prune(): Promise<void>
+}
+
+export function createChatLog(store: Store): ChatLog {
+  const run = async (text: string, values: readonly (string | number)[]) => {
+    await store.write(() => sql(text, values))
+  }
+  return {
+    place: (key, description) => store.write(() => ensurePlace(key, description)),
+    places: (channel) => store.read(() => listPlaces(channel)),
+    newContext: ({ channel, place }) =>
+      run('update chat_places set context_id = $3 where channel = $1 and place = $2', [channel, place, ulid()]),
+    markSeen: ({ channel, place }, { id, atMs }) =>
+      run(
+        `update chat_places set seen_id = $3, seen_at = $4
+         where channel = $1 and place = $2 and (seen_id is null or seen_at <= $4)`,
+        [channel, place, id, atMs],
+      ),
+    setGuard: ({ channel, place }, guard) =>
+      run('update chat_places set guard = $3 where channel = $1 and place = $2', [
+        channel,
+        place,
+        JSON.stringify(guard),
+      ]),
+    handled: (key) => store.read(() => isHandled(key)),
+    record: (message) => store.write(() => record(message)),
+    open: (channel) => store.read(() => listMessages(`channel = $1 and state = 'open'`, [channel])),
+    ofTask: (taskId) => store.read(() => listMessages('task_id = $1', [taskId])),
+    lastOf: ({ channel, place }) => store.read(() => lastMessage(channel, place)),
+    setProgress: ({ channel, place, id }, progressId) =>
+      run('update chat_messages set progress_id = $4 where channel = $1 and place = $2 and id = $3', [
+        ...[channel, place, id],
+        progressId,
+      ]),
+    close: ({ channel, place, id }) =>
+      run(`update chat_messages set state = 'closed' where channel = $1 and place = $2 and id = $3`, [
+        channel,
+        place,
+        id,
+      ]),
+    addPrompt: (prompt) => store.write(() => insertPrompt(prompt)),
+    setPromptMessage: (id, messageId) => run('update chat_prompts set message_id = $2 where id = $1', [id, messageId]),
+    prompt: (id) => store.read(() => findPrompt('id', id)),
+    promptsOf: (taskId) => store.read(() => listPrompts(taskId)),
+    removePrompt: (id) => run('delete from chat_prompts where id = $1', [id]),
+    prune: () => store.write(prune),
+  }
+}
+
+function* ensurePlace({ channel, place }: PlaceKey, description: string): Transaction<KnownPlace> {
+  const [row] = yield* sql(
+    `insert into chat_places (channel, place, description, context_id) values ($1, $2, $3, $4)
+     on conflict (channel, place) do update set description = excluded.description returning *`,
+    [channel, place, description, ulid()],
+  )
+  return toPlace(row as Row)
+}
+
+function* listPlaces(channel: string): Transaction<KnownPlace[]> {
+  const rows = yield* sql(
+    `select * from chat_places where channel = $1 and seen_id is not null order by seen_at desc limit ${PLACES_MAX}`,
+    [channel],
+  )
+  return rows.map(toPlace)
+}
+
+function toPlace(row: Row): KnownPlace {
+  const { seen_id: seenId, guard } = row
+  return {
+    ...{ channel: String(row['channel']), place: String(row['place']) },
+    ...{ description: String(row['description']), contextId: String(row['context_id']) },
+    ...(typeof seenId === 'string' && { seen: { id: seenId, atMs: Number(row['seen_at']) } }),
+    guard: typeof guard === 'string' ? JSON.parse(guard) : { bots: 0, said: false },
+  }
+}
+
+function* isHandled({ channel, place, id }: ChatMessageKey): Transaction<boolean> {
+  const rows = yield* sql('select id from chat_messages where channel = $1 and place = $2 and id = $3', [
+    channel,
+    place,
+    id,
+  ])
+  return rows.length > 0
+}
+
+function* record(message: Omit<HandledMessage, 'receivedAtMs' | 'progressId'>): Transaction<void> {
+  const { channel, place, id, messageId, person, taskId } = message
+  yield* sql(
+    `insert into chat_messages (channel, place, id, message_id, person, task_id, state, received_at)
+     values ($1, $2, $3, $4, $5, $6, $7, now_ms())
+     on conflict (channel, place, id) do update set task_id = excluded.task_id, state = excluded.state
+     where chat_messages.task_id is null and excluded.task_id is not null`,
+    [channel, place, id, messageId, person, taskId ?? null, taskId === undefined ? 'closed' : 'open'],
+  )
+}
+
+function* listMessages(where: string, values: readonly string[]): Transaction<HandledMessage[]> {
+  const rows = yield* sql(
+    `select * from chat_messages where ${where} order by received_at, id limit ${OPEN_MAX}`,
+    values,
+  )
+  return rows.map(toMessage)
+}
+
+function* lastMessage(channel: string, place: string): Transaction<HandledMessage | undefined> {
+  const [row] = yield* sql(
+    `select * from chat_messages where channel = $1 and place = $2 and task_id is not null
+     order by received_at desc, id desc limit 1`,
+    [channel, place],
+  )
+  return row && toMessage(row)
+}
+
+function toMessage(row: Row): HandledMessage {
+  const { task_id: taskId, progress_id: progressId } = row
+  return {
+    ...{ channel: String(row['channel']), place: String(row['place']), id: String(row['id']) },
+    ...{ messageId: String(row['message_id']), person: String(row['person']) },
+    ...(typeof taskId === 'string' && { taskId }),
+    ...(typeof progressId === 'string' && { progressId }),
+    receivedAtMs: Number(row['received_at']),
+  }
+}
+
+function* insertPrompt({ id, channel, place, taskId, askId, text }: Omit<Prompt, 'messageId'>): Transaction<Prompt> {
+  yield* sql(
+    `insert into chat_prompts (id, channel, place, task_id, ask_id, text, created_at)
+     values ($1, $2, $3, $4, $5, $6, now_ms()) on conflict (ask_id) do nothing`,
+    [id, channel, place, taskId, askId, text],
+  )
+  return (yield* findPrompt('ask_id', askId)) as Prompt
+}
+
+function* findPrompt(column: 'id' | 'ask_id', value: string): Transaction<Prompt | undefined> {
+  const [row] = yield* sql(`select * from chat_prompts where ${column} = $1`, [value])
+  return row && toPrompt(row)
+}
+
+function* listPrompts(taskId: string): Transaction<Prompt[]> {
+  return (yield* sql('select * from chat_prompts where task_id = $1 order by id', [taskId])).map(toPrompt)
+}
+
+function toPrompt(row: Row): Prompt {
+  const messageId = row['message_id']
+  return {
+    ...{ id: String(row['id']), channel: String(row['channel']), place: String(row['place']) },
+    ...{ taskId: String(row['task_id']), askId: String(row['ask_id']), text: String(row['text']) },
+    ...(typeof messageId === 'string' && { messageId }),
+  }
+}
+
+function* prune(): Transaction<void> {
+  yield* sql(`delete from chat_messages where state = 'closed' and received_at < now_ms() - ${REMEMBERED_MS}`)
+  yield* sql(`delete from chat_prompts where created_at < now_ms() - ${REMEMBERED_MS}`)
+}

@@ -1,0 +1,223 @@
+/**
+ * Schedules: a message that is sent to a workspace at times that a cron pattern names. The clock door (doors/clock) sends
+ * them; here they are kept.
+ * Invariant: a schedule advances only after its message was admitted, under a key of schedule and time. So a crash sends
+ * no time twice and forgets none.
+ */
+import { MoleculeError } from '../errors.ts'
+import { ulid } from '../ids.ts'
+import { type Row, type Store, sql, type Transaction } from '../store/store.ts'
+import { workspaceNotFound } from './workspace-rows.ts'
+
+/** What happens to a time at which no platform ran: one message later, or none. */
+export type MissedTimes = 'once' | 'skip'
+
+export interface ScheduleDraft {
+  readonly workspaceId: string
+  readonly name: string
+  /** Five fields: minute, hour, day of the month, month, day of the week. */
+  readonly cron: string
+  readonly timeZone: string
+  readonly text: string
+  readonly missed: MissedTimes
+  /** True: all runs are one conversation, so the agent remembers the runs before. */
+  readonly sameConversation: boolean
+  readonly webhook?: ScheduleWebhook | undefined
+  /** The team whose file made the schedule (`molecule apply`). Only that team may prune it. */
+  readonly team?: string | undefined
+}
+
+export interface ScheduleWebhook {
+  readonly url: string
+  readonly signingSecret: string
+}
+
+export interface Schedule extends ScheduleDraft {
+  readonly id: string
+  readonly paused: boolean
+  /** Absent when no further time follows. */
+  readonly nextAtMs?: number
+  readonly lastAtMs?: number
+  readonly lastTaskId?: string
+  /** Why the last time was left out. */
+  readonly note?: string
+}
+
+export type ScheduleChange = Partial<Omit<ScheduleDraft, 'workspaceId' | 'webhook' | 'team'>> & {
+  readonly paused?: boolean
+}
+
+/** The result of a time that has come: its run, or why it was left out. */
+export interface ScheduleAdvance {
+  /** The time that was due; a schedule that another node has advanced stays as it is. */
+  readonly dueAtMs: number
+  readonly run?: { readonly taskId: string }
+  readonly note?: string
+}
+
+export interface Schedules {
+  /** Throws `invalid_request` for a pattern or a time zone that is not one. */
+  create(draft: ScheduleDraft): Promise<Schedule>
+  /** Throws `not_found`. */
+  get(id: string): Promise<Schedule>
+  /** Oldest first; of one workspace or of all. */
+  list(workspaceId?: string): Promise<Schedule[]>
+  change(id: string, change: ScheduleChange): Promise<Schedule>
+  /** False if there is none. */
+  remove(id: string): Promise<boolean>
+  /** Those whose time has come, and when the next one comes. */
+  due(nowMs: number): Promise<{ readonly due: Schedule[]; readonly nextAtMs: number | undefined }>
+  advance(schedule: Schedule, advance: ScheduleAdvance): Promise<void>
+  /** Stores a run outside of the schedule's times. */
+  recordRun(id: string, taskId: string): Promise<void>
+}
+
+/** At the limit, `create` refuses a new one. */
+export const SCHEDULES_MAX = 1000
+const DUE_AT_ONCE = 100
+
+export function createSchedules({ store, nowMs }: { readonly store: Store; readonly nowMs: () => number }): Schedules {
+  return {
+    async create(draft) {
+      const nextAtMs = await nextTime(draft, nowMs())
+      return store.write(() => insertSchedule(`sch_${ulid()}`, draft, nextAtMs))
+    },
+    get: (id) => store.read(() => requireSchedule(id)),
+    list: (workspaceId) => store.read(() => listSchedules(workspaceId)),
+    async change(id, change) {
+      const known = await store.read(() => requireSchedule(id))
+      const changed = { ...known, ...change }
+      // A schedule that goes on after a pause has not missed the times between.
+      const nextAtMs = await nextTime(changed, nowMs())
+      return store.write(() => updateSchedule(changed, nextAtMs))
+    },
+    remove: (id) => store.write(() => deleteSchedule(id)),
+    due: (atMs) => store.read(() => findDue(atMs)),
+    async advance(schedule, advance) {
+      const nextAtMs = await nextTime(schedule, Math.max(nowMs(), advance.dueAtMs))
+      await store.write(() => advanceSchedule(schedule.id, advance, nextAtMs))
+    },
+    async recordRun(id, taskId) {
+      await store.write(function* () {
+        yield* sql('update schedules set last_at = now_ms(), last_task_id = $2, note = null where id = $1', [
+          id,
+          taskId,
+        ])
+      })
+    },
+  }
+}
+
+/** The first time after `afterMs`; undefined if there is none. Loads the library only where schedules are used. */
+export async function nextTime(
+  { cron, timeZone }: Pick<ScheduleDraft, 'cron' | 'timeZone'>,
+  afterMs: number,
+): Promise<number | undefined> {
+  const { Cron } = await import('croner')
+  try {
+    const job = new Cron(cron, { timezone: timeZone, mode: '5-part', paused: true })
+    return job.nextRun(new Date(afterMs))?.getTime()
+  } catch (thrown) {
+    const reason = (thrown as Error).message.replace(/^Cron\w*: /, '')
+    const message = `the times "${cron}" in ${timeZone} cannot be used: ${reason}`
+    throw new MoleculeError('invalid_request', message, { details: { path: 'cron' }, cause: thrown })
+  }
+}
+
+const COLUMNS = `id, workspace_id, name, cron, time_zone, text, missed, same_conversation, webhook, paused, next_at,
+  last_at, last_task_id, note, team`
+
+function* insertSchedule(id: string, draft: ScheduleDraft, nextAtMs: number | undefined): Transaction<Schedule> {
+  const { workspaceId } = draft
+  const [workspace] = yield* sql('select workspace_id from workspace_load where workspace_id = $1', [workspaceId])
+  if (workspace === undefined) throw workspaceNotFound(workspaceId)
+  const [count] = yield* sql<{ schedules: number }>('select count(*) as schedules from schedules')
+  if (Number(count?.schedules) >= SCHEDULES_MAX) {
+    throw new MoleculeError('unsupported_operation', `there are ${SCHEDULES_MAX} schedules: remove some first`)
+  }
+  const [row] = yield* sql(
+    `insert into schedules (id, workspace_id, name, cron, time_zone, text, missed, same_conversation, webhook, next_at,
+       team, created_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, now_ms())
+     on conflict (id) do update set name = excluded.name returning ${COLUMNS}`,
+    [
+      ...[id, workspaceId, draft.name, draft.cron, draft.timeZone, draft.text, draft.missed],
+      ...[draft.sameConversation ? 1 : 0, draft.webhook === undefined ? null : JSON.stringify(draft.webhook)],
+      ...[nextAtMs ?? null, draft.team ?? null],
+    ],
+  )
+  return toSchedule(row as Row)
+}
+
+function* requireSchedule(id: string): Transaction<Schedule> {
+  const [row] = yield* sql(`select ${COLUMNS} from schedules where id = $1`, [id])
+  if (row === undefined) throw new MoleculeError('not_found', `there is no schedule ${id}`)
+  return toSchedule(row)
+}
+
+function* listSchedules(workspaceId: string | undefined): Transaction<Schedule[]> {
+  const rows =
+    workspaceId === undefined
+      ? yield* sql(`select ${COLUMNS} from schedules order by id limit ${SCHEDULES_MAX}`)
+      : yield* sql(`select ${COLUMNS} from schedules where workspace_id = $1 order by id`, [workspaceId])
+  return rows.map(toSchedule)
+}
+
+function* updateSchedule(schedule: Schedule, nextAtMs: number | undefined): Transaction<Schedule> {
+  const { id, name, cron, timeZone, text, missed, sameConversation, paused } = schedule
+  const [row] = yield* sql(
+    `update schedules set name = $2, cron = $3, time_zone = $4, text = $5, missed = $6, same_conversation = $7,
+       paused = $8, next_at = $9 where id = $1 returning ${COLUMNS}`,
+    [id, name, cron, timeZone, text, missed, sameConversation ? 1 : 0, paused ? 1 : 0, nextAtMs ?? null],
+  )
+  if (row === undefined) throw new MoleculeError('not_found', `there is no schedule ${id}`)
+  return toSchedule(row)
+}
+
+function* deleteSchedule(id: string): Transaction<boolean> {
+  return (yield* sql('delete from schedules where id = $1 returning id', [id])).length > 0
+}
+
+function* findDue(nowMs: number): Transaction<{ due: Schedule[]; nextAtMs: number | undefined }> {
+  const rows = yield* sql(
+    `select ${COLUMNS} from schedules where paused = 0 and next_at is not null order by next_at limit ${DUE_AT_ONCE + 1}`,
+  )
+  const all = rows.map(toSchedule)
+  const due = all.filter(({ nextAtMs = 0 }) => nextAtMs <= nowMs)
+  return { due: due.slice(0, DUE_AT_ONCE), nextAtMs: all[due.length]?.nextAtMs ?? (due.length > 0 ? nowMs : undefined) }
+}
+
+function* advanceSchedule(
+  id: string,
+  { dueAtMs, run, note }: ScheduleAdvance,
+  nextAtMs: number | undefined,
+): Transaction<void> {
+  yield* sql(
+    `update schedules set next_at = $3, note = $4, 
+       last_at = case when cast($5 as text) is null then last_at else $2 end,
+       last_task_id = coalesce($5, last_task_id) where id = $1 and next_at = $2`,
+    [id, dueAtMs, nextAtMs ?? null, note ?? null, run?.taskId ?? null],
+  )
+}
+
+function toSchedule(row: Row): Schedule {
+  const text = (name: string) => String(row[name])
+  const optional = <T>(name: string, read: (value: string) => T) => {
+    const value = row[name]
+    return value === null || value === undefined ? undefined : read(String(value))
+  }
+  const fields = {
+    nextAtMs: optional('next_at', Number),
+    lastAtMs: optional('last_at', Number),
+    lastTaskId: optional('last_task_id', String),
+    note: optional('note', String),
+    team: optional('team', String),
+    webhook: optional('webhook', (value) => JSON.parse(value) as ScheduleWebhook),
+  }
+  return {
+    ...{ id: text('id'), workspaceId: text('workspace_id'), name: text('name'), cron: text('cron') },
+    ...{ timeZone: text('time_zone'), text: text('text'), missed: text('missed') as MissedTimes },
+    ...{ sameConversation: Number(row['same_conversation']) === 1, paused: Number(row['paused']) === 1 },
+    ...(Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Partial<Schedule>),
+  }
+}
