@@ -152,6 +152,7 @@ function toOurError(error: unknown): MoleculeError {
 const TURN_ERROR_CODES: readonly ErrorCode[] = [
   ...(['bad_config', 'backend_missing', 'spawn_failed', 'timeout', 'exit', 'empty_response', 'rate_limited'] as const),
   ...(['auth_failed', 'provider_failed', 'context_full', 'session_lost', 'agent_failed', 'max_turns'] as const),
+  ...(['quota_exhausted', 'overloaded', 'provider_unreachable', 'unknown_model', 'bad_request'] as const),
   ...(['too_large', 'canceled'] as const),
 ]
 

@@ -8,15 +8,31 @@ import type { MoleculeError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { Processes } from '../process/processes.ts'
 import type { Artifact, Message, MessageContent, Metadata, Part } from '../protocol/a2a.ts'
+import type { FileDiff } from '../protocol/file-diff.ts'
 import type { Request } from '../protocol/request.ts'
 import type { BackendOptions } from './options.ts'
 
-export interface McpServer {
+/** A program that speaks MCP on stdio. */
+export interface McpStdioServer {
   readonly name: string
   readonly command: string
   readonly args: readonly string[]
   readonly env: Readonly<Record<string, string>>
 }
+
+/** An MCP server at a URL. */
+export interface McpHttpServer {
+  readonly name: string
+  readonly url: string
+  /** The variable in the environment of the turn that has the bearer token: for files and command lines. */
+  readonly tokenVariable: string
+  /** The token itself, for an agent that gets the server over stdin. */
+  readonly token: string
+  /** The same server as a program, for an agent that accepts no URL. */
+  readonly program: McpStdioServer
+}
+
+export type McpServer = McpStdioServer | McpHttpServer
 
 /** One attempt at one message: all that a backend gets to know about it. */
 export interface Turn {
@@ -35,7 +51,7 @@ export interface Turn {
   readonly history?: readonly Message[]
   readonly workingDir: string
   readonly model?: string
-  /** MCP servers of the platform for this turn. Always empty today: the platform has no MCP server yet. */
+  /** The MCP server of the workspace. Empty if the turn has no token for it. */
   readonly mcpServers: readonly McpServer[]
   /** The notes of earlier attempts at this message; empty at the first. */
   readonly notes: Readonly<Record<string, string>>
@@ -46,6 +62,11 @@ export interface Turn {
    * in time, or a question that could not be asked, is a denial.
    */
   readonly ask: (request: PermissionRequest, signal: AbortSignal) => Promise<Decision>
+  /**
+   * Calls the listener each time the turn begins to wait for a delegation, with the promise of the end of the wait. That
+   * time does not count against a time limit of the backend. The runtime pauses its own stall timer.
+   */
+  readonly onWait?: (listener: (over: Promise<void>) => void) => void
 }
 
 /** An action for which the agent needs a person's permission. The answer is valid for exactly this action. */
@@ -54,7 +75,10 @@ export interface PermissionRequest {
   readonly id: string
   /** The tool, by the agent's own name for it. */
   readonly tool: string
-  /** The exact action: the command line, or the tool's input as JSON. */
+  /**
+   * The exact action: the command line, or the tool's input as JSON. A text in parentheses says that the agent does not
+   * tell exactly what it would do; no rule can be made of it.
+   */
   readonly subject: string
 }
 
@@ -68,7 +92,15 @@ export type BackendEvent =
   /** The agent is alive. Restarts the stall timeout, has no content. */
   | { readonly type: 'activity' }
   | { readonly type: 'text'; readonly delta: string }
-  | { readonly type: 'tool'; readonly name: string; readonly state: 'started' | 'finished' | 'failed' }
+  /** Name and subject as a permission request has them. The subject is absent if the agent does not report it. */
+  | {
+      readonly type: 'tool'
+      readonly name: string
+      readonly subject?: string
+      readonly state: 'started' | 'finished' | 'failed'
+      /** The files that it changed, where the agent reports them with its end. */
+      readonly diffs?: readonly FileDiff[]
+    }
   /** `said` becomes the task's status, which the caller sees. The text alone is only shown to people who watch. */
   | { readonly type: 'status'; readonly text: string; readonly said?: MessageContent }
   /** Stored for the next attempt at this message. It is durable when the runtime reads the next event. */
@@ -111,6 +143,8 @@ export interface Backend {
   readonly name: string
   /** After this time without an event, the runtime ends the turn as timed out. Undefined: the backend has its own limit. */
   readonly stallMs?: number
+  /** How the agent calls a tool of one of `turn.mcpServers`. Undefined: it is not given these servers. */
+  readonly mcpToolName?: (server: string, tool: string) => string
   validate(signal: AbortSignal): Promise<Validation>
   run(turn: Turn, signal: AbortSignal): AsyncIterable<BackendEvent>
   /**
@@ -144,6 +178,8 @@ export interface BackendDefinition {
   readonly runsCommands?: boolean
   /** The agent keeps no session, so each turn needs the earlier messages. Costs one query a turn. */
   readonly usesHistory?: boolean
+  /** The agent remembers a conversation in a session of its own. A turn without one gets the stored conversation. */
+  readonly keepsSessions?: boolean
   /** It starts no process, so its turns need no environment. Making one costs a tenth of a small turn. */
   readonly startsNothing?: boolean
   /** It calls no model that costs money: its turns are not metered, and `max_turns_per_hour` does not limit them. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import fc from 'fast-check'
 import { CLIS } from '../../test/agents/clis.ts'
 import { createProcessHarness, PLAIN_ENVIRONMENT } from '../../test/harness/process-harness.ts'
 import { systemClock } from '../clock.ts'
@@ -66,6 +67,21 @@ test('BK-7 every registered name, the short name claude, and undefined for the d
   for (const name of registered) assert.equal(resolveBackendName(name, registered), name)
   assert.equal(resolveBackendName('claude', registered), 'claude-code')
   assert.equal(resolveBackendName(undefined, registered), 'claude-code')
+})
+
+test('AG-13 BK-7 property 7: a known name is resolved, undefined is claude, and any other text is refused with the valid names', () => {
+  const registered = ['claude-code', 'codex', 'gemini', 'opencode']
+  const known = { claude: 'claude-code', ...Object.fromEntries(registered.map((name) => [name, name])) }
+  const anyName = fc.oneof(fc.constantFrom(...Object.keys(known)), fc.string(), fc.constant(undefined))
+  fc.assert(
+    fc.property(anyName, (name) => {
+      if (name === undefined) return assert.equal(resolveBackendName(name, registered), 'claude-code')
+      const expected = Object.entries(known).find(([short]) => short === name)?.[1]
+      if (expected !== undefined) return assert.equal(resolveBackendName(name, registered), expected)
+      assert.throws(() => resolveBackendName(name, registered), /valid: claude, claude-code, codex, gemini, opencode/)
+    }),
+    { numRuns: 100 },
+  )
 })
 
 test('BK-7 any other name, also the empty one, is refused with the valid names', () => {

@@ -11,6 +11,7 @@ import { codex } from './codex/codex.ts'
 import { exec } from './exec/exec.ts'
 import { gemini } from './gemini/gemini.ts'
 import { hermes } from './hermes/hermes.ts'
+import { withHooks } from './hooks.ts'
 import { mcp } from './mcp/mcp.ts'
 import { mock } from './mock/mock.ts'
 import { openai } from './openai/openai.ts'
@@ -63,8 +64,10 @@ export function createBackendRegistry(definitions: readonly BackendDefinition[])
     get,
     build(name, values, context) {
       const definition = get(name)
-      const backend = definition.create(createOptions(values), context)
-      return definition.runsCommands === true ? withPeersAndOutbox(backend, context.log) : backend
+      const options = createOptions(values)
+      const backend = definition.create(options, context)
+      const extended = definition.runsCommands === true ? withPeersAndOutbox(backend, context.log) : backend
+      return withHooks(extended, options, context)
     },
   }
 }
@@ -73,13 +76,17 @@ const DEFAULT_NAME = 'claude-code'
 /** Short names for registered names. */
 const SHORT_NAMES: Readonly<Record<string, string>> = { claude: 'claude-code' }
 
+/** The registered name that a short name stands for; any other name stays as it is. */
+export const longBackendName = (name: string): string =>
+  (Object.hasOwn(SHORT_NAMES, name) ? SHORT_NAMES[name] : undefined) ?? name
+
 /**
  * The backend that a name in `--backend` or in a setting means; undefined means the default. Any other name, also the
  * empty string, throws an error that lists the valid names. A caller that reads a variable checks first that it is set.
  */
 export function resolveBackendName(name: string | undefined, registered: readonly string[]): string {
   if (name === undefined) return DEFAULT_NAME
-  const resolved = SHORT_NAMES[name] ?? name
+  const resolved = longBackendName(name)
   if (registered.includes(resolved)) return resolved
   const valid = [...new Set([...registered, ...Object.keys(SHORT_NAMES)])].sort()
   throw badConfig(`unknown backend "${name}"; valid: ${valid.join(', ')}`, { name, known: valid })

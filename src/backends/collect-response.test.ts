@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { MoleculeError } from '../errors.ts'
 import type { BackendEvent } from './backend.ts'
-import { collectResponse } from './collect-response.ts'
+import { collectResponse, collectResult } from './collect-response.ts'
 
 const done = (...parts: Extract<BackendEvent, { type: 'done' }>['parts']): BackendEvent => ({
   type: 'done',
@@ -39,3 +39,23 @@ test('BK-3 a failed turn throws its error, and a stream without an end is no_end
 async function* stream(events: readonly BackendEvent[]): AsyncGenerator<BackendEvent> {
   yield* events
 }
+
+test('GW-8 a result has the text and the session of a turn; a failure says what the program did', async () => {
+  const session: BackendEvent = { type: 'session', token: 's1' }
+  const answered = await collectResult(stream([session, done({ text: 'he' }, { text: 'llo' })]))
+  assert.deepEqual(answered, { isError: false, responseText: 'hello', sessionId: 's1' })
+  assert.deepEqual(await collectResult(stream([done({ text: 'x' })])), { isError: false, responseText: 'x' })
+  const failures: [MoleculeError, string][] = [
+    [new MoleculeError('timeout', 'it took too long'), 'Query timed out'],
+    [new MoleculeError('no_end', 'no result'), 'Failed to parse CLI output'],
+    [new MoleculeError('exit', 'it ended', { details: { stderr: `first${'x'.repeat(500)}` } }), 'x'.repeat(500)],
+    [new MoleculeError('auth_failed', 'no log-in'), 'no log-in'],
+  ]
+  for (const [error, text] of failures) {
+    assert.deepEqual(await collectResult(stream([{ type: 'failed', error }])), { isError: true, responseText: text })
+  }
+  assert.deepEqual(await collectResult(stream([session])), {
+    isError: true,
+    responseText: 'Failed to parse CLI output',
+  })
+})

@@ -22,3 +22,34 @@ export async function collectResponse(events: AsyncIterable<BackendEvent>): Prom
   }
   throw new MoleculeError('no_end', 'the backend ended without a result', { retryable: true })
 }
+
+/** A turn as one result: its text, its session, and whether it failed. */
+export interface TurnResult {
+  readonly responseText?: string
+  readonly sessionId?: string
+  readonly isError: boolean
+}
+
+const STDERR_CHARACTERS_MAX = 500
+
+/** Reads a stream to its end. Never throws for a failed turn; what people see of a failure is `runtime/failure-sentence.ts`. */
+export async function collectResult(events: AsyncIterable<BackendEvent>): Promise<TurnResult> {
+  let sessionId: string | undefined
+  for await (const event of events) {
+    if (event.type === 'session') sessionId = event.token
+    if (event.type === 'failed') return { isError: true, responseText: failureText(event.error) }
+    if (event.type !== 'done') continue
+    const responseText = event.parts.map(({ text = '' }) => text).join('')
+    return { isError: false, responseText, ...(sessionId !== undefined && { sessionId }) }
+  }
+  return { isError: true, responseText: UNPARSED }
+}
+
+const UNPARSED = 'Failed to parse CLI output'
+
+function failureText({ code, message, details }: MoleculeError): string {
+  if (code === 'timeout') return 'Query timed out'
+  if (code === 'no_end') return UNPARSED
+  const { stderr } = details
+  return code === 'exit' && typeof stderr === 'string' ? stderr.slice(-STDERR_CHARACTERS_MAX) : message
+}

@@ -50,12 +50,15 @@ export function readAuthHeaders(
   }
 }
 
-export function readUrl(text: string): string {
+export function readUrl(text: string, option = 'url'): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
   const fits = (url?.protocol === 'http:' || url?.protocol === 'https:') && url.username === '' && url.password === ''
   if (fits) return text
   // The message does not quote the URL, because it may contain a password.
-  throw new MoleculeError('bad_config', 'backend option "url" must be an http or https URL without a password in it')
+  throw new MoleculeError(
+    'bad_config',
+    `backend option "${option}" must be an http or https URL without a password in it`,
+  )
 }
 
 export function readStallMs(options: BackendOptions): number {

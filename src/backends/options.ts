@@ -13,6 +13,14 @@ export interface BackendOptions {
   readonly keys: readonly string[]
 }
 
+/** Options of every backend (hooks.ts). */
+const COMMON_OPTIONS: Readonly<Record<string, string>> = {
+  before_turn: 'a command that runs before each turn, with JSON on stdin; exit code 2 refuses the message',
+  after_turn: 'a command that runs after each answer, with JSON on stdin',
+  on_error: 'a command that runs after each failed turn, with JSON on stdin',
+  hook_timeout: 'how long each of these commands may take (10s)',
+}
+
 export function createOptions(values: Readonly<Record<string, string>>): BackendOptions {
   return {
     get: (key, fallback) => ownValue(values, key) || fallback,
@@ -53,7 +61,7 @@ export function unknownOptionKeys(
   values: Readonly<Record<string, string>>,
 ): string[] {
   return Object.keys(values)
-    .filter((key) => !Object.hasOwn(definition.options, key))
+    .filter((key) => !Object.hasOwn(definition.options, key) && !Object.hasOwn(COMMON_OPTIONS, key))
     .sort()
 }
 

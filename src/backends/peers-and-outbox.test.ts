@@ -11,9 +11,14 @@ import { withPeersAndOutbox } from './peers-and-outbox.ts'
 const DONE: BackendEvent = { type: 'done', parts: [{ text: 'made' }], finality: 'completed' }
 
 /** Runs a turn of an agent that calls `work` and then answers. */
-async function answer(overrides: TurnOverrides, work: (turn: Turn, outbox: string) => BackendEvent | undefined) {
+async function answer(
+  overrides: TurnOverrides,
+  work: (turn: Turn, outbox: string) => BackendEvent | undefined,
+  more: Partial<Backend> = {},
+) {
   const backend: Backend = {
     name: 'played',
+    ...more,
     validate: async () => ({ ok: true }),
     async *run(turn) {
       yield work(turn, turn.env['MOLECULE_OUTBOX'] ?? '') ?? DONE
@@ -31,6 +36,19 @@ test('TW-2 the prompt of an agent with a token names its peers, after its own sy
   await answer({ workingDir, systemPrompt: 'Be brief.' }, note)
   assert.match(prompts[0] ?? '', /^Be brief\.\n\n.*a2a peers.*a2a delegate .*\[A2A_ERROR\]/s)
   assert.doesNotMatch(prompts[1] ?? '', /a2a/)
+})
+
+test('TW-2 the prompt of an agent with the MCP server names its tools, any other prompt the commands', async (t) => {
+  const workingDir = temporaryDir(t)
+  const prompts: string[] = []
+  const note = ({ systemPrompt }: Turn) => void prompts.push(systemPrompt)
+  const program = { name: 'molecule', command: 'molecule', args: [], env: {} }
+  const mcpServers = [{ name: 'molecule', url: 'http://x', tokenVariable: 'T', token: 't', program }]
+  const given = { workingDir, env: { MOLECULE_WORKSPACE_TOKEN: 'x' }, mcpServers }
+  await answer(given, note, { mcpToolName: (server, tool) => `${server}.${tool}` })
+  await answer(given, note)
+  assert.match(prompts[0] ?? '', /- molecule\.list_peers: .*molecule\.delegate_task: .*\[A2A_ERROR\]/s)
+  assert.match(prompts[1] ?? '', /On your PATH are:\n- `a2a peers`/)
 })
 
 test('PL-17 files in the outbox become artifacts of the answer, links and folders do not', async (t) => {

@@ -16,6 +16,7 @@ test('RT-12 a child does not inherit our tokens, database URL and channel secret
     Database_Url: 's',
     DISCORD_BOT_TOKEN: 's',
     TELEGRAM_BOT_TOKEN: 's',
+    LINE_CHANNEL_TOKEN: 's',
     PGPASSWORD: 's',
     PGHOST: 'the store',
     pgservice: 's',

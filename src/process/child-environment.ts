@@ -4,7 +4,7 @@
  * future ones too. That also hides the workspace variables of a platform that was itself started inside a workspace.
  */
 
-const STRIPPED_NAMES: ReadonlySet<string> = new Set(['DATABASE_URL'])
+const STRIPPED_NAMES: ReadonlySet<string> = new Set(['DATABASE_URL', 'LINE_CHANNEL_TOKEN'])
 /** PG: the variables of the PostgreSQL client, which may lead to the store (PGPASSWORD, PGPASSFILE, PGSERVICE, ...). */
 const STRIPPED_PREFIXES = ['MOLECULE_', 'DISCORD_', 'TELEGRAM_', 'PG'] as const
 

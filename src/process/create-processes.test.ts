@@ -174,10 +174,13 @@ test('RE-5 close ends running processes and sweeps, once, and nothing starts aft
 
 test('a timeout longer than any timer is waited for in steps', async (t) => {
   const waits: number[] = []
+  let nowMs = 0
   const clock: Clock = {
     ...systemClock,
+    monotonicMs: () => nowMs,
     after(delayMs, callback) {
       waits.push(delayMs)
+      nowMs += delayMs
       const timer = setImmediate(callback)
       return () => clearImmediate(timer)
     },

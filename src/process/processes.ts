@@ -27,6 +27,8 @@ export interface ProcessRunOptions extends SpawnOptions {
   readonly outputBytesMax: number
   /** Limits the whole run; unset = no limit. */
   readonly timeoutMs?: number
+  /** Calls the listener with each wait that does not count as time of the run. */
+  readonly onWait?: (listener: (over: Promise<void>) => void) => void
   /** Called with each chunk of stdout. Must not throw. */
   readonly onOutput?: (chunk: Uint8Array) => void
 }
@@ -50,6 +52,8 @@ export interface ProcessStartOptions extends SpawnOptions {
   readonly lineBytesMax: number
   /** Called with each line of stdout, without its newline. A last line without a newline counts. Must not throw. */
   readonly onLine: (line: string) => void
+  /** Called with each line of stderr, until one is longer than 64 KiB. Must not throw. */
+  readonly onErrorLine?: (line: string) => void
   /**
    * For a process that runs once: `ended` does not wait for a scan of all processes of the machine. If the process
    * ended by itself, its escapees are killed within seconds after `ended`.

@@ -3,7 +3,7 @@
  * backend decides what the end means. Invariant: it always resolves, once, and never rejects. By then its tree is dead;
  * escapees of a run that ended by itself are killed about a second later.
  */
-import { TIMER_MS_MAX } from '../clock.ts'
+import { startTimeLimit } from '../clock.ts'
 import { onAbort } from '../wait.ts'
 import { createCapture, createTail } from './output.ts'
 import type { ProcessResult, ProcessRunOptions } from './processes.ts'
@@ -63,19 +63,12 @@ function readOutput({ child, stop }: Subprocess, options: ProcessRunOptions) {
 }
 
 /** Stops the run at its timeout or when the signal aborts. The returned function removes both. */
-function watchLimits({ context, stop }: Subprocess, { timeoutMs }: ProcessRunOptions, signal: AbortSignal): () => void {
+function watchLimits({ context, stop }: Subprocess, options: ProcessRunOptions, signal: AbortSignal): () => void {
   const release = onAbort(signal, () => stop('canceled'))
-  let cancelTimer: (() => void) | undefined
-  // Waits in steps, because one timer cannot be longer than TIMER_MS_MAX.
-  const wait = (leftMs: number) => {
-    cancelTimer = context.clock.after(Math.min(leftMs, TIMER_MS_MAX), () => {
-      if (leftMs > TIMER_MS_MAX) wait(leftMs - TIMER_MS_MAX)
-      else stop('timed_out')
-    })
-  }
-  if (timeoutMs !== undefined) wait(timeoutMs)
+  const time = startTimeLimit(context.clock, options.timeoutMs, () => stop('timed_out'))
+  options.onWait?.((over) => void time.pauseDuring(over))
   return () => {
     release()
-    cancelTimer?.()
+    time.stop()
   }
 }

@@ -38,6 +38,15 @@ test('a running process answers line by line, and ends when its stdin closes', a
   assert.equal(await running.stop(), result)
 })
 
+test('lines of stderr are emitted until one is too long, and its end is kept all the same', async (t) => {
+  const { start } = starter(t)
+  const errorLines: string[] = []
+  const options = { onErrorLine: (line: string) => void errorLines.push(line), stderrBytesKept: 4 }
+  const running = start("printf 'one\\ntwo' >&2; printf '\\n%070000d\\nend' 1 >&2", options)
+  const { exitCode, stderrTail } = await running.ended
+  assert.deepEqual([exitCode, errorLines, new TextDecoder().decode(stderrTail)], [0, ['one', 'two'], '\nend'])
+})
+
 test('a line longer than the limit ends the process, and a line of exactly the limit does not', async (t) => {
   const { start, lines } = starter(t)
   const running = start("printf '%01000d\\n' 1; printf '%01001d\\n' 2; sleep 300")

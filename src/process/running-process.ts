@@ -20,6 +20,8 @@ import {
 const INPUT_END_GRACE_MS = 500
 /** Unread input of a process; a write beyond it resolves to false. */
 const WRITE_BYTES_MAX = 64 * 1024 * 1024
+/** After a longer line of stderr, `onErrorLine` gets no more lines. */
+const ERROR_LINE_BYTES_MAX = 64 * 1024
 /** Linux uses this value on every architecture that Node runs on. */
 const TICKS_PER_SECOND = 100
 /** A larger difference between the two clocks comes from a container's own uptime, not from the time of the spawn. */
@@ -69,9 +71,9 @@ async function supervise(
   stderr: ReturnType<typeof createTail>,
 ): Promise<ProcessResult> {
   const { child, leader, context } = subprocess
-  const lines = createLineSplitter(options.lineBytesMax, (line) => {
+  const guard = (onLine: (line: string) => void) => (line: string) => {
     try {
-      options.onLine(line)
+      onLine(line)
     } catch (error) {
       // An error thrown here would end the whole platform, so only this process is stopped.
       context.log.error(
@@ -80,7 +82,8 @@ async function supervise(
       )
       subprocess.stop('canceled')
     }
-  })
+  }
+  const lines = createLineSplitter(options.lineBytesMax, guard(options.onLine))
   let over = false
   child.stdout.on('data', (chunk: Uint8Array) => {
     if (over || lines.push(chunk)) return
@@ -89,7 +92,11 @@ async function supervise(
     child.stdout.destroy()
     subprocess.stop('output_too_large')
   })
-  child.stderr.on('data', (chunk: Uint8Array) => stderr.push(chunk))
+  const errorLines = options.onErrorLine && createLineSplitter(ERROR_LINE_BYTES_MAX, guard(options.onErrorLine))
+  child.stderr.on('data', (chunk: Uint8Array) => {
+    stderr.push(chunk)
+    errorLines?.push(chunk)
+  })
   const end = await superviseToEnd(subprocess, { onEnd: () => undefined, sweepNow: options.sweepLater !== true })
   lines.end()
   return {

@@ -8,6 +8,7 @@ test('RT-7 each kind of failure has its category', () => {
   const category = (code: ErrorCode, details = {}) =>
     failureSentence(new MoleculeError(code, 'x', { details }))?.category
   assert.equal(category('rate_limited'), 'rate_limited')
+  assert.equal(category('quota_exhausted'), 'quota_exhausted')
   assert.equal(category('auth_failed'), 'auth_failed')
   assert.equal(category('session_lost'), 'session_error')
   assert.equal(category('timeout'), 'timeout')

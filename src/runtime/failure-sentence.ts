@@ -12,9 +12,9 @@ export interface FailureSentence {
   readonly sentence: string
 }
 
-/** Undefined for `agent_failed`: there the agent itself told the caller why it gave up. */
+/** Undefined where the message is meant for the caller: the agent's own reason, or that of a hook. */
 export function failureSentence({ code, details }: MoleculeError): FailureSentence | undefined {
-  if (code === 'agent_failed') return undefined
+  if (code === 'agent_failed' || code === 'vetoed') return undefined
   if (code === 'exit') return exitSentence(details['exitCode'], details['signal'])
   const [category, sentence] = SENTENCES[code] ?? ['internal', 'an internal error occurred during the turn']
   return { category, sentence }
@@ -22,6 +22,10 @@ export function failureSentence({ code, details }: MoleculeError): FailureSenten
 
 function exitSentence(exitCode: unknown, signal: unknown): FailureSentence {
   if (typeof exitCode === 'number') {
+    if (exitCode === 127)
+      return { category: 'exit_127', sentence: 'a command of the agent was not found (exit code 127)' }
+    if (exitCode === 126)
+      return { category: 'exit_126', sentence: 'a command of the agent is not executable (exit code 126)' }
     return { category: `exit_${exitCode}`, sentence: `the agent's program ended with exit code ${exitCode}` }
   }
   // Accepts only the name of a signal, so that no text of the program gets into the sentence.
@@ -31,7 +35,12 @@ function exitSentence(exitCode: unknown, signal: unknown): FailureSentence {
 
 const SENTENCES: Partial<Readonly<Record<ErrorCode, readonly [category: string, sentence: string]>>> = {
   rate_limited: ['rate_limited', "the model provider's rate limit is reached"],
+  quota_exhausted: ['quota_exhausted', 'the quota or credit at the model provider is used up'],
   auth_failed: ['auth_failed', 'the agent could not log in to its model provider'],
+  overloaded: ['overloaded', 'the model provider is overloaded'],
+  provider_unreachable: ['provider_unreachable', 'the model provider cannot be reached'],
+  unknown_model: ['unknown_model', "the agent's model does not exist or is not offered to its account"],
+  bad_request: ['bad_request', 'the model provider refuses the request of the agent'],
   provider_failed: ['provider_failed', 'the model provider could not answer'],
   context_full: ['context_full', "the conversation no longer fits into the model's context"],
   session_lost: ['session_error', 'the agent no longer knows this conversation'],

@@ -39,12 +39,92 @@ test('the failure of a retry says which attempt, of how many, when and why', () 
   assert.equal(outcome.type === 'retry' && outcome.failure.message, 'attempt 3 of 4 in 10 s: exit 3')
 })
 
-test('a retry waits as long as the provider asks, up to six hours', () => {
-  const after = (resetAfterMs: number) =>
-    outcomeOf(new MoleculeError('rate_limited', 'slow down', { retryable: true, details: { resetAfterMs } }))
+test('RT-6 a retry waits as long as the provider asks, up to a day', () => {
+  const after = (resetAfterMs: number) => outcomeOf(limited({ resetAfterMs }))
   const soon = after(90_000)
-  assert.equal(soon.type === 'retry' && soon.afterMs, 90_000)
-  assert.equal(after(7 * 3600_000).type, 'dead')
+  assert.deepEqual(soon.type === 'retry' && [soon.afterMs, soon.parked], [90_000, undefined])
+  assert.match(soon.type === 'retry' ? soon.failure.message : '', /^attempt 2 of 4 in 2 min: /)
+  assert.equal(after(24 * HOUR_MS).type, 'retry')
+  assert.equal(after(25 * HOUR_MS).type, 'dead')
+})
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+const limited = (details = {}) => new MoleculeError('rate_limited', 'slow down', { retryable: true, details })
+const quota = (details = {}) => new MoleculeError('quota_exhausted', 'no credit', { details })
+
+/** The outcome of each attempt at a message whose turns take no time, until it is a dead letter; waits in seconds. */
+function waitsOf(error: MoleculeError, { maxAttempts = 4, patienceMs = HOUR_MS } = {}): string[] {
+  const waits: string[] = []
+  let [failures, times, sinceMs] = [0, 0, 0]
+  for (;;) {
+    const parked = times === 0 ? {} : { parked: { times, sinceMs } }
+    const given = { error, maxAttempts, usedTool: false, rateLimitPatienceMs: patienceMs }
+    const outcome = outcomeOfFailure({ lease: lease({ failures, ...parked }), ...given })
+    if (outcome.type !== 'retry') return [...waits, outcome.type]
+    waits.push(`${outcome.parked === true ? 'parked ' : ''}${outcome.afterMs / 1000}`)
+    if (outcome.parked !== true) failures += 1
+    // The time begins with the first park.
+    else [times, sinceMs] = [times + 1, sinceMs + outcome.afterMs]
+  }
+}
+const parked = (...seconds: readonly number[]) => seconds.map((each) => `parked ${each}`)
+
+test('RT-14 a rate limit without a time: 5, 10, 20 s, then parked for 1, 2, 5, 10 ... min, an hour in all', () => {
+  const parks = parked(60, 120, 300, 600, 600, 600, 600, 600, 120)
+  assert.deepEqual(waitsOf(limited()), ['5', '10', '20', ...parks, 'dead'])
+})
+
+test('RT-14 the patience ends with one last try; none means that no message is parked', () => {
+  assert.deepEqual(waitsOf(limited(), { patienceMs: 4 * MINUTE_MS }).slice(3), [...parked(60, 120, 60), 'dead'])
+  assert.deepEqual(waitsOf(limited(), { patienceMs: 0 }), ['5', '10', '20', 'dead'])
+  assert.deepEqual(waitsOf(limited(), { maxAttempts: 1, patienceMs: 90_000 }), [...parked(60, 30), 'dead'])
+  assert.deepEqual(waitsOf(limited(), { maxAttempts: 9, patienceMs: 60_000 }), ['5', '10', '20', 'parked 60', 'dead'])
+})
+
+test('RT-14 in the parked phase a named time only makes the wait longer, and a day is the limit', () => {
+  const named = (resetAfterMs: number, patienceMs = 3 * MINUTE_MS) =>
+    waitsOf(limited({ resetAfterMs }), { maxAttempts: 1, patienceMs })
+  assert.deepEqual(named(0), [...parked(60, 120), 'dead'])
+  assert.deepEqual(named(90_000), [...parked(90, 90), 'dead'])
+  assert.deepEqual(named(3 * HOUR_MS), [...parked(3 * 3600), 'dead'])
+  assert.deepEqual(named(24 * HOUR_MS), [...parked(24 * 3600), 'dead'])
+  assert.deepEqual(named(25 * HOUR_MS), ['dead'])
+})
+
+test('RT-14 a message that waited in vain says how long; each park keeps the reason alone', () => {
+  const given = { error: limited(), maxAttempts: 4, usedTool: true, rateLimitPatienceMs: HOUR_MS }
+  const last = outcomeOfFailure({ ...given, lease: lease({ failures: 3, parked: { times: 9, sinceMs: HOUR_MS } }) })
+  assert.match(
+    last.type === 'dead' ? (last.failure.sentence ?? '') : '',
+    /^given up after 1 h \(rate_limit_patience\): the model provider's rate limit is reached$/,
+  )
+  const first = outcomeOfFailure({ ...given, lease: lease({ failures: 3 }) })
+  assert.ok(first.type === 'retry')
+  assert.equal(first.failure.sentence, "the model provider's rate limit is reached")
+  assert.deepEqual([first.interrupted, first.reason], [true, 'failure'])
+})
+
+test('RT-14 a used-up quota is parked until the named time, at most a day; without a time it says what to do', () => {
+  const hours = (count: number) => waitsOf(quota({ resetAfterMs: count * HOUR_MS }), { patienceMs: 0 })
+  assert.deepEqual(hours(5), [...parked(...Array(4).fill(5 * 3600)), 'dead'])
+  assert.deepEqual(hours(24), [...parked(24 * 3600), 'dead'])
+  assert.deepEqual(hours(25), ['dead'])
+  assert.equal(waitsOf(quota({ resetAfterMs: 0 }))[0], 'parked 60')
+  const sentence = (error: MoleculeError) => {
+    const outcome = outcomeOf(error)
+    return outcome.type === 'dead' ? outcome.failure.sentence : ''
+  }
+  assert.match(sentence(quota()) ?? '', /^the quota or credit .* is used up: add credit, .* replay this message$/)
+  assert.match(sentence(quota({ resetAfterMs: 70 * HOUR_MS })) ?? '', /is used up, for another 70 h: add credit/)
+})
+
+test('RT-14 a bridge of a platform that cannot park retries as before', () => {
+  const waits = [0, 1, 2, 3].map((failures) => {
+    const outcome = outcomeOf(limited(), { failures })
+    return outcome.type === 'retry' ? [outcome.afterMs, outcome.parked] : outcome.type
+  })
+  assert.deepEqual(waits, [[5000, undefined], [10_000, undefined], [20_000, undefined], 'dead'])
 })
 
 test('an error that is not retryable is final at once', () => {
@@ -89,4 +169,14 @@ test('RE-3 an agent that ends during a shutdown costs no attempt, even the last 
   assert.deepEqual(stopped(passing({ signal: 'SIGTERM' })), { type: 'released', interrupted: true })
   assert.equal(stopped(new MoleculeError('rate_limited', 'slow down', { retryable: true })).type, 'dead')
   assert.equal(stopped(new MoleculeError('exit', 'bad usage')).type, 'dead')
+})
+
+test('RT-6 a turn that used a tool before its provider failed may be half done, and its next attempt says so', () => {
+  for (const code of ['provider_failed', 'provider_unreachable', 'overloaded'] as const) {
+    const error = new MoleculeError(code, 'x', { retryable: true })
+    for (const usedTool of [true, false]) {
+      const outcome = outcomeOf(error, {}, usedTool)
+      assert.deepEqual([code, outcome.type === 'retry' && outcome.interrupted], [code, usedTool])
+    }
+  }
 })

@@ -2,19 +2,24 @@
  * The retry policy: the outcome of a failed turn. A retry is a durable schedule in the inbox; no code sleeps inside a
  * turn. The backend decides whether an error is `retryable`.
  */
+import { formatWait } from '../duration.ts'
 import type { MoleculeError } from '../errors.ts'
 import type { Failure, Lease, Outcome } from '../inbox/inbox.ts'
 import { failureSentence } from './failure-sentence.ts'
 
 /** The delays before the second, third and fourth attempt. Later attempts use the last delay. */
 const RETRY_AFTER_MS = [5_000, 10_000, 20_000] as const
+/** The waits of a message that is parked for a rate limit. Later waits use the last one. */
+const PARK_AFTER_MS = [60_000, 120_000, 300_000, 600_000] as const
 /** If a provider asks for a longer wait, the message becomes a dead letter, which the owner can replay. */
-const RESET_AFTER_MS_MAX = 6 * 3600_000
+const RESET_AFTER_MS_MAX = 24 * 3600_000
 
 export interface FailedTurn {
   readonly lease: Lease
   readonly error: MoleculeError
   readonly maxAttempts: number
+  /** How long a message may wait for a rate limit. Undefined: the platform cannot park messages. */
+  readonly rateLimitPatienceMs?: number | undefined
   /** The turn used a tool, so a timed-out turn is not repeated: its effects could happen twice. */
   readonly usedTool: boolean
   /** The runtime shuts down. A service manager that stops it sends the same signal to the agents. */
@@ -32,16 +37,81 @@ export function outcomeOfFailure(failed: FailedTurn): Outcome {
     return { type: 'released', interrupted: true }
   }
   const attempt = lease.failures + 1
+  const limited = limitOutcome(failed, attempt)
+  if (limited !== undefined) return limited
   const afterMs = retryAfterMs(error, attempt)
   if (!mayRetry(failed) || attempt >= maxAttempts || afterMs > RESET_AFTER_MS_MAX) {
     return { type: 'dead', failure: toFailure(error) }
   }
-  const seconds = Math.ceil(afterMs / 1000)
-  const schedule = `attempt ${attempt + 1} of ${maxAttempts} in ${seconds} s`
-  const failure = toFailure(error, `${schedule}: `)
-  const interrupted = INTERRUPTING_CODES.has(error.code)
-  return { type: 'retry', failure, afterMs, reason: 'failure', interrupted }
+  const failure = toFailure(error, `attempt ${attempt + 1} of ${maxAttempts} in ${formatWait(afterMs)}: `)
+  return { type: 'retry', failure, afterMs, reason: 'failure', interrupted: isInterrupted(failed) }
 }
+
+/** A limit of the model provider. Waiting for it costs no attempt. Undefined where the plain retries apply. */
+function limitOutcome(failed: FailedTurn, attempt: number): Outcome | undefined {
+  const { error, maxAttempts, rateLimitPatienceMs } = failed
+  if (error.code === 'quota_exhausted') return quotaOutcome(failed)
+  if (!RATE_LIMIT_CODES.has(error.code) || !error.retryable || rateLimitPatienceMs === undefined) return undefined
+  if (attempt < maxAttempts && attempt <= RETRY_AFTER_MS.length) return undefined
+  return parkForRateLimit(failed, rateLimitPatienceMs)
+}
+
+/**
+ * The wait grows with each park, and the last one ends with the patience. A time that the provider names only makes it
+ * longer: "retry in 0 s" would otherwise call the provider without a pause until the patience ends.
+ */
+function parkForRateLimit(failed: FailedTurn, patienceMs: number): Outcome {
+  const { lease, error } = failed
+  const { times, sinceMs } = lease.parked ?? { times: 0, sinceMs: 0 }
+  const leftMs = patienceMs - sinceMs
+  const stepMs = PARK_AFTER_MS[Math.min(times, PARK_AFTER_MS.length - 1)] ?? 0
+  const afterMs = Math.ceil(Math.max(Math.min(stepMs, leftMs), resetAfterMs(error) ?? 0))
+  if (leftMs <= 0 || sinceMs + afterMs > RESET_AFTER_MS_MAX) {
+    const waited = sinceMs > 0 ? `given up after ${formatWait(sinceMs)} (rate_limit_patience): ` : ''
+    return { type: 'dead', failure: toFailure(error, waited) }
+  }
+  return park(failed, afterMs)
+}
+
+/** The least wait for a quota, for a provider that names a time which has passed. */
+const QUOTA_AFTER_MS_MIN = 60_000
+
+/** Waits for the time that the provider names. Without one, only the owner can help. */
+function quotaOutcome(failed: FailedTurn): Outcome | undefined {
+  const { lease, error, rateLimitPatienceMs } = failed
+  const resetMs = resetAfterMs(error)
+  if (resetMs === undefined) return { type: 'dead', failure: toFailure(error, '', QUOTA_ADVICE) }
+  const afterMs = Math.max(Math.ceil(resetMs), QUOTA_AFTER_MS_MIN)
+  if ((lease.parked?.sinceMs ?? 0) + afterMs > RESET_AFTER_MS_MAX) {
+    const advice = `, for another ${formatWait(afterMs)}${QUOTA_ADVICE}`
+    return { type: 'dead', failure: toFailure(error, '', advice) }
+  }
+  return rateLimitPatienceMs === undefined ? undefined : park(failed, afterMs)
+}
+
+const QUOTA_ADVICE = ': add credit, change the plan or wait for the quota to return, then replay this message'
+
+const park = (failed: FailedTurn, afterMs: number): Outcome => ({
+  type: 'retry',
+  failure: toFailure(failed.error),
+  afterMs,
+  reason: 'failure',
+  interrupted: isInterrupted(failed),
+  parked: true,
+})
+
+/** After these errors, or after a tool, the work may be half done. */
+const isInterrupted = ({ error, usedTool }: FailedTurn): boolean =>
+  INTERRUPTING_CODES.has(error.code) || (usedTool && PROVIDER_CODES.has(error.code))
+
+const INTERRUPTING_CODES: ReadonlySet<string> = new Set(['exit', 'timeout', 'no_end'])
+/** The provider has no capacity for this account, or for any. */
+const RATE_LIMIT_CODES: ReadonlySet<string> = new Set(['rate_limited', 'overloaded'])
+/** The provider failed a call in the middle of a turn. */
+const PROVIDER_CODES: ReadonlySet<string> = new Set([
+  ...RATE_LIMIT_CODES,
+  ...['quota_exhausted', 'provider_failed', 'provider_unreachable'],
+])
 
 /** How the turn of an agent ends that was stopped together with the platform. */
 const STOPPED_CODES: ReadonlySet<string> = new Set(['exit', 'no_end', 'spawn_failed'])
@@ -77,23 +147,26 @@ function systemCodes(error: unknown): string[] {
 /** An error that causes itself would be an endless loop. */
 const CAUSES_MAX = 10
 
-/** After these errors the work may be half done. */
-const INTERRUPTING_CODES: ReadonlySet<string> = new Set(['exit', 'timeout', 'no_end'])
-
 function mayRetry({ error, usedTool }: FailedTurn): boolean {
   return error.retryable && !(error.code === 'timeout' && usedTool)
 }
 
+/** How long to wait, as the provider says; undefined if it does not. */
+function resetAfterMs({ details }: MoleculeError): number | undefined {
+  const afterMs = details['resetAfterMs']
+  return typeof afterMs === 'number' && afterMs >= 0 ? afterMs : undefined
+}
+
 function retryAfterMs(error: MoleculeError, attempt: number): number {
-  const resetAfterMs = error.details['resetAfterMs']
-  if (typeof resetAfterMs === 'number' && resetAfterMs >= 0) return Math.ceil(resetAfterMs)
+  const namedMs = resetAfterMs(error)
+  if (namedMs !== undefined) return Math.ceil(namedMs)
   return RETRY_AFTER_MS[Math.min(attempt, RETRY_AFTER_MS.length) - 1] ?? 0
 }
 
-/** The error's own message for the owner, and the public sentence; `prefix` is put before both. */
-export function toFailure(error: MoleculeError, prefix = ''): Failure {
+/** The error's own message for the owner, with `prefix`, and the public sentence, with `prefix` and `advice`. */
+export function toFailure(error: MoleculeError, prefix = '', advice = ''): Failure {
   const failure = { code: error.code, message: prefix + error.message, details: error.details }
   const described = failureSentence(error)
   if (described === undefined) return failure
-  return { ...failure, sentence: prefix + described.sentence, category: described.category }
+  return { ...failure, sentence: prefix + described.sentence + advice, category: described.category }
 }

@@ -148,7 +148,7 @@ describe('the runtime', () => {
       await waitUntil(async () => (await localInbox.pendingAsks.list({ workspaceId: id })).rows.length === 1)
       const [asked] = (await localInbox.pendingAsks.list({ workspaceId: id })).rows
       subjects.push(asked?.subject ?? '')
-      await localInbox.pendingAsks.answer(asked?.id ?? '', decision, 'Ana')
+      await localInbox.pendingAsks.answer(asked?.id ?? '', decision, { name: 'Ana', principal: 'people', door: 'http' })
     }
     return subjects
   }
@@ -262,6 +262,27 @@ describe('the runtime', () => {
         else assert.deepEqual([row?.failures, row?.state, (row?.wait ?? 0) >= 5000], [1, 'queued', true])
       })
     }
+  })
+
+  test('a timeout after a tool is final, and an error that the backend throws keeps its code', async () => {
+    const timeout = () => new MoleculeError('timeout', 'too slow', { retryable: true })
+    play = async function* () {
+      yield { type: 'tool', name: 'edit', state: 'started' }
+      yield { type: 'failed', error: timeout() }
+    }
+    await withRuntime(async () => {
+      const { task } = await send()
+      assert.equal(task?.status.state, 'TASK_STATE_FAILED')
+      assert.equal(task?.status.message?.metadata?.['code'], 'timeout')
+    })
+    // biome-ignore lint/correctness/useYield: it throws before its first event.
+    play = async function* () {
+      throw new MoleculeError('bad_config', 'no such model')
+    }
+    await withRuntime(async () => {
+      const { task } = await send()
+      assert.equal(task?.status.message?.metadata?.['code'], 'bad_config')
+    })
   })
 
   test('a silent agent times out, and an active one does not', async () => {

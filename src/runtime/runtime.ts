@@ -3,7 +3,7 @@
  * remote, so the same runtime serves the platform and a bridge on a laptop.
  * Invariant: every lease ends in a settle, and a reply is offered to the inbox until the inbox has stored it.
  */
-import type { Backend, Decision } from '../backends/backend.ts'
+import type { Backend } from '../backends/backend.ts'
 import type { Clock } from '../clock.ts'
 import { toMoleculeError } from '../errors.ts'
 import {
@@ -13,6 +13,7 @@ import {
   type LeaseKey,
   type LeaseStanding,
   leaseId,
+  type Outcome,
   type Worker,
 } from '../inbox/inbox.ts'
 import { type Log, maskPatterns } from '../log.ts'
@@ -22,8 +23,7 @@ import { sleep } from '../wait.ts'
 import { createBackendPool } from './backend-pool.ts'
 import { explainFailure } from './failure-sentence.ts'
 import { type StopReason, settleTurn } from './settle-turn.ts'
-import { runTurn, type TurnContext } from './turn.ts'
-import type { TurnAsks } from './turn-asks.ts'
+import { runTurn, type TurnContext, type TurnControls } from './turn.ts'
 
 /** A third of the lease time, so that two renewals may fail before another worker takes over. */
 const RENEW_MS = 10_000
@@ -44,6 +44,8 @@ export interface RuntimeOptions {
   readonly mask?: (text: string) => string
   readonly metrics?: Metrics
   readonly onCheckpoint?: (checkpoint: Checkpoint) => void
+  /** A turn has ended with this outcome, which is not stored yet. */
+  readonly onTurnEnd?: (workspaceId: string, outcome: Outcome) => void
 }
 
 export interface Runtime {
@@ -58,8 +60,8 @@ export interface Runtime {
 interface RunningTurn {
   readonly lease: Lease
   readonly stop: AbortController
-  /** Set when the turn has begun; receives the answers to its asks. */
-  deliverAnswer?: TurnAsks['deliverAnswer']
+  /** Set when the turn has begun. */
+  controls?: TurnControls
   done: Promise<void>
 }
 
@@ -81,16 +83,14 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       if (standing === 'stale') stop.abort('stale' satisfies StopReason)
     }
     running.set(leaseId(lease), turn)
-    const onAnswerReceiver: TurnContext['onAnswerReceiver'] = (deliverAnswer) => {
-      turn.deliverAnswer = deliverAnswer
-    }
-    const isShuttingDown = () => taking.signal.aborted
-    const context = { ...options, take: pool.take, onStanding, onAnswerReceiver, isShuttingDown }
-    turn.done = runTurn(lease, context, stop.signal)
+    const onBegun: TurnContext['onBegun'] = (controls) => void Object.assign(turn, { controls })
+    const parts = { take: pool.take, isShuttingDown: () => taking.signal.aborted }
+    turn.done = runTurn(lease, { ...options, ...parts, onStanding, onBegun }, stop.signal)
       .then((end) => {
         options.onCheckpoint?.('answered')
         const outcome = explainFailure(end.outcome, lease, { log, mask: options.mask ?? maskPatterns })
         if (options.metrics !== undefined) countTurn(options.metrics, outcome)
+        options.onTurnEnd?.(lease.workspaceId, outcome)
         const explained = { ...end, outcome }
         return settleTurn(lease, { inbox, clock, log, end: explained, leaving: leaving.signal }, stop.signal)
       })
@@ -98,13 +98,15 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       .finally(() => running.delete(leaseId(lease)))
   }
   const halt = (key: LeaseKey, reason: StopReason) => running.get(leaseId(key))?.stop.abort(reason)
-  const answer = (key: LeaseKey, askId: string, decision: Decision) =>
-    running.get(leaseId(key))?.deliverAnswer?.(askId, decision)
+  const controlsOf = (key: LeaseKey) => running.get(leaseId(key))?.controls
   const renew = async () => {
     const leases = [...running.values()].map(({ lease }) => lease)
     if (leases.length === 0) return
     for (const [index, standing] of (await inbox.extend(leases)).entries()) {
-      if (standing !== 'held') halt(leases[index] as Lease, standing === 'stop' ? 'canceled' : 'stale')
+      const lease = leases[index] as Lease
+      // Also after a lost directive: one that says that the wait is over would otherwise be missing for ever.
+      if (standing === 'waiting' || standing === 'held') controlsOf(lease)?.setWaiting(standing === 'waiting')
+      else halt(lease, standing === 'stop' ? 'canceled' : 'stale')
     }
   }
   const scheduleRenewal = () => {
@@ -119,7 +121,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   return {
     start() {
       scheduleRenewal()
-      loop = takeDirectives(options, { begin, halt, answer }, taking.signal)
+      loop = takeDirectives(options, { begin, halt, controlsOf }, taking.signal)
     },
     retireBackend: pool.retire,
     async drain(graceMs) {
@@ -142,7 +144,7 @@ async function takeDirectives(
   turns: {
     begin(lease: Lease): void
     halt(key: LeaseKey, reason: StopReason): void
-    answer(key: LeaseKey, askId: string, decision: Decision): void
+    controlsOf(key: LeaseKey): TurnControls | undefined
   },
   signal: AbortSignal,
 ): Promise<void> {
@@ -151,8 +153,10 @@ async function takeDirectives(
       for await (const directive of inbox.leases(worker, signal)) {
         if (directive.type === 'lease') turns.begin(directive.lease)
         if (directive.type === 'stop') turns.halt(directive.key, 'canceled')
+        if (directive.type === 'waiting') turns.controlsOf(directive.key)?.setWaiting(directive.waiting)
         if (directive.type === 'answer') {
-          turns.answer(directive.key, directive.askId, directive.parts === undefined ? 'denied' : 'allowed')
+          const decision = directive.parts === undefined ? 'denied' : 'allowed'
+          turns.controlsOf(directive.key)?.deliverAnswer(directive.askId, decision)
         }
       }
     } catch (error) {

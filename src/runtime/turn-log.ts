@@ -5,10 +5,13 @@
  */
 import type { Clock } from '../clock.ts'
 import type { Inbox, LeaseKey, LeaseStanding, NumberedEvents, TurnEvent } from '../inbox/inbox.ts'
+import { boundDiffs } from '../protocol/file-diff.ts'
 import { createTokenMask } from '../token-mask.ts'
 
 const MERGE_MS = 50
 const MERGE_CHARACTERS_MAX = 8192
+/** Of a tool's subject, which may be a whole file. The rest is cut. */
+const SUBJECT_CHARACTERS_MAX = 500
 
 export interface TurnLog {
   add(event: TurnEvent): void
@@ -70,7 +73,7 @@ export function createTurnLog({ inbox, key, clock, onStanding, onError }: TurnLo
   return {
     add(event) {
       if (event.type !== 'text') {
-        pending.push(event)
+        pending.push(event.type === 'tool' ? shortenTool(event) : event)
         return scheduleFlush()
       }
       // The inbox masks tokens too, but it sees the pieces of a text one by one.
@@ -90,4 +93,11 @@ export function createTurnLog({ inbox, key, clock, onStanding, onError }: TurnLo
       return { from, events: pending.filter((event) => event.type !== 'text') }
     },
   }
+}
+
+function shortenTool(event: TurnEvent & { type: 'tool' }): TurnEvent {
+  const { subject, diffs } = event
+  const bounded = diffs === undefined ? event : { ...event, diffs: boundDiffs(diffs) }
+  if (subject === undefined || subject.length <= SUBJECT_CHARACTERS_MAX) return bounded
+  return { ...bounded, subject: `${subject.slice(0, SUBJECT_CHARACTERS_MAX).toWellFormed()}...` }
 }

@@ -2,7 +2,7 @@
  * Runs one turn: brief, backend, events, outcome. Invariant: it ends in exactly one outcome, whatever the backend does:
  * a throw, a stream without an end, an abort.
  */
-import type { BackendEvent, Turn } from '../backends/backend.ts'
+import type { BackendEvent, McpHttpServer, Turn } from '../backends/backend.ts'
 import type { Clock } from '../clock.ts'
 import { MoleculeError, toMoleculeError } from '../errors.ts'
 import {
@@ -25,6 +25,7 @@ import { exhaustedOutcome, outcomeOfFailure, toFailure } from './retry-policy.ts
 import { createStallTimer, type StallTimer } from './stall-timer.ts'
 import { createTurnAsks, type TurnAsks } from './turn-asks.ts'
 import { createTurnLog, type TurnLog } from './turn-log.ts'
+import { createTurnWaits, type TurnWaits } from './turn-waits.ts'
 
 export interface TurnContext {
   readonly inbox: Inbox
@@ -35,11 +36,14 @@ export interface TurnContext {
   readonly take: BackendPool['take']
   /** Called with the standing of the lease after each call to the inbox. */
   readonly onStanding: (standing: LeaseStanding) => void
-  /** Called once with the function that takes the answers to the turn's asks. */
-  readonly onAnswerReceiver: (deliverAnswer: TurnAsks['deliverAnswer']) => void
+  /** Called once, when the backend starts. */
+  readonly onBegun: (controls: TurnControls) => void
   /** True from the begin of the drain. */
   readonly isShuttingDown: () => boolean
 }
+
+/** Takes what the inbox sends to a running turn: answers to its asks, the begin and the end of its waits. */
+export type TurnControls = Pick<TurnAsks, 'deliverAnswer'> & Pick<TurnWaits, 'setWaiting'>
 
 export interface TurnEnd {
   readonly outcome: Outcome
@@ -66,8 +70,9 @@ export async function runTurn(lease: Lease, context: TurnContext, signal: AbortS
   const stall = createStallTimer(context.clock, taken.backend.stallMs)
   const stopped = stall.signal === undefined ? signal : AbortSignal.any([signal, stall.signal])
   const asks = createTurnAsks(lease, { ...context, stall })
-  context.onAnswerReceiver(asks.deliverAnswer)
-  const events = taken.backend.run(toTurn(lease, brief, asks.ask), stopped)
+  const waits = createTurnWaits(stall)
+  context.onBegun({ deliverAnswer: asks.deliverAnswer, setWaiting: waits.setWaiting })
+  const events = taken.backend.run(toTurn(lease, brief, { ask: asks.ask, onWait: waits.onWait }), stopped)
   const keep = async (note: { key: string; value: string }) => context.onStanding(await turnLog.note(note))
   const facts = await readEvents(events, { turnLog, stall, keep })
   taken.giveBack()
@@ -78,6 +83,7 @@ export async function runTurn(lease: Lease, context: TurnContext, signal: AbortS
     const outcome = {
       ...outcomeOfFailure({
         ...{ lease, error: end.error, maxAttempts: brief.maxAttempts, usedTool },
+        rateLimitPatienceMs: brief.rateLimitPatienceMs,
         shuttingDown: context.isShuttingDown(),
       }),
       ...used,
@@ -89,7 +95,9 @@ export async function runTurn(lease: Lease, context: TurnContext, signal: AbortS
   const { session, artifacts } = facts
   // Leaves out an unchanged session: writing it again would sync one more page before the reply goes out.
   const changedSession = session === undefined || session === brief.sessionToken ? {} : { session }
-  return { outcome: { ...end, artifacts, ...used, ...changedSession }, unsent }
+  const notice = brief.earlierConversation?.notice
+  const noticed = notice === undefined ? {} : { notice }
+  return { outcome: { ...end, artifacts, ...used, ...changedSession, ...noticed }, unsent }
 }
 
 /** The outcome without brief or backend: a retryable error releases the message, any other error is final. */
@@ -180,21 +188,39 @@ function recordEvent(facts: TurnFacts, event: BackendEvent): void {
 const INTERRUPTED_LINE =
   'Note: an earlier attempt at this message was interrupted. Check what is already done before you do it again.'
 
-function toTurn(lease: Lease, brief: Brief, ask: Turn['ask']): Turn {
+function toPrompt({ interrupted }: Lease, { recalled, earlierConversation }: Brief, text: string): string {
+  const earlier = earlierConversation?.text
+  if (!interrupted && recalled === undefined && earlier === undefined) return text
+  const before = [recalled, earlier, interrupted ? INTERRUPTED_LINE : undefined]
+  return [...before.filter((part) => part !== undefined), text].join('\n\n')
+}
+
+const TOKEN_VARIABLE = 'MOLECULE_WORKSPACE_TOKEN'
+
+/** The MCP server of the workspace, with the token of the conversation. */
+function mcpServersOf({ hasMcp, env }: Brief, workspaceId: string): readonly McpHttpServer[] {
+  const { MOLECULE_API_URL: apiUrl, [TOKEN_VARIABLE]: token, PATH: path } = env
+  if (hasMcp !== true || apiUrl === undefined || token === undefined) return []
+  const programEnv = { MOLECULE_API_URL: apiUrl, [TOKEN_VARIABLE]: token, ...(path !== undefined && { PATH: path }) }
+  const name = 'molecule'
+  const program = { name, command: 'molecule', args: ['mcp', '--workspace', workspaceId], env: programEnv }
+  return [{ name, url: `${apiUrl}/workspaces/${workspaceId}/mcp`, tokenVariable: TOKEN_VARIABLE, token, program }]
+}
+
+function toTurn(lease: Lease, brief: Brief, during: Pick<Turn, 'ask' | 'onWait'>): Turn {
   const { workspaceId, taskId, contextId, idempotencyKey, sender, envelope } = lease
   const callerId = sender.kind === 'agent' ? sender.id : ''
   const request = toRequest({ workspaceId, callerId, taskId, contextId, idempotencyKey, sender, envelope })
-  const text = joinText(request.parts)
   return {
     id: leaseId(lease),
     messageId: lease.messageId,
     conversationId: lease.conversationId,
     request,
-    prompt: lease.interrupted ? `${INTERRUPTED_LINE}\n\n${text}` : text,
+    prompt: toPrompt(lease, brief, joinText(request.parts)),
     systemPrompt: brief.systemPrompt,
     workingDir: brief.workingDir,
-    mcpServers: [],
-    ask,
+    mcpServers: mcpServersOf(brief, workspaceId),
+    ...during,
     notes: brief.notes ?? {},
     // The variable that OpenTelemetry's tools read.
     env: envelope.traceparent === undefined ? brief.env : { ...brief.env, TRACEPARENT: envelope.traceparent },

@@ -12,6 +12,7 @@ import type { Message, Part, StreamResponse, TaskState } from '../../protocol/a2
 import type { BackendEvent } from '../backend.ts'
 import { createOptions } from '../options.ts'
 import { a2a, sendSignal } from './a2a.ts'
+import { outgoingMessage } from './session.ts'
 
 interface Rpc {
   readonly method: string
@@ -195,6 +196,14 @@ test('AG-11 a message that would go in a circle is refused before it is sent', a
   assert.deepEqual([error.code, error.retryable], ['forbidden', false])
   assert.match(error.message, /circle: ws_0 -> ws_1 -> ws_1/)
   assert.equal(calls.length, 0)
+})
+
+test('AG-11 TW-9 a remote agent gets the limits of a delegation, and not who began it', () => {
+  const limits = { depth_left: 2, turns_left: 7, deadline: '2030-01-01T00:00:00.000Z' }
+  const delegation = { ...limits, root_task: 't', root_caller: 'discord:42', turns_max: 50 }
+  const raw = { params: { message: { metadata: { molecule_delegation: delegation } } } }
+  const { metadata } = outgoingMessage(makeTurn({ text: 'hi', request: { workspace_id: 'ws_1', raw } }))
+  assert.deepEqual(metadata, { molecule_delegation: limits, molecule_path: ['ws_1'] })
 })
 
 test('AG-11 only a cancel cancels the remote task; a drain leaves it to the next attempt', async (t) => {

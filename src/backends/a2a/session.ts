@@ -4,6 +4,7 @@
  * of a conversation holds the remote context, and the remote task if it waits for an answer.
  */
 import type { Message, Metadata } from '../../protocol/a2a.ts'
+import { DELEGATION_KEY, narrower, readLimits } from '../../protocol/delegation.ts'
 import { isJsonObject, type JsonObject, parseJsonObject } from '../../protocol/json.ts'
 import { fromRequestPart } from '../../protocol/part.ts'
 import { extendRelayPath, RELAY_PATH_KEY } from '../../protocol/relay-path.ts'
@@ -57,8 +58,19 @@ export function outgoingMessage(turn: Turn): Message {
     parts: request.parts.map((part, index) => fromRequestPart(part, `parts[${index}]`)),
     ...readSession(turn),
     ...(extensions.length > 0 && { extensions }),
-    metadata: { ...metadata, [RELAY_PATH_KEY]: extendRelayPath(metadata, request.workspace_id) },
+    metadata: {
+      ...metadata,
+      ...(metadata[DELEGATION_KEY] !== undefined && { [DELEGATION_KEY]: limitsForUpstream(metadata) }),
+      [RELAY_PATH_KEY]: extendRelayPath(metadata, request.workspace_id),
+    },
   }
+}
+
+/** A stranger learns how far the work may spread and what it may cost, and not who began it. */
+function limitsForUpstream(metadata: Metadata): Metadata {
+  const { cost_left_usd: left, max_cost_usd: given, ...limits } = readLimits(metadata)
+  const cost = narrower(left, given)
+  return { ...limits, ...(cost !== undefined && cost > 0 && { max_cost_usd: cost }) }
 }
 
 function messageOf(raw: unknown): Record<string, unknown> {

@@ -93,7 +93,7 @@ test('AG-16 ask: a person sees exactly what the agent wants, and a yes counts on
   const events = await run(build('tool', { dialect: 'gemini' }), { text: 'x', ask })
   assert.equal(streamedText(events), 'chosen: proceed_once')
   const [{ id, ...request }] = asked as [PermissionRequest]
-  assert.deepEqual(request, { tool: 'mcp_lab_ping_tool', subject: 'ping_tool (lab MCP Server)\n{"text":"pong?"}' })
+  assert.deepEqual(request, { tool: 'mcp_lab_ping_tool', subject: '{"text":"pong?"}' })
   assert.match(id, /^mcp_lab_ping_tool__/)
 })
 
@@ -108,12 +108,6 @@ for (const [title, values, given, chosen] of [
   ['allowed_tools', { permission: 'allowed_tools', allowed_tools: 'edit, mcp_lab_ping_tool' }, {}, 'proceed_once'],
   ['allowed_tools without it', { permission: 'allowed_tools', allowed_tools: 'edit' }, {}, 'cancel'],
   ['bypass', { permission: 'bypass' }, {}, 'proceed_once'],
-  [
-    'a tool of an MCP server of the turn',
-    {},
-    { mcpServers: [{ name: 'lab', command: 'x', args: [], env: {} }] },
-    'proceed_once',
-  ],
 ] as const) {
   test(`AG-16 ${title}: no person is asked, and the agent gets ${chosen}`, async (t) => {
     const { build, run } = setUp(t)
@@ -157,6 +151,15 @@ for (const [dialect, status, code] of [
     assert.equal(failureOf(await run(build(`error-${status}`, { dialect }), { text: 'x' })).code, code)
   })
 }
+
+test('AG-7 RT-5 hermes as a plain ACP agent: an error as its answer, a session that it silently replaced', async (t) => {
+  const { build, run } = setUp(t)
+  const cmd = (scenario: string) => ({ cmd: `${fake('hermes', scenario)} acp` })
+  assert.equal(failureOf(await run(build('', cmd('error-429')), { text: 'x' })).code, 'rate_limited')
+  const token = tokenOf(await run(build('', cmd('echo')), { text: 'one' }))
+  const error = failureOf(await run(build('', cmd('lost')), { text: 'two', sessionToken: token }))
+  assert.equal(error.code, 'session_lost')
+})
 
 test('an agent that is not logged in is auth_failed', async (t) => {
   const { build, run } = setUp(t)
@@ -240,11 +243,30 @@ test('a shared process gets no token of a conversation; an MCP server gets its o
   const { build, run } = setUp(t)
   const env = { MOLECULE_WORKSPACE_TOKEN: 'secret', MOLECULE_API_URL: 'http://127.0.0.1:1', TRACEPARENT: 'x' }
   const mcpServers = [{ name: 'team', command: '/bin/true', args: ['a'], env: { TOKEN: 'secret' } }]
-  const seen = JSON.parse(streamedText(await run(build('environment'), { text: 'x', env, mcpServers })))
+  const given = { text: 'x', env, mcpServers, conversationId: 'c' }
+  const seen = JSON.parse(streamedText(await run(build('environment'), given)))
   assert.ok(seen.names.includes('MOLECULE_API_URL'))
   for (const name of ['MOLECULE_WORKSPACE_TOKEN', 'TRACEPARENT']) assert.ok(!seen.names.includes(name), name)
-  const server = { name: 'team', command: '/bin/true', args: ['a'], env: [{ name: 'TOKEN', value: 'secret' }] }
+  // The name is of the conversation: some agents take two servers of one name for the same server.
+  const server = { name: 'team-2e7d2c03', command: '/bin/true', args: ['a'], env: [{ name: 'TOKEN', value: 'secret' }] }
   assert.deepEqual(seen.mcp, [server])
+})
+
+test('TW-1 an agent that accepts no URL gets the MCP server of the workspace as a program', async (t) => {
+  const { build, run } = setUp(t)
+  const program = { name: 'molecule', command: 'molecule', args: ['mcp'], env: { A: 'b' } }
+  const mcpServers = [{ name: 'molecule', url: 'http://x/mcp', tokenVariable: 'T', token: 't', program }]
+  const given = { text: 'x', mcpServers, conversationId: 'c' }
+  const [withUrl] = JSON.parse(streamedText(await run(build('environment'), given))).mcp
+  assert.deepEqual(withUrl, {
+    type: 'http',
+    name: 'molecule-2e7d2c03',
+    url: 'http://x/mcp',
+    headers: [{ name: 'Authorization', value: 'Bearer t' }],
+  })
+  const [without] = JSON.parse(streamedText(await run(build('no-urls'), given))).mcp
+  const env = [{ name: 'A', value: 'b' }]
+  assert.deepEqual(without, { name: 'molecule-2e7d2c03', command: 'molecule', args: ['mcp'], env })
 })
 
 test('the prompt names attached files below the text', async (t) => {

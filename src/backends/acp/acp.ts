@@ -31,6 +31,7 @@ export const acp: BackendDefinition = {
     cmd: "the agent's command, split into words as a shell does, e.g. npx -y @agentclientprotocol/claude-agent-acp; required",
   }),
   reportsTools: true,
+  keepsSessions: true,
   create(options, context) {
     const settings = readCliSettings(options, KIND, context.log)
     const command = readCommand(options)

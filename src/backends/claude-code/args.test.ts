@@ -27,7 +27,7 @@ const options: fc.Arbitrary<ClaudeCommandOptions> = fc.record({
 const valuesOf = (command: readonly string[], flag: string) =>
   command.flatMap((one, at) => (one === flag ? [command[at + 1]] : []))
 
-test('AG-13 the command always has the flags that claude needs', () => {
+test('AG-13 property 1: the command always has the flags that claude needs', () => {
   fc.assert(
     fc.property(options, (one) => {
       const command = claudeCommand(one)
@@ -44,7 +44,7 @@ test('AG-13 the command always has the flags that claude needs', () => {
   )
 })
 
-test('AG-13 the resume flag is given exactly for a session', () => {
+test('AG-13 property 5: the resume flag is given exactly for a session', () => {
   fc.assert(
     fc.property(options, (one) => {
       const command = claudeCommand(one)

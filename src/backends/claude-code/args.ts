@@ -4,6 +4,7 @@
  */
 import type { McpServer } from '../backend.ts'
 import type { CliSettings } from '../engine/cli/cli-options.ts'
+import { splitEntry } from '../engine/tool-use.ts'
 
 export interface ClaudeCommandOptions {
   readonly settings: Pick<CliSettings, 'bin' | 'args' | 'mode' | 'permission' | 'allowedTools' | 'maxTurns'>
@@ -42,7 +43,9 @@ function permissionFlags({ settings, trustedServers }: ClaudeCommandOptions): re
   const { permission, maxTurns } = settings
   const turns = maxTurns === undefined ? [] : ['--max-turns', String(maxTurns)]
   if (permission === 'bypass') return [...turns, '--dangerously-skip-permissions']
-  const tools = [...settings.allowedTools, ...trustedServers.map((name) => `mcp__${name}`)]
+  // claude would take an input as JSON for a pattern of paths; permission.ts compares it.
+  const named = settings.allowedTools.filter((entry) => !splitEntry(entry)?.subject.startsWith('{'))
+  const tools = [...named, ...trustedServers.map((name) => `mcp__${name}`)]
   const allowed = tools.flatMap((tool) => ['--allowedTools', tool])
   const asking = permission === 'ask' ? ['--permission-prompt-tool', 'stdio'] : []
   return [...turns, ...allowed, '--permission-mode', permission === 'ask' ? 'default' : 'dontAsk', ...asking]
@@ -58,9 +61,16 @@ function contextFlags({ model, systemPromptFile, mcpConfigFile }: ClaudeCommandO
 
 /** The content of the file for `--mcp-config`. */
 export function mcpConfig(servers: readonly McpServer[]): string {
-  const entries = servers.map(({ name, command, args, env }) => {
-    // Without `alwaysLoad` claude hides the tools behind a search that a model may not use.
-    return [name, { type: 'stdio', command, args, env, alwaysLoad: true }] as const
-  })
+  // Without `alwaysLoad` claude hides the tools behind a search that a model may not use.
+  const entries = servers.map((server) => [server.name, { ...mcpEntry(server), alwaysLoad: true }] as const)
   return JSON.stringify({ mcpServers: Object.fromEntries(entries) })
+}
+
+function mcpEntry(server: McpServer): object {
+  if ('url' in server) {
+    // claude puts the value of the variable there.
+    return { type: 'http', url: server.url, headers: { Authorization: `Bearer \${${server.tokenVariable}}` } }
+  }
+  const { command, args, env } = server
+  return { type: 'stdio', command, args, env }
 }

@@ -16,7 +16,13 @@ import type {
   Validation,
 } from '../backend.ts'
 import { chooseModel } from '../engine/cli/choose-model.ts'
-import { type CliKind, type CliSettings, cliOptions, readCliSettings } from '../engine/cli/cli-options.ts'
+import {
+  type CliKind,
+  type CliSettings,
+  cliOptions,
+  MCP_CALL_MS_MAX,
+  readCliSettings,
+} from '../engine/cli/cli-options.ts'
 import { cliTurnWork } from '../engine/cli/cli-turn.ts'
 import { withOneShotFallback } from '../engine/cli/one-shot-fallback.ts'
 import { environmentAdditions } from '../engine/environment/agent-environment.ts'
@@ -59,6 +65,11 @@ const AUTH: AgentTokenSource = {
 
 /** By default claude retries ten times, also after a 401, and is silent for a minute. The runtime does the retries. */
 const RETRY_ENVIRONMENT = { CLAUDE_CODE_MAX_RETRIES: '1' }
+/** By default claude ends a call of an MCP tool after 300 s without progress. A delegated task may take a day. */
+const MCP_ENVIRONMENT = {
+  MCP_TOOL_TIMEOUT: String(MCP_CALL_MS_MAX),
+  CLAUDE_CODE_MCP_TOOL_IDLE_TIMEOUT: String(MCP_CALL_MS_MAX),
+}
 /** Set if Molecule was started from a claude. A child that sees them refuses to start inside another claude. */
 const OUTER_CLAUDE_VARIABLES: ReadonlySet<string> = new Set([
   'CLAUDECODE',
@@ -76,6 +87,7 @@ export const claudeCode: BackendDefinition = {
   }),
   runsCommands: true,
   reportsTools: true,
+  keepsSessions: true,
   tested: '2.1.325',
   create: (options, context) =>
     withOneShotFallback(readCliSettings(options, KIND, context.log), context.log, (settings) =>
@@ -102,10 +114,11 @@ function createClaude(settings: CliSettings, context: BackendContext): Backend {
   const turns = createTurnEngine({ clock, outputBytesMax: OUTPUT_BYTES_MAX, maxTimeMs: maxTimeMs(settings) })
   return {
     name: KIND.backend,
+    mcpToolName: (server, tool) => `mcp__${server}__${tool}`,
     // A one-shot prints nothing before its end, so its timeout limits the whole turn (maxTimeMs).
     ...(isWarm && settings.timeoutMs !== undefined && { stallMs: settings.timeoutMs }),
     validate: (signal) => validate(claude, signal),
-    run: (turn, signal) => turns.run((stream) => runTurn(turn, claude, stream), signal),
+    run: (turn, signal) => turns.run((stream) => runTurn(turn, claude, stream), signal, turn.onWait),
     probe: (signal) => probe(claude, signal),
     async close() {
       await turns.close()
@@ -151,7 +164,8 @@ async function runTurn(turn: Turn, claude: ClaudeContext, stream: TurnStream): P
   const prompt = [turn.prompt, ...promptLines].join('\n')
   const plan = await planStart(turn, claude)
   if (settings.mode === 'oneshot') return runOneShot(plan, prompt, stream)
-  const options = { turn, prompt, facts: () => factsOf(claude), clock: context.clock }
+  const { allowedTools } = settings
+  const options = { turn, prompt, allowedTools, facts: () => factsOf(claude), clock: context.clock }
   const launch = launchOf(plan)
   return runWarmTurn(
     { warm: claude.warm, clock: context.clock, key: turn.conversationId, launch },
@@ -173,7 +187,9 @@ interface StartPlan {
 async function planStart(turn: Turn, claude: ClaudeContext): Promise<StartPlan> {
   const { settings, context } = claude
   const known = { ...context.environment, ...turn.env }
+  const limits = turn.mcpServers.length === 0 ? [] : Object.entries(MCP_ENVIRONMENT)
   const own = {
+    ...Object.fromEntries(limits.filter(([name]) => known[name] === undefined)),
     ...(known['CLAUDE_CODE_MAX_RETRIES'] === undefined && RETRY_ENVIRONMENT),
     ...(await readTokenVariables(AUTH, known, settings.authTokenFile)),
   }

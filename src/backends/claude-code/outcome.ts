@@ -6,11 +6,13 @@ import { MoleculeError } from '../../errors.ts'
 import type { ProcessResult } from '../../process/processes.ts'
 import {
   classifyAgentError,
+  type ErrorSentence,
   emptyResponse,
   exitAtStart,
   maxTurnsUsed,
   type ProcessFacts,
   processFailure,
+  refusedEnd,
   unexpectedExit,
 } from '../engine/failure/agent-errors.ts'
 import { stderrTail } from '../engine/failure/run-failure.ts'
@@ -27,6 +29,7 @@ export interface ClaudeOutcomeFacts extends ProcessFacts {
 export const QUESTION_TOOL = 'AskUserQuestion'
 
 export function endOf(result: ClaudeResult, facts: ClaudeOutcomeFacts): EndEvent {
+  if (result.isRefusal) return refusedEnd()
   if (result.isError) return { type: 'failed', error: errorOf(result, facts) }
   const text = withDenials(result)
   if (text === '') return { type: 'failed', error: emptyResponse('claude') }
@@ -51,14 +54,23 @@ export function deathInTurn(run: ProcessResult, facts: ClaudeOutcomeFacts, hasSt
 function errorOf(result: ClaudeResult, { maxTurns, nowMs, resetsAtMs }: ClaudeOutcomeFacts): MoleculeError {
   if (result.subtype === 'error_max_turns') return maxTurnsUsed('claude', maxTurns)
   const { text, status } = result
-  const error = classifyAgentError({ text, status, nowMs })
+  const error = classifyAgentError({ text, status, nowMs, sentences: SENTENCES })
   if (error === undefined) {
-    return new MoleculeError('agent_failed', text || 'claude failed without a message', { retryable: true })
+    const code = text.startsWith('API Error') ? 'provider_failed' : 'agent_failed'
+    return new MoleculeError(code, text || 'claude failed without a message', { retryable: true })
   }
-  if (error.code !== 'rate_limited' || resetsAtMs === undefined) return error
+  if (!LIMIT_CODES.has(error.code) || resetsAtMs === undefined) return error
+  // Only the limit of a plan has this time.
   const details = { ...error.details, resetAfterMs: Math.max(0, resetsAtMs - nowMs) }
-  return new MoleculeError(error.code, error.message, { retryable: error.retryable, details })
+  return new MoleculeError('quota_exhausted', error.message, { retryable: true, details })
 }
+
+const LIMIT_CODES: ReadonlySet<string> = new Set(['rate_limited', 'quota_exhausted'])
+
+const SENTENCES: readonly ErrorSentence[] = [
+  // The limit of a plan, for five hours or a week: "You've hit your session limit · resets 3pm (UTC)".
+  { code: 'quota_exhausted', says: /usage limit reached|(session|hour|weekly) limit|hit your .{0,30}limit/i },
+]
 
 /** claude refuses to run; a setting of ours repairs it. */
 function rootBypassError(run: ProcessResult): MoleculeError | undefined {

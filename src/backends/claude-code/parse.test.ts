@@ -71,11 +71,11 @@ test('is_error and the status decide about an error, because its subtype is succ
     },
   )
   assert.deepEqual(codes, [
-    ['provider_failed', false],
+    ['bad_request', false],
     ['auth_failed', true],
     ['rate_limited', true],
-    ['rate_limited', true],
-    ['provider_failed', false],
+    ['overloaded', true],
+    ['unknown_model', false],
   ])
 })
 
@@ -103,17 +103,22 @@ test('AG-16 the refusal of claude to bypass permissions as root names the remedi
   assert.match(error.message, /IS_SANDBOX=1/)
 })
 
-test('a rate limit with a reset time sets the delay of the retry', () => {
+test('AG-19 the limit of a plan is a used-up quota, which waits for its reset', () => {
   const limit = parseLine('{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1794744000}}')
   assert.deepEqual(limit, [{ type: 'limit', resetsAtMs: 1_794_744_000_000 }])
   const result = parseResult(sample('error-429.json'))
   assert.ok(result !== undefined)
   const end = endOf(result, { ...facts, resetsAtMs: facts.nowMs + 90_000 })
   assert.ok(end.type === 'failed')
-  assert.equal(end.error.details['resetAfterMs'], 90_000)
+  assert.deepEqual([end.error.code, end.error.details['resetAfterMs']], ['quota_exhausted', 90_000])
+  // A one-shot prints no event. Recorded with a plan whose limit of five hours was used up.
+  const oneShot = endOf({ ...result, text: "You've hit your 5-hour limit · resets 9:49pm (UTC)" }, facts)
+  assert.ok(oneShot.type === 'failed')
+  const { code, retryable, details } = oneShot.error
+  assert.deepEqual([code, retryable, typeof details['resetAfterMs']], ['quota_exhausted', true, 'number'])
 })
 
-test('AG-13 text and session are read in every order of the keys', () => {
+test('AG-13 property 6: text and session are read in every order of the keys', () => {
   const result = fc.record({ result: fc.string({ minLength: 1, unit: 'grapheme' }), session_id: fc.uuid() })
   fc.assert(
     fc.property(result, fc.constantFrom('first', 'last'), (one, order) => {
@@ -145,7 +150,7 @@ test('AG-13 text deltas are read unchanged and in order', () => {
   )
 })
 
-test('AG-13 an exit code other than 0 is an error that contains stderr', () => {
+test('AG-13 property 8: an exit code other than 0 is an error that contains stderr', () => {
   const stderr = fc.stringMatching(/^[a-z ]{1,600}$/)
   fc.assert(
     fc.property(stderr, fc.integer({ min: 1, max: 255 }), (words, code) => {
@@ -185,3 +190,16 @@ test('output that is no result is an error that says so, and no output is an emp
 })
 
 const KEYS = ['subtype', 'event', 'message', 'result', 'usage', 'request', 'rate_limit_info', 'errors', 'session_id']
+
+test('CV-4 the recorded ends of Write and Edit have the diff of the file', () => {
+  const ended = eventsIn('stream-json-edit.jsonl').flatMap((event) =>
+    event.type === 'tool_ended' ? [event.diffs] : [],
+  )
+  const path = '/home/dev/shop/a.txt'
+  assert.deepEqual(ended, [
+    [{ path, diff: `--- /dev/null\n+++ ${path}\n@@ @@\n+one\n+two\n+three` }],
+    [{ path, diff: `--- ${path}\n+++ ${path}\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three` }],
+  ])
+  const others = eventsIn('stream-json-mcp-tool.jsonl').filter((event) => event.type === 'tool_ended' && event.diffs)
+  assert.deepEqual(others, [])
+})

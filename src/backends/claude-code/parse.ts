@@ -2,7 +2,9 @@
  * Parses what claude prints: the lines of stream-json, and the one object of json. Pure. An unknown message counts as
  * `alive` and nothing else, so that a newer claude with more messages still works.
  */
+import { diffOfFile, diffOfHunks, type FileDiff } from '../../protocol/file-diff.ts'
 import { isJsonObject, type JsonObject, parseJsonObject, stringOf } from '../../protocol/json.ts'
+import { subjectOfInput } from '../engine/tool-use.ts'
 
 /** A longer line of output ends the process. */
 export const LINE_BYTES_MAX = 16 * 1024 * 1024
@@ -13,8 +15,13 @@ export type ClaudeEvent =
   /** A new block of text begins. */
   | { readonly type: 'paragraph' }
   | { readonly type: 'text'; readonly delta: string }
-  | { readonly type: 'tool_started'; readonly id: string; readonly name: string }
-  | { readonly type: 'tool_ended'; readonly id: string; readonly failed: boolean }
+  | { readonly type: 'tool_started'; readonly id: string; readonly name: string; readonly subject: string }
+  | {
+      readonly type: 'tool_ended'
+      readonly id: string
+      readonly failed: boolean
+      readonly diffs?: readonly FileDiff[]
+    }
   | { readonly type: 'retrying'; readonly text: string }
   | { readonly type: 'limit'; readonly resetsAtMs: number }
   | {
@@ -35,6 +42,8 @@ export interface ClaudeResult {
   readonly subtype: string
   /** The answer, or the error message. */
   readonly text: string
+  /** The model, or a filter before it, refused to answer. */
+  readonly isRefusal: boolean
   readonly status: number | undefined
   readonly deniedTools: readonly string[]
   readonly inputTokens: number | undefined
@@ -104,16 +113,33 @@ function readStreamEvent(message: JsonObject): readonly ClaudeEvent[] {
   return ALIVE
 }
 
-function readContent({ message }: JsonObject): readonly ClaudeEvent[] {
+function readContent({ message, tool_use_result: reported }: JsonObject): readonly ClaudeEvent[] {
   const content = isJsonObject(message) && Array.isArray(message['content']) ? message['content'] : []
   const events = content.filter(isJsonObject).flatMap((block): readonly ClaudeEvent[] => {
     if (block['type'] === 'tool_use') {
-      return [{ type: 'tool_started', id: stringOf(block['id']), name: stringOf(block['name']) }]
+      const subject = isJsonObject(block['input']) ? subjectOfInput(block['input']) : ''
+      return [{ type: 'tool_started', id: stringOf(block['id']), name: stringOf(block['name']), subject }]
     }
     if (block['type'] !== 'tool_result') return []
-    return [{ type: 'tool_ended', id: stringOf(block['tool_use_id']), failed: block['is_error'] === true }]
+    const failed = block['is_error'] === true
+    // claude sends each result in a message of its own, with what the tool did beside it.
+    const diffs = failed || content.length !== 1 ? undefined : diffsOf(reported)
+    return [{ type: 'tool_ended', id: stringOf(block['tool_use_id']), failed, ...(diffs && { diffs }) }]
   })
   return events.length === 0 ? ALIVE : events
+}
+
+/** The result of a tool that changes a file has the lines around each change. A new file has only its content. */
+function diffsOf(reported: unknown): readonly FileDiff[] | undefined {
+  if (!isJsonObject(reported)) return undefined
+  const { filePath: path, structuredPatch: hunks, type, content } = reported
+  if (typeof path !== 'string' || !Array.isArray(hunks)) return undefined
+  if (type === 'create' && typeof content === 'string') return [diffOfFile(path, 'created', content)]
+  const lines = hunks.filter(isJsonObject).flatMap(({ oldStart, oldLines, newStart, newLines, lines: changed }) => {
+    const header = `@@ -${oldStart},${oldLines} +${newStart},${newLines} @@`
+    return [header, ...(Array.isArray(changed) ? changed.map(String) : [])]
+  })
+  return lines.length === 0 ? undefined : [diffOfHunks({ path }, lines)]
 }
 
 function readLimit({ rate_limit_info: info }: JsonObject): readonly ClaudeEvent[] {
@@ -148,6 +174,7 @@ function toResult(message: JsonObject): ClaudeResult {
     isError: message['is_error'] === true,
     subtype: stringOf(message['subtype']),
     text: typeof result === 'string' ? result : complaints.join('\n'),
+    isRefusal: message['stop_reason'] === 'refusal',
     status: typeof status === 'number' ? status : undefined,
     deniedTools: [...new Set(denied)],
     ...tokensOf(usage),

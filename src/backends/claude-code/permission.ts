@@ -4,8 +4,8 @@
  * Invariant: every request of claude is answered once, withdrawn by claude, or ends with the turn.
  */
 import type { RunningProcess } from '../../process/processes.ts'
-import type { JsonObject } from '../../protocol/json.ts'
 import type { PermissionRequest, Turn } from '../backend.ts'
+import { allowsToolUse, subjectOfInput } from '../engine/tool-use.ts'
 import type { TurnStream } from '../engine/turn-engine.ts'
 import type { WarmAgent } from '../engine/warm/warm-pool.ts'
 import type { AgentProcess } from '../engine/warm/warm-turn.ts'
@@ -26,13 +26,21 @@ const NO_TERMINAL_USER =
 const NO_TURN = 'Permission denied: no message is being answered now. Wait for the next message.'
 const DENIED = 'Permission denied: the person who was asked did not allow it. Do not try to get around it.'
 
+export interface ClaudePermissionsOptions {
+  readonly turn: Turn
+  /** claude compares names and its own patterns; one exact use of any tool (`Read({"file_path":"a"})`) is compared here. */
+  readonly allowedTools: readonly string[]
+}
+
 export function createClaudePermissions(
-  turn: Turn,
+  { turn, allowedTools }: ClaudePermissionsOptions,
   warmAgent: WarmAgent<AgentProcess>,
   stream: TurnStream,
 ): ClaudePermissions {
   const open = new Map<string, AbortController>()
   const answer = (ask: ClaudeAsk, response: object) => warmAgent.agent.running.write(answerLine(ask, response))
+  // The input that the person saw, so that nothing else runs.
+  const allow = (ask: ClaudeAsk) => answer(ask, { behavior: 'allow', updatedInput: ask.input })
   const askPerson = async (ask: ClaudeAsk) => {
     const stop = new AbortController()
     open.set(ask.requestId, stop)
@@ -41,9 +49,8 @@ export function createClaudePermissions(
       const asked = warmAgent.suspendDuring(() => turn.ask(toPermissionRequest(ask), signal), signal)
       const decision = await stream.pauseDuring(asked)
       if (signal.aborted) return
-      // The input that the person saw, so that nothing else runs.
-      const allowed = { behavior: 'allow', updatedInput: ask.input }
-      await answer(ask, decision === 'allowed' ? allowed : { behavior: 'deny', message: DENIED })
+      if (decision === 'allowed') await allow(ask)
+      else await answer(ask, { behavior: 'deny', message: DENIED })
     } catch {
       // If the person cannot be asked, the tool is denied.
       if (!signal.aborted) await answer(ask, { behavior: 'deny', message: DENIED })
@@ -55,6 +62,7 @@ export function createClaudePermissions(
     ask(ask) {
       stream.emit({ type: 'activity' })
       if (ask.tool === QUESTION_TOOL) void answer(ask, { behavior: 'deny', message: NO_TERMINAL_USER })
+      else if (allowsToolUse(allowedTools, toPermissionRequest(ask))) void allow(ask)
       else void askPerson(ask)
     },
     withdraw: (requestId) => open.get(requestId)?.abort(),
@@ -80,12 +88,5 @@ function answerLine({ requestId }: ClaudeAsk, response: object): string {
 }
 
 function toPermissionRequest({ toolUseId, tool, input }: ClaudeAsk): PermissionRequest {
-  return { id: toolUseId, tool, subject: subjectOf(tool, input) }
-}
-
-/** A plain command is shown as it is. With any other input that changes what happens, the whole input is shown. */
-export function subjectOf(tool: string, input: JsonObject): string {
-  const { command, description: _, ...rest } = input
-  if (tool === 'Bash' && typeof command === 'string' && Object.keys(rest).length === 0) return command
-  return JSON.stringify(input)
+  return { id: toolUseId, tool, subject: subjectOfInput(input) }
 }

@@ -45,6 +45,7 @@ export interface ClaudeTurnOptions {
   readonly turn: Turn
   /** The turn's prompt, with the attached files named in it. */
   readonly prompt: string
+  readonly allowedTools: readonly string[]
   readonly facts: () => ClaudeOutcomeFacts
   readonly clock: Clock
 }
@@ -56,7 +57,7 @@ export async function runClaudeTurn(
 ): Promise<WarmTurnResult> {
   const { agent } = warmAgent
   const { running } = agent
-  const permissions = createClaudePermissions(options.turn, warmAgent, stream)
+  const permissions = createClaudePermissions(options, warmAgent, stream)
   const progress = listen(agent, permissions, stream)
   try {
     const since = running.moment()
@@ -93,9 +94,13 @@ interface TurnProgress {
 function listen(agent: ClaudeAgent, permissions: ClaudePermissions, { emit }: TurnStream): TurnProgress {
   const { promise: ended, resolve } = Promise.withResolvers<ClaudeResult | ProcessResult>()
   const begun = Promise.withResolvers<'begun'>()
-  const tools = new Map<string, string>()
+  const tools = new Map<string, { readonly name: string; readonly subject: string }>()
   let resetsAtMs: number | undefined
   let hasText = false
+  const toolUse = (id: string) => {
+    const { name = '', subject = '' } = tools.get(id) ?? {}
+    return { name, subject }
+  }
   const onEvent = (event: ClaudeEvent) => {
     switch (event.type) {
       case 'init':
@@ -109,10 +114,13 @@ function listen(agent: ClaudeAgent, permissions: ClaudePermissions, { emit }: Tu
         hasText = true
         return emit({ type: 'text', delta: event.delta })
       case 'tool_started':
-        tools.set(event.id, event.name)
-        return emit({ type: 'tool', name: event.name, state: 'started' })
+        tools.set(event.id, event)
+        return emit({ type: 'tool', name: event.name, subject: event.subject, state: 'started' })
       case 'tool_ended':
-        return emit({ type: 'tool', name: tools.get(event.id) ?? '', state: event.failed ? 'failed' : 'finished' })
+        return emit({
+          ...{ type: 'tool', ...toolUse(event.id), state: event.failed ? 'failed' : 'finished' },
+          ...(event.diffs !== undefined && { diffs: event.diffs }),
+        })
       case 'retrying':
         return emit({ type: 'status', text: event.text })
       case 'limit':

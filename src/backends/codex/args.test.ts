@@ -46,7 +46,7 @@ test('AG-13 AG-2 property 2: the command always has the flags that codex needs',
   )
 })
 
-test('AG-13 AG-2 property 4: resume is given exactly for a session, after every option', () => {
+test('AG-13 AG-2 property 5: resume is given exactly for a session, after every option', () => {
   fc.assert(
     fc.property(options, (one) => {
       const command = execCommand(one)

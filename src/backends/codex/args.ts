@@ -5,8 +5,8 @@
  */
 import { MoleculeError } from '../../errors.ts'
 import type { SpawnOptions } from '../../process/processes.ts'
-import type { McpServer } from '../backend.ts'
-import type { CliSettings } from '../engine/cli/cli-options.ts'
+import type { McpHttpServer, McpServer } from '../backend.ts'
+import { type CliSettings, MCP_CALL_MS_MAX } from '../engine/cli/cli-options.ts'
 
 type Command = SpawnOptions['command']
 type CommandSettings = Pick<CliSettings, 'bin' | 'args' | 'permission'>
@@ -21,7 +21,7 @@ export interface ExecCommandOptions {
   readonly mcpServers: readonly CodexMcpServer[]
 }
 
-export interface CodexMcpServer extends McpServer {
+export type CodexMcpServer = McpServer & {
   /** The tools of this server need no permission. */
   readonly trusted: boolean
 }
@@ -73,23 +73,37 @@ function instructionFlags({ systemPrompt, thread }: ExecCommandOptions): readonl
 }
 
 function mcpFlags(server: CodexMcpServer): readonly string[] {
-  const { name, command, args, env, trusted } = server
-  const fields = [
-    `command=${tomlString(command)}`,
-    `args=[${args.map(tomlString).join(',')}]`,
-    // Names only: the values are secrets, and every user of the machine can read a command line.
-    `env_vars=[${Object.keys(env).map(tomlString).join(',')}]`,
-    // Without this codex does not wait for the server, and the model may not see its tools.
-    'required=true',
-    ...(trusted ? ['default_tools_approval_mode="approve"'] : []),
-  ]
-  return ['-c', `mcp_servers.${checkServerName(name)}={${fields.join(',')}}`]
+  const address =
+    'url' in server
+      ? httpAddress(server)
+      : // Names only: the values are secrets, and every user of the machine can read a command line.
+        { command: server.command, args: server.args, env_vars: Object.keys(server.env) }
+  const fields = Object.entries({ ...address, ...sharedFields(server) }).map(([key, value]) => `${key}=${toml(value)}`)
+  return ['-c', `mcp_servers.${checkServerName(server.name)}={${fields.join(',')}}`]
+}
+
+const httpAddress = ({ url, tokenVariable }: McpHttpServer) => ({
+  ...{ url, bearer_token_env_var: tokenVariable },
+  tool_timeout_sec: MCP_CALL_MS_MAX / 1000,
+})
+
+const sharedFields = ({ trusted }: CodexMcpServer) => ({
+  // Without this codex does not wait for the server, and the model may not see its tools.
+  required: true,
+  ...(trusted && { default_tools_approval_mode: 'approve' }),
+})
+
+function toml(value: string | number | boolean | readonly string[]): string {
+  if (typeof value === 'string') return tomlString(value)
+  return typeof value === 'object' ? `[${value.map(tomlString).join(',')}]` : String(value)
 }
 
 /** The variables that `env_vars` names, for the environment of codex. Two servers cannot have different values of one. */
 export function mcpVariables(servers: readonly CodexMcpServer[]): Record<string, string> {
   const variables: Record<string, string> = {}
-  for (const { name, env } of servers) {
+  for (const server of servers) {
+    if ('url' in server) continue
+    const { name, env } = server
     for (const [key, value] of Object.entries(env)) {
       if (variables[key] !== undefined && variables[key] !== value) {
         const message = `MCP server "${name}" sets ${key} to another value than a server before it, which codex can do in mode session only`
@@ -103,10 +117,11 @@ export function mcpVariables(servers: readonly CodexMcpServer[]): Record<string,
 
 /** For `config` of a thread. It goes over stdin, so it may contain the values of the environment. */
 export function mcpConfig(servers: readonly CodexMcpServer[]): Record<string, unknown> {
-  const entries = servers.map(({ name, command, args, env, trusted }) => [
-    checkServerName(name),
-    { command, args, env, required: true, ...(trusted && { default_tools_approval_mode: 'approve' }) },
-  ])
+  const entries = servers.map((server) => {
+    const address =
+      'url' in server ? httpAddress(server) : { command: server.command, args: server.args, env: server.env }
+    return [checkServerName(server.name), { ...address, ...sharedFields(server) }]
+  })
   return entries.length === 0 ? {} : { mcp_servers: Object.fromEntries(entries) }
 }
 

@@ -92,8 +92,8 @@ test('AG-2 errors have the same meaning in both modes', async (t) => {
     'error-401': 'auth_failed',
     'error-429': 'rate_limited',
     'error-500': 'provider_failed',
-    'error-529': 'rate_limited',
-    'bad-model': 'provider_failed',
+    'error-529': 'overloaded',
+    'bad-model': 'bad_request',
   }
   for (const mode of ['session', 'oneshot']) {
     const { run } = setUp(t, { mode })
@@ -102,6 +102,16 @@ test('AG-2 errors have the same meaning in both modes', async (t) => {
     }
   }
   assert.equal(errorOf(await setUp(t).run('!context')).code, 'context_full')
+})
+
+test('AG-19 AG-2 without a network a turn ends instead of waiting for ever, and its process with it', async (t) => {
+  for (const mode of ['session', 'oneshot']) {
+    const { run, alive } = setUp(t, { mode })
+    const { code, retryable } = errorOf(await run('!no-network'))
+    assert.deepEqual([mode, code, retryable], [mode, 'provider_unreachable', true])
+    await waitUntil(() => alive() === 0, `${mode}: no process is left`)
+    assert.equal(replyOf(await run('hello')), 'hello')
+  }
 })
 
 test('AG-2 a cancelled turn is interrupted: its tool dies, its process stays and continues the conversation', async (t) => {

@@ -53,6 +53,7 @@ export const codex: BackendDefinition = {
   }),
   runsCommands: true,
   reportsTools: true,
+  keepsSessions: true,
   tested: TESTED,
   create(options, context) {
     const settings = readCliSettings(options, KIND, context.log)
@@ -99,9 +100,10 @@ function createCodex(settings: CliSettings, context: BackendContext): Backend {
   const [work, probeWork] = settings.mode === 'session' ? [runAppServerTurn, probeProtocol] : [runOneShot, probeExec]
   return {
     name: codex.name,
+    mcpToolName: (server, tool) => `mcp__${server}__${tool}`,
     ...(settings.timeoutMs !== undefined && { stallMs: settings.timeoutMs }),
     validate: (signal) => validateCli(probe, signal),
-    run: (turn, signal) => turns.run((stream) => work(turn, codexContext, stream), signal),
+    run: (turn, signal) => turns.run((stream) => work(turn, codexContext, stream), signal, turn.onWait),
     probe: (signal) => probeWork(probeOptions, signal),
     async close() {
       await Promise.all([turns.close(), protocol.close()])

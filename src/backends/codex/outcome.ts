@@ -1,7 +1,14 @@
 /** How a turn of codex ends: its last events, and the errors of codex as ours. Pure. */
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
-import { isJsonObject } from '../../protocol/json.ts'
-import { classifyAgentError } from '../engine/failure/agent-errors.ts'
+import { isJsonObject, parseJsonObject, stringOf } from '../../protocol/json.ts'
+import {
+  type AgentErrorCode,
+  agentErrorOf,
+  classifyAgentError,
+  type ErrorSentence,
+  providerError,
+  refusedEnd,
+} from '../engine/failure/agent-errors.ts'
 import { RpcError } from '../engine/json-rpc.ts'
 import type { ProgressEvent } from '../engine/reply-builder.ts'
 import type { EndEvent } from '../engine/turn-engine.ts'
@@ -34,22 +41,27 @@ export function finishTurn(
   return { last: events, end }
 }
 
-/** An error that codex reported. `info`: `codexErrorInfo` of the app server. */
-export function failureOf(
+/** The end of a turn for an error that codex reported. `info`: `codexErrorInfo` of the app server. */
+export function failedEnd(
   { message, info }: { readonly message: string; readonly info?: unknown },
   nowMs: number,
-): MoleculeError {
-  const text = message || 'codex failed without a message'
+): EndEvent {
   const kind = kindOf(info)
-  if (kind === 'contextWindowExceeded') return new MoleculeError('context_full', text)
-  const status = statusOf(info) ?? STATUS_OF_KIND[kind] ?? statusIn(text)
-  const classified = classifyAgentError({ text, status, nowMs })
-  if (classified !== undefined) return classified
-  // Codex shows a status of 500 as one of these sentences, without the number.
-  if (/high demand|stream disconnected|connection failed|timed? out/i.test(text)) {
-    return new MoleculeError('provider_failed', text, { retryable: true })
-  }
-  return new MoleculeError('agent_failed', text)
+  if (REFUSAL_KINDS.has(kind) || REFUSAL.test(message)) return refusedEnd()
+  return { type: 'failed', error: failureOf({ message, info, kind }, nowMs) }
+}
+
+function failureOf(
+  { message, info, kind }: { readonly message: string; readonly info: unknown; readonly kind: string },
+  nowMs: number,
+): MoleculeError {
+  const body = errorBodyIn(message)
+  const text = body?.text || message || 'codex failed without a message'
+  const code = CODE_OF_KIND[kind]
+  if (code !== undefined) return agentErrorOf(code, { text, nowMs })
+  const status = statusOf(info) ?? statusIn(text) ?? body?.status
+  // Not retryable: codex has retried what a retry can mend, and its other errors are the same at every attempt.
+  return providerError('codex', { text, status, nowMs, sentences: SENTENCES }, false)
 }
 
 /** An error that the app server answered a request with, or any other. */
@@ -58,16 +70,47 @@ export function requestError(thrown: unknown, nowMs: number): MoleculeError {
   return classifyAgentError({ text: thrown.message, nowMs }) ?? new MoleculeError('agent_failed', thrown.message)
 }
 
-const STATUS_OF_KIND: Readonly<Record<string, number>> = {
-  usageLimitExceeded: 429,
-  rateLimitExceeded: 429,
-  serverOverloaded: 529,
-  policyCapacityUnavailable: 529,
-  flexUnavailable: 529,
-  unauthorized: 401,
-  modelNotFound: 404,
-  badRequest: 400,
-  internalServerError: 500,
+const SENTENCES: readonly ErrorSentence[] = [
+  { code: 'quota_exhausted', says: /quota exceeded|hit your usage limit/i },
+  // The key of a provider of the owner's own.
+  { code: 'auth_failed', says: /^missing environment variable/i },
+  { code: 'context_full', says: /ran out of room in the model's context/i },
+  // Codex shows a status of 500 as this sentence, without the number.
+  { code: 'provider_failed', says: /experiencing high demand/i },
+  { code: 'provider_unreachable', says: /^stream disconnected|connection failed|timed? out/i },
+]
+
+const CODE_OF_KIND: Readonly<Record<string, AgentErrorCode>> = {
+  contextWindowExceeded: 'context_full',
+  usageLimitExceeded: 'quota_exhausted',
+  rateLimitExceeded: 'rate_limited',
+  serverOverloaded: 'overloaded',
+  policyCapacityUnavailable: 'overloaded',
+  flexUnavailable: 'overloaded',
+  unauthorized: 'auth_failed',
+  modelNotFound: 'unknown_model',
+  badRequest: 'bad_request',
+  internalServerError: 'provider_failed',
+}
+
+/** Without a network codex waits for ever and says so after 0, 5, 15, 35 s. The first time may be a short outage. */
+export const NETWORK_WAITS_MAX = 2
+
+/** True if codex reports that it waits for the network. */
+export const waitsForNetwork = (message: string): boolean => /waiting for network/i.test(message)
+
+/** Prevents a turn that never ends: the runtime tries again later, and people see why. */
+export const networkAway = (message: string): MoleculeError =>
+  new MoleculeError('provider_unreachable', message, { retryable: true })
+
+const REFUSAL_KINDS: ReadonlySet<string> = new Set(['cyberPolicy', 'misalignmentPolicyViolation'])
+/** `codex exec` and older app servers report no kind. */
+const REFUSAL = /violating our usage policy|reason: content_filter|misalignment policy violation|flagged for cyber/i
+
+/** Codex reports the body of a refused request (status 400) as its message. */
+function errorBodyIn(message: string): { readonly text: string; readonly status: number } | undefined {
+  const error = parseJsonObject(message)?.['error']
+  return isJsonObject(error) ? { text: stringOf(error['message']), status: 400 } : undefined
 }
 
 /** `info` is a word, or an object with that word as its one key. */

@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import { exited } from '../../../test/fakes/agents/line-parsers.ts'
 import type { BackendEvent } from '../backend.ts'
 import { createExecParser } from './parse.ts'
+import { createCodexReply } from './reply.ts'
 import { type CodexSession, readSession } from './session.ts'
 
 const sample = (file: string): string[] =>
@@ -69,8 +70,8 @@ test('AG-2 a warning of type error ends no turn and is no part of the reply', ()
 test('AG-2 a tool is reported when it starts and when it ends', () => {
   const tools = readAll(sample('mcp-tool.jsonl')).filter(({ type }) => type === 'tool')
   assert.deepEqual(tools, [
-    { type: 'tool', name: 'mcp__lab__ping_tool', state: 'started' },
-    { type: 'tool', name: 'mcp__lab__ping_tool', state: 'finished' },
+    { type: 'tool', name: 'mcp__lab__ping_tool', subject: '{"text":"pong?"}', state: 'started' },
+    { type: 'tool', name: 'mcp__lab__ping_tool', subject: '{"text":"pong?"}', state: 'finished' },
   ])
 })
 
@@ -79,13 +80,21 @@ test('AG-2 recorded errors of codex become our error codes', () => {
     'error-401.jsonl': ['auth_failed', true],
     'error-429.jsonl': ['rate_limited', true],
     'error-500.jsonl': ['provider_failed', true],
-    'error-529.jsonl': ['rate_limited', true],
-    'error-bad-model.jsonl': ['provider_failed', false],
+    'error-529.jsonl': ['overloaded', true],
+    'error-bad-model.jsonl': ['bad_request', false],
   } as const
   for (const [file, wanted] of Object.entries(expected)) {
     const { code, retryable } = failureIn(file)
     assert.deepEqual([file, code, retryable], [file, ...wanted])
   }
+})
+
+test('AG-19 AG-2 the limit of a plan is a used-up quota, which waits for the time that codex names', () => {
+  const words = 'You’ve hit your usage limit. Upgrade to Pro or try again at Nov 17th, 2026 1:26 AM.'
+  const [end] = createParser().read(JSON.stringify({ type: 'turn.failed', error: { message: words } }))
+  assert.ok(end?.type === 'failed')
+  const { code, retryable, details } = end.error
+  assert.deepEqual([code, retryable, typeof details['resetAfterMs']], ['quota_exhausted', true, 'number'])
 })
 
 test('AG-2 RT-5 stderr tells a missing thread from one that another codex has open', () => {
@@ -96,8 +105,10 @@ test('AG-2 RT-5 stderr tells a missing thread from one that another codex has op
   assert.deepEqual(busy.type === 'failed' && [busy.error.code, busy.error.retryable], ['exit', true])
 })
 
-test('AG-13 AG-2 property 5: every text and thread that codex prints is returned, also between lines that are no events', () => {
-  const texts = fc.array(fc.string({ unit: 'binary', minLength: 1 }), { minLength: 1, maxLength: 4 })
+test('AG-13 AG-2 property 6: every text and thread that codex prints is returned, also between lines that are no events', () => {
+  // Blank lines at the beginning of a reply are left out, so each text begins with a letter.
+  const printed = fc.string({ unit: 'binary' }).map((rest) => `t${rest}`)
+  const texts = fc.array(printed, { minLength: 1, maxLength: 4 })
   const noise = fc.constantFrom('', 'WARNING: proceeding', '[1]', '{"type":"item.updated"}', '{"type":"strange"}')
   fc.assert(
     fc.property(fc.uuid(), texts, noise, (thread, messages, stray) => {
@@ -117,12 +128,30 @@ test('AG-13 AG-2 property 5: every text and thread that codex prints is returned
   )
 })
 
-test('AG-13 AG-2 property 7: an exit code other than 0 is an error that contains stderr', () => {
+test('AG-13 AG-2 property 8: an exit code other than 0 is an error that contains stderr', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 255 }), fc.stringMatching(/^[a-z ]{0,200}$/), (exitCode, stderr) => {
       const end = createParser().conclude(exited(exitCode, stderr), '')
       assert.ok(end.type === 'failed' && end.error.message.includes(stderr.trim()))
     }),
     { numRuns: 200 },
+  )
+})
+
+test('CV-4 the recorded ends of changes of files have their diffs', () => {
+  const reply = createCodexReply()
+  const events = sample('app-server-file-change.jsonl').flatMap((line) => {
+    const { method, params } = JSON.parse(line)
+    return [...reply.tool(params.item, method === 'item/started' ? 'started' : 'ended')]
+  })
+  const path = '/home/dev/shop/a.txt'
+  assert.deepEqual(
+    events.flatMap((event) => (event.type === 'tool' && event.diffs ? [...event.diffs] : [])),
+    [
+      { path, diff: `--- /dev/null\n+++ ${path}\n@@ @@\n+one\n+two\n+three` },
+      { path, diff: `--- ${path}\n+++ ${path}\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three` },
+      { path: `${path}.b`, diff: `--- ${path}\n+++ ${path}.b\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three` },
+      { path: `${path}.b`, diff: `--- ${path}.b\n+++ /dev/null\n@@ @@\n-one\n-2\n-three` },
+    ],
   )
 })

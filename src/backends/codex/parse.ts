@@ -9,7 +9,7 @@ import type { BackendEvent } from '../backend.ts'
 import type { AgentOutputParser } from '../engine/cli/one-shot-agent.ts'
 import { type ProcessFacts, processFailure } from '../engine/failure/agent-errors.ts'
 import { ACTIVITY, type ProgressEvent } from '../engine/reply-builder.ts'
-import { failureOf, finishTurn } from './outcome.ts'
+import { failedEnd, finishTurn, NETWORK_WAITS_MAX, networkAway, waitsForNetwork } from './outcome.ts'
 import { type CodexReply, createCodexReply } from './reply.ts'
 import { type CodexSession, NO_TOTALS, type TokenTotals } from './session.ts'
 
@@ -26,6 +26,12 @@ export interface ExecParserOptions {
 export function createExecParser({ session, instructions, facts, warn }: ExecParserOptions): AgentOutputParser {
   const reply = createCodexReply()
   let thread: string | undefined
+  let networkWaits = 0
+  const readError = (message: string): readonly BackendEvent[] => {
+    if (waitsForNetwork(message)) networkWaits += 1
+    if (networkWaits >= NETWORK_WAITS_MAX) return [{ type: 'failed', error: networkAway(message) }]
+    return [{ type: 'status', text: message }]
+  }
   return {
     read(line) {
       const event = parseJsonObject(line)
@@ -42,10 +48,12 @@ export function createExecParser({ session, instructions, facts, warn }: ExecPar
           return [...last, end]
         }
         case 'turn.failed':
-          return [{ type: 'failed', error: failureOf({ message: messageOf(event['error']) }, facts.nowMs) }]
+          return [failedEnd({ message: messageOf(event['error']) }, facts.nowMs)]
         case 'error':
-          return [{ type: 'status', text: String(event['message']) }]
+          return readError(String(event['message']))
         default:
+          // Codex works again: two short outages of a long turn do not end it.
+          networkWaits = 0
           return readItem(event, reply, warn)
       }
     },
@@ -120,4 +128,4 @@ export function totalsOf(usage: unknown): TokenTotals | undefined {
   return typeof input === 'number' && typeof output === 'number' ? { input, output } : undefined
 }
 
-const messageOf = (error: unknown): string => (isJsonObject(error) ? String(error['message'] ?? '') : '')
+export const messageOf = (error: unknown): string => (isJsonObject(error) ? String(error['message'] ?? '') : '')

@@ -6,15 +6,18 @@
 import { isJsonObject, type JsonObject } from '../../protocol/json.ts'
 import type { Decision, PermissionRequest } from '../backend.ts'
 import { unknownMethod } from '../engine/json-rpc.ts'
-import { mcpTool } from './reply.ts'
+import { allowsToolUse } from '../engine/tool-use.ts'
+import { mcpTool, shellScript } from './reply.ts'
 
 export interface CodexPermissions {
-  /** Tools that need no permission: `shell`, `apply_patch`, `mcp__<server>`, `mcp__<server>__<tool>`. */
+  /** Tools that need no permission: `shell`, `shell(git status)`, `apply_patch`, `mcp__<server>`, `mcp__<server>__<tool>`. */
   readonly allowedTools: readonly string[]
   /** Asks a person; undefined if no person is asked. */
   readonly ask: ((request: PermissionRequest, signal: AbortSignal) => Promise<Decision>) | undefined
   /** The file changes of an item: the request of codex has only the id of the item. */
   readonly changesOf: (itemId: string) => string | undefined
+  /** A command that runs in another folder names it. */
+  readonly workingDir: string
   /** An id for a request without one, unique within the turn. */
   readonly newId: () => string
 }
@@ -28,7 +31,7 @@ export async function answerRequest(
   switch (method) {
     case 'item/commandExecution/requestApproval': {
       const decision = await decide(
-        { ...requestIdOf(request, permissions), tool: 'shell', subject: commandOf(request) },
+        { ...requestIdOf(request, permissions), tool: 'shell', subject: commandOf(request, permissions) },
         permissions,
         signal,
       )
@@ -36,7 +39,8 @@ export async function answerRequest(
     }
     case 'item/fileChange/requestApproval': {
       const subject =
-        permissions.changesOf(String(request['itemId'])) ?? textOf(request['reason']) ?? 'a change of files'
+        permissions.changesOf(String(request['itemId'])) ??
+        notDescribed(textOf(request['reason']) ?? 'a change of files that codex does not describe')
       const decision = await decide(
         { ...requestIdOf(request, permissions), tool: 'apply_patch', subject },
         permissions,
@@ -82,7 +86,7 @@ async function decide(
   permissions: CodexPermissions,
   signal: AbortSignal,
 ): Promise<Decision> {
-  if (permissions.allowedTools.some((tool) => covers(tool, request.tool))) return 'allowed'
+  if (allowsToolUse(permissions.allowedTools, request)) return 'allowed'
   if (permissions.ask === undefined) return 'denied'
   try {
     return await permissions.ask(request, signal)
@@ -92,18 +96,26 @@ async function decide(
   }
 }
 
-const covers = (allowed: string, tool: string): boolean =>
-  allowed === tool || (allowed.startsWith('mcp__') && tool.startsWith(`${allowed}__`))
-
 /** Unique within the turn, so that a repeated request does not ask the person twice. */
 const requestIdOf = (asked: JsonObject, { newId }: CodexPermissions): { id: string } => ({
   id: textOf(asked['approvalId']) ?? textOf(asked['itemId']) ?? newId(),
 })
 
-function commandOf(asked: JsonObject): string {
+function commandOf(asked: JsonObject, { workingDir }: CodexPermissions): string {
   const command = textOf(asked['command'])
-  if (command !== undefined) return command
-  return JSON.stringify(asked['networkApprovalContext'] ?? asked['reason'] ?? 'an action that codex does not name')
+  const cwd = textOf(asked['cwd'])
+  if (command === undefined) {
+    if (isJsonObject(asked['networkApprovalContext'])) return JSON.stringify(asked['networkApprovalContext'])
+    return notDescribed(textOf(asked['reason']) ?? 'an action that codex does not name')
+  }
+  const script = shellScript(command)
+  // Prevents an answer, or a rule, for the working folder from counting in another one.
+  return cwd === undefined || cwd === workingDir ? script : `cd ${quoted(cwd)} && ${script}`
 }
+
+const quoted = (path: string): string => `'${path.replaceAll("'", `'\\''`)}'`
+
+/** In parentheses, the mark of a subject that does not say what exactly happens: a person decides, and no rule covers it. */
+const notDescribed = (text: string): string => `(${text})`
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)

@@ -3,7 +3,9 @@
  * a blank line between two. Commentary (codex's own word) is shown while codex works and is no part of the reply.
  * Invariant: the deltas joined are the reply.
  */
-import type { JsonObject } from '../../protocol/json.ts'
+import { diffOfFile, diffOfHunks, type FileDiff } from '../../protocol/file-diff.ts'
+import { isJsonObject, type JsonObject } from '../../protocol/json.ts'
+import { splitWords } from '../engine/cli/split-words.ts'
 import { ACTIVITY, createReplyBuilder, type ProgressEvent, type ReplyBuilder } from '../engine/reply-builder.ts'
 
 export interface CodexReply {
@@ -38,10 +40,14 @@ export function createCodexReply(): CodexReply {
     tool(item, state) {
       const name = toolName(item)
       if (name === undefined) return ACTIVITY
-      if (state === 'started') return [{ type: 'tool', name, state: 'started' }]
+      const subject = toolSubject(item)
+      const use = { type: 'tool', name, ...(subject !== undefined && { subject }) } as const
+      if (state === 'started') return [{ ...use, state: 'started' }]
       const { status } = item
       if (status === 'declined' || wasRejected(item)) reply.addDenied(name)
-      return [{ type: 'tool', name, state: status === 'completed' ? 'finished' : 'failed' }]
+      if (status !== 'completed') return [{ ...use, state: 'failed' }]
+      const diffs = diffsOf(item)
+      return [{ ...use, state: 'finished', ...(diffs.length > 0 && { diffs }) }]
     },
     finish: () => reply.finish('codex'),
   }
@@ -65,6 +71,36 @@ function toolName(item: JsonObject): string | undefined {
     default:
       return undefined
   }
+}
+
+/** What exactly the tool does, in the same words as the permission requests of codex. */
+function toolSubject({ type, command, changes, arguments: input, query }: JsonObject): string | undefined {
+  if (typeof command === 'string') return shellScript(command)
+  if (Array.isArray(changes)) return JSON.stringify(changes)
+  if (type === 'mcpToolCall' || type === 'mcp_tool_call') return JSON.stringify(input ?? {})
+  return typeof query === 'string' && query !== '' ? query : undefined
+}
+
+/** A new or deleted file has its content as the diff, a changed one its hunks. The one-shot form has no diffs. */
+function diffsOf({ changes }: JsonObject): FileDiff[] {
+  if (!Array.isArray(changes)) return []
+  return changes.filter(isJsonObject).flatMap(({ path, kind, diff }): FileDiff[] => {
+    if (typeof path !== 'string' || typeof diff !== 'string' || !isJsonObject(kind)) return []
+    if (kind['type'] === 'add') return [diffOfFile(path, 'created', diff)]
+    if (kind['type'] === 'delete') return [diffOfFile(path, 'deleted', diff)]
+    const { move_path: movedTo } = kind
+    const after = typeof movedTo === 'string' ? movedTo : path
+    // Codex adds a sentence on the new path after the hunks.
+    const hunks = diff.replace(`\n\nMoved to: ${after}`, '').replace(/\n$/, '')
+    return [diffOfHunks({ path: after, before: path }, hunks.split('\n'))]
+  })
+}
+
+/** Codex runs every command as `/bin/bash -lc '<script>'`; the script alone is what the model wrote. */
+export function shellScript(command: string): string {
+  const [shell, flags, script, ...more] = splitWords(command) ?? []
+  const isWrapped = /^(\/usr)?\/bin\/(ba|z|da)?sh$/.test(shell ?? '') && (flags === '-lc' || flags === '-c')
+  return isWrapped && script !== undefined && more.length === 0 ? script : command
 }
 
 export const mcpTool = (server: string, tool: string): string => `mcp__${server}__${tool}`

@@ -12,8 +12,8 @@ import { type EndEvent, type TurnStream, turnCanceled } from '../engine/turn-eng
 import type { WarmAgent } from '../engine/warm/warm-pool.ts'
 import type { WarmTurnResult } from '../engine/warm/warm-turn.ts'
 import type { AppServer } from './app-server.ts'
-import { failureOf, finishTurn, requestError } from './outcome.ts'
-import { readNotification, totalsOf } from './parse.ts'
+import { failedEnd, finishTurn, NETWORK_WAITS_MAX, networkAway, requestError, waitsForNetwork } from './outcome.ts'
+import { messageOf, readNotification, totalsOf } from './parse.ts'
 import { answerRequest, type CodexPermissions } from './permission.ts'
 import { type CodexReply, createCodexReply } from './reply.ts'
 import { type CodexSession, instructionsHash, NO_TOTALS, promptFor, readSession, type TokenTotals } from './session.ts'
@@ -134,20 +134,22 @@ function emitEnd(
   if (ended['status'] === 'interrupted') return CANCELED
   if (ended['status'] === 'completed') return end
   const error = isJsonObject(ended['error']) ? ended['error'] : {}
-  const failure = { message: String(error['message'] ?? ''), info: error['codexErrorInfo'] }
-  return { type: 'failed', error: failureOf(failure, nowMs()) }
+  return failedEnd({ message: String(error['message'] ?? ''), info: error['codexErrorInfo'] }, nowMs())
 }
 
 interface TurnProgress {
   readonly reply: CodexReply
-  /** The `turn` of `turn/completed`, or undefined when the process ends first. */
+  /** The `turn` of `turn/completed`, or undefined when the process ends first. Rejects if codex waits for the network. */
   readonly ended: Promise<JsonObject | undefined>
 }
 
 /** Listens to the process from now on. Ignores other threads: they belong to agents that this one started. */
 function listen({ turn, warmAgent, permissions, log }: CodexTurnOptions, stream: TurnStream): TurnProgress {
   const { agent } = warmAgent
-  const { promise: ended, resolve } = Promise.withResolvers<JsonObject | undefined>()
+  const { promise: ended, resolve, reject } = Promise.withResolvers<JsonObject | undefined>()
+  // It may reject before the turn waits for it.
+  ended.catch(() => undefined)
+  let networkWaits = 0
   const state = { reply: createCodexReply(), changes: new Map<string, string>(), commentary: new Set<string>() }
   const ask: NonNullable<CodexPermissions['ask']> = (request, signal) =>
     stream.pauseDuring(warmAgent.suspendDuring(() => turn.ask(request, signal), signal))
@@ -156,6 +158,7 @@ function listen({ turn, warmAgent, permissions, log }: CodexTurnOptions, stream:
     allowedTools: permissions.allowedTools,
     ask: permissions.asks ? ask : undefined,
     changesOf: (itemId) => state.changes.get(itemId),
+    workingDir: turn.workingDir,
     newId() {
       questions += 1
       return `question-${questions}`
@@ -168,6 +171,10 @@ function listen({ turn, warmAgent, permissions, log }: CodexTurnOptions, stream:
       if (agent.thread !== undefined && threadId !== undefined && threadId !== agent.thread) return
       if (method === 'turn/completed' && isJsonObject(params['turn'])) return resolve(params['turn'])
       if (method === 'thread/tokenUsage/updated') agent.totals = totalsIn(params['tokenUsage']) ?? agent.totals
+      if (method === 'error' && waitsForNetwork(messageOf(params['error']))) networkWaits += 1
+      // Codex works again: two short outages of a long turn do not end it.
+      else if (method.startsWith('item/')) networkWaits = 0
+      if (networkWaits >= NETWORK_WAITS_MAX) reject(networkAway(messageOf(params['error'])))
       if (method === 'warning') log.debug({ words: params['message'] }, 'codex warns')
       for (const event of readNotification(method, params, state)) stream.emit(event)
     },

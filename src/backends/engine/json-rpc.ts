@@ -8,7 +8,7 @@
 import { MoleculeError } from '../../errors.ts'
 import type { Log } from '../../log.ts'
 import { isJsonObject, parseJsonObject } from '../../protocol/json.ts'
-import { JSON_RPC_CODES } from '../../protocol/json-rpc.ts'
+import { JSON_RPC_CODES } from '../../protocol/wire-errors.ts'
 import { onAbort } from '../../wait.ts'
 
 /** Open requests in each direction. A further request is answered with an error. */

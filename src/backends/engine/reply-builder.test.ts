@@ -38,3 +38,11 @@ test('text after a tool starts a new paragraph, unless the text before ends a li
   answer.append('three')
   assert.equal(answer.text(), 'one\n\ntwo\nthree')
 })
+
+test('blank lines before the reply and before a new paragraph are dropped, in any pieces; an indent stays', () => {
+  const answer = createReplyBuilder()
+  for (const piece of ['\n', ' \n', '\n', '  one\n\ntwo']) answer.append(piece)
+  answer.startParagraph()
+  for (const piece of ['\n', '\r\n', 'three']) answer.append(piece)
+  assert.equal(answer.text(), '  one\n\ntwo\n\nthree')
+})

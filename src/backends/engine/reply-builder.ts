@@ -1,6 +1,7 @@
 /**
  * Builds the reply of an agent while it arrives: text deltas, with a new paragraph after each tool, and at the end a
- * note on the denied tools. Invariant: the deltas joined are the reply, including that note.
+ * note on the denied tools. Invariant: the deltas joined are the reply, including that note, and neither the reply nor a
+ * new paragraph begins with blank lines (hermes sends two before the text that follows a tool).
  */
 import type { BackendEvent } from '../backend.ts'
 import { emptyResponse } from './failure/agent-errors.ts'
@@ -24,11 +25,14 @@ export interface ReplyBuilder {
   finish(backend: string): { readonly last: readonly ProgressEvent[]; readonly end: EndEvent }
 }
 
+const BLANK_LINES = /^(?:[ \t]*\r?\n)+/
+
 export function createReplyBuilder(): ReplyBuilder {
   let text = ''
   let startsParagraph = false
   const denied = new Set<string>()
-  const append = (added: string): readonly ProgressEvent[] => {
+  const append = (piece: string): readonly ProgressEvent[] => {
+    const added = startsParagraph || text === '' ? piece.replace(BLANK_LINES, '') : piece
     if (added === '') return []
     const gap = startsParagraph && text !== '' && !text.endsWith('\n') ? '\n\n' : ''
     startsParagraph = false

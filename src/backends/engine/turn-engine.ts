@@ -4,12 +4,11 @@
  * optional time limit, and a `close` that ends every turn.
  * Invariant: the stream ends only after `work` has ended, also when the turn is cancelled or the reader stops reading.
  */
-import type { Clock } from '../../clock.ts'
-import { TIMER_MS_MAX } from '../../clock.ts'
+import { type Clock, startTimeLimit } from '../../clock.ts'
 import { formatDuration } from '../../duration.ts'
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import { createWakeUp, onAbort } from '../../wait.ts'
-import type { BackendEvent } from '../backend.ts'
+import type { BackendEvent, Turn } from '../backend.ts'
 
 export type EndEvent = Extract<BackendEvent, { type: 'done' | 'failed' }>
 
@@ -31,8 +30,8 @@ export interface TurnStream {
 export type TurnWork = (stream: TurnStream) => Promise<EndEvent>
 
 export interface TurnEngine {
-  /** Starts nothing before the first event is read. */
-  run(work: TurnWork, signal: AbortSignal): AsyncIterable<BackendEvent>
+  /** Starts nothing before the first event is read. `onWait` is that of the turn: its waits do not count as its time. */
+  run(work: TurnWork, signal: AbortSignal, onWait?: Turn['onWait']): AsyncIterable<BackendEvent>
   /** Cancels the running turns and waits for their end. A later turn is cancelled before it starts. Idempotent. */
   close(): Promise<void>
 }
@@ -51,7 +50,7 @@ export function createTurnEngine(options: TurnEngineOptions): TurnEngine {
   const live: LiveTurns = new Map()
   let closed = false
   return {
-    run: (work, signal) => runTurn(work, signal, { ...options, live, isClosed: () => closed }),
+    run: (work, signal, onWait) => runTurn(work, signal, { ...options, onWait, live, isClosed: () => closed }),
     async close() {
       closed = true
       for (const stop of live.keys()) stop.abort(turnCanceled())
@@ -64,6 +63,7 @@ export function createTurnEngine(options: TurnEngineOptions): TurnEngine {
 type LiveTurns = Map<AbortController, Promise<EndEvent>>
 
 interface EngineState extends TurnEngineOptions {
+  readonly onWait: Turn['onWait']
   readonly live: LiveTurns
   readonly isClosed: () => boolean
 }
@@ -72,7 +72,8 @@ async function* runTurn(work: TurnWork, signal: AbortSignal, engine: EngineState
   const stop = new AbortController()
   const release = onAbort(signal, () => stop.abort(turnCanceled()))
   if (engine.isClosed()) stop.abort(turnCanceled())
-  const time = startTurnClock(engine, stop)
+  const time = startTimeLimit(engine.clock, engine.maxTimeMs, () => stop.abort(timedOut(engine.maxTimeMs ?? 0)))
+  engine.onWait?.((over) => void time.pauseDuring(over))
   const buffer = createEventBuffer(engine.outputBytesMax, stop)
   const fail = (thrown: unknown) => stop.abort(toMoleculeError(thrown))
   const working = runWork(work, { emit: buffer.emit, fail, pauseDuring: time.pauseDuring, signal: stop.signal })
@@ -153,48 +154,22 @@ function createEventBuffer(outputBytesMax: number, stop: AbortController) {
   }
 }
 
-interface TurnClock {
-  readonly pauseDuring: TurnStream['pauseDuring']
-  stop(): void
-}
+const ACTIVITY_INTERVAL_MS = 20_000
 
-/** The time limit of a turn. It pauses while at least one question is open. */
-function startTurnClock({ clock, maxTimeMs }: EngineState, stop: AbortController): TurnClock {
-  let leftMs = maxTimeMs ?? Number.POSITIVE_INFINITY
-  let sinceMs = clock.monotonicMs()
-  let openQuestions = 0
-  let ended = false
+/** For a wait before the agent works, so that the stall timeout does not fire. */
+export async function emitActivityDuring<T>(waiting: Promise<T>, clock: Clock, emit: TurnStream['emit']): Promise<T> {
   let cancelTimer: (() => void) | undefined
-  const onTimer = () => {
-    leftMs -= clock.monotonicMs() - sinceMs
-    if (leftMs <= 0) stop.abort(timedOut(maxTimeMs ?? 0))
-    else run()
+  const reportActivity = () => {
+    cancelTimer = clock.after(ACTIVITY_INTERVAL_MS, () => {
+      emit({ type: 'activity' })
+      reportActivity()
+    })
   }
-  const run = () => {
-    sinceMs = clock.monotonicMs()
-    // In steps, because one timer cannot be longer than TIMER_MS_MAX.
-    if (maxTimeMs !== undefined && !ended) cancelTimer = clock.after(Math.min(leftMs, TIMER_MS_MAX), onTimer)
-  }
-  const pause = () => {
+  reportActivity()
+  try {
+    return await waiting
+  } finally {
     cancelTimer?.()
-    leftMs -= clock.monotonicMs() - sinceMs
-  }
-  run()
-  return {
-    async pauseDuring(answer) {
-      if (openQuestions === 0) pause()
-      openQuestions += 1
-      try {
-        return await answer
-      } finally {
-        openQuestions -= 1
-        if (openQuestions === 0) run()
-      }
-    },
-    stop() {
-      ended = true
-      cancelTimer?.()
-    },
   }
 }
 

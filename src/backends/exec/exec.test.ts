@@ -113,12 +113,14 @@ test('EX-5 stderr of a successful command goes to the log', async (t) => {
   assert.match(JSON.stringify(lines[0]), /"workspace":"ws_1".*"stderr":"note\\n"/)
 })
 
-test('a command that is missing, not executable, or killed by a signal says so', async (t) => {
+test('RT-6 a command that is missing, not executable, or killed by a signal says so', async (t) => {
   const { failure } = setUp(t)
   const missing = await failure({ cmd: 'no-such-command-here' })
-  assert.deepEqual([missing.code, missing.details['exitCode']], ['exit', 127])
+  assert.deepEqual([missing.code, missing.details['exitCode'], missing.retryable], ['exit', 127, false])
   assert.match(missing.message, /code 127: command not found/)
-  assert.match((await failure({ cmd: 'echo > plain; ./plain' })).message, /code 126: command found but not executable/)
+  const plain = await failure({ cmd: 'echo > plain; ./plain' })
+  assert.match(plain.message, /code 126: command found but not executable/)
+  assert.deepEqual([plain.retryable, (await failure({ cmd: 'exit 125' })).retryable], [false, true])
   const killed = await failure({ cmd: 'kill -9 $$' })
   assert.match(killed.message, /was killed by SIGKILL/)
   assert.equal(killed.details['signal'], 'SIGKILL')

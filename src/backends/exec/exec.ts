@@ -90,6 +90,7 @@ async function runCommand(turn: Turn, context: ExecContext, stream: TurnStream):
     killGraceMs: KILL_GRACE_MS,
     ...(settings.timeoutMs !== undefined && { timeoutMs: settings.timeoutMs }),
     onOutput,
+    ...(turn.onWait !== undefined && { onWait: turn.onWait }),
   }
   const result = await processes.run(run, stream.signal)
   const error = runFailure(result, settings)

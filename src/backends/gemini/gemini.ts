@@ -18,6 +18,7 @@ import { withOneShotFallback } from '../engine/cli/one-shot-fallback.ts'
 import { readTokenVariables } from '../engine/environment/agent-token.ts'
 import { validateCli } from '../engine/probe/validate-cli.ts'
 import { acpArgs, oneShotArgs } from './args.ts'
+import { SENTENCES } from './outcome.ts'
 import { createGeminiParser } from './parse.ts'
 
 const KIND: CliKind = {
@@ -71,6 +72,7 @@ export const gemini: BackendDefinition = {
   options: cliOptions(KIND),
   runsCommands: true,
   reportsTools: true,
+  keepsSessions: true,
   tested: '0.61.0',
   create: (options, context) =>
     withOneShotFallback(readCliSettings(options, KIND, context.log), context.log, (settings) =>
@@ -95,9 +97,11 @@ function createGemini(settings: CliSettings, context: BackendContext): Backend {
       model: (turn) => chooseModel(settings.model, turn.model, AGENT.modelPrefix),
       command: (model) => [settings.bin, ...acpArgs({ settings, model })],
       modelByCommand: true,
+      mcpToolName: (server, tool) => `mcp_${server}_${tool}`,
       loadableFromMs: nextMinuteMs,
       // Seen with 0.61: its cleanup of old sessions deletes every file without a message, and all others of that id.
       sweepsAtStart: true,
+      errorMeanings: { sentences: SENTENCES },
       environment: async () => ({
         ...(await readTokenVariables(AGENT.auth, environment, settings.authTokenFile)),
         ...OWN_ENVIRONMENT,

@@ -6,8 +6,15 @@ import { MoleculeError } from '../../errors.ts'
 import type { ProcessResult } from '../../process/processes.ts'
 import { isJsonObject, parseJsonObject } from '../../protocol/json.ts'
 import type { AgentOutputParserOptions } from '../engine/cli/one-shot-agent.ts'
-import { maxTurnsUsed, processFailure, providerError } from '../engine/failure/agent-errors.ts'
+import {
+  type ErrorSentence,
+  maxTurnsUsed,
+  processFailure,
+  providerError,
+  refusedEnd,
+} from '../engine/failure/agent-errors.ts'
 import { stderrTail } from '../engine/failure/run-failure.ts'
+import type { EndEvent } from '../engine/turn-engine.ts'
 
 const EXIT_AUTH = 41
 const EXIT_INPUT = 42
@@ -17,7 +24,16 @@ const EXIT_UNTRUSTED = 55
 const EXIT_STATUS_MIN = 144
 
 /** `errorMessage`: the error of gemini's `result`; undefined if it printed none. */
-export function failureOf(
+export function failedEnd(
+  result: ProcessResult,
+  errorMessage: string | undefined,
+  options: AgentOutputParserOptions,
+): EndEvent {
+  if (errorMessage !== undefined && REFUSAL.test(errorMessage)) return refusedEnd()
+  return { type: 'failed', error: failureOf(result, errorMessage, options) }
+}
+
+function failureOf(
   result: ProcessResult,
   errorMessage: string | undefined,
   options: AgentOutputParserOptions,
@@ -31,12 +47,19 @@ export function failureOf(
     if (errorMessage !== undefined || isStatus) {
       const text = errorMessage ?? stderr
       const status = statusIn(text) ?? (isStatus ? exitCode + 256 : undefined)
-      return providerError(options.backend, { text, status, nowMs: options.facts.nowMs })
+      return providerError(options.backend, { text, status, nowMs: options.facts.nowMs, sentences: SENTENCES })
     }
   }
   const failure = processFailure(result, options.facts)
   return failure ?? new MoleculeError('agent_failed', 'gemini ended without a result', { retryable: true })
 }
+
+const REFUSAL = /response was blocked due to/i
+
+export const SENTENCES: readonly ErrorSentence[] = [
+  // Google has the same sentence for the limit of a minute and of a day; only gemini tells them apart.
+  { code: 'quota_exhausted', says: /exhausted your (\w+ )?quota/i },
+]
 
 /** `[API Error: {"error":{"code":429,...}}]`; undefined for a plain sentence. */
 function statusIn(text: string): number | undefined {

@@ -51,8 +51,8 @@ test('a recorded tool of gemini starts and finishes', () => {
   const events = readAll(createParser(), readSample('gemini/stream-json-tool.jsonl'))
   const tools = events.filter(({ type }) => type === 'tool')
   assert.deepEqual(tools, [
-    { type: 'tool', name: 'run_shell_command', state: 'started' },
-    { type: 'tool', name: 'run_shell_command', state: 'finished' },
+    { type: 'tool', name: 'run_shell_command', subject: 'touch touched', state: 'started' },
+    { type: 'tool', name: 'run_shell_command', subject: 'touch touched', state: 'finished' },
   ])
   assert.equal(streamedText(events), 'touch done')
 })
@@ -68,7 +68,7 @@ test('AG-16 the reply names a tool that gemini was not allowed to use', () => {
 })
 
 for (const [status, code, retryable] of [
-  [400, 'provider_failed', false],
+  [400, 'bad_request', false],
   [401, 'auth_failed', true],
   // Only its exit code tells the status.
   [429, 'rate_limited', true],

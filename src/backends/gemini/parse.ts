@@ -4,11 +4,12 @@ import type { BackendEvent } from '../backend.ts'
 import type { AgentOutputParser, AgentOutputParserOptions } from '../engine/cli/one-shot-agent.ts'
 import { ACTIVITY, createReplyBuilder, usageEvents } from '../engine/reply-builder.ts'
 import { isSessionId } from '../engine/session-prompt.ts'
-import { failureOf } from './outcome.ts'
+import { subjectOfInput } from '../engine/tool-use.ts'
+import { failedEnd } from './outcome.ts'
 
 export function createGeminiParser(options: AgentOutputParserOptions): AgentOutputParser {
   const reply = createReplyBuilder()
-  const tools = new Map<unknown, string>()
+  const tools = new Map<unknown, { readonly name: string; readonly subject?: string }>()
   let errorMessage: string | undefined
   const read = (event: JsonObject): readonly BackendEvent[] => {
     switch (event['type']) {
@@ -20,17 +21,22 @@ export function createGeminiParser(options: AgentOutputParserOptions): AgentOutp
         return event['role'] === 'assistant' ? reply.append(stringOf(event['content'])) : ACTIVITY
       case 'tool_use':
         reply.startParagraph()
-        tools.set(event['tool_id'], stringOf(event['tool_name']))
-        return [{ type: 'tool', name: stringOf(event['tool_name']), state: 'started' }]
+        tools.set(event['tool_id'], toolUseOf(event))
+        return [{ type: 'tool', ...toolUseOf(event), state: 'started' }]
       case 'tool_result': {
-        const name = tools.get(event['tool_id']) ?? 'tool'
-        if (isDenied(event)) reply.addDenied(name)
-        return [{ type: 'tool', name, state: event['status'] === 'success' ? 'finished' : 'failed' }]
+        const use = tools.get(event['tool_id']) ?? { name: 'tool' }
+        if (isDenied(event)) reply.addDenied(use.name)
+        return [{ type: 'tool', ...use, state: event['status'] === 'success' ? 'finished' : 'failed' }]
       }
+      case 'error':
+        // The `result` after a blocked answer has no message of its own.
+        if (event['severity'] === 'error') errorMessage = stringOf(event['message'])
+        return ACTIVITY
       case 'result': {
         const usage = usageOf(event['stats'])
         if (event['status'] !== 'success') {
-          errorMessage = isJsonObject(event['error']) ? stringOf(event['error']['message']) : ''
+          const ownMessage = isJsonObject(event['error']) ? stringOf(event['error']['message']) : ''
+          errorMessage = ownMessage === '' ? (errorMessage ?? '') : ownMessage
           return usage
         }
         const { last, end } = reply.finish(options.backend)
@@ -45,8 +51,12 @@ export function createGeminiParser(options: AgentOutputParserOptions): AgentOutp
       const event = parseJsonObject(line)
       return event === undefined ? ACTIVITY : read(event)
     },
-    conclude: (result) => ({ type: 'failed', error: failureOf(result, errorMessage, options) }),
+    conclude: (result) => failedEnd(result, errorMessage, options),
   }
+}
+
+function toolUseOf({ tool_name: name, parameters }: JsonObject) {
+  return { name: stringOf(name), ...(isJsonObject(parameters) && { subject: subjectOfInput(parameters) }) }
 }
 
 function usageOf(stats: unknown): readonly BackendEvent[] {

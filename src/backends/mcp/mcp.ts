@@ -62,7 +62,7 @@ function createMcp(settings: McpSettings, context: BackendContext): Backend {
     name: mcp.name,
     stallMs: settings.stallMs,
     validate: (signal) => validate(mcpContext, AbortSignal.any([signal, AbortSignal.timeout(VALIDATE_MS_MAX)])),
-    run: (turn, signal) => turns.run((stream) => runTurn(turn, mcpContext, stream), signal),
+    run: (turn, signal) => turns.run((stream) => runTurn(turn, mcpContext, stream), signal, turn.onWait),
     async close() {
       await turns.close()
       await warm.close()

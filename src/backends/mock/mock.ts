@@ -27,6 +27,7 @@ export const mock: BackendDefinition = {
     fail: 'fail with this message instead of answering',
     fail_times: 'how many turns fail before the first answer (all, if fail is set)',
     usage: 'true: report token counts (false)',
+    cost: 'what a turn costs, in US dollars, e.g. 0.004 (not reported)',
     session: 'true: keep a session that counts the turns of its conversation (false)',
   },
   startsNothing: true,
@@ -42,6 +43,7 @@ interface Settings {
   readonly fail: string
   readonly failTimes: number
   readonly usage: boolean
+  readonly costUsd: number | undefined
   readonly session: boolean
 }
 
@@ -70,6 +72,8 @@ function readSettings(options: BackendOptions): Settings {
   const fail = options.get('fail', '')
   const failTimes = options.get('fail_times', '')
   if (!/^\d*$/.test(failTimes)) throw badOption('fail_times', failTimes, 'a number of turns')
+  const cost = options.get('cost', '')
+  if (!/^(\d+(\.\d+)?)?$/.test(cost)) throw badOption('cost', cost, 'a number of US dollars')
   return {
     reply: options.get('reply', 'echo: %s'),
     delayMs,
@@ -77,6 +81,7 @@ function readSettings(options: BackendOptions): Settings {
     fail: fail || 'the mock is configured to fail',
     failTimes: failTimes === '' ? defaultFailTimes(fail) : Number(failTimes),
     usage: booleanOption(options, 'usage', false),
+    costUsd: cost === '' ? undefined : Number(cost),
     session: booleanOption(options, 'session', false),
   }
 }
@@ -102,7 +107,9 @@ async function* answer(
     if (delta !== '') yield { type: 'text', delta }
     if (signal.aborted || closing.aborted) return yield failed(turnCanceled())
   }
-  if (settings.usage) yield { type: 'usage', inputTokens: tokens(message), outputTokens: tokens(reply) }
+  const counts = settings.usage ? { inputTokens: tokens(message), outputTokens: tokens(reply) } : {}
+  const cost = settings.costUsd === undefined ? {} : { costUsd: settings.costUsd }
+  if (settings.usage || settings.costUsd !== undefined) yield { type: 'usage', ...counts, ...cost }
   yield { type: 'done', parts: [{ text: reply }], finality: 'completed' }
 }
 

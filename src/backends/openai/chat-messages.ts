@@ -1,6 +1,6 @@
 /** Turns a turn into chat messages: the system prompt, the history, the new message. Pure. */
 import type { Message, Part } from '../../protocol/a2a.ts'
-import { fromRequestPart } from '../../protocol/part.ts'
+import { describePart, fromRequestPart } from '../../protocol/part.ts'
 import type { Turn } from '../backend.ts'
 
 export type ChatContent =
@@ -54,10 +54,3 @@ const isImage = ({ mediaType, raw, url }: Part): boolean =>
   /^image\/[\w.+-]+$/.test(mediaType ?? '') && (raw !== undefined || url !== undefined)
 
 const imageUrl = ({ mediaType, raw, url }: Part): string => url ?? `data:${mediaType};base64,${raw}`
-
-/** A part that is no text, described for a model that reads text. */
-function describePart(part: Part): string {
-  if (part.data !== undefined) return JSON.stringify(part.data)
-  const known = [part.filename, part.mediaType, part.url].filter((field) => field !== undefined).join(', ')
-  return `[attached file${known === '' ? '' : `: ${known}`}]`
-}

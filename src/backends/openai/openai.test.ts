@@ -71,7 +71,7 @@ test('AG-9 status and code of a refusal decide its error code', async (t) => {
     '401': ['auth_failed', false],
     '404': ['bad_config', false],
     '429': ['rate_limited', true],
-    quota: ['rate_limited', false],
+    quota: ['quota_exhausted', false],
     '503': ['provider_failed', true],
     midstream: ['rate_limited', true],
     tiny: ['context_full', false],

@@ -8,16 +8,12 @@ import type { Clock } from '../../clock.ts'
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import type { Backend, BackendContext, BackendDefinition, BackendEvent, Turn, Validation } from '../backend.ts'
 import { ENDPOINT_OPTIONS } from '../endpoint.ts'
+import { readChatCompletion, readErrorBody, STREAM_BYTES_MAX } from '../engine/chat-completion.ts'
 import { turnCanceled } from '../engine/turn-engine.ts'
 import { type ChatMessage, chatMessages, withoutOldestHalf } from './chat-messages.ts'
-import { failureOfStatus, isContextFull } from './outcome.ts'
-import { parseAnswer } from './parse.ts'
+import { failureInStream, failureOfStatus, isContextFull } from './outcome.ts'
 import { type OpenaiSettings, readOpenaiSettings } from './settings.ts'
 
-/** Bytes of one answer on the wire; a larger one fails the turn. Each event is about ten times as large as its text. */
-const STREAM_BYTES_MAX = 512 * 1024 * 1024
-/** Bytes of an error that are read; the rest is dropped. */
-const ERROR_BYTES_MAX = 64 * 1024
 const VALIDATE_MS_MAX = 8000
 
 export const openai: BackendDefinition = {
@@ -88,7 +84,8 @@ async function* runTurn(turn: Turn, context: OpenaiContext, signal: AbortSignal)
     for (;;) {
       signal.throwIfAborted()
       const answer = await requestCompletion({ ...context, model, messages }, signal)
-      if (!(answer instanceof MoleculeError)) return yield* parseAnswer(answer, context.warn)
+      if (!(answer instanceof MoleculeError))
+        return yield* readChatCompletion(answer, { warn: context.warn, failureInStream })
       const shorter = isContextFull(answer) ? withoutOldestHalf(messages) : undefined
       if (shorter === undefined) throw answer
       messages = shorter
@@ -127,22 +124,10 @@ async function requestCompletion(
     signal,
   )
   if (answer.status >= 200 && answer.status < 300) return answer
-  return failureOfStatus(answer, await readErrorBody(answer.chunks()), clock.nowMs())
+  return failureOfStatus(answer, await readErrorBody(answer), clock.nowMs())
 }
 
 function requestBody({ params }: OpenaiSettings, model: string, messages: readonly ChatMessage[]): object {
   const body = { stream_options: { include_usage: true }, ...params, model, messages, stream: true }
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null))
-}
-
-/** The first ERROR_BYTES_MAX bytes. */
-async function readErrorBody(chunks: AsyncIterable<Buffer>): Promise<string> {
-  const kept: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of chunks) {
-    kept.push(chunk)
-    bytes += chunk.length
-    if (bytes >= ERROR_BYTES_MAX) break
-  }
-  return Buffer.concat(kept).subarray(0, ERROR_BYTES_MAX).toString('utf8')
 }

@@ -43,7 +43,7 @@ export const isContextFull = ({ code }: MoleculeError): boolean => code === 'con
 function classifyRefusal(status: number, { code, message }: Refusal): [ErrorCode, boolean] {
   if (/context_length|context window|maximum context/i.test(`${code} ${message}`)) return ['context_full', false]
   // A retry does not add credit to the account.
-  if (code === 'insufficient_quota') return ['rate_limited', false]
+  if (code === 'insufficient_quota') return ['quota_exhausted', false]
   if (status === 401 || status === 403) return ['auth_failed', false]
   if (status === 413) return ['too_large', false]
   if (status === 429 || status === 529) return ['rate_limited', true]

@@ -1,14 +1,17 @@
 /**
- * Parses what `openclaw agent --local --json` prints: one JSON object over many lines at the end, and nothing before. A
- * failure is `{"ok": false, "error": {"message"}}` with exit code 1 and the provider's status in the message.
+ * Parses what `openclaw agent --json` prints: one JSON object over many lines at the end, and nothing before. A turn
+ * through the gateway has the same object in `result`. A refusal is `{"ok": false, "error": {"message"}}`; a failed turn
+ * has an `error` in its meta data and payloads that are marked `isError`.
  */
 import type { MoleculeError } from '../../errors.ts'
 import { isJsonObject, type JsonObject, parseJsonObject, stringOf } from '../../protocol/json.ts'
 import type { BackendEvent } from '../backend.ts'
 import type { AgentOutputParser, AgentOutputParserOptions } from '../engine/cli/one-shot-agent.ts'
-import { endWithoutResult, providerError } from '../engine/failure/agent-errors.ts'
+import { endWithoutResult } from '../engine/failure/agent-errors.ts'
 import { ACTIVITY, createReplyBuilder, usageEvents } from '../engine/reply-builder.ts'
 import { isSessionId } from '../engine/session-prompt.ts'
+import { sessionIdIn } from './args.ts'
+import { openclawError } from './outcome.ts'
 
 /** The line that closes the object; all lines within it are indented. */
 const LAST_LINE = '}'
@@ -32,27 +35,56 @@ export function createOpenclawParser(options: AgentOutputParserOptions): AgentOu
 }
 
 function eventsOf(answer: JsonObject, options: AgentOutputParserOptions): readonly BackendEvent[] {
+  const { nowMs } = options.facts
   if (answer['ok'] === false) {
-    const error = isJsonObject(answer['error']) ? answer['error'] : {}
-    return [{ type: 'failed', error: modelError(stringOf(error['message']), options) }]
+    return [{ type: 'failed', error: openclawError(stringOf(memberOf(answer, 'error')['message']), nowMs) }]
   }
-  const meta = isJsonObject(answer['meta']) ? answer['meta'] : {}
-  const agentMeta = isJsonObject(meta['agentMeta']) ? meta['agentMeta'] : {}
-  const { sessionId } = agentMeta
+  const turn = isJsonObject(answer['result']) ? answer['result'] : answer
+  const meta = memberOf(turn, 'meta')
+  const agentMeta = memberOf(meta, 'agentMeta')
+  // `sessionId` is openclaw's own name for the session and may be another than ours.
+  const sessionId = sessionIdIn(stringOf(agentMeta['sessionFile'])) ?? agentMeta['sessionId']
   const session: readonly BackendEvent[] = isSessionId(sessionId)
     ? [{ type: 'session', token: options.token(sessionId) }]
     : []
+  const before = [...session, ...toolsOf(agentMeta), ...usageOf(agentMeta)]
+  const payloads = payloadsOf(turn['payloads'])
+  const error = failureOf(stringOf(answer['status']), { meta, payloads, nowMs })
+  if (error !== undefined) return [...before, { type: 'failed', error }]
   const reply = createReplyBuilder()
-  const texts = payloadTexts(answer['payloads']).flatMap((text) => {
+  const texts = payloads.flatMap(({ text }) => {
     reply.startParagraph()
     return reply.append(text)
   })
   const { last, end } = reply.finish(options.backend)
-  return [...session, ...toolsOf(agentMeta), ...usageOf(agentMeta), ...texts, ...last, end]
+  return [...before, ...texts, ...last, end]
 }
 
-function payloadTexts(payloads: unknown): readonly string[] {
-  return Array.isArray(payloads) ? payloads.filter(isJsonObject).map(({ text }) => stringOf(text)) : []
+interface Payload {
+  readonly text: string
+  readonly isError: boolean
+}
+
+function payloadsOf(payloads: unknown): readonly Payload[] {
+  if (!Array.isArray(payloads)) return []
+  return payloads.filter(isJsonObject).map(({ text, isError }) => ({ text: stringOf(text), isError: isError === true }))
+}
+
+/** Undefined for a good turn. An answer may come with the warning of a failed tool, which is marked as an error too. */
+function failureOf(
+  status: string,
+  {
+    meta,
+    payloads,
+    nowMs,
+  }: { readonly meta: JsonObject; readonly payloads: readonly Payload[]; readonly nowMs: number },
+): MoleculeError | undefined {
+  const complaint = payloads.filter(({ isError }) => isError).map(({ text }) => text)
+  const hasAnswer = payloads.some(({ text, isError }) => !isError && text !== '')
+  const known = stringOf(memberOf(meta, 'error')['message'])
+  const isFailed = known !== '' || (status !== '' && status !== 'ok') || (complaint.length > 0 && !hasAnswer)
+  if (!isFailed) return undefined
+  return openclawError(complaint.join('\n') || known || `openclaw ended with status ${status}`, nowMs)
 }
 
 /** openclaw reports only the names of its tools, at the end. */
@@ -71,12 +103,7 @@ function usageOf({ usage, costUsd }: JsonObject): readonly BackendEvent[] {
   return isJsonObject(usage) ? usageEvents({ inputTokens: usage['input'], outputTokens: usage['output'], costUsd }) : []
 }
 
-function modelError(message: string, { backend, facts: { nowMs } }: AgentOutputParserOptions): MoleculeError {
-  // `Retry after about 1 minute`: without "about" the engine reads the delay.
-  const text = message.replace('after about', 'after')
-  const found = /\bHTTP (\d{3})\b/.exec(text)?.[1]
-  // After a refusal openclaw itself holds a key back for a while and says for how long.
-  const isHeldBack = /temporarily disabled/i.test(text)
-  const status = found === undefined ? undefined : Number(found)
-  return providerError(backend, { text, status: isHeldBack ? 429 : status, nowMs })
+function memberOf(value: JsonObject, name: string): JsonObject {
+  const member = value[name]
+  return isJsonObject(member) ? member : {}
 }

@@ -43,7 +43,15 @@ test('AG-16 opencode, which by default never asks, gets a list of what it may do
   const { permission, mcp } = config('allowed_tools')
   assert.deepEqual([permission['*'], permission.bash, permission.edit], ['ask', 'allow', undefined])
   assert.deepEqual([permission.read, permission['team_*']], ['allow', 'allow'])
+  const one = { settings: makeFlags({ permission: 'ask', allowedTools: ['bash(git status)', 'bash(ls)', 'write'] }) }
+  const rules = JSON.parse(configContent({ ...one, mcpServers: [] })).permission
+  assert.deepEqual([rules.bash, rules.edit], [{ '*': 'ask', 'git status': 'allow', ls: 'allow' }, 'allow'])
   assert.deepEqual(mcp.team, { type: 'local', command: ['node', 'x.js'], environment: { A: 'b' }, enabled: true })
+  const remote = { name: 'molecule', url: 'http://x/mcp', tokenVariable: 'T', token: 'hush', program: mcpServers[0] }
+  const withUrl = configContent({ settings: makeFlags({}), mcpServers: [remote as never] })
+  const headers = { Authorization: 'Bearer {env:T}' }
+  assert.deepEqual(JSON.parse(withUrl).mcp.molecule, { type: 'remote', url: 'http://x/mcp', headers, enabled: true })
+  assert.ok(!withUrl.includes('hush'))
   assert.deepEqual(config('bypass').permission, { '*': 'allow' })
   assert.ok(oneShotArgs({ settings: makeFlags() }).includes('--auto'))
   assert.ok(!oneShotArgs({ settings: makeFlags({ permission: 'allowed_tools' }) }).includes('--auto'))

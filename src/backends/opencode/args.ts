@@ -6,6 +6,7 @@
 import type { McpServer } from '../backend.ts'
 import type { CliSettings } from '../engine/cli/cli-options.ts'
 import type { OneShotCall } from '../engine/cli/one-shot-agent.ts'
+import { splitEntry } from '../engine/tool-use.ts'
 
 /** These only read, inside the working folder. */
 const HARMLESS_TOOLS = ['read', 'glob', 'grep', 'list', 'lsp', 'todoread', 'todowrite', 'skill'] as const
@@ -34,18 +35,45 @@ export interface OpencodeConfigOptions {
 
 export function configContent({ settings, mcpServers }: OpencodeConfigOptions): string {
   const { permission, allowedTools } = settings
-  const allowed = [...HARMLESS_TOOLS, ...allowedTools, ...mcpServers.map(({ name }) => `${name}_*`)]
-  const mcp = mcpServers.map(({ name, command, args, env }) => [
-    name,
-    { type: 'local', command: [command, ...args], environment: env, enabled: true },
-  ])
+  const allowed = [...HARMLESS_TOOLS, ...mcpServers.map(({ name }) => `${name}_*`)]
+  const mcp = mcpServers.map((server) => [server.name, { ...mcpEntry(server), enabled: true }])
   return JSON.stringify({
     autoupdate: false,
     share: 'disabled',
     permission:
       permission === 'bypass'
         ? { '*': 'allow' }
-        : { '*': 'ask', ...Object.fromEntries(allowed.map((tool) => [tool, 'allow'])) },
+        : { '*': 'ask', ...Object.fromEntries(allowed.map((tool) => [tool, 'allow'])), ...rulesOf(allowedTools) },
     ...(mcp.length > 0 && { mcp: Object.fromEntries(mcp) }),
   })
+}
+
+function mcpEntry(server: McpServer): object {
+  if ('url' in server) {
+    // opencode puts the value of the variable there. Progress of a call restarts its limit of 60 s.
+    return { type: 'remote', url: server.url, headers: { Authorization: `Bearer {env:${server.tokenVariable}}` } }
+  }
+  const { command, args, env } = server
+  return { type: 'local', command: [command, ...args], environment: env }
+}
+
+/** opencode has one rule for all tools that write files. */
+const RULE_NAMES: Readonly<Record<string, string>> = {
+  write: 'edit',
+  patch: 'edit',
+  multiedit: 'edit',
+  apply_patch: 'edit',
+}
+
+/** `bash` allows the tool, `bash(git status)` one command. The last rule that matches counts, so `*` comes first. */
+function rulesOf(allowedTools: readonly string[]): Record<string, string | Record<string, string>> {
+  const rules: Record<string, string | Record<string, string>> = {}
+  for (const entry of allowedTools) {
+    const { tool, subject } = splitEntry(entry) ?? { tool: entry, subject: undefined }
+    const name = RULE_NAMES[tool] ?? tool
+    const rule = rules[name] ?? { '*': 'ask' }
+    if (subject === undefined) rules[name] = 'allow'
+    else if (typeof rule === 'object') rules[name] = { ...rule, [subject]: 'allow' }
+  }
+  return rules
 }

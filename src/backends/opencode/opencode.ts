@@ -4,8 +4,10 @@
  * other backends use ACP too.
  */
 import { randomBytes } from 'node:crypto'
+import { isJsonObject, stringOf } from '../../protocol/json.ts'
 import type { Backend, BackendContext, BackendDefinition, McpServer } from '../backend.ts'
 import { createAcpBackend } from '../engine/acp/acp-backend.ts'
+import type { AcpErrorMeanings } from '../engine/acp/acp-errors.ts'
 import { chooseModel } from '../engine/cli/choose-model.ts'
 import { type CliKind, type CliSettings, cliOptions, readCliSettings } from '../engine/cli/cli-options.ts'
 import { createOneShotBackend, type OneShotAgent, validateCliOptionsOf } from '../engine/cli/one-shot-agent.ts'
@@ -13,7 +15,7 @@ import { withOneShotFallback } from '../engine/cli/one-shot-fallback.ts'
 import { type AgentTokenSource, readTokenVariables } from '../engine/environment/agent-token.ts'
 import { validateCli } from '../engine/probe/validate-cli.ts'
 import { acpArgs, configContent, oneShotArgs } from './args.ts'
-import { createOpencodeParser } from './parse.ts'
+import { CODE_OF_NAME, createOpencodeParser, failedCallIn, LOG_ENVIRONMENT, SENTENCES } from './parse.ts'
 
 const KIND: CliKind = {
   backend: 'opencode',
@@ -38,9 +40,12 @@ function createEnvironment(settings: CliSettings): (mcpServers: readonly McpServ
   return (mcpServers) => ({
     OPENCODE_CONFIG_CONTENT: configContent({ settings, mcpServers }),
     OPENCODE_DISABLE_AUTOUPDATE: 'true',
+    ...LOG_ENVIRONMENT,
     OPENCODE_SERVER_PASSWORD: password,
   })
 }
+
+const toolName = (server: string, tool: string): string => `${server}_${tool}`
 
 function describeAgent(ownEnvironment: ReturnType<typeof createEnvironment>): OneShotAgent {
   return {
@@ -51,6 +56,7 @@ function describeAgent(ownEnvironment: ReturnType<typeof createEnvironment>): On
     args: oneShotArgs,
     environment: ({ mcpServers }) => ownEnvironment(mcpServers),
     createParser: createOpencodeParser,
+    mcpToolName: toolName,
     help: [['run', '--help']],
   }
 }
@@ -61,6 +67,7 @@ export const opencode: BackendDefinition = {
   options: cliOptions(KIND),
   runsCommands: true,
   reportsTools: true,
+  keepsSessions: true,
   tested: '1.18.33',
   create: (options, context) =>
     withOneShotFallback(readCliSettings(options, KIND, context.log), context.log, (settings) =>
@@ -70,6 +77,11 @@ export const opencode: BackendDefinition = {
 
 /** An opencode without the command takes `acp` for a folder. */
 const MISUNDERSTANDING = { says: /failed to change directory to \S*acp/i, missing: 'command acp missing' }
+
+export const OPENCODE_ERRORS: AcpErrorMeanings = {
+  sentences: SENTENCES,
+  codeOf: (data) => CODE_OF_NAME[isJsonObject(data) ? stringOf(data['errorName']) : ''],
+}
 
 function createOpencode(settings: CliSettings, context: BackendContext): Backend {
   const ownEnvironment = createEnvironment(settings)
@@ -82,12 +94,16 @@ function createOpencode(settings: CliSettings, context: BackendContext): Backend
       settings,
       model: (turn) => chooseModel(settings.model, turn.model, MODEL_PREFIX),
       command: () => [settings.bin, ...acpArgs(settings)],
+      titlesAreNames: true,
+      mcpToolName: toolName,
       environment: async () => ({
         ...(await readTokenVariables(AUTH, environment, settings.authTokenFile)),
         ...ownEnvironment([]),
       }),
       isolation: KIND.isolation,
       misunderstanding: MISUNDERSTANDING,
+      errorMeanings: OPENCODE_ERRORS,
+      failedCallIn,
       validate: (signal) =>
         validateCli(validateCliOptionsOf({ kind: KIND, install: INSTALL }, settings, context), signal),
     },

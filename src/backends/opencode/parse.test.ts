@@ -48,8 +48,8 @@ test('recorded runs of opencode give their text and tools, and the tokens of all
   assert.deepEqual(
     tool.filter(({ type }) => type === 'tool'),
     [
-      { type: 'tool', name: 'lab_ping_tool', state: 'started' },
-      { type: 'tool', name: 'lab_ping_tool', state: 'finished' },
+      { type: 'tool', name: 'lab_ping_tool', subject: '{"text":"pong?"}', state: 'started' },
+      { type: 'tool', name: 'lab_ping_tool', subject: '{"text":"pong?"}', state: 'finished' },
     ],
   )
   assert.equal(streamedText(tool), 'tool said: PONG:pong?:v1')
@@ -64,9 +64,9 @@ test('AG-16 the reply names a denied tool, after which opencode prints nothing a
 })
 
 for (const [name, code] of [
-  ['error-400', 'provider_failed'],
+  ['error-400', 'bad_request'],
   ['error-401', 'auth_failed'],
-  ['error-bad-model', 'provider_failed'],
+  ['error-bad-model', 'bad_request'],
 ] as const) {
   test(`opencode's recorded ${name} is ${code}`, () => {
     const end = readAll(createParser(), readSample(`opencode/${name}.jsonl`), exited(1)).at(-1)

@@ -75,7 +75,7 @@ function createStdio(settings: Settings, context: BackendContext): Backend {
   return {
     name: stdio.name,
     validate: () => validateShell(shell),
-    run: (turn, signal) => turns.run((stream) => runTurn(turn, stdioContext, stream), signal),
+    run: (turn, signal) => turns.run((stream) => runTurn(turn, stdioContext, stream), signal, turn.onWait),
     async close() {
       await turns.close()
       await warm.close()

@@ -7,6 +7,7 @@ import type {
   AgentCapabilities,
   Implementation,
   InitializeResponse,
+  McpCapabilities,
   RequestPermissionRequest,
   RequestPermissionResponse,
   SessionCapabilities,
@@ -33,6 +34,16 @@ export interface SessionListener {
   update(update: unknown): void
   /** Answers a `session/request_permission`. */
   permission(request: Unchecked<RequestPermissionRequest>): Promise<RequestPermissionResponse>
+  /** The agent's log says that a call of the model failed. */
+  callFailed?(call: FailedCall): void
+}
+
+/** A failed call of the model, as the agent logs it. */
+export interface FailedCall {
+  /** The session of the call: the turn's own, or one of a subagent. */
+  readonly sessionId: string
+  /** The error. */
+  readonly text: string
 }
 
 /** The agent's answer to `initialize`. */
@@ -40,8 +51,15 @@ export interface Greeting {
   readonly canLoad: boolean
   /** The agent continues a session without sending its history again. */
   readonly canResume: boolean
+  /** The agent accepts MCP servers at a URL. */
+  readonly acceptsMcpUrls: boolean
+  /** The agent's own name for itself, e.g. `hermes-agent`. */
+  readonly name: string | undefined
   readonly version: string | undefined
 }
+
+/** Failed calls in a row after which the turn ends. opencode would go on for a minute; the runtime tries again anyway. */
+export const FAILED_CALLS_MAX = 2
 
 export interface AcpAgent extends AgentProcess {
   readonly rpc: AcpRpc
@@ -63,9 +81,11 @@ export interface AcpAgentOptions {
   readonly log: Log
   /** Named in the error when the process ends. */
   readonly facts: () => StartFacts
+  /** The failed call that a line of stderr reports; undefined for every other line. */
+  readonly failedCallIn?: ((line: string) => FailedCall | undefined) | undefined
 }
 
-export function startAcpAgent({ processes, spawning, log, facts }: AcpAgentOptions): AcpAgent {
+export function startAcpAgent({ processes, spawning, log, facts, failedCallIn }: AcpAgentOptions): AcpAgent {
   const listeners: AcpAgent['listeners'] = new Map()
   let running: RunningProcess | undefined
   const rpc = createRpc({
@@ -86,6 +106,13 @@ export function startAcpAgent({ processes, spawning, log, facts }: AcpAgentOptio
     ...spawning,
     lineBytesMax: OUTPUT_BYTES_MAX,
     onLine: (line) => rpc.receive(line),
+    ...(failedCallIn !== undefined && {
+      onErrorLine: (line) => {
+        const call = failedCallIn(line)
+        // To every listener: the session of a subagent has none.
+        if (call !== undefined) for (const listener of listeners.values()) listener.callFailed?.(call)
+      },
+    }),
   })
   let isAtStart = true
   void running.ended.then((result) => rpc.end((isAtStart ? exitAtStart : unexpectedExit)(result, facts())))
@@ -119,12 +146,14 @@ async function greet(rpc: AcpRpc, program: string): Promise<Greeting> {
   if (protocolVersion !== PROTOCOL_VERSION) {
     throw driftError(program, `ACP ${PROTOCOL_VERSION} missing, it speaks ${String(protocolVersion)}`)
   }
-  const { loadSession, sessionCapabilities } = unchecked<AgentCapabilities>(agentCapabilities)
+  const { loadSession, sessionCapabilities, mcpCapabilities } = unchecked<AgentCapabilities>(agentCapabilities)
   const { resume } = unchecked<SessionCapabilities>(sessionCapabilities)
-  const { version } = unchecked<Implementation>(agentInfo)
+  const { name, version } = unchecked<Implementation>(agentInfo)
   return {
     canLoad: loadSession === true,
     canResume: isJsonObject(resume),
+    acceptsMcpUrls: unchecked<McpCapabilities>(mcpCapabilities).http === true,
+    name: typeof name === 'string' ? name : undefined,
     version: typeof version === 'string' ? version : undefined,
   }
 }

@@ -3,10 +3,11 @@
  * process per conversation. A session outlives its process if the agent can load it. Invariant: a turn never runs in a
  * session of another conversation. After a cancelled turn nothing that its tools started is left: cleanUpAfterTurn.
  */
+import { hash } from 'node:crypto'
 import { toMoleculeError } from '../../../errors.ts'
 import { childEnvironment } from '../../../process/child-environment.ts'
 import { abortable, sleep } from '../../../wait.ts'
-import type { Backend, BackendContext, Turn } from '../../backend.ts'
+import type { Backend, BackendContext, McpServer, Turn } from '../../backend.ts'
 import { type CliSettings, warnUnsupportedOption } from '../cli/cli-options.ts'
 import { environmentAdditions } from '../environment/agent-environment.ts'
 import { promptWithFiles, writeAttachments } from '../files/attachments.ts'
@@ -14,7 +15,8 @@ import { sessionPromptOf } from '../session-prompt.ts'
 import { createTurnEngine, type EndEvent, OUTPUT_BYTES_MAX, type TurnStream } from '../turn-engine.ts'
 import { createWarmPool, type WarmAgent, type WarmLaunch, type WarmPool } from '../warm/warm-pool.ts'
 import { runWarmTurn, type WarmTurnResult } from '../warm/warm-turn.ts'
-import { type AcpAgent, startAcpAgent } from './acp-agent.ts'
+import { type AcpAgent, type AcpAgentOptions, startAcpAgent } from './acp-agent.ts'
+import type { AcpErrorMeanings } from './acp-errors.ts'
 import { openSession } from './open-session.ts'
 import { type AcpPermission, isAllowed, isToolOfServers } from './permission.ts'
 import { type AcpCommand, probeAcp, startFactsOf } from './probe-acp.ts'
@@ -44,8 +46,20 @@ export interface AcpProgram extends AcpCommand {
   readonly modelByCommand?: boolean
   /** The earliest time at which a new process may load a session that began at `begunMs`; undefined = at once. */
   readonly loadableFromMs?: (begunMs: number) => number
+  /** The prompt as this agent must get it, e.g. so that it does not take it for a command. */
+  readonly promptText?: (prompt: string) => string
+  readonly errorMeanings?: AcpErrorMeanings
+  /**
+   * For a program that retries failed calls of the model in silence and logs them on stderr. Contract: it retries what a
+   * retry can mend, and only that. Needs `serves: 'conversation'`: the log does not say which turn a call belongs to.
+   */
+  readonly failedCallIn?: AcpAgentOptions['failedCallIn']
   /** A starting process deletes all sessions without a message, also those of other processes. */
   readonly sweepsAtStart?: boolean
+  /** The title of a tool call's first update is the tool's name, which the model cannot choose. */
+  readonly titlesAreNames?: boolean
+  /** How the program calls a tool of an MCP server; default: unknown, so the tool's own name. */
+  readonly mcpToolName?: Backend['mcpToolName'] & {}
   readonly validate: Backend['validate']
 }
 
@@ -63,9 +77,10 @@ export function createAcpBackend(program: AcpProgram, context: BackendContext, l
   const acpContext: AcpContext = { program, context, limits, warm, startGate, generation: 0, warnedOf: new Set() }
   return {
     name: backend,
+    mcpToolName: program.mcpToolName ?? ((_, tool) => tool),
     ...(settings.timeoutMs !== undefined && { stallMs: settings.timeoutMs }),
     validate: program.validate,
-    run: (turn, signal) => turns.run((stream) => runTurn(acpContext, turn, stream), signal),
+    run: (turn, signal) => turns.run((stream) => runTurn(acpContext, turn, stream), signal, turn.onWait),
     ...(isolation !== undefined && { probe: (signal) => probeAcp({ ...program, isolation }, context, signal) }),
     async close() {
       await Promise.all([turns.close(), warm.close()])
@@ -125,7 +140,7 @@ async function warmLaunchOf(
       const env = childEnvironment(context.environment, additions)
       const spawning = { command, cwd, env, mark: `${backend}-${process.pid}-${launches}` }
       const facts = () => startFactsOf(program, command[0], clock.nowMs())
-      const agent = startAcpAgent({ processes, spawning, log, facts })
+      const agent = startAcpAgent({ processes, spawning, log, facts, failedCallIn: program.failedCallIn })
       startGate?.track(agent.greeting)
       return { ...agent, generation }
     },
@@ -178,12 +193,13 @@ async function promptAgent(
   const { program, context } = acpContext
   const { agent } = warmAgent
   const { settings, backend } = program
+  const ownServers = serversOf(turn, program)
   const sessionPrompt = sessionPromptOf(turn)
   const nowMs = context.clock.nowMs()
   const sessionOptions = {
     sessionId: sessionPrompt.sessionId,
     cwd: turn.workingDir,
-    mcpServers: [...turn.mcpServers, ...settings.mcpServers],
+    mcpServers: [...ownServers, ...settings.mcpServers],
     model: program.modelByCommand ? undefined : model,
     nowMs,
     onModelRefused: (why: string) => warnOnce(acpContext, { option: 'model', why }),
@@ -192,14 +208,29 @@ async function promptAgent(
     await waitUntilLoadable(acpContext, sessionPrompt.begunMs, stream)
     await acpContext.startGate?.waitUntilIdle(stream.signal)
   }
-  const sessionId = await openSession(agent, sessionOptions, stream.signal)
+  const { id: sessionId, isResumed } = await openSession(agent, sessionOptions, stream.signal)
   const begunMs = sessionId === sessionPrompt.sessionId ? sessionPrompt.begunMs : context.clock.nowMs()
   const token = sessionPrompt.token(sessionId, program.loadableFromMs === undefined ? undefined : begunMs)
   stream.emit({ type: 'session', token })
   const since = agent.running.moment()
-  const decide = createPermissionDecider(acpContext, warmAgent, { turn, stream })
-  const promptOptions = { backend, sessionId, text: sessionPrompt.prompt, nowMs, decide }
+  const decide = createPermissionDecider(acpContext, warmAgent, { turn, stream, servers: ownServers })
+  const text = program.promptText?.(sessionPrompt.prompt) ?? sessionPrompt.prompt
+  const { titlesAreNames, errorMeanings } = program
+  const promptOptions = {
+    ...{ backend, sessionId, isResumed, text, nowMs, decide },
+    ...{ workingDir: turn.workingDir, titlesAreNames, errorMeanings },
+  }
   return { ...(await runPrompt(agent, promptOptions, stream)), since }
+}
+
+/**
+ * The servers of the turn. A process that all conversations share gets another name for each conversation: opencode
+ * takes two servers of one name in one folder for the same server, and would use the token of the wrong conversation.
+ */
+function serversOf({ mcpServers, conversationId }: Turn, { serves }: AcpProgram): readonly McpServer[] {
+  if (serves === 'conversation') return mcpServers
+  const suffix = hash('sha256', conversationId, 'hex').slice(0, 8)
+  return mcpServers.map((server) => ({ ...server, name: `${server.name}-${suffix}` }))
 }
 
 async function waitUntilLoadable({ program, context }: AcpContext, begunMs: number | undefined, stream: TurnStream) {
@@ -235,7 +266,7 @@ async function cleanUpAfterTurn(
   const isCancelled = stream.signal.aborted
   const isAlone = agent.turns === 1
   if (agent.sessions.size > acpContext.limits.sessionsMax || (isCancelled && !isAlone)) retireProcess(acpContext, agent)
-  if (!isCancelled || !isAlone) return { end, isUsable: true }
+  if (!isCancelled || !isAlone) return { end, isUsable: isCancelled || hasStopped }
   if (!hasStopped) return { end, isUsable: false }
   // New turns wait for the cleanup. Otherwise it would kill what they start.
   const cleaning = agent.running.killChildrenSince(since)
@@ -255,12 +286,12 @@ async function waitForCleanup(agent: AcpAgent): Promise<void> {
 function createPermissionDecider(
   { program }: AcpContext,
   warmAgent: WarmAgent<GenerationAgent>,
-  { turn, stream }: Pick<AcpTurnInput, 'turn' | 'stream'>,
+  { turn, stream, servers }: Pick<AcpTurnInput, 'turn' | 'stream'> & { readonly servers: readonly McpServer[] },
 ) {
   const { permission: policy, allowedTools } = program.settings
   let asking = 0
   return async (permission: AcpPermission, signal: AbortSignal): Promise<AcpPermissionDecision> => {
-    if (policy === 'bypass' || isAllowed(permission, allowedTools) || isToolOfServers(permission, turn.mcpServers)) {
+    if (policy === 'bypass' || isAllowed(permission, allowedTools) || isToolOfServers(permission, servers)) {
       return { allowed: true, lasting: true }
     }
     if (policy !== 'ask') return { allowed: false, lasting: false }

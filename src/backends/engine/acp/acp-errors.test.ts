@@ -7,7 +7,7 @@ const NOW_MS = Date.UTC(2026, 10, 15)
 const body = (code: number, message: string) => JSON.stringify({ error: { code, message, status: 'X' } })
 
 for (const [title, error, code, retryable] of [
-  ["gemini's code is the status", new RpcError(400, body(400, 'fake')), 'provider_failed', false],
+  ["gemini's code is the status", new RpcError(400, body(400, 'fake')), 'bad_request', false],
   ["gemini's 429", new RpcError(429, body(429, 'Please retry in 20s')), 'rate_limited', true],
   ["gemini's 500", new RpcError(500, body(500, 'oops')), 'provider_failed', true],
   ["claude's sentence", new RpcError(-32603, 'Internal error: API Error: 401 invalid x-api-key'), 'auth_failed', false],
@@ -42,11 +42,12 @@ test('RT-5 a session that cannot be loaded is lost, in whatever words the agent 
     assert.equal(resumeError(error, 'x', NOW_MS).code, 'session_lost')
   }
   assert.equal(resumeError(new RpcError(-32000, 'Authentication required'), 'x', NOW_MS).code, 'auth_failed')
+  assert.equal(resumeError(new RpcError(-32603, 'insufficient_quota'), 'x', NOW_MS).code, 'quota_exhausted')
   assert.equal(resumeError(new Error('broken'), 'x', NOW_MS).code, 'internal')
 })
 
 test('an error that codex-acp sends as the answer is classified like any other', () => {
   assert.equal(errorInAnswer(body(429, 'slow down'), NOW_MS).code, 'rate_limited')
-  assert.equal(errorInAnswer(body(400, 'no'), NOW_MS).code, 'provider_failed')
+  assert.equal(errorInAnswer(body(400, 'no'), NOW_MS).code, 'bad_request')
   assert.equal(errorInAnswer('', NOW_MS).code, 'provider_failed')
 })

@@ -4,40 +4,57 @@
  */
 import { MoleculeError, toMoleculeError } from '../../../errors.ts'
 import { isJsonObject, parseJsonObject } from '../../../protocol/json.ts'
-import { providerError } from '../failure/agent-errors.ts'
+import { type AgentErrorCode, agentErrorOf, type ErrorSentence, providerError } from '../failure/agent-errors.ts'
 import { RpcError } from '../json-rpc.ts'
 
 const AUTH_REQUIRED = -32_000
 const RESOURCE_NOT_FOUND = -32_002
 
+/** What the errors of one agent program mean, where it differs from other programs. */
+export interface AcpErrorMeanings {
+  readonly sentences?: readonly ErrorSentence[]
+  /** By the `data` of an error. */
+  readonly codeOf?: (data: unknown) => AgentErrorCode | undefined
+}
+
 /** The error that the agent answered a request with. */
-export function agentError(thrown: unknown, nowMs: number): MoleculeError {
+export function agentError(thrown: unknown, nowMs: number, meanings: AcpErrorMeanings = {}): MoleculeError {
   if (!(thrown instanceof RpcError)) return toMoleculeError(thrown)
   const text = messageOf(thrown)
+  const code = meanings.codeOf?.(thrown.data)
+  if (code !== undefined) return agentErrorOf(code, { text, nowMs })
   if (thrown.code === AUTH_REQUIRED) {
     return new MoleculeError('auth_failed', `the agent is not logged in: ${text}`, { cause: thrown })
   }
   if (thrown.code === RESOURCE_NOT_FOUND) return new MoleculeError('session_lost', text, { cause: thrown })
-  return textError(text, thrown.code, nowMs)
+  return textError(text, { status: statusOf(text, thrown.code), nowMs, ...meanings })
 }
 
 /** Loading a session failed: the session is lost, unless the agent names another reason. */
 export function resumeError(thrown: unknown, sessionId: string, nowMs: number): MoleculeError {
   const error = agentError(thrown, nowMs)
-  const isOther = !(thrown instanceof RpcError) || error.code === 'auth_failed' || error.code === 'rate_limited'
-  if (isOther) return error
+  if (!(thrown instanceof RpcError) || PROVIDER_CODES.has(error.code)) return error
   return new MoleculeError('session_lost', `the agent cannot continue session ${sessionId}: ${error.message}`, {
     cause: thrown,
   })
 }
 
+/** Errors of the provider. They say nothing about the session. */
+const PROVIDER_CODES: ReadonlySet<string> = new Set([
+  ...['auth_failed', 'rate_limited', 'quota_exhausted', 'overloaded', 'provider_unreachable'],
+])
+
 /** codex-acp: the turn ended normally after a system error, and its text is the provider's error. */
 export function errorInAnswer(text: string, nowMs: number): MoleculeError {
-  return textError(text.trim() === '' ? 'the agent reports a system error' : text.trim(), undefined, nowMs)
+  const shown = text.trim() === '' ? 'the agent reports a system error' : text.trim()
+  return textError(shown, { status: statusOf(shown, undefined), nowMs })
 }
 
-function textError(text: string, code: number | undefined, nowMs: number): MoleculeError {
-  return providerError('the agent', { text, status: statusOf(text, code), nowMs })
+export function textError(
+  text: string,
+  { status, nowMs, sentences }: { status: number | undefined; nowMs: number; sentences?: readonly ErrorSentence[] },
+): MoleculeError {
+  return providerError('the agent', { text, status, nowMs, sentences })
 }
 
 /** gemini puts the reason of an "Internal error" into `data.details`. */
@@ -47,7 +64,8 @@ function messageOf({ message, data }: RpcError): string {
 }
 
 function statusOf(text: string, code: number | undefined): number | undefined {
-  if (code !== undefined && code >= 400 && code <= 599) return code
+  // gemini answers 500 to every error without a status. The text of a real 500 has the status too.
+  if (code !== undefined && code >= 400 && code <= 599 && code !== 500) return code
   const error = errorInText(text)
   const found =
     error?.['code'] ?? error?.['status'] ?? /(?:API Error:?|HTTP|status(?: code)?:?)\s*(\d{3})\b/i.exec(text)?.[1]

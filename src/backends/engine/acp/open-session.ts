@@ -12,12 +12,12 @@ import type {
 } from '@agentclientprotocol/sdk'
 import { MoleculeError } from '../../../errors.ts'
 import { isJsonObject } from '../../../protocol/json.ts'
-import { JSON_RPC_CODES } from '../../../protocol/json-rpc.ts'
-import type { McpServer } from '../../backend.ts'
+import { JSON_RPC_CODES } from '../../../protocol/wire-errors.ts'
+import type { McpServer, McpStdioServer } from '../../backend.ts'
 import { driftError, driftInAnswer } from '../failure/drift.ts'
 import { RpcError } from '../json-rpc.ts'
 import { isSessionId } from '../session-prompt.ts'
-import type { AcpAgent } from './acp-agent.ts'
+import type { AcpAgent, Greeting } from './acp-agent.ts'
 import { agentError, resumeError } from './acp-errors.ts'
 import { PERMISSION_CANCELLED } from './permission.ts'
 import { type Unchecked, unchecked } from './wire.ts'
@@ -32,13 +32,23 @@ export interface OpenSessionOptions {
   readonly onModelRefused: (why: string) => void
 }
 
-export async function openSession(agent: AcpAgent, options: OpenSessionOptions, signal: AbortSignal): Promise<string> {
+/** The session of the turn. `isResumed`: the process did not hold it before this turn. */
+export interface OpenSession {
+  readonly id: string
+  readonly isResumed: boolean
+}
+
+export async function openSession(
+  agent: AcpAgent,
+  options: OpenSessionOptions,
+  signal: AbortSignal,
+): Promise<OpenSession> {
   const { sessionId, model } = options
-  if (sessionId !== undefined && agent.sessions.has(sessionId)) return sessionId
+  if (sessionId !== undefined && agent.sessions.has(sessionId)) return { id: sessionId, isResumed: false }
   const opened =
     sessionId === undefined ? await newSession(agent, options, signal) : await resumeSession(agent, options, signal)
   if (model !== undefined) await setModel(agent, { ...options, ...opened, model }, signal)
-  return opened.id
+  return { id: opened.id, isResumed: sessionId !== undefined }
 }
 
 interface OpenedSession {
@@ -50,7 +60,8 @@ interface OpenedSession {
 type SessionAnswer = Unchecked<NewSessionResponse> & { readonly models?: unknown }
 
 async function newSession(agent: AcpAgent, options: OpenSessionOptions, signal: AbortSignal): Promise<OpenedSession> {
-  const result = await agent.rpc.request('session/new', sessionParams(options), signal).catch((thrown: unknown) => {
+  const params = sessionParams(options, await agent.greeting)
+  const result = await agent.rpc.request('session/new', params, signal).catch((thrown: unknown) => {
     const drift = driftInAnswer('session/new', thrown)
     throw drift === undefined ? agentError(thrown, options.nowMs) : driftError('the agent', drift, thrown)
   })
@@ -67,12 +78,13 @@ async function resumeSession(
   signal: AbortSignal,
 ): Promise<OpenedSession> {
   const { sessionId: id = '', nowMs } = options
-  const { canLoad, canResume } = await agent.greeting
+  const greeting = await agent.greeting
+  const { canLoad, canResume } = greeting
   if (!canLoad && !canResume) {
     throw new MoleculeError('session_lost', `the agent cannot load session ${id} into a new process`)
   }
   const method = canResume ? 'session/resume' : 'session/load'
-  const params = { sessionId: id, ...sessionParams(options) }
+  const params = { sessionId: id, ...sessionParams(options, greeting) }
   const answer = await agent.rpc.request(method, params, signal).catch((thrown: unknown) => {
     throw resumeError(thrown, id, nowMs)
   })
@@ -106,12 +118,17 @@ async function waitForReplay({ listeners }: AcpAgent, sessionId: string, signal:
   }
 }
 
-const sessionParams = ({ cwd, mcpServers }: OpenSessionOptions): NewSessionRequest => ({
+const sessionParams = ({ cwd, mcpServers }: OpenSessionOptions, { acceptsMcpUrls }: Greeting): NewSessionRequest => ({
   cwd,
-  mcpServers: mcpServers.map(toAcpMcpServer),
+  mcpServers: mcpServers.map((server) => {
+    if (!('url' in server)) return toStdioServer(server)
+    if (!acceptsMcpUrls) return toStdioServer({ ...server.program, name: server.name })
+    const { name, url, token } = server
+    return { type: 'http', name, url, headers: [{ name: 'Authorization', value: `Bearer ${token}` }] }
+  }),
 })
 
-function toAcpMcpServer({ name, command, args, env }: McpServer): AcpMcpServer {
+function toStdioServer({ name, command, args, env }: McpStdioServer): AcpMcpServer {
   return { name, command, args: [...args], env: Object.entries(env).map(([key, value]) => ({ name: key, value })) }
 }
 
@@ -123,11 +140,13 @@ async function setModel(
   const { id, model, nowMs, onModelRefused } = session
   await requestModel(agent, session, signal).catch((thrown: unknown) => {
     if (!(thrown instanceof RpcError)) throw thrown
-    const { message } = agentError(thrown, nowMs)
+    const { message, code } = agentError(thrown, nowMs)
     if (thrown.code === JSON_RPC_CODES.methodNotFound) return onModelRefused(message)
     // The session has another model than the owner wants to pay for. Forget it, so that the next turn opens it again.
     agent.sessions.delete(id)
-    throw new MoleculeError('bad_config', `the agent refuses the model ${model}: ${message}`, { cause: thrown })
+    // opencode offers only the models of providers to which it is logged in.
+    const known = code === 'unknown_model' ? code : 'bad_config'
+    throw new MoleculeError(known, `the agent refuses the model ${model}: ${message}`, { cause: thrown })
   })
 }
 

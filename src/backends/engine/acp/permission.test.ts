@@ -11,7 +11,10 @@ const OPTIONS = [
 ]
 
 function request(toolCall: object, options: readonly object[] = OPTIONS) {
-  const permission = readPermission({ sessionId: 's', toolCall: { toolCallId: 'c1', ...toolCall }, options })
+  const permission = readPermission(
+    { sessionId: 's', toolCall: { toolCallId: 'c1', ...toolCall }, options },
+    { workingDir: '/w' },
+  )
   assert.ok(permission)
   return permission
 }
@@ -20,10 +23,10 @@ test("AG-16 gemini's recorded request gives the tool's name, and the whole input
   const line = readSample('acp/gemini.from-agent.jsonl')
     .split('\n')
     .find((text) => text.includes('session/request_permission'))
-  const permission = readPermission(JSON.parse(line ?? '').params)
+  const permission = readPermission(JSON.parse(line ?? '').params, { workingDir: '/w' })
   assert.ok(permission)
   assert.equal(permission.tool, 'mcp_lab_ping_tool')
-  assert.equal(permission.subject, 'ping_tool (lab MCP Server)\n{"text":"pong?"}')
+  assert.equal(permission.subject, '{"text":"pong?"}')
   assert.deepEqual(outcomeFor(permission, 'allowed', false), { outcome: 'selected', optionId: 'proceed_once' })
   assert.deepEqual(outcomeFor(permission, 'denied', false), { outcome: 'selected', optionId: 'cancel' })
   const lab = { name: 'lab', command: 'node', args: [], env: {} }
@@ -32,7 +35,9 @@ test("AG-16 gemini's recorded request gives the tool's name, and the whole input
 
 test('AG-16 the subject is exactly what would be done', () => {
   const shell = { kind: 'execute', title: 'rm -rf /tmp/x', content: [textContent('[current working directory /w]')] }
-  assert.equal(request(shell).subject, 'rm -rf /tmp/x\n[current working directory /w]')
+  assert.equal(request(shell).subject, 'rm -rf /tmp/x')
+  const elsewhere = { ...shell, content: [textContent('[in /etc] (tidy)')] }
+  assert.equal(request(elsewhere).subject, 'rm -rf /tmp/x\n[in /etc] (tidy)')
   const bash = { kind: 'execute', title: 'bash', rawInput: { command: 'rm -rf /tmp/x', description: 'tidy' } }
   assert.equal(request(bash).subject, 'rm -rf /tmp/x')
   const more = { kind: 'execute', rawInput: { command: 'ls', cwd: '/etc' } }
@@ -43,12 +48,13 @@ test('AG-16 the subject is exactly what would be done', () => {
 
 test('AG-16 a request is completed from the earlier updates of its call', () => {
   const announced = { toolCallId: 'c1', kind: 'execute' as const, rawInput: { command: 'make' } }
-  const permission = readPermission({ toolCall: { toolCallId: 'c1' }, options: OPTIONS }, announced)
+  const context = { announced: { call: announced }, workingDir: '/w' }
+  const permission = readPermission({ toolCall: { toolCallId: 'c1' }, options: OPTIONS }, context)
   assert.deepEqual([permission?.tool, permission?.subject], ['execute', 'make'])
 })
 
 test('AG-16 a list allows a tool by name or kind, or one exact command, and never by text that the model wrote', () => {
-  const shell = { kind: 'execute', title: 'git status', content: [textContent('why')] }
+  const shell = { kind: 'execute', title: 'git status' }
   assert.ok(isAllowed(request(shell), ['execute']))
   assert.ok(isAllowed(request(shell), ['execute(git status)']))
   assert.ok(!isAllowed(request({ ...shell, title: 'git status; rm -rf /' }), ['execute(git status)']))
@@ -58,6 +64,18 @@ test('AG-16 a list allows a tool by name or kind, or one exact command, and neve
   assert.ok(!isToolOfServers(request(forged), [{ name: 'team', command: 'node', args: [], env: {} }]))
   assert.ok(isAllowed(request({ ...forged, _meta: { is_mcp_tool_call: true } }), ['mcp.team.ask']))
   assert.ok(isAllowed(request({ kind: 'edit', _meta: { claudeCode: { toolName: 'Write' } } }), ['Write']))
+})
+
+test('AG-16 AG-19 a name that the program announced is not used for a request about something else', () => {
+  const announced = { call: { toolCallId: 'c1', kind: 'execute' as const, title: 'bash' }, ownName: 'bash' }
+  const ask = (toolCall: object) =>
+    readPermission({ toolCall: { toolCallId: 'c1', ...toolCall }, options: OPTIONS }, { announced, workingDir: '/w' })
+  const command = ask({ kind: 'execute', title: 'ls', rawInput: { command: 'ls', cwd: '/w' } })
+  assert.deepEqual([command?.tool, command?.subject], ['bash', 'ls'])
+  assert.ok(command && isAllowed(command, ['bash(ls)']) && !isAllowed(command, ['bash(ls -l)']))
+  const folder = ask({ kind: 'other', title: 'external_directory', rawInput: { path: '/etc' } })
+  assert.deepEqual([folder?.tool, folder?.subject], ['external_directory', '{"path":"/etc"}'])
+  assert.ok(folder && !isAllowed(folder, ['bash', 'execute']))
 })
 
 test('AG-16 the yes of a person counts once; an agent without such an option gets a no', () => {
@@ -83,7 +101,7 @@ test('AG-13 a no is never answered with an option that means yes', () => {
 
 test('an unreadable request gives no permission', () => {
   for (const params of [{}, { toolCall: {} }, { toolCall: { toolCallId: 'x' } }, { toolCall: 7, options: [] }]) {
-    assert.equal(readPermission(params), undefined)
+    assert.equal(readPermission(params, { workingDir: '/w' }), undefined)
   }
 })
 

@@ -3,15 +3,17 @@
  * stop reason becomes the end. On a cancel it sends `session/cancel` and gives the agent a moment to stop by itself.
  * Invariant: when this resolves, the session has no listener.
  */
+import { setImmediate as nextIteration } from 'node:timers/promises'
 import type { PromptResponse, RequestPermissionRequest, RequestPermissionResponse } from '@agentclientprotocol/sdk'
 import { MoleculeError } from '../../../errors.ts'
 import { isJsonObject } from '../../../protocol/json.ts'
 import { onAbort } from '../../../wait.ts'
-import { maxTurnsUsed } from '../failure/agent-errors.ts'
+import { agentErrorOf, maxTurnsUsed, refusedEnd } from '../failure/agent-errors.ts'
+import { errorInHermesAnswer, HERMES_ACP_NAME } from '../failure/hermes-answer.ts'
 import { createReplyBuilder, type ReplyBuilder, usageEvents } from '../reply-builder.ts'
 import type { EndEvent, TurnStream } from '../turn-engine.ts'
-import type { AcpAgent } from './acp-agent.ts'
-import { agentError, errorInAnswer } from './acp-errors.ts'
+import { type AcpAgent, FAILED_CALLS_MAX, type FailedCall } from './acp-agent.ts'
+import { type AcpErrorMeanings, agentError, errorInAnswer, textError } from './acp-errors.ts'
 import { type AcpPermission, outcomeFor, PERMISSION_CANCELLED, readPermission } from './permission.ts'
 import { createUpdateReader, type UpdateReader } from './update-reader.ts'
 import { type Unchecked, unchecked } from './wire.ts'
@@ -28,47 +30,106 @@ export interface AcpPermissionDecision {
 export interface PromptOptions {
   readonly backend: string
   readonly sessionId: string
+  /** The session was loaded into the process for this prompt. */
+  readonly isResumed: boolean
   readonly text: string
   readonly nowMs: number
+  readonly workingDir: string
+  /** The title of a tool call's first update is the tool's name. */
+  readonly titlesAreNames?: boolean | undefined
+  readonly errorMeanings?: AcpErrorMeanings | undefined
   readonly decide: (permission: AcpPermission, signal: AbortSignal) => Promise<AcpPermissionDecision>
 }
 
 export interface PromptResult {
   readonly end: EndEvent
-  /** False if the agent did not stop in time after a cancel. */
+  /** False if the agent did not stop after a cancel or failed calls: it took too long, or answered with an error. */
   readonly hasStopped: boolean
 }
 
 export async function runPrompt(agent: AcpAgent, options: PromptOptions, stream: TurnStream): Promise<PromptResult> {
   const { sessionId, text } = options
   const reply = createReplyBuilder()
-  const reader = createUpdateReader(reply)
+  const reader = createUpdateReader(reply, options)
   const context: PromptContext = { options, stream, reply, reader }
   const giveUp = new AbortController()
+  let timer: NodeJS.Timeout | undefined
+  const cancel = () => {
+    void agent.rpc.notify('session/cancel', { sessionId })
+    timer ??= setTimeout(() => giveUp.abort(), CANCEL_MS_MAX)
+  }
+  const calls = createCallWatch(stream, cancel)
   agent.listeners.set(sessionId, {
     update: (update) => {
+      calls.progress()
       for (const event of reader.read(update)) stream.emit(event)
     },
     permission: (request) => answerPermission(request, context),
+    callFailed: calls.failed,
   })
-  let timer: NodeJS.Timeout | undefined
-  const release = onAbort(stream.signal, () => {
-    void agent.rpc.notify('session/cancel', { sessionId })
-    timer = setTimeout(() => giveUp.abort(), CANCEL_MS_MAX)
-  })
+  const release = onAbort(stream.signal, cancel)
   try {
     const params = { sessionId, prompt: [{ type: 'text' as const, text }] }
     const answer = unchecked<PromptResponse>(await agent.rpc.request('session/prompt', params, giveUp.signal))
-    for (const event of usageOf(answer, agent, { sessionId, costUsd: reader.costUsd() })) stream.emit(event)
-    return { end: endOf(answer, context), hasStopped: true }
+    const usage = usageOf(answer, agent, { sessionId, costUsd: reader.costUsd() })
+    for (const event of usage) stream.emit(event)
+    const { name: agentName } = await agent.greeting
+    const end = calls.end(options) ?? endOf(answer, { ...context, agentName, outputTokens: usage[0]?.outputTokens })
+    // The process never had this session, although it said that it resumed it.
+    if (end.type === 'failed' && end.error.code === 'session_lost') agent.sessions.delete(sessionId)
+    return { end, hasStopped: true }
   } catch (thrown) {
-    const end: EndEvent = { type: 'failed', error: agentError(thrown, options.nowMs) }
-    return { end, hasStopped: !giveUp.signal.aborted }
+    // A cancel that is answered with an error did not stop the agent: hermes then runs its tool to the end, and answers
+    // every later prompt only with "Queued for the next turn".
+    // stdout may be read before stderr: what the agent logged before its answer is read now.
+    await nextIteration()
+    const given = calls.end(options)
+    const end = given ?? failedEnd(thrown, options, calls.hasFailed())
+    return { end, hasStopped: given === undefined && !stream.signal.aborted }
   } finally {
     agent.listeners.delete(sessionId)
     release()
     clearTimeout(timer)
   }
+}
+
+interface CallWatch {
+  failed(call: FailedCall): void
+  /** The agent works: what failed before is over. */
+  progress(): void
+  /** The last call of the model failed. */
+  hasFailed(): boolean
+  /** The end of a turn with too many failed calls; undefined if it had fewer. */
+  end(options: PromptOptions): EndEvent | undefined
+}
+
+/** Watches an agent that retries failed calls of the model in silence, and ends the turn with `giveUp`. */
+function createCallWatch(stream: TurnStream, giveUp: () => void): CallWatch {
+  const counts = new Map<string, number>()
+  let lastText: string | undefined
+  return {
+    failed({ sessionId, text }) {
+      const count = (counts.get(sessionId) ?? 0) + 1
+      counts.set(sessionId, count)
+      stream.emit({ type: 'activity' })
+      if (count < FAILED_CALLS_MAX || lastText !== undefined || stream.signal.aborted) return
+      lastText = text
+      giveUp()
+    },
+    progress: () => counts.clear(),
+    hasFailed: () => counts.size > 0,
+    end({ nowMs, errorMeanings }) {
+      if (lastText === undefined || stream.signal.aborted) return undefined
+      return { type: 'failed', error: textError(lastText, { status: undefined, nowMs, ...errorMeanings }) }
+    },
+  }
+}
+
+/** `isFinal`: the agent retries a failed call itself if a retry can help, and it did not. */
+function failedEnd(thrown: unknown, { nowMs, errorMeanings }: PromptOptions, isFinal: boolean): EndEvent {
+  const error = agentError(thrown, nowMs, errorMeanings)
+  if (!isFinal || error.code !== 'provider_failed') return { type: 'failed', error }
+  return { type: 'failed', error: agentErrorOf('bad_request', { text: error.message, nowMs }) }
 }
 
 interface PromptContext {
@@ -85,8 +146,9 @@ async function answerPermission(
 ): Promise<RequestPermissionResponse> {
   const { toolCall } = request
   const announced = isJsonObject(toolCall) ? reader.toolCall(toolCall['toolCallId']) : undefined
-  const permission = readPermission(request, announced)
+  const permission = readPermission(request, { announced, workingDir: options.workingDir })
   if (permission === undefined || stream.signal.aborted) return PERMISSION_CANCELLED
+  reader.recordRequest(toolCall, permission.subject)
   stream.emit({ type: 'activity' })
   const { allowed, lasting } = await options.decide(permission, stream.signal)
   if (stream.signal.aborted) return PERMISSION_CANCELLED
@@ -94,7 +156,14 @@ async function answerPermission(
   return { outcome: outcomeFor(permission, allowed ? 'allowed' : 'denied', lasting) }
 }
 
-function endOf(answer: Unchecked<PromptResponse>, { options, stream, reply, reader }: PromptContext): EndEvent {
+interface AnswerContext extends PromptContext {
+  readonly agentName: string | undefined
+  /** Undefined if the agent reports no usage. */
+  readonly outputTokens: number | undefined
+}
+
+function endOf(answer: Unchecked<PromptResponse>, context: AnswerContext): EndEvent {
+  const { options, stream, reply, reader, agentName, outputTokens } = context
   const { backend, nowMs } = options
   // Some agents end a cancelled turn as if it had succeeded.
   const stopReason = stream.signal.aborted ? 'cancelled' : answer.stopReason
@@ -103,18 +172,24 @@ function endOf(answer: Unchecked<PromptResponse>, { options, stream, reply, read
       return { type: 'failed', error: maxTurnsUsed(backend, undefined) }
     case 'cancelled':
       return { type: 'failed', error: new MoleculeError('canceled', `${backend} stopped the turn`) }
-    case 'refusal': {
-      const text = reply.text() === '' ? 'The agent refuses to continue.' : reply.text()
-      return { type: 'done', parts: [{ text }], finality: 'rejected' }
-    }
+    case 'refusal':
+      // hermes "resumes" a session that it does not know by beginning another one, and refuses the prompt for the first.
+      if (options.isResumed && reply.text() === '') return { type: 'failed', error: refusedSession(options) }
+      return refusedEnd(reply.text())
     default:
       break
   }
   if (reader.sawSystemError()) return { type: 'failed', error: errorInAnswer(reply.text(), nowMs) }
+  const error =
+    agentName === HERMES_ACP_NAME ? errorInHermesAnswer({ text: reply.text(), outputTokens, nowMs }) : undefined
+  if (error !== undefined) return { type: 'failed', error }
   const { last, end } = reply.finish(backend)
   for (const event of last) stream.emit(event)
   return end
 }
+
+const refusedSession = ({ backend, sessionId }: PromptOptions) =>
+  new MoleculeError('session_lost', `${backend} refuses the first prompt of resumed session ${sessionId}`)
 
 /**
  * Tokens are in `usage`, which the stable protocol does not have yet, or in gemini's `_meta.quota`. The cost of the turn

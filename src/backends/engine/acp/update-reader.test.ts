@@ -20,7 +20,7 @@ function updatesBefore(agent: string, id: number): readonly unknown[] {
 }
 
 function read(updates: readonly unknown[]): { events: ProgressEvent[]; reader: ReturnType<typeof createUpdateReader> } {
-  const reader = createUpdateReader(createReplyBuilder())
+  const reader = createUpdateReader(createReplyBuilder(), { workingDir: '/w', titlesAreNames: true })
   return { events: updates.flatMap((update) => reader.read(update)), reader }
 }
 
@@ -40,11 +40,43 @@ test("AG-7 opencode's recorded tool starts once and ends once, and the text cont
   assert.deepEqual(
     events.filter(({ type }) => type === 'tool'),
     [
-      { type: 'tool', name: 'lab_ping_tool', state: 'started' },
-      { type: 'tool', name: 'lab_ping_tool', state: 'finished' },
+      { type: 'tool', name: 'lab_ping_tool', subject: '{"text":"pong?"}', state: 'started' },
+      { type: 'tool', name: 'lab_ping_tool', subject: '{"text":"pong?"}', state: 'finished' },
     ],
   )
   assert.equal(streamedText(events), 'tool said: PONG:pong?:acp')
+})
+
+test('CV-4 the recorded ends of edits of gemini and opencode have the diff of the file', () => {
+  const diffsOf = (agent: string) => {
+    const lines = readSample(`acp/${agent}-edit.from-agent.jsonl`).trim().split('\n')
+    const { events } = read(lines.map((line) => JSON.parse(line).params.update))
+    return events.flatMap((event) => (event.type === 'tool' && event.state === 'finished' ? [event.diffs] : []))
+  }
+  const path = '/home/dev/shop/a.txt'
+  const names = `--- ${path}\n+++ ${path}\n@@ @@\n`
+  assert.deepEqual(diffsOf('gemini'), [
+    [{ path, diff: `${names}+one\n+two\n+three` }],
+    [{ path, diff: `${names} one\n-two\n+2\n three` }],
+  ])
+  // opencode reports no diff of a new file.
+  assert.deepEqual(diffsOf('opencode'), [undefined, [{ path, diff: `${names}-two\n+2` }]])
+})
+
+test('AG-19 the events of a call show the tool and the subject of its permission request', () => {
+  const { reader } = read([
+    { sessionUpdate: 'tool_call', toolCallId: 'c', title: 'bash', kind: 'execute', status: 'pending', rawInput: {} },
+  ])
+  const asked = { toolCallId: 'c', title: 'ls', kind: 'execute', status: 'pending', rawInput: { command: 'ls' } }
+  reader.recordRequest(asked, 'ls')
+  reader.recordRequest({ ...asked, kind: 'other', title: 'external_directory' }, 'a folder')
+  const input = { command: 'ls', timeout: 5, cwd: '/w' }
+  const update = { sessionUpdate: 'tool_call_update', toolCallId: 'c', title: 'ls', kind: 'execute', rawInput: input }
+  const events = ['in_progress', 'completed'].flatMap((status) => reader.read({ ...update, status }))
+  assert.deepEqual(events, [
+    { type: 'tool', name: 'bash', subject: 'ls', state: 'started' },
+    { type: 'tool', name: 'bash', subject: 'ls', state: 'finished' },
+  ])
 })
 
 test('a tool that gemini reports only at its end starts and ends', () => {
@@ -56,7 +88,7 @@ test('a tool that gemini reports only at its end starts and ends', () => {
 test('a failed tool of codex-acp is failed, and its warning is a status', () => {
   const { events } = read(updatesBefore('codex-acp', 5))
   const failed = events.flatMap((event) => (event.type === 'tool' && event.state === 'failed' ? [event.name] : []))
-  assert.deepEqual(failed, ['Guardian Review', 'mcp.lab.ping_tool'])
+  assert.deepEqual(failed, ['think', 'mcp.lab.ping_tool'])
   assert.ok(events.some((event) => event.type === 'status' && event.text.startsWith('Warning: Model metadata')))
 })
 

@@ -14,9 +14,9 @@ import type {
 import type { Artifact, Part } from '../../../protocol/a2a.ts'
 import { isJsonObject } from '../../../protocol/json.ts'
 import { ACTIVITY, type ProgressEvent, type ReplyBuilder } from '../reply-builder.ts'
+import { diffsOfContent, isToolName, type KnownToolCall, NO_INPUT, toolNameOf, toolSubject } from './tool-call.ts'
 import { type Unchecked, unchecked } from './wire.ts'
 
-const TOOL_NAME_CHARS_MAX = 120
 /** Tool calls of one prompt; a call beyond them is reported as activity only. */
 const TOOLS_MAX = 10_000
 
@@ -24,7 +24,9 @@ export interface UpdateReader {
   /** `update` of a `session/update`. */
   read(update: unknown): readonly ProgressEvent[]
   /** All that the agent said of this call so far: a permission request may leave out what came before. */
-  toolCall(id: unknown): Unchecked<ToolCallUpdate> | undefined
+  toolCall(id: unknown): KnownToolCall | undefined
+  /** Records a permission request, so that the events of the call show the same tool and subject. */
+  recordRequest(toolCall: unknown, subject: string): void
   /** codex-acp reports a system error and then sends the model's error as if it were the answer. */
   sawSystemError(): boolean
   /** Cost of the session since it began, if the agent reports it; the cost of a turn is the difference. */
@@ -33,16 +35,30 @@ export interface UpdateReader {
 
 interface UpdateState {
   readonly reply: ReplyBuilder
+  readonly options: UpdateReaderOptions
   messageId: unknown
   systemError: boolean
   costUsd: number | undefined
   artifacts: number
-  readonly tools: Map<string, { readonly name: string; ended: boolean; call: Unchecked<ToolCallUpdate> }>
+  readonly tools: Map<string, TrackedTool>
 }
 
-export function createUpdateReader(reply: ReplyBuilder): UpdateReader {
+interface TrackedTool {
+  known: KnownToolCall
+  hasStarted: boolean
+  hasEnded: boolean
+}
+
+export interface UpdateReaderOptions {
+  readonly workingDir: string
+  /** The title of a call's first update is the tool's name. */
+  readonly titlesAreNames?: boolean | undefined
+}
+
+export function createUpdateReader(reply: ReplyBuilder, options: UpdateReaderOptions): UpdateReader {
   const state: UpdateState = {
     reply,
+    options,
     messageId: undefined,
     systemError: false,
     costUsd: undefined,
@@ -51,7 +67,16 @@ export function createUpdateReader(reply: ReplyBuilder): UpdateReader {
   }
   return {
     read: (update) => (isJsonObject(update) ? readUpdate(unchecked(update), state) : []),
-    toolCall: (id) => (typeof id === 'string' ? state.tools.get(id)?.call : undefined),
+    toolCall: (id) => (typeof id === 'string' ? state.tools.get(id)?.known : undefined),
+    recordRequest(toolCall, subject) {
+      const update = unchecked<ToolCallUpdate>(toolCall)
+      if (typeof update.toolCallId !== 'string' || subject === NO_INPUT) return
+      const before = state.tools.get(update.toolCallId)?.known.call
+      // A request of another kind is not about the tool itself.
+      if (before !== undefined && update.kind !== undefined && update.kind !== before.kind) return
+      const tool = trackTool(update.toolCallId, update, state)
+      if (tool !== undefined) tool.known = { ...tool.known, askedSubject: subject }
+    },
     sawSystemError: () => state.systemError,
     costUsd: () => state.costUsd,
   }
@@ -97,27 +122,37 @@ function readTool(update: Unchecked<ToolCallUpdate>, state: UpdateState): readon
   const { toolCallId: id, status } = update
   if (typeof id !== 'string') return ACTIVITY
   state.reply.startParagraph()
+  const tool = trackTool(id, update, state)
+  if (tool === undefined) return ACTIVITY
+  const subject = toolSubject(tool.known, state.options.workingDir)
+  const use = { type: 'tool', name: toolNameOf(tool.known), ...(subject !== '' && { subject }) } as const
   const events: ProgressEvent[] = []
-  let tool = state.tools.get(id)
-  if (tool === undefined) {
-    if (state.tools.size >= TOOLS_MAX) return ACTIVITY
-    // After a permission request gemini sends only updates of the call, never the `tool_call` itself.
-    tool = { name: toolName(update), ended: false, call: {} }
-    state.tools.set(id, tool)
-    events.push({ type: 'tool', name: tool.name, state: 'started' })
+  // A pending call without an input has not begun: its input is still being written.
+  if (!tool.hasStarted && (status !== 'pending' || subject !== '')) {
+    tool.hasStarted = true
+    events.push({ ...use, state: 'started' })
   }
-  tool.call = { ...tool.call, ...update }
-  if (!tool.ended && (status === 'completed' || status === 'failed')) {
-    tool.ended = true
-    events.push({ type: 'tool', name: tool.name, state: status === 'completed' ? 'finished' : 'failed' })
+  if (!tool.hasEnded && (status === 'completed' || status === 'failed')) {
+    tool.hasEnded = true
+    const diffs = status === 'completed' ? diffsOfContent(update.content) : []
+    events.push({ ...use, state: status === 'completed' ? 'finished' : 'failed', ...(diffs.length > 0 && { diffs }) })
   }
   return events.length > 0 ? events : ACTIVITY
 }
 
-function toolName({ title, kind }: Unchecked<ToolCallUpdate>): string {
-  const firstLine = typeof title === 'string' ? (title.split('\n', 1)[0] ?? '').trim() : ''
-  const fallback = typeof kind === 'string' ? kind : 'tool'
-  return (firstLine === '' ? fallback : firstLine).slice(0, TOOL_NAME_CHARS_MAX)
+/** Adds the update to what is known of its call; undefined if the prompt has too many calls. */
+function trackTool(id: string, update: Unchecked<ToolCallUpdate>, { tools, options }: UpdateState) {
+  const tool = tools.get(id)
+  if (tool !== undefined) {
+    tool.known = { ...tool.known, call: { ...tool.known.call, ...update } }
+    return tool
+  }
+  if (tools.size >= TOOLS_MAX) return undefined
+  const ownName = options.titlesAreNames === true && isToolName(update.title) ? update.title : undefined
+  // After a permission request gemini sends only updates of the call, never the `tool_call` itself.
+  const added: TrackedTool = { known: { call: update, ownName }, hasStarted: false, hasEnded: false }
+  tools.set(id, added)
+  return added
 }
 
 function costOf({ amount, currency }: Unchecked<Cost>): number | undefined {

@@ -6,7 +6,7 @@
 import { join } from 'node:path'
 import type { Log } from '../../../log.ts'
 import { isJsonObject, parseJsonObject } from '../../../protocol/json.ts'
-import type { McpServer } from '../../backend.ts'
+import type { McpStdioServer } from '../../backend.ts'
 import { type BackendOptions, badOption, booleanOption, durationOption } from '../../options.ts'
 import type { ProbeIsolation } from '../probe/scratch.ts'
 import { splitWords } from './split-words.ts'
@@ -63,11 +63,14 @@ export interface CliSettings {
   /** Empty = the model of the turn, or else the program's default. */
   readonly model: string
   readonly passMeta: boolean
-  readonly mcpServers: readonly McpServer[]
+  readonly mcpServers: readonly McpStdioServer[]
   readonly authTokenFile: string
   readonly warmMax: number
   readonly warmIdleMs: number
 }
+
+/** How long a call of an MCP tool may run, for programs that can be told: a delegated task may take a day. */
+export const MCP_CALL_MS_MAX = 24 * 3600_000
 
 /** For `BackendDefinition.options`. `more` are options of this backend, or its own help for a shared option. */
 export function cliOptions(
@@ -178,7 +181,7 @@ export function splitTools(text: string): readonly string[] {
   return tools.filter((tool) => tool !== '')
 }
 
-function readMcpServers(options: BackendOptions): readonly McpServer[] {
+function readMcpServers(options: BackendOptions): readonly McpStdioServer[] {
   const text = options.get('mcp_servers', '')
   if (text === '') return []
   // The error does not quote the value, because the environment of a server may contain secrets.
@@ -196,7 +199,7 @@ function readMcpServers(options: BackendOptions): readonly McpServer[] {
   })
 }
 
-function toMcpServer(name: string, server: unknown): McpServer | undefined {
+function toMcpServer(name: string, server: unknown): McpStdioServer | undefined {
   if (!isJsonObject(server) || name === '') return undefined
   const { command, args = [], env = {} } = server
   if (typeof command !== 'string' || command === '') return undefined

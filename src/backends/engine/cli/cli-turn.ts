@@ -18,6 +18,8 @@ export interface CliTurn {
   readonly input: string
   /** The events of a line of stdout; an end event ends the turn. May throw for output that only a broken program prints. */
   readonly read: (line: string) => readonly BackendEvent[]
+  /** The events of a line of stderr; an end event ends the turn. */
+  readonly readError?: (line: string) => readonly BackendEvent[]
   /** The end of a run whose output had no end event, from its exit code, its stderr and all of its stdout. */
   readonly conclude: (result: ProcessResult, stdout: string) => EndEvent
   /** Undefined = LINGER_MS. */
@@ -51,11 +53,17 @@ async function runProcess(processes: Processes, turn: CliTurn, stream: TurnStrea
       if (end === undefined) stream.fail(thrown)
     }
   }
+  const { readError } = turn
   const running = processes.start({
     ...turn.run,
     lineBytesMax: OUTPUT_BYTES_MAX,
     sweepLater: true,
     onLine,
+    ...(readError !== undefined && {
+      onErrorLine: (line) => {
+        for (const event of readError(line)) onEvent(event)
+      },
+    }),
   })
   const release = onAbort(signal, () => void running.stop())
   void running.write(turn.input).then(() => running.endInput())

@@ -35,9 +35,10 @@ function createDesk(t: TestContext) {
 }
 
 const ONE_SHOT = { mode: 'oneshot' }
+/** Nothing listens there. */
+const NO_GATEWAY = { gateway_url: 'http://127.0.0.1:1' }
 const AGENTS = ['gemini', 'opencode', 'hermes', 'openclaw'] as const
-/** Agents with one mode do not get the option: it would give a warning. */
-const oneShot = (agent: FakeAgentName) => (agent === 'gemini' || agent === 'opencode' ? ONE_SHOT : {})
+const oneShot = (agent: FakeAgentName) => (agent === 'openclaw' ? { ...ONE_SHOT, ...NO_GATEWAY } : ONE_SHOT)
 
 const failureOf = (events: readonly BackendEvent[]) => {
   const end = events.at(-1)
@@ -104,7 +105,7 @@ for (const [agent, scenario, code] of [
   ['gemini', 'error-429', 'rate_limited'],
   ['opencode', 'error-401', 'auth_failed'],
   ['hermes', 'error-429', 'rate_limited'],
-  ['hermes', 'http-as-answer', 'provider_failed'],
+  ['hermes', 'http-as-answer', 'bad_request'],
   ['openclaw', 'error-401', 'auth_failed'],
 ] as const) {
   test(`${agent}: ${scenario} is ${code}`, async (t) => {
@@ -140,8 +141,10 @@ for (const [agent, values, option] of [
   ['gemini', { ...ONE_SHOT, mcp_servers: '{"a":{"command":"x"}}' }, 'mcp_servers'],
   ['gemini', { ...ONE_SHOT, permission: 'ask' }, 'permission'],
   ['opencode', { max_turns: '5' }, 'max_turns'],
-  ['hermes', { allowed_tools: 'terminal' }, 'allowed_tools'],
-  ['hermes', { permission: 'allowed_tools' }, 'permission'],
+  ['hermes', { ...ONE_SHOT, allowed_tools: 'terminal' }, 'allowed_tools'],
+  ['hermes', { ...ONE_SHOT, permission: 'allowed_tools' }, 'permission'],
+  ['hermes', { ...ONE_SHOT, mcp_servers: '{"a":{"command":"x"}}' }, 'mcp_servers'],
+  ['hermes', { max_turns: '5' }, 'max_turns'],
   ['openclaw', { permission: 'bypass' }, 'permission'],
   ['openclaw', { warm_max: '2' }, 'warm_max'],
 ] as const) {
@@ -165,7 +168,7 @@ test("openclaw's prompt is in a private file that is removed after the turn", as
   const { build, run, dir } = createDesk(t)
   const folders = () => readdirSync(tmpdir()).filter((name) => name.startsWith('molecule-agent-'))
   const before = new Set(folders())
-  assert.equal(streamedText(await run(build('openclaw', 'echo'), { text: 'quiet' })), 'quiet')
+  assert.equal(streamedText(await run(build('openclaw', 'echo', NO_GATEWAY), { text: 'quiet' })), 'quiet')
   assert.deepEqual(
     folders().filter((name) => !before.has(name) && globSync(join(tmpdir(), name, 'message.md')).length > 0),
     [],

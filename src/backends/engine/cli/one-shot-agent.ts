@@ -33,10 +33,14 @@ export interface OneShotAgent {
   /** Variables for this program, besides its token. */
   readonly environment: (call: OneShotCall) => Readonly<Record<string, string>>
   readonly createParser: (options: AgentOutputParserOptions) => AgentOutputParser
+  /** See `Backend`. */
+  readonly mcpToolName?: Backend['mcpToolName'] & {}
   /** The arguments of each call that prints help on the options that `args` uses. */
   readonly help: readonly (readonly string[])[]
   /** The name of the file for the prompt; its path is then `call.promptFile`. Undefined: the prompt goes to stdin. */
   readonly promptFile?: string
+  /** Waits until the program may run. The returned function is called when it has ended. */
+  readonly enter?: (stream: TurnStream) => Promise<() => void>
 }
 
 /** The input for the arguments and the environment of one run. */
@@ -62,6 +66,8 @@ export interface AgentOutputParserOptions {
 /** Contract: one parser for each run. `conclude` is called only if no line had an end event. */
 export interface AgentOutputParser {
   read(line: string): readonly BackendEvent[]
+  /** Reads a line of stderr. */
+  readError?(line: string): readonly BackendEvent[]
   conclude(result: ProcessResult, stdout: string): EndEvent
 }
 
@@ -70,9 +76,11 @@ export function createOneShotBackend(agent: OneShotAgent, settings: CliSettings,
   const turns = createTurnEngine({ clock, outputBytesMax: OUTPUT_BYTES_MAX, maxTimeMs: settings.maxTimeMs })
   return {
     name: agent.kind.backend,
+    ...(agent.mcpToolName !== undefined && { mcpToolName: agent.mcpToolName }),
     ...(settings.timeoutMs !== undefined && { stallMs: settings.timeoutMs }),
     validate: (signal) => validateCli(validateCliOptionsOf(agent, settings, context), signal),
-    run: (turn, signal) => turns.run((stream) => runOneShotTurn({ agent, settings, context }, turn, stream), signal),
+    run: (turn, signal) =>
+      turns.run((stream) => runOneShotTurn({ agent, settings, context }, turn, stream), signal, turn.onWait),
     probe: (signal) => probeOptions({ agent, settings, context }, signal),
     close: () => turns.close(),
   }
@@ -123,7 +131,9 @@ async function runOneShotTurn(
   const attached = await writeAttachments(turn.request.parts, options, stream.signal)
   const sessionPrompt = sessionPromptOf({ ...turn, prompt: promptWithFiles(turn.prompt, attached.promptLines) })
   const folder = createPrivateFolder()
+  let leave: (() => void) | undefined
   try {
+    leave = await agent.enter?.(stream)
     const call: OneShotCall = {
       settings,
       workingDir,
@@ -147,6 +157,7 @@ async function runOneShotTurn(
     })
     return await work(stream)
   } finally {
+    leave?.()
     folder.remove()
   }
 }

@@ -57,6 +57,7 @@ const DRIFTED: readonly (readonly [string, FakeAgentName, string, string])[] = [
   ['AG-2', 'codex', 'renamed', 'event turn/completed missing'],
   ['AG-3', 'gemini', 'without-acp', 'option --acp missing'],
   ['AG-4', 'opencode', 'no-acp', 'command acp missing'],
+  ['AG-5', 'hermes', 'no-acp', 'command acp missing'],
 ]
 
 for (const [id, agent, scenario, missing] of DRIFTED) {
@@ -84,9 +85,8 @@ for (const [id, agent, scenario, missing] of DRIFTED) {
 for (const agent of ['claude', 'codex', 'gemini', 'opencode', 'hermes', 'openclaw'] as const) {
   test(`CL-3 ${agent} in the tested version: a probe finds no drift in either mode`, async (t) => {
     const { build } = createDesk(t)
-    const isWarm = agent !== 'hermes' && agent !== 'openclaw'
     assert.deepEqual(await probe(build(agent, fake(agent))), [])
-    if (isWarm) assert.deepEqual(await probe(build(agent, fake(agent), { mode: 'oneshot' })), [])
+    assert.deepEqual(await probe(build(agent, fake(agent), { mode: 'oneshot' })), [])
   })
 }
 
@@ -98,7 +98,7 @@ test('CL-3 drift of both modes has no way around it', async (t) => {
   assert.deepEqual(await probe(build('openclaw', fake('openclaw', 'without-message-file'))), [
     { missing: 'option --message-file missing' },
   ])
-  assert.deepEqual(await probe(build('hermes', fake('hermes', 'without-query-file'))), [
+  assert.deepEqual(await probe(build('hermes', fake('hermes', 'without-query-file'), { mode: 'oneshot' })), [
     { missing: 'option --query-file missing' },
   ])
 })

@@ -29,6 +29,7 @@ function oneShotSettings(settings: CliSettings): CliSettings {
 class FallbackBackend implements Backend {
   readonly name: string
   readonly stallMs?: number
+  readonly mcpToolName?: NonNullable<Backend['mcpToolName']>
   private readonly warm: Backend
   private readonly log: Log
   private readonly createOneShot: () => Backend
@@ -40,6 +41,7 @@ class FallbackBackend implements Backend {
   constructor(warm: Backend, log: Log, createOneShot: () => Backend) {
     this.name = warm.name
     if (warm.stallMs !== undefined) this.stallMs = warm.stallMs
+    if (warm.mcpToolName !== undefined) this.mcpToolName = warm.mcpToolName
     this.warm = warm
     this.log = log
     this.createOneShot = createOneShot

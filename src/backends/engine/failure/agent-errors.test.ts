@@ -18,14 +18,17 @@ const read = (text: string, status?: number) => {
 test('the status decides, whatever the text says', () => {
   assert.deepEqual(read('x', 401), ['auth_failed', true])
   assert.deepEqual(read('your key is invalid', 403), ['auth_failed', false])
-  for (const status of [429, 503, 529]) assert.deepEqual(read('x', status), ['rate_limited', true])
+  for (const text of ['Please log in again', 'run `codex login`', 'Re-authenticate the provider', 'Incorrect API key'])
+    assert.deepEqual(read(text, 401), ['auth_failed', false], text)
+  assert.deepEqual(read('x', 429), ['rate_limited', true])
+  for (const status of [503, 529]) assert.deepEqual(read('x', status), ['overloaded', true])
   for (const status of [500, 502, 504]) assert.deepEqual(read('x', status), ['provider_failed', true])
-  for (const status of [400, 404, 422]) assert.deepEqual(read('x', status), ['provider_failed', false])
+  for (const status of [400, 404, 422]) assert.deepEqual(read('x', status), ['bad_request', false])
 })
 
 test('without a status the text decides, and an unknown text gives no error', () => {
   assert.deepEqual(read('exceeded retry limit, last status: 429'), ['rate_limited', true])
-  assert.deepEqual(read('The model is overloaded'), ['rate_limited', true])
+  assert.deepEqual(read('The model is overloaded'), ['overloaded', true])
   assert.deepEqual(read('unexpected status 401 Unauthorized'), ['auth_failed', true])
   assert.deepEqual(read('Not logged in. Please run /login'), ['auth_failed', false])
   assert.deepEqual(read('no rollout found for thread id x'), ['session_lost', false])
@@ -33,6 +36,18 @@ test('without a status the text decides, and an unknown text gives no error', ()
   assert.deepEqual(read('API Error: 400 prompt is too long: 210000 tokens', 400), ['context_full', false])
   assert.equal(read('cannot open file'), undefined)
 })
+
+test('RT-14 credit or quota that is used up is no rate limit, and waits only for a named time', () => {
+  assert.deepEqual(read('Your credit balance is too low', 400), ['quota_exhausted', false])
+  assert.deepEqual(read('{"code":"insufficient_quota"}', 429), ['quota_exhausted', false])
+  const error = classifyAgentError({ text: 'insufficient_quota, resets in 2 hours', status: 429, nowMs: NOW })
+  assert.deepEqual([error?.retryable, error?.details['resetAfterMs']], [true, 2 * HOUR])
+})
+
+const nextLocalTime = (hour: number, minute: number) => {
+  const at = new Date(NOW).setHours(hour, minute, 0, 0)
+  return at >= NOW ? at : at + 24 * HOUR
+}
 
 test('the reset time is read from the texts of providers', () => {
   const cases: readonly (readonly [string, number | undefined])[] = [
@@ -48,6 +63,8 @@ test('the reset time is read from the texts of providers', () => {
     ['5-hour limit reached, resets 3pm (UTC)', 3 * HOUR],
     ['limit reached, resets at 11:30 UTC', 23.5 * HOUR],
     ['limit reached, resets 3pm (Mars/Olympus)', undefined],
+    ['or try again at Nov 17th, 2026 1:26 AM.', new Date(2026, 10, 17, 1, 26).getTime() - NOW],
+    ['or try again at 11:59 PM.', nextLocalTime(23, 59) - NOW],
     ['too many requests', undefined],
     ['attempt 3 of 4', undefined],
   ]

@@ -19,19 +19,68 @@ export interface AgentErrorText {
   readonly stderr?: string | undefined
   /** The current time, for a time of day in the text. */
   readonly nowMs: number
+  /** The sentences of this program; they come before the status and before the sentences that programs share. */
+  readonly sentences?: readonly ErrorSentence[] | undefined
 }
+
+/** A sentence by which one program reports a failure. */
+export interface ErrorSentence {
+  readonly says: RegExp
+  readonly code: AgentErrorCode
+}
+
+export type AgentErrorCode = Extract<
+  ErrorCode,
+  | 'rate_limited'
+  | 'overloaded'
+  | 'quota_exhausted'
+  | 'auth_failed'
+  | 'bad_request'
+  | 'unknown_model'
+  | 'context_full'
+  | 'session_lost'
+  | 'provider_unreachable'
+  | 'provider_failed'
+>
 
 /** Undefined if neither status nor text is known. The caller then uses the exit code or the program's own parser. */
 export function classifyAgentError(error: AgentErrorText): MoleculeError | undefined {
-  const { text, status } = error
-  if (SESSION_LOST.test(text)) return toError('session_lost', error)
-  // Before the status: a request that is too long has the same status 400 as other errors.
-  if (CONTEXT_FULL.test(text)) return toError('context_full', error)
-  if (status === undefined ? RATE_LIMITED.test(text) : RATE_LIMIT_STATUSES.has(status)) return rateLimited(error)
-  if (status === undefined ? AUTH_FAILED.test(text) : status === 401 || status === 403) return authFailed(error)
-  if (status === undefined) return undefined
-  // Most 4xx are a model that does not exist: a retry does not help.
-  return toError('provider_failed', error, { retryable: status >= 500, details: { status } })
+  const { text, status, sentences = [] } = error
+  const find = (list: readonly ErrorSentence[]) => list.find(({ says }) => says.test(text))?.code
+  const code =
+    find(sentences) ??
+    find(STATUS_HIDES) ??
+    (status === undefined ? find(SENTENCES) : codeOfStatus(status, find(REFUSED_FOR)))
+  return code === undefined ? undefined : agentErrorOf(code, error)
+}
+
+/** The error with its code: whether a retry can help, and when, if the text says so. */
+export function agentErrorOf(code: AgentErrorCode, error: AgentErrorText): MoleculeError {
+  const { text } = error
+  switch (code) {
+    case 'rate_limited':
+      return toError(code, error, { retryable: true, details: resetDetails(error) })
+    case 'quota_exhausted': {
+      // The message waits for the reset if the text names one; else it is final, because only the owner can help.
+      const details = resetDetails(error)
+      return toError(code, error, { retryable: details.resetAfterMs !== undefined, details })
+    }
+    case 'auth_failed':
+      return toError(code, error, { retryable: !AUTH_FINAL.test(text) })
+    default:
+      return toError(code, error, { retryable: TRANSIENT_CODES.has(code) })
+  }
+}
+
+const TRANSIENT_CODES: ReadonlySet<ErrorCode> = new Set(['overloaded', 'provider_unreachable', 'provider_failed'])
+
+/** `reason`: why the provider refuses the request, if its text says so. */
+function codeOfStatus(status: number, reason: AgentErrorCode | undefined): AgentErrorCode {
+  if (status === 429) return 'rate_limited'
+  if (status === 503 || status === 529) return 'overloaded'
+  if (status === 401 || status === 403) return 'auth_failed'
+  if (status >= 500 || status === 408) return 'provider_failed'
+  return reason ?? 'bad_request'
 }
 
 /** The error of a model provider that the agent reports: classified, or else `provider_failed`. */
@@ -94,32 +143,66 @@ export interface StartFacts extends ProcessFacts {
 export const emptyResponse = (backend: string) =>
   new MoleculeError('empty_response', `${backend} succeeded but gave an empty reply`, { retryable: true })
 
+/** The model or its provider refuses to answer: the end of the turn, with the model's own words if it gave any. */
+export const refusedEnd = (text = ''): EndEvent => ({
+  type: 'done',
+  parts: [{ text: text === '' ? 'The model refused to answer this message.' : text }],
+  finality: 'rejected',
+})
+
 export const maxTurnsUsed = (backend: string, maxTurns: number | undefined) =>
   new MoleculeError('max_turns', `${backend} used up its ${maxTurns ?? ''} steps (option max_turns)`, {
     details: { maxTurns },
   })
 
-const RATE_LIMIT_STATUSES: ReadonlySet<number> = new Set([429, 503, 529])
+/** Failures that have the status 400, 404 or 429 of other failures, so that only the text shows them. */
+const STATUS_HIDES: readonly ErrorSentence[] = [
+  {
+    code: 'session_lost',
+    says: /no (conversation|session|rollout) found|(session|conversation|thread)( id)? (\S{1,80} )?(was )?not found|unknown session|no such session/i,
+  },
+  {
+    code: 'context_full',
+    says: /prompt is too long|input is too long|context[ _](window|length)[ _](limit|exceeded|is full|overflow)|exceeds? the[^.]{0,30} context|maximum context length|input token count.{0,40} exceeds/i,
+  },
+  // No retry adds credit to an account.
+  { code: 'quota_exhausted', says: /insufficient_quota|credit balance is too low/i },
+]
 
-const SESSION_LOST =
-  /no (conversation|session|rollout) found|(session|conversation|thread)( id)? (\S{1,80} )?(was )?not found|unknown session|no such session/i
-const CONTEXT_FULL =
-  /prompt is too long|input is too long|context[ _](window|length)[ _](limit|exceeded|is full|overflow)|exceeds? the[^.]{0,30} context|maximum context length/i
-const RATE_LIMITED =
-  /\b(429|529)\b|rate.?limit|too many requests|overloaded|(usage|hour|weekly|quota) limit|quota exceeded/i
-const AUTH_FAILED =
-  /\b401\b|unauthori[sz]ed|authentication|invalid (api|x-api).?key|not logged in|please run \/login|expired token/i
-/** Login errors that no retry can fix. */
-const AUTH_FINAL = /invalid|revoked|not logged in|\/login|no api key|missing/i
+/** Why a provider refuses a request. Google answers 400 to a wrong key. A wrong address is 404, like a wrong model. */
+const REFUSED_FOR: readonly ErrorSentence[] = [
+  { code: 'auth_failed', says: /api[_ ]key[_ ](not[_ ]valid|invalid)/i },
+  {
+    code: 'unknown_model',
+    says: /model_?not_?found|\bmodel\b.{0,60}(does not exist|not found|may not exist)|models\/\S+ is not found/is,
+  },
+]
 
-function rateLimited(error: AgentErrorText): MoleculeError {
-  const resetAfterMs = parseResetDelayMs(error.text, error.nowMs)
-  const details = { ...(resetAfterMs !== undefined && { resetAfterMs }) }
-  return toError('rate_limited', error, { retryable: true, details })
-}
+/** For an error without a status. */
+const SENTENCES: readonly ErrorSentence[] = [
+  { code: 'overloaded', says: /\b529\b|overloaded|at capacity/i },
+  {
+    code: 'rate_limited',
+    says: /\b429\b|rate.?limit|too many requests|(usage|hour|weekly|quota) limit|quota exceeded/i,
+  },
+  {
+    code: 'auth_failed',
+    says: /\b401\b|unauthori[sz]ed|authentication|(invalid|incorrect) (api|x-api).?key|not logged in|please run \/login|expired token|no (inference )?provider (is )?configured/i,
+  },
+  ...REFUSED_FOR,
+  {
+    code: 'provider_unreachable',
+    says: /fetch failed|error sending request|cannot connect to api|connection (dropped|refused|reset|error)|socket (hang up|connection was closed)|ECONN(REFUSED|RESET|ABORTED)|ENOTFOUND|EAI_AGAIN|ENETUNREACH/i,
+  },
+]
 
-function authFailed(error: AgentErrorText): MoleculeError {
-  return toError('auth_failed', error, { retryable: !AUTH_FINAL.test(error.text) })
+/** Login errors that no retry can fix: the program names a bad key, or tells the owner to log in. */
+const AUTH_FINAL =
+  /invalid|not valid|incorrect|revoked|not logged in|\/login|\b(log|sign)[ -]?in\b|re-?authenticate|no api key|missing|provider (is )?configured/i
+
+function resetDetails({ text, nowMs }: AgentErrorText): { readonly resetAfterMs?: number } {
+  const resetAfterMs = parseResetDelayMs(text, nowMs)
+  return resetAfterMs === undefined ? {} : { resetAfterMs }
 }
 
 function toError(

@@ -4,7 +4,7 @@
  * `one-shot-fallback.ts` finds it. Invariant: an error that a provider, a network or a login can cause is never drift.
  */
 import { MoleculeError } from '../../../errors.ts'
-import { JSON_RPC_CODES } from '../../../protocol/json-rpc.ts'
+import { JSON_RPC_CODES } from '../../../protocol/wire-errors.ts'
 import { RpcError } from '../json-rpc.ts'
 
 const INVALID_CODES = new Set<number>([JSON_RPC_CODES.invalidRequest, JSON_RPC_CODES.invalidParams])

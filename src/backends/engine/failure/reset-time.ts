@@ -16,10 +16,15 @@ function afterEpoch(text: string, nowMs: number): number | undefined {
   return found?.[1] === undefined ? undefined : Math.max(0, Number(found[1]) * 1000 - nowMs)
 }
 
-/** `resets at 2026-11-15T17:00:00Z` */
+const ISO_DATE = /\b(\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?)/
+/** In local time: codex prints it so when the limit of a plan ends on another day. */
+const ENGLISH_DATE = /try again at ([A-Z][a-z]{2} \d{1,2})(?:st|nd|rd|th)(, \d{4} \d{1,2}:\d\d [AP]M)/
+
+/** `resets at 2026-11-15T17:00:00Z`, `try again at Nov 18th, 2026 1:26 AM` */
 function afterDate(text: string, nowMs: number): number | undefined {
-  const found = /\b(\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?)/.exec(text)
-  const atMs = found?.[1] === undefined ? Number.NaN : Date.parse(found[1])
+  const english = ENGLISH_DATE.exec(text)
+  const date = english === null ? ISO_DATE.exec(text)?.[1] : `${english[1]}${english[2]}`
+  const atMs = date === undefined ? Number.NaN : Date.parse(date)
   return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs)
 }
 
@@ -49,9 +54,11 @@ function unitMs(unit: string | undefined): number {
   return UNITS_MS[name === 'ms' || name.startsWith('milli') ? 'ms' : name.charAt(0)] ?? 0
 }
 
-/** `resets 3pm`, `resets at 11:30 (UTC)`: the next such time, in local time or UTC. Undefined for another time zone. */
+/** `resets 3pm`, `resets at 11:30 (UTC)`, `try again at 3:26 PM`: the next such time, in local time or UTC. Undefined for another time zone. */
 function afterTimeOfDay(text: string, nowMs: number): number | undefined {
-  const found = /resets?\s+(?:at\s+)?(\d{1,2})(?::(\d\d))?\s*(am|pm)?\s*(\([^)]{1,40}\)|UTC)?/i.exec(text)
+  const found = /(?:resets?|try again at)\s+(?:at\s+)?(\d{1,2})(?::(\d\d))?\s*(am|pm)?\s*(\([^)]{1,40}\)|UTC)?/i.exec(
+    text,
+  )
   if (found === null || (found[2] === undefined && found[3] === undefined)) return undefined
   const zone = found[4]?.replaceAll(/[()]/g, '').toUpperCase()
   const own = Intl.DateTimeFormat().resolvedOptions().timeZone.toUpperCase()

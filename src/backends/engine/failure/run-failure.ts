@@ -6,6 +6,9 @@ import { MoleculeError } from '../../../errors.ts'
 import type { ProcessResult } from '../../../process/processes.ts'
 
 const STDERR_BYTES_SHOWN = 1024
+/** The shell's own exit codes. */
+const NOT_EXECUTABLE = 126
+const NOT_FOUND = 127
 
 /** Facts about the run that the messages name. */
 export interface RunFacts {
@@ -25,7 +28,8 @@ export function runFailure(result: ProcessResult, facts: RunFacts): MoleculeErro
     case 'exited':
       if (result.exitCode === 0) return undefined
       return new MoleculeError('exit', `${command} ${describeExit(result)}${shownStderr}${devStdHint(stderr)}`, {
-        retryable: true,
+        // A program that is not there, or not executable, is still not there at the next attempt.
+        retryable: result.exitCode !== NOT_EXECUTABLE && result.exitCode !== NOT_FOUND,
         details: { exitCode: result.exitCode, signal: result.signal, stderr },
       })
     case 'timed_out':
@@ -60,9 +64,9 @@ export function stderrTail({ stderrTail: bytes, stderrCut }: ProcessResult): str
 
 function describeExit({ exitCode, signal }: ProcessResult): string {
   if (exitCode === null) return `was killed by ${signal}`
-  // The shell's own codes. They are the most common errors of a new workspace.
-  if (exitCode === 127) return 'exited with code 127: command not found'
-  if (exitCode === 126) return 'exited with code 126: command found but not executable'
+  // The most common errors of a new workspace.
+  if (exitCode === NOT_FOUND) return 'exited with code 127: command not found'
+  if (exitCode === NOT_EXECUTABLE) return 'exited with code 126: command found but not executable'
   return `exited with code ${exitCode}`
 }
 

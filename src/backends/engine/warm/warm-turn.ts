@@ -5,10 +5,8 @@
  */
 import type { Clock } from '../../../clock.ts'
 import type { RunningProcess } from '../../../process/processes.ts'
-import type { EndEvent, TurnStream } from '../turn-engine.ts'
+import { type EndEvent, emitActivityDuring, type TurnStream } from '../turn-engine.ts'
 import type { PooledProcess, WarmAgent, WarmLaunch, WarmPool } from './warm-pool.ts'
-
-const ACTIVITY_INTERVAL_MS = 20_000
 
 export interface AgentProcess extends PooledProcess {
   readonly running: RunningProcess
@@ -40,7 +38,8 @@ export async function runWarmTurn<A extends AgentProcess>(
   stream: TurnStream,
   work: (warmAgent: WarmAgent<A>) => Promise<WarmTurnResult>,
 ): Promise<EndEvent> {
-  const warmAgent = await takeAgent(turn, stream)
+  const taking = turn.warm.take(turn.key, turn.launch, stream.signal)
+  const warmAgent = await emitActivityDuring(taking, turn.clock, stream.emit)
   let isUsable = false
   try {
     const worked = await work(warmAgent)
@@ -49,25 +48,6 @@ export async function runWarmTurn<A extends AgentProcess>(
   } finally {
     if (isUsable) warmAgent.giveBack()
     else await warmAgent.discard()
-  }
-}
-
-async function takeAgent<A extends AgentProcess>(
-  turn: WarmTurnOptions<A>,
-  { emit, signal }: TurnStream,
-): Promise<WarmAgent<A>> {
-  let cancelTimer: (() => void) | undefined
-  const reportActivity = () => {
-    cancelTimer = turn.clock.after(ACTIVITY_INTERVAL_MS, () => {
-      emit({ type: 'activity' })
-      reportActivity()
-    })
-  }
-  reportActivity()
-  try {
-    return await turn.warm.take(turn.key, turn.launch, signal)
-  } finally {
-    cancelTimer?.()
   }
 }
 

@@ -1,5 +1,5 @@
 /**
- * Parses an answer of chat completions, streamed or whole, into events. Invariant: `done` comes only after the endpoint
+ * Parses an answer of OpenAI's chat completions, streamed or whole, into events. Invariant: `done` comes only after the endpoint
  * said that it has finished; a stream that just stops is an error, however much has come.
  */
 import type { OutboundResponse } from '../../client/dial.ts'
@@ -7,8 +7,7 @@ import { readSse } from '../../client/read-sse.ts'
 import { MoleculeError } from '../../errors.ts'
 import { isJsonObject, type JsonObject, parseJsonObject } from '../../protocol/json.ts'
 import type { BackendEvent } from '../backend.ts'
-import { OUTPUT_BYTES_MAX } from '../engine/turn-engine.ts'
-import { failureInStream } from './outcome.ts'
+import { OUTPUT_BYTES_MAX } from './turn-engine.ts'
 
 interface AnswerState {
   text: string
@@ -17,9 +16,21 @@ interface AnswerState {
   refused: string
 }
 
-export async function* parseAnswer(
+/** Bytes of one answer on the wire; a larger one fails the turn. Each event is about ten times as large as its text. */
+export const STREAM_BYTES_MAX = 512 * 1024 * 1024
+/** Bytes of an error that are read; the rest is dropped. */
+const ERROR_BYTES_MAX = 64 * 1024
+
+export interface ChatCompletionReader {
+  readonly warn: (message: string) => void
+  /** The error for an `error` in the middle of the stream, which has no status. */
+  readonly failureInStream: (error: JsonObject) => MoleculeError
+}
+
+/** The events of a successful answer. Throws MoleculeError. */
+export async function* readChatCompletion(
   answer: OutboundResponse,
-  warn: (message: string) => void,
+  { warn, failureInStream }: ChatCompletionReader,
 ): AsyncGenerator<BackendEvent> {
   const state: AnswerState = { text: '', bytes: 0, finish: undefined, refused: '' }
   for await (const chunk of chunksOf(answer)) {
@@ -101,4 +112,16 @@ function tokensOf(usage: JsonObject): { inputTokens?: number; outputTokens?: num
 function tooLarge(): MoleculeError {
   const message = `the answer is larger than ${OUTPUT_BYTES_MAX} bytes`
   return new MoleculeError('too_large', message, { details: { limitBytes: OUTPUT_BYTES_MAX } })
+}
+
+/** The body of a refusal, cut at ERROR_BYTES_MAX. */
+export async function readErrorBody(answer: OutboundResponse): Promise<string> {
+  const kept: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of answer.chunks()) {
+    kept.push(chunk)
+    bytes += chunk.length
+    if (bytes >= ERROR_BYTES_MAX) break
+  }
+  return Buffer.concat(kept).subarray(0, ERROR_BYTES_MAX).toString('utf8')
 }
