@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { request } from 'node:http'
+import { once } from 'node:events'
+import { request, type Server } from 'node:http'
 import { connect } from 'node:net'
 import test from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -8,6 +9,7 @@ import { openDoor, sendParams } from '../../../test/harness/open-door.ts'
 import { waitUntil } from '../../../test/harness/wait.ts'
 import { systemClock } from '../../clock.ts'
 import { createHttpDoor } from './http.ts'
+import { urlOf } from './server/listen.ts'
 
 const MIB = 1024 * 1024
 const A2A = `/workspaces/${WORKSPACE_ID}/a2a`
@@ -125,8 +127,10 @@ test('a client that disconnects in the middle of its body does no harm', async (
   const { url, sendRequest, fakePlatform } = await openDoor(t)
   const socket = connect(Number(new URL(url).port), '127.0.0.1')
   const head = `POST ${A2A} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${secretOf('admin')}\r\n`
-  socket.write(`${head}Content-Length: 100\r\n\r\n{"jsonrpc"`)
-  await delay(50)
+  // The door asks for the body only when it has read the head.
+  socket.write(`${head}Content-Length: 100\r\nExpect: 100-continue\r\n\r\n`)
+  assert.match(String(await once(socket, 'data')), /^HTTP\/1.1 100 /)
+  socket.write('{"jsonrpc"')
   socket.destroy()
   await waitUntil(() => fakePlatform.logged.some(({ code }) => code === 'canceled'), 'the disconnect is logged')
   assert.equal((await sendRequest('/health')).status, 200)
@@ -167,6 +171,13 @@ test('RE-5 closing ends requests that do not finish within the grace, and leaves
   await delay(50)
   await door.close()
   await closed
+})
+
+test('PL-1 the URL of a door that listens on all addresses is that of loopback', () => {
+  const server = { address: () => ({ port: 8080 }) } as unknown as Server
+  const hosts = { '0.0.0.0': '127.0.0.1', '::': '[::1]', '::1': '[::1]', 'a.test': 'a.test' }
+  for (const [host, shown] of Object.entries(hosts)) assert.equal(urlOf(server, host), `http://${shown}:8080`)
+  assert.throws(() => urlOf({ address: () => null } as unknown as Server, '::'), { code: 'internal' })
 })
 
 test('PL-13 the error for a port in use names the port and the flag', async (t) => {

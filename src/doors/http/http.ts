@@ -9,14 +9,18 @@ import type { Clock } from '../../clock.ts'
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import { ulid } from '../../ids.ts'
 import type { Reception } from '../../inbox/inbox.ts'
+import type { LoadReport } from '../../inbox/load-readers.ts'
 import type { DeadLetters } from '../../inbox/owners.ts'
-import type { LoadReport } from '../../inbox/readers.ts'
 import type { Log } from '../../log.ts'
 import { createMetrics, type Metrics } from '../../metrics.ts'
 import type { Tokens } from '../../workspaces/tokens.ts'
 import type { Workspaces } from '../../workspaces/workspace.ts'
+import type { A2aCalls } from '../a2a-calls.ts'
 import type { Door } from '../door.ts'
+import { listen } from '../listen.ts'
+import type { AnswerMcp } from '../mcp-calls.ts'
 import { a2aAddress, createA2a } from './a2a/a2a.ts'
+import { createA2aCalls } from './a2a/calls.ts'
 import type { PushContext } from './a2a/push-methods.ts'
 import { createApp } from './routes/app.ts'
 import type { WorkspaceRoutesContext } from './routes/route.ts'
@@ -30,7 +34,7 @@ import {
 import { createHttpAuth } from './server/auth.ts'
 import { errorAnswer, logFailure } from './server/errors.ts'
 import { createHostRule } from './server/host-rule.ts'
-import { answerOneAtATime, closeServer, createInFlight, listen, urlOf } from './server/listen.ts'
+import { answerOneAtATime, closeServer, createInFlight, urlOf } from './server/listen.ts'
 import { BODY_BYTES, createRateLimit } from './server/rate-limit.ts'
 import { createReach } from './server/reach.ts'
 import { limitRefusals } from './server/refusal-log.ts'
@@ -42,6 +46,8 @@ import { createSockets, type Sockets } from './socket/sockets.ts'
 export interface HttpDoorOptions extends WorkspaceRoutesContext {
   readonly reception: Reception
   readonly deadLetters: DeadLetters
+  /** Answers a call to the MCP server of a workspace. */
+  readonly mcp: AnswerMcp
   readonly workspaces: Workspaces
   readonly tokens: Tokens
   /** Counts requests; shown by `/metrics`, with the load. */
@@ -55,6 +61,8 @@ export interface HttpDoorOptions extends WorkspaceRoutesContext {
   readonly version: string
   /** How long a blocking call waits before it is answered with the unfinished task. */
   readonly maxBlockMs: number
+  /** The port of the gRPC door, for cards; undefined without one. */
+  readonly grpcPort?: () => number | undefined
   /** Webhooks of tasks; absent when this platform has none. */
   readonly push?: PushContext
   /** Why the platform accepts no work right now, or undefined when it does; for `/ready`. */
@@ -70,6 +78,8 @@ export interface HttpDoorOptions extends WorkspaceRoutesContext {
 export interface HttpDoor extends Door {
   /** The address for clients on this machine; known once the door is started. */
   readonly url: string
+  /** For doors with another binding of A2A; usable once this door is started. */
+  readonly a2aCalls: A2aCalls
 }
 
 const CLOSE_GRACE_MS = 5000
@@ -90,19 +100,25 @@ export function createHttpDoor(options: HttpDoorOptions): HttpDoor {
   const waitingCalls = createWaitingCalls(options.tokens)
   const inFlight = createInFlight()
   let sockets: Sockets | undefined
+  let a2aCalls: A2aCalls | undefined
   let closed: Promise<void> | undefined
   return {
     name: 'http',
     get url() {
       return urlOf(server, options.host)
     },
+    get a2aCalls() {
+      if (a2aCalls === undefined) throw new MoleculeError('internal', 'the http door is not started')
+      return a2aCalls
+    },
     async start() {
-      await listen(server, options)
+      await listen(server, { ...options, flag: '--port' })
       const unready = async () => (closed === undefined ? options.unready() : 'shutting down')
       const port = (server.address() as AddressInfo).port
       const log = limitRefusals(options.log, options.clock)
       const created = createListener({ ...options, log, unready }, waitingCalls, port)
       sockets = created.sockets
+      a2aCalls = created.a2aCalls
       const onRequest = answerOneAtATime((request, response) => {
         inFlight.add(response)
         created.listener(request, response)
@@ -140,7 +156,9 @@ function createListener(options: HttpDoorOptions, waitingCalls: WaitingCalls, po
   const metrics = options.metrics ?? createMetrics()
   const isOurHost = createHostRule(options.host)
   const streaming = { waitingCalls, limits: options.sseLimits ?? SSE_LIMITS }
-  const a2a = createA2a({ ...options, ...streaming, auth, reach })
+  const a2aOptions = { ...options, ...streaming, auth, reach }
+  const a2a = createA2a(a2aOptions)
+  const a2aCalls = createA2aCalls(a2aOptions, options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS)
   const app = createApp({ load: async () => NO_LOAD, ...options, ...streaming, auth, reach, metrics })
   const sockets = createSockets({ ...options, limits: streaming.limits, auth, isOurHost })
   const honoListener = getRequestListener(
@@ -155,7 +173,7 @@ function createListener(options: HttpDoorOptions, waitingCalls: WaitingCalls, po
     if (address !== undefined) {
       a2a({ request, response, requestId }, address).catch((thrown: unknown) => {
         // An unhandled rejection would end the platform for all callers.
-        logFailure(log, toMoleculeError(thrown), { request, response, requestId })
+        logFailure(log, toMoleculeError(thrown), { request, requestId })
         response.destroy()
       })
       return
@@ -164,7 +182,7 @@ function createListener(options: HttpDoorOptions, waitingCalls: WaitingCalls, po
     response.setHeader('X-Content-Type-Options', 'nosniff')
     void honoListener(request, response)
   }
-  return { listener, sockets }
+  return { listener, sockets, a2aCalls }
 }
 
 const NO_LOAD: LoadReport = { waiting: 0, running: 0, workspaces: [] }

@@ -4,9 +4,12 @@
  * every message takes this path. Admission comes before any answer; a client that disconnects cancels nothing.
  */
 import { toMoleculeError } from '../../../errors.ts'
+import { isWorkspaceId } from '../../../ids.ts'
 import type { StreamResponse } from '../../../protocol/a2a.ts'
+import { withCamelCase } from '../../../protocol/field-names.ts'
 import {
   type A2aMethod,
+  type JsonRpcFailure,
   type JsonRpcId,
   type JsonRpcRequest,
   jsonRpcFailure,
@@ -25,18 +28,19 @@ import {
   SMALL_BODY_BYTES_MAX,
 } from '../server/body.ts'
 import { errorAnswer, logFailure } from '../server/errors.ts'
-import { findFailureCause, isKnownVersion, refusal, rpcFailure } from './bindings.ts'
+import { writeOnlyEvent } from '../server/sse.ts'
+import { a2aFailure, findFailureCause, isKnownVersion, refusal, rpcStatus } from './bindings.ts'
 import type { A2aAddress, A2aOptions } from './call.ts'
-import { CARD_PATH, writeCard } from './card-route.ts'
-import { callMethod } from './methods.ts'
+import { CARD_PATHS, writeCard } from './card-route.ts'
+import { admitCall, isStreaming, runMethod, withWorkspaceId } from './methods.ts'
 import { writeRest } from './rest.ts'
-import { writeStream } from './streams.ts'
+import { type TaskStream, writeStream } from './streams.ts'
 
 export function createA2a(options: A2aOptions): (exchange: HttpExchange, address: A2aAddress) => Promise<void> {
   return (exchange, address) => {
     if (address.path === '') return writeRpc(exchange, address.workspaceId, options)
     const isRead = exchange.request.method === 'GET' || exchange.request.method === 'HEAD'
-    if (address.path !== CARD_PATH || !isRead) return writeRest(exchange, address, options)
+    if (!CARD_PATHS.includes(address.path) || !isRead) return writeRest(exchange, address, options)
     return writeCard(exchange, address.workspaceId, options).catch((thrown: unknown) => {
       const error = toMoleculeError(thrown)
       logFailure(options.log, error, exchange)
@@ -45,24 +49,33 @@ export function createA2a(options: A2aOptions): (exchange: HttpExchange, address
   }
 }
 
-/** The A2A address of a request; undefined for a request to another route. */
+/** The A2A address of a request; undefined for a request to another route. A slash at the end makes no difference. */
 export function a2aAddress(method: string | undefined, url: string | undefined): A2aAddress | undefined {
-  const [, workspaceId, below, query] = /^\/workspaces\/([^/?]{1,200})\/a2a(\/[^?]*)?(?:\?(.*))?$/.exec(url ?? '') ?? []
+  const [, workspaceId, below, query] =
+    /^\/workspaces\/([^/?]{1,1000})\/a2a(\/[^?]*)?(?:\?(.*))?$/.exec(url ?? '') ?? []
   if (workspaceId === undefined) return undefined
-  const path = below === undefined || below === '/' ? '' : below
+  const path = below?.replace(/\/$/, '') ?? ''
   // Only POST is JSON-RPC: the router answers any other method on this URL with 404.
-  return path === '' && method !== 'POST' ? undefined : { workspaceId, path, query: query ?? '' }
+  if (path === '' && method !== 'POST') return undefined
+  return { workspaceId: workspaceId.includes('%') ? decodeName(workspaceId) : workspaceId, path, query: query ?? '' }
+}
+
+/** A name that is not valid percent-encoded UTF-8 stays as it is; no workspace has it. */
+function decodeName(encoded: string): string {
+  try {
+    return decodeURIComponent(encoded)
+  } catch {
+    return encoded
+  }
 }
 
 async function writeRpc(exchange: HttpExchange, workspaceId: string, options: A2aOptions): Promise<void> {
   const { request } = exchange
   let rpc: JsonRpcRequest | undefined
   let method: A2aMethod | undefined
+  let isDenied = true
   try {
     const identity = await options.auth.identify(request)
-    if (!isKnownVersion(request.headers['a2a-version'])) {
-      return writeAnswer(exchange, { status: 200, body: jsonRpcFailure(undefined, refusal('versionNotSupported')) })
-    }
     const bytes = await readBody(request, A2A_BODY_BYTES_MAX)
     options.auth.countBytes(identity, bytes.length)
     requireSimple(bytes, A2A_JSON_VALUES_MAX)
@@ -70,27 +83,61 @@ async function writeRpc(exchange: HttpExchange, workspaceId: string, options: A2
     if (isLarge) await letOthersRun()
     const parsed = parseJsonRpc(bytes)
     if (isLarge) await letOthersRun()
-    if (!parsed.ok) return writeAnswer(exchange, { status: 400, body: parsed.response })
+    if (!parsed.ok) return writeError(exchange, parsed.response, undefined)
     rpc = parsed.request
     method = methodOf(rpc.method)
+    if (!isKnownVersion(request.headers['a2a-version'])) {
+      return writeError(exchange, jsonRpcFailure(rpc.id, refusal('versionNotSupported')), method)
+    }
     if (method === undefined) {
       const unknown = refusal('methodNotFound', `A2A has no method "${rpc.method}"`)
-      return writeAnswer(exchange, { status: 200, body: jsonRpcFailure(rpc.id, unknown) })
+      return writeError(exchange, jsonRpcFailure(rpc.id, unknown), method)
     }
-    const result = await callMethod({ rpc, method, workspaceId, identity, exchange, bytes: bytes.length }, options)
+    rpc = withReadableParams(rpc)
+    const given = { rpc, method, workspaceId, identity, exchange, bytes: bytes.length }
+    const call = isWorkspaceId(workspaceId) ? given : await withWorkspaceId(given, options)
+    const served = await admitCall(call, options)
+    isDenied = false
+    const result = await runMethod(served, call, options)
     if (isLarge) await letOthersRun()
     if ('value' in result) return writeAnswer(exchange, { status: 200, body: jsonRpcSuccess(rpc.id, result.value) })
-    await writeStream(exchange, result.stream, { ...options, identity, form: formOf(rpc.id, method) })
+    await writeStream(exchange, result.stream, { ...options, identity, form: formOf(rpc.id, method, result.stream) })
   } catch (thrown) {
     const error = toMoleculeError(thrown)
     logFailure(options.log, error, exchange)
     if (exchange.response.headersSent) return
-    const failureCause = await findFailureCause(options.workspaces, workspaceId, error)
-    writeAnswer(exchange, rpcFailure({ id: rpc?.id, method, requestId: exchange.requestId }, failureCause))
+    const failed = a2aFailure(await findFailureCause(options.workspaces, workspaceId, error), exchange.requestId)
+    const body = jsonRpcFailure(rpc?.id, failed.error)
+    const status = rpcStatus(failed, isDenied)
+    if (status === 200) return writeError(exchange, body, method)
+    writeAnswer(exchange, { status, headers: failed.headers, body })
   }
 }
 
+/** The request with params under the names that our code reads. */
+function withReadableParams(rpc: JsonRpcRequest): JsonRpcRequest {
+  const params = withCamelCase(rpc.params)
+  return params === rpc.params ? rpc : { ...rpc, params }
+}
+
+/**
+ * Writes a JSON-RPC error with status 200. A caller that asked for a stream gets a stream of this one event, because
+ * its client reads nothing else. Where the request does not say what it asks for, its Accept header does.
+ */
+function writeError(exchange: HttpExchange, body: JsonRpcFailure, method: A2aMethod | undefined): void {
+  const { complete, headers } = exchange.request
+  const asksForStream = method === undefined ? /^text\/event-stream\b/.test(headers.accept ?? '') : isStreaming(method)
+  // A client that still sends its body gets the answer that waits for the rest of it.
+  if (asksForStream && complete) writeOnlyEvent(exchange, body)
+  else writeAnswer(exchange, { status: 200, body })
+}
+
 /** Each event of a stream is a response to the call, in the format of its version. */
-function formOf(id: JsonRpcId | undefined, { version }: A2aMethod): (event: StreamResponse) => unknown {
-  return version === '1.0' ? (event) => jsonRpcSuccess(id, event) : (event) => jsonRpcSuccess(id, eventToV03(event))
+function formOf(
+  id: JsonRpcId | undefined,
+  { version }: A2aMethod,
+  stream: TaskStream,
+): (event: StreamResponse) => unknown {
+  if (version === '1.0') return (event) => jsonRpcSuccess(id, event)
+  return (event) => jsonRpcSuccess(id, eventToV03(event, stream))
 }

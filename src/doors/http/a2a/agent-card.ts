@@ -20,6 +20,8 @@ export interface AgentCardOptions {
   readonly base: string
   readonly version: string
   readonly capabilities: AgentCapabilities
+  /** The port of the gRPC door; undefined without one. */
+  readonly grpcPort: number | undefined
 }
 
 export function agentCard(workspace: Workspace, options: AgentCardOptions, version: ProtocolVersion): Metadata {
@@ -55,6 +57,7 @@ function plainCard(workspace: Workspace, options: AgentCardOptions): Record<stri
     supportedInterfaces: [
       { url, protocolBinding: 'JSONRPC', protocolVersion: '1.0' },
       { url, protocolBinding: 'HTTP+JSON', protocolVersion: '1.0' },
+      ...grpcInterface(workspace, options),
       { url, protocolBinding: 'JSONRPC', protocolVersion: '0.3' },
     ],
     capabilities: { streaming, pushNotifications, extendedAgentCard },
@@ -64,6 +67,13 @@ function plainCard(workspace: Workspace, options: AgentCardOptions): Record<stri
     defaultOutputModes: MEDIA_TYPES,
     skills: [{ id: 'talk', name: `Talk to ${name}`, description, tags: ['chat'] }],
   }
+}
+
+/** gRPC clients connect to `host:port`, and name the workspace as the tenant. */
+function grpcInterface({ id: tenant }: Workspace, { base, grpcPort }: AgentCardOptions): Json[] {
+  if (grpcPort === undefined) return []
+  const url = `${new URL(base).hostname}:${grpcPort}`
+  return [{ url, protocolBinding: 'GRPC', protocolVersion: '1.0', tenant }]
 }
 
 const BEARER_DESCRIPTION = 'A token of this platform'

@@ -5,7 +5,7 @@ import type { Log } from '../../../log.ts'
 import type { A2aMethod, JsonRpcRequest } from '../../../protocol/json-rpc.ts'
 import type { Identity } from '../../../workspaces/tokens.ts'
 import type { Workspaces } from '../../../workspaces/workspace.ts'
-import type { HttpExchange } from '../server/answer.ts'
+import type { A2aExchange } from '../../a2a-calls.ts'
 import type { HttpAuth } from '../server/auth.ts'
 import type { Reach } from '../server/reach.ts'
 import type { SseLimits } from '../server/sse.ts'
@@ -14,12 +14,12 @@ import type { PushContext } from './push-methods.ts'
 import type { TaskStream } from './streams.ts'
 
 export interface A2aCall {
-  /** As it came; a REST call is converted to the JSON-RPC request that means the same. */
+  /** As it came; a call of another binding is converted to the JSON-RPC request that means the same. */
   readonly rpc: JsonRpcRequest
   readonly method: A2aMethod
   readonly workspaceId: string
   readonly identity: Identity
-  readonly exchange: HttpExchange
+  readonly exchange: A2aExchange
   /** The size of the body. */
   readonly bytes: number
 }
@@ -31,6 +31,8 @@ export interface A2aContext {
   readonly reach: Reach
   readonly maxBlockMs: number
   readonly version: string
+  /** The port of the gRPC door, for cards; undefined without one. */
+  readonly grpcPort?: () => number | undefined
   /** Absent: this door has no webhooks. A2A allows that. */
   readonly push?: PushContext
 }

@@ -3,9 +3,11 @@
  * action that the caller must be allowed: access rules are per method, not per route.
  */
 import { MoleculeError } from '../../../errors.ts'
+import { isWorkspaceId } from '../../../ids.ts'
 import type { Admitted, Letter, Reception, TaskView } from '../../../inbox/inbox.ts'
 import type { Task } from '../../../protocol/a2a.ts'
 import { idempotencyKey, type ProtocolVersion, readSend, sendOptions } from '../../../protocol/envelope.ts'
+import type { A2aMethod } from '../../../protocol/json-rpc.ts'
 import { ID_CHARACTERS_MAX, parseInput, taskIdParamsSchema } from '../../../protocol/schemas.ts'
 import { readTraceparent } from '../../../protocol/traceparent.ts'
 import { taskToV03 } from '../../../protocol/v03.ts'
@@ -13,7 +15,7 @@ import type { Identity } from '../../../workspaces/tokens.ts'
 import { REQUEST_ID_PREFIX } from '../server/answer.ts'
 import { type Action, requireAccess, taskScope } from '../server/auth.ts'
 import { baseUrl } from '../server/base-url.ts'
-import { requireWorkspace } from '../server/reach.ts'
+import { findWorkspaceId, requireWorkspace } from '../server/reach.ts'
 import type { WaitingCall } from '../server/waiting-calls.ts'
 import { type AgentCapabilities, extendedCard } from './agent-card.ts'
 import type { A2aCall, A2aContext, A2aResult } from './call.ts'
@@ -31,17 +33,40 @@ import {
 } from './push-methods.ts'
 import { openStream, type TaskStream } from './streams.ts'
 
-export async function callMethod(call: A2aCall, context: A2aContext): Promise<A2aResult> {
+/** Checks access and runs the method. A binding that must tell a denial from a failed method calls the two parts. */
+export async function callMethod(given: A2aCall, context: A2aContext): Promise<A2aResult> {
+  const call = isWorkspaceId(given.workspaceId) ? given : await withWorkspaceId(given, context)
+  return runMethod(await admitCall(call, context), call, context)
+}
+
+/** The call with the id of its workspace, where the URL has the name. */
+export async function withWorkspaceId(call: A2aCall, context: A2aContext): Promise<A2aCall> {
+  return { ...call, workspaceId: await findWorkspaceId(call.identity, call.workspaceId, context) }
+}
+
+/** The method, if the caller may call it on this workspace. Throws `forbidden` with the reason. */
+export async function admitCall(call: A2aCall, context: A2aContext): Promise<ServedMethod> {
   const served = SERVED_METHODS.get(call.method.name1_0)
   if (served === undefined) throw new MoleculeError('unsupported_operation', `${call.rpc.method} is not served here`)
   requireAccess(call.identity, served.action)
   await context.reach(call.identity, call.workspaceId, served.action)
+  return served
+}
+
+/** `served` comes from `admitCall` for the same call. */
+export async function runMethod(served: ServedMethod, call: A2aCall, context: A2aContext): Promise<A2aResult> {
   if ('run' in served) return { value: await served.run(call, context) }
   context.waitingCalls.countStream(call.exchange.response, call.identity)
   return { stream: await served.open(call, context) }
 }
 
-type ServedMethod = { readonly action: Action } & (
+/** Whether the method answers with a stream. */
+export function isStreaming({ name1_0 }: A2aMethod): boolean {
+  const served = SERVED_METHODS.get(name1_0)
+  return served !== undefined && 'open' in served
+}
+
+export type ServedMethod = { readonly action: Action } & (
   | { readonly run: (call: A2aCall, context: A2aContext) => Promise<unknown> }
   | { readonly open: (call: A2aCall, context: A2aContext) => Promise<TaskStream> }
 )
@@ -102,12 +127,12 @@ async function sendStreamingMessage(call: A2aCall, context: A2aContext): Promise
   const { taskId } = admission
   const { historyLength } = sendOptions(letter.envelope)
   const view = { ...taskViewOf(call), ...(historyLength === undefined ? {} : { historyLength }) }
-  return openStream(context.reception, { taskId, view, lastEventId: lastEventId(call), allowEnded: true })
+  return openStream(context.reception, { taskId, view, lastEventId: lastEventId(call), isSubscription: false })
 }
 
 async function subscribeToTask(call: A2aCall, { reception }: A2aContext): Promise<TaskStream> {
   const { id: taskId } = parseInput(taskIdParamsSchema, call.rpc.params, 'params')
-  return openStream(reception, { taskId, view: taskViewOf(call), lastEventId: lastEventId(call), allowEnded: false })
+  return openStream(reception, { taskId, view: taskViewOf(call), lastEventId: lastEventId(call), isSubscription: true })
 }
 
 const lastEventId = ({ exchange }: A2aCall): string | undefined => exchange.request.headers['last-event-id']?.toString()
@@ -151,9 +176,10 @@ function parentOf({ workspaceId, conversationId }: Identity): Pick<Letter, 'pare
   return { parent: { workspaceId, conversationId } }
 }
 
-async function getExtendedCard(call: A2aCall, { workspaces, version }: A2aContext): Promise<unknown> {
+async function getExtendedCard(call: A2aCall, { workspaces, version, grpcPort }: A2aContext): Promise<unknown> {
   const workspace = await requireWorkspace(workspaces, call.workspaceId)
-  const options = { base: baseUrl(call.exchange.request), version, capabilities: CAPABILITIES }
+  const base = baseUrl(call.exchange.request)
+  const options = { base, version, capabilities: CAPABILITIES, grpcPort: grpcPort?.() }
   return extendedCard(workspace, options, call.method.version)
 }
 

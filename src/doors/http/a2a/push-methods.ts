@@ -22,7 +22,7 @@ export const WEBHOOK_SECRET_HEADER = 'X-Molecule-Webhook-Secret'
 
 export interface PushContext {
   readonly configs: PushConfigs
-  /** Throws `forbidden` with the reason for a URL that may not be called. */
+  /** Throws `forbidden` with the reason for a URL that may not be called. A name that cannot be resolved now may. */
   readonly check: (url: string) => Promise<void>
   /** The webhook door polls now. */
   readonly wake: () => void
@@ -106,6 +106,8 @@ export function requirePush(context: PushContext | undefined): PushContext {
 /** Begins like a token of the platform, so that logs and replies hide it. */
 const SIGNING_SECRET_PREFIX = `${SECRET_PREFIX}webhook_`
 
+export const newSigningSecret = (): string => SIGNING_SECRET_PREFIX + randomBytes(SECRET_BYTES).toString('base64url')
+
 /**
  * A config without an id gets the task's id, so that setting it again replaces it. A replaced config gets a new key: the
  * answer that showed the old one may be lost.
@@ -113,7 +115,7 @@ const SIGNING_SECRET_PREFIX = `${SECRET_PREFIX}webhook_`
 const toNewConfig = (config: PushConfig) => ({
   ...config,
   id: config.id ?? config.taskId,
-  signingSecret: SIGNING_SECRET_PREFIX + randomBytes(SECRET_BYTES).toString('base64url'),
+  signingSecret: newSigningSecret(),
 })
 
 function configNotFound(taskId: string, id: string | undefined): MoleculeError {

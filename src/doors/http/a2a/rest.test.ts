@@ -8,6 +8,8 @@ import {
   openStream,
   sendParams,
 } from '../../../../test/harness/open-door.ts'
+import { WIRE_ERRORS } from '../../../protocol/wire-errors.ts'
+import { grpcStatusName } from './bindings.ts'
 
 const A2A = `/workspaces/${WORKSPACE_ID}/a2a`
 const admin = secretOf('admin')
@@ -60,6 +62,25 @@ test('PL-5 REST streams are bare events, by send and by subscription with GET an
   }
 })
 
+test('PL-5 an answer over REST has the media type of A2A, and plain JSON for a caller that accepts nothing else', async (t) => {
+  const door = await openDoor(t)
+  const typeFor = async (accept?: string) =>
+    (await get(door, '/tasks', accept === undefined ? {} : { headers: { accept } })).headers['content-type']
+  for (const accept of [undefined, '*/*', 'application/a2a+json', 'application/json, application/a2a+json'])
+    assert.match(String(await typeFor(accept)), /^application\/a2a\+json/, accept)
+  assert.match(String(await typeFor('application/json')), /^application\/json/)
+})
+
+test('PL-5 every error has the gRPC status of its HTTP status', () => {
+  const names: Readonly<Record<number, string>> = {
+    ...{ 400: 'INVALID_ARGUMENT', 401: 'UNAUTHENTICATED', 403: 'PERMISSION_DENIED', 404: 'NOT_FOUND', 409: 'ABORTED' },
+    ...{ 410: 'OUT_OF_RANGE', 413: 'RESOURCE_EXHAUSTED', 429: 'RESOURCE_EXHAUSTED', 507: 'RESOURCE_EXHAUSTED' },
+    ...{ 500: 'INTERNAL', 502: 'INTERNAL', 503: 'UNAVAILABLE', 504: 'DEADLINE_EXCEEDED' },
+  }
+  for (const [code, { status }] of Object.entries(WIRE_ERRORS))
+    assert.equal(grpcStatusName(status, 0), names[status], `${code} ${status}`)
+})
+
 test('PL-5 REST errors are a google.rpc.Status with the reason', async (t) => {
   const door = await openDoor(t)
   await post(door, '/message:send', json(sendParams('hello')))
@@ -89,8 +110,8 @@ test('PL-5 REST errors are a google.rpc.Status with the reason', async (t) => {
       'PERMISSION_DENIED',
       'FORBIDDEN',
     ],
-    [get(door, '/tasks', { headers: { 'a2a-version': '0.3' } }), 400, 'INVALID_ARGUMENT', 'VERSION_NOT_SUPPORTED'],
-    [get(door, '/tasks', { headers: { 'a2a-version': '2.0' } }), 400, 'INVALID_ARGUMENT', 'VERSION_NOT_SUPPORTED'],
+    [get(door, '/tasks', { headers: { 'a2a-version': '0.3' } }), 400, 'FAILED_PRECONDITION', 'VERSION_NOT_SUPPORTED'],
+    [get(door, '/tasks', { headers: { 'a2a-version': '2.0' } }), 400, 'FAILED_PRECONDITION', 'VERSION_NOT_SUPPORTED'],
   ]
   for (const [answer, status, name, reason] of expected) {
     const got = await answer

@@ -4,14 +4,9 @@
  * name is ignored because the URL already names the workspace.
  */
 import { MoleculeError, toMoleculeError } from '../../../errors.ts'
+import { withCamelCase } from '../../../protocol/field-names.ts'
 import { isJsonObject, type JsonObject } from '../../../protocol/json.ts'
-import {
-  type A2aMethod,
-  type ErrorInfo,
-  JSON_RPC_CODES,
-  type JsonRpcError,
-  methodOf,
-} from '../../../protocol/json-rpc.ts'
+import { type A2aMethod, type ErrorInfo, type JsonRpcError, methodOf } from '../../../protocol/json-rpc.ts'
 import { type HttpAnswer, type HttpExchange, writeAnswer } from '../server/answer.ts'
 import {
   A2A_BODY_BYTES_MAX,
@@ -22,7 +17,7 @@ import {
   SMALL_BODY_BYTES_MAX,
 } from '../server/body.ts'
 import { logFailure } from '../server/errors.ts'
-import { a2aFailure, findFailureCause, isKnownVersion, refusal } from './bindings.ts'
+import { a2aFailure, findFailureCause, grpcStatusName, isVersion1, refusal } from './bindings.ts'
 import type { A2aAddress, A2aOptions } from './call.ts'
 import { callMethod } from './methods.ts'
 import { writeStream } from './streams.ts'
@@ -34,7 +29,7 @@ export async function writeRest(exchange: HttpExchange, address: A2aAddress, opt
     writeAnswer(exchange, { ...answer, headers: { ...contentType(exchange), ...answer.headers } })
   try {
     const identity = await options.auth.identify(request)
-    if (!isRestVersion(request.headers['a2a-version'])) return write(restRefusal(400, refusal('versionNotSupported')))
+    if (!isVersion1(request.headers['a2a-version'])) return write(restRefusal(400, refusal('versionNotSupported')))
     const found = findRoute(request.method, address.path)
     if (found === undefined) {
       return write(restRefusal(404, refusal('methodNotFound', `A2A has no ${request.method} ${address.path}`)))
@@ -134,24 +129,20 @@ async function readParams(
   const body = await parseJson(bytes, A2A_JSON_VALUES_MAX)
   if (bytes.length > SMALL_BODY_BYTES_MAX) await letOthersRun()
   if (!isJsonObject(body)) throw new MoleculeError('invalid_request', 'the body must be a JSON object')
-  return { ...params, ...body }
+  return { ...params, ...(withCamelCase(body) as JsonObject) }
 }
 
 const NUMBERS: ReadonlySet<string> = new Set(['historyLength', 'pageSize'])
 
 /** Converts values of the query to the JSON type of their field. The schema refuses a value that cannot be converted. */
 function readQuery(query: string): JsonObject {
-  const entries = [...new URLSearchParams(query)].map(([key, value]): [string, unknown] => {
+  const given = withCamelCase(Object.fromEntries(new URLSearchParams(query))) as Record<string, string>
+  const entries = Object.entries(given).map(([key, value]): [string, unknown] => {
     if (NUMBERS.has(key) && /^-?\d{1,15}$/.test(value)) return [key, Number(value)]
     if (key === 'includeArtifacts' && /^(?:true|false)$/.test(value)) return [key, value === 'true']
     return [key, value]
   })
   return Object.fromEntries(entries) as JsonObject
-}
-
-/** Only 1.0: the REST binding of 0.3 is not served. A caller that names no version means the one of this URL. */
-function isRestVersion(header: string | string[] | undefined): boolean {
-  return isKnownVersion(header) && !String(header ?? '').startsWith('0')
 }
 
 function restRefusal(status: number, error: JsonRpcError): HttpAnswer {
@@ -178,29 +169,5 @@ interface RestError {
 
 /** A `google.rpc.Status`, made from the error that JSON-RPC would send. */
 function restError(httpStatus: number, { code, message, data = [] }: JsonRpcError): RestError {
-  const status = FAILED_PRECONDITION_CODES.has(code)
-    ? 'FAILED_PRECONDITION'
-    : (GRPC_STATUS_NAMES[httpStatus] ?? 'UNKNOWN')
-  return { error: { code: httpStatus, status, message, details: data } }
-}
-
-/** The request is valid, but not in this state of the task. */
-const FAILED_PRECONDITION_CODES: ReadonlySet<number> = new Set([
-  JSON_RPC_CODES.taskNotCancelable,
-  JSON_RPC_CODES.unsupportedOperation,
-  JSON_RPC_CODES.extendedCardNotConfigured,
-])
-
-const GRPC_STATUS_NAMES: Readonly<Record<number, string>> = {
-  400: 'INVALID_ARGUMENT',
-  401: 'UNAUTHENTICATED',
-  403: 'PERMISSION_DENIED',
-  404: 'NOT_FOUND',
-  409: 'ABORTED',
-  413: 'RESOURCE_EXHAUSTED',
-  429: 'RESOURCE_EXHAUSTED',
-  500: 'INTERNAL',
-  502: 'INTERNAL',
-  503: 'UNAVAILABLE',
-  504: 'DEADLINE_EXCEEDED',
+  return { error: { code: httpStatus, status: grpcStatusName(httpStatus, code), message, details: data } }
 }

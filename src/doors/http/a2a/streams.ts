@@ -1,8 +1,8 @@
 /**
- * A task as a stream: first the task, then every later event of its log, until the task rests. The id of an event is a
- * cursor, `<seq>.<k>`: the reader has seen the first k events of row seq. A reader that reconnects with it receives only
- * later events, also of a task that has ended. All streams read the same log, so they show the same events in the same
- * order.
+ * A task as a stream: first the task, then every later event of its log, until the task rests (a send) or has ended (a
+ * subscription). The id of an event is a cursor, `<seq>.<k>`: the reader has seen the first k events of row seq. A reader
+ * that reconnects with it receives only later events, also of a task that has ended. All streams read the same log, so
+ * they show the same events in the same order.
  */
 import { MoleculeError } from '../../../errors.ts'
 import type { LogEntry, Reception, TaskView } from '../../../inbox/inbox.ts'
@@ -23,6 +23,8 @@ export interface TaskStream {
   /** Sent first: the task at the cursor. Absent when the reader resumes. */
   readonly snapshot?: Task
   readonly from: StreamCursor
+  /** The stream goes on while the task waits for its caller. */
+  readonly untilFinal: boolean
 }
 
 export interface OpenStreamOptions {
@@ -30,13 +32,13 @@ export interface OpenStreamOptions {
   readonly view: TaskView
   /** The `Last-Event-ID` header. */
   readonly lastEventId: string | undefined
-  /** Whether a task that has ended may be streamed without a cursor. True for a send, false for a subscription. */
-  readonly allowEnded: boolean
+  /** A subscription is for a task that has not ended, and stays open until it has. A send ends when the task rests. */
+  readonly isSubscription: boolean
 }
 
 /** Every refusal comes here, before the stream begins: afterwards the status is already sent. */
 export async function openStream(reception: Reception, options: OpenStreamOptions): Promise<TaskStream> {
-  const { taskId, view, lastEventId, allowEnded } = options
+  const { taskId, view, lastEventId, isSubscription } = options
   const current = await reception.snapshot(taskId, view)
   if (current === undefined) throw new MoleculeError('not_found', `there is no task ${taskId}`, { details: { taskId } })
   if (lastEventId) {
@@ -45,11 +47,11 @@ export async function openStream(reception: Reception, options: OpenStreamOption
       cursor !== undefined &&
       (await isInLog(reception, { taskId, cursor, seq: current.lastSeq ?? current.seq, firstSeq: current.firstSeq }))
     )
-      return { taskId, from: cursor }
-  } else if (!allowEnded && isFinal(current.task.status.state)) {
+      return { taskId, from: cursor, untilFinal: isSubscription }
+  } else if (isSubscription && isFinal(current.task.status.state)) {
     throw new MoleculeError('unsupported_operation', `task ${taskId} has ended; there is nothing to subscribe to`)
   }
-  return { taskId, snapshot: current.task, from: { seq: current.seq + 1, seen: 0 } }
+  return { taskId, snapshot: current.task, from: { seq: current.seq + 1, seen: 0 }, untilFinal: isSubscription }
 }
 
 export interface WriteStreamOptions extends SseOptions {
@@ -61,27 +63,31 @@ export interface WriteStreamOptions extends SseOptions {
   readonly form: (event: StreamResponse) => unknown
 }
 
-/** Writes the stream until the task rests, the reader disconnects or the door closes. The task itself goes on. */
+/** Writes the stream until its end, until the reader disconnects or the door closes. The task itself goes on. */
 export function writeStream(exchange: HttpExchange, stream: TaskStream, options: WriteStreamOptions): Promise<void> {
   const { waitingCalls, identity } = options
   return waitingCalls.run({ response: exchange.response, identity }, (signal) =>
-    writeEvents(exchange, taskEvents(stream, options, signal), options),
+    writeEvents(exchange, taskEvents(stream, toSse(options.form), { reception: options.reception, signal }), options),
   )
 }
 
-async function* taskEvents(
-  { taskId, snapshot, from }: TaskStream,
-  { reception, form }: WriteStreamOptions,
-  signal: AbortSignal,
-): AsyncIterable<SseEvent> {
-  const sse = (seq: number, seen: number, event: StreamResponse): SseEvent => ({
+const toSse =
+  (form: WriteStreamOptions['form']) =>
+  (event: StreamResponse, seq: number, seen: number): SseEvent => ({
     id: `${seq}.${seen}`,
     data: JSON.stringify(form(event)),
   })
-  if (snapshot !== undefined) yield sse(from.seq, from.seen, { task: snapshot })
-  for await (const { seq, wire } of reception.follow(taskId, from.seq - 1, signal)) {
+
+/** The events of a stream, each as `make` makes it, until its end or until the signal aborts. */
+export async function* taskEvents<T>(
+  { taskId, snapshot, from, untilFinal }: TaskStream,
+  make: (event: StreamResponse, seq: number, seen: number) => T,
+  { reception, signal }: { readonly reception: Reception; readonly signal: AbortSignal },
+): AsyncIterable<T> {
+  if (snapshot !== undefined) yield make({ task: snapshot }, from.seq, from.seen)
+  for await (const { seq, wire } of reception.follow(taskId, { afterSeq: from.seq - 1, untilFinal }, signal)) {
     for (let index = seq === from.seq ? from.seen : 0; index < wire.length; index++) {
-      yield sse(seq, index + 1, wire[index] as StreamResponse)
+      yield make(wire[index] as StreamResponse, seq, index + 1)
     }
   }
 }
@@ -98,7 +104,7 @@ async function isInLog(
 ): Promise<boolean> {
   const lastSeen = cursor.seen === 0 ? cursor.seq - 1 : cursor.seq
   if (lastSeen < Math.max(1, firstSeq) || lastSeen > seq) return false
-  const row = await firstOf(reception.follow(taskId, lastSeen - 1, new AbortController().signal))
+  const row = await firstOf(reception.follow(taskId, { afterSeq: lastSeen - 1 }, new AbortController().signal))
   return row?.seq === lastSeen
 }
 

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import { sendMessageParamsSchema } from '../../../protocol/schemas.ts'
-import { CARD_PATH } from '../a2a/card-route.ts'
+import { CARD_PATHS } from '../a2a/card-route.ts'
 import { A2A_ACTIONS } from '../a2a/methods.ts'
 import { REST_ROUTES } from '../a2a/rest.ts'
 import type { A2aRoute } from './route.ts'
@@ -25,13 +25,15 @@ export const a2aRoutes: readonly A2aRoute[] = [
     success: [200, 'A JSON-RPC response'],
   },
   ...restBinding(),
-  {
-    method: 'get',
-    path: `${A2A_PATH}${CARD_PATH}`,
-    access: 'open',
-    summary: 'The agent card',
-    success: [200, 'The card'],
-  },
+  ...CARD_PATHS.map(
+    (path): A2aRoute => ({
+      method: 'get',
+      path: `${A2A_PATH}${path}`,
+      access: 'open',
+      summary: 'The agent card',
+      success: [200, 'The card'],
+    }),
+  ),
 ]
 
 /** The routes of the REST binding whose method is served. */

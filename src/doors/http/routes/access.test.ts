@@ -43,8 +43,7 @@ const CALL_FOR_WORK = { bridge: 'b', host: 'h', leases_max: 1, holding: [], wait
 
 const RULES: Readonly<Record<string, Rule>> = {
   'get /': { expected: anyCaller(200) },
-  'get /page.js': { expected: anyCaller(200) },
-  'get /page.css': { expected: anyCaller(200) },
+  'get /assets/{file}': { expected: anyCaller(404) },
   'get /icon.svg': { expected: anyCaller(200) },
   'get /health': { expected: anyCaller(200) },
   'get /ready': { expected: anyCaller(200) },
@@ -52,6 +51,7 @@ const RULES: Readonly<Record<string, Rule>> = {
     expected: anyCaller(204),
     prepare: async ({ fakePlatform }) => ({ body: JSON.stringify({ code: fakePlatform.tokens.issueLoginCode() }) }),
   },
+  'post /login-links': { expected: admins(201) },
   'post /logout': { expected: anyCaller(204) },
   'get /version': { expected: anyToken(200) },
   'get /openapi.json': { expected: anyToken(200) },
@@ -67,10 +67,15 @@ const RULES: Readonly<Record<string, Rule>> = {
     prepare: async (opened) => ({ path: `/tokens/${await someToken(opened)}` }),
   },
   'delete /workspaces/{id}/conversation-tokens': { expected: admins(204) },
+  'get /me': { expected: anyToken(200) },
+  'get /agents': { expected: members(200) },
+  'get /folders': { expected: admins(200) },
+  'post /stop': { expected: members(200) },
   'post /workspaces': { expected: admins(201), prepare: async () => ({ body: '{"name":"new"}' }) },
   'get /workspaces': { expected: anyToken(200) },
   'get /workspaces/{id}': { expected: row(401, 401, 200, 200, 200, 403, 200, 200, 200) },
   'get /workspaces/{id}/a2a/.well-known/agent-card.json': { expected: anyCaller(200) },
+  'get /workspaces/{id}/a2a/.well-known/agent.json': { expected: anyCaller(200) },
   // The fake platform finds no workspace to change: an allowed caller gets 404, any other is refused before.
   'patch /workspaces/{id}': { expected: admins(404), prepare: async () => ({ body: '{"name":"new"}' }) },
   'delete /workspaces/{id}': {
@@ -79,6 +84,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   },
   'post /workspaces/{id}/restart': { expected: members(404) },
   'post /workspaces/{id}/pause': { expected: members(404) },
+  'post /workspaces/{id}/stop': { expected: members(404) },
   'post /workspaces/{id}/resume': { expected: members(404) },
   'post /registry/register': { expected: row(401, 401, 403, 403, 403, 403, 404, 403, 404), prepare: reported },
   'post /registry/heartbeat': { expected: row(401, 401, 403, 403, 403, 403, 404, 403, 404), prepare: reported },
@@ -103,6 +109,8 @@ const RULES: Readonly<Record<string, Rule>> = {
     prepare: asBody({ key: LEASE, question: { id: 'q', parts: [{ text: 'may I?' }] } }),
   },
   'get /workspaces/{id}/activity': { expected: row(401, 401, 404, 403, 404, 403, 404, 403, 404) },
+  'get /workspaces/{id}/conversations': { expected: row(401, 401, 404, 403, 404, 403, 404, 403, 404) },
+  'get /workspaces/{id}/conversations/{conversation}': { expected: row(401, 401, 404, 403, 404, 403, 404, 403, 404) },
   'get /workspaces/{id}/events': { expected: row(401, 401, 404, 403, 404, 403, 404, 403, 404) },
   // The artifact of a task that a person sent: its workspace sees it; a program, a peer and a child process do not.
   'get /tasks/{id}/artifacts/{artifact}': {
@@ -129,7 +137,42 @@ const RULES: Readonly<Record<string, Rule>> = {
   'put /workspaces/{id}/files/{path}': { expected: admins(404), prepare: async () => ({ body: 'content' }) },
   'delete /workspaces/{id}/files/{path}': { expected: admins(404) },
   'get /pending': { expected: members(200) },
+  'get /needs-you': { expected: members(200) },
+  'post /deliveries/{id}': { expected: members(404), prepare: async () => ({ body: '{"decision":"arrived"}' }) },
+  'get /workspaces/{id}/rules': { expected: members(200) },
+  'delete /workspaces/{id}/rules/{rule}': { expected: members(404) },
+  'post /budgets/{id}': { expected: members(404), prepare: async () => ({ body: '{"decision":"stop"}' }) },
   'post /pending/{id}': { expected: members(404), prepare: async () => ({ body: '{"decision":"allow"}' }) },
+  'post /workspaces/{id}/memories': {
+    expected: row(401, 401, 403, 403, 404, 403, 404, 404, 404),
+    prepare: asBody({ text: 'x' }),
+  },
+  'get /workspaces/{id}/memories': { expected: row(401, 401, 403, 403, 404, 403, 404, 404, 404) },
+  'delete /workspaces/{id}/memories/{memory}': { expected: row(401, 401, 403, 403, 404, 403, 404, 404, 404) },
+  // Only the guard is tried here: an MCP call also needs its headers.
+  'post /workspaces/{id}/mcp': { expected: row(401, 401, 403, 403, 415, 403, 415, 415, 415), prepare: asBody({}) },
+  'get /workspaces/{id}/mcp': { expected: row(401, 401, 403, 403, 405, 403, 405, 405, 405) },
+  'delete /workspaces/{id}/mcp': { expected: row(401, 401, 403, 403, 405, 403, 405, 405, 405) },
+  'get /overview': { expected: people(200) },
+  'get /delegations/open': { expected: people(200) },
+  'post /workspaces/{id}/schedules': { expected: members(404), prepare: asBody({ cron: '0 9 * * *', text: 'x' }) },
+  'get /schedules': { expected: people(200) },
+  'patch /schedules/{schedule}': { expected: members(404), prepare: asBody({ paused: true }) },
+  'post /schedules/{schedule}/run': { expected: members(404) },
+  'delete /schedules/{schedule}': { expected: members(404) },
+  'post /channels': { expected: admins(404), prepare: asBody({ kind: 'line', token: 'secret' }) },
+  'get /channels': { expected: people(200) },
+  'delete /channels/{channel}': { expected: admins(404) },
+  'put /channels/{channel}/bindings/{place}': {
+    expected: members(404),
+    prepare: asBody({ workspace_id: WORKSPACE_ID }),
+  },
+  'delete /channels/{channel}/bindings/{place}': { expected: members(404) },
+  'get /pairings': { expected: members(200) },
+  'post /pairings/{pairing}/approve': { expected: members(404) },
+  'post /pairings/{pairing}/deny': { expected: members(404) },
+  'get /usage': { expected: people(200) },
+  'get /workspaces/{id}/delegations': { expected: row(401, 401, 200, 403, 200, 403, 200, 403, 200) },
   'get /workspaces/{id}/usage': { expected: row(401, 401, 404, 403, 404, 403, 404, 403, 404) },
   'get /workspaces/{id}/dead-letters': { expected: people(200) },
   // There are no dead letters: an allowed caller gets 404, any other is refused before.
@@ -276,7 +319,7 @@ for (const { name, method, path, operation } of operations) {
   })
 }
 
-/** A task that asks its caller for input, so that it can be cancelled and its stream ends. */
+/** A task that asks its caller for input, so that it can be cancelled and subscribed to. */
 const askingTask = () => sendParams('ask', { message: fresh() })
 
 function outcomeOf({ status, json }: DoorResponse): number {

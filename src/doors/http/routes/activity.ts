@@ -32,16 +32,24 @@ export const activityRoutes = [
     path: '/workspaces/:id/activity',
     access: 'activity.read',
     reach: 'own',
-    summary: 'Activity after the number "since"; "type" and "limit" filter, newest=true reads the last entries',
-    success: [200, 'The entries, and the number to go on from'],
+    summary:
+      'Activity after the number "since" and before the number "before"; "type" and "limit" filter, newest=true reads the last entries, titles=true adds the first words of each task',
+    success: [200, 'The entries, the number to go on from, and "first", which as "before" reads the page before'],
     async handle({ context }, { activity }) {
       const workspaceId = context.req.param('id')
       const type = context.req.query('type')
       const sinceSeq = readQueryNumber(context, 'since', { min: 0, max: Number.MAX_SAFE_INTEGER }) ?? 0
       const limit = readQueryNumber(context, 'limit', { min: 1, max: ENTRIES_MAX }) ?? ENTRIES_DEFAULT
-      const newest = readQueryFlag(context, 'newest')
-      const page = await activity.read({ workspaceId, sinceSeq, limit, newest, ...(type !== undefined && { type }) })
-      return context.json({ activity: page.entries.map(viewActivityEntry), next: page.nextSeq })
+      const beforeSeq = readQueryNumber(context, 'before', { min: 1, max: Number.MAX_SAFE_INTEGER })
+      const page = await activity.read({
+        ...{ workspaceId, sinceSeq, limit, newest: readQueryFlag(context, 'newest') },
+        withTitles: readQueryFlag(context, 'titles'),
+        ...(type !== undefined && { type }),
+        ...(beforeSeq !== undefined && { beforeSeq }),
+      })
+      const titles = page.titles === undefined ? {} : { titles: Object.fromEntries(page.titles) }
+      const first = page.firstSeq === undefined ? {} : { first: page.firstSeq }
+      return context.json({ activity: page.entries.map(viewActivityEntry), next: page.nextSeq, ...first, ...titles })
     },
   }),
   route({

@@ -2,27 +2,40 @@
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { type Context, Hono } from 'hono'
 import { MoleculeError, toMoleculeError } from '../../../errors.ts'
+import { isWorkspaceId } from '../../../ids.ts'
 import type { Identity } from '../../../workspaces/tokens.ts'
 import { writeAnswer } from '../server/answer.ts'
 import { type HttpAuth, requireAccess } from '../server/auth.ts'
 import { BODY_BYTES_MAX, letOthersRun, parseJson, readBody, SMALL_BODY_BYTES_MAX } from '../server/body.ts'
 import { errorAnswer, logFailure } from '../server/errors.ts'
-import { requireOwnWorkspace } from '../server/reach.ts'
+import { findWorkspaceId, requireOwnWorkspace } from '../server/reach.ts'
 import { validateBody } from '../server/validate-body.ts'
 import { a2aRoutes } from './a2a.ts'
 import { aboutRoutes } from './about.ts'
 import { activityRoutes } from './activity.ts'
+import { agentRoutes } from './agents.ts'
 import { artifactRoutes } from './artifacts.ts'
+import { budgetRoutes } from './budgets.ts'
+import { channelRoutes } from './channels.ts'
+import { conversationRoutes } from './conversations.ts'
 import { deadLetterRoutes } from './dead-letters.ts'
 import { eventRoutes } from './events.ts'
 import { fileRoutes } from './files.ts'
+import { folderRoutes } from './folders.ts'
 import { inboxRoutes } from './inbox.ts'
 import { loginRoutes } from './login.ts'
+import { mcpRoutes } from './mcp.ts'
+import { memoryRoutes } from './memories.ts'
 import { metricsRoutes } from './metrics.ts'
+import { needsYouRoutes } from './needs-you.ts'
 import { describeApi } from './openapi.ts'
+import { overviewRoutes } from './overview.ts'
+import { pageRoutes } from './page.ts'
 import { pendingAskRoutes } from './pending-asks.ts'
 import { registryRoutes } from './registry.ts'
 import type { AppContext, HttpEnv, Route, RouteBody, RouterRoute } from './route.ts'
+import { ruleRoutes } from './rules.ts'
+import { scheduleRoutes } from './schedules.ts'
 import { taskRoutes } from './tasks.ts'
 import { tokenRoutes } from './tokens.ts'
 import { usageRoutes } from './usage.ts'
@@ -31,7 +44,10 @@ import { workspaceRoutes } from './workspaces.ts'
 /** Every route of the HTTP door, in the order in which the router tries them. */
 export const ROUTES: readonly Route[] = [
   ...aboutRoutes,
+  ...pageRoutes,
   ...loginRoutes,
+  ...agentRoutes,
+  ...folderRoutes,
   ...workspaceRoutes,
   ...a2aRoutes,
   ...fileRoutes,
@@ -39,11 +55,20 @@ export const ROUTES: readonly Route[] = [
   ...inboxRoutes,
   ...artifactRoutes,
   ...activityRoutes,
+  ...conversationRoutes,
   ...eventRoutes,
   ...deadLetterRoutes,
+  ...needsYouRoutes,
   ...pendingAskRoutes,
+  ...ruleRoutes,
+  ...budgetRoutes,
   ...taskRoutes,
   ...usageRoutes,
+  ...memoryRoutes,
+  ...mcpRoutes,
+  ...scheduleRoutes,
+  ...channelRoutes,
+  ...overviewRoutes,
   ...tokenRoutes,
   ...metricsRoutes,
 ]
@@ -55,12 +80,13 @@ export function createApp(options: Omit<AppContext, 'openApi'>): Hono<HttpEnv> {
     return document
   }
   const appContext: AppContext = { ...options, openApi }
-  const app = new Hono<HttpEnv>()
+  // A slash at the end of a path makes no difference.
+  const app = new Hono<HttpEnv>({ strict: false })
   for (const route of ROUTES) if (route.handle !== undefined) serveRoute(app, route, appContext)
   const refuse = (thrown: unknown, context: Context<HttpEnv>) => {
     const { incoming: request, outgoing: response, requestId } = context.env
     const error = toMoleculeError(thrown)
-    logFailure(options.log, error, { request, response, requestId })
+    logFailure(options.log, error, { request, requestId })
     writeAnswer({ request, response, requestId }, errorAnswer(error, requestId))
     return RESPONSE_ALREADY_SENT
   }
@@ -70,8 +96,13 @@ export function createApp(options: Omit<AppContext, 'openApi'>): Hono<HttpEnv> {
 }
 
 function serveRoute(app: Hono<HttpEnv>, route: RouterRoute, appContext: AppContext): void {
+  const namesWorkspace = WORKSPACE_PATH.test(route.path)
   app.on(route.method.toUpperCase(), route.path, async (context) => {
     const identity = await admitCaller(route, context, appContext)
+    if (identity !== undefined && namesWorkspace && !isWorkspaceId(context.req.param('id') ?? '')) {
+      return await serveById(app, { route, context, identity }, appContext)
+    }
+    await requireReach(route, { context, identity }, appContext)
     const body = route.body && (await readRouteBody(route.body, context, countBytes(route, identity, appContext)))
     return route.handle({ context, identity, body }, appContext)
   })
@@ -79,17 +110,46 @@ function serveRoute(app: Hono<HttpEnv>, route: RouterRoute, appContext: AppConte
 
 /** The guard. Everything that it refuses is refused before the body is read. */
 async function admitCaller(
-  { access, counted, reach }: RouterRoute,
-  context: Context<HttpEnv>,
+  { access, counted }: RouterRoute,
+  { env }: Context<HttpEnv>,
   app: AppContext,
 ): Promise<Identity | undefined> {
   if (access === 'open') return undefined
-  const identity = await app.auth.identify(context.env.incoming, { counted: counted !== false })
+  const identity = env.identity ?? (await app.auth.identify(env.incoming, { counted: counted !== false }))
   requireAccess(identity, access)
+  return identity
+}
+
+/** Paths whose `:id` is a workspace. */
+const WORKSPACE_PATH = /^\/(?:workspaces|registry)\/.*:id/
+
+interface IdentifiedCall {
+  readonly context: Context<HttpEnv>
+  readonly identity: Identity | undefined
+}
+
+/** Answers a request that names its workspace by the name: with the id in the URL, for the same caller. */
+async function serveById(
+  app: Hono<HttpEnv>,
+  { route, context, identity }: IdentifiedCall & { readonly route: RouterRoute; readonly identity: Identity },
+  appContext: AppContext,
+): Promise<Response> {
+  const id = await findWorkspaceId(identity, context.req.param('id') ?? '', appContext)
+  const url = new URL(context.req.url)
+  const segments = url.pathname.split('/')
+  segments[route.path.split('/').indexOf(':id')] = id
+  url.pathname = segments.join('/')
+  const { method, headers } = context.req.raw
+  return await app.fetch(new Request(url, { method, headers }), { ...context.env, identity })
+}
+
+/** The second part of the guard, once the workspace is known by its id. */
+async function requireReach({ access, reach }: RouterRoute, call: IdentifiedCall, app: AppContext): Promise<void> {
+  const { context, identity } = call
+  if (identity === undefined || access === 'open') return
   const workspaceId = context.req.param('id') ?? ''
   if (reach === 'own') requireOwnWorkspace(identity, workspaceId)
   if (reach === 'reachable') await app.reach(identity, workspaceId, access)
-  return identity
 }
 
 /** Counts the bytes of a body against the rate limit of its token, where the limit counts this route. */

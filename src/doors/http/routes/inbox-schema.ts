@@ -6,6 +6,7 @@
 import { z } from 'zod'
 import type { Ask, LeaseKey, NumberedEvents, Outcome } from '../../../inbox/inbox.ts'
 import type { Part } from '../../../protocol/a2a.ts'
+import { DIFF_BYTES_MAX, DIFF_FILES_MAX, DIFF_PATH_CHARACTERS_MAX } from '../../../protocol/file-diff.ts'
 import { readPart } from '../../../protocol/part.ts'
 import { ID_CHARACTERS_MAX } from '../../../protocol/schemas.ts'
 
@@ -41,10 +42,22 @@ const key = z.object({ conversationId: id, taskId: id, messageId: id, epoch: z.i
 /** Where sessions are stored: another machine, or another agent on it, does not have them. */
 const host = z.string().regex(/^[\w.:-]{1,200}$/)
 
+const fileDiff = z.object({
+  path: z.string().max(DIFF_PATH_CHARACTERS_MAX),
+  // The last line of a diff, which counts the lines left out, comes on top.
+  diff: z.string().max(2 * DIFF_BYTES_MAX),
+})
+
 const event = z.discriminatedUnion('type', [
   z.object({ type: z.literal('text'), delta: z.string() }),
   z.object({ type: z.literal('artifact'), artifact, append: z.boolean(), lastChunk: z.boolean() }),
-  z.object({ type: z.literal('tool'), name: shortText, state: z.enum(['started', 'finished', 'failed']) }),
+  z.object({
+    type: z.literal('tool'),
+    name: shortText,
+    subject: shortText.optional(),
+    state: z.enum(['started', 'finished', 'failed']),
+    diffs: z.array(fileDiff).max(DIFF_FILES_MAX).optional(),
+  }),
   z.object({ type: z.literal('status'), text: shortText, said: statusMessage.optional() }),
 ])
 const eventsShape = {
@@ -76,6 +89,7 @@ const outcome = z.discriminatedUnion('type', [
     artifacts,
     metadata: metadata.optional(),
     said: statusMessage.optional(),
+    notice: shortText.optional(),
     session: z.string().min(1).max(SESSION_CHARACTERS_MAX).optional(),
     usage,
   }),
@@ -85,6 +99,7 @@ const outcome = z.discriminatedUnion('type', [
     afterMs: z.int().min(0).max(AFTER_MS_MAX),
     reason: z.enum(['failure', 'session_lost']),
     interrupted: z.boolean(),
+    parked: z.boolean().optional(),
     usage,
   }),
   z.object({ type: z.literal('dead'), failure, artifacts: artifacts.optional(), usage }),

@@ -47,7 +47,12 @@ export const inboxRoutes = [
     body: inboxBody(schema.extendSchema, 'a renewal'),
     summary: 'Renew leases',
     async answer({ workspaceId, body: { keys }, bridges }) {
-      return { standings: await bridges.extend(keys.map((key) => schema.toLeaseKey(workspaceId, key))) }
+      const standings = await bridges.extend(keys.map((key) => schema.toLeaseKey(workspaceId, key)))
+      // In two lists: a bridge of an earlier version ends a turn whose standing it does not know.
+      return {
+        standings: standings.map((standing) => (standing === 'waiting' ? 'held' : standing)),
+        waiting: standings.map((standing) => standing === 'waiting'),
+      }
     },
   }),
   workRoute('append', {

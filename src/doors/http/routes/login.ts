@@ -1,25 +1,29 @@
 /**
- * Login in the browser: a small page, and the exchange of a single-use code for a session cookie. The code is in the
- * fragment of the link, which browsers do not send, and is exchanged by POST; so it is in no log and no Referer. The
- * cookie is HttpOnly and the page allows no inline script, so no script can steal the session.
+ * Login in the browser: the exchange of a single-use code for a session cookie. The code is in the fragment of the link,
+ * which browsers do not send, and is exchanged by POST; so it is in no log and no Referer. The cookie is HttpOnly and the
+ * page (`page.ts`) allows no inline script, so no script can steal the session.
  */
-import { readFileSync } from 'node:fs'
 import type { Context } from 'hono'
 import { z } from 'zod'
 import { MoleculeError } from '../../../errors.ts'
+import { LOGIN_CODE_MS, PERSON_ROLES } from '../../../workspaces/tokens.ts'
 import { requireSameOrigin } from '../server/auth.ts'
+import { baseUrl } from '../server/base-url.ts'
 import { type HttpEnv, route } from './route.ts'
+import { NO_STORE, tokenNameSchema } from './tokens.ts'
 
-const LINK_SPENT = 'this login link was already used or has expired'
+const LINK_SPENT =
+  'this login link was already used or has expired; "molecule open" makes a new one, on the machine of the platform'
 const CODE_CHARACTERS_MAX = 256
 
 const loginSchema = z.strictObject({ code: z.string().min(1).max(CODE_CHARACTERS_MAX) })
 
+const loginLinkSchema = z.strictObject({
+  role: z.enum(PERSON_ROLES).default('admin'),
+  name: tokenNameSchema.default('browser'),
+})
+
 export const loginRoutes = [
-  pageRoute('/', { file: 'index.html', type: 'text/html; charset=utf-8', summary: 'The canvas' }),
-  pageRoute('/page.js', { file: 'page.js', type: 'text/javascript; charset=utf-8', summary: 'The script of the page' }),
-  pageRoute('/page.css', { file: 'page.css', type: 'text/css; charset=utf-8', summary: 'The style of the page' }),
-  pageRoute('/icon.svg', { file: 'icon.svg', type: 'image/svg+xml', summary: 'The icon of the page' }),
   route({
     method: 'post',
     path: '/login',
@@ -38,6 +42,18 @@ export const loginRoutes = [
   }),
   route({
     method: 'post',
+    path: '/login-links',
+    access: 'token.handle',
+    body: { schema: loginLinkSchema, name: 'a login link', optional: true },
+    summary: 'Make a link that logs one browser in, once; "role" is admin, member or viewer',
+    success: [201, 'The link, and how many seconds it works'],
+    handle({ context, body }, { tokens }) {
+      const url = `${baseUrl(context.env.incoming)}/#${tokens.issueLoginCode(body)}`
+      return context.json({ url, expires_in: LOGIN_CODE_MS / 1000 }, 201, NO_STORE)
+    },
+  }),
+  route({
+    method: 'post',
     path: '/logout',
     access: 'open',
     summary: 'End the session of the cookie',
@@ -52,26 +68,6 @@ export const loginRoutes = [
     },
   }),
 ]
-
-function pageRoute(path: string, { file, type, summary }: { file: string; type: string; summary: string }) {
-  const content = readFileSync(new URL(`../page/${file}`, import.meta.url))
-  return route({
-    method: 'get',
-    path,
-    access: 'open',
-    summary,
-    success: [200, summary],
-    handle: ({ context }) => context.body(content, 200, { ...PAGE_HEADERS, 'Content-Type': type }),
-  })
-}
-
-const PAGE_HEADERS = {
-  'Content-Security-Policy': "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-  'Referrer-Policy': 'no-referrer',
-  'Cross-Origin-Opener-Policy': 'same-origin',
-  'Cross-Origin-Resource-Policy': 'same-origin',
-  'Cache-Control': 'no-cache',
-}
 
 /** The cookie is not `Secure`: loopback has no TLS, and browsers would not keep it. */
 function withCookie(context: Context<HttpEnv>, cookie: string): Response {

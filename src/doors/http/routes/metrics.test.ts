@@ -31,7 +31,16 @@ test('PL-10 metrics have the format of Prometheus: load by workspace, turns, fai
   ]) {
     assert.ok(lines.includes(line), line)
   }
-  assert.match(text, /^molecule_resident_memory_bytes \d+$/m)
+  for (const name of ['molecule_resident_memory_bytes', 'molecule_uptime_seconds'])
+    assert.match(text, new RegExp(`^${name} \\d+$`, 'm'))
+  for (const line of lines)
+    assert.match(line, /^(?:|# TYPE \w+ (?:counter|gauge)|\w+(?:\{\w+="[^"\n]*"\})? [\d.e+-]+)$/)
+})
+
+test('PL-10 a platform without load and without a count shows zeros, and no line without a value', async (t) => {
+  const { sendRequest } = await openDoor(t)
+  const lines = (await sendRequest('/metrics', { token: secretOf('viewer') })).text.split('\n')
+  for (const line of ['molecule_queue_depth_total 0', 'molecule_turns_running 0']) assert.ok(lines.includes(line), line)
   for (const line of lines)
     assert.match(line, /^(?:|# TYPE \w+ (?:counter|gauge)|\w+(?:\{\w+="[^"\n]*"\})? [\d.e+-]+)$/)
 })

@@ -2,7 +2,7 @@
  * `GET /metrics`: counters and queue depths in the text format of Prometheus. Labels are escaped: a newline in a value
  * would otherwise begin a line of its own.
  */
-import type { LoadReport } from '../../../inbox/readers.ts'
+import type { LoadReport } from '../../../inbox/load-readers.ts'
 import type { Labels, Metrics, Series } from '../../../metrics.ts'
 import { route } from './route.ts'
 

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
 import test from 'node:test'
+import { renderApiTypes } from '../../../../scripts/api-types.ts'
 import { createFakePlatform, secretOf } from '../../../../test/fakes/platform/fake-platform.ts'
 import { openDoor } from '../../../../test/harness/open-door.ts'
 import { systemClock } from '../../../clock.ts'
@@ -12,8 +14,8 @@ import { createReach } from '../server/reach.ts'
 import { SSE_LIMITS } from '../server/sse.ts'
 import { createWaitingCalls } from '../server/waiting-calls.ts'
 import { createWrongTokenLimit } from '../server/wrong-token-limit.ts'
-import { createApp } from './app.ts'
-import { documentPath } from './openapi.ts'
+import { createApp, ROUTES } from './app.ts'
+import { describeApi, documentPath } from './openapi.ts'
 
 test('PL-10 the API document has every route that is served, and no other', async (t) => {
   const { sendRequest } = await openDoor(t)
@@ -37,7 +39,7 @@ test('PL-10 the API document has every route that is served, and no other', asyn
     .map(({ method, path }) => `${method.toLowerCase()} ${documentPath(path)}`)
   // A2A is answered before the router: JSON-RPC, the card, and the REST binding.
   const a2a = '/workspaces/{id}/a2a'
-  served.push(`post ${a2a}`, `get ${a2a}/.well-known/agent-card.json`)
+  served.push(`post ${a2a}`, `get ${a2a}/.well-known/agent-card.json`, `get ${a2a}/.well-known/agent.json`)
   for (const { http, template, name } of REST_ROUTES) {
     if (A2A_ACTIONS.has(name)) served.push(`${http.toLowerCase()} ${a2a}${template}`)
   }
@@ -45,6 +47,25 @@ test('PL-10 the API document has every route that is served, and no other', asyn
     Object.keys(methods).map((method) => `${method} ${path}`),
   )
   assert.deepEqual([...new Set(served)].sort(), described.sort())
+})
+
+test('PL-10 the API document names for each route its success, whether it needs a token, and whether it needs a body', async (t) => {
+  const { sendRequest } = await openDoor(t)
+  const { json } = await sendRequest('/openapi.json', { token: secretOf('viewer') })
+  for (const [path, methods] of Object.entries(json.paths as Record<string, Record<string, { responses: object }>>)) {
+    for (const [method, { responses }] of Object.entries(methods)) {
+      const [status, other] = Object.keys(responses)
+      // An MCP server without streams and sessions answers GET and DELETE with 405.
+      const isMcpStream = method !== 'post' && path === '/workspaces/{id}/mcp'
+      assert.match(String(status), isMcpStream ? /^405$/ : /^(?:101|20[0-4])$/, `${method} ${path}`)
+      assert.equal(other, 'default')
+    }
+  }
+  const security = (path: string, method: string) => json.paths[path][method].security
+  assert.deepEqual(security('/health', 'get'), [])
+  assert.deepEqual(security('/workspaces', 'get'), [{ bearer: [] }, { session: [] }])
+  assert.equal(json.paths['/workspaces']['post'].requestBody.required, true)
+  assert.equal(json.paths['/login-links']['post'].requestBody?.required, false)
 })
 
 test('PL-10 every reference in the API document resolves', async (t) => {
@@ -58,6 +79,13 @@ test('PL-10 every reference in the API document resolves', async (t) => {
     assert.ok(at, reference)
   }
   assert.doesNotMatch(text, /\$defs/)
+})
+
+test('PL-10 the types of the client are those of the API document', () => {
+  const file = new URL('../../../client/api-types.ts', import.meta.url)
+  const types = renderApiTypes(describeApi(ROUTES, '1.2.3'))
+  if (process.env['UPDATE_DOCS'] === '1') writeFileSync(file, types)
+  else assert.ok(readFileSync(file, 'utf8') === types, 'src/client/api-types.ts is old: write it with UPDATE_DOCS=1')
 })
 
 test('PL-15 every role may read the version', async (t) => {

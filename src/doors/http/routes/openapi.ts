@@ -40,7 +40,7 @@ export function describeApi(routes: readonly Route[], version: string): OpenApiD
     const path = documentPath(route.path)
     paths[path] = { ...paths[path], [route.method]: describeRoute(route, schemas) }
   }
-  for (const [name, schema] of Object.entries(A2A_SCHEMAS)) addSchema(schemas, name, schema)
+  for (const [name, schema] of Object.entries(A2A_SCHEMAS)) addSchema(schemas, { name, schema, io: 'input' })
   return {
     openapi: '3.1.0',
     info: { title: 'Molecule', version },
@@ -79,6 +79,15 @@ const ERROR_SCHEMA = {
         code: { type: 'string' },
         message: { type: 'string' },
         hint: { type: 'string' },
+        problems: {
+          type: 'array',
+          description: 'Of a file that was sent: what is wrong, and where.',
+          items: {
+            type: 'object',
+            properties: { line: { type: 'integer' }, column: { type: 'integer' }, message: { type: 'string' } },
+            required: ['line', 'column', 'message'],
+          },
+        },
         id: { type: 'string' },
       },
       required: ['code', 'message', 'id'],
@@ -87,8 +96,10 @@ const ERROR_SCHEMA = {
   required: ['error'],
 }
 
+const operationName = ({ method, path }: Route): string => `${method}${path.replaceAll(/[^a-z0-9]+/gi, '_')}`
+
 function describeRoute(route: Route, schemas: Record<string, object>): ApiOperation {
-  const { method, path, summary, access, success } = route
+  const { path, summary, access, success } = route
   const parameters = [...path.matchAll(/\/:(\w+)/g)].map(([, name]) => ({
     name,
     in: 'path',
@@ -98,7 +109,7 @@ function describeRoute(route: Route, schemas: Record<string, object>): ApiOperat
   const [status, description] = success
   return {
     summary,
-    operationId: `${method}${path.replaceAll(/[^a-z0-9]+/gi, '_')}`,
+    operationId: operationName(route),
     'x-action': access,
     'x-roles': access === 'open' || access === 'a2a' ? [] : rolesOf(access),
     ...(access === 'a2a' && { 'x-a2a-methods': a2aRules() }),
@@ -106,8 +117,17 @@ function describeRoute(route: Route, schemas: Record<string, object>): ApiOperat
     security: access === 'open' ? [] : [{ bearer: [] }, { session: [] }],
     ...(parameters.length > 0 && { parameters }),
     ...requestBody(route, schemas),
-    responses: { [status]: { description }, default: { $ref: '#/components/responses/Error' } },
+    responses: {
+      [status]: { description, ...answerContent(route, schemas) },
+      default: { $ref: '#/components/responses/Error' },
+    },
   }
+}
+
+function answerContent(route: Route, schemas: Record<string, object>): object {
+  if (route.answer === undefined) return {}
+  const name = `${operationName(route)}_answer`
+  return { content: json(addSchema(schemas, { name, schema: route.answer, io: 'output' })) }
 }
 
 function a2aRules() {
@@ -120,14 +140,16 @@ function requestBody(route: Route, schemas: Record<string, object>): Pick<ApiOpe
     return { requestBody: { required: true, content: json({ $ref: '#/components/schemas/JsonRpcRequest' }) } }
   }
   if (route.body === undefined) return {}
-  const name = `${route.method}${route.path.replaceAll(/[^a-z0-9]+/gi, '_')}`
-  const schema = addSchema(schemas, name, route.body.schema)
+  const schema = addSchema(schemas, { name: operationName(route), schema: route.body.schema, io: 'input' })
   return { requestBody: { required: route.body.optional !== true, content: json(schema) } }
 }
 
 /** A `$ref` is resolved from the document's root, so definitions inside a schema become schemas of the document. */
-function addSchema(schemas: Record<string, object>, name: string, schema: z.ZodType): { $ref: string } {
-  const converted = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' })
+function addSchema(
+  schemas: Record<string, object>,
+  { name, schema, io }: { name: string; schema: z.ZodType; io: 'input' | 'output' },
+): { $ref: string } {
+  const converted = z.toJSONSchema(schema, { io, unrepresentable: 'any' })
   const text = JSON.stringify(converted).replaceAll('"#/$defs/', `"#/components/schemas/${name}.`)
   const { $schema: _dialect, $defs = {}, ...rest } = JSON.parse(text) as Record<string, unknown> & { $defs?: object }
   schemas[name] = rest

@@ -7,16 +7,26 @@ import type { HttpBindings } from '@hono/node-server'
 import type { Context } from 'hono'
 import type { z } from 'zod'
 import type { Clock } from '../../../clock.ts'
+import type { Deliveries } from '../../../inbox/delivery.ts'
 import type { Bridges, Lease, Reception } from '../../../inbox/inbox.ts'
-import type { DeadLetters, PendingAsks } from '../../../inbox/owners.ts'
-import type { Activity, LoadReport, Stories, UsageReader } from '../../../inbox/readers.ts'
+import type { LoadReport, Overview } from '../../../inbox/load-readers.ts'
+import type { Budgets, DeadLetters, PendingAsks, Rules } from '../../../inbox/owners.ts'
+import type { Activity, Conversations, Stories, UsageReader } from '../../../inbox/readers.ts'
 import type { Log } from '../../../log.ts'
 import type { Metrics } from '../../../metrics.ts'
 import type { Brief } from '../../../protocol/brief.ts'
+import type { Channels } from '../../../workspaces/channels.ts'
+import type { Memories } from '../../../workspaces/memories.ts'
+import type { Pairings } from '../../../workspaces/pairings.ts'
 import type { WorkspaceRegistry } from '../../../workspaces/registry.ts'
+import type { Schedule, Schedules } from '../../../workspaces/schedules.ts'
 import type { Identity, Tokens } from '../../../workspaces/tokens.ts'
 import type { BriefedBridge, WorkspaceLifecycle, Workspaces } from '../../../workspaces/workspace.ts'
 import type { WorkspaceFiles } from '../../../workspaces/workspace-files.ts'
+import type { ChannelCheck, ChannelOptions } from '../../chat/channel.ts'
+import type { AnswerMcp } from '../../mcp-calls.ts'
+import type { NeedsYou } from '../../needs-you.ts'
+import type { PushContext } from '../a2a/push-methods.ts'
 import type { Action, HttpAuth } from '../server/auth.ts'
 import type { Reach } from '../server/reach.ts'
 import type { SseLimits } from '../server/sse.ts'
@@ -40,6 +50,8 @@ interface RouteDescription {
   readonly summary: string
   /** The status of success and its description. */
   readonly success: readonly [status: number, description: string]
+  /** The body of a successful answer. The types of the client are made from it (`src/client/api-types.ts`). */
+  readonly answer?: z.ZodType
 }
 
 export interface RouterRoute<Access extends Action | 'open' = Action | 'open'> extends RouteDescription {
@@ -105,7 +117,34 @@ export interface RouteCall {
 
 /** Node's own request and response, and the id of the request. */
 export interface HttpEnv {
-  readonly Bindings: HttpBindings & { readonly requestId: string }
+  readonly Bindings: HttpBindings & {
+    readonly requestId: string
+    /** The caller, where the request is answered a second time, with the id in place of a workspace's name. */
+    readonly identity?: Identity
+  }
+}
+
+/** An agent that Molecule knows, as it is on the machine of the platform. */
+export interface FoundAgent {
+  /** The backend that runs it, for `runtime`. */
+  readonly backend: string
+  /** The name of its program. */
+  readonly program: string
+  /** Where the program is; absent when it is not installed. */
+  readonly path?: string
+  readonly version?: string
+  /** Why the installed program cannot be used. */
+  readonly problem?: string
+  readonly isLoggedIn: boolean
+  /** What the owner can do to install the program or to log in; absent when nothing is missing. */
+  readonly remedy?: string
+  /** Its process is kept between two messages. */
+  readonly isKeptWarm: boolean
+}
+
+/** Contract: `list` starts no model call, and answers from memory when it was called some seconds before. */
+export interface FoundAgents {
+  list(): Promise<readonly FoundAgent[]>
 }
 
 /** Dependencies of the routes of workspaces. */
@@ -115,20 +154,50 @@ export interface WorkspaceRoutesContext {
   readonly registry: WorkspaceRegistry
   readonly activity: Activity
   readonly pending: PendingAsks
+  readonly rules: Rules
+  readonly budgets: Budgets
+  readonly needsYou: NeedsYou
+  readonly deliveries: Pick<Deliveries, 'resolve'>
   /** For workspaces that bridges run. */
   readonly bridgeContext: {
     readonly bridges: Bridges
     /** The brief of a lease for this bridge; throws `bad_config`. */
     readonly brief: (lease: Lease, bridge: BriefedBridge) => Promise<Brief>
   }
+  readonly conversations: Conversations
   readonly stories: Stories
   readonly usage: UsageReader
+  readonly memories: Memories
+  readonly schedules: Schedules
+  /** Sends the messages of schedules. */
+  readonly clockDoor: { wake(): void; run(schedule: Schedule): Promise<string> }
+  readonly overview: Overview
+  readonly agents: FoundAgents
+  readonly chat: ChatRoutesContext
+}
+
+/** What the routes of chat channels need. */
+export interface ChatRoutesContext {
+  readonly channels: Channels
+  readonly pairings: Pairings
+  /** Asks the service about the token; throws `bad_config` with one sentence that says what to do. */
+  check(kind: string, options: Pick<ChannelOptions, 'token' | 'apiUrl'>, signal: AbortSignal): Promise<ChannelCheck>
+  /** A channel or a pairing changed. */
+  wake(): void
+  /** Keeps a token out of the log. */
+  hide(token: string): void
+  /** Open deliveries of a channel that is gone need no person. */
+  endDeliveries(door: string): Promise<void>
 }
 
 /** Dependencies of all routes. */
 export interface AppContext extends WorkspaceRoutesContext {
   readonly reception: Reception
   readonly deadLetters: DeadLetters
+  /** Answers a call to the MCP server of a workspace. */
+  readonly mcp: AnswerMcp
+  /** Webhooks of tasks; absent when this platform has none. */
+  readonly push?: PushContext
   readonly workspaces: Workspaces
   readonly tokens: Tokens
   readonly auth: HttpAuth

@@ -1,12 +1,13 @@
 /**
  * Tokens over HTTP, for admins only: create, list, rotate, revoke. A secret is only in the answer that made it, and no
- * cache may store that answer.
+ * cache may store that answer. `GET /me` tells any caller what its own token is and may do.
  */
 import { z } from 'zod'
 import { formatDuration, parseDuration } from '../../../duration.ts'
 import { MoleculeError } from '../../../errors.ts'
-import { type NewToken, TOKEN_ROLES, type TokenInfo } from '../../../workspaces/tokens.ts'
+import { type Identity, type NewToken, TOKEN_ROLES, type TokenInfo } from '../../../workspaces/tokens.ts'
 import { isPlainLine, PLAIN_LINE_REASON, type Workspaces } from '../../../workspaces/workspace.ts'
+import { actionsOf } from '../server/auth.ts'
 import { requireWorkspace } from '../server/reach.ts'
 import { route } from './route.ts'
 
@@ -31,8 +32,11 @@ const duration = (msMin: number, msMax: number) =>
 
 const idSchema = z.string().trim().min(1).max(ID_CHARACTERS_MAX)
 
+/** The name of a token or a session, as lists and the activity show it. */
+export const tokenNameSchema = z.string().trim().min(1).max(NAME_CHARACTERS_MAX).refine(isPlainLine, PLAIN_LINE_REASON)
+
 const newTokenSchema = z.strictObject({
-  name: z.string().trim().min(1).max(NAME_CHARACTERS_MAX).refine(isPlainLine, PLAIN_LINE_REASON),
+  name: tokenNameSchema,
   role: z.enum(TOKEN_ROLES),
   workspace_id: idSchema.optional(),
   conversation_id: idSchema.optional(),
@@ -42,9 +46,29 @@ const newTokenSchema = z.strictObject({
 
 const rotationSchema = z.strictObject({ overlap: duration(0, OVERLAP_MS_MAX).optional() })
 
-const NO_STORE = { 'Cache-Control': 'no-store' }
+const meSchema = z.strictObject({
+  token_id: z.string(),
+  name: z.string(),
+  role: z.enum(TOKEN_ROLES),
+  /** The name under which its messages are kept apart from those of other senders. */
+  principal: z.string(),
+  workspace_id: z.string().optional(),
+  /** As `x-action` of each route in the API document. */
+  actions: z.array(z.string()),
+})
+
+export const NO_STORE = { 'Cache-Control': 'no-store' }
 
 export const tokenRoutes = [
+  route({
+    method: 'get',
+    path: '/me',
+    access: 'platform.read',
+    summary: 'The token or session of this request: its name, its role, and the actions that it may do',
+    success: [200, 'The caller'],
+    answer: meSchema,
+    handle: ({ context, identity }) => context.json(viewMe(identity), 200, NO_STORE),
+  }),
   route({
     method: 'post',
     path: '/tokens',
@@ -107,6 +131,12 @@ export const tokenRoutes = [
     },
   }),
 ]
+
+const viewMe = ({ tokenId, name, role, principal, workspaceId }: Identity): z.input<typeof meSchema> => ({
+  ...{ token_id: tokenId, name, role, principal },
+  ...(workspaceId !== undefined && { workspace_id: workspaceId }),
+  actions: [...actionsOf(role)],
+})
 
 function toNewToken(body: z.output<typeof newTokenSchema>): NewToken {
   return {

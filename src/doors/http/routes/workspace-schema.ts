@@ -6,11 +6,14 @@ import { isAbsolute } from 'node:path'
 import { z } from 'zod'
 import { MoleculeError } from '../../../errors.ts'
 import type { Json } from '../../../protocol/a2a.ts'
+import { isJsonObject } from '../../../protocol/json.ts'
 import { URL_CHARACTERS_MAX } from '../../../protocol/schemas.ts'
 import type { Identity } from '../../../workspaces/tokens.ts'
 import {
   ATTEMPTS_MAX,
+  type CardFacts,
   DEFAULT_TIER,
+  HIDDEN_SECRET,
   isPlainLine,
   NAME_CHARACTERS_MAX,
   type NewWorkspace,
@@ -24,6 +27,7 @@ import {
   type WorkspaceChange,
   type WorkspaceLoad,
 } from '../../../workspaces/workspace.ts'
+import { needOfWorkspace } from '../../needs-you.ts'
 import { publicReason } from '../server/public-reason.ts'
 import { seesConfig } from '../server/reach.ts'
 
@@ -45,43 +49,45 @@ export const newWorkspaceSchema = z.strictObject({
   working_dir: z.string().max(PATH_CHARACTERS_MAX).refine(isAbsolute, 'must be an absolute path').optional(),
   permission: z.enum(['ask', 'allowed_tools', 'bypass']).optional(),
   template: shortText.optional(),
+  team: shortText.optional(),
   runtime_config: z.record(z.string(), z.json()).optional(),
   url: z.string().trim().min(1).max(URL_CHARACTERS_MAX).optional(),
 })
 
 /** The fields that may be changed later; null removes the value. */
-export const workspaceChangeSchema = newWorkspaceSchema.omit({ template: true }).extend({
+export const workspaceChangeSchema = newWorkspaceSchema.omit({ template: true, team: true }).extend({
   name: newWorkspaceSchema.shape.name.optional(),
   model: shortText.nullish(),
   parent_id: shortText.nullish(),
+  permission: newWorkspaceSchema.shape.permission.nullable(),
 })
 
 /** The body of `POST /workspaces`. */
 export function toNewWorkspace(body: z.output<typeof newWorkspaceSchema>): NewWorkspace {
-  const { name, template, model, parent_id: parentId } = body
-  return withoutUndefined({ ...fromWire(body), name, template, model, parentId })
+  const { name, template, team, model, parent_id: parentId, permission } = body
+  return withoutUndefined({ ...fromWire(body), name, template, team, model, parentId, permission })
 }
 
 /** The body of `PATCH /workspaces/:id`. A secret that comes back as it was shown is unchanged. */
 export function toWorkspaceChange(body: z.output<typeof workspaceChangeSchema>): WorkspaceChange {
-  const config = Object.entries(body.runtime_config ?? {}).filter(([, value]) => value !== HIDDEN)
-  const halfShown = config.find(([, value]) => JSON.stringify(value).includes(JSON.stringify(HIDDEN)))
+  const config = Object.entries(body.runtime_config ?? {}).filter(([, value]) => value !== HIDDEN_SECRET)
+  const halfShown = config.find(([, value]) => JSON.stringify(value).includes(JSON.stringify(HIDDEN_SECRET)))
   if (halfShown !== undefined) throw stillHidden(halfShown[0])
-  const { name, model, parent_id: parentId } = body
+  const { name, model, parent_id: parentId, permission } = body
   return withoutUndefined({
     ...fromWire(body),
-    ...{ name, model, parentId },
+    ...{ name, model, parentId, permission },
     ...(body.runtime_config === undefined ? {} : { runtimeConfig: Object.fromEntries(config) }),
   })
 }
 
 function stillHidden(key: string): MoleculeError {
-  const message = `runtime_config.${key} holds a secret as "${HIDDEN}": send the secret itself, or leave the key out`
+  const message = `runtime_config.${key} holds a secret as "${HIDDEN_SECRET}": send the secret itself, or leave the key out`
   return new MoleculeError('invalid_request', message, { details: { path: `runtime_config.${key}` } })
 }
 
 /** From the names of the wire to ours. */
-function fromWire(body: Omit<z.infer<typeof workspaceChangeSchema>, 'name' | 'model' | 'parent_id'>) {
+function fromWire(body: Omit<z.infer<typeof workspaceChangeSchema>, 'name' | 'model' | 'parent_id' | 'permission'>) {
   return {
     role: body.role,
     runtime: body.runtime,
@@ -89,11 +95,49 @@ function fromWire(body: Omit<z.infer<typeof workspaceChangeSchema>, 'name' | 'mo
     maxConcurrentTasks: body.max_concurrent_tasks,
     maxAttempts: body.max_attempts,
     workingDir: body.working_dir,
-    permission: body.permission,
     // The address of a remote agent is its main setting, so it may stand at the top beside the runtime.
     runtimeConfig: body.url === undefined ? body.runtime_config : { ...body.runtime_config, url: body.url },
   }
 }
+
+/** A workspace as `viewWorkspace` shows it. A role that may not see a field gets none. */
+export const workspaceViewSchema = z.strictObject({
+  id: z.string(),
+  name: z.string(),
+  role: z.string(),
+  runtime: z.string(),
+  status: z.enum(['provisioning', 'online', 'needs_login', 'degraded', 'offline', 'paused', 'failed']),
+  status_reason: z.string().optional(),
+  queue_depth: z.number().optional(),
+  running: z.number().optional(),
+  current_task: z.string().nullable().optional(),
+  current_since: z.string().optional().describe('When the oldest running turn began.'),
+  last_answered_at: z.string().optional(),
+  today: z
+    .strictObject({
+      turns: z.number(),
+      unknown_turns: z.number().describe('Turns that reported no cost.'),
+      cost_usd: z.number().nullable().describe('Null where no turn reported a cost.'),
+    })
+    .optional()
+    .describe('Since midnight UTC.'),
+  needs_you: z
+    .strictObject({ count: z.number(), reason: z.string().describe('The most urgent thing.') })
+    .nullable()
+    .optional(),
+  status_text: z.string().optional(),
+  status_text_at: z.string().nullable().optional(),
+  model: z.string().optional(),
+  parent_id: z.string().nullable().optional(),
+  tier: z.number(),
+  max_concurrent_tasks: z.number(),
+  max_attempts: z.number(),
+  working_dir: z.string().optional(),
+  permission: z.enum(['ask', 'allowed_tools', 'bypass']).optional(),
+  team: z.string().optional(),
+  runtime_config: z.record(z.string(), z.unknown()).optional(),
+  created_at: z.string(),
+})
 
 export type WorkspaceView = Readonly<Record<string, Json>>
 
@@ -108,8 +152,10 @@ export function viewWorkspace(workspace: Workspace & Partial<WorkspaceLoad>): Wo
     queue_depth: workspace.queueDepth,
     running: workspace.running,
     current_task: workspace.currentTask ?? null,
+    current_since: workspace.currentSinceMs && instant(workspace.currentSinceMs),
+    ...viewCard(workspace),
     status_text: workspace.statusText?.text,
-    status_text_at: workspace.statusText && new Date(workspace.statusText.atMs).toISOString(),
+    status_text_at: workspace.statusText && instant(workspace.statusText.atMs),
     model: workspace.model,
     parent_id: workspace.parentId,
     tier: workspace.tier,
@@ -117,10 +163,45 @@ export function viewWorkspace(workspace: Workspace & Partial<WorkspaceLoad>): Wo
     max_attempts: workspace.maxAttempts,
     working_dir: workspace.workingDir,
     permission: workspace.permission,
+    team: workspace.team,
     runtime_config: hideSecrets(workspace.runtimeConfig),
-    created_at: new Date(workspace.createdAtMs).toISOString(),
+    created_at: instant(workspace.createdAtMs),
   }) as WorkspaceView
 }
+
+const instant = (ms: number): string => new Date(ms).toISOString()
+
+/** What only people see of a workspace's work; a program or a peer does not. */
+function viewCard(workspace: Workspace & Partial<WorkspaceLoad>) {
+  const { card } = workspace
+  if (card === undefined) return {}
+  return {
+    last_answered_at: card.lastAnsweredAtMs && instant(card.lastAnsweredAtMs),
+    today: { turns: card.today.turns, unknown_turns: card.today.unknownTurns, cost_usd: card.today.costUsd },
+    needs_you: needsYou(workspace, card),
+  }
+}
+
+/** How many things wait for a person, as `GET /needs-you` lists them, and the sentence about the most urgent one. */
+function needsYou(workspace: Workspace & Partial<WorkspaceLoad>, card: CardFacts) {
+  const { questions, budgets, deadLetters, deliveries } = card
+  const { permissionsAsked = 0 } = workspace
+  const own = needOfWorkspace(workspace)
+  const count = permissionsAsked + questions + budgets + deadLetters + deliveries + (own === undefined ? 0 : 1)
+  if (count === 0) return null
+  const reasons = [
+    permissionsAsked > 0 &&
+      counted(permissionsAsked, 'a turn waits for your permission', 'turns wait for your permission'),
+    questions > 0 && counted(questions, 'a message asks you a question', 'messages ask you a question'),
+    budgets > 0 && counted(budgets, 'a budget is spent', 'budgets are spent'),
+    own?.reason ?? false,
+    deadLetters > 0 && counted(deadLetters, 'a message failed for good', 'messages failed for good'),
+    deliveries > 0 && counted(deliveries, 'an answer may not have arrived', 'answers may not have arrived'),
+  ]
+  return { count, reason: reasons.find((reason) => reason !== false) || '' }
+}
+
+const counted = (count: number, one: string, many: string): string => (count === 1 ? one : `${count} ${many}`)
 
 /** The view of a workspace that this token may see. */
 export function viewWorkspaceFor(identity: Identity, workspace: Workspace & WorkspaceLoad): WorkspaceView {
@@ -129,35 +210,48 @@ export function viewWorkspaceFor(identity: Identity, workspace: Workspace & Work
   const shown = withoutConfig(view)
   if (identity.role === 'viewer') return shown
   // Other callers' messages are for people only: a program or a peer does not see what the workspace works on.
-  const { current_task: _task, status_text: text, status_text_at: at, ...known } = shown
+  const { status_text: text, status_text_at: at, ...rest } = shown
+  const known = withoutWork(rest)
   // A workspace may read its own status line.
   return identity.workspaceId === workspace.id && text !== undefined
     ? { ...known, status_text: text, status_text_at: at ?? null }
     : known
 }
 
-/** For a viewer, a program and a peer: no settings, and no path in the reason. */
-function withoutConfig(view: WorkspaceView): WorkspaceView {
-  const { runtime_config: _config, working_dir: _folder, status_reason: reason, ...shown } = view
-  return typeof reason === 'string' ? { ...shown, status_reason: publicReason(reason) } : shown
+function withoutWork(view: WorkspaceView): WorkspaceView {
+  const { current_task: _task, current_since: _since, last_answered_at: _answered, ...rest } = view
+  const { today: _today, needs_you: _needs, ...known } = rest
+  return known
 }
 
+/** For a viewer, a program and a peer: no settings, and no path in the reason. */
+function withoutConfig(view: WorkspaceView): WorkspaceView {
+  const { runtime_config: _config, working_dir: _folder, status_reason: reason, needs_you: needs, ...shown } = view
+  return {
+    ...shown,
+    ...(typeof reason === 'string' && { status_reason: publicReason(reason) }),
+    ...(needs !== undefined && { needs_you: withPublicReason(needs) }),
+  }
+}
+
+const withPublicReason = (needs: Json): Json =>
+  isJsonObject(needs) ? { count: Number(needs['count']), reason: publicReason(String(needs['reason'])) } : needs
+
 const SECRET_KEY = /token|key|secret|password|headers/i
-const HIDDEN = '[hidden]'
 
 /** Numbers and booleans under such a key (`max_tokens: 4096`) are not secrets. */
-function hideSecrets(value: Json, key = ''): Json {
+export function hideSecrets(value: Json, key = ''): Json {
   // A header has any name its author chose, so a secret one cannot be recognised: hide them all.
-  if (key === 'headers' && value !== null && value !== '') return HIDDEN
+  if (key === 'headers' && value !== null && value !== '') return HIDDEN_SECRET
   if (Array.isArray(value)) return value.map((item) => hideSecrets(item, key))
   if (typeof value === 'object' && value !== null) {
     return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, hideSecrets(item, name)]))
   }
-  return typeof value === 'string' && value !== '' && SECRET_KEY.test(key) ? HIDDEN : value
+  return typeof value === 'string' && value !== '' && SECRET_KEY.test(key) ? HIDDEN_SECRET : value
 }
 
 type Defined<T> = { [K in keyof T]: Exclude<T[K], undefined> }
 
-function withoutUndefined<T extends object>(value: T): Defined<T> {
+export function withoutUndefined<T extends object>(value: T): Defined<T> {
   return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as Defined<T>
 }

@@ -49,6 +49,17 @@ test('PL-2 the list shows every workspace with its status and queue depth', asyn
   )
 })
 
+test('PL-2 template and team are chosen when a workspace is created, and a change of them is refused', async (t) => {
+  const { sendRequest } = await openDoor(t)
+  const path = `/workspaces/${WORKSPACE_ID}`
+  for (const field of ['template', 'team']) {
+    const body = JSON.stringify({ [field]: 'other' })
+    const { status, json } = await sendRequest(path, { method: 'PATCH', token: secretOf('admin'), body })
+    assert.equal(status, 400, field)
+    assert.match(json.error.message, new RegExp(`^"${field}" is not a field`))
+  }
+})
+
 test('PL-23 the list has pages of 100, of any number up to 1,000, and a cursor, for people and for agents', async (t) => {
   const opened = await openDoor(t)
   for (let count = 1; count < 120; count++) await create(opened, { name: `n${count}`, parent_id: WORKSPACE_ID })

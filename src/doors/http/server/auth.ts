@@ -4,8 +4,15 @@
  * roles that may do it, and a role that is not listed may not. Which workspaces a token may act on is in `reach.ts`.
  */
 import type { IncomingHttpHeaders } from 'node:http'
+import { formatDuration } from '../../../duration.ts'
 import { MoleculeError } from '../../../errors.ts'
-import { type Identity, TOKEN_ROLES, type TokenRole, type Tokens } from '../../../workspaces/tokens.ts'
+import {
+  type Identity,
+  type RefusedSecret,
+  TOKEN_ROLES,
+  type TokenRole,
+  type Tokens,
+} from '../../../workspaces/tokens.ts'
 import type { RateLimit } from './rate-limit.ts'
 import type { WrongTokenLimit } from './wrong-token-limit.ts'
 
@@ -14,6 +21,8 @@ const ROLES_ALLOWED = {
   'platform.read': TOKEN_ROLES,
   'metrics.read': ['admin', 'member', 'viewer'],
   'token.handle': ['admin'],
+  'agent.read': ['admin', 'member'],
+  'folder.read': ['admin'],
   'workspace.create': ['admin'],
   'workspace.read': TOKEN_ROLES,
   'workspace.change': ['admin'],
@@ -28,10 +37,20 @@ const ROLES_ALLOWED = {
   'activity.report': ['admin', 'member', 'workspace', 'conversation'],
   'file.read': ['admin'],
   'file.write': ['admin'],
+  'mcp.use': ['admin', 'member', 'workspace', 'conversation'],
+  'memory.read': ['admin', 'member', 'workspace', 'conversation'],
+  'memory.write': ['admin', 'member', 'workspace', 'conversation'],
   'message.send': ['admin', 'member', 'caller', 'workspace', 'conversation'],
   'task.read': TOKEN_ROLES,
   'task.cancel': ['admin', 'member', 'caller', 'workspace', 'conversation'],
   'task.push': ['admin', 'member', 'caller', 'workspace', 'conversation'],
+  'schedule.read': ['admin', 'member', 'viewer'],
+  'schedule.handle': ['admin', 'member'],
+  'channel.read': ['admin', 'member', 'viewer'],
+  'channel.handle': ['admin'],
+  'channel.bind': ['admin', 'member'],
+  'pairing.read': ['admin', 'member'],
+  'pairing.handle': ['admin', 'member'],
   'pending.read': ['admin', 'member'],
   'pending.answer': ['admin', 'member'],
   'dead-letter.read': ['admin', 'member', 'viewer'],
@@ -76,8 +95,10 @@ export function createHttpAuth({ tokens, port, rateLimit, byteLimit, wrongTokenL
     },
     async identify(request, { counted } = { counted: true }) {
       const from = request.socket?.remoteAddress ?? ''
-      const identity = await wrongTokenLimit.verify(secretOf(request, sessionSecret), from, tokens.verify)
-      if (identity === undefined) throw unauthenticated('this token is not known here')
+      const secret = secretOf(request, sessionSecret)
+      const identity = await wrongTokenLimit.verify(secret, from, tokens.verify)
+      // Looked up only after the limit of wrong tokens: it costs a query.
+      if (identity === undefined) throw unauthenticated(refusedText(await tokens.whyRefused(secret)))
       if (counted && identity.role !== 'admin') rateLimit.count(identity.tokenId)
       return identity
     },
@@ -96,6 +117,10 @@ function secretOf(request: AuthRequest, sessionSecret: HttpAuth['sessionSecret']
 
 /** For the API document. */
 export const rolesOf = (action: Action): readonly TokenRole[] => ROLES_ALLOWED[action]
+
+/** What a token of this role may do. */
+export const actionsOf = (role: TokenRole): readonly Action[] =>
+  (Object.keys(ROLES_ALLOWED) as Action[]).filter((action) => rolesOf(action).includes(role))
 
 /** Throws `forbidden` with the reason. */
 export function requireAccess(identity: Identity, action: Action): void {
@@ -161,6 +186,13 @@ function bearer(authorization: string): string {
   const secret = /^bearer +([\x21-\x7e]+) *$/i.exec(authorization)?.[1]
   if (secret === undefined) throw unauthenticated('the Authorization header must be "Bearer <token>"')
   return secret
+}
+
+function refusedText(refused: RefusedSecret | undefined): string {
+  if (refused === undefined) return 'this token is not known here'
+  const since = `${formatDuration(Math.floor(refused.sinceMs / 1000) * 1000)} ago`
+  if (refused.reason === 'expired') return `this token expired ${since}; an admin can make a new one`
+  return `this secret was replaced by a rotation and ended ${since}; use the new secret of the token`
 }
 
 function unauthenticated(message: string): MoleculeError {

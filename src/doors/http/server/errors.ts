@@ -1,12 +1,13 @@
 /**
- * The form of an error outside A2A: `{error: {code, message, hint, id}}`. The status comes from the table of the
+ * The form of an error outside A2A: `{error: {code, message, hint, problems, id}}`. The status comes from the table of the
  * protocol, so A2A and the other routes agree. A defect shows nothing internal: the caller gets the request id, and the
  * log has the whole error under that id.
  */
+import type { IncomingMessage } from 'node:http'
 import { type ErrorCode, MoleculeError } from '../../../errors.ts'
 import type { Log } from '../../../log.ts'
-import { WIRE_ERRORS } from '../../../protocol/json-rpc.ts'
-import type { HttpAnswer, HttpExchange } from './answer.ts'
+import { WIRE_ERRORS } from '../../../protocol/wire-errors.ts'
+import type { HttpAnswer } from './answer.ts'
 import { FAILED, REFUSED } from './refusal-log.ts'
 
 export function errorAnswer(error: MoleculeError, requestId: string): HttpAnswer {
@@ -15,9 +16,20 @@ export function errorAnswer(error: MoleculeError, requestId: string): HttpAnswer
   return {
     status: WIRE_ERRORS[shown.code].status,
     headers: errorHeaders(shown),
-    body: { error: { code: shown.code, message: shown.message, ...(hint ? { hint } : {}), id: requestId } },
+    body: {
+      error: {
+        code: shown.code,
+        message: shown.message,
+        ...(hint ? { hint } : {}),
+        ...problemsOf(shown),
+        id: requestId,
+      },
+    },
   }
 }
+
+/** The places in a file that was sent, where the error has them. */
+const problemsOf = ({ details: { problems } }: MoleculeError): object => (Array.isArray(problems) ? { problems } : {})
 
 /** The HTTP headers of an error: how to authenticate, when to retry. */
 export function errorHeaders({ code, details }: MoleculeError): Record<string, string> {
@@ -36,7 +48,11 @@ export function publicError(error: MoleculeError, requestId: string): MoleculeEr
 }
 
 /** Logs a refusal as one line and a defect with the whole error. A client that disconnected is only worth debug. */
-export function logFailure(log: Log, error: MoleculeError, { request, requestId }: HttpExchange): void {
+export function logFailure(
+  log: Log,
+  error: MoleculeError,
+  { request, requestId }: { request: Pick<IncomingMessage, 'method' | 'url'>; requestId: string },
+): void {
   const path = truncated(request.url?.split('?')[0] ?? '', PATH_CHARACTERS_MAX)
   const fields = { requestId, method: request.method, path, code: error.code }
   if (error.code === 'canceled') log.debug(fields, error.message)

@@ -1,5 +1,5 @@
 /**
- * The life of the Node server behind the HTTP door: listen on an address, take requests, close. Closing ends all waits,
+ * The life of the Node server behind the HTTP door, once it listens: take requests, close. Closing ends all waits,
  * lets running requests finish within a limit, and then closes every connection.
  */
 import type { RequestListener, Server, ServerResponse } from 'node:http'
@@ -7,31 +7,6 @@ import { isIP, type Socket } from 'node:net'
 import type { Clock } from '../../../clock.ts'
 import { MoleculeError } from '../../../errors.ts'
 import { sleep } from '../../../wait.ts'
-
-/** Resolves once the server listens; rejects with the reason and the flags that change the address. */
-export function listen(server: Server, { host, port }: { host: string; port: number }): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const refuse = (cause: NodeJS.ErrnoException) => reject(listenFailure(cause, host, port))
-    server.once('error', refuse)
-    server.listen(port, host, () => {
-      server.off('error', refuse)
-      resolve()
-    })
-  })
-}
-
-function listenFailure(cause: NodeJS.ErrnoException, host: string, port: number): MoleculeError {
-  const details = { host, port }
-  if (cause.code === 'EADDRINUSE') {
-    return new MoleculeError('in_use', `port ${port} on ${host} is taken; choose another with --port`, {
-      cause,
-      details,
-    })
-  }
-  const problem = cause.code === 'EACCES' ? 'not allowed' : (cause.code ?? cause.message)
-  const message = `cannot listen on ${host} port ${port} (${problem}); choose others with --host and --port`
-  return new MoleculeError('bad_config', message, { cause, details })
-}
 
 /** A client cannot connect to a wildcard address; from this machine it uses loopback. */
 const LOOPBACK_OF_WILDCARD: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }

@@ -41,7 +41,7 @@ test('PL-9 PL-23 past its bytes a token gets 429 with Retry-After from A2A and f
   const body = ' '.repeat(8 * 1024 * 1024)
   const path = `/workspaces/${WORKSPACE_ID}/a2a`
   for (let message = 0; message < 32; message++) {
-    assert.equal((await sendRequest(path, { method: 'POST', token, body })).status, 400)
+    assert.equal((await sendRequest(path, { method: 'POST', token, body })).status, 200)
   }
   const refused = await sendRequest(path, { method: 'POST', token, body: '{}' })
   assert.deepEqual([refused.status, refused.headers['retry-after']], [429, '60'])

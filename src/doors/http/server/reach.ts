@@ -2,15 +2,17 @@
  * Which workspaces a token reaches, once its role allows the action: people reach all, a program those on its list, a
  * workspace itself and those it may talk to. A check that cannot be made is an error, never a yes.
  */
-import { MoleculeError } from '../../../errors.ts'
+import { MoleculeError, toMoleculeError } from '../../../errors.ts'
+import { isWorkspaceId } from '../../../ids.ts'
 import { mayTalk, type TalkDecision } from '../../../workspaces/may-talk.ts'
 import type { Identity } from '../../../workspaces/tokens.ts'
-import type {
-  Workspace,
-  WorkspaceLoad,
-  WorkspacePage,
-  WorkspaceQuery,
-  Workspaces,
+import {
+  NAMESAKES_MAX,
+  type Workspace,
+  type WorkspaceLoad,
+  type WorkspacePage,
+  type WorkspaceQuery,
+  type Workspaces,
 } from '../../../workspaces/workspace.ts'
 import type { Action } from './auth.ts'
 
@@ -38,8 +40,38 @@ export async function requireWorkspace(workspaces: Workspaces, id: string): Prom
   return workspace
 }
 
+/**
+ * The id of the workspace that a URL names by its id or by its name. Only workspaces that the token reaches count, so
+ * that a name that it may not see looks like one that does not exist. An id costs no query.
+ */
+export async function findWorkspaceId(
+  identity: Identity,
+  idOrName: string,
+  { workspaces, reach }: { readonly workspaces: Workspaces; readonly reach: Reach },
+): Promise<string> {
+  if (isWorkspaceId(idOrName)) return idOrName
+  const named: string[] = []
+  for (const id of await workspaces.idsNamed(idOrName)) if (await isReachable(identity, id, reach)) named.push(id)
+  const [found] = named
+  if (found === undefined) throw noWorkspace(idOrName)
+  if (named.length === 1) return found
+  const count = named.length < NAMESAKES_MAX ? named.length : `at least ${named.length}`
+  const message = `${count} workspaces are called ${JSON.stringify(idOrName)}; use an id: ${named.join(', ')}`
+  throw new MoleculeError('invalid_request', message, { details: { candidates: named } })
+}
+
+async function isReachable(identity: Identity, workspaceId: string, reach: Reach): Promise<boolean> {
+  try {
+    await reach(identity, workspaceId, 'workspace.read')
+    return true
+  } catch (thrown) {
+    if (toMoleculeError(thrown).code === 'forbidden') return false
+    throw thrown
+  }
+}
+
 function noWorkspace(id: string): MoleculeError {
-  return new MoleculeError('not_found', `there is no workspace ${id}`)
+  return new MoleculeError('not_found', `there is no workspace ${id}`, { details: { workspace: id } })
 }
 
 /** A page of the workspaces that the token may see: those it reaches, and its own. */

@@ -43,13 +43,7 @@ export async function writeEvents(
   { clock, limits }: SseOptions,
 ): Promise<void> {
   if (response.destroyed) return
-  response.writeHead(200, {
-    'Content-Type': 'text/event-stream',
-    'Cache-Control': 'no-store',
-    'X-Accel-Buffering': 'no',
-    'X-Content-Type-Options': 'nosniff',
-    [REQUEST_ID_HEADER]: requestId,
-  })
+  response.writeHead(200, sseHeaders(requestId))
   const cancelFlush = clock.after(HEAD_MS_MAX, () => response.flushHeaders())
   const stopKeepingAlive = keepAlive(response, clock, limits.keepAliveMs)
   try {
@@ -66,6 +60,20 @@ export async function writeEvents(
     stopKeepingAlive()
   }
 }
+
+/** A stream that cannot begin: one event with the reason, and the end. It has no id, because there is nothing to resume. */
+export function writeOnlyEvent({ response, requestId }: HttpExchange, data: unknown): void {
+  if (response.destroyed) return
+  response.writeHead(200, sseHeaders(requestId)).end(`data: ${JSON.stringify(data)}\n\n`)
+}
+
+const sseHeaders = (requestId: string) => ({
+  'Content-Type': 'text/event-stream',
+  'Cache-Control': 'no-store',
+  'X-Accel-Buffering': 'no',
+  'X-Content-Type-Options': 'nosniff',
+  [REQUEST_ID_HEADER]: requestId,
+})
 
 function keepAlive(response: ServerResponse, clock: Clock, everyMs: number): () => void {
   let cancel: () => void = () => undefined

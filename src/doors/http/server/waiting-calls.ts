@@ -3,9 +3,9 @@
  * the task goes on. A platform that stops answers its waiting callers at once with the unfinished task, and they can
  * wait again later. A caller whose token was revoked receives only that error.
  */
-import type { ServerResponse } from 'node:http'
 import { MoleculeError } from '../../../errors.ts'
 import type { Identity, Tokens } from '../../../workspaces/tokens.ts'
+import type { ClosingResponse } from '../../a2a-calls.ts'
 
 /** Event streams of one token at a time; one more gets 429. Each holds a socket and a reader. An admin is exempt. */
 export const STREAMS_PER_TOKEN_MAX = 256
@@ -13,7 +13,7 @@ const STREAMS_RETRY_AFTER_MS = 10_000
 
 /** A call that waits: its response, and the caller's token. */
 export interface WaitingCall {
-  readonly response: ServerResponse
+  readonly response: ClosingResponse
   readonly identity: Identity
 }
 
@@ -27,7 +27,7 @@ export interface WaitingCalls {
    * Counts an event stream until its response closes. Call it before anything is stored or sent. Throws
    * `too_many_requests` past the limit of the token.
    */
-  countStream(response: ServerResponse, identity: Pick<Identity, 'tokenId' | 'role'>): void
+  countStream(response: ClosingResponse, identity: Pick<Identity, 'tokenId' | 'role'>): void
   /** Ends all waits, and every later one at once. */
   end(): void
 }

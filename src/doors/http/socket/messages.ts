@@ -51,6 +51,10 @@ export const changedMessage = (type: 'created' | 'changed', id: string, state: W
 export const deletedMessage = (id: string): string =>
   JSON.stringify({ type: 'deleted', workspace: PLATFORM_STREAM, id })
 
+/** The list of `GET /needs-you` has changed. */
+export const needsYouMessage = (count: number): string =>
+  JSON.stringify({ type: 'needs_you', workspace: PLATFORM_STREAM, count })
+
 /** `status` is the status that HTTP would answer: 410 for a number whose rows were pruned. */
 export function errorMessage(status: number, body: unknown, workspace?: string): string {
   return JSON.stringify({ type: 'error', ...(workspace !== undefined && { workspace }), status, ...(body as object) })

@@ -5,9 +5,11 @@
  */
 import type { Clock } from '../../../clock.ts'
 import { toMoleculeError } from '../../../errors.ts'
+import type { NeedSummary } from '../../../inbox/owners.ts'
 import type { Log } from '../../../log.ts'
 import { createWakeUp, sleep } from '../../../wait.ts'
 import type { Workspace, WorkspaceLoad, Workspaces } from '../../../workspaces/workspace.ts'
+import type { NeedsYou } from '../../needs-you.ts'
 
 export interface WatchedWorkspace {
   readonly workspace: Workspace & WorkspaceLoad
@@ -19,12 +21,15 @@ export interface PlatformWatch {
   watch(callback: () => void): () => void
   /** All workspaces at the last poll. The first call reads the store. */
   workspaces(): Promise<readonly WatchedWorkspace[]>
+  /** What needs a person, at the last poll. */
+  needsYou(): Promise<NeedSummary>
   /** Something changed: poll soon. */
   hint(): void
 }
 
 export interface PlatformWatchOptions {
   readonly workspaces: Pick<Workspaces, 'all'>
+  readonly needsYou: Pick<NeedsYou, 'summary'>
   readonly clock: Clock
   readonly log: Log
 }
@@ -33,15 +38,19 @@ const POLL_MS = 1000
 /** Polls are at least this far apart, however many hints come. */
 const POLL_INTERVAL_MIN_MS = 100
 
-export function createPlatformWatch({ workspaces, clock, log }: PlatformWatchOptions): PlatformWatch {
+export function createPlatformWatch({ workspaces, needsYou, clock, log }: PlatformWatchOptions): PlatformWatch {
   const watchers = new Set<() => void>()
   let seen: readonly WatchedWorkspace[] | undefined
+  let needs: NeedSummary | undefined
   let running = false
   const wakeUp = createWakeUp()
   const poll = async () => {
     const before = seen ?? []
-    seen = compare(await workspaces.all(), before)
-    if (isSame(seen, before)) return
+    const markBefore = needs?.mark
+    const all = await workspaces.all()
+    needs = await needsYou.summary(all)
+    seen = compare(all, before)
+    if (isSame(seen, before) && needs.mark === markBefore) return
     for (const callback of watchers) callback()
   }
   const run = async () => {
@@ -56,6 +65,7 @@ export function createPlatformWatch({ workspaces, clock, log }: PlatformWatchOpt
     }
     running = false
     seen = undefined
+    needs = undefined
   }
   return {
     watch(callback) {
@@ -69,6 +79,10 @@ export function createPlatformWatch({ workspaces, clock, log }: PlatformWatchOpt
     async workspaces() {
       seen ??= compare(await workspaces.all(), [])
       return seen
+    },
+    async needsYou() {
+      needs ??= await needsYou.summary(await workspaces.all())
+      return needs
     },
     hint: wakeUp.wake,
   }

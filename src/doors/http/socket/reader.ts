@@ -11,6 +11,7 @@ import type { Log } from '../../../log.ts'
 import { createWakeUp } from '../../../wait.ts'
 import type { Identity } from '../../../workspaces/tokens.ts'
 import { viewWorkspaceFor } from '../routes/workspace-schema.ts'
+import { rolesOf } from '../server/auth.ts'
 import { errorAnswer } from '../server/errors.ts'
 import { reachable, requireOwnWorkspace } from '../server/reach.ts'
 import type { SseLimits } from '../server/sse.ts'
@@ -21,6 +22,7 @@ import {
   endedMessage,
   errorMessage,
   eventsMessage,
+  needsYouMessage,
   PLATFORM_STREAM,
   type Subscription,
   snapshotMessage,
@@ -92,6 +94,8 @@ class SocketReaderState {
   /** The fingerprint that was sent of each workspace; undefined when `_platform` is not followed. */
   sent: Map<string, string> | undefined
   platformStale = false
+  /** The mark of what needs a person, as it was sent. */
+  sentNeeds: string | undefined
   readonly wakeUp = createWakeUp()
   private stopWatching: (() => void) | undefined
 
@@ -205,7 +209,18 @@ async function followPlatform(state: SocketReaderState): Promise<void> {
   state.watchPlatform()
   const all = await visibleWorkspaces(state)
   state.sent = new Map(all.map(({ workspace, fingerprint }) => [workspace.id, fingerprint]))
-  await state.send([snapshotMessage(all.map(({ workspace }) => viewWorkspaceFor(state.options.identity, workspace)))])
+  const snapshot = snapshotMessage(all.map(({ workspace }) => viewWorkspaceFor(state.options.identity, workspace)))
+  state.sentNeeds = undefined
+  await state.send([snapshot, ...(await changedNeeds(state))])
+}
+
+/** For the people who may answer: how much needs them, when that has changed. */
+async function changedNeeds(state: SocketReaderState): Promise<string[]> {
+  if (!rolesOf('pending.read').includes(state.options.identity.role)) return []
+  const { count, mark } = await state.options.platform.needsYou()
+  if (mark === state.sentNeeds) return []
+  state.sentNeeds = mark
+  return [needsYouMessage(count)]
 }
 
 /** The workspaces that the token reaches. */
@@ -251,7 +266,7 @@ async function sendPlatformChanges(state: SocketReaderState): Promise<boolean> {
     sent.delete(id)
     messages.push(deletedMessage(id))
   }
-  await state.send(messages)
+  await state.send([...messages, ...(await changedNeeds(state))])
   for (const id of created) await beginLog(state, id, 0)
   return true
 }

@@ -15,6 +15,7 @@ import type { Log } from '../../../log.ts'
 import { sleep } from '../../../wait.ts'
 import type { Identity, Tokens } from '../../../workspaces/tokens.ts'
 import type { Workspaces } from '../../../workspaces/workspace.ts'
+import type { NeedsYou } from '../../needs-you.ts'
 import { socketRoute } from '../routes/events.ts'
 import { REQUEST_ID_PREFIX, writeAnswer } from '../server/answer.ts'
 import { type AuthRequest, type HttpAuth, requireAccess, requireOwnPage } from '../server/auth.ts'
@@ -48,6 +49,7 @@ export interface SocketsOptions {
   readonly auth: HttpAuth
   readonly tokens: Pick<Tokens, 'onRevoked'>
   readonly workspaces: Workspaces
+  readonly needsYou: NeedsYou
   readonly activity: Activity
   readonly isOurHost: HostRule
   readonly clock: Clock
@@ -126,7 +128,7 @@ async function identify(request: IncomingMessage, { auth, isOurHost }: SocketsOp
   if (!isOurHost(request.headers.host)) {
     throw new MoleculeError('forbidden', 'the Host header is not a name of this platform; use localhost or its address')
   }
-  if (request.url?.split('?', 1)[0] !== socketRoute.path) {
+  if (request.url?.split('?', 1)[0]?.replace(/\/$/, '') !== socketRoute.path) {
     throw new MoleculeError('not_found', `there is no WebSocket here; it is at ${socketRoute.path}`)
   }
   requireOwnPage(request)
@@ -251,6 +253,6 @@ function refuse(
   response.shouldKeepAlive = false
   response.assignSocket(raw as never)
   response.once('finish', () => raw.end(() => raw.destroy()))
-  logFailure(log, error, { request, response, requestId })
+  logFailure(log, error, { request, requestId })
   writeAnswer({ request, response, requestId }, errorAnswer(error, requestId))
 }

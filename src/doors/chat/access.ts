@@ -1,0 +1,13 @@
+/** Who may talk to a bot: people on its allow list, and people whose pairing the owner approved. */
+import type { Author } from './channel.ts'
+import type { SessionContext } from './chat-context.ts'
+
+/** `unknown`: not decided yet. */
+export type Standing = 'owner' | 'user' | 'unknown' | 'denied'
+
+export async function judgePerson({ stored, pairings }: SessionContext, { id }: Author): Promise<Standing> {
+  const pairing = await pairings.find({ channel: stored.name, person: id })
+  if (pairing?.state === 'denied') return 'denied'
+  if (pairing?.state === 'approved') return pairing.role
+  return stored.settings.allowedPeople?.includes(id) ? 'user' : 'unknown'
+}

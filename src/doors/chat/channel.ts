@@ -1,0 +1,242 @@
+/**
+ * The channel seam: what a chat service (Discord, Telegram) supplies. The shared door (`chat.ts`) does the rest: pairing,
+ * binding, order, progress, commands, catch-up, loop guard, deliveries. A channel translates and keeps no state that
+ * matters after a restart. A channel has at most 250 lines and loads its library only in `open` and `check`.
+ *
+ * Errors: `check` and `connect` reject with a MoleculeError. `bad_config`: the service refuses the token or a setting of
+ * the bot; the message is one sentence that says what to click, and it never has the token in it. Retryable
+ * `provider_unreachable`: the service cannot be reached now. The other calls report what is expected as a value.
+ */
+import type { Clock } from '../../clock.ts'
+import type { Log } from '../../log.ts'
+
+/** One kind of channel. The list of all kinds is in `cli/channel-kinds.ts`. */
+export interface ChannelKind {
+  /** `discord`, `telegram`; also the default name of a channel. */
+  readonly kind: string
+  /** The variable that holds the token for `molecule gateway` and `molecule channel add`. */
+  readonly tokenVariable: string
+  /** How a person gets a token, step by step, before there is one. One step is one line. */
+  readonly tokenSteps: readonly string[]
+  /** Asks the service about the token, without a connection that stays. */
+  check(options: ChannelOptions, signal: AbortSignal): Promise<ChannelCheck>
+  /** Makes the channel; nothing is dialled before `connect`. */
+  open(options: ChannelOptions): Promise<Channel>
+}
+
+export interface ChannelOptions {
+  /** A secret: never in a log, an error or an argument of a process. */
+  readonly token: string
+  /** Another address of the service's API: a proxy of the owner, or a fake in tests. Default: the service's own. */
+  readonly apiUrl?: string
+  readonly clock: Clock
+  readonly log: Log
+}
+
+export interface ChannelCheck {
+  readonly account: Account
+  /** What the owner still has to click, e.g. the invite link. One step is one line. */
+  readonly steps: readonly string[]
+}
+
+/** The bot's own account on the service. */
+export interface Account {
+  readonly id: string
+  readonly name: string
+}
+
+/**
+ * Contract: `connect` resolves when messages arrive, and keeps the connection until the signal aborts or `close`; it
+ * reconnects by itself after a drop. One `send` or `edit` of a place runs at a time; the door sees to it.
+ */
+export interface Channel {
+  readonly limits: ChannelLimits
+  connect(events: ChannelEvents, options: ChannelConnectOptions, signal: AbortSignal): Promise<Account>
+  /**
+   * Splits Markdown into texts for `send`, each within the limits and valid alone. Pure: the same Markdown gives the
+   * same texts. An empty Markdown gives no text.
+   */
+  render(markdown: string): readonly string[]
+  send(message: ChatPost, signal: AbortSignal): Promise<SendResult>
+  /** Replaces the text of an own message and removes its buttons. Idempotent. Never `unknown`. */
+  edit(message: MessageKey & { readonly text: string }, signal: AbortSignal): Promise<SendResult>
+  /** Shows for some seconds that the bot is writing. A failure is ignored. */
+  typing(place: string): Promise<void>
+  /** Shows the state of a person's message; the state before disappears. A failure is ignored. */
+  react(message: MessageKey, state: ReactionState): Promise<void>
+  /** The bytes of a file. Throws `too_large` above the limit, else a retryable error. */
+  download(file: IncomingFile, bytesMax: number, signal: AbortSignal): Promise<Uint8Array>
+  /**
+   * Messages of a place after a message, the oldest first. Absent where the service itself keeps what the bot missed
+   * (Telegram): then those messages arrive by `message` after `connect`.
+   */
+  history?(query: HistoryQuery, signal: AbortSignal): Promise<readonly IncomingMessage[]>
+  /**
+   * The id of an own message that may have arrived: the same nonce or the same text, not older than `sinceMs`. Undefined
+   * when it cannot be found; that is no proof that it did not arrive.
+   */
+  findSent?(message: ChatPost & { readonly sinceMs: number }, signal: AbortSignal): Promise<string | undefined>
+  /** Ends the connection. Idempotent. */
+  close(): Promise<void>
+}
+
+export interface ChannelLimits {
+  /** Characters of one rendered text. */
+  readonly textCharactersMax: number
+  readonly uploadBytesMax: number
+  readonly downloadBytesMax: number
+  /** The time between two edits of one message. */
+  readonly editMs: number
+  /** How long the sign of `typing` lasts. */
+  readonly typingMs: number
+  /** The service drops a second message with the same nonce for this long; 0 = it has no nonce. */
+  readonly nonceMs: number
+}
+
+export interface ChannelConnectOptions {
+  /** To be registered with the service, where it has a menu of commands. */
+  readonly commands: readonly { readonly name: string; readonly text: string; readonly argument?: string }[]
+}
+
+/** Where a message is: a direct chat, a channel or group, a thread or topic. */
+export interface Place {
+  /** Unique within the channel; it contains everything that `send` needs: `123` or `-100123/45`. At most 100 characters. */
+  readonly id: string
+  /** A thread: the place that it is in. */
+  readonly parentId?: string
+  readonly isDirect: boolean
+  /** For people: `#general`, `Ada`. */
+  readonly name: string
+}
+
+export interface Author {
+  readonly id: string
+  readonly name: string
+  readonly isBot: boolean
+}
+
+export interface IncomingFile {
+  /** In the format of the channel, for `download`: a URL or a file id. */
+  readonly ref: string
+  readonly name: string
+  readonly mediaType?: string
+  readonly bytes?: number
+}
+
+/** A message of a person or of another bot. A channel drops its own messages. Plain JSON: held messages are stored. */
+export interface IncomingMessage {
+  /** The same for every copy of the event: the key of its admission. At most 100 characters. */
+  readonly id: string
+  /** The id for `react`, `history` and replies, where that is not `id` (Telegram: the update has another id). */
+  readonly messageId?: string
+  readonly place: Place
+  readonly author: Author
+  /** Without the mention of the bot. A command of a service without a menu stays as text: `/new`, without `@bot`. */
+  readonly text: string
+  /** In a direct chat, with a mention of the bot, or as a reply to one of its messages. */
+  readonly isAddressed: boolean
+  readonly sentAtMs: number
+  readonly files: readonly IncomingFile[]
+}
+
+/**
+ * Contract: the door calls nothing back before a promise of these has resolved. `message` resolves when the message is
+ * durable, or needs nothing more: only then may the channel confirm it to the service. It rejects when the message could
+ * not be stored; the channel then gives the same message again later, where the service allows it. The channel calls
+ * `message` in the order of the service.
+ */
+export interface ChannelEvents {
+  message(message: IncomingMessage): Promise<void>
+  /** A command of the service's menu. */
+  command(call: CommandCall): Promise<void>
+  /** A person pressed a button of `ChatPost.buttons`. */
+  press(press: ButtonPress): Promise<void>
+  /** Connected again, and messages may have been missed: the door reads the history of the places it knows. */
+  reconnected(): void
+  /** One sentence for the list of channels; undefined: all is well again. */
+  problem(sentence: string | undefined): void
+  /** The service refuses the token or a setting for good: a `bad_config` as in `connect`. The channel is closed. */
+  refused(error: Error): void
+}
+
+export interface CommandCall {
+  /** The same for every copy of the event. */
+  readonly id: string
+  readonly place: Place
+  readonly author: Author
+  /** `new`, `stop`, `status`, ... */
+  readonly name: string
+  readonly argument: string
+  /** Only the person who gave the command sees the answer, where the service can do that. Markdown. */
+  answer(markdown: string): Promise<void>
+}
+
+export interface ButtonPress {
+  readonly id: string
+  readonly place: Place
+  readonly author: Author
+  /** `ChatButton.id`. */
+  readonly buttonId: string
+  /** The message with the button. */
+  readonly messageId: string
+  /** A short text that only the person who pressed sees. */
+  answer(text: string): Promise<void>
+}
+
+export interface MessageKey {
+  readonly place: string
+  readonly messageId: string
+}
+
+export interface ChatButton {
+  /** At most 40 characters, so that it fits into the 64 bytes of Telegram. */
+  readonly id: string
+  readonly label: string
+  readonly style: 'good' | 'plain' | 'bad'
+}
+
+/** One message. Plain JSON but for the files. */
+export interface ChatPost {
+  readonly place: string
+  /** One text of `render`; may be empty with a file. */
+  readonly text: string
+  /** Shown as a reply to this message, where it still exists. */
+  readonly replyTo?: string
+  readonly buttons?: readonly ChatButton[]
+  readonly files?: readonly ChatPostFile[]
+  /** The same for every try of one message; 1 to 25 letters and digits. For services that drop a second copy. */
+  readonly nonce: string
+}
+
+export interface ChatPostFile {
+  readonly name: string
+  readonly mediaType?: string
+  readonly content: Uint8Array
+}
+
+/**
+ * How a send ended; `send` throws nothing. `failed`: it has surely not arrived (a refusal, a 429, a 5xx with an answer, no
+ * connection before the request was sent). `unknown`: the request may have been sent and its answer is missing; the door
+ * decides whether to send again by `nonceMs`. A channel does not repeat an `unknown` send by itself.
+ */
+export type SendResult =
+  | { readonly type: 'sent'; readonly messageId: string }
+  | {
+      readonly type: 'failed'
+      /** One sentence without secrets. */
+      readonly error: string
+      /** Of a 429. */
+      readonly retryAfterMs?: number
+      /** No retry helps: the place is gone, or the bot may not write there. */
+      readonly final?: boolean
+    }
+  | { readonly type: 'unknown'; readonly error: string }
+
+/** The state of a person's message, as a reaction. `waiting`: the agent asks something. */
+export type ReactionState = 'seen' | 'running' | 'waiting' | 'done' | 'failed'
+
+export interface HistoryQuery {
+  readonly place: Place
+  readonly afterMessageId: string
+  readonly limit: number
+}

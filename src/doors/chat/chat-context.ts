@@ -1,0 +1,73 @@
+/** Dependencies of the chat door, and of one connected channel. */
+import type { Clock } from '../../clock.ts'
+import type { Deliveries } from '../../inbox/delivery.ts'
+import type { Reception } from '../../inbox/inbox.ts'
+import type { PendingAsks } from '../../inbox/owners.ts'
+import type { Activity, Stories } from '../../inbox/readers.ts'
+import type { Log } from '../../log.ts'
+import type { Channels, StoredChannel } from '../../workspaces/channels.ts'
+import type { ChatLog } from '../../workspaces/chat-log.ts'
+import type { Pairings } from '../../workspaces/pairings.ts'
+import type { WorkspaceLifecycle, Workspaces } from '../../workspaces/workspace.ts'
+import type { Account, Channel, ChannelKind, ChatButton } from './channel.ts'
+
+export interface ChatContext {
+  readonly channels: Channels
+  readonly pairings: Pairings
+  readonly chatLog: ChatLog
+  readonly reception: Reception
+  readonly activity: Pick<Activity, 'follow' | 'resolveCursor'>
+  readonly stories: Stories
+  readonly pending: PendingAsks
+  readonly deliveries: Deliveries
+  readonly workspaces: Pick<Workspaces, 'get' | 'idsNamed' | 'list'>
+  readonly lifecycle: Pick<WorkspaceLifecycle, 'change'>
+  /** Undefined for an unknown kind. */
+  readonly findKind: (kind: string) => Promise<ChannelKind | undefined>
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** A channel that is connected, with everything that works on it. */
+export interface SessionContext extends ChatContext {
+  readonly stored: StoredChannel
+  readonly channel: Channel
+  readonly account: Account
+  /** The name of this channel in deliveries. */
+  readonly door: string
+  /** Aborts when the session ends: nothing new begins. */
+  readonly signal: AbortSignal
+  /** Aborts some seconds later: a send that has begun may hear its answer. */
+  readonly channelSignal: AbortSignal
+  /** Runs the sends of a place one after the other. */
+  readonly inPlace: <T>(place: string, work: () => Promise<T>) => Promise<T>
+  /** Sends a short text of the door, best effort: it is not a delivery. The id of its message. */
+  say(post: ShortPost): Promise<string | undefined>
+  /** There may be a delivery to send. */
+  wakeDeliveries(): void
+}
+
+export interface ShortPost {
+  readonly place: string
+  readonly markdown: string
+  readonly replyTo?: string
+  readonly buttons?: readonly ChatButton[]
+}
+
+/** The name of a channel in deliveries and reply addresses. */
+export const deliveryDoor = (channel: string): string => `chat:${channel}`
+
+/** Runs the works of one key in the order of their calls, one at a time. A work that fails does not stop the next. */
+export function createKeyedQueue(): <T>(key: string, work: () => Promise<T>) => Promise<T> {
+  const last = new Map<string, Promise<unknown>>()
+  return (key, work) => {
+    const done = (last.get(key) ?? Promise.resolve()).then(work)
+    const settled = done
+      .catch(() => undefined)
+      .then(() => {
+        if (last.get(key) === settled) last.delete(key)
+      })
+    last.set(key, settled)
+    return done
+  }
+}

@@ -1,0 +1,136 @@
+/**
+ * The chat door: connects every stored channel and keeps it connected. Each channel runs on one platform at a time, under
+ * a claim in the store, so that two platforms on one store are one bot. What a connected channel does is in `session.ts`.
+ */
+import { MoleculeError, toMoleculeError } from '../../errors.ts'
+import { createWakeUp } from '../../wait.ts'
+import type { StoredChannel } from '../../workspaces/channels.ts'
+import type { Door } from '../door.ts'
+import type { ChatContext } from './chat-context.ts'
+import { openSession, type Session } from './session.ts'
+
+export interface ChatDoorOptions extends ChatContext {
+  /** Names this process in claims. */
+  readonly holder: string
+}
+
+export interface ChatDoor extends Door {
+  /** A channel, a binding or a pairing changed. */
+  wake(): void
+}
+
+/** A change that another platform made is noticed within this time. */
+const LOOK_MS = 5000
+/** A channel whose platform is gone is taken over after this time. */
+const HOLD_MS = 30_000
+const RETRY_MS = [2000, 5000, 15_000, 60_000] as const
+/** A token that the service refuses may be accepted again: the owner clicks, and needs not restart. */
+const REFUSED_RETRY_MS = 60_000
+const PRUNE_MS = 3600_000
+
+/** One stored channel: connected, being connected, or waiting for the next try. */
+interface Line {
+  readonly stored: StoredChannel
+  readonly version: string
+  readonly closing: AbortController
+  readonly done: Promise<void>
+  session: Session | undefined
+}
+
+export function createChatDoor(options: ChatDoorOptions): ChatDoor {
+  const { channels, clock, log, holder } = options
+  const closing = new AbortController()
+  const wakeUp = createWakeUp()
+  const lines = new Map<string, Line>()
+  let loop: Promise<void> = Promise.resolve()
+  let nextPruneMs = 0
+
+  const open = (stored: StoredChannel) => {
+    const ended = new AbortController()
+    const line: Line = {
+      ...{ stored, version: versionOf(stored), closing: ended, session: undefined },
+      done: Promise.resolve().then(() => keepOpen(line, options)),
+    }
+    lines.set(stored.name, line)
+  }
+  const close = async (line: Line) => {
+    lines.delete(line.stored.name)
+    line.closing.abort()
+    await line.done
+    await channels.release(line.stored.name, holder)
+  }
+  const look = async () => {
+    const stored = await channels.list()
+    for (const line of [...lines.values()]) {
+      const now = stored.find(({ name }) => name === line.stored.name)
+      if (now === undefined || versionOf(now) !== line.version) await close(line)
+    }
+    for (const channel of stored) {
+      const isOurs = await channels.claim(channel.name, holder, HOLD_MS)
+      const line = lines.get(channel.name)
+      if (isOurs && line === undefined) open(channel)
+      // Another platform took the channel over while this one could not reach the store.
+      if (!isOurs && line !== undefined) await close(line)
+    }
+    if (clock.monotonicMs() < nextPruneMs) return
+    nextPruneMs = clock.monotonicMs() + PRUNE_MS
+    await options.chatLog.prune()
+  }
+  const keepLooking = async () => {
+    while (!closing.signal.aborted) {
+      await look().catch((error) =>
+        log.warn({ err: toMoleculeError(error) }, 'the channels could not be read; the door looks again'),
+      )
+      for (const { session } of lines.values()) session?.wake()
+      await wakeUp.wait(closing.signal, (callback) => clock.after(LOOK_MS, callback))
+    }
+  }
+  return {
+    name: 'chat',
+    async start() {
+      loop = keepLooking()
+    },
+    async close() {
+      closing.abort()
+      await loop
+      await Promise.all([...lines.values()].map(close))
+    },
+    wake: () => wakeUp.wake(),
+  }
+}
+
+/** Changes whenever the channel must be connected again. */
+const versionOf = ({ kind, token, settings, workspaceId, createdAtMs }: StoredChannel): string =>
+  JSON.stringify([kind, token, settings, workspaceId, createdAtMs])
+
+/** Connects, and connects again after a failure, until the line is closed. */
+async function keepOpen(line: Line, options: ChatDoorOptions): Promise<void> {
+  const { channels, clock, log } = options
+  const { stored, closing } = line
+  const { signal } = closing
+  const wait = createWakeUp()
+  for (let tries = 0; !signal.aborted; tries++) {
+    let delayMs: number = RETRY_MS[Math.min(tries, RETRY_MS.length - 1)] ?? 0
+    try {
+      const session = await openSession(stored, options, signal)
+      line.session = session
+      tries = 0
+      log.info({ channel: stored.name, account: session.account.name }, 'a chat channel is connected')
+      await session.ended
+    } catch (thrown) {
+      if (signal.aborted) break
+      const error = toMoleculeError(thrown)
+      log.warn({ err: error, channel: stored.name }, 'a chat channel cannot be connected')
+      const problem =
+        error instanceof MoleculeError && error.code !== 'internal'
+          ? error.message
+          : 'it failed unexpectedly; the log says more'
+      await channels.setProblem(stored.name, problem).catch(() => undefined)
+      if (error.code === 'bad_config') delayMs = REFUSED_RETRY_MS
+    }
+    await line.session?.close()
+    line.session = undefined
+    await wait.wait(signal, (callback) => clock.after(delayMs, callback))
+  }
+  await line.session?.close()
+}

@@ -1,0 +1,153 @@
+/**
+ * Sends the deliveries of a channel: replies, failures and questions, in parts, each part at most once. A part that may
+ * have arrived is sent again only where the service drops a second copy; else a person decides.
+ */
+import { createHash } from 'node:crypto'
+import { toMoleculeError } from '../../errors.ts'
+import type { Delivery, DeliveryBody, DeliveryPart, DeliveryResult } from '../../inbox/delivery.ts'
+import type { Part } from '../../protocol/a2a.ts'
+import type { ChatPostFile, SendResult } from './channel.ts'
+import type { SessionContext } from './chat-context.ts'
+import { toChatResult } from './chat-result.ts'
+import type { Receiver } from './receive.ts'
+
+/** A longer answer is sent as a file, after its first part. */
+const TEXT_PARTS_MAX = 8
+const WHOLE_ANSWER_NAME = 'answer.md'
+const FILES_MAX = 10
+/** The service answered nothing; it drops a second copy, so the part is sent again after this time. */
+const RESEND_MS = 1000
+
+/** One message of a delivery: a text, a file of the answer by the index of its part, or the whole answer as a file. */
+type PartContent = { readonly text: string } | { readonly file: number } | { readonly wholeAnswer: string }
+
+/** Sends what is due until the session ends, and handles held messages of people who were let in. */
+export async function keepDelivering(
+  context: SessionContext,
+  wait: (signal: AbortSignal) => Promise<void>,
+  receiver: Receiver,
+): Promise<void> {
+  const { deliveries, door, signal, log, stored } = context
+  const sending = new Set<Promise<void>>()
+  const warn = (error: unknown, text: string) => log.warn({ err: toMoleculeError(error), channel: stored.name }, text)
+  await settleInterrupted(context).catch((error) => warn(error, 'interrupted deliveries could not be read'))
+  while (!signal.aborted) {
+    try {
+      await receiver.releaseHeld()
+      for (;;) {
+        const delivery = await deliveries.take(door, (body) => splitAnswer(body, context))
+        if (delivery === undefined) break
+        const sent = deliver(delivery, context)
+          .catch((error) => warn(error, 'a delivery failed unexpectedly'))
+          .finally(() => {
+            sending.delete(sent)
+            context.wakeDeliveries()
+          })
+        sending.add(sent)
+      }
+    } catch (error) {
+      warn(error, 'deliveries could not be read; trying again')
+    }
+    await wait(signal)
+  }
+  await Promise.all(sending)
+}
+
+/** After a crash: a part that was being sent is looked for, or sent again where the service drops a second copy. */
+async function settleInterrupted(context: SessionContext): Promise<void> {
+  const { deliveries, channel } = context
+  for (const delivery of await deliveries.interrupted(context.door)) {
+    const part = delivery.parts?.find(({ state }) => state === 'sending')
+    if (part === undefined) continue
+    if ((part.triedAgoMs ?? 0) < channel.limits.nonceMs) await deliveries.resume(delivery.id)
+    else {
+      const found = await findPart(delivery, part, context)
+      if (found !== undefined) await deliveries.resume(delivery.id, found)
+    }
+  }
+}
+
+async function deliver(delivery: Delivery, context: SessionContext): Promise<void> {
+  const { deliveries, channel, inPlace, signal, channelSignal } = context
+  let receipt: string | undefined
+  for (const part of delivery.parts ?? []) {
+    if (part.state === 'sent') continue
+    // Nothing was sent yet of this part: after a restart it goes on here.
+    if (signal.aborted)
+      return await deliveries.finish(delivery.id, { type: 'failed', error: 'the platform stops', retryAfterMs: 0 })
+    const post = await toPost(delivery, part, context)
+    await deliveries.beginPart(delivery.id, part.n)
+    const result = await inPlace(delivery.channel, () => channel.send(post, channelSignal))
+    const failed = await judge(result, { delivery, part }, context)
+    if (failed !== undefined) return await deliveries.finish(delivery.id, failed)
+    receipt = result.type === 'sent' ? result.messageId : receipt
+  }
+  await deliveries.finish(delivery.id, { type: 'sent', ...(receipt !== undefined && { receipt }) })
+}
+
+/** Undefined when the part has arrived. */
+async function judge(
+  result: SendResult,
+  { delivery, part }: { readonly delivery: Delivery; readonly part: DeliveryPart },
+  context: SessionContext,
+): Promise<DeliveryResult | undefined> {
+  const { deliveries, channel } = context
+  if (result.type === 'failed') return result
+  if (result.type === 'unknown' && (part.triedAgoMs ?? 0) < channel.limits.nonceMs)
+    return { type: 'failed', error: result.error, retryAfterMs: RESEND_MS }
+  const messageId = result.type === 'sent' ? result.messageId : await findPart(delivery, part, context)
+  if (messageId === undefined) return { type: 'unknown', error: result.type === 'unknown' ? result.error : '' }
+  await deliveries.partSent(delivery.id, part.n, messageId)
+  return undefined
+}
+
+async function findPart(delivery: Delivery, part: DeliveryPart, context: SessionContext): Promise<string | undefined> {
+  const { channel, clock, signal, log } = context
+  if (channel.findSent === undefined) return undefined
+  const sinceMs = clock.nowMs() - (part.triedAgoMs ?? 0) - 60_000
+  try {
+    return await channel.findSent({ ...(await toPost(delivery, part, context)), sinceMs }, signal)
+  } catch (error) {
+    log.debug({ err: toMoleculeError(error) }, 'a message that may have arrived could not be looked for')
+    return undefined
+  }
+}
+
+async function toPost({ id, channel: place, taskId, body }: Delivery, part: DeliveryPart, context: SessionContext) {
+  const content = JSON.parse(part.content) as PartContent
+  const nonce = createHash('sha256').update(`${id}.${part.n}`).digest('hex').slice(0, 24)
+  const asked = part.n === 0 ? (await context.chatLog.ofTask(taskId)).at(-1) : undefined
+  const reply = asked === undefined ? {} : { replyTo: asked.messageId }
+  if ('text' in content) return { place, text: content.text, nonce, ...reply }
+  const file = 'file' in content ? toFile(body.parts?.[content.file]) : wholeAnswer(content.wholeAnswer)
+  return { place, text: '', nonce, ...reply, files: [file] }
+}
+
+const wholeAnswer = (text: string): ChatPostFile => ({
+  ...{ name: WHOLE_ANSWER_NAME, mediaType: 'text/markdown', content: Buffer.from(text) },
+})
+
+function toFile(part: Part = {}): ChatPostFile {
+  const { raw = '', filename = 'file', mediaType } = part
+  return { name: filename, content: Buffer.from(raw, 'base64'), ...(mediaType !== undefined && { mediaType }) }
+}
+
+/** Pure: it runs inside of a transaction. */
+function splitAnswer(body: DeliveryBody, { channel }: SessionContext): string[] {
+  const result = toChatResult(body, '')
+  const answer = result.error === undefined ? (result.responseText ?? '') : `⚠️ ${result.error}`
+  const parts = body.parts ?? []
+  const files = parts.flatMap(({ raw }, index) => (raw === undefined ? [] : [{ index, bytes: raw.length * 0.75 }]))
+  const sendable = files.filter(({ bytes }) => bytes <= channel.limits.uploadBytesMax).slice(0, FILES_MAX)
+  const left = files.length - sendable.length
+  const note =
+    left === 0 ? '' : `\n\n(${left} ${left === 1 ? 'file is' : 'files are'} too large or too many for this chat.)`
+  const texts = channel.render(`${answer}${note}`)
+  const contents: PartContent[] = texts.map((text) => ({ text }))
+  const isLong = contents.length > TEXT_PARTS_MAX
+  const shown = isLong ? [...contents.slice(0, 1), { wholeAnswer: answer }] : contents
+  const all = [...shown, ...sendable.map(({ index }) => ({ file: index }))]
+  return (all.length > 0 ? all : [{ text: channel.render('(The agent gave an empty answer.)')[0] ?? '' }]).map(
+    (content) => JSON.stringify(content),
+  )
+}

@@ -1,0 +1,188 @@
+/**
+ * Follows the tasks of messages: the state as a reaction, typing while the agent works, and one message that is edited
+ * with the progress of a longer turn. All of it is best effort; the answer itself is a delivery.
+ */
+
+import { formatDuration } from '../../duration.ts'
+import { toMoleculeError } from '../../errors.ts'
+import type { ActivityRow } from '../../inbox/readers.ts'
+import { isFinal, type TaskState } from '../../protocol/a2a.ts'
+import type { HandledMessage } from '../../workspaces/chat-log.ts'
+import type { ReactionState } from './channel.ts'
+import type { SessionContext } from './chat-context.ts'
+import type { Prompts } from './prompts.ts'
+
+export interface TaskFollower {
+  /** Follows the task of a message until it ends or waits for a person. */
+  follow(message: HandledMessage, workspaceId: string): void
+  /** After a start: follows the tasks that had not ended. */
+  resumeAll(): Promise<void>
+}
+
+/** Tasks followed at once; further ones get their answer, without progress. */
+const FOLLOWED_MAX = 500
+/** A turn that ends before shows no progress message. */
+const PROGRESS_AFTER_MS = 4000
+const PROGRESS_EVERY_MS = 5000
+/** Of the time that has passed: a long turn is edited less often. */
+const PROGRESS_SHARE = 12
+const TOOLS_SHOWN_MAX = 5
+
+export function createFollower(context: SessionContext, prompts: Prompts): TaskFollower {
+  const { chatLog, stories, stored, log } = context
+  const followed = new Set<string>()
+  const follow: TaskFollower['follow'] = (message, workspaceId) => {
+    const key = `${message.place} ${message.id}`
+    if (message.taskId === undefined || followed.size >= FOLLOWED_MAX || followed.has(key)) return
+    followed.add(key)
+    followTask({ message, workspaceId, taskId: message.taskId }, context, prompts)
+      .catch((error) => log.warn({ err: toMoleculeError(error), channel: stored.name }, 'a task cannot be followed'))
+      .finally(() => followed.delete(key))
+  }
+  return {
+    follow,
+    async resumeAll() {
+      try {
+        for (const message of await chatLog.open(stored.name)) {
+          const story = await stories.find({ id: message.taskId ?? '', scopeOf: () => ({}) })
+          if (story === undefined) await chatLog.close(message)
+          else follow(message, story.workspaceId)
+        }
+      } catch (error) {
+        log.warn({ err: toMoleculeError(error), channel: stored.name }, 'the open tasks of a channel cannot be read')
+      }
+    },
+  }
+}
+
+interface FollowedTask {
+  readonly message: HandledMessage
+  readonly taskId: string
+  readonly workspaceId: string
+}
+
+async function followTask(task: FollowedTask, context: SessionContext, prompts: Prompts): Promise<void> {
+  const { activity, reception, chatLog, signal } = context
+  const { message, taskId, workspaceId } = task
+  const show = createProgress(task, context)
+  try {
+    const cursor = await activity.resolveCursor(workspaceId, undefined)
+    const now = await reception.task(taskId, { historyLength: 0, artifacts: false })
+    let state = now?.status.state
+    if (state !== undefined) await show.state(state)
+    if (state === 'TASK_STATE_AUTH_REQUIRED') await prompts.ask(message, workspaceId)
+    if (state !== undefined && isFinal(state)) return await chatLog.close(message)
+    for await (const row of activity.follow(workspaceId, cursor, signal)) {
+      const change = readRow(row, taskId)
+      show.tools(change.tools)
+      if (change.state === undefined) continue
+      state = change.state
+      await show.state(state)
+      if (state === 'TASK_STATE_AUTH_REQUIRED' && !change.isReply) await prompts.ask(message, workspaceId)
+      else await prompts.expire(taskId)
+      if (state === 'TASK_STATE_INPUT_REQUIRED' && !change.isReply && change.text !== '')
+        await context.say({ place: message.place, markdown: change.text, replyTo: message.messageId })
+      if (isFinal(state) || change.isReply) break
+    }
+    if (!signal.aborted) await chatLog.close(message)
+  } finally {
+    await show.end()
+    context.wakeDeliveries()
+  }
+}
+
+/** What a row of the log says about one task. */
+function readRow({ entries }: ActivityRow, taskId: string) {
+  const own = entries.filter((entry) => entry.taskId === taskId)
+  const status = own.findLast(({ type, state }) => type === 'status' && state !== undefined)
+  return {
+    state: status?.state as TaskState | undefined,
+    text: status?.text ?? '',
+    isReply: own.some(({ type }) => type === 'reply'),
+    tools: own.filter(({ type, state }) => type === 'tool' && state === 'started').map(({ name = 'a tool' }) => name),
+  }
+}
+
+const REACTIONS: Readonly<Record<TaskState, ReactionState>> = {
+  TASK_STATE_SUBMITTED: 'seen',
+  TASK_STATE_WORKING: 'running',
+  TASK_STATE_INPUT_REQUIRED: 'waiting',
+  TASK_STATE_AUTH_REQUIRED: 'waiting',
+  TASK_STATE_COMPLETED: 'done',
+  TASK_STATE_FAILED: 'failed',
+  TASK_STATE_REJECTED: 'failed',
+  TASK_STATE_CANCELED: 'failed',
+}
+
+/** Reaction, typing and the progress message of one task. */
+function createProgress({ message }: FollowedTask, context: SessionContext) {
+  const { channel, clock, chatLog, say, inPlace, signal } = context
+  const { place, messageId } = message
+  const startMs = clock.monotonicMs()
+  const tools: string[] = []
+  let shown: ReactionState | undefined
+  let progressId = message.progressId
+  let cancelTyping = (): void => undefined
+  let cancelProgress = (): void => undefined
+  let editing: Promise<unknown> = Promise.resolve()
+  const type = () => {
+    void channel.typing(place)
+    cancelTyping = clock.after(channel.limits.typingMs * 0.8, type)
+  }
+  const edit = (markdown: string) =>
+    inPlace(place, async () => {
+      const text = channel.render(markdown)[0]
+      if (progressId !== undefined && text !== undefined)
+        await channel.edit({ place, messageId: progressId, text }, signal)
+    })
+  const report = async () => {
+    const text = `Working for ${formatDuration(roundedMs())}${toolsText(tools)}`
+    if (progressId !== undefined) return await edit(text)
+    progressId = await say({ place, markdown: text, replyTo: messageId })
+    if (progressId !== undefined) await chatLog.setProgress(message, progressId)
+  }
+  const roundedMs = () => Math.max(1, Math.round((clock.monotonicMs() - startMs) / 1000)) * 1000
+  const schedule = (delayMs: number) => {
+    cancelProgress = clock.after(delayMs, () => {
+      editing = report()
+        .catch(() => undefined)
+        .then(() => {
+          if (shown === 'running')
+            schedule(Math.max(PROGRESS_EVERY_MS, (clock.monotonicMs() - startMs) / PROGRESS_SHARE))
+        })
+    })
+  }
+  const rest = () => {
+    cancelTyping()
+    cancelProgress()
+  }
+  return {
+    async state(state: TaskState) {
+      const reaction = REACTIONS[state]
+      if (reaction === shown) return
+      shown = reaction
+      rest()
+      await channel.react({ place, messageId }, reaction)
+      if (reaction !== 'running' || signal.aborted) return
+      type()
+      schedule(PROGRESS_AFTER_MS)
+    },
+    tools: (names: readonly string[]) => void tools.push(...names),
+    async end() {
+      rest()
+      await editing
+      if (progressId === undefined || signal.aborted) return
+      const ends: Partial<Record<ReactionState, string>> = { done: 'Done', failed: 'Ended', waiting: 'Waiting' }
+      await edit(`${ends[shown ?? 'done'] ?? 'Ended'} after ${formatDuration(roundedMs())}${toolsText(tools)}`).catch(
+        () => undefined,
+      )
+    },
+  }
+}
+
+/** Names only: what exactly a tool does is for owners. */
+function toolsText(tools: readonly string[]): string {
+  if (tools.length === 0) return ''
+  const last = tools.slice(-TOOLS_SHOWN_MAX).join(', ')
+  return ` · ${tools.length} ${tools.length === 1 ? 'tool' : 'tools'}: ${tools.length > TOOLS_SHOWN_MAX ? '..., ' : ''}${last}`
+}

@@ -1,0 +1,276 @@
+/**
+ * What happens to a message of a chat: it is ignored, held until its author is let in, refused with one sentence, taken as
+ * a command, or admitted to a workspace. Invariant: each message is admitted once, under its id, and a message of a person
+ * who is not let in runs nothing.
+ */
+import { MoleculeError, toMoleculeError } from '../../errors.ts'
+import type { Part } from '../../protocol/a2a.ts'
+import { readEnvelope } from '../../protocol/envelope.ts'
+import type { ChatMessageKey, KnownPlace } from '../../workspaces/chat-log.ts'
+import { judgePerson } from './access.ts'
+import type { ButtonPress, CommandCall, IncomingMessage, Place } from './channel.ts'
+import type { SessionContext } from './chat-context.ts'
+import type { Commands } from './commands.ts'
+import { createFloodLimit } from './flood-limit.ts'
+import type { TaskFollower } from './follow.ts'
+import { createMissedMessages } from './missed-messages.ts'
+import type { Prompts } from './prompts.ts'
+
+export interface Receiver {
+  message(message: IncomingMessage): Promise<void>
+  command(call: CommandCall): Promise<void>
+  press(press: ButtonPress): Promise<void>
+  /** Handles the held messages of people who were let in. */
+  releaseHeld(): Promise<void>
+}
+
+export interface ReceiverParts {
+  readonly prompts: Prompts
+  readonly follower: TaskFollower
+  readonly commands: Commands
+}
+
+/** An older message is named and not answered. */
+const ANSWERED_AGE_MS_MAX = 3600_000
+/** Messages of bots in a row without a person between them; the next one is not answered. */
+const BOT_MESSAGES_MAX = 5
+const FILES_MAX = 10
+/** An older message has waited for the bot. */
+const LIVE_MS_MAX = 60_000
+
+export function createReceiver(context: SessionContext, parts: ReceiverParts): Receiver {
+  const { stored, chatLog, pairings, clock, log } = context
+  const missed = createMissedMessages(context)
+  const flood = createFloodLimit(clock)
+  const keyOf = ({ place, id }: IncomingMessage): ChatMessageKey => ({ channel: stored.name, place: place.id, id })
+  const finish = async (message: IncomingMessage) => {
+    const messageId = message.messageId ?? message.id
+    await chatLog.record({ ...keyOf(message), messageId, person: message.author.id })
+  }
+  const handle = async (message: IncomingMessage, workspaceId: string | undefined): Promise<void> => {
+    const { author, place } = message
+    const known = await chatLog.place(keyOf(message), JSON.stringify(place))
+    if (!(await passesLoopGuard(message, known, context))) return await finish(message)
+    const standing = author.isBot ? 'user' : await judgePerson(context, author)
+    if (standing === 'denied') return await finish(message)
+    if (standing === 'unknown') {
+      await holdMessage(message, context)
+      return await finish(message)
+    }
+    if (clock.nowMs() - message.sentAtMs > ANSWERED_AGE_MS_MAX) {
+      missed.add(message)
+      return await finish(message)
+    }
+    const command = parts.commands.parse(message.text)
+    if (command !== undefined) {
+      const markdown = await parts.commands.run({ ...command, place, author, standing })
+      await context.say({ place: place.id, markdown, replyTo: message.messageId ?? message.id })
+      return await finish(message)
+    }
+    // Messages that waited for the bot come all at once and are no flood.
+    const pace = clock.nowMs() - message.sentAtMs > LIVE_MS_MAX ? 'ok' : flood.take(place.id)
+    if (pace !== 'ok') {
+      if (pace === 'first') await context.say({ place: place.id, markdown: FLOOD_TEXT })
+      await context.channel.react({ place: place.id, messageId: message.messageId ?? message.id }, 'failed')
+      return await finish(message)
+    }
+    await admit({ message, known, workspaceId }, context, parts)
+  }
+  return {
+    async message(message) {
+      if (message.author.id === context.account.id) return
+      const { place } = message
+      const bound = await context.channels.boundTo(stored.name, place)
+      if (!(message.isAddressed || bound !== undefined) || !isAllowedPlace(place, context)) return
+      if (message.author.isBot && !stored.settings.allowedBots?.includes(message.author.id)) return
+      if (!(await chatLog.handled(keyOf(message)))) await handle(message, bound ?? stored.workspaceId)
+      const seen = { id: message.messageId ?? message.id, atMs: message.sentAtMs }
+      await chatLog.markSeen(keyOf(message), seen)
+    },
+    async command({ place, author, name, argument, answer }) {
+      const standing = await judgePerson(context, author)
+      const markdown =
+        standing === 'user' || standing === 'owner'
+          ? await parts.commands.run({ place, author, name, argument, standing })
+          : 'You are not paired with this bot yet: write it a message first.'
+      await answer(markdown)
+    },
+    press: (press) => parts.prompts.press(press),
+    async releaseHeld() {
+      for (const held of await pairings.released(stored.name)) {
+        const message = JSON.parse(held.message) as IncomingMessage
+        const known = await chatLog.place(keyOf(message), JSON.stringify(message.place))
+        const workspaceId = (await context.channels.boundTo(stored.name, message.place)) ?? stored.workspaceId
+        try {
+          await admit({ message, known, workspaceId }, context, parts)
+        } catch (error) {
+          log.warn({ err: toMoleculeError(error), channel: stored.name }, 'a held message could not be admitted')
+          if (toMoleculeError(error).retryable) return
+        }
+        await pairings.dropHeld(stored.name, held)
+      }
+    },
+  }
+}
+
+const FLOOD_TEXT = 'That is too many messages at once: I do not answer the ones marked as failed. Wait a minute.'
+
+/** Direct chats are always allowed: their people are judged. */
+function isAllowedPlace({ id, parentId, isDirect }: Place, { stored }: SessionContext): boolean {
+  const { allowedPlaces } = stored.settings
+  return isDirect || allowedPlaces === undefined || allowedPlaces.includes(id) || allowedPlaces.includes(parentId ?? id)
+}
+
+/** Prevents two bots from answering each other for ever. */
+async function passesLoopGuard(
+  { author, place }: IncomingMessage,
+  { guard }: KnownPlace,
+  { chatLog, stored, say }: SessionContext,
+): Promise<boolean> {
+  const key = { channel: stored.name, place: place.id }
+  if (!author.isBot) {
+    if (guard.bots > 0) await chatLog.setGuard(key, { bots: 0, said: false })
+    return true
+  }
+  const bots = guard.bots + 1
+  if (bots <= BOT_MESSAGES_MAX) {
+    await chatLog.setGuard(key, { bots, said: false })
+    return true
+  }
+  if (guard.said) return false
+  await chatLog.setGuard(key, { bots, said: true })
+  await say({
+    place: place.id,
+    markdown: `I stop here: ${BOT_MESSAGES_MAX} messages of bots followed each other. I answer again after a message of a person.`,
+  })
+  return false
+}
+
+/** Keeps the message, and tells its author the code, once. */
+async function holdMessage(message: IncomingMessage, context: SessionContext): Promise<void> {
+  const { pairings, stored, say } = context
+  const { author, place } = message
+  const key = { channel: stored.name, person: author.id }
+  const request = await pairings.request({ ...key, name: author.name.slice(0, 100) })
+  if (request === undefined) return
+  await pairings.hold(key, { place: place.id, id: message.id, message: JSON.stringify(message) })
+  if (!request.isNew) return
+  await say({
+    place: place.id,
+    replyTo: message.messageId ?? message.id,
+    markdown: `Hello ${author.name}. I do not know you yet, so nothing was run. Give my owner this code: **${request.pairing.code}**. Once the owner has approved it, I answer this message.\n\n(The owner types: \`molecule pair approve ${request.pairing.code}\`)`,
+  })
+}
+
+interface Admission {
+  readonly message: IncomingMessage
+  readonly known: KnownPlace
+  readonly workspaceId: string | undefined
+}
+
+async function admit(
+  { message, known, workspaceId }: Admission,
+  context: SessionContext,
+  parts: ReceiverParts,
+): Promise<void> {
+  const { stored, chatLog, channel, say } = context
+  const { place, author, id } = message
+  const messageId = message.messageId ?? id
+  const key = { channel: stored.name, place: place.id, id }
+  const refuse = async (markdown: string) => {
+    await channel.react({ place: place.id, messageId }, 'failed')
+    await say({ place: place.id, markdown, replyTo: messageId })
+    await chatLog.record({ ...key, messageId, person: author.id })
+  }
+  if (workspaceId === undefined) return await refuse(NO_AGENT_TEXT)
+  try {
+    const taskId = await sendToWorkspace({ message, known, workspaceId }, context)
+    await chatLog.record({ ...key, messageId, person: author.id, taskId })
+    parts.follower.follow({ ...key, messageId, person: author.id, taskId, receivedAtMs: message.sentAtMs }, workspaceId)
+  } catch (thrown) {
+    const error = toMoleculeError(thrown)
+    // A copy of a message that was admitted before, in a conversation that has ended since.
+    if (error.code === 'idempotency_conflict') return await chatLog.record({ ...key, messageId, person: author.id })
+    const text = REFUSALS[error.code]
+    if (text === undefined) throw error
+    await refuse(text)
+  }
+}
+
+const NO_AGENT_TEXT =
+  'No agent answers in this chat yet. The owner binds one with `/bind <workspace>`, or with `molecule channel bind`.'
+
+/** Failures that a person sees; every other one is tried again by the channel. */
+const REFUSALS: Partial<Record<MoleculeError['code'], string>> = {
+  not_found: NO_AGENT_TEXT,
+  queue_full: 'The agent has too many messages waiting, so I did not take this one. Send it again later.',
+  disk_low: 'The disk of the platform is nearly full, so I did not take this message. Send it again later.',
+  too_large: 'A file of this message is too large for me, so I did not take it.',
+  bad_attachment: 'A file of this message could not be read, so I did not take it. Send it again.',
+}
+
+/** The id of the task. */
+async function sendToWorkspace(
+  { message, known, workspaceId }: Required<Admission>,
+  context: SessionContext,
+): Promise<string> {
+  const { stored, reception } = context
+  const { place, author, id } = message
+  const parts = await toParts(message, context)
+  const waitingTask = await findWaitingTask(known, context)
+  const key = `${stored.name}-${place.id}-${id}`
+  const params = {
+    message: {
+      ...{ messageId: key, role: 'ROLE_USER', parts, contextId: known.contextId },
+      ...(waitingTask !== undefined && { taskId: waitingTask }),
+      metadata: { chat: { channel: stored.name, place: place.id, place_name: place.name, person: author.name } },
+    },
+  }
+  const { taskId } = await reception.admit({
+    ...{ workspaceId: workspaceId as string, principal: `${stored.name}:${place.id}`, idempotencyKey: key },
+    sender: { kind: author.isBot ? 'program' : 'person', id: author.id, name: author.name, door: stored.kind },
+    envelope: readEnvelope({ jsonrpc: '2.0', id: key, method: 'SendMessage', params }),
+    replyTo: { door: context.door, channel: place.id },
+    bytes: parts.reduce((sum, { text = '', raw = '' }) => sum + text.length + raw.length, 0),
+  })
+  return taskId
+}
+
+/** A task of this conversation that asked a question: the message is the answer. */
+async function findWaitingTask(known: KnownPlace, { chatLog, reception }: SessionContext): Promise<string | undefined> {
+  const last = await chatLog.lastOf(known)
+  if (last?.taskId === undefined) return undefined
+  const task = await reception.task(last.taskId, { historyLength: 0, artifacts: false })
+  const isWaiting = task?.status.state === 'TASK_STATE_INPUT_REQUIRED' && task.contextId === known.contextId
+  return isWaiting ? last.taskId : undefined
+}
+
+async function toParts({ text, files }: IncomingMessage, context: SessionContext): Promise<Part[]> {
+  const { channel, signal } = context
+  if (files.length > FILES_MAX) throw new MoleculeError('too_large', `a message has at most ${FILES_MAX} files`)
+  let bytesLeft = channel.limits.downloadBytesMax
+  const attached: Part[] = []
+  for (const file of files) {
+    const content = await download(() => channel.download(file, bytesLeft, signal))
+    bytesLeft -= content.length
+    const type = file.mediaType === undefined ? {} : { mediaType: file.mediaType }
+    attached.push({ raw: Buffer.from(content).toString('base64'), filename: file.name, ...type })
+  }
+  const said: Part[] = text.trim() === '' && attached.length > 0 ? [] : [{ text }]
+  return [...said, ...attached]
+}
+
+const DOWNLOAD_TRIES = 3
+
+async function download(get: () => Promise<Uint8Array>): Promise<Uint8Array> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await get()
+    } catch (thrown) {
+      const error = toMoleculeError(thrown)
+      if (error.code === 'too_large') throw error
+      if (tries === DOWNLOAD_TRIES)
+        throw new MoleculeError('bad_attachment', 'a file could not be read', { cause: error })
+    }
+  }
+}

@@ -1,0 +1,166 @@
+/**
+ * One connected channel: its events go to the receiver, its deliveries are sent, its open tasks are followed. Messages of a
+ * place are handled in order, one at a time; what was missed while the bot was away comes before what arrives now.
+ */
+import { toMoleculeError } from '../../errors.ts'
+import { createWakeUp, onAbort, sleep } from '../../wait.ts'
+import type { StoredChannel } from '../../workspaces/channels.ts'
+import type { Account, Channel, IncomingMessage, Place } from './channel.ts'
+import {
+  type ChatContext,
+  createKeyedQueue,
+  deliveryDoor,
+  type SessionContext,
+  type ShortPost,
+} from './chat-context.ts'
+import { CHAT_COMMANDS, createCommands } from './commands.ts'
+import { keepDelivering } from './deliver.ts'
+import { createFollower } from './follow.ts'
+import { createPrompts } from './prompts.ts'
+import { createReceiver, type Receiver } from './receive.ts'
+
+export interface Session {
+  readonly account: Account
+  /** Rejects when the service refuses the channel for good; resolves when the session is closed. */
+  readonly ended: Promise<void>
+  /** Pairings may have changed, or there may be a delivery. */
+  wake(): void
+  close(): Promise<void>
+}
+
+/** Messages of one place that are read at once after an absence; later ones are read in the next round. */
+const HISTORY_MESSAGES = 100
+const HISTORY_ROUNDS_MAX = 10
+const SAY_TRIES = 3
+const SAY_RETRY_MS = 1000
+/** When the session ends, a send that has begun may take this long. Its answer counts; without it the delivery is unknown. */
+const SENDING_MS_MAX = 5000
+/** A missed wake-up is noticed within this time. */
+const POLL_MS = 1000
+
+export async function openSession(stored: StoredChannel, context: ChatContext, outer: AbortSignal): Promise<Session> {
+  const { clock, log, channels } = context
+  const kind = await context.findKind(stored.kind)
+  if (kind === undefined) throw new Error(`there is no kind of channel called ${stored.kind}`)
+  const { apiUrl } = stored.settings
+  const channel = await kind.open({ token: stored.token, ...(apiUrl !== undefined && { apiUrl }), clock, log })
+  const [stopping, closing] = [new AbortController(), new AbortController()]
+  const release = onAbort(outer, () => stopping.abort())
+  const ended = Promise.withResolvers<void>()
+  ended.promise.catch(() => undefined)
+  onAbort(stopping.signal, () => ended.resolve())
+  const connected = Promise.withResolvers<SessionContext & { receiver: Receiver }>()
+  connected.promise.catch(() => undefined)
+  const inbound = createKeyedQueue()
+  const wakeUp = createWakeUp()
+  /** Reads what each known place got while the bot was away, before anything new of that place is handled. */
+  const catchUpAll = async () => {
+    for (const { description } of await context.chatLog.places(stored.name)) {
+      const place = JSON.parse(description) as Place
+      void inbound(place.id, async () => catchUp(place, await connected.promise)).catch((error) =>
+        log.warn({ err: toMoleculeError(error), channel: stored.name }, 'the history of a chat could not be read'),
+      )
+    }
+  }
+  try {
+    if (channel.history !== undefined) await catchUpAll()
+    const account = await channel.connect(
+      {
+        message: (message) =>
+          inbound(message.place.id, async () => (await connected.promise).receiver.message(message)),
+        command: async (call) => (await connected.promise).receiver.command(call),
+        press: async (press) => (await connected.promise).receiver.press(press),
+        reconnected() {
+          wakeUp.wake()
+          if (channel.history !== undefined) void catchUpAll().catch(() => undefined)
+        },
+        problem: (sentence) => void channels.setProblem(stored.name, sentence).catch(() => undefined),
+        refused: (error) => ended.reject(error),
+      },
+      { commands: CHAT_COMMANDS },
+      closing.signal,
+    )
+    await channels.setProblem(stored.name, undefined)
+    const signals = { signal: stopping.signal, channelSignal: closing.signal }
+    const session = createSessionContext({ context, stored, channel, account, ...signals }, wakeUp.wake)
+    connected.resolve(session)
+    const wait = (signal: AbortSignal) => wakeUp.wait(signal, (done) => clock.after(POLL_MS, done))
+    const work = keepDelivering(session, wait, session.receiver)
+    session.resume()
+    return {
+      account,
+      ended: ended.promise,
+      wake: wakeUp.wake,
+      async close() {
+        stopping.abort()
+        release()
+        await Promise.race([work, sleep(clock, SENDING_MS_MAX)])
+        closing.abort()
+        await work
+        await channel.close()
+      },
+    }
+  } catch (error) {
+    for (const controller of [stopping, closing]) controller.abort()
+    release()
+    connected.reject(error)
+    await channel.close()
+    throw error
+  }
+}
+
+interface Connected {
+  readonly context: ChatContext
+  readonly stored: StoredChannel
+  readonly channel: Channel
+  readonly account: Account
+  readonly signal: AbortSignal
+  readonly channelSignal: AbortSignal
+}
+
+function createSessionContext({ context, ...connected }: Connected, wake: () => void) {
+  const inPlace = createKeyedQueue()
+  const session: SessionContext = {
+    ...context,
+    ...connected,
+    ...{ inPlace, wakeDeliveries: wake },
+    door: deliveryDoor(connected.stored.name),
+    say: (post) => inPlace(post.place, () => say(post, session)),
+  }
+  const prompts = createPrompts(session)
+  const follower = createFollower(session, prompts)
+  const commands = createCommands(session)
+  const receiver = createReceiver(session, { prompts, follower, commands })
+  return { ...session, receiver, resume: () => void follower.resumeAll() }
+}
+
+/** Tries again what surely did not arrive; gives up quietly, because nothing depends on these texts. */
+async function say({ markdown, ...post }: ShortPost, context: SessionContext): Promise<string | undefined> {
+  const { channel, clock, signal, log } = context
+  const text = channel.render(markdown)[0]
+  if (text === undefined) return undefined
+  const nonce = Math.random().toString(36).slice(2, 14)
+  for (let tries = 0; tries < SAY_TRIES && !signal.aborted; tries++) {
+    const result = await channel.send({ ...post, text, nonce }, signal)
+    if (result.type === 'sent') return result.messageId
+    log.debug({ channel: context.stored.name, result }, 'a short text was not sent')
+    if (result.type === 'unknown' || result.final === true) return undefined
+    await sleep(clock, result.retryAfterMs ?? SAY_RETRY_MS, signal)
+  }
+  return undefined
+}
+
+async function catchUp(place: Place, context: SessionContext & { readonly receiver: Receiver }): Promise<void> {
+  const { channel, chatLog, stored, signal } = context
+  const key = { channel: stored.name, place: place.id }
+  for (let round = 0; round < HISTORY_ROUNDS_MAX && !signal.aborted; round++) {
+    const { seen } = await chatLog.place(key, JSON.stringify(place))
+    if (seen === undefined || channel.history === undefined) return
+    const query = { place, afterMessageId: seen.id, limit: HISTORY_MESSAGES }
+    const missed: readonly IncomingMessage[] = await channel.history(query, signal)
+    for (const message of missed) await context.receiver.message(message)
+    const last = missed.at(-1)
+    if (last === undefined || missed.length < HISTORY_MESSAGES) return
+    await chatLog.markSeen(key, { id: last.messageId ?? last.id, atMs: last.sentAtMs })
+  }
+}

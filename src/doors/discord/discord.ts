@@ -1,0 +1,237 @@
+/**
+ * The Discord channel on discord.js: the gateway for what people write, REST for what the bot writes. It reads and writes
+ * the raw objects of the API, so that events and history have one format.
+ */
+import type { APIMessage, Client, RESTOptions } from 'discord.js'
+import { MoleculeError } from '../../errors.ts'
+import { abortable, onAbort } from '../../wait.ts'
+import type {
+  Account,
+  Channel,
+  ChannelKind,
+  ChannelLimits,
+  ChannelOptions,
+  IncomingMessage,
+  ReactionState,
+} from '../chat/channel.ts'
+import { downloadFile } from '../chat/service-calls.ts'
+import { connectError, discordOutcome, discordRefusal, inviteUrl } from './discord-errors.ts'
+import { type GatewayMessage, listenToGateway } from './discord-events.ts'
+import { DISCORD_TEXT_CHARS_MAX, renderDiscord } from './discord-markdown.ts'
+import { isCopy, isFromPerson, messageBody, toIncomingMessage, toSlashCommand, toUpload } from './discord-messages.ts'
+
+type DiscordLibrary = typeof import('discord.js')
+
+const CONNECT_MS = 30_000
+const PAGE_MESSAGES = 100
+/** A rate limit of a reaction or a typing sign that is longer than this is not worth the wait. */
+const RATE_LIMIT_WAIT_MS_MAX = 5000
+const FILE_HOSTS = ['cdn.discordapp.com', 'media.discordapp.net']
+/** States that `react` remembers, so that it removes the right one. */
+const SHOWN_MAX = 1000
+const REACTIONS: Readonly<Record<ReactionState, string>> = {
+  seen: '👀',
+  running: '⏳',
+  waiting: '❓',
+  done: '✅',
+  failed: '❌',
+}
+
+const LIMITS: ChannelLimits = {
+  textCharactersMax: DISCORD_TEXT_CHARS_MAX,
+  uploadBytesMax: 10 * 1024 * 1024,
+  downloadBytesMax: 25 * 1024 * 1024,
+  editMs: 1500,
+  typingMs: 9000,
+  nonceMs: 120_000,
+}
+
+export const discordKind: ChannelKind = {
+  kind: 'discord',
+  tokenVariable: 'DISCORD_BOT_TOKEN',
+  tokenSteps: [
+    'Open https://discord.com/developers/applications and click New Application.',
+    'Open Bot, click Reset Token and copy the token.',
+    'On the same page turn on Message Content Intent.',
+  ],
+  async check(options, signal) {
+    const library = await import('discord.js')
+    const rest = new library.REST(restOptions(options)).setToken(options.token)
+    try {
+      const user = (await rest.get(library.Routes.user(), { signal })) as { id: string; username: string }
+      const { flags = 0 } = (await rest.get(library.Routes.currentApplication(), { signal })) as { flags?: number }
+      const { GatewayMessageContent, GatewayMessageContentLimited } = library.ApplicationFlags
+      if ((flags & (GatewayMessageContent | GatewayMessageContentLimited)) === 0)
+        throw discordRefusal(4014, options.token)
+      return {
+        account: { id: user.id, name: user.username },
+        steps: [`Invite the bot to your server: ${inviteUrl(user.id)}`],
+      }
+    } catch (error) {
+      throw connectError(error, options.token)
+    }
+  },
+  open: async (options) => createDiscordChannel(options, await import('discord.js')),
+}
+
+function createDiscordChannel(options: ChannelOptions, library: DiscordLibrary): Channel {
+  const { Routes } = library
+  const client = createClient(options, library)
+  const rest = client.rest.setToken(options.token)
+  const reactTo = createReactions(client, library)
+  const readPages = createHistory(client, library)
+  let me = ''
+  let closed: Promise<void> | undefined
+  const close = () => {
+    closed ??= client.destroy()
+    return closed
+  }
+  const read = (message: GatewayMessage, place: IncomingMessage['place']) =>
+    message.author.id === me || !isFromPerson(message)
+      ? undefined
+      : toIncomingMessage(message, place, { id: me, roleId: botRole(client, message.guild_id) })
+  return {
+    limits: LIMITS,
+    render: renderDiscord,
+    close,
+    async connect(events, { commands }, signal) {
+      onAbort(signal, () => void close())
+      listenToGateway(client, { events, library, options, read }, signal)
+      client.ws.once(library.GatewayDispatchEvents.Ready, ({ user }: { user: { id: string } }) => {
+        me = user.id
+      })
+      const account = await login(client, { options, library, signal })
+      const body = commands.map(toSlashCommand)
+      await rest.put(Routes.applicationCommands(account.id), { body }).catch((error: unknown) => {
+        const { error: problem } = discordOutcome(error)
+        options.log.warn({ problem }, 'Discord did not take the commands of the bot')
+      })
+      return account
+    },
+    send: (message, signal) => {
+      const call = { body: messageBody(message), files: (message.files ?? []).map(toUpload), signal }
+      return rest.post(Routes.channelMessages(message.place), call).then(
+        (sent) => ({ type: 'sent', messageId: (sent as APIMessage).id }),
+        (error: unknown) => discordOutcome(error),
+      )
+    },
+    async edit({ place, messageId, text }, signal) {
+      const body = { content: text, components: [], allowed_mentions: { parse: [] } }
+      try {
+        await rest.patch(Routes.channelMessage(place, messageId), { body, signal })
+        return { type: 'sent', messageId }
+      } catch (error) {
+        const outcome = discordOutcome(error)
+        return outcome.type === 'unknown' ? { type: 'failed', error: outcome.error } : outcome
+      }
+    },
+    typing: async (place) => void (await rest.post(Routes.channelTyping(place)).catch(() => undefined)),
+    react: ({ place, messageId }, state) => reactTo(place, messageId, state).catch(() => undefined),
+    async download({ ref }, bytesMax, signal) {
+      const { host } = new URL(ref)
+      const isOwn = FILE_HOSTS.includes(host) || (options.apiUrl !== undefined && host === new URL(options.apiUrl).host)
+      // A file reference comes back from the store: it must not make the platform call another host.
+      if (!isOwn) throw new MoleculeError('forbidden', 'the file is not on a server of Discord')
+      return downloadFile(ref, { bytesMax, service: 'Discord' }, signal)
+    },
+    async history({ place, afterMessageId, limit }, signal) {
+      const found = await readPages({ place: place.id, afterMessageId, limit }, signal)
+      return found.map((message) => read(message, place)).filter((message) => message !== undefined)
+    },
+    async findSent(message, signal) {
+      const query = new URLSearchParams({ limit: String(PAGE_MESSAGES) })
+      const page = (await rest.get(Routes.channelMessages(message.place), { query, signal })) as APIMessage[]
+      return page.find((sent) => sent.author.id === me && isCopy(sent, message))?.id
+    },
+  }
+}
+
+/** The messages after a message, the oldest first. The service gives each page the newest first. */
+function createHistory({ rest }: Client, { Routes }: DiscordLibrary) {
+  return async (query: { place: string; afterMessageId: string; limit: number }, signal: AbortSignal) => {
+    const found: GatewayMessage[] = []
+    for (let after = query.afterMessageId; found.length < query.limit; after = found.at(-1)?.id ?? after) {
+      const page = new URLSearchParams({ after, limit: String(Math.min(query.limit - found.length, PAGE_MESSAGES)) })
+      const messages = (await rest.get(Routes.channelMessages(query.place), {
+        query: page,
+        signal,
+      })) as GatewayMessage[]
+      if (messages.length === 0) break
+      found.push(...messages.reverse())
+    }
+    return found
+  }
+}
+
+function createClient(
+  options: ChannelOptions,
+  { Client: DiscordClient, GatewayIntentBits, Options }: DiscordLibrary,
+): Client {
+  const { Guilds, GuildMessages, DirectMessages, MessageContent } = GatewayIntentBits
+  return new DiscordClient({
+    intents: [Guilds, GuildMessages, DirectMessages, MessageContent],
+    rest: restOptions(options),
+    // The door keeps what matters; a cache of messages would only grow.
+    makeCache: Options.cacheWithLimits({ ...Options.DefaultMakeCacheSettings, MessageManager: 0 }),
+  })
+}
+
+/** The door decides about every retry of a send or an edit, because it knows what may be doubled. */
+function restOptions({ apiUrl }: ChannelOptions): Partial<RESTOptions> {
+  return {
+    ...(apiUrl !== undefined && { api: apiUrl }),
+    retries: 0,
+    rejectOnRateLimit: ({ route, method, retryAfter }) =>
+      retryAfter > RATE_LIMIT_WAIT_MS_MAX || (/\/messages(\/:id)?$/.test(route) && method !== 'GET'),
+  }
+}
+
+/** Resolves with the account when messages arrive. */
+async function login(
+  client: Client,
+  { options, library, signal }: { options: ChannelOptions; library: DiscordLibrary; signal: AbortSignal },
+): Promise<Account> {
+  const end = Promise.withResolvers<Account>()
+  const { Events, GatewayDispatchEvents } = library
+  client.ws.once(GatewayDispatchEvents.Ready, ({ user }: { user: { id: string; username: string } }) =>
+    end.resolve({ id: user.id, name: user.username }),
+  )
+  client.once(Events.ShardDisconnect, ({ code }) => {
+    const refused = discordRefusal(code, options.token)
+    if (refused) end.reject(refused)
+  })
+  // The library dials for ever; the caller decides whether to try again.
+  const cancel = options.clock.after(CONNECT_MS, () => end.reject(new Error('timeout')))
+  client.login(options.token).catch(end.reject)
+  try {
+    return await abortable(end.promise, signal)
+  } catch (error) {
+    await client.destroy()
+    throw connectError(error, options.token)
+  } finally {
+    cancel()
+  }
+}
+
+/** Shows one state on a message. After a restart the state before is not known, so every earlier one is removed. */
+function createReactions({ rest }: Client, { Routes }: DiscordLibrary) {
+  const shown = new Map<string, ReactionState>()
+  return async (place: string, messageId: string, state: ReactionState) => {
+    const route = (of: ReactionState) =>
+      Routes.channelMessageOwnReaction(place, messageId, encodeURIComponent(REACTIONS[of]))
+    const before = shown.get(messageId)
+    if (shown.size >= SHOWN_MAX) shown.clear()
+    shown.set(messageId, state)
+    await rest.put(route(state))
+    const old = before === undefined && state !== 'seen' ? (['seen', 'running', 'waiting'] as const) : [before]
+    for (const other of old) {
+      if (other !== undefined && other !== state) await rest.delete(route(other)).catch(() => undefined)
+    }
+  }
+}
+
+/** The role that Discord makes for the bot: people often mention it instead of the bot. */
+function botRole(client: Client, guildId: string | undefined): string | undefined {
+  const guild = guildId === undefined ? undefined : client.guilds.cache.get(guildId)
+  return client.user ? guild?.roles.botRoleFor(client.user)?.id : undefined
+}

@@ -1,0 +1,142 @@
+/** Schedules over HTTP: messages that the clock sends to a workspace at times. Admins and members change them. */
+import { z } from 'zod'
+import type { Schedule, ScheduleChange } from '../../../workspaces/schedules.ts'
+import { newSigningSecret, requirePush } from '../a2a/push-methods.ts'
+import { type AppContext, route } from './route.ts'
+import { newWorkspaceSchema } from './workspace-schema.ts'
+
+const TEXT_CHARACTERS_MAX = 100_000
+const CRON_CHARACTERS_MAX = 200
+const ZONE_CHARACTERS_MAX = 60
+const URL_CHARACTERS_MAX = 2000
+/** Of the last answer, in a list. */
+const ANSWER_CHARACTERS_MAX = 200
+
+const fields = {
+  name: newWorkspaceSchema.shape.name,
+  cron: z.string().trim().min(1).max(CRON_CHARACTERS_MAX),
+  time_zone: z.string().max(ZONE_CHARACTERS_MAX),
+  text: z.string().trim().min(1).max(TEXT_CHARACTERS_MAX),
+  missed: z.enum(['once', 'skip']),
+  same_conversation: z.boolean(),
+}
+export const newScheduleSchema = z.strictObject({
+  ...{ cron: fields.cron, text: fields.text },
+  name: fields.name.optional(),
+  time_zone: fields.time_zone.default('UTC'),
+  missed: fields.missed.default('skip'),
+  same_conversation: fields.same_conversation.default(false),
+  webhook: z.url().max(URL_CHARACTERS_MAX).optional(),
+  team: newWorkspaceSchema.shape.team,
+})
+const changeSchema = z.strictObject({ ...fields, paused: z.boolean() }).partial()
+
+export const scheduleRoutes = [
+  route({
+    method: 'post',
+    path: '/workspaces/:id/schedules',
+    access: 'schedule.handle',
+    body: { schema: newScheduleSchema, name: 'a schedule' },
+    summary: 'Send a message at times; `webhook` receives the answers, signed with the secret of this answer',
+    success: [201, 'The schedule, and the secret of its webhook'],
+    async handle({ context, body }, app) {
+      const { webhook: url, name = firstLine(body.text), time_zone, same_conversation, ...rest } = body
+      if (url !== undefined) await requirePush(app.push).check(url)
+      const webhook = url === undefined ? undefined : { url, signingSecret: newSigningSecret() }
+      const draft = { ...rest, name, webhook, timeZone: time_zone, sameConversation: same_conversation }
+      const schedule = await app.schedules.create({ workspaceId: context.req.param('id'), ...draft })
+      app.clockDoor.wake()
+      const secret = webhook === undefined ? {} : { webhook_secret: webhook.signingSecret }
+      return context.json({ ...(await viewSchedule(schedule, app)), ...secret }, 201)
+    },
+  }),
+  route({
+    method: 'get',
+    path: '/schedules',
+    access: 'schedule.read',
+    summary: 'The schedules of all workspaces, or of the one that `workspace` names',
+    success: [200, 'The schedules with their last results'],
+    async handle({ context }, app) {
+      const all = await app.schedules.list(context.req.query('workspace'))
+      return context.json({ schedules: await Promise.all(all.map((schedule) => viewSchedule(schedule, app))) })
+    },
+  }),
+  route({
+    method: 'patch',
+    path: '/schedules/:schedule',
+    access: 'schedule.handle',
+    body: { schema: changeSchema, name: 'a change of a schedule' },
+    summary: 'Change, pause or resume a schedule',
+    success: [200, 'The schedule'],
+    async handle({ context, body }, app) {
+      const { time_zone: timeZone, same_conversation: sameConversation, ...rest } = body
+      const given = Object.entries({ ...rest, timeZone, sameConversation }).filter(([, value]) => value !== undefined)
+      const change = Object.fromEntries(given) as ScheduleChange
+      const schedule = await app.schedules.change(context.req.param('schedule'), change)
+      app.clockDoor.wake()
+      return context.json(await viewSchedule(schedule, app))
+    },
+  }),
+  route({
+    method: 'post',
+    path: '/schedules/:schedule/run',
+    access: 'schedule.handle',
+    summary: 'Send the message now; refused while the last run works',
+    success: [202, 'The id of the task'],
+    async handle({ context }, { schedules, clockDoor }) {
+      const taskId = await clockDoor.run(await schedules.get(context.req.param('schedule')))
+      return context.json({ task_id: taskId }, 202)
+    },
+  }),
+  route({
+    method: 'delete',
+    path: '/schedules/:schedule',
+    access: 'schedule.handle',
+    summary: 'Delete a schedule; its tasks stay',
+    success: [204, 'It is deleted'],
+    async handle({ context }, { schedules }) {
+      const { id } = await schedules.get(context.req.param('schedule'))
+      await schedules.remove(id)
+      return context.body(null, 204)
+    },
+  }),
+]
+
+const NAME_CHARACTERS_MAX = 60
+
+/** A name for people. Control characters would make it refused. */
+const firstLine = (text: string): string =>
+  (text.split('\n')[0] ?? '').replace(/[\p{C}]/gu, '').slice(0, NAME_CHARACTERS_MAX) || 'schedule'
+
+const instant = (ms: number | undefined): string | null => (ms === undefined ? null : new Date(ms).toISOString())
+
+async function viewSchedule(schedule: Schedule, { reception }: Pick<AppContext, 'reception'>) {
+  const { lastTaskId } = schedule
+  const task = lastTaskId === undefined ? undefined : await reception.task(lastTaskId, { historyLength: 0 })
+  const answer = [...(task?.artifacts ?? []), ...(task?.status.message === undefined ? [] : [task.status.message])]
+  const text = answer.flatMap(({ parts }) => parts.map((part) => part.text ?? '')).join('')
+  return {
+    id: schedule.id,
+    workspace_id: schedule.workspaceId,
+    name: schedule.name,
+    cron: schedule.cron,
+    time_zone: schedule.timeZone,
+    text: schedule.text,
+    missed: schedule.missed,
+    same_conversation: schedule.sameConversation,
+    webhook: schedule.webhook?.url ?? null,
+    team: schedule.team ?? null,
+    paused: schedule.paused,
+    next_at: schedule.paused ? null : instant(schedule.nextAtMs),
+    note: schedule.note ?? null,
+    last:
+      lastTaskId === undefined
+        ? null
+        : {
+            at: instant(schedule.lastAtMs),
+            task_id: lastTaskId,
+            state: task?.status.state ?? null,
+            text: text.slice(0, ANSWER_CHARACTERS_MAX),
+          },
+  }
+}

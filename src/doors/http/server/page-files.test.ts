@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { createPageFiles } from './page-files.ts'
+
+test('CV-1 a page that is not built says what to do, and appears once it is built', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'molecule-page-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const files = createPageFiles(folder)
+  const index = () => new TextDecoder().decode(files.index().bytes)
+  assert.match(index(), /The web page is not built.*npm start/s)
+  assert.equal(files.find('assets/a.js'), undefined)
+  mkdirSync(join(folder, 'assets'))
+  for (const name of ['index.html', 'assets/a.js', 'assets/a.js.br', '.sources'])
+    writeFileSync(join(folder, name), name)
+  assert.equal(index(), 'index.html')
+  const file = files.find('assets/a.js')
+  assert.deepEqual([file?.type, [...(file?.encoded.keys() ?? [])]], ['text/javascript; charset=utf-8', ['br']])
+  assert.equal(files.find('.sources'), undefined)
+  // Read once: a build that replaces the folder does not mix with the files of the page that runs.
+  rmSync(join(folder, 'assets'), { recursive: true })
+  assert.equal(files.find('assets/a.js'), file)
+})

@@ -1,0 +1,93 @@
+/** The tools of memory, over the memories of the workspace and of its team. */
+import { z } from 'zod'
+import { MoleculeError } from '../../errors.ts'
+import {
+  MEMORIES_PAGE_MAX,
+  MEMORY_CHARACTERS_MAX,
+  type Memory,
+  type MemoryKind,
+  QUERY_CHARACTERS_MAX,
+} from '../../workspaces/memories.ts'
+import { jsonResult, type ToolCall, tool } from './tool.ts'
+
+const NAMESPACE_CHARACTERS_MAX = 100
+const FOUND_DEFAULT = 10
+const MEMORY_ID_CHARACTERS_MAX = 64
+
+const namespace = z
+  .string()
+  .max(NAMESPACE_CHARACTERS_MAX)
+  .describe('"workspace" for your own memories (the default), "team" for those that you share with your team')
+
+const commitInput = z.object({
+  content: z.string().trim().min(1).max(MEMORY_CHARACTERS_MAX),
+  namespace: namespace.default('workspace'),
+})
+
+export const memoryTools = [
+  ...['commit_memory', 'commit_memory_v2'].map((name) =>
+    tool({
+      name,
+      description:
+        name === 'commit_memory'
+          ? 'Remembers a fact for later conversations. The same text is stored once; secrets are masked.'
+          : 'The same as commit_memory.',
+      input: commitInput,
+      readOnly: false,
+      run: (input, call) => commit({ ...input, kind: 'memory' }, call),
+    }),
+  ),
+  tool({
+    name: 'commit_summary',
+    description: 'Remembers a summary of this conversation for 30 days.',
+    input: commitInput,
+    readOnly: false,
+    run: (input, call) => commit({ ...input, kind: 'summary' }, call),
+  }),
+  tool({
+    name: 'search_memory',
+    description: 'Searches what you and your team remembered, the best match first.',
+    input: z.object({
+      query: z.string().trim().min(1).max(QUERY_CHARACTERS_MAX),
+      namespace: namespace.optional().describe('"workspace" or "team"; default: both'),
+      limit: z.int().min(1).max(MEMORIES_PAGE_MAX).default(FOUND_DEFAULT),
+    }),
+    readOnly: true,
+    async run({ query, namespace: given, limit }, { memories, workspaceId }) {
+      const namespaces =
+        given === undefined
+          ? await memories.namespacesOf(workspaceId)
+          : [await memories.resolveNamespace(workspaceId, given)]
+      const found = await Promise.all(namespaces.map((each) => memories.search(each, query, limit)))
+      return jsonResult({ memories: found.flat().slice(0, limit).map(viewMemory) })
+    },
+  }),
+  tool({
+    name: 'forget_memory',
+    description: 'Deletes a memory for good, by the id that search_memory shows.',
+    input: z.object({
+      memory_id: z.string().min(1).max(MEMORY_ID_CHARACTERS_MAX),
+      namespace: namespace.default('workspace'),
+    }),
+    readOnly: false,
+    async run({ memory_id: id, namespace: given }, { memories, workspaceId }) {
+      const from = await memories.resolveNamespace(workspaceId, given)
+      if (await memories.forget(from, id)) return { text: 'It is forgotten.' }
+      throw new MoleculeError('not_found', `${from} has no memory ${id}`)
+    },
+  }),
+]
+
+async function commit(
+  { content, namespace: given, kind }: z.output<typeof commitInput> & { readonly kind: MemoryKind },
+  { memories, workspaceId, identity }: ToolCall,
+) {
+  const target = await memories.resolveNamespace(workspaceId, given)
+  const writtenBy = identity.workspaceId ?? identity.name
+  return jsonResult(viewMemory(await memories.commit({ namespace: target, kind, text: content, writtenBy })))
+}
+
+const viewMemory = ({ id, namespace: from, kind, text, writtenBy, createdAtMs }: Memory) => ({
+  ...{ id, namespace: from, kind, content: text, written_by: writtenBy },
+  created_at: new Date(createdAtMs).toISOString(),
+})

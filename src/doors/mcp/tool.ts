@@ -1,0 +1,53 @@
+/** What a tool of the MCP server is: one value, declared in the file of its subject and listed in `mcp.ts`. */
+import type { z } from 'zod'
+import type { Clock } from '../../clock.ts'
+import type { Reception } from '../../inbox/inbox.ts'
+import type { Activity, Stories } from '../../inbox/readers.ts'
+import type { Memories } from '../../workspaces/memories.ts'
+import type { WorkspaceRegistry } from '../../workspaces/registry.ts'
+import type { Workspaces } from '../../workspaces/workspace.ts'
+import type { McpCall } from '../mcp-calls.ts'
+
+export interface McpContext {
+  readonly reception: Reception
+  readonly workspaces: Pick<Workspaces, 'get'>
+  readonly registry: Pick<WorkspaceRegistry, 'peers'>
+  readonly memories: Memories
+  readonly activity: Pick<Activity, 'addNote'>
+  readonly stories: Stories
+  readonly clock: Clock
+  readonly version: string
+}
+
+export interface ToolCall extends McpCall, McpContext {
+  /** Tells the client that the call is alive; a client without a progress token does not hear it. */
+  report(message: string): void
+}
+
+export interface ToolResult {
+  readonly text: string
+  /** The tool did not do its work; the text says why. */
+  readonly isError?: boolean
+}
+
+export interface Tool {
+  readonly name: string
+  readonly description: string
+  readonly input: z.ZodObject
+  /** It changes nothing. */
+  readonly readOnly: boolean
+  readonly run: (input: never, call: ToolCall) => Promise<ToolResult>
+}
+
+/** Declares a tool. Only this function sees the type of its input; the list does not. */
+export function tool<Schema extends z.ZodObject>(
+  value: Omit<Tool, 'input' | 'run'> & {
+    readonly input: Schema
+    readonly run: (input: z.output<Schema>, call: ToolCall) => Promise<ToolResult>
+  },
+): Tool {
+  return value
+}
+
+/** A result for a model that reads it as JSON. */
+export const jsonResult = (value: unknown): ToolResult => ({ text: JSON.stringify(value) })

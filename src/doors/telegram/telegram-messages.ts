@@ -1,0 +1,131 @@
+/** Translates between the objects of Telegram's Bot API and the channel seam. */
+import type { CallbackQuery, Message, Update, User } from 'grammy/types'
+import type { Author, ChatPost, IncomingFile, IncomingMessage, Place } from '../chat/channel.ts'
+
+const BUTTON_LABEL_CHARS_MAX = 60
+
+export interface BotAccount {
+  readonly id: number
+  readonly username: string
+}
+
+/** Where a post goes, as the methods of the API take it. */
+export function targetOf(place: string): { readonly chat_id: number; readonly message_thread_id?: number } {
+  const [chat, thread] = place.split('/')
+  return { chat_id: Number(chat), ...(thread !== undefined && { message_thread_id: Number(thread) }) }
+}
+
+/** A topic is a place of its own. Replies in a group without topics have a thread id too; they belong to the group. */
+function toPlace({
+  chat,
+  message_thread_id,
+  is_topic_message,
+}: Pick<Message, 'chat' | 'message_thread_id' | 'is_topic_message'>): Place {
+  const isDirect = chat.type === 'private'
+  const name = chat.type === 'private' ? fullName(chat) : chat.title
+  const id = String(chat.id)
+  if (!is_topic_message || message_thread_id === undefined) return { id, isDirect, name }
+  return { id: `${id}/${message_thread_id}`, parentId: id, isDirect, name }
+}
+
+function toAuthor(user: User): Author {
+  return { id: String(user.id), name: fullName(user), isBot: user.is_bot }
+}
+
+function fullName({
+  first_name,
+  last_name,
+  username,
+}: {
+  first_name?: string
+  last_name?: string
+  username?: string
+}): string {
+  return [first_name, last_name].filter(Boolean).join(' ') || username || 'someone'
+}
+
+/** Undefined for what is no message of a person: joins, pins, new titles. */
+export function toIncomingMessage({ update_id, message }: Update, me: BotAccount): IncomingMessage | undefined {
+  if (message === undefined) return undefined
+  const text = message.text ?? message.caption ?? ''
+  const files = filesOf(message)
+  if (message.text === undefined && message.caption === undefined && files.length === 0) return undefined
+  const { from, sender_chat, message_id, date, reply_to_message } = message
+  // An anonymous administrator writes in the name of the group; `from` is then an account of the service.
+  const author = sender_chat
+    ? { id: String(sender_chat.id), name: 'title' in sender_chat ? (sender_chat.title ?? '') : '', isBot: false }
+    : toAuthor(from as User)
+  const mention = readMentions(message, text, me)
+  const isReply = reply_to_message?.from?.id === me.id && reply_to_message.forum_topic_created === undefined
+  return {
+    ...{ id: String(update_id), messageId: String(message_id), place: toPlace(message), author },
+    ...{ text: mention.text, files, sentAtMs: date * 1000 },
+    isAddressed: message.chat.type === 'private' || mention.isAddressed || isReply,
+  }
+}
+
+/** The text without mentions of the bot, and whether it speaks to the bot: by a mention or by a command. */
+function readMentions(
+  message: Message,
+  text: string,
+  me: BotAccount,
+): { readonly text: string; readonly isAddressed: boolean } {
+  let isAddressed = false
+  let shown = text
+  const own = `@${me.username}`.toLowerCase()
+  for (const entity of [...(message.entities ?? message.caption_entities ?? [])].reverse()) {
+    const { type, offset, length } = entity
+    const part = text.slice(offset, offset + length)
+    const isMention =
+      (type === 'mention' && part.toLowerCase() === own) || (entity.type === 'text_mention' && entity.user.id === me.id)
+    const [name = '', bot] = type === 'bot_command' && offset === 0 ? part.split('@') : []
+    const isCommand = name !== '' && (bot === undefined || `@${bot}`.toLowerCase() === own)
+    if (!isMention && !isCommand) continue
+    isAddressed = true
+    shown = shown.slice(0, offset) + (isCommand ? name : '') + shown.slice(offset + length)
+  }
+  return { text: shown.trim(), isAddressed }
+}
+
+function filesOf(message: Message): IncomingFile[] {
+  const { document, photo, audio, video, voice, video_note, animation, sticker } = message
+  const largest = photo?.at(-1)
+  const found = [
+    // An animation is a document too, for old programs.
+    ...(document && !animation ? [{ ...document, fallback: 'document' }] : []),
+    ...(largest ? [{ ...largest, fallback: 'photo.jpg', mime_type: 'image/jpeg' }] : []),
+    ...(audio ? [{ ...audio, fallback: 'audio.mp3' }] : []),
+    ...(video ? [{ ...video, fallback: 'video.mp4' }] : []),
+    ...(animation ? [{ ...animation, fallback: 'animation.mp4' }] : []),
+    ...(voice ? [{ ...voice, fallback: 'voice.ogg' }] : []),
+    ...(video_note ? [{ ...video_note, fallback: 'video.mp4' }] : []),
+    ...(sticker ? [{ ...sticker, fallback: 'sticker.webp' }] : []),
+  ] as readonly { file_id: string; fallback: string; file_name?: string; mime_type?: string; file_size?: number }[]
+  return found.map(({ file_id, fallback, file_name, mime_type, file_size }) => ({
+    ...{ ref: file_id, name: file_name ?? fallback },
+    ...(mime_type !== undefined && { mediaType: mime_type }),
+    ...(file_size !== undefined && { bytes: file_size }),
+  }))
+}
+
+/** The place and the author of a pressed button; undefined when its message is too old for the service. */
+export function toPress({ id, from, data, message }: CallbackQuery) {
+  if (data === undefined || message === undefined) return undefined
+  const place = toPlace('text' in message || 'from' in message ? message : { chat: message.chat })
+  return { id, place, author: toAuthor(from), buttonId: data, messageId: String(message.message_id) }
+}
+
+/** What a text and a file have in common. */
+export function postOptions({ place, replyTo, buttons = [] }: ChatPost) {
+  const inline_keyboard = [
+    buttons.map(({ id, label }) => ({ text: label.slice(0, BUTTON_LABEL_CHARS_MAX), callback_data: id })),
+  ]
+  return {
+    ...targetOf(place),
+    parse_mode: 'HTML' as const,
+    ...(replyTo !== undefined && {
+      reply_parameters: { message_id: Number(replyTo), allow_sending_without_reply: true },
+    }),
+    ...(buttons.length > 0 && { reply_markup: { inline_keyboard } }),
+  }
+}

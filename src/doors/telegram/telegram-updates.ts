@@ -1,0 +1,83 @@
+/**
+ * What comes from Telegram: one long poll after the other. The offset of a poll confirms the updates before it, so it moves
+ * on only after the door has stored an update.
+ */
+import type { Api } from 'grammy'
+import type { Update } from 'grammy/types'
+import { sleep } from '../../wait.ts'
+import type { ChannelEvents, ChannelOptions } from '../chat/channel.ts'
+import { abortSignal } from './telegram-api.ts'
+import { pollProblem, refusalOf, telegramOutcome, tokenRefused } from './telegram-errors.ts'
+import { type BotAccount, toIncomingMessage, toPress } from './telegram-messages.ts'
+
+const POLL_S = 25
+const RETRY_MS = [1000, 2000, 5000, 15_000] as const
+const CALLBACK_TEXT_CHARS_MAX = 200
+
+interface PollContext {
+  readonly events: ChannelEvents
+  readonly options: ChannelOptions
+  readonly me: BotAccount
+}
+
+export async function keepPolling(api: Api, context: PollContext, signal: AbortSignal): Promise<void> {
+  const { events, options } = context
+  const allowed_updates = ['message', 'callback_query'] as const
+  let offset = 0
+  for (let failures = 0; !signal.aborted; ) {
+    try {
+      // After a failure a short poll tells at once that all is well again.
+      const timeout = failures > 0 ? 0 : POLL_S
+      const updates = await api.getUpdates({ offset, timeout, allowed_updates }, abortSignal(signal))
+      if (failures > 0) events.problem(undefined)
+      failures = 0
+      for (const update of updates) {
+        await receive(update, api, context)
+        offset = update.update_id + 1
+      }
+    } catch (error) {
+      if (signal.aborted) return
+      const refusal = refusalOf(error)
+      if (refusal?.error_code === 401) return events.refused(tokenRefused())
+      if (!(error instanceof UpdateNotStored)) events.problem(pollProblem(error))
+      const retryMs = (refusal?.parameters?.retry_after ?? 0) * 1000
+      await sleep(options.clock, Math.max(retryMs, RETRY_MS[Math.min(failures++, RETRY_MS.length - 1)] ?? 0), signal)
+    }
+  }
+}
+
+/** The door could not store an update: it is not confirmed, so the service gives it again. */
+class UpdateNotStored extends Error {}
+
+/** What an update is. The service gets new kinds; one that cannot be read must not hold up all later ones. */
+function readUpdate(update: Update, me: BotAccount) {
+  try {
+    const press = update.callback_query && toPress(update.callback_query)
+    return { press, message: toIncomingMessage(update, me) }
+  } catch {
+    return {}
+  }
+}
+
+async function receive(update: Update, api: Api, { events, options, me }: PollContext): Promise<void> {
+  const { press, message } = readUpdate(update, me)
+  try {
+    if (message) await events.message(message)
+    if (press) {
+      let isAnswered = false
+      const answer = async (text: string) => {
+        isAnswered = true
+        await api
+          .answerCallbackQuery(press.id, { text: text.slice(0, CALLBACK_TEXT_CHARS_MAX) })
+          .catch((error: unknown) => {
+            options.log.debug({ problem: telegramOutcome(error).error }, 'the answer to a button did not arrive')
+          })
+      }
+      await events.press({ ...press, answer })
+      // Without an answer the button shows a clock for a minute.
+      if (!isAnswered) await answer('')
+    }
+  } catch (error) {
+    throw new UpdateNotStored('the update could not be stored', { cause: error })
+  }
+}
