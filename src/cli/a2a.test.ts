@@ -12,8 +12,10 @@ import { recordingTerminal } from '../../test/fakes/terminal.ts'
 import { openDoor } from '../../test/harness/open-door.ts'
 import { temporaryDir } from '../../test/harness/process-harness.ts'
 import { waitUntil } from '../../test/harness/wait.ts'
+import { type Clock, systemClock } from '../clock.ts'
 import { bootId, startTimeOf } from '../process/identity.ts'
 import { main } from './a2a.ts'
+import { delegate } from './commands/a2a/tasks.ts'
 
 async function platform(t: TestContext, maxBlockMs = 60_000) {
   const opened = await openDoor(t, { maxBlockMs })
@@ -31,7 +33,7 @@ test('peers lists the other workspaces with name, id, status and role', async (t
   await fakePlatform.workspaces.create({ name: 'Ada', role: 'Backend engineer' })
   const { code, output } = await run(['peers'])
   assert.equal(code, 0)
-  assert.match(output, new RegExp(`^echo  ${WORKSPACE_ID}  online\nAda   ws_1 +online  Backend engineer\n$`))
+  assert.match(output, new RegExp(`^echo  ${WORKSPACE_ID}  online\nAda   ws_9\\d+1  online  Backend engineer\n$`))
   assert.doesNotMatch((await run(['peers'], { MOLECULE_WORKSPACE_ID: WORKSPACE_ID })).output, /echo/)
 })
 
@@ -71,7 +73,7 @@ test('TW-2 delegate --async prints the task id, and status needs no other id', a
   assert.equal((await run(['status', 'task-1'])).output, 'completed\nslow\n')
 })
 
-test('a failed delegation begins with [A2A_ERROR] and names three things to do, whatever failed', async (t) => {
+test('TW-4 a failed delegation begins with [A2A_ERROR] and names three things to do, whatever failed', async (t) => {
   const { run, fakePlatform } = await platform(t)
   await fakePlatform.workspaces.create({ name: 'twin' })
   await fakePlatform.workspaces.create({ name: 'twin' })
@@ -79,7 +81,7 @@ test('a failed delegation begins with [A2A_ERROR] and names three things to do, 
     [['delegate', 'echo', 'fail'], /ended failed/],
     [['delegate', 'echo', 'ask'], /ended input required/],
     [['delegate', 'nobody', 'x'], /no workspace called "nobody"/],
-    [['delegate', 'twin', 'x'], /2 workspaces are called "twin"; use an id: ws_1, ws_2/],
+    [['delegate', 'twin', 'x'], /2 workspaces are called "twin"; use an id: ws_9\d+1, ws_9\d+2/],
     [['delegate', 'echo', 'defect'], /the log has it under this id/],
   ] as const) {
     const { code, output, errors } = await run(argv)
@@ -119,6 +121,42 @@ test('TW-2 delegate retries with the same message when the platform is busy or u
   assert.equal(bodies.length, 3)
   assert.equal(new Set(bodies).size, 1)
 })
+
+test('TW-3 delegate finds its task again after a connection that was lost for long', async (t) => {
+  let nowMs = 0
+  let calls = 0
+  const clock: Clock = {
+    ...systemClock,
+    monotonicMs: () => nowMs,
+    after(delayMs, callback) {
+      nowMs += delayMs
+      const timer = setImmediate(callback)
+      return () => clearImmediate(timer)
+    },
+  }
+  const server = createServer((request, response) => {
+    calls += 1
+    // The first call waited for the task before the connection was lost.
+    if (calls === 1) nowMs += 60_000
+    if (calls <= 30) {
+      request.socket.destroy()
+      return
+    }
+    const task = { id: 't', contextId: 'c', status: { state: 'TASK_STATE_COMPLETED' }, artifacts: [REPLY] }
+    response.end(JSON.stringify({ jsonrpc: '2.0', id: 1, result: { task } }))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => server.close())
+  const { port } = server.address() as { port: number }
+  const terminal = recordingTerminal({ MOLECULE_API_URL: `http://127.0.0.1:${port}`, MOLECULE_ADMIN_TOKEN: 'x' })
+  await delegate({ workspace: WORKSPACE_ID, task: 'hello', wait: true }, terminal, clock)
+  assert.deepEqual([terminal.output(), calls], ['found\n', 31])
+  calls = 1
+  const never = delegate({ workspace: WORKSPACE_ID, task: 'hello', wait: true }, terminal, clock)
+  await assert.rejects(never, /DELEGATION FAILED/, 'a platform that was never reached')
+})
+
+const REPLY = { artifactId: 'reply', parts: [{ text: 'found' }] }
 
 test('a process of a2a waits for a platform that does not run yet', async (t) => {
   const { door, url } = await openDoor(t)

@@ -5,6 +5,7 @@
 import { Command } from 'commander'
 import { DEFAULT_URL } from '../config/settings.ts'
 import { runProgram } from './run-program.ts'
+import { readUsd } from './terminal/read-usd.ts'
 import { processTerminal, type Terminal } from './terminal/terminal.ts'
 import { readVersion } from './version.ts'
 
@@ -35,9 +36,11 @@ export async function main(argv: readonly string[], terminal: Terminal = process
     .argument('<workspace>', 'id or name')
     .argument('<task>', 'what to do; - reads it from stdin')
     .option('--async', 'do not wait; print the id of the task')
-    .action(async (workspace: string, task: string, options: { async?: boolean }) => {
+    .option('--max-cost <usd>', 'what the task may cost, in US dollars', readUsd)
+    .action(async (workspace: string, task: string, options: { async?: boolean; maxCost?: number }) => {
       const { delegate } = await import('./commands/a2a/tasks.ts')
-      await delegate({ workspace, task, wait: options.async !== true }, terminal)
+      const { async: isAsync, maxCost: maxCostUsd } = options
+      await delegate({ workspace, task, wait: isAsync !== true, maxCostUsd }, terminal)
     })
   program
     .command('status')

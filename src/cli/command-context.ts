@@ -7,10 +7,11 @@ import type { PlatformClient } from '../client/platform-client.ts'
 import { loadDataDir } from '../config/config.ts'
 import { DEFAULT_URL } from '../config/settings.ts'
 import { MoleculeError } from '../errors.ts'
-import { readCliConfig } from './data-folder/cli-config.ts'
+import { CLI_CONFIG_FILE, readCliConfig } from './data-folder/cli-config.ts'
 import { readRunningPlatform } from './data-folder/data-folder.ts'
-import { platformClientFor } from './platform/platform-access.ts'
+import { type PlatformAccess, platformAccessFor, platformClientFor } from './platform/platform-access.ts'
 import { OUTPUT_FORMATS, type OutputFormat, render } from './terminal/output.ts'
+import { ownCommand, withOwnCommand } from './terminal/own-command.ts'
 import type { Terminal } from './terminal/terminal.ts'
 
 /** Gives a command its arguments, options, subcommands and action. */
@@ -22,7 +23,15 @@ export interface CommandContext {
   readonly output: OutputFormat
   /** URL of the platform. */
   readonly apiUrl: string
+  /** Where the two come from: an option, a variable, a file, or `default`. */
+  readonly sources: { readonly output: string; readonly apiUrl: string }
+  /** How to type `molecule` in this terminal; for every command that is printed. */
+  readonly command: string
+  /** The sentence with `"molecule ..."` as it is typed in this terminal; for texts of other layers and of the platform. */
+  withOwnCommand(sentence: string): string
   platform(): PlatformClient
+  /** For a command that calls the platform without the client. */
+  access(): PlatformAccess
   /** Prints the value in the output format; `table` is called only for the format `table`. */
   show(value: unknown, table: () => string): Promise<void>
 }
@@ -35,18 +44,44 @@ export interface GlobalOptions {
 export function openCommandContext(options: GlobalOptions, given: Terminal): CommandContext {
   const dataDir = loadDataDir({ flags: {}, env: given.env })
   const config = readCliConfig(dataDir)
-  const output = toOutputFormat(options.output ?? (given.env['MOLECULE_OUTPUT'] || config.output || 'table'))
-  const configured = options.apiUrl || given.env['MOLECULE_API_URL'] || config.api_url
-  const apiUrl = configured || readRunningPlatform(dataDir)?.url || DEFAULT_URL
+  const format = firstSet([
+    [options.output, '--output'],
+    [given.env['MOLECULE_OUTPUT'], 'MOLECULE_OUTPUT'],
+    [config.output, CLI_CONFIG_FILE],
+    ['table', 'default'],
+  ])
+  const output = toOutputFormat(format.value)
+  const chosen: readonly Source[] = [
+    [options.apiUrl, '--api-url'],
+    [given.env['MOLECULE_API_URL'], 'MOLECULE_API_URL'],
+    [config.api_url, CLI_CONFIG_FILE],
+  ]
+  const configured = chosen.find(([value]) => value)?.[0]
+  const running = [readRunningPlatform(dataDir)?.url, 'the running platform'] as const
+  const address = firstSet([...chosen, running, [DEFAULT_URL, 'default']])
+  const apiUrl = address.value
   const terminal: Terminal = { ...given, env: { ...given.env, MOLECULE_API_URL: apiUrl } }
+  const command = ownCommand(given.env, { apiUrl: options.apiUrl })
   exitOnClosedPipe()
   return {
     ...{ terminal, dataDir, output, apiUrl },
+    sources: { output: format.source, apiUrl: address.source },
+    command,
+    withOwnCommand: (sentence) => withOwnCommand(sentence, command),
     platform: () => platformClientFor(given.env, configured || ''),
+    access: () => platformAccessFor(given.env, configured || ''),
     async show(value, table) {
       terminal.out(output === 'table' ? table() : await render(value, output))
     },
   }
+}
+
+type Source = readonly [value: string | undefined, source: string]
+
+/** The first value that is neither absent nor empty; the last one must be there. */
+function firstSet(sources: readonly Source[]): { readonly value: string; readonly source: string } {
+  const [value = '', source = ''] = sources.find(([candidate]) => candidate) ?? []
+  return { value, source }
 }
 
 function toOutputFormat(name: string): OutputFormat {

@@ -64,12 +64,12 @@ test('PL-13 up on a taken port names the holder and the flag, and releases the d
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   t.after(() => server.close())
   const { port } = server.address() as { port: number }
-  const argv = ['up', '--data-dir', temporaryDir(t), '--port', String(port)]
   const pid = process.platform === 'linux' ? ` by process ${process.pid} ` : ''
-  for (const _ of [1, 2]) {
+  const dataDir = temporaryDir(t)
+  for (const flags of [['--port'], ['--port'], ['--port', '0', '--grpc-port']]) {
     const terminal = recordingTerminal()
-    assert.equal(await molecule(argv, terminal), 1)
+    assert.equal(await molecule(['up', '--data-dir', dataDir, ...flags, String(port)], terminal), 1)
     assert.ok(terminal.errors().includes(`port ${port} on 127.0.0.1 is taken${pid}`), terminal.errors())
-    assert.match(terminal.errors(), /--port/)
+    assert.ok(terminal.errors().includes(`molecule up ${flags.at(-1)} ${port + 1}`), terminal.errors())
   }
 })

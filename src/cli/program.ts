@@ -9,7 +9,11 @@ import { readVersion } from './version.ts'
 
 export async function runMolecule(argv: readonly string[], terminal: Terminal): Promise<number> {
   const program = await buildProgram(terminal, (name) => argv.includes(name))
-  return await runProgram(program, { argv, terminal, prefix: 'error:' })
+  const suggest = async (unknown: string) => {
+    const { suggestCommands } = await import('./unknown-command.ts')
+    return suggestCommands(await buildProgram(terminal, () => true), argv, unknown)
+  }
+  return await runProgram(program, { argv, terminal, prefix: 'error:', suggest })
 }
 
 /** Loads the commands that are `wanted`; the others get a name and a summary only. */

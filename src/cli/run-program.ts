@@ -1,15 +1,19 @@
 /**
- * Runs a parsed program (`molecule` or `a2a`) and turns its end into an exit code: 0 done, 1 failed, 2 bad usage.
+ * Runs a parsed program (`molecule` or `a2a`) and turns its end into an exit code: 0 done, 1 failed, 2 bad usage,
+ * 130 interrupted by Ctrl-C.
  * A failure is one sentence on stderr that says what to do next; `-v` shows the stack and the causes.
  */
 import type { Command, CommanderError } from 'commander'
 import { MoleculeError } from '../errors.ts'
 import { withoutControls } from './terminal/output.ts'
+import { ownCommand, ownProgram, withOwnCommand } from './terminal/own-command.ts'
 import type { Terminal } from './terminal/terminal.ts'
 
 const EXIT_DONE = 0
 export const EXIT_FAILED = 1
 const EXIT_USAGE = 2
+/** A shell's own code for Ctrl-C. */
+export const EXIT_INTERRUPTED = 130
 
 const KEEP_ALIVE_MS = 60_000
 
@@ -18,12 +22,19 @@ export interface RunProgramOptions {
   readonly terminal: Terminal
   /** First word of the line on stderr that reports a failure. */
   readonly prefix: 'error:' | '[A2A_ERROR]'
+  /** The commands that may be meant by one that does not exist. */
+  readonly suggest?: (unknown: string) => Promise<readonly string[]>
 }
 
 /** Runs the arguments through the program and returns the exit code. */
-export async function runProgram(program: Command, { argv, terminal, prefix }: RunProgramOptions): Promise<number> {
+export async function runProgram(program: Command, options: RunProgramOptions): Promise<number> {
+  const { argv, terminal, prefix } = options
   program.exitOverride()
-  program.configureOutput({ writeOut: terminal.out, writeErr: terminal.err })
+  program.configureOutput({
+    ...{ writeOut: terminal.out, writeErr: terminal.err },
+    // Printed below, once it is known whether a command was not found.
+    outputError: () => undefined,
+  })
   inheritSettings(program)
   // Prevents an exit in mid-command: the clock's timers are unref'd, so a command that waits for a retry would end.
   const keepAlive = setInterval(() => undefined, KEEP_ALIVE_MS)
@@ -31,9 +42,14 @@ export async function runProgram(program: Command, { argv, terminal, prefix }: R
     await program.parseAsync([...argv], { from: 'user' })
     return EXIT_DONE
   } catch (thrown) {
-    if (isParserError(thrown)) return thrown.exitCode === 0 ? EXIT_DONE : EXIT_USAGE
+    if (isParserError(thrown)) {
+      if (thrown.exitCode === 0) return EXIT_DONE
+      if (isOwnSentence(thrown)) terminal.err(await usageSentence(thrown, options))
+      return EXIT_USAGE
+    }
     if (thrown instanceof ExitError) return thrown.exitCode
-    const message = describeFailure(thrown, program.opts()['verbose'] === true)
+    const { verbose, apiUrl } = program.opts<{ verbose?: boolean; apiUrl?: string }>()
+    const message = withOwnCommand(describeFailure(thrown, verbose === true), ownCommand(terminal.env, { apiUrl }))
     // The message may quote an agent, whose control characters must not reach a terminal.
     terminal.err(`${prefix} ${terminal.interactive ? withoutControls(message) : message}\n`)
     return EXIT_FAILED
@@ -51,6 +67,20 @@ export class ExitError extends Error {
     super(`ended with ${exitCode}`)
     this.exitCode = exitCode
   }
+}
+
+/** False where the parser has printed the help instead. */
+const isOwnSentence = ({ code }: CommanderError): boolean => code !== 'commander.help'
+
+/** One line: what is wrong, and what may be meant. */
+async function usageSentence({ code, message }: CommanderError, options: RunProgramOptions): Promise<string> {
+  const oneLine = message.replace(/\n\(Did you mean (.*)\?\)$/s, (_, names: string) => `; did you mean ${names}?`)
+  const unknown = code === 'commander.unknownCommand' ? /unknown command '(.*?)'/s.exec(message)?.[1] : undefined
+  if (unknown === undefined || options.suggest === undefined) return `${oneLine}\n`
+  const program = ownProgram(options.terminal.env)
+  const meant = (await options.suggest(unknown)).map((words) => `"${program} ${words}"`)
+  const advice = meant.length === 0 ? `; "${program} --help" lists them all` : `; did you mean ${meant.join(' or ')}?`
+  return `error: unknown command '${withoutControls(unknown)}'${advice}\n`
 }
 
 /** Checks the code, not the class: importing the class would load the parser at every start. */

@@ -37,25 +37,95 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: () => import('./commands/init.ts'),
   },
   {
+    name: 'open',
+    summary: 'log a browser in: make a new link and open it',
+    load: () => import('./commands/open.ts'),
+  },
+  {
+    name: 'login',
+    summary: 'print a new link that logs a browser in, once',
+    load: async () => ({ define: (await import('./commands/open.ts')).defineLogin }),
+  },
+  {
     name: 'workspace',
     summary: 'list, create, inspect, delete, restart, pause, resume, delegate',
     load: () => import('./commands/workspace.ts'),
+  },
+  {
+    name: 'apply',
+    summary: 'make the workspaces of a team equal to a file',
+    load: () => import('./commands/apply.ts'),
+  },
+  {
+    name: 'export',
+    summary: 'write workspaces as a team file, for "apply"',
+    load: () => import('./commands/export.ts'),
   },
   {
     name: 'agent',
     summary: 'list the agents and send them messages: list, send, peers',
     load: () => import('./commands/agent.ts'),
   },
+  {
+    name: 'task',
+    summary: 'find the tasks that messages became: list, show, cancel',
+    load: () => import('./commands/task.ts'),
+  },
   { name: 'chat', summary: 'talk to a workspace in this terminal', load: () => import('./commands/chat.ts') },
   {
     name: 'pending',
-    summary: 'answer the permission requests of agents: list, allow, deny',
+    summary: 'what waits for you: list, show, allow, deny, answer, replay, discard, arrived, resend, check',
     load: () => import('./commands/pending.ts'),
   },
   {
+    name: 'rules',
+    summary: 'what agents may always do without asking: list, revoke',
+    load: () => import('./commands/rules.ts'),
+  },
+  {
+    name: 'memory',
+    summary: 'what a workspace remembers: list, search, add, forget',
+    load: () => import('./commands/memory.ts'),
+  },
+  {
+    name: 'schedule',
+    summary: 'send messages at times: add, list, pause, resume, run, remove',
+    load: () => import('./commands/schedule.ts'),
+  },
+  {
+    name: 'channel',
+    summary: 'bots of chat services: add, list, remove, bind, unbind',
+    load: () => import('./commands/channel.ts'),
+  },
+  {
+    name: 'pair',
+    summary: 'who may talk to the bots: list, approve, deny',
+    load: () => import('./commands/pair.ts'),
+  },
+  {
+    name: 'gateway',
+    summary: 'a chat bot in front of one agent, set up by environment variables alone',
+    load: () => import('./commands/gateway.ts'),
+  },
+  {
+    name: 'mcp',
+    summary: 'serve the MCP tools of a workspace on stdin and stdout',
+    load: () => import('./commands/mcp.ts'),
+  },
+  {
     name: 'stop',
-    summary: 'stop the running turns and start no new ones, in one workspace or in all',
+    summary: 'cancel the running messages and start no new ones, in one workspace or in all',
     load: () => import('./commands/stop.ts'),
+  },
+  {
+    name: 'pause',
+    summary: 'start no new turns and keep every message, in one workspace or in all',
+    load: async () => ({ define: (await import('./commands/stop.ts')).definePause }),
+  },
+  {
+    name: 'resume',
+    summary: 'start turns again after a stop or a pause, in one workspace or in all',
+    load: async () => ({ define: (await import('./commands/stop.ts')).defineResume }),
   },
   { name: 'explain', summary: 'show what happened to a message', load: () => import('./commands/explain.ts') },
   {
@@ -65,7 +135,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'status',
-    summary: 'set the status line on the card of a workspace',
+    summary: 'show all workspaces and what needs you, or set the status line of a workspace',
     load: () => import('./commands/status.ts'),
   },
   { name: 'platform', summary: 'check the platform: health', load: () => import('./commands/platform.ts') },

@@ -1,8 +1,9 @@
 /** Joins processes, adapters and backends for `wire.ts`. */
 import { join } from 'node:path'
 import { loadAdapters } from '../backends/adapters.ts'
-import type { BackendContext } from '../backends/backend.ts'
+import type { BackendContext, BackendDefinition } from '../backends/backend.ts'
 import { type BackendRegistry, builtinBackends, createBackendRegistry } from '../backends/backends.ts'
+import { unknownOptionKeys } from '../backends/options.ts'
 import { createOutbound } from '../client/outbound.ts'
 import { systemClock } from '../clock.ts'
 import type { PlatformConfig } from '../config/config.ts'
@@ -11,8 +12,12 @@ import { type MaskingLog, secretValues } from '../log.ts'
 import { openCgroups } from '../process/cgroups.ts'
 import { createProcesses } from '../process/create-processes.ts'
 import { reapOrphans } from '../process/orphan-records.ts'
+import { platformKeysSchema } from '../workspaces/config/config-file.ts'
 import type { BackendCheck, Workspaces } from '../workspaces/workspace.ts'
 import { type AdapterState, adaptersDirOf, compareAdapters, recordAdapters } from './data-folder/adapter-record.ts'
+import { createFoundAgents } from './doctor/found-agents.ts'
+import { createLoginCheck } from './login-check.ts'
+import { didYouMean } from './terminal/near-misses.ts'
 import { type Environment, withoutUndefined } from './terminal/terminal.ts'
 import { validateAndClose } from './validate-backend.ts'
 
@@ -47,11 +52,21 @@ export async function wireBackends({ config, log, environment }: WireBackendsOpt
   const find = (runtime: string) => (registry.names().includes(runtime) ? registry.get(runtime) : undefined)
   const backendTraits = {
     startsNothing: (runtime: string) => find(runtime)?.startsNothing === true,
+    keepsSessions: (runtime: string) => find(runtime)?.keepsSessions === true,
     usesHistory: (runtime: string) => find(runtime)?.usesHistory === true,
+    runsCommands: (runtime: string) => find(runtime)?.runsCommands === true,
     // A runtime that is no backend of this platform is not metered here.
     isMetered: (runtime: string) => find(runtime) !== undefined && find(runtime)?.isFree !== true,
   }
-  return { processes, orphansReaped, build, check, backendTraits, adapterChanges }
+  return {
+    processes,
+    orphansReaped,
+    build,
+    checks: { check, checkLogin: createLoginCheck(environment) },
+    backendTraits,
+    adapterChanges,
+    agents: createFoundAgents({ env: environment, context }),
+  }
 }
 
 interface AdapterChange {
@@ -109,5 +124,21 @@ async function checkBackend(
   context: BackendContext,
 ): Promise<BackendCheck> {
   const validation = await validateAndClose(registry.build(runtime, options, context))
-  return validation.ok ? { ok: true } : { ok: false, reason: `${validation.problem} ${validation.remedy}` }
+  const warnings = ignoredOptionWarnings(registry.get(runtime), options)
+  const told = warnings.length > 0 && { warnings }
+  return validation.ok
+    ? { ok: true, ...told }
+    : { ok: false, reason: `${validation.problem}; ${validation.remedy}`, ...told }
+}
+
+/** One sentence for each key of `runtime_config` that neither the platform nor the backend reads. */
+function ignoredOptionWarnings(definition: BackendDefinition, options: BackendChoice['options']): string[] {
+  const known = [...Object.keys(definition.options), ...Object.keys(platformKeysSchema.shape)]
+  return unknownOptionKeys(definition, options)
+    .filter((key) => !known.includes(key))
+    .map((key) => {
+      const suggestion =
+        didYouMean(key, known) || `; its options are ${Object.keys(definition.options).sort().join(', ')}`
+      return `the backend ${definition.name} has no option ${JSON.stringify(key)} and ignores it${suggestion}`
+    })
 }

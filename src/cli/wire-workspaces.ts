@@ -1,18 +1,28 @@
 /** Joins the parts of workspaces for `wire.ts`: folders, configs, briefs, lifecycle, upkeep. */
 import type { Clock } from '../clock.ts'
+import { pairingNeeds } from '../doors/chat/pairing-needs.ts'
 import type { WorkspaceRoutesContext } from '../doors/http/routes/route.ts'
+import { createNeedsYou } from '../doors/needs-you.ts'
 import type { Lease } from '../inbox/inbox.ts'
 import type { LocalInbox } from '../inbox/local-inbox.ts'
 import type { Log } from '../log.ts'
 import type { Brief } from '../protocol/brief.ts'
 import type { Store } from '../store/store.ts'
 import { type ChildEnvironment, createBriefMaker } from '../workspaces/brief/brief-maker.ts'
+import { withBudgetCheck } from '../workspaces/brief/budget-check.ts'
+import { withEarlierConversation } from '../workspaces/brief/earlier-conversation.ts'
 import { withHistory } from '../workspaces/brief/history.ts'
+import { withSystemPrompt } from '../workspaces/brief/system-prompt.ts'
 import { withTurnLimit } from '../workspaces/brief/turn-limit.ts'
 import { createWorkspaceConfigs } from '../workspaces/config/workspace-configs.ts'
 import { createHomes } from '../workspaces/homes/homes.ts'
 import { createWorkspaceLifecycle } from '../workspaces/lifecycle.ts'
+import { createLogins, type Logins, type LoginsOptions } from '../workspaces/logins.ts'
+import { createMemories } from '../workspaces/memories.ts'
+import { withRecall } from '../workspaces/memory/recall.ts'
+import { createPairings } from '../workspaces/pairings.ts'
 import { createWorkspaceRegistry } from '../workspaces/registry.ts'
+import { createSchedules } from '../workspaces/schedules.ts'
 import type { Tokens } from '../workspaces/tokens.ts'
 import { createWorkspaceUpkeep, type WorkspaceUpkeep } from '../workspaces/upkeep.ts'
 import type { BackendCheck, BriefedBridge, Workspaces } from '../workspaces/workspace.ts'
@@ -29,11 +39,19 @@ export interface WireWorkspacesOptions {
   readonly childEnvironment?: ChildEnvironment
   /** Adds a note to the activity of a workspace; default: none is kept. */
   readonly addNote?: LocalInbox['activity']['addNote']
+  /** Why a turn must wait for a budget; default: there are no budgets. */
+  readonly checkBudget?: LocalInbox['budgets']['check']
   readonly check: (runtime: string, options: Readonly<Record<string, string>>) => Promise<BackendCheck>
+  /** What variables and files say about the log-in of a backend's agent; default: nothing. */
+  readonly checkLogin?: LoginsOptions['check']
   /** True for a backend without a memory of its own, which gets the history; default: none. */
   readonly usesHistory?: (runtime: string) => boolean
+  /** True for a backend whose agent keeps sessions of its own; default: none. */
+  readonly keepsSessions?: (runtime: string) => boolean
   /** True for a backend whose turns cost money; default: none. */
   readonly isMetered?: (runtime: string) => boolean
+  /** True for an agent that can run commands; default: none. */
+  readonly runsCommands?: (runtime: string) => boolean
 }
 
 /** Parts that are built after the workspaces, because they need the briefs. */
@@ -47,12 +65,16 @@ export interface WiredWorkspaces {
   readonly workspaces: Workspaces
   readonly brief: (lease: Lease) => Promise<Brief>
   readonly upkeep: WorkspaceUpkeep
+  readonly logins: Logins
   /** The parts that the HTTP door needs, once the runtime and the tokens exist. */
-  createDoorParts(others: DoorPartsOptions): WorkspaceRoutesContext
+  createDoorParts(others: DoorPartsOptions): Omit<WorkspaceRoutesContext, 'clockDoor' | 'agents' | 'chat'>
 }
 
+const NONE = () => false
+
 export function wireWorkspaces(parts: WireWorkspacesOptions): WiredWorkspaces {
-  const { store, clock, usesHistory = () => false, isMetered = () => false } = parts
+  const { store, clock } = parts
+  const { usesHistory = NONE, keepsSessions = NONE, isMetered = NONE, runsCommands = NONE } = parts
   const homes = createHomes(parts.dataDir)
   const configs = createWorkspaceConfigs({ ...parts, homes })
   const briefing: (lease: Lease, bridge?: BriefedBridge) => Promise<Brief> = createBriefMaker({
@@ -60,13 +82,23 @@ export function wireWorkspaces(parts: WireWorkspacesOptions): WiredWorkspaces {
     homes,
     configs,
   })
-  const brief = withTurnLimit(withHistory(briefing, { store, usesHistory }), { store, clock, isMetered })
+  const prompted = withSystemPrompt(briefing, { store, homes, isMetered, runsCommands })
+  const logins = createLogins({ ...parts, homes, check: parts.checkLogin ?? (() => undefined) })
+  const remembering = withEarlierConversation(withHistory(prompted, { store, usesHistory }), { store, keepsSessions })
+  const workspaces = createWorkspaces({ store, homes, configs })
+  const memories = createMemories({ store, find: workspaces.get })
+  const schedules = createSchedules({ store, nowMs: () => clock.nowMs() })
+  const recalling = withRecall(remembering, { memories, isMetered })
+  const budgeted = parts.checkBudget === undefined ? recalling : withBudgetCheck(recalling, parts.checkBudget)
+  const brief = withTurnLimit(budgeted, { store, clock, isMetered })
   return {
-    workspaces: createWorkspaces({ store, homes, configs }),
+    workspaces: withLoginCheck(workspaces, logins),
+    logins,
     brief,
-    upkeep: createWorkspaceUpkeep({ ...parts, homes, configs }),
+    upkeep: createWorkspaceUpkeep({ ...parts, homes, configs, logins, memories }),
     createDoorParts: ({ localInbox, runtime, tokens }) => ({
       lifecycle: createWorkspaceLifecycle({
+        refreshLogin: logins.refresh,
         ...{ store, homes, configs, clock },
         queues: localInbox.queues,
         retireBackend: runtime.retireBackend,
@@ -80,10 +112,30 @@ export function wireWorkspaces(parts: WireWorkspacesOptions): WiredWorkspaces {
       registry: createWorkspaceRegistry(store, { hasBridge: localInbox.bridges.isConnected }),
       activity: localInbox.activity,
       pending: localInbox.pendingAsks,
+      rules: localInbox.rules,
+      budgets: localInbox.budgets,
+      needsYou: createNeedsYou([...localInbox.needSources, pairingNeeds(createPairings(store))], workspaces),
+      deliveries: localInbox.deliveries,
       bridgeContext: { bridges: localInbox.bridges, brief },
+      conversations: localInbox.conversations,
       stories: localInbox.stories,
       usage: localInbox.usage,
+      memories,
+      schedules,
+      overview: localInbox.overview,
       files: createWorkspaceFiles({ store, homes, configs }),
     }),
+  }
+}
+
+/** A new workspace shows at once that its agent is not logged in. */
+function withLoginCheck(workspaces: Workspaces, logins: Logins): Workspaces {
+  return {
+    ...workspaces,
+    async create(input) {
+      const created = await workspaces.create(input)
+      await logins.refresh(created.id)
+      return { ...created, ...(await workspaces.get(created.id)) }
+    },
   }
 }

@@ -6,14 +6,17 @@ import { join } from 'node:path'
 import { createOutbound } from '../client/outbound.ts'
 import { systemClock } from '../clock.ts'
 import type { PlatformConfig } from '../config/config.ts'
-import { createHttpDoor } from '../doors/http/http.ts'
+import { createClockDoor } from '../doors/clock/clock.ts'
+import type { GrpcDoor } from '../doors/grpc/grpc.ts'
+import { createHttpDoor, type HttpDoor, type HttpDoorOptions } from '../doors/http/http.ts'
+import { createMcp } from '../doors/mcp/mcp.ts'
 import { createWebhooks } from '../doors/webhooks/webhooks.ts'
 import { ulid } from '../ids.ts'
 import type { KeepSessionOn } from '../inbox/context.ts'
 import type { Checkpoint } from '../inbox/inbox.ts'
 import { createLocalInbox, type LocalInbox, type LocalInboxOptions } from '../inbox/local-inbox.ts'
 import type { MaskingLog } from '../log.ts'
-import { createMetrics } from '../metrics.ts'
+import { createMetrics, type Metrics } from '../metrics.ts'
 import { createRuntime } from '../runtime/runtime.ts'
 import { keepSession } from '../sessions/sessions.ts'
 import { openSqlite } from '../store/sqlite/sqlite.ts'
@@ -34,10 +37,13 @@ import { refuseLostStore } from './up/lost-store.ts'
 import { createReadiness } from './up/readiness.ts'
 import { readVersion } from './version.ts'
 import { noteAdapterChanges, wireBackends } from './wire-backends.ts'
+import { wireChat } from './wire-chat.ts'
 import { wireWorkspaces } from './wire-workspaces.ts'
 
 export interface Platform {
   readonly url: string
+  /** Undefined without `--grpc-port`. */
+  readonly grpcPort: number | undefined
   /** Logs in one browser, once. */
   readonly loginUrl: string
   /** Processes of an earlier run that were still alive and have been killed. */
@@ -60,9 +66,13 @@ export async function wire(options: WireOptions): Promise<Platform> {
   const { config, adminToken, log, environment, onCheckpoint = () => undefined } = options
   const [clock, metrics] = [systemClock, createMetrics()]
   const host = ensureHostId(config.dataDir)
-  const { processes, orphansReaped, build, check, backendTraits, adapterChanges } = await wireBackends(options, host)
+  const wiredBackends = await wireBackends(options, host)
+  const { processes, orphansReaped, build, checks, backendTraits, adapterChanges, agents } = wiredBackends
 
-  const store = await openStore(config, log)
+  const opened = await openStore(config, log)
+  const space = await watchFreeSpace({ ...config, bytesMin: config.minFreeBytes, clock, log })
+  const readiness = createReadiness({ store: opened, clock, host, lowSpace: space.reason })
+  const { store } = readiness
   const localInbox = await wireInbox({ store, clock, log, host, onCheckpoint })
   const conversations = await wireConversationTokens(store, host)
   const childEnvironment: ChildEnvironment = (key, { runtime: backend, tokenGeneration: generation, isForBridge }) => {
@@ -71,58 +81,54 @@ export async function wire(options: WireOptions): Promise<Platform> {
     return childEnvironmentOf({ ...key, apiUrl: door.url, token, path: environment['PATH'] })
   }
   const { addNote } = localInbox.activity
-  const parts = { store, clock, log, host, dataDir: config.dataDir, check, childEnvironment, addNote }
-  const wired = wireWorkspaces({ ...parts, ...backendTraits })
+  const parts = { store, clock, log, host, dataDir: config.dataDir, ...checks, childEnvironment, addNote }
+  const wired = wireWorkspaces({ ...parts, ...backendTraits, checkBudget: localInbox.budgets.check })
   await noteAdapterChanges(adapterChanges, { workspaces: wired.workspaces, addNote })
   const runtime = createRuntime({
     inbox: localInbox.inbox,
     worker: { id: `${host}.${ulid()}`, workspaces: 'hosted' },
     ...{ clock, log, build, metrics, onCheckpoint },
-    brief: wired.brief,
-    mask: log.mask,
+    ...{ brief: wired.brief, onTurnEnd: wired.logins.turnEnded, mask: log.mask },
   })
   const { webhooks, push } = wireWebhooks(options, localInbox)
   const tokens = createTokens({ store, clock, adminToken, log, conversations })
-  const space = await watchFreeSpace({ ...config, bytesMin: config.minFreeBytes, clock, log })
-  const readiness = createReadiness({ store, clock, host, lowSpace: space.reason })
-  const door = createHttpDoor({
-    reception: space.guard(localInbox.reception),
+  const reception = space.guard(localInbox.reception)
+  const doorParts = wired.createDoorParts({ localInbox, runtime, tokens })
+  const clockDoor = createClockDoor({ ...doorParts, reception, pushConfigs: localInbox.pushConfigs, clock, log })
+  const { chatDoor, chat } = wireChat({ ...wired, ...doorParts, store, localInbox, reception, log, host })
+  const door = wireHttp({
     deadLetters: localInbox.deadLetters,
-    metrics,
     load: localInbox.load,
     workspaces: wired.workspaces,
-    ...wired.createDoorParts({ localInbox, runtime, tokens }),
-    tokens,
-    log,
-    clock,
-    host: config.host,
-    port: config.port,
-    version: readVersion(),
-    maxBlockMs: config.maxBlockMs,
-    push,
+    ...doorParts,
+    ...{ reception, clockDoor, agents, chat, tokens, metrics, push, log, clock },
+    ...{ host: config.host, port: config.port },
+    ...{ version: readVersion(), maxBlockMs: config.maxBlockMs },
+    grpcPort: () => grpcDoor?.port,
     unready: readiness.unready,
   })
+  const grpcDoor = await wireGrpc(config, { httpDoor: door, metrics })
   const close = async (drainMs: number) => {
     readiness.shutDown()
     space.stop()
     await runtime.drain(drainMs)
-    await webhooks.close()
+    await Promise.all([webhooks.close(), clockDoor.close(), chatDoor.close()])
     await wired.upkeep.stop()
     localInbox.close()
-    await door.close()
+    await Promise.all([door.close(), grpcDoor?.close()])
     await processes.close()
     await store.close()
   }
   try {
-    await door.start()
-    await webhooks.start()
+    for (const each of [door, grpcDoor, webhooks, clockDoor, chatDoor]) await each?.start()
   } catch (error) {
     await close(0)
     throw error
   }
   runtime.start()
   wired.upkeep.start()
-  return { url: door.url, loginUrl: `${door.url}/#${tokens.issueLoginCode()}`, orphansReaped, close }
+  const loginUrl = `${door.url}/#${tokens.issueLoginCode()}`
+  return { url: door.url, grpcPort: grpcDoor?.port, loginUrl, orphansReaped, close }
 }
 
 /** The inbox, after the leases of an earlier platform have been released. */
@@ -146,6 +152,19 @@ function wireWebhooks({ config, log }: WireOptions, { pushConfigs: configs, rece
   const outbound = createOutbound({ allow: config.allowOutbound })
   const webhooks = createWebhooks({ configs, reception, outbound, clock: systemClock, log })
   return { webhooks, push: { configs, check: outbound.check, wake: webhooks.wake } }
+}
+
+/** The HTTP door, with the MCP servers of the workspaces behind it. */
+const wireHttp = (parts: Omit<HttpDoorOptions, 'mcp'>): HttpDoor => createHttpDoor({ ...parts, mcp: createMcp(parts) })
+
+/** Loads the libraries of gRPC only when the door is used: that takes 0.3 s. */
+async function wireGrpc(
+  { host, grpcPort: port }: PlatformConfig,
+  doorParts: { readonly httpDoor: HttpDoor; readonly metrics: Metrics },
+): Promise<GrpcDoor | undefined> {
+  if (port === undefined) return undefined
+  const { createGrpcDoor } = await import('../doors/grpc/grpc.ts')
+  return createGrpcDoor({ ...doorParts, host, port, clock: systemClock })
 }
 
 /** Loads the PostgreSQL client only when it is used: most installations have none. */

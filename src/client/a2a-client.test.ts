@@ -106,6 +106,30 @@ test('each agent is called in its own version, and its answer is read as 1.0', a
   assert.deepEqual(asked[3]?.[0].params, { message: expectedMessage, configuration: { blocking: false } })
 })
 
+test('a call has two minutes in all, and a stream lasts as long as its task', async (t) => {
+  const server = createServer((request, response) => {
+    if (request.method === 'GET') return void response.end(JSON.stringify(card('1.0', `${url}/rpc`)))
+    const event = { jsonrpc: '2.0', id: 1, result: { task: { id: 't', status: { state: 'TASK_STATE_WORKING' } } } }
+    const isStream = request.headers.accept === 'text/event-stream'
+    response.setHeader('Content-Type', isStream ? 'text/event-stream' : 'application/json')
+    response.end(isStream ? `data: ${JSON.stringify(event)}\n\n` : JSON.stringify(event))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => server.close())
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const outbound = createOutbound()
+  const limits: (number | undefined)[] = []
+  const send: typeof outbound.send = (request, signal) => {
+    if (request.method === 'POST') limits.push(request.totalMs)
+    return outbound.send(request, signal)
+  }
+  const client = createA2aClient({ url, outbound: { ...outbound, send }, headers: async () => ({}) })
+  await client.send({ message })
+  await all(client.stream({ message }))
+  assert.deepEqual(limits, [120_000, undefined])
+})
+
 test('extensions of a message are named in the header of the version', async (t) => {
   const named: unknown[] = []
   const talk: Talk = (_rpc, response, { headers }) => {
@@ -121,13 +145,13 @@ test('extensions of a message are named in the header of the version', async (t)
   assert.deepEqual(named, [both, undefined, both, undefined])
 })
 
-test('a stream is read event by event in any chunking, and a refusal in its place is an error', async (t) => {
+test('a stream is read event by event in any chunking, and a refusal in its place or as its only event is an error', async (t) => {
   const update = (state: string) => ({ statusUpdate: { taskId: 't', contextId: 'c', status: { state } } })
   const client = await agent(t, '1.0', async (rpc, response) => {
     if (rpc.method === 'SubscribeToTask') {
-      return void response.end(
-        JSON.stringify({ jsonrpc: '2.0', id: 1, error: { code: -32004, message: 'it is over' } }),
-      )
+      const refusal = JSON.stringify({ jsonrpc: '2.0', id: 1, error: { code: -32004, message: 'it is over' } })
+      if (!JSON.stringify(rpc).includes('as-event')) return void response.end(refusal)
+      return void response.writeHead(200, { 'Content-Type': 'text/event-stream' }).end(`data: ${refusal}\n\n`)
     }
     response.writeHead(200, { 'Content-Type': 'text/event-stream' })
     const events = ['TASK_STATE_WORKING', 'TASK_STATE_COMPLETED'].map(
@@ -142,7 +166,8 @@ test('a stream is read event by event in any chunking, and a refusal in its plac
   })
   const states = (await all(client.stream({ message }))).map((event) => event.statusUpdate?.status.state)
   assert.deepEqual(states, ['TASK_STATE_WORKING', 'TASK_STATE_COMPLETED'])
-  await assert.rejects(all(client.subscribe('t')), { code: 'unsupported_operation', message: /it is over/ })
+  for (const id of ['t', 'as-event'])
+    await assert.rejects(all(client.subscribe(id)), { code: 'unsupported_operation', message: /it is over/ }, id)
 })
 
 test('the refusal of an agent becomes a MoleculeError with its reason and retryable', async (t) => {
@@ -181,9 +206,10 @@ test('an answer without a required field is refused, and empty fields are remove
 })
 
 test('an event of an agent keeps all its fields', () => {
-  const said = { messageId: 'm', role: 'ROLE_AGENT', parts: [{ text: 'x' }], contextId: 'c', taskId: 't' }
+  const lists = { extensions: ['e'], referenceTaskIds: ['r'] }
+  const said = { messageId: 'm', role: 'ROLE_AGENT', parts: [{ text: 'x' }], contextId: 'c', taskId: 't', ...lists }
   const status = { state: 'TASK_STATE_INPUT_REQUIRED', message: said, timestamp: '2026-01-02T03:04:05.678Z' }
-  const artifact = { artifactId: 'a', name: 'n', parts: [{ text: 'made' }] }
+  const artifact = { artifactId: 'a', name: 'n', description: 'd', parts: [{ text: 'made' }], extensions: ['e'] }
   const ids = { taskId: 't', contextId: 'c' }
   const task = { id: 't', contextId: 'c', status, artifacts: [artifact], history: [said], metadata: { k: 1 } }
   for (const event of [
@@ -191,9 +217,27 @@ test('an event of an agent keeps all its fields', () => {
     { message: said },
     { statusUpdate: { ...ids, status, metadata: { k: 1 } } },
     { artifactUpdate: { ...ids, artifact, append: true, lastChunk: false } },
+    { artifactUpdate: { ...ids, artifact, append: false, lastChunk: true } },
   ]) {
     assert.deepEqual(readRemoteEvent(event), event)
   }
+})
+
+test('an empty field of an event counts as absent, because protocol buffers send it so', () => {
+  const parts = [{ text: 'x' }]
+  const empty = { contextId: '', taskId: '', extensions: [], referenceTaskIds: [], metadata: {} }
+  assert.deepEqual(readRemoteEvent({ message: { messageId: 'm', role: 'ROLE_USER', parts, ...empty } }), {
+    message: { messageId: 'm', role: 'ROLE_USER', parts },
+  })
+  const artifact = { artifactId: 'a', parts, name: '', description: '', extensions: [], metadata: {} }
+  const status = { state: 'TASK_STATE_WORKING', message: null, timestamp: null }
+  const task = { id: 't', contextId: '', status, artifacts: [artifact], history: [], metadata: {} }
+  assert.deepEqual(readRemoteEvent({ task }), {
+    task: { id: 't', contextId: '', status: { state: 'TASK_STATE_WORKING' }, artifacts: [{ artifactId: 'a', parts }] },
+  })
+  assert.deepEqual(readRemoteEvent({ task: { ...task, artifacts: [] } }), {
+    task: { id: 't', contextId: '', status: { state: 'TASK_STATE_WORKING' } },
+  })
 })
 
 /** An agent that offers only 1.0 over REST, for a tenant. */

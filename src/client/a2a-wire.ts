@@ -5,7 +5,7 @@
 import { MoleculeError } from '../errors.ts'
 import type { ProtocolVersion } from '../protocol/envelope.ts'
 import { isJsonObject } from '../protocol/json.ts'
-import { JSON_RPC_CODES } from '../protocol/json-rpc.ts'
+import { JSON_RPC_CODES } from '../protocol/wire-errors.ts'
 import type { AgentInterface } from './agent-card.ts'
 
 export interface RemoteAgentCall {
@@ -119,6 +119,7 @@ function refusalOf({ code, message: reason }: RemoteError): MoleculeError {
     case JSON_RPC_CODES.unauthenticated:
       return new MoleculeError('auth_failed', message, { details })
     case JSON_RPC_CODES.queueFull:
+    case JSON_RPC_CODES.tooManyRequests:
       return new MoleculeError('rate_limited', message, { details, retryable: true })
     default:
       return new MoleculeError('agent_failed', message, {

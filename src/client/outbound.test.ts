@@ -90,6 +90,12 @@ test('URLs of internal hosts are refused with the reason, also in decimal, octal
   await createOutbound({ resolve: names({ 'example.org': [PUBLIC] }) }).check('https://example.org/hook')
 })
 
+test('an address of the allow list without a range opens that address alone', () => {
+  const list = createAllowList(['10.0.0.1', 'fd00::1'])
+  for (const address of ['10.0.0.1', 'fd00::1']) assert.ok(list.allowsAddress(address), address)
+  for (const address of ['10.0.0.2', 'fd00::2']) assert.ok(!list.allowsAddress(address), address)
+})
+
 test('the allow list opens its ranges and names only', async (t) => {
   const { url, port } = await serve(t, hello)
   const byRange = createOutbound({ allow: ['127.0.0.1/32'] })
@@ -150,6 +156,21 @@ test('a name that was public at its check is checked again at its use', async (t
   const outbound = createOutbound({ resolve: async () => [asked++ === 0 ? PUBLIC : LOOPBACK] })
   await outbound.check(`http://rebinding.test:${port}/`)
   assert.match(await refusal(outbound.send({ url: `http://rebinding.test:${port}/` })), /not have a public address/)
+  assert.equal(visits.length, 0)
+})
+
+test('PL-5 a name that cannot be resolved yet passes the check, and is checked at its use', async (t) => {
+  const { port, visits } = await serve(t, hello)
+  const url = `http://later.test:${port}/`
+  for (const addresses of [undefined, []]) {
+    let found: readonly ResolvedAddress[] | undefined = addresses
+    const resolve = async () => found ?? Promise.reject(Object.assign(new Error('down'), { code: 'EAI_AGAIN' }))
+    const outbound = createOutbound({ resolve })
+    await outbound.check(url)
+    await assert.rejects(outbound.send({ url }), { code: 'timeout', retryable: true, message: /later\.test/ })
+    found = [LOOPBACK]
+    assert.match(await refusal(outbound.send({ url })), /not have a public address/)
+  }
   assert.equal(visits.length, 0)
 })
 

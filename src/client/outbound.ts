@@ -37,20 +37,25 @@ export interface OutboundRequest {
 }
 
 export interface Outbound {
-  /** Checks a URL without a request to it. Throws `forbidden` with the reason. */
+  /**
+   * Checks a URL without a request to it. Throws `forbidden` with the reason. A name that cannot be resolved now passes:
+   * it may be resolved later, and `send` checks again.
+   */
   check(url: string): Promise<void>
   send(request: OutboundRequest, signal?: AbortSignal): Promise<OutboundResponse>
 }
 
 const REDIRECTS_MAX = 3
 const HEADERS_MS = 15_000
-export const ANSWER_BYTES_MAX = 10 * 1024 * 1024
+const ANSWER_BYTES_MAX = 10 * 1024 * 1024
 
 export function createOutbound({ allow = [], resolve = systemResolve }: OutboundOptions = {}): Outbound {
   const checkAddresses = createAddressCheck(createAllowList(allow), resolve)
   return {
     async check(url) {
-      await checkAddresses(readUrl(url), false)
+      await checkAddresses(readUrl(url), false).catch((thrown: unknown) => {
+        if (!(thrown instanceof MoleculeError) || thrown.code !== UNRESOLVED) throw thrown
+      })
     },
     async send(request, signal) {
       const limit = request.totalMs === undefined ? undefined : AbortSignal.timeout(request.totalMs)
@@ -122,6 +127,9 @@ function createAddressCheck(allowed: AllowList, resolve: NonNullable<OutboundOpt
   }
 }
 
+/** The code of the only failure of an address check that is no refusal. */
+const UNRESOLVED = 'timeout'
+
 async function addressesOf(
   name: string,
   resolve: NonNullable<OutboundOptions['resolve']>,
@@ -133,10 +141,10 @@ async function addressesOf(
     addresses = await resolve(name)
   } catch (cause) {
     const code = (cause as NodeJS.ErrnoException).code ?? 'unknown error'
-    throw new MoleculeError('timeout', `the name ${name} cannot be resolved (${code})`, { retryable: true, cause })
+    throw new MoleculeError(UNRESOLVED, `the name ${name} cannot be resolved (${code})`, { retryable: true, cause })
   }
   if (addresses.length > 0) return addresses
-  throw new MoleculeError('timeout', `the name ${name} has no address`, { retryable: true })
+  throw new MoleculeError(UNRESOLVED, `the name ${name} has no address`, { retryable: true })
 }
 
 async function systemResolve(name: string): Promise<ResolvedAddress[]> {

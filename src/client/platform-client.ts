@@ -1,27 +1,20 @@
 /**
- * The client of the platform's API that our own commands use: one token, one timeout, and every failure is a
+ * The client of the platform's API that our own commands and the web page use: one token or the page's cookie, one timeout, and every failure is a
  * MoleculeError whose `retryable` says whether a retry can help. It does not retry, because only the caller knows what
  * may be repeated.
  */
 import { MoleculeError } from '../errors.ts'
-import type { Message, StreamResponse, Task } from '../protocol/a2a.ts'
+import type { Message, StreamResponse, Task, TaskState } from '../protocol/a2a.ts'
+import { type BudgetCalls, budgetCalls, type SpendingView } from './budget-calls.ts'
+import { type CanvasCalls, canvasCalls } from './canvas-calls.ts'
+import { type ChannelCalls, channelCalls } from './channel-calls.ts'
+import { type MemoryCalls, memoryCalls } from './memory-calls.ts'
+import { allPages, type Paged, withAfter } from './pages.ts'
+import { type PanelCalls, panelCalls } from './panel-calls.ts'
+import { type PendingCalls, pendingCalls } from './pending-calls.ts'
 import { failureFromAnswer, failureFromRpc, platformUnreachable } from './platform-failure.ts'
-
-/** The fields of a workspace that the commands read; the platform may send more. */
-export interface WorkspaceSummary {
-  readonly id: string
-  readonly name: string
-  readonly role: string
-  readonly runtime: string
-  readonly status: string
-  readonly status_reason?: string
-  readonly queue_depth?: number
-  readonly running?: number
-  readonly current_task?: string | null
-  readonly status_text?: string
-  readonly model?: string
-  readonly parent_id?: string | null
-}
+import { type ScheduleCalls, scheduleCalls } from './schedule-calls.ts'
+import { type WorkspaceCalls, type WorkspaceSummary, workspaceCalls } from './workspace-calls.ts'
 
 /** One entry of a workspace's log. */
 export interface ActivityView {
@@ -31,14 +24,21 @@ export interface ActivityView {
   readonly task_id?: string
   readonly state?: string
   readonly name?: string
+  readonly subject?: string
   readonly text?: string
   readonly by?: string
+  /** Of a tool that has ended: the files that it changed, as unified text. */
+  readonly diffs?: readonly { readonly path: string; readonly diff: string }[]
 }
 
 export interface ActivityPageView {
   readonly activity: readonly ActivityView[]
   /** The `since` of the next page. */
   readonly next: number
+  /** The `before` of the page before it; absent where nothing was found. */
+  readonly first?: number
+  /** The first words of the message of each task. */
+  readonly titles?: Readonly<Record<string, string>>
 }
 
 export interface ActivityPageQuery {
@@ -46,6 +46,10 @@ export interface ActivityPageQuery {
   readonly limit: number
   /** Gives the last entries instead of the first ones after `since`. */
   readonly newest: boolean
+  /** Only entries with a smaller number. */
+  readonly before?: number
+  /** Also the first words of each task. */
+  readonly titles?: boolean
 }
 
 export interface StoryView {
@@ -64,17 +68,30 @@ export interface StoryView {
     readonly tries: number
     readonly error?: string
   }[]
+  readonly tree?: TreeView
+  readonly budgets?: readonly (SpendingView & {
+    readonly max_cost_usd: number
+    readonly state: string
+    readonly task_id: string
+  })[]
 }
 
-/** A permission that an agent waits for. */
-export interface PendingAskView {
-  readonly id: string
-  readonly workspace_id: string
-  readonly task_id: string
-  readonly tool: string
-  readonly subject: string
-  readonly asked_at: string
-  readonly expires_in: number | string
+/** The tasks that one message led to, each right below its parent. */
+export interface TreeView {
+  readonly tasks: readonly {
+    readonly task_id: string
+    readonly parent_task_id: string | null
+    readonly depth: number
+    readonly workspace_id: string
+    readonly workspace_name: string | null
+    readonly state: string
+    readonly turns: number
+  }[]
+  /** Tasks that the caller may not see. */
+  readonly hidden: number
+  /** Of the whole tree; for owners only. */
+  readonly cost_usd?: number
+  readonly unknown_turns?: number
 }
 
 export interface VersionView {
@@ -93,21 +110,29 @@ export interface PlatformClientOptions {
   readonly fetch?: typeof fetch
 }
 
-export interface PlatformClient {
+export interface PlatformClient
+  extends BudgetCalls,
+    CanvasCalls,
+    ChannelCalls,
+    MemoryCalls,
+    PanelCalls,
+    PendingCalls,
+    ScheduleCalls,
+    WorkspaceCalls {
   listWorkspaces(signal?: AbortSignal): Promise<WorkspaceSummary[]>
   getWorkspace(id: string, signal?: AbortSignal): Promise<WorkspaceSummary>
   /** Sending the same message again attaches to its task. `wait: false` returns as soon as it is admitted. */
   sendMessage(workspaceId: string, message: Message, options: SendMessageOptions): Promise<Task>
-  getTask(workspaceId: string, taskId: string, signal?: AbortSignal): Promise<Task>
+  /** `historyLength: 0` leaves out the messages with their files. */
+  getTask(workspaceId: string, taskId: string, view?: { readonly historyLength?: number }): Promise<Task>
   /** Finds a task in any workspace. */
   findTask(taskId: string): Promise<Task>
   cancelTask(workspaceId: string, taskId: string): Promise<Task>
-  /** The tasks of one conversation with history and artifacts, the last changed first. */
-  listTasks(workspaceId: string, query: { readonly contextId: string; readonly pageSize: number }): Promise<Task[]>
-  createWorkspace(input: Readonly<Record<string, unknown>>): Promise<WorkspaceSummary & Record<string, unknown>>
-  /** Returns the ids of the deleted workspaces. */
-  deleteWorkspace(id: string, options: { readonly confirm: string; readonly cascade: boolean }): Promise<string[]>
+  /** The last changed first, at most `limit`. */
+  listTasks(workspaceId: string, query: ListTasksQuery): Promise<Task[]>
   runWorkspaceAction(id: string, action: WorkspaceAction): Promise<WorkspaceSummary>
+  /** Cancels the tasks of the running turns and pauses; with the ids of those tasks. */
+  stopWorkspace(id: string): Promise<WorkspaceSummary & { readonly canceled: readonly string[] }>
   peersOf(id: string): Promise<WorkspaceSummary[]>
   /** Sets one line on the workspace's card; empty removes it. */
   setStatus(id: string, text: string): Promise<void>
@@ -118,8 +143,14 @@ export interface PlatformClient {
   /** Follows the workspace's log after `since`, until the signal aborts. A broken stream throws. */
   events(id: string, since: number | undefined, signal: AbortSignal): AsyncIterable<EventsView>
   story(id: string): Promise<StoryView>
-  listPendingAsks(): Promise<PendingAskView[]>
-  answerAsk(id: string, decision: 'allow' | 'deny'): Promise<void>
+  /** A new link that logs one browser in, once. */
+  createLoginLink(session: { readonly role?: string; readonly name?: string }): Promise<LoginLinkView>
+}
+
+export interface LoginLinkView {
+  readonly url: string
+  /** In seconds. */
+  readonly expires_in: number
 }
 
 export type WorkspaceAction = 'restart' | 'pause' | 'pause?now=true' | 'resume'
@@ -127,6 +158,16 @@ export type WorkspaceAction = 'restart' | 'pause' | 'pause?now=true' | 'resume'
 export interface EventsView {
   readonly seq: number
   readonly events: readonly ActivityView[]
+}
+
+export interface ListTasksQuery {
+  readonly limit: number
+  /** Stops after the first page, which has at most 1 MiB, also when it has fewer tasks. */
+  readonly onePage?: boolean
+  readonly contextId?: string
+  readonly status?: TaskState
+  readonly historyLength?: number
+  readonly includeArtifacts?: boolean
 }
 
 export interface SendMessageOptions {
@@ -164,11 +205,19 @@ export function createPlatformClient(options: PlatformClientOptions): PlatformCl
       if (answer.task === undefined) throw new MoleculeError('internal', 'the platform answered without a task')
       return answer.task
     },
-    getTask: (workspaceId, id, signal) => rpc<Task>(workspaceId, { method: 'GetTask', params: { id } }, signal),
+    getTask: (workspaceId, id, view = {}) => rpc<Task>(workspaceId, { method: 'GetTask', params: { id, ...view } }),
     cancelTask: (workspaceId, id) => rpc<Task>(workspaceId, { method: 'CancelTask', params: { id } }),
-    async listTasks(workspaceId, query) {
-      const params = { ...query, includeArtifacts: true }
-      return (await rpc<{ tasks: Task[] }>(workspaceId, { method: 'ListTasks', params })).tasks
+    async listTasks(workspaceId, { limit, onePage = false, ...query }) {
+      const tasks: Task[] = []
+      // A page also ends at a number of bytes.
+      for (let pageToken = ''; tasks.length < limit; ) {
+        const params = { ...query, pageSize: limit - tasks.length, ...(pageToken !== '' && { pageToken }) }
+        const page = await rpc<TaskPageView>(workspaceId, { method: 'ListTasks', params })
+        tasks.push(...page.tasks)
+        pageToken = page.nextPageToken
+        if (pageToken === '' || onePage) break
+      }
+      return tasks
     },
     ...simpleCalls(call),
     events: (id, since, signal) => followEvents(options, { id, since }, signal),
@@ -185,17 +234,19 @@ function simpleCalls(call: Call): SimpleCalls {
   const at = (id: string, below = '') => `/workspaces/${encodeURIComponent(id)}${below}`
   const get = async <T>(path: string): Promise<T> => (await call({ method: 'GET', path })) as T
   return {
+    ...canvasCalls(call),
+    ...budgetCalls(call),
+    ...channelCalls(call),
+    ...memoryCalls(call),
+    ...panelCalls(call),
+    ...pendingCalls(call),
+    ...scheduleCalls(call),
+    ...workspaceCalls(call),
     findTask: (id) => get(`/tasks/${encodeURIComponent(id)}`),
-    async createWorkspace(input) {
-      const answer = await call({ method: 'POST', path: '/workspaces', body: JSON.stringify(input) })
-      return answer as WorkspaceSummary & Record<string, unknown>
-    },
-    async deleteWorkspace(id, { confirm, cascade }) {
-      const path = at(id, `?confirm=${encodeURIComponent(confirm)}&cascade=${cascade}`)
-      return ((await call({ method: 'DELETE', path })) as { deleted: string[] }).deleted
-    },
     runWorkspaceAction: async (id, action) =>
       (await call({ method: 'POST', path: at(id, `/${action}`) })) as WorkspaceSummary,
+    stopWorkspace: async (id) =>
+      (await call({ method: 'POST', path: at(id, '/stop') })) as WorkspaceSummary & { canceled: string[] },
     peersOf: async (id) =>
       (await get<{ peers: WorkspaceSummary[] }>(`/registry/${encodeURIComponent(id)}/peers`)).peers,
     async setStatus(id, text) {
@@ -213,44 +264,28 @@ function simpleCalls(call: Call): SimpleCalls {
         throw thrown
       }
     },
-    activity: (id, { since, limit, newest }) => get(at(id, `/activity?since=${since}&limit=${limit}&newest=${newest}`)),
+    activity: (id, { since, limit, newest, before, titles = false }) => {
+      const older = before === undefined ? '' : `&before=${before}`
+      return get(at(id, `/activity?since=${since}&limit=${limit}&newest=${newest}&titles=${titles}${older}`))
+    },
     async story(id) {
       const parts = await allPages((next) =>
         get<StoryView & Paged>(withAfter(`/messages/${encodeURIComponent(id)}/story`, next)),
       )
       const { next: _next, ...story } = parts.at(-1) as StoryView & Paged
-      return { ...story, steps: parts.flatMap(({ steps }) => steps) }
+      const { tree, budgets } = parts[0] ?? {}
+      const steps = parts.flatMap((part) => part.steps)
+      return { ...story, steps, ...(tree && { tree }), ...(budgets && { budgets }) }
     },
-    async listPendingAsks() {
-      const pages = await allPages((next) => get<{ pending: PendingAskView[] } & Paged>(withAfter('/pending', next)))
-      return pages.flatMap(({ pending }) => pending)
-    },
-    async answerAsk(id, decision) {
-      const path = `/pending/${encodeURIComponent(id)}`
-      await call({ method: 'POST', path, body: JSON.stringify({ decision }) })
-    },
+    createLoginLink: async (session) =>
+      (await call({ method: 'POST', path: '/login-links', body: JSON.stringify(session) })) as LoginLinkView,
   }
 }
 
-interface Paged {
-  readonly next?: string
+interface TaskPageView {
+  readonly tasks: readonly Task[]
+  readonly nextPageToken: string
 }
-
-/** More pages than any list has; a platform that never ends a list is left here. */
-const PAGES_MAX = 1000
-
-async function allPages<Page extends Paged>(read: (next: string | undefined) => Promise<Page>): Promise<Page[]> {
-  const pages: Page[] = [await read(undefined)]
-  for (let next = pages[0]?.next; next !== undefined && pages.length < PAGES_MAX; ) {
-    const page = await read(next)
-    pages.push(page)
-    next = page.next
-  }
-  return pages
-}
-
-const withAfter = (path: string, after: string | undefined): string =>
-  after === undefined ? path : `${path}${path.includes('?') ? '&' : '?'}after=${encodeURIComponent(after)}`
 
 interface RpcRequest {
   readonly method: string
@@ -258,11 +293,17 @@ interface RpcRequest {
 }
 
 interface HttpCall {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly path: string
   readonly body?: string
   /** The route needs no token, so none is sent. */
   readonly isOpen?: boolean
+  /** The answer is a text, not JSON. */
+  readonly isText?: boolean
+  /** The answer is a text with its version. */
+  readonly isVersioned?: boolean
+  /** The version that the file must still have. */
+  readonly version?: string
 }
 
 type Call = (request: HttpCall, signal?: AbortSignal) => Promise<unknown>
@@ -279,14 +320,17 @@ async function headersWithToken({ token: given }: PlatformClientOptions): Promis
 function createCall(options: PlatformClientOptions): Call {
   const { url, timeoutMs = CALL_TIMEOUT_MS, fetch: send = fetch } = options
   const base = baseOf(url)
-  return async ({ path, isOpen = false, ...request }, signal) => {
-    const headers = isOpen ? PLAIN_HEADERS : await headersWithToken(options)
+  return async ({ path, isOpen = false, isText = false, isVersioned = false, version, ...request }, signal) => {
+    const known = isOpen ? PLAIN_HEADERS : await headersWithToken(options)
+    const headers = version === undefined ? known : { ...known, 'If-Match': version }
     const limit = AbortSignal.timeout(timeoutMs)
     const ends = signal === undefined ? limit : AbortSignal.any([limit, signal])
     try {
       // Prevents a redirect from sending the token to another host.
       const answer = await send(base + path, { ...request, headers, signal: ends, redirect: 'error' })
       const text = await answer.text()
+      if (answer.ok && isText) return text
+      if (answer.ok && isVersioned) return { text, version: answer.headers.get('etag') ?? '' }
       if (answer.ok) return text === '' ? undefined : JSON.parse(text)
       throw failureFromAnswer(answer, text)
     } catch (thrown) {
@@ -306,7 +350,12 @@ async function* followEvents(
 ): AsyncIterable<EventsView> {
   const base = baseOf(options.url)
   const silence = new AbortController()
-  const watch = setTimeout(() => silence.abort(), SILENCE_MS_MAX)
+  let watch: ReturnType<typeof setTimeout> | undefined
+  const restartWatch = () => {
+    clearTimeout(watch)
+    watch = setTimeout(() => silence.abort(), SILENCE_MS_MAX)
+  }
+  restartWatch()
   const from = since === undefined ? {} : { 'Last-Event-ID': String(since) }
   const ends = AbortSignal.any([signal, silence.signal])
   try {
@@ -316,8 +365,7 @@ async function* followEvents(
     const answer = await send(base + path, { headers, signal: ends, redirect: 'error' })
     if (!answer.ok || answer.body === null) throw failureFromAnswer(answer, await answer.text())
     const { readSse } = await import('./read-sse.ts')
-    for await (const data of readSse(withSilenceReset(answer.body, () => watch.refresh())))
-      yield JSON.parse(data) as EventsView
+    for await (const data of readSse(withSilenceReset(answer.body, restartWatch))) yield JSON.parse(data) as EventsView
   } catch (thrown) {
     if (signal.aborted) return
     if (thrown instanceof MoleculeError) throw thrown
@@ -329,9 +377,9 @@ async function* followEvents(
   if (!signal.aborted) throw platformUnreachable(base, new Error('the stream ended'), false)
 }
 
-async function* withSilenceReset(body: AsyncIterable<Uint8Array>, refresh: () => void): AsyncIterable<Buffer> {
+async function* withSilenceReset(body: AsyncIterable<Uint8Array>, restart: () => void): AsyncIterable<Uint8Array> {
   for await (const chunk of body) {
-    refresh()
-    yield Buffer.from(chunk)
+    restart()
+    yield chunk
   }
 }

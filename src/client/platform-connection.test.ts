@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { manualClock } from '../../test/fakes/manual-clock.ts'
+import { within } from '../../test/harness/wait.ts'
 import { MoleculeError } from '../errors.ts'
 import { createPlatformConnection, type PlatformConnectionOptions } from './platform-connection.ts'
 
@@ -126,6 +127,21 @@ test('CN-5 the page of a proxy is retried, whatever its status', async (t) => {
     response.end('<h1>nothing here yet</h1>')
   })
   await assert.rejects(connection.post('/', call), { retryable: true })
+})
+
+test('CN-5 a page of a proxy with status 200 and a closed port are retried, and each error says what happened', async (t) => {
+  const { connection } = await setUp(t, (_request, response) => response.end('<h1>log in first</h1>'))
+  await assert.rejects(connection.post('/', call), { retryable: true, message: /^the answer of http:.* is not JSON$/ })
+  const closed = await setUp(t, () => undefined, { url: 'http://127.0.0.1:1' })
+  const unreachable = /^the platform at http:\/\/127\.0\.0\.1:1 cannot be reached \(.*ECONNREFUSED.*\); is molecule up/
+  await assert.rejects(closed.connection.post('/', call), { retryable: true, message: unreachable })
+})
+
+test('CN-6 after beginClosing a call without an answer ends in seconds, whatever its own time is', async (t) => {
+  const { connection } = await setUp(t, () => undefined)
+  connection.beginClosing()
+  const silent = assert.rejects(connection.post('/', { ...call, timeoutMs: 600_000 }), { code: 'timeout' })
+  await within(silent, 'the end of the call', 60_000)
 })
 
 test('CN-5 a silent connection is noticed by the timeout of the call', async (t) => {

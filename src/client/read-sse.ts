@@ -1,14 +1,16 @@
 /** Reads the `data` of server-sent events from the chunks of an answer, in order. */
 import { createParser } from 'eventsource-parser'
 import { MoleculeError } from '../errors.ts'
-import { ANSWER_BYTES_MAX } from './outbound.ts'
 
-export async function* readSse(chunks: AsyncIterable<Buffer>): AsyncIterable<string> {
+/** An event that is larger is an error. */
+const EVENT_BYTES_MAX = 10 * 1024 * 1024
+
+export async function* readSse(chunks: AsyncIterable<Uint8Array>): AsyncIterable<string> {
   let ready: string[] = []
   let problem: Error | undefined
   const decoder = new TextDecoder()
   const parser = createParser({
-    maxBufferSize: ANSWER_BYTES_MAX,
+    maxBufferSize: EVENT_BYTES_MAX,
     onEvent: ({ data }) => ready.push(data),
     onError: (error) => {
       // Unknown fields are ignored, as the standard requires; a buffer overflow is an error.

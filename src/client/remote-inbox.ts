@@ -85,8 +85,12 @@ export function createRemoteInbox(options: RemoteInboxOptions): RemoteInbox {
     begin: (key, text) => postBegin(state, key, text).then((standing) => dropIfStale(key, standing)),
     async extend(keys) {
       const call = { body: { keys: keys.map(toWireKey) }, timeoutMs: CALL_MS, maxWaitMs: 0 }
-      const { standings } = await connection.post<{ standings: LeaseStanding[] }>(`${at}/extend`, call)
-      return keys.map((key, index) => dropIfStale(key, standings[index] ?? 'stale'))
+      type Renewed = { standings: LeaseStanding[]; waiting?: boolean[] }
+      const { standings, waiting } = await connection.post<Renewed>(`${at}/extend`, call)
+      return keys.map((key, index) => {
+        const standing = dropIfStale(key, standings[index] ?? 'stale')
+        return standing === 'held' && waiting?.[index] === true ? 'waiting' : standing
+      })
     },
     append: (key, events) => postEvents(state, key, events).then((standing) => dropIfStale(key, standing)),
     async settle(key, outcome, unsent) {

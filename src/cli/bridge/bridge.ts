@@ -15,9 +15,9 @@ import {
   type Inbox,
   type Lease,
   type LeaseKey,
-  type LeaseStanding,
   leaseId,
   type Outcome,
+  type RenewedStanding,
 } from '../../inbox/inbox.ts'
 import type { MaskingLog } from '../../log.ts'
 import { openCgroups } from '../../process/cgroups.ts'
@@ -25,6 +25,7 @@ import { createProcesses } from '../../process/create-processes.ts'
 import { reapOrphans } from '../../process/orphan-records.ts'
 import { createRuntime } from '../../runtime/runtime.ts'
 import { childEnvironmentOf } from '../child-environment.ts'
+import { createLoginCheck } from '../login-check.ts'
 import { validateAndClose } from '../validate-backend.ts'
 import type { Display } from './display.ts'
 import { createHeartbeat } from './heartbeat.ts'
@@ -79,7 +80,9 @@ export async function startBridge(settings: BridgeSettings, parts: BridgeParts, 
     concurrency: settings.concurrency,
     startedText: `started on ${hostname()}`,
   })
-  const heartbeat = createHeartbeat({ connection, workspaceId, clock, log })
+  const lookAtLogin = createLoginCheck(environment)
+  const checkLogin = () => lookAtLogin(backend, options)
+  const heartbeat = createHeartbeat({ connection, workspaceId, clock, log, checkLogin })
   const spool = createSpool({ dir: state.spoolDir, log })
   const worker = { id: state.bridgeId, workspaces: [workspaceId] }
   const runtime = createRuntime({
@@ -204,7 +207,7 @@ function watchInbox(inbox: Inbox, watcher: InboxWatcher): Inbox {
   const reportLost = (key: LeaseKey) => {
     if (running.delete(leaseId(key))) watcher.lost(key)
   }
-  const checkStanding = (key: LeaseKey, standing: LeaseStanding): LeaseStanding => {
+  const checkStanding = <S extends RenewedStanding>(key: LeaseKey, standing: S): S => {
     if (standing === 'stale') reportLost(key)
     return standing
   }

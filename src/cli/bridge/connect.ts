@@ -13,14 +13,16 @@ import {
 } from '../../backends/backends.ts'
 import { unknownOptionKeys } from '../../backends/options.ts'
 import { createPlatformClient } from '../../client/platform-client.ts'
+import { withRetries } from '../../client/retry.ts'
 import { awakeClock, systemClock } from '../../clock.ts'
 import { isHttpUrl, loadDataDir, toCgroupsMode } from '../../config/config.ts'
 import { CONNECT_DEFAULTS, DEFAULT_URL } from '../../config/settings.ts'
 import { formatDuration, parseDuration } from '../../duration.ts'
 import { MoleculeError } from '../../errors.ts'
-import { ulid } from '../../ids.ts'
+import { isWorkspaceId, ulid } from '../../ids.ts'
 import { createLog, secretValues, silentLog } from '../../log.ts'
 import { createProcesses } from '../../process/create-processes.ts'
+import { NAME_CHARACTERS_MAX } from '../../workspaces/workspace.ts'
 import { openLogFile } from '../data-folder/log-file.ts'
 import { closeNow, ignoreClosedOutput, listenForStopSignals } from '../terminal/stop-signals.ts'
 import { type Terminal, withoutUndefined } from '../terminal/terminal.ts'
@@ -56,9 +58,10 @@ const CONCURRENCY_MAX = 64
 
 export async function connect(options: ConnectOptions): Promise<void> {
   const registry = createBackendRegistry(builtinBackends)
-  const { settings, drainMs } = readSettings(options, registry)
+  const { settings: given, drainMs } = readSettings(options, registry)
   // Hides the token: a list of processes shows the arguments of this one until its title changes.
-  process.title = `molecule connect ${settings.workspaceId}`
+  process.title = `molecule connect ${given.workspaceId}`
+  const settings = isWorkspaceId(given.workspaceId) ? given : await withWorkspaceId(given, options)
   warnOfUnknownOptions(settings, registry, options.terminal)
   if (options.flags.dryRun) return await dryRun(settings, registry, options.terminal)
   const { apiUrl, workspaceId } = settings
@@ -68,6 +71,21 @@ export async function connect(options: ConnectOptions): Promise<void> {
   } finally {
     state.release()
   }
+}
+
+/** The settings with the id of the workspace, which was given by its name. Waits for a platform that is down. */
+async function withWorkspaceId(
+  settings: BridgeSettings,
+  { flags, terminal: { err } }: ConnectOptions,
+): Promise<BridgeSettings> {
+  const { apiUrl: url, tokens, workspaceId: name } = settings
+  const { id } = await withRetries(() => createPlatformClient({ url, token: tokens.read() }).getWorkspace(name), {
+    clock: systemClock,
+    // A dry run reports what is wrong and ends.
+    triesMax: flags.dryRun ? 1 : Number.POSITIVE_INFINITY,
+    onRetry: (error, delayMs) => err(`${error.message}; trying again in ${formatDuration(delayMs)}\n`),
+  })
+  return { ...settings, workspaceId: id }
 }
 
 function readSettings({ workspaceId, flags, terminal, usage }: ConnectOptions, registry: BackendRegistry) {
@@ -83,7 +101,8 @@ function readSettings({ workspaceId, flags, terminal, usage }: ConnectOptions, r
   const tokens = attempt(() => openTokenSource({ token: flags.token, tokenFile: flags.tokenFile, env }))
   const apiUrl = (flags.apiUrl ?? (env['MOLECULE_API_URL'] || DEFAULT_URL)).replace(/\/+$/, '')
   if (!isHttpUrl(apiUrl)) usage(`--api-url is not an http address: "${apiUrl}"`)
-  if (!/^[\w-]{1,100}$/.test(workspaceId)) usage(`"${workspaceId}" is not the id of a workspace`)
+  if (workspaceId.trim() === '' || workspaceId.length > NAME_CHARACTERS_MAX)
+    usage('name the workspace by its id or name')
   const dir = resolve(flags.dir ?? CONNECT_DEFAULTS.dir)
   if (statSync(dir, { throwIfNoEntry: false })?.isDirectory() !== true) usage(`--dir: there is no folder ${dir}`)
   const concurrency = Number(flags.concurrency ?? CONNECT_DEFAULTS.concurrency)

@@ -3,7 +3,7 @@
  * how long. Text of a sender is shown without control characters.
  */
 import type { Clock } from '../../clock.ts'
-import { formatDuration } from '../../duration.ts'
+import { formatDuration, formatWait } from '../../duration.ts'
 import { type Lease, type LeaseKey, leaseId, type Outcome } from '../../inbox/inbox.ts'
 import { toRequestPart } from '../../protocol/part.ts'
 import { joinText } from '../../protocol/request.ts'
@@ -112,6 +112,8 @@ function outcomeText(outcome: Outcome, answer: 'settled' | 'stale'): string {
   if (outcome.type === 'stopped') return 'cancelled'
   if (outcome.type === 'released') return 'given back'
   const { message, sentence = message } = outcome.failure
+  if (outcome.type === 'retry' && outcome.parked === true)
+    return `parked for ${formatWait(outcome.afterMs)}: ${toPlainLine(sentence)}:`
   return `${outcome.type === 'retry' ? 'failed' : 'failed for good'}: ${toPlainLine(sentence)}:`
 }
 

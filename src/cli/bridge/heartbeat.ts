@@ -7,6 +7,8 @@ import type { Clock } from '../../clock.ts'
 import { toMoleculeError } from '../../errors.ts'
 import type { Outcome } from '../../inbox/inbox.ts'
 import type { Log } from '../../log.ts'
+import { type LoginCheck, type LoginState, nextLoginState, shownByOutcome } from '../../workspaces/logins.ts'
+import { NEEDS_LOGIN_STATE } from '../../workspaces/presence.ts'
 
 const CALL_TIMEOUT_MS = 10_000
 const HEARTBEAT_MS = 30_000
@@ -19,6 +21,8 @@ export interface HeartbeatOptions {
   readonly workspaceId: string
   readonly clock: Clock
   readonly log: Log
+  /** What variables and files say about the agent's log-in; undefined for a backend without one. */
+  readonly checkLogin: () => LoginCheck | undefined
 }
 
 export interface Heartbeat {
@@ -32,7 +36,7 @@ export interface Heartbeat {
   signOff(): Promise<void>
 }
 
-export function createHeartbeat({ connection, workspaceId, clock, log }: HeartbeatOptions): Heartbeat {
+export function createHeartbeat({ connection, workspaceId, clock, log, checkLogin }: HeartbeatOptions): Heartbeat {
   const startMs = clock.monotonicMs()
   let active = 0
   let problem = ''
@@ -42,9 +46,17 @@ export function createHeartbeat({ connection, workspaceId, clock, log }: Heartbe
   let isRegistered = false
   /** The heartbeat in flight. */
   let sending: Promise<unknown> = Promise.resolve()
+  let login: LoginState | undefined
+  const lookAtLogin = (shown?: LoginState['learned']) => {
+    const check = checkLogin()
+    login = check && nextLoginState(login, check, shown)
+  }
   const report = () => {
+    lookAtLogin()
+    const needsLogin = login?.problem !== undefined
+    const state = { runtime_state: needsLogin ? NEEDS_LOGIN_STATE : '', problem: login?.problem ?? problem }
     const uptime = Math.floor((clock.monotonicMs() - startMs) / 1000)
-    return { workspace_id: workspaceId, active_tasks: active, problem, uptime_seconds: uptime }
+    return { workspace_id: workspaceId, active_tasks: active, ...state, uptime_seconds: uptime }
   }
   const arm = (delayMs: number) => {
     cancel?.()
@@ -76,6 +88,7 @@ export function createHeartbeat({ connection, workspaceId, clock, log }: Heartbe
     ended(outcome) {
       active = Math.max(0, active - 1)
       if (outcome.type === 'done') problem = ''
+      lookAtLogin(shownByOutcome(outcome))
       if (outcome.type === 'retry' || outcome.type === 'dead') problem = problemText(outcome)
       reportSoon()
     },

@@ -3,19 +3,22 @@
  * It follows the event log by number, so a restart of the platform in mid-turn costs a pause and no text. At the end of a
  * turn, the part of the answer that was not streamed comes from the stored task.
  */
-import type { ActivityView, PendingAskView, PlatformClient } from '../../client/platform-client.ts'
+import type { PendingAskView } from '../../client/pending-calls.ts'
+import type { ActivityView, PlatformClient } from '../../client/platform-client.ts'
 import { withRetries } from '../../client/retry.ts'
 import type { Clock } from '../../clock.ts'
 import { MoleculeError } from '../../errors.ts'
 import { ulid } from '../../ids.ts'
-import { isFinal, type Message, type Task, type TaskState } from '../../protocol/a2a.ts'
+import { isFinal, type Message, type Part, type Task, type TaskState } from '../../protocol/a2a.ts'
+import { sleep } from '../../wait.ts'
+import { answerFilesOf } from '../files/save-files.ts'
 import { followActivity } from '../platform/follow-activity.ts'
 import { partsText } from '../terminal/task-text.ts'
 
 export type ChatEvent =
   | { readonly type: 'text'; readonly delta: string }
-  | { readonly type: 'tool'; readonly name: string; readonly state: string }
-  /** A line of its own: progress, a failed attempt, the reason of a wait. */
+  | { readonly type: 'tool'; readonly name: string; readonly subject: string; readonly state: string }
+  /** A line of its own: progress, a failed attempt. */
   | { readonly type: 'note'; readonly text: string }
   /** The answer starts again; the text shown so far is void. */
   | { readonly type: 'again' }
@@ -27,13 +30,23 @@ export type ChatEvent =
 export interface ChatHistoryMessage {
   readonly who: 'you' | 'agent'
   readonly text: string
+  /** Names of the files that came with it. */
+  readonly files: readonly string[]
+}
+
+/** What a user sends: a text, files, or both. */
+export interface OutgoingMessage {
+  readonly text: string
+  readonly files: readonly Part[]
 }
 
 export interface ChatConversation {
   /** The last exchanges, the oldest first; `open` is an unfinished task that is being worked on. */
   history(): Promise<{ readonly messages: readonly ChatHistoryMessage[]; readonly open: Task | undefined }>
-  /** Sends the text; it answers the task that waits for input, if one does. */
-  say(text: string, signal: AbortSignal): AsyncIterable<ChatEvent>
+  /** The last tasks with their artifacts, the oldest first. */
+  tasks(): Promise<readonly Task[]>
+  /** Sends the message; it answers the task that waits for input, if one does. */
+  say(message: OutgoingMessage, signal: AbortSignal): AsyncIterable<ChatEvent>
   /** Follows a task that was sent earlier. */
   attach(task: Task, signal: AbortSignal): AsyncIterable<ChatEvent>
   /** Cancels the running turn, whose events then end. A message that is not sent yet is not sent. */
@@ -47,9 +60,13 @@ export interface ConversationOptions {
   readonly clock: Clock
   /** The platform cannot be reached; called once per outage. */
   readonly onUnreachable: (error: MoleculeError) => void
+  /** Why the followed task does not run now, as the platform words it; empty when it runs. */
+  readonly onReason: (text: string) => void
 }
 
 const HISTORY_TASKS_MAX = 10
+/** The user's own messages, with their files, are not needed again. */
+const WITHOUT_HISTORY = { historyLength: 0 } as const
 /** Practically endless: the user decides how long to wait for the platform. */
 const TRIES_MAX = 100_000
 
@@ -62,9 +79,12 @@ export function openConversation(options: ConversationOptions): ChatConversation
     runTurn({ ...options, ...followed, state, retryUntilDone }, signal)
   const endOfLog = async () =>
     (await retryUntilDone(() => client.activity(workspaceId, { since: 0, limit: 1, newest: true }))).next
+  const page = { contextId, limit: HISTORY_TASKS_MAX, onePage: true, includeArtifacts: true }
+  const readTasks = async () => (await client.listTasks(workspaceId, page)).reverse()
   return {
+    tasks: readTasks,
     async history() {
-      const tasks = (await client.listTasks(workspaceId, { contextId, pageSize: HISTORY_TASKS_MAX })).reverse()
+      const tasks = await readTasks()
       const last = tasks.at(-1)
       const isWaiting = last !== undefined && WAITING_STATES.has(last.status.state)
       // A permission takes a yes or no while its turn runs; any other question takes the next message.
@@ -72,11 +92,12 @@ export function openConversation(options: ConversationOptions): ChatConversation
       const open = last === undefined || isFinal(last.status.state) || last.id === state.waitingTask ? undefined : last
       return { messages: tasks.flatMap(messagesOf), open }
     },
-    async *say(text, signal) {
+    async *say({ text, files }, signal) {
       state.giveUp = new AbortController()
       const since = await endOfLog()
       const send = (about: { contextId: string; taskId?: string }) => {
-        const message: Message = { messageId: `chat-${ulid()}`, role: 'ROLE_USER', parts: [{ text }], ...about }
+        const parts = [...(text.trim() === '' ? [] : [{ text }]), ...files]
+        const message: Message = { messageId: `chat-${ulid()}`, role: 'ROLE_USER', parts, ...about }
         return retryUntilDone(() => client.sendMessage(workspaceId, message, { wait: false }))
       }
       const taskId = state.waitingTask
@@ -88,16 +109,16 @@ export function openConversation(options: ConversationOptions): ChatConversation
             if (!(thrown instanceof MoleculeError) || thrown.code !== 'unsupported_operation') throw thrown
             return send({ contextId })
           }))
-      const reason = partsText(task.status.message)
-      if (task.status.state === 'TASK_STATE_SUBMITTED' && reason !== '') yield { type: 'note', text: reason }
       yield* run({ task, since, whole: true }, signal)
     },
     async *attach(task, signal) {
       const since = await endOfLog()
-      const now = await retryUntilDone(() => client.getTask(workspaceId, task.id))
+      const now = await retryUntilDone(() => client.getTask(workspaceId, task.id, WITHOUT_HISTORY))
       if (isFinal(now.status.state)) return yield* endEvents(now, '')
       const pending = WAITING_STATES.has(now.status.state) ? await permissionOf(client, task.id) : undefined
       if (pending !== undefined) yield { type: 'permission', pending }
+      const reason = partsText(now.status.message)
+      if (pending === undefined && reason !== '') yield { type: 'note', text: reason }
       yield* run({ task, since, whole: false }, signal)
     },
     async stop() {
@@ -135,18 +156,50 @@ async function* runTurn(running: RunTurnOptions, signal: AbortSignal): AsyncIter
   const { client, workspaceId, task, whole, state, retryUntilDone } = running
   state.running = task.id
   let shown = ''
+  const reasons = watchReasons(running)
   try {
     for await (const event of watchTask({ ...running, taskId: task.id }, signal)) {
+      reasons.sawEvent(event)
       if (event.type === 'again') shown = ''
       if (event.type === 'text') shown += event.delta
       if (event.type !== 'text' || whole) yield event
     }
     if (signal.aborted) return
-    const ended = await retryUntilDone(() => client.getTask(workspaceId, task.id))
+    const ended = await retryUntilDone(() => client.getTask(workspaceId, task.id, WITHOUT_HISTORY))
     state.waitingTask = isFinal(ended.status.state) ? undefined : ended.id
     yield* endEvents(ended, whole ? shown : '')
   } finally {
+    reasons.stop()
     state.running = undefined
+  }
+}
+
+const REASON_POLL_MS = 1000
+
+/** Reports why the task does not run, from its beginning and after each failed attempt until the agent does something. */
+function watchReasons({ client, workspaceId, task, clock, onReason }: RunTurnOptions) {
+  const stop = new AbortController()
+  let isWorking = false
+  const report = ({ status }: Task) => {
+    const isOpen = status.state === 'TASK_STATE_SUBMITTED' || status.state === 'TASK_STATE_WORKING'
+    if (isOpen && !isWorking && !stop.signal.aborted) onReason(partsText(status.message))
+  }
+  const poll = async () => {
+    for (;;) {
+      await sleep(clock, REASON_POLL_MS, stop.signal)
+      if (stop.signal.aborted) return
+      // A poll that fails says nothing: the followed log reports an outage.
+      if (!isWorking) await client.getTask(workspaceId, task.id, WITHOUT_HISTORY).then(report, () => undefined)
+    }
+  }
+  report(task)
+  void poll()
+  return {
+    sawEvent({ type }: ChatEvent) {
+      isWorking = type === 'text' || type === 'tool' || type === 'permission'
+      if (isWorking) onReason('')
+    },
+    stop: () => stop.abort(),
   }
 }
 
@@ -186,17 +239,16 @@ async function* watchTask(options: WatchTaskOptions, signal: AbortSignal): Async
 
 /** The question may have been answered elsewhere meanwhile. */
 async function stillWaits({ client, workspaceId, taskId }: WatchTaskOptions): Promise<boolean> {
-  return WAITING_STATES.has((await client.getTask(workspaceId, taskId)).status.state)
+  return WAITING_STATES.has((await client.getTask(workspaceId, taskId, WITHOUT_HISTORY)).status.state)
 }
 
 function* toChatEvents(entry: ActivityView): Iterable<ChatEvent> {
-  const { type, text = '', name = '', state = '' } = entry
+  const { type, text = '', name = '', subject = '', state = '' } = entry
   if (type === 'text') yield { type: 'text', delta: text }
-  else if (type === 'tool') yield { type: 'tool', name, state }
+  else if (type === 'tool') yield { type: 'tool', name, subject, state }
   else if (type === 'retry') yield { type: 'again' }
   else if (type === 'progress') yield { type: 'note', text }
-  else if (type === 'artifact') yield { type: 'note', text: `created ${name}` }
-  else if (type === 'status' && text !== '') yield { type: 'note', text: `${text} It will be retried.` }
+  else if (type === 'status' && text !== '') yield { type: 'note', text }
 }
 
 /** The permission that the task waits for; undefined when it waits for something else. */
@@ -219,9 +271,16 @@ function* endEvents(task: Task, shown: string): Iterable<ChatEvent> {
 }
 
 function messagesOf(task: Task): ChatHistoryMessage[] {
-  const asked = (task.history ?? []).map((message): ChatHistoryMessage => ({ who: 'you', text: partsText(message) }))
-  const answer = answerOf(task) || partsText(task.status.message)
-  return answer === '' ? asked : [...asked, { who: 'agent', text: answer }]
+  const asked = (task.history ?? []).map(
+    (message): ChatHistoryMessage => ({
+      who: 'you',
+      text: partsText(message),
+      files: message.parts.flatMap(({ raw, filename }) => (raw === undefined ? [] : [filename ?? 'file'])),
+    }),
+  )
+  const text = answerOf(task) || partsText(task.status.message)
+  const files = answerFilesOf(task).files.map(({ name }) => name)
+  return text === '' && files.length === 0 ? asked : [...asked, { who: 'agent', text, files }]
 }
 
 const answerOf = (task: Task): string => partsText(task.artifacts?.at(-1))

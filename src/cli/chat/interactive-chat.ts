@@ -1,194 +1,192 @@
 /**
- * A chat at a terminal. A line is a message; a line typed while a turn runs is sent after it. Ctrl-C stops the turn and
- * never the chat, Ctrl-D leaves. A task that still runs then continues, and the next chat shows it.
+ * A chat at a terminal. A line is a message or a command; a line typed while a turn runs is sent after it. Ctrl-C stops the
+ * turn and never the chat, Ctrl-D leaves. A task that still runs then continues, and the next chat shows it.
  */
-import type { Interface } from 'node:readline'
-import { createInterface } from 'node:readline'
-import type { PendingAskView } from '../../client/platform-client.ts'
-import { systemClock } from '../../clock.ts'
 import { toMoleculeError } from '../../errors.ts'
+import { ulid } from '../../ids.ts'
 import type { Task } from '../../protocol/a2a.ts'
-import { abortableOr, createWakeUp, sleep } from '../../wait.ts'
-import { withoutControls } from '../terminal/output.ts'
+import { abortableOr } from '../../wait.ts'
+import { attachFiles } from '../files/attach-files.ts'
+import { formatBytes } from '../terminal/output.ts'
+import { shellQuoted } from '../terminal/own-command.ts'
 import type { Terminal } from '../terminal/terminal.ts'
-import type { ChatConversation, ChatEvent } from './conversation.ts'
+import {
+  type ChatPlace,
+  describePlace,
+  HELP,
+  type LineMeaning,
+  listFiles,
+  readLine,
+  runModelCommand,
+} from './chat-commands.ts'
+import type { ChatConversation, ChatHistoryMessage, ConversationOptions } from './conversation.ts'
+import { type ChatKeyboard, openChatKeyboard } from './keyboard.ts'
+import { createLiveArea } from './live-area.ts'
 import { type ChatScreen, createChatScreen } from './screen.ts'
+import { type ChatPermissions, createTurnRunner, type TurnRunner } from './turn-runner.ts'
+import { createTurnStatus } from './turn-status.ts'
 
-/** The permission requests of agents. */
-export interface ChatPermissions {
-  answerAsk(id: string, decision: 'allow' | 'deny'): Promise<void>
-  listPendingAsks(): Promise<readonly { readonly id: string }[]>
-}
-
-export interface InteractiveChatOptions {
-  readonly conversation: ChatConversation
+export interface InteractiveChatOptions extends ChatPlace {
+  readonly open: (
+    contextId: string,
+    reports: Pick<ConversationOptions, 'onReason' | 'onUnreachable'>,
+  ) => ChatConversation
+  /** The conversation to begin with. */
+  readonly contextId: string
   readonly terminal: Terminal
   readonly stdin: NodeJS.ReadStream
+  /** Name of the agent. */
   readonly name: string
   readonly permissions: ChatPermissions
 }
 
 /** Resolves when the user leaves. */
 export async function interactiveChat(options: InteractiveChatOptions): Promise<void> {
-  const { conversation, terminal, stdin, name } = options
-  const screen = createChatScreen({ write: terminal.out, styled: !terminal.env['NO_COLOR'], name })
-  const { messages, open } = await conversation.history()
-  const typed = messages.filter(({ who }) => who === 'you').map(({ text }) => text)
-  // Before any output: a Ctrl-D typed while the terminal is still in line mode would be lost.
-  const lines = createInterface({ input: stdin, output: process.stdout, history: typed.reverse() })
-  screen.history(messages)
-  screen.note(`you talk to ${name}; Ctrl-C stops a turn, Ctrl-D leaves`)
-  const keyboard = createChatKeyboard(lines)
-  const turns = createTurnRunner({ ...options, screen, keyboard })
-  lines.on('SIGINT', () => {
-    if (turns.interrupt()) return
-    process.stdout.write('\n')
-    screen.note('Ctrl-D leaves')
-    lines.prompt()
+  const { terminal, stdin, name } = options
+  const { stdout } = process
+  const isDumb = terminal.env['TERM'] === 'dumb'
+  const styled = !terminal.env['NO_COLOR'] && !isDumb
+  // Assigned before any of the callbacks below can run.
+  let keyboard: ChatKeyboard
+  let chat: Chat
+  const columns = () => stdout.columns
+  const live = isDumb ? { write: terminal.out, set: () => undefined } : createLiveArea({ write: terminal.out, columns })
+  const write = (text: string) => (keyboard?.writeAbovePrompt(text) ? undefined : live.write(text))
+  const screen = createChatScreen({ write, styled, name })
+  const typed = () => ({ draft: keyboard.draft(), linesWaiting: keyboard.linesWaiting() })
+  const status = createTurnStatus({ live, name, dim: screen.dim, columns, typed })
+  const reports = {
+    onReason: status.setReason,
+    onUnreachable: (error: Error) => screen.note(`${error.message}; waiting for the platform`),
+  }
+  const first = options.open(options.contextId, reports)
+  const { messages, open } = await first.history()
+  keyboard = openChatKeyboard({
+    ...{ stdin, stdout, isDumb, history: linesToRecall(messages) },
+    takeDuringTurn: (line) => takeDuringTurn(chat, line),
+    onInterrupt: () => interrupt(chat),
+    onKey: status.redraw,
+    onPasteTooLong: (max) =>
+      screen.note(`the paste is longer than ${max} characters and was left out; attach it as a file`),
   })
-  await runChat(turns, { conversation, keyboard, screen, open })
-  process.stdout.write('\n')
+  const session = { conversation: first, contextId: options.contextId }
+  const turns = createTurnRunner({ ...options, conversation: () => session.conversation, screen, status, keyboard })
+  chat = { ...options, screen, keyboard, turns, session, reports }
+  screen.history(messages)
+  screen.note(`you talk to ${name}; Ctrl-C stops a turn, Ctrl-D leaves, /help shows the commands`)
+  await runChat(chat, open)
+  status.end()
+  keyboard.leave()
+  stdout.write('\n')
 }
 
-async function runChat(
-  turns: TurnRunner,
-  {
-    conversation,
-    keyboard,
-    screen,
-    open,
-  }: { conversation: ChatConversation; keyboard: ChatKeyboard; screen: ChatScreen; open: Task | undefined },
-): Promise<void> {
+interface Chat extends InteractiveChatOptions {
+  readonly screen: ChatScreen
+  readonly keyboard: ChatKeyboard
+  readonly turns: TurnRunner
+  /** `/new` replaces both. */
+  readonly session: { conversation: ChatConversation; contextId: string }
+  readonly reports: Pick<ConversationOptions, 'onReason' | 'onUnreachable'>
+}
+
+/** The newest first. The line editor cannot recall several lines as one. */
+const linesToRecall = (messages: readonly ChatHistoryMessage[]): string[] =>
+  messages
+    .filter(({ who, text }) => who === 'you' && text !== '' && !text.includes('\n'))
+    .map(({ text }) => text)
+    .reverse()
+
+async function runChat(chat: Chat, open: Task | undefined): Promise<void> {
+  const { keyboard, screen, turns, session } = chat
   const { leaving } = keyboard
   if (open !== undefined) {
     screen.note('the last message is still running')
-    await abortableOr(turns.run(conversation.attach(open, leaving)), leaving, undefined)
+    await abortableOr(turns.run(session.conversation.attach(open, leaving)), leaving, undefined)
   }
   for (;;) {
-    const line = await keyboard.next('you › ')
-    if (line === undefined) return
-    if (line.trim() === '') continue
+    const typed = await keyboard.next('you › ')
+    if (typed === undefined) return
+    if (!typed.isShown) screen.typed(typed.line)
+    const meaning = readLine(typed.line, keyboard.expand)
     // Ctrl-D must not wait for a platform that cannot be reached.
-    await abortableOr(turns.run(conversation.say(line, leaving)), leaving, undefined)
+    if (meaning.type === 'message') await abortableOr(sendMessage(chat, meaning), leaving, undefined)
+    else await abortableOr(handleLine(chat, meaning), leaving, undefined)
   }
 }
 
-interface TurnRunner {
-  /** Shows a turn until its end. A failure becomes a note and does not end the chat. */
-  run(events: AsyncIterable<ChatEvent>): Promise<void>
-  /** Stops the running turn; false when none runs. */
-  interrupt(): boolean
-}
-
-type TurnRunnerContext = InteractiveChatOptions & { readonly screen: ChatScreen; readonly keyboard: ChatKeyboard }
-
-function createTurnRunner(parts: TurnRunnerContext): TurnRunner {
-  const { conversation, screen } = parts
-  let stopped: AbortController | undefined
-  return {
-    async run(events) {
-      const stop = new AbortController()
-      stopped = stop
-      try {
-        for await (const event of events) {
-          if (event.type === 'permission') await askPermission(event.pending, parts, stop.signal)
-          else screen.show(event)
-        }
-      } catch (thrown) {
-        screen.note(toMoleculeError(thrown).message)
-      } finally {
-        stopped = undefined
-      }
-    },
-    interrupt() {
-      if (stopped === undefined) return false
-      // Also withdraws an open permission prompt.
-      stopped.abort()
-      conversation.stop().then(
-        () => screen.note('stopping'),
-        (error: Error) => screen.note(`the turn could not be stopped: ${error.message}`),
-      )
-      return true
-    },
-  }
-}
-
-async function askPermission(
-  { id, tool, subject }: PendingAskView,
-  parts: TurnRunnerContext,
-  stop: AbortSignal,
-): Promise<void> {
-  const { screen, keyboard, permissions } = parts
-  screen.note(`${tool}: ${withoutControls(subject)}`)
-  const answered = new AbortController()
-  const ends = AbortSignal.any([stop, answered.signal, keyboard.leaving])
-  void watchUntilAnswered(id, permissions, ends).then(() => answered.abort())
-  const answer = await keyboard.nextFresh('allow it? (y/n) ', ends)
-  answered.abort()
-  if (answer === undefined) {
-    process.stdout.write('\n')
-    return stop.aborted ? undefined : screen.note('answered elsewhere')
-  }
-  const decision = /^y(es)?$/i.test(answer.trim()) ? 'allow' : 'deny'
+async function sendMessage(chat: Chat, meaning: Extract<LineMeaning, { type: 'message' }>): Promise<void> {
+  const { screen, turns, session, keyboard } = chat
   try {
-    await permissions.answerAsk(id, decision)
-    screen.note(decision === 'allow' ? 'allowed' : 'denied')
+    const files = await attachFiles(meaning.files)
+    for (const { filename, raw = '' } of files) {
+      screen.note(`attached ${filename} (${formatBytes(Buffer.byteLength(raw, 'base64'))})`)
+    }
+    await turns.run(session.conversation.say({ text: meaning.text, files }, keyboard.leaving))
   } catch (thrown) {
-    // Answered elsewhere, or too late: the turn and the chat continue.
+    screen.note(`${toMoleculeError(thrown).message}; nothing was sent`)
+  }
+}
+
+/** A command acts at once, also during a turn; only `/new` waits for its end, as messages do. */
+function takeDuringTurn(chat: Chat, line: string): boolean {
+  const meaning = readLine(line, chat.keyboard.expand)
+  if (meaning.type === 'message' || (meaning.type === 'command' && meaning.name === 'new')) return false
+  void handleLine(chat, meaning)
+  return true
+}
+
+/** Runs a command. A failure becomes a note and does not end the chat. */
+async function handleLine(chat: Chat, meaning: Exclude<LineMeaning, { type: 'message' }>): Promise<void> {
+  const { screen } = chat
+  if (meaning.type === 'nothing') return
+  if (meaning.type === 'unknown') {
+    return screen.note(
+      `there is no command /${meaning.name}; /help lists them, //${meaning.name} sends it to the agent`,
+    )
+  }
+  try {
+    for (const line of await runCommand(chat, meaning)) screen.note(line)
+  } catch (thrown) {
     screen.note(toMoleculeError(thrown).message)
   }
 }
 
-const POLL_MS = 2000
-
-/** Resolves when the request is answered elsewhere, or when the signal aborts. A poll that fails counts as still open. */
-async function watchUntilAnswered(id: string, permissions: ChatPermissions, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    await sleep(systemClock, POLL_MS, signal)
-    const open = await permissions.listPendingAsks().catch(() => [{ id }])
-    if (!open.some((one) => one.id === id)) return
+/** The lines to show. */
+async function runCommand(
+  chat: Chat,
+  { name, argument }: Extract<LineMeaning, { type: 'command' }>,
+): Promise<readonly string[]> {
+  const { turns, keyboard, session } = chat
+  switch (name) {
+    case 'help':
+      return HELP
+    case 'new':
+      return startConversation(chat)
+    case 'stop':
+      return turns.interrupt() ? [] : ['nothing runs']
+    case 'model':
+      return [await runModelCommand(chat, argument)]
+    case 'where':
+      return await describePlace(chat, session.contextId)
+    case 'files':
+      return await listFiles(session.conversation, chat)
+    case 'quit':
+      keyboard.leave()
+      return []
   }
 }
 
-interface ChatKeyboard {
-  /** The next line; undefined when the signal aborts first, or when input has ended. */
-  next(prompt: string, signal?: AbortSignal): Promise<string | undefined>
-  /** Like `next`, but ignores earlier lines: an answer must not have been typed before its question was shown. */
-  nextFresh(prompt: string, signal?: AbortSignal): Promise<string | undefined>
-  /** Aborts when the user leaves. */
-  readonly leaving: AbortSignal
+function startConversation({ session, open, reports, command, name }: Chat): string[] {
+  const before = session.contextId
+  session.contextId = `terminal-${ulid()}`
+  session.conversation = open(session.contextId, reports)
+  return [
+    `new conversation ${session.contextId}`,
+    `"${command} chat ${shellQuoted(name)} --context ${shellQuoted(before)}" continues the one before`,
+  ]
 }
 
-/** The lines that a user types in a chat, in order, one per call. */
-function createChatKeyboard(lines: Interface): ChatKeyboard {
-  const leaving = new AbortController()
-  const typed: string[] = []
-  const changed = createWakeUp()
-  lines.on('line', (line) => {
-    typed.push(line)
-    changed.wake()
-  })
-  lines.on('close', () => {
-    leaving.abort()
-    changed.wake()
-  })
-  const next: ChatKeyboard['next'] = async (prompt, signal) => {
-    const isEmpty = () => typed.length === 0 && !leaving.signal.aborted && signal?.aborted !== true
-    lines.setPrompt(prompt)
-    if (isEmpty()) lines.prompt()
-    while (isEmpty()) await changed.wait(signal)
-    return signal?.aborted === true ? undefined : typed.shift()
-  }
-  return {
-    next,
-    async nextFresh(prompt, signal) {
-      const before = typed.splice(0)
-      try {
-        return await next(prompt, signal)
-      } finally {
-        typed.unshift(...before)
-      }
-    },
-    leaving: leaving.signal,
-  }
+function interrupt({ turns, keyboard, screen }: Chat): void {
+  if (turns.interrupt()) return
+  if (!keyboard.dropDraft()) screen.note('Ctrl-D leaves')
 }

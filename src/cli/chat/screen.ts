@@ -1,15 +1,19 @@
 /** The output of a chat: events of a turn as streaming text and note lines, with styles on a terminal. */
 import { isFinal, type Task } from '../../protocol/a2a.ts'
 import { withoutControls } from '../terminal/output.ts'
-import { replyText, taskStateText } from '../terminal/task-text.ts'
+import { noticeText, replyText, taskStateText } from '../terminal/task-text.ts'
 import type { ChatEvent, ChatHistoryMessage } from './conversation.ts'
 import { createMarkdownWriter, createPlainWriter, type MarkdownWriter } from './markdown.ts'
 
 export interface ChatScreen {
   show(event: Exclude<ChatEvent, { type: 'permission' }>): void
   history(messages: readonly ChatHistoryMessage[]): void
+  /** A line that the user typed while no prompt was shown. */
+  typed(line: string): void
   /** A line of the chat itself, apart from the messages. */
   note(text: string): void
+  /** The text as it looks in a note. */
+  dim(text: string): string
 }
 
 export interface ChatScreenOptions {
@@ -39,6 +43,8 @@ export function createChatScreen({ write, styled, name }: ChatScreenOptions): Ch
   }
   return {
     note,
+    dim,
+    typed: (line) => write(`you › ${withoutControls(line)}\n`),
     show(event) {
       if (event.type === 'text') return writeAnswer(event.delta)
       if (event.type === 'tool') return event.state === 'finished' ? undefined : note(toolText(event))
@@ -50,25 +56,33 @@ export function createChatScreen({ write, styled, name }: ChatScreenOptions): Ch
       if (ending !== undefined) note(ending)
     },
     history(messages) {
-      for (const { who, text } of messages) {
+      for (const { who, text, files } of messages) {
         if (who === 'you') write(`${dim(`you › ${withoutControls(text)}`)}\n`)
         else {
           write(dim(`${withoutControls(name)} › `))
+          if (text === '') write('\n')
           writeAnswer(text)
           closeAnswer()
         }
+        for (const file of files) note(`file ${file}`)
       }
     },
   }
 }
 
-const toolText = ({ name, state }: { name: string; state: string }): string =>
-  state === 'failed' ? `${name} failed` : name
+/** Of a tool's subject. The log has more of it. */
+const SUBJECT_CHARACTERS_MAX = 120
 
-/** Undefined for a completed task: its answer is shown. */
+function toolText({ name, subject, state }: { name: string; subject: string; state: string }): string {
+  if (state === 'failed') return `${name} failed`
+  const shown = subject.length > SUBJECT_CHARACTERS_MAX ? `${subject.slice(0, SUBJECT_CHARACTERS_MAX)}...` : subject
+  return shown === '' ? name : `${name}: ${shown}`
+}
+
+/** Undefined for a completed task without a notice: its answer is shown. */
 function endText(task: Task): string | undefined {
   const { state } = task.status
-  if (state === 'TASK_STATE_COMPLETED') return undefined
+  if (state === 'TASK_STATE_COMPLETED') return noticeText(task)
   const statusText = task.status.message === undefined ? '' : `: ${replyText({ ...task, artifacts: [] })}`
   if (!isFinal(state)) return `waiting for your answer${statusText}`
   return `${taskStateText(state)}${statusText}`

@@ -1,8 +1,10 @@
 /** `molecule agent`: lists agents and peers, and sends one message. `molecule chat` holds a conversation. */
-import type { WorkspaceSummary } from '../../client/platform-client.ts'
+import type { WorkspaceSummary } from '../../client/workspace-calls.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { resolveWorkspaceId } from '../platform/platform-access.ts'
 import { type Column, renderTable } from '../terminal/output.ts'
+import { readUsd } from '../terminal/read-usd.ts'
+import { workspaceStatusText } from '../terminal/task-text.ts'
 
 export const define: DefineCommand = (command, openContext) => {
   command
@@ -16,9 +18,22 @@ export const define: DefineCommand = (command, openContext) => {
     .argument('<message>', 'the text; - reads it from stdin')
     .option('--async', 'do not wait; print the id of the task')
     .option('--context <id>', 'the conversation to continue')
-    .action(async (workspace: string, text: string, options: { async?: boolean; context?: string }) => {
+    .option('--max-cost <usd>', 'what the message and all it leads to may cost, in US dollars', readUsd)
+    .option('--file <path>', 'attach a file; repeat it for several', (path, before: string[] = []) => [...before, path])
+    .option('--save <folder>', 'where the files of the answer go (molecule-files in the current folder)')
+    .option('--no-save', 'do not save the files of the answer')
+    .action(async (workspace: string, text: string, options: SendFlags) => {
       const { send } = await import('./agent-send.ts')
-      await send(await openContext(), { workspace, text, wait: options.async !== true, contextId: options.context })
+      const { async: isAsync, context: contextId, file: files, save, maxCost: maxCostUsd } = options
+      await send(await openContext(), {
+        workspace,
+        text,
+        wait: isAsync !== true,
+        contextId,
+        files,
+        save,
+        maxCostUsd,
+      })
     })
   command
     .command('peers')
@@ -27,29 +42,45 @@ export const define: DefineCommand = (command, openContext) => {
     .action(async (workspace: string) => peers(await openContext(), workspace))
 }
 
+interface SendFlags {
+  readonly async?: boolean
+  readonly context?: string
+  readonly file?: string[]
+  readonly maxCost?: number
+  /** A folder, or false with `--no-save`. */
+  readonly save?: string | false
+}
+
+const STATUS: Column<WorkspaceSummary> = {
+  title: 'status',
+  of: ({ status, status_reason: reason }) =>
+    reason ? `${workspaceStatusText(status)} (${reason})` : workspaceStatusText(status),
+}
 const COLUMNS: readonly Column<WorkspaceSummary>[] = [
   { title: 'name', of: ({ name }) => name },
-  { title: 'status', of: ({ status }) => status },
+  STATUS,
   { title: 'running', of: ({ running }) => running },
   { title: 'waiting', of: ({ queue_depth: depth }) => depth },
   { title: 'doing', of: ({ status_text: text, current_task: task }) => text ?? task },
   { title: 'id', of: ({ id }) => id },
 ]
 
-async function list({ platform, show }: CommandContext): Promise<void> {
+async function list({ platform, show, withOwnCommand }: CommandContext): Promise<void> {
   const agents = await platform().listWorkspaces()
-  await show(agents, () => renderTable(agents, COLUMNS, 'There are no agents yet; create one with "molecule init".'))
+  await show(agents, () =>
+    withOwnCommand(renderTable(agents, COLUMNS, 'There are no agents yet; create one with "molecule init".')),
+  )
 }
 
 const PEER_COLUMNS: readonly Column<WorkspaceSummary>[] = [
   { title: 'name', of: ({ name }) => name },
   { title: 'id', of: ({ id }) => id },
-  { title: 'status', of: ({ status, status_reason: reason }) => (reason ? `${status} (${reason})` : status) },
+  STATUS,
   { title: 'role', of: ({ role }) => role },
 ]
 
-async function peers({ platform, show }: CommandContext, idOrName: string): Promise<void> {
+async function peers({ platform, show, withOwnCommand }: CommandContext, idOrName: string): Promise<void> {
   const client = platform()
   const others = await client.peersOf(await resolveWorkspaceId(client, idOrName))
-  await show(others, () => renderTable(others, PEER_COLUMNS, `${idOrName} has no peers.`))
+  await show(others, () => withOwnCommand(renderTable(others, PEER_COLUMNS, `${idOrName} has no peers.`)))
 }

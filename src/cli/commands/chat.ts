@@ -1,8 +1,9 @@
 /** `molecule chat`: a conversation with a workspace, by keyboard or by pipe. The next chat continues it. */
 import { systemClock } from '../../clock.ts'
 import { ulid } from '../../ids.ts'
-import { openConversation } from '../chat/conversation.ts'
+import { type ConversationOptions, openConversation } from '../chat/conversation.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
+import { SAVE_FOLDER } from '../files/save-files.ts'
 import { resolveWorkspaceId } from '../platform/platform-access.ts'
 import { EXIT_FAILED, ExitError } from '../run-program.ts'
 
@@ -14,27 +15,35 @@ export const define: DefineCommand = (command, openContext) => {
     .argument('<workspace>', 'id or name')
     .option('--context <id>', `the conversation to continue (${CONTEXT})`)
     .option('--new', 'start a new conversation')
+    .option('--save <folder>', 'where the files of answers go (molecule-files in the current folder)')
+    .option('--no-save', 'do not save the files of answers')
     .action(async (workspace: string, options: ChatOptions) => chat(await openContext(), workspace, options))
 }
 
 interface ChatOptions {
   readonly context?: string
   readonly new?: boolean
+  /** A folder, or false with `--no-save`. */
+  readonly save?: string | false
 }
 
-async function chat({ terminal, platform }: CommandContext, workspace: string, options: ChatOptions): Promise<void> {
+async function chat(context: CommandContext, workspace: string, options: ChatOptions): Promise<void> {
+  const { terminal, platform, apiUrl, command } = context
   const client = platform()
   const workspaceId = await resolveWorkspaceId(client, workspace)
   const { name } = await client.getWorkspace(workspaceId)
   const contextId = options.new === true ? `terminal-${ulid()}` : (options.context ?? CONTEXT)
-  const onUnreachable = (error: Error) => terminal.err(`· ${error.message}; waiting for the platform\n`)
-  const conversation = openConversation({ client, workspaceId, contextId, clock: systemClock, onUnreachable })
-  const { keyboard } = terminal
-  if (keyboard !== undefined && terminal.screen !== undefined) {
+  const saveFolder = options.save ?? SAVE_FOLDER
+  const open = (id: string, reports: Pick<ConversationOptions, 'onReason' | 'onUnreachable'>) =>
+    openConversation({ client, workspaceId, contextId: id, clock: systemClock, ...reports })
+  const { keyboard: stdin } = terminal
+  if (stdin !== undefined && terminal.screen !== undefined) {
     const { interactiveChat } = await import('../chat/interactive-chat.ts')
-    return await interactiveChat({ conversation, terminal, stdin: keyboard, name, permissions: client })
+    const place = { client, workspaceId, apiUrl, saveFolder }
+    return await interactiveChat({ ...place, open, contextId, terminal, stdin, name, command, permissions: client })
   }
   const { pipedChat } = await import('../chat/piped-chat.ts')
-  await conversation.history()
-  if (!(await pipedChat(conversation, terminal, name))) throw new ExitError(EXIT_FAILED)
+  if (!(await pipedChat({ open: (reports) => open(contextId, reports), terminal, name, command, saveFolder }))) {
+    throw new ExitError(EXIT_FAILED)
+  }
 }

@@ -1,28 +1,33 @@
 /** `molecule completion`: prints the script with which a shell calls `molecule complete` at a Tab. */
 import { Argument } from 'commander'
 import type { DefineCommand } from '../command-context.ts'
+import { programAnywhere } from '../terminal/own-command.ts'
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const
 
-/** Our own script: the library's needs the package bash-completion and passes the typed words to `eval`. */
+/**
+ * Our own script: the library's needs the package bash-completion and passes the typed words to `eval`. It asks the
+ * command that was typed, so that it completes `molecule` and the path of `bin/molecule` alike: bash looks for the
+ * completion of a path under its last part.
+ */
 const BASH_SCRIPT = `_molecule() {
   local word
   COMPREPLY=()
   while IFS=$'\\t' read -r word _; do
     [[ $word == :* ]] || COMPREPLY+=("$word")
-  done < <(molecule complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+  done < <("\${COMP_WORDS[0]/#\\~/$HOME}" complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
 }
 complete -F _molecule molecule
 `
 
-export const define: DefineCommand = (command, openContext) => {
+export const define: DefineCommand = (command, _openContext, terminal) => {
+  const program = programAnywhere(terminal.env)
   command
     .addArgument(new Argument('<shell>').choices(SHELLS))
-    .addHelpText('after', `\nFor bash: eval "$(molecule completion bash)"; add the line to ~/.bashrc to keep it.`)
+    .addHelpText('after', `\nFor bash: eval "$(${program} completion bash)"; add the line to ~/.bashrc to keep it.`)
     .action(async (shell: (typeof SHELLS)[number]) => {
-      const { terminal } = await openContext()
       if (shell === 'bash') return terminal.out(BASH_SCRIPT)
       const { script } = await import('@bomb.sh/tab')
-      script(shell, 'molecule', 'molecule')
+      script(shell, 'molecule', program)
     })
 }

@@ -8,8 +8,9 @@ import { join } from 'node:path'
 import { FILE_KEYS, loadConfig, PLATFORM_CONFIG_FILE, platformSetting } from '../../config/config.ts'
 import { MoleculeError } from '../../errors.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
-import { CLI_KEYS, type CliKey, readCliConfig, writeCliConfig } from '../data-folder/cli-config.ts'
+import { CLI_KEYS, type CliKey, writeCliConfig } from '../data-folder/cli-config.ts'
 import { writeFileAtomically } from '../data-folder/data-folder.ts'
+import { didYouMean } from '../terminal/near-misses.ts'
 import { renderTable } from '../terminal/output.ts'
 
 export const define: DefineCommand = (command, openContext) => {
@@ -34,9 +35,12 @@ const keyList = (): string => [...CLI_KEYS, ...FILE_KEYS].join(', ')
 
 interface ListedSetting {
   readonly key: string
+  /** Undefined where the setting has no value and its default cannot be typed. */
   readonly value: string | undefined
-  /** A file, a variable, or `default`. */
+  /** An option, a variable, a file, or `default`. */
   readonly source: string
+  /** What a list shows in place of a default that cannot be typed. */
+  readonly default_text?: string
 }
 
 async function list(context: CommandContext): Promise<void> {
@@ -46,7 +50,7 @@ async function list(context: CommandContext): Promise<void> {
       settings,
       [
         { title: 'key', of: ({ key }) => key },
-        { title: 'value', of: ({ value }) => value },
+        { title: 'value', of: ({ value, default_text: text }) => text ?? value },
         { title: 'from', of: ({ source }) => source },
       ],
       'There are no settings.',
@@ -72,23 +76,32 @@ async function set({ dataDir, show }: CommandContext, key: string, value: string
 }
 
 function unknownKey(key: string): MoleculeError {
-  return new MoleculeError('invalid_request', `there is no setting "${key}"; there are ${keyList()}`)
+  if (key === 'data-dir') {
+    const message =
+      'the data folder has this file in it, so it is set by MOLECULE_HOME, or by --data-dir of "molecule up"'
+    return new MoleculeError('invalid_request', message)
+  }
+  const advice = didYouMean(key, [...CLI_KEYS, ...FILE_KEYS]) || `; there are ${keyList()}`
+  return new MoleculeError('invalid_request', `there is no setting "${key}"${advice}`)
 }
 
-async function readSettings({ dataDir, terminal, apiUrl, output }: CommandContext): Promise<ListedSetting[]> {
-  const cli = readCliConfig(dataDir)
+async function readSettings({ dataDir, terminal, apiUrl, output, sources }: CommandContext): Promise<ListedSetting[]> {
   const { parse } = await import('yaml')
   const file = (parse(readText(dataDir)) ?? {}) as Record<string, unknown>
   const own: ListedSetting[] = [
-    { key: 'api_url', value: apiUrl, source: cli.api_url === apiUrl ? 'cli.json' : 'found' },
-    { key: 'output', value: output, source: cli.output === output ? 'cli.json' : 'default or option' },
+    { key: 'api_url', value: apiUrl, source: sources.apiUrl },
+    { key: 'output', value: output, source: sources.output },
+    { key: 'data-dir', value: dataDir, source: terminal.env['MOLECULE_HOME'] ? 'MOLECULE_HOME' : 'default' },
   ]
   const platform = FILE_KEYS.map((key): ListedSetting => {
-    const { variable, isSecret } = platformSetting(key)
+    const { variable, isSecret, default: fallback, defaultText } = platformSetting(key)
     const shown = (value: unknown) => (isSecret ? '[hidden]' : String(value))
     const given = terminal.env[variable]
     if (given) return { key, value: shown(given), source: variable }
-    if (file[key] === undefined) return { key, value: undefined, source: 'default' }
+    if (file[key] === undefined) {
+      const text = defaultText === undefined ? {} : { default_text: defaultText }
+      return { key, value: fallback || undefined, source: 'default', ...text }
+    }
     return { key, value: shown(file[key]), source: PLATFORM_CONFIG_FILE }
   })
   return [...own, ...platform]

@@ -6,7 +6,7 @@ import type { ConnectFlags } from '../bridge/connect.ts'
 import type { DefineCommand } from '../command-context.ts'
 
 export const define: DefineCommand = (command, _openContext, terminal) => {
-  command.argument('<workspace-id>', 'a workspace created with the runtime external')
+  command.argument('<workspace>', 'id or name of a workspace created with the runtime external')
   for (const setting of CONNECT_SETTINGS.map(withBackendNames)) {
     if (setting.key === 'backend-opt') command.option(flagsOf(setting), helpOf(setting), collectPairs)
     else command.option(flagsOf(setting), helpOf(setting))

@@ -18,6 +18,7 @@ import type { Finding, FindingVerdict } from '../doctor/finding.ts'
 import { examineMachine } from '../doctor/machine.ts'
 import { EXIT_FAILED, ExitError } from '../run-program.ts'
 import { renderTable } from '../terminal/output.ts'
+import { shellQuoted } from '../terminal/own-command.ts'
 import { withProgress } from '../terminal/progress.ts'
 import { listenForStopSignals } from '../terminal/stop-signals.ts'
 import { type Environment, withoutUndefined } from '../terminal/terminal.ts'
@@ -41,7 +42,10 @@ async function doctor(context: CommandContext, probes: boolean): Promise<void> {
       [
         { title: '', of: ({ verdict }) => VERDICT_TEXTS[verdict] },
         { title: 'what', of: ({ area, name }) => `${area}: ${name}` },
-        { title: 'found', of: ({ text, remedy }) => (remedy === undefined ? text : `${text} -> ${remedy}`) },
+        {
+          title: 'found',
+          of: ({ text, remedy }) => context.withOwnCommand(remedy === undefined ? text : `${text} -> ${remedy}`),
+        },
       ],
       'Nothing was checked.',
     ),
@@ -104,18 +108,28 @@ async function examinePlatform({ apiUrl, dataDir, platform }: CommandContext): P
       text: `${text}, this command is ${own}`,
       remedy: 'restart the platform',
     }
-    const failed = (await client.listWorkspaces()).filter(({ status }) => status === 'failed')
+    const workspaces = await client.listWorkspaces()
+    const failed = workspaces.filter(({ status }) => status === 'failed')
+    const locked = workspaces.filter(({ status }) => status === 'needs_login')
     return [
       version === own ? sameVersion : otherVersion,
-      ...failed.map(({ name, id, status_reason: why }): Finding => {
-        const remedy = `correct it, then "molecule workspace restart ${id}"`
+      ...failed.map(({ name, status_reason: why }): Finding => {
+        const remedy = `correct it, then "molecule workspace restart ${shellQuoted(name)}"`
         return { area: 'workspaces', name, verdict: 'broken', text: why ?? 'failed', remedy }
+      }),
+      ...locked.map(({ name, status_reason: why }): Finding => {
+        return {
+          area: 'workspaces',
+          name,
+          verdict: 'broken',
+          text: `needs login: ${why ?? 'its agent is not logged in'}`,
+        }
       }),
     ]
   } catch (thrown) {
     const { message, code } = toMoleculeError(thrown)
     const isDown = code === 'timeout' && readRunningPlatform(dataDir) === undefined
-    if (isDown) return [{ ...about, verdict: 'note', text: 'not running', remedy: 'start it: molecule up' }]
+    if (isDown) return [{ ...about, verdict: 'note', text: 'not running', remedy: 'start it: "molecule up"' }]
     return [{ ...about, verdict: 'broken', text: message }]
   }
 }

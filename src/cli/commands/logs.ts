@@ -75,15 +75,9 @@ async function workspaceLog(
   }
 }
 
-function activityLine({ at, type, state, name, text, task_id: task, by }: ActivityView): string {
-  const fields = [
-    at,
-    type,
-    name,
-    state && taskStateText(state),
-    text && withoutControls(text).replaceAll(/\s+/g, ' '),
-    by && `by ${by}`,
-  ]
+function activityLine({ at, type, state, name, subject, text, task_id: task, by }: ActivityView): string {
+  const oneLine = (words: string | undefined) => words && withoutControls(words).replaceAll(/\s+/g, ' ')
+  const fields = [at, type, name, state && taskStateText(state), oneLine(subject), oneLine(text), by && `by ${by}`]
   return `${[...fields, task && `(${task})`].filter((field) => field).join(' ')}\n`
 }
 

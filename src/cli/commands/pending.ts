@@ -1,38 +1,181 @@
-/** `molecule pending`: lists the permission requests of running turns and answers them. */
-import type { PendingAskView } from '../../client/platform-client.ts'
+/**
+ * `molecule pending`: lists everything that waits for a person, shows one in full, and answers it. The platform names the
+ * ways out of each (`GET /needs-you`); a subcommand is the name of one.
+ */
+import type { NeedView, RuleChoiceView } from '../../client/pending-calls.ts'
+import { MoleculeError } from '../../errors.ts'
+import { ulid } from '../../ids.ts'
+import { usdText } from '../../usd.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
-import { type Column, renderTable } from '../terminal/output.ts'
+import { formatSeconds } from '../terminal/human-time.ts'
+import { kindText, needText, timeLeft } from '../terminal/need-text.ts'
+import { type Column, renderTable, withoutControls } from '../terminal/output.ts'
+import { shellQuoted } from '../terminal/own-command.ts'
+import { readUsd } from '../terminal/read-usd.ts'
+
+const ID_HELP = 'the id that "molecule pending" shows'
+
+/** The ways out that need nothing but the id. */
+const ACTIONS: Readonly<Record<string, string>> = {
+  deny: 'deny what an agent asked for; its turn continues',
+  replay: 'send a message that failed for good again',
+  discard: 'drop a message that failed for good',
+  arrived: 'an answer whose delivery is unknown has arrived',
+  resend: 'send an answer again that may not have arrived',
+  approve: 'let a person talk to a bot; the messages that were held are answered',
+  refuse: 'do not let a person talk to a bot; the messages that were held are dropped',
+  check: 'check a workspace again after you logged its agent in or mended it',
+}
+
+const DONE: Readonly<Record<string, string>> = {
+  ...{ allow: 'allowed', deny: 'denied', replay: 'replayed', discard: 'discarded', arrived: 'noted as arrived:' },
+  ...{ resend: 'sending again', approve: 'approved', refuse: 'refused', check: 'checked' },
+}
 
 export const define: DefineCommand = (command, openContext) => {
   command
     .command('list', { isDefault: true })
-    .description('list the requests that wait for your answer')
+    .description('list everything that waits for you')
     .action(async () => list(await openContext()))
-  for (const decision of ['allow', 'deny'] as const) {
+  command
+    .command('show')
+    .description('show one in full, with the commands that answer it, and what "always allow" would cover')
+    .argument('<id>', ID_HELP)
+    .action(async (id: string) => showNeed(await openContext(), id))
+  command
+    .command('allow')
+    .description('allow what an agent asked for')
+    .argument('<id>', ID_HELP)
+    .option('--always', 'do not ask for exactly this again in its workspace ("molecule rules" lists and revokes)')
+    .option('--pattern <pattern>', 'with --always: another pattern that "molecule pending show" names')
+    .action(async (id: string, flags: AllowFlags) => allow(await openContext(), id, flags))
+  command
+    .command('answer')
+    .description('answer the question of an agent')
+    .argument('<id>', ID_HELP)
+    .argument('<text...>')
+    .action(async (id: string, words: string[]) => answer(await openContext(), id, words.join(' ')))
+  command
+    .command('raise')
+    .description('raise a budget that is spent; the messages that wait for it go on')
+    .argument('<id>', ID_HELP)
+    .argument('<usd>', 'the new budget in US dollars, with what is spent already', readUsd)
+    .action(async (id: string, maxCostUsd: number) => {
+      const { platform, show } = await openContext()
+      await platform().raiseBudget(id, maxCostUsd)
+      await show({ id, decision: 'raise', max_cost_usd: maxCostUsd }, () => `raised ${id} to ${usdText(maxCostUsd)}\n`)
+    })
+  command
+    .command('stop')
+    .description('stop at a budget that is spent; the messages that wait for it are cancelled')
+    .argument('<id>', ID_HELP)
+    .action(async (id: string) => {
+      const { platform, show } = await openContext()
+      await platform().stopBudget(id)
+      await show({ id, decision: 'stop' }, () => `stopped ${id}; what waited for it is cancelled\n`)
+    })
+  for (const [name, description] of Object.entries(ACTIONS)) {
     command
-      .command(decision)
-      .description(
-        decision === 'allow' ? 'allow what an agent asked for' : 'deny what an agent asked for; its turn continues',
-      )
-      .argument('<id>', 'the id that "molecule pending" shows')
-      .action(async (id: string) => {
-        const { platform, show } = await openContext()
-        await platform().answerAsk(id, decision)
-        await show({ id, decision }, () => `${decision === 'allow' ? 'allowed' : 'denied'} ${id}\n`)
-      })
+      .command(name)
+      .description(description)
+      .argument('<id>', ID_HELP)
+      .action(async (id: string) => act(await openContext(), id, name))
   }
 }
 
-const COLUMNS: readonly Column<PendingAskView>[] = [
+interface AllowFlags {
+  readonly always?: true
+  readonly pattern?: string
+}
+
+async function allow(context: CommandContext, id: string, { always, pattern }: AllowFlags): Promise<void> {
+  const { platform, show, command } = context
+  if (always === true) {
+    const rule = await platform().allowAlways(id, pattern)
+    const covered = withoutControls(`${rule.tool}: ${rule.pattern}`)
+    const revoke = `${command} rules revoke ${rule.workspace_id} ${rule.id}`
+    const text = `allowed ${id}\nfrom now on ${covered} is allowed without asking; to end it: ${revoke}\n`
+    await show({ id, decision: 'allow', rule }, () => text)
+    return
+  }
+  if (pattern !== undefined) throw new MoleculeError('bad_config', '--pattern needs --always')
+  await act(context, id, 'allow')
+}
+
+async function act({ platform, show }: CommandContext, id: string, name: string): Promise<void> {
+  const client = platform()
+  // An ask is answered by its id alone: the platform says who answered it before, or that it timed out.
+  if (name === 'allow' || name === 'deny') await client.answerAsk(id, name)
+  else {
+    const need = await findNeed(client.needsYou(), id)
+    const action = need.actions.find((one) => one.name === name)
+    if (action === undefined) {
+      const names = need.actions.map((one) => one.name).join(', ')
+      throw new MoleculeError(
+        'unsupported_operation',
+        `${id} is a ${kindText(need)}; it can be answered with: ${names}`,
+      )
+    }
+    await client.runAction(action)
+  }
+  await show({ id, decision: name }, () => `${DONE[name]} ${id}\n`)
+}
+
+async function answer({ platform, show }: CommandContext, id: string, text: string): Promise<void> {
+  const client = platform()
+  const { kind, workspace_id: workspaceId, context_id: contextId } = await findNeed(client.needsYou(), id)
+  if (kind !== 'question') throw new MoleculeError('unsupported_operation', `${id} asks no question`)
+  const about = { taskId: id, ...(contextId !== undefined && { contextId }) }
+  const message = { messageId: ulid(), role: 'ROLE_USER', parts: [{ text }], ...about } as const
+  const task = await client.sendMessage(workspaceId, message, { wait: false })
+  await show({ id, decision: 'answer', state: task.status.state }, () => `answered ${id}\n`)
+}
+
+async function findNeed(reading: Promise<{ readonly needs: readonly NeedView[] }>, id: string): Promise<NeedView> {
+  const need = (await reading).needs.find((one) => one.id === id)
+  if (need === undefined) throw new MoleculeError('not_found', `nothing with the id ${id} waits for your answer`)
+  return need
+}
+
+async function showNeed({ platform, show, command }: CommandContext, id: string): Promise<void> {
+  const need = await findNeed(platform().needsYou(), id)
+  const { permission, text, reason } = need
+  const head = permission === undefined ? [reason, text ?? ''] : [`${permission.tool}: ${permission.subject}`]
+  const ways = need.actions.filter(({ name }) => name !== 'always').map((way) => wayText(`${command} pending`, id, way))
+  const choices = [permission?.would_cover, permission?.would_cover_more].filter((one) => one !== undefined)
+  const rules = choices.map((one, index) => choiceText(`${command} pending allow ${id} --always`, one, index > 0))
+  const parts = [...head.map(withoutControls), ways.join(''), ...rules].filter((part) => part !== '')
+  await show(need, () => `${parts.join('\n\n').trimEnd()}\n`)
+}
+
+function wayText(pending: string, id: string, { name, label, body }: NeedView['actions'][number]): string {
+  const amount = body?.['max_cost_usd']
+  const more = name === 'answer' ? ' YOUR ANSWER' : ''
+  return `${label}\n  ${pending} ${name} ${id}${amount === undefined ? more : ` ${amount}`}\n`
+}
+
+function choiceText(allowing: string, { pattern, sentence }: RuleChoiceView, isWider: boolean): string {
+  return `Always allow. ${withoutControls(sentence)}\n  ${allowing}${isWider ? ` --pattern ${shellQuoted(pattern)}` : ''}`
+}
+
+const COLUMNS: readonly Column<NeedView>[] = [
   { title: 'id', of: ({ id }) => id },
-  { title: 'workspace', of: ({ workspace_id: id }) => id },
-  { title: 'tool', of: ({ tool }) => tool },
-  { title: 'asked', of: ({ asked_at: at }) => at },
-  { title: 'expires in', of: ({ expires_in: left }) => (typeof left === 'number' ? `${left} s` : left) },
-  { title: 'what', of: ({ subject }) => subject },
+  { title: 'workspace', of: ({ workspace_name: name, workspace_id: id, to }) => name ?? (id || (to ?? '')) },
+  { title: 'kind', of: kindText },
+  {
+    title: 'since',
+    of: ({ since }) => (since === null ? '' : `${formatSeconds((Date.now() - Date.parse(since)) / 1000)} ago`),
+  },
+  { title: 'expires in', of: timeLeft },
+  { title: 'what', of: needText },
 ]
 
-async function list({ platform, show }: CommandContext): Promise<void> {
-  const pending = await platform().listPendingAsks()
-  await show(pending, () => renderTable(pending, COLUMNS, 'No request waits for your answer.'))
+async function list({ platform, show, command }: CommandContext): Promise<void> {
+  const { needs } = await platform().needsYou()
+  await show(needs, () => {
+    const table = renderTable(needs, COLUMNS, 'Nothing needs you.')
+    return needs.length === 0
+      ? table
+      : `${table}\n"${command} pending show ID" shows one in full and how to answer it.\n`
+  })
 }

@@ -1,32 +1,149 @@
-/** `molecule stop`: stops the running turns of one workspace or of all, and starts none until `workspace resume`. */
-import { MoleculeError } from '../../errors.ts'
+/**
+ * `molecule stop`, `pause` and `resume`, for one workspace or for all. A stop cancels what runs and pauses; a pause cancels
+ * nothing; a resume starts turns again. With --all, a workspace that fails does not keep the others from their turn.
+ */
+import type { Command } from 'commander'
+import type { PlatformClient } from '../../client/platform-client.ts'
+import type { WorkspaceSummary } from '../../client/workspace-calls.ts'
+import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { resolveWorkspaceId } from '../platform/platform-access.ts'
 import { withoutControls } from '../terminal/output.ts'
+import { shellQuoted } from '../terminal/own-command.ts'
+
+/** What was done to one workspace; `canceled` are ids of tasks. */
+interface ChangedWorkspace extends Pick<WorkspaceSummary, 'id' | 'name' | 'status' | 'queue_depth'> {
+  readonly canceled?: readonly string[]
+}
+
+interface WorkspaceChangeKind {
+  readonly change: (client: PlatformClient, id: string) => Promise<ChangedWorkspace>
+  /** One call for all workspaces; default: `change` for each of them. */
+  readonly changeAll?: (client: PlatformClient) => Promise<ChangeResult>
+}
+
+interface ChangeResult {
+  readonly changed: readonly ChangedWorkspace[]
+  readonly failures: readonly MoleculeError[]
+}
 
 export const define: DefineCommand = (command, openContext) => {
+  command.option('--pause', 'cancel nothing: the stopped messages run again after "molecule resume"')
+  defineForWorkspaces(
+    command,
+    openContext,
+    ({ pause }: { pause?: boolean }): WorkspaceChangeKind =>
+      pause === true
+        ? { change: (client, id) => client.runWorkspaceAction(id, 'pause?now=true') }
+        : { change: (client, id) => client.stopWorkspace(id), changeAll: stopAll },
+  )
+}
+
+export const definePause: DefineCommand = (command, openContext) => {
+  command.option('--now', 'also stop the running turns; their messages run again later')
+  defineForWorkspaces(
+    command,
+    openContext,
+    ({ now }: { now?: boolean }): WorkspaceChangeKind => ({
+      change: (client, id) => client.runWorkspaceAction(id, now === true ? 'pause?now=true' : 'pause'),
+    }),
+  )
+}
+
+export const defineResume: DefineCommand = (command, openContext) => {
+  defineForWorkspaces(command, openContext, () => ({ change: (client, id) => client.runWorkspaceAction(id, 'resume') }))
+}
+
+function defineForWorkspaces<Options>(
+  command: Command,
+  openContext: () => Promise<CommandContext>,
+  kindOf: (options: Options) => WorkspaceChangeKind,
+): void {
   command
     .argument('[workspace]', 'id or name')
     .option('--all', 'every workspace')
-    .action(async (workspace: string | undefined, { all }: { all?: boolean }) => {
-      if ((workspace === undefined) !== (all === true)) {
+    .action(async (workspace: string | undefined, options: Options & { all?: boolean }) => {
+      if ((workspace === undefined) !== (options.all === true)) {
         throw new MoleculeError('invalid_request', 'name one workspace, or use --all')
       }
-      await stop(await openContext(), workspace)
+      await changeWorkspaces(await openContext(), workspace, kindOf(options))
     })
 }
 
-async function stop({ platform, show }: CommandContext, workspace: string | undefined): Promise<void> {
+async function changeWorkspaces(
+  { platform, show, command }: CommandContext,
+  workspace: string | undefined,
+  { change, changeAll }: WorkspaceChangeKind,
+): Promise<void> {
   const client = platform()
-  const ids =
+  const all =
+    changeAll ??
+    (async () =>
+      changeEach(
+        client,
+        (await client.listWorkspaces()).map(({ id }) => id),
+        change,
+      ))
+  const { changed, failures } =
     workspace === undefined
-      ? (await client.listWorkspaces()).map(({ id }) => id)
-      : [await resolveWorkspaceId(client, workspace)]
-  const stopped: { name: string; status: string }[] = []
-  for (const id of ids) {
-    const { name, status } = await client.runWorkspaceAction(id, 'pause?now=true')
-    stopped.push({ name, status })
+      ? await all(client)
+      : { changed: [await change(client, await resolveWorkspaceId(client, workspace))], failures: [] }
+  const [failure] = failures
+  if (changed.length > 0 || failure === undefined) {
+    const shown = changed.map(({ id, name, status, queue_depth: waiting, canceled }) => ({
+      ...{ id, name, status, waiting: waiting ?? 0 },
+      ...(canceled !== undefined && { canceled }),
+    }))
+    await show(shown, () => shown.map((one) => lineOf(one, command)).join('') || 'There are no workspaces.\n')
   }
-  const lines = stopped.map(({ name, status }) => withoutControls(`${name} is ${status}; its messages wait\n`))
-  await show(stopped, () => lines.join('') || 'There are no workspaces.\n')
+  if (failure !== undefined) throw failure
 }
+
+async function changeEach(
+  client: PlatformClient,
+  ids: readonly string[],
+  change: WorkspaceChangeKind['change'],
+): Promise<ChangeResult> {
+  const changed: ChangedWorkspace[] = []
+  const failures: MoleculeError[] = []
+  for (const id of ids) {
+    try {
+      changed.push(await change(client, id))
+    } catch (thrown) {
+      // A workspace that was deleted meanwhile needs nothing any more.
+      const error = toMoleculeError(thrown)
+      if (error.code !== 'not_found') failures.push(error)
+    }
+  }
+  return { changed, failures }
+}
+
+async function stopAll(client: PlatformClient): Promise<ChangeResult> {
+  const { stopped, failed } = await client.stopAll()
+  return {
+    changed: stopped.map((one) => ({ ...one, status: 'paused' })),
+    failures: failed.map(({ name, message }) => new MoleculeError('internal', `${name} was not stopped: ${message}`)),
+  }
+}
+
+interface ShownWorkspace {
+  readonly name: string
+  readonly status: string
+  readonly waiting: number
+  readonly canceled?: readonly string[]
+}
+
+/** `ana is paused: canceled 1 message (01M...); 2 messages wait for "molecule resume ana"`. */
+function lineOf({ name, status, waiting, canceled = [] }: ShownWorkspace, command: string): string {
+  const wait = waiting === 1 ? '1 message waits' : `${waiting} messages wait`
+  const facts = [
+    ...(canceled.length > 0 ? [`canceled ${count(canceled.length)} (${canceled.join(', ')})`] : []),
+    ...(status === 'paused'
+      ? [`${waiting > 0 ? `${wait} for` : 'new messages wait for'} "${command} resume ${shellQuoted(name)}"`]
+      : []),
+    ...(status !== 'paused' && waiting > 0 ? [wait] : []),
+  ]
+  return withoutControls(`${name} is ${status}${facts.length > 0 ? `: ${facts.join('; ')}` : ''}\n`)
+}
+
+const count = (messages: number): string => (messages === 1 ? '1 message' : `${messages} messages`)

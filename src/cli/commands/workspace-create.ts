@@ -1,10 +1,16 @@
 /** `molecule workspace create`: turns flags into the body of `POST /workspaces`. */
+import { homedir } from 'node:os'
+import { isAbsolute, join, resolve } from 'node:path'
 import type { Command } from 'commander'
-import type { PlatformClient } from '../../client/platform-client.ts'
 import { MoleculeError } from '../../errors.ts'
 import type { CommandContext } from '../command-context.ts'
+import { readRunningPlatform } from '../data-folder/data-folder.ts'
 import { resolveWorkspaceId } from '../platform/platform-access.ts'
-import { renderFields } from '../terminal/output.ts'
+import { isAtUrl, LOOPBACK_HOSTS } from '../platform/recorded-platform.ts'
+import { renderFields, withoutControls } from '../terminal/output.ts'
+import { ownProgram } from '../terminal/own-command.ts'
+import { workspaceStatusText } from '../terminal/task-text.ts'
+import type { Terminal } from '../terminal/terminal.ts'
 
 export function defineCreate(command: Command, openContext: () => Promise<CommandContext>): void {
   command
@@ -36,45 +42,72 @@ export interface CreateWorkspaceOptions {
 
 export const collectValues = (value: string, before: readonly string[]): readonly string[] => [...before, value]
 
-async function create(
-  { platform, show }: CommandContext,
-  name: string,
-  options: CreateWorkspaceOptions,
-): Promise<void> {
-  const client = platform()
-  const workspace = await client.createWorkspace(await toCreateBody(client, name, options))
+async function create(context: CommandContext, name: string, options: CreateWorkspaceOptions): Promise<void> {
+  const workspace = await context.platform().createWorkspace(await toCreateBody(context, name, options))
+  printWarnings(context.terminal, workspace)
   const { id, status, status_reason: reason, runtime, auth_token: token, connect } = workspace
-  await show(workspace, () =>
+  const program = ownProgram(context.terminal.env)
+  await context.show(workspace, () =>
     renderFields([
       ['name', name],
       ['id', id],
       ['runtime', runtime],
-      ['status', reason ? `${status} (${reason})` : status],
+      [
+        'status',
+        context.withOwnCommand(reason ? `${workspaceStatusText(status)} (${reason})` : workspaceStatusText(status)),
+      ],
       ['token', token as string | undefined],
-      ['connect', connect as string | undefined],
+      ['connect', (connect as string | undefined)?.replace(/^molecule(?= )/, () => program)],
     ]),
   )
 }
 
+/** Settings of a new workspace that have no effect, and a name that is taken: on stderr, one line each. */
+export function printWarnings({ err }: Pick<Terminal, 'err'>, { warnings }: Readonly<Record<string, unknown>>): void {
+  for (const warning of Array.isArray(warnings) ? warnings : []) err(`warning: ${withoutControls(String(warning))}\n`)
+}
+
 /** The body of `POST /workspaces`, without the keys that were not given. */
 export async function toCreateBody(
-  client: PlatformClient,
+  context: CommandContext,
   name: string,
   options: CreateWorkspaceOptions,
 ): Promise<Record<string, unknown>> {
   const { runtime, role, model, parent, dir, template, permission, concurrency, set = [] } = options
-  const parentId = parent === undefined ? undefined : await resolveWorkspaceId(client, parent)
+  const parentId = parent === undefined ? undefined : await resolveWorkspaceId(context.platform(), parent)
   const entries = Object.entries({
-    ...{ name, runtime, role, model, template, permission },
+    ...{ name, role, model, template, permission },
+    runtime: runtime === undefined ? undefined : await toRuntime(runtime),
     parent_id: parentId,
-    working_dir: dir,
+    working_dir: dir === undefined ? undefined : toFolder(dir, context),
     max_concurrent_tasks: concurrency === undefined ? undefined : parseConcurrency(concurrency),
     runtime_config: set.length === 0 ? undefined : Object.fromEntries(set.map(parsePair)),
   })
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined))
 }
 
-function parsePair(text: string): [string, string] {
+/** `claude` means `claude-code`, as for `connect`. The backends are loaded only here: other commands start without them. */
+async function toRuntime(name: string): Promise<string> {
+  const { longBackendName } = await import('../../backends/backends.ts')
+  return longBackendName(name)
+}
+
+/** The absolute path of a folder on the machine of the platform; a relative one begins in the current folder. */
+export function toFolder(typed: string, context: Pick<CommandContext, 'apiUrl' | 'dataDir'>): string {
+  const path = typed === '~' || typed.startsWith('~/') ? join(homedir(), typed.slice(1)) : typed
+  if (isAbsolute(path) || isOnThisMachine(context)) return resolve(path)
+  const message = `the platform at ${context.apiUrl} runs on another machine; give the whole path of the folder there`
+  throw new MoleculeError('invalid_request', message)
+}
+
+/** True where the platform sees the same folders as this command. */
+export function isOnThisMachine({ apiUrl, dataDir }: Pick<CommandContext, 'apiUrl' | 'dataDir'>): boolean {
+  const running = readRunningPlatform(dataDir)
+  if (running !== undefined && URL.canParse(apiUrl) && isAtUrl(running, apiUrl)) return true
+  return URL.canParse(apiUrl) && LOOPBACK_HOSTS.has(new URL(apiUrl).hostname)
+}
+
+export function parsePair(text: string): [string, string] {
   const at = text.indexOf('=')
   if (at > 0) return [text.slice(0, at), text.slice(at + 1)]
   throw new MoleculeError('invalid_request', `--set takes key=value, not ${JSON.stringify(text)}`)

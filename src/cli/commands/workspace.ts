@@ -1,10 +1,14 @@
 /** `molecule workspace`: list, create, inspect, delete, restart, pause, resume, delegate. */
 import type { Command } from 'commander'
-import type { WorkspaceAction, WorkspaceSummary } from '../../client/platform-client.ts'
+import type { WorkspaceAction } from '../../client/platform-client.ts'
+import type { WorkspaceSummary } from '../../client/workspace-calls.ts'
 import { MoleculeError } from '../../errors.ts'
 import type { CommandContext, DefineCommand } from '../command-context.ts'
 import { resolveWorkspaceId } from '../platform/platform-access.ts'
+import { askLine } from '../terminal/ask-line.ts'
 import { type Column, renderFields, renderTable, withoutControls } from '../terminal/output.ts'
+import { readUsd } from '../terminal/read-usd.ts'
+import { workspaceStatusText } from '../terminal/task-text.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import { defineCreate } from './workspace-create.ts'
 
@@ -35,9 +39,11 @@ export const define: DefineCommand = (command, openContext) => {
     .argument('<workspace>', WORKSPACE_ARGUMENT)
     .argument('<task>', 'what to do; - reads it from stdin')
     .option('--async', 'do not wait; print the id of the task')
-    .action(async (workspace: string, task: string, options: { async?: boolean }) => {
+    .option('--max-cost <usd>', 'what the task and all it leads to may cost, in US dollars', readUsd)
+    .action(async (workspace: string, task: string, options: { async?: boolean; maxCost?: number }) => {
       const { send } = await import('./agent-send.ts')
-      await send(await openContext(), { workspace, text: task, wait: options.async !== true })
+      const { async: isAsync, maxCost: maxCostUsd } = options
+      await send(await openContext(), { workspace, text: task, wait: isAsync !== true, maxCostUsd })
     })
 }
 
@@ -66,15 +72,19 @@ const COLUMNS: readonly Column<WorkspaceSummary>[] = [
   { title: 'name', of: ({ name }) => name },
   { title: 'id', of: ({ id }) => id },
   { title: 'runtime', of: ({ runtime }) => runtime },
-  { title: 'status', of: ({ status, status_reason: reason }) => (reason ? `${status} (${reason})` : status) },
+  {
+    title: 'status',
+    of: ({ status, status_reason: reason }) =>
+      reason ? `${workspaceStatusText(status)} (${reason})` : workspaceStatusText(status),
+  },
   { title: 'waiting', of: ({ queue_depth: depth }) => depth },
   { title: 'role', of: ({ role }) => role },
 ]
 
-async function list({ platform, show }: CommandContext): Promise<void> {
+async function list({ platform, show, withOwnCommand }: CommandContext): Promise<void> {
   const workspaces = await platform().listWorkspaces()
   await show(workspaces, () =>
-    renderTable(workspaces, COLUMNS, 'There are no workspaces yet; create one with "molecule init".'),
+    withOwnCommand(renderTable(workspaces, COLUMNS, 'There are no workspaces yet; create one with "molecule init".')),
   )
 }
 
@@ -112,25 +122,20 @@ async function remove(context: CommandContext, idOrName: string, { yes, cascade 
 }
 
 /** True when the user typed the name again. */
-async function typeToConfirm({ keyboard, err }: Terminal, name: string): Promise<boolean> {
-  if (keyboard === undefined) return false
-  err(`This deletes the workspace "${withoutControls(name)}" and cannot be undone. Type its name to confirm: `)
-  const { createInterface } = await import('node:readline/promises')
-  const lines = createInterface({ input: keyboard })
-  try {
-    return (await lines.question('')).trim() === name
-  } finally {
-    lines.close()
-  }
+async function typeToConfirm(terminal: Terminal, name: string): Promise<boolean> {
+  const question = `This deletes the workspace "${withoutControls(name)}" and cannot be undone. Type its name to confirm: `
+  return (await askLine(terminal, question)) === name
 }
 
 async function changeState(
-  { platform, show }: CommandContext,
+  { platform, show, withOwnCommand }: CommandContext,
   idOrName: string,
   action: WorkspaceAction,
 ): Promise<void> {
   const client = platform()
   const workspace = await client.runWorkspaceAction(await resolveWorkspaceId(client, idOrName), action)
   const { name, status, status_reason: reason } = workspace
-  await show(workspace, () => withoutControls(`${name} is ${status}${reason ? `: ${reason}` : ''}\n`))
+  await show(workspace, () =>
+    withoutControls(withOwnCommand(`${name} is ${workspaceStatusText(status)}${reason ? `: ${reason}` : ''}\n`)),
+  )
 }

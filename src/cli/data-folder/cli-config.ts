@@ -18,7 +18,9 @@ export const CLI_KEYS = ['api_url', 'output'] as const
 
 export type CliKey = (typeof CLI_KEYS)[number]
 
-const cliConfigPath = (dataDir: string): string => join(dataDir, 'cli.json')
+export const CLI_CONFIG_FILE = 'cli.json'
+
+const cliConfigPath = (dataDir: string): string => join(dataDir, CLI_CONFIG_FILE)
 
 export function readCliConfig(dataDir: string): CliConfig {
   const path = cliConfigPath(dataDir)

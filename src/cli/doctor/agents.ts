@@ -8,72 +8,9 @@ import { builtinBackends, createBackendRegistry } from '../../backends/backends.
 import { findProgram } from '../../backends/engine/probe/validate-cli.ts'
 import { toMoleculeError } from '../../errors.ts'
 import type { Environment } from '../terminal/terminal.ts'
+import { AGENT_CLIS, type AgentCli, loginRemedy } from './agent-clis.ts'
 import type { Finding } from './finding.ts'
-import {
-  claudePayer,
-  codexPayer,
-  geminiPayer,
-  hermesPayer,
-  openclawPayer,
-  opencodePayer,
-  type Payer,
-} from './payers.ts'
 import { type TurnTrial, tryTurn } from './try-turn.ts'
-
-interface AgentCli {
-  /** Name of the program. */
-  readonly bin: string
-  /** The backend that runs it. */
-  readonly backend: string
-  readonly payer: Payer
-  readonly install: string
-  readonly login: string
-}
-
-const AGENT_CLIS: readonly AgentCli[] = [
-  {
-    bin: 'claude',
-    backend: 'claude-code',
-    payer: claudePayer,
-    install: 'npm install -g @anthropic-ai/claude-code',
-    login: 'run "claude" and log in, or set ANTHROPIC_API_KEY',
-  },
-  {
-    bin: 'codex',
-    backend: 'codex',
-    payer: codexPayer,
-    install: 'npm install -g @openai/codex',
-    login: 'run "codex login", or set CODEX_API_KEY',
-  },
-  {
-    bin: 'gemini',
-    backend: 'gemini',
-    payer: geminiPayer,
-    install: 'npm install -g @google/gemini-cli',
-    login: 'run "gemini" and log in, or set GEMINI_API_KEY',
-  },
-  {
-    bin: 'opencode',
-    backend: 'opencode',
-    payer: opencodePayer,
-    install: 'npm install -g opencode-ai',
-    login: 'run "opencode auth login"',
-  },
-  {
-    bin: 'hermes',
-    backend: 'hermes',
-    payer: hermesPayer,
-    install: 'see https://hermes-agent.nousresearch.com',
-    login: 'run "hermes setup"',
-  },
-  {
-    bin: 'openclaw',
-    backend: 'openclaw',
-    payer: openclawPayer,
-    install: 'npm install -g openclaw',
-    login: 'run "openclaw onboard"',
-  },
-]
 
 const VALIDATE_TIMEOUT_MS = 60_000
 /** Room for two probes: a second one follows when the first finds something missing. */
@@ -165,9 +102,9 @@ function describePayment(
   trial: TurnTrial | undefined,
 ): { text: string; remedy?: string } {
   const payer = cli.payer(env)
-  if (trial?.loggedIn === false) return { text: trial.text, remedy: cli.login }
+  if (trial?.loggedIn === false) return { text: trial.text, remedy: loginRemedy(cli, env) }
   if (payer !== undefined) return { text: `${trial === undefined ? '' : `${trial.text}; `}${payer} pays` }
   // It answered, so it has credentials, in a place that this check does not know.
   if (trial?.loggedIn) return { text: `${trial.text}; its own settings say who pays` }
-  return { text: 'no log-in found', remedy: cli.login }
+  return { text: 'no log-in found', remedy: loginRemedy(cli, env) }
 }

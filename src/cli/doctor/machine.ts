@@ -14,6 +14,7 @@ import { logFilesOf } from '../data-folder/log-file.ts'
 import { LOG_FILE } from '../data-folder/log-format.ts'
 import { OTHERS_MODE_BITS } from '../data-folder/private-files.ts'
 import { NODE_MAJOR_MIN } from '../launch.mjs'
+import { formatBytes } from '../terminal/output.ts'
 import type { Environment } from '../terminal/terminal.ts'
 import { findPortHolder } from '../up/port-holder.ts'
 import { examineCgroups } from './cgroups.ts'
@@ -209,12 +210,4 @@ function sizeOf(path: string): { bytes: number; cut: boolean } {
     ({ parentPath, name }) => statSync(join(parentPath, name), { throwIfNoEntry: false })?.size ?? 0,
   )
   return { bytes: sizes.reduce((sum, size) => sum + size, 0), cut: entries.length > FILES_COUNTED_MAX }
-}
-
-const UNITS = ['B', 'KB', 'MB', 'GB', 'TB']
-
-function formatBytes(bytes: number): string {
-  const power = Math.min(UNITS.length - 1, bytes === 0 ? 0 : Math.floor(Math.log10(bytes) / 3))
-  const value = bytes / 1000 ** power
-  return `${power === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${UNITS[power]}`
 }

@@ -3,7 +3,15 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { claudePayer, codexPayer, geminiPayer, hermesPayer, openclawPayer, opencodePayer } from './payers.ts'
+import {
+  claudePayer,
+  codexMissingKey,
+  codexPayer,
+  geminiPayer,
+  hermesPayer,
+  openclawPayer,
+  opencodePayer,
+} from './payers.ts'
 
 function makeHome(t: TestContext) {
   const HOME = mkdtempSync(join(tmpdir(), 'molecule-payers-'))
@@ -37,6 +45,28 @@ test('RT-13 codex: CODEX_API_KEY wins over the log-in; OPENAI_API_KEY alone does
   put('.codex/auth.json')
   assert.equal(codexPayer({ HOME, OPENAI_API_KEY: 'x' }), 'its own log-in')
   assert.equal(codexPayer({ HOME, CODEX_API_KEY: 'x' }), 'CODEX_API_KEY')
+})
+
+test('RT-13 codex: the provider of config.toml pays by its env_key, and a missing variable is named', (t) => {
+  const { HOME, put } = makeHome(t)
+  put('.codex/auth.json')
+  const forms = [
+    'model_provider = "corp"\n\n[model_providers.corp] # ours\nname = "Corp"\nenv_key = "CORP_KEY"\n',
+    "model_provider = 'corp'\nmodel_providers.corp.env_key = 'CORP_KEY'\n",
+    'model_provider="corp"\nmodel_providers.corp = { name = "Corp", env_key = "CORP_KEY" }\n',
+    'profile = "work"\n[profiles.work]\nmodel_provider = "corp"\n[model_providers."corp"]\nenv_key = "CORP_KEY"\n',
+  ]
+  for (const form of forms) {
+    put('.codex/config.toml', form)
+    assert.equal(codexPayer({ HOME, CODEX_API_KEY: 'x' }), undefined, form)
+    assert.match(codexMissingKey({ HOME }) ?? '', /^set CORP_KEY: it is the env_key of the provider "corp" in \//)
+    assert.equal(codexPayer({ HOME, CORP_KEY: 'x' }), 'CORP_KEY')
+    assert.equal(codexMissingKey({ HOME, CORP_KEY: 'x' }), undefined)
+  }
+  put('.codex/config.toml', 'model_provider = "local"\n[model_providers.local]\nbase_url = "http://127.0.0.1:1/v1"\n')
+  assert.equal(codexPayer({ HOME }), 'the provider "local"')
+  put('.codex/config.toml', 'model = "x" # model_provider = "corp"\n[model_providers.corp]\nenv_key = "CORP_KEY"\n')
+  assert.equal(codexPayer({ HOME }), 'its own log-in')
 })
 
 test('RT-13 gemini: the choice in its dialogue wins, then the environment, then a log-in', (t) => {

@@ -22,21 +22,85 @@ const loggedInBy = (...paths: string[]) => (paths.some(isFile) ? LOG_IN : undefi
 export const claudePayer: Payer = (env) =>
   cloudOf(env, 'CLAUDE_CODE_USE_BEDROCK', 'CLAUDE_CODE_USE_VERTEX', 'CLAUDE_CODE_USE_FOUNDRY') ??
   firstSet(env, 'ANTHROPIC_AUTH_TOKEN', 'ANTHROPIC_API_KEY', 'CLAUDE_CODE_OAUTH_TOKEN', 'CLAUDE_AUTH_TOKEN') ??
-  loggedInBy(join(env['CLAUDE_CONFIG_DIR'] || join(homeOf(env), '.claude'), '.credentials.json')) ??
-  claudeAccount(join(env['CLAUDE_CONFIG_DIR'] || homeOf(env), '.claude.json'))
+  loggedInBy(claudeLoginFiles(env)[0]) ??
+  claudeAccount(claudeLoginFiles(env)[1])
+
+export const claudeLoginFiles = (env: Environment) =>
+  [
+    join(env['CLAUDE_CONFIG_DIR'] || join(homeOf(env), '.claude'), '.credentials.json'),
+    join(env['CLAUDE_CONFIG_DIR'] || homeOf(env), '.claude.json'),
+  ] as const
 
 /** On a Mac the log-in is in the keychain; this file only names its account. */
 const claudeAccount = (path: string) => (/"oauthAccount"\s*:\s*\{/.test(textOf(path)) ? LOG_IN : undefined)
 
-/** It reads `OPENAI_API_KEY` only for a provider that the user's settings define. */
-export const codexPayer: Payer = (env) =>
-  firstSet(env, 'CODEX_API_KEY') ?? loggedInBy(join(env['CODEX_HOME'] || join(homeOf(env), '.codex'), 'auth.json'))
+/** A provider that the user's settings choose pays by the variable that they name, or needs no key. */
+export const codexPayer: Payer = (env) => {
+  const [authFile, configFile] = codexLoginFiles(env)
+  const provider = codexProvider(textOf(configFile))
+  if (provider === undefined) return firstSet(env, 'CODEX_API_KEY') ?? loggedInBy(authFile)
+  if (provider.envKey !== undefined) return firstSet(env, provider.envKey)
+  return provider.usesLogIn
+    ? (firstSet(env, 'CODEX_API_KEY') ?? loggedInBy(authFile))
+    : `the provider "${provider.name}"`
+}
+
+export const codexLoginFiles = (env: Environment) => {
+  const folder = env['CODEX_HOME'] || join(homeOf(env), '.codex')
+  return [join(folder, 'auth.json'), join(folder, 'config.toml')] as const
+}
+
+/** Names the variable that codex's settings ask for and that is not set. */
+export const codexMissingKey: Payer = (env) => {
+  const [, configFile] = codexLoginFiles(env)
+  const { name, envKey } = codexProvider(textOf(configFile)) ?? {}
+  if (envKey === undefined || isSet(env, envKey)) return undefined
+  return `set ${envKey}: it is the env_key of the provider "${name}" in ${configFile}`
+}
+
+interface CodexProvider {
+  readonly name: string
+  readonly envKey: string | undefined
+  readonly usesLogIn: boolean
+}
+
+/** The provider that `config.toml` chooses; undefined for codex's own. */
+function codexProvider(config: string): CodexProvider | undefined {
+  const values = tomlValues(config)
+  const profile = values.get('profile')
+  const name = values.get(`profiles.${profile}.model_provider`) ?? values.get('model_provider')
+  if (name === undefined || name === 'openai') return undefined
+  const of = (key: string) => values.get(`model_providers.${name}.${key}`)
+  return { name, envKey: of('env_key') || undefined, usesLogIn: of('requires_openai_auth') === 'true' }
+}
+
+/** The strings and booleans of a TOML text by their dotted names. Enough for codex's settings; anything else is skipped. */
+function tomlValues(text: string): ReadonlyMap<string, string> {
+  const values = new Map<string, string>()
+  let table = ''
+  const nameOf = (key: string) => key.replaceAll(/\s|["']/g, '')
+  const add = (prefix: string, line: string) => {
+    const [, key = '', value = ''] = /^\s*([\w."'\s-]+?)\s*=\s*(.*)$/.exec(line) ?? []
+    const name = nameOf(`${prefix}${key}`)
+    const inline = /^\{(.*)\}/.exec(value)?.[1]
+    if (inline !== undefined) for (const pair of inline.split(',')) add(`${name}.`, pair)
+    const [, double, single, word] = /^(?:"([^"]*)"|'([^']*)'|(true|false))/.exec(value) ?? []
+    const found = double ?? single ?? word
+    if (key !== '' && found !== undefined) values.set(name, found)
+  }
+  for (const line of text.split('\n')) {
+    const header = /^\s*\[([^[\]]+)\]\s*(#.*)?$/.exec(line)?.[1]
+    if (header !== undefined) table = `${nameOf(header)}.`
+    else add(table, line)
+  }
+  return values
+}
 
 /** The choice in its own dialogue wins; without one, the environment decides. */
 export const geminiPayer: Payer = (env) => {
-  const folder = join(env['GEMINI_CLI_HOME'] || homeOf(env), '.gemini')
-  const logIn = loggedInBy(join(folder, 'oauth_creds.json'))
-  switch (/"selectedType"\s*:\s*"([^"]+)"/.exec(textOf(join(folder, 'settings.json')))?.[1]) {
+  const [credentials, settings] = geminiLoginFiles(env)
+  const logIn = loggedInBy(credentials)
+  switch (/"selectedType"\s*:\s*"([^"]+)"/.exec(textOf(settings))?.[1]) {
     case 'oauth-personal':
       return logIn
     case 'gemini-api-key':
@@ -46,22 +110,34 @@ export const geminiPayer: Payer = (env) => {
   }
 }
 
+export const geminiLoginFiles = (env: Environment) => {
+  const folder = join(env['GEMINI_CLI_HOME'] || homeOf(env), '.gemini')
+  return [join(folder, 'oauth_creds.json'), join(folder, 'settings.json')] as const
+}
+
 /** It has one log-in per provider; the model decides which of these pays. */
 export const opencodePayer: Payer = (env) =>
-  loggedInBy(join(env['XDG_DATA_HOME'] || join(homeOf(env), '.local', 'share'), 'opencode', 'auth.json')) ??
+  loggedInBy(...opencodeLoginFiles(env)) ??
   anyOf(env, 'OPENCODE_API_KEY', 'ANTHROPIC_API_KEY', 'OPENAI_API_KEY', 'GEMINI_API_KEY', 'OPENROUTER_API_KEY')
 
-export const hermesPayer: Payer = (env) => {
+export const opencodeLoginFiles = (env: Environment) => [
+  join(env['XDG_DATA_HOME'] || join(homeOf(env), '.local', 'share'), 'opencode', 'auth.json'),
+]
+
+export const hermesPayer: Payer = (env) =>
+  loggedInBy(...hermesLoginFiles(env)) ?? anyOf(env, 'OPENROUTER_API_KEY', 'ANTHROPIC_API_KEY', 'OPENAI_API_KEY')
+
+export const hermesLoginFiles = (env: Environment) => {
   const folder = env['HERMES_HOME'] || join(homeOf(env), '.hermes')
-  return (
-    loggedInBy(join(folder, '.env'), join(folder, 'auth.json')) ??
-    anyOf(env, 'OPENROUTER_API_KEY', 'ANTHROPIC_API_KEY', 'OPENAI_API_KEY')
-  )
+  return [join(folder, '.env'), join(folder, 'auth.json')]
 }
 
 export const openclawPayer: Payer = (env) =>
-  loggedInBy(join(env['OPENCLAW_STATE_DIR'] || join(homeOf(env), '.openclaw'), 'openclaw.json')) ??
-  anyOf(env, 'ANTHROPIC_API_KEY', 'OPENAI_API_KEY')
+  loggedInBy(...openclawLoginFiles(env)) ?? anyOf(env, 'ANTHROPIC_API_KEY', 'OPENAI_API_KEY')
+
+export const openclawLoginFiles = (env: Environment) => [
+  join(env['OPENCLAW_STATE_DIR'] || join(homeOf(env), '.openclaw'), 'openclaw.json'),
+]
 
 /** A variable makes some CLIs use the machine's cloud account. */
 function cloudOf(env: Environment, ...names: string[]): string | undefined {

@@ -31,11 +31,19 @@ export async function tryTurn(backend: Backend, signal: AbortSignal): Promise<Tu
     return { understood, loggedIn: understood, text: understood ? 'it answers' : 'its answer was empty' }
   } catch (thrown) {
     const { code, message } = toMoleculeError(thrown)
-    // Both codes mean that the provider answered and the backend understood it.
-    if (code === 'auth_failed')
-      return { understood: true, loggedIn: false, text: 'its provider refuses its credentials' }
-    if (code === 'rate_limited') return { understood: true, loggedIn: true, text: 'its provider limits the rate' }
-    return { understood: false, loggedIn: undefined, text: `the turn failed: ${message}` }
+    // These codes mean that the provider answered and the backend understood it.
+    switch (code) {
+      case 'auth_failed':
+        return { understood: true, loggedIn: false, text: 'its provider refuses its credentials' }
+      case 'quota_exhausted':
+        return { understood: true, loggedIn: true, text: 'its quota or credit at the provider is used up' }
+      case 'rate_limited':
+        return { understood: true, loggedIn: true, text: 'its provider limits the rate' }
+      case 'overloaded':
+        return { understood: true, loggedIn: undefined, text: 'its provider is overloaded' }
+      default:
+        return { understood: false, loggedIn: undefined, text: `the turn failed: ${message}` }
+    }
   } finally {
     rmSync(workingDir, { recursive: true, force: true })
   }

@@ -10,6 +10,7 @@ import { MoleculeError } from '../../errors.ts'
 import { isWorkspaceId } from '../../ids.ts'
 import { readAdminToken } from '../data-folder/admin-token.ts'
 import { readRunningPlatform } from '../data-folder/data-folder.ts'
+import { didYouMean } from '../terminal/near-misses.ts'
 import type { Environment } from '../terminal/terminal.ts'
 import { isAtUrl, LOOPBACK_HOSTS, requireRecordedPlatform } from './recorded-platform.ts'
 
@@ -18,15 +19,20 @@ export function platformClientFor(
   env: Environment,
   givenUrl: string | undefined = env['MOLECULE_API_URL'],
 ): PlatformClient {
+  return createPlatformClient(platformAccessFor(env, givenUrl))
+}
+
+/** The URL and the token of the platform, for a command that calls it without the client. */
+export function platformAccessFor(env: Environment, givenUrl: string | undefined): PlatformAccess {
   if (givenUrl && !isHttpUrl(givenUrl)) {
     throw new MoleculeError('bad_config', `MOLECULE_API_URL is not an http address: "${givenUrl}"`)
   }
-  return createPlatformClient(accessFor(env, givenUrl || undefined))
+  return accessFor(env, givenUrl || undefined)
 }
 
-type Access = Pick<PlatformClientOptions, 'url' | 'token'>
+export type PlatformAccess = Pick<PlatformClientOptions, 'url' | 'token'>
 
-function accessFor(env: Environment, givenUrl: string | undefined): Access {
+function accessFor(env: Environment, givenUrl: string | undefined): PlatformAccess {
   const dataDir = loadDataDir({ flags: {}, env })
   const running = readRunningPlatform(dataDir)
   const url = givenUrl ?? running?.url ?? DEFAULT_URL
@@ -64,25 +70,37 @@ function refuseAdminToken(): never {
 const isOnThisMachine = (url: string, recordedUrl: string | undefined): boolean =>
   url === recordedUrl || LOOPBACK_HOSTS.has(new URL(url).hostname)
 
-/** Takes an id or a name. Names need not be unique: an ambiguous one is refused with the ids to choose from. */
+/** Takes an id or a name. Names need not be unique: the platform refuses an ambiguous one with the ids to choose from. */
 export async function resolveWorkspaceId(platform: PlatformClient, idOrName: string): Promise<string> {
   if (isWorkspaceId(idOrName)) return idOrName
-  const all = await platform.listWorkspaces()
-  const named = all.filter(({ id, name }) => id === idOrName || name === idOrName)
-  const [workspace] = named
-  if (workspace === undefined) {
-    throw new MoleculeError('not_found', `there is no workspace called "${idOrName}"; ${availableNames(all)}`)
+  try {
+    return (await platform.getWorkspace(idOrName)).id
+  } catch (thrown) {
+    if (!(thrown instanceof MoleculeError) || thrown.code !== 'not_found') throw thrown
+    const all = await platform.listWorkspaces()
+    // A list reads every config.yaml, so it may know a name that was written to a file just now.
+    const [renamed, another] = all.filter(({ name }) => name === idOrName)
+    if (renamed !== undefined && another === undefined) return renamed.id
+    const names = all.map(({ name }) => name)
+    const advice = didYouMean(idOrName, names) || `; ${availableNames(names)}`
+    throw new MoleculeError('not_found', `there is no workspace called "${idOrName}"${advice}`, { cause: thrown })
   }
-  if (named.length === 1) return workspace.id
-  const ids = named.map(({ id }) => id).join(', ')
-  throw new MoleculeError('invalid_request', `${named.length} workspaces are called "${idOrName}"; use an id: ${ids}`)
 }
 
 /** Names in the error; the rest becomes "and more". */
 const NAMES_MAX = 20
 
-function availableNames(workspaces: readonly { readonly name: string }[]): string {
-  if (workspaces.length === 0) return 'there is none yet: create one with "molecule init"'
-  const names = workspaces.slice(0, NAMES_MAX).map(({ name }) => name)
-  return `there are ${names.join(', ')}${workspaces.length > NAMES_MAX ? ' and more' : ''}`
+function availableNames(names: readonly string[]): string {
+  if (names.length === 0) return 'there is none yet: create one with "molecule init"'
+  return `there are ${names.slice(0, NAMES_MAX).join(', ')}${names.length > NAMES_MAX ? ' and more' : ''}`
+}
+
+/** The name of a workspace, or its id where it was deleted meanwhile. */
+export async function workspaceNameOf(client: PlatformClient, id: string): Promise<string> {
+  try {
+    return (await client.getWorkspace(id)).name
+  } catch (thrown) {
+    if (thrown instanceof MoleculeError && thrown.code === 'not_found') return id
+    throw thrown
+  }
 }

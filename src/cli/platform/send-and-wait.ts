@@ -8,7 +8,6 @@ import { type RetryOptions, withRetries } from '../../client/retry.ts'
 import { MoleculeError } from '../../errors.ts'
 import { isFinal, isInterrupted, type Message, type Task } from '../../protocol/a2a.ts'
 import { sleep } from '../../wait.ts'
-import { partsText } from '../terminal/task-text.ts'
 
 const POLL_MS = 1000
 
@@ -18,10 +17,6 @@ export interface PlatformSendOptions extends RetryOptions {
   readonly message: Message
   /** False: returns the task as soon as it is admitted. */
   readonly wait: boolean
-  /** Receives what the turn waits for, as the platform words it. */
-  readonly onWaiting?: (statusText: string) => void
-  /** Receives why the task has not begun, as the platform words it; empty when it runs. */
-  readonly onQueued?: (statusText: string) => void
 }
 
 export async function sendAndWait({
@@ -29,30 +24,96 @@ export async function sendAndWait({
   workspaceId,
   message,
   wait,
-  onWaiting,
-  onQueued,
   ...retry
 }: PlatformSendOptions): Promise<Task> {
+  const send = createPatientSend(() => platform.sendMessage(workspaceId, message, { wait }), retry)
   for (;;) {
-    const task = await withRetries(() => platform.sendMessage(workspaceId, message, { wait }), retry)
-    const { state } = task.status
-    if (!wait || isFinal(state)) return task
-    if (!isInterrupted(state)) {
-      // Prevents a busy loop: a paused or offline workspace answers a blocking call at once.
-      onQueued?.(partsText(task.status.message))
-      await sleep(retry.clock, POLL_MS)
-      continue
-    }
-    if (state !== 'TASK_STATE_AUTH_REQUIRED' || !(await isRunning(platform, task.id))) return task
-    onWaiting?.(partsText(task.status.message))
+    const task = await send()
+    if (!wait || (await hasEnded(platform, task))) return task
+    // Prevents a busy loop: a paused or offline workspace answers a blocking call at once.
     await sleep(retry.clock, POLL_MS)
   }
 }
 
-/** True while the task's turn runs and waits for a permission; false when the task waits for its sender. */
+/** A call that lasted this long before it broke had reached the platform, which waited for the task. */
+const ACCEPTED_AFTER_MS = 2000
+/** Rounds of retries after a lost connection: about an hour. */
+const ROUNDS_MAX = 120
+
+/**
+ * Sends, and retries a few times. Once the platform has the message, a lost connection is no reason to give up: the task
+ * goes on without it, and the next call finds it again.
+ */
+function createPatientSend(send: () => Promise<Task>, retry: RetryOptions): () => Promise<Task> {
+  const { clock } = retry
+  let accepted = false
+  const timedSend = async () => {
+    const startMs = clock.monotonicMs()
+    try {
+      return await send()
+    } finally {
+      accepted ||= clock.monotonicMs() - startMs >= ACCEPTED_AFTER_MS
+    }
+  }
+  return async () => {
+    for (let round = 1; ; round++) {
+      try {
+        const task = await withRetries(timedSend, retry)
+        accepted = true
+        return task
+      } catch (thrown) {
+        const isLost = thrown instanceof MoleculeError && thrown.retryable && accepted
+        if (!isLost || round >= ROUNDS_MAX || retry.signal?.aborted) throw thrown
+      }
+    }
+  }
+}
+
+export interface WaitForTaskOptions extends RetryOptions {
+  readonly platform: PlatformClient
+  readonly workspaceId: string
+  readonly task: Task
+  readonly signal: AbortSignal
+  /** Receives the task, without its history, each time that it was read and has not ended. */
+  readonly onOpen: (task: Task) => void
+}
+
+/** The first delay between two reads. It grows with the age of the wait, so a long task costs few reads. */
+const FIRST_POLL_MS = 50
+const SHARE_OF_WAIT = 0.1
+
+/**
+ * Reads the task again and again until it has ended. Unlike a blocking call, this sees why the task waits. Throws
+ * `canceled` on abort.
+ */
+export async function waitForTask(options: WaitForTaskOptions): Promise<Task> {
+  const { platform, workspaceId, onOpen, ...retry } = options
+  const { clock, signal } = options
+  const startMs = clock.monotonicMs()
+  let { task } = options
+  while (!(await hasEnded(platform, task))) {
+    onOpen(task)
+    const delayMs = (clock.monotonicMs() - startMs) * SHARE_OF_WAIT
+    await sleep(clock, Math.min(POLL_MS, Math.max(FIRST_POLL_MS, delayMs)), signal)
+    if (signal.aborted) throw new MoleculeError('canceled', 'the wait was interrupted')
+    const { id } = task
+    task = await withRetries(() => platform.getTask(workspaceId, id, { historyLength: 0 }), retry)
+  }
+  return task
+}
+
+/** True when the task is final or waits for its sender; false while its turn waits for a permission. */
+async function hasEnded(platform: PlatformClient, { id, status }: Task): Promise<boolean> {
+  if (isFinal(status.state)) return true
+  if (!isInterrupted(status.state)) return false
+  return status.state !== 'TASK_STATE_AUTH_REQUIRED' || !(await isRunning(platform, id))
+}
+
 async function isRunning(platform: PlatformClient, taskId: string): Promise<boolean> {
   try {
-    return (await platform.story(taskId)).steps.at(-1)?.type === 'running'
+    const { task_state: state, steps } = await platform.story(taskId)
+    // The answer may have come since the task was read: then the turn goes on.
+    return state !== 'TASK_STATE_AUTH_REQUIRED' || steps.at(-1)?.type === 'running'
   } catch (thrown) {
     if (thrown instanceof MoleculeError && (thrown.code === 'not_found' || thrown.retryable)) return false
     throw thrown

@@ -55,3 +55,12 @@ const CONTROLS = /\u001b\[[0-9;?]*[ -/]*[@-~]|[\u0000-\u0008\u000b-\u001f\u007f-
 function oneLine(value: string | number | null | undefined): string {
   return withoutControls(String(value ?? '')).replaceAll(/\s+/g, ' ')
 }
+
+const UNITS = ['B', 'KB', 'MB', 'GB', 'TB']
+
+/** `12.3 KB`. */
+export function formatBytes(bytes: number): string {
+  const power = Math.min(UNITS.length - 1, bytes === 0 ? 0 : Math.floor(Math.log10(bytes) / 3))
+  const value = bytes / 1000 ** power
+  return `${power === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${UNITS[power]}`
+}

@@ -1,10 +1,11 @@
 /**
- * Shows on stderr that a command waits: on a terminal one line with a spinner and the seconds, elsewhere a plain line at
+ * Shows on stderr that a command waits: on a terminal one line with a spinner and the time, elsewhere a plain line at
  * the start and every 30 s. Stdout stays free for the answer.
  */
+import { formatSeconds } from './human-time.ts'
 import type { Terminal } from './terminal.ts'
 
-const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
+export const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
 const FRAME_MS = 100
 const PLAIN_LINE_MS = 30_000
 const CLEAR_LINE = '\r\u001b[2K'
@@ -19,7 +20,7 @@ function startProgress({ err, interactive }: Pick<Terminal, 'err' | 'interactive
   const startMs = performance.now()
   let text = first
   let frame = 0
-  const elapsed = () => `${Math.floor((performance.now() - startMs) / 1000)} s`
+  const elapsed = () => formatSeconds(Math.floor((performance.now() - startMs) / 1000))
   const line = () =>
     interactive ? `${CLEAR_LINE}${FRAMES[frame++ % FRAMES.length]} ${text} ${elapsed()}` : `${text}\n`
   err(line())
@@ -29,9 +30,10 @@ function startProgress({ err, interactive }: Pick<Terminal, 'err' | 'interactive
   )
   return {
     update(next) {
-      if (next === text) return
+      // Prevents a plain line for each second of "next try in 14 s".
+      const isSame = interactive ? next === text : withoutNumbers(next) === withoutNumbers(text)
       text = next
-      err(line())
+      if (!isSame) err(line())
     },
     stop() {
       clearInterval(timer)
@@ -39,6 +41,9 @@ function startProgress({ err, interactive }: Pick<Terminal, 'err' | 'interactive
     },
   }
 }
+
+/** Prevents a new line for each second of a countdown. */
+export const withoutNumbers = (text: string): string => text.replaceAll(/\d+/g, '')
 
 /** Shows the text until the work ends. */
 export async function withProgress<T>(

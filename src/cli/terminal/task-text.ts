@@ -6,10 +6,20 @@ export function taskStateText(state: string): string {
   return state.replace('TASK_STATE_', '').toLowerCase().replaceAll('_', ' ')
 }
 
+/** `needs_login` becomes `needs login`. */
+export const workspaceStatusText = (status: string): string => status.replaceAll('_', ' ')
+
 /** The text of the artifacts; without any, the text of the status. */
 export function replyText(task: Task): string {
   const artifacts = (task.artifacts ?? []).map(partsText).filter((text) => text !== '')
   return artifacts.length > 0 ? artifacts.join('\n') : partsText(task.status.message)
+}
+
+/** The status text of a completed task, beside its answer. Undefined: there is none, or it is the answer itself. */
+export function noticeText(task: Task): string | undefined {
+  const text = partsText(task.status.message)
+  const isAnswer = (task.artifacts ?? []).length === 0
+  return task.status.state !== 'TASK_STATE_COMPLETED' || isAnswer || text === '' ? undefined : text
 }
 
 /** The joined text of a message or an artifact; files and data are left out. */

@@ -41,6 +41,27 @@ test('RE-10 a store that cannot be written is not ready, and is ready again a se
   assert.equal(await readiness.unready(), undefined)
 })
 
+test('RE-10 a platform whose own write failed a moment ago is not ready, although the probe would fit', async () => {
+  const full = new MoleculeError('store_unavailable', 'the store is unavailable: the disk is full', { retryable: true })
+  const { clock, state, readiness } = open()
+  assert.equal(await readiness.unready(), undefined)
+  state.write = () => Promise.reject(full)
+  await assert.rejects(
+    readiness.store.write(function* () {}),
+    full,
+  )
+  state.write = async () => undefined
+  assert.equal(await readiness.unready(), full.message)
+  clock.advance(1000)
+  assert.equal(await readiness.unready(), undefined)
+  state.write = () => Promise.reject(new MoleculeError('not_found', 'no such workspace'))
+  await assert.rejects(
+    readiness.store.write(function* () {}),
+    /no such workspace/,
+  )
+  assert.equal(await readiness.unready(), undefined)
+})
+
 test('RE-10 a write without an answer is not ready after five seconds and is not repeated', async () => {
   const { clock, state, readiness } = open(() => new Promise(() => undefined))
   const polls = [readiness.unready(), readiness.unready()]

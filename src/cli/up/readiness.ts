@@ -2,6 +2,9 @@
  * Whether the platform accepts work, for `/ready`. A store that can be read may be unable to write: a full disk, a
  * read-only file system, damaged pages. So a probe writes one row and commits it. Everyone may poll `/ready`, without a
  * token: polls within `PROBE_MS` share one probe, so they cost no more than one small write in that time.
+ *
+ * A nearly full disk has room for the probe and not for a message. So a write of the platform that failed a moment ago
+ * counts as well.
  */
 import type { Clock } from '../../clock.ts'
 import { MoleculeError } from '../../errors.ts'
@@ -9,8 +12,8 @@ import { type Store, sql } from '../../store/store.ts'
 
 /** A probe that succeeded holds for this long. */
 const PROBE_MS = 5000
-/** After a probe that failed, the next one comes sooner: a platform with space again is ready again. */
-const FAILED_PROBE_MS = 1000
+/** After a write that failed, the next probe comes sooner: a platform with space again is ready again. */
+const FAILED_WRITE_MS = 1000
 /** A store that has not answered by then is not ready; the probe itself goes on and is not repeated meanwhile. */
 const PROBE_TIMEOUT_MS = 5000
 /** As much as a usual message with its reply, so that the last free block of a full disk proves nothing. */
@@ -25,6 +28,8 @@ export interface ReadinessOptions {
 }
 
 export interface Readiness {
+  /** The store for all parts of the platform: their writes that fail are noticed. */
+  readonly store: Store
   /** Why the platform accepts no work, or undefined when it does. */
   unready(): Promise<string | undefined>
   /** From now on the platform is not ready. */
@@ -35,13 +40,19 @@ export function createReadiness({ store, clock, host, lowSpace }: ReadinessOptio
   let isShuttingDown = false
   let last: { readonly reason: string | undefined; readonly atMs: number } | undefined
   let probe: Promise<string | undefined> | undefined
+  const noteFailure = (error: unknown) => {
+    if (error instanceof MoleculeError && error.code === 'store_unavailable') note(error.message)
+  }
+  const note = (reason: string | undefined) => {
+    last = { reason, atMs: clock.monotonicMs() }
+  }
   const start = async () => {
     const reason = await reasonOf(() =>
       store.write(function* () {
         yield* sql(WRITE_PROBE, [host, FILLER])
       }),
     )
-    last = { reason, atMs: clock.monotonicMs() }
+    note(reason)
     probe = undefined
     return reason
   }
@@ -50,13 +61,21 @@ export function createReadiness({ store, clock, host, lowSpace }: ReadinessOptio
     const unreadable = await reasonOf(() => store.read(readOne))
     if (unreadable !== undefined) return unreadable
     if (last !== undefined) {
-      const holdsMs = last.reason === undefined ? PROBE_MS : FAILED_PROBE_MS
+      const holdsMs = last.reason === undefined ? PROBE_MS : FAILED_WRITE_MS
       if (clock.monotonicMs() - last.atMs < holdsMs) return last.reason
     }
     probe ??= start()
     return await within(clock, probe)
   }
   return {
+    store: {
+      ...store,
+      write(transaction, key) {
+        const written = store.write(transaction, key)
+        written.catch(noteFailure)
+        return written
+      },
+    },
     unready: async () => (isShuttingDown ? 'shutting down' : (lowSpace?.() ?? (await probeStore()))),
     shutDown() {
       isShuttingDown = true

@@ -2,9 +2,8 @@
  * `molecule up`: runs the platform in this process. It loads settings, data folder, token and parts in this order; each
  * failure says what to do. The first signal drains the running turns, the second stops them. No process is left behind.
  */
-import { join, relative } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { loadConfig, loadDataDir, type PlatformConfig } from '../../config/config.ts'
+import { join } from 'node:path'
+import { loadConfig, type PlatformConfig } from '../../config/config.ts'
 import { formatDuration } from '../../duration.ts'
 import { MoleculeError } from '../../errors.ts'
 import type { Checkpoint } from '../../inbox/inbox.ts'
@@ -14,6 +13,7 @@ import { type AdminToken, ensureAdminToken } from '../data-folder/admin-token.ts
 import { type DataFolder, openDataFolder } from '../data-folder/data-folder.ts'
 import { openLogFile } from '../data-folder/log-file.ts'
 import { LOG_FILE } from '../data-folder/log-format.ts'
+import { ownCommand } from '../terminal/own-command.ts'
 import { closeNow, ignoreClosedOutput, listenForStopSignals } from '../terminal/stop-signals.ts'
 import type { Environment, Terminal } from '../terminal/terminal.ts'
 import type { Platform, WireOptions } from '../wire.ts'
@@ -25,16 +25,18 @@ export interface UpOptions {
   readonly flags: Readonly<Record<string, string | undefined>>
   readonly verbose: boolean
   readonly terminal: Terminal
+  /** Runs once the platform is up, with its admin token; the platform stops when it rejects. */
+  readonly onStarted?: (access: { readonly url: string; readonly token: string }) => Promise<void>
 }
 
 /** Resolves when a signal has stopped the platform. */
-export async function up({ flags, verbose, terminal }: UpOptions): Promise<void> {
+export async function up({ flags, verbose, terminal, onStarted }: UpOptions): Promise<void> {
   const config = await loadConfig({ flags, env: terminal.env })
   const folder = openDataFolder(config.dataDir)
   const logFile = openLogFile({ path: join(config.dataDir, LOG_FILE), terminal, verbose })
   try {
     const log = createLog(config.logLevel, logFile)
-    await run({ config, folder, log, terminal })
+    await run({ config, folder, log, terminal, onStarted })
   } finally {
     logFile.close()
     folder.release()
@@ -46,11 +48,13 @@ async function run({
   folder,
   log,
   terminal,
+  onStarted,
 }: {
   config: PlatformConfig
   folder: DataFolder
   log: MaskingLog
   terminal: Terminal
+  onStarted: UpOptions['onStarted']
 }): Promise<void> {
   if (folder.mended.length > 0)
     log.warn(
@@ -72,7 +76,16 @@ async function run({
     const identity = { startTime: (await startTimeOf(process.pid)) ?? '', bootId: await bootId() }
     folder.announce({ pid: process.pid, url: platform.url, startedAt: new Date().toISOString(), ...identity })
     terminal.out(startText(platform, adminToken, { config, env: environment }))
-    log.info({ url: platform.url, pid: process.pid, dataDir: config.dataDir }, 'the platform is up')
+    log.info(
+      { url: platform.url, grpcPort: platform.grpcPort, pid: process.pid, dataDir: config.dataDir },
+      'the platform is up',
+    )
+    try {
+      await onStarted?.({ url: platform.url, token: adminToken.token })
+    } catch (error) {
+      await platform.close(0)
+      throw error
+    }
     const signal = await stop.first
     log.info({ signal, drainMs: config.drainMs }, 'the platform is stopping')
     terminal.err(
@@ -95,16 +108,18 @@ async function startPlatform(options: WireOptions): Promise<Platform> {
   try {
     return await wire(options)
   } catch (thrown) {
-    if (thrown instanceof MoleculeError && thrown.code === 'in_use') throw portTakenError(options.config, thrown)
+    if (thrown instanceof MoleculeError && thrown.code === 'in_use') throw portTakenError(thrown)
     throw thrown
   }
 }
 
 /** Names the process that holds the port, where the system shows it. */
-function portTakenError({ host, port }: PlatformConfig, cause: MoleculeError): MoleculeError {
+function portTakenError(cause: MoleculeError): MoleculeError {
+  const { host, flag } = cause.details
+  const port = Number(cause.details['port'])
   const holder = findPortHolder(port)
   const by = holder ? ` by process ${holder.pid} (${holder.command})` : ''
-  const message = `port ${port} on ${host} is taken${by}. Stop it, or choose another port: molecule up --port ${port + 1}`
+  const message = `port ${port} on ${host} is taken${by}. Stop it, or choose another port: "molecule up ${flag} ${port + 1}"`
   return new MoleculeError('in_use', message, { cause, details: { port, ...holder } })
 }
 
@@ -113,34 +128,22 @@ function startText(
   adminToken: AdminToken,
   { config, env }: { config: PlatformConfig; env: Environment },
 ): string {
-  const { url, loginUrl, orphansReaped } = platform
+  const { url, grpcPort, loginUrl, orphansReaped } = platform
+  const command = ownCommand(env, { dataDir: config.dataDir })
   const lines = [
     `Molecule runs at ${url}`,
     `  log in       ${loginUrl}   (once, within 10 minutes)`,
     `  admin token  ${adminToken.path}`,
     `  log          ${join(config.dataDir, LOG_FILE)}`,
     '',
-    'Create a first workspace, in another terminal:',
-    `  ${ownCommand(config.dataDir, env)} init`,
+    'In another terminal:',
+    `  ${command} init   makes a first workspace`,
+    `  ${command} open   logs a browser in, at any time`,
     '',
   ]
+  if (grpcPort !== undefined) lines.splice(1, 0, `  gRPC         ${new URL(url).hostname}:${grpcPort}`)
   if (orphansReaped > 0) lines.splice(1, 0, `  cleaned up   ${orphansReaped} process(es) left by an earlier crash`)
   return `${lines.join('\n')}\n`
-}
-
-const MOLECULE = fileURLToPath(new URL('../../../bin/molecule', import.meta.url))
-
-/** How to call `molecule` from the current folder; with MOLECULE_HOME when it would find another data folder. */
-function ownCommand(dataDir: string, env: Environment): string {
-  const found = loadDataDir({ flags: {}, env })
-  const home = found === dataDir && !env['MOLECULE_HOME'] ? '' : `MOLECULE_HOME=${shellQuoted(dataDir)} `
-  const path = relative('', MOLECULE)
-  return home + shellQuoted(path.includes('/') ? path : `./${path}`)
-}
-
-/** Quoted for a POSIX shell, if it needs quotes. */
-function shellQuoted(path: string): string {
-  return /^[\w./~-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`
 }
 
 /**

@@ -1,8 +1,9 @@
 /** `a2a peers` and `a2a info`: the other workspaces, and the workspace that this process works for, one a line. */
-import type { WorkspaceSummary } from '../../../client/platform-client.ts'
+import type { WorkspaceSummary } from '../../../client/workspace-calls.ts'
 import { MoleculeError } from '../../../errors.ts'
 import { platformClientFor } from '../../platform/platform-access.ts'
 import { alignColumns } from '../../terminal/output.ts'
+import { workspaceStatusText } from '../../terminal/task-text.ts'
 import type { Terminal } from '../../terminal/terminal.ts'
 
 export async function peers({ env, out }: Terminal): Promise<void> {
@@ -26,7 +27,7 @@ function workspaceTable(workspaces: readonly WorkspaceSummary[]): string {
   const rows = workspaces.map(({ name, id, status, status_reason: reason, role }) => [
     name,
     id,
-    reason ? `${status} (${reason})` : status,
+    reason ? `${workspaceStatusText(status)} (${reason})` : workspaceStatusText(status),
     role,
   ])
   return alignColumns(rows)

@@ -1,0 +1,11 @@
+/** The kinds of chat channels. Each is loaded only when a channel of it is used, because its library is large. */
+import type { ChannelKind } from '../doors/chat/channel.ts'
+
+export const CHANNEL_KINDS: Readonly<Record<string, () => Promise<ChannelKind>>> = {
+  discord: async () => (await import('../doors/discord/discord.ts')).discordKind,
+  line: async () => (await import('../doors/line/line.ts')).lineKind,
+  telegram: async () => (await import('../doors/telegram/telegram.ts')).telegramKind,
+}
+
+export const findChannelKind = async (kind: string): Promise<ChannelKind | undefined> =>
+  Object.hasOwn(CHANNEL_KINDS, kind) ? await CHANNEL_KINDS[kind]?.() : undefined

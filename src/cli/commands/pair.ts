@@ -1,0 +1,47 @@
+/** `molecule pair`: who may talk to the bots of this platform: list, approve, deny. */
+import type { PairingView } from '../../client/channel-calls.ts'
+import type { DefineCommand } from '../command-context.ts'
+import { type Column, renderTable, withoutControls } from '../terminal/output.ts'
+
+export const define: DefineCommand = (command, openContext) => {
+  command
+    .command('list', { isDefault: true })
+    .description('list the people who wrote to a bot')
+    .action(async () => {
+      const { platform, show } = await openContext()
+      const pairings = await platform().listPairings()
+      await show(pairings, () => renderTable(pairings, COLUMNS, 'No person has written to a bot yet.'))
+    })
+  command
+    .command('approve')
+    .description('let a person talk to a bot; messages that are held are answered now')
+    .argument('<code>', 'the code that the bot gave the person, or <channel>/<id of the person>')
+    .option('--owner', 'the person may also answer permissions and bind chats')
+    .action(async (code: string, { owner }: { readonly owner?: true }) => {
+      const { platform, show, command: own } = await openContext()
+      const pairing = await platform().approvePairing(code, owner === true ? 'owner' : 'user')
+      const more =
+        owner === true
+          ? ''
+          : `\nWith --owner the person may also answer permissions and bind chats: ${own} pair approve ${pairing.channel}/${pairing.person} --owner`
+      await show(pairing, () => `${withoutControls(pairing.name)} may talk to ${pairing.channel}${more}\n`)
+    })
+  command
+    .command('deny')
+    .description('ignore a person, and drop the messages that are held')
+    .argument('<code>', 'the code, or <channel>/<id of the person>')
+    .action(async (code: string) => {
+      const { platform, show } = await openContext()
+      const pairing = await platform().denyPairing(code)
+      await show(pairing, () => `${withoutControls(pairing.name)} is ignored by ${pairing.channel}\n`)
+    })
+}
+
+const COLUMNS: readonly Column<PairingView>[] = [
+  { title: 'channel', of: ({ channel }) => channel },
+  { title: 'person', of: ({ name }) => withoutControls(name) },
+  { title: 'id', of: ({ person }) => withoutControls(person) },
+  { title: 'state', of: ({ state, role }) => (state === 'approved' && role === 'owner' ? 'owner' : state) },
+  { title: 'code', of: ({ code }) => code ?? '' },
+  { title: 'held', of: ({ held }) => String(held) },
+]

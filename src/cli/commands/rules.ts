@@ -1,0 +1,55 @@
+/** `molecule rules`: lists what agents may do without asking, and revokes it. `molecule pending allow --always` makes a rule. */
+import type { RuleView } from '../../client/pending-calls.ts'
+import type { CommandContext, DefineCommand } from '../command-context.ts'
+import { resolveWorkspaceId } from '../platform/platform-access.ts'
+import { type Column, renderTable, withoutControls } from '../terminal/output.ts'
+
+export const define: DefineCommand = (command, openContext) => {
+  command
+    .command('list', { isDefault: true })
+    .description('list the rules of one workspace, or of all')
+    .argument('[workspace]', 'id or name')
+    .action(async (workspace: string | undefined) => list(await openContext(), workspace))
+  command
+    .command('revoke')
+    .description('end rules: what they covered is asked again')
+    .argument('<workspace>', 'id or name')
+    .argument('<id...>', 'the ids that "molecule rules" shows')
+    .action(async (workspace: string, ids: string[]) => {
+      const { platform, show } = await openContext()
+      const workspaceId = await resolveWorkspaceId(platform(), workspace)
+      for (const id of ids) await platform().revokeRule(workspaceId, id)
+      await show({ revoked: ids }, () => `revoked ${ids.join(', ')}\n`)
+    })
+}
+
+interface NamedRule extends RuleView {
+  readonly workspace: string
+}
+
+const COLUMNS: readonly Column<NamedRule>[] = [
+  { title: 'id', of: ({ id }) => id },
+  { title: 'workspace', of: ({ workspace }) => workspace },
+  { title: 'tool', of: ({ tool }) => tool },
+  { title: 'made', of: ({ made_by: by, made_at: at }) => `${at.slice(0, 10)} by ${by}` },
+  {
+    title: 'used',
+    of: ({ used, last_used_at: last }) => (last === undefined ? 'never' : `${used}, last ${last.slice(0, 16)}`),
+  },
+  { title: 'covers', of: ({ scope, pattern }) => `${SCOPES[scope]}${withoutControls(pattern.replace(/\s+/g, ' '))}` },
+]
+
+const SCOPES: Readonly<Record<RuleView['scope'], string>> = { exact: 'exactly ', prefix: '', folder: 'files below ' }
+
+async function list({ platform, show }: CommandContext, named: string | undefined): Promise<void> {
+  const client = platform()
+  const workspaces =
+    named === undefined
+      ? await client.listWorkspaces()
+      : [await client.getWorkspace(await resolveWorkspaceId(client, named))]
+  const rules: NamedRule[] = []
+  for (const { id, name } of workspaces) {
+    for (const rule of await client.listRules(id)) rules.push({ ...rule, workspace: name })
+  }
+  await show(rules, () => renderTable(rules, COLUMNS, 'No rules: agents ask for each permission.'))
+}

@@ -1,0 +1,111 @@
+/** `molecule schedule`: add, list, pause, resume, run, remove. */
+import type { PlatformClient } from '../../client/platform-client.ts'
+import type { ScheduleView } from '../../client/schedule-calls.ts'
+import type { CommandContext, DefineCommand } from '../command-context.ts'
+import { resolveWorkspaceId } from '../platform/platform-access.ts'
+import { type Column, renderTable, withoutControls } from '../terminal/output.ts'
+import { taskStateText } from '../terminal/task-text.ts'
+
+interface AddFlags {
+  readonly timeZone?: string
+  readonly missed?: string
+  readonly name?: string
+  readonly webhook?: string
+  readonly sameConversation?: true
+}
+
+export const define: DefineCommand = (command, openContext) => {
+  command
+    .command('add')
+    .description('send a message at the times of a cron pattern')
+    .argument('<workspace>', 'id or name')
+    .argument('<cron>', 'minute, hour, day of the month, month, day of the week: "30 9 * * 1-5"')
+    .argument('<text...>', 'the message')
+    .option('--time-zone <name>', 'for example Europe/Berlin; the zone of this machine without it')
+    .option('--missed <once|skip>', 'what happens to times at which no platform ran (skip)')
+    .option('--name <name>', 'a name for lists; the first line of the message without it')
+    .option('--webhook <url>', 'where the answers go; they also stay in the tasks of the workspace')
+    .option('--same-conversation', 'all runs are one conversation: the agent remembers the runs before')
+    .action(async (workspace: string, cron: string, ...[text, flags]: [string[], AddFlags]) =>
+      add(await openContext(), { workspace, cron, text: text.join(' '), flags }),
+    )
+  command
+    .command('list', { isDefault: true })
+    .description('list the schedules of one workspace, or of all, with their last results')
+    .argument('[workspace]', 'id or name')
+    .action(async (workspace: string | undefined) => list(await openContext(), workspace))
+  for (const [name, description, run] of [
+    ['pause', 'send nothing until "resume"', pauseWith(true)],
+    ['resume', 'send again, from the next time on', pauseWith(false)],
+    ['run', 'send the message now', (platform: PlatformClient, id: string) => platform.runSchedule(id)],
+    ['remove', 'delete it; its tasks stay', (platform: PlatformClient, id: string) => platform.removeSchedule(id)],
+  ] as const) {
+    command
+      .command(name)
+      .description(description)
+      .argument('<id>', 'the id that "molecule schedule" shows')
+      .action(async (id: string) => {
+        const { platform, show } = await openContext()
+        const result = await run(platform(), id)
+        const task = typeof result === 'string' ? { task_id: result } : {}
+        await show({ id, done: name, ...task }, () => `${DONE[name]} ${id}${result ? `: task ${result}` : ''}\n`)
+      })
+  }
+}
+
+const DONE = { pause: 'paused', resume: 'resumed', run: 'sent', remove: 'removed' } as const
+
+const pauseWith = (paused: boolean) => async (platform: PlatformClient, id: string) => {
+  await platform.changeSchedule(id, { paused })
+}
+
+interface Added {
+  readonly workspace: string
+  readonly cron: string
+  readonly text: string
+  readonly flags: AddFlags
+}
+
+async function add({ platform, show }: CommandContext, { workspace, cron, text, flags }: Added): Promise<void> {
+  const { timeZone, missed, name, webhook, sameConversation } = flags
+  const schedule = await platform().addSchedule(await resolveWorkspaceId(platform(), workspace), {
+    ...{ cron, text, time_zone: timeZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone },
+    ...(missed !== undefined && { missed }),
+    ...(name !== undefined && { name }),
+    ...(webhook !== undefined && { webhook }),
+    ...(sameConversation === true && { same_conversation: true }),
+  })
+  const next = schedule.next_at === null ? 'no time follows' : `next ${schedule.next_at}`
+  const secret = schedule.webhook_secret
+  const secretLine = secret === undefined ? '' : `The webhook is signed with ${secret}, which is shown only now.\n`
+  await show(schedule, () => `added ${schedule.id} "${schedule.name}", ${next}\n${secretLine}`)
+}
+
+async function list({ platform, show }: CommandContext, workspace: string | undefined): Promise<void> {
+  const id = workspace === undefined ? undefined : await resolveWorkspaceId(platform(), workspace)
+  const schedules = await platform().listSchedules(id)
+  const names = new Map((await platform().listWorkspaces()).map((each) => [each.id, each.name]))
+  await show(schedules, () =>
+    renderTable(
+      schedules,
+      columns((each) => names.get(each) ?? each),
+      'There are no schedules.',
+    ),
+  )
+}
+
+const columns = (nameOf: (workspaceId: string) => string): readonly Column<ScheduleView>[] => [
+  { title: 'id', of: ({ id }) => id },
+  { title: 'workspace', of: ({ workspace_id: id }) => nameOf(id) },
+  { title: 'name', of: ({ name }) => withoutControls(name) },
+  { title: 'times', of: ({ cron, time_zone: zone }) => `${cron} ${zone}` },
+  { title: 'next', of: ({ paused, next_at: at }) => (paused ? 'paused' : (at ?? 'no further time')) },
+  { title: 'last result', of: lastResult },
+]
+
+function lastResult({ last, note }: ScheduleView): string {
+  if (note !== null) return note
+  if (last === null) return 'has not run'
+  const state = last.state === null ? 'no longer stored' : taskStateText(last.state)
+  return withoutControls(`${last.at ?? ''} ${state} ${last.text}`.replace(/\s+/g, ' ').trim())
+}

@@ -1,0 +1,74 @@
+/**
+ * Makes the changes of a plan, one after the other. Each step can be repeated: after a failure the next run plans only
+ * what is still missing.
+ */
+import type { PlatformClient } from '../../client/platform-client.ts'
+import { MoleculeError, toMoleculeError } from '../../errors.ts'
+import type { TeamPlan, WorkspacePlan, WorkspaceUpdate } from './team-plan.ts'
+
+/** A workspace that the plan has created. */
+export interface CreatedMember {
+  readonly name: string
+  readonly id: string
+  /** Only of an external workspace: the command that runs it, with its token, which is never shown again. */
+  readonly connect?: string
+}
+
+export async function applyPlan({ changes }: TeamPlan, client: PlatformClient): Promise<CreatedMember[]> {
+  const created: CreatedMember[] = []
+  for (const [done, change] of changes.entries()) {
+    try {
+      await makeChange(change, client, created)
+    } catch (thrown) {
+      const error = toMoleculeError(thrown)
+      const made = `${done} of ${changes.length} changes are made; run the command again to continue`
+      throw new MoleculeError(error.code, `"${change.name}": ${error.message}; ${made}`, { cause: error })
+    }
+  }
+  return created
+}
+
+async function makeChange(change: WorkspacePlan, client: PlatformClient, created: CreatedMember[]): Promise<void> {
+  if (change.action === 'delete' && change.kind === 'schedule') return await client.removeSchedule(change.id)
+  if (change.action === 'delete') {
+    await client.deleteWorkspace(change.id, { confirm: change.id, cascade: false })
+    return
+  }
+  const id = await writeSettings(change, client, created)
+  for (const { file, text } of change.prompts) {
+    if (text === null) await client.removeWorkspaceFile(id, file)
+    else await client.writeWorkspaceFile(id, file, text)
+  }
+  for (const schedule of change.schedules) {
+    if (schedule.id === undefined) await client.addSchedule(id, schedule.body)
+    else await client.changeSchedule(schedule.id, schedule.body)
+  }
+}
+
+/** The id of the created or changed workspace. */
+async function writeSettings(
+  update: WorkspaceUpdate,
+  client: PlatformClient,
+  created: CreatedMember[],
+): Promise<string> {
+  const { id, name, body } = update
+  const parent = parentOf(update, created)
+  if (id === undefined) {
+    const workspace = await client.createWorkspace({
+      ...body,
+      ...(typeof parent === 'string' && { parent_id: parent }),
+    })
+    const { connect } = workspace
+    created.push({ name, id: workspace.id, ...(typeof connect === 'string' && { connect }) })
+    return workspace.id
+  }
+  const change = { ...body, ...(parent !== undefined && { parent_id: parent }) }
+  if (Object.keys(change).length > 0) await client.changeWorkspace(id, change)
+  return id
+}
+
+/** A parent that did not exist was created before its children. */
+function parentOf({ parent }: WorkspaceUpdate, created: readonly CreatedMember[]): string | null | undefined {
+  if (parent === undefined || parent === null) return parent
+  return 'id' in parent ? parent.id : created.find(({ name }) => name === parent.name)?.id
+}

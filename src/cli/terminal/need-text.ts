@@ -1,0 +1,17 @@
+/** What needs a person, as text: one line for each, for `molecule pending` and `molecule status`. */
+import type { NeedView } from '../../client/pending-calls.ts'
+import { formatSeconds } from './human-time.ts'
+
+/** `wants to use Bash: npm test`, `asks: which colour?`, or the reason. */
+export function needText({ kind, reason, text, permission }: NeedView): string {
+  if (permission !== undefined) return `wants to use ${permission.tool}: ${permission.subject}`
+  if (kind === 'question' && text !== undefined) return `asks: ${text}`
+  return reason
+}
+
+/** `28 min`; empty where it does not expire. */
+export const timeLeft = ({ expires_at: at }: NeedView): string =>
+  at === undefined ? '' : formatSeconds(Math.max(0, Date.parse(at) - Date.now()) / 1000)
+
+/** `permission`, `dead letter`. */
+export const kindText = ({ kind }: NeedView): string => kind.replaceAll('_', ' ')

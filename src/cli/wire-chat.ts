@@ -1,0 +1,60 @@
+/** Joins the chat door with its store and its kinds of channels, for `wire.ts`. */
+import { systemClock } from '../clock.ts'
+import { type ChatDoor, createChatDoor } from '../doors/chat/chat.ts'
+import type { ChatContext } from '../doors/chat/chat-context.ts'
+import type { ChatRoutesContext } from '../doors/http/routes/route.ts'
+import { MoleculeError } from '../errors.ts'
+import { ulid } from '../ids.ts'
+import type { LocalInbox } from '../inbox/local-inbox.ts'
+import type { MaskingLog } from '../log.ts'
+import type { Store } from '../store/store.ts'
+import { createChannels } from '../workspaces/channels.ts'
+import { createChatLog } from '../workspaces/chat-log.ts'
+import { createPairings } from '../workspaces/pairings.ts'
+import { CHANNEL_KINDS, findChannelKind } from './channel-kinds.ts'
+
+export interface WireChatOptions extends Pick<ChatContext, 'reception' | 'workspaces' | 'lifecycle'> {
+  readonly store: Store
+  readonly localInbox: LocalInbox
+  readonly log: MaskingLog
+  readonly host: string
+}
+
+export interface WiredChat {
+  readonly chatDoor: ChatDoor
+  /** What the routes of channels and pairings need. */
+  readonly chat: ChatRoutesContext
+}
+
+export function wireChat({ store, localInbox, log, host, ...parts }: WireChatOptions): WiredChat {
+  const { activity, stories, deliveries, pendingAsks: pending } = localInbox
+  const stored = createChannels(store)
+  const pairings = createPairings(store)
+  /** Tokens of channels never reach the log. */
+  const channels: typeof stored = {
+    ...stored,
+    async list() {
+      const all = await stored.list()
+      for (const { token } of all) log.hide(token)
+      return all
+    },
+  }
+  const chatDoor = createChatDoor({
+    ...parts,
+    ...{ channels, pairings, chatLog: createChatLog(store), activity, stories, pending, deliveries, log },
+    ...{ clock: systemClock, findKind: findChannelKind, holder: `${host}.${ulid()}` },
+  })
+  const chat: ChatRoutesContext = {
+    ...{ channels, pairings, wake: chatDoor.wake, hide: log.hide },
+    endDeliveries: deliveries.endDoor,
+    async check(name, options, signal) {
+      const kind = await findChannelKind(name)
+      if (kind === undefined) {
+        const known = Object.keys(CHANNEL_KINDS).join(', ')
+        throw new MoleculeError('invalid_request', `there is no kind of channel "${name}"; there are ${known}`)
+      }
+      return await kind.check({ ...options, clock: systemClock, log }, signal)
+    },
+  }
+  return { chatDoor, chat }
+}

@@ -1,0 +1,608 @@
+/**
+ * The answers of the platform by route, made from the API document.
+ * `UPDATE_DOCS=1 npm test -- src/doors/http/routes/openapi.test.ts` writes this file.
+ */
+export interface ApiAnswers {
+  /** The agents that Molecule knows: installed, version, logged in, and what to do where something is missing. */
+  readonly 'GET /agents': {
+    readonly agents: readonly {
+      readonly backend: string
+      readonly program: string
+      readonly installed: boolean
+      readonly path?: string
+      readonly version?: string
+      readonly problem?: string
+      readonly logged_in: boolean
+      readonly remedy?: string
+      readonly warm: boolean
+    }[]
+  }
+  /** The folders in "path", an absolute path on the machine of the platform; the home of its user by default. */
+  readonly 'GET /folders': {
+    readonly path: string
+    readonly parent: string | null
+    readonly home: string
+    readonly is_git: boolean
+    readonly folders: readonly {
+      readonly name: string
+      readonly path: string
+      readonly is_git: boolean
+    }[]
+    readonly hidden: readonly {
+      readonly name: string
+      readonly path: string
+      readonly is_git: boolean
+    }[]
+    readonly truncated: boolean
+  }
+  /** The workspaces that the token reaches; "limit" (100, at most 1,000) and "after" read a page. */
+  readonly 'GET /workspaces': {
+    readonly workspaces: readonly {
+      readonly id: string
+      readonly name: string
+      readonly role: string
+      readonly runtime: string
+      readonly status: 'provisioning' | 'online' | 'needs_login' | 'degraded' | 'offline' | 'paused' | 'failed'
+      readonly status_reason?: string
+      readonly queue_depth?: number
+      readonly running?: number
+      readonly current_task?: string | null
+      /** When the oldest running turn began. */
+      readonly current_since?: string
+      readonly last_answered_at?: string
+      /** Since midnight UTC. */
+      readonly today?: {
+        readonly turns: number
+        /** Turns that reported no cost. */
+        readonly unknown_turns: number
+        /** Null where no turn reported a cost. */
+        readonly cost_usd: number | null
+      }
+      readonly needs_you?: {
+        readonly count: number
+        /** The most urgent thing. */
+        readonly reason: string
+      } | null
+      readonly status_text?: string
+      readonly status_text_at?: string | null
+      readonly model?: string
+      readonly parent_id?: string | null
+      readonly tier: number
+      readonly max_concurrent_tasks: number
+      readonly max_attempts: number
+      readonly working_dir?: string
+      readonly permission?: 'ask' | 'allowed_tools' | 'bypass'
+      readonly team?: string
+      readonly runtime_config?: Readonly<Record<string, unknown>>
+      readonly created_at: string
+    }[]
+    readonly next?: string
+  }
+  /** One workspace. */
+  readonly 'GET /workspaces/{id}': {
+    readonly id: string
+    readonly name: string
+    readonly role: string
+    readonly runtime: string
+    readonly status: 'provisioning' | 'online' | 'needs_login' | 'degraded' | 'offline' | 'paused' | 'failed'
+    readonly status_reason?: string
+    readonly queue_depth?: number
+    readonly running?: number
+    readonly current_task?: string | null
+    /** When the oldest running turn began. */
+    readonly current_since?: string
+    readonly last_answered_at?: string
+    /** Since midnight UTC. */
+    readonly today?: {
+      readonly turns: number
+      /** Turns that reported no cost. */
+      readonly unknown_turns: number
+      /** Null where no turn reported a cost. */
+      readonly cost_usd: number | null
+    }
+    readonly needs_you?: {
+      readonly count: number
+      /** The most urgent thing. */
+      readonly reason: string
+    } | null
+    readonly status_text?: string
+    readonly status_text_at?: string | null
+    readonly model?: string
+    readonly parent_id?: string | null
+    readonly tier: number
+    readonly max_concurrent_tasks: number
+    readonly max_attempts: number
+    readonly working_dir?: string
+    readonly permission?: 'ask' | 'allowed_tools' | 'bypass'
+    readonly team?: string
+    readonly runtime_config?: Readonly<Record<string, unknown>>
+    readonly created_at: string
+  }
+  /** Begin the next turn with a new backend, and check whether the backend can run. */
+  readonly 'POST /workspaces/{id}/restart': ApiAnswers['GET /workspaces/{id}']
+  /** Keep the queue and begin no turn; now=true also stops running turns, which run again later. */
+  readonly 'POST /workspaces/{id}/pause': ApiAnswers['GET /workspaces/{id}']
+  /** Cancel the tasks of the running turns, and pause; the messages that wait are kept. */
+  readonly 'POST /workspaces/{id}/stop': {
+    readonly id: string
+    readonly name: string
+    readonly role: string
+    readonly runtime: string
+    readonly status: 'provisioning' | 'online' | 'needs_login' | 'degraded' | 'offline' | 'paused' | 'failed'
+    readonly status_reason?: string
+    readonly queue_depth?: number
+    readonly running?: number
+    readonly current_task?: string | null
+    /** When the oldest running turn began. */
+    readonly current_since?: string
+    readonly last_answered_at?: string
+    /** Since midnight UTC. */
+    readonly today?: {
+      readonly turns: number
+      /** Turns that reported no cost. */
+      readonly unknown_turns: number
+      /** Null where no turn reported a cost. */
+      readonly cost_usd: number | null
+    }
+    readonly needs_you?: {
+      readonly count: number
+      /** The most urgent thing. */
+      readonly reason: string
+    } | null
+    readonly status_text?: string
+    readonly status_text_at?: string | null
+    readonly model?: string
+    readonly parent_id?: string | null
+    readonly tier: number
+    readonly max_concurrent_tasks: number
+    readonly max_attempts: number
+    readonly working_dir?: string
+    readonly permission?: 'ask' | 'allowed_tools' | 'bypass'
+    readonly team?: string
+    readonly runtime_config?: Readonly<Record<string, unknown>>
+    readonly created_at: string
+    readonly canceled: readonly string[]
+  }
+  /** Stop every workspace: cancel the tasks of all running turns, and pause; the messages that wait are kept. */
+  readonly 'POST /stop': {
+    readonly stopped: readonly {
+      readonly id: string
+      readonly name: string
+      readonly canceled: readonly string[]
+      readonly queue_depth: number
+    }[]
+    readonly failed: readonly {
+      readonly id: string
+      readonly name: string
+      readonly message: string
+    }[]
+  }
+  /** End a pause. */
+  readonly 'POST /workspaces/{id}/resume': ApiAnswers['GET /workspaces/{id}']
+  /** The conversations, the last changed first; "search" finds a text; "limit" and "after" read a page. */
+  readonly 'GET /workspaces/{id}/conversations': {
+    readonly conversations: readonly {
+      readonly id: string
+      readonly context_id: string
+      readonly principal: string
+      /** Of the first message. */
+      readonly sender?: {
+        readonly kind: string
+        readonly id: string
+        readonly name: string
+        readonly door: string
+      }
+      /** The first words. */
+      readonly title: string
+      /** Of the last message. */
+      readonly state: 'queued' | 'running' | 'waiting_for_you' | 'rate_limited' | 'parked' | 'answered' | 'failed' | 'stopped'
+      readonly messages: number
+      readonly updated_at: string
+    }[]
+    readonly next?: string
+  }
+  /** The newest messages of a conversation in order, by its id or the context id of people; "before" and "limit" read a page. */
+  readonly 'GET /workspaces/{id}/conversations/{conversation}': {
+    readonly id: string
+    readonly context_id: string
+    readonly principal: string
+    readonly messages: readonly {
+      readonly id: string
+      readonly task_id: string
+      /** Its number in the conversation, from 1. */
+      readonly n: number
+      readonly sender_message_id: string
+      readonly sender: {
+        readonly kind: string
+        readonly id: string
+        readonly name: string
+        readonly door: string
+      }
+      readonly text: string
+      readonly attachments: readonly {
+        readonly name?: string
+        readonly media_type?: string
+        readonly bytes?: number
+        /** Its number among the parts, from 0. */
+        readonly part: number
+        readonly url?: string
+      }[]
+      readonly state: 'queued' | 'running' | 'waiting_for_you' | 'rate_limited' | 'parked' | 'answered' | 'failed' | 'stopped'
+      /** Messages of the conversation before it, while it is queued. */
+      readonly place?: number
+      readonly next_try_at?: string
+      /** Why it waits, failed or asks; of an answered one a notice. */
+      readonly reason?: string
+      readonly code?: string
+      /** What the program printed; for admins and members. */
+      readonly detail?: string
+      readonly sent_at: string
+      readonly started_at?: string
+      readonly ended_at?: string
+      /** Of the last attempt. */
+      readonly duration_ms?: number
+      /** How often its turn was lost and run again. */
+      readonly interruptions?: number
+      readonly reply?: {
+        readonly text: string
+        /** The turn still runs. */
+        readonly partial: boolean
+        readonly artifacts: readonly {
+          readonly id: string
+          readonly name?: string
+          readonly description?: string
+          /** The beginning of a text. */
+          readonly text?: string
+          readonly files: readonly {
+            readonly name?: string
+            readonly media_type?: string
+            readonly bytes?: number
+            /** Its number among the parts, from 0. */
+            readonly part: number
+            readonly url?: string
+          }[]
+        }[]
+      }
+      readonly tools: readonly {
+        readonly name: string
+        readonly subject?: string
+        readonly state: 'started' | 'finished' | 'failed'
+        readonly at: string
+        readonly duration_ms?: number
+        /** The files that it changed, where the agent reports them. */
+        readonly diffs?: readonly {
+          readonly path: string
+          /** Unified text. */
+          readonly diff: string
+        }[]
+      }[]
+      readonly more_tools?: boolean
+      readonly usage?: {
+        readonly turns: number
+        /** Turns that did not report all tokens. */
+        readonly unknown_turns: number
+        /** Turns that did not report their cost. */
+        readonly unknown_cost_turns: number
+        readonly input_tokens: number | null
+        readonly output_tokens: number | null
+        readonly cost_usd: number | null
+        readonly duration_ms: number | null
+      }
+      /** The permission that it waits for. */
+      readonly ask?: {
+        readonly id: string
+        readonly tool: string
+        readonly subject: string
+        readonly asked_at: string
+        readonly expires_at: string
+      }
+      /** Of a failed message: it was replayed or discarded. */
+      readonly handled?: boolean
+      readonly replayed_as?: string
+    }[]
+    /** The last number of the log: follow the events from here. */
+    readonly seq: number
+    /** Send it to read the messages before these. */
+    readonly before?: number
+  }
+  /** Everything that waits for a person; "workspace_id" filters, "after" reads the next page. */
+  readonly 'GET /needs-you': {
+    readonly needs_you: readonly {
+      readonly kind: 'permission' | 'question' | 'dead_letter' | 'delivery' | 'login' | 'workspace' | 'budget' | 'pairing'
+      readonly id: string
+      /** Empty for a pairing with a bot that has no workspace of its own. */
+      readonly workspace_id: string
+      /** Null when the workspace is deleted. */
+      readonly workspace_name: string | null
+      readonly since: string | null
+      readonly reason: string
+      readonly expires_at?: string
+      readonly task_id?: string
+      readonly context_id?: string
+      /** The question, the message that failed, or the answer that may not have arrived. */
+      readonly text?: string
+      /** Of a delivery: the door and the channel. Of a pairing: the bot. */
+      readonly to?: string
+      readonly permission?: {
+        readonly id: string
+        readonly workspace_id: string
+        readonly task_id: string
+        readonly tool: string
+        /** Exactly what the agent would do. */
+        readonly subject: string
+        readonly asked_at: string
+        /** In seconds; then it is denied. */
+        readonly expires_in: number
+        /** The rule that "always" makes. */
+        readonly would_cover?: {
+          readonly tool: string
+          readonly scope: 'exact' | 'prefix' | 'folder'
+          readonly pattern: string
+          readonly sentence: string
+        }
+        /** A wider rule: "always" with its pattern. */
+        readonly would_cover_more?: {
+          readonly tool: string
+          readonly scope: 'exact' | 'prefix' | 'folder'
+          readonly pattern: string
+          readonly sentence: string
+        }
+      }
+      readonly budget?: {
+        readonly id: string
+        readonly workspace_id: string
+        /** Null for the budget of a day. */
+        readonly task_id: string | null
+        readonly max_cost_usd: number
+        readonly cost_usd: number
+        /** Turns that count and whose cost is not known. */
+        readonly unknown_turns: number
+        /** Messages that wait for it. */
+        readonly waiting: number
+        readonly text: string
+        readonly asked_at: string
+      }
+      readonly actions: readonly {
+        /** Also the command: molecule pending <name> <id>. */
+        readonly name: string
+        readonly label: string
+        readonly method: 'POST' | 'DELETE'
+        readonly path: string
+        /** Absent where the call needs none, or needs your text. */
+        readonly body?: Readonly<Record<string, unknown>>
+      }[]
+    }[]
+    readonly count: number
+    readonly next?: string
+  }
+  /** The permissions that running turns ask for; "workspace_id" filters, "after" reads the next page. */
+  readonly 'GET /pending': {
+    readonly pending: readonly {
+      readonly id: string
+      readonly workspace_id: string
+      readonly task_id: string
+      readonly tool: string
+      /** Exactly what the agent would do. */
+      readonly subject: string
+      readonly asked_at: string
+      /** In seconds; then it is denied. */
+      readonly expires_in: number
+      /** The rule that "always" makes. */
+      readonly would_cover?: {
+        readonly tool: string
+        readonly scope: 'exact' | 'prefix' | 'folder'
+        readonly pattern: string
+        readonly sentence: string
+      }
+      /** A wider rule: "always" with its pattern. */
+      readonly would_cover_more?: {
+        readonly tool: string
+        readonly scope: 'exact' | 'prefix' | 'folder'
+        readonly pattern: string
+        readonly sentence: string
+      }
+    }[]
+    readonly budgets: readonly {
+      readonly id: string
+      readonly workspace_id: string
+      /** Null for the budget of a day. */
+      readonly task_id: string | null
+      readonly max_cost_usd: number
+      readonly cost_usd: number
+      /** Turns that count and whose cost is not known. */
+      readonly unknown_turns: number
+      /** Messages that wait for it. */
+      readonly waiting: number
+      readonly text: string
+      readonly asked_at: string
+    }[]
+    readonly next?: string
+  }
+  /** Allow or deny this one ask, once; "always" also makes a rule: the exact one, or the one with the given "pattern". */
+  readonly 'POST /pending/{id}': {
+    readonly id: string
+    readonly decision: 'allow' | 'deny'
+    readonly rule?: {
+      readonly id: string
+      readonly workspace_id: string
+      readonly tool: string
+      readonly scope: 'exact' | 'prefix' | 'folder'
+      readonly pattern: string
+      readonly made_by: string
+      readonly made_at: string
+      /** How many asks it has allowed. */
+      readonly used: number
+      readonly last_used_at?: string
+    }
+  }
+  /** What is always allowed in this workspace, the oldest first; "after" reads the next page. */
+  readonly 'GET /workspaces/{id}/rules': {
+    readonly rules: readonly {
+      readonly id: string
+      readonly workspace_id: string
+      readonly tool: string
+      readonly scope: 'exact' | 'prefix' | 'folder'
+      readonly pattern: string
+      readonly made_by: string
+      readonly made_at: string
+      /** How many asks it has allowed. */
+      readonly used: number
+      readonly last_used_at?: string
+    }[]
+    readonly next?: string
+  }
+  /** The trees of delegations that the workspace is in, the latest first; "limit" and "after" read a page. */
+  readonly 'GET /workspaces/{id}/delegations': {
+    readonly trees: readonly {
+      /** Of the whole tree; for admins and members. */
+      readonly cost_usd?: number
+      readonly unknown_turns?: number
+      readonly tasks: readonly {
+        readonly task_id: string
+        readonly parent_task_id: string | null
+        readonly depth: number
+        readonly workspace_id: string
+        readonly workspace_name: string | null
+        readonly state: 'TASK_STATE_SUBMITTED' | 'TASK_STATE_WORKING' | 'TASK_STATE_COMPLETED' | 'TASK_STATE_FAILED' | 'TASK_STATE_CANCELED' | 'TASK_STATE_INPUT_REQUIRED' | 'TASK_STATE_REJECTED' | 'TASK_STATE_AUTH_REQUIRED'
+        readonly turns: number
+        readonly sent_at?: string
+        readonly started_at?: string
+        readonly ended_at?: string
+        readonly usage?: {
+          readonly turns: number
+          /** Turns that did not report all tokens. */
+          readonly unknown_turns: number
+          /** Turns that did not report their cost. */
+          readonly unknown_cost_turns: number
+          readonly input_tokens: number | null
+          readonly output_tokens: number | null
+          readonly cost_usd: number | null
+          readonly duration_ms: number | null
+        }
+        /** The first words of its message. */
+        readonly text: string
+      }[]
+      /** Of the first message; for admins and members. */
+      readonly budget?: {
+        readonly max_cost_usd: number
+        readonly cost_usd: number
+        readonly unknown_turns: number
+        readonly state: 'open' | 'asked' | 'stopped'
+        readonly task_id: string
+      }
+      /** Tasks that the caller may not see. */
+      readonly hidden: number
+    }[]
+    readonly next?: string
+  }
+  /** What the turns of all workspaces used, by day and by workspace; "days" is 30 by default. */
+  readonly 'GET /usage': {
+    readonly total: {
+      readonly turns: number
+      /** Turns that did not report all tokens. */
+      readonly unknown_turns: number
+      /** Turns that did not report their cost. */
+      readonly unknown_cost_turns: number
+      readonly input_tokens: number | null
+      readonly output_tokens: number | null
+      readonly cost_usd: number | null
+      readonly duration_ms: number | null
+    }
+    /** UTC days that had turns, the latest first. */
+    readonly days: readonly {
+      readonly turns: number
+      /** Turns that did not report all tokens. */
+      readonly unknown_turns: number
+      /** Turns that did not report their cost. */
+      readonly unknown_cost_turns: number
+      readonly input_tokens: number | null
+      readonly output_tokens: number | null
+      readonly cost_usd: number | null
+      readonly duration_ms: number | null
+      readonly day: string
+    }[]
+    readonly workspaces: readonly {
+      readonly turns: number
+      /** Turns that did not report all tokens. */
+      readonly unknown_turns: number
+      /** Turns that did not report their cost. */
+      readonly unknown_cost_turns: number
+      readonly input_tokens: number | null
+      readonly output_tokens: number | null
+      readonly cost_usd: number | null
+      readonly duration_ms: number | null
+      readonly workspace_id: string
+      readonly name: string | null
+    }[]
+  }
+  /** What the turns used, by day, by conversation and by message; "days" is 7 by default. */
+  readonly 'GET /workspaces/{id}/usage': {
+    readonly total: {
+      readonly turns: number
+      /** Turns that did not report all tokens. */
+      readonly unknown_turns: number
+      /** Turns that did not report their cost. */
+      readonly unknown_cost_turns: number
+      readonly input_tokens: number | null
+      readonly output_tokens: number | null
+      readonly cost_usd: number | null
+      readonly duration_ms: number | null
+    }
+    /** UTC days that had turns, the latest first. */
+    readonly days: readonly {
+      readonly turns: number
+      /** Turns that did not report all tokens. */
+      readonly unknown_turns: number
+      /** Turns that did not report their cost. */
+      readonly unknown_cost_turns: number
+      readonly input_tokens: number | null
+      readonly output_tokens: number | null
+      readonly cost_usd: number | null
+      readonly duration_ms: number | null
+      readonly day: string
+    }[]
+    readonly conversations: readonly {
+      readonly turns: number
+      /** Turns that did not report all tokens. */
+      readonly unknown_turns: number
+      /** Turns that did not report their cost. */
+      readonly unknown_cost_turns: number
+      readonly input_tokens: number | null
+      readonly output_tokens: number | null
+      readonly cost_usd: number | null
+      readonly duration_ms: number | null
+      readonly conversation_id: string
+      readonly context_id: string
+    }[]
+    readonly messages: readonly {
+      readonly turns: number
+      /** Turns that did not report all tokens. */
+      readonly unknown_turns: number
+      /** Turns that did not report their cost. */
+      readonly unknown_cost_turns: number
+      readonly input_tokens: number | null
+      readonly output_tokens: number | null
+      readonly cost_usd: number | null
+      readonly duration_ms: number | null
+      readonly message_id: string
+      readonly task_id: string
+    }[]
+  }
+  /** Which workspaces work for which others now: pairs of ids with the number of unfinished delegations. */
+  readonly 'GET /delegations/open': {
+    readonly delegations: readonly {
+      readonly from: string
+      readonly to: string
+      readonly count: number
+    }[]
+  }
+  /** The token or session of this request: its name, its role, and the actions that it may do. */
+  readonly 'GET /me': {
+    readonly token_id: string
+    readonly name: string
+    readonly role: 'admin' | 'member' | 'viewer' | 'caller' | 'workspace' | 'conversation'
+    readonly principal: string
+    readonly workspace_id?: string
+    readonly actions: readonly string[]
+  }
+}

@@ -1,0 +1,90 @@
+/** The calls of the platform client that the web page needs beside those of the commands. Their types are generated. */
+import type { ApiAnswers } from './api-types.ts'
+
+export type MeView = ApiAnswers['GET /me']
+export type FoundAgentView = ApiAnswers['GET /agents']['agents'][number]
+export type FoldersView = ApiAnswers['GET /folders']
+export type ConversationView = ApiAnswers['GET /workspaces/{id}/conversations']['conversations'][number]
+export type ChatView = ApiAnswers['GET /workspaces/{id}/conversations/{conversation}']
+export type WorkspaceUsageView = ApiAnswers['GET /workspaces/{id}/usage']
+export type PlatformUsageView = ApiAnswers['GET /usage']
+export type DelegationsView = ApiAnswers['GET /workspaces/{id}/delegations']
+export type OpenDelegationView = ApiAnswers['GET /delegations/open']['delegations'][number]
+export type StoppedView = ApiAnswers['POST /stop']
+
+export interface CanvasCalls {
+  /** The session of the page or the token of the program, and what it may do. */
+  me(): Promise<MeView>
+  /** The agents that Molecule knows, as they are on the machine of the platform. */
+  listAgents(): Promise<readonly FoundAgentView[]>
+  /** The folders in a folder of the platform's machine; without a path, in the home of its user. */
+  listFolders(path?: string): Promise<FoldersView>
+  /** A page of conversations, the last changed first. Read on with `next`: a page may be empty and still have one. */
+  listConversations(id: string, query?: ConversationsQuery): Promise<ConversationsView>
+  /** The newest messages of a conversation, or those before a number. Follow the events from its `seq`. */
+  readConversation(id: string, conversation: string, query?: ChatViewQuery): Promise<ChatView>
+  workspaceUsage(
+    id: string,
+    query?: { readonly days?: number; readonly messages?: number },
+  ): Promise<WorkspaceUsageView>
+  /** Of all workspaces, by day and by workspace. */
+  platformUsage(days?: number): Promise<PlatformUsageView>
+  /** A page of the trees of delegations that the workspace is in. */
+  listDelegations(id: string, query?: { readonly after?: string; readonly limit?: number }): Promise<DelegationsView>
+  /** Which workspaces work for which others now. */
+  listOpenDelegations(): Promise<readonly OpenDelegationView[]>
+  /** Stops every workspace. */
+  stopAll(): Promise<StoppedView>
+}
+
+export interface ConversationsQuery {
+  readonly search?: string
+  readonly after?: string
+  readonly limit?: number
+}
+
+export interface ChatViewQuery {
+  readonly before?: number
+  readonly limit?: number
+}
+
+interface ConversationsView {
+  readonly conversations: readonly ConversationView[]
+  readonly next?: string
+}
+
+type CanvasRequest = { readonly method: 'GET' | 'POST'; readonly path: string }
+
+export function canvasCalls(call: (request: CanvasRequest) => Promise<unknown>): CanvasCalls {
+  const send = async <Route extends keyof ApiAnswers>(route: Route, path?: string): Promise<ApiAnswers[Route]> => {
+    const [method, ownPath = ''] = route.split(' ')
+    return (await call({ method: method as CanvasRequest['method'], path: path ?? ownPath })) as ApiAnswers[Route]
+  }
+  return {
+    me: () => send('GET /me'),
+    listAgents: async () => (await send('GET /agents')).agents,
+    listFolders: (path) => send('GET /folders', withQuery('/folders', { path })),
+    listConversations: (id, query = {}) =>
+      send('GET /workspaces/{id}/conversations', withQuery(`${workspaceAt(id)}/conversations`, { ...query })),
+    readConversation: (id, conversation, query = {}) =>
+      send(
+        'GET /workspaces/{id}/conversations/{conversation}',
+        withQuery(`${workspaceAt(id)}/conversations/${encodeURIComponent(conversation)}`, { ...query }),
+      ),
+    workspaceUsage: (id, query = {}) =>
+      send('GET /workspaces/{id}/usage', withQuery(`${workspaceAt(id)}/usage`, query)),
+    platformUsage: (days) => send('GET /usage', withQuery('/usage', { days })),
+    listDelegations: (id, query = {}) =>
+      send('GET /workspaces/{id}/delegations', withQuery(`${workspaceAt(id)}/delegations`, query)),
+    listOpenDelegations: async () => (await send('GET /delegations/open')).delegations,
+    stopAll: () => send('POST /stop'),
+  }
+}
+
+const workspaceAt = (id: string): string => `/workspaces/${encodeURIComponent(id)}`
+
+function withQuery(path: string, query: Readonly<Record<string, unknown>>): string {
+  const known = Object.entries(query).filter(([, value]) => value !== undefined)
+  const text = new URLSearchParams(known.map(([key, value]): [string, string] => [key, String(value)])).toString()
+  return text === '' ? path : `${path}?${text}`
+}
