@@ -1,0 +1,32 @@
+/** The page's client of the platform: the same one as the commands use, with the browser's cookie instead of a token. */
+import { createPlatformClient, type PlatformClient } from '../../../src/client/platform-client.ts'
+import { MoleculeError } from '../../../src/errors.ts'
+import { asSentence } from '../ui/sentence.ts'
+
+export const client: PlatformClient = createPlatformClient({ url: location.origin, token: undefined })
+
+export const isLoggedOut = (thrown: unknown): boolean =>
+  thrown instanceof MoleculeError && thrown.code === 'unauthenticated'
+
+/** One sentence for the user. */
+export function reasonOf(thrown: unknown): string {
+  return asSentence(thrown instanceof Error ? thrown.message : String(thrown))
+}
+
+/** Exchanges the code of a login link for a session cookie. Returns the reason when the link does not work. */
+export async function exchangeLoginCode(code: string): Promise<string | undefined> {
+  try {
+    const answer = await fetch('/login', { method: 'POST', body: JSON.stringify({ code }) })
+    if (answer.ok) return undefined
+    const { error } = (await answer.json()) as { error: { message: string } }
+    return reasonOf(new Error(error.message))
+  } catch {
+    return 'The platform cannot be reached.'
+  }
+}
+
+/** Ends the session, and removes what the page has kept in this browser: drafts and unsent messages. */
+export async function logOut(): Promise<void> {
+  await fetch('/logout', { method: 'POST' })
+  for (const key of Object.keys(localStorage)) if (key.startsWith('molecule.')) localStorage.removeItem(key)
+}

@@ -1,0 +1,83 @@
+/**
+ * A WebSocket to the platform that reconnects by itself. After each connect it sends the subscription again, with the
+ * numbers that were seen, so that no event is missed and none comes twice.
+ */
+
+/** A message of `WS /ws`; `type` says which other fields it has. */
+export interface LiveMessage {
+  readonly type: string
+  readonly workspace?: string
+  readonly [field: string]: unknown
+}
+
+export type LiveState =
+  | { readonly kind: 'connecting' }
+  | { readonly kind: 'online' }
+  /** `sinceMs` is the time of the last sign of life, `retryMs` the time of the next try. */
+  | { readonly kind: 'offline'; readonly sinceMs: number; readonly retryMs: number }
+
+export interface LiveSocketOptions {
+  /** The body of the subscription, called after each connect. */
+  readonly subscription: () => object
+  /** `send` sends a further subscription over the same connection. */
+  readonly onMessage: (message: LiveMessage, send: (subscription: object) => void) => void
+  readonly onState: (state: LiveState) => void
+  /** The session has ended: there will be no further try. */
+  readonly onLoggedOut?: () => void
+}
+
+const BACKOFF_MS = 500
+const BACKOFF_MS_MAX = 8000
+/** The close code of the platform when the token was revoked. */
+const REVOKED = 4401
+
+/** The wait before the next try, with jitter so that many pages do not return at the same moment. */
+const backoffMs = (failures: number, random = Math.random()): number =>
+  Math.round(Math.min(BACKOFF_MS * 2 ** failures, BACKOFF_MS_MAX) * (0.75 + random / 4))
+
+/** Opens the socket; the returned function closes it for good. */
+export function openLiveSocket(options: LiveSocketOptions): () => void {
+  let socket: WebSocket | undefined
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let failures = 0
+  let closed = false
+  let lastSignMs = Date.now()
+  const connect = () => {
+    clearTimeout(timer)
+    timer = undefined
+    const current = new WebSocket(`${location.origin.replace(/^http/, 'ws')}/ws`, 'molecule')
+    socket = current
+    current.onopen = () => {
+      failures = 0
+      current.send(JSON.stringify(options.subscription()))
+      options.onState({ kind: 'online' })
+    }
+    current.onmessage = ({ data }) => {
+      lastSignMs = Date.now()
+      if (closed) return
+      options.onMessage(JSON.parse(String(data)) as LiveMessage, (body) => current.send(JSON.stringify(body)))
+    }
+    current.onclose = ({ code }) => {
+      if (closed) return
+      if (code === REVOKED) return options.onLoggedOut?.()
+      const waitMs = backoffMs(failures++)
+      options.onState({ kind: 'offline', sinceMs: lastSignMs, retryMs: Date.now() + waitMs })
+      timer = setTimeout(connect, waitMs)
+    }
+  }
+  // A laptop that wakes up, or a network that returns, does not wait for the end of the backoff.
+  const hurry = () => {
+    if (timer !== undefined && !document.hidden) connect()
+  }
+  addEventListener('online', hurry)
+  document.addEventListener('visibilitychange', hurry)
+  options.onState({ kind: 'connecting' })
+  connect()
+  return () => {
+    closed = true
+    clearTimeout(timer)
+    removeEventListener('online', hurry)
+    document.removeEventListener('visibilitychange', hurry)
+    socket?.close()
+  }
+}

@@ -1,0 +1,98 @@
+/** The caches of the page: their keys, and the hooks that read them. Live events update them (`live.ts`). */
+import { QueryCache, QueryClient, useQuery } from '@tanstack/react-query'
+import { useMemo } from 'react'
+import type { MeView, OpenDelegationView } from '../../../src/client/canvas-calls.ts'
+import { client, isLoggedOut } from './client.ts'
+import { type ShownWorkspace, withWaits } from './shown-workspace.ts'
+
+export type WorkspaceMap = ReadonlyMap<string, ShownWorkspace>
+
+/** Every key begins with the thing that it is about. A key of one workspace begins with `workspace` and its id. */
+export const keys = {
+  me: ['me'],
+  workspaces: ['workspaces'],
+  needs: ['needs'],
+  wires: ['wires'],
+  workspace: (id: string, ...rest: readonly (string | number)[]) => ['workspace', id, ...rest],
+} as const
+
+export const queryClient: QueryClient = new QueryClient({
+  queryCache: new QueryCache({
+    // A session that has ended leaves no data on the page: only the logged-out page is shown.
+    onError: (error) => {
+      if (isLoggedOut(error)) forgetSession()
+    },
+  }),
+  defaultOptions: {
+    queries: {
+      staleTime: 30_000,
+      retry: (failures, error) => !isLoggedOut(error) && failures < 2,
+      refetchOnWindowFocus: false,
+      networkMode: 'always',
+    },
+    mutations: { networkMode: 'always' },
+  },
+})
+
+/** The page is logged out: removes everything that it has read. */
+export function forgetSession(): void {
+  queryClient.setQueryData(keys.me, null)
+  queryClient.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== keys.me[0] })
+}
+
+/** `null` = not logged in; undefined = not known yet. */
+export function useMe(): MeView | null | undefined {
+  return useQuery<MeView | null>({
+    queryKey: keys.me,
+    queryFn: async () => {
+      try {
+        return await client.me()
+      } catch (thrown) {
+        if (isLoggedOut(thrown)) return null
+        throw thrown
+      }
+    },
+    staleTime: Number.POSITIVE_INFINITY,
+    retry: true,
+    retryDelay: 1000,
+  }).data
+}
+
+/** Whether this session may do the action. A button whose action would be refused is not rendered. */
+export function useMay(): (action: string) => boolean {
+  const me = useMe()
+  return (action) => me?.actions.includes(action) ?? false
+}
+
+const NO_WORKSPACES: WorkspaceMap = new Map()
+
+/** All workspaces by id, live; undefined until the first snapshot. */
+export function useWorkspacesMaybe(): WorkspaceMap | undefined {
+  const { data } = useQuery<WorkspaceMap>({ queryKey: keys.workspaces, queryFn: readWorkspaces, staleTime: Infinity })
+  const open = useOpenDelegations()
+  return useMemo(() => data && withWaits(data, open), [data, open])
+}
+
+export const useWorkspaces = (): WorkspaceMap => useWorkspacesMaybe() ?? NO_WORKSPACES
+
+export function useWorkspace(id: string | undefined): ShownWorkspace | undefined {
+  const workspaces = useWorkspacesMaybe()
+  return id === undefined ? undefined : workspaces?.get(id)
+}
+
+async function readWorkspaces(): Promise<WorkspaceMap> {
+  return new Map((await client.listWorkspaces()).map((workspace) => [workspace.id, workspace]))
+}
+
+/** Which workspaces work for which others now. */
+export function useOpenDelegations(): readonly OpenDelegationView[] {
+  const may = useMay()
+  const { data = NO_DELEGATIONS } = useQuery({
+    queryKey: keys.wires,
+    queryFn: () => client.listOpenDelegations(),
+    enabled: may('dead-letter.read'),
+  })
+  return data
+}
+
+const NO_DELEGATIONS: readonly OpenDelegationView[] = []

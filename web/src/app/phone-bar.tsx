@@ -1,0 +1,86 @@
+/** The bar at the bottom of a phone. */
+import { type ReactNode, useState } from 'react'
+import { logOut } from '../api/client.ts'
+import { forgetSession, useMay } from '../api/queries.ts'
+import { useNeeds } from '../needs/use-needs.ts'
+import { Button } from '../ui/button.tsx'
+import { classNames } from '../ui/class-names.ts'
+import { Dialog } from '../ui/dialog.tsx'
+import { BellIcon, FindIcon, MoreIcon, WorkspacesIcon } from '../ui/icons.tsx'
+import { countText } from '../ui/times.ts'
+import { goTo, usePlace } from './route.ts'
+import { StopAllDialog } from './stop-all.tsx'
+
+export function PhoneBar({ onPalette }: { readonly onPalette: () => void }) {
+  const { view } = usePlace()
+  const [open, setOpen] = useState<'more' | 'stop'>()
+  const needs = useNeeds()
+  return (
+    <nav
+      aria-label="Views"
+      className="flex shrink-0 justify-around border-line border-t bg-surface pb-[env(safe-area-inset-bottom)] md:hidden"
+    >
+      <BarButton title="Workspaces" icon={<WorkspacesIcon />} isCurrent={view === undefined} onClick={() => goTo({})} />
+      {needs ? (
+        <BarButton
+          title="Needs you"
+          icon={<BellIcon />}
+          count={needs.count}
+          isCurrent={view === 'needs'}
+          onClick={() => goTo({ view: 'needs' })}
+        />
+      ) : null}
+      <BarButton title="Find" icon={<FindIcon />} onClick={onPalette} />
+      <BarButton title="More" icon={<MoreIcon className="size-5" />} onClick={() => setOpen('more')} />
+      {open === 'more' ? <MoreDialog onClose={() => setOpen(undefined)} onStop={() => setOpen('stop')} /> : null}
+      {open === 'stop' ? <StopAllDialog onClose={() => setOpen(undefined)} /> : null}
+    </nav>
+  )
+}
+
+interface BarButtonProps {
+  readonly title: string
+  readonly icon: ReactNode
+  readonly count?: number
+  readonly isCurrent?: boolean
+  readonly onClick: () => void
+}
+
+function BarButton({ title, icon, count = 0, isCurrent = false, onClick }: BarButtonProps) {
+  return (
+    <button
+      type="button"
+      aria-current={isCurrent}
+      onClick={onClick}
+      className={classNames(
+        'focus-inside relative flex h-16 flex-1 flex-col items-center justify-center gap-0.5 text-time',
+        isCurrent ? 'font-[600] text-ink' : 'text-soft',
+      )}
+    >
+      <span className="relative">
+        {icon}
+        {count > 0 ? (
+          <span className="absolute -top-2 left-3 min-w-4 rounded-full bg-needs px-1 text-center text-chip text-surface">
+            {countText(count)}
+          </span>
+        ) : null}
+      </span>
+      {title}
+    </button>
+  )
+}
+
+function MoreDialog({ onClose, onStop }: { readonly onClose: () => void; readonly onStop: () => void }) {
+  const may = useMay()
+  const leave = () => {
+    logOut().then(forgetSession, forgetSession)
+  }
+  return (
+    <Dialog title="More" onClose={onClose}>
+      <div className="flex flex-col gap-2">
+        {may('workspace.pause') ? <Button onClick={onStop}>Stop all</Button> : null}
+        <Button onClick={leave}>Log out</Button>
+      </div>
+    </Dialog>
+  )
+}

@@ -1,0 +1,27 @@
+/** The numbers of the whole platform, from its workspaces. Pure. */
+import type { WorkspaceSummary } from '../../../src/client/workspace-calls.ts'
+
+export interface PlatformCounts {
+  /** Running turns. */
+  readonly working: number
+  readonly queued: number
+  /** Workspaces that are not paused. */
+  readonly active: number
+  /** Null where no turn of today reported a cost. */
+  readonly costUsd: number | null
+  readonly hasUnknownCost: boolean
+}
+
+export function platformCounts(workspaces: Iterable<WorkspaceSummary>): PlatformCounts {
+  let [working, queued, active, unknown] = [0, 0, 0, 0]
+  let costUsd: number | null = null
+  for (const { running = 0, queue_depth: depth = 0, status, today } of workspaces) {
+    working += running
+    queued += depth
+    if (status !== 'paused') active += 1
+    if (today === undefined) continue
+    unknown += today.unknown_turns
+    if (today.cost_usd !== null) costUsd = (costUsd ?? 0) + today.cost_usd
+  }
+  return { working, queued, active, costUsd, hasUnknownCost: unknown > 0 }
+}

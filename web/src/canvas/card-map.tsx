@@ -1,0 +1,114 @@
+/** The map: cards by parent with wires between them. A card is dragged onto another one to stand below it. */
+import {
+  Background,
+  BackgroundVariant,
+  Controls,
+  type NodeTypes,
+  ReactFlow,
+  ReactFlowProvider,
+  useNodesState,
+} from '@xyflow/react'
+import { useEffect, useMemo, useRef } from 'react'
+import { useMay, useOpenDelegations, type WorkspaceMap } from '../api/queries.ts'
+import { usePlace } from '../app/route.ts'
+import { Card, type CardNode, estimateHeight } from './card.tsx'
+import { hasSameWires, mergeNodes, wiresOf } from './card-nodes.ts'
+import { buildFamilies } from './families.ts'
+import { hasSamePlaces, layOut } from './layout.ts'
+import { useCardDrag } from './use-card-drag.ts'
+import { useCardKeys } from './use-card-keys.ts'
+import { FIT, useRoom, useViewport } from './use-viewport.ts'
+
+const NODE_TYPES: NodeTypes = { card: Card }
+
+export function CardMap({ workspaces }: { readonly workspaces: WorkspaceMap }) {
+  return (
+    <ReactFlowProvider>
+      <CardFlow workspaces={workspaces} />
+    </ReactFlowProvider>
+  )
+}
+
+function CardFlow({ workspaces }: { readonly workspaces: WorkspaceMap }) {
+  const may = useMay()
+  const { workspaceId: chosenId } = usePlace()
+  const [nodes, setNodes, onNodesChange] = useNodesState<CardNode>([])
+  const room = useRoom()
+  const laidOut = useMemo(
+    () => layOut(buildFamilies(workspaces.values()), { heightOf: estimateHeight, room }),
+    [workspaces, room],
+  )
+  const places = useSame(laidOut, hasSamePlaces)
+  const open = useOpenDelegations()
+  const edges = useSame(
+    useMemo(() => wiresOf(workspaces, open), [workspaces, open]),
+    hasSameWires,
+  )
+  const { focusedId, onKeyDown, onFocus } = useCardKeys(places)
+  const { dragged, targetId, drops, ...drag } = useCardDrag(workspaces)
+  const tabStopId = [focusedId, chosenId].find((id) => id !== undefined && workspaces.has(id)) ?? firstOf(places)
+  const onMoveStart = useViewport(places, chosenId)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a card that was dropped returns to its place.
+  useEffect(
+    () => setNodes((before) => mergeNodes(before, { workspaces, places }, { chosenId, targetId, tabStopId })),
+    [workspaces, places, chosenId, targetId, tabStopId, drops, setNodes],
+  )
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: keys and focus of the cards inside bubble up to here.
+    <div className="relative h-full" onKeyDown={onKeyDown} onFocus={onFocus}>
+      <ReactFlow
+        nodes={nodes}
+        edges={edges}
+        nodeTypes={NODE_TYPES}
+        onNodesChange={onNodesChange}
+        nodesConnectable={false}
+        nodesDraggable={may('workspace.change')}
+        nodesFocusable={false}
+        edgesFocusable={false}
+        elementsSelectable={false}
+        disableKeyboardA11y
+        nodeDragThreshold={6}
+        deleteKeyCode={null}
+        fitView
+        fitViewOptions={FIT}
+        minZoom={0.2}
+        maxZoom={1.5}
+        onMoveStart={onMoveStart}
+        proOptions={{ hideAttribution: true }}
+        {...drag}
+      >
+        <Background
+          variant={BackgroundVariant.Dots}
+          gap={24}
+          size={2}
+          color="color-mix(in srgb, var(--color-edge) 30%, transparent)"
+        />
+        <Controls showInteractive={false} position="bottom-left" />
+      </ReactFlow>
+      {dragged?.parent_id ? <NoParentZone isOver={targetId === ''} /> : null}
+    </div>
+  )
+}
+
+/** The value of an earlier render while it is equal: most changes of a workspace move no card and no wire. */
+function useSame<T>(value: T, isEqual: (a: T, b: T) => boolean): T {
+  const kept = useRef(value)
+  if (!isEqual(kept.current, value)) kept.current = value
+  return kept.current
+}
+
+const firstOf = (places: ReadonlyMap<string, unknown>): string | undefined => places.keys().next().value
+
+/** Where a card is dropped that should have no parent. */
+function NoParentZone({ isOver }: { readonly isOver: boolean }) {
+  return (
+    <p
+      data-no-parent
+      className={`absolute inset-x-4 top-4 z-10 rounded-box border border-dashed py-3 text-center text-second ${
+        isOver ? 'border-accent bg-accent-soft text-accent' : 'border-edge bg-surface text-soft'
+      }`}
+    >
+      Drop here for no parent
+    </p>
+  )
+}

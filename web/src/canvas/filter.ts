@@ -1,0 +1,38 @@
+/** The filter of the list: by state, and by a text in name, role or runtime. Pure. */
+import type { WorkspaceSummary } from '../../../src/client/workspace-calls.ts'
+import type { DotState } from '../ui/dot.tsx'
+import { cardStateOf } from './card-state.ts'
+
+export const STATE_FILTERS: readonly { readonly state: DotState; readonly title: string }[] = [
+  { state: 'working', title: 'Working' },
+  { state: 'needs', title: 'Needs you' },
+  { state: 'online', title: 'Online' },
+  { state: 'paused', title: 'Paused' },
+  { state: 'offline', title: 'Offline' },
+]
+
+export interface ListFilter {
+  readonly text: string
+  readonly state: DotState | undefined
+}
+
+export function filterWorkspaces(
+  workspaces: Iterable<WorkspaceSummary>,
+  { text, state }: ListFilter,
+): WorkspaceSummary[] {
+  const wanted = text.trim().toLowerCase()
+  return [...workspaces].filter((workspace) => {
+    if (state !== undefined && cardStateOf(workspace).dot !== state) return false
+    if (wanted === '') return true
+    return [workspace.name, workspace.role, workspace.runtime].some((value) => value.toLowerCase().includes(wanted))
+  })
+}
+
+export function countStates(workspaces: Iterable<WorkspaceSummary>): ReadonlyMap<DotState, number> {
+  const counts = new Map<DotState, number>()
+  for (const workspace of workspaces) {
+    const { dot } = cardStateOf(workspace)
+    counts.set(dot, (counts.get(dot) ?? 0) + 1)
+  }
+  return counts
+}

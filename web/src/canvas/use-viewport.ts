@@ -1,0 +1,60 @@
+/** Keeps the map in view: it fits itself until a person moves it, and the chosen card is always visible. */
+import { useReactFlow, useStore } from '@xyflow/react'
+import { useCallback, useEffect, useMemo, useRef } from 'react'
+import { CARD_WIDTH, type CardPlace } from './layout.ts'
+
+export const FIT = { padding: 0.1, maxZoom: 1, minZoom: 0.5 }
+
+/** About the height of a card, to see whether it is in view. */
+const CARD_HEIGHT = 130
+const MARGIN = 16
+/** Beside a wide panel there is room for one card: the chosen one, at its full size. */
+const NARROW_WIDTH = CARD_WIDTH * 2
+const ROOM_STEP = 80
+
+/** The size of the map, in steps, so that cards do not move with every pixel of a window that is resized. */
+export function useRoom(): { readonly width: number; readonly height: number } {
+  const width = useStore((store) => Math.round(store.width / ROOM_STEP) * ROOM_STEP)
+  const height = useStore((store) => Math.round(store.height / ROOM_STEP) * ROOM_STEP)
+  return useMemo(() => ({ width, height }), [width, height])
+}
+
+/** Returns the callback for the start of a move of the map. */
+export function useViewport(
+  places: ReadonlyMap<string, CardPlace>,
+  chosenId: string | undefined,
+): (event: unknown) => void {
+  const flow = useReactFlow()
+  const isMoved = useRef(false)
+  const width = useStore((store) => store.width)
+  const height = useStore((store) => store.height)
+  const isNarrow = width < NARROW_WIDTH
+  const shape = useMemo(() => shapeOf(places), [places])
+  // biome-ignore lint/correctness/useExhaustiveDependencies: fits again when the cards or the room for them change.
+  useEffect(() => {
+    if (isMoved.current || width === 0 || (isNarrow && chosenId !== undefined)) return
+    void flow.fitView(FIT)
+  }, [flow, shape, width, height])
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a panel that opens may cover the card.
+  useEffect(() => {
+    const place = chosenId === undefined ? undefined : places.get(chosenId)
+    if (place === undefined || width === 0) return
+    const { x, y, zoom } = flow.getViewport()
+    const [left, top] = [place.x * zoom + x, place.y * zoom + y]
+    const isVisible =
+      left >= MARGIN &&
+      top >= MARGIN &&
+      left + CARD_WIDTH * zoom <= width - MARGIN &&
+      top + CARD_HEIGHT * zoom <= height - MARGIN
+    if (isVisible && !isNarrow) return
+    const options = { zoom: isNarrow ? FIT.maxZoom : zoom }
+    void flow.setCenter(place.x + CARD_WIDTH / 2, place.y + CARD_HEIGHT / 2, options)
+  }, [flow, chosenId, width, height])
+  return useCallback((event) => {
+    // A move by the program has no event.
+    if (event !== null) isMoved.current = true
+  }, [])
+}
+
+/** Changes when cards come or go, not when a card only grows by a line. */
+const shapeOf = (places: ReadonlyMap<string, CardPlace>): string => [...places.keys()].sort().join()

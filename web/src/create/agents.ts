@@ -1,0 +1,68 @@
+/** The agents that a person can choose for a workspace, in the order in which they are offered. */
+import type { FoundAgentView } from '../../../src/client/canvas-calls.ts'
+import { asSentence } from '../ui/sentence.ts'
+
+export interface AgentChoice {
+  readonly backend: string
+  readonly title: string
+  /** The name of a workspace in a new folder. */
+  readonly name: string
+  /** Two letters in place of a picture. */
+  readonly mark: string
+  readonly version?: string
+  readonly about: string
+  /** Why it cannot work now: what to run on the machine of the platform, and the command in it. */
+  readonly remedy?: { readonly text: string; readonly command?: string }
+}
+
+const NAMES: Readonly<Record<string, readonly [title: string, mark: string]>> = {
+  'claude-code': ['Claude Code', 'cc'],
+  codex: ['Codex', 'cx'],
+  gemini: ['Gemini', 'ge'],
+  opencode: ['OpenCode', 'oc'],
+  hermes: ['Hermes', 'he'],
+  openclaw: ['OpenClaw', 'ow'],
+}
+
+export const SHELL_COMMAND: AgentChoice = {
+  backend: 'exec',
+  title: 'A shell command',
+  name: 'Shell',
+  mark: '$',
+  about: 'Any program that reads a message and prints the answer.',
+}
+
+export const MOCK: AgentChoice = {
+  backend: 'mock',
+  title: 'Try without an agent',
+  name: 'Echo',
+  mark: '··',
+  about: 'A mock repeats what you say. No account, no cost.',
+}
+
+/** The installed agents: those that can start come first. */
+export function installedChoices(found: readonly FoundAgentView[]): AgentChoice[] {
+  const installed = found.filter(({ installed: isInstalled }) => isInstalled)
+  const canStart = (agent: FoundAgentView) => agent.logged_in && agent.problem === undefined
+  return [...installed.filter(canStart), ...installed.filter((agent) => !canStart(agent))].map(toChoice)
+}
+
+function toChoice({ backend, program, version, problem, logged_in: isLoggedIn, remedy }: FoundAgentView): AgentChoice {
+  const [title, mark] = NAMES[backend] ?? [program, program.slice(0, 2)]
+  const choice = { backend, title, name: title, mark, ...(version !== undefined && { version }) }
+  if (isLoggedIn && problem === undefined) return { ...choice, about: 'Logged in.' }
+  const about = problem === undefined ? 'Not logged in.' : asSentence(problem)
+  const command = /"([^"]+)"/.exec(remedy ?? '')?.[1]
+  return {
+    ...{ ...choice, about },
+    remedy: { text: asSentence(remedy ?? ''), ...(command !== undefined && { command }) },
+  }
+}
+
+/** The name, or with the lowest number that makes it free: `shop-2`. */
+export function freeName(wanted: string, taken: ReadonlySet<string>): string {
+  for (let number = 1; ; number++) {
+    const name = number === 1 ? wanted : `${wanted}-${number}`
+    if (!taken.has(name)) return name
+  }
+}

@@ -1,0 +1,150 @@
+/** Three steps for an agent that runs on another machine: name it, run a command there, see it arrive. */
+import { type FormEvent, type ReactNode, useState } from 'react'
+import type { WorkspaceSummary } from '../../../src/client/workspace-calls.ts'
+import { reasonOf } from '../api/client.ts'
+import { useWorkspace, useWorkspaces } from '../api/queries.ts'
+import { goTo } from '../app/route.ts'
+import { Button } from '../ui/button.tsx'
+import { CodeBlock } from '../ui/code-block.tsx'
+import { Dot } from '../ui/dot.tsx'
+import { Field } from '../ui/field.tsx'
+import { Select } from '../ui/select.tsx'
+import { RunningTime } from '../ui/time.tsx'
+import { useCreate } from './use-create.ts'
+
+interface MadeBridge {
+  readonly id: string
+  readonly name: string
+  readonly command: string
+  readonly madeAt: string
+}
+
+export function ConnectForm({ onClose }: { readonly onClose: () => void }) {
+  const [made, setMade] = useState<MadeBridge>()
+  return (
+    <div className="flex flex-col gap-5">
+      <Step number={1} title="Name it">
+        {made === undefined ? <NameForm onMade={setMade} /> : <p className="text-soft">{made.name}</p>}
+      </Step>
+      {made === undefined ? null : <ConnectSteps made={made} />}
+      <footer className="flex items-center justify-end gap-2 border-line border-t pt-3">
+        <p className="mr-auto text-faint text-time max-md:hidden">
+          Works with claude-code, codex, gemini, opencode, exec and others.
+        </p>
+        <Button onClick={onClose}>Close</Button>
+      </footer>
+    </div>
+  )
+}
+
+function Step({
+  number,
+  title,
+  children,
+}: {
+  readonly number: number
+  readonly title: string
+  readonly children: ReactNode
+}) {
+  return (
+    <section className="flex gap-3">
+      <span
+        aria-hidden="true"
+        className="flex size-6 shrink-0 items-center justify-center rounded-full border border-line bg-raised font-[600] text-soft text-time"
+      >
+        {number}
+      </span>
+      <div className="min-w-0 flex-1">
+        <h3 className="mb-1 font-[600]">{title}</h3>
+        {children}
+      </div>
+    </section>
+  )
+}
+
+function NameForm({ onMade }: { readonly onMade: (made: MadeBridge) => void }) {
+  const workspaces = useWorkspaces()
+  const [name, setName] = useState('')
+  const [parentId, setParentId] = useState('')
+  const [problem, setProblem] = useState<string>()
+  const create = useCreate((workspace) => onMade(toBridge(workspace)))
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    const isTaken = [...workspaces.values()].some((one) => one.name === name.trim())
+    if (name.trim() === '') setProblem('Write a name, such as "Laptop of Mira".')
+    else if (isTaken) setProblem(`There is a workspace called ${name.trim()} already. Choose another name.`)
+    else create.mutate({ name: name.trim(), runtime: 'external', ...(parentId && { parent_id: parentId }) })
+  }
+  return (
+    <form onSubmit={submit} className="flex items-start gap-2 max-md:flex-col max-md:items-stretch">
+      <div className="min-w-0 flex-1">
+        <Field
+          label="Name"
+          value={name}
+          onChange={({ target }) => {
+            setName(target.value)
+            setProblem(undefined)
+          }}
+          placeholder="Laptop of Mira"
+          data-autofocus
+          maxLength={100}
+          error={problem ?? (create.error ? reasonOf(create.error) : undefined)}
+        />
+      </div>
+      <div className="min-w-0 flex-1">
+        <Select
+          label="Parent"
+          value={parentId}
+          onChange={setParentId}
+          options={[
+            { id: '', title: 'None' },
+            ...[...workspaces.values()].map((one) => ({ id: one.id, title: one.name })),
+          ]}
+        />
+      </div>
+      <Button type="submit" variant="ink" className="mt-6 h-9 max-md:mt-0" disabled={create.isPending}>
+        Create
+      </Button>
+    </form>
+  )
+}
+
+/** The token goes through the environment: the arguments of a process can be read by other users of its machine. */
+function toBridge({ id, name, auth_token: token }: WorkspaceSummary & Record<string, unknown>): MadeBridge {
+  const command = `MOLECULE_WORKSPACE_TOKEN=${String(token)} \\\n  molecule connect ${id} \\\n  --api-url ${location.origin}`
+  return { id, name, command, madeAt: new Date().toISOString() }
+}
+
+function ConnectSteps({ made }: { readonly made: MadeBridge }) {
+  const isOnline = useWorkspace(made.id)?.status === 'online'
+  return (
+    <>
+      <Step number={2} title="Run this on the other machine, in the folder to work in">
+        <CodeBlock code={made.command} />
+        <p className="text-faint text-time">
+          The token is shown only now. It speaks for this workspace alone, and you can replace it under Details. With
+          another agent than Claude Code, add <code className="whitespace-nowrap font-mono">--backend codex</code>.
+        </p>
+      </Step>
+      <Step number={3} title="See it arrive">
+        <div
+          role="status"
+          className="flex items-center gap-3 rounded-button border border-edge border-dashed px-4 py-3 text-soft"
+        >
+          <Dot state={isOnline ? 'online' : 'offline'} />
+          <span className="flex-1">{isOnline ? `${made.name} is online.` : 'Waiting for it to connect…'}</span>
+          {isOnline ? (
+            <Button variant="ink" onClick={() => goTo({ workspaceId: made.id, tab: 'chat' })}>
+              Say hello
+            </Button>
+          ) : (
+            <RunningTime since={made.madeAt} />
+          )}
+        </div>
+        <p className="mt-1 text-faint text-time">
+          You may close this. Messages sent to it now wait, at most 24 hours, and are answered when it connects.
+        </p>
+      </Step>
+    </>
+  )
+}

@@ -1,0 +1,27 @@
+/** The agents on the platform's machine. */
+import { useQuery } from '@tanstack/react-query'
+import { client } from '../api/client.ts'
+import { type AgentChoice, installedChoices } from './agents.ts'
+
+/** A version that is still asked for comes with the next look. */
+const LOOK_AGAIN_MS = 3000
+
+export interface FoundChoices {
+  /** Undefined until the first look. */
+  readonly choices: readonly AgentChoice[] | undefined
+  readonly error: Error | null
+  readonly look: () => void
+  readonly isLooking: boolean
+}
+
+export function useAgents(): FoundChoices {
+  const { data, error, refetch, isFetching } = useQuery({
+    queryKey: ['agents'],
+    queryFn: () => client.listAgents(),
+    refetchInterval: ({ state }) =>
+      state.data?.some((agent) => agent.installed && agent.version === undefined && agent.problem === undefined)
+        ? LOOK_AGAIN_MS
+        : false,
+  })
+  return { choices: data && installedChoices(data), error, look: () => void refetch(), isLooking: isFetching }
+}

@@ -1,0 +1,21 @@
+/** Makes a workspace and opens its chat. */
+import { useMutation } from '@tanstack/react-query'
+import type { WorkspaceSummary } from '../../../src/client/workspace-calls.ts'
+import { client } from '../api/client.ts'
+import { keys, queryClient, type WorkspaceMap } from '../api/queries.ts'
+import { goTo } from '../app/route.ts'
+
+export type NewWorkspaceBody = Readonly<Record<string, unknown>> & { readonly name: string }
+
+export function useCreate(after: (workspace: WorkspaceSummary & Record<string, unknown>) => void = openChat) {
+  return useMutation({
+    mutationFn: (body: NewWorkspaceBody) => client.createWorkspace(body),
+    onSuccess(workspace) {
+      // Its panel opens at once; the event that announces it may come later.
+      queryClient.setQueryData<WorkspaceMap>(keys.workspaces, (before) => new Map(before).set(workspace.id, workspace))
+      after(workspace)
+    },
+  })
+}
+
+const openChat = ({ id }: WorkspaceSummary): void => goTo({ workspaceId: id, tab: 'chat' })

@@ -1,0 +1,70 @@
+/** The ways out of a need. The safe common choice comes first. */
+import { type FormEvent, useState } from 'react'
+import type { NeedView } from '../../../src/client/pending-calls.ts'
+import { client } from '../api/client.ts'
+import { Button } from '../ui/button.tsx'
+import { Field } from '../ui/field.tsx'
+
+export interface NeedActionsProps {
+  readonly need: NeedView
+  readonly isBusy: boolean
+  readonly onAct: (run: () => Promise<unknown>) => void
+}
+
+const VARIANTS: Readonly<Record<string, 'ink' | 'quiet'>> = { allow: 'ink', discard: 'quiet' }
+
+export function NeedActions(props: NeedActionsProps) {
+  const { need, isBusy, onAct } = props
+  if (need.kind === 'question') return <AnswerForm {...props} />
+  return (
+    <div className="flex flex-wrap gap-2">
+      {need.actions.map((action) => (
+        <Button
+          key={action.name}
+          variant={VARIANTS[action.name] ?? 'plain'}
+          disabled={isBusy}
+          onClick={() => onAct(() => client.runAction(action))}
+          className={
+            action.name === 'always'
+              ? 'h-auto min-h-8 max-w-full shrink whitespace-normal py-1 text-left max-md:h-auto max-md:min-h-11'
+              : undefined
+          }
+        >
+          {action.label}
+          {action.name === 'always' ? (
+            <code className="break-all font-[400] font-mono text-time">{need.permission?.would_cover?.pattern}</code>
+          ) : null}
+        </Button>
+      ))}
+    </div>
+  )
+}
+
+function AnswerForm({ need, isBusy, onAct }: NeedActionsProps) {
+  const [text, setText] = useState('')
+  // The same id for every try: an answer that was sent twice is one.
+  const [messageId] = useState(() => crypto.randomUUID())
+  const { workspace_id: workspaceId, task_id: taskId, context_id: contextId } = need
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    const message = { messageId, role: 'ROLE_USER', parts: [{ text: text.trim() }] } as const
+    const place = { ...(taskId && { taskId }), ...(contextId && { contextId }) }
+    if (text.trim() !== '') onAct(() => client.sendMessage(workspaceId, { ...message, ...place }, { wait: false }))
+  }
+  return (
+    <form onSubmit={submit} className="flex gap-2">
+      <div className="min-w-0 flex-1">
+        <Field
+          label={`Answer ${need.workspace_name ?? ''}`}
+          hideLabel
+          placeholder={`Answer ${need.workspace_name ?? ''}`}
+          value={text}
+          onChange={({ target }) => setText(target.value)}
+        />
+      </div>
+      <Button type="submit" className="mt-1 h-9" disabled={isBusy || text.trim() === ''}>
+        Send
+      </Button>
+    </form>
+  )
+}

@@ -1,0 +1,36 @@
+/** What a person must see before deciding. A command is never cut. */
+import type { NeedView } from '../../../src/client/pending-calls.ts'
+import { CopyButton } from '../ui/code-block.tsx'
+import { asSentence, plainReason } from '../ui/sentence.ts'
+import { commandIn } from './need-text.ts'
+
+export function NeedDetail({ need }: { readonly need: NeedView }) {
+  const { kind, permission, text, to, reason } = need
+  if (kind === 'permission') return permission?.subject ? <Command text={permission.subject} /> : null
+  const command = kind === 'login' ? commandIn(reason) : undefined
+  return (
+    <>
+      {text === undefined ? null : (
+        <p className="whitespace-pre-wrap break-words text-second">{kind === 'question' ? text : `“${text}”`}</p>
+      )}
+      {to === undefined || kind === 'pairing' ? null : <p className="text-second text-soft">To {to}</p>}
+      {kind === 'question' && text !== undefined ? null : (
+        <p className="break-words text-second text-soft">{asSentence(plainReason(reason))}</p>
+      )}
+      {command === undefined ? null : (
+        <div className="flex items-start gap-2">
+          <div className="min-w-0 flex-1">
+            <Command text={command} />
+          </div>
+          <CopyButton text={command} />
+        </div>
+      )}
+    </>
+  )
+}
+
+const Command = ({ text }: { readonly text: string }) => (
+  <pre className="whitespace-pre-wrap break-words rounded-button border border-line bg-raised px-3 py-2 font-mono text-second">
+    {text}
+  </pre>
+)

@@ -1,0 +1,92 @@
+/** Everything that waits for a person, each with its reason and its ways out. */
+import { useMutation } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { NeedView } from '../../../src/client/pending-calls.ts'
+import { reasonOf } from '../api/client.ts'
+import { keys, queryClient, useMay } from '../api/queries.ts'
+import { writePlace } from '../app/route.ts'
+import { Button } from '../ui/button.tsx'
+import { Dot } from '../ui/dot.tsx'
+import { Drawer } from '../ui/drawer.tsx'
+import { EmptyState, Loading } from '../ui/empty-state.tsx'
+import { Time } from '../ui/time.tsx'
+import { NeedActions } from './need-actions.tsx'
+import { NeedDetail } from './need-detail.tsx'
+import { needTitle, permissionNote } from './need-text.ts'
+import { useNeeds } from './use-needs.ts'
+
+export function NeedsDrawer({ onClose }: { readonly onClose: () => void }) {
+  const view = useNeeds()
+  return (
+    <Drawer
+      onClose={onClose}
+      title={
+        <>Needs you {view ? <span className="ml-1 font-[400] text-faint text-second">{view.count}</span> : null}</>
+      }
+    >
+      {view === undefined ? <Loading /> : null}
+      {view?.needs.length === 0 ? (
+        <EmptyState title="Nothing needs you">Permissions, questions and failures will show here.</EmptyState>
+      ) : null}
+      <ul>
+        {view?.needs.map((need) => (
+          <NeedItem key={`${need.kind} ${need.id}`} need={need} />
+        ))}
+      </ul>
+      <NotifyMe />
+    </Drawer>
+  )
+}
+
+function NeedItem({ need }: { readonly need: NeedView }) {
+  const may = useMay()
+  const act = useMutation({
+    mutationFn: (run: () => Promise<unknown>) => run(),
+    onSettled: () => queryClient.invalidateQueries({ queryKey: keys.needs }),
+  })
+  return (
+    <li className="flex gap-3 border-line border-b px-5 py-4">
+      <span className="flex h-5 items-center">
+        <Dot state="needs" />
+      </span>
+      <article className="flex min-w-0 flex-1 flex-col gap-2" aria-label={needTitle(need)}>
+        <header className="flex items-baseline gap-3">
+          <h3 className="min-w-0 flex-1 break-words font-[600]">
+            {need.workspace_name === null ? (
+              needTitle(need)
+            ) : (
+              <a href={writePlace({ workspaceId: need.workspace_id, tab: 'chat' })} className="hover:underline">
+                {needTitle(need)}
+              </a>
+            )}
+          </h3>
+          <span className="text-faint text-time">{need.since === null ? null : <Time at={need.since} />}</span>
+        </header>
+        <NeedDetail need={need} />
+        {act.error === null ? null : (
+          <p role="alert" className="text-needs text-second">
+            {reasonOf(act.error)}
+          </p>
+        )}
+        {may('pending.answer') ? (
+          <NeedActions need={need} isBusy={act.isPending || act.isSuccess} onAct={(run) => act.mutate(run)} />
+        ) : null}
+        <p className="text-faint text-time empty:hidden">{permissionNote(need, Date.now())}</p>
+      </article>
+    </li>
+  )
+}
+
+/** A browser asks only after a click. */
+function NotifyMe() {
+  const isKnown = 'Notification' in window
+  const [permission, setPermission] = useState(isKnown ? Notification.permission : 'denied')
+  if (permission !== 'default') return null
+  const ask = () => Notification.requestPermission().then(setPermission, () => setPermission('denied'))
+  return (
+    <div className="flex items-center justify-between gap-3 px-5 py-4 text-faint text-time">
+      This browser can tell you when something needs you.
+      <Button onClick={ask}>Notify me</Button>
+    </div>
+  )
+}

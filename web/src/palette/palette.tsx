@@ -1,0 +1,101 @@
+/** Ctrl-K: a field, and the workspaces and actions that match. Arrow keys choose, Enter runs. */
+import { type KeyboardEvent, useId, useState } from 'react'
+import { useMay, useWorkspaces } from '../api/queries.ts'
+import { goTo } from '../app/route.ts'
+import { pause, restart, resume } from '../canvas/changes.ts'
+import { classNames } from '../ui/class-names.ts'
+import { useModal } from '../ui/dialog.tsx'
+import { findEntries, makeEntries, matchedPart, type PaletteEntry } from './entries.ts'
+
+export function Palette({ onClose }: { readonly onClose: () => void }) {
+  const dialog = useModal(onClose)
+  const listId = useId()
+  const may = useMay()
+  const workspaces = useWorkspaces()
+  const [query, setQuery] = useState('')
+  const [chosen, setChosen] = useState(0)
+  const entries = makeEntries(workspaces.values(), { may, open: goTo, restart, pause, resume })
+  const found = findEntries(entries, query)
+  const run = (entry: PaletteEntry | undefined) => {
+    if (entry === undefined) return
+    onClose()
+    entry.run()
+  }
+  const onKey = (event: KeyboardEvent) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
+    if (step !== undefined && found.length > 0) setChosen((chosen + step + found.length) % found.length)
+    else if (event.key === 'Enter') run(found[chosen])
+    else return
+    event.preventDefault()
+  }
+  return (
+    <dialog
+      ref={dialog}
+      aria-label="Find"
+      className="mx-auto mt-[12vh] w-[calc(100%-32px)] max-w-[560px] flex-col rounded-card border border-line bg-surface p-0 text-ink shadow-float backdrop:bg-ink/20 open:flex dark:backdrop:bg-ground/60"
+    >
+      <input
+        role="combobox"
+        aria-expanded="true"
+        aria-controls={listId}
+        aria-activedescendant={found[chosen] && `${listId}-${chosen}`}
+        aria-label="Find a workspace or an action"
+        placeholder="Find a workspace or an action"
+        data-autofocus
+        value={query}
+        onChange={({ target }) => {
+          setQuery(target.value)
+          setChosen(0)
+        }}
+        onKeyDown={onKey}
+        className="focus-inside h-11 rounded-t-card border-line border-b bg-surface px-4 text-body max-md:text-title"
+      />
+      <div id={listId} role="listbox" aria-label="Found" className="max-h-[50vh] overflow-y-auto">
+        {found.map((entry, index) => (
+          <Entry
+            key={entry.id}
+            {...{ entry, query, id: `${listId}-${index}`, isChosen: index === chosen }}
+            onPoint={() => setChosen(index)}
+            onRun={() => run(entry)}
+          />
+        ))}
+      </div>
+      {found.length === 0 ? <p className="px-4 py-3 text-second text-soft">Nothing matches “{query}”.</p> : null}
+    </dialog>
+  )
+}
+
+interface EntryProps {
+  readonly entry: PaletteEntry
+  readonly query: string
+  readonly id: string
+  readonly isChosen: boolean
+  readonly onPoint: () => void
+  readonly onRun: () => void
+}
+
+function Entry({ entry, query, id, isChosen, onPoint, onRun }: EntryProps) {
+  const [before, match, after] = matchedPart(entry.title, query)
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the field has the focus and handles the keys of its list.
+    <div
+      id={id}
+      role="option"
+      tabIndex={-1}
+      aria-selected={isChosen}
+      onPointerMove={onPoint}
+      onClick={onRun}
+      className={classNames(
+        'flex min-h-10 cursor-pointer items-center gap-3 border-l-2 px-4 py-2 text-second max-md:min-h-11',
+        isChosen ? 'border-accent bg-accent-soft' : 'border-transparent',
+      )}
+    >
+      <span className="min-w-0 flex-1 truncate">
+        {before}
+        {match === '' ? null : <mark className="bg-transparent font-[600] text-accent">{match}</mark>}
+        {after}
+      </span>
+      <span className="shrink-0 text-faint text-time">{entry.hint}</span>
+    </div>
+  )
+}

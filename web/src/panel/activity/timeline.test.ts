@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { ActivityView } from '../../../../src/client/platform-client.ts'
+import { buildTurns } from './timeline.ts'
+
+const at = (seconds: number) => new Date(Date.UTC(2026, 10, 12, 13, 52, seconds)).toISOString()
+const entry = (seq: number, more: Partial<ActivityView>): ActivityView => ({
+  ...{ seq, at: at(seq), type: 'status', task_id: 't1' },
+  ...more,
+})
+const working = (seq: number) => entry(seq, { state: 'TASK_STATE_WORKING' })
+const tool = (seq: number, state: string, subject = 'npm test') =>
+  entry(seq, { type: 'tool', name: 'Bash', subject, state })
+
+test('CV-4 the start and the end of a tool are one step with its duration; a failure says so', () => {
+  const [turn] = buildTurns([
+    working(1),
+    tool(2, 'started'),
+    tool(3, 'started', 'ls'),
+    tool(5, 'failed'),
+    tool(6, 'finished', 'ls'),
+  ])
+  assert.deepEqual(
+    turn?.steps.map(({ verb, subject, look, tookMs, note }) => [verb, subject, look, tookMs, note]),
+    [
+      ['Began', undefined, 'sent', undefined, undefined],
+      ['Ran', 'npm test', 'failed', 3000, 'failed'],
+      ['Ran', 'ls', 'done', 3000, undefined],
+    ],
+  )
+})
+
+test('CV-4 a tool without an end runs while the turn does, and has ended with it', () => {
+  const begun = [working(1), tool(2, 'started')]
+  const looks = (entries: readonly ActivityView[]) => buildTurns(entries)[0]?.steps.map(({ look }) => look)
+  assert.deepEqual(looks(begun), ['sent', 'running'])
+  assert.deepEqual(looks([...begun, entry(3, { state: 'TASK_STATE_COMPLETED' })]), ['sent', 'done'])
+})
+
+test('CV-4 attempts are counted, an answered question is no attempt, and the last changed turn is first', () => {
+  const turns = buildTurns([
+    working(1),
+    entry(2, { state: 'TASK_STATE_AUTH_REQUIRED', text: 'waiting for permission to use Bash' }),
+    working(3),
+    entry(4, { state: 'TASK_STATE_WORKING', text: 'the limit is reached (rate_limited, err_01M7)' }),
+    working(5),
+    entry(6, { task_id: 't2', state: 'TASK_STATE_WORKING' }),
+  ])
+  assert.deepEqual(
+    turns.map(({ taskId }) => taskId),
+    ['t2', 't1'],
+  )
+  assert.deepEqual(
+    turns[1]?.steps.map(({ verb, note }) => [verb, note]),
+    [
+      ['Began', undefined],
+      ['Waiting for permission to use Bash', undefined],
+      ['Went on after the answer', undefined],
+      ['The limit is reached', 'attempt 1'],
+      ['Ran again', 'attempt 2'],
+    ],
+  )
+})
+
+test('CV-4 the diffs that the end of a tool reports belong to its step', () => {
+  const diffs = [{ path: 'a.txt', diff: '+one' }]
+  const end = { ...tool(3, 'finished'), diffs }
+  const [turn] = buildTurns([working(1), tool(2, 'started'), end])
+  assert.deepEqual(
+    turn?.steps.map((step) => step.diffs),
+    [undefined, diffs],
+  )
+})

@@ -1,0 +1,215 @@
+/**
+ * Turns the entries of a workspace's log into turns and their steps, as people read them. Each start of a tool is joined
+ * with its end. Entries come in the order of the log; turns are returned with the last changed first.
+ */
+import type { ActivityView } from '../../../../src/client/platform-client.ts'
+import { beginSentence, plainReason } from '../../ui/sentence.ts'
+
+export type StepKind = 'message' | 'command' | 'file' | 'tool' | 'delegation' | 'wait' | 'note'
+
+export interface Step {
+  readonly key: string
+  readonly at: string
+  readonly kind: StepKind
+  readonly look: 'sent' | 'done' | 'failed' | 'waiting' | 'running'
+  readonly verb: string
+  /** A command, a path: shown in monospace. */
+  readonly subject?: string
+  /** At the right: how long it took, the attempt. */
+  readonly note?: string
+  readonly tookMs?: number
+  readonly detail?: string
+  readonly diffs?: ActivityView['diffs']
+  /** A workspace or task that the step leads to. */
+  readonly taskId?: string
+}
+
+export interface TurnSteps {
+  /** Undefined for notes that belong to no task. */
+  readonly taskId: string | undefined
+  readonly startedAt: string
+  readonly endedAt: string
+  readonly steps: readonly Step[]
+}
+
+export function buildTurns(entries: readonly ActivityView[]): TurnSteps[] {
+  const groups = Map.groupBy(entries, ({ task_id: taskId, seq }) => taskId ?? `note ${seq}`)
+  return [...groups.values()]
+    .map(toTurn)
+    .filter(({ steps }) => steps.length > 0)
+    .toSorted((a, b) => (a.endedAt < b.endedAt ? 1 : -1))
+}
+
+function toTurn(entries: readonly ActivityView[]): TurnSteps {
+  const builder = createBuilder()
+  for (const [index, entry] of entries.entries()) builder.add(entry, index)
+  const [first, last] = [entries[0], entries.at(-1)]
+  return {
+    taskId: first?.task_id,
+    startedAt: first?.at ?? '',
+    endedAt: last?.at ?? '',
+    steps: builder.steps(),
+  }
+}
+
+type StepBody = Omit<Step, 'key' | 'at'>
+
+interface BuilderState {
+  attempt: number
+  asked: boolean
+  isOver: boolean
+}
+
+function createBuilder() {
+  const steps: Step[] = []
+  /** Places of tools that run, by name and subject: an agent may run the same tool twice at once. */
+  const open = new Map<string, number[]>()
+  const state: BuilderState = { attempt: 0, asked: false, isOver: false }
+  const addTool = (entry: ActivityView, step: Step) => {
+    const name = `${entry.name} ${entry.subject ?? ''}`
+    const places = open.get(name) ?? []
+    const place = entry.state === 'started' ? undefined : places.shift()
+    const begun = place === undefined ? undefined : steps[place]
+    if (place === undefined || begun === undefined) {
+      if (entry.state === 'started') open.set(name, [...places, steps.length])
+      steps.push(step)
+      return
+    }
+    const tookMs = Date.parse(entry.at) - Date.parse(begun.at)
+    const { look, note, diffs } = step
+    steps[place] = { ...begun, look, tookMs, ...(note !== undefined && { note }), ...(diffs && { diffs }) }
+  }
+  return {
+    add(entry: ActivityView, index: number) {
+      const body = entry.type === 'tool' ? toolBody(entry) : entryBody(entry, state)
+      if (body === undefined) return
+      const step = { key: `${entry.seq}-${index}`, at: entry.at, ...body }
+      if (entry.type === 'tool') addTool(entry, step)
+      else steps.push(step)
+    },
+    /** A tool whose end was not reported does not run for ever: it ended with its turn. */
+    steps: () =>
+      (state.isOver
+        ? steps.map((step) => (step.look === 'running' ? { ...step, look: 'done' } : step))
+        : steps) as Step[],
+  }
+}
+
+const COMMAND =
+  /^(bash|shell|local_shell|exec|exec_command|execute|run|run_command|run_shell_command|terminal|command)$/i
+const CHANGE =
+  /^(edit|multiedit|write|notebookedit|apply_patch|patch|write_file|replace|edit_file|create_file|file_change)$/i
+const READ = /^(read|read_file|read_many_files|view|open_file)$/i
+const END_LOOKS = { started: 'running', finished: 'done', failed: 'failed' } as const
+
+function toolBody({ name = 'a tool', subject, state, diffs }: ActivityView): StepBody {
+  const look = END_LOOKS[state as keyof typeof END_LOOKS] ?? 'done'
+  const rest = {
+    look,
+    ...(subject && { subject }),
+    ...(state === 'failed' && { note: 'failed' }),
+    ...(diffs && { diffs }),
+  }
+  if (COMMAND.test(name)) return { kind: 'command', verb: 'Ran', ...rest }
+  if (CHANGE.test(name)) return { kind: 'file', verb: 'Changed', ...rest }
+  if (READ.test(name)) return { kind: 'file', verb: 'Read', ...rest }
+  const [, server, tool] = /^mcp__(.+?)__(.+)$/.exec(name) ?? []
+  return { kind: 'tool', verb: tool === undefined ? `Used ${name}` : `Used ${tool} of ${server}`, ...rest }
+}
+
+function entryBody(entry: ActivityView, state: BuilderState): StepBody | undefined {
+  const { type, name, subject, text, by } = entry
+  switch (type) {
+    case 'status':
+      return statusBody(entry, state)
+    case 'reply':
+      return { kind: 'message', look: 'done', verb: 'Answered', ...(text && { detail: text }) }
+    case 'retry':
+      return undefined
+    case 'late':
+      return { kind: 'wait', look: 'waiting', verb: 'A late result was kept and not used' }
+    case 'progress':
+      return { kind: 'note', look: 'done', verb: text ?? '' }
+    case 'artifact':
+      return { kind: 'file', look: 'done', verb: 'Made', ...(name && { subject: name }) }
+    case 'delegated':
+      return { kind: 'delegation', look: 'done', verb: `Asked ${name}`, ...(subject && { taskId: subject }) }
+    case 'permission':
+      return { kind: 'message', look: 'sent', verb: permissionText(entry), ...(subject && { subject }) }
+    case 'rule':
+      return { kind: 'message', look: 'sent', verb: `${by} ${text} a rule for ${name}`, ...(subject && { subject }) }
+    case 'budget':
+      return { kind: 'wait', look: 'waiting', verb: beginSentence(text ?? 'The budget changed') }
+    case 'status_text':
+      return { kind: 'note', look: 'done', verb: text ? `Says: ${text}` : 'Took its status line away' }
+    default:
+      return {
+        kind: 'note',
+        look: 'done',
+        verb: beginSentence(`${type.replaceAll(/[_.-]/g, ' ')}: ${text ?? ''}`),
+        ...(by && { note: by }),
+      }
+  }
+}
+
+function permissionText({ name, text = '', by }: ActivityView): string {
+  if (by === undefined) return `${name} was denied: no answer came in time`
+  return text === 'allowed by rule' ? `A rule of ${by} allowed ${name}` : `${by} ${text} ${name}`
+}
+
+function statusBody({ state: taskState, text }: ActivityView, state: BuilderState): StepBody | undefined {
+  switch (taskState) {
+    case 'TASK_STATE_SUBMITTED':
+      return text ? { kind: 'wait', look: 'waiting', verb: beginSentence(text) } : undefined
+    case 'TASK_STATE_WORKING':
+      if (text)
+        return {
+          kind: 'wait',
+          look: 'waiting',
+          verb: beginSentence(plainReason(text)),
+          note: `attempt ${state.attempt}`,
+        }
+      return beganBody(state)
+    case 'TASK_STATE_INPUT_REQUIRED':
+    case 'TASK_STATE_AUTH_REQUIRED':
+      state.asked = true
+      return { kind: 'message', look: 'waiting', verb: beginSentence(text ?? 'Asks you') }
+    case 'TASK_STATE_FAILED':
+      state.isOver = true
+      return { kind: 'message', look: 'failed', verb: `Failed: ${plainReason(text ?? 'no reason was given')}` }
+    case 'TASK_STATE_CANCELED':
+      state.isOver = true
+      return { kind: 'message', look: 'failed', verb: text ? `Stopped: ${text}` : 'Stopped' }
+    case 'TASK_STATE_REJECTED':
+      state.isOver = true
+      return { kind: 'message', look: 'failed', verb: text ? `Refused: ${text}` : 'Refused' }
+    default:
+      // The answer is a step of its own.
+      state.isOver = true
+      return undefined
+  }
+}
+
+function beganBody(state: BuilderState): StepBody {
+  if (state.asked) {
+    state.asked = false
+    return { kind: 'message', look: 'sent', verb: 'Went on after the answer' }
+  }
+  state.attempt++
+  if (state.attempt === 1) return { kind: 'message', look: 'sent', verb: 'Began' }
+  return { kind: 'wait', look: 'waiting', verb: 'Ran again', note: `attempt ${state.attempt}` }
+}
+
+export type StepFilter = 'all' | 'message' | 'command' | 'file' | 'tool' | 'delegation' | 'wait'
+
+export const FILTERS: readonly { readonly id: StepFilter; readonly title: string }[] = [
+  { id: 'all', title: 'All' },
+  { id: 'message', title: 'Messages' },
+  { id: 'command', title: 'Commands' },
+  { id: 'file', title: 'Files' },
+  { id: 'tool', title: 'Tools' },
+  { id: 'delegation', title: 'Delegations' },
+  { id: 'wait', title: 'Waits and restarts' },
+]
+
+export const isShown = (step: Step, filter: StepFilter): boolean => filter === 'all' || step.kind === filter

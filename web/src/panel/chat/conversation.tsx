@@ -1,0 +1,171 @@
+/** One conversation: its messages with their answers, what waits for a person, and the composer. */
+import { useEffect } from 'react'
+import type { ConversationView } from '../../../../src/client/canvas-calls.ts'
+import { reasonOf } from '../../api/client.ts'
+import { useLiveState } from '../../api/live.ts'
+import { useMay } from '../../api/queries.ts'
+import { EmptyState, Loading } from '../../ui/empty-state.tsx'
+import { Time } from '../../ui/time.tsx'
+import type { TabProps } from '../tab.ts'
+import { ChatEntryView } from './chat-entry.tsx'
+import type { ChatHistory } from './chat-history.ts'
+import { Composer } from './composer.tsx'
+import { FolderPath } from './folder-path.tsx'
+import { MessageScroller } from './message-scroller.tsx'
+import { dropOutgoing, hurryOutgoing, useOutgoing } from './outgoing.ts'
+import { OutgoingBubble } from './outgoing-bubble.tsx'
+import { senderWords } from './sender-words.ts'
+import { runningEntry, type TimelineItem, timelineOf } from './timeline.ts'
+import { type ConversationChat, useConversation } from './use-conversation.ts'
+import { isOfPeople, refreshConversations } from './use-conversations.ts'
+
+export interface ConversationProps extends TabProps {
+  /** The id of the conversation, or the context id of one of people. */
+  readonly conversation: string
+  readonly others: readonly ConversationView[]
+  readonly onOpen: (conversation: string) => void
+}
+
+export function Conversation({ workspace, conversation, others, onOpen }: ConversationProps) {
+  const chat = useConversation(workspace.id, conversation)
+  const { history, error } = chat
+  const may = useMay()
+  // A link may name the conversation by its id.
+  const contextId = history?.contextId ?? conversation
+  const outgoing = useOutgoing(workspace.id).filter((message) => message.contextId === contextId)
+  useFreshness({ workspace, conversation, others, onOpen }, chat, outgoing.filter(isSent).length)
+  useConfirmed(history, outgoing)
+  if (history === undefined) {
+    if (error === null) return <Loading />
+    return <EmptyState title="The conversation cannot be read">{reasonOf(error)}</EmptyState>
+  }
+  const isOwn = history.principal === undefined || history.principal === 'people'
+  const items = timelineOf({ history, outgoing, others: isOwn ? others.filter((each) => !isOfPeople(each)) : [] })
+  const running = runningEntry(history)
+  const isEmpty = history.entries.length === 0 && outgoing.length === 0
+  return (
+    <>
+      {isEmpty ? (
+        <Greeting workspace={workspace} />
+      ) : (
+        <MessageScroller
+          firstKey={items[0]?.key}
+          lastKey={items.at(-1)?.key}
+          hasOlder={history.hasOlder}
+          hasNewer={history.hasNewer}
+          onTop={chat.loadOlder}
+          onBottom={chat.loadNewer}
+          onNewest={chat.showNewest}
+        >
+          {items.map((item) => (
+            <Item key={item.key} item={item} workspace={workspace} history={history} onOpen={onOpen} />
+          ))}
+        </MessageScroller>
+      )}
+      <Announcement name={workspace.name} history={history} />
+      {isOwn && may('message.send') ? (
+        <Composer workspace={workspace} contextId={contextId} running={running} />
+      ) : (
+        <p className="shrink-0 border-line border-t px-5 py-3 text-faint text-second">
+          {isOwn ? 'You read along. To write, log in as a member.' : 'This conversation belongs to another sender.'}
+        </p>
+      )}
+    </>
+  )
+}
+
+const isSent = ({ state }: { readonly state: string }): boolean => state === 'sent'
+
+/** Reads again what no event of this conversation tells: the state of the workspace, and sent messages. */
+function useFreshness({ workspace, others }: ConversationProps, chat: ConversationChat, sent: number): void {
+  const { refresh, history } = chat
+  const isOnline = useLiveState().kind === 'online'
+  useEffect(() => {
+    if (isOnline) hurryOutgoing()
+  }, [isOnline])
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a change of these is the reason to read again.
+  useEffect(refresh, [refresh, sent, workspace.status])
+  // The list has other conversations and the titles. It changes when a turn begins or ends.
+  const mark = `${history?.entries.at(-1)?.id} ${history?.entries.at(-1)?.state} ${workspace.running} ${workspace.queue_depth}`
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a change of the mark is the reason to read again.
+  useEffect(() => {
+    if (others.length > 0 || history?.entries.length !== 0) refreshConversations(workspace.id)
+  }, [workspace.id, mark])
+}
+
+/** Removes outgoing messages that the history shows. */
+function useConfirmed(history: ChatHistory | undefined, outgoing: readonly { readonly messageId: string }[]): void {
+  useEffect(() => {
+    const known = new Set(history?.entries.map((entry) => entry.sender_message_id))
+    const shown = outgoing.map(({ messageId }) => messageId).filter((id) => known.has(id))
+    if (shown.length > 0) dropOutgoing(shown)
+  }, [history, outgoing])
+}
+
+interface ItemProps extends TabProps {
+  readonly item: TimelineItem
+  readonly history: ChatHistory
+  readonly onOpen: (conversation: string) => void
+}
+
+function Item({ item, workspace, history, onOpen }: ItemProps) {
+  if (item.kind === 'other') return <OtherLine other={item.other} onOpen={() => onOpen(item.other.id)} />
+  if (item.kind === 'outgoing') return <OutgoingBubble outgoing={item.outgoing} />
+  return <ChatEntryView entry={item.entry} history={history} workspace={workspace} />
+}
+
+/** A message of an agent, a schedule or a program, apart from those of people: one quiet line that opens it. */
+function OtherLine({ other, onOpen }: { readonly other: ConversationView; readonly onOpen: () => void }) {
+  const { sender, title, updated_at: at } = other
+  const { name, verb } = senderWords(sender)
+  return (
+    <button
+      type="button"
+      onClick={onOpen}
+      className="flex w-full items-baseline gap-3 border-line border-l-2 pl-3 text-left text-second text-soft hover:text-ink max-md:min-h-10"
+    >
+      <span className="line-clamp-2 min-w-0 flex-1 break-words">
+        <span className="font-[600] text-ink">{name}</span> {verb}: {title}
+      </span>
+      <span className="shrink-0 text-faint text-time">
+        <Time at={at} />
+      </span>
+    </button>
+  )
+}
+
+function Greeting({ workspace }: TabProps) {
+  const { name, working_dir: folder, permission } = workspace
+  const asks = permission === 'bypass' ? 'acts without asking' : 'asks before it acts'
+  return (
+    <div className="flex min-h-0 flex-1 flex-col justify-center">
+      <EmptyState title={`Say hello to ${name}`}>
+        {folder === undefined ? null : (
+          <>
+            {name} works in <FolderPath path={folder} /> and {asks}.
+          </>
+        )}
+      </EmptyState>
+    </div>
+  )
+}
+
+/** Screen readers hear the state; the answer itself is a live region of its message. */
+function Announcement({ name, history }: { readonly name: string; readonly history: ChatHistory }) {
+  const last = history.entries.findLast(({ state }) => state !== 'queued')
+  const text = {
+    queued: '',
+    running: `${name} is working`,
+    waiting_for_you: `${name} waits for you`,
+    rate_limited: `${name} is rate limited`,
+    parked: `${name} tries again later`,
+    answered: `${name} has answered`,
+    failed: 'The message failed',
+    stopped: 'The message is stopped',
+  }[last?.state ?? 'queued']
+  return (
+    <p role="status" className="sr-only">
+      {text}
+    </p>
+  )
+}

@@ -1,0 +1,114 @@
+/** The state of a message in the words of the page: `queued · behind 2`, `answered · 6.2 s · $0.03`. Pure. */
+import { clockTime, costText, countText, tookTime } from '../../ui/times.ts'
+import type { ChatMessageView } from './chat-history.ts'
+
+export interface StatePart {
+  readonly text: string
+  /** Unknown values are in italics. */
+  readonly isUnknown?: boolean
+  /** A time that runs: the page shows the seconds since then. */
+  readonly since?: string
+}
+
+export interface MessageStateText {
+  readonly parts: readonly StatePart[]
+  /** Red is for what needs a person. */
+  readonly isRed: boolean
+  /** What a person may do about it. */
+  readonly action?: 'retry' | 'run again' | 'cancel'
+  /** There is a story to tell: why it failed, or why it waits. */
+  readonly hasStory: boolean
+}
+
+const part = (text: string): StatePart => ({ text })
+
+export function messageState(message: ChatMessageView): MessageStateText {
+  const calm = { isRed: false, hasStory: false }
+  switch (message.state) {
+    case 'queued':
+      return { ...calm, parts: [part('queued'), ...placeOf(message)], action: 'cancel' }
+    case 'running':
+      return { ...calm, parts: [part('running'), ...runningSince(message)] }
+    case 'waiting_for_you':
+      return { ...calm, parts: [part('waiting for you'), ...runningSince(message)] }
+    case 'rate_limited':
+      return {
+        ...{ ...calm, hasStory: true, action: 'cancel' },
+        parts: [part('rate limited'), ...nextTry(message), part('costs no attempt')],
+      }
+    case 'parked':
+      return { ...calm, hasStory: true, action: 'cancel', parts: [part(parkedText(message)), ...nextTry(message)] }
+    case 'answered':
+      return { ...calm, parts: [part('answered'), ...usageOf(message), ...interruptedOf(message)] }
+    case 'failed':
+      return failedState(message)
+    case 'stopped':
+      return { ...calm, parts: [part(stoppedText(message))], action: 'run again' }
+  }
+}
+
+function failedState(message: ChatMessageView): MessageStateText {
+  const reason = shorten(message.reason ?? 'the turn failed')
+  if (message.replayed_as !== undefined) {
+    return { parts: [part(`failed: ${reason}`), part('sent again')], isRed: false, hasStory: true }
+  }
+  const isHandled = message.handled === true
+  // A dead letter is replayed. A message that the agent refused is sent again as a new one.
+  const action = message.handled === undefined ? 'run again' : 'retry'
+  return {
+    parts: [part(`failed: ${reason}`), ...(isHandled ? [part('discarded')] : [])],
+    ...{ isRed: !isHandled, hasStory: true },
+    ...(!isHandled && { action }),
+  }
+}
+
+function placeOf({ place = 0, reason }: ChatMessageView): StatePart[] {
+  const why = /^waiting: the workspace is (paused|offline)/.exec(reason ?? '')?.[1]
+  const stands = place === 0 ? 'next' : `behind ${countText(place)}`
+  return why === undefined ? [part(stands)] : [part(stands), part(`the workspace is ${why}`)]
+}
+
+const runningSince = ({ started_at: since }: ChatMessageView): StatePart[] =>
+  since === undefined ? [] : [{ text: '', since }]
+
+const nextTry = ({ next_try_at: at }: ChatMessageView): StatePart[] =>
+  at === undefined ? [] : [part(`next try ${clockTime(new Date(at))}`)]
+
+const parkedText = ({ reason }: ChatMessageView): string =>
+  reason === undefined ? 'parked' : `parked: ${shorten(reason)}`
+
+const stoppedText = ({ duration_ms: tookMs }: ChatMessageView): string =>
+  tookMs === undefined ? 'stopped' : `stopped after ${tookTime(tookMs)}`
+
+/** Time, cost and tokens; how many went in and out is in the title of the line. */
+function usageOf({ usage, duration_ms: tookMs }: ChatMessageView): StatePart[] {
+  const took = tookMs === undefined ? [] : [part(tookTime(tookMs))]
+  if (usage === undefined) return took
+  const { cost_usd: usd, input_tokens: input, output_tokens: output } = usage
+  const cost =
+    usd === null ? { text: 'cost unknown', isUnknown: true } : part(costText(usd, usage.unknown_cost_turns > 0))
+  const tokens = input === null || output === null ? [] : [part(`${countText(input + output)} tokens`)]
+  return [...took, cost, ...tokens]
+}
+
+function interruptedOf({ interruptions = 0 }: ChatMessageView): StatePart[] {
+  if (interruptions === 0) return []
+  return [part(`interrupted ${interruptions === 1 ? 'once' : `${interruptions} times`}, run again`)]
+}
+
+/** `1,204 tokens in, 310 out`; undefined where no turn reported any. */
+export function tokensText({ usage }: Pick<ChatMessageView, 'usage'>): string | undefined {
+  if (usage === undefined) return undefined
+  const { input_tokens: input, output_tokens: output } = usage
+  if (input === null && output === null) return 'tokens unknown'
+  const count = (value: number | null) => (value === null ? 'unknown' : countText(value))
+  return `${count(input)} tokens in, ${count(output)} out`
+}
+
+const REASON_CHARACTERS_MAX = 140
+
+/** The first line without its full stop, because more follows behind it. */
+function shorten(reason: string): string {
+  const line = reason.trim().split('\n')[0]?.replace(/[.:]$/, '') ?? ''
+  return line.length <= REASON_CHARACTERS_MAX ? line : `${line.slice(0, REASON_CHARACTERS_MAX - 1)}…`
+}

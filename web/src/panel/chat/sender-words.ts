@@ -1,0 +1,13 @@
+/** Who sent a message, in words. Pure. */
+export interface SenderWords {
+  readonly name: string
+  readonly verb: string
+}
+
+export function senderWords(sender: { readonly kind: string; readonly name: string } | undefined): SenderWords {
+  if (sender === undefined) return { name: 'A sender', verb: 'wrote' }
+  const { kind, name } = sender
+  if (kind === 'agent') return { name, verb: 'asked' }
+  if (kind === 'schedule') return { name: `Schedule “${name}”`, verb: 'sent' }
+  return { name, verb: 'wrote' }
+}

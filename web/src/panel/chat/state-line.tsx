@@ -1,0 +1,147 @@
+/** The state of a message under it, with what a person may do about it: Retry, Run again, Cancel, Why. */
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { Fragment, type ReactNode, useState } from 'react'
+import { client, reasonOf } from '../../api/client.ts'
+import { keys, useMay } from '../../api/queries.ts'
+import { classNames } from '../../ui/class-names.ts'
+import { CodeBlock } from '../../ui/code-block.tsx'
+import { RunningSeconds, useNow } from '../../ui/time.tsx'
+import { clockTime, tookTime } from '../../ui/times.ts'
+import { showToast } from '../../ui/toasts.tsx'
+import type { TabProps } from '../tab.ts'
+import type { ChatEntry, ChatHistory } from './chat-history.ts'
+import { messageState, type StatePart, tokensText } from './message-state.ts'
+import { sendMessage } from './outgoing.ts'
+import { expectedWaitMs, queuedBefore } from './timeline.ts'
+
+interface StateLineProps extends TabProps {
+  readonly entry: ChatEntry
+  readonly history: ChatHistory
+}
+
+export function StateLine({ entry, history, workspace }: StateLineProps) {
+  const [isOpen, setOpen] = useState(false)
+  const may = useMay()
+  const { parts, isRed, action, hasStory } = messageState({ ...entry, place: queuedBefore(history, entry) })
+  const act = useAction(entry, workspace.id)
+  const isAllowed = action !== undefined && may(ACTIONS[action])
+  return (
+    <div className="flex min-w-0 max-w-full flex-col items-end gap-2 self-stretch">
+      <p
+        data-state={entry.state}
+        title={tokensText(entry)}
+        className={classNames('max-w-full break-words text-right text-time', isRed ? 'text-needs' : 'text-faint')}
+      >
+        {parts.map((part, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: the parts have a fixed order.
+          <Fragment key={index}>
+            {index === 0 ? null : ' · '}
+            <Part part={part} />
+          </Fragment>
+        ))}
+        {entry.state === 'queued' ? <ExpectedWait entry={entry} history={history} /> : null}
+        {isAllowed || hasStory ? ' · ' : null}
+        <span className="whitespace-nowrap">
+          {action !== undefined && isAllowed ? (
+            <LineButton onClick={() => act.mutate(action)} disabled={act.isPending || act.isSuccess}>
+              {TITLES[action]}
+            </LineButton>
+          ) : null}
+          {isAllowed && hasStory ? ' · ' : null}
+          {hasStory ? (
+            <LineButton aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+              Why
+            </LineButton>
+          ) : null}
+        </span>
+      </p>
+      {isOpen ? <Story entry={entry} workspaceId={workspace.id} /> : null}
+    </div>
+  )
+}
+
+const ACTIONS = { retry: 'dead-letter.handle', 'run again': 'message.send', cancel: 'task.cancel' } as const
+const TITLES = { retry: 'Retry', 'run again': 'Run again', cancel: 'Cancel' } as const
+
+function Part({ part: { text, isUnknown, since } }: { readonly part: StatePart }) {
+  if (since !== undefined) return <RunningSeconds since={since} />
+  return isUnknown ? <em>{text}</em> : text
+}
+
+interface LineButtonProps {
+  readonly onClick: () => void
+  readonly disabled?: boolean
+  readonly 'aria-expanded'?: boolean
+  readonly children: ReactNode
+}
+
+const LineButton = (props: LineButtonProps) => (
+  <button
+    type="button"
+    className="font-[600] text-accent hover:underline disabled:opacity-50 max-md:-my-3 max-md:px-1 max-md:py-3"
+    {...props}
+  />
+)
+
+/** "about 3 min", where the last answers allow to say it. */
+function ExpectedWait({ entry, history }: Omit<StateLineProps, 'workspace'>) {
+  const waitMs = expectedWaitMs(history, entry, useNow())
+  if (waitMs === undefined) return null
+  return waitMs < MINUTE_MS ? ' · less than a minute' : ` · about ${tookTime(waitMs)}`
+}
+
+const MINUTE_MS = 60_000
+
+/** No way to do it twice: a replay is one replay, and "Run again" always has the same message id. */
+function useAction(entry: ChatEntry, workspaceId: string) {
+  return useMutation({
+    mutationFn: async (action: keyof typeof ACTIONS) => {
+      if (action === 'cancel') await client.cancelTask(workspaceId, entry.task_id)
+      if (action === 'retry') await client.replayDeadLetter(workspaceId, entry.id)
+      if (action === 'run again') await runAgain(entry, workspaceId)
+    },
+    onError: (error) => showToast(reasonOf(error)),
+  })
+}
+
+/** The message as it was sent, files included, as a new message of the same conversation. */
+async function runAgain(entry: ChatEntry, workspaceId: string): Promise<void> {
+  const { history = [], contextId } = await client.getTask(workspaceId, entry.task_id)
+  const sent = history.find(({ messageId }) => messageId === entry.sender_message_id)
+  const files = (sent?.parts ?? []).filter(({ raw }) => raw !== undefined)
+  sendMessage({
+    ...{ workspaceId, contextId, messageId: `again-${entry.id}`, text: entry.text },
+    files: files.map(({ raw = '', filename = 'file', mediaType = '' }, index) => ({
+      key: `${entry.id}-${index}`,
+      file: new File([Uint8Array.from(atob(raw), (sign) => sign.charCodeAt(0))], filename, { type: mediaType }),
+    })),
+  })
+}
+
+/** What happened to the message, step by step, and for owners what the program printed. */
+function Story({ entry, workspaceId }: { readonly entry: ChatEntry; readonly workspaceId: string }) {
+  const { data: story, error } = useQuery({
+    queryKey: keys.workspace(workspaceId, 'story', entry.id),
+    queryFn: () => client.story(entry.id),
+    staleTime: 0,
+  })
+  const { detail } = entry
+  const isTold = detail === undefined || story?.steps.some(({ text }) => text.includes(detail))
+  return (
+    <div className="w-full min-w-0 rounded-box border border-line p-3 text-left text-second">
+      {error ? <p>{reasonOf(error)}</p> : null}
+      <ol className="flex flex-col gap-1">
+        {story?.steps.map((step, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: steps are only added at the end.
+          <li key={index} className="flex gap-3">
+            <time dateTime={step.at} className="shrink-0 text-faint text-time leading-5">
+              {clockTime(new Date(step.at))}
+            </time>
+            <span className="min-w-0 break-words">{step.text}</span>
+          </li>
+        ))}
+      </ol>
+      {isTold ? null : <CodeBlock code={detail} />}
+    </div>
+  )
+}

@@ -1,0 +1,73 @@
+/** The dialog "New schedule". The platform checks the times and the zone; its reason stands under the form. */
+import { type FormEvent, useId, useState } from 'react'
+import type { WorkspaceSummary } from '../../../../src/client/workspace-calls.ts'
+import { client, reasonOf } from '../../api/client.ts'
+import { Button } from '../../ui/button.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
+import { Field, TextArea } from '../../ui/field.tsx'
+import { refresh } from '../refresh.ts'
+
+export interface NewScheduleDialogProps {
+  readonly workspace: WorkspaceSummary
+  readonly onClose: () => void
+}
+
+const TIMES = [
+  { cron: '0 9 * * 1-5', title: 'Weekdays at 9' },
+  { cron: '0 9 * * *', title: 'Every day at 9' },
+  { cron: '0 * * * *', title: 'Every hour' },
+]
+
+export function NewScheduleDialog({ workspace, onClose }: NewScheduleDialogProps) {
+  const form = useId()
+  const [text, setText] = useState('')
+  const [cron, setCron] = useState('0 9 * * 1-5')
+  const [zone, setZone] = useState(Intl.DateTimeFormat().resolvedOptions().timeZone)
+  const [problem, setProblem] = useState<string>()
+  const save = async (event: FormEvent) => {
+    event.preventDefault()
+    if (text.trim() === '') return setProblem('Write the message first.')
+    try {
+      await client.addSchedule(workspace.id, { text: text.trim(), cron: cron.trim(), time_zone: zone.trim() })
+    } catch (thrown) {
+      return setProblem(reasonOf(thrown))
+    }
+    refresh(workspace.id, 'schedules')
+    onClose()
+  }
+  return (
+    <Dialog
+      title="New schedule"
+      onClose={onClose}
+      actions={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button variant="ink" type="submit" form={form}>
+            Add
+          </Button>
+        </>
+      }
+    >
+      <form id={form} onSubmit={save} className="flex flex-col gap-4">
+        <TextArea label="Message" rows={3} value={text} onChange={(event) => setText(event.target.value)} />
+        <div className="flex flex-col gap-2">
+          <Field
+            label="When"
+            value={cron}
+            onChange={(event) => setCron(event.target.value)}
+            hint="Minute, hour, day, month, weekday: 0 9 * * 1-5"
+            className="font-mono"
+          />
+          <div className="flex flex-wrap gap-2">
+            {TIMES.map((time) => (
+              <Button key={time.cron} onClick={() => setCron(time.cron)}>
+                {time.title}
+              </Button>
+            ))}
+          </div>
+        </div>
+        <Field label="Time zone" value={zone} onChange={(event) => setZone(event.target.value)} error={problem} />
+      </form>
+    </Dialog>
+  )
+}

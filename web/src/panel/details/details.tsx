@@ -1,0 +1,144 @@
+/** The facts of a workspace, its actions, messages that failed, how to connect it, and its access tokens. Each by role. */
+import { useQuery } from '@tanstack/react-query'
+import type { ReactNode } from 'react'
+import type { WorkspaceSummary } from '../../../../src/client/workspace-calls.ts'
+import { client } from '../../api/client.ts'
+import { useMay, useWorkspaces } from '../../api/queries.ts'
+import { writePlace } from '../../app/route.ts'
+import { cardStateOf } from '../../canvas/card-state.ts'
+import { Chip } from '../../ui/chip.tsx'
+import { CopyButton } from '../../ui/code-block.tsx'
+import { Dot } from '../../ui/dot.tsx'
+import { Section } from '../../ui/section.tsx'
+import { Time } from '../../ui/time.tsx'
+import type { TabProps } from '../tab.ts'
+import { DeadLetters } from './dead-letters.tsx'
+import { Tokens } from './tokens.tsx'
+import { WorkspaceActions } from './workspace-actions.tsx'
+
+export function Details({ workspace }: TabProps) {
+  const may = useMay()
+  return (
+    <div className="flex flex-col gap-6 p-5 max-md:p-4">
+      <Presence workspace={workspace} />
+      <WorkspaceActions workspace={workspace} />
+      {may('dead-letter.read') ? <DeadLetters workspace={workspace} /> : null}
+      <Facts workspace={workspace} />
+      {workspace.runtime === 'external' ? <Connect workspace={workspace} /> : null}
+      {may('token.handle') ? <Tokens workspace={workspace} /> : null}
+    </div>
+  )
+}
+
+function Presence({ workspace }: TabProps) {
+  const { dot, word } = cardStateOf(workspace)
+  return (
+    <div className="flex flex-col gap-2">
+      <p className="flex items-center gap-2 font-[600]">
+        <Dot state={dot} />
+        {word}
+      </p>
+      {workspace.status_reason ? (
+        <p className="break-words text-second text-soft first-letter:uppercase">{workspace.status_reason}</p>
+      ) : null}
+      <PermissionBadge workspace={workspace} />
+    </div>
+  )
+}
+
+const PERMISSIONS = {
+  ask: ['asks before it acts', 'It asks you before a command or a change that no rule allows.'],
+  allowed_tools: ['acts within its tools', 'It uses the tools that its settings allow, and asks for no other.'],
+  bypass: ['never asks', 'It runs commands and changes files without asking.'],
+} as const
+
+function PermissionBadge({ workspace: { permission } }: TabProps) {
+  if (permission === undefined) return null
+  const [badge, sentence] = PERMISSIONS[permission]
+  return (
+    <p className="flex flex-wrap items-center gap-2 text-second text-soft">
+      <Chip>{badge}</Chip>
+      {sentence}
+    </p>
+  )
+}
+
+function Facts({ workspace }: TabProps) {
+  const workspaces = useWorkspaces()
+  const parent = workspace.parent_id ? workspaces.get(workspace.parent_id) : undefined
+  const address = `${location.origin}/workspaces/${workspace.id}/a2a`
+  return (
+    <Section title="Facts">
+      <dl className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-4 gap-y-2 text-second">
+        <Fact name="Agent">
+          {workspace.runtime}
+          <AgentVersion runtime={workspace.runtime} />
+        </Fact>
+        {workspace.model ? <Fact name="Model">{workspace.model}</Fact> : null}
+        {workspace.working_dir && workspace.runtime !== 'external' ? (
+          <Fact name="Folder">
+            <code className="font-mono">{workspace.working_dir}</code>
+          </Fact>
+        ) : null}
+        {parent ? (
+          <Fact name="Parent">
+            <a href={writePlace({ workspaceId: parent.id, tab: 'details' })} className="rounded-tag text-accent">
+              {parent.name}
+            </a>
+          </Fact>
+        ) : null}
+        {workspace.team ? <Fact name="Team">{workspace.team}</Fact> : null}
+        <Fact name="At once">{turnsText(workspace)}</Fact>
+        <Fact name="Made">
+          <Time at={workspace.created_at} />
+        </Fact>
+        <Fact name="Address">
+          <span className="flex items-center gap-1">
+            <code className="min-w-0 break-all font-mono text-time">{address}</code>
+            <CopyButton text={address} />
+          </span>
+        </Fact>
+      </dl>
+    </Section>
+  )
+}
+
+const turnsText = ({ max_concurrent_tasks: most, max_attempts: attempts }: WorkspaceSummary): string =>
+  `${most === 1 ? '1 turn' : `${most} turns`}, ${attempts === 1 ? '1 attempt' : `${attempts} attempts`} for a message`
+
+/** The version of the program on the machine of the platform. An external agent runs elsewhere. */
+function AgentVersion({ runtime }: { readonly runtime: string }) {
+  const may = useMay()
+  const { data } = useQuery({
+    queryKey: ['agents'],
+    queryFn: () => client.listAgents(),
+    enabled: may('agent.read') && runtime !== 'external',
+  })
+  const version = data?.find(({ backend }) => backend === runtime)?.version
+  return version === undefined ? null : <span className="ml-2 font-mono text-faint">{version}</span>
+}
+
+function Fact({ name, children }: { readonly name: string; readonly children: ReactNode }) {
+  return (
+    <>
+      <dt className="text-faint">{name}</dt>
+      <dd className="min-w-0 break-words">{children}</dd>
+    </>
+  )
+}
+
+function Connect({ workspace }: TabProps) {
+  const command = `molecule connect ${workspace.id} --api-url ${location.origin}`
+  return (
+    <Section title="Connect">
+      <p className="text-second text-soft">
+        Run this in the folder of the agent, on its own machine. It asks for the token of this workspace
+        (MOLECULE_WORKSPACE_TOKEN); make one below.
+      </p>
+      <div className="flex items-center gap-2 rounded-button border border-line bg-raised py-1 pr-1 pl-3">
+        <code className="min-w-0 flex-1 break-all font-mono text-second">{command}</code>
+        <CopyButton text={command} />
+      </div>
+    </Section>
+  )
+}

@@ -1,0 +1,78 @@
+/** The side panel of one workspace: its name, and the tabs of `tabs.ts`. The whole screen on a phone. */
+import { Suspense } from 'react'
+import type { WorkspaceSummary } from '../../../src/client/workspace-calls.ts'
+import { useMay } from '../api/queries.ts'
+import { goTo } from '../app/route.ts'
+import { cardStateOf } from '../canvas/card-state.ts'
+import { WorkspaceMenu } from '../canvas/workspace-menu.tsx'
+import { IconButton } from '../ui/button.tsx'
+import { classNames } from '../ui/class-names.ts'
+import { Dot } from '../ui/dot.tsx'
+import { Loading } from '../ui/empty-state.tsx'
+import { BackIcon, CloseIcon } from '../ui/icons.tsx'
+import { Tabs } from '../ui/tabs.tsx'
+import { TABS } from './tabs.ts'
+
+const PANEL_ID = 'panel-content'
+
+export function Panel({ workspace, tab }: { readonly workspace: WorkspaceSummary; readonly tab: string | undefined }) {
+  const may = useMay()
+  const tabs = TABS.filter(({ action }) => action === undefined || may(action))
+  const chosen = tabs.find(({ id }) => id === tab) ?? tabs[0]
+  const Content = chosen?.content
+  return (
+    <aside
+      aria-label={workspace.name}
+      className={classNames(
+        'flex min-w-0 shrink-0 flex-col border-line border-l bg-surface max-md:w-full max-md:border-l-0',
+        chosen?.isWide ? 'w-[clamp(480px,calc(100vw-296px),1160px)]' : 'w-120',
+      )}
+    >
+      <PanelHeader workspace={workspace} />
+      <div className="shrink-0 border-line border-b">
+        <Tabs
+          label="Views of the workspace"
+          tabs={tabs}
+          chosen={chosen?.id ?? ''}
+          onChoose={(id) => goTo({ workspaceId: workspace.id, tab: id })}
+          panelId={PANEL_ID}
+        />
+      </div>
+      <div
+        id={PANEL_ID}
+        role="tabpanel"
+        aria-labelledby={`tab-${chosen?.id}`}
+        className="flex min-h-0 flex-1 flex-col overflow-y-auto"
+      >
+        <Suspense fallback={<Loading />}>
+          {Content ? <Content key={workspace.id} workspace={workspace} /> : null}
+        </Suspense>
+      </div>
+    </aside>
+  )
+}
+
+function PanelHeader({ workspace }: { readonly workspace: WorkspaceSummary }) {
+  const { role, runtime, model } = workspace
+  const { dot, word } = cardStateOf(workspace)
+  const close = () => goTo({})
+  return (
+    <header className="flex items-start gap-2 px-5 pt-4 pb-2 max-md:px-3">
+      <IconButton label="Back" className="-ml-1 md:hidden" onClick={close}>
+        <BackIcon />
+      </IconButton>
+      <div className="min-w-0 flex-1">
+        <h2 title={workspace.name} className="flex items-center gap-2 font-[650] text-title">
+          <Dot state={dot} />
+          <span className="truncate">{workspace.name}</span>
+          <span className="sr-only">, {word}</span>
+        </h2>
+        <p className="truncate pl-4 text-second text-soft">{[role, runtime, model].filter(Boolean).join(' · ')}</p>
+      </div>
+      <WorkspaceMenu workspace={workspace} />
+      <IconButton label="Close" className="max-md:hidden" onClick={close}>
+        <CloseIcon />
+      </IconButton>
+    </header>
+  )
+}

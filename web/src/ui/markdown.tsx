@@ -1,0 +1,166 @@
+/**
+ * Markdown as elements. The parser's tokens become elements one by one: HTML in the text is shown as text, and a link
+ * that is not http, https or mailto is shown without a link. So no text of an agent can add markup to the page.
+ */
+import { lexer, type Token, type Tokens } from 'marked'
+import { Fragment, memo, type ReactNode } from 'react'
+import { CodeBlock } from './code-block.tsx'
+import { safeLink, settleStreaming } from './markdown-text.ts'
+
+export interface MarkdownProps {
+  readonly text: string
+  /** The text still grows. */
+  readonly isStreaming?: boolean
+}
+
+export const Markdown = memo(function MarkdownText({ text, isStreaming = false }: MarkdownProps) {
+  const tokens = lexer(isStreaming ? settleStreaming(text) : text)
+  return (
+    <div className="min-w-0 break-words text-body max-md:text-[15px] max-md:leading-[22px] [&>*:first-child]:mt-0 [&>*:last-child]:mb-0">
+      {tokens.map((token, index) => (
+        <Block key={index} token={token} isStreaming={isStreaming && index >= tokens.length - 1} />
+      ))}
+    </div>
+  )
+})
+
+const HEADING_LOOKS = ['text-dialog', 'text-title', 'text-body', 'text-body', 'text-second', 'text-second']
+
+/** One level lower than written: the page has headings of its own. */
+function Heading({ depth, children }: { readonly depth: number; readonly children: ReactNode }) {
+  const look = `mt-4 mb-2 font-[650] ${HEADING_LOOKS[depth - 1]}`
+  if (depth === 1) return <h3 className={look}>{children}</h3>
+  return depth === 2 ? <h4 className={look}>{children}</h4> : <h5 className={look}>{children}</h5>
+}
+
+interface BlockProps {
+  readonly token: Token
+  readonly isStreaming: boolean
+}
+
+/** While an answer grows only its last block changes. */
+const Block = memo(
+  MarkdownBlock,
+  (before, after) => before.token.raw === after.token.raw && before.isStreaming === after.isStreaming,
+)
+
+function MarkdownBlock({ token, isStreaming }: BlockProps): ReactNode {
+  switch (token.type) {
+    case 'space':
+      return null
+    case 'heading':
+      return <Heading depth={token['depth']}>{inline(token['tokens'])}</Heading>
+    case 'paragraph':
+      return <p className="my-2">{inline(token['tokens'])}</p>
+    case 'code':
+      return <CodeBlock code={token['text']} language={token['lang']?.split(/\s/)[0]} isStreaming={isStreaming} />
+    case 'blockquote':
+      return <blockquote className="my-2 border-line border-l-2 pl-3 text-soft">{blocks(token['tokens'])}</blockquote>
+    case 'list':
+      return <List list={token as Tokens.List} />
+    case 'table':
+      return <Table table={token as Tokens.Table} />
+    case 'hr':
+      return <hr className="my-4 border-line" />
+    case 'text':
+      return <>{'tokens' in token ? inline(token.tokens) : token['text']}</>
+    default:
+      return <p className="my-2 whitespace-pre-wrap">{token.raw}</p>
+  }
+}
+
+const blocks = (tokens: readonly Token[] | undefined): ReactNode =>
+  tokens?.map((token, index) => <Block key={`${index}-${token.type}`} token={token} isStreaming={false} />)
+
+function List({ list }: { readonly list: Tokens.List }) {
+  const items = list.items.map((item, index) => (
+    <li key={index} className={item.task ? 'list-none' : undefined}>
+      {item.task ? (
+        <input type="checkbox" disabled checked={item.checked ?? false} aria-label="done" className="mr-2" />
+      ) : null}
+      {blocks(item.tokens)}
+    </li>
+  ))
+  const look = 'my-2 flex flex-col gap-1 pl-5'
+  if (!list.ordered) return <ul className={`${look} list-disc`}>{items}</ul>
+  return (
+    <ol start={Number(list.start) || 1} className={`${look} list-decimal`}>
+      {items}
+    </ol>
+  )
+}
+
+function Table({ table }: { readonly table: Tokens.Table }) {
+  return (
+    <div className="my-2 overflow-x-auto">
+      <table className="border-collapse text-second">
+        <thead>
+          <tr>
+            {table.header.map((cell, index) => (
+              <th key={index} className="border-line border-b px-2 py-1 text-left font-[600]">
+                {inline(cell.tokens)}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {table.rows.map((row, at) => (
+            <tr key={at}>
+              {row.map((cell, index) => (
+                <td key={index} className="border-line border-b px-2 py-1 align-top">
+                  {inline(cell.tokens)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+const inline = (tokens: readonly Token[] | undefined): ReactNode =>
+  tokens?.map((token, index) => <Fragment key={`${index}-${token.type}`}>{inlineToken(token)}</Fragment>)
+
+function inlineToken(token: Token): ReactNode {
+  switch (token.type) {
+    case 'text':
+      return 'tokens' in token && token.tokens ? inline(token.tokens) : decode(token['text'])
+    case 'escape':
+      return token['text']
+    case 'strong':
+      return <strong className="font-[650]">{inline(token['tokens'])}</strong>
+    case 'em':
+      return <em>{inline(token['tokens'])}</em>
+    case 'del':
+      return <del>{inline(token['tokens'])}</del>
+    case 'codespan':
+      return <code className="rounded-tag bg-raised px-0.5 font-mono text-[0.92em]">{token['text']}</code>
+    case 'br':
+      return <br />
+    case 'link':
+      return link(token as Tokens.Link)
+    case 'image':
+      // An image of another host would be a request to the outside, so only its text is shown.
+      return link({ href: token['href'], text: token['text'] || token['href'] })
+    default:
+      return token.raw
+  }
+}
+
+function link({ href, text, tokens }: { href: string; text: string; tokens?: Token[] }): ReactNode {
+  const url = safeLink(href)
+  const content = tokens ? inline(tokens) : text
+  if (url === undefined) return content
+  return (
+    <a href={url} target="_blank" rel="noreferrer noopener" className="text-accent underline underline-offset-2">
+      {content}
+    </a>
+  )
+}
+
+const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" }
+
+/** The parser leaves entities as they are written. */
+const decode = (text: string): string =>
+  text.replaceAll(/&(amp|lt|gt|quot|#39);/g, (_all, name) => ENTITIES[name] ?? '')
