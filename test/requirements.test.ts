@@ -10,7 +10,7 @@ import { checkCitations, readCitations } from './citations.ts'
 import { type Requirement, requirements } from './requirements.ts'
 
 const ROOT = join(import.meta.dirname, '..')
-const CITING_FILES = ['{src,scripts,test,bench}/**/*.test.ts', 'test/contracts/**/*.ts']
+const CITING_FILES = ['{src,scripts,test,bench}/**/*.test.ts', 'web/src/**/*.test.ts', 'test/contracts/**/*.ts']
 
 const LIST: readonly Requirement[] = [
   { id: 'XX-1', built: true, text: 'a thing that works' },

@@ -9,10 +9,11 @@ import { fileURLToPath } from 'node:url'
 import type { Task } from '../../src/protocol/a2a.ts'
 import { delivery, type FakeModel, modelPrompts, recital, startFakeModel } from '../fakes/agents/fake-model.ts'
 import { type LiveProcess, pidsWithCommandLine } from '../harness/live-processes.ts'
-import { replyText } from '../harness/platform.ts'
+import { replyText, waitForFinalTask } from '../harness/platform.ts'
 import { waitUntil } from '../harness/wait.ts'
 import { type AgentHarness, openAgentHarness } from './agent-harness.ts'
 import { findCli } from './clis.ts'
+import { firstTry, isFailingCli, runFailures } from './failure-steps.ts'
 
 export interface AgentSubject {
   readonly cli: string
@@ -24,6 +25,10 @@ export interface AgentSubject {
   readonly streams: boolean
   /** Whether a workspace can configure MCP servers for the agent. */
   readonly takesMcpServers: boolean
+  /** The modes in which the agent gets the MCP server of its workspace. */
+  readonly delegatesIn: readonly string[]
+  /** Whether the agent can ask for a permission. */
+  readonly asks: boolean
   /** Whether each conversation has its own process, so that warm_max limits their number. */
   readonly capsProcesses: boolean
 }
@@ -45,7 +50,7 @@ const MCP_SERVER = fileURLToPath(new URL('../fakes/agents/mcp-server.ts', import
 
 export function agentContract(title: string, subject: AgentSubject): void {
   const cli = findCli(subject.cli)
-  const { runtime, oneShot, streams, takesMcpServers, capsProcesses } = subject
+  const { runtime, oneShot, streams, takesMcpServers, delegatesIn, asks, capsProcesses } = subject
   let model: FakeModel
   let harness: AgentHarness
   let workspace: string
@@ -86,9 +91,12 @@ export function agentContract(title: string, subject: AgentSubject): void {
       if (streams) assert.ok(partial.length > 1, `only ${partial.length} partial texts arrived before the whole`)
     })
     if (takesMcpServers) step('tool call', () => callTool(harness))
+    if (delegatesIn.length > 0) step('TW-1 delegation', () => delegateTask(harness, delegatesIn))
+    if (asks) step('one name for a tool', () => compareToolNames(harness))
     step('artifact', () => deliver(harness, workspace))
     step('rate limit', async () => {
-      assert.equal(failureCode(await harness.ask(workspace, modelPrompts.tooOften, 'limited')), 'rate_limited')
+      const message = { workspace, failure: 'rate limit', context: 'limited', text: modelPrompts.tooOften } as const
+      assert.equal((await firstTry(harness, message)).category, 'rate_limited')
     })
     step('bad key', async () => {
       const locked = await openAgentHarness({ cli, runtime, model, key: 'sk-not-the-key' })
@@ -99,6 +107,12 @@ export function agentContract(title: string, subject: AgentSubject): void {
         await locked.dispose()
       }
     })
+    if (isFailingCli(subject.cli)) {
+      const failing = subject.cli
+      test('AG-19 failures', { timeout: STEP_MS_MAX }, async (t) => {
+        for (const row of await runFailures(failing, runtime, model)) t.diagnostic(JSON.stringify(row))
+      })
+    }
     step('cancel', () => cancel(harness, workspace))
     step('two at once', () => twoAtOnce(harness, workspace))
     if (capsProcesses)
@@ -123,6 +137,37 @@ async function callTool(harness: AgentHarness): Promise<void> {
   const workspace = await harness.workspace({ mcp_servers: { lucky } })
   const text = reply(await harness.ask(workspace, modelPrompts.useTool, 'tool'))
   assert.match(text, new RegExp(`The tool said: .*${LUCKY} for seven`, 's'))
+}
+
+/** The agent calls delegate_task of the server that it gets without a setting; its answer has that of its peer. */
+async function delegateTask(harness: AgentHarness, modes: readonly string[]): Promise<void> {
+  await harness.platform.exec('printf "colleague knows: "; cat', { name: 'colleague' })
+  for (const mode of modes) {
+    // No person is asked for the tools of this server.
+    const workspace = await harness.workspace({ mode, permission: mode === 'session' ? 'ask' : 'allowed_tools' })
+    const text = reply(await harness.ask(workspace, modelPrompts.delegate, 'team'))
+    assert.match(text, /The tool said: .*colleague knows: the weather/s)
+  }
+}
+
+/** A permission ask and the log show the same tool and subject, and `allowed_tools` takes them (AG-19). */
+async function compareToolNames(harness: AgentHarness): Promise<void> {
+  const { platform } = harness
+  const asking = await harness.workspace({ permission: 'ask' })
+  const taskId = await harness.begin(asking, modelPrompts.deliver, 'named')
+  let pending: { id: string; tool: string; subject: string }[] = []
+  await waitUntil(async () => {
+    pending = (await platform.request('GET', `/pending?workspace_id=${asking}`)).body.pending
+    return pending.length > 0
+  }, 'the agent asks')
+  const [{ id = '', tool = '', subject = '' } = {}] = pending
+  await platform.request('POST', `/pending/${id}`, { decision: 'allow' })
+  assert.equal((await waitForFinalTask(platform, asking, taskId)).status.state, 'TASK_STATE_COMPLETED')
+  const { activity } = (await platform.request('GET', `/workspaces/${asking}/activity?type=tool`)).body
+  const shown = activity.map((entry: { name: string; subject?: string }) => `${entry.name}(${entry.subject})`)
+  assert.deepEqual([...new Set(shown)], [`${tool}(${subject})`])
+  const allowing = await harness.workspace({ permission: 'ask', allowed_tools: shown[0] })
+  assert.equal(reply(await harness.ask(allowing, modelPrompts.deliver, 'allowed')), 'It is delivered.')
 }
 
 /** A file that the agent writes into its outbox arrives with the task, byte for byte, and only once. */

@@ -77,7 +77,12 @@ export async function openAgentHarness({
         model: home.model,
         max_attempts: attempts,
         max_concurrent_tasks: slots,
-        runtime_config: { bin, permission: 'bypass', max_turns_per_hour: 1000, ...options },
+        runtime_config: {
+          ...{ bin, permission: 'bypass', max_turns_per_hour: 1000 },
+          // A refused message fails instead of waiting for an hour.
+          rate_limit_patience: '0s',
+          ...options,
+        },
       })
       assert.equal(status, 201, JSON.stringify(body))
       return body.id

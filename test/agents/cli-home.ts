@@ -146,6 +146,12 @@ const openclaw: MakeCliSetup = (_, model, key) => ({
         },
       },
       agents: { defaults: { model: { primary: 'fake/any' } } },
+      // For the steps with a gateway; the others run while none listens.
+      gateway: {
+        mode: 'local',
+        auth: { mode: 'token', token: 'sk-gateway-tests-only' },
+        http: { endpoints: { chatCompletions: { enabled: true } } },
+      },
       // With tool search on, openclaw hides its shell tool behind a search, which the fake model does not use.
       tools: { toolSearch: false },
     }),

@@ -6,5 +6,7 @@ agentContract('AG-14 codex', {
   oneShot: { mode: 'oneshot' },
   streams: true,
   takesMcpServers: true,
+  delegatesIn: ['session', 'oneshot'],
+  asks: true,
   capsProcesses: true,
 })

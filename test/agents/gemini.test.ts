@@ -6,5 +6,7 @@ agentContract('AG-14 gemini', {
   oneShot: { mode: 'oneshot' },
   streams: true,
   takesMcpServers: true,
+  delegatesIn: ['session'],
+  asks: true,
   capsProcesses: true,
 })

@@ -12,8 +12,8 @@ import type { Cli } from './clis.ts'
 const INSTALL_MS_MAX = 10 * 60_000
 
 /** Follows the XDG base directory specification. */
-function cacheFolder(): string {
-  return join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'molecule', 'agents')
+export function cacheFolder(kind: 'agents' | 'clients'): string {
+  return join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'molecule', kind)
 }
 
 /** The program of an installed CLI. Throws when the CLI is not installed. */
@@ -24,15 +24,19 @@ export function installedBin(cli: Cli): string {
 }
 
 /** Installs the CLI unless it is installed; the seconds it took, or undefined. Throws an error that says what to do. */
-export async function ensureInstalled(cli: Cli): Promise<number | undefined> {
-  const folder = folderOf(cli)
+export function ensureInstalled(cli: Cli): Promise<number | undefined> {
+  return installOnce(folderOf(cli), (folder) => installInto(folder, cli))
+}
+
+/** Fills the folder unless it exists; the seconds it took, or undefined. */
+export async function installOnce(folder: string, fill: (folder: string) => void): Promise<number | undefined> {
   if (existsSync(folder)) return undefined
   const startMs = performance.now()
   await mkdir(dirname(folder), { recursive: true })
   // Beside the final folder, because a rename works only within one file system.
   const temporary = await mkdtemp(`${folder}.making-`)
   try {
-    installInto(temporary, cli)
+    fill(temporary)
     await rename(temporary, folder)
   } catch (error) {
     await rm(temporary, { recursive: true, force: true })
@@ -42,21 +46,26 @@ export async function ensureInstalled(cli: Cli): Promise<number | undefined> {
   return (performance.now() - startMs) / 1000
 }
 
-const folderOf = ({ name, version }: Cli): string => join(cacheFolder(), `${name}-${version}`)
+const folderOf = ({ name, version }: Cli): string => join(cacheFolder('agents'), `${name}-${version}`)
 
 function installInto(folder: string, cli: Cli): void {
   const wanted = `${cli.npmPackage}@${cli.version}`
-  const quiet = ['--no-audit', '--no-fund', '--loglevel=error']
-  const options = ['--no-save', '--ignore-scripts', '--include=optional', '--omit=dev']
-  const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm'
-  const installed = run([npm, 'install', '--prefix', folder, ...options, ...quiet, wanted], process.env)
-  if (installed !== undefined) throw new Error(`npm could not install ${wanted}. ${remedy(installed)}`)
+  npmInstall(folder, [wanted])
   if (cli.finish !== undefined) {
     const finished = run([process.execPath, join(folder, cli.finish)], process.env)
     if (finished !== undefined) throw new Error(`${wanted} could not put its program in place: ${finished}`)
   }
   const started = startOnce(join(folder, cli.bin))
   if (started !== undefined) throw new Error(`${wanted} is installed but does not start: ${started}`)
+}
+
+/** Installs these packages into the folder, without running their scripts. */
+export function npmInstall(folder: string, packages: readonly string[]): void {
+  const quiet = ['--no-audit', '--no-fund', '--loglevel=error']
+  const options = ['--no-save', '--ignore-scripts', '--include=optional', '--omit=dev']
+  const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm'
+  const installed = run([npm, 'install', '--prefix', folder, ...options, ...quiet, ...packages], process.env)
+  if (installed !== undefined) throw new Error(`npm could not install ${packages.join(' ')}. ${remedy(installed)}`)
 }
 
 const UNREACHABLE = /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ERR_SOCKET_TIMEOUT/

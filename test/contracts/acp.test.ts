@@ -12,7 +12,7 @@ backendContract('BK-9 BK-4 AG-7 acp', {
   endless: cmd('endless'),
   startsProcesses: true,
   staysWarm: true,
-  failing: { values: cmd('error-400'), code: 'provider_failed', complaint: 'fake 400' },
+  failing: { values: cmd('error-400'), code: 'bad_request', complaint: 'fake 400' },
   empty: { values: cmd('empty'), code: 'empty_response' },
   slow: { ...cmd('endless'), max_time: '700ms' },
   flood: cmd('flood'),

@@ -13,7 +13,7 @@ backendContract('BK-9 BK-4 AG-3 gemini, warm', {
   endless: warm('endless'),
   startsProcesses: true,
   staysWarm: true,
-  failing: { values: warm('error-400'), code: 'provider_failed', complaint: 'fake 400' },
+  failing: { values: warm('error-400'), code: 'bad_request', complaint: 'fake 400' },
   empty: { values: warm('empty'), code: 'empty_response' },
   slow: { ...warm('endless'), max_time: '1s' },
   flood: warm('flood'),

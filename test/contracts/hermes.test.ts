@@ -3,9 +3,24 @@ import { createFakeAgents } from '../fakes/agents/fake-program.ts'
 import { backendContract } from './backend-contract.ts'
 
 const fake = createFakeAgents()
-const bin = (scenario: string) => ({ bin: fake('hermes', scenario) })
+const warm = (scenario: string) => ({ bin: fake('hermes', scenario) })
+const bin = (scenario: string) => ({ ...warm(scenario), mode: 'oneshot' })
 
-backendContract('BK-9 BK-4 AG-5 hermes', {
+backendContract('BK-9 BK-4 AG-5 AG-7 hermes, warm', {
+  definition: hermes,
+  echo: warm('echo'),
+  streaming: warm('echo'),
+  endless: warm('endless'),
+  startsProcesses: true,
+  staysWarm: true,
+  failing: { values: warm('error-401'), code: 'auth_failed', complaint: 'fake 401' },
+  empty: { values: warm('empty'), code: 'empty_response' },
+  slow: { ...warm('endless'), max_time: '1s' },
+  flood: warm('flood'),
+  keepsSession: true,
+})
+
+backendContract('BK-9 BK-4 AG-5 hermes, one-shot', {
   definition: hermes,
   echo: bin('echo'),
   streaming: bin('echo'),

@@ -3,18 +3,23 @@ import { after, before, describe } from 'node:test'
 import { activityTests } from './inbox/activity.ts'
 import { admitTests } from './inbox/admit.ts'
 import { bridgeTests } from './inbox/bridges.ts'
+import { budgetTests } from './inbox/budgets.ts'
 import { cancelTests } from './inbox/cancel.ts'
 import { deadLetterTests } from './inbox/dead-letters.ts'
+import { delegationTests } from './inbox/delegations.ts'
 import { deliveryTests } from './inbox/deliveries.ts'
 import { createInboxHarness } from './inbox/harness.ts'
+import { needTests } from './inbox/needs.ts'
 import { noteTests } from './inbox/notes.ts'
 import { pageTests } from './inbox/pages.ts'
+import { parkedTests } from './inbox/parked.ts'
 import { pendingAskTests } from './inbox/pending-asks.ts'
 import { pushConfigTests } from './inbox/push-configs.ts'
 import { queueTests } from './inbox/queues.ts'
 import { readTaskTests } from './inbox/read-tasks.ts'
 import { recoverTests } from './inbox/recover.ts'
 import { retentionTests } from './inbox/retention.ts'
+import { ruleTests } from './inbox/rules.ts'
 import { sendAndWaitTests } from './inbox/send-and-wait.ts'
 import { settleTests } from './inbox/settle.ts'
 import { storyTests } from './inbox/story.ts'
@@ -37,8 +42,12 @@ export function inboxContract(underTest: StoreUnderTest): void {
     takeoverTests(harness)
     deadLetterTests(harness)
     waitingTurnTests(harness)
+    budgetTests(harness)
+    delegationTests(harness)
     pageTests(harness)
     pendingAskTests(harness)
+    ruleTests(harness)
+    needTests(harness)
     deliveryTests(harness)
     retentionTests(harness)
     noteTests(harness)
@@ -47,6 +56,7 @@ export function inboxContract(underTest: StoreUnderTest): void {
     activityTests(harness)
     storyTests(harness)
     usageTests(harness)
+    parkedTests(harness)
     bridgeTests(harness)
   })
 }

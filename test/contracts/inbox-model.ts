@@ -107,7 +107,8 @@ async function checkReaders(modelRun: ModelRun): Promise<void> {
   const [reader] = cluster.nodes
   for (const { id } of model.tasks.values()) {
     const seqs: number[] = []
-    for await (const { seq } of reader?.local.reception.follow(id, 0, AbortSignal.timeout(10_000)) ?? []) seqs.push(seq)
+    for await (const { seq } of reader?.local.reception.follow(id, { afterSeq: 0 }, AbortSignal.timeout(10_000)) ?? [])
+      seqs.push(seq)
     assert.deepEqual(seqs, logOf(id))
   }
 }

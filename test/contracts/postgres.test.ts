@@ -1,14 +1,18 @@
 /**
- * The contracts of store and inbox on a real PostgreSQL, and the tests of its shared transactions, nodes, hints and
+ * The contracts of store, inbox and memory on a real PostgreSQL, and the tests of its shared transactions, nodes, hints and
  * outages.
  */
-import { after, before } from 'node:test'
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { after, before, test } from 'node:test'
 import { Client } from 'pg'
 import { systemClock } from '../../src/clock.ts'
 import { silentLog } from '../../src/log.ts'
 import { openPostgres } from '../../src/store/postgres/postgres.ts'
 import { startPostgres, type TestPostgres } from '../harness/postgres.ts'
+import { chatStoreContract } from './chat-store-contract.ts'
 import { inboxContract } from './inbox-contract.ts'
+import { memoryContract } from './memory-contract.ts'
 import { hintTests } from './postgres/hints.ts'
 import { nodeTests } from './postgres/nodes.ts'
 import { outageTests } from './postgres/outage.ts'
@@ -29,6 +33,8 @@ async function open(url?: string) {
 
 storeContract({ name: 'PostgreSQL', open })
 inboxContract({ name: 'PostgreSQL', open })
+memoryContract({ name: 'PostgreSQL', open })
+chatStoreContract({ name: 'PostgreSQL', open })
 upgradeContract({
   name: 'PostgreSQL',
   async prepare(statements) {
@@ -44,3 +50,9 @@ sharedTransactionTests(() => server)
 nodeTests(() => server)
 hintTests(() => server)
 outageTests(() => server)
+
+// A test, because it removes the files of two hundred databases: a file has less time to end after its last test.
+test('the server ends and leaves no file', async () => {
+  await server.stop()
+  assert.equal(existsSync(server.folder), false)
+})

@@ -1,4 +1,4 @@
-/** The contracts of store and inbox on SQLite, and its group commit. */
+/** The contracts of store, inbox and memory on SQLite, and its group commit. */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -9,7 +9,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { systemClock } from '../../src/clock.ts'
 import { openSqlite } from '../../src/store/sqlite/sqlite.ts'
 import { sql } from '../../src/store/store.ts'
+import { chatStoreContract } from './chat-store-contract.ts'
 import { inboxContract } from './inbox-contract.ts'
+import { memoryContract } from './memory-contract.ts'
 import { storeContract } from './store-contract.ts'
 import { upgradeContract } from './upgrade-contract.ts'
 
@@ -26,6 +28,8 @@ async function open(prepare: (path: string) => void = () => undefined) {
 
 storeContract({ name: 'SQLite', open })
 inboxContract({ name: 'SQLite', open })
+memoryContract({ name: 'SQLite', open })
+chatStoreContract({ name: 'SQLite', open })
 upgradeContract({
   name: 'SQLite',
   prepare: async (statements) => () =>
@@ -56,5 +60,23 @@ test('an operation of the next turn of the event loop shares the commit, but a g
     await nextTurn()
   }
   await Promise.all(streamed)
+  await dispose()
+})
+
+test('RE-3 a large write that does not fit on the disk does not take the small writes of its group with it', async () => {
+  const { store, dispose } = await open()
+  await store.write(() => sql('create table notes (id integer primary key, body text)'))
+  const [{ page_count: pages } = {}] = await store.write(() => sql('pragma page_count'))
+  // SQLite reports this limit as a full disk.
+  await store.write(() => sql(`pragma max_page_count = ${Number(pages) + 10}`))
+  const write = (id: number, length: number) =>
+    store.write(() => sql('insert into notes (id, body) values ($1, $2)', [id, 'x'.repeat(length)]))
+  const results = await Promise.allSettled([write(1, 10), write(2, 1_000_000), write(3, 10)])
+  assert.deepEqual(
+    results.map((result) => (result.status === 'fulfilled' ? 'stored' : result.reason.message)),
+    ['stored', 'the store is unavailable: the disk is full', 'stored'],
+  )
+  const rows = await store.read(() => sql('select id from notes order by id'))
+  assert.deepEqual(rows, [{ id: 1 }, { id: 3 }])
   await dispose()
 })

@@ -82,7 +82,8 @@ function openPlatform(path: string, clock: Clock) {
   return { store, local, close }
 }
 
-const WAITING = 'select ready_at - now_ms() as wait_ms, expires_at - now_ms() as left_ms from messages order by n, id'
+const WAITING = `select ready_at - now_ms() as wait_ms, expires_at - now_ms() as left_ms, now_ms() - parked_at as parked_ms
+  from messages order by n, id`
 
 test('RE-3 IN-7 when the wall clock is set back an hour between two platforms, waiting messages, retries and expiries keep their remaining time', async (t) => {
   const path = join(openFolder(t), 'molecule.db')
@@ -90,7 +91,8 @@ test('RE-3 IN-7 when the wall clock is set back an hour between two platforms, w
   await first.store.write(() => sql(`insert into workspace_load (workspace_id, hosted, slots) values ('w', 1, 1)`))
   const { taskId } = await first.local.reception.admit(letterTo('w'))
   const { taskId: retried } = await first.local.reception.admit(letterTo('w'))
-  await first.store.write(() => sql('update messages set ready_at = ready_at + 5000 where task_id = $1', [retried]))
+  const moved = 'ready_at = ready_at + 5000, parks = 1, parked_at = ready_at - 60000'
+  await first.store.write(() => sql(`update messages set ${moved} where task_id = $1`, [retried]))
   const waiting = await first.store.read(() => sql(WAITING))
   await first.close()
 

@@ -11,6 +11,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { memoryBytes } from '../harness/live-processes.ts'
 import type { PlatformResponse, PlatformUnderTest } from '../harness/platform.ts'
 import { startPostgres, type TestPostgres } from '../harness/postgres.ts'
+import { waitUntil } from '../harness/wait.ts'
 import { type Audit, audit } from './audit.ts'
 import { startClientLoad } from './client-load.ts'
 import { createCrashHarness } from './crash-harness.ts'
@@ -62,7 +63,7 @@ test(`RE-3 RE-1 during ${OUTAGE_MS / 1000} s without PostgreSQL under load, clie
   await delay(CALM_MS)
   assert.ok(await load.finish(DRAIN_MS_MAX), 'some messages had no answer long after the outage')
   assert.equal((await platform.request('GET', '/health')).body.pid, platform.pid)
-  assert.equal((await platform.request('GET', '/ready')).status, 200)
+  await waitUntil(async () => (await platform.request('GET', '/ready')).status === 200, '/ready after the outage')
   const stored = await harness.end()
   assert.ok(stored.every(({ state, losses, failures }) => state === 'done' && losses + failures === 0))
   assert.deepEqual(problems, [])

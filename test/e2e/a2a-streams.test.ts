@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { type OpenStream, openStream, type StreamEvent, sendParams } from '../harness/open-door.ts'
-import { type PlatformUnderTest, startPlatform } from '../harness/platform.ts'
+import { type PlatformUnderTest, startPlatform, startPlatformFor } from '../harness/platform.ts'
 import { waitUntil } from '../harness/wait.ts'
 
 /** Writes a line every 0.1 s for two seconds. */
@@ -114,5 +114,53 @@ test('PL-5 a late subscriber first receives the text so far, then the rest', asy
     assert.ok(updates.at(-1).artifact.parts[0].text.startsWith(text))
   } finally {
     await platform.dispose()
+  }
+})
+
+/** Leaves its task in the state that the message names. */
+const ASKING_AGENT = `require("readline").createInterface({ input: process.stdin }).on("line", (line) => {
+  const { id, params } = JSON.parse(line)
+  const [{ text }] = params.message.parts
+  const status = { state: text, message: { role: "agent", parts: [{ text: "well?" }] } }
+  console.log(JSON.stringify({ jsonrpc: "2.0", id, result: { status } }))
+})`
+
+const rpcBody = (method: string, id: string) => JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { id } })
+
+const SUBSCRIPTIONS: Readonly<Record<string, (id: string) => { path?: string; method?: string; body?: string }>> = {
+  SubscribeToTask: (id) => ({ body: rpcBody('SubscribeToTask', id) }),
+  'tasks/resubscribe': (id) => ({ body: rpcBody('tasks/resubscribe', id) }),
+  'GET :subscribe': (id) => ({ method: 'GET', path: `/tasks/${id}:subscribe` }),
+  'POST :subscribe': (id) => ({ path: `/tasks/${id}:subscribe` }),
+}
+
+/** The state in an event of any binding and version, as the agent wrote it; empty for an event without one. */
+function stateOf({ data }: StreamEvent): string {
+  const { task, statusUpdate, status, final } = data.result ?? data
+  const name: string = (task ?? statusUpdate ?? { status }).status?.state ?? ''
+  const state = name.replace('TASK_STATE_', '').replace('-', '_').toLowerCase()
+  return final === true ? `${state}, final` : state
+}
+
+test('PL-5 a subscription stays open while its task waits for its caller, and ends with the task', async (t) => {
+  const platform = await startPlatformFor(t)
+  const id = await platform.exec(`${process.execPath} -e '${ASKING_AGENT}'`, { runtime: 'stdio' })
+  for (const [name, subscription] of Object.entries(SUBSCRIPTIONS)) {
+    for (const waiting of ['input_required', 'auth_required']) {
+      const task = await platform.send(id, waiting)
+      const { path = '', ...request } = subscription(task.id)
+      const url = `${platform.url}/workspaces/${id}/a2a${path}`
+      const stream = await openStream(url, { token: platform.token, ...request })
+      await waitUntil(() => stream.events.length === 1, 'the task arrives')
+      for (const next of [waiting, 'completed']) {
+        const seen = stream.events.length
+        await platform.send(id, next, { taskId: task.id })
+        await waitUntil(() => stream.events.slice(seen).some((event) => stateOf(event).startsWith(next)), next)
+      }
+      assert.equal(await stream.ended, 'ended')
+      const states = stream.events.map(stateOf).filter((state) => /required|completed/.test(state))
+      const last = name === 'tasks/resubscribe' ? 'completed, final' : 'completed'
+      assert.deepEqual(states, [waiting, waiting, last], name)
+    }
   }
 })

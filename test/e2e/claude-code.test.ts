@@ -125,12 +125,12 @@ test('text, tools, retries, usage and cost arrive as events', async (t) => {
 
 test('provider errors get their own codes in both modes', async (t) => {
   const expected = {
-    'error-400': ['provider_failed', false],
+    'error-400': ['bad_request', false],
     'error-401': ['auth_failed', true],
     'error-429': ['rate_limited', true],
-    'error-529': ['rate_limited', true],
-    'usage-limit': ['rate_limited', true],
-    'bad-model': ['provider_failed', false],
+    'error-529': ['overloaded', true],
+    'usage-limit': ['quota_exhausted', true],
+    'bad-model': ['unknown_model', false],
     'max-turns': ['max_turns', false],
     long: ['context_full', false],
   }
@@ -250,6 +250,11 @@ test(
     await waitUntil(() => alive() === 0, 'all processes are closed')
   },
 )
+
+test('AG-1 default: the runtime gives up a turn after 5 minutes without any activity', (t) => {
+  assert.equal(setUp(t).backend.stallMs, 5 * 60 * 1000)
+  assert.equal(setUp(t, { options: { timeout: '90s' } }).backend.stallMs, 90_000)
+})
 
 test('AG-15 an option that cannot be honoured causes a warning with its name', (t) => {
   const { warnings } = setUp(t, { options: { mode: 'oneshot', permission: 'ask', warm_max: '2' } })

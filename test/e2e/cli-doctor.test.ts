@@ -155,7 +155,7 @@ test('CL-3 a machine without a platform exits with 0 and names the first step', 
   const { doctor } = machine(t)
   const { code, of } = await doctor()
   assert.equal(code, 0)
-  assert.equal(of('platform', 'http://127.0.0.1:1').remedy, 'start it: molecule up')
+  assert.equal(of('platform', 'http://127.0.0.1:1').remedy, 'start it: "molecule up"')
   assert.deepEqual([of('store').verdict, of('tokens').verdict], ['note', 'note'])
 })
 
@@ -194,7 +194,7 @@ test('CL-3 doctor shows the running platform and its failed workspaces as a tabl
   assert.match(out, /^ok +platform: http:\S+ +it runs and is ready, version /m)
   assert.match(
     out,
-    /^BROKEN +workspaces: sick +.*claude is not found.* -> correct it, then "molecule workspace restart/m,
+    /^BROKEN +workspaces: sick +.*claude is not found.* -> correct it, then ".*molecule workspace restart sick"/m,
   )
   assert.match(out, /^ok +store: embedded +2 workspaces, 0 tasks$/m)
   assert.match(out, /^ok +ports: \S+ +held by this platform/m)

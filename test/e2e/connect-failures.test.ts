@@ -191,7 +191,7 @@ test('CN-5 after a token rotation the bridge reports it, retries, and continues 
   const rotated = await platform.request('POST', `/tokens/${id}/rotate`, { overlap: '0s' })
   assert.equal(rotated.status, 200, JSON.stringify(rotated.body))
   await sendWithoutWaiting(platform, workspace.id, 'ends the waiting lease call')
-  await bridge.waitForOutput(/this token is not known here.*write the new token to/)
+  await bridge.waitForOutput(/replaced by a rotation.*write the new token to/)
   writeFileSync(file, rotated.body.token)
   await bridge.waitForOutput(/connected again/)
   assert.equal(replyText(await platform.send(workspace.id, 'hello')), 'hello')

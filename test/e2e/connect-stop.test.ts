@@ -78,7 +78,7 @@ test('CN-6 a second SIGTERM ends the bridge at once and leaves no process', asyn
 
 test('CN-6 a bridge that cannot reach its platform can be stopped', async (t) => {
   const home = temporaryHome(t)
-  const workspace = { id: 'ws_nowhere', auth_token: 'secret', connect: '' }
+  const workspace = { id: `ws_${'0'.repeat(26)}`, auth_token: 'secret', connect: '' }
   const bridge = launchBridge(t, { url: 'http://127.0.0.1:9', workspace, home, cmd: 'cat' })
   await bridge.waitForOutput(/cannot be reached \(.*ECONNREFUSED.*retrying in/)
   bridge.kill('SIGINT')

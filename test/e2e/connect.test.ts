@@ -75,6 +75,19 @@ test('CN-1 AG-1 EX-1 the four commands of the first announcement work as written
   assert.deepEqual(JSON.parse(starts.at(-1) ?? '').argv.slice(0, 3), ['-p', '--model', 'claude-sonnet-4-6'])
 })
 
+test('CN-1 CL-7 connect takes the name of its workspace', async (t) => {
+  const platform = await startPlatformFor(t)
+  const workspace = await createExternalWorkspace(platform, { name: 'my laptop' })
+  const start = { url: platform.url, home: temporaryHome(t), args: ['--backend', 'mock'] }
+  const bridge = await startBridge(t, { ...start, workspace: { ...workspace, id: 'my laptop' } })
+  assert.equal(replyText(await platform.send(workspace.id, 'hello')), 'echo: hello')
+  bridge.kill('SIGTERM')
+  assert.equal(await bridge.ended, 0)
+  const wrong = launchBridge(t, { ...start, workspace: { ...workspace, id: 'your laptop' } })
+  assert.equal(await wrong.ended, 1)
+  assert.match(wrong.output(), /there is no workspace your laptop/)
+})
+
 test('BK-6 CN-1 the help of connect names every backend, sorted', async (t) => {
   const help = spawnBridge(t, { command: MOLECULE, args: ['connect', '--help'], env: {}, cwd: temporaryHome(t) })
   assert.equal(await help.ended, 0)

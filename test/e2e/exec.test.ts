@@ -127,4 +127,13 @@ describe('exec through the platform', () => {
     const { body: workspace } = await platform.request('GET', `/workspaces/${id}`)
     assert.equal(workspace.queue_depth, 0)
   })
+
+  test('RT-8 a hook in the configuration refuses a message with its own words, and another is answered', async () => {
+    const before_turn = 'if grep -q deploy; then echo "Deployments wait until Monday."; exit 2; fi'
+    const id = await platform.exec('cat', { runtime_config: { before_turn } })
+    const refused = await platform.send(id, 'please deploy')
+    assert.equal(refused.status.state, 'TASK_STATE_FAILED')
+    assert.match(reasonText(refused) ?? '', /Deployments wait until Monday\./)
+    assert.equal(replyText(await platform.send(id, 'please test')), 'please test')
+  })
 })

@@ -76,6 +76,8 @@ test("RT-7 a caller sees one clean sentence with category and id; owners also se
     assert.match(seen?.parts[0]?.text ?? '', /^the agent's program ended .*\n.*exited with code 3.*srv\/private/)
     assert.match(String(seen?.metadata?.['detail']), /srv\/private/)
     assert.ok(!JSON.stringify(seen).includes(KEY) && !JSON.stringify(seen).includes(VARIABLE))
+    const sent = await rpc(id, 'SendMessage', { params: hello(), token })
+    assert.match(String(sent.status.message?.metadata?.['detail']), /srv\/private/, 'the answer of a blocking send')
   }
 })
 
@@ -146,4 +148,20 @@ test('RT-7 an owner sees the last 500 characters of stderr, and the log has the 
   assert.equal(count(JSON.stringify(shown)), 500)
   const lines = logged.filter((line) => line.includes(taskId) && line.includes('EEEE'))
   assert.equal(count(lines[0] ?? ''), 1024)
+})
+
+test('RT-6 a command that is not there or not executable fails at its first attempt', async () => {
+  for (const [cmd, category, words] of [
+    ['no-such-command-here', 'exit_127', /was not found \(exit code 127\)/],
+    ['echo > plain; ./plain', 'exit_126', /is not executable \(exit code 126\)/],
+  ] as const) {
+    const body = { name: 'missing', runtime: 'exec', runtime_config: { cmd } }
+    const { id } = await call('/workspaces', { body })
+    const task = await rpc(id, 'SendMessage', { params: hello() })
+    assert.equal(task.status.state, 'TASK_STATE_FAILED')
+    assert.equal(task.status.message?.metadata?.['category'], category)
+    assert.match(task.status.message?.parts[0]?.text ?? '', words)
+    const [dead] = (await call(`/workspaces/${id}/dead-letters`)).dead_letters
+    assert.equal(dead.failures, 1)
+  }
 })

@@ -25,7 +25,7 @@ test('AG-9 RT-3 RT-13 the platform keeps the history, shows the usage, and enfor
     )
     await platform.send(body.id, 'who am I?', message)
     assert.deepEqual(endpoint.calls.at(-1)?.body.messages, [
-      { role: 'system', content: 'Be brief.' },
+      { role: 'system', content: 'Your role: Be brief.' },
       { role: 'user', content: 'my name is Ada' },
       { role: 'assistant', content: 'my name is Ada' },
       { role: 'user', content: 'who am I?' },
@@ -33,7 +33,14 @@ test('AG-9 RT-3 RT-13 the platform keeps the history, shows the usage, and enfor
     assert.equal(endpoint.calls.at(-1)?.headers['x-secret'], 'hush')
     const usage = await platform.request('GET', `/workspaces/${body.id}/usage?days=2&messages=1`)
     const { duration_ms: durationMs, ...total } = usage.body.total
-    assert.deepEqual(total, { turns: 2, unknown_turns: 0, input_tokens: 22, output_tokens: 10, cost_usd: null })
+    assert.deepEqual(total, {
+      turns: 2,
+      unknown_turns: 0,
+      unknown_cost_turns: 2,
+      input_tokens: 22,
+      output_tokens: 10,
+      cost_usd: null,
+    })
     assert.ok(durationMs > 0)
     assert.deepEqual([usage.body.days.length, usage.body.messages.length], [1, 1])
     assert.equal((await platform.request('GET', `/workspaces/${body.id}/usage?days=91`)).status, 400)

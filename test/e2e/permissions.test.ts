@@ -7,18 +7,25 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { promisify } from 'node:util'
 import type { Task } from '../../src/protocol/a2a.ts'
-import { createFakeProgram } from '../fakes/agents/fake-program.ts'
+import { CLAUDE_LOGGED_IN, createFakeProgram } from '../fakes/agents/fake-program.ts'
 import { MOLECULE } from '../harness/command.ts'
 import { type PlatformUnderTest, startPlatform } from '../harness/platform.ts'
 import { waitUntil } from '../harness/wait.ts'
 
 const run = promisify(execFile)
 const { path: bin, dir } = createFakeProgram('claude')
+/** Fake agents, a message that makes each ask for a tool, and the tool and subject as the agent's own settings name them. */
+const ASKING = {
+  'claude-code': [createFakeProgram('claude'), '!ask make test', 'Bash(make test)'],
+  codex: [createFakeProgram('codex'), "!ask-command /bin/bash -lc 'make test'", 'shell(make test)'],
+  gemini: [createFakeProgram('gemini', 'tool'), 'ping', 'mcp_lab_ping_tool({"text":"pong?"})'],
+  opencode: [createFakeProgram('opencode', 'tool'), 'touch', 'bash(touch "$HOME/done")'],
+} as const
 
 describe('permissions', () => {
   let platform: PlatformUnderTest
   before(async () => {
-    platform = await startPlatform()
+    platform = await startPlatform({ env: CLAUDE_LOGGED_IN })
   })
   after(() => platform.dispose())
 
@@ -55,8 +62,36 @@ describe('permissions', () => {
     assert.deepEqual([answer.status, answer.body.decision], [200, 'allow'])
     assert.match(await reply(id, task), /^ran .*rm -rf build/)
     assert.equal((await status()).status_reason, undefined)
+    const { stdout } = await run(MOLECULE, ['explain', task.id], {
+      env: { ...process.env, MOLECULE_API_URL: platform.url, MOLECULE_HOME: platform.dataDir },
+    })
+    assert.match(stdout, /"admin" \(people\) allowed the use of Bash through http/)
     const late = await platform.request('POST', `/pending/${pending.id}`, { decision: 'deny' })
     assert.equal(late.status, 400, JSON.stringify(late.body))
+  })
+
+  test('AG-19 AG-16 the log shows the tool and the subject of the ask, and allowed_tools takes exactly them', async () => {
+    for (const [runtime, [program, text, use]] of Object.entries(ASKING)) {
+      const tool = use.slice(0, use.indexOf('('))
+      const settings = (allowedTools?: string) => ({
+        runtime,
+        runtime_config: { bin: program.path, ...(allowedTools !== undefined && { allowed_tools: allowedTools }) },
+      })
+      const { id } = await make(settings(`${tool}(another use)`))
+      const task = await platform.send(id, text)
+      assert.equal(task.status.state, 'TASK_STATE_AUTH_REQUIRED', runtime)
+      const [pending] = (await platform.request('GET', `/pending?workspace_id=${id}`)).body.pending
+      assert.equal(`${pending.tool}(${pending.subject})`, use)
+      await platform.request('POST', `/pending/${pending.id}`, { decision: 'allow' })
+      await reply(id, task)
+      const { activity } = (await platform.request('GET', `/workspaces/${id}/activity?type=tool`)).body
+      const shown = activity.map((entry: { name: string; subject: string }) => `${entry.name}(${entry.subject})`)
+      assert.deepEqual([...new Set(shown)], [use])
+      for (const allowed of [use, tool]) {
+        const { id: other } = await make(settings(allowed))
+        assert.equal((await platform.send(other, text)).status.state, 'TASK_STATE_COMPLETED', `${runtime} ${allowed}`)
+      }
+    }
   })
 
   test("AG-16 RT-9 the agent gets the workspace's permission mode and the token file of its home", async () => {
@@ -72,17 +107,22 @@ describe('permissions', () => {
 
   test('AG-16 CN-2 CL-1 molecule pending lists and denies the ask of an agent behind a bridge', async () => {
     const { id, auth_token: token } = await make({ runtime: 'external' })
-    const env = { ...process.env, MOLECULE_API_URL: platform.url, MOLECULE_HOME: platform.dataDir }
+    const env = {
+      ...process.env,
+      ...CLAUDE_LOGGED_IN,
+      MOLECULE_API_URL: platform.url,
+      MOLECULE_HOME: platform.dataDir,
+    }
     const args = ['connect', id, '--dir', dir, '--backend', 'claude', '--backend-opt', `bin=${bin}`]
     const bridge = spawn(MOLECULE, args, { env: { ...env, MOLECULE_WORKSPACE_TOKEN: token }, stdio: 'ignore' })
     try {
       await waitUntil(async () => (await platform.request('GET', `/workspaces/${id}`)).body.status === 'online')
       const { task, pending } = await ask(id, 'rm -rf /')
       const listed = await run(MOLECULE, ['pending'], { env })
-      assert.match(listed.stdout, /Bash .* rm -rf \//)
+      assert.match(listed.stdout, /permission .* wants to use Bash: rm -rf \//)
       assert.match((await run(MOLECULE, ['pending', 'deny', pending.id], { env })).stdout, /denied/)
       assert.match(await reply(id, task), /^was told Permission denied/)
-      assert.match((await run(MOLECULE, ['pending'], { env })).stdout, /No request waits/)
+      assert.match((await run(MOLECULE, ['pending'], { env })).stdout, /Nothing needs you/)
     } finally {
       bridge.kill()
       await once(bridge, 'exit')

@@ -40,7 +40,7 @@ test(
 test(
   'PL-1 the command that up prints creates a first workspace from another shell',
   withPlatform(async (platform) => {
-    const command = /in another terminal:\n +(\S.*)\n/.exec(platform.output())?.[1]
+    const command = /In another terminal:\n +(\S.* init) /.exec(platform.output())?.[1]
     const shell = spawn('sh', ['-c', `${command} --yes --runtime mock --name first`], { stdio: 'ignore' })
     const [code] = await once(shell, 'exit')
     assert.equal(code, 0)

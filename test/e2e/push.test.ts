@@ -211,6 +211,35 @@ test('the published clients of both versions set, read and delete webhooks', asy
   assert.deepEqual(await old.listTaskPushNotificationConfig({ id: task.id }), [])
 })
 
+test('the push configs of a task do not exist for a caller that did not send it', async (t) => {
+  const receiver = await receive(t)
+  const platform = await startPlatformFor(t, LOOPBACK_ALLOWED)
+  const id = await platform.exec('cat')
+  const configuration = { taskPushNotificationConfig: { url: receiver.url, id: 'hook' } }
+  const sent = await platform.rpc(id, 'SendMessage', { message: message('hello'), configuration })
+  const taskId = sent.body.result.task.id
+  const token = await platform.request('POST', '/tokens', { name: 'stranger', role: 'caller', workspaces: [id] })
+  for (const method of ['Get', 'List', 'Delete', 'Create']) {
+    const name = method === 'List' ? 'ListTaskPushNotificationConfigs' : `${method}TaskPushNotificationConfig`
+    const params = {
+      taskId,
+      ...(method !== 'List' && { id: 'hook' }),
+      ...(method === 'Create' && { url: receiver.url }),
+    }
+    const answer = await fetch(`${platform.url}/workspaces/${id}/a2a`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token.body.token}` },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: name, params }),
+    })
+    assert.equal(((await answer.json()) as Body).error?.code, -32001, name)
+  }
+  const all = await platform.rpc(id, 'ListTaskPushNotificationConfigs', { taskId })
+  assert.deepEqual(
+    all.body.result.configs.map((config: Body) => config.id),
+    ['hook'],
+  )
+})
+
 test('AG-17 a webhook to an internal address is refused with the reason, and its message is not admitted', async (t) => {
   const receiver = await receive(t)
   const platform = await startPlatformFor(t)

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
-import { createFakeProgram } from '../fakes/agents/fake-program.ts'
+import { CLAUDE_LOGGED_IN, createFakeProgram } from '../fakes/agents/fake-program.ts'
 import { createExternalWorkspace, startBridge, temporaryHome } from '../harness/bridge.ts'
 import { replyText, sendWithoutWaiting, startPlatformFor } from '../harness/platform.ts'
 import { waitUntil } from '../harness/wait.ts'
@@ -94,7 +94,8 @@ for (const isAllowed of [false, true]) {
   const title = isAllowed ? 'is fetched if --allow-outbound names it' : 'is never fetched'
   test(`PL-17 an attachment at a private address ${title}`, async (t) => {
     const { calls, url } = await serveFile(t)
-    const platform = await startPlatformFor(t, isAllowed ? { args: ['--allow-outbound', '127.0.0.1/32'] } : {})
+    const args = isAllowed ? ['--allow-outbound', '127.0.0.1/32'] : []
+    const platform = await startPlatformFor(t, { args, env: CLAUDE_LOGGED_IN })
     const wanted = { name: 'reader', runtime: 'claude-code', runtime_config: { bin: claude } }
     const { body } = await platform.request('POST', '/workspaces', wanted)
     assert.equal(body.status, 'online', body.status_reason)

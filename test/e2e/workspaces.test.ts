@@ -207,7 +207,7 @@ test(
     const late = await platform.rpc(parent, 'SendMessage', {
       message: { messageId: 'late', role: 'ROLE_USER', parts: [{ text: 'x' }] },
     })
-    assert.equal(late.status, 404)
+    assert.equal(late.body.error.data[0].reason, 'WORKSPACE_NOT_FOUND')
     assert.deepEqual(await readdir(join(platform.dataDir, 'workspaces')), [])
     assert.equal((await readdir(join(platform.dataDir, 'trash'))).length, 2)
     assert.equal((await remove('?confirm=Boss')).status, 404)
@@ -313,10 +313,11 @@ test(
   'PL-6 activity is read from a cursor, takes notes of up to 4 KiB, and a pruned cursor gets 410',
   withPlatform(async (platform) => {
     const id = await platform.exec('cat')
-    await platform.send(id, 'hello')
+    const task = await platform.send(id, 'hello')
     const at = `/workspaces/${id}/activity`
     const { status, body } = await platform.request('GET', at)
     assert.equal(status, 200)
+    assert.ok(body.activity.every((entry: { task_id?: string }) => entry.task_id === task.id))
     assert.deepEqual(body.activity.map(({ type }: { type: string }) => type).sort(), ['reply', 'status', 'status'])
     assert.equal((await platform.request('GET', `${at}?type=reply&limit=1`)).body.activity[0].text, 'hello')
     const noted = await platform.request('POST', at, { type: 'deployed', text: 'ü'.repeat(2048) })

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { recordedCgroups, removeCgroups } from './cgroup.ts'
-import { cleanEnvironment, MOLECULE } from './command.ts'
+import { cleanEnvironment, endProcess, MOLECULE } from './command.ts'
 import type { PlatformUnderTest } from './platform.ts'
 import { waitUntil } from './wait.ts'
 
@@ -85,9 +85,7 @@ export function spawnBridge(t: TestContext, { command, args, env, cwd }: SpawnBr
   child.stderr.on('data', (chunk) => (output += chunk))
   const ended = once(child, 'exit').then(() => child.exitCode)
   const end = async () => {
-    // SIGKILL: some tests stop the bridge with SIGSTOP, and a stopped process takes no other signal.
-    child.kill('SIGKILL')
-    await ended
+    await endProcess(child)
     await removeCgroups(recordedCgroups(env['MOLECULE_HOME'] ?? cwd))
   }
   cleanups.set(t, [...(cleanups.get(t) ?? []), end])

@@ -18,10 +18,10 @@ export interface ProbedPlatform extends PlatformUnderTest {
   takeHold(): Promise<LoopHold>
 }
 
-export async function startProbedPlatform(dataDir: string): Promise<ProbedPlatform> {
+export async function startProbedPlatform(dataDir: string, args: readonly string[] = []): Promise<ProbedPlatform> {
   const socketPath = join(dataDir, 'loop.sock')
   const env = { NODE_OPTIONS: `--import=${PROBE}`, LOOP_PROBE: socketPath }
-  const platform = await startPlatform({ dataDir, env })
+  const platform = await startPlatform({ dataDir, env, args })
   return {
     ...platform,
     async takeHold() {

@@ -14,6 +14,7 @@ import {
   secretOf,
   WORKSPACE_ID,
 } from '../fakes/platform/fake-platform.ts'
+import { readJson } from './platform.ts'
 
 export interface OpenDoor {
   readonly door: HttpDoor
@@ -77,13 +78,20 @@ function send(url: string, { method = 'GET', headers = {}, body, token }: DoorRe
   return new Promise((resolve, reject) => {
     const outgoing = request(url, { method, headers: { ...authorization, ...headers }, agent: false }, (incoming) => {
       const chunks: Buffer[] = []
-      incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
-      incoming.on('error', reject)
-      incoming.on('end', () => {
+      const finish = () => {
         const text = Buffer.concat(chunks).toString()
-        const json = text !== '' && incoming.headers['content-type']?.includes('json') ? JSON.parse(text) : undefined
+        const json = readJson(incoming.headers['content-type'], text)
         resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, text, json })
+      }
+      incoming.on('data', (chunk: Buffer) => {
+        chunks.push(chunk)
+        // A stream may stay open for long: its first event is read, then the client disconnects.
+        if (!incoming.headers['content-type']?.startsWith('text/event-stream') || !chunk.includes('\n\n')) return
+        finish()
+        outgoing.destroy()
       })
+      incoming.on('error', reject)
+      incoming.on('end', finish)
     })
     outgoing.on('error', reject)
     outgoing.end(body)

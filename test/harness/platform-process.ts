@@ -6,7 +6,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { cleanEnvironment, MOLECULE } from './command.ts'
+import { cleanEnvironment, endProcess, MOLECULE } from './command.ts'
 
 /** The test fails when the platform is not ready by then. */
 const READY_MS_MAX = 60_000
@@ -34,6 +34,8 @@ export interface PlatformProcess {
   stop(signal?: NodeJS.Signals): Promise<number | null>
   /** Everything printed so far, stdout and stderr. */
   output(): string
+  /** Ends the process in the quickest way. */
+  end(): Promise<void>
 }
 
 export function startPlatformProcess(options: PlatformProcessOptions): PlatformProcess {
@@ -75,6 +77,7 @@ export function startPlatformProcess(options: PlatformProcessOptions): PlatformP
       return child.exitCode
     },
     output: () => output,
+    end: () => endProcess(child),
   }
 }
 

@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import type { Task } from '../../src/protocol/a2a.ts'
 import { recordedCgroups, removeCgroups } from './cgroup.ts'
+import { checkAnswer } from './check-answer.ts'
 import { type PlatformProcess, readToken, startPlatformProcess } from './platform-process.ts'
 import { waitUntil } from './wait.ts'
 
@@ -35,6 +36,8 @@ export interface PlatformUnderTest extends Pick<PlatformProcess, 'pid' | 'exited
 export interface StartPlatformOptions {
   /** A folder of the caller, perhaps used by an earlier platform. `dispose` leaves it in place. */
   readonly dataDir?: string
+  /** `postgres://...`; unset = the embedded store. */
+  readonly database?: string
   readonly args?: readonly string[]
   readonly env?: Readonly<Record<string, string>>
   readonly wrapper?: readonly string[]
@@ -50,8 +53,13 @@ const newMessage = (text: string) => ({
 /** Starts a platform and waits until it is ready. */
 export async function startPlatform(options: StartPlatformOptions = {}): Promise<PlatformUnderTest> {
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'molecule-e2e-')))
-  const { pid, ready, exited, stop, output } = startPlatformProcess({ ...options, dataDir })
-  const url = await ready
+  const { pid, ready, exited, stop, output, end } = startPlatformProcess({ ...options, dataDir })
+  const url = await ready.catch(async (error: unknown) => {
+    // A platform that is late would live on, and its folder with it.
+    await end()
+    if (options.dataDir === undefined) await rm(dataDir, { recursive: true, force: true })
+    throw error
+  })
   const token = readToken(dataDir)
   // Read now: a folder of the caller may be gone when the platform is disposed of.
   const cgroups = recordedCgroups(dataDir)
@@ -62,8 +70,12 @@ export async function startPlatform(options: StartPlatformOptions = {}): Promise
       headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     })
-    const text = await response.text()
-    return { status: response.status, body: text === '' ? undefined : JSON.parse(text) }
+    const answer = {
+      status: response.status,
+      body: readJson(response.headers.get('content-type'), await response.text()),
+    }
+    checkAnswer(method, path, answer)
+    return answer
   }
   const rpc: PlatformUnderTest['rpc'] = (workspaceId, method, params) =>
     request('POST', `/workspaces/${workspaceId}/a2a`, { jsonrpc: '2.0', id: 1, method, params })
@@ -86,11 +98,17 @@ export async function startPlatform(options: StartPlatformOptions = {}): Promise
       return body.result.task
     },
     async dispose() {
-      await stop('SIGKILL')
+      await end()
       await removeCgroups(cgroups)
       if (options.dataDir === undefined) await rm(dataDir, { recursive: true, force: true })
     },
   }
+}
+
+/** The JSON of an answer. Of a stream it is the first event: a stream that cannot begin has only one. */
+export function readJson(contentType: string | null | undefined, text: string) {
+  if (contentType?.startsWith('text/event-stream')) return JSON.parse(/^data: (.*)$/m.exec(text)?.[1] ?? 'null')
+  return text !== '' && contentType?.includes('json') ? JSON.parse(text) : undefined
 }
 
 /** Starts a platform that is disposed of when the test ends. */

@@ -24,6 +24,7 @@ import {
 
 export interface TestPostgres {
   readonly port: number
+  readonly folder: string
   /** The URL of a new database, or of the named database, which is created when it does not exist. */
   url(name?: string): Promise<string>
   /** Stops the server as an administrator would: closes connections and writes everything to disk. */
@@ -32,7 +33,7 @@ export interface TestPostgres {
   startServer(): Promise<void>
   /** Kills the server, as a power failure would. */
   kill(): Promise<void>
-  /** Stops the server and removes its folder. */
+  /** Stops the server and removes its folder. Idempotent. */
   stop(): Promise<void>
 }
 
@@ -66,6 +67,7 @@ export async function startPostgres(): Promise<TestPostgres> {
   }
   return {
     port,
+    folder,
     url: (name = `test_${process.pid}_${++databases}`) => makeDatabase(cluster, port, name),
     stopServer: () => end('keep'),
     async startServer() {
@@ -119,13 +121,15 @@ interface Server {
 /**
  * `$0` is the folder, the other arguments are the server's command. A line `keep` on descriptor 3 stops the server and
  * keeps the data for the next start. The end of descriptor 3 without it means that the test has ended: remove the folder.
+ * Then the server writes nothing more: the data of a hundred databases took longer than a test file may take to end.
  */
 const WATCHDOG_SCRIPT = `"$@" </dev/null 3<&- & server=$!
 echo $server
 read -r line <&3
-kill -INT $server 2>/dev/null
+if [ "$line" = keep ]; then kill -INT $server 2>/dev/null; wait $server; exit; fi
+kill -QUIT $server 2>/dev/null
 wait $server
-[ "$line" = keep ] || rm -rf "$0"`
+rm -rf "$0"`
 
 async function start({ folder, postgres, account }: Cluster, port: number): Promise<Server> {
   const flags = ['-D', join(folder, 'data'), '-p', String(port), '-c', 'listen_addresses=127.0.0.1']

@@ -17,10 +17,10 @@ export interface SocketClient {
 /** Opens a socket and keeps all messages. Rejects with the status when the upgrade is refused. */
 export async function connectSocket(
   url: string,
-  options: ClientOptions & { protocols?: string[] } = {},
+  options: ClientOptions & { protocols?: string[]; path?: string } = {},
 ): Promise<SocketClient> {
-  const { protocols = [], ...rest } = options
-  const socket = new WebSocket(`${url.replace(/^http/, 'ws')}/ws`, protocols, rest)
+  const { protocols = [], path = '/ws', ...rest } = options
+  const socket = new WebSocket(url.replace(/^http/, 'ws') + path, protocols, rest)
   const messages: unknown[] = []
   const closed = new Promise<number>((resolve) => socket.on('close', resolve))
   socket.on('message', (data) => messages.push(JSON.parse(String(data))))

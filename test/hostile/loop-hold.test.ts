@@ -8,6 +8,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, test } from 'node:test'
+import { type JsonInput, SendMessageRequest } from '@a2a-js/sdk'
+import { type ServiceError, status as statusCodes } from '@grpc/grpc-js'
+import { createGrpcClient } from '../harness/grpc-client.ts'
 import { type LoopHold, type ProbedPlatform, startProbedPlatform } from '../harness/loop-probe.ts'
 
 /** What PL-23 allows, on a machine that does nothing else. */
@@ -26,7 +29,7 @@ let messages = 0
 
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'molecule-hold-'))
-  platform = await startProbedPlatform(folder)
+  platform = await startProbedPlatform(folder, ['--grpc-port', '0'])
   const create = async (body: object) => (await platform.request('POST', '/workspaces', body)).body.id
   workspaceId = await create({ name: 'mock', runtime: 'mock', max_concurrent_tasks: 8 })
   externalId = await create({ name: 'elsewhere', runtime: 'external' })
@@ -145,10 +148,44 @@ for (const { route, bytes, path, body } of ATTACKS) {
   })
 }
 
+/** Parts of a message of 8 MiB, or with as many values as it may have. */
+const WORST_PARTS: Readonly<Record<string, () => object>> = {
+  'one text': () => ({ text: 'x'.repeat(8 * MIB - 400) }),
+  'other scripts': () => ({ text: '漢é'.repeat(1.5 * MIB) }),
+  'a file': () => ({ raw: Buffer.alloc(8 * MIB - 400).toString('base64') }),
+  'many keys': () => ({ data: JSON.parse(objectOf(9900, 7 * MIB)) }),
+  '500,000 items': () => ({ data: Array.from({ length: 500_000 }, () => true) }),
+}
+
+test('PL-23 RE-4 gRPC: no message holds the event loop', { timeout: 300_000 }, async (t) => {
+  const port = Number(/gRPC +\S+:(\d+)/.exec(platform.output())?.[1])
+  const client = createGrpcClient(port, platform.token, { 'grpc.max_receive_message_length': -1 })
+  t.after(() => client.close())
+  for (const [name, part] of Object.entries(WORST_PARTS)) {
+    const parts = [part()]
+    const sendPart = async () => {
+      const given = { messageId: `hold-${++messages}`, role: 'ROLE_USER', parts }
+      const request = SendMessageRequest.fromJSON({ tenant: workspaceId, message: given } as JsonInput)
+      const code = await client.call('sendMessage', request).then(
+        () => statusCodes.OK,
+        (error: ServiceError) => error.code,
+      )
+      assert.ok(
+        code === statusCodes.OK || code === statusCodes.INVALID_ARGUMENT,
+        `${name} ended with ${statusCodes[code]}`,
+      )
+      return 200
+    }
+    const hold = await holdOf(sendPart)
+    t.diagnostic(`gRPC: ${name} held the loop for ${describeHold(hold)}`)
+    assert.ok(hold.cpuMs < CPU_MS_FAILS, `${name} held the loop for ${describeHold(hold)}`)
+  }
+})
+
 test('PL-23 RE-4 560,000 keys are refused before they are parsed, with the limit in the reason', async () => {
   const body = JSON.parse(message('metadata', objectOf(560_000, 6_000_000)))
   const answer = await platform.request('POST', `/workspaces/${workspaceId}/a2a`, body)
-  assert.equal(answer.status, 400)
+  assert.equal(answer.body.error.code, -32602)
   assert.match(answer.body.error.message, /more than 10000 values/)
 })
 

@@ -26,7 +26,6 @@ test('over', async () => {
   assert.equal(isOver(51), true)
 })
 `
-const STEPS = [{ name: 'limit', argv: ['src/limit.test.ts'] }]
 
 function plant(t: TestContext, testSource: string): string {
   const root = temporaryDir(t)
@@ -37,10 +36,10 @@ function plant(t: TestContext, testSource: string): string {
   return root
 }
 
-const run = (root: string, changes: string[], signal = new AbortController().signal) => {
+const run = (root: string, changes: string[], options: Partial<Parameters<typeof runMutants>[0]> = {}) => {
   const mutants = findMutants(FILE, SOURCE).filter(({ change }) => changes.includes(change))
   assert.equal(mutants.length, changes.length)
-  return runMutants({ root, mutants, stepsFor: () => STEPS, workers: 2, signal, extraMs: 3000 })
+  return runMutants({ root, mutants, workers: 2, signal: new AbortController().signal, extraMs: 3000, ...options })
 }
 
 const copies = () => readdirSync(tmpdir()).filter((name) => name.startsWith(`molecule-mutate-${process.pid}-`))
@@ -49,23 +48,57 @@ test('a mutant that a test notices is killed, another survives, and the source s
   const root = plant(t, TEST)
   const verdicts = await run(root, ['return count > 5', 'return ((count) >= (50))'])
   const killedBy = Object.fromEntries(verdicts.map((verdict) => [verdict.mutant.change, verdict.killedBy]))
-  assert.deepEqual(killedBy, { 'return count > 5': 'limit', 'return ((count) >= (50))': undefined })
+  assert.deepEqual(killedBy, { 'return count > 5': 'src/limit.test.ts: over', 'return ((count) >= (50))': undefined })
   assert.equal(readFileSync(join(root, FILE), 'utf8'), SOURCE)
   assert.deepEqual(copies(), [])
 })
 
 test('a mutant with which the tests do not end is killed', async (t) => {
   const [verdict] = await run(plant(t, TEST), [';'])
-  assert.equal(verdict?.killedBy, 'limit')
+  assert.equal(verdict?.killedBy, 'src/limit.test.ts: it did not end')
 })
 
-test('tests that fail on the unchanged source are no proof', async (t) => {
-  const root = plant(t, TEST.replace('51', '50'))
-  await assert.rejects(run(root, ['return count > 5']), /limit fails on the unchanged source/)
+test('a test file that fails on the unchanged source is named and kills no mutant', async (t) => {
+  const lines: string[] = []
+  const [verdict] = await run(plant(t, TEST.replace('51', '50')), ['return count > 5'], {
+    report: (line) => lines.push(line),
+  })
+  assert.equal(verdict?.killedBy, undefined)
+  assert.match(lines.join('\n'), /src\/limit.test.ts fails on the unchanged source/)
   assert.deepEqual(copies(), [])
 })
 
+test('a test file that fails only once is measured again and counts', async (t) => {
+  const root = plant(t, '')
+  const marker = join(root, 'failed-once')
+  const failsOnce = `if (!existsSync(${JSON.stringify(marker)})) {
+  writeFileSync(${JSON.stringify(marker)}, '')
+  throw new Error('a busy machine')
+}
+`
+  writeFileSync(
+    join(root, 'src/limit.test.ts'),
+    `import { existsSync, writeFileSync } from 'node:fs'\n${TEST}${failsOnce}`,
+  )
+  const [verdict] = await run(root, ['return count > 5'])
+  assert.equal(verdict?.killedBy, 'src/limit.test.ts: over')
+})
+
+test('a mutant that no test reaches survives without a run', async (t) => {
+  const root = plant(t, TEST.replace('await wait()', ''))
+  const [verdict] = await run(root, [';'])
+  assert.deepEqual([verdict?.killedBy, verdict?.ms], [undefined, 0])
+})
+
+test('a test that has changed since it was measured is measured again', async (t) => {
+  const root = plant(t, TEST.replace('await wait()', ''))
+  await run(root, [';'])
+  writeFileSync(join(root, 'src/limit.test.ts'), TEST)
+  const [verdict] = await run(root, [';'])
+  assert.equal(verdict?.killedBy, 'src/limit.test.ts: it did not end')
+})
+
 test('an aborted run ends without a verdict', async (t) => {
-  assert.deepEqual(await run(plant(t, TEST), ['return count > 5'], AbortSignal.abort()), [])
+  assert.deepEqual(await run(plant(t, TEST), ['return count > 5'], { signal: AbortSignal.abort() }), [])
   assert.deepEqual(copies(), [])
 })

@@ -132,7 +132,7 @@ export const followTask = command({
     const stop = new AbortController()
     const seqs: number[] = []
     const read = async () => {
-      for await (const { seq } of node.local.reception.follow(task.id, 0, stop.signal)) seqs.push(seq)
+      for await (const { seq } of node.local.reception.follow(task.id, { afterSeq: 0 }, stop.signal)) seqs.push(seq)
     }
     modelRun.followers.push({ task, node, seqs, stop, ended: read() })
     return `${nameTask(task)} by ${node.name}`

@@ -89,6 +89,8 @@ function applyDirective(model: InboxModel, { worker, directive }: ReceivedDirect
     message.stopReceived = true
     return
   }
+  assert.equal(directive.type, 'answer', 'no turn of the model delegates')
+  if (directive.type !== 'answer') return
   const question = message.asks.find(({ id }) => id === directive.askId)
   if (question === undefined) return
   assert.notEqual(question.state, 'open', 'an answered ask is not open')

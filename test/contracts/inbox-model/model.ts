@@ -4,7 +4,15 @@
  * model is given each lease and asserts that it was allowed.
  */
 import assert from 'node:assert/strict'
-import type { Admitted, Lease, LeaseStanding, Letter, NumberedEvents, Outcome } from '../../../src/inbox/inbox.ts'
+import type {
+  Admitted,
+  Lease,
+  LeaseStanding,
+  Letter,
+  NumberedEvents,
+  Outcome,
+  RenewedStanding,
+} from '../../../src/inbox/inbox.ts'
 
 export type ModelMessageState = 'queued' | 'leased' | 'stopping' | 'done' | 'dead' | 'canceled' | 'answer'
 
@@ -240,9 +248,9 @@ const standing = (held: HeldLease): LeaseStanding => {
   return held.message.state === 'stopping' ? 'stop' : 'held'
 }
 
-export function extend(held: HeldLease): LeaseStanding {
+export function extend(held: HeldLease): RenewedStanding {
   if (isCurrent(held)) held.message.task.conversation.lapsed = false
-  return standing(held)
+  return standing(held) === 'held' && held.message.suspended ? 'waiting' : standing(held)
 }
 
 export function begin(held: HeldLease): LeaseStanding {

@@ -2,13 +2,38 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { prune } from '../../../src/inbox/upkeep/retention.ts'
+import { diffOfFile } from '../../../src/protocol/file-diff.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { done, failure, hasCode, type InboxHarness } from './harness.ts'
 
 const HOUR_MS = 3600_000
+const PAGE = { limit: 10, detail: false }
 const NOW_AND_THEN = { taskMs: 1000 * HOUR_MS, eventMs: HOUR_MS, deltaMs: HOUR_MS }
 
 export function activityTests(harness: InboxHarness): void {
+  test('CV-2 CV-4 a chat has the tools of a message with their diffs, and says when there are more than a page holds', async () => {
+    const id = await harness.workspace()
+    const { reception, inbox, conversations } = harness.local
+    await harness.withWorker(id, async (worker) => {
+      await reception.admit(letterTo(id))
+      const lease = await worker.lease()
+      const diffs = [diffOfFile('a', 'created', 'x\n'.repeat(3000))]
+      const toolsOf = async () => {
+        const page = await conversations.read({ ...{ workspaceId: id, conversation: lease.conversationId }, ...PAGE })
+        return page.messages[0] ?? assert.fail('no message')
+      }
+      const edited = { type: 'tool', name: 'Edit', state: 'finished', diffs } as const
+      await inbox.append(lease, { from: 1, events: [edited] })
+      const few = await toolsOf()
+      assert.deepEqual([few.tools.map((tool) => tool.diffs), few.hasMoreTools], [[diffs], undefined])
+      for (let from = 2; from <= 40; from++) await inbox.append(lease, { from, events: [edited] })
+      const many = await toolsOf()
+      assert.equal(many.hasMoreTools, true)
+      assert.ok(many.tools.length > 10 && many.tools.length < 40)
+      await inbox.settle(lease, done('hello'))
+    })
+  })
+
   test('PL-6 activity comes in order, without text deltas, in pages and by type', async () => {
     const id = await harness.workspace()
     const { reception, inbox, activity: log } = harness.local

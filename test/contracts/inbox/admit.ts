@@ -1,7 +1,6 @@
 /** Admission: a message is admitted once, into its conversation, within the limits. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { MoleculeError } from '../../../src/errors.ts'
 import { ulid } from '../../../src/ids.ts'
 import { sql } from '../../../src/store/store.ts'
 import { letterTo } from '../../fakes/letters.ts'
@@ -147,8 +146,10 @@ export function admitTests(harness: InboxHarness): void {
     await harness.store.write(function* () {
       yield* sql('update workspace_load set waiting = 1000 where workspace_id = $1', [id])
     })
-    await assert.rejects(harness.local.reception.admit(letterTo(id)), (error) => {
-      return hasCode('queue_full')(error) && Number((error as MoleculeError).details['retryAfterMs']) > 0
+    await assert.rejects(harness.local.reception.admit(letterTo(id)), {
+      code: 'queue_full',
+      message: "the workspace's queue is full: 1000 messages wait",
+      details: { retryAfterMs: 5000 },
     })
     await assert.rejects(harness.local.reception.admit(letterTo('ws_none')), hasCode('not_found'))
   })

@@ -1,6 +1,7 @@
 /** Cancel of a waiting and of a running message. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { findDirectives } from '../../../src/inbox/lease/directives.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { done, hasCode, type InboxHarness } from './harness.ts'
 
@@ -38,6 +39,28 @@ export function cancelTests(harness: InboxHarness): void {
       const next = await worker.lease()
       assert.equal(next.taskId, second.taskId)
       await harness.local.inbox.settle(next, done('ok'))
+    })
+  })
+
+  test('IN-8 another node that looks for directives finds the answer of a running turn, and only the stop of a cancelled one', async () => {
+    const id = await harness.workspace()
+    await harness.withWorker(id, async (worker) => {
+      const { taskId } = await harness.local.reception.admit(letterTo(id))
+      const lease = await worker.lease()
+      const found = async () => {
+        const all = await harness.store.read(findDirectives)
+        const own = all.flatMap(({ directive }) => (directive.type === 'lease' ? [] : [directive]))
+        return own.filter(({ key }) => key.messageId === lease.messageId).map(({ type }) => type)
+      }
+      assert.deepEqual(await found(), [])
+      await harness.local.inbox.ask(lease, { kind: 'question', id: 'q', parts: [{ text: 'may I?' }] })
+      assert.deepEqual(await found(), [])
+      await harness.local.reception.admit(letterTo(id, { taskId, text: 'yes' }))
+      assert.deepEqual(await found(), ['answer'])
+      await harness.local.reception.cancel(taskId)
+      assert.deepEqual(await found(), ['stop'])
+      await harness.local.inbox.settle(lease, { type: 'stopped' })
+      assert.deepEqual(await found(), [])
     })
   })
 }

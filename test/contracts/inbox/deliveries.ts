@@ -1,6 +1,8 @@
 /** Deliveries: stored with the reply, in order, retried, and not repeated when they may have arrived. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import fc from 'fast-check'
+import type { Delivery, DeliveryBody } from '../../../src/inbox/delivery.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { done, failure, hasCode, type InboxHarness } from './harness.ts'
 
@@ -68,13 +70,13 @@ export function deliveryTests(harness: InboxHarness): void {
     const mine = async () => (await all.needingDecision()).filter(({ channel }) => channel === 'c')
     const [given] = await mine()
     assert.deepEqual([given?.state, given?.error], ['failed', 'no route'])
-    await all.resolve(given?.id ?? '', 'resend')
+    await all.resolve(given?.id ?? '', 'resend', 'Ana')
     const again = await all.take(door)
     assert.equal(again?.id, given?.id)
     await all.finish(again?.id ?? '', { type: 'failed', error: 'gone', final: true })
-    await all.resolve(given?.id ?? '', 'dismiss')
+    await all.resolve(given?.id ?? '', 'dismiss', 'Ana')
     assert.deepEqual(await mine(), [])
-    await assert.rejects(all.resolve(given?.id ?? '', 'dismiss'), hasCode('not_found'))
+    await assert.rejects(all.resolve(given?.id ?? '', 'dismiss', 'Ana'), hasCode('not_found'))
   })
 
   test('a delivery that was in flight when the process died is unknown and never sent again by itself', async () => {
@@ -86,6 +88,60 @@ export function deliveryTests(harness: InboxHarness): void {
     assert.equal(await all.take(door), undefined)
     const [unknown] = (await all.needingDecision()).filter(({ id }) => id === delivery?.id)
     assert.equal(unknown?.state, 'unknown')
-    await all.resolve(unknown?.id ?? '', 'dismiss')
+    await all.resolve(unknown?.id ?? '', 'dismiss', 'Ana')
+  })
+
+  test('GW-6 a delivery in parts goes on after a crash; only a part that was being sent makes it unknown', async () => {
+    const door = newDoor()
+    await answered(door, 'parts', 'a b c')
+    const { deliveries: all } = harness.local
+    const split = (body: DeliveryBody) => (body.parts?.[0]?.text ?? '').split(' ')
+    const states = (delivery: Delivery | undefined) =>
+      delivery?.parts?.map(({ content, state }) => `${content} ${state}`)
+    const first = await all.take(door, split)
+    const id = first?.id ?? ''
+    assert.deepEqual(states(first), ['a pending', 'b pending', 'c pending'])
+    await all.beginPart(id, 0)
+    await all.partSent(id, 0, 'r1')
+    await harness.local.recover()
+    const second = await all.take(door, () => ['never asked again'])
+    assert.deepEqual(states(second), ['a sent', 'b pending', 'c pending'])
+    await all.beginPart(id, 1)
+    await harness.local.recover()
+    assert.equal(await all.take(door, split), undefined)
+    const [unknown] = await all.interrupted(door)
+    assert.deepEqual(states(unknown), ['a sent', 'b sending', 'c pending'])
+    assert.equal(typeof unknown?.parts?.[1]?.triedAgoMs, 'number')
+    await all.resume(id, 'r2')
+    const third = await all.take(door, split)
+    assert.deepEqual(states(third), ['a sent', 'b sent', 'c pending'])
+    await all.beginPart(id, 2)
+    await all.finish(id, { type: 'unknown', error: 'no answer' })
+    await all.resolve(id, 'resend', 'Ana')
+    assert.deepEqual(states(await all.take(door, split)), ['a sent', 'b sent', 'c pending'])
+    await all.beginPart(id, 2)
+    await all.finish(id, { type: 'failed', error: 'too many messages', retryAfterMs: 0 })
+    assert.deepEqual(states(await all.take(door, split)), ['a sent', 'b sent', 'c pending'])
+    await all.finish(id, { type: 'sent' })
+  })
+
+  test('AG-13 GW-3 property 10: the session of a channel is stored when a turn returns one, and else stays as it was', async () => {
+    const id = await harness.workspace()
+    const stored = new Map<string, string>()
+    const channels = fc.constantFrom('discord:1', 'discord:2', 'telegram:3')
+    const session = fc.option(fc.string({ minLength: 1 }), { nil: undefined })
+    await harness.withWorker(id, async (worker) => {
+      const settle = fc.asyncProperty(channels, session, async (principal, sessionId) => {
+        await harness.local.reception.admit({ ...letterTo(id, { contextId: 'chat' }), principal })
+        const lease = await worker.lease()
+        const outcome = { ...done('text'), ...(sessionId !== undefined && { session: sessionId }) }
+        await harness.local.inbox.settle(lease, outcome)
+        if (sessionId !== undefined) stored.set(lease.conversationId, sessionId)
+        const rows = await harness.sql('select conversation_id, token from sessions where workspace_id = $1', id)
+        const found = new Map(rows.map((row) => [String(row['conversation_id']), String(row['token'])]))
+        assert.deepEqual([...found].sort(), [...stored].sort())
+      })
+      await fc.assert(settle, { numRuns: 100 })
+    })
   })
 }

@@ -26,7 +26,7 @@ export const hasCode = (expected: string) => (error: unknown) =>
   error instanceof MoleculeError && error.code === expected
 
 export interface TestWorker {
-  /** The next directive, which must be a lease; its turn begins. Answers are skipped: the sweep may repeat one. */
+  /** The next directive, which must be a lease; its turn begins. Answers are skipped, because the sweep may repeat one, and so are waits. */
   lease(): Promise<Lease>
   next(): Promise<Directive>
   /** True when no directive comes for a moment. */
@@ -131,7 +131,7 @@ function createTestWorker(local: LocalInbox, id: string): TestWorker {
   return {
     async lease() {
       let directive = await next()
-      while (directive?.type === 'answer') directive = await next()
+      while (directive?.type === 'answer' || directive?.type === 'waiting') directive = await next()
       assert.equal(directive?.type, 'lease')
       const { lease } = directive as { lease: Lease }
       await local.inbox.begin(lease)

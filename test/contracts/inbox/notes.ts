@@ -74,7 +74,7 @@ export function noteTests(harness: InboxHarness): void {
   const read = async (taskId: string): Promise<LogEntry[]> => {
     const entries: LogEntry[] = []
     const { signal } = new AbortController()
-    for await (const entry of harness.local.reception.follow(taskId, 0, signal)) entries.push(entry)
+    for await (const entry of harness.local.reception.follow(taskId, { afterSeq: 0 }, signal)) entries.push(entry)
     return entries
   }
 }

@@ -38,6 +38,7 @@ export function pageTests(harness: InboxHarness): void {
       const page = await harness.local.reception.list({ workspaceId: id, limit: 50, ...(after && { after }) })
       assert.equal(page.total, 6)
       assert.ok(page.tasks.length === 1 || bytesOf(page.tasks) < PAGE_BYTES)
+      assert.ok(page.tasks.every((task) => task.artifacts !== undefined))
       pages.push(page.tasks.map((task) => task.id))
       after = page.next
     } while (after !== undefined)
@@ -100,7 +101,7 @@ export function pageTests(harness: InboxHarness): void {
       await harness.local.inbox.settle(lease, { type: 'done', finality: 'completed', parts, artifacts: [] })
     })
     const sizes: number[] = []
-    for await (const { wire } of harness.local.reception.follow(taskId, 0, AbortSignal.timeout(20_000))) {
+    for await (const { wire } of harness.local.reception.follow(taskId, { afterSeq: 0 }, AbortSignal.timeout(20_000))) {
       for (const { artifactUpdate } of wire) {
         if (artifactUpdate) sizes.push(artifactUpdate.artifact.parts[0]?.text?.length ?? 0)
       }
@@ -147,6 +148,16 @@ export function pageTests(harness: InboxHarness): void {
     await assert.rejects(harness.local.deadLetters.list(id, 'x'), /after must be/)
   })
 
+  test('PL-23 dead letters of the same moment are listed in pages of 200, each once', async () => {
+    const id = await harness.workspace()
+    for (let count = 0; count < 205; count++) await harness.local.reception.admit(letterTo(id))
+    await harness.sql(`update messages set state = 'dead', settled_at = 1000 where workspace_id = $1`, id)
+    const first = await harness.local.deadLetters.list(id)
+    const second = await harness.local.deadLetters.list(id, first.next)
+    assert.deepEqual([first.rows.length, second.rows.length, second.next], [200, 5, undefined])
+    assert.equal(new Set([...first.rows, ...second.rows].map((dead) => dead.id)).size, 205)
+  })
+
   test('PL-23 a long story is told in parts, and the attempts are counted on', async () => {
     const id = await harness.workspace()
     const { taskId } = await harness.local.reception.admit(letterTo(id))
@@ -156,7 +167,8 @@ export function pageTests(harness: InboxHarness): void {
         const events = [{ type: 'status', text: `${from} ${LARGE}` }] as const
         await harness.local.inbox.append(lease, { from, events })
       }
-      await harness.local.inbox.settle(lease, { type: 'dead', failure })
+      await harness.local.inbox.settle(lease, { type: 'released', interrupted: true })
+      await harness.local.inbox.settle(await worker.lease(), { type: 'dead', failure })
     })
     const texts: string[] = []
     let parts = 0
@@ -169,7 +181,8 @@ export function pageTests(harness: InboxHarness): void {
     }
     assert.ok(parts > 1, 'the log of this message is larger than a page')
     const progress = ['1', '2', '3', '4'].map((n) => `progress ${n}`)
-    assert.deepEqual(texts, ['admitted a', 'started a', ...progress, 'ended t', 'waiting i'])
+    const second = ['lost a', 'started a', 'ended t']
+    assert.deepEqual(texts, ['admitted a', 'started a', ...progress, ...second, 'waiting i'])
     const wrong = harness.local.stories.find({ id: taskId, scopeOf: () => ({}), after: 'x' })
     await assert.rejects(wrong, /after must be/)
   })

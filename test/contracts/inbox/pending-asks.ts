@@ -2,8 +2,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Lease } from '../../../src/inbox/inbox.ts'
+import { sql } from '../../../src/store/store.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { done, hasCode, type InboxHarness, type TestWorker } from './harness.ts'
+
+const answerer = (name: string) => ({ name, principal: `token:${name}`, door: 'http' })
 
 export function pendingAskTests(harness: InboxHarness): void {
   const request = {
@@ -41,16 +44,34 @@ export function pendingAskTests(harness: InboxHarness): void {
       assert.ok(asked !== undefined && asked.expiresInMs > 29 * 60_000)
       const [own] = (await harness.local.pendingAsks.list({ workspaceId: id })).rows
       assert.deepEqual([own?.tool, own?.subject, own?.taskId], ['Bash', 'rm -rf build', lease.taskId])
-      await harness.local.pendingAsks.answer(pendingId, 'allowed', 'Ana')
+      await harness.local.pendingAsks.answer(pendingId, 'allowed', answerer('Ana'))
       assert.deepEqual(await answered(worker), ['1', []])
       assert.equal(await harness.state(lease.taskId), 'TASK_STATE_WORKING')
       assert.deepEqual((await harness.local.pendingAsks.list({ workspaceId: id })).rows, [])
       await harness.local.inbox.settle(lease, done('gone'))
     })
     assert.deepEqual(
-      (await permissions(id)).map(({ text, by }) => [text, by]),
-      [['allowed', 'Ana']],
+      (await permissions(id)).map(({ name, text, by, principal, door }) => [name, text, by, principal, door]),
+      [['Bash', 'allowed', 'Ana', 'token:Ana', 'http']],
     )
+  })
+
+  test('AG-16 PL-23 the story says who answered an ask and through which door, also when the log is pruned', async () => {
+    const id = await harness.workspace()
+    const story = async (taskId: string, detail: boolean) => {
+      const found = await harness.local.stories.find({ id: taskId, scopeOf: () => ({ detail }) })
+      return found?.steps.flatMap(({ type, text }) => (type === 'permission' ? [text] : []))
+    }
+    await harness.withWorker(id, async (worker) => {
+      const { lease, pendingId } = await ask(id, worker)
+      await harness.local.pendingAsks.answer(pendingId, 'denied', answerer('Ana'))
+      await harness.local.inbox.settle(lease, done('left alone'))
+      const told = ['"Ana" (token:Ana) denied the use of Bash through http']
+      assert.deepEqual(await story(lease.taskId, true), told)
+      assert.deepEqual(await story(lease.taskId, false), ['a person denied the use of Bash'])
+      await harness.store.write(() => sql('delete from events where task_id = $1', [lease.taskId]))
+      assert.deepEqual(await story(lease.taskId, true), told)
+    })
   })
 
   test('AG-16 an answer counts once: the same answer again changes nothing, another one is refused', async () => {
@@ -58,15 +79,15 @@ export function pendingAskTests(harness: InboxHarness): void {
     await harness.withWorker(id, async (worker) => {
       const { lease, pendingId } = await ask(id, worker)
       const both = await Promise.allSettled([
-        harness.local.pendingAsks.answer(pendingId, 'denied', 'Ana'),
-        harness.local.pendingAsks.answer(pendingId, 'denied', 'Bo'),
+        harness.local.pendingAsks.answer(pendingId, 'denied', answerer('Ana')),
+        harness.local.pendingAsks.answer(pendingId, 'denied', answerer('Bo')),
       ])
       assert.deepEqual(
         both.map(({ status }) => status),
         ['fulfilled', 'fulfilled'],
       )
       await assert.rejects(
-        harness.local.pendingAsks.answer(pendingId, 'allowed', 'Ana'),
+        harness.local.pendingAsks.answer(pendingId, 'allowed', answerer('Ana')),
         hasCode('unsupported_operation'),
       )
       assert.deepEqual(await answered(worker), ['1', undefined])
@@ -74,7 +95,7 @@ export function pendingAskTests(harness: InboxHarness): void {
       while (!(await worker.idle())) assert.deepEqual(await answered(worker), ['1', undefined])
       await harness.local.inbox.settle(lease, done('left alone'))
       await assert.rejects(
-        harness.local.pendingAsks.answer(pendingId, 'allowed', 'Ana'),
+        harness.local.pendingAsks.answer(pendingId, 'allowed', answerer('Ana')),
         hasCode('unsupported_operation'),
       )
     })
@@ -83,7 +104,7 @@ export function pendingAskTests(harness: InboxHarness): void {
       ['denied'],
     )
     for (const unknown of ['', 'x', `${'x'.repeat(99)}.1.1`, '01M7FPH65GBDK8DY0646KAE617.1.1']) {
-      await assert.rejects(harness.local.pendingAsks.answer(unknown, 'allowed', 'Ana'), hasCode('not_found'))
+      await assert.rejects(harness.local.pendingAsks.answer(unknown, 'allowed', answerer('Ana')), hasCode('not_found'))
     }
   })
 
@@ -94,7 +115,7 @@ export function pendingAskTests(harness: InboxHarness): void {
       await harness.local.reception.admit(letterTo(id, { taskId: lease.taskId, text: 'yes, allowed' }))
       assert.equal(await harness.state(lease.taskId), 'TASK_STATE_AUTH_REQUIRED')
       assert.ok(await worker.idle())
-      await harness.local.pendingAsks.answer(pendingId, 'denied', 'Ana')
+      await harness.local.pendingAsks.answer(pendingId, 'denied', answerer('Ana'))
       assert.deepEqual(await answered(worker), ['1', undefined])
       await harness.local.inbox.settle(lease, done('not done'))
       const behind = await worker.lease()
@@ -114,11 +135,13 @@ export function pendingAskTests(harness: InboxHarness): void {
       // The sweep denies it; it runs every few seconds.
       assert.deepEqual(await answered(worker), ['1', undefined])
       await assert.rejects(
-        harness.local.pendingAsks.answer(asked?.id ?? '', 'allowed', 'Ana'),
+        harness.local.pendingAsks.answer(asked?.id ?? '', 'allowed', answerer('Ana')),
         hasCode('unsupported_operation'),
       )
       await harness.local.inbox.settle(lease, done('not done'))
     })
+    const [denied] = await permissions(id)
+    assert.deepEqual([denied?.text, denied?.by], ['denied: no answer came in time', undefined])
   })
 
   test('AG-16 an ask survives a restart of the list, not of its turn: a new attempt asks again', async () => {
@@ -129,7 +152,7 @@ export function pendingAskTests(harness: InboxHarness): void {
     await harness.local.recover()
     assert.deepEqual((await harness.local.pendingAsks.list({ workspaceId: id })).rows, [])
     await assert.rejects(
-      harness.local.pendingAsks.answer(pendingId, 'allowed', 'Ana'),
+      harness.local.pendingAsks.answer(pendingId, 'allowed', answerer('Ana')),
       hasCode('unsupported_operation'),
     )
     await harness.withWorker(id, async (other) => {
@@ -137,7 +160,7 @@ export function pendingAskTests(harness: InboxHarness): void {
       assert.equal(await harness.local.inbox.ask(again, request), 'held')
       const [asked] = (await harness.local.pendingAsks.list({ workspaceId: id })).rows
       assert.notEqual(asked?.id, pendingId)
-      await harness.local.pendingAsks.answer(asked?.id ?? '', 'allowed', 'Ana')
+      await harness.local.pendingAsks.answer(asked?.id ?? '', 'allowed', answerer('Ana'))
       assert.deepEqual(await answered(other), ['1', []])
       await harness.local.inbox.settle(again, done('done'))
     })
@@ -149,7 +172,7 @@ export function pendingAskTests(harness: InboxHarness): void {
     try {
       await harness.withWorker(id, async (worker) => {
         const { lease, pendingId } = await ask(id, worker)
-        await elsewhere.pendingAsks.answer(pendingId, 'allowed', 'Ana')
+        await elsewhere.pendingAsks.answer(pendingId, 'allowed', answerer('Ana'))
         assert.deepEqual(await answered(worker), ['1', []])
         await harness.local.inbox.settle(lease, done('done'))
       })

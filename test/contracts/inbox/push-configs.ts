@@ -33,6 +33,13 @@ export function pushConfigTests(harness: InboxHarness): void {
     assert.ok(await claim(taskId), 'the end of the claim frees it')
   })
 
+  test('two hosts that find the same push config due at the same moment: one claims it', async () => {
+    const { taskId } = await made()
+    const other = createPushConfigs(harness.store, 'other-host')
+    const claims = await Promise.all([claim(taskId), claim(taskId, other)])
+    assert.equal(claims.filter((push) => push !== undefined).length, 1)
+  })
+
   test('the cursor moves with each success, and the next claim starts there', async () => {
     const { taskId } = await made()
     const push = await claim(taskId)
@@ -120,6 +127,8 @@ export function pushConfigTests(harness: InboxHarness): void {
     assert.equal(await claim(taskId), undefined)
     await pushConfigs.nudge(workspaceId, taskId)
     assert.ok(await claim(taskId))
+    await pushConfigs.nudge(workspaceId, taskId)
+    assert.equal(await claim(taskId), undefined, 'a worker sends for it')
     await harness.withWorker(workspaceId, async (worker) => {
       await harness.local.inbox.settle(await worker.lease(), done('ok'))
     })

@@ -1,4 +1,4 @@
-/** The queue of a workspace as a whole: pause, resume, end. */
+/** The queue of a workspace as a whole: pause, stop, resume, end. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { letterTo } from '../../fakes/letters.ts'
@@ -9,6 +9,7 @@ const MINUTE_MS = 60_000
 
 export function queueTests(harness: InboxHarness): void {
   pauseTests(harness)
+  stopTests(harness)
   endTests(harness)
 }
 
@@ -54,6 +55,35 @@ function pauseTests(harness: InboxHarness): void {
     })
     assert.deepEqual(await harness.load(id), { running: 0, waiting: 0 })
     await assert.rejects(faces.pause('ws_none', { now: false }), hasCode('not_found'))
+  })
+}
+
+function stopTests(harness: InboxHarness): void {
+  test('CL-7 TW-9 stop cancels what runs, and the messages that wait begin after a resume', async () => {
+    const id = await harness.workspace(2)
+    const { reception, queues, inbox } = harness.local
+    await harness.withWorker(id, async (worker) => {
+      const first = await reception.admit(letterTo(id, { contextId: 'a' }))
+      const second = await reception.admit(letterTo(id, { contextId: 'b' }))
+      const leases = [await worker.lease(), await worker.lease()]
+      const waiting = await reception.admit(letterTo(id, { contextId: 'a', text: 'later' }))
+      const answered = reception.waitForResult(first.taskId, MINUTE_MS, AbortSignal.timeout(MINUTE_MS))
+      assert.deepEqual([...(await queues.stop(id))].sort(), [first.taskId, second.taskId].sort())
+      assert.equal((await answered)?.status.state, 'TASK_STATE_CANCELED')
+      for (const lease of leases) {
+        assert.equal((await worker.next()).type, 'stop')
+        await inbox.settle(lease, { type: 'stopped' })
+      }
+      assert.ok(await worker.idle())
+      assert.deepEqual(await queues.stop(id), [])
+      await queues.resume(id)
+      const next = await worker.lease()
+      assert.equal(next.taskId, waiting.taskId)
+      await inbox.settle(next, done('ok'))
+      assert.ok(await worker.idle())
+    })
+    assert.deepEqual(await harness.load(id), { running: 0, waiting: 0 })
+    await assert.rejects(queues.stop('ws_none'), hasCode('not_found'))
   })
 }
 

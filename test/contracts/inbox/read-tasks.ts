@@ -19,7 +19,7 @@ export function readTaskTests(harness: InboxHarness): void {
       const seen: string[] = []
       for await (const { wire } of harness.local.reception.follow(
         taskId,
-        snapshot?.seq ?? 0,
+        { afterSeq: snapshot?.seq ?? 0 },
         AbortSignal.timeout(5000),
       )) {
         for (const { artifactUpdate } of wire)

@@ -1,6 +1,7 @@
 /** Recovery after a dead process, leases of a worker that leaves, and sessions. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { MoleculeError } from '../../../src/errors.ts'
 import type { Lease, Outcome } from '../../../src/inbox/inbox.ts'
 import { findSession } from '../../../src/sessions/sessions.ts'
 import type { Store } from '../../../src/store/store.ts'
@@ -94,6 +95,44 @@ export function recoverTests(harness: InboxHarness): void {
     assert.ok(writes > 0 && writes <= 2, `${writes} writes`)
     assert.deepEqual(await harness.load(id), { running: 0, waiting: 1 })
     await harness.local.reception.cancel(taskId)
+  })
+
+  test('a lease whose commit succeeded and whose answer was lost is released after two sweeps, uncounted', async () => {
+    const id = await harness.workspace(0)
+    const clock = manualClock()
+    let losesAnswers = false
+    const store: Store = {
+      ...harness.store,
+      async write(transaction, lane) {
+        const answer = await harness.store.write(transaction, lane)
+        if (losesAnswers) throw new MoleculeError('store_unavailable', 'the connection is lost', { retryable: true })
+        return answer
+      },
+    }
+    const local = harness.newInbox(clock, store)
+    const worker = harness.worker(id, local)
+    await harness.local.reception.admit(letterTo(id))
+    assert.ok(await worker.idle())
+    const isLeased = async () => JSON.stringify(await harness.load(id)) === '{"running":1,"waiting":0}'
+    const sweepUntil = (condition: () => Promise<boolean>, what: string) =>
+      waitUntil(async () => {
+        clock.advance(5000)
+        return await condition()
+      }, what)
+    losesAnswers = true
+    await harness.sql('update workspace_load set slots = 1 where workspace_id = $1', id)
+    await sweepUntil(isLeased, 'the lease is stored')
+    losesAnswers = false
+    let isReceived = false
+    const waiting = worker.lease().finally(() => {
+      isReceived = true
+    })
+    await sweepUntil(async () => isReceived, 'the message is leased again')
+    const lease = await waiting
+    assert.deepEqual([lease.epoch, lease.losses, lease.interrupted], [2, 0, false])
+    assert.equal(await local.inbox.settle(lease, done('ok')), 'settled')
+    await worker.leave()
+    local.close()
   })
 
   test('RT-5 a session is kept at settle, belongs to one host, and is dropped when lost', async () => {

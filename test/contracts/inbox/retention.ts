@@ -1,6 +1,7 @@
 /** Retention: ended tasks are deleted after their time; unsettled ones and those that need a person never are. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { Outcome } from '../../../src/inbox/inbox.ts'
 import { prune } from '../../../src/inbox/upkeep/retention.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { done, failure, type InboxHarness } from './harness.ts'
@@ -69,9 +70,37 @@ export function retentionTests(harness: InboxHarness): void {
     await deliveries.finish(delivery?.id ?? '', { type: 'unknown', error: 'no answer' })
     await pruneAll()
     assert.ok(await harness.local.reception.task(taskId), 'unknown')
-    await deliveries.resolve(delivery?.id ?? '', 'dismiss')
+    await deliveries.resolve(delivery?.id ?? '', 'dismiss', 'Ana')
     await pruneAll()
     assert.equal(await harness.local.reception.task(taskId), undefined)
+  })
+
+  test('IN-6 a conversation and its session stay while one of its tasks does', async () => {
+    const id = await harness.workspace()
+    const { reception, inbox } = harness.local
+    const tasks: string[] = []
+    await harness.withWorker(id, async (worker) => {
+      for (const text of ['one', 'two']) {
+        tasks.push((await reception.admit(letterTo(id, { contextId: 'c', text }))).taskId)
+        await inbox.settle(await worker.lease(), { ...done(text), session: 's' } as Outcome)
+      }
+    })
+    const [first = '', second = ''] = tasks
+    const left = async () => {
+      await prune(harness.store, { taskMs: -60_000, eventMs: forever, deltaMs: forever }, signal)
+      const count = async (table: string) =>
+        (await harness.sql(`select 1 as one from ${table} where workspace_id = $1`, id)).length
+      return {
+        tasks: await count('tasks'),
+        conversations: await count('conversations'),
+        sessions: await count('sessions'),
+      }
+    }
+    await harness.sql('update tasks set updated_at = now_ms() + 86400000 where id = $1', second)
+    assert.deepEqual(await left(), { tasks: 1, conversations: 1, sessions: 1 })
+    assert.equal(await reception.task(first), undefined)
+    await harness.sql('update tasks set updated_at = 1 where id = $1', second)
+    assert.deepEqual(await left(), { tasks: 0, conversations: 0, sessions: 0 })
   })
 
   test('IN-6 text deltas are deleted an hour after the reply, and the reply stays', async () => {
@@ -90,7 +119,7 @@ export function retentionTests(harness: InboxHarness): void {
     await harness.sql('update messages set settled_at = 1 where workspace_id = $1', id)
     await prune(harness.store, { taskMs: forever, eventMs: forever, deltaMs: 3600_000 }, signal)
     const seen: string[] = []
-    for await (const { wire } of harness.local.reception.follow(taskId, 0, AbortSignal.timeout(5000))) {
+    for await (const { wire } of harness.local.reception.follow(taskId, { afterSeq: 0 }, AbortSignal.timeout(5000))) {
       for (const { artifactUpdate } of wire) if (artifactUpdate) seen.push(artifactUpdate.artifact.parts[0]?.text ?? '')
     }
     assert.deepEqual(seen, ['hello'])

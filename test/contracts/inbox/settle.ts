@@ -119,6 +119,27 @@ export function settleTests(harness: InboxHarness): void {
     })
   })
 
+  test('PL-5 a reader that follows until the end waits while the task is input-required; other readers stop there', async () => {
+    const id = await harness.workspace()
+    await harness.withWorker(id, async (worker) => {
+      const { taskId } = await harness.local.reception.admit(letterTo(id))
+      const lastState = async (untilFinal: boolean, signal = AbortSignal.timeout(60_000)) => {
+        let last = ''
+        for await (const { wire } of harness.local.reception.follow(taskId, { afterSeq: 0, untilFinal }, signal))
+          last = wire.at(-1)?.statusUpdate?.status.state ?? last
+        return last
+      }
+      const ask: Outcome = { type: 'done', finality: 'input_required', parts: [{ text: 'which?' }], artifacts: [] }
+      await harness.local.inbox.settle(await worker.lease(), ask)
+      const wholeTask = lastState(true)
+      assert.equal(await lastState(false), 'TASK_STATE_INPUT_REQUIRED')
+      assert.equal(await lastState(true, AbortSignal.timeout(50)), 'TASK_STATE_INPUT_REQUIRED')
+      await harness.local.reception.admit(letterTo(id, { taskId, text: 'that' }))
+      await harness.local.inbox.settle(await worker.lease(), done('thanks'))
+      assert.equal(await wholeTask, 'TASK_STATE_COMPLETED')
+    })
+  })
+
   test('IN-3 a repeated settle with the same outcome is settled, with another outcome stale', async () => {
     const id = await harness.workspace()
     await harness.withWorker(id, async (worker) => {
@@ -157,7 +178,11 @@ export function settleTests(harness: InboxHarness): void {
       await harness.local.inbox.settle(again, done('new text'))
       const seen: string[] = []
       let lastSeq = 0
-      for await (const { seq, wire } of harness.local.reception.follow(taskId, 0, AbortSignal.timeout(5000))) {
+      for await (const { seq, wire } of harness.local.reception.follow(
+        taskId,
+        { afterSeq: 0 },
+        AbortSignal.timeout(5000),
+      )) {
         assert.ok(seq > lastSeq)
         lastSeq = seq
         for (const { statusUpdate, artifactUpdate } of wire) {

@@ -41,7 +41,8 @@ export function storyTests(harness: InboxHarness): void {
 
   test('CL-1 explain shows each reader its own message of an id that several senders used, and none whose id only starts alike', async () => {
     const id = await harness.workspace()
-    const messageId = `a name of more than sixteen bytes, in ${id}`
+    // The second byte is larger than the first: a range that began with it would not contain the id.
+    const messageId = `az, a name of more than sixteen bytes, in ${id}`
     const from = async (principal: string) =>
       (await harness.local.reception.admit(letterTo(id, { messageId, principal }))).taskId
     const [people, agent] = [await from('people'), await from('ws:x')]
@@ -87,6 +88,46 @@ export function storyTests(harness: InboxHarness): void {
       assert.deepEqual(await types(taskId), ['admitted', 'started', 'asked', 'resumed', 'answered', 'ended'])
       const [delivery] = (await tell(taskId))?.deliveries ?? []
       assert.deepEqual(delivery, { to: 'discord general', state: 'pending', tries: 0 })
+    })
+  })
+
+  test('CL-1 explain says what the message does now: it waits, it waits for a retry, it runs, it is being stopped', async () => {
+    const id = await harness.workspace()
+    const { reception, inbox } = harness.local
+    const { taskId } = await reception.admit(letterTo(id))
+    const now = async () => (await tell(taskId))?.steps.at(-1)?.text
+    assert.equal(await now(), 'it waits in the queue')
+    await harness.withWorker(id, async (worker) => {
+      const retry = { type: 'retry', failure, reason: 'failure', interrupted: false } as const
+      await inbox.settle(await worker.lease(), { ...retry, afterMs: 3600_000 })
+      assert.match((await now()) ?? '', /^it will be tried again in (?:1 h|60 min)$/)
+      await harness.sql('update messages set ready_at = 1 where task_id = $1', taskId)
+      await harness.sql('update conversations set ready_at = 1 where workspace_id = $1', id)
+      const lease = await worker.lease()
+      assert.equal(await now(), 'the attempt is running now')
+      await reception.cancel(taskId)
+      assert.match((await now()) ?? '', /^the task was cancelled, and the processes .* are being stopped$/)
+      assert.equal((await worker.next()).type, 'stop')
+      await inbox.settle(lease, { type: 'stopped' })
+      assert.equal(await now(), 'the task is canceled')
+    })
+  })
+
+  test('CL-1 explain shows a message behind another one of its task as waiting, then as one attempt', async () => {
+    const id = await harness.workspace()
+    const { reception, inbox } = harness.local
+    await harness.withWorker(id, async (worker) => {
+      const { taskId } = await reception.admit(letterTo(id))
+      const first = await worker.lease()
+      const behind = letterTo(id, { taskId })
+      await reception.admit(behind)
+      const { messageId } = behind.envelope.message
+      assert.equal((await types(messageId))?.at(-1), 'waiting')
+      await inbox.settle(first, done('one'))
+      const second = await worker.lease()
+      assert.deepEqual(await types(messageId), ['admitted', 'started', 'running'])
+      await inbox.settle(second, done('two'))
+      assert.deepEqual(await types(messageId), ['admitted', 'started', 'answered', 'ended'])
     })
   })
 }

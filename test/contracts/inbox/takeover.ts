@@ -1,7 +1,9 @@
 /** Takeover and expiry. Time passes by moving rows and a clock, never by waiting. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { MoleculeError } from '../../../src/errors.ts'
 import type { LocalInbox } from '../../../src/inbox/local-inbox.ts'
+import type { Store } from '../../../src/store/store.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { type ManualClock, manualClock } from '../../fakes/manual-clock.ts'
 import { waitUntil } from '../../harness/wait.ts'
@@ -9,9 +11,9 @@ import { done, type InboxHarness } from './harness.ts'
 
 export function takeoverTests(harness: InboxHarness): void {
   /** A second node whose clock the test moves. */
-  const withNode = async (work: (node: LocalInbox, clock: ManualClock) => Promise<void>) => {
+  const withNode = async (work: (node: LocalInbox, clock: ManualClock) => Promise<void>, store?: Store) => {
     const clock = manualClock()
-    const node = harness.newInbox(clock)
+    const node = harness.newInbox(clock, store)
     try {
       await work(node, clock)
     } finally {
@@ -88,6 +90,39 @@ export function takeoverTests(harness: InboxHarness): void {
       assert.equal(await harness.local.inbox.settle(lease, done('mine')), 'settled')
       await worker.leave()
     })
+  })
+
+  test('IN-3 an outage of the store begins the lease time anew: the workers that it silenced keep their leases', async () => {
+    const id = await harness.workspace()
+    const slow = harness.worker(id)
+    await harness.local.reception.admit(letterTo(id))
+    const lease = await slow.lease()
+    await slow.leave()
+    let failures = 0
+    let isDown = false
+    const store: Store = {
+      ...harness.store,
+      read(transaction) {
+        if (!isDown) return harness.store.read(transaction)
+        failures += 1
+        return Promise.reject(new MoleculeError('store_unavailable', 'the connection is lost', { retryable: true }))
+      },
+    }
+    await withNode(async (node, clock) => {
+      const worker = harness.worker(id, node)
+      await pass(clock, 25_000)
+      isDown = true
+      await waitUntil(async () => {
+        await pass(clock, 5000)
+        return failures > 0
+      })
+      isDown = false
+      await runOut(id)
+      await pass(clock, 25_000)
+      assert.ok(await worker.idle())
+      assert.equal(await harness.local.inbox.settle(lease, done('mine')), 'settled')
+      await worker.leave()
+    }, store)
   })
 
   test('IN-8 a cancelled turn whose worker is gone frees its conversation when the lease runs out', async () => {

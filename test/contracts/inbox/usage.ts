@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { systemClock } from '../../../src/clock.ts'
-import type { Lease } from '../../../src/inbox/inbox.ts'
+import type { Lease, Outcome } from '../../../src/inbox/inbox.ts'
+import type { OverviewPage } from '../../../src/inbox/load-readers.ts'
 import { prune, RETENTION } from '../../../src/inbox/upkeep/retention.ts'
 import type { Brief } from '../../../src/protocol/brief.ts'
 import { withHistory } from '../../../src/workspaces/brief/history.ts'
@@ -24,7 +25,8 @@ export function usageTests(harness: InboxHarness): void {
       const used = { inputTokens: 10, outputTokens: 2, costUsd: 0.125, durationMs: 20 }
       await harness.local.inbox.settle(second, { ...done('ok'), usage: used })
       await harness.local.inbox.settle(second, { ...done('ok'), usage: used })
-      const sum = { turns: 2, unknownTurns: 1, inputTokens: 10, outputTokens: 2, costUsd: 0.125, durationMs: 21 }
+      const amounts = { inputTokens: 10, outputTokens: 2, costUsd: 0.125, durationMs: 21 }
+      const sum = { turns: 2, unknownTurns: 1, unknownCostTurns: 1, ...amounts }
       const { total, days, messages } = await read(id)
       assert.deepEqual(total, sum)
       assert.deepEqual(messages, [{ messageId: first.messageId, taskId: first.taskId, ...sum }])
@@ -37,6 +39,45 @@ export function usageTests(harness: InboxHarness): void {
     await assert.rejects(read('ws_nobody'), hasCode('not_found'))
   })
 
+  test('CL-7 the overview has what each workspace used today, its dead letters and its questions, by pages', async () => {
+    const id = await harness.workspace()
+    const idle = await harness.workspace()
+    const all = async (limit: number) => {
+      const found: OverviewPage['workspaces'][number][] = []
+      for (let after: string | undefined = ''; after !== undefined; ) {
+        const page: OverviewPage = await harness.local.overview.read({ after, limit })
+        assert.ok(page.workspaces.length <= limit)
+        found.push(...page.workspaces)
+        after = page.next
+      }
+      return found.filter((one) => one.id === id || one.id === idle)
+    }
+    await harness.withWorker(id, async (worker) => {
+      const settleNext = async (outcome: Outcome) => {
+        await harness.local.reception.admit(letterTo(id))
+        await harness.local.inbox.settle(await worker.lease(), outcome)
+      }
+      await settleNext({ ...done('ok'), usage: { inputTokens: 3, outputTokens: 1, costUsd: 0.5, durationMs: 7 } })
+      await settleNext({ type: 'dead', failure })
+      await settleNext({ ...done('which one?'), finality: 'input_required' } as Outcome)
+    })
+    const amounts = { inputTokens: 3, outputTokens: 1, costUsd: 0.5, durationMs: 7 }
+    const used = { turns: 1, unknownTurns: 0, unknownCostTurns: 0, ...amounts }
+    const unknown = { inputTokens: null, outputTokens: null, costUsd: null, durationMs: null }
+    const none = { turns: 0, unknownTurns: 0, unknownCostTurns: 0, ...unknown }
+    const expected = [
+      { id, deadLetters: 1, questions: 1, today: used },
+      { id: idle, deadLetters: 0, questions: 0, today: none },
+    ].sort((a, b) => (a.id < b.id ? -1 : 1))
+    assert.deepEqual(await all(1), expected)
+    assert.deepEqual(await all(1000), expected)
+    const [dead] = (await harness.local.deadLetters.list(id)).rows
+    await harness.local.deadLetters.discard(id, dead?.id ?? '')
+    await harness.sql('update turn_usage set ended_at = ended_at - 86400000 where workspace_id = $1', id)
+    const later = (await all(1000)).find((one) => one.id === id)
+    assert.deepEqual(later, { id, deadLetters: 0, questions: 1, today: none })
+  })
+
   test('RT-13 a value that is no amount is stored as unknown', async () => {
     const id = await harness.workspace()
     await harness.withWorker(id, async (worker) => {
@@ -46,7 +87,7 @@ export function usageTests(harness: InboxHarness): void {
       await harness.local.inbox.settle(lease, { ...done('ok'), usage: said })
       const { total } = await read(id)
       const none = { inputTokens: null, outputTokens: null, costUsd: null, durationMs: null }
-      assert.deepEqual(total, { turns: 1, unknownTurns: 1, ...none })
+      assert.deepEqual(total, { turns: 1, unknownTurns: 1, unknownCostTurns: 1, ...none })
     })
   })
 

@@ -20,8 +20,10 @@ export function waitingTurnTests(harness: InboxHarness): void {
       await harness.local.reception.admit(letterTo(id, { contextId: 'a' }))
       await harness.local.reception.admit(letterTo(id, { contextId: 'b' }))
       const first = await worker.lease()
+      assert.deepEqual(await harness.local.inbox.extend([first]), ['held'])
       assert.equal(await harness.local.inbox.suspend(first), 'held')
       assert.equal(await harness.local.inbox.suspend(first), 'held')
+      assert.deepEqual(await harness.local.inbox.extend([first]), ['waiting'])
       const second = await worker.lease()
       assert.deepEqual(await counts(id), { running: 1, suspended: 1, waiting: 0 })
       assert.equal(await harness.local.inbox.resume(first), 'held')
@@ -95,8 +97,13 @@ export function waitingTurnTests(harness: InboxHarness): void {
     const id = await harness.workspace()
     const { reception, inbox } = harness.local
     await harness.withWorker(id, async (worker) => {
-      const { contextId } = await reception.admit(letterTo(id, { text: 'before' }))
-      await inbox.settle(await worker.lease(), done('well'))
+      const before = await reception.admit(letterTo(id, { text: 'before' }))
+      const earlier = await worker.lease()
+      await inbox.ask(earlier, question)
+      await reception.admit(letterTo(id, { taskId: before.taskId, text: 'used up' }))
+      await worker.next()
+      await inbox.settle(earlier, done('well'))
+      const { contextId } = before
       const { taskId } = await reception.admit(letterTo(id, { contextId, text: 'work' }))
       const lease = await worker.lease()
       await reception.admit(letterTo(id, { contextId, text: 'between' }))

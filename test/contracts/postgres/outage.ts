@@ -8,6 +8,7 @@ import { type Clock, systemClock } from '../../../src/clock.ts'
 import { MoleculeError } from '../../../src/errors.ts'
 import type { Log } from '../../../src/log.ts'
 import { type Store, sql } from '../../../src/store/store.ts'
+import { waitUntil } from '../../harness/wait.ts'
 import { addNote, type GetServer, isUnavailable, openNodes, openStore, pause, readNote } from './harness.ts'
 
 /** Retries until the store works again. Every failure before must be `store_unavailable`. Returns the time it took. */
@@ -63,12 +64,11 @@ export function outageTests(getServer: GetServer): void {
         acknowledged.push(index)
       })
       const settled = Promise.allSettled(writing)
-      await delay(150)
+      await waitUntil(() => acknowledged.length > 10, 'writes are acknowledged')
       await getServer().kill()
       await settled
       await getServer().startServer()
       await waitForRecovery(store)
-      assert.ok(acknowledged.length > 10)
       for (const index of acknowledged) assert.equal(await readNote(store, String(index)), '')
     })
 

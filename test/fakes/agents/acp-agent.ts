@@ -14,10 +14,12 @@ import {
   type PromptResponse,
   RequestError,
   type RequestPermissionRequest,
+  type SessionUpdate,
 } from '@agentclientprotocol/sdk'
 import {
   inPieces,
   loadSession,
+  printError,
   readSampleLines,
   saveSession,
   scenario,
@@ -113,6 +115,7 @@ export function acpAgent(dialect: AcpDialect): void {
 
 function overrides(): object {
   if (scenario === 'acp-2') return { protocolVersion: 2 }
+  if (scenario === 'no-urls') return { agentCapabilities: { mcpCapabilities: { http: false } } }
   return scenario === 'no-load' ? { agentCapabilities: { loadSession: false } } : {}
 }
 
@@ -156,6 +159,7 @@ async function play(prompt: Prompt, dialect: AcpDialect): Promise<PromptResponse
     case 'mixed':
       return await mixed(prompt)
     case 'environment':
+    case 'no-urls':
       await sendText(
         client,
         sessionId,
@@ -179,15 +183,41 @@ async function play(prompt: Prompt, dialect: AcpDialect): Promise<PromptResponse
   }
 }
 
-/** The prompt chooses: wait for a cancel, answer slowly, or answer at once. */
+/** The prompt chooses: wait for a cancel, fail, answer slowly, or answer at once. */
 async function mixed(prompt: Prompt): Promise<PromptResponse> {
   if (prompt.text === 'wait') {
     startDetachedProcess()
     return await waitForCancel(prompt.session)
   }
+  if (prompt.text.startsWith('fail')) return await failCalls(prompt)
   if (prompt.text.startsWith('slow')) await delay(1_000)
   await pieces(prompt)
   return finished()
+}
+
+/** As opencode does: `fail 1` is one failed call and an error, `fail` alone is one failed call after the other, in silence. */
+async function failCalls({ sessionId, text, session }: Prompt): Promise<PromptResponse> {
+  const log = (id: string, small: boolean) =>
+    printError(
+      `timestamp=x level=ERROR run=1 message="stream error" providerID=p modelID=m session.id=${id} small=${small} agent=build mode=primary error.error="AI_APICallError: Overloaded"\n`,
+    )
+  if (text === 'fail 1') {
+    log(sessionId, false)
+    throw new RequestError(-32_603, 'Internal error: fake words', { service: 'session', errorName: 'APIError' })
+  }
+  // The call for a title, and one call of each of two subagents: none of them ends the turn.
+  for (const [id, small] of [
+    [sessionId, true],
+    [sessionId, true],
+    ['ses_a', false],
+    ['ses_b', false],
+  ] as const)
+    log(id, small)
+  while (!session.cancel.signal.aborted) {
+    log(sessionId, false)
+    await delay(50)
+  }
+  return { stopReason: 'end_turn' }
 }
 
 async function floodOf({ client, sessionId }: Prompt): Promise<never> {
@@ -208,8 +238,10 @@ async function waitForCancel({ cancel }: Session): Promise<PromptResponse> {
   return { stopReason: 'cancelled' }
 }
 
-/** The permission request of gemini or opencode, and the tool call that follows the decision. */
-async function askFirst({ client, sessionId }: Prompt, dialect: AcpDialect): Promise<PromptResponse> {
+/** A permission request, and the tool call that follows the decision. */
+async function askFirst(prompt: Prompt, dialect: AcpDialect): Promise<PromptResponse> {
+  const { client, sessionId } = prompt
+  if (dialect === 'opencode') return await askForBash(prompt)
   const recorded = readSampleLines(SAMPLES.gemini).find((message) => message['method'] === 'session/request_permission')
   const params = recorded?.['params'] as { toolCall: { toolCallId: string; title: string }; options: never }
   const { toolCallId, title } = params.toolCall
@@ -217,12 +249,40 @@ async function askFirst({ client, sessionId }: Prompt, dialect: AcpDialect): Pro
     const update = { sessionUpdate: 'tool_call', toolCallId, title, kind: 'other', status: 'pending' } as const
     await client.notify('session/update', { sessionId, update })
   }
-  const request = { ...params, sessionId } as RequestPermissionRequest
-  const answer = await client.request('session/request_permission', request)
-  const chosen = answer.outcome.outcome === 'selected' ? answer.outcome.optionId : 'cancelled'
-  const isAllowed = chosen.startsWith('proceed')
-  const update = { toolCallId, title, status: isAllowed ? 'completed' : 'failed' } as const
+  const chosen = await requestPermission(client, { ...params, sessionId } as RequestPermissionRequest)
+  const update = { toolCallId, title, status: chosen.startsWith('proceed') ? 'completed' : 'failed' } as const
   await client.notify('session/update', { sessionId, update: { sessionUpdate: 'tool_call_update', ...update } })
+  await sendText(client, sessionId, `chosen: ${chosen}`)
+  return finished()
+}
+
+async function requestPermission(client: Prompt['client'], request: RequestPermissionRequest): Promise<string> {
+  const { outcome } = await client.request('session/request_permission', request)
+  return outcome.outcome === 'selected' ? outcome.optionId : 'cancelled'
+}
+
+/** As opencode 1.18.33 was seen to ask: the title is first the name of the tool, then the command. */
+async function askForBash({ client, sessionId }: Prompt): Promise<PromptResponse> {
+  const command = 'touch "$HOME/done"'
+  const call = { toolCallId: 'call_bkENP4r3tXW7ifjc', kind: 'execute' } as const
+  const cwd = process.cwd()
+  const update = (more: object) =>
+    client.notify('session/update', { sessionId, update: { ...call, ...more } as SessionUpdate })
+  await update({ sessionUpdate: 'tool_call', title: 'bash', status: 'pending', rawInput: { cwd } })
+  const rawInput = { command, description: 'A test command', timeout: 600_000, cwd }
+  const running = { sessionUpdate: 'tool_call_update', title: command, status: 'in_progress', rawInput }
+  await update(running)
+  const chosen = await requestPermission(client, {
+    sessionId,
+    toolCall: { ...call, title: command, status: 'pending', rawInput: { command } },
+    options: [
+      { optionId: 'once', kind: 'allow_once', name: 'Allow once' },
+      { optionId: 'always', kind: 'allow_always', name: 'Always allow' },
+      { optionId: 'reject', kind: 'reject_once', name: 'Reject' },
+    ],
+  })
+  const status = chosen === 'reject' || chosen === 'cancelled' ? 'failed' : 'completed'
+  await update({ sessionUpdate: 'tool_call_update', title: command, status })
   await sendText(client, sessionId, `chosen: ${chosen}`)
   return finished()
 }

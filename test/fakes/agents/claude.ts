@@ -5,7 +5,7 @@
  */
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -97,10 +97,22 @@ function resultOf(name: string, text: string, { id, messages }: Session): Json {
       const result = 'Claude AI usage limit reached|4102444800'
       return { ...success, ...own, is_error: true, api_error_status: 429, result }
     }
+    case 'refuse':
+    case 'refuse-once': {
+      const [, status, result = ''] = /^(\d{3}) (.*)$/s.exec(text) ?? []
+      // `refuse-once` answers a message that it has refused before.
+      const refused = join(HOME, `refused-${Buffer.from(text).toString('hex').slice(0, 100)}`)
+      if (name === 'refuse-once' && existsSync(refused)) return { ...success, ...own, result: 'answered after all' }
+      writeFileSync(refused, '')
+      return { ...success, ...own, is_error: true, api_error_status: Number(status), result }
+    }
     case 'denied': {
       const denial = { tool_name: 'Bash', tool_use_id: 'toolu_1', tool_input: { command: 'touch x' } }
       return { ...success, ...own, result: text, permission_denials: [denial, denial] }
     }
+    case 'outbox':
+      writeFileSync(join(process.env['MOLECULE_OUTBOX'] ?? '', text), `the file ${text}\n`)
+      return { ...success, ...own, result: `wrote ${text}` }
     case 'flood':
       return { ...success, ...own, result: 'x'.repeat(11 * 1024 * 1024) }
     default:
@@ -191,6 +203,7 @@ async function runTurn(session: Session, message: string, setCallbacks: SetCallb
   }
   if (name === 'retry') replay('error-500-with-retries.jsonl', session)
   else if (name === 'tool') replay('stream-json-mcp-tool.jsonl', session)
+  else if (name === 'edit') replay('stream-json-edit.jsonl', session, text)
   else if (name === 'endless' || name === 'deaf')
     await new Promise<void>((resolve) => waitForInterrupt(session, name, { setCallbacks, resolve }))
   else if (name === 'ask') await new Promise<void>((resolve) => ask(session, text, { setCallbacks, resolve }))
@@ -208,9 +221,12 @@ function askBetweenTurns(setCallbacks: SetCallbacks): void {
   setTimeout(() => print({ type: 'control_request', request_id: 'woken', request }), 50)
 }
 
-/** Prints a recorded turn without its init. */
-function replay(file: string, { id }: Session): void {
-  for (const line of readLines(file).slice(1)) print({ ...line, session_id: id })
+/** Prints a recorded turn without its init. A text stands for the word "three" of the recording. */
+function replay(file: string, { id }: Session, text = ''): void {
+  for (const line of readLines(file).slice(1)) {
+    const said = text === '' ? line : (JSON.parse(JSON.stringify(line).replaceAll('three', text)) as Json)
+    print({ ...said, session_id: id })
+  }
 }
 
 interface RunningTurn {
@@ -247,6 +263,8 @@ function ask(session: Session, command: string, { setCallbacks, resolve }: Runni
     interrupt: () =>
       waitForInterrupt(session, 'endless', { setCallbacks: (callbacks) => callbacks.interrupt(), resolve }),
   })
+  const use = { type: 'tool_use', id: 'toolu_1', name: 'Bash', input: { ...input, timeout: 600_000 } }
+  print({ type: 'assistant', message: { role: 'assistant', content: [use] }, session_id: session.id })
   print({ type: 'control_request', request_id: randomUUID(), request })
 }
 

@@ -94,6 +94,7 @@ async function exec(): Promise<void> {
   const events = readLines(error ?? (name === 'tool' ? 'mcp-tool.jsonl' : 'success.jsonl'))
   if (error === undefined) remember(thread, message)
   if (name === 'endless') return endless(thread)
+  if (name === 'no-network') return waitForNetwork((report) => print({ type: 'error', message: report }))
   for (const event of events) print(fillIn(event, thread, replyOf(name, text, thread)))
   process.exitCode = error === undefined ? 0 : 1
   // The real codex stays for five seconds when it has plugins.
@@ -116,6 +117,14 @@ async function endless(thread: Thread): Promise<void> {
   startTool()
   if (fake === 'stubborn') process.on('SIGTERM', () => undefined)
   await delay(300_000)
+}
+
+/** Like the real codex, waits for ever and says so again and again. */
+async function waitForNetwork(send: (report: string) => void): Promise<void> {
+  for (;;) {
+    send('Reconnecting... waiting for network')
+    await delay(50)
+  }
 }
 
 // ---- app-server
@@ -186,6 +195,9 @@ async function runTurn(thread: Thread, turn: Json, message: string): Promise<voi
   }
   notify('turn/started', { turn })
   if (name === 'complain') return complain()
+  if (name === 'no-network') {
+    return waitForNetwork((report) => notify('error', { error: { message: report }, willRetry: true }))
+  }
   if (name === 'endless' || name === 'deaf') {
     startTool()
     notify('item/started', {

@@ -5,6 +5,7 @@
  */
 import { type ChatCompletionRequest, type FixtureOpts, type FixtureResponse, LLMock } from '@copilotkit/aimock'
 import { startNamespaceProxy } from './namespace-proxy.ts'
+import { failurePrompt, startFailingProvider } from './provider-failures.ts'
 
 /** The only key that it accepts. */
 export const MODEL_KEY = 'sk-molecule-tests-only'
@@ -21,12 +22,14 @@ export const modelPrompts = {
   recite: 'Please recite.',
   /** Makes the agent call the tool and answers with its result. */
   useTool: 'Please use the lucky tool.',
+  /** Makes the agent delegate to the peer `colleague` with the MCP server of its workspace, and answers with the result. */
+  delegate: 'Please ask the colleague.',
   /** Makes the agent's shell run `sleep` in its own process session and wait for it. */
   linger: (seconds: number) => `Please linger for ${seconds} s.`,
   /** Makes the agent's shell write `delivery` into the outbox folder that the agent's instructions name. */
   deliver: 'Please deliver the file.',
-  /** Is refused with a rate limit. */
-  tooOften: 'Please refuse, too often.',
+  /** Is refused with a rate limit. `provider-failures.ts` has all failures. */
+  tooOften: failurePrompt('rate limit'),
 } as const
 
 export const recital = Array.from({ length: 40 }, (_, line) => `line ${line} of the recital`).join(', ')
@@ -54,13 +57,15 @@ export async function startFakeModel(): Promise<FakeModel> {
   }
   // Agents also request titles and summaries by themselves.
   mock.on({}, { content: 'A title', usage: USAGE })
-  const url = await mock.start()
+  const failing = await startFailingProvider(await mock.start())
+  const { url } = failing
   const proxy = await startNamespaceProxy(url)
   return {
     url,
     codexUrl: proxy.url,
     async stop() {
       await proxy.stop()
+      await failing.stop()
       await mock.stop()
     },
   }
@@ -94,18 +99,12 @@ const RULES: readonly ModelRule[] = [
   },
   { pattern: /Please use the lucky tool/, after: 'message', answer: callTool },
   { pattern: /Please use the lucky tool/, after: 'tool', answer: reportTool },
+  { pattern: /Please ask the colleague/, after: 'message', answer: delegate },
+  { pattern: /Please ask the colleague/, after: 'tool', answer: reportTool },
   { pattern: /Please linger/, after: 'message', answer: linger },
   { pattern: /Please linger/, after: 'tool', answer: { content: 'The shell came back.', usage: USAGE } },
   { pattern: /Please deliver/, after: 'message', answer: deliver },
   { pattern: /Please deliver/, after: 'tool', answer: { content: 'It is delivered.', usage: USAGE } },
-  {
-    pattern: /Please refuse/,
-    answer: {
-      error: { message: 'Rate limit reached, try again later', type: 'rate_limit_error' },
-      status: 429,
-      retryAfter: 1,
-    },
-  },
 ]
 
 /** The last message with a known phrase; an agent may add its own text after it. */
@@ -116,7 +115,8 @@ function findPrompt({ messages }: ChatCompletionRequest): { text: string; hasToo
   return { text: textOf(message), hasToolResult: messages.slice(at).some(({ role }) => role === 'tool') }
 }
 
-const KNOWN_PHRASE = /number \d+, please count|Please (answer|recite|use the lucky tool|linger|deliver|refuse)/
+const KNOWN_PHRASE =
+  /number \d+, please count|Please (answer|recite|use the lucky tool|ask the colleague|linger|deliver)/
 
 function count(request: ChatCompletionRequest): FixtureResponse {
   const texts = request.messages.filter(({ role }) => role === 'user').map(textOf)
@@ -128,6 +128,14 @@ function callTool(request: ChatCompletionRequest): FixtureResponse {
   const name = toolNames(request).find((tool) => tool.endsWith(TOOL_NAME))
   if (name === undefined) return { content: `There is no tool ${TOOL_NAME}.`, usage: USAGE }
   return { toolCalls: [{ name, arguments: JSON.stringify({ wish: 'seven' }) }], usage: USAGE }
+}
+
+function delegate(request: ChatCompletionRequest): FixtureResponse {
+  const name = toolNames(request).find((tool) => tool.endsWith('delegate_task'))
+  if (name === undefined)
+    return { content: `There is no delegate_task in ${toolNames(request).join(', ')}.`, usage: USAGE }
+  const given = { workspace_id: 'colleague', task: 'the weather' }
+  return { toolCalls: [{ name, arguments: JSON.stringify(given) }], usage: USAGE }
 }
 
 function reportTool(request: ChatCompletionRequest): FixtureResponse {

@@ -3,51 +3,12 @@
  * the fake model supports only plain functions. The proxy renames each tool to `namespace--tool` in requests and splits
  * such names in responses. Everything else passes unchanged.
  */
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
-
-export interface NamespaceProxy {
-  readonly url: string
-  stop(): Promise<void>
-}
+import { type ModelProxy, passOn, startModelProxy } from './model-proxy.ts'
 
 const SEPARATOR = '--'
 
-export async function startNamespaceProxy(target: string): Promise<NamespaceProxy> {
-  const server = createServer((request, response) => {
-    // The client may disconnect during the response; that is no error.
-    pass(target, request, response).catch(() => response.destroy())
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  return {
-    url: `http://127.0.0.1:${port}`,
-    async stop() {
-      server.close()
-      server.closeAllConnections()
-    },
-  }
-}
-
-async function pass(target: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const chunks: Buffer[] = []
-  for await (const chunk of request) chunks.push(chunk)
-  const body = flatten(Buffer.concat(chunks).toString())
-  const disconnect = new AbortController()
-  response.on('close', () => disconnect.abort())
-  const answer = await fetch(`${target}${request.url}`, {
-    method: request.method ?? 'GET',
-    headers: { 'content-type': 'application/json', authorization: request.headers.authorization ?? '' },
-    ...(body !== '' && { body }),
-    signal: disconnect.signal,
-  })
-  response.writeHead(answer.status, Object.fromEntries(answer.headers))
-  if (answer.body === null) return void response.end()
-  await pipeline(Readable.fromWeb(answer.body), split, response)
+export function startNamespaceProxy(target: string): Promise<ModelProxy> {
+  return startModelProxy((call) => passOn(target, { ...call, body: flatten(call.body) }, split))
 }
 
 interface Tool {

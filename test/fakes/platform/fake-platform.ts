@@ -2,8 +2,12 @@
  * The dependencies of a door, in memory: a reception whose tasks do what the text of their message says, workspaces and
  * tokens in maps. They keep the contracts of the real ones as far as a door can see, and remember the letters.
  */
+
+import { systemClock } from '../../../src/clock.ts'
 import type { PushContext } from '../../../src/doors/http/a2a/push-methods.ts'
 import type { WorkspaceRoutesContext } from '../../../src/doors/http/routes/route.ts'
+import { createMcp } from '../../../src/doors/mcp/mcp.ts'
+import type { AnswerMcp } from '../../../src/doors/mcp-calls.ts'
 import { MoleculeError } from '../../../src/errors.ts'
 import type { StoredPush } from '../../../src/inbox/delivery.ts'
 import type { Letter, LogEntry, Reception, TaskView } from '../../../src/inbox/inbox.ts'
@@ -15,11 +19,13 @@ import { isFinal, isInterrupted, type StreamResponse, type Task, type TaskState 
 import { onAbort } from '../../../src/wait.ts'
 import type { TokenRole, Tokens } from '../../../src/workspaces/tokens.ts'
 import type { Workspace, Workspaces } from '../../../src/workspaces/workspace.ts'
+import { noChannels, noSchedules, noUsage } from './absent-parts.ts'
 import { createFakeTokens } from './fake-tokens.ts'
 
 export interface FakePlatform extends WorkspaceRoutesContext {
   readonly reception: Reception
   readonly deadLetters: DeadLetters
+  readonly mcp: AnswerMcp
   readonly workspaces: Workspaces
   readonly tokens: Tokens
   readonly log: MaskingLog
@@ -47,11 +53,12 @@ export function createFakePlatform(): FakePlatform {
   const log = createLog('debug', { write: (line) => logged.push(JSON.parse(line)) })
   const workspaces = createFakeWorkspaces()
   const exists = async (id: string) => (await workspaces.get(id)) !== undefined
+  const fakeReception = createFakeReception(exists)
+  const parts = { ...fakeReception, ...NO_WORKSPACE_CONTEXT, workspaces }
   return {
-    ...createFakeReception(exists),
+    ...parts,
     deadLetters: NO_DEAD_LETTERS,
-    ...NO_WORKSPACE_CONTEXT,
-    workspaces,
+    mcp: createMcp({ ...parts, clock: systemClock, version: '1.2.3' }),
     tokens: createFakeTokens({ workspaceId: WORKSPACE_ID, secretOf }),
     log,
     logged,
@@ -68,11 +75,18 @@ const NO_DEAD_LETTERS: DeadLetters = {
   },
 }
 
+const nothingWaits = async (id: string): Promise<never> => {
+  throw new MoleculeError('not_found', `nothing with the id ${id} waits for an answer`)
+}
+
 const NOTHING_PENDING: PendingAsks = {
   list: async () => ({ rows: [] }),
-  answer: async (id) => {
-    throw new MoleculeError('not_found', `nothing with the id ${id} waits for an answer`)
-  },
+  answer: nothingWaits,
+  allowAlways: nothingWaits,
+}
+
+const rejectUnknownBudget = async (id: string): Promise<never> => {
+  throw new MoleculeError('not_found', `no budget with the id ${id} was asked about`)
 }
 
 const rejectNotFound = async (id: string): Promise<never> => {
@@ -82,22 +96,53 @@ const rejectNotFound = async (id: string): Promise<never> => {
 /** The end-to-end tests use real ones; here there is nothing to find. */
 const NO_WORKSPACE_CONTEXT: WorkspaceRoutesContext = {
   pending: NOTHING_PENDING,
+  rules: { list: async () => ({ rows: [] }), revoke: rejectNotFound },
+  budgets: { list: async () => [], raise: rejectUnknownBudget, stop: rejectUnknownBudget },
+  needsYou: { list: async () => ({ needs: [], count: 0 }), summary: async () => ({ count: 0, mark: '' }) },
+  deliveries: { resolve: rejectNotFound },
   lifecycle: {
     change: rejectNotFound,
+    checkChange: rejectNotFound,
     remove: rejectNotFound,
     restart: rejectNotFound,
     pause: rejectNotFound,
+    stop: rejectNotFound,
     resume: rejectNotFound,
   },
-  files: { list: rejectNotFound, read: rejectNotFound, write: rejectNotFound, remove: rejectNotFound },
-  stories: { find: async () => undefined },
+  files: {
+    list: rejectNotFound,
+    read: rejectNotFound,
+    write: rejectNotFound,
+    check: rejectNotFound,
+    remove: rejectNotFound,
+  },
+  conversations: {
+    list: ({ workspaceId }) => rejectNotFound(workspaceId),
+    read: ({ workspaceId }) => rejectNotFound(workspaceId),
+  },
+  stories: { find: async () => undefined, trees: async () => ({ trees: [] }) },
   registry: {
     register: rejectNotFound,
     setStatusText: rejectNotFound,
     heartbeat: rejectNotFound,
     peers: rejectNotFound,
   },
-  usage: { read: ({ workspaceId }) => rejectNotFound(workspaceId) },
+  usage: { read: ({ workspaceId }) => rejectNotFound(workspaceId), readAll: async () => noUsage },
+  clockDoor: { wake: () => undefined, run: ({ id }) => rejectNotFound(id) },
+  schedules: noSchedules,
+  chat: noChannels,
+  memories: {
+    resolveNamespace: rejectNotFound,
+    namespacesOf: rejectNotFound,
+    commit: ({ namespace }) => rejectNotFound(namespace),
+    search: rejectNotFound,
+    list: rejectNotFound,
+    forget: rejectNotFound,
+    prune: async () => 0,
+    forgetAll: async () => 0,
+  },
+  overview: { read: async () => ({ workspaces: [] }), openDelegations: async () => [] },
+  agents: { list: async () => [] },
   activity: {
     read: ({ workspaceId }) => rejectNotFound(workspaceId),
     addNote: rejectNotFound,
@@ -160,6 +205,7 @@ function createFakeReception(exists: Exists): FakeReception {
     kept.done.resolve()
   }
   const reception: Reception = {
+    whileWaiting: (_parent, work) => work(),
     async admit(letter) {
       letters.push(letter)
       const { workspaceId, principal } = letter
@@ -211,14 +257,15 @@ function createFakeReception(exists: Exists): FakeReception {
       const last = from + limit < all.length ? page.at(-1) : undefined
       return { tasks: page, total: all.length, ...(last && { next: { updatedAtMs: 0, id: last.id } }) }
     },
-    async *follow(taskId, afterSeq, signal): AsyncIterable<LogEntry> {
+    async *follow(taskId, { afterSeq, untilFinal = false }, signal): AsyncIterable<LogEntry> {
       const kept = tasks.get(taskId) as FakeTask
       following++
       try {
         for (let last = afterSeq; !signal.aborted; ) {
           const next = kept.log.find((entry) => entry.seq > last)
           if (next === undefined) {
-            if (isFinal(kept.task.status.state) || isInterrupted(kept.task.status.state)) return
+            const { state } = kept.task.status
+            if (isFinal(state) || (!untilFinal && isInterrupted(state))) return
             await waitForLogEntry(kept, signal)
             continue
           }
@@ -299,14 +346,16 @@ function createFakeWorkspaces(): Workspaces {
   return {
     async create(input) {
       if (input.name === 'defect') throw new TypeError('cannot read "inside" of undefined')
-      const workspace: Workspace = { ...base, ...made, ...input, id: `ws_${all.size}` }
+      const workspace: Workspace = { ...base, ...made, ...input, id: `ws_9${String(all.size).padStart(25, '0')}` }
       add(workspace)
-      return workspace
+      return { ...workspace, warnings: [] }
     },
+    check: async () => ({ ok: true }),
     async get(id) {
       const workspace = all.get(id)
       return workspace && withLoad(workspace)
     },
+    idsNamed: async (name) => allSorted().flatMap((workspace) => (workspace.name === name ? [workspace.id] : [])),
     async list({ after = '', limit }) {
       const sorted = allSorted().filter(({ id }) => id > after)
       const page = sorted.slice(0, limit)

@@ -54,6 +54,7 @@ export function createFakeTokens({ workspaceId, secretOf }: FakeTokensOptions): 
       watchers.set(id, watching.add(callback))
       return () => watching.delete(callback)
     },
+    whyRefused: async () => undefined,
     issueLoginCode() {
       const code = `code-${++made}`
       codes.add(code)

@@ -1,0 +1,118 @@
+/**
+ * The channel contract: what a chat channel and the shared door do together, through a running platform and a fake of the
+ * service. Every channel passes it.
+ */
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import type { Written } from '../fakes/chat-service.ts'
+import { waitUntil } from '../harness/wait.ts'
+import { channelFailureTests } from './channel/failures.ts'
+import { ADA, type ChannelUnderTest, type ChatOptions, openChat } from './channel/open-chat.ts'
+import { channelPeopleTests } from './channel/people.ts'
+
+export type { ChannelUnderTest }
+
+export function channelContract(under: ChannelUnderTest): void {
+  const open = (t: TestContext, options?: ChatOptions) => openChat(t, under, options)
+
+  describe(`the ${under.name ?? under.kind} channel`, () => {
+    test('GW-2 GW-10 messages of a chat are answered in order, and each once although its event comes twice', async (t) => {
+      const chat = await open(t)
+      const place = chat.service.newPlace('direct')
+      for (const text of ['one', 'two', 'three']) chat.service.say({ place, author: ADA, text, twice: true })
+      assert.deepEqual(await chat.answers(place, 3), ['echo one', 'echo two', 'echo three'])
+    })
+
+    test('GW-2 a group is answered when it mentions the bot, a bound group always, and a thread is its own conversation', async (t) => {
+      const chat = await open(t)
+      const group = chat.service.newPlace('group')
+      chat.service.say({ place: group, author: ADA, text: 'among ourselves' })
+      chat.service.say({ place: group, author: ADA, text: 'hello', mentions: true })
+      assert.deepEqual(await chat.answers(group, 1), ['echo hello'])
+      const path = `/channels/${under.kind}/bindings/${encodeURIComponent(group.id)}`
+      const bound = await chat.platform.request('PUT', path, { workspace_id: chat.workspaceId })
+      assert.equal(bound.status, 200, JSON.stringify(bound.body))
+      chat.service.say({ place: group, author: ADA, text: 'no mention' })
+      assert.deepEqual(await chat.answers(group, 2), ['echo hello', 'echo no mention'])
+      const thread = chat.service.newPlace('thread', group)
+      chat.service.say({ place: thread, author: ADA, text: 'in the thread' })
+      assert.deepEqual(await chat.answers(thread, 1), ['echo in the thread'])
+      assert.equal(new Set((await chat.tasks()).map(({ contextId }) => contextId)).size, 2)
+    })
+
+    test('GW-2 a reaction shows the state, typing shows life, and one message is edited with the progress', async (t) => {
+      const chat = await open(t, { cmd: 'sleep 7; cat' })
+      const place = chat.service.newPlace('direct')
+      const id = chat.service.say({ place, author: ADA, text: 'slow' })
+      await waitUntil(() => chat.service.reaction(place, id) === 'running', 'the message is marked as running')
+      assert.deepEqual(await chat.answers(place, 1), ['slow'])
+      await waitUntil(() => chat.service.reaction(place, id) === 'done', 'the message is marked as done')
+      assert.ok(chat.service.typings(place) > 0)
+      await waitUntil(() => /Done after/.test(chat.progress(place)[0]?.text ?? ''), 'the progress message says the end')
+      assert.equal(chat.progress(place).length, 1)
+      assert.ok((chat.progress(place)[0]?.edits ?? 0) > 0)
+    })
+
+    test('GW-2 a 9,000-character answer with code blocks arrives as messages that each render alone', async (t) => {
+      const block = Array.from({ length: 80 }, (_, line) => `const line${line} = 'some text of the block'`).join('\n')
+      const answer = Array.from({ length: 3 }, (_, index) => `Part ${index}\n\n\`\`\`js\n${block}\n\`\`\``).join('\n\n')
+      assert.ok(answer.length > 9000)
+      const chat = await open(t, { cmd: `cat <<'END'\n${answer}\nEND` })
+      const place = chat.service.newPlace('direct')
+      chat.service.say({ place, author: ADA, text: 'long' })
+      const ends = () => chat.texts(place).join('\n').split('line79 ').length - 1
+      await waitUntil(() => ends() === 3, 'the last part arrives')
+      const texts = chat.texts(place)
+      assert.ok(texts.length > 1)
+      assert.ok(texts.every((text) => text.length <= under.textCharactersMax))
+      const lines = texts.join('\n').split('\n')
+      for (const line of block.split('\n')) assert.equal(lines.filter((one) => one === line).length, 3, line)
+    })
+
+    test('GW-2 a file of a message reaches the agent, and a file of the answer comes back', async (t) => {
+      // An answer that is no text is a file.
+      const chat = await open(t, { cmd: "printf '\\377\\376\\001'" })
+      const place = chat.service.newPlace('direct')
+      const files = [{ name: 'note.txt', content: Buffer.from('quiet words'), mediaType: 'text/plain' }]
+      chat.service.say({ place, author: ADA, text: 'look', files })
+      const written = (): Written[] => chat.service.written(place).filter((message) => message.files.length > 0)
+      await waitUntil(
+        () => written().length > 0,
+        () => `a file in ${JSON.stringify(chat.texts(place))}`,
+      )
+      assert.deepEqual([...(written()[0]?.files[0]?.content ?? [])], [255, 254, 1])
+      const [listed] = await chat.tasks()
+      const { body } = await chat.platform.rpc(chat.workspaceId, 'GetTask', { id: listed?.id })
+      const [, file] = body.result.history[0].parts
+      assert.deepEqual([file.filename, Buffer.from(file.raw, 'base64').toString()], ['note.txt', 'quiet words'])
+    })
+
+    test('GW-7 the commands of a chat: where, status, agents, new, stop, bind for owners only', async (t) => {
+      const chat = await open(t, { cmd: 'read text; [ "$text" = wait ] && sleep 300; echo "$text"' })
+      const place = chat.service.newPlace('direct')
+      const command = (name: string, argument?: string) =>
+        chat.service.command({ place, author: ADA, name, ...(argument !== undefined && { argument }) })
+      assert.match(await command('where'), new RegExp(`echo.*answers here[^]*${place.id}`))
+      assert.match(await command('agents'), /echo/)
+      assert.match(await command('status'), /online/)
+      assert.match(await command('model'), /default model/)
+      assert.match(await command('bind', 'echo'), /only an owner/)
+      chat.service.say({ place, author: ADA, text: 'first' })
+      await chat.answers(place, 1)
+      assert.match(await command('new'), /new conversation/i)
+      const id = chat.service.say({ place, author: ADA, text: 'wait' })
+      await waitUntil(() => chat.service.reaction(place, id) === 'running', 'the message runs')
+      assert.match(await command('stop'), /Stopped/)
+      await waitUntil(() => chat.service.reaction(place, id) === 'failed', 'the message is marked as ended')
+      assert.match(await command('stop'), /Nothing runs/)
+      assert.equal(new Set((await chat.tasks()).map(({ contextId }) => contextId)).size, 2)
+      await chat.platform.request('POST', `/pairings/${encodeURIComponent(`${under.kind}/${ADA.id}`)}/approve`, {
+        role: 'owner',
+      })
+      assert.match(await command('bind', 'echo'), /answers every message/)
+    })
+
+    channelFailureTests(under)
+    channelPeopleTests(under)
+  })
+}

@@ -1,0 +1,137 @@
+/** Part of the channel contract: restarts, crashes, and the failures of a service. */
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { waitUntil } from '../../harness/wait.ts'
+import { ADA, type ChannelUnderTest, type ChatOptions, openChat } from './open-chat.ts'
+
+const HOUR_MS = 3600_000
+
+export function channelFailureTests(under: ChannelUnderTest): void {
+  const open = (t: TestContext, options?: ChatOptions) => openChat(t, under, options)
+
+  test('GW-5 20 messages of a downtime are answered once and in order; those of yesterday are named in one line', async (t) => {
+    const chat = await open(t)
+    const place = chat.service.newPlace('direct')
+    const yesterday = Date.now() - 24 * HOUR_MS
+    chat.service.say({ place, author: ADA, text: 'before', sentAtMs: yesterday - 1000 })
+    await chat.answers(place, 1)
+    assert.equal(await chat.platform.stop(), 0)
+    for (const text of ['old one', 'old two']) chat.service.say({ place, author: ADA, text, sentAtMs: yesterday })
+    const asked = Array.from({ length: 20 }, (_, index) => `message ${index}`)
+    const sinceMs = Date.now() - 600_000
+    for (const [index, text] of asked.entries()) {
+      chat.service.say({ place, author: ADA, text, sentAtMs: sinceMs + index * 20_000 })
+    }
+    await chat.start()
+    await waitUntil(
+      () => chat.texts(place).includes('echo message 19'),
+      () => JSON.stringify(chat.texts(place)),
+    )
+    await waitUntil(() => chat.texts(place).some((text) => text.includes('old two')), 'the old messages are named')
+    const texts = chat.texts(place).slice(1)
+    assert.deepEqual(
+      texts.filter((text) => text.startsWith('echo')),
+      asked.map((text) => `echo ${text}`),
+    )
+    const [line, ...more] = texts.filter((text) => !text.startsWith('echo'))
+    assert.match(line ?? '', /older than an hour.*old one.*old two/)
+    assert.deepEqual(more, [])
+    // Another start answers nothing twice.
+    assert.equal(await chat.platform.stop(), 0)
+    await chat.start()
+    chat.service.say({ place, author: ADA, text: 'after' })
+    await waitUntil(() => chat.texts(place).includes('echo after'), 'the next message is answered')
+    assert.equal(chat.texts(place).length, 23)
+  })
+
+  test('GW-6 a send that the service refuses for a moment is tried again, and arrives once', async (t) => {
+    const chat = await open(t)
+    const place = chat.service.newPlace('direct')
+    for (const [index, fault] of (['rate_limited', 'server_error'] as const).entries()) {
+      chat.service.failNextSend(fault)
+      chat.service.say({ place, author: ADA, text: fault })
+      assert.deepEqual((await chat.answers(place, index + 1))[index], `echo ${fault}`)
+    }
+    assert.equal(chat.texts(place).length, 2)
+  })
+
+  test('GW-6 a send whose answer is lost is not doubled; where it may have arrived, a person decides', async (t) => {
+    const chat = await open(t)
+    const place = chat.service.newPlace('direct')
+    chat.service.failNextSend('lost_answer')
+    chat.service.say({ place, author: ADA, text: 'once' })
+    await chat.answers(place, 1)
+    const delivery = async () => {
+      const [task] = await chat.tasks()
+      const { body } = await chat.platform.request('GET', `/messages/${task?.id}/story`)
+      return body.deliveries[0]?.state
+    }
+    const expected = under.dropsCopies ? 'sent' : 'unknown'
+    await waitUntil(async () => (await delivery()) === expected, `the delivery is ${expected}`)
+    const { body } = await chat.platform.request('GET', '/needs-you')
+    const kinds = body.needs_you.map(({ kind }: { kind: string }) => kind)
+    assert.deepEqual(kinds, under.dropsCopies ? [] : ['delivery'])
+    chat.service.say({ place, author: ADA, text: 'next' })
+    assert.deepEqual(await chat.answers(place, 2), ['echo once', 'echo next'])
+  })
+
+  test('GW-6 a dropped connection loses nothing and doubles nothing', async (t) => {
+    const chat = await open(t)
+    const place = chat.service.newPlace('direct')
+    chat.service.say({ place, author: ADA, text: 'one' })
+    await chat.answers(place, 1)
+    chat.service.dropConnections()
+    chat.service.say({ place, author: ADA, text: 'two' })
+    await chat.answers(place, 2)
+    chat.service.say({ place, author: ADA, text: 'three' })
+    assert.deepEqual(await chat.answers(place, 3), ['echo one', 'echo two', 'echo three'])
+  })
+
+  test('GW-6 a kill between the reply and its delivery: the next start delivers it, once, and runs nothing again', async (t) => {
+    const chat = await open(t, { env: { MOLECULE_CRASH_AT: 'settled:1' }, cmd: 'echo run >> runs; wc -l < runs' })
+    const place = chat.service.newPlace('direct')
+    chat.service.say({ place, author: ADA, text: 'go' })
+    await chat.platform.exited
+    assert.deepEqual(chat.texts(place), [])
+    await chat.start()
+    assert.deepEqual(
+      (await chat.answers(place, 1)).map((text) => text.trim()),
+      ['1'],
+    )
+    chat.service.say({ place, author: ADA, text: 'again' })
+    assert.deepEqual(
+      (await chat.answers(place, 2)).map((text) => text.trim()),
+      ['1', '2'],
+    )
+  })
+
+  test('GW-6 a kill between a send and its answer doubles nothing', async (t) => {
+    const chat = await open(t)
+    const place = chat.service.newPlace('direct')
+    chat.service.failNextSend('no_answer')
+    chat.service.say({ place, author: ADA, text: 'one' })
+    await chat.answers(place, 1)
+    await chat.platform.stop('SIGKILL')
+    await chat.start()
+    const state = async () => {
+      const [task] = await chat.tasks()
+      return (await chat.platform.request('GET', `/messages/${task?.id}/story`)).body.deliveries[0]?.state
+    }
+    // A service without nonces and without a history cannot say whether the message arrived.
+    await waitUntil(async () => ['sent', 'unknown'].includes(await state()), 'the delivery has an end')
+    chat.service.say({ place, author: ADA, text: 'two' })
+    assert.deepEqual(await chat.answers(place, 2), ['echo one', 'echo two'])
+  })
+
+  test('GW-8 RT-7 a failure is one sentence with a category, without stderr and paths', async (t) => {
+    const chat = await open(t, {
+      workspace: { runtime: 'exec', max_attempts: 1, runtime_config: { cmd: 'echo /secret/path >&2; exit 3' } },
+    })
+    const place = chat.service.newPlace('direct')
+    const id = chat.service.say({ place, author: ADA, text: 'fail' })
+    const [text = ''] = await chat.answers(place, 1)
+    assert.match(text, /ended with exit code 3.*exit_3/)
+    assert.doesNotMatch(text, /secret/)
+    await waitUntil(() => chat.service.reaction(place, id) === 'failed', 'the message is marked as failed')
+  })
+}

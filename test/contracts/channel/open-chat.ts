@@ -1,0 +1,107 @@
+/** A platform with one channel on a fake chat service, for the channel contract. */
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import type { Author, Place } from '../../../src/doors/chat/channel.ts'
+import type { Task } from '../../../src/protocol/a2a.ts'
+import type { ChatService, Written } from '../../fakes/chat-service.ts'
+import { type PlatformUnderTest, startPlatform } from '../../harness/platform.ts'
+import { waitUntil } from '../../harness/wait.ts'
+
+export interface ChannelUnderTest {
+  /** The kind: `discord`. */
+  readonly kind: string
+  /** In titles; default: the kind. */
+  readonly name?: string
+  start(): Promise<ChatService>
+  readonly textCharactersMax: number
+  /** The service drops a second copy of a message, so a lost answer makes no delivery unknown. */
+  readonly dropsCopies: boolean
+}
+
+export const ADA: Author = { id: '1001', name: 'Ada', isBot: false }
+export const EVE: Author = { id: '1002', name: 'Eve', isBot: false }
+export const BOT: Author = { id: '2002', name: 'other-bot', isBot: true }
+
+export interface ChatOptions {
+  /** Of the workspace, by `exec`; default: it answers with "echo" and the text. */
+  readonly cmd?: string
+  /** More of the workspace, in place of `exec`. */
+  readonly workspace?: Readonly<Record<string, unknown>>
+  /** More of the channel. */
+  readonly channel?: Readonly<Record<string, unknown>>
+  readonly env?: Readonly<Record<string, string>>
+}
+
+export interface OpenChat {
+  readonly service: ChatService
+  readonly platform: PlatformUnderTest
+  readonly workspaceId: string
+  /** What the bot has written, without progress messages. */
+  texts(place: Place): string[]
+  progress(place: Place): Written[]
+  /** Waits until the bot has written so many messages; the texts. */
+  answers(place: Place, count: number): Promise<string[]>
+  tasks(): Promise<Task[]>
+  /** Starts a platform on the same data, after the last one has ended. */
+  start(): Promise<void>
+}
+
+const PROGRESS = /^(Working for|(Done|Ended|Waiting) after) /
+
+export async function openChat(t: TestContext, under: ChannelUnderTest, options: ChatOptions = {}): Promise<OpenChat> {
+  const { kind, start } = under
+  const service = await start()
+  const dataDir = await mkdtemp(join(tmpdir(), 'molecule-chat-'))
+  let platform = await startPlatform({ dataDir, ...(options.env && { env: options.env }) })
+  t.after(async () => {
+    await platform.dispose()
+    await service.close()
+    await rm(dataDir, { recursive: true, force: true })
+  })
+  const workspaceId = await makeWorkspace(platform, options)
+  const { status, body } = await platform.request('POST', '/channels', {
+    ...{ kind, token: service.token, api_url: service.apiUrl, workspace_id: workspaceId },
+    allowed_people: [ADA.id],
+    ...options.channel,
+  })
+  assert.equal(status, 201, JSON.stringify(body))
+  const waitForBot = () =>
+    waitUntil(
+      () => service.isConnected(),
+      () => `the bot is connected; ${platform.output().slice(-2000)}`,
+    )
+  await waitForBot()
+  const texts = (place: Place) =>
+    service
+      .written(place)
+      .map(({ text }) => text)
+      .filter((text) => !PROGRESS.test(text))
+  return {
+    ...{ service, workspaceId, texts },
+    get platform() {
+      return platform
+    },
+    progress: (place) => service.written(place).filter(({ text }) => PROGRESS.test(text)),
+    async answers(place, count) {
+      const what = () =>
+        `${count} messages; there are ${JSON.stringify(texts(place))}; ${platform.output().slice(-2000)}`
+      await waitUntil(() => texts(place).length >= count, what)
+      return texts(place)
+    },
+    tasks: async () => (await platform.rpc(workspaceId, 'ListTasks', {})).body.result.tasks,
+    async start() {
+      platform = await startPlatform({ dataDir })
+      await waitForBot()
+    },
+  }
+}
+
+async function makeWorkspace(platform: PlatformUnderTest, { cmd, workspace }: ChatOptions): Promise<string> {
+  if (workspace === undefined) return await platform.exec(cmd ?? 'printf "echo "; cat', { name: 'echo' })
+  const { status, body } = await platform.request('POST', '/workspaces', { name: 'echo', ...workspace })
+  assert.equal(status, 201, JSON.stringify(body))
+  return body.id
+}

@@ -1,0 +1,112 @@
+/** Part of the channel contract: who is answered, other bots, and permissions. */
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { CLAUDE_LOGGED_IN, createFakeProgram } from '../../fakes/agents/fake-program.ts'
+import { waitUntil } from '../../harness/wait.ts'
+import { ADA, BOT, type ChannelUnderTest, type ChatOptions, EVE, openChat } from './open-chat.ts'
+
+export function channelPeopleTests(under: ChannelUnderTest): void {
+  const open = (t: TestContext, options?: ChatOptions) => openChat(t, under, options)
+  const pairingPath = (person: string) => `/pairings/${encodeURIComponent(`${under.kind}/${person}`)}/approve`
+
+  test('GW-4 GW-9 CV-6 a stranger gets a code and runs nothing, and needs the owner; once approved, the held message is answered, also over a restart', async (t) => {
+    const chat = await open(t)
+    const place = chat.service.newPlace('direct')
+    chat.service.say({ place, author: EVE, text: 'let me in' })
+    const [text = ''] = await chat.answers(place, 1)
+    const { body } = await chat.platform.request('GET', '/pairings')
+    const [{ code, held, state }] = body.pairings
+    assert.deepEqual([held, state], [1, 'pending'])
+    assert.ok(text.includes(code), text)
+    assert.deepEqual(await chat.tasks(), [])
+    await chat.platform.stop()
+    await chat.start()
+    assert.deepEqual(await chat.tasks(), [])
+    const readNeeds = async () => (await chat.platform.request('GET', '/needs-you')).body
+    const { needs_you: needs, count } = await readNeeds()
+    assert.deepEqual([count, needs[0].kind, needs[0].id, needs[0].to], [1, 'pairing', code, under.kind])
+    assert.match(needs[0].reason, /wants to talk to the bot ".+"; 1 message is held$/)
+    const [approve, refuse] = needs[0].actions
+    assert.deepEqual([approve.name, refuse.path], ['approve', `/pairings/${code}/deny`])
+    assert.equal((await chat.platform.request('POST', approve.path)).status, 200)
+    assert.equal((await readNeeds()).count, 0)
+    assert.deepEqual((await chat.answers(place, 2)).slice(1), ['echo let me in'])
+    chat.service.say({ place, author: EVE, text: 'thanks' })
+    assert.deepEqual((await chat.answers(place, 3)).slice(2), ['echo thanks'])
+  })
+
+  test('GW-4 bots are ignored unless allowed; two bots in one channel stop at the loop guard, which says so once', async (t) => {
+    const chat = await open(t, { channel: { allowed_people: [ADA.id], allowed_bots: [BOT.id] } })
+    const place = chat.service.newPlace('group')
+    chat.service.say({ place, author: { ...BOT, id: '2003' }, text: 'not allowed', mentions: true })
+    for (let index = 1; index <= 8; index++) {
+      chat.service.say({ place, author: BOT, text: `bot ${index}`, mentions: true })
+      await chat.answers(place, Math.min(index, 6))
+    }
+    chat.service.say({ place, author: ADA, text: 'a person', mentions: true })
+    const texts = await chat.answers(place, 7)
+    assert.deepEqual(
+      texts.slice(0, 5),
+      [1, 2, 3, 4, 5].map((index) => `echo bot ${index}`),
+    )
+    assert.match(texts[5] ?? '', /I stop here/)
+    assert.deepEqual(texts.slice(6), ['echo a person'])
+  })
+
+  test('GW-9 a permission appears as buttons; only an owner may press, and the answer counts once', async (t) => {
+    const { path: bin } = createFakeProgram('claude')
+    const workspace = { runtime: 'claude-code', runtime_config: { bin } }
+    const chat = await open(t, { workspace, env: CLAUDE_LOGGED_IN })
+    const place = chat.service.newPlace('direct')
+    const id = chat.service.say({ place, author: ADA, text: '!ask rm -rf build' })
+    const prompt = () => chat.service.written(place).find(({ text }) => text.includes('rm -rf build'))
+    await waitUntil(
+      () => (prompt()?.buttons.length ?? 0) > 0,
+      () => `buttons in ${JSON.stringify(chat.service.written(place))}`,
+    )
+    assert.deepEqual(prompt()?.buttons, ['Allow once', 'Always', 'Deny'])
+    assert.equal(chat.service.reaction(place, id), 'waiting')
+    const press = (author: typeof ADA, label: string) =>
+      chat.service.press({ place, messageId: prompt()?.id ?? '', label, author })
+    assert.match(await press(ADA, 'Allow once'), /Only an owner/)
+    await chat.platform.request('POST', pairingPath(ADA.id), { role: 'owner' })
+    assert.match(await press(ADA, 'Allow once'), /Allowed once/)
+    await waitUntil(
+      () => chat.texts(place).some((text) => /^ran .*rm -rf build/.test(text)),
+      () => JSON.stringify(chat.texts(place)),
+    )
+    assert.deepEqual(prompt()?.buttons, [])
+    assert.match(prompt()?.text ?? '', /Allowed once by/)
+  })
+
+  test('GW-9 "always" makes a rule; a request that is answered elsewhere says that it is over', async (t) => {
+    const { path: bin } = createFakeProgram('claude')
+    const chat = await open(t, {
+      workspace: { runtime: 'claude-code', runtime_config: { bin } },
+      env: CLAUDE_LOGGED_IN,
+    })
+    await chat.platform.request('POST', pairingPath(ADA.id), { role: 'owner' })
+    const place = chat.service.newPlace('direct')
+    const promptOf = (command: string) =>
+      chat.service.written(place).find(({ text }) => text.includes(command) && text.startsWith('May the agent'))
+    const ask = async (command: string) => {
+      chat.service.say({ place, author: ADA, text: `!ask ${command}` })
+      await waitUntil(() => (promptOf(command)?.buttons.length ?? 0) > 0, `buttons for ${command}`)
+      return promptOf(command)?.id ?? ''
+    }
+    const ran = (command: string) =>
+      chat.texts(place).filter((text) => text.startsWith('ran ') && text.includes(command))
+    const always = { place, messageId: await ask('make test'), label: 'Always', author: ADA }
+    assert.match(await chat.service.press(always), /Always allowed/)
+    await waitUntil(() => ran('make test').length === 1, 'the command has run')
+    chat.service.say({ place, author: ADA, text: '!ask make test' })
+    await waitUntil(() => ran('make test').length === 2, 'the rule allows the second use')
+
+    await ask('rm -rf build')
+    const [pending] = (await chat.platform.request('GET', '/pending')).body.pending
+    await chat.platform.request('POST', `/pending/${encodeURIComponent(pending.id)}`, { decision: 'deny' })
+    await waitUntil(() => /This is over/.test(promptOf('rm -rf build')?.text ?? ''), 'the prompt says that it is over')
+    assert.deepEqual(promptOf('rm -rf build')?.buttons, [])
+    assert.deepEqual(ran('rm -rf build'), [])
+  })
+}

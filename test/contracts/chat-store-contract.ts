@@ -1,0 +1,114 @@
+/** The store of chat channels, on every engine: channels, bindings, claims, pairings, held messages, handled messages. */
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { workspaceId } from '../../src/ids.ts'
+import { sql } from '../../src/store/store.ts'
+import { createChannels } from '../../src/workspaces/channels.ts'
+import { createChatLog } from '../../src/workspaces/chat-log.ts'
+import { createPairings } from '../../src/workspaces/pairings.ts'
+import { hasCode } from './inbox/harness.ts'
+import type { StoreUnderTest } from './store-contract.ts'
+
+export function chatStoreContract({ name, open }: StoreUnderTest): void {
+  describe(`the store of chat channels on ${name}`, () => {
+    let opened: Awaited<ReturnType<StoreUnderTest['open']>>
+    before(async () => {
+      opened = await open()
+    })
+    after(() => opened.dispose())
+    const channel = { name: 'discord', kind: 'discord', token: 'secret', settings: { allowedPeople: ['1'] } }
+
+    test('GW-12 a channel has one name, a thread inherits the binding of its channel, and removing forgets all', async () => {
+      const channels = createChannels(opened.store)
+      const id = workspaceId()
+      await opened.store.write(() =>
+        sql('insert into workspace_load (workspace_id, hosted, slots) values ($1, 0, 1)', [id]),
+      )
+      await channels.add({ ...channel, workspaceId: id })
+      await assert.rejects(channels.add(channel), hasCode('unsupported_operation'))
+      await channels.add({ ...channel, token: 'new' }, { replace: true })
+      assert.deepEqual([(await channels.get('discord')).token, (await channels.list()).length], ['new', 1])
+      await assert.rejects(channels.bind({ channel: 'discord', place: 'p', workspaceId: 'ws_x' }), hasCode('not_found'))
+      await channels.bind({ channel: 'discord', place: 'p', workspaceId: id })
+      assert.equal(await channels.boundTo('discord', { id: 't', parentId: 'p' }), id)
+      assert.equal(await channels.boundTo('discord', { id: 'other' }), undefined)
+      await channels.setProblem('discord', 'no connection')
+      assert.equal((await channels.list())[0]?.problem, 'no connection')
+      await channels.remove('discord')
+      assert.deepEqual([await channels.list(), await channels.bindings()], [[], []])
+    })
+
+    test('GW-12 one platform holds a channel at a time; a new process of its host takes over at once', async () => {
+      const channels = createChannels(opened.store)
+      await channels.add(channel)
+      assert.equal(await channels.claim('discord', 'a.1', 60_000), true)
+      assert.equal(await channels.claim('discord', 'b.1', 60_000), false)
+      assert.equal(await channels.claim('discord', 'a.2', 60_000), true)
+      await channels.release('discord', 'a.2')
+      assert.equal(await channels.claim('discord', 'b.1', 0), true)
+    })
+
+    test('GW-4 a pairing is made once; at most five messages are held, and they are released by an approval', async () => {
+      const pairings = createPairings(opened.store)
+      const key = { channel: 'discord', person: 'eve' }
+      const first = await pairings.request({ ...key, name: 'Eve' })
+      const again = await pairings.request({ ...key, name: 'Eve' })
+      assert.deepEqual([first?.isNew, again?.isNew, again?.pairing.code], [true, false, first?.pairing.code])
+      const held: boolean[] = []
+      for (const id of ['1', '2', '3', '4', '5', '5', '6'])
+        held.push(await pairings.hold(key, { place: 'p', id, message: id }))
+      assert.deepEqual(held, [true, true, true, true, true, true, false])
+      assert.deepEqual(await pairings.released('discord'), [])
+      const decision = { state: 'approved', role: 'owner', by: 'admin' } as const
+      await assert.rejects(pairings.decide('NOCODE22', decision), hasCode('not_found'))
+      await pairings.decide(String(first?.pairing.code).toLowerCase(), decision)
+      assert.equal((await pairings.find(key))?.role, 'owner')
+      assert.deepEqual(
+        (await pairings.released('discord')).map(({ id }) => id),
+        ['1', '2', '3', '4', '5'],
+      )
+      await pairings.dropHeld('discord', { place: 'p', id: '1' })
+      assert.equal((await pairings.list())[0]?.held, 4)
+      await pairings.decide('discord/eve', { ...decision, state: 'denied' })
+      assert.deepEqual([(await pairings.list())[0]?.held, (await pairings.find(key))?.state], [0, 'denied'])
+    })
+
+    test('GW-5 a place remembers its conversation, the last message seen, and the messages that were handled', async () => {
+      const log = createChatLog(opened.store)
+      const key = { channel: 'discord', place: 'p' }
+      const { contextId } = await log.place(key, '{}')
+      await log.markSeen(key, { id: 'm2', atMs: 2000 })
+      await log.markSeen(key, { id: 'm1', atMs: 1000 })
+      assert.deepEqual((await log.places('discord'))[0]?.seen, { id: 'm2', atMs: 2000 })
+      await log.newContext(key)
+      assert.notEqual((await log.place(key, '{}')).contextId, contextId)
+      const message = { ...key, id: 'm1', messageId: 'm1', person: 'ada' }
+      await log.record(message)
+      assert.equal(await log.handled(message), true)
+      assert.deepEqual(await log.open('discord'), [])
+      await log.record({ ...message, taskId: 'task' })
+      await log.setProgress(message, 'progress')
+      assert.deepEqual(
+        (await log.ofTask('task')).map(({ progressId }) => progressId),
+        ['progress'],
+      )
+      assert.equal((await log.lastOf(key))?.taskId, 'task')
+      await log.close(message)
+      assert.deepEqual(await log.open('discord'), [])
+      await log.setGuard(key, { bots: 3, said: false })
+      assert.equal((await log.place(key, '{}')).guard.bots, 3)
+      const prompt = { id: 'x', ...key, taskId: 'task', askId: 'ask', text: 'may it?' }
+      assert.equal((await log.addPrompt(prompt)).id, 'x')
+      assert.equal((await log.addPrompt({ ...prompt, id: 'y' })).id, 'x')
+      await log.setPromptMessage('x', 'sent')
+      assert.deepEqual(
+        (await log.promptsOf('task')).map(({ messageId }) => messageId),
+        ['sent'],
+      )
+      await log.removePrompt('x')
+      assert.equal(await log.prompt('x'), undefined)
+      await log.prune()
+      assert.equal(await log.handled(message), true)
+    })
+  })
+}

@@ -1,0 +1,151 @@
+/** The contract of the memory, run on every engine: what is written is found by its words, and only in its namespace. */
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import fc from 'fast-check'
+import { type Store, sql } from '../../src/store/store.ts'
+import { createMemories, type Memories, type MemoryKind } from '../../src/workspaces/memories.ts'
+import type { StoreUnderTest } from './store-contract.ts'
+
+export function memoryContract({ name, open }: StoreUnderTest): void {
+  describe(`the memory on ${name}`, () => {
+    let store: Store
+    let memories: Memories
+    let dispose: () => Promise<void>
+    before(async () => {
+      const opened = await open()
+      store = opened.store
+      dispose = opened.dispose
+      memories = createMemories({
+        store,
+        find: async (id) => ({ id, ...(id === 'ws_child' && { parentId: 'ws_top' }) }),
+      })
+    })
+    after(() => dispose())
+
+    const commit = (namespace: string, text: string, kind: MemoryKind = 'memory') =>
+      memories.commit({ namespace, text, kind, writtenBy: 'ws_1' })
+    const search = async (namespace: string, query: string, limit = 10) =>
+      (await memories.search(namespace, query, limit)).map(({ text }) => text)
+    const texts = async (namespace: string, limit = 100) =>
+      (await memories.list(namespace, { limit })).memories.map(({ text }) => text)
+    const countWordRows = () =>
+      store.read(function* () {
+        const [row] = yield* sql<{ rows: number }>('select count(*) as rows from memory_words')
+        return Number(row?.rows)
+      })
+
+    test('TW-7 a memory is found by its words, whatever their case, accents and plural; the best match comes first', async () => {
+      await commit('n1', 'The deployment server is called Zürich.')
+      await commit('n1', 'Servers of the test run on Tuesdays.')
+      await commit('n1', '東京のサーバーは停止しました')
+      assert.deepEqual(await search('n1', 'zurich SERVERS'), [
+        'The deployment server is called Zürich.',
+        'Servers of the test run on Tuesdays.',
+      ])
+      assert.deepEqual(await search('n1', 'サーバー'), ['東京のサーバーは停止しました'])
+      assert.deepEqual(
+        await search('n1', 'server', 1),
+        ['Servers of the test run on Tuesdays.'],
+        'the newer of two equals',
+      )
+      assert.deepEqual(await search('n1', 'nothing like it'), ['The deployment server is called Zürich.'].slice(1))
+      assert.deepEqual(await search('n1', '?! --'), [])
+    })
+
+    test('TW-7 a namespace takes 100,000 memories, then it is full until some are forgotten', async () => {
+      const fill = `insert into memories (id, namespace, kind, text, hash, written_by, created_at)
+        with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < 99999)
+        select 'mem_full_' || n, 'full', 'memory', 'one of many', 'hash ' || n, 'ws_1', 0 from numbers`
+      await store.write(() => sql(fill))
+      const last = await commit('full', 'the last one')
+      await assert.rejects(commit('full', 'one too many'), /full has 100000 memories: forget some first/)
+      assert.ok(await memories.forget('full', last.id))
+      await commit('full', 'now there is room')
+      await store.write(() => sql(`delete from memories where namespace = 'full'`))
+    })
+
+    test('TW-7 two common words are found together in an old memory', async () => {
+      await commit('n2', 'alpha and beta, once')
+      for (let count = 0; count < 510; count++) {
+        await Promise.all([commit('n2', `alpha ${count}`), commit('n2', `beta ${count}`)])
+      }
+      assert.equal((await search('n2', 'alpha beta'))[0], 'alpha and beta, once')
+    })
+
+    test('TW-7 the same text is one memory, and secrets are masked before they are written', async () => {
+      const first = await commit('n3', `the key is sk-${'a'.repeat(30)}`)
+      const again = await commit('n3', `the key is sk-${'a'.repeat(30)}`)
+      assert.equal(again.id, first.id)
+      assert.deepEqual(await texts('n3'), ['the key is [hidden]'])
+      assert.deepEqual(await search('n3', 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'), [])
+    })
+
+    test('TW-7 a forgotten memory is gone with its words; another namespace cannot forget it', async () => {
+      const rows = await countWordRows()
+      const { id } = await commit('n4', 'only for a moment')
+      assert.equal(await memories.forget('n5', id), false)
+      assert.equal(await memories.forget('n4', id), true)
+      assert.equal(await memories.forget('n4', id), false)
+      assert.deepEqual([await texts('n4'), await countWordRows()], [[], rows])
+    })
+
+    test('TW-7 a summary expires after 30 days, and then its words are deleted too', async () => {
+      const rows = await countWordRows()
+      const { id, createdAtMs, expiresAtMs } = await commit('n6', 'summary of the week', 'summary')
+      assert.equal((expiresAtMs ?? 0) - createdAtMs, 30 * 24 * 3600_000)
+      assert.equal(await memories.prune(), 0)
+      await store.write(function* () {
+        yield* sql('update memories set expires_at = now_ms() - 1 where id = $1', [id])
+      })
+      assert.deepEqual([await texts('n6'), await search('n6', 'summary')], [[], []])
+      assert.equal(await memories.prune(), 1)
+      assert.equal(await countWordRows(), rows)
+    })
+
+    test('TW-7 the list is paged, newest first', async () => {
+      for (const text of ['one', 'two', 'three']) await commit('n7', text)
+      const page = await memories.list('n7', { limit: 2 })
+      assert.deepEqual(
+        page.memories.map(({ text }) => text),
+        ['three', 'two'],
+      )
+      const rest = await memories.list('n7', { limit: 2, cursor: page.nextCursor })
+      assert.deepEqual([rest.memories.map(({ text }) => text), rest.nextCursor], [['one'], undefined])
+    })
+
+    test('TW-7 PL-8 a workspace uses its own namespace, that of its children and that of its parent, no other', async () => {
+      const resolve = (given: string, id = 'ws_child') => memories.resolveNamespace(id, given)
+      assert.equal(await resolve('workspace'), 'workspace:ws_child')
+      assert.equal(await resolve('team'), 'team:ws_top')
+      assert.equal(await resolve('team', 'ws_top'), 'team:ws_top')
+      assert.equal(await resolve('team:ws_child'), 'team:ws_child')
+      for (const given of ['workspace:ws_top', 'team:ws_other', 'n1', '']) {
+        await assert.rejects(resolve(given), { code: 'forbidden', message: /may not use the memories of/ })
+      }
+    })
+
+    test('TW-7 no search and no list gives a memory of another namespace', async () => {
+      const word = fc.constantFrom('red', 'green', 'blue', 'Red reds', 'x')
+      const entry = fc.tuple(
+        fc.constantFrom('p', 'p1', 'P', "p' or 1=1"),
+        fc.array(word, { minLength: 1, maxLength: 4 }),
+      )
+      let run = 0
+      await fc.assert(
+        fc.asyncProperty(fc.array(entry, { maxLength: 12 }), word, async (entries, query) => {
+          run += 1
+          const inRun = (namespace: string) => `${run} ${namespace}`
+          for (const [namespace, words] of entries) await commit(inRun(namespace), `${namespace}: ${words.join(' ')}`)
+          for (const [namespace] of entries) {
+            const found = [...(await search(inRun(namespace), query, 100)), ...(await texts(inRun(namespace)))]
+            assert.ok(
+              found.every((text) => text.startsWith(`${namespace}: `)),
+              found.join(', '),
+            )
+          }
+        }),
+        { numRuns: 40 },
+      )
+    })
+  })
+}

@@ -1,0 +1,120 @@
+/** `molecule gateway`, `molecule channel` and `molecule pair` as people type them, with a chat program on a socket. */
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import type { ChatService } from '../fakes/chat-service.ts'
+import { startLineService } from '../fakes/line-service.ts'
+import { runCommand, startCommand } from '../harness/command.ts'
+import { startPlatformFor } from '../harness/platform.ts'
+import { waitUntil } from '../harness/wait.ts'
+
+async function setUp(t: TestContext): Promise<{ service: ChatService; home: string }> {
+  const service = await startLineService()
+  const home = await mkdtemp(join(tmpdir(), 'molecule-gateway-'))
+  t.after(async () => {
+    await service.close()
+    await rm(home, { recursive: true, force: true })
+  })
+  return { service, home }
+}
+
+const ADA = { id: 'ada', name: 'Ada', isBot: false }
+
+test('GW-12 GW-4 a bot is added, bound, listed and removed by commands; a stranger pairs and the held message is answered', async (t) => {
+  const { service } = await setUp(t)
+  const platform = await startPlatformFor(t)
+  const env = { MOLECULE_HOME: platform.dataDir }
+  await platform.exec('cat', { name: 'parrot' })
+  const run = async (args: readonly string[], input = '') => {
+    const result = await runCommand(args, { env, input })
+    assert.equal(result.code, 0, result.err)
+    assert.ok(!`${result.out}${result.err}`.includes(service.token))
+    return result.out
+  }
+  const added = await run(['channel', 'add', 'line', '--service-url', service.apiUrl], service.token)
+  assert.match(added, /added line: the bot Molecule/)
+  const refused = await runCommand(['channel', 'add', 'line', '--name', 'two', '--service-url', service.apiUrl], {
+    ...{ env, input: 'not-the-token' },
+  })
+  assert.equal(refused.code, 1)
+  assert.match(refused.err, /refuses the token/)
+  assert.ok(!refused.err.includes('not-the-token'))
+
+  const place = service.newPlace('group')
+  await run(['channel', 'bind', 'line', place.id, 'parrot'])
+  assert.match(await run(['channel', 'list']), new RegExp(`line +line +Molecule +${place.id} parrot +works`))
+  await waitUntil(() => service.isConnected())
+  service.say({ place, author: ADA, text: 'let me in' })
+  service.say({ place, author: ADA, text: 'please' })
+  await waitUntil(() => service.written(place).length === 1)
+  const code = /\*\*([A-Z0-9]{8})\*\*/.exec(service.written(place)[0]?.text ?? '')?.[1] ?? ''
+  const listed = await platform.request('GET', '/pairings')
+  assert.deepEqual([listed.body.pairings[0].code, listed.body.pairings[0].state], [code, 'pending'])
+  assert.match(await run(['pair', 'list']), new RegExp(`line +Ada +ada +pending +${code}`))
+  assert.match(await run(['pair', 'approve', code]), /Ada may talk to line/)
+  await waitUntil(() => service.written(place).length === 3)
+  assert.deepEqual(
+    service
+      .written(place)
+      .slice(1)
+      .map(({ text }) => text),
+    ['let me in', 'please'],
+  )
+  assert.match(await run(['pair', 'deny', 'line/ada']), /Ada is ignored/)
+  await run(['channel', 'unbind', 'line', place.id])
+  await run(['channel', 'remove', 'line'])
+  await waitUntil(() => !service.isConnected())
+  assert.match(await run(['channel', 'list']), /There are no channels/)
+})
+
+test('GW-1 without a token the gateway ends with 1 and one sentence that says what to click', async (t) => {
+  const { home } = await setUp(t)
+  const { code, err } = await runCommand(['gateway'], { env: { MOLECULE_HOME: home } })
+  assert.equal(code, 1)
+  assert.match(err, /^error: the gateway needs the token of a bot in DISCORD_BOT_TOKEN .*click New Application/)
+  assert.equal(err.trim().split('\n').length, 1)
+})
+
+test('GW-1 BK-8 a wrong token, an unknown backend and a backend that cannot run end the gateway with 1', async (t) => {
+  const { service, home } = await setUp(t)
+  const base = { MOLECULE_HOME: home, LINE_API_URL: service.apiUrl, LINE_CHANNEL_TOKEN: service.token }
+  const run = (env: Record<string, string>) => runCommand(['gateway'], { env: { ...base, ...env } })
+  const wrong = await run({ LINE_CHANNEL_TOKEN: 'a-wrong-token', AGENT_BACKEND: 'mock' })
+  assert.equal(wrong.code, 1)
+  assert.match(wrong.err, /refuses the token/)
+  assert.ok(!wrong.err.includes('a-wrong-token'))
+  const unknown = await run({ AGENT_BACKEND: 'clippy' })
+  assert.equal(unknown.code, 1)
+  assert.match(unknown.err, /unknown backend "clippy"; valid: .*claude/)
+  const missing = await run({ AGENT_BACKEND: 'codex', BACKEND_CLI_PATH: '/nowhere/codex' })
+  assert.equal(missing.code, 1)
+  assert.match(missing.err, /the backend codex cannot run here: .*\/nowhere\/codex/)
+})
+
+test('GW-1 the gateway runs by environment alone; a bad number warns, and a second start keeps its workspace', async (t) => {
+  const { service, home } = await setUp(t)
+  const env = {
+    ...{ MOLECULE_HOME: home, LINE_API_URL: service.apiUrl, LINE_CHANNEL_TOKEN: service.token },
+    ...{ AGENT_BACKEND: 'mock', BACKEND_MAX_TURNS: 'many', LINE_ALLOWED_USERS: 'ada', WORKING_DIR: home },
+  }
+  const place = service.newPlace('direct')
+  for (const [index, text] of ['hello', 'again'].entries()) {
+    const command = startCommand(t, ['gateway'], { env })
+    await command.waitForErrors(/warning: BACKEND_MAX_TURNS must be a whole number above 0, not "many"; 25 is used/)
+    service.say({ place, author: ADA, text })
+    await waitUntil(() => service.written(place).length === index + 1)
+    assert.equal(service.written(place)[index]?.text, `echo: ${text}`)
+    const list = await runCommand(['workspace', 'list', '-o', 'json'], { env: { MOLECULE_HOME: home } })
+    const workspaces = JSON.parse(list.out)
+    assert.deepEqual(
+      workspaces.map(({ name, runtime }: { name: string; runtime: string }) => [name, runtime]),
+      [['gateway', 'mock']],
+    )
+    const { pid } = JSON.parse(readFileSync(join(home, 'platform.json'), 'utf8'))
+    process.kill(pid, 'SIGTERM')
+    assert.equal((await command.ended()).code, 0)
+  }
+})

@@ -1,0 +1,56 @@
+/**
+ * What the channel contract needs of a fake chat service. The fake runs in the process of the test; the platform is
+ * another process that reaches it by `apiUrl`.
+ */
+import type { Author, Place } from '../../src/doors/chat/channel.ts'
+
+export interface ChatService {
+  readonly apiUrl: string
+  /** The one token that it accepts. */
+  readonly token: string
+  /** A new direct chat, a new channel or group, a new thread or topic in a channel or group. */
+  newPlace(kind: 'direct' | 'group' | 'thread', parent?: Place): Place
+  /** A person (or a bot) writes. The service keeps it while the platform is away; the id of the message. */
+  say(message: Said): string
+  /** What the bot has written in a place, in the order of arrival, each as it is shown now. */
+  written(place: Place): readonly Written[]
+  /** What the bot shows on a message: the last state of `react`. */
+  reaction(place: Place, messageId: string): string | undefined
+  /** A person presses the button with this label of a message of the bot. Resolves with what only the person sees. */
+  press(press: { place: Place; messageId: string; label: string; author: Author }): Promise<string>
+  /** A person gives a command of the menu, or writes it where there is no menu; resolves with the answer. */
+  command(command: { place: Place; author: Author; name: string; argument?: string }): Promise<string>
+  /**
+   * The next send of the bot fails this way. `lost_answer`: it arrives, and the connection ends without an answer.
+   * `no_answer`: it arrives, and the answer never comes.
+   */
+  failNextSend(fault: 'rate_limited' | 'server_error' | 'lost_answer' | 'no_answer'): void
+  /** Ends the connections of the bot, as a broken network does. */
+  dropConnections(): void
+  /** True while a bot is connected. */
+  isConnected(): boolean
+  /** How often the bot showed that it writes. */
+  typings(place: Place): number
+  close(): Promise<void>
+}
+
+export interface Said {
+  readonly place: Place
+  readonly text: string
+  readonly author?: Author
+  /** Mentions the bot; direct messages need no mention. */
+  readonly mentions?: boolean
+  readonly sentAtMs?: number
+  readonly files?: readonly { readonly name: string; readonly content: Uint8Array; readonly mediaType?: string }[]
+  /** Delivers the event a second time. */
+  readonly twice?: boolean
+}
+
+export interface Written {
+  readonly id: string
+  readonly text: string
+  readonly buttons: readonly string[]
+  readonly files: readonly { readonly name: string; readonly content: Uint8Array }[]
+  /** How often it was edited. */
+  readonly edits: number
+}

@@ -1,0 +1,180 @@
+/** A fake program for the line channel: it keeps unconfirmed messages, and it can fail in every way that a service does. */
+
+import type { AddressInfo } from 'node:net'
+import { createServer, type Socket } from 'node:net'
+import { createInterface } from 'node:readline'
+import type { Author, IncomingMessage } from '../../src/doors/chat/channel.ts'
+import type { ChatService, Said, Written } from './chat-service.ts'
+
+export interface LineServiceOptions {
+  /** Keeps no unconfirmed message: the platform must read the history. */
+  readonly usesHistory?: boolean
+  /** How long a second send with the same nonce is dropped. */
+  readonly nonceMs?: number
+}
+
+type Fault = Parameters<ChatService['failNextSend']>[0]
+// biome-ignore lint/suspicious/noExplicitAny: lines of the protocol have many shapes
+type Line = Record<string, any>
+
+const ADA: Author = { id: 'ada', name: 'Ada', isBot: false }
+let numbers = 0
+
+interface StoredMessage extends Written {
+  readonly place: string
+  readonly nonce: string
+  readonly buttonIds: readonly { readonly id: string; readonly label: string }[]
+}
+
+export async function startLineService({
+  usesHistory = false,
+  nonceMs = 0,
+}: LineServiceOptions = {}): Promise<ChatService> {
+  const token = 'line-secret-token'
+  const written: StoredMessage[] = []
+  const said: IncomingMessage[] = []
+  const unconfirmed = new Map<string, IncomingMessage>()
+  const files = new Map<string, Uint8Array>()
+  const reactions = new Map<string, string>()
+  const typings = new Map<string, number>()
+  const faults: Fault[] = []
+  const answers = new Map<string, (text: string) => void>()
+  let bot: Socket | undefined
+  const write = (line: Line) => bot?.write(`${JSON.stringify(line)}\n`)
+
+  const send = (line: Line, socket: Socket) => {
+    const result = (value: object) => write({ type: 'result', n: line['n'], result: value })
+    const fault = faults.shift()
+    if (fault === 'rate_limited') return result({ type: 'failed', error: 'too many messages', retryAfterMs: 50 })
+    if (fault === 'server_error') return result({ type: 'failed', error: 'the service failed with 502' })
+    const copy = nonceMs > 0 && written.find(({ nonce }) => nonce === line['nonce'])
+    const id = copy ? copy.id : `w${++numbers}`
+    if (!copy) written.push(toStored(id, line))
+    if (fault === 'lost_answer') return void socket.destroy()
+    if (fault === 'no_answer') return
+    return result({ type: 'sent', messageId: id })
+  }
+  const edit = (line: Line) => {
+    const index = written.findIndex(({ id }) => id === line['messageId'])
+    const old = written[index]
+    if (old !== undefined)
+      written[index] = { ...old, text: line['text'], buttons: [], buttonIds: [], edits: old.edits + 1 }
+    write({ type: 'result', n: line['n'], result: { type: 'sent', messageId: line['messageId'] } })
+  }
+  const history = (line: Line) => {
+    const index = said.findIndex(({ id }) => id === line['afterMessageId'])
+    const messages = said.slice(index + 1).filter(({ place }) => place.id === line['place'].id)
+    write({ type: 'result', n: line['n'], messages: usesHistory ? messages.slice(0, line['limit']) : [] })
+  }
+  const receive = (line: Line, socket: Socket) => {
+    const { n } = line
+    switch (line['type']) {
+      case 'hello':
+        if (line['token'] !== token) return socket.end(`${JSON.stringify({ type: 'refused' })}\n`)
+        bot = socket
+        write({ type: 'welcome', account: { id: 'bot', name: 'Molecule' }, limits: { nonceMs, editMs: 50 } })
+        for (const message of unconfirmed.values()) write({ type: 'message', message })
+        return
+      case 'seen':
+        return void unconfirmed.delete(line['id'])
+      case 'send':
+        return void send(line, socket)
+      case 'edit':
+        return edit(line)
+      case 'typing':
+        return void typings.set(line['place'], (typings.get(line['place']) ?? 0) + 1)
+      case 'react':
+        return void reactions.set(`${line['place']} ${line['messageId']}`, line['state'])
+      case 'download':
+        return void write({ type: 'result', n, content: Buffer.from(files.get(line['ref']) ?? []).toString('base64') })
+      case 'history':
+        return history(line)
+      case 'find':
+        return void write({ type: 'result', n, messageId: written.find(({ nonce }) => nonce === line['nonce'])?.id })
+      case 'answer':
+        return answers.get(line['id'])?.(line['text'])
+      default:
+        throw new Error(`the platform sends ${JSON.stringify(line)}`)
+    }
+  }
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined)
+    socket.on('close', () => {
+      if (bot === socket) bot = undefined
+    })
+    createInterface({ input: socket })
+      .on('error', () => undefined)
+      .on('line', (text) => receive(JSON.parse(text), socket))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const ask = (line: Line): Promise<string> => {
+    const id = `i${++numbers}`
+    return new Promise((resolve) => {
+      answers.set(id, resolve)
+      write({ ...line, id })
+    })
+  }
+  return {
+    apiUrl: `tcp://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    token,
+    newPlace(kind, parent) {
+      const id = `p${++numbers}`
+      return { id, name: `#${id}`, isDirect: kind === 'direct', ...(parent && { parentId: parent.id }) }
+    },
+    say(given) {
+      const message = toIncoming(given, files)
+      said.push(message)
+      if (!usesHistory) unconfirmed.set(message.id, message)
+      write({ type: 'message', message })
+      if (given.twice) write({ type: 'message', message })
+      return message.id
+    },
+    written: (place) => written.filter((message) => message.place === place.id),
+    reaction: (place, messageId) => reactions.get(`${place.id} ${messageId}`),
+    press({ place, messageId, label, author }) {
+      const message = written.find(({ id }) => id === messageId)
+      const buttonId = message?.buttonIds.find((button) => button.label === label)?.id ?? 'gone'
+      return ask({ type: 'press', press: { place, author, messageId, buttonId } })
+    },
+    command: ({ place, author, name, argument = '' }) =>
+      ask({ type: 'command', command: { place, author, name, argument } }),
+    failNextSend: (fault) => void faults.push(fault),
+    dropConnections: () => bot?.destroy(),
+    isConnected: () => bot !== undefined,
+    typings: (place) => typings.get(place.id) ?? 0,
+    async close() {
+      bot?.destroy()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+function toStored(id: string, line: Line): StoredMessage {
+  const { text, place, nonce, buttons = [], files = [] } = line
+  return {
+    ...{ id, text, place, nonce, buttonIds: buttons, edits: 0 },
+    buttons: buttons.map(({ label }: { label: string }) => label),
+    files: files.map((file: { name: string; content: string }) => ({
+      name: file.name,
+      content: Buffer.from(file.content, 'base64'),
+    })),
+  }
+}
+
+function toIncoming(given: Said, stored: Map<string, Uint8Array>): IncomingMessage {
+  const { place, text, author = ADA, mentions = false, sentAtMs = Date.now(), files = [] } = given
+  const attached = files.map(({ name, content, mediaType }) => {
+    const ref = `f${++numbers}`
+    stored.set(ref, content)
+    return { ref, name, bytes: content.length, ...(mediaType !== undefined && { mediaType }) }
+  })
+  return {
+    id: `m${++numbers}`,
+    place,
+    author,
+    text,
+    isAddressed: place.isDirect || mentions,
+    sentAtMs,
+    files: attached,
+  }
+}

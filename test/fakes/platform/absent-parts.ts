@@ -1,0 +1,58 @@
+/** Parts of a fake platform that has no chat channels, no schedules and no turns. */
+import type { ChatRoutesContext } from '../../../src/doors/http/routes/route.ts'
+import { MoleculeError } from '../../../src/errors.ts'
+import type { PlatformUsage } from '../../../src/inbox/readers.ts'
+import type { Schedules } from '../../../src/workspaces/schedules.ts'
+
+const rejectNotFound = async (id: string): Promise<never> => {
+  throw new MoleculeError('not_found', `there is no ${id}`)
+}
+
+export const noChannels: ChatRoutesContext = {
+  channels: {
+    add: async () => undefined,
+    list: async () => [],
+    get: rejectNotFound,
+    remove: rejectNotFound,
+    bind: ({ channel }) => rejectNotFound(channel),
+    unbind: rejectNotFound,
+    bindings: async () => [],
+    boundTo: async () => undefined,
+    claim: async () => false,
+    release: async () => undefined,
+    setProblem: async () => undefined,
+  },
+  pairings: {
+    find: async () => undefined,
+    request: async () => undefined,
+    hold: async () => false,
+    released: async () => [],
+    dropHeld: async () => undefined,
+    list: async () => [],
+    listPending: async () => [],
+    decide: rejectNotFound,
+  },
+  check: rejectNotFound,
+  wake: () => undefined,
+  hide: () => undefined,
+  endDeliveries: async () => undefined,
+}
+
+export const noSchedules: Schedules = {
+  create: ({ workspaceId }) => rejectNotFound(workspaceId),
+  get: rejectNotFound,
+  list: async () => [],
+  change: rejectNotFound,
+  remove: async () => false,
+  due: async () => ({ due: [], nextAtMs: undefined }),
+  advance: async () => undefined,
+  recordRun: async () => undefined,
+}
+
+const nothing = { inputTokens: null, outputTokens: null, costUsd: null, durationMs: null }
+
+export const noUsage: PlatformUsage = {
+  total: { turns: 0, unknownTurns: 0, unknownCostTurns: 0, ...nothing },
+  days: [],
+  workspaces: [],
+}
