@@ -11,6 +11,7 @@ export const layerTable = {
   /** Import no other file of the repository; every layer may import them. */
   leaves: [
     'src/errors.ts',
+    'src/usd.ts',
     'src/log.ts',
     'src/clock.ts',
     'src/wait.ts',
@@ -47,9 +48,15 @@ export const layerTable = {
         'src/workspaces/registry.ts',
         'src/workspaces/presence.ts',
         'src/workspaces/may-talk.ts',
+        'src/workspaces/memories.ts',
+        'src/workspaces/schedules.ts',
+        'src/workspaces/channels.ts',
+        'src/workspaces/pairings.ts',
+        'src/workspaces/chat-log.ts',
         'src/workspaces/tokens.ts',
         'src/inbox/inbox.ts',
         'src/inbox/readers.ts',
+        'src/inbox/load-readers.ts',
         'src/inbox/owners.ts',
         'src/inbox/delivery.ts',
         'src/client',
@@ -62,7 +69,7 @@ export const layerTable = {
   },
 
   /** Files here may import anything, and no layer may import them. */
-  outside: ['test', 'bench', 'scripts', 'layers.mjs'],
+  outside: ['test', 'bench', 'scripts', 'layers.mjs', 'web/vite.config.ts'],
 
   /** Loads adapters, which are files of the owner's data folder and not of the repository. */
   loaders: ['src/backends/adapters.ts'],

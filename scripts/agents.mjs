@@ -55,6 +55,8 @@ async function testAgent({ name, version }) {
   const steps = []
   /** @type {string[]} */
   const problems = []
+  /** @type {string[]} */
+  const rows = []
   const startMs = performance.now()
   const stream = run({ files: [join('test', 'agents', `${name}.test.ts`)], isolation: 'process', concurrency: 1 })
   stream.on('test:pass', ({ name: step, details }) => {
@@ -65,12 +67,30 @@ async function testAgent({ name, version }) {
     if (details.type !== 'suite') steps.push(`${step} FAILED`)
     if (!isRepeated(details.error)) problems.push(`${step}: ${explain(details.error)}`)
   })
+  stream.on('test:diagnostic', ({ message }) => {
+    const row = failureRow(name, message)
+    if (row !== undefined) rows.push(row)
+  })
   stream.on('test:stderr', ({ message }) => process.stderr.write(message))
   for await (const _ of stream);
   const seconds = ((performance.now() - startMs) / 1000).toFixed(0)
   console.log(`${name} ${version}  ${steps.join(', ') || 'no step ran'} (${seconds} s)`)
+  for (const row of rows) console.log(row)
   for (const problem of problems) console.log(`\n${problem}\n`)
   if (steps.length === 0) process.exitCode = 1
+}
+
+/**
+ * A line of the table of failures: CLI, failure, category, tries, seconds, the sentence that the user sees. Undefined for
+ * any other message of a test.
+ *
+ * @param {string} name
+ * @param {string} message
+ */
+function failureRow(name, message) {
+  if (!message.startsWith('{"failure":')) return undefined
+  const { failure, category, tries, seconds, sentence } = JSON.parse(message)
+  return `  ${name.padEnd(8)} ${failure.padEnd(16)} ${category.padEnd(20)} ${tries.padEnd(6)} ${seconds.toFixed(1).padStart(5)} s  ${sentence}`
 }
 
 /**

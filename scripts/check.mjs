@@ -1,5 +1,5 @@
 /**
- * `npm run check` runs five checks in parallel: style, types, import table, type names, unused code. A check that
+ * `npm run check` runs six checks in parallel: style, types, types of the web page, import table, type names, unused code. A check that
  * passes prints one line; a check that fails prints its whole output. It changes no file; `npm run format` does.
  */
 import { spawn } from 'node:child_process'
@@ -12,6 +12,7 @@ const COLORS = process.stdout.isTTY ? 'force' : 'off'
 /** The slowest first, so that no core is idle at the end. */
 const CHECKS = [
   { name: 'types', command: ['tsc', '-p', 'tsconfig.json'] },
+  { name: 'page', command: ['tsc', '-p', 'web/tsconfig.json'] },
   { name: 'unused', command: ['knip', '--no-progress'] },
   { name: 'style', command: ['biome', 'ci', '--error-on-warnings', '--max-diagnostics=100', `--colors=${COLORS}`] },
   { name: 'layers', command: ['node', 'scripts/layers.ts'] },

@@ -1,5 +1,6 @@
 /**
- * Installs missing packages before an npm script runs: runtime packages, and with `--dev` also the development ones.
+ * Installs missing packages before an npm script runs: runtime packages, and with `--dev` also the development ones. Then
+ * it builds the web page where that is missing or out of date (`build-page.mjs`).
  * A fresh clone has no packages and the machine's Node may be too old for the rest, so this file imports only Node's
  * own modules and runs on Node 18. A newer Node is one of the packages.
  *
@@ -10,6 +11,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { buildPage, isPageReady, withInstallLock } from './build-page.mjs'
 
 const NODE_MAJOR_MIN = 24
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
@@ -20,16 +22,55 @@ main(process.argv.includes('--dev'))
 /** @param {boolean} withDev */
 function main(withDev) {
   const manifest = readJson(join(root, 'package.json'))
-  const isReady = () => isComplete(manifest, withDev)
-  if (!isReady()) {
-    console.error('Installing the packages of Molecule (once)…')
-    const problem = install(withDev || hasDev(manifest))
-    if (problem) return fail(`${problem}: see the lines above, check the network, then run the same command again.`)
-    if (!isReady()) return fail('npm did not install every package of package.json: run "npm install", then try again.')
+  const page = {
+    root,
+    withPackages: withDev,
+    hasPackages: hasAllPackages,
+    installPackages: (/** @type {string} */ folder) => install(folder, true),
   }
-  if (nodeMajor() >= NODE_MAJOR_MIN || existsSync(join(modules, '.bin', 'node'))) return
-  const machine = `${process.platform}-${process.arch}`
-  fail(`Molecule needs Node.js ${NODE_MAJOR_MIN} or newer, and npm has no Node.js for ${machine}: install it yourself.`)
+  if (!isComplete(manifest, withDev)) {
+    withInstallLock(root, () => installOwnPackages(manifest, withDev))
+    if (process.exitCode) return
+  }
+  if (nodeMajor() < NODE_MAJOR_MIN && !existsSync(join(modules, '.bin', 'node'))) {
+    const machine = `${process.platform}-${process.arch}`
+    return fail(
+      `Molecule needs Node.js ${NODE_MAJOR_MIN} or newer, and npm has no Node.js for ${machine}: install it yourself.`,
+    )
+  }
+  const problem = isPageReady(page) ? undefined : withInstallLock(root, () => buildPage(page))
+  if (problem === undefined) return
+  // A platform without its page still works; a check or a test without it would fail with a less clear reason.
+  const sentence = `The web page is not up to date: ${problem}; see the lines above, then run the same command again.`
+  if (withDev) fail(sentence)
+  else console.error(sentence)
+}
+
+/**
+ * @param {any} manifest
+ * @param {boolean} withDev
+ */
+function installOwnPackages(manifest, withDev) {
+  // Another start may have installed them while this one waited.
+  if (isComplete(manifest, withDev)) return
+  console.error('Installing the packages of Molecule (once)…')
+  const problem = install(root, withDev || hasDev(manifest))
+  if (problem) return fail(`${problem}: see the lines above, check the network, then run the same command again.`)
+  if (!isComplete(manifest, withDev))
+    fail('npm did not install every package of package.json: run "npm install", then try again.')
+}
+
+/**
+ * Whether every package of another folder's package.json is installed in its exact version.
+ *
+ * @param {string} folder
+ */
+function hasAllPackages(folder) {
+  if (!existsSync(join(folder, 'node_modules', '.package-lock.json'))) return false
+  const { dependencies, devDependencies } = readJson(join(folder, 'package.json'))
+  return Object.entries({ ...dependencies, ...devDependencies }).every(
+    ([name, spec]) => installedVersion(name, folder) === versionOf(spec),
+  )
 }
 
 /**
@@ -79,10 +120,11 @@ function hasDev(manifest) {
  * keeps the lockfile unchanged. `--ignore-scripts`: no package needs an install script. `--include` overrides
  * NODE_ENV=production and the user's npm settings. `--engine-strict=false` allows an old Node.
  *
+ * @param {string} folder
  * @param {boolean} withDev
  * @returns {string | undefined}
  */
-function install(withDev) {
+function install(folder, withDev) {
   const kinds = [withDev ? '--include=dev' : '--omit=dev', '--include=optional']
   const quiet = ['--no-audit', '--no-fund', '--loglevel=error']
   const [command, ...args] = [
@@ -95,7 +137,7 @@ function install(withDev) {
     ...quiet,
   ]
   // npm's output goes to stderr, so that the output of the npm script itself can be piped.
-  const { status, error } = spawnSync(String(command), args, { cwd: root, stdio: ['ignore', 2, 2] })
+  const { status, error } = spawnSync(String(command), args, { cwd: folder, stdio: ['ignore', 2, 2] })
   if (error) return `npm could not be started (${error.message})`
   return status === 0 ? undefined : `npm could not install the packages (exit code ${status})`
 }
@@ -112,9 +154,12 @@ function npm() {
   return [process.platform === 'win32' ? 'npm.cmd' : 'npm']
 }
 
-/** @param {string} name */
-function installedVersion(name) {
-  const file = join(modules, name, 'package.json')
+/**
+ * @param {string} name
+ * @param {string} folder
+ */
+function installedVersion(name, folder = root) {
+  const file = join(folder, 'node_modules', name, 'package.json')
   return existsSync(file) ? readJson(file).version : undefined
 }
 

@@ -3,13 +3,14 @@
  * package folders.
  */
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 
-const INSTALLER = join(import.meta.dirname, 'install.mjs')
+const SCRIPTS = ['install.mjs', 'build-page.mjs']
 
 const NPM = `
   import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -30,7 +31,7 @@ function makeClone(t: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), 'molecule-install-'))
   t.after(() => rmSync(folder, { recursive: true }))
   mkdirSync(join(folder, 'scripts'))
-  cpSync(INSTALLER, join(folder, 'scripts', 'install.mjs'))
+  for (const name of SCRIPTS) cpSync(join(import.meta.dirname, name), join(folder, 'scripts', name))
   writeFileSync(join(folder, 'npm-cli.js'), NPM)
   const setManifest = (dependencies: Record<string, string>) => {
     const manifest = {
@@ -44,17 +45,52 @@ function makeClone(t: TestContext) {
   setManifest({ runner: '1.0.0' })
 
   const npmArgs = join(folder, 'npm-args.json')
-  const install = (args: string[] = [], env: Record<string, string> = {}) => {
+  const env = { npm_execpath: join(folder, 'npm-cli.js'), npm_node_execpath: process.execPath }
+  const install = (args: string[] = [], more: Record<string, string> = {}) => {
     rmSync(npmArgs, { force: true })
     const { status, stdout, stderr } = spawnSync(process.execPath, [join(folder, 'scripts', 'install.mjs'), ...args], {
       cwd: tmpdir(),
-      env: { npm_execpath: join(folder, 'npm-cli.js'), npm_node_execpath: process.execPath, ...env },
+      env: { ...env, ...more },
       encoding: 'utf8',
     })
     const npm: string[] | undefined = existsSync(npmArgs) ? JSON.parse(readFileSync(npmArgs, 'utf8')) : undefined
     return { status, stdout, stderr, npm }
   }
-  return { folder, setManifest, install }
+  /** A second install that does not wait; its exit code. */
+  const installBeside = async () => {
+    const child = spawn(process.execPath, [join(folder, 'scripts', 'install.mjs')], { env, stdio: 'ignore' })
+    const [code] = await once(child, 'exit')
+    return code
+  }
+  return { folder, setManifest, install, installBeside }
+}
+
+/** A page whose build appends a line to `.builds`, takes a moment, and fails when the source says so. */
+const VITE = `
+  import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+  appendFileSync('.builds', 'x')
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300)
+  const source = readFileSync('src/main.ts', 'utf8')
+  if (source === 'broken') process.exit(1)
+  const folder = process.argv[process.argv.indexOf('--outDir') + 1]
+  mkdirSync(folder)
+  writeFileSync(folder + '/index.html', source)
+`
+
+function addPage(folder: string) {
+  const web = join(folder, 'web')
+  mkdirSync(join(web, 'src'), { recursive: true })
+  mkdirSync(join(web, 'node_modules', 'vite', 'bin'), { recursive: true })
+  writeFileSync(join(web, 'node_modules', 'vite', 'bin', 'vite.js'), VITE)
+  writeFileSync(join(web, 'package.json'), '{"type":"module","devDependencies":{"vite":"8.0.0"}}')
+  const write = (source: string) => writeFileSync(join(web, 'src', 'main.ts'), source)
+  const built = () => {
+    const file = join(web, 'dist', 'index.html')
+    return existsSync(file) ? readFileSync(file, 'utf8') : undefined
+  }
+  const builds = () => (existsSync(join(web, '.builds')) ? readFileSync(join(web, '.builds'), 'utf8').length : 0)
+  rmSync(join(web, '.builds'), { force: true })
+  return { web, write, built, builds }
 }
 
 describe('installing missing packages', () => {
@@ -116,5 +152,45 @@ describe('installing missing packages', () => {
     const { status, stderr } = install([], { NPM_FAILS: '1' })
     assert.equal(status, 1)
     assert.match(stderr, /^npm could not install the packages \(exit code 7\): .+run the same command again\.$/m)
+  })
+})
+
+describe('building the web page', () => {
+  it('CV-1 builds once, again only after a change, and keeps the last good build when a build fails', (t) => {
+    const { folder, install } = makeClone(t)
+    const { write, built, builds } = addPage(folder)
+    write('one')
+    assert.match(install().stderr, /Installing the packages of the web page.*\nBuilding the web page/)
+    assert.deepEqual([built(), builds()], ['one', 1])
+    assert.deepEqual(install(), { status: 0, stdout: '', stderr: '', npm: undefined })
+    assert.equal(builds(), 1)
+    write('two')
+    install()
+    assert.deepEqual([built(), builds()], ['two', 2])
+    write('broken')
+    const failed = install()
+    // The platform starts without its page; a check does not.
+    assert.equal(failed.status, 0)
+    assert.match(failed.stderr, /^The web page is not up to date: the build failed \(exit code 1\); .+\.$/m)
+    assert.equal(built(), 'two')
+    assert.equal(install(['--dev']).status, 1)
+  })
+  it('several starts at once build once, and a lock whose process is gone is taken over', async (t) => {
+    const { folder, installBeside } = makeClone(t)
+    const { write, built, builds } = addPage(folder)
+    write('one')
+    writeFileSync(join(folder, '.install.lock'), `4194305 ${Date.now()}`)
+    assert.deepEqual(await Promise.all([installBeside(), installBeside(), installBeside()]), [0, 0, 0])
+    assert.deepEqual([built(), builds()], ['one', 1])
+    assert.deepEqual(
+      readdirSync(folder).filter((name) => name.startsWith('.install.lock')),
+      [],
+    )
+  })
+  it('does nothing where the page is shipped built, without its sources', (t) => {
+    const { folder, install } = makeClone(t)
+    install()
+    mkdirSync(join(folder, 'web', 'dist'), { recursive: true })
+    assert.deepEqual(install(), { status: 0, stdout: '', stderr: '', npm: undefined })
   })
 })

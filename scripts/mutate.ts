@@ -5,19 +5,26 @@
  *   npm run test:mutate -- --sample 60 --seed 1 --room inbox
  *   npm run test:mutate -- --at src/inbox/lease/claim.ts:71
  *
- * `--quick` leaves out the slow tests: a survivor then costs about a minute, and a few survivors are none.
+ * It first measures which tests run which part of the source (`mutate-coverage.ts`): some ten minutes for the first time.
  *
  * Invariant: it changes only copies of the repository in a temporary folder.
  */
 import { spawn } from 'node:child_process'
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { basename, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { parseSync } from 'oxc-parser'
 import { createRandom } from '../test/crash/random.ts'
 import { applyMutant, findMutants, type Mutant } from './mutants.ts'
-import { ROOMS, roomOf, sourcesOf, stepsOf, type TestStep } from './mutate-rooms.ts'
+import {
+  measureCoverage,
+  readCoverage,
+  type TestCoverage,
+  testFiles,
+  testsOf,
+  writeCoverage,
+} from './mutate-coverage.ts'
 import { findDescendants } from './test-watch.mjs'
 
 export interface Verdict {
@@ -37,58 +44,88 @@ export interface AcceptedMutant {
 interface MutationOptions {
   readonly root: string
   readonly mutants: readonly Mutant[]
-  readonly stepsFor: (mutant: Mutant) => readonly TestStep[]
   readonly workers: number
   readonly signal: AbortSignal
-  /** Added to the limit of each step. */
+  /** Added to the limit of each test run. */
   readonly extraMs?: number
   readonly onVerdict?: (verdict: Verdict) => void
+  readonly report?: (line: string) => void
 }
 
+const ROOMS = ['inbox', 'workspaces', 'doors/http', 'runtime', 'client']
 const SCORE_MIN = 0.85
 const NOT_COPIED = ['node_modules', '.git']
 /** A mutant may be this much slower than the unchanged source, on a machine that does other work, before it counts as hung. */
 const SLOWER = 4
 const EXTRA_MS = 20_000
-/** The unchanged source must pass within this time. */
+/** A test file must pass on the unchanged source within this time. */
 const BASELINE_MS = 300_000
+/** A test file that fails once on a busy machine would be left out, and all that it alone proves would survive. */
+const BASELINE_TRIES = 2
+/** After this time of passed tests only contract suites still run: a mutant that they miss too counts as a survivor. */
+const TESTS_MS_MAX = 120_000
+/** They prove the seams. Their files are long, so the short end-to-end tests come before them and use up the time. */
+const CONTRACTS = 'test/contracts/'
 
-/** Runs the tests on each mutant. Throws when they fail on the unchanged source. */
+/** Runs the tests on each mutant. A test file that fails on the unchanged source is no proof: it is named and left out. */
 export async function runMutants(options: MutationOptions): Promise<Verdict[]> {
-  const { root, mutants, stepsFor, workers, signal, extraMs = EXTRA_MS, onVerdict } = options
+  const { root, workers, signal, onVerdict } = options
   const copies = Array.from({ length: workers }, () => copyRepository(root))
-  // Before the first mutant changes a file: the tests of the copies are those of this moment.
-  const work = mutants.map((mutant) => ({ mutant, steps: stepsFor(mutant) }))
-  const limits = new Map<string, Promise<number>>()
-  const limitOf = (step: TestStep, copy: string) => {
-    const limit = limits.get(step.name) ?? measureLimit({ step, copy, limitMs: BASELINE_MS, signal }, extraMs)
-    limits.set(step.name, limit)
-    return limit
-  }
-  const verdicts: Verdict[] = []
-  const lane = async (copy: string) => {
-    for (let next = work.shift(); next !== undefined && !signal.aborted; next = work.shift()) {
-      const verdict = await judge({ ...next, copy, limitOf, signal })
+  try {
+    const coverage = await measureTests(copies, options)
+    const verdicts: Verdict[] = []
+    await forEach(options.mutants, { copies, signal }, async (mutant, copy) => {
+      const tests = testsOf(coverage, mutant.file, mutant.start)
+      const verdict = await judge({ mutant, copy, tests, signal, extraMs: options.extraMs ?? EXTRA_MS })
       if (signal.aborted) return
       verdicts.push(verdict)
       onVerdict?.(verdict)
-    }
-  }
-  try {
-    const lanes = await Promise.allSettled(copies.map(lane))
-    for (const each of lanes) if (each.status === 'rejected') throw each.reason
+    })
     return verdicts
   } finally {
     for (const copy of copies) rmSync(copy, { recursive: true, force: true, maxRetries: 5 })
   }
 }
 
-/** Runs the step on the unchanged source, where it must pass; how long it may take on a mutant. */
-async function measureLimit(options: StepOptions, extraMs: number): Promise<number> {
-  const { passed, ms, output } = await runStep(options)
-  if (!passed && !options.signal.aborted)
-    throw new Error(`${options.step.name} fails on the unchanged source:\n${output}`)
-  return ms * SLOWER + extraMs
+/** The coverage of all test files: what is known from an earlier run, and what is measured now in the copies. */
+async function measureTests(copies: readonly string[], options: MutationOptions): Promise<TestCoverage[]> {
+  const { root, signal, report = () => undefined } = options
+  const tests = testFiles(root)
+  const coverage = tests.flatMap((test) => readCoverage(root, test) ?? [])
+  const missing = tests.filter((test) => !coverage.some((known) => known.test === test))
+  report(`Measuring what ${missing.length} test files run`)
+  await forEach(missing, { copies, signal }, async (test, copy) => {
+    const failures: string[] = []
+    while (failures.length < BASELINE_TRIES) {
+      const failedBefore = failures.length
+      const measured = await measureCoverage(copy, test, async (env) => {
+        const { passed, ms, output } = await runStep({ tests: [test], copy, limitMs: BASELINE_MS, signal, env })
+        if (!passed) failures.push(output)
+        return { ms }
+      })
+      if (signal.aborted) return
+      if (failures.length > failedBefore) continue
+      coverage.push(measured)
+      writeCoverage(root, measured)
+      return
+    }
+    report(`${test} fails on the unchanged source and is left out:\n${failures.at(-1)}`)
+  })
+  return coverage
+}
+
+/** Handles each item in the next free copy of the repository, until the signal aborts. */
+async function forEach<T>(
+  items: readonly T[],
+  { copies, signal }: { readonly copies: readonly string[]; readonly signal: AbortSignal },
+  handle: (item: T, copy: string) => Promise<void>,
+): Promise<void> {
+  const rest = [...items]
+  const lane = async (copy: string) => {
+    for (let item = rest.shift(); item !== undefined && !signal.aborted; item = rest.shift()) await handle(item, copy)
+  }
+  const lanes = await Promise.allSettled(copies.map(lane))
+  for (const each of lanes) if (each.status === 'rejected') throw each.reason
 }
 
 function copyRepository(root: string): string {
@@ -100,44 +137,61 @@ function copyRepository(root: string): string {
 
 interface JudgeOptions {
   readonly mutant: Mutant
-  readonly steps: readonly TestStep[]
+  readonly tests: readonly TestCoverage[]
   readonly copy: string
-  /** Needs the unchanged source in the copy when it is called for a step for the first time. */
-  readonly limitOf: (step: TestStep, copy: string) => Promise<number>
+  readonly extraMs: number
   readonly signal: AbortSignal
 }
 
-async function judge({ mutant, copy, steps, limitOf, signal }: JudgeOptions): Promise<Verdict> {
+async function judge({ mutant, copy, tests, extraMs, signal }: JudgeOptions): Promise<Verdict> {
   const path = join(copy, mutant.file)
   const source = readFileSync(path, 'utf8')
   let spentMs = 0
-  for (const step of steps) {
-    const limitMs = await limitOf(step, copy)
+  for (const run of runsOf(tests)) {
+    const baselineMs = run.reduce((sum, each) => sum + each.ms, 0)
+    if (spentMs > TESTS_MS_MAX && !run.some(({ test }) => test.startsWith(CONTRACTS))) continue
     writeFileSync(path, applyMutant(source, mutant))
-    const { passed, ms } = await runStep({ step, copy, limitMs, signal })
-    writeFileSync(path, source)
+    const step = { tests: run.map(({ test }) => test), copy, limitMs: baselineMs * SLOWER + extraMs, signal }
+    const { passed, ms, failed } = await runStep(step).finally(() => writeFileSync(path, source))
     spentMs += ms
-    if (!passed) return { mutant, killedBy: step.name, ms: spentMs }
+    if (!passed) return { mutant, killedBy: `${step.tests[0] ?? ''}: ${failed ?? 'it did not end'}`, ms: spentMs }
   }
   return { mutant, killedBy: undefined, ms: spentMs }
 }
 
+/** The unit tests run in one process, each other file in its own. */
+function runsOf(tests: readonly TestCoverage[]): TestCoverage[][] {
+  const units = tests.filter(({ test }) => test.startsWith('src/'))
+  const others = tests.filter(({ test }) => !test.startsWith('src/')).map((each) => [each])
+  return units.length > 0 ? [units, ...others] : others
+}
+
 interface StepOptions {
-  readonly step: TestStep
+  readonly tests: readonly string[]
   readonly copy: string
   readonly limitMs: number
   readonly signal: AbortSignal
+  readonly env?: Readonly<Record<string, string>>
 }
 
-/** Runs the tests of one step until the first failure, the limit or the abort, and leaves no process. */
-async function runStep({ step, copy, limitMs, signal }: StepOptions) {
+/** Runs tests in one process until the first failure, the limit or the abort, and leaves no process. */
+async function runStep({ tests, copy, limitMs, signal, env: added }: StepOptions) {
   const startMs = performance.now()
   // A run inside a test process would report to that process: Node sees this variable.
   const { NODE_TEST_CONTEXT: _, ...env } = process.env
-  const argv = ['--test-reporter=tap', ...step.argv.map((part) => resolve(copy, part))]
-  const child = spawn(process.execPath, argv, { cwd: copy, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const argv = [
+    '--test-reporter=tap',
+    join(import.meta.dirname, 'unit-tests.mjs'),
+    ...tests.map((test) => join(copy, test)),
+  ]
+  const child = spawn(process.execPath, argv, {
+    cwd: copy,
+    env: { ...env, ...added },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   const ended = Promise.withResolvers<number | null>()
   let output = ''
+  let failed: string | undefined
   const stop = () => {
     for (const pid of child.pid === undefined ? [] : [child.pid, ...findDescendants(child.pid)]) killProcess(pid)
     ended.resolve(null)
@@ -148,14 +202,15 @@ async function runStep({ step, copy, limitMs, signal }: StepOptions) {
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => {
       output = (output + text).slice(-4000)
-      if (/^ *not ok \d+ (?!.*# (?:TODO|SKIP))/m.test(output)) stop()
+      failed ??= /^ *not ok \d+ (?:- )?((?!.*# (?:TODO|SKIP)).*)\n/m.exec(output)?.[1]
+      if (failed !== undefined) stop()
     })
   }
   child.on('error', ended.reject)
   child.on('exit', ended.resolve)
   try {
     const passed = (await ended.promise) === 0
-    return { passed, ms: performance.now() - startMs, output }
+    return { passed, ms: performance.now() - startMs, output, failed }
   } finally {
     clearTimeout(timer)
     signal.removeEventListener('abort', stop)
@@ -198,6 +253,12 @@ function isSame(accepted: AcceptedMutant, mutant: Mutant): boolean {
   return accepted.file === mutant.file && accepted.source === mutant.source && accepted.change === mutant.change
 }
 
+/** The source files of a room, without its tests. */
+function sourcesOf(root: string, room: string): string[] {
+  const files = globSync(`src/${room}/**/*.ts`, { cwd: root })
+  return files.filter((file) => !file.endsWith('.test.ts')).sort()
+}
+
 const formatMutant = ({ file, line, source, change }: Mutant) => `${file}:${line}\n  - ${source}\n  + ${change}`
 
 async function main(): Promise<void> {
@@ -207,19 +268,18 @@ async function main(): Promise<void> {
     seed: { type: 'string', default: '1' },
     room: { type: 'string', multiple: true },
     at: { type: 'string', multiple: true },
-    quick: { type: 'boolean', default: false },
   } as const
   const { values } = parseArgs({ options })
-  const rooms = values.room ?? Object.keys(ROOMS)
-  const unknown = rooms.find((room) => ROOMS[room] === undefined)
-  if (unknown !== undefined) throw new Error(`No room ${unknown}; there are ${Object.keys(ROOMS).join(', ')}.`)
+  const rooms = values.room ?? ROOMS
+  const unknown = rooms.find((room) => !ROOMS.includes(room))
+  if (unknown !== undefined) throw new Error(`No room ${unknown}; there are ${ROOMS.join(', ')}.`)
   const read = (file: string) => readFileSync(join(root, file), 'utf8')
   const accepted = JSON.parse(read('test/accepted-mutants.json')) as AcceptedMutant[]
   const all = rooms.flatMap((room) => sourcesOf(root, room)).flatMap((file) => findMutants(file, read(file)))
   const parses = (mutant: Mutant) => parseSync(mutant.file, applyMutant(read(mutant.file), mutant)).errors.length === 0
   const chosen = all.filter(({ file, line }) => values.at?.includes(`${file}:${line}`) ?? true)
   const mutants = sample(chosen, Number(values.sample ?? chosen.length), Number(values.seed)).filter(parses)
-  for (const each of accepted.filter(({ file }) => rooms.includes(roomOf(file))))
+  for (const each of accepted.filter(({ file }) => rooms.some((room) => file.startsWith(`src/${room}/`))))
     if (!all.some((mutant) => isSame(each, mutant)))
       console.log(`Accepted, but no longer in the source: ${each.file} ${each.change}`)
   const stop = new AbortController()
@@ -227,7 +287,7 @@ async function main(): Promise<void> {
   console.log(`${mutants.length} of ${all.length} mutants`)
   const verdicts = await runMutants({
     ...{ root, mutants, workers: Math.min(availableParallelism(), Math.max(1, mutants.length)), signal: stop.signal },
-    stepsFor: ({ file }) => stepsOf(root, file, values.quick),
+    report: console.log,
     onVerdict: ({ mutant, killedBy, ms }) =>
       console.log(
         `${(ms / 1000).toFixed(1)} s ${killedBy ? `killed by ${killedBy}` : 'SURVIVED'} ${formatMutant(mutant)}`,

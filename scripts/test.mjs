@@ -10,8 +10,8 @@ import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { runTests } from './run-tests.mjs'
 
-/** These install hundreds of megabytes; `npm run test:agents` runs them. */
-const REAL_AGENTS = 'test/agents/**'
+/** These install hundreds of megabytes; `npm run test:agents` and `npm run test:clients` run them. */
+const INSTALLING = ['test/agents/**', 'test/clients/**']
 const PATTERN_FLAG = '--test-name-pattern='
 
 process.chdir(dirname(dirname(fileURLToPath(import.meta.url))))
@@ -19,7 +19,7 @@ const args = process.argv.slice(2)
 const pathParts = args.filter((arg) => !arg.startsWith('-'))
 const patterns = args.filter((arg) => arg.startsWith(PATTERN_FLAG)).map((arg) => arg.slice(PATTERN_FLAG.length))
 
-const unitFiles = find(['src/**/*.test.ts', 'scripts/**/*.test.ts', 'test/*.test.ts'])
+const unitFiles = find(['src/**/*.test.ts', 'scripts/**/*.test.ts', 'web/src/**/*.test.ts', 'test/*.test.ts'])
 const isolatedFiles = find(['test/*/**/*.test.ts'])
 if (unitFiles.length + isolatedFiles.length === 0) {
   console.error(`No test file matches ${pathParts.join(', ') || 'any pattern'}.`)
@@ -40,7 +40,7 @@ process.stdout.write('', () => process.exit())
  * @param {string[]} globs
  */
 function find(globs) {
-  const paths = globSync(globs, { exclude: [REAL_AGENTS] }).sort()
+  const paths = globSync(globs, { exclude: INSTALLING }).sort()
   const parts = pathParts.map((part) => part.replace(/^\.\//, ''))
   return paths.filter((path) => parts.length === 0 || parts.some((part) => path.includes(part)))
 }
