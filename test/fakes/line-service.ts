@@ -40,7 +40,15 @@ export async function startLineService({
   const faults: Fault[] = []
   const answers = new Map<string, (text: string) => void>()
   let bot: Socket | undefined
-  const write = (line: Line) => bot?.write(`${JSON.stringify(line)}\n`)
+  const writeTo = (socket: Socket | undefined, line: Line) => socket?.write(`${JSON.stringify(line)}\n`)
+  const write = (line: Line) => writeTo(bot, line)
+  const greet = (socket: Socket, { token: given, check }: Line) => {
+    if (given !== token) return void socket.end(`${JSON.stringify({ type: 'refused' })}\n`)
+    writeTo(socket, { type: 'welcome', account: { id: 'bot', name: 'Molecule' }, limits: { nonceMs, editMs: 50 } })
+    if (check === true) return
+    bot = socket
+    for (const message of unconfirmed.values()) write({ type: 'message', message })
+  }
 
   const send = (line: Line, socket: Socket) => {
     const result = (value: object) => write({ type: 'result', n: line['n'], result: value })
@@ -70,11 +78,7 @@ export async function startLineService({
     const { n } = line
     switch (line['type']) {
       case 'hello':
-        if (line['token'] !== token) return socket.end(`${JSON.stringify({ type: 'refused' })}\n`)
-        bot = socket
-        write({ type: 'welcome', account: { id: 'bot', name: 'Molecule' }, limits: { nonceMs, editMs: 50 } })
-        for (const message of unconfirmed.values()) write({ type: 'message', message })
-        return
+        return greet(socket, line)
       case 'seen':
         return void unconfirmed.delete(line['id'])
       case 'send':

@@ -22,9 +22,12 @@ export type Line = Record<string, any>
 export const unreachable = (problem: string, cause?: unknown) =>
   new MoleculeError('provider_unreachable', problem, { retryable: true, cause })
 
+/** The greeting after the token: the commands of the bot, or that this connection only checks the token. */
+type Greeting = { readonly commands: ChannelConnectOptions['commands'] } | { readonly check: true }
+
 export async function dial(
   { token, apiUrl = '', clock }: ChannelOptions,
-  commands: ChannelConnectOptions['commands'],
+  greeting: Greeting,
   signal: AbortSignal,
 ): Promise<Link> {
   const url = URL.canParse(apiUrl) ? new URL(apiUrl) : undefined
@@ -39,7 +42,7 @@ export async function dial(
   const cancelTimer = clock.after(GREETING_MS, () => socket.destroy())
   const release = onAbort(signal, () => socket.destroy())
   try {
-    socket.write(`${JSON.stringify({ type: 'hello', token, commands })}\n`)
+    socket.write(`${JSON.stringify({ type: 'hello', token, ...greeting })}\n`)
     const first = await Promise.race([lines.next(), failed])
     const welcome = first.done ? undefined : parseLine(first.value)
     if (welcome?.['type'] === 'refused') {

@@ -69,6 +69,15 @@ test('GW-6 a send whose answer is lost is unknown, and the channel connects agai
   assert.equal((await channel.send({ place: place.id, text: 'twice', nonce: 'n2' }, never)).type, 'sent')
 })
 
+test('GW-12 a check of the token does not replace the connected bot: a message right after it reaches the bot', async (t) => {
+  const { service, received } = await connect(t)
+  const { apiUrl, token } = service
+  await lineKind.check({ apiUrl, token, clock: systemClock, log }, never)
+  const place = service.newPlace('direct')
+  service.say({ place, text: 'hello' })
+  await waitUntil(() => received.length === 1, 'the message')
+})
+
 test('GW-12 a wrong token is refused with one sentence that has no token in it', async (t) => {
   const { service } = await connect(t)
   const options = { apiUrl: service.apiUrl, token: 'wrong-token', clock: systemClock, log }

@@ -25,7 +25,8 @@ export const lineKind: ChannelKind = {
   tokenVariable: 'LINE_CHANNEL_TOKEN',
   tokenSteps: ['Start your program, and give its address with --service-url tcp://127.0.0.1:<port>. Choose any token.'],
   async check(options, signal) {
-    const link = await dial(options, [], signal)
+    // A program that took this connection for the bot would send it messages, and they would be lost.
+    const link = await dial(options, { check: true }, signal)
     link.socket.destroy()
     return { account: link.account, steps: [] }
   },
@@ -52,11 +53,11 @@ function createLineChannel(options: ChannelOptions): Channel {
     async connect(events, { commands }, signal) {
       onAbort(signal, () => closing.abort())
       onAbort(closing.signal, () => wire.link?.socket.destroy())
-      wire.link = await dial(options, commands, closing.signal)
+      wire.link = await dial(options, { commands }, closing.signal)
       wire.limits = wire.link.limits
       const { account } = wire.link
       loop = keepConnected(
-        { wire, events, redial: () => dial(options, commands, closing.signal) },
+        { wire, events, redial: () => dial(options, { commands }, closing.signal) },
         options,
         closing.signal,
       )
