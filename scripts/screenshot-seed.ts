@@ -1,4 +1,13 @@
-/** The made-up workspaces of `screenshots.ts`: a small team in all states, and sixty of them. */
+/** The made-up workspaces of `screenshots.ts`: a small team in all states, and many of them. Its claude is the fake one. */
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import {
+  CLAUDE_LOGGED_IN,
+  createFakeAgents,
+  createFakeProgram,
+  type FakeAgentName,
+  writeFakeAgent,
+} from '../test/fakes/agents/fake-program.ts'
 import type { PlatformUnderTest } from '../test/harness/platform.ts'
 import { sendWithoutWaiting } from '../test/harness/platform.ts'
 import { waitUntil } from '../test/harness/wait.ts'
@@ -15,18 +24,37 @@ Two things to decide:
 1. keep the old column for one release, or
 2. copy the data first.`
 
+const AGENTS: readonly FakeAgentName[] = ['claude', 'codex', 'gemini']
+
+/** The environment of a machine with agents: claude is logged in, the others are not. */
+export function withAgents(): Record<string, string> {
+  const { dir } = createFakeProgram('claude')
+  const bin = join(dir, 'bin')
+  mkdirSync(bin)
+  for (const agent of AGENTS) writeFakeAgent(join(bin, agent), { agent, scenario: 'echo', dir })
+  return { ...CLAUDE_LOGGED_IN, PATH: `${bin}:${process.env['PATH']}` }
+}
+
 type Create = (name: string, more?: Record<string, unknown>) => Promise<string>
+
+/** The platform, where a refusal is an error: a picture of a half-made team is of no use. */
+const strict = (platform: PlatformUnderTest): PlatformUnderTest => ({
+  ...platform,
+  async request(method, path, body) {
+    const response = await platform.request(method, path, body)
+    if (response.status >= 400) throw new Error(`${method} ${path}: ${JSON.stringify(response.body)}`)
+    return response
+  },
+})
 
 const creator =
   (platform: PlatformUnderTest): Create =>
-  async (name, more = {}) => {
-    const { status, body } = await platform.request('POST', '/workspaces', { name, runtime: 'mock', ...more })
-    if (status !== 201) throw new Error(`${name} could not be made: ${JSON.stringify(body)}`)
-    return body.id
-  }
+  async (name, more = {}) =>
+    (await platform.request('POST', '/workspaces', { name, runtime: 'mock', ...more })).body.id
 
 /** A parent that waits for a child, and children that work, failed, are idle, offline and paused. */
-export async function seedTeam(platform: PlatformUnderTest): Promise<{ readonly ada: string }> {
+export async function seedTeam(given: PlatformUnderTest): Promise<{ readonly ada: string; readonly mira: string }> {
+  const platform = strict(given)
   const create = creator(platform)
   const conductor = await create('Conductor', {
     ...{ runtime: 'exec', role: 'Plans the release, hands out the work' },
@@ -53,6 +81,8 @@ export async function seedTeam(platform: PlatformUnderTest): Promise<{ readonly 
     runtime_config: { reply: 'Read 14 pages: nothing about `receipt`.', usage: 'true', cost: '0.004' },
   })
   await platform.send(scout, 'What do the docs say about receipts?')
+  await platform.request('PATCH', `/workspaces/${scout}`, { runtime_config: { max_cost_usd_per_day: 0.004 } })
+  await sendWithoutWaiting(platform, scout, 'And what do they say about refunds?')
   const watch = await create('Night watch', {
     ...{ ...below, role: 'Checks the backups at 03:00', runtime: 'exec', max_attempts: 1 },
     runtime_config: { cmd: 'echo "no space left for the archive" >&2; exit 3' },
@@ -70,7 +100,44 @@ export async function seedTeam(platform: PlatformUnderTest): Promise<{ readonly 
   await create('Translation and proofreading of the whole handbook', {
     role: 'Reads each chapter twice, compares it with the product, and lists every sentence that is no longer true',
   })
-  return { ada }
+  await fillPanel(platform, ada)
+  return { ada, mira: await seedMira(platform, create) }
+}
+
+/** Memories, a schedule and a token. */
+async function fillPanel(platform: PlatformUnderTest, id: string): Promise<void> {
+  for (const text of [
+    'Migrations are numbered by hand: take the next free number, and never edit one that is released.',
+    'The suite needs PostgreSQL 18; the tests start it by themselves.',
+    'Mira prefers small commits with the reason in the body.',
+  ])
+    await platform.request('POST', `/workspaces/${id}/memories`, { text })
+  const schedule = { name: 'Nightly suite', cron: '0 3 * * *', time_zone: 'Europe/Berlin', text: 'Run the whole suite' }
+  await platform.request('POST', `/workspaces/${id}/schedules`, schedule)
+  await platform.request('POST', '/tokens', { name: 'build server', role: 'caller', workspaces: [id] })
+}
+
+/** An agent that changed a file, has a rule, and now asks for a permission. */
+async function seedMira(platform: PlatformUnderTest, create: Create): Promise<string> {
+  const agents = createFakeAgents()
+  const agent = (scenario: string) => ({ bin: agents('claude', scenario) })
+  const mira = await create('Mira', {
+    ...{ runtime: 'claude-code', role: 'Reviews what the others change' },
+    runtime_config: agent('edit'),
+  })
+  const contextId = 'review'
+  await platform.send(mira, 'four', { contextId })
+  await platform.request('PATCH', `/workspaces/${mira}`, { runtime_config: agent('ask') })
+  const task = await platform.send(mira, 'npm test', { contextId })
+  const [pending] = (await platform.request('GET', `/pending?workspace_id=${mira}`)).body.pending
+  const answer = { decision: 'allow', always: true, pattern: 'npm test *' }
+  await platform.request('POST', `/pending/${encodeURIComponent(pending.id)}`, answer)
+  await waitUntil(
+    async () =>
+      (await platform.rpc(mira, 'GetTask', { id: task.id })).body.result.status.state === 'TASK_STATE_COMPLETED',
+  )
+  await platform.send(mira, 'git push --force-with-lease origin release/2.4', { contextId })
+  return mira
 }
 
 const TEAMS: Readonly<Record<string, readonly string[]>> = {
@@ -87,7 +154,8 @@ const TEAMS: Readonly<Record<string, readonly string[]>> = {
 }
 const SINGLE = ['Research', 'Calendar', 'Music', 'Notes', 'Reading list', 'Home lab', 'Weather', 'Recipes', 'Photos']
 
-export async function seedMany(platform: PlatformUnderTest): Promise<void> {
+export async function seedMany(given: PlatformUnderTest): Promise<void> {
+  const platform = strict(given)
   const create = creator(platform)
   const busy = { runtime_config: { delay: '1h' } }
   let made = 0

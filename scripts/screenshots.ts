@@ -12,7 +12,7 @@ import { parseArgs } from 'node:util'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { findChromium } from '../test/canvas/chromium.ts'
 import { type PlatformUnderTest, startPlatform } from '../test/harness/platform.ts'
-import { seedMany, seedTeam } from './screenshot-seed.ts'
+import { seedMany, seedTeam, withAgents } from './screenshot-seed.ts'
 
 const { values, positionals } = parseArgs({ options: { out: { type: 'string' } }, allowPositionals: true })
 const folder = values.out ?? join(import.meta.dirname, '..', 'docs', 'images')
@@ -75,9 +75,13 @@ async function tabsOf(browser: Browser, platform: PlatformUnderTest, id: string)
 async function main(): Promise<void> {
   mkdirSync(folder, { recursive: true })
   const browser = await chromium.launch({ executablePath: findChromium(), args: ['--no-sandbox'] })
-  const [empty, team, many] = [await startPlatform(), await startPlatform(), await startPlatform()]
+  const [empty, team, many] = [
+    await startPlatform({ env: withAgents() }),
+    await startPlatform({ env: withAgents() }),
+    await startPlatform(),
+  ]
   try {
-    const { ada } = await seedTeam(team)
+    const { ada, mira } = await seedTeam(team)
     await seedMany(many)
     const shots: Shot[] = [
       { name: 'logged-out', platform: empty, role: 'none' },
@@ -95,6 +99,8 @@ async function main(): Promise<void> {
     for (const tab of await tabsOf(browser, team, ada)) {
       shots.push({ name: `panel-${tab}`, platform: team, hash: `#/w/${ada}/${tab}` })
     }
+    for (const tab of ['chat', 'activity', 'config'])
+      shots.push({ name: `agent-${tab}`, platform: team, hash: `#/w/${mira}/${tab}` })
     for (const shot of shots) await take(browser, shot)
   } finally {
     await browser.close()

@@ -96,7 +96,7 @@ test('CV-6 GW-9 PL-24 "needs you": a failed message is replayed, a permission is
   mkdirSync(flag)
   await failed.getByRole('button', { name: 'Replay' }).click()
   await failed.waitFor({ state: 'detached' })
-  const asked = page.getByRole('article', { name: 'Ada wants to use Bash' })
+  const asked = page.getByRole('article', { name: 'Ada wants to run a command' })
   await asked.getByText('npm run release -- --tag next', { exact: true }).first().waitFor()
   await asked.getByRole('button', { name: /^Always allow/ }).click()
   await page.getByText('Nothing needs you').first().waitFor()

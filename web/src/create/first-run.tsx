@@ -124,7 +124,7 @@ function RemedyButtons({ remedy: { command }, onLook, isLooking }: RemedyButtons
     )
   }
   return (
-    <div className="flex gap-2">
+    <div className="flex gap-2 max-md:w-full max-md:pl-12">
       {command === undefined ? null : <Button onClick={copy}>Copy</Button>}
       <Button disabled={isLooking} onClick={onLook}>
         Check again

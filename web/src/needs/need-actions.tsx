@@ -12,6 +12,12 @@ export interface NeedActionsProps {
 }
 
 const VARIANTS: Readonly<Record<string, 'ink' | 'quiet'>> = { allow: 'ink', discard: 'quiet' }
+/** What a rule covers is never cut: a long pattern wraps inside of its button. */
+const WRAPPED = 'h-auto! min-h-8 max-w-full shrink! whitespace-normal! py-1 text-left max-md:min-h-11'
+
+/** The command stands above the buttons already. */
+const coversOnlySubject = ({ permission }: NeedView): boolean =>
+  permission?.would_cover !== undefined && permission.would_cover.pattern === permission.subject
 
 export function NeedActions(props: NeedActionsProps) {
   const { need, isBusy, onAct } = props
@@ -24,15 +30,13 @@ export function NeedActions(props: NeedActionsProps) {
           variant={VARIANTS[action.name] ?? 'plain'}
           disabled={isBusy}
           onClick={() => onAct(() => client.runAction(action))}
-          className={
-            action.name === 'always'
-              ? 'h-auto min-h-8 max-w-full shrink whitespace-normal py-1 text-left max-md:h-auto max-md:min-h-11'
-              : undefined
-          }
+          className={action.name === 'always' ? WRAPPED : undefined}
         >
-          {action.label}
-          {action.name === 'always' ? (
-            <code className="break-all font-[400] font-mono text-time">{need.permission?.would_cover?.pattern}</code>
+          {action.name === 'always' && coversOnlySubject(need) ? 'Always allow this' : action.label}
+          {action.name === 'always' && !coversOnlySubject(need) ? (
+            <code className="min-w-0 break-all font-[400] font-mono text-time">
+              {need.permission?.would_cover?.pattern}
+            </code>
           ) : null}
         </Button>
       ))}

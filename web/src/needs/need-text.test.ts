@@ -4,7 +4,8 @@ import { commandIn, needTitle, permissionNote } from './need-text.ts'
 
 test('CV-6 each kind of need has its own title', () => {
   const title = (kind: string, more = {}) => needTitle({ kind, workspace_name: 'Ada', ...more } as never)
-  assert.equal(title('permission', { permission: { tool: 'Bash' } }), 'Ada wants to use Bash')
+  assert.equal(title('permission', { permission: { tool: 'Bash' } }), 'Ada wants to run a command')
+  assert.equal(title('permission', { permission: { tool: 'deploy' } }), 'Ada wants to use deploy')
   assert.equal(title('question'), 'Ada asks')
   assert.equal(title('dead_letter'), 'A message to Ada failed')
   assert.equal(title('delivery'), 'An answer may not have arrived')

@@ -1,5 +1,6 @@
 /** The words of what waits for a person. */
 import type { NeedView } from '../../../src/client/pending-calls.ts'
+import { wantsTo } from '../panel/chat/tool-text.ts'
 
 type NamedNeedView = Pick<NeedView, 'kind' | 'workspace_name' | 'permission'>
 
@@ -7,7 +8,7 @@ export function needTitle({ kind, workspace_name: name, permission }: NamedNeedV
   const workspace = name ?? 'A deleted workspace'
   switch (kind) {
     case 'permission':
-      return `${workspace} wants to use ${permission?.tool ?? 'a tool'}`
+      return `${workspace} wants to ${wantsTo(permission?.tool ?? 'a tool')}`
     case 'question':
       return `${workspace} asks`
     case 'dead_letter':

@@ -37,6 +37,16 @@ test('CV-4 a tool without an end runs while the turn does, and has ended with it
   assert.deepEqual(looks([...begun, entry(3, { state: 'TASK_STATE_COMPLETED' })]), ['sent', 'done'])
 })
 
+test('CV-4 a tool does not run while its turn waits for a person', () => {
+  const asks = [working(1), tool(2, 'started'), entry(3, { state: 'TASK_STATE_AUTH_REQUIRED', text: 'may it?' })]
+  const last = (entries: readonly ActivityView[]) => {
+    const step = buildTurns(entries)[0]?.steps.find(({ verb }) => verb === 'Ran')
+    return [step?.look, step?.note]
+  }
+  assert.deepEqual(last(asks), ['waiting', 'waits for you'])
+  assert.deepEqual(last([...asks, working(4)]), ['running', undefined])
+})
+
 test('CV-4 attempts are counted, an answered question is no attempt, and the last changed turn is first', () => {
   const turns = buildTurns([
     working(1),

@@ -87,12 +87,14 @@ function createBuilder() {
       if (entry.type === 'tool') addTool(entry, step)
       else steps.push(step)
     },
-    /** A tool whose end was not reported does not run for ever: it ended with its turn. */
-    steps: () =>
-      (state.isOver
-        ? steps.map((step) => (step.look === 'running' ? { ...step, look: 'done' } : step))
-        : steps) as Step[],
+    steps: () => steps.map((step) => (step.look === 'running' ? openStep(step, state) : step)),
   }
+}
+
+/** A tool whose end was not reported ended with its turn. While the turn waits for a person, no tool of it runs. */
+function openStep(step: Step, { isOver, asked }: BuilderState): Step {
+  if (isOver) return { ...step, look: 'done' }
+  return asked ? { ...step, look: 'waiting', note: 'waits for you' } : step
 }
 
 const COMMAND =

@@ -6,12 +6,13 @@ import { keys } from '../../api/queries.ts'
 import { writePlace } from '../../app/route.ts'
 import { classNames } from '../../ui/class-names.ts'
 import { DiffText } from '../../ui/diff-text.tsx'
+import { Markdown } from '../../ui/markdown.tsx'
 import { clockTime, relativeTime, tookTime } from '../../ui/times.ts'
 import { StoryPane } from './story-pane.tsx'
 import { isShown, type Step, type StepFilter, type TurnSteps } from './timeline.ts'
 
 const TITLE_OF_NOTES = 'Notes'
-/** A longer answer is cut, and opened by a button. */
+/** A longer answer is cut, and opened by a button. Its Markdown is closed where it is cut, as in a growing answer. */
 const DETAIL_CHARACTERS = 240
 
 export interface TurnTimelineProps {
@@ -148,16 +149,17 @@ function StepDetail({ text }: { readonly text: string }) {
   const [isOpen, setOpen] = useState(false)
   const isLong = text.length > DETAIL_CHARACTERS
   return (
-    <div className="text-second text-soft">
-      <p className="whitespace-pre-wrap break-words">
-        {isLong && !isOpen ? `${text.slice(0, DETAIL_CHARACTERS).trimEnd()}…` : text}
-      </p>
+    <div className="text-soft">
+      <Markdown
+        text={isLong && !isOpen ? `${text.slice(0, DETAIL_CHARACTERS).trimEnd()}…` : text}
+        isStreaming={isLong && !isOpen}
+      />
       {isLong ? (
         <button
           type="button"
           aria-expanded={isOpen}
           onClick={() => setOpen(!isOpen)}
-          className="font-[550] text-accent max-md:min-h-10"
+          className="pt-1 font-[550] text-accent text-second max-md:min-h-10"
         >
           {isOpen ? 'Show less' : 'Show all'}
         </button>

@@ -3,7 +3,8 @@ import { costText } from '../../ui/times.ts'
 import { axisOf, knownTokens, shortCount, tokensText, type UsageDay } from './days.ts'
 
 const [WIDTH, HEIGHT] = [400, 150]
-const [LEFT, BOTTOM, TOP] = [40, 24, 18]
+/** At the left there is room for "$0.015". */
+const [LEFT, BOTTOM, TOP] = [48, 24, 18]
 const CAP_HEIGHT = 8
 /** Labels under the bars; more would overlap. */
 const LABELS_MAX = 6
