@@ -44,7 +44,7 @@ export async function runProgram(program: Command, options: RunProgramOptions): 
   } catch (thrown) {
     if (isParserError(thrown)) {
       if (thrown.exitCode === 0) return EXIT_DONE
-      if (isOwnSentence(thrown)) terminal.err(await usageSentence(thrown, options))
+      if (isOwnSentence(thrown)) terminal.err(await usageSentence(thrown, program, options))
       return EXIT_USAGE
     }
     if (thrown instanceof ExitError) return thrown.exitCode
@@ -72,15 +72,36 @@ export class ExitError extends Error {
 /** False where the parser has printed the help instead. */
 const isOwnSentence = ({ code }: CommanderError): boolean => code !== 'commander.help'
 
-/** One line: what is wrong, and what may be meant. */
-async function usageSentence({ code, message }: CommanderError, options: RunProgramOptions): Promise<string> {
+/** One line: what is wrong, and what may be meant or where the help is. */
+async function usageSentence(
+  { code, message }: CommanderError,
+  program: Command,
+  options: RunProgramOptions,
+): Promise<string> {
   const oneLine = message.replace(/\n\(Did you mean (.*)\?\)$/s, (_, names: string) => `; did you mean ${names}?`)
+  if (options.suggest === undefined) return `${oneLine}\n`
+  const own = ownProgram(options.terminal.env)
   const unknown = code === 'commander.unknownCommand' ? /unknown command '(.*?)'/s.exec(message)?.[1] : undefined
-  if (unknown === undefined || options.suggest === undefined) return `${oneLine}\n`
-  const program = ownProgram(options.terminal.env)
-  const meant = (await options.suggest(unknown)).map((words) => `"${program} ${words}"`)
-  const advice = meant.length === 0 ? `; "${program} --help" lists them all` : `; did you mean ${meant.join(' or ')}?`
+  if (unknown === undefined) {
+    const help = `; "${[own, ...deepestCommand(program, options.argv).path].join(' ')} --help" shows how`
+    return oneLine.endsWith('?') ? `${oneLine}\n` : `${oneLine.replace(/\.$/, '')}${help}\n`
+  }
+  const meant = (await options.suggest(unknown)).map((words) => `"${own} ${words}"`)
+  const advice = meant.length === 0 ? `; "${own} --help" lists them all` : `; did you mean ${meant.join(' or ')}?`
   return `error: unknown command '${withoutControls(unknown)}'${advice}\n`
+}
+
+/** The innermost command that the arguments name, and the words that name it. */
+export function deepestCommand(program: Command, argv: readonly string[]): { command: Command; path: string[] } {
+  let command = program
+  const path: string[] = []
+  for (const word of argv) {
+    const next = command.commands.find((below) => below.name() === word)
+    if (next === undefined) continue
+    command = next
+    path.push(word)
+  }
+  return { command, path }
 }
 
 /** Checks the code, not the class: importing the class would load the parser at every start. */

@@ -1,5 +1,6 @@
 /** What a person meant with a command that does not exist: a typing error, a subcommand, or the word of another tool. */
 import type { Command } from 'commander'
+import { deepestCommand } from './run-program.ts'
 import { nearMisses } from './terminal/near-misses.ts'
 
 /** Words that other tools use. */
@@ -45,19 +46,6 @@ function otherWord(program: Command, unknown: string): string[] {
   if (word !== undefined) return [word]
   const groups = program.commands.filter((group) => visibleNames(group).includes(unknown))
   return groups.map((group) => `${group.name()} ${unknown}`).slice(0, SUGGESTIONS_MAX)
-}
-
-/** The innermost command that the arguments name. */
-function deepestCommand(program: Command, argv: readonly string[]): { command: Command; path: string[] } {
-  let command = program
-  const path: string[] = []
-  for (const word of argv) {
-    const next = command.commands.find((below) => below.name() === word)
-    if (next === undefined) continue
-    command = next
-    path.push(word)
-  }
-  return { command, path }
 }
 
 const visibleNames = (command: Command): string[] =>

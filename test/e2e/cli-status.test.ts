@@ -135,6 +135,8 @@ describe('molecule status and people words', () => {
       ['create', /; did you mean "bin\/molecule workspace create"\?\n$/],
       ['workspace isnpect', /; did you mean "bin\/molecule workspace inspect"\?\n$/],
       ['chat --contex x', /^error: unknown option '--contex'; did you mean --context\?\n$/],
+      ['schedule add --cron x', /^error: unknown option '--cron'; "bin\/molecule schedule add --help" shows how\n$/],
+      ['chat', /^error: missing required argument 'workspace'; "bin\/molecule chat --help" shows how\n$/],
       ['dance', /^error: unknown command 'dance'; "bin\/molecule --help" lists them all\n$/],
     ] as const) {
       const { code, out, err } = await molecule(typed.split(' '))
