@@ -118,7 +118,8 @@ const isoTime = (ms: number): string => `${new Date(ms).toISOString().slice(0, 1
 
 /** A run that waits for a person does not hold up the next one. */
 async function isRunning({ lastTaskId }: Schedule, { reception }: ClockDoorOptions): Promise<boolean> {
-  const task = lastTaskId === undefined ? undefined : await reception.task(lastTaskId)
+  if (lastTaskId === undefined) return false
+  const task = await reception.task(lastTaskId, { historyLength: 0, artifacts: false })
   return task !== undefined && ['TASK_STATE_SUBMITTED', 'TASK_STATE_WORKING'].includes(task.status.state)
 }
 
