@@ -64,10 +64,7 @@ const SUMMARY_KEPT_MS = 30 * 24 * 3600_000
 const QUERY_WORDS_MAX = 12
 /** Of one word, this many of the newest memories are compared. */
 const MATCHES_MAX = 500
-/**
- * Two words that are both common: their common memories are looked for among this many of the newest of each. Without a
- * limit for the second word PostgreSQL reads all of its rows: 12 ms with 50,000 memories, against 2 ms.
- */
+/** Two words that are both common: their common memories are looked for among this many of the newest of each. */
 const COMMON_MATCHES_MAX = 2000
 /** One slice deletes some ten times as many words. */
 const PRUNED_AT_ONCE = 50
@@ -221,27 +218,36 @@ interface WordMatch {
   readonly count: number
 }
 
+/**
+ * The end of a statement that stops at the limit. PostgreSQL would read and sort all rows of a word when it expects fewer
+ * rows than `limit 500`, as it does without statistics: 21 ms for 29,000 rows. It does not know the value of a subselect,
+ * so it reads in the order of the index: 0.1 ms.
+ */
+const newestFirst = (limit: number): string => `order by memory_id desc limit (select ${limit})`
+
 const NEWEST_WITH_WORD = `select memory_id as id, count from memory_words where namespace = $1 and word = $2
-  order by memory_id desc limit ${MATCHES_MAX}`
+  ${newestFirst(MATCHES_MAX)}`
 
 /** The words of which not all matches were read. */
 const commonWords = (words: readonly string[], found: readonly WordMatch[][]): string[] =>
   words.filter((_, index) => found[index]?.length === MATCHES_MAX)
 
+const newestWith = (word: string): string =>
+  `select memory_id as id from memory_words where namespace = $1 and word = ${word} ${newestFirst(COMMON_MATCHES_MAX)}`
+
+/**
+ * `is true` keeps PostgreSQL from making a join of it. For a prepared statement it expects one row of each word, and a join
+ * then compares each row with each: 400 ms with 50,000 memories, against 2 ms with the hash table that it makes of `in`.
+ */
+const NEWEST_WITH_BOTH = `select id from (${newestWith('$2')}) a where (id in (${newestWith('$3')})) is true
+  order by id desc limit ${MATCHES_MAX}`
+
 /** Two common words may occur together only in a memory that is not among the newest of either. */
 function* findCommonMatches(namespace: string, [first, second]: readonly string[]): Transaction<string[]> {
   if (first === undefined || second === undefined) return []
-  const rows = yield* sql<{ id: string }>(
-    `select a.memory_id as id from (${newestWith('$2')}) a join (${newestWith('$3')}) b on b.memory_id = a.memory_id
-     order by a.memory_id desc limit ${MATCHES_MAX}`,
-    [namespace, first, second],
-  )
+  const rows = yield* sql<{ id: string }>(NEWEST_WITH_BOTH, [namespace, first, second])
   return rows.map(({ id }) => id)
 }
-
-const newestWith = (word: string): string =>
-  `select memory_id from memory_words where namespace = $1 and word = ${word}
-   order by memory_id desc limit ${COMMON_MATCHES_MAX}`
 
 const COLUMNS = 'id, namespace, kind, text, written_by, created_at, expires_at'
 const IS_LIVE = '(expires_at is null or expires_at > now_ms())'

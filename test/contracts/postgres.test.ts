@@ -14,6 +14,7 @@ import { chatStoreContract } from './chat-store-contract.ts'
 import { inboxContract } from './inbox-contract.ts'
 import { memoryContract } from './memory-contract.ts'
 import { hintTests } from './postgres/hints.ts'
+import { memoryTests } from './postgres/memory.ts'
 import { nodeTests } from './postgres/nodes.ts'
 import { outageTests } from './postgres/outage.ts'
 import { sharedTransactionTests } from './postgres/shared-transactions.ts'
@@ -49,6 +50,7 @@ upgradeContract({
 sharedTransactionTests(() => server)
 nodeTests(() => server)
 hintTests(() => server)
+memoryTests(() => server)
 outageTests(() => server)
 
 // A test, because it removes the files of two hundred databases: a file has less time to end after its last test.
