@@ -266,7 +266,8 @@ function* listMemories(
   return rows.length > limit && last !== undefined ? { memories, nextCursor: last.id } : { memories }
 }
 
-const AFTER_ALL_IDS = 'mem_~'
+/** A letter: in the collations of most languages a sign such as `~` comes before all digits, and the list would be empty. */
+const AFTER_ALL_IDS = 'mem_z'
 
 function* deleteMemory(namespace: string, id: string): Transaction<boolean> {
   const rows = yield* sql<{ text: string }>('delete from memories where namespace = $1 and id = $2 returning text', [

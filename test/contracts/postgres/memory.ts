@@ -1,4 +1,4 @@
-/** The memory on PostgreSQL: how many rows the plans of a search read. */
+/** The memory on PostgreSQL: which rows the plans of a search read, and the collation of the database. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { Client } from 'pg'
@@ -15,7 +15,7 @@ const FILL = `insert into memory_words (namespace, word, memory_id, count)
   select 'n', word, 'mem_' || (10000 + n), 1 from numbers, (values ('alpha'), ('beta')) as words(word)`
 
 export function memoryTests(getServer: GetServer): void {
-  describe('the memory on PostgreSQL, its plans', () => {
+  describe('the memory on PostgreSQL, its plans and collations', () => {
     test('TW-7 a search reads a bounded number of rows, without and with statistics, and with a plan for any word', async (t) => {
       const url = await getServer().url()
       const store = await openStore(t, url)
@@ -36,6 +36,22 @@ export function memoryTests(getServer: GetServer): void {
           }
         }
       }
+    })
+
+    test('TW-7 the list is complete in a database with the collation of a language', async (t) => {
+      const client = new Client({ connectionString: await getServer().url('postgres') })
+      await client.connect()
+      await client.query(`create database english template template0 locale_provider icu icu_locale 'en-US'`)
+      await client.end()
+      const store = await openStore(t, await getServer().url('english'))
+      const memories = createMemories({ store, find: async (id) => ({ id }) })
+      for (const text of ['one', 'two', 'three']) {
+        await memories.commit({ namespace: 'n', text, kind: 'memory', writtenBy: 'ws_1' })
+      }
+      const page = await memories.list('n', { limit: 2 })
+      const rest = await memories.list('n', { limit: 2, cursor: page.nextCursor })
+      const texts = [...page.memories, ...rest.memories].map(({ text }) => text)
+      assert.deepEqual(texts, ['three', 'two', 'one'])
     })
   })
 }
