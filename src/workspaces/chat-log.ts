@@ -64,6 +64,8 @@ export interface ChatLog {
   record(message: Omit<HandledMessage, 'receivedAtMs' | 'progressId'>): Promise<void>
   /** Messages whose tasks had not ended. */
   open(channel: string): Promise<HandledMessage[]>
+  /** The same of one place. */
+  openIn(key: PlaceKey): Promise<HandledMessage[]>
   /** The messages of a task, the oldest first. */
   ofTask(taskId: string): Promise<HandledMessage[]>
   /** The last message of a place with a task. */
@@ -104,6 +106,8 @@ export function createChatLog(store: Store): ChatLog {
     handled: (key) => store.read(() => isHandled(key)),
     record: (message) => store.write(() => record(message)),
     open: (channel) => store.read(() => listMessages(`channel = $1 and state = 'open'`, [channel])),
+    openIn: ({ channel, place }) =>
+      store.read(() => listMessages(`channel = $1 and place = $2 and state = 'open'`, [channel, place])),
     ofTask: (taskId) => store.read(() => listMessages('task_id = $1', [taskId])),
     lastOf: ({ channel, place }) => store.read(() => lastMessage(channel, place)),
     setProgress: ({ channel, place, id }, progressId) =>

@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { CLAUDE_LOGGED_IN, createFakeProgram } from '../fakes/agents/fake-program.ts'
+import { createHandWorker } from '../harness/hand-worker.ts'
 import { type PlatformUnderTest, startPlatform, startPlatformFor } from '../harness/platform.ts'
 import { checkAccessibility } from './axe.ts'
 import { openPage } from './browser.ts'
-import { createHandWorker } from './hand-worker.ts'
 
 const { path: claude } = createFakeProgram('claude')
 

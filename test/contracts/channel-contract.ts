@@ -9,6 +9,7 @@ import { waitUntil } from '../harness/wait.ts'
 import { channelFailureTests } from './channel/failures.ts'
 import { ADA, type ChannelUnderTest, type ChatOptions, openChat } from './channel/open-chat.ts'
 import { channelPeopleTests } from './channel/people.ts'
+import { channelQuestionTests } from './channel/questions.ts'
 
 export type { ChannelUnderTest }
 
@@ -29,9 +30,7 @@ export function channelContract(under: ChannelUnderTest): void {
       chat.service.say({ place: group, author: ADA, text: 'among ourselves' })
       chat.service.say({ place: group, author: ADA, text: 'hello', mentions: true })
       assert.deepEqual(await chat.answers(group, 1), ['echo hello'])
-      const path = `/channels/${under.kind}/bindings/${encodeURIComponent(group.id)}`
-      const bound = await chat.platform.request('PUT', path, { workspace_id: chat.workspaceId })
-      assert.equal(bound.status, 200, JSON.stringify(bound.body))
+      await chat.bind(group)
       chat.service.say({ place: group, author: ADA, text: 'no mention' })
       assert.deepEqual(await chat.answers(group, 2), ['echo hello', 'echo no mention'])
       const thread = chat.service.newPlace('thread', group)
@@ -106,13 +105,12 @@ export function channelContract(under: ChannelUnderTest): void {
       await waitUntil(() => chat.service.reaction(place, id) === 'failed', 'the message is marked as ended')
       assert.match(await command('stop'), /Nothing runs/)
       assert.equal(new Set((await chat.tasks()).map(({ contextId }) => contextId)).size, 2)
-      await chat.platform.request('POST', `/pairings/${encodeURIComponent(`${under.kind}/${ADA.id}`)}/approve`, {
-        role: 'owner',
-      })
+      await chat.makeOwner(ADA)
       assert.match(await command('bind', 'echo'), /answers every message/)
     })
 
     channelFailureTests(under)
     channelPeopleTests(under)
+    channelQuestionTests(under)
   })
 }

@@ -42,7 +42,7 @@ const RUNS: Readonly<Record<string, Run>> = {
     return 'A new conversation begins: the agent no longer knows what was said before.'
   },
   async stop({ place }, { chatLog, reception, stored }) {
-    const here = (await chatLog.open(stored.name)).filter((message) => message.place === place.id)
+    const here = await chatLog.openIn({ channel: stored.name, place: place.id })
     let stopped = 0
     for (const taskId of new Set(here.map((message) => message.taskId))) {
       if (taskId === undefined) continue
@@ -58,7 +58,7 @@ const RUNS: Readonly<Record<string, Run>> = {
     const { chatLog, reception, stored } = context
     const workspace = await findAgent(place, context)
     if (workspace === undefined) return NO_AGENT
-    const here = (await chatLog.open(stored.name)).filter((message) => message.place === place.id)
+    const here = await chatLog.openIn({ channel: stored.name, place: place.id })
     const states = await Promise.all(
       here.map(
         async ({ taskId = '' }) => (await reception.task(taskId, { historyLength: 0, artifacts: false }))?.status,

@@ -31,13 +31,24 @@ const TOOLS_SHOWN_MAX = 5
 export function createFollower(context: SessionContext, prompts: Prompts): TaskFollower {
   const { chatLog, stories, stored, log } = context
   const followed = new Set<string>()
+  /** The last follower of each task. */
+  const last = new Map<string, Promise<void>>()
   const follow: TaskFollower['follow'] = (message, workspaceId) => {
     const key = `${message.place} ${message.id}`
-    if (message.taskId === undefined || followed.size >= FOLLOWED_MAX || followed.has(key)) return
+    const { taskId } = message
+    if (taskId === undefined || followed.size >= FOLLOWED_MAX || followed.has(key)) return
     followed.add(key)
-    followTask({ message, workspaceId, taskId: message.taskId }, context, prompts)
+    const before = last.get(taskId)
+    // An answer belongs to a task that is followed already. Two followers at once would show each question twice.
+    if (before !== undefined) void context.channel.react(message, 'seen')
+    const ended = Promise.resolve(before)
+      .then(() => followTask({ message, workspaceId, taskId }, context, prompts))
       .catch((error) => log.warn({ err: toMoleculeError(error), channel: stored.name }, 'a task cannot be followed'))
-      .finally(() => followed.delete(key))
+      .finally(() => {
+        followed.delete(key)
+        if (last.get(taskId) === ended) last.delete(taskId)
+      })
+    last.set(taskId, ended)
   }
   return {
     follow,
@@ -64,6 +75,7 @@ interface FollowedTask {
 async function followTask(task: FollowedTask, context: SessionContext, prompts: Prompts): Promise<void> {
   const { activity, reception, chatLog, signal } = context
   const { message, taskId, workspaceId } = task
+  if (signal.aborted) return
   const show = createProgress(task, context)
   try {
     const cursor = await activity.resolveCursor(workspaceId, undefined)

@@ -35,6 +35,8 @@ const ANSWERED_AGE_MS_MAX = 3600_000
 /** Messages of bots in a row without a person between them; the next one is not answered. */
 const BOT_MESSAGES_MAX = 5
 const FILES_MAX = 10
+/** A turn that waits for its answer is the oldest of its place; those before it may have ended just now. */
+const OPEN_LOOKED_AT_MAX = 5
 /** An older message has waited for the bot. */
 const LIVE_MS_MAX = 60_000
 
@@ -236,13 +238,19 @@ async function sendToWorkspace(
   return taskId
 }
 
-/** A task of this conversation that asked a question: the message is the answer. */
+/**
+ * A task of this conversation that asked a question: the message is the answer. A turn that waits for its answer keeps
+ * its conversation, and messages that came later wait behind it, so the last message need not be the one that asks.
+ */
 async function findWaitingTask(known: KnownPlace, { chatLog, reception }: SessionContext): Promise<string | undefined> {
   const last = await chatLog.lastOf(known)
-  if (last?.taskId === undefined) return undefined
-  const task = await reception.task(last.taskId, { historyLength: 0, artifacts: false })
-  const isWaiting = task?.status.state === 'TASK_STATE_INPUT_REQUIRED' && task.contextId === known.contextId
-  return isWaiting ? last.taskId : undefined
+  const oldest = (await chatLog.openIn(known)).slice(0, OPEN_LOOKED_AT_MAX)
+  for (const taskId of new Set([last, ...oldest].map((message) => message?.taskId))) {
+    const task = taskId && (await reception.task(taskId, { historyLength: 0, artifacts: false }))
+    if (!task || task.contextId !== known.contextId) continue
+    if (task.status.state === 'TASK_STATE_INPUT_REQUIRED') return taskId
+  }
+  return undefined
 }
 
 async function toParts({ text, files }: IncomingMessage, context: SessionContext): Promise<Part[]> {

@@ -45,6 +45,10 @@ export interface OpenChat {
   /** Waits until the bot has written so many messages; the texts. */
   answers(place: Place, count: number): Promise<string[]>
   tasks(): Promise<Task[]>
+  /** Lets a workspace answer in a place. */
+  bind(place: Place, workspaceId?: string): Promise<void>
+  /** Makes a person an owner of the bot. */
+  makeOwner(person: Author): Promise<void>
   /** Starts a platform on the same data, after the last one has ended. */
   start(): Promise<void>
 }
@@ -92,6 +96,15 @@ export async function openChat(t: TestContext, under: ChannelUnderTest, options:
       return texts(place)
     },
     tasks: async () => (await platform.rpc(workspaceId, 'ListTasks', {})).body.result.tasks,
+    async bind(place, to = workspaceId) {
+      const path = `/channels/${kind}/bindings/${encodeURIComponent(place.id)}`
+      const bound = await platform.request('PUT', path, { workspace_id: to })
+      assert.equal(bound.status, 200, JSON.stringify(bound.body))
+    },
+    async makeOwner({ id }) {
+      const path = `/pairings/${encodeURIComponent(`${kind}/${id}`)}/approve`
+      assert.equal((await platform.request('POST', path, { role: 'owner' })).status, 200)
+    },
     async start() {
       platform = await startPlatform({ dataDir })
       await waitForBot()

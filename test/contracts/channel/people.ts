@@ -7,7 +7,6 @@ import { ADA, BOT, type ChannelUnderTest, type ChatOptions, EVE, openChat } from
 
 export function channelPeopleTests(under: ChannelUnderTest): void {
   const open = (t: TestContext, options?: ChatOptions) => openChat(t, under, options)
-  const pairingPath = (person: string) => `/pairings/${encodeURIComponent(`${under.kind}/${person}`)}/approve`
 
   test('GW-4 GW-9 CV-6 a stranger gets a code and runs nothing, and needs the owner; once approved, the held message is answered, also over a restart', async (t) => {
     const chat = await open(t)
@@ -69,7 +68,7 @@ export function channelPeopleTests(under: ChannelUnderTest): void {
     const press = (author: typeof ADA, label: string) =>
       chat.service.press({ place, messageId: prompt()?.id ?? '', label, author })
     assert.match(await press(ADA, 'Allow once'), /Only an owner/)
-    await chat.platform.request('POST', pairingPath(ADA.id), { role: 'owner' })
+    await chat.makeOwner(ADA)
     assert.match(await press(ADA, 'Allow once'), /Allowed once/)
     await waitUntil(
       () => chat.texts(place).some((text) => /^ran .*rm -rf build/.test(text)),
@@ -85,7 +84,7 @@ export function channelPeopleTests(under: ChannelUnderTest): void {
       workspace: { runtime: 'claude-code', runtime_config: { bin } },
       env: CLAUDE_LOGGED_IN,
     })
-    await chat.platform.request('POST', pairingPath(ADA.id), { role: 'owner' })
+    await chat.makeOwner(ADA)
     const place = chat.service.newPlace('direct')
     const promptOf = (command: string) =>
       chat.service.written(place).find(({ text }) => text.includes(command) && text.startsWith('May the agent'))

@@ -1,6 +1,6 @@
 /** A worker of an external workspace whose turns the test runs by hand: it says when a text, a tool or an end comes. */
 import assert from 'node:assert/strict'
-import type { PlatformUnderTest } from '../harness/platform.ts'
+import type { PlatformUnderTest } from './platform.ts'
 
 export interface HandTurn {
   readonly text: string
@@ -16,6 +16,8 @@ export interface HandWorker {
   readonly workspaceId: string
   /** The next message of the workspace. */
   lease(): Promise<HandTurn>
+  /** The text of the next answer to a question. */
+  nextAnswer(): Promise<string>
 }
 
 const HOST = 'by-hand'
@@ -30,17 +32,24 @@ export async function createHandWorker(platform: PlatformUnderTest, workspace: o
     return answer.body
   }
   const holding: string[] = []
+  const nextDirective = async (wanted: string) => {
+    for (;;) {
+      const poll = { bridge: HOST, host: HOST, leases_max: 8, holding, wait_ms: 1000 }
+      const { handouts: directives } = await call('lease', poll)
+      const found = directives.find(({ type }: { type: string }) => type === wanted)
+      if (found !== undefined) return found
+    }
+  }
   return {
     workspaceId,
     async lease() {
-      for (;;) {
-        const poll = { bridge: HOST, host: HOST, leases_max: 8, holding, wait_ms: 1000 }
-        const { handouts: directives } = await call('lease', poll)
-        const lease = directives.find(({ type }: { type: string }) => type === 'lease')?.lease
-        if (lease === undefined) continue
-        holding.push(`${lease.messageId}.${lease.epoch}`)
-        return createTurn(lease, call)
-      }
+      const { lease } = await nextDirective('lease')
+      holding.push(`${lease.messageId}.${lease.epoch}`)
+      return createTurn(lease, call)
+    },
+    async nextAnswer() {
+      const { parts = [] } = await nextDirective('answer')
+      return parts.map(({ text }: { text: string }) => text).join('')
     },
   }
 }
