@@ -27,7 +27,7 @@ export interface WiredChat {
 }
 
 export function wireChat({ store, localInbox, log, host, ...parts }: WireChatOptions): WiredChat {
-  const { activity, stories, deliveries, pendingAsks: pending } = localInbox
+  const { activity, stories, deliveries, budgets, pendingAsks: pending } = localInbox
   const stored = createChannels(store)
   const pairings = createPairings(store)
   /** Tokens of channels never reach the log. */
@@ -41,7 +41,8 @@ export function wireChat({ store, localInbox, log, host, ...parts }: WireChatOpt
   }
   const chatDoor = createChatDoor({
     ...parts,
-    ...{ channels, pairings, chatLog: createChatLog(store), activity, stories, pending, deliveries, log },
+    ...{ channels, pairings, chatLog: createChatLog(store), activity, stories, pending },
+    ...{ budgets, deliveries, log },
     ...{ clock: systemClock, findKind: findChannelKind, holder: `${host}.${ulid()}` },
   })
   const chat: ChatRoutesContext = {

@@ -3,7 +3,8 @@
  * most urgent kind first. A page ends after a source that has more, or when it is full.
  */
 import { MoleculeError } from '../errors.ts'
-import type { Need, NeedKind, NeedSource, NeedSummary } from '../inbox/owners.ts'
+import type { BudgetAsk, Need, NeedKind, NeedSource, NeedSummary } from '../inbox/owners.ts'
+import { nextUsd } from '../usd.ts'
 import type { Workspace, WorkspaceLoad, Workspaces } from '../workspaces/workspace.ts'
 
 /** A page with this many needs, or this many characters of text, asks no further source. */
@@ -123,3 +124,7 @@ export function needOfWorkspace(workspace: Workspace & Partial<WorkspaceLoad>): 
   if (status !== 'offline' || queueDepth === 0) return undefined
   return need('workspace', `it is offline and ${waiting}${statusReason === undefined ? '' : `: ${statusReason}`}`)
 }
+
+/** The amount that every door suggests for a budget that is spent. */
+export const raiseSuggestion = ({ limitUsd, spentUsd }: Pick<BudgetAsk, 'limitUsd' | 'spentUsd'>): number =>
+  nextUsd(Math.max(limitUsd, spentUsd))

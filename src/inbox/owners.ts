@@ -122,10 +122,20 @@ export interface BudgetAsk {
   readonly askedAtMs: number
 }
 
+/** The budget that a task waits for. */
+export interface BudgetWait {
+  readonly budgetId: string
+  readonly askedAtMs: number
+  /** False: an owner stopped the budget of this day, and the task waits for the next day. */
+  readonly isAsked: boolean
+}
+
 /** Contract: an answer counts once. The same answer again changes nothing; another one is refused. */
 export interface Budgets {
-  /** The oldest first. */
-  list(query: { readonly workspaceId?: string }): Promise<readonly BudgetAsk[]>
+  /** The oldest first. `id`: this one, if it still needs an answer. */
+  list(query: { readonly workspaceId?: string; readonly id?: string }): Promise<readonly BudgetAsk[]>
+  /** Undefined when no message of the task waits for a budget. */
+  waitOf(taskId: string): Promise<BudgetWait | undefined>
   /** The messages that wait go on. A raise of a day's budget counts for that day. */
   raise(id: string, toUsd: number, answerer: Answerer): Promise<void>
   /** Cancels the messages that wait, and in a tree also those that follow. */

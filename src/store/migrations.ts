@@ -28,6 +28,7 @@ import { schema0022 } from './migrations/0022-leased-at.ts'
 import { schema0023 } from './migrations/0023-rules.ts'
 import { schema0024 } from './migrations/0024-budgets.ts'
 import { schema0025 } from './migrations/0025-needs-you.ts'
+import { schema0026 } from './migrations/0026-chat-budgets.ts'
 
 const MIGRATIONS: readonly string[] = [
   schema0001,
@@ -55,6 +56,7 @@ const MIGRATIONS: readonly string[] = [
   schema0023,
   schema0024,
   schema0025,
+  schema0026,
 ]
 
 /** The migrations after version `current`, as [version, text]. Throws for a store of a newer Molecule. */

@@ -35,13 +35,32 @@ export interface HandledMessage extends ChatMessageKey {
   readonly receivedAtMs: number
 }
 
-/** A question with buttons, bound to one ask. */
+/** What a prompt needs an answer for: a permission, or a budget that is spent. Bound to one ask. */
 export interface Prompt extends PlaceKey {
   readonly id: string
   readonly messageId?: string
   readonly taskId: string
+  /** Unique: of the pending ask, or of one question about a budget in one place. */
   readonly askId: string
   readonly text: string
+  readonly budget?: BudgetPrompt
+}
+
+export interface BudgetPrompt {
+  readonly id: string
+  readonly askedAtMs: number
+  /** False: the prompt only says that the message waits for the next day, and no answer is needed. */
+  readonly isAsked: boolean
+  /** The amount of the button that raises it; absent where the prompt has no buttons. */
+  readonly toUsd?: number
+}
+
+/** A place in which an owner of the bot wrote. */
+export interface OwnerPlace {
+  readonly person: string
+  readonly place: string
+  /** As in `KnownPlace`. */
+  readonly description: string
 }
 
 /** Handled messages are remembered for this long: longer than a service repeats them. */
@@ -76,8 +95,15 @@ export interface ChatLog {
   addPrompt(prompt: Omit<Prompt, 'messageId'>): Promise<Prompt>
   setPromptMessage(id: string, messageId: string): Promise<void>
   prompt(id: string): Promise<Prompt | undefined>
+  promptOfAsk(askId: string): Promise<Prompt | undefined>
+  /** Without those about budgets. */
   promptsOf(taskId: string): Promise<Prompt[]>
-  removePrompt(id: string): Promise<void>
+  /** Those about budgets that need an answer. */
+  budgetPrompts(channel: string): Promise<Prompt[]>
+  /** Where owners wrote lately, the latest first. */
+  placesOfOwners(channel: string): Promise<readonly OwnerPlace[]>
+  /** False when it was removed before. */
+  removePrompt(id: string): Promise<boolean>
   /** Forgets old messages and prompts. */
   prune(): Promise<void>
 }
@@ -124,8 +150,17 @@ export function createChatLog(store: Store): ChatLog {
     addPrompt: (prompt) => store.write(() => insertPrompt(prompt)),
     setPromptMessage: (id, messageId) => run('update chat_prompts set message_id = $2 where id = $1', [id, messageId]),
     prompt: (id) => store.read(() => findPrompt('id', id)),
-    promptsOf: (taskId) => store.read(() => listPrompts(taskId)),
-    removePrompt: (id) => run('delete from chat_prompts where id = $1', [id]),
+    promptOfAsk: (askId) => store.read(() => findPrompt('ask_id', askId)),
+    promptsOf: (taskId) => store.read(() => listPrompts('task_id = $1 and budget is null', taskId)),
+    async budgetPrompts(channel) {
+      const prompts = await store.read(() => listPrompts('channel = $1 and budget is not null', channel))
+      return prompts.filter(({ budget }) => budget?.isAsked)
+    },
+    placesOfOwners: (channel) => store.read(() => listOwnerPlaces(channel)),
+    async removePrompt(id) {
+      const gone = await store.write(() => sql('delete from chat_prompts where id = $1 returning id', [id]))
+      return gone.length > 0
+    },
     prune: () => store.write(prune),
   }
 }
@@ -205,11 +240,26 @@ function toMessage(row: Row): HandledMessage {
   }
 }
 
-function* insertPrompt({ id, channel, place, taskId, askId, text }: Omit<Prompt, 'messageId'>): Transaction<Prompt> {
+const OWNER_PLACES_MAX = 100
+
+function* listOwnerPlaces(channel: string): Transaction<OwnerPlace[]> {
+  const rows = yield* sql<{ person: string; place: string; description: string }>(
+    `select m.person, m.place, c.description from chat_messages m
+     join pairings p on p.channel = m.channel and p.person = m.person and p.state = 'approved' and p.role = 'owner'
+     join chat_places c on c.channel = m.channel and c.place = m.place
+     where m.channel = $1 group by m.person, m.place, c.description order by max(m.received_at) desc
+     limit ${OWNER_PLACES_MAX}`,
+    [channel],
+  )
+  return rows.map(({ person, place, description }) => ({ person, place, description }))
+}
+
+function* insertPrompt(prompt: Omit<Prompt, 'messageId'>): Transaction<Prompt> {
+  const { id, channel, place, taskId, askId, text, budget } = prompt
   yield* sql(
-    `insert into chat_prompts (id, channel, place, task_id, ask_id, text, created_at)
-     values ($1, $2, $3, $4, $5, $6, now_ms()) on conflict (ask_id) do nothing`,
-    [id, channel, place, taskId, askId, text],
+    `insert into chat_prompts (id, channel, place, task_id, ask_id, text, budget, created_at)
+     values ($1, $2, $3, $4, $5, $6, $7, now_ms()) on conflict (ask_id) do nothing`,
+    [id, channel, place, taskId, askId, text, budget === undefined ? null : JSON.stringify(budget)],
   )
   return (yield* findPrompt('ask_id', askId)) as Prompt
 }
@@ -219,16 +269,17 @@ function* findPrompt(column: 'id' | 'ask_id', value: string): Transaction<Prompt
   return row && toPrompt(row)
 }
 
-function* listPrompts(taskId: string): Transaction<Prompt[]> {
-  return (yield* sql('select * from chat_prompts where task_id = $1 order by id', [taskId])).map(toPrompt)
+function* listPrompts(where: string, value: string): Transaction<Prompt[]> {
+  return (yield* sql(`select * from chat_prompts where ${where} order by id`, [value])).map(toPrompt)
 }
 
 function toPrompt(row: Row): Prompt {
-  const messageId = row['message_id']
+  const { message_id: messageId, budget } = row
   return {
     ...{ id: String(row['id']), channel: String(row['channel']), place: String(row['place']) },
     ...{ taskId: String(row['task_id']), askId: String(row['ask_id']), text: String(row['text']) },
     ...(typeof messageId === 'string' && { messageId }),
+    ...(typeof budget === 'string' && { budget: JSON.parse(budget) }),
   }
 }
 

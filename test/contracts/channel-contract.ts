@@ -6,6 +6,7 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import type { Written } from '../fakes/chat-service.ts'
 import { waitUntil } from '../harness/wait.ts'
+import { channelBudgetTests } from './channel/budgets.ts'
 import { channelFailureTests } from './channel/failures.ts'
 import { ADA, type ChannelUnderTest, type ChatOptions, openChat } from './channel/open-chat.ts'
 import { channelPeopleTests } from './channel/people.ts'
@@ -112,5 +113,6 @@ export function channelContract(under: ChannelUnderTest): void {
     channelFailureTests(under)
     channelPeopleTests(under)
     channelQuestionTests(under)
+    channelBudgetTests(under)
   })
 }

@@ -105,8 +105,24 @@ export function chatStoreContract({ name, open }: StoreUnderTest): void {
         (await log.promptsOf('task')).map(({ messageId }) => messageId),
         ['sent'],
       )
-      await log.removePrompt('x')
+      assert.deepEqual([await log.removePrompt('x'), await log.removePrompt('x')], [true, false])
       assert.equal(await log.prompt('x'), undefined)
+      const budget = { id: 'b', askedAtMs: 1, isAsked: true, toUsd: 2 }
+      await log.addPrompt({ ...prompt, id: 'z', askId: 'budget b', budget })
+      await log.addPrompt({ ...prompt, id: 'zz', askId: 'budget b stopped', budget: { ...budget, isAsked: false } })
+      assert.deepEqual(await log.promptsOf('task'), [])
+      assert.deepEqual(
+        (await log.budgetPrompts('discord')).map((one) => [one.id, one.budget]),
+        [['z', budget]],
+      )
+      const pairings = createPairings(opened.store)
+      assert.deepEqual(await log.placesOfOwners('discord'), [])
+      await opened.store.write(() =>
+        sql(`insert into pairings (channel, person, name, code, state, role, created_at)
+          values ('discord', 'ada', 'Ada', 'CODE', 'approved', 'owner', 0)`),
+      )
+      assert.equal((await pairings.find({ channel: 'discord', person: 'ada' }))?.role, 'owner')
+      assert.deepEqual(await log.placesOfOwners('discord'), [{ person: 'ada', place: 'p', description: '{}' }])
       await log.prune()
       assert.equal(await log.handled(message), true)
     })

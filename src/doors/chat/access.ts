@@ -5,7 +5,7 @@ import type { SessionContext } from './chat-context.ts'
 /** `unknown`: not decided yet. */
 export type Standing = 'owner' | 'user' | 'unknown' | 'denied'
 
-export async function judgePerson({ stored, pairings }: SessionContext, { id }: Author): Promise<Standing> {
+export async function judgePerson({ stored, pairings }: SessionContext, { id }: Pick<Author, 'id'>): Promise<Standing> {
   const pairing = await pairings.find({ channel: stored.name, person: id })
   if (pairing?.state === 'denied') return 'denied'
   if (pairing?.state === 'approved') return pairing.role

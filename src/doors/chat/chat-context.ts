@@ -2,7 +2,7 @@
 import type { Clock } from '../../clock.ts'
 import type { Deliveries } from '../../inbox/delivery.ts'
 import type { Reception } from '../../inbox/inbox.ts'
-import type { PendingAsks } from '../../inbox/owners.ts'
+import type { Budgets, PendingAsks } from '../../inbox/owners.ts'
 import type { Activity, Stories } from '../../inbox/readers.ts'
 import type { Log } from '../../log.ts'
 import type { Channels, StoredChannel } from '../../workspaces/channels.ts'
@@ -19,6 +19,7 @@ export interface ChatContext {
   readonly activity: Pick<Activity, 'follow' | 'resolveCursor'>
   readonly stories: Stories
   readonly pending: PendingAsks
+  readonly budgets: Budgets
   readonly deliveries: Deliveries
   readonly workspaces: Pick<Workspaces, 'get' | 'idsNamed' | 'list'>
   readonly lifecycle: Pick<WorkspaceLifecycle, 'change'>
@@ -52,6 +53,8 @@ export interface ShortPost {
   readonly markdown: string
   readonly replyTo?: string
   readonly buttons?: readonly ChatButton[]
+  /** As in `ChatPost`; for a text that may be sent again after a crash. */
+  readonly nonce?: string
 }
 
 /** The name of a channel in deliveries and reply addresses. */

@@ -6,7 +6,7 @@
 import { formatDuration } from '../../duration.ts'
 import { toMoleculeError } from '../../errors.ts'
 import type { ActivityRow } from '../../inbox/readers.ts'
-import { isFinal, type TaskState } from '../../protocol/a2a.ts'
+import { isFinal, type Part, type TaskState } from '../../protocol/a2a.ts'
 import type { HandledMessage } from '../../workspaces/chat-log.ts'
 import type { ReactionState } from './channel.ts'
 import type { SessionContext } from './chat-context.ts'
@@ -54,6 +54,7 @@ export function createFollower(context: SessionContext, prompts: Prompts): TaskF
     follow,
     async resumeAll() {
       try {
+        await prompts.closeBudgets()
         for (const message of await chatLog.open(stored.name)) {
           const story = await stories.find({ id: message.taskId ?? '', scopeOf: () => ({}) })
           if (story === undefined) await chatLog.close(message)
@@ -80,21 +81,25 @@ async function followTask(task: FollowedTask, context: SessionContext, prompts: 
   try {
     const cursor = await activity.resolveCursor(workspaceId, undefined)
     const now = await reception.task(taskId, { historyLength: 0, artifacts: false })
-    let state = now?.status.state
-    if (state !== undefined) await show.state(state)
-    if (state === 'TASK_STATE_AUTH_REQUIRED') await prompts.ask(message, workspaceId)
-    if (state !== undefined && isFinal(state)) return await chatLog.close(message)
-    for await (const row of activity.follow(workspaceId, cursor, signal)) {
-      const change = readRow(row, taskId)
-      show.tools(change.tools)
-      if (change.state === undefined) continue
-      state = change.state
-      await show.state(state)
-      if (state === 'TASK_STATE_AUTH_REQUIRED' && !change.isReply) await prompts.ask(message, workspaceId)
+    const update = async (state: TaskState, text: string, isReply: boolean) => {
+      const isParked = state === 'TASK_STATE_WORKING' && text !== '' && (await prompts.tellBudget(message, text))
+      await show.state(state, isParked)
+      // After a restart an ask may be over whose prompt still has its buttons.
+      if (state === 'TASK_STATE_AUTH_REQUIRED' && !isReply) await prompts.ask(message, workspaceId)
       else await prompts.expire(taskId)
-      if (state === 'TASK_STATE_INPUT_REQUIRED' && !change.isReply && change.text !== '')
-        await context.say({ place: message.place, markdown: change.text, replyTo: message.messageId })
-      if (isFinal(state) || change.isReply) break
+    }
+    const status = now?.status
+    if (status !== undefined) await update(status.state, textOf(status.message?.parts), false)
+    if (status !== undefined && isFinal(status.state)) return await chatLog.close(message)
+    for await (const row of activity.follow(workspaceId, cursor, signal)) {
+      const { state, text, isReply, tools, hasBudgetAnswer } = readRow(row, taskId)
+      show.tools(tools)
+      if (hasBudgetAnswer || state !== undefined) await prompts.closeBudgets()
+      if (state === undefined) continue
+      await update(state, text, isReply)
+      if (state === 'TASK_STATE_INPUT_REQUIRED' && !isReply && text !== '')
+        await context.say({ place: message.place, markdown: text, replyTo: message.messageId })
+      if (isFinal(state) || isReply) break
     }
     if (!signal.aborted) await chatLog.close(message)
   } finally {
@@ -103,13 +108,16 @@ async function followTask(task: FollowedTask, context: SessionContext, prompts: 
   }
 }
 
-/** What a row of the log says about one task. */
+const textOf = (parts: readonly Part[] = []): string => parts.map(({ text = '' }) => text).join('')
+
+/** What a row of the log says about one task, and about budgets. */
 function readRow({ entries }: ActivityRow, taskId: string) {
   const own = entries.filter((entry) => entry.taskId === taskId)
   const status = own.findLast(({ type, state }) => type === 'status' && state !== undefined)
   return {
     state: status?.state as TaskState | undefined,
     text: status?.text ?? '',
+    hasBudgetAnswer: entries.some(({ type, name }) => type === 'budget' && name !== 'asked'),
     isReply: own.some(({ type }) => type === 'reply'),
     tools: own.filter(({ type, state }) => type === 'tool' && state === 'started').map(({ name = 'a tool' }) => name),
   }
@@ -169,8 +177,8 @@ function createProgress({ message }: FollowedTask, context: SessionContext) {
     cancelProgress()
   }
   return {
-    async state(state: TaskState) {
-      const reaction = REACTIONS[state]
+    async state(state: TaskState, isParked = false) {
+      const reaction = isParked ? 'waiting' : REACTIONS[state]
       if (reaction === shown) return
       shown = reaction
       rest()

@@ -139,7 +139,7 @@ async function say({ markdown, ...post }: ShortPost, context: SessionContext): P
   const { channel, clock, signal, log } = context
   const text = channel.render(markdown)[0]
   if (text === undefined) return undefined
-  const nonce = Math.random().toString(36).slice(2, 14)
+  const nonce = post.nonce ?? Math.random().toString(36).slice(2, 14)
   for (let tries = 0; tries < SAY_TRIES && !signal.aborted; tries++) {
     const result = await channel.send({ ...post, text, nonce }, signal)
     if (result.type === 'sent') return result.messageId

@@ -11,7 +11,8 @@ import { type Spending, spendingText, usdText } from '../../usd.ts'
 import type { InboxContext } from '../context.ts'
 import { refreshReadiness } from '../lease/conversation-readiness.ts'
 import { lockWorkspace } from '../lease/lock-workspace.ts'
-import type { Answerer, BudgetAsk, Budgets } from '../owners.ts'
+import type { Answerer, BudgetAsk, Budgets, BudgetWait } from '../owners.ts'
+import { messagesOfTask } from '../read/task-messages.ts'
 import { DAY_MS } from '../read/usage.ts'
 import { cancel } from '../settle/cancel.ts'
 import { BUDGET_COLUMNS, type Budget, type BudgetRow, isSpent, readBudget } from './budget-rows.ts'
@@ -65,7 +66,8 @@ export function createBudgets(context: InboxContext, look: () => void): LocalBud
       if (waited) await store.write(() => sql(FORGET_WAIT, [turn.messageId]), turn.workspaceId)
       return undefined
     },
-    list: ({ workspaceId = '' }) => store.read(() => listAsks(workspaceId)),
+    list: (query) => store.read(() => listAsks(query)),
+    waitOf: (taskId) => store.read(() => findWait(taskId)),
     raise: (id, toUsd, answerer) => answer(id, (budget) => raise(budget, toUsd, answerer)),
     stop: (id, answerer) => answer(id, (budget) => stop(budget, answerer)),
   }
@@ -79,19 +81,30 @@ interface AskRow extends BudgetRow {
 }
 
 /** A budget that no message waits for any more needs no answer. */
-function* listAsks(workspaceId: string): Transaction<BudgetAsk[]> {
+function* listAsks({ workspaceId = '', id = '' }: Parameters<Budgets['list']>[0]): Transaction<BudgetAsk[]> {
   const rows = yield* sql<AskRow>(
     `select ${BUDGET_COLUMNS}, b.asked_at, (select count(*) from budget_waits w join messages m on m.id = w.message_id
          where w.budget_id = b.id and m.settled_at is null) as waiting
-     from budgets b where b.state = 'asked' and (b.workspace_id = $1 or $1 = '')
+     from budgets b where b.state = 'asked' and (b.workspace_id = $1 or $1 = '') and (b.id = $2 or $2 = '')
        and (b.day is null or b.day = now_ms() / ${DAY_MS}) order by b.asked_at, b.id limit ${LISTED_MAX}`,
-    [workspaceId],
+    [workspaceId, id],
   )
   const asks: BudgetAsk[] = []
   for (const row of rows) {
     if (Number(row.waiting) > 0) asks.push(toAsk(row, yield* readBudget(row)))
   }
   return asks
+}
+
+function* findWait(taskId: string): Transaction<BudgetWait | undefined> {
+  const [row] = yield* sql<{ id: string; asked_at: number; state: string }>(
+    `select b.id, b.asked_at, b.state from messages m join budget_waits w on w.message_id = m.id
+       join budgets b on b.id = w.budget_id
+     where ${messagesOfTask('m', '$1')} and m.settled_at is null and b.state in ('asked', 'stopped')
+     order by w.since, m.id limit 1`,
+    [taskId],
+  )
+  return row && { budgetId: row.id, askedAtMs: row.asked_at, isAsked: row.state === 'asked' }
 }
 
 function toAsk(row: AskRow, budget: Budget): BudgetAsk {

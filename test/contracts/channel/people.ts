@@ -108,4 +108,22 @@ export function channelPeopleTests(under: ChannelUnderTest): void {
     assert.deepEqual(promptOf('rm -rf build')?.buttons, [])
     assert.deepEqual(ran('rm -rf build'), [])
   })
+
+  test('GW-9 a kill while a permission waits: the turn runs again, and the buttons of the lost turn say that they are over', async (t) => {
+    const { path: bin } = createFakeProgram('claude')
+    const workspace = { runtime: 'claude-code', runtime_config: { bin } }
+    const chat = await open(t, { workspace, env: CLAUDE_LOGGED_IN })
+    const place = chat.service.newPlace('direct')
+    chat.service.say({ place, author: ADA, text: '!ask rm -rf build' })
+    const prompt = () => chat.service.written(place).find(({ text }) => text.startsWith('May the agent'))
+    await waitUntil(() => (prompt()?.buttons.length ?? 0) > 0, 'the buttons')
+    // After this answer the platform has stored the id of the message with the buttons.
+    const press = { place, messageId: prompt()?.id ?? '', label: 'Deny', author: ADA }
+    assert.match(await chat.service.press(press), /Only an owner/)
+    await chat.platform.stop('SIGKILL')
+    await chat.start()
+    const what = () => JSON.stringify(chat.service.written(place))
+    await waitUntil(() => /This is over/.test(prompt()?.text ?? ''), what)
+    assert.deepEqual(prompt()?.buttons, [])
+  })
 }

@@ -97,7 +97,12 @@ const rejectNotFound = async (id: string): Promise<never> => {
 const NO_WORKSPACE_CONTEXT: WorkspaceRoutesContext = {
   pending: NOTHING_PENDING,
   rules: { list: async () => ({ rows: [] }), revoke: rejectNotFound },
-  budgets: { list: async () => [], raise: rejectUnknownBudget, stop: rejectUnknownBudget },
+  budgets: {
+    list: async () => [],
+    waitOf: async () => undefined,
+    raise: rejectUnknownBudget,
+    stop: rejectUnknownBudget,
+  },
   needsYou: { list: async () => ({ needs: [], count: 0 }), summary: async () => ({ count: 0, mark: '' }) },
   deliveries: { resolve: rejectNotFound },
   lifecycle: {

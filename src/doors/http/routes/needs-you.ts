@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import type { NeedKind } from '../../../inbox/owners.ts'
-import type { NamedNeed } from '../../needs-you.ts'
+import { type NamedNeed, raiseSuggestion } from '../../needs-you.ts'
 import { budgetAskSchema, viewBudgetAsk } from './budgets.ts'
 import { pendingAskSchema, viewPendingAsk } from './pending-asks.ts'
 import { route } from './route.ts'
@@ -125,7 +125,7 @@ const ACTIONS: Readonly<Record<NeedKind, (need: NamedNeed) => NeedAction[]>> = {
   ],
   budget({ id, budget }) {
     const path = `/budgets/${encodeURIComponent(id)}`
-    const toUsd = nextAmount(Math.max(budget?.limitUsd ?? 0, budget?.spentUsd ?? 0))
+    const toUsd = raiseSuggestion(budget ?? { limitUsd: 0, spentUsd: 0 })
     const raised = { decision: 'raise', max_cost_usd: toUsd }
     return [post(['raise', `Raise to $${toUsd}`], path, raised), post(['stop', 'Stop'], path, { decision: 'stop' })]
   },
@@ -135,11 +135,4 @@ const ACTIONS: Readonly<Record<NeedKind, (need: NamedNeed) => NeedAction[]>> = {
   ],
   login: ({ workspaceId }) => [post(['check', 'Check again'], `/workspaces/${workspaceId}/restart`)],
   workspace: ({ workspaceId }) => [post(['check', 'Check again'], `/workspaces/${workspaceId}/restart`)],
-}
-
-/** The next of 1, 2, 5, 10, 20, 50 and so on, in the range of the amount: $3.02 suggests $5, and $0.40 suggests $0.5. */
-function nextAmount(usd: number): number {
-  const power = 10 ** Math.floor(Math.log10(Math.max(usd, 0.01)))
-  const factor = [1, 2, 5, 10].find((one) => one * power > usd) ?? 20
-  return Number((factor * power).toPrecision(1))
 }
