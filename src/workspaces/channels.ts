@@ -39,6 +39,11 @@ export interface Binding {
   readonly workspaceId: string
 }
 
+export interface StoredBinding extends Binding {
+  /** Messages from this time on count for it. */
+  readonly sinceMs: number
+}
+
 /** All channels together; more are refused. */
 const CHANNELS_MAX = 50
 const BINDINGS_MAX = 2000
@@ -57,7 +62,7 @@ export interface Channels {
   remove(name: string): Promise<void>
   bind(binding: Binding): Promise<void>
   unbind(channel: string, place: string): Promise<void>
-  bindings(channel?: string): Promise<Binding[]>
+  bindings(channel?: string): Promise<StoredBinding[]>
   /** The workspace of a place: its own binding, else that of its parent. */
   boundTo(channel: string, place: { readonly id: string; readonly parentId?: string }): Promise<string | undefined>
   claim(name: string, holder: string, holdMs: number): Promise<boolean>
@@ -159,12 +164,15 @@ function* deleteBinding(channel: string, place: string): Transaction<void> {
   if (gone.length === 0) throw new MoleculeError('not_found', `the place ${place} of ${channel} is not bound`)
 }
 
-function* listBindings(channel: string | undefined): Transaction<Binding[]> {
-  const rows = yield* sql<{ channel: string; place: string; workspace_id: string }>(
-    `select channel, place, workspace_id from channel_bindings where channel = $1 or $1 = '' order by channel, place`,
+function* listBindings(channel: string | undefined): Transaction<StoredBinding[]> {
+  const rows = yield* sql<{ channel: string; place: string; workspace_id: string; created_at: number }>(
+    `select channel, place, workspace_id, created_at from channel_bindings where channel = $1 or $1 = ''
+     order by channel, place`,
     [channel ?? ''],
   )
-  return rows.map((row) => ({ channel: row.channel, place: row.place, workspaceId: row.workspace_id }))
+  return rows.map((row) => ({
+    ...{ channel: row.channel, place: row.place, workspaceId: row.workspace_id, sinceMs: row.created_at },
+  }))
 }
 
 function* findBound(

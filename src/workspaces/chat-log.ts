@@ -72,7 +72,7 @@ const PLACES_MAX = 5000
 export interface ChatLog {
   /** The place, made where it is new. */
   place(key: PlaceKey, description: string): Promise<KnownPlace>
-  /** The places of a channel with a message, the latest first. */
+  /** The places of a channel with a message, and the bound ones that are known, the latest first. */
   places(channel: string): Promise<KnownPlace[]>
   /** Begins a new conversation in the place. */
   newContext(key: PlaceKey): Promise<void>
@@ -176,7 +176,9 @@ function* ensurePlace({ channel, place }: PlaceKey, description: string): Transa
 
 function* listPlaces(channel: string): Transaction<KnownPlace[]> {
   const rows = yield* sql(
-    `select * from chat_places where channel = $1 and seen_id is not null order by seen_at desc limit ${PLACES_MAX}`,
+    `select * from chat_places p where channel = $1 and (seen_id is not null or exists (
+       select 1 from channel_bindings b where b.channel = p.channel and b.place = p.place))
+     order by seen_at desc limit ${PLACES_MAX}`,
     [channel],
   )
   return rows.map(toPlace)

@@ -5,5 +5,6 @@ import { channelContract } from './channel-contract.ts'
 channelContract({ kind: 'line', start: () => startLineService(), textCharactersMax: 2000, dropsCopies: false })
 channelContract({
   ...{ kind: 'line', name: 'line (with history and nonces)', textCharactersMax: 2000, dropsCopies: true },
+  findsThreads: false,
   start: () => startLineService({ usesHistory: true, nonceMs: 60_000 }),
 })

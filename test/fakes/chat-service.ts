@@ -25,6 +25,8 @@ export interface ChatService {
    * `no_answer`: it arrives, and the answer never comes.
    */
   failNextSend(fault: 'rate_limited' | 'server_error' | 'lost_answer' | 'no_answer'): void
+  /** The next read of a history fails, where the service has one that can fail. */
+  failNextHistory?(): void
   /** Ends the connections of the bot, as a broken network does. */
   dropConnections(): void
   /** True while a bot is connected. */

@@ -71,7 +71,9 @@ export async function startLineService({
   }
   const history = (line: Line) => {
     const index = said.findIndex(({ id }) => id === line['afterMessageId'])
-    const messages = said.slice(index + 1).filter(({ place }) => place.id === line['place'].id)
+    const after =
+      line['sinceMs'] === undefined ? said.slice(index + 1) : said.filter(({ sentAtMs }) => sentAtMs >= line['sinceMs'])
+    const messages = after.filter(({ place }) => place.id === line['place'].id)
     write({ type: 'result', n: line['n'], messages: usesHistory ? messages.slice(0, line['limit']) : [] })
   }
   const receive = (line: Line, socket: Socket) => {

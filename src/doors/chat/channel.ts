@@ -67,7 +67,13 @@ export interface Channel {
   /** The bytes of a file. Throws `too_large` above the limit, else a retryable error. */
   download(file: IncomingFile, bytesMax: number, signal: AbortSignal): Promise<Uint8Array>
   /**
-   * Messages of a place after a message, the oldest first. Absent where the service itself keeps what the bot missed
+   * Channels and open threads that the bot sees, for places that the door has only by their id: a binding, a thread that
+   * was opened while the bot was away. Called before `connect`, where there is a binding. Absent: a bound place is read by
+   * its id, and its new threads are not found.
+   */
+  places?(signal: AbortSignal): Promise<readonly Place[]>
+  /**
+   * Messages of a place after a message or a time, the oldest first. Absent where the service itself keeps what the bot missed
    * (Telegram): then those messages arrive by `message` after `connect`.
    */
   history?(query: HistoryQuery, signal: AbortSignal): Promise<readonly IncomingMessage[]>
@@ -235,8 +241,8 @@ export type SendResult =
 /** The state of a person's message, as a reaction. `waiting`: the agent asks something. */
 export type ReactionState = 'seen' | 'running' | 'waiting' | 'done' | 'failed'
 
-export interface HistoryQuery {
+/** After a message, or after a time where the door has seen no message of the place. */
+export type HistoryQuery = {
   readonly place: Place
-  readonly afterMessageId: string
   readonly limit: number
-}
+} & ({ readonly afterMessageId: string } | { readonly sinceMs: number })

@@ -96,7 +96,10 @@ const RUNS: Readonly<Record<string, Run>> = {
     requireOwner(standing)
     if (argument === '') return 'Name the workspace: `/bind <workspace>`; `/agents` lists them.'
     const workspaceId = await findWorkspace(argument, context)
-    await context.channels.bind({ channel: context.stored.name, place: place.id, workspaceId })
+    const { channels, chatLog, stored } = context
+    await channels.bind({ channel: stored.name, place: place.id, workspaceId })
+    // Messages of a downtime count from now on, also when nothing was said here before it.
+    await chatLog.place({ channel: stored.name, place: place.id }, JSON.stringify(place))
     return `**${argument}** answers every message in this chat from now on.`
   },
 }

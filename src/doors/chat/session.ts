@@ -5,7 +5,8 @@
 import { toMoleculeError } from '../../errors.ts'
 import { createWakeUp, onAbort, sleep } from '../../wait.ts'
 import type { StoredChannel } from '../../workspaces/channels.ts'
-import type { Account, Channel, IncomingMessage, Place } from './channel.ts'
+import { catchUpAll } from './catch-up.ts'
+import type { Account, Channel } from './channel.ts'
 import {
   type ChatContext,
   createKeyedQueue,
@@ -28,9 +29,6 @@ export interface Session {
   close(): Promise<void>
 }
 
-/** Messages of one place that are read at once after an absence; later ones are read in the next round. */
-const HISTORY_MESSAGES = 100
-const HISTORY_ROUNDS_MAX = 10
 const SAY_TRIES = 3
 const SAY_RETRY_MS = 1000
 /** When the session ends, a send that has begun may take this long. Its answer counts; without it the delivery is unknown. */
@@ -53,17 +51,10 @@ export async function openSession(stored: StoredChannel, context: ChatContext, o
   connected.promise.catch(() => undefined)
   const inbound = createKeyedQueue()
   const wakeUp = createWakeUp()
-  /** Reads what each known place got while the bot was away, before anything new of that place is handled. */
-  const catchUpAll = async () => {
-    for (const { description } of await context.chatLog.places(stored.name)) {
-      const place = JSON.parse(description) as Place
-      void inbound(place.id, async () => catchUp(place, await connected.promise)).catch((error) =>
-        log.warn({ err: toMoleculeError(error), channel: stored.name }, 'the history of a chat could not be read'),
-      )
-    }
-  }
+  const catchUp = () =>
+    catchUpAll({ context, stored, channel, inbound, connected: connected.promise, signal: stopping.signal })
   try {
-    if (channel.history !== undefined) await catchUpAll()
+    await catchUp()
     const account = await channel.connect(
       {
         message: (message) =>
@@ -72,7 +63,9 @@ export async function openSession(stored: StoredChannel, context: ChatContext, o
         press: async (press) => (await connected.promise).receiver.press(press),
         reconnected() {
           wakeUp.wake()
-          if (channel.history !== undefined) void catchUpAll().catch(() => undefined)
+          catchUp().catch((error) =>
+            log.warn({ err: toMoleculeError(error), channel: stored.name }, 'what a bot missed could not be read'),
+          )
         },
         problem: (sentence) => void channels.setProblem(stored.name, sentence).catch(() => undefined),
         refused: (error) => ended.reject(error),
@@ -148,19 +141,4 @@ async function say({ markdown, ...post }: ShortPost, context: SessionContext): P
     await sleep(clock, result.retryAfterMs ?? SAY_RETRY_MS, signal)
   }
   return undefined
-}
-
-async function catchUp(place: Place, context: SessionContext & { readonly receiver: Receiver }): Promise<void> {
-  const { channel, chatLog, stored, signal } = context
-  const key = { channel: stored.name, place: place.id }
-  for (let round = 0; round < HISTORY_ROUNDS_MAX && !signal.aborted; round++) {
-    const { seen } = await chatLog.place(key, JSON.stringify(place))
-    if (seen === undefined || channel.history === undefined) return
-    const query = { place, afterMessageId: seen.id, limit: HISTORY_MESSAGES }
-    const missed: readonly IncomingMessage[] = await channel.history(query, signal)
-    for (const message of missed) await context.receiver.message(message)
-    const last = missed.at(-1)
-    if (last === undefined || missed.length < HISTORY_MESSAGES) return
-    await chatLog.markSeen(key, { id: last.messageId ?? last.id, atMs: last.sentAtMs })
-  }
 }

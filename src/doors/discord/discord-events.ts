@@ -9,7 +9,7 @@ import { discordRefusal } from './discord-errors.ts'
 import { renderDiscord } from './discord-markdown.ts'
 import { isFromPerson, type RawChannel, toAuthor, toPlace } from './discord-messages.ts'
 
-type DiscordLibrary = typeof import('discord.js')
+export type DiscordLibrary = typeof import('discord.js')
 export type GatewayMessage = APIMessage & { readonly guild_id?: string }
 
 const PLACES_MAX = 1000
@@ -94,7 +94,7 @@ export function listenToGateway(client: Client, context: DiscordEventsContext, s
 }
 
 /** The bot no longer sees the channel of a message. */
-function isGone(error: unknown): boolean {
+export function isGone(error: unknown): boolean {
   const { status } = error as { status?: unknown }
   return status === 403 || status === 404
 }

@@ -184,6 +184,30 @@ test('GW-5 Discord: the history has more than a page, the oldest first, without 
   assert.equal((await channel.history?.({ place, afterMessageId: first, limit: 20 }, signal))?.length, 20)
 })
 
+test('GW-5 Discord: own messages do not shorten a page, and the history can begin at a time', async (t) => {
+  const { service, channel } = await open(t)
+  const place = service.newPlace('group')
+  service.sayUnseen({ place, text: 'before', sentAtMs: Date.now() - 5000 })
+  const sinceMs = Date.now() - 1000
+  for (const text of ['one', 'two', 'three']) {
+    service.sayUnseen({ place, text, sentAtMs: sinceMs })
+    await channel.send({ place: place.id, text: `answer to ${text}`, nonce: text }, signal)
+  }
+  const read = async (limit: number) => texts((await channel.history?.({ place, sinceMs, limit }, signal)) ?? [])
+  assert.deepEqual(await read(2), ['one', 'two'])
+  assert.deepEqual(await read(10), ['one', 'two', 'three'])
+  const gone = { id: '1', name: '#gone', isDirect: false }
+  assert.deepEqual(await channel.history?.({ place: gone, sinceMs, limit: 10 }, signal), [])
+})
+
+test('GW-5 Discord: the places of a bot are the channels and the open threads of its servers', async (t) => {
+  const { service, channel } = await open(t)
+  const group = service.newPlace('group')
+  const thread = service.newPlace('thread', group)
+  service.newPlace('direct')
+  assert.deepEqual(await channel.places?.(signal), [group, thread])
+})
+
 test('GW-5 Discord: a message that could not be stored is given again, before later ones', async (t) => {
   const stored: string[] = []
   let failures = 0

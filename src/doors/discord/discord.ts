@@ -16,14 +16,12 @@ import type {
 } from '../chat/channel.ts'
 import { downloadFile } from '../chat/service-calls.ts'
 import { connectError, discordOutcome, discordRefusal, inviteUrl } from './discord-errors.ts'
-import { type GatewayMessage, listenToGateway } from './discord-events.ts'
+import { type DiscordLibrary, type GatewayMessage, listenToGateway } from './discord-events.ts'
+import { PAGE_MESSAGES, readHistory, readPlaces } from './discord-history.ts'
 import { DISCORD_TEXT_CHARS_MAX, renderDiscord } from './discord-markdown.ts'
 import { isCopy, isFromPerson, messageBody, toIncomingMessage, toSlashCommand, toUpload } from './discord-messages.ts'
 
-type DiscordLibrary = typeof import('discord.js')
-
 const CONNECT_MS = 30_000
-const PAGE_MESSAGES = 100
 /** A rate limit of a reaction or a typing sign that is longer than this is not worth the wait. */
 const RATE_LIMIT_WAIT_MS_MAX = 5000
 const FILE_HOSTS = ['cdn.discordapp.com', 'media.discordapp.net']
@@ -79,7 +77,6 @@ function createDiscordChannel(options: ChannelOptions, library: DiscordLibrary):
   const client = createClient(options, library)
   const rest = client.rest.setToken(options.token)
   const reactTo = createReactions(client, library)
-  const readPages = createHistory(client, library)
   let me = ''
   let closed: Promise<void> | undefined
   const close = () => {
@@ -134,32 +131,13 @@ function createDiscordChannel(options: ChannelOptions, library: DiscordLibrary):
       if (!isOwn) throw new MoleculeError('forbidden', 'the file is not on a server of Discord')
       return downloadFile(ref, { bytesMax, service: 'Discord' }, signal)
     },
-    async history({ place, afterMessageId, limit }, signal) {
-      const found = await readPages({ place: place.id, afterMessageId, limit }, signal)
-      return found.map((message) => read(message, place)).filter((message) => message !== undefined)
-    },
+    places: (signal) => readPlaces(rest, library, signal),
+    history: (query, signal) => readHistory(query, { rest, library, read }, signal),
     async findSent(message, signal) {
       const query = new URLSearchParams({ limit: String(PAGE_MESSAGES) })
       const page = (await rest.get(Routes.channelMessages(message.place), { query, signal })) as APIMessage[]
       return page.find((sent) => sent.author.id === me && isCopy(sent, message))?.id
     },
-  }
-}
-
-/** The messages after a message, the oldest first. The service gives each page the newest first. */
-function createHistory({ rest }: Client, { Routes }: DiscordLibrary) {
-  return async (query: { place: string; afterMessageId: string; limit: number }, signal: AbortSignal) => {
-    const found: GatewayMessage[] = []
-    for (let after = query.afterMessageId; found.length < query.limit; after = found.at(-1)?.id ?? after) {
-      const page = new URLSearchParams({ after, limit: String(Math.min(query.limit - found.length, PAGE_MESSAGES)) })
-      const messages = (await rest.get(Routes.channelMessages(query.place), {
-        query: page,
-        signal,
-      })) as GatewayMessage[]
-      if (messages.length === 0) break
-      found.push(...messages.reverse())
-    }
-    return found
   }
 }
 

@@ -19,6 +19,8 @@ export interface ChannelUnderTest {
   readonly textCharactersMax: number
   /** The service drops a second copy of a message, so a lost answer makes no delivery unknown. */
   readonly dropsCopies: boolean
+  /** False: a bot that was away does not learn of new threads. */
+  readonly findsThreads?: boolean
 }
 
 export const ADA: Author = { id: '1001', name: 'Ada', isBot: false }

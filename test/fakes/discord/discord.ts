@@ -116,6 +116,7 @@ export async function startDiscord(): Promise<FakeDiscord> {
       ),
     fail: (method, path, fault) => void context.faults.push({ method, path, fault }),
     failNextSend: (fault) => void context.faults.push({ method: 'POST', path: /\/messages$/, fault: FAULTS[fault] }),
+    failNextHistory: () => void context.faults.push({ method: 'GET', path: /\/messages$/, fault: { status: 502 } }),
     limitMessages: (bucket) => {
       context.bucket = bucket
     },

@@ -72,6 +72,13 @@ const ROUTES: readonly (readonly [method: string, path: RegExp, handler: Handler
   ['POST', /^\/channels\/(\d+)\/typing$/, postTyping],
   ['POST', /^\/channels\/(\d+)\/threads$/, postThread],
   ['POST', /^\/channels\/(\d+)\/messages\/(\d+)\/threads$/, postThread],
+  ['GET', /^\/users\/@me\/guilds$/, (_, __, { world }) => ok([{ id: world.guildId, name: 'server' }])],
+  ['GET', /^\/guilds\/(\d+)\/channels$/, (_, __, { world }) => ok(world.guildChannels(0))],
+  [
+    'GET',
+    /^\/guilds\/(\d+)\/threads\/active$/,
+    (_, __, { world }) => ok({ threads: world.guildChannels(11), members: [] }),
+  ],
   ['POST', /^\/users\/@me\/channels$/, (_, __, { world }) => ok(world.addChannel('direct'))],
   ['POST', /^\/interactions\/(\d+)\/([^/]+)\/callback$/, postCallback],
   ['PATCH', /^\/webhooks\/(\d+)\/([^/]+)\/messages\/@original$/, answerInteraction],

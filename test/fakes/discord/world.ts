@@ -111,6 +111,11 @@ export class DiscordWorld {
     return channel
   }
 
+  /** The channels or the threads of the server. */
+  guildChannels(type: 0 | 11): DiscordChannel[] {
+    return [...this.channels.values()].filter((channel) => channel.type === type)
+  }
+
   addMessage(given: NewDiscordMessage): DiscordMessage {
     const { channelId, author, content, atMs = Date.now(), replyTo, files = [], components = [], nonce } = given
     const mentioned = [...content.matchAll(/<@!?(\d+)>/g)].map(([, id = '']) => id)
