@@ -153,7 +153,7 @@ export interface IncomingMessage {
  */
 export interface ChannelEvents {
   message(message: IncomingMessage): Promise<void>
-  /** A command of the service's menu. */
+  /** A command of the service's menu. Never rejects, like `press`. */
   command(call: CommandCall): Promise<void>
   /** A person pressed a button of `ChatPost.buttons`. */
   press(press: ButtonPress): Promise<void>

@@ -7,6 +7,7 @@ import { formatDuration } from '../../duration.ts'
 import { toMoleculeError } from '../../errors.ts'
 import type { ActivityRow } from '../../inbox/readers.ts'
 import { isFinal, type Part, type TaskState } from '../../protocol/a2a.ts'
+import { sleep } from '../../wait.ts'
 import type { HandledMessage } from '../../workspaces/chat-log.ts'
 import type { ReactionState } from './channel.ts'
 import type { SessionContext } from './chat-context.ts'
@@ -21,6 +22,7 @@ export interface TaskFollower {
 
 /** Tasks followed at once; further ones get their answer, without progress. */
 const FOLLOWED_MAX = 500
+const FOLLOW_AGAIN_MS = [1000, 5000, 15_000, 60_000] as const
 /** A turn that ends before shows no progress message. */
 const PROGRESS_AFTER_MS = 4000
 const PROGRESS_EVERY_MS = 5000
@@ -42,7 +44,7 @@ export function createFollower(context: SessionContext, prompts: Prompts): TaskF
     // An answer belongs to a task that is followed already. Two followers at once would show each question twice.
     if (before !== undefined) void context.channel.react(message, 'seen')
     const ended = Promise.resolve(before)
-      .then(() => followTask({ message, workspaceId, taskId }, context, prompts))
+      .then(() => keepFollowing({ message, workspaceId, taskId }, context, prompts))
       .catch((error) => log.warn({ err: toMoleculeError(error), channel: stored.name }, 'a task cannot be followed'))
       .finally(() => {
         followed.delete(key)
@@ -71,6 +73,20 @@ interface FollowedTask {
   readonly message: HandledMessage
   readonly taskId: string
   readonly workspaceId: string
+}
+
+/** One failed read of the store must not hide the permissions and the end of a task until the next start. */
+async function keepFollowing(task: FollowedTask, context: SessionContext, prompts: Prompts): Promise<void> {
+  const { clock, log, signal, stored } = context
+  for (const delayMs of FOLLOW_AGAIN_MS) {
+    try {
+      return await followTask(task, context, prompts)
+    } catch (error) {
+      log.debug({ err: toMoleculeError(error), channel: stored.name }, 'a task is followed again')
+      await sleep(clock, delayMs, signal)
+    }
+  }
+  await followTask(task, context, prompts)
 }
 
 async function followTask(task: FollowedTask, context: SessionContext, prompts: Prompts): Promise<void> {

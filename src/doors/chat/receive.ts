@@ -219,7 +219,7 @@ async function sendToWorkspace(
   const { stored, reception } = context
   const { place, author, id } = message
   const parts = await toParts(message, context)
-  const waitingTask = await findWaitingTask(known, context)
+  const waitingTask = await findWaitingTask(known, workspaceId as string, context)
   const key = `${stored.name}-${place.id}-${id}`
   const params = {
     message: {
@@ -242,11 +242,16 @@ async function sendToWorkspace(
  * A task of this conversation that asked a question: the message is the answer. A turn that waits for its answer keeps
  * its conversation, and messages that came later wait behind it, so the last message need not be the one that asks.
  */
-async function findWaitingTask(known: KnownPlace, { chatLog, reception }: SessionContext): Promise<string | undefined> {
+async function findWaitingTask(
+  known: KnownPlace,
+  workspaceId: string,
+  { chatLog, reception }: SessionContext,
+): Promise<string | undefined> {
   const last = await chatLog.lastOf(known)
   const oldest = (await chatLog.openIn(known)).slice(0, OPEN_LOOKED_AT_MAX)
   for (const taskId of new Set([last, ...oldest].map((message) => message?.taskId))) {
-    const task = taskId && (await reception.task(taskId, { historyLength: 0, artifacts: false }))
+    // A place that was bound anew must not answer the question of its former agent.
+    const task = taskId && (await reception.task(taskId, { workspaceId, historyLength: 0, artifacts: false }))
     if (!task || task.contextId !== known.contextId) continue
     if (task.status.state === 'TASK_STATE_INPUT_REQUIRED') return taskId
   }

@@ -5,6 +5,7 @@
 import { toMoleculeError } from '../../errors.ts'
 import { createWakeUp, onAbort, sleep } from '../../wait.ts'
 import type { StoredChannel } from '../../workspaces/channels.ts'
+import { answerCall } from './answer-call.ts'
 import { catchUpAll } from './catch-up.ts'
 import type { Account, Channel } from './channel.ts'
 import {
@@ -59,8 +60,8 @@ export async function openSession(stored: StoredChannel, context: ChatContext, o
       {
         message: (message) =>
           inbound(message.place.id, async () => (await connected.promise).receiver.message(message)),
-        command: async (call) => (await connected.promise).receiver.command(call),
-        press: async (press) => (await connected.promise).receiver.press(press),
+        command: (call) => answerCall(call, async () => (await connected.promise).receiver.command(call), log),
+        press: (press) => answerCall(press, async () => (await connected.promise).receiver.press(press), log),
         reconnected() {
           wakeUp.wake()
           catchUp().catch((error) =>

@@ -24,6 +24,12 @@ export function channelQuestionTests(under: ChannelUnderTest): void {
     await waitUntil(() => chat.service.reaction(place, answer) === 'done', 'the answer is marked as done')
     const states = (await chat.tasks()).map(({ status }) => status.state)
     assert.deepEqual(states, ['TASK_STATE_COMPLETED'])
+    // Bound to another agent, the chat no longer answers the question of the first one.
+    chat.service.say({ place, author: ADA, text: 'ask' })
+    await chat.answers(place, 3)
+    await chat.bind(place, await chat.platform.exec('printf "echo "; cat', { name: 'other' }))
+    chat.service.say({ place, author: ADA, text: 'red' })
+    assert.equal((await chat.answers(place, 4))[3], 'echo red')
   })
 
   test('GW-9 a running turn asks twice: each question is shown once, and its answer passes the message that waits behind', async (t) => {
