@@ -203,8 +203,13 @@ export function budgetTests(harness: InboxHarness): void {
       await park(third, 1)
       const [asked, ...more] = await asks(id)
       assert.deepEqual([asked?.taskId, asked?.waiting, more], [undefined, 2, []])
+      const { list, waitOf } = harness.local.budgets
+      assert.deepEqual(await list({ id: asked?.id ?? '' }), [asked])
+      const wait = { budgetId: asked?.id, askedAtMs: asked?.askedAtMs, isAsked: true }
+      assert.deepEqual([await waitOf(second.taskId), await waitOf(first.taskId)], [wait, undefined])
       // A larger limit in config.yaml counts at once.
       await harness.local.budgets.raise(asked?.id ?? '', 1.5, answerer)
+      assert.deepEqual([await list({ id: asked?.id ?? '' }), await waitOf(second.taskId)], [[], undefined])
       const woken = [await worker.lease(), await worker.lease()]
       assert.equal(await check(woken[0] as Lease, 1), undefined)
       await settle(woken[0] as Lease, 0.5)
