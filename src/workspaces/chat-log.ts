@@ -68,6 +68,8 @@ const REMEMBERED_MS = 7 * 24 * 3600_000
 /** Followed again after a restart; the oldest first. */
 const OPEN_MAX = 1000
 const PLACES_MAX = 5000
+/** A place without a message for this long is forgotten, unless it is bound: its next message begins a new conversation. */
+const PLACE_REMEMBERED_MS = 180 * 24 * 3600_000
 
 export interface ChatLog {
   /** The place, made where it is new. */
@@ -288,4 +290,8 @@ function toPrompt(row: Row): Prompt {
 function* prune(): Transaction<void> {
   yield* sql(`delete from chat_messages where state = 'closed' and received_at < now_ms() - ${REMEMBERED_MS}`)
   yield* sql(`delete from chat_prompts where created_at < now_ms() - ${REMEMBERED_MS}`)
+  yield* sql(
+    `delete from chat_places where seen_at < now_ms() - ${PLACE_REMEMBERED_MS} and not exists (
+       select 1 from channel_bindings b where b.channel = chat_places.channel and b.place = chat_places.place)`,
+  )
 }

@@ -126,5 +126,21 @@ export function chatStoreContract({ name, open }: StoreUnderTest): void {
       await log.prune()
       assert.equal(await log.handled(message), true)
     })
+
+    test('GW-10 a place without a message for half a year is forgotten, a bound one is kept', async () => {
+      const [channels, log, id] = [createChannels(opened.store), createChatLog(opened.store), workspaceId()]
+      await opened.store.write(() =>
+        sql('insert into workspace_load (workspace_id, hosted, slots) values ($1, 0, 1)', [id]),
+      )
+      await channels.add({ ...channel, name: 'old' })
+      await channels.bind({ channel: 'old', place: 'bound', workspaceId: id })
+      const atMs = Date.now() - 181 * 24 * 3600_000
+      for (const place of ['silent', 'bound', 'busy']) {
+        await log.place({ channel: 'old', place }, '{}')
+        await log.markSeen({ channel: 'old', place }, { id: 'm', atMs: place === 'busy' ? Date.now() : atMs })
+      }
+      await log.prune()
+      assert.deepEqual((await log.places('old')).map(({ place }) => place).sort(), ['bound', 'busy'])
+    })
   })
 }

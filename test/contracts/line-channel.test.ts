@@ -1,10 +1,30 @@
 /** The channel contract on the line channel: a service that keeps messages for the bot, and one with a history. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
 import { startLineService } from '../fakes/line-service.ts'
-import { channelContract } from './channel-contract.ts'
+import { waitUntil } from '../harness/wait.ts'
+import { ADA, openChat } from './channel/open-chat.ts'
+import { type ChannelUnderTest, channelContract } from './channel-contract.ts'
 
 channelContract({ kind: 'line', start: () => startLineService(), textCharactersMax: 2000, dropsCopies: false })
 channelContract({
   ...{ kind: 'line', name: 'line (with history and nonces)', textCharactersMax: 2000, dropsCopies: true },
   findsThreads: false,
   start: () => startLineService({ usesHistory: true, nonceMs: 60_000 }),
+})
+
+test('GW-6 a message that fails each time is left out, with a sentence, and holds up nothing', async (t) => {
+  const under: ChannelUnderTest = {
+    ...{ kind: 'line', textCharactersMax: 2000, dropsCopies: false },
+    start: () => startLineService(),
+  }
+  const chat = await openChat(t, under)
+  const place = chat.service.newPlace('direct')
+  // A text that is a number is a bug of the program behind the channel.
+  const id = chat.service.say({ place, author: ADA, text: 5 as never })
+  await waitUntil(() => chat.texts(place).length > 0, 'the chat says that the message is left out')
+  assert.match(chat.texts(place).join(), /^I could not take this message/)
+  assert.equal(chat.service.reaction(place, id), 'failed')
+  chat.service.say({ place, author: ADA, text: 'next' })
+  assert.deepEqual((await chat.answers(place, 2)).slice(1), ['echo next'])
 })

@@ -49,7 +49,11 @@ export function createChatDoor(options: ChatDoorOptions): ChatDoor {
     const ended = new AbortController()
     const line: Line = {
       ...{ stored, version: versionOf(stored), closing: ended, session: undefined },
-      done: Promise.resolve().then(() => keepOpen(line, options)),
+      done: Promise.resolve()
+        .then(() => keepOpen(line, options))
+        .catch((error) =>
+          log.warn({ err: toMoleculeError(error), channel: stored.name }, 'a chat channel ended badly'),
+        ),
     }
     lines.set(stored.name, line)
   }
