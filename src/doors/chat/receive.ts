@@ -11,6 +11,7 @@ import { judgePerson } from './access.ts'
 import type { ButtonPress, CommandCall, IncomingMessage, Place } from './channel.ts'
 import type { SessionContext } from './chat-context.ts'
 import type { Commands } from './commands.ts'
+import { createFailingMessages } from './failing-messages.ts'
 import { createFloodLimit } from './flood-limit.ts'
 import type { TaskFollower } from './follow.ts'
 import { createMissedMessages } from './missed-messages.ts'
@@ -78,19 +79,7 @@ export function createReceiver(context: SessionContext, parts: ReceiverParts): R
     }
     await admit({ message, known, workspaceId }, context, parts)
   }
-  const failures = createFailureCount(TRIES_MAX)
-  const handleOrRefuse = async (message: IncomingMessage, workspaceId: string | undefined) => {
-    try {
-      await handle(message, workspaceId)
-    } catch (thrown) {
-      const error = toMoleculeError(thrown)
-      if (error.retryable || !failures.isLast(`${message.place.id} ${message.id}`)) throw error
-      log.error({ err: error, channel: stored.name }, 'a message of a chat failed each time and is left out')
-      await context.channel.react({ place: message.place.id, messageId: message.messageId ?? message.id }, 'failed')
-      await context.say({ place: message.place.id, markdown: LEFT_OUT_TEXT })
-      await finish(message)
-    }
-  }
+  const failing = createFailingMessages(context)
   return {
     async message(message) {
       if (message.author.id === context.account.id) return
@@ -98,7 +87,10 @@ export function createReceiver(context: SessionContext, parts: ReceiverParts): R
       const bound = await context.channels.boundTo(stored.name, place)
       if (!(message.isAddressed || bound !== undefined) || !isAllowedPlace(place, context)) return
       if (message.author.isBot && !stored.settings.allowedBots?.includes(message.author.id)) return
-      if (!(await chatLog.handled(keyOf(message)))) await handleOrRefuse(message, bound ?? stored.workspaceId)
+      if (!(await chatLog.handled(keyOf(message)))) {
+        const isDone = await failing.run(message, () => handle(message, bound ?? stored.workspaceId))
+        if (!isDone) await finish(message)
+      }
       const seen = { id: message.messageId ?? message.id, atMs: message.sentAtMs }
       await chatLog.markSeen(keyOf(message), seen)
     },
@@ -124,28 +116,6 @@ export function createReceiver(context: SessionContext, parts: ReceiverParts): R
         }
         await pairings.dropHeld(stored.name, held)
       }
-    },
-  }
-}
-
-/**
- * Prevents that one message holds up a channel for ever: a service gives a message that was not confirmed again, before
- * all later ones. A failure that passes by itself, such as an outage of the store, does not count.
- */
-const TRIES_MAX = 3
-const FAILURES_KEPT = 1000
-const LEFT_OUT_TEXT = 'I could not take this message: it failed each time. The log of the platform says why.'
-
-function createFailureCount(triesMax: number): { isLast(key: string): boolean } {
-  const counts = new Map<string, number>()
-  return {
-    isLast(key) {
-      const count = (counts.get(key) ?? 0) + 1
-      counts.delete(key)
-      if (count < triesMax) counts.set(key, count)
-      const [oldest] = counts.keys()
-      if (counts.size > FAILURES_KEPT && oldest !== undefined) counts.delete(oldest)
-      return count >= triesMax
     },
   }
 }
