@@ -46,10 +46,8 @@ export function createReceiver(context: SessionContext, parts: ReceiverParts): R
   const missed = createMissedMessages(context)
   const flood = createFloodLimit(clock)
   const keyOf = ({ place, id }: IncomingMessage): ChatMessageKey => ({ channel: stored.name, place: place.id, id })
-  const finish = async (message: IncomingMessage) => {
-    const messageId = message.messageId ?? message.id
-    await chatLog.record({ ...keyOf(message), messageId, person: message.author.id })
-  }
+  const finish = (message: IncomingMessage) =>
+    chatLog.record({ ...keyOf(message), messageId: message.messageId ?? message.id, person: message.author.id })
   const handle = async (message: IncomingMessage, workspaceId: string | undefined): Promise<void> => {
     const { author, place } = message
     const known = await chatLog.place(keyOf(message), JSON.stringify(place))
@@ -87,10 +85,10 @@ export function createReceiver(context: SessionContext, parts: ReceiverParts): R
       const bound = await context.channels.boundTo(stored.name, place)
       if (!(message.isAddressed || bound !== undefined) || !isAllowedPlace(place, context)) return
       if (message.author.isBot && !stored.settings.allowedBots?.includes(message.author.id)) return
-      if (!(await chatLog.handled(keyOf(message)))) {
-        const isDone = await failing.run(message, () => handle(message, bound ?? stored.workspaceId))
-        if (!isDone) await finish(message)
-      }
+      const isHandled =
+        (await chatLog.handled(keyOf(message))) ||
+        (await failing.run(message, () => handle(message, bound ?? stored.workspaceId)))
+      if (!isHandled) await finish(message)
       const seen = { id: message.messageId ?? message.id, atMs: message.sentAtMs }
       await chatLog.markSeen(keyOf(message), seen)
     },
