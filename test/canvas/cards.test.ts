@@ -43,6 +43,37 @@ test('CV-1 children stand below their parent', async (t) => {
   await page.getByRole('complementary', { name: 'Conductor' }).waitFor()
 })
 
+test('CV-5 a map of many cards mounts those in view first, and then every card and wire', async (t) => {
+  const platform = await startPlatformFor(t)
+  const create = async (name: string, more = {}) =>
+    (await platform.request('POST', '/workspaces', { name, runtime: 'mock', ...more })).body.id as string
+  const parents = [await create('Conductor'), await create('Editor')]
+  for (let index = 0; index < 78; index++) await create(`Worker ${index}`, { parent_id: parents[index % 2] })
+  const page = await openPage(t, platform)
+  await page.evaluate(recordFirstCards)
+  await page.getByRole('button', { name: 'Map' }).click()
+  await page.locator('[data-workspace]').nth(79).waitFor({ state: 'attached' })
+  await page.locator('.react-flow__edge').nth(77).waitFor({ state: 'attached' })
+  const first = (await page.evaluate('window.firstCards')) as { readonly count: number; readonly inView: number }
+  assert.ok(first.count < 80)
+  assert.equal(first.inView, first.count)
+})
+
+/** Notes how many cards the map has at first, and how many of them are in view. */
+const recordFirstCards = `
+  const observer = new MutationObserver(() => {
+    const cards = [...document.querySelectorAll('.react-flow [data-workspace]')]
+    if (cards.length === 0) return
+    observer.disconnect()
+    const inView = cards.filter((card) => {
+      const { left, top, right, bottom } = card.getBoundingClientRect()
+      return right > 0 && bottom > 0 && left < innerWidth && top < innerHeight
+    })
+    window.firstCards = { count: cards.length, inView: inView.length }
+  })
+  observer.observe(document.body, { childList: true, subtree: true })
+`
+
 test('CV-1 the wire to a workspace is live while another one waits for it', async (t) => {
   const platform = await startPlatformFor(t)
   const gate = join(temporaryDir(t), 'go')

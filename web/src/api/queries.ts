@@ -1,6 +1,6 @@
 /** The caches of the page: their keys, and the hooks that read them. Live events update them (`live.ts`). */
-import { QueryCache, QueryClient, useQuery } from '@tanstack/react-query'
-import { useMemo } from 'react'
+import { QueryCache, QueryClient, queryOptions, useQuery } from '@tanstack/react-query'
+import { createContext, use, useMemo } from 'react'
 import type { MeView, OpenDelegationView } from '../../../src/client/canvas-calls.ts'
 import { client, isLoggedOut } from './client.ts'
 import { type ShownWorkspace, withWaits } from './shown-workspace.ts'
@@ -58,30 +58,41 @@ export function useMe(): MeView | null | undefined {
   }).data
 }
 
+/** The session of the page. A context, because each of many cards asks it: a query has an observer for each. */
+export const SessionContext = createContext<MeView | undefined>(undefined)
+
 /** Whether this session may do the action. A button whose action would be refused is not rendered. */
 export function useMay(): (action: string) => boolean {
-  const me = useMe()
+  const me = use(SessionContext)
   return (action) => me?.actions.includes(action) ?? false
 }
 
 const NO_WORKSPACES: WorkspaceMap = new Map()
 
+const workspacesQuery = queryOptions<WorkspaceMap>({
+  queryKey: keys.workspaces,
+  queryFn: async () => new Map((await client.listWorkspaces()).map((workspace) => [workspace.id, workspace])),
+  staleTime: Number.POSITIVE_INFINITY,
+})
+
+/** Asks for the workspaces before the page knows its session, so that both answers arrive together. */
+export const preloadWorkspaces = (): Promise<void> => queryClient.prefetchQuery(workspacesQuery)
+
 /** All workspaces by id, live; undefined until the first snapshot. */
 export function useWorkspacesMaybe(): WorkspaceMap | undefined {
-  const { data } = useQuery<WorkspaceMap>({ queryKey: keys.workspaces, queryFn: readWorkspaces, staleTime: Infinity })
+  const { data } = useQuery(workspacesQuery)
   const open = useOpenDelegations()
   return useMemo(() => data && withWaits(data, open), [data, open])
 }
 
 export const useWorkspaces = (): WorkspaceMap => useWorkspacesMaybe() ?? NO_WORKSPACES
 
+/** The workspaces at this moment, for a callback that must not render its component again on each change. */
+export const readWorkspaces = (): WorkspaceMap => queryClient.getQueryData(workspacesQuery.queryKey) ?? NO_WORKSPACES
+
 export function useWorkspace(id: string | undefined): ShownWorkspace | undefined {
   const workspaces = useWorkspacesMaybe()
   return id === undefined ? undefined : workspaces?.get(id)
-}
-
-async function readWorkspaces(): Promise<WorkspaceMap> {
-  return new Map((await client.listWorkspaces()).map((workspace) => [workspace.id, workspace]))
 }
 
 /** Which workspaces work for which others now. */

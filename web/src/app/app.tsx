@@ -1,13 +1,14 @@
 /** Decides what the page is: logged out, or the shell. A login link is exchanged first. */
 import { useEffect, useState } from 'react'
 import { exchangeLoginCode } from '../api/client.ts'
-import { keys, queryClient, useMe } from '../api/queries.ts'
+import { keys, preloadWorkspaces, queryClient, SessionContext, useMe } from '../api/queries.ts'
 import { LoggedOut } from './logged-out.tsx'
 import { Shell } from './shell.tsx'
 
 /** Taken once when the page loads: the code must not stay in the address bar and the history, whether or not it works. */
 const loginCode = takeLoginCode()
 const exchanged = loginCode === undefined ? undefined : exchangeLoginCode(loginCode)
+if (exchanged === undefined) void preloadWorkspaces()
 
 function takeLoginCode(): string | undefined {
   const code = location.hash.slice(1)
@@ -33,5 +34,9 @@ function Page({ problem }: { readonly problem: string | undefined }) {
   if (me === undefined) return null
   if (me === null)
     return <LoggedOut problem={problem} onRetry={() => queryClient.invalidateQueries({ queryKey: keys.me })} />
-  return <Shell />
+  return (
+    <SessionContext value={me}>
+      <Shell />
+    </SessionContext>
+  )
 }

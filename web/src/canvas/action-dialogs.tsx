@@ -10,7 +10,7 @@ import { Field } from '../ui/field.tsx'
 import { Select } from '../ui/select.tsx'
 import { countText } from '../ui/times.ts'
 import { showToast } from '../ui/toasts.tsx'
-import { useNest } from './changes.ts'
+import { nest } from './changes.ts'
 import { descendantsOf } from './families.ts'
 
 interface ActionDialogProps {
@@ -50,7 +50,6 @@ export function RenameDialog({ workspace, onClose }: ActionDialogProps) {
 
 export function MoveDialog({ workspace, onClose }: ActionDialogProps) {
   const workspaces = useWorkspaces()
-  const nest = useNest()
   const [parentId, setParentId] = useState(workspace.parent_id ?? '')
   const below = new Set(descendantsOf(workspace.id, workspaces).map((each) => each.id))
   const parents = [...workspaces.values()]

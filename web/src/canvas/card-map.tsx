@@ -3,55 +3,61 @@ import {
   Background,
   BackgroundVariant,
   Controls,
+  type Edge,
   type NodeTypes,
   ReactFlow,
   ReactFlowProvider,
   useNodesState,
 } from '@xyflow/react'
-import { useEffect, useMemo, useRef } from 'react'
+import { memo, useEffect, useMemo, useRef } from 'react'
 import { useMay, useOpenDelegations, type WorkspaceMap } from '../api/queries.ts'
 import { usePlace } from '../app/route.ts'
 import { Card, type CardNode, estimateHeight } from './card.tsx'
 import { hasSameWires, mergeNodes, wiresOf } from './card-nodes.ts'
+import { CardSourceContext, useCardSource } from './card-source.ts'
 import { buildFamilies } from './families.ts'
-import { hasSamePlaces, layOut } from './layout.ts'
+import { type CardPlaces, hasSamePlaces, layOut } from './layout.ts'
 import { useCardDrag } from './use-card-drag.ts'
 import { useCardKeys } from './use-card-keys.ts'
-import { FIT, useRoom, useViewport } from './use-viewport.ts'
+import { useSlices } from './use-slices.ts'
+import { useRoom, useViewport } from './use-viewport.ts'
 
 const NODE_TYPES: NodeTypes = { card: Card }
 
 export function CardMap({ workspaces }: { readonly workspaces: WorkspaceMap }) {
   return (
-    <ReactFlowProvider>
-      <CardFlow workspaces={workspaces} />
-    </ReactFlowProvider>
+    <CardSourceContext value={useCardSource(workspaces)}>
+      <ReactFlowProvider>
+        <PlacedCards workspaces={workspaces} />
+      </ReactFlowProvider>
+    </CardSourceContext>
   )
 }
 
-function CardFlow({ workspaces }: { readonly workspaces: WorkspaceMap }) {
+/** Most changes of a workspace move no card and no wire, and end here. */
+function PlacedCards({ workspaces }: { readonly workspaces: WorkspaceMap }) {
+  return <CardFlow places={usePlaces(workspaces)} wires={useWires(workspaces)} />
+}
+
+interface CardFlowProps {
+  readonly places: CardPlaces
+  readonly wires: readonly Edge[]
+}
+
+const CardFlow = memo(function Flow({ places, wires }: CardFlowProps) {
   const may = useMay()
   const { workspaceId: chosenId } = usePlace()
   const [nodes, setNodes, onNodesChange] = useNodesState<CardNode>([])
-  const room = useRoom()
-  const laidOut = useMemo(
-    () => layOut(buildFamilies(workspaces.values()), { heightOf: estimateHeight, room }),
-    [workspaces, room],
-  )
-  const places = useSame(laidOut, hasSamePlaces)
-  const open = useOpenDelegations()
-  const edges = useSame(
-    useMemo(() => wiresOf(workspaces, open), [workspaces, open]),
-    hasSameWires,
-  )
+  const mounted = useSlices(places)
+  const edges = useMemo(() => wires.filter((wire) => joins(wire, mounted)), [wires, mounted])
   const { focusedId, onKeyDown, onFocus } = useCardKeys(places)
-  const { dragged, targetId, drops, ...drag } = useCardDrag(workspaces)
-  const tabStopId = [focusedId, chosenId].find((id) => id !== undefined && workspaces.has(id)) ?? firstOf(places)
+  const { dragged, targetId, drops, ...drag } = useCardDrag()
+  const tabStopId = [focusedId, chosenId].find((id) => id !== undefined && places.has(id)) ?? firstOf(places)
   const onMoveStart = useViewport(places, chosenId)
   // biome-ignore lint/correctness/useExhaustiveDependencies: a card that was dropped returns to its place.
   useEffect(
-    () => setNodes((before) => mergeNodes(before, { workspaces, places }, { chosenId, targetId, tabStopId })),
-    [workspaces, places, chosenId, targetId, tabStopId, drops, setNodes],
+    () => setNodes((before) => mergeNodes(before, mounted, { chosenId, targetId, tabStopId })),
+    [mounted, chosenId, targetId, tabStopId, drops, setNodes],
   )
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: keys and focus of the cards inside bubble up to here.
@@ -69,12 +75,10 @@ function CardFlow({ workspaces }: { readonly workspaces: WorkspaceMap }) {
         disableKeyboardA11y
         nodeDragThreshold={6}
         deleteKeyCode={null}
-        fitView
-        fitViewOptions={FIT}
         minZoom={0.2}
         maxZoom={1.5}
         onMoveStart={onMoveStart}
-        proOptions={{ hideAttribution: true }}
+        proOptions={PRO_OPTIONS}
         {...drag}
       >
         <Background
@@ -88,9 +92,31 @@ function CardFlow({ workspaces }: { readonly workspaces: WorkspaceMap }) {
       {dragged?.parent_id ? <NoParentZone isOver={targetId === ''} /> : null}
     </div>
   )
+})
+
+const PRO_OPTIONS = { hideAttribution: true }
+
+const joins = ({ source, target }: Edge, mounted: CardPlaces): boolean => mounted.has(source) && mounted.has(target)
+
+const NO_PLACES: CardPlaces = new Map()
+
+function usePlaces(workspaces: WorkspaceMap): CardPlaces {
+  const room = useRoom()
+  const laidOut = useMemo(
+    () =>
+      room.width === 0 ? NO_PLACES : layOut(buildFamilies(workspaces.values()), { heightOf: estimateHeight, room }),
+    [workspaces, room],
+  )
+  return useSame(laidOut, hasSamePlaces)
 }
 
-/** The value of an earlier render while it is equal: most changes of a workspace move no card and no wire. */
+function useWires(workspaces: WorkspaceMap): readonly Edge[] {
+  const open = useOpenDelegations()
+  const wires = useMemo(() => wiresOf(workspaces, open), [workspaces, open])
+  return useSame(wires, hasSameWires)
+}
+
+/** The value of an earlier render while it is equal. */
 function useSame<T>(value: T, isEqual: (a: T, b: T) => boolean): T {
   const kept = useRef(value)
   if (!isEqual(kept.current, value)) kept.current = value

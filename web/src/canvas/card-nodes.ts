@@ -2,8 +2,8 @@
 import type { Edge } from '@xyflow/react'
 import type { OpenDelegationView } from '../../../src/client/canvas-calls.ts'
 import type { WorkspaceMap } from '../api/queries.ts'
-import { type CardData, type CardNode, estimateHeight } from './card.tsx'
-import { CARD_WIDTH, type CardPlace } from './layout.ts'
+import type { CardData, CardNode } from './card.tsx'
+import { CARD_WIDTH, type CardBox, type CardPlace, type CardPlaces } from './layout.ts'
 
 export interface MapMarks {
   readonly chosenId: string | undefined
@@ -11,46 +11,41 @@ export interface MapMarks {
   readonly tabStopId: string | undefined
 }
 
-/** Keeps the node objects of cards that did not change, so that only changed cards render again. */
-export function mergeNodes(
-  before: readonly CardNode[],
-  { workspaces, places }: { readonly workspaces: WorkspaceMap; readonly places: ReadonlyMap<string, CardPlace> },
-  marks: MapMarks,
-): CardNode[] {
+/** Keeps the objects of nodes that did not change, so that only changed cards render again. */
+export function mergeNodes(before: readonly CardNode[], places: CardPlaces, marks: MapMarks): CardNode[] {
   const known = new Map(before.map((node) => [node.id, node]))
-  return [...workspaces.values()].map((workspace) => {
-    const { id } = workspace
-    const data: CardData = {
-      workspace,
+  return [...places].map(([id, box]) => {
+    const marked: CardData = {
       isChosen: id === marks.chosenId,
       isTarget: id === marks.targetId,
       isTabStop: id === marks.tabStopId,
     }
     const old = known.get(id)
+    if (old === undefined) return newNode(id, box, marked)
+    const data = hasSameMarks(old.data, marked) ? old.data : marked
     // A card that is held stays where the pointer is.
-    const position = old?.dragging ? old.position : (places.get(id) ?? { x: 0, y: 0 })
-    if (old === undefined) return newNode(position, data)
-    return isSame(old, position, data) ? old : { ...old, position, data }
+    if (old.dragging || isSamePlace(old.position, box)) return data === old.data ? old : { ...old, data }
+    return { ...old, position: { x: box.x, y: box.y }, data }
   })
 }
 
 const CLICKABLE = { pointerEvents: 'all' } as const
 
-const newNode = (position: CardPlace, data: CardData): CardNode => ({
-  id: data.workspace.id,
+const newNode = (id: string, { x, y, height }: CardBox, data: CardData): CardNode => ({
+  id,
   type: 'card',
-  position,
-  initialWidth: CARD_WIDTH,
-  initialHeight: estimateHeight(data.workspace),
+  position: { x, y },
+  // React Flow measures the card too; where the estimate is right, it does not render the card again.
+  measured: { width: CARD_WIDTH, height },
   // The map takes no pointer for a node that can be neither dragged nor selected, but a card can always be clicked.
   style: CLICKABLE,
   data,
 })
 
-const isSame = (old: CardNode, position: CardPlace, data: CardData): boolean =>
-  old.position.x === position.x &&
-  old.position.y === position.y &&
-  Object.entries(data).every(([key, value]) => old.data[key] === value)
+const isSamePlace = (one: CardPlace, other: CardPlace): boolean => one.x === other.x && one.y === other.y
+
+const hasSameMarks = (one: CardData, other: CardData): boolean =>
+  one.isChosen === other.isChosen && one.isTarget === other.isTarget && one.isTabStop === other.isTabStop
 
 const WIRE = { stroke: 'var(--color-line)', strokeWidth: 1.5 }
 const LIVE_WIRE = { strokeWidth: 1.5 }

@@ -7,11 +7,12 @@ import { Chip } from '../ui/chip.tsx'
 import { classNames } from '../ui/class-names.ts'
 import { Dot } from '../ui/dot.tsx'
 import { RunningTime, Time } from '../ui/time.tsx'
+import { useCardWorkspace } from './card-source.ts'
 import { type CardState, cardStateOf, labelOf } from './card-state.ts'
 import { WorkspaceMenu } from './workspace-menu.tsx'
 
+/** The workspace itself is not here: see `card-source.ts`. */
 export interface CardData extends Record<string, unknown> {
-  readonly workspace: WorkspaceSummary
   readonly isChosen: boolean
   /** Another card is held above it: dropping nests that card. */
   readonly isTarget: boolean
@@ -24,8 +25,16 @@ export type CardNode = Node<CardData, 'card'>
 /** The ends of the wires are not places to click, so they are not seen. */
 const HANDLE = 'pointer-events-none! size-px! min-h-0! min-w-0! border-0! bg-transparent! opacity-0!'
 
-export const Card = memo(function WorkspaceCard({ data }: NodeProps<CardNode>) {
-  const { workspace, isChosen, isTarget, isTabStop } = data
+/** A card that React Flow only moves or measures does not render again. */
+export const Card = memo(
+  WorkspaceCard,
+  (before: NodeProps<CardNode>, now: NodeProps<CardNode>) => before.data === now.data,
+)
+
+function WorkspaceCard({ id, data: { isChosen, isTarget, isTabStop } }: NodeProps<CardNode>) {
+  const workspace = useCardWorkspace(id)
+  // It was deleted; its node goes next.
+  if (workspace === undefined) return null
   const state = cardStateOf(workspace)
   return (
     <div
@@ -53,7 +62,7 @@ export const Card = memo(function WorkspaceCard({ data }: NodeProps<CardNode>) {
       <Handle type="source" position={Position.Bottom} className={HANDLE} isConnectable={false} />
     </div>
   )
-})
+}
 
 function CardContent({ workspace, state }: { readonly workspace: WorkspaceSummary; readonly state: CardState }) {
   const { dot, banner } = state

@@ -2,7 +2,7 @@
 import type { WorkspaceAction } from '../../../src/client/platform-client.ts'
 import type { WorkspaceSummary } from '../../../src/client/workspace-calls.ts'
 import { client, reasonOf } from '../api/client.ts'
-import { keys, queryClient, useWorkspaces, type WorkspaceMap } from '../api/queries.ts'
+import { keys, queryClient, readWorkspaces, type WorkspaceMap } from '../api/queries.ts'
 import { showToast } from '../ui/toasts.tsx'
 
 export const restart = (workspace: WorkspaceSummary) =>
@@ -39,21 +39,17 @@ function showChange(changed: WorkspaceSummary): void {
 }
 
 /** Puts a workspace below another one, or below none, and offers the way back. */
-export function useNest(): (workspace: WorkspaceSummary, parentId: string | null) => void {
-  const workspaces = useWorkspaces()
-  const nest = (workspace: WorkspaceSummary, parentId: string | null, isUndo = false) => {
-    const before = workspace.parent_id ?? null
-    if (before === parentId && !isUndo) return
-    client.changeWorkspace(workspace.id, { parent_id: parentId }).then(
-      (changed) => {
-        showChange({ ...changed, parent_id: parentId })
-        if (isUndo) return
-        const parent = parentId === null ? undefined : workspaces.get(parentId)
-        const text = parent ? `${workspace.name} is now below ${parent.name}.` : `${workspace.name} has no parent now.`
-        showToast(text, { title: 'Undo', onChoose: () => nest(workspace, before, true) })
-      },
-      (error: unknown) => showToast(reasonOf(error)),
-    )
-  }
-  return nest
+export function nest(workspace: WorkspaceSummary, parentId: string | null, isUndo = false): void {
+  const before = workspace.parent_id ?? null
+  if (before === parentId && !isUndo) return
+  client.changeWorkspace(workspace.id, { parent_id: parentId }).then(
+    (changed) => {
+      showChange({ ...changed, parent_id: parentId })
+      if (isUndo) return
+      const parent = parentId === null ? undefined : readWorkspaces().get(parentId)
+      const text = parent ? `${workspace.name} is now below ${parent.name}.` : `${workspace.name} has no parent now.`
+      showToast(text, { title: 'Undo', onChoose: () => nest(workspace, before, true) })
+    },
+    (error: unknown) => showToast(reasonOf(error)),
+  )
 }

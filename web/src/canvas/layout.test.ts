@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fakeWorkspace } from '../../../test/fakes/workspace-view.ts'
 import { buildFamilies } from './families.ts'
-import { CARD_WIDTH, type CardPlace, layOut } from './layout.ts'
+import { CARD_WIDTH, type CardPlace, layOut, takeFirst } from './layout.ts'
 
 const workspace = (id: string, parent?: string) => fakeWorkspace(id, parent === undefined ? {} : { parent_id: parent })
 const HEIGHT = 100
@@ -44,4 +44,22 @@ test('families wrap to the next row where the room is narrow', () => {
   const narrow = layOut(all, { heightOf: () => HEIGHT, room: { width: 900, height: 700 } })
   assert.equal(at(wide, 'alone').y, 0)
   assert.ok(at(narrow, 'alone').y > at(narrow, 'a').y)
+})
+
+test('CV-5 the first places are those in view, in the order of all', () => {
+  const box = (y: number) => ({ x: 0, y, height: HEIGHT })
+  const places = new Map([
+    ['far', box(900)],
+    ['one', box(0)],
+    ['further', box(950)],
+    ['two', box(100)],
+  ])
+  const first = (count: number) => [...takeFirst(places, count, ({ y }) => y < 700).keys()]
+  assert.deepEqual(first(1), ['one'])
+  assert.deepEqual(first(2), ['one', 'two'])
+  assert.deepEqual(first(3), ['far', 'one', 'two'])
+  assert.equal(
+    takeFirst(places, 4, () => true),
+    places,
+  )
 })

@@ -20,11 +20,20 @@ export interface CardPlace {
   readonly y: number
 }
 
+export interface CardBox extends CardPlace {
+  readonly height: number
+}
+
+/** By workspace id. */
+export type CardPlaces = ReadonlyMap<string, CardBox>
+
 interface Block {
   readonly width: number
   readonly height: number
-  readonly places: readonly (readonly [id: string, place: CardPlace])[]
+  readonly places: readonly CardEntry[]
 }
+
+type CardEntry = readonly [id: string, box: CardBox]
 
 export interface LayOutOptions {
   readonly heightOf: (workspace: WorkspaceSummary) => number
@@ -33,10 +42,7 @@ export interface LayOutOptions {
 }
 
 /** The place of each card by workspace id: families in rows, so that all of them are as large as the room allows. */
-export function layOut(
-  families: readonly FamilyTree[],
-  { heightOf, room }: LayOutOptions,
-): ReadonlyMap<string, CardPlace> {
+export function layOut(families: readonly FamilyTree[], { heightOf, room }: LayOutOptions): CardPlaces {
   // Single cards follow after the families, packed like leaves.
   const grouped = families.filter(({ children }) => children.length > 0).map((tree) => layOutTree(tree, heightOf))
   const single = families.filter(({ children }) => children.length === 0)
@@ -50,8 +56,10 @@ export function layOut(
   return new Map(best?.places)
 }
 
+const move = ([id, box]: CardEntry, dx: number, dy: number): CardEntry => [id, { ...box, x: box.x + dx, y: box.y + dy }]
+
 function inRows(blocks: readonly Block[], widthMax: number): Block {
-  const places: (readonly [string, CardPlace])[] = []
+  const places: CardEntry[] = []
   let [x, y, rowHeight, width] = [0, 0, 0, 0]
   for (const block of blocks) {
     if (x > 0 && x + block.width > widthMax) {
@@ -59,7 +67,7 @@ function inRows(blocks: readonly Block[], widthMax: number): Block {
       x = 0
       rowHeight = 0
     }
-    for (const [id, place] of block.places) places.push([id, { x: x + place.x, y: y + place.y }])
+    for (const entry of block.places) places.push(move(entry, x, y))
     width = Math.max(width, x + block.width)
     x += block.width + FAMILY_GAP
     rowHeight = Math.max(rowHeight, block.height)
@@ -67,20 +75,28 @@ function inRows(blocks: readonly Block[], widthMax: number): Block {
   return { width, height: y + rowHeight, places }
 }
 
-export function hasSamePlaces(one: ReadonlyMap<string, CardPlace>, other: ReadonlyMap<string, CardPlace>): boolean {
+export function hasSamePlaces(one: CardPlaces, other: CardPlaces): boolean {
   if (one.size !== other.size) return false
-  for (const [id, { x, y }] of one) {
-    const place = other.get(id)
-    if (place === undefined || place.x !== x || place.y !== y) return false
+  for (const [id, { x, y, height }] of one) {
+    const box = other.get(id)
+    if (box === undefined || box.x !== x || box.y !== y || box.height !== height) return false
   }
   return true
+}
+
+/** So many of the places: first those that come first, each group in its order. The result keeps the order of all. */
+export function takeFirst(places: CardPlaces, count: number, comesFirst: (box: CardBox) => boolean): CardPlaces {
+  if (count >= places.size) return places
+  const { first = [], other = [] } = Object.groupBy(places, ([, box]) => (comesFirst(box) ? 'first' : 'other'))
+  const taken = new Set([...first, ...other].slice(0, count).map(([id]) => id))
+  return new Map([...places].filter(([id]) => taken.has(id)))
 }
 
 type HeightOf = (workspace: WorkspaceSummary) => number
 
 function layOutTree({ workspace, children }: FamilyTree, heightOf: HeightOf): Block {
   const height = heightOf(workspace)
-  if (children.length === 0) return { width: CARD_WIDTH, height, places: [[workspace.id, { x: 0, y: 0 }]] }
+  if (children.length === 0) return { width: CARD_WIDTH, height, places: [[workspace.id, { x: 0, y: 0, height }]] }
   const parents = children.filter((child) => child.children.length > 0)
   const leaves = children.filter((child) => child.children.length === 0)
   const blocks =
@@ -95,17 +111,17 @@ function layOutTree({ workspace, children }: FamilyTree, heightOf: HeightOf): Bl
     width,
     height: top + below.height,
     places: [
-      [workspace.id, { x: (width - CARD_WIDTH) / 2, y: 0 }],
-      ...below.places.map(([id, { x, y }]) => [id, { x: x + shift, y: y + top }] as const),
+      [workspace.id, { x: (width - CARD_WIDTH) / 2, y: 0, height }],
+      ...below.places.map((entry) => move(entry, shift, top)),
     ],
   }
 }
 
 function besides(blocks: readonly Block[], gap: number): Block {
-  const places: (readonly [string, CardPlace])[] = []
+  const places: CardEntry[] = []
   let x = 0
   for (const block of blocks) {
-    for (const [id, place] of block.places) places.push([id, { x: x + place.x, y: place.y }])
+    for (const entry of block.places) places.push(move(entry, x, 0))
     x += block.width + gap
   }
   return { width: x - gap, height: Math.max(...blocks.map(({ height }) => height)), places }
@@ -114,14 +130,15 @@ function besides(blocks: readonly Block[], gap: number): Block {
 /** Rows of cards without children, about as wide as they are high, and at most four in a row below a parent. */
 function packLeaves(leaves: readonly FamilyTree[], heightOf: HeightOf): Block {
   const columns = Math.min(leaves.length, Math.max(LEAF_COLUMNS_MAX, Math.ceil(Math.sqrt(leaves.length / 2))))
-  const places: (readonly [string, CardPlace])[] = []
+  const places: CardEntry[] = []
   let y = 0
   for (let start = 0; start < leaves.length; start += columns) {
     const row = leaves.slice(start, start + columns)
+    const heights = row.map(({ workspace }) => heightOf(workspace))
     row.forEach(({ workspace }, column) => {
-      places.push([workspace.id, { x: column * (CARD_WIDTH + GAP_X), y }])
+      places.push([workspace.id, { x: column * (CARD_WIDTH + GAP_X), y, height: heights[column] ?? 0 }])
     })
-    y += Math.max(...row.map(({ workspace }) => heightOf(workspace))) + GAP_Y
+    y += Math.max(...heights) + GAP_Y
   }
   return { width: columns * (CARD_WIDTH + GAP_X) - GAP_X, height: y - GAP_Y, places }
 }

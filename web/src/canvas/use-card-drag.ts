@@ -2,32 +2,33 @@
 import { type OnNodeDrag, useReactFlow } from '@xyflow/react'
 import { useRef, useState } from 'react'
 import type { WorkspaceSummary } from '../../../src/client/workspace-calls.ts'
-import type { WorkspaceMap } from '../api/queries.ts'
+import { readWorkspaces } from '../api/queries.ts'
 import type { CardNode } from './card.tsx'
-import { useNest } from './changes.ts'
+import { nest } from './changes.ts'
 import { descendantsOf } from './families.ts'
 
 /** The target of a drop that removes the parent. */
 const NO_PARENT = ''
 
-export function useCardDrag(workspaces: WorkspaceMap) {
+export function useCardDrag() {
   const flow = useReactFlow<CardNode>()
-  const nest = useNest()
   const [dragged, setDragged] = useState<WorkspaceSummary>()
   const [targetId, setTargetId] = useState<string>()
   const [drops, setDrops] = useState(0)
   const forbidden = useRef<ReadonlySet<string>>(new Set())
-  const onNodeDragStart: OnNodeDrag<CardNode> = (_event, { id, data }) => {
+  const onNodeDragStart: OnNodeDrag<CardNode> = (_event, { id }) => {
+    const workspaces = readWorkspaces()
     // A workspace cannot stand below itself or below one of its own.
     forbidden.current = new Set([id, ...descendantsOf(id, workspaces).map((each) => each.id)])
-    setDragged(data.workspace)
+    setDragged(workspaces.get(id))
   }
   const onNodeDrag: OnNodeDrag<CardNode> = (event, node) => {
     const over = flow.getIntersectingNodes(node, true).find(({ id }) => !forbidden.current.has(id))
     setTargetId(isOverZone(event) ? NO_PARENT : over?.id)
   }
-  const onNodeDragStop: OnNodeDrag<CardNode> = (_event, { data }) => {
-    if (targetId !== undefined) nest(data.workspace, targetId === NO_PARENT ? null : targetId)
+  const onNodeDragStop: OnNodeDrag<CardNode> = (_event, { id }) => {
+    const workspace = readWorkspaces().get(id)
+    if (workspace && targetId !== undefined) nest(workspace, targetId === NO_PARENT ? null : targetId)
     setDragged(undefined)
     setTargetId(undefined)
     setDrops(drops + 1)

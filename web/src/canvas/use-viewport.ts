@@ -1,9 +1,9 @@
 /** Keeps the map in view: it fits itself until a person moves it, and the chosen card is always visible. */
-import { useReactFlow, useStore } from '@xyflow/react'
+import { getViewportForBounds, useReactFlow, useStore, type Viewport } from '@xyflow/react'
 import { useCallback, useEffect, useMemo, useRef } from 'react'
-import { CARD_WIDTH, type CardPlace } from './layout.ts'
+import { CARD_WIDTH, type CardPlaces } from './layout.ts'
 
-export const FIT = { padding: 0.1, maxZoom: 1, minZoom: 0.5 }
+const FIT = { padding: 0.1, maxZoom: 1, minZoom: 0.5 }
 
 /** About the height of a card, to see whether it is in view. */
 const CARD_HEIGHT = 130
@@ -19,11 +19,18 @@ export function useRoom(): { readonly width: number; readonly height: number } {
   return useMemo(() => ({ width, height }), [width, height])
 }
 
+/** Shows all cards, or as many as are readable. React Flow would wait until it has measured every card. */
+export function fitAll(places: CardPlaces, width: number, height: number): Viewport {
+  const bounds = { x: 0, y: 0, width: CARD_WIDTH, height: 0 }
+  for (const box of places.values()) {
+    bounds.width = Math.max(bounds.width, box.x + CARD_WIDTH)
+    bounds.height = Math.max(bounds.height, box.y + box.height)
+  }
+  return getViewportForBounds(bounds, width, height, FIT.minZoom, FIT.maxZoom, FIT.padding)
+}
+
 /** Returns the callback for the start of a move of the map. */
-export function useViewport(
-  places: ReadonlyMap<string, CardPlace>,
-  chosenId: string | undefined,
-): (event: unknown) => void {
+export function useViewport(places: CardPlaces, chosenId: string | undefined): (event: unknown) => void {
   const flow = useReactFlow()
   const isMoved = useRef(false)
   const width = useStore((store) => store.width)
@@ -32,8 +39,8 @@ export function useViewport(
   const shape = useMemo(() => shapeOf(places), [places])
   // biome-ignore lint/correctness/useExhaustiveDependencies: fits again when the cards or the room for them change.
   useEffect(() => {
-    if (isMoved.current || width === 0 || (isNarrow && chosenId !== undefined)) return
-    void flow.fitView(FIT)
+    if (isMoved.current || places.size === 0 || (isNarrow && chosenId !== undefined)) return
+    void flow.setViewport(fitAll(places, width, height))
   }, [flow, shape, width, height])
   // biome-ignore lint/correctness/useExhaustiveDependencies: a panel that opens may cover the card.
   useEffect(() => {
@@ -57,4 +64,4 @@ export function useViewport(
 }
 
 /** Changes when cards come or go, not when a card only grows by a line. */
-const shapeOf = (places: ReadonlyMap<string, CardPlace>): string => [...places.keys()].sort().join()
+const shapeOf = (places: ReadonlyMap<string, unknown>): string => [...places.keys()].sort().join()
