@@ -42,7 +42,7 @@ const OPEN_LOOKED_AT_MAX = 5
 const LIVE_MS_MAX = 60_000
 
 export function createReceiver(context: SessionContext, parts: ReceiverParts): Receiver {
-  const { stored, chatLog, pairings, clock, log } = context
+  const { stored, chatLog, clock } = context
   const missed = createMissedMessages(context)
   const flood = createFloodLimit(clock)
   const keyOf = ({ place, id }: IncomingMessage): ChatMessageKey => ({ channel: stored.name, place: place.id, id })
@@ -101,20 +101,24 @@ export function createReceiver(context: SessionContext, parts: ReceiverParts): R
       await answer(markdown)
     },
     press: (press) => parts.prompts.press(press),
-    async releaseHeld() {
-      for (const held of await pairings.released(stored.name)) {
-        const message = JSON.parse(held.message) as IncomingMessage
-        const known = await chatLog.place(keyOf(message), JSON.stringify(message.place))
-        const workspaceId = (await context.channels.boundTo(stored.name, message.place)) ?? stored.workspaceId
-        try {
-          await admit({ message, known, workspaceId }, context, parts)
-        } catch (error) {
-          log.warn({ err: toMoleculeError(error), channel: stored.name }, 'a held message could not be admitted')
-          if (toMoleculeError(error).retryable) return
-        }
-        await pairings.dropHeld(stored.name, held)
-      }
-    },
+    releaseHeld: () => releaseHeld(context, parts),
+  }
+}
+
+async function releaseHeld(context: SessionContext, parts: ReceiverParts): Promise<void> {
+  const { stored, chatLog, pairings, channels, log } = context
+  for (const held of await pairings.released(stored.name)) {
+    const message = JSON.parse(held.message) as IncomingMessage
+    const { place } = message
+    const known = await chatLog.place({ channel: stored.name, place: place.id }, JSON.stringify(place))
+    const workspaceId = (await channels.boundTo(stored.name, place)) ?? stored.workspaceId
+    try {
+      await admit({ message, known, workspaceId }, context, parts)
+    } catch (error) {
+      log.warn({ err: toMoleculeError(error), channel: stored.name }, 'a held message could not be admitted')
+      if (toMoleculeError(error).retryable) return
+    }
+    await pairings.dropHeld(stored.name, held)
   }
 }
 
