@@ -29,6 +29,7 @@ import { schema0023 } from './migrations/0023-rules.ts'
 import { schema0024 } from './migrations/0024-budgets.ts'
 import { schema0025 } from './migrations/0025-needs-you.ts'
 import { schema0026 } from './migrations/0026-chat-budgets.ts'
+import { schema0027 } from './migrations/0027-has-children.ts'
 
 const MIGRATIONS: readonly string[] = [
   schema0001,
@@ -57,6 +58,7 @@ const MIGRATIONS: readonly string[] = [
   schema0024,
   schema0025,
   schema0026,
+  schema0027,
 ]
 
 /** The migrations after version `current`, as [version, text]. Throws for a store of a newer Molecule. */

@@ -6,6 +6,7 @@ import { bridgeTests } from './inbox/bridges.ts'
 import { budgetTests } from './inbox/budgets.ts'
 import { cancelTests } from './inbox/cancel.ts'
 import { deadLetterTests } from './inbox/dead-letters.ts'
+import { delegationResultTests } from './inbox/delegation-results.ts'
 import { delegationTests } from './inbox/delegations.ts'
 import { deliveryTests } from './inbox/deliveries.ts'
 import { createInboxHarness } from './inbox/harness.ts'
@@ -44,6 +45,7 @@ export function inboxContract(underTest: StoreUnderTest): void {
     waitingTurnTests(harness)
     budgetTests(harness)
     delegationTests(harness)
+    delegationResultTests(harness)
     pageTests(harness)
     pendingAskTests(harness)
     ruleTests(harness)

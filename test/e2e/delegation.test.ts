@@ -157,6 +157,61 @@ test('TW-3 TW-6 a platform that is killed during delegations changes nothing: ea
   assert.deepEqual([await count(child), await count(asyncChild), await count(without)], [1, 1, 2])
 })
 
+const completed = async (platform: PlatformUnderTest, id: string) => {
+  const { tasks } = (await platform.rpc(id, 'ListTasks', {})).body.result
+  return tasks.filter(({ status }: { status: { state: string } }) => status.state === 'TASK_STATE_COMPLETED').length
+}
+
+/** A program that gets the results of its delegations as messages, and writes task and answer of each into a file. */
+const withResults = (work: string, seen: string) =>
+  `text=$(cat); case "$text" in "The task "*) echo "$text" | sed -n '2p;$p' >> ${seen};; *) ${work};; esac`
+
+test('TW-3 a result that is unread when the turn ends is sent to its agent once, one that was read is not, and a kill -9 changes nothing', async (t) => {
+  const [dataDir, folder] = [temporaryFolder(t), temporaryFolder(t)]
+  const [read, go, seen] = [join(folder, 'read'), join(folder, 'go'), join(folder, 'seen')]
+  const work = [
+    'a=$(a2a delegate --async w1 read) && a2a delegate --async w1 unread',
+    `until a2a status $a | grep '^the answer' >> ${read}; do sleep 0.1; done`,
+    `while [ ! -e ${go} ]; do sleep 0.1; done`,
+  ]
+  let platform = await startPlatform({ dataDir })
+  t.after(() => platform.dispose())
+  const ids = await makeTeam(platform, [withResults(work.join('; '), seen), 'echo "the answer to $(cat)"'])
+  const [asks = '', answers = ''] = ids
+  const taskId = await sendWithoutWaiting(platform, asks, 'go')
+  await waitUntil(async () => readLines(read).length === 1 && (await completed(platform, answers)) === 2)
+  await platform.stop('SIGKILL')
+  platform = await startPlatform({ dataDir })
+  await waitUntil(() => readLines(read).length === 2, 'the second attempt', 60_000)
+  writeFileSync(go, '')
+  await waitForFinalTask(platform, asks, taskId)
+  await waitUntil(() => readLines(seen).length > 0)
+  await waitUntil(() => isIdle(platform, ids))
+  assert.deepEqual(readLines(seen), ['Your task was: unread', 'the answer to unread'])
+  assert.deepEqual([await completed(platform, asks), await completed(platform, answers)], [2, 2])
+})
+
+test('TW-3 a result whose waiting caller gave up is unread', async (t) => {
+  const platform = await startPlatformFor(t)
+  const folder = temporaryFolder(t)
+  const [begun, cut, go, seen] = [join(folder, 'begun'), join(folder, 'cut'), join(folder, 'go'), join(folder, 'seen')]
+  const waitFor = (file: string) => `while [ ! -e ${file} ]; do sleep 0.05; done`
+  const work = [
+    'a2a delegate w1 "and wait"; a2a delegate w1 "and cut" & caller=$!',
+    `${waitFor(begun)}; kill -9 $caller; wait $caller; touch ${cut}; ${waitFor(go)}`,
+  ]
+  const child = `text=$(cat); if [ "$text" = "and cut" ]; then touch ${begun}; ${waitFor(cut)}; fi; echo "the answer $text"`
+  const ids = await makeTeam(platform, [withResults(work.join('; '), seen), child])
+  const [asks = '', answers = ''] = ids
+  const taskId = await sendWithoutWaiting(platform, asks, 'go')
+  await waitUntil(async () => (await completed(platform, answers)) === 2, 'both children', 60_000)
+  writeFileSync(go, '')
+  await waitForFinalTask(platform, asks, taskId)
+  await waitUntil(() => readLines(seen).length > 0)
+  await waitUntil(() => isIdle(platform, ids))
+  assert.deepEqual(readLines(seen), ['Your task was: and cut', 'the answer and cut'])
+})
+
 test(`TW-3 six workspaces of one slot each delegate to one another at random for ${ROUNDS} rounds, and every result arrives`, {
   timeout: ROUNDS_MS_MAX,
 }, async (t) => {

@@ -13,6 +13,7 @@ import { COST_USD_MAX, withBudget } from '../../protocol/delegation.ts'
 import { DELEGATION_ERROR_PREFIX, delegationFailureText } from '../../protocol/delegation-failure.ts'
 import { readSend } from '../../protocol/envelope.ts'
 import { sleep } from '../../wait.ts'
+import { markRead } from '../mark-read.ts'
 import { answerText, firstPage, pagesOf, stateName, statusText } from './task-result.ts'
 import { jsonResult, type ToolCall, type ToolResult, tool } from './tool.ts'
 import { findPeer, PEERS_MAX, WORKSPACE_CHARACTERS_MAX } from './workspace-tools.ts'
@@ -58,7 +59,7 @@ export const delegationTools = [
   tool({
     name: 'delegate_task_async',
     description:
-      'Gives a task to a peer and returns at once with its task_id. check_task_status shows the result. A result that comes after your turn has ended is sent to you as a message.',
+      'Gives a task to a peer and returns at once with its task_id. check_task_status shows the result. A result that you have not read when your turn ends is sent to you as a message.',
     input: delegateInput,
     readOnly: false,
     run: (input, call) =>
@@ -82,6 +83,7 @@ export const delegationTools = [
       const pages = pagesOf(answerText(task))
       const text = pages[page - 1]
       if (text === undefined) throw new MoleculeError('invalid_request', `the result has ${pages.length} pages`)
+      await markRead(call.reception, call.identity, task)
       const head = { task_id: id, state: stateName(task), ...(pages.length > 1 && { page, pages: pages.length }) }
       return { text: `${JSON.stringify(head)}\n\n${text}` }
     },
@@ -110,7 +112,10 @@ async function delegateAndWait(input: DelegateInput, call: ToolCall): Promise<To
   const task = await call.wait((signal) =>
     whileWaiting(call, async () => {
       const { taskId } = await admit(input, call, signal)
-      return await waitForEnd(taskId, { call, workspace: input.workspace_id }, signal)
+      const ended = await waitForEnd(taskId, { call, workspace: input.workspace_id }, signal)
+      // A caller that gave up does not get this answer: the result comes to it as a message.
+      if (!signal.aborted && !call.isGivenUp()) await markRead(call.reception, call.identity, ended)
+      return ended
     }),
   )
   const { id, status } = task

@@ -65,6 +65,32 @@ test('TW-1 a session of an earlier platform and the cancel of a finished call ar
   assert.equal((await sendRequest(PATH, cancel)).status, 202)
 })
 
+test('TW-3 delegate_task and check_task_status mark the result as read; delegate_task_async, the list and a cancelled call do not', async (t) => {
+  const { url, post, delegate, fakePlatform, peer } = await setUp(t)
+  const call = async (name: string, given: object) => {
+    const stream = await openStream(
+      url + PATH,
+      post({ id: 1, method: 'tools/call', params: { name, arguments: given } }),
+    )
+    await stream.ended
+  }
+  const read = () => fakePlatform.readResults.map(([taskId]) => taskId)
+  await call('delegate_task_async', { workspace_id: peer.id, task: 'hello' })
+  await call('check_task_status', {})
+  assert.deepEqual(read(), [])
+  await call('check_task_status', { task_id: 'task-1' })
+  assert.deepEqual(fakePlatform.readResults, [['task-1', fakePlatform.letters[0]?.principal]])
+  await (await openStream(url + PATH, delegate('hello again'))).ended
+  assert.deepEqual(read(), ['task-1', 'task-2'])
+  const slow = await openStream(url + PATH, delegate('slow'))
+  await waitUntil(() => fakePlatform.waiting() === 1)
+  const cancel = post({ method: 'notifications/cancelled', params: { requestId: 1 } })
+  await (await openStream(url + PATH, cancel)).ended
+  fakePlatform.finish('task-3')
+  await slow.ended
+  assert.deepEqual(read(), ['task-1', 'task-2'], 'its connection was open')
+})
+
 test('TW-1 a delegation comes from the door mcp, with the turn of the token as its parent', async (t) => {
   const { sendRequest, delegate, fakePlatform, peer } = await setUp(t)
   await sendRequest(PATH, delegate('hello'))
@@ -115,6 +141,7 @@ async function delegateThrough(states: readonly TaskState[]) {
     clock: hurriedClock(),
     report: () => undefined,
     wait: <T>(work: (signal: AbortSignal) => Promise<T>) => work(new AbortController().signal),
+    isGivenUp: () => false,
     refuse: String,
   }
   const tool = delegationTools.find(({ name }) => name === 'delegate_task')

@@ -1,14 +1,15 @@
 /**
  * The MCP server of a workspace, over Streamable HTTP. It keeps no session: each request builds a server with the tools
- * below, so a client that still uses a session of an earlier platform is answered too, and the cancel of a finished call
- * means nothing. Every call is answered as a stream with its headers at once and a comment every 15 s, because clients
- * end a silent call.
+ * below, so a client that still uses a session of an earlier platform is answered too. The cancel of a call does not end
+ * the call, which only learns that its answer is not read. Every call is answered as a stream with its headers at once
+ * and a comment every 15 s, because clients end a silent call.
  */
 import type { McpHttpHandler, McpServer } from '@modelcontextprotocol/server'
 import type { AnswerMcp, McpCall } from '../mcp-calls.ts'
 import { delegationTools } from './delegation-tools.ts'
+import { createGivenUpCalls, type GivenUpCalls } from './given-up-calls.ts'
 import { memoryTools } from './memory-tools.ts'
-import type { McpContext, Tool, ToolCall, ToolResult } from './tool.ts'
+import type { McpContext, Tool, ToolResult } from './tool.ts'
 import { workspaceTools } from './workspace-tools.ts'
 
 const TOOLS: readonly Tool[] = [...workspaceTools, ...delegationTools, ...memoryTools]
@@ -23,15 +24,17 @@ An answer that begins with [A2A_ERROR] is a failure of another workspace. Never 
 /** Loads the library at the first call: most platforms never need it. */
 export function createMcp(context: McpContext): AnswerMcp {
   let handler: Promise<McpHttpHandler> | undefined
+  const givenUp = createGivenUpCalls()
   return async (call) => {
-    handler ??= createHandler(context)
+    handler ??= createHandler(context, givenUp)
+    givenUp.note(call)
     const { identity, request, body } = call
     const authInfo = { token: '', clientId: identity.tokenId, scopes: [], extra: { call } }
     return (await handler).fetch(request, { authInfo, parsedBody: body })
   }
 }
 
-async function createHandler(context: McpContext): Promise<McpHttpHandler> {
+async function createHandler(context: McpContext, givenUp: GivenUpCalls): Promise<McpHttpHandler> {
   const library = await import('@modelcontextprotocol/server')
   return library.createMcpHandler(
     ({ authInfo }) => {
@@ -39,14 +42,14 @@ async function createHandler(context: McpContext): Promise<McpHttpHandler> {
         { name: 'molecule', version: context.version },
         { instructions: INSTRUCTIONS },
       )
-      addTools(server, { ...context, ...(authInfo?.extra?.['call'] as McpCall) })
+      addTools(server, { ...context, ...(authInfo?.extra?.['call'] as McpCall) }, givenUp)
       return server
     },
     { responseMode: 'sse', keepAliveMs: KEEP_ALIVE_MS },
   )
 }
 
-function addTools(server: McpServer, call: Omit<ToolCall, 'report'>): void {
+function addTools(server: McpServer, call: McpContext & McpCall, givenUp: GivenUpCalls): void {
   for (const { name, description, input, readOnly, run } of TOOLS) {
     const config = {
       ...{ description, inputSchema: input, _meta: CLAUDE_SIZE_META },
@@ -61,7 +64,9 @@ function addTools(server: McpServer, call: Omit<ToolCall, 'report'>): void {
         // The client may have gone; its wait ends by its own signal.
         mcpReq.notify({ method: 'notifications/progress', params }).catch(() => undefined)
       }
-      const { text, isError = false } = await runTool(() => run(given as never, { ...call, report }), call)
+      const { text, isError = false } = await givenUp.run(call, (isGivenUp) =>
+        runTool(() => run(given as never, { ...call, report, isGivenUp }), call),
+      )
       return { content: [{ type: 'text' as const, text }], ...(isError && { isError }) }
     })
   }

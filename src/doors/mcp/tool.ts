@@ -22,6 +22,8 @@ export interface McpContext {
 export interface ToolCall extends McpCall, McpContext {
   /** Tells the client that the call is alive; a client without a progress token does not hear it. */
   report(message: string): void
+  /** The client has cancelled the call: it does not read the answer, though its connection may be open. */
+  isGivenUp(): boolean
 }
 
 export interface ToolResult {

@@ -13,7 +13,7 @@ import { refuseLoop } from '../../protocol/relay-path.ts'
 import { sql, statement, type Transaction, together } from '../../store/store.ts'
 import { answerAsk, type OpenAsk, openAskOf } from '../ask/ask.ts'
 import { type Ancestry, requireRoom } from '../delegate/ancestry.ts'
-import { meetOldChild } from '../delegate/old-child.ts'
+import { meetByKey, meetOldChild } from '../delegate/old-child.ts'
 import type { Admitted, Directive, Letter } from '../inbox.ts'
 import type { WorkerDirective } from '../lease/directives.ts'
 import { recordChange } from '../read/event-log.ts'
@@ -82,7 +82,10 @@ export function* admit(prepared: PreparedLetter, ready: ReadyWorkers): Transacti
   // Use the state read under the lock: the task may have ended since the first read.
   const task = named && { ...named, state: found.taskState ?? named.state }
   const duplicate = found.known && attachDuplicate(prepared, found.known)
-  if (duplicate !== undefined) return { admitted: duplicate }
+  if (duplicate !== undefined) {
+    yield* meetByKey(prepared)
+    return { admitted: duplicate }
+  }
   if (prepared.ancestry !== undefined) {
     const met = yield* meetOldChild(prepared, prepared.ancestry)
     if (met !== undefined) return { admitted: met }

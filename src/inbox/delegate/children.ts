@@ -1,13 +1,15 @@
 /**
  * Looks after the children of delegations. A child whose parent was cancelled or failed for good is cancelled, with its
- * processes, and so on down the tree. A child that ends after the turn of its parent is reported: its result becomes a
- * message in the parent's conversation, once. Everything is found by reading the store, so a crash loses nothing: the
- * next sweep finds it again.
+ * processes, and so on down the tree. When the turn of the parent is done, each child that has ended, and whose result
+ * was not read (`mark-read.ts`), is reported: its result becomes a message in the parent's conversation, once. It does
+ * not matter which of the two ends first. Everything is found by reading the store, so a crash loses nothing: the next
+ * sweep finds it again.
  */
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import { sql, type Transaction } from '../../store/store.ts'
 import type { InboxContext } from '../context.ts'
 import type { Letter } from '../inbox.ts'
+import { messagesOfTask } from '../read/task-messages.ts'
 import { cancel } from '../settle/cancel.ts'
 import type { Ancestry } from './ancestry.ts'
 import { readResult } from './result-letter.ts'
@@ -106,17 +108,21 @@ async function cancelOrphans({ store, workerQueues, changed, log }: InboxContext
 interface EndedRow {
   id: string
   workspace_id: string
-  /** 1 when the turn of its parent ended before it. */
-  late: number
+  /** 1 when the turn of its parent is done; a parent that was cancelled or failed gets no result. */
+  due: number
 }
 
-/** Children that have ended, and whose end was not handled. */
+/**
+ * Children that have ended, whose end was not handled, and whose parent has ended or is deleted. While the parent runs,
+ * its turn may still read the result. A task with another open message has no result yet.
+ */
 function* findEnded(): Transaction<EndedRow[]> {
   return yield* sql<EndedRow>(
-    `select m.id, m.workspace_id,
-       case when p.state = 'done' and m.settled_at >= p.settled_at then 1 else 0 end as late
+    `select m.id, m.workspace_id, case when p.state = 'done' then 1 else 0 end as due
      from messages m left join messages p on p.id = m.parent_id
-     where m.child_open = 1 and m.settled_at is not null limit ${CHILDREN_MAX}`,
+     where m.child_open = 1 and m.settled_at is not null and (p.id is null or p.settled_at is not null)
+       and not exists (select 1 from messages o where ${messagesOfTask('o', 'm.task_id')} and o.settled_at is null)
+     order by m.settled_at, m.id limit ${CHILDREN_MAX}`,
   )
 }
 
@@ -125,7 +131,7 @@ async function closeEnded({ store, log }: InboxContext, { report }: ChildrenOpti
   let closed = 0
   for (const child of await store.read(findEnded)) {
     try {
-      if (child.late === 1) await reportResult(child)
+      if (child.due === 1) await reportResult(child)
       // Closed after the report: a crash between the two repeats the report, which the key of its message makes one.
       await store.write(() => sql('update messages set child_open = 0 where id = $1', [child.id]), child.workspace_id)
       closed += 1

@@ -4,10 +4,11 @@
  * its slot; otherwise agents of one slot each that wait for one another would deadlock.
  */
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
-import { sql, together } from '../../store/store.ts'
+import { sql, statement, together } from '../../store/store.ts'
 import type { Admission } from '../admit/admit.ts'
 import type { InboxContext } from '../context.ts'
 import { type DelegatingConversation, type Inbox, type LeaseKey, type Letter, leaseId } from '../inbox.ts'
+import { lockWorkspace } from '../lease/lock-workspace.ts'
 import { recordChange } from '../read/event-log.ts'
 import { type Ancestry, findParent, toChild, toOrphan } from './ancestry.ts'
 
@@ -70,7 +71,10 @@ function sendWaiting({ workerQueues, waitingLeases }: InboxContext, { key, worke
   workerQueues.get(worker)?.put({ type: 'waiting', key, waiting })
 }
 
-/** Shows the delegation in the activity and the story of its parent. It is only a report: a failure loses nothing else. */
+/**
+ * Shows the delegation in the activity and the story of its parent, and notes on the parent that it has children. A
+ * failure loses only the report: the sweep finds the children of a parent without the note.
+ */
 async function logDelegation(
   { store, log, changed }: InboxContext,
   { workspaceId, taskId, messageId }: LeaseKey,
@@ -81,7 +85,11 @@ async function logDelegation(
     await store.write(function* () {
       const [target] = yield* sql<{ name: string }>('select name from workspaces where id = $1', [letter.workspaceId])
       const item = { t: 'delegated', taskId: child, workspace: target?.name ?? letter.workspaceId } as const
-      yield* together(recordChange({ workspaceId, entries: [{ taskId, messageId, items: [item] }] }))
+      yield* together([
+        lockWorkspace(workspaceId),
+        statement('update messages set has_children = 1 where id = $1 and has_children is null', [messageId]),
+        ...recordChange({ workspaceId, entries: [{ taskId, messageId, items: [item] }] }),
+      ])
     }, workspaceId)
     changed(workspaceId, taskId)
   } catch (error) {

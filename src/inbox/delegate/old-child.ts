@@ -2,7 +2,8 @@
  * A new attempt at a message delegates again what the attempt before had delegated. It meets its old children: the n-th
  * delegation of one text to one workspace in this attempt is the n-th such delegation of the attempt before. Otherwise
  * every retry of a parent would run all of its children again. A delegation beyond those is new: an agent that asks the
- * same twice in one attempt gets two tasks.
+ * same twice in one attempt gets two tasks. What an earlier attempt read, this one has not: a child that is met again is
+ * unread again, also when it has ended.
  */
 import { sql, type Transaction } from '../../store/store.ts'
 import type { PreparedLetter } from '../admit/letter-rows.ts'
@@ -33,11 +34,21 @@ export function* meetOldChild(prepared: PreparedLetter, ancestry: Ancestry): Tra
   const met = old.find((row) => contextId === undefined || row.context_id === contextId)
   if (met === undefined) return undefined
   // The child gets the key of this call, so that a repeated call of this attempt attaches to it too.
-  yield* sql('update messages set parent_epoch = $2, dedupe = $3, idempotency_key = $4 where id = $1', [
+  yield* sql('update messages set parent_epoch = $2, child_open = 1, dedupe = $3, idempotency_key = $4 where id = $1', [
     met.id,
     parentEpoch,
     dedupe,
     key,
   ])
   return { taskId: met.task_id, contextId: met.context_id, duplicate: true }
+}
+
+/** A letter that attaches by its key: the same for a child of an earlier attempt. */
+export function* meetByKey({ letter, dedupe, ancestry }: PreparedLetter): Transaction<void> {
+  // The result of a child comes from no turn, and a repeated report of it asks for nothing.
+  if (letter.parent === undefined || ancestry === undefined) return
+  yield* sql(
+    'update messages set parent_epoch = $3, child_open = 1 where dedupe = $1 and parent_id = $2 and parent_epoch < $3',
+    [dedupe, ancestry.parentId, ancestry.parentEpoch],
+  )
 }

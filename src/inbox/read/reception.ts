@@ -11,6 +11,7 @@ import type { InboxContext } from '../context.ts'
 import type { Ancestry } from '../delegate/ancestry.ts'
 import type { Children } from '../delegate/children.ts'
 import type { Delegations } from '../delegate/delegations.ts'
+import { markRead } from '../delegate/mark-read.ts'
 import type { Directive, FollowOptions, Letter, LogEntry, Reception } from '../inbox.ts'
 import { cancel } from '../settle/cancel.ts'
 import type { StatusMessage } from '../settle/status-message.ts'
@@ -54,6 +55,7 @@ export function createReception(context: InboxContext, options: ReceptionOptions
     snapshot: (taskId, view = {}) => store.read(() => readSnapshot(taskId, view)),
     artifact: (taskId, artifactId, view = {}) => store.read(() => readArtifact(taskId, artifactId, view)),
     list: (query) => store.read(() => listTasks(query)),
+    markRead: (task, reader) => markRead(context, task, reader),
     follow: (taskId, from, signal) => follow(context, { taskId, ...from }, signal),
     async waitForResult(taskId, maxMs, signal) {
       const changes = listenForChanges(context, taskId)

@@ -32,6 +32,8 @@ export interface HeldMessage {
   others_open: number | null
   /** 1 for a delegated message whose end was not handled. */
   child_open: number | null
+  /** 1 when a turn of the message delegated. */
+  has_children: number | null
   now: number
   outcome: string | null
 }

@@ -20,7 +20,7 @@ export interface SettleOutput {
   readonly next: NextClaim | undefined
   /** The task's result, where this message is the only one of the task. */
   readonly result?: TaskResult | undefined
-  /** A delegated message has ended, or one that may have delegated has failed: its relatives must be looked after. */
+  /** A delegated message has ended, or one that delegated or may have delegated: its relatives must be looked after. */
   readonly endsDelegation?: boolean
 }
 
@@ -40,7 +40,8 @@ export function* settle(settlement: SettleInput): Transaction<SettleOutput> {
   const ended = yield* recordOutcome(settlement, message)
   // With other messages, the result alone would hide part of the task: waiting callers read the store instead.
   const result = message.others_open === null ? ended.result : undefined
-  const endsDelegation = !ended.again && (message.child_open === 1 || outcome.type === 'dead')
+  const hasRelatives = message.child_open === 1 || message.has_children === 1 || outcome.type === 'dead'
+  const endsDelegation = !ended.again && hasRelatives
   const resultWrites = ended.result === undefined ? [] : [setTaskResult(key.taskId, ended.result)]
   const free = freeConversation(key.conversationId, ended.again ? undefined : message.n)
   const freed = [...ended.writes, ...resultWrites, ...usageRows(key, outcome), free]
@@ -72,7 +73,7 @@ interface HeldLease {
 
 const messageWith = (others: string): string =>
   `select m.n, m.reply_to, m.state, m.appended, m.suspended, m.asked, m.settled_epoch, m.outcome, m.child_open,
-     now_ms() as now,
+     m.has_children, now_ms() as now,
      (select sum(case when o.settled_at is null then 1 else 0 end) from messages o where ${others}) as others_open
    from messages m where m.id = $1 /*for update*/`
 /** For the message that opened its task, and for a later one. */

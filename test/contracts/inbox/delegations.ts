@@ -1,49 +1,19 @@
-/** Delegations: children of a turn, their keys, their limits, and what happens when one side ends. */
+/** Delegations: children of a turn, their keys, their limits, and what ends with their parent. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Lease, Letter } from '../../../src/inbox/inbox.ts'
 import type { Metadata } from '../../../src/protocol/a2a.ts'
 import type { DelegationEnvelope } from '../../../src/protocol/delegation.ts'
-import { type LetterOptions, letterTo } from '../../fakes/letters.ts'
+import { letterTo } from '../../fakes/letters.ts'
 import { waitUntil } from '../../harness/wait.ts'
 import { done, failure, hasCode, type InboxHarness, type TestWorker } from './harness.ts'
+import { childOf, createTeams, retry } from './team.ts'
 
-/** A message that the turn of the lease sends to another workspace. */
-function childOf({ workspaceId, conversationId }: Lease, to: string, options: LetterOptions = {}): Letter {
-  const principal = `ws:${workspaceId}/${conversationId}`
-  return { ...letterTo(to, { principal, ...options }), parent: { workspaceId, conversationId } }
-}
-
-const retry = { type: 'retry', failure, afterMs: 0, reason: 'failure', interrupted: true } as const
-const textOf = (lease: Lease) => lease.envelope.message.parts.map(({ text }) => text).join('')
 const limitsOf = (lease: Lease) =>
   lease.envelope.message.metadata?.['molecule_delegation'] as unknown as DelegationEnvelope
 
 export function delegationTests(harness: InboxHarness): void {
-  const admit = async (letter: Letter) => harness.local.reception.admit(letter)
-  /** Workspaces with a worker each, and a running root turn in the first. */
-  const withTeam = async (size: number, work: (team: Team) => Promise<void>) => {
-    const ids: string[] = []
-    for (let count = 0; count < size; count++) ids.push(await harness.workspace(60))
-    const workers = ids.map((id) => harness.worker(id))
-    try {
-      const root = await admit(letterTo(ids[0] ?? ''))
-      const lease = await (workers[0] as TestWorker).lease()
-      await work({ ids, workers, rootTask: root.taskId, lease })
-    } finally {
-      for (const worker of workers) await worker.leave()
-    }
-  }
-  interface Team {
-    readonly ids: readonly string[]
-    readonly workers: readonly TestWorker[]
-    readonly rootTask: string
-    readonly lease: Lease
-  }
-  const relatives = async (id: string) => {
-    const [row] = await harness.sql('select parent_id, root_id from messages where id = $1', id)
-    return { ...row }
-  }
+  const { admit, withTeam, relatives } = createTeams(harness)
 
   test('TW-3 a child knows its parent and the first message of its tree, and a root message has neither', async () => {
     await withTeam(3, async ({ ids, workers, lease }) => {
@@ -116,55 +86,6 @@ export function delegationTests(harness: InboxHarness): void {
     }
   })
 
-  test('TW-3 a child that ends after the turn of its parent is admitted once to the conversation of the parent', async () => {
-    await withTeam(2, async ({ ids, workers, lease }) => {
-      const [home, away] = workers as [TestWorker, TestWorker]
-      const { taskId } = await admit(childOf(lease, ids[1] ?? '', { text: 'count the files' }))
-      const childLease = await away.lease()
-      await harness.local.inbox.settle(lease, done('later'))
-      await harness.local.inbox.settle(childLease, done('there are 7'))
-      const result = await home.lease()
-      assert.equal(result.conversationId, lease.conversationId)
-      assert.match(
-        textOf(result),
-        new RegExp(`task ${taskId} .* completed.\nYour task was: count the files\n.*\n\nthere are 7`),
-      )
-      assert.deepEqual(await relatives(result.messageId), { parent_id: null, root_id: lease.messageId })
-      await harness.sql('update messages set child_open = 1 where id = $1', childLease.messageId)
-      await harness.local.children.lookAfter()
-      assert.ok(await home.idle(), 'a repeated report changes nothing')
-      await harness.local.inbox.settle(result, done('thanks'))
-      assert.ok(await home.idle())
-    })
-  })
-
-  test('TW-3 a child that ends during the turn of its parent, or that its own sender cancels, is not reported', async () => {
-    await withTeam(2, async ({ ids, workers, lease }) => {
-      const [home, away] = workers as [TestWorker, TestWorker]
-      await admit(childOf(lease, ids[1] ?? ''))
-      await harness.local.inbox.settle(await away.lease(), done('7'))
-      const second = childOf(lease, ids[1] ?? '')
-      const { taskId } = await admit(second)
-      await harness.local.inbox.settle(lease, done('bye'))
-      await harness.local.reception.cancel(taskId, { principal: second.principal })
-      await harness.local.children.lookAfter()
-      assert.ok(await home.idle())
-      const open = await harness.sql('select id from messages where child_open = 1 and root_id = $1', lease.messageId)
-      assert.deepEqual(open, [])
-    })
-  })
-
-  test('TW-3 TW-4 a child that fails late is reported as a failed delegation with three ways on', async () => {
-    await withTeam(2, async ({ ids, workers, lease }) => {
-      const [home, away] = workers as [TestWorker, TestWorker]
-      await admit(childOf(lease, ids[1] ?? ''))
-      const childLease = await away.lease()
-      await harness.local.inbox.settle(lease, done('later'))
-      await harness.local.inbox.settle(childLease, { type: 'dead', failure })
-      assert.match(textOf(await home.lease()), /\[A2A_ERROR\] DELEGATION FAILED: test gave no answer \(it broke\)/)
-    })
-  })
-
   test('TW-9 one message has at most ten open delegations, and the refusal shows the tree', async () => {
     await withTeam(2, async ({ ids, workers, lease }) => {
       const [, to = ''] = ids
@@ -195,8 +116,9 @@ export function delegationTests(harness: InboxHarness): void {
           break
         }
         const child = await away.lease()
-        await harness.local.inbox.settle(lease, done('later'))
-        await harness.local.inbox.settle(child, done('ping'))
+        // Every other child ends during the turn of its parent.
+        const order = turns % 4 === 1 ? [child, lease] : [lease, child]
+        for (const each of order) await harness.local.inbox.settle(each, done('ping'))
         lease = await home.lease()
         turns += 2
       }

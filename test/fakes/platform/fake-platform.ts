@@ -32,6 +32,8 @@ export interface FakePlatform extends WorkspaceRoutesContext {
   /** Every line of the log, parsed. */
   readonly logged: Record<string, unknown>[]
   readonly letters: Letter[]
+  /** The results that were marked as read: task and reader. */
+  readonly readResults: readonly (readonly [taskId: string, reader: string])[]
   /** The number of calls that wait for a task now. */
   waiting(): number
   /** The number of streams that follow a task now. */
@@ -183,10 +185,14 @@ interface FakeTask {
 }
 
 type Exists = (workspaceId: string) => Promise<boolean>
-type FakeReception = Pick<FakePlatform, 'reception' | 'letters' | 'waiting' | 'following' | 'addLogRow' | 'finish'>
+type FakeReception = Pick<
+  FakePlatform,
+  'reception' | 'letters' | 'readResults' | 'waiting' | 'following' | 'addLogRow' | 'finish'
+>
 
 function createFakeReception(exists: Exists): FakeReception {
   const letters: Letter[] = []
+  const readResults: [string, string][] = []
   const tasks = new Map<string, FakeTask>()
   let waiting = 0
   let following = 0
@@ -211,6 +217,9 @@ function createFakeReception(exists: Exists): FakeReception {
   }
   const reception: Reception = {
     whileWaiting: (_parent, work) => work(),
+    async markRead({ id }, reader) {
+      readResults.push([id, reader])
+    },
     async admit(letter) {
       letters.push(letter)
       const { workspaceId, principal } = letter
@@ -304,7 +313,7 @@ function createFakeReception(exists: Exists): FakeReception {
   }
   const finish = (taskId: string) => settle(tasks.get(taskId) as FakeTask, 'TASK_STATE_COMPLETED')
   const addLogRow = (taskId: string, wire: readonly StreamResponse[]) => write(tasks.get(taskId) as FakeTask, wire)
-  return { reception, letters, waiting: () => waiting, following: () => following, addLogRow, finish }
+  return { reception, letters, readResults, waiting: () => waiting, following: () => following, addLogRow, finish }
 }
 
 async function waitForLogEntry({ readers }: FakeTask, signal: AbortSignal): Promise<void> {

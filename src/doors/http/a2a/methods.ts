@@ -12,11 +12,11 @@ import { ID_CHARACTERS_MAX, parseInput, taskIdParamsSchema } from '../../../prot
 import { readTraceparent } from '../../../protocol/traceparent.ts'
 import { taskToV03 } from '../../../protocol/v03.ts'
 import type { Identity } from '../../../workspaces/tokens.ts'
+import { markRead } from '../../mark-read.ts'
 import { REQUEST_ID_PREFIX } from '../server/answer.ts'
 import { type Action, requireAccess, taskScope } from '../server/auth.ts'
 import { baseUrl } from '../server/base-url.ts'
 import { findWorkspaceId, requireWorkspace } from '../server/reach.ts'
-import type { WaitingCall } from '../server/waiting-calls.ts'
 import { type AgentCapabilities, extendedCard } from './agent-card.ts'
 import type { A2aCall, A2aContext, A2aResult } from './call.ts'
 import { listTasks } from './list-tasks.ts'
@@ -98,16 +98,26 @@ export const CAPABILITIES: AgentCapabilities = {
 }
 
 async function sendMessage(call: A2aCall, context: A2aContext): Promise<unknown> {
-  const { reception, waitingCalls, maxBlockMs: maxMs } = context
+  const { reception } = context
   const { letter, onAdmitted } = await readLetter(call, context)
   const { blocking, historyLength } = sendOptions(letter.envelope)
   const task = blocking
-    ? await waitingCalls.run(waitingCallOf(call), (signal) => reception.send(letter, { maxMs, onAdmitted }, signal))
+    ? await sendAndWait(call, { letter, onAdmitted }, context)
     : await admitAndReadTask(call, { letter, onAdmitted }, reception)
   const result = withHistory(await withDetail(task, call, reception), historyLength)
   return letter.envelope.version === '1.0' ? { task: result } : taskToV03(result)
 }
 
+function sendAndWait(call: A2aCall, { letter, onAdmitted }: LetterToAdmit, context: A2aContext): Promise<Task> {
+  const { reception, waitingCalls, maxBlockMs: maxMs } = context
+  return waitingCalls.run({ response: call.exchange.response, identity: call.identity }, async (signal) => {
+    const task = await reception.send(letter, { maxMs, onAdmitted }, signal)
+    if (!signal.aborted) await markRead(reception, call.identity, task)
+    return task
+  })
+}
+
+/** Marks no result as read, even of a task that has ended: `a2a delegate --async` shows the agent only the id. */
 async function admitAndReadTask(
   call: A2aCall,
   { letter, onAdmitted }: LetterToAdmit,
@@ -118,8 +128,6 @@ async function admitAndReadTask(
   return requireTask(await reception.task(admission.taskId, taskViewOf(call)), admission.taskId)
 }
 
-const waitingCallOf = ({ exchange, identity }: A2aCall): WaitingCall => ({ response: exchange.response, identity })
-
 async function sendStreamingMessage(call: A2aCall, context: A2aContext): Promise<TaskStream> {
   const { letter, onAdmitted } = await readLetter(call, context)
   const admission = await context.reception.admit(letter)
@@ -127,15 +135,19 @@ async function sendStreamingMessage(call: A2aCall, context: A2aContext): Promise
   const { taskId } = admission
   const { historyLength } = sendOptions(letter.envelope)
   const view = { ...taskViewOf(call), ...(historyLength === undefined ? {} : { historyLength }) }
-  return openStream(context.reception, { taskId, view, lastEventId: lastEventId(call), isSubscription: false })
+  return openStream(context.reception, { ...streamOf(call, taskId), view, isSubscription: false })
 }
 
 async function subscribeToTask(call: A2aCall, { reception }: A2aContext): Promise<TaskStream> {
   const { id: taskId } = parseInput(taskIdParamsSchema, call.rpc.params, 'params')
-  return openStream(reception, { taskId, view: taskViewOf(call), lastEventId: lastEventId(call), isSubscription: true })
+  return openStream(reception, { ...streamOf(call, taskId), view: taskViewOf(call), isSubscription: true })
 }
 
-const lastEventId = ({ exchange }: A2aCall): string | undefined => exchange.request.headers['last-event-id']?.toString()
+const streamOf = ({ exchange, identity }: A2aCall, taskId: string) => ({
+  taskId,
+  reader: identity,
+  lastEventId: exchange.request.headers['last-event-id']?.toString(),
+})
 
 interface LetterToAdmit {
   readonly letter: Letter
@@ -187,6 +199,7 @@ async function getTask(call: A2aCall, { reception }: A2aContext): Promise<unknow
   const { id, historyLength } = parseInput(taskIdParamsSchema, call.rpc.params, 'params')
   const view = historyLength === undefined ? taskViewOf(call) : { ...taskViewOf(call), historyLength }
   const task = requireTask(await reception.task(id, view), id)
+  await markRead(reception, call.identity, task)
   return taskInVersion(task, call.method.version)
 }
 

@@ -8,6 +8,7 @@ import { MoleculeError } from '../../../errors.ts'
 import type { LogEntry, Reception, TaskView } from '../../../inbox/inbox.ts'
 import { isFinal, type StreamResponse, type Task } from '../../../protocol/a2a.ts'
 import type { Identity } from '../../../workspaces/tokens.ts'
+import { markRead } from '../../mark-read.ts'
 import type { HttpExchange } from '../server/answer.ts'
 import { type SseEvent, type SseOptions, writeEvents } from '../server/sse.ts'
 import type { WaitingCalls } from '../server/waiting-calls.ts'
@@ -18,8 +19,11 @@ interface StreamCursor {
   readonly seen: number
 }
 
+type StreamReader = Pick<Identity, 'principal' | 'conversationId'>
+
 export interface TaskStream {
   readonly taskId: string
+  readonly reader: StreamReader
   /** Sent first: the task at the cursor. Absent when the reader resumes. */
   readonly snapshot?: Task
   readonly from: StreamCursor
@@ -29,6 +33,7 @@ export interface TaskStream {
 
 export interface OpenStreamOptions {
   readonly taskId: string
+  readonly reader: StreamReader
   readonly view: TaskView
   /** The `Last-Event-ID` header. */
   readonly lastEventId: string | undefined
@@ -38,7 +43,7 @@ export interface OpenStreamOptions {
 
 /** Every refusal comes here, before the stream begins: afterwards the status is already sent. */
 export async function openStream(reception: Reception, options: OpenStreamOptions): Promise<TaskStream> {
-  const { taskId, view, lastEventId, isSubscription } = options
+  const { taskId, reader, view, lastEventId, isSubscription } = options
   const current = await reception.snapshot(taskId, view)
   if (current === undefined) throw new MoleculeError('not_found', `there is no task ${taskId}`, { details: { taskId } })
   if (lastEventId) {
@@ -47,11 +52,12 @@ export async function openStream(reception: Reception, options: OpenStreamOption
       cursor !== undefined &&
       (await isInLog(reception, { taskId, cursor, seq: current.lastSeq ?? current.seq, firstSeq: current.firstSeq }))
     )
-      return { taskId, from: cursor, untilFinal: isSubscription }
+      return { taskId, reader, from: cursor, untilFinal: isSubscription }
   } else if (isSubscription && isFinal(current.task.status.state)) {
     throw new MoleculeError('unsupported_operation', `task ${taskId} has ended; there is nothing to subscribe to`)
   }
-  return { taskId, snapshot: current.task, from: { seq: current.seq + 1, seen: 0 }, untilFinal: isSubscription }
+  const from = { seq: current.seq + 1, seen: 0 }
+  return { taskId, reader, snapshot: current.task, from, untilFinal: isSubscription }
 }
 
 export interface WriteStreamOptions extends SseOptions {
@@ -80,7 +86,7 @@ const toSse =
 
 /** The events of a stream, each as `make` makes it, until its end or until the signal aborts. */
 export async function* taskEvents<T>(
-  { taskId, snapshot, from, untilFinal }: TaskStream,
+  { taskId, reader, snapshot, from, untilFinal }: TaskStream,
   make: (event: StreamResponse, seq: number, seen: number) => T,
   { reception, signal }: { readonly reception: Reception; readonly signal: AbortSignal },
 ): AsyncIterable<T> {
@@ -90,6 +96,10 @@ export async function* taskEvents<T>(
       yield make(wire[index] as StreamResponse, seq, index + 1)
     }
   }
+  if (signal.aborted || reader.conversationId === undefined) return
+  // The reader took the last event, so it has the result.
+  const task = await reception.task(taskId, { historyLength: 0, artifacts: false })
+  if (task !== undefined) await markRead(reception, reader, task)
 }
 
 function readCursor(lastEventId: string): StreamCursor | undefined {

@@ -7,6 +7,7 @@ import { MoleculeError } from '../../../errors.ts'
 import type { Story, StoryBudget, TaskTree } from '../../../inbox/readers.ts'
 import { TASK_STATES } from '../../../protocol/a2a.ts'
 import type { Spending } from '../../../usd.ts'
+import { markRead } from '../../mark-read.ts'
 import { taskScope, taskViewsOf } from '../server/auth.ts'
 import { readQueryNumber } from '../server/query.ts'
 import { requireWorkspace } from '../server/reach.ts'
@@ -77,7 +78,9 @@ export const taskRoutes = [
       const id = context.req.param('id')
       for (const view of taskViewsOf(identity)) {
         const task = await reception.task(id, view)
-        if (task !== undefined) return context.json(task)
+        if (task === undefined) continue
+        await markRead(reception, identity, task)
+        return context.json(task)
       }
       throw new MoleculeError('not_found', `there is no task ${id}`)
     },

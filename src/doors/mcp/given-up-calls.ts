@@ -1,0 +1,43 @@
+/**
+ * Calls that their client has cancelled. Clients of the revisions before 2026 give up a call with a notification and
+ * leave its connection open, so the call cannot see it. The notification is a request of its own; this finds its call.
+ */
+import { isJsonObject, type JsonObject } from '../../protocol/json.ts'
+import type { McpCall } from '../mcp-calls.ts'
+
+export interface GivenUpCalls {
+  /** If the request is the notification of a cancel, the running call that it names is given up. */
+  note(request: CancelableRequest): void
+  /** Runs the work of a call, which can ask whether the call is given up. */
+  run<T>(request: CancelableRequest, work: (isGivenUp: () => boolean) => Promise<T>): Promise<T>
+}
+
+type CancelableRequest = Pick<McpCall, 'identity' | 'body'>
+
+export function createGivenUpCalls(): GivenUpCalls {
+  /** By token and id. Two clients with one token may use one id at the same time: then both calls are given up. */
+  const running = new Map<string, Set<{ isGivenUp: boolean }>>()
+  const keyOf = ({ identity }: CancelableRequest, id: unknown) => JSON.stringify([identity.tokenId, id])
+  return {
+    note(request) {
+      const { method, params } = objectIn(request.body)
+      if (method !== 'notifications/cancelled') return
+      const { requestId } = objectIn(params)
+      for (const call of running.get(keyOf(request, requestId)) ?? []) call.isGivenUp = true
+    },
+    async run(request, work) {
+      const own = { isGivenUp: false }
+      const key = keyOf(request, objectIn(request.body)['id'])
+      const calls = running.get(key) ?? new Set()
+      running.set(key, calls.add(own))
+      try {
+        return await work(() => own.isGivenUp)
+      } finally {
+        calls.delete(own)
+        if (calls.size === 0) running.delete(key)
+      }
+    },
+  }
+}
+
+const objectIn = (value: unknown): JsonObject => (isJsonObject(value) ? value : {})
