@@ -1,6 +1,7 @@
-/** Parts of a fake platform that has no chat channels, no schedules and no turns. */
+/** Parts of a fake platform that has no chat channels, no schedules, no dead letters and no turns. */
 import type { ChatRoutesContext } from '../../../src/doors/http/routes/route.ts'
 import { MoleculeError } from '../../../src/errors.ts'
+import type { DeadLetters } from '../../../src/inbox/owners.ts'
 import type { PlatformUsage } from '../../../src/inbox/readers.ts'
 import type { Schedules } from '../../../src/workspaces/schedules.ts'
 
@@ -36,6 +37,12 @@ export const noChannels: ChatRoutesContext = {
   wake: () => undefined,
   hide: () => undefined,
   endDeliveries: async () => undefined,
+}
+
+export const noDeadLetters: DeadLetters = {
+  list: async () => ({ rows: [] }),
+  replay: (_workspaceId, id) => rejectNotFound(id),
+  discard: (_workspaceId, id) => rejectNotFound(id),
 }
 
 export const noSchedules: Schedules = {

@@ -19,7 +19,7 @@ import { isFinal, isInterrupted, type StreamResponse, type Task, type TaskState 
 import { onAbort } from '../../../src/wait.ts'
 import type { TokenRole, Tokens } from '../../../src/workspaces/tokens.ts'
 import type { Workspace, Workspaces } from '../../../src/workspaces/workspace.ts'
-import { noChannels, noSchedules, noUsage } from './absent-parts.ts'
+import { noChannels, noDeadLetters, noSchedules, noUsage } from './absent-parts.ts'
 import { createFakeTokens } from './fake-tokens.ts'
 
 export interface FakePlatform extends WorkspaceRoutesContext {
@@ -59,22 +59,12 @@ export function createFakePlatform(): FakePlatform {
   const parts = { ...fakeReception, ...NO_WORKSPACE_CONTEXT, workspaces }
   return {
     ...parts,
-    deadLetters: NO_DEAD_LETTERS,
+    deadLetters: noDeadLetters,
     mcp: createMcp({ ...parts, clock: systemClock, version: '1.2.3' }),
     tokens: createFakeTokens({ workspaceId: WORKSPACE_ID, secretOf }),
     log,
     logged,
   }
-}
-
-const NO_DEAD_LETTERS: DeadLetters = {
-  list: async () => ({ rows: [] }),
-  replay: async (_workspaceId, id) => {
-    throw new MoleculeError('not_found', `there is no dead letter ${id}`)
-  },
-  discard: async (_workspaceId, id) => {
-    throw new MoleculeError('not_found', `there is no dead letter ${id}`)
-  },
 }
 
 const nothingWaits = async (id: string): Promise<never> => {
