@@ -27,9 +27,10 @@ interface CoveredFunction {
   readonly ranges: readonly { readonly startOffset: number; readonly endOffset: number; readonly count: number }[]
 }
 
-/** They need PostgreSQL, kill what they start, or run this runner: they would be slow and would add no coverage. */
+/** They need PostgreSQL, install packages, kill what they start, or run this runner: slow, and no more coverage. */
 const NOT_MEASURED = [
   'test/agents/**',
+  'test/clients/**',
   'test/runner/**',
   'test/crash/**',
   'test/contracts/*postgres*',
