@@ -132,10 +132,13 @@ function Banner({ kind, text, since }: NonNullable<CardState['banner']>) {
   )
 }
 
+/** A text of this length may need two lines. Too low only leaves room; too high cuts the lowest card of the map. */
+const LINE_CHARACTERS = 29
+
 /** The height of a card from its content, for the layout; the card itself is as high as its content. */
 export function estimateHeight(workspace: WorkspaceSummary): number {
   const { banner, left, right, answeredAt } = cardStateOf(workspace)
-  const roleLines = workspace.role.length > 32 ? 2 : 1
-  const bannerHeight = banner === undefined ? 0 : 12 + (banner.kind === 'needs' && banner.text.length > 32 ? 50 : 32)
+  const roleLines = workspace.role.length > LINE_CHARACTERS ? 2 : 1
+  const bannerHeight = banner === undefined ? 0 : 12 + (banner.kind === 'needs' && banner.text.length > LINE_CHARACTERS ? 50 : 32)
   return 34 + 22 + roleLines * 20 + bannerHeight + (left || right || answeredAt ? 28 : 0)
 }
