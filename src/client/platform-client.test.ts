@@ -50,8 +50,9 @@ test('PL-23 a list is read page by page, with the cursor of each page, also behi
 })
 
 test('an error of the platform keeps its code, hint, retry time and request id', async (t) => {
+  let seconds = '3'
   const url = await serve(t, (_request, response) => {
-    response.writeHead(429, { 'Retry-After': '3', 'X-Request-Id': 'req_1' })
+    response.writeHead(429, { 'Retry-After': seconds, 'X-Request-Id': 'req_1' })
     response.end('{"error":{"code":"queue_full","message":"full","hint":"wait","id":"req_1"}}')
   })
   await assert.rejects(createPlatformClient({ url, token: undefined }).getWorkspace('ws_x'), {
@@ -60,6 +61,16 @@ test('an error of the platform keeps its code, hint, retry time and request id',
     retryable: true,
     details: { status: 429, requestId: 'req_1', retryAfterMs: 3000 },
   })
+  for (const [given, details] of [
+    ['0', { retryAfterMs: 0 }],
+    ['Wed, 21 Oct 2026 07:28:00 GMT', {}],
+    ['-1', {}],
+  ] as const) {
+    seconds = given
+    await assert.rejects(createPlatformClient({ url, token: undefined }).getWorkspace('ws_x'), {
+      details: { status: 429, requestId: 'req_1', ...details },
+    })
+  }
 })
 
 test('a JSON-RPC error gets the error code that the platform had', async (t) => {

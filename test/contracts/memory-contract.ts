@@ -4,6 +4,7 @@ import { after, before, describe, test } from 'node:test'
 import fc from 'fast-check'
 import { type Store, sql } from '../../src/store/store.ts'
 import { createMemories, type Memories, type MemoryKind } from '../../src/workspaces/memories.ts'
+import { hasCode } from './inbox/harness.ts'
 import type { StoreUnderTest } from './store-contract.ts'
 
 export function memoryContract({ name, open }: StoreUnderTest): void {
@@ -33,6 +34,20 @@ export function memoryContract({ name, open }: StoreUnderTest): void {
         const [row] = yield* sql<{ rows: number }>('select count(*) as rows from memory_words')
         return Number(row?.rows)
       })
+
+    test('TW-7 a namespace has at most 100,000 memories: the next one is refused with the reason', async () => {
+      const fill = `insert into memories (id, namespace, kind, text, hash, written_by, created_at)
+        with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < 100000)
+        select 'mem_full' || n, 'full', 'memory', 't', 'h' || n, 'ws_1', 1 from numbers`
+      await store.write(() => sql(fill))
+      await assert.rejects(commit('full', 'one more'), (error) => {
+        assert.ok(hasCode('unsupported_operation')(error))
+        assert.match((error as Error).message, /100000 memories: forget some first/)
+        return true
+      })
+      await memories.forget('full', 'mem_full1')
+      assert.equal((await commit('full', 'one more')).text, 'one more')
+    })
 
     test('TW-7 a memory is found by its words, whatever their case, accents and plural; the best match comes first', async () => {
       await commit('n1', 'The deployment server is called Zürich.')

@@ -107,6 +107,29 @@ export function budgetTests(harness: InboxHarness): void {
     })
   })
 
+  test('TW-10 the budget of a delegation counts what it and its own delegations cost, not what its siblings cost', async () => {
+    await withTree(1, async ({ peerId, peer, root }) => {
+      const thirdId = await harness.workspace(20)
+      const third = harness.worker(thirdId)
+      try {
+        await admit(withMax(childOf(root, peerId), 0.01))
+        const limited = await peer.lease()
+        await admit(childOf(root, peerId))
+        await settle(await peer.lease(), 0.5)
+        assert.equal(await check(limited), undefined)
+        await admit(childOf(limited, thirdId))
+        await settle(await third.lease(), 0.02)
+        await admit(childOf(limited, thirdId))
+        assert.match(await park(await third.lease()), /the budget of .*, \$0\.01, is spent \(\$0\.02\)/)
+        // The budget of the root goes on.
+        await admit(childOf(root, peerId))
+        assert.equal(await check(await peer.lease()), undefined)
+      } finally {
+        await third.leave()
+      }
+    })
+  })
+
   test('TW-10 a stop cancels the messages that wait and those that follow, and refuses new delegations', async () => {
     await withTree(0.01, async ({ rootId, peerId, peer, root }) => {
       await admit(childOf(root, peerId))

@@ -48,7 +48,13 @@ export function deadLetterTests(harness: InboxHarness): void {
     const id = await harness.workspace()
     await die(id, 'a')
     const [dead] = (await harness.local.deadLetters.list(id)).rows
+    const lastStep = async () => {
+      const story = await harness.local.stories.find({ id: dead?.id ?? '', scopeOf: () => ({}) })
+      return story?.steps.at(-1)?.text
+    }
+    assert.equal(await lastStep(), 'it is a dead letter: a person may replay or discard it')
     await harness.local.deadLetters.discard(id, dead?.id ?? '')
+    assert.equal(await lastStep(), 'the dead letter was discarded')
     assert.deepEqual((await harness.local.deadLetters.list(id)).rows, [])
     await assert.rejects(harness.local.deadLetters.replay(id, 'nothing'), hasCode('not_found'))
     await assert.rejects(harness.local.deadLetters.discard(id, 'nothing'), hasCode('not_found'))
