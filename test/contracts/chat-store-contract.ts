@@ -127,6 +127,50 @@ export function chatStoreContract({ name, open }: StoreUnderTest): void {
       assert.equal(await log.handled(message), true)
     })
 
+    test('GW-10 each write of the chat log changes the message, place and channel that it names, and no other', async () => {
+      const log = createChatLog(opened.store)
+      // The same ids in two channels and two places.
+      const keys = ['ka', 'kb'].flatMap((name) => ['p', 'q'].map((place) => ({ channel: name, place })))
+      const messages = keys.flatMap((key) => ['1', '2'].map((id) => ({ ...key, id })))
+      for (const key of keys) await log.place(key, JSON.stringify(key))
+      for (const message of messages) {
+        const taskId = Object.values(message).join(' ')
+        await log.record({ ...message, messageId: message.id, person: 'ada', taskId })
+      }
+      const [first] = messages
+      assert.ok(first)
+      const [firstKey, ...otherKeys] = keys.map((key) => ({ ...key }))
+      assert.ok(firstKey)
+      await log.setProgress(first, 'progress')
+      const all = async () => [...(await log.open('ka')), ...(await log.open('kb'))]
+      const changed = (await all()).filter(({ progressId }) => progressId !== undefined)
+      assert.deepEqual(
+        changed.map(({ taskId }) => taskId),
+        ['ka p 1'],
+      )
+      const contexts = async () => Promise.all(keys.map(async (key) => (await log.place(key, '{}')).contextId))
+      const old = await contexts()
+      await log.newContext(firstKey)
+      assert.deepEqual(
+        (await contexts()).map((context, index) => context === old[index]),
+        [false, true, true, true],
+      )
+      await log.setGuard(firstKey, { bots: 2, said: true })
+      await log.markSeen(firstKey, { id: '1', atMs: 5 })
+      const places = await Promise.all(keys.map((key) => log.place(key, '{}')))
+      assert.deepEqual(
+        places.map(({ guard, seen }) => [guard.bots, guard.said, seen?.id]),
+        [[2, true, '1'], ...otherKeys.map(() => [0, false, undefined])],
+      )
+      await log.close(first)
+      assert.equal((await all()).length, messages.length - 1)
+      assert.deepEqual(
+        (await log.openIn(firstKey)).map(({ id }) => id),
+        ['2'],
+      )
+      assert.equal((await log.lastOf(firstKey))?.taskId, 'ka p 2')
+    })
+
     test('GW-10 a place without a message for half a year is forgotten, a bound one is kept', async () => {
       const [channels, log, id] = [createChannels(opened.store), createChatLog(opened.store), workspaceId()]
       await opened.store.write(() =>
