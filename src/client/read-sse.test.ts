@@ -10,7 +10,11 @@ async function* cut(text: string, size: number): AsyncIterable<Uint8Array> {
   for (let start = 0; start < bytes.length; start += size) yield bytes.subarray(start, start + size)
 }
 
-const read = async (chunks: AsyncIterable<Uint8Array>): Promise<string[]> => await Array.fromAsync(readSse(chunks))
+async function read(chunks: AsyncIterable<Uint8Array>): Promise<string[]> {
+  const events: string[] = []
+  for await (const event of readSse(chunks)) events.push(event)
+  return events
+}
 
 test('events arrive whole and in order, wherever the chunks are cut; unknown fields and comments are ignored', async () => {
   const text = ': hello\n\ndata: {"a":"ü€😀"}\n\nid: 7\nweather: fine\ndata: two\ndata: lines\n\ndata: cut off'

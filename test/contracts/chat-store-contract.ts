@@ -130,7 +130,7 @@ export function chatStoreContract({ name, open }: StoreUnderTest): void {
     test('GW-10 each write of the chat log changes the message, place and channel that it names, and no other', async () => {
       const log = createChatLog(opened.store)
       // The same ids in two channels and two places.
-      const keys = ['ka', 'kb'].flatMap((name) => ['p', 'q'].map((place) => ({ channel: name, place })))
+      const keys = ['ka', 'kb'].flatMap((one) => ['p', 'q'].map((place) => ({ channel: one, place })))
       const messages = keys.flatMap((key) => ['1', '2'].map((id) => ({ ...key, id })))
       for (const key of keys) await log.place(key, JSON.stringify(key))
       for (const message of messages) {

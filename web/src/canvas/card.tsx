@@ -139,6 +139,7 @@ const LINE_CHARACTERS = 29
 export function estimateHeight(workspace: WorkspaceSummary): number {
   const { banner, left, right, answeredAt } = cardStateOf(workspace)
   const roleLines = workspace.role.length > LINE_CHARACTERS ? 2 : 1
-  const bannerHeight = banner === undefined ? 0 : 12 + (banner.kind === 'needs' && banner.text.length > LINE_CHARACTERS ? 50 : 32)
+  const bannerHeight =
+    banner === undefined ? 0 : 12 + (banner.kind === 'needs' && banner.text.length > LINE_CHARACTERS ? 50 : 32)
   return 34 + 22 + roleLines * 20 + bannerHeight + (left || right || answeredAt ? 28 : 0)
 }
