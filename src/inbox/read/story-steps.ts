@@ -194,7 +194,11 @@ function currentSteps(message: StoryMessageRow, isPruned: boolean, detail: strin
   if (state === 'queued' && message.ready_at > now)
     say('waiting', `it will be tried again in ${formatWait(message.ready_at - now)}`)
   else if (state === 'queued') say('waiting', 'it waits in the queue')
-  if (state === 'leased') say('running', 'the attempt is running now')
+  if (state === 'leased')
+    say(
+      'running',
+      isInterrupted(message.task_state) ? 'the attempt waits for the answer' : 'the attempt is running now',
+    )
   if (state === 'stopping') say('running', 'the task was cancelled, and the processes of the attempt are being stopped')
   if (state === 'dead' && detail !== undefined)
     say('detail', `the program said: ${truncate(detail, TEXT_CHARACTERS_MAX)}`)

@@ -82,6 +82,7 @@ export function storyTests(harness: InboxHarness): void {
       const { taskId } = await reception.admit(letter)
       const lease = await worker.lease()
       await inbox.ask(lease, { kind: 'question', id: 'q', parts: [{ text: 'may I?' }] })
+      assert.equal((await tell(taskId))?.steps.at(-1)?.text, 'the attempt waits for the answer')
       await reception.admit(letterTo(id, { taskId }))
       assert.equal((await worker.next()).type, 'answer')
       await inbox.settle(lease, done('thanks'))
