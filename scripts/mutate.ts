@@ -5,18 +5,20 @@
  *   npm run test:mutate -- --sample 60 --seed 1 --room inbox
  *   npm run test:mutate -- --at src/inbox/lease/claim.ts:71
  *
- * It first measures which tests run which part of the source (`mutate-coverage.ts`): some ten minutes for the first time.
+ * It first leaves out what does not compile (`mutate-types.ts`) and measures which tests run which part of the source
+ * (`mutate-coverage.ts`): some ten minutes for the first time.
  *
  * Invariant: it changes only copies of the repository in a temporary folder.
  */
 import { spawn } from 'node:child_process'
-import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { availableParallelism, tmpdir } from 'node:os'
-import { basename, join, resolve } from 'node:path'
+import { globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { parseSync } from 'oxc-parser'
 import { createRandom } from '../test/crash/random.ts'
 import { applyMutant, findMutants, type Mutant } from './mutants.ts'
+import { copyRepository } from './mutate-copy.ts'
 import {
   measureCoverage,
   readCoverage,
@@ -25,6 +27,7 @@ import {
   testsOf,
   writeCoverage,
 } from './mutate-coverage.ts'
+import { withoutTypeErrors } from './mutate-types.ts'
 import { findDescendants } from './test-watch.mjs'
 
 export interface Verdict {
@@ -54,7 +57,8 @@ interface MutationOptions {
 
 const ROOMS = ['inbox', 'workspaces', 'doors/http', 'runtime', 'client']
 const SCORE_MIN = 0.85
-const NOT_COPIED = ['node_modules', '.git']
+/** About one mutant in four does not compile and is left out. */
+const DRAWN_SHARE = 1.6
 /** A mutant may be this much slower than the unchanged source, on a machine that does other work, before it counts as hung. */
 const SLOWER = 4
 const EXTRA_MS = 20_000
@@ -126,13 +130,6 @@ async function forEach<T>(
   }
   const lanes = await Promise.allSettled(copies.map(lane))
   for (const each of lanes) if (each.status === 'rejected') throw each.reason
-}
-
-function copyRepository(root: string): string {
-  const copy = mkdtempSync(join(tmpdir(), `molecule-mutate-${process.pid}-`))
-  cpSync(root, copy, { recursive: true, filter: (path) => !NOT_COPIED.includes(basename(path)) })
-  symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'), 'junction')
-  return copy
 }
 
 interface JudgeOptions {
@@ -278,7 +275,9 @@ async function main(): Promise<void> {
   const all = rooms.flatMap((room) => sourcesOf(root, room)).flatMap((file) => findMutants(file, read(file)))
   const parses = (mutant: Mutant) => parseSync(mutant.file, applyMutant(read(mutant.file), mutant)).errors.length === 0
   const chosen = all.filter(({ file, line }) => values.at?.includes(`${file}:${line}`) ?? true)
-  const mutants = sample(chosen, Number(values.sample ?? chosen.length), Number(values.seed)).filter(parses)
+  const size = Number(values.sample ?? chosen.length)
+  const drawn = sample(chosen, Math.ceil(size * DRAWN_SHARE), Number(values.seed)).filter(parses)
+  const mutants = withoutTypeErrors(root, drawn).slice(0, size)
   for (const each of accepted.filter(({ file }) => rooms.some((room) => file.startsWith(`src/${room}/`))))
     if (!all.some((mutant) => isSame(each, mutant)))
       console.log(`Accepted, but no longer in the source: ${each.file} ${each.change}`)

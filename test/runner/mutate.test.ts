@@ -1,11 +1,12 @@
 /** The mutation runner on a planted repository: it must tell a mutant that a test notices from one that none notices. */
 import assert from 'node:assert/strict'
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { findMutants } from '../../scripts/mutants.ts'
 import { runMutants } from '../../scripts/mutate.ts'
+import { withoutTypeErrors } from '../../scripts/mutate-types.ts'
 import { temporaryDir } from '../harness/process-harness.ts'
 
 const FILE = 'src/limit.ts'
@@ -51,6 +52,30 @@ test('a mutant that a test notices is killed, another survives, and the source s
   assert.deepEqual(killedBy, { 'return count > 5': 'src/limit.test.ts: over', 'return ((count) >= (50))': undefined })
   assert.equal(readFileSync(join(root, FILE), 'utf8'), SOURCE)
   assert.deepEqual(copies(), [])
+})
+
+test('a mutant that does not compile is left out, one that only leaves out a statement is not', (t) => {
+  const root = temporaryDir(t)
+  mkdirSync(join(root, 'src'))
+  symlinkSync(join(import.meta.dirname, '../../node_modules'), join(root, 'node_modules'))
+  const compilerOptions = { strict: true, module: 'nodenext', allowImportingTsExtensions: true, noUnusedLocals: true }
+  writeFileSync(join(root, 'package.json'), '{ "type": "module" }')
+  writeFileSync(join(root, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['src'] }))
+  const source = `import { log } from './log.ts'
+export function judge(count: number): 'low' | 'high' {
+  if (count < 0) log(count)
+  return count > 50 ? 'high' : 'low'
+}
+`
+  writeFileSync(join(root, 'src/log.ts'), 'export const log = (_value: number): void => undefined\n')
+  writeFileSync(join(root, FILE), source)
+  const changes = withoutTypeErrors(root, findMutants(FILE, source)).map(({ change }) => change)
+  assert.ok(changes.includes('if (count < 0) ;'), changes.join('\n'))
+  assert.ok(changes.some((change) => change.includes('>=')))
+  assert.deepEqual(
+    changes.filter((change) => change.includes('~')),
+    [],
+  )
 })
 
 test('a mutant with which the tests do not end is killed', async (t) => {
