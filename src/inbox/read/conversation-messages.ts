@@ -40,6 +40,7 @@ interface ChatRow extends ChatStateRow {
   admitted_at: number
   started_at: number
   settled_at: number | null
+  task_changed_at: number
   /** Unsettled messages of the conversation before this one. */
   place: number
   status_message: string | null
@@ -59,7 +60,8 @@ const BY_CONTEXT = `${CONVERSATION} and c.principal = 'people' and c.context_id 
  */
 const PAGE = `select m.id, m.workspace_id, m.conversation_id, m.task_id, m.n, m.envelope, m.sender, m.reply, m.state, m.parks,
     m.failures, m.losses, m.ready_at, m.admitted_at, coalesce(m.leased_at, m.admitted_at) as started_at, m.settled_at,
-    m.replayed_as, m.discarded_at, t.state as task_state, t.status_message, now_ms() as now,
+    m.replayed_as, m.discarded_at, t.state as task_state, t.status_message, t.updated_at as task_changed_at,
+    now_ms() as now,
     case when exists (select 1 from messages l where l.conversation_id = m.conversation_id and l.n > m.n
       and l.task_id = m.task_id) then 0 else 1 end as is_newest,
     case when m.settled_at is null then (select count(*) from messages b where b.conversation_id = m.conversation_id
@@ -113,7 +115,9 @@ function* toChatMessage(row: ChatRow, context: ChatContext): Transaction<Convers
   const [used] = yield* sql<SumRow>(`select ${SUMS} from turn_usage where message_id = $1`, [row.id])
   const ask = state === 'waiting_for_you' ? yield* findAsk(row.id) : undefined
   const status = yield* statusOf(row)
-  const endedAtMs = row.settled_at ?? undefined
+  // A message whose processes are being stopped has ended for its sender when the task was cancelled. No event tells the
+  // page of the later settle, so the time of that one would never be shown.
+  const endedAtMs = row.settled_at ?? (row.state === 'stopping' ? row.task_changed_at : undefined)
   const hasRun = row.state !== 'queued' && row.state !== 'answer'
   return {
     ...{ id: row.id, taskId: row.task_id, n: row.n, senderMessageId: message.messageId, state },

@@ -34,6 +34,26 @@ export function activityTests(harness: InboxHarness): void {
     })
   })
 
+  test('CV-2 a message that was cancelled has its end at once, also while its processes are being stopped', async () => {
+    const id = await harness.workspace()
+    const { reception, inbox, conversations } = harness.local
+    await harness.withWorker(id, async (worker) => {
+      const { taskId } = await reception.admit(letterTo(id))
+      const lease = await worker.lease()
+      const read = async () => {
+        const page = await conversations.read({ ...{ workspaceId: id, conversation: lease.conversationId }, ...PAGE })
+        const { state, startedAtMs, endedAtMs } = page.messages[0] ?? assert.fail('no message')
+        return [state, startedAtMs !== undefined, endedAtMs !== undefined]
+      }
+      assert.deepEqual(await read(), ['running', true, false])
+      await reception.cancel(taskId)
+      assert.deepEqual(await read(), ['stopped', true, true])
+      assert.equal((await worker.next()).type, 'stop')
+      await inbox.settle(lease, { type: 'stopped' })
+      assert.deepEqual(await read(), ['stopped', true, true])
+    })
+  })
+
   test('PL-6 activity comes in order, without text deltas, in pages and by type', async () => {
     const id = await harness.workspace()
     const { reception, inbox, activity: log } = harness.local
