@@ -32,23 +32,30 @@ export async function createHandWorker(platform: PlatformUnderTest, workspace: o
     return answer.body
   }
   const holding: string[] = []
-  const nextDirective = async (wanted: string) => {
+  // biome-ignore lint/suspicious/noExplicitAny: directives are answers of the platform
+  const waiting: any[] = []
+  const nextDirective = async (isWanted: (directive: (typeof waiting)[number]) => boolean) => {
     for (;;) {
+      const index = waiting.findIndex(isWanted)
+      if (index >= 0) return waiting.splice(index, 1)[0]
       const poll = { bridge: HOST, host: HOST, leases_max: 8, holding, wait_ms: 1000 }
-      const { handouts: directives } = await call('lease', poll)
-      const found = directives.find(({ type }: { type: string }) => type === wanted)
-      if (found !== undefined) return found
+      waiting.push(...(await call('lease', poll)).handouts)
     }
   }
+  /** The asks that have their answer: the platform repeats an answer until the turn has settled. */
+  const answered = new Set<string>()
+  const askOf = ({ key, askId }: (typeof waiting)[number]): string => `${key.messageId} ${key.epoch} ${askId}`
   return {
     workspaceId,
     async lease() {
-      const { lease } = await nextDirective('lease')
+      const { lease } = await nextDirective(({ type }) => type === 'lease')
       holding.push(`${lease.messageId}.${lease.epoch}`)
       return createTurn(lease, call)
     },
     async nextAnswer() {
-      const { parts = [] } = await nextDirective('answer')
+      const found = await nextDirective((directive) => directive.type === 'answer' && !answered.has(askOf(directive)))
+      answered.add(askOf(found))
+      const { parts = [] } = found
       return parts.map(({ text }: { text: string }) => text).join('')
     },
   }

@@ -112,10 +112,11 @@ export async function startTelegram(): Promise<FakeTelegram> {
       })
     },
     async command({ place, author, name, argument }) {
-      const before = written(place).length
-      say({ place, author, text: `/${name}@${world.bot.username}${argument ? ` ${argument}` : ''}` })
-      await waitUntil(() => written(place).length > before, `an answer to /${name}`)
-      return written(place)[before]?.text ?? ''
+      const id = say({ place, author, text: `/${name}@${world.bot.username}${argument ? ` ${argument}` : ''}` })
+      // The answer of an agent may come in between, so the answer to the command is the one that replies to it.
+      const answer = () => world.messages.find((message) => String(message.reply_to_message?.message_id) === id)
+      await waitUntil(() => answer() !== undefined, `an answer to /${name}`)
+      return answer()?.text ?? ''
     },
     fail: (method, fault) => void faults.push({ method: new RegExp(`^${method}$`), fault }),
     failNextSend: (fault) => void faults.push({ method: /^send(Message|Document|Photo)$/, fault: FAULTS[fault] }),
