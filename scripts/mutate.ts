@@ -4,9 +4,10 @@
  *
  *   npm run test:mutate -- --sample 60 --seed 1 --room inbox
  *   npm run test:mutate -- --at src/inbox/lease/claim.ts:71
+ *   npm run test:mutate -- --at src/inbox/lease/claim.ts --test src/inbox/lease/claim.test.ts
  *
  * It first leaves out what does not compile (`mutate-types.ts`) and measures which tests run which part of the source
- * (`mutate-coverage.ts`): some ten minutes for the first time.
+ * (`mutate-coverage.ts`): some ten minutes for the first time. A kill is kept for the next run (`mutate-verdicts.ts`).
  *
  * Invariant: it changes only copies of the repository in a temporary folder.
  */
@@ -28,6 +29,7 @@ import {
   writeCoverage,
 } from './mutate-coverage.ts'
 import { withoutTypeErrors } from './mutate-types.ts'
+import { readKill, writeKill } from './mutate-verdicts.ts'
 import { findDescendants } from './test-watch.mjs'
 
 export interface Verdict {
@@ -49,6 +51,8 @@ interface MutationOptions {
   readonly mutants: readonly Mutant[]
   readonly workers: number
   readonly signal: AbortSignal
+  /** Only these test files judge; undefined = all that run the mutant. */
+  readonly tests?: readonly string[]
   /** Added to the limit of each test run. */
   readonly extraMs?: number
   readonly onVerdict?: (verdict: Verdict) => void
@@ -66,24 +70,33 @@ const EXTRA_MS = 20_000
 const BASELINE_MS = 300_000
 /** A test file that fails once on a busy machine would be left out, and all that it alone proves would survive. */
 const BASELINE_TRIES = 2
-/** After this time of passed tests only contract suites still run: a mutant that they miss too counts as a survivor. */
-const TESTS_MS_MAX = 120_000
+/** After this time of passed tests only the contract suites below still run: a mutant that they miss too survives. */
+const TESTS_MS_MAX = 60_000
 /** They prove the seams. Their files are long, so the short end-to-end tests come before them and use up the time. */
-const CONTRACTS = 'test/contracts/'
+const CONTRACTS = /^test\/contracts\/(?:a2a|mcp|sqlite|inbox-model-sqlite)\.test\.ts$/
 
 /** Runs the tests on each mutant. A test file that fails on the unchanged source is no proof: it is named and left out. */
 export async function runMutants(options: MutationOptions): Promise<Verdict[]> {
   const { root, workers, signal, onVerdict } = options
   const copies = Array.from({ length: workers }, () => copyRepository(root))
   try {
-    const coverage = await measureTests(copies, options)
     const verdicts: Verdict[] = []
-    await forEach(options.mutants, { copies, signal }, async (mutant, copy) => {
-      const tests = testsOf(coverage, mutant.file, mutant.start)
-      const verdict = await judge({ mutant, copy, tests, signal, extraMs: options.extraMs ?? EXTRA_MS })
-      if (signal.aborted) return
+    const say = (verdict: Verdict) => {
       verdicts.push(verdict)
       onVerdict?.(verdict)
+    }
+    const known = new Map(options.mutants.map((mutant) => [mutant, readKill(root, mutant)]))
+    for (const [mutant, killedBy] of known)
+      if (killedBy !== undefined && !signal.aborted) say({ mutant, killedBy, ms: 0 })
+    const rest = options.mutants.filter((mutant) => known.get(mutant) === undefined)
+    const coverage = rest.length > 0 ? await measureTests(copies, options) : []
+    await forEach(rest, { copies, signal }, async (mutant, copy) => {
+      const tests = testsOf(coverage, mutant.file, mutant.start)
+      const { killers, ...verdict } = await judge({ mutant, copy, tests, signal, extraMs: options.extraMs ?? EXTRA_MS })
+      if (signal.aborted) return
+      if (verdict.killedBy !== undefined && killers.length > 0)
+        writeKill(root, mutant, { killedBy: verdict.killedBy, tests: killers })
+      say(verdict)
     })
     return verdicts
   } finally {
@@ -93,8 +106,7 @@ export async function runMutants(options: MutationOptions): Promise<Verdict[]> {
 
 /** The coverage of all test files: what is known from an earlier run, and what is measured now in the copies. */
 async function measureTests(copies: readonly string[], options: MutationOptions): Promise<TestCoverage[]> {
-  const { root, signal, report = () => undefined } = options
-  const tests = testFiles(root)
+  const { root, signal, report = () => undefined, tests = testFiles(root) } = options
   const coverage = tests.flatMap((test) => readCoverage(root, test) ?? [])
   const missing = tests.filter((test) => !coverage.some((known) => known.test === test))
   report(`Measuring what ${missing.length} test files run`)
@@ -140,20 +152,23 @@ interface JudgeOptions {
   readonly signal: AbortSignal
 }
 
-async function judge({ mutant, copy, tests, extraMs, signal }: JudgeOptions): Promise<Verdict> {
+/** `killers` are the test files of the run with the failed test; none if it did not end, which a busy machine does too. */
+async function judge(options: JudgeOptions): Promise<Verdict & { readonly killers: readonly string[] }> {
+  const { mutant, copy, tests, extraMs, signal } = options
   const path = join(copy, mutant.file)
   const source = readFileSync(path, 'utf8')
   let spentMs = 0
   for (const run of runsOf(tests)) {
     const baselineMs = run.reduce((sum, each) => sum + each.ms, 0)
-    if (spentMs > TESTS_MS_MAX && !run.some(({ test }) => test.startsWith(CONTRACTS))) continue
+    if (spentMs > TESTS_MS_MAX && !run.some(({ test }) => CONTRACTS.test(test))) continue
     writeFileSync(path, applyMutant(source, mutant))
     const step = { tests: run.map(({ test }) => test), copy, limitMs: baselineMs * SLOWER + extraMs, signal }
     const { passed, ms, failed } = await runStep(step).finally(() => writeFileSync(path, source))
     spentMs += ms
-    if (!passed) return { mutant, killedBy: `${step.tests[0] ?? ''}: ${failed ?? 'it did not end'}`, ms: spentMs }
+    const killedBy = `${step.tests[0] ?? ''}: ${failed ?? 'it did not end'}`
+    if (!passed) return { mutant, killedBy, ms: spentMs, killers: failed === undefined ? [] : step.tests }
   }
-  return { mutant, killedBy: undefined, ms: spentMs }
+  return { mutant, killedBy: undefined, ms: spentMs, killers: [] }
 }
 
 /** The unit tests run in one process, each other file in its own. */
@@ -265,6 +280,8 @@ async function main(): Promise<void> {
     seed: { type: 'string', default: '1' },
     room: { type: 'string', multiple: true },
     at: { type: 'string', multiple: true },
+    test: { type: 'string', multiple: true },
+    workers: { type: 'string', default: String(availableParallelism()) },
   } as const
   const { values } = parseArgs({ options })
   const rooms = values.room ?? ROOMS
@@ -274,7 +291,9 @@ async function main(): Promise<void> {
   const accepted = JSON.parse(read('test/accepted-mutants.json')) as AcceptedMutant[]
   const all = rooms.flatMap((room) => sourcesOf(root, room)).flatMap((file) => findMutants(file, read(file)))
   const parses = (mutant: Mutant) => parseSync(mutant.file, applyMutant(read(mutant.file), mutant)).errors.length === 0
-  const chosen = all.filter(({ file, line }) => values.at?.includes(`${file}:${line}`) ?? true)
+  const chosen = all.filter(
+    ({ file, line }) => values.at?.some((at) => at === file || at === `${file}:${line}`) ?? true,
+  )
   const size = Number(values.sample ?? chosen.length)
   const drawn = sample(chosen, Math.ceil(size * DRAWN_SHARE), Number(values.seed)).filter(parses)
   const mutants = withoutTypeErrors(root, drawn).slice(0, size)
@@ -285,7 +304,8 @@ async function main(): Promise<void> {
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stop.abort())
   console.log(`${mutants.length} of ${all.length} mutants`)
   const verdicts = await runMutants({
-    ...{ root, mutants, workers: Math.min(availableParallelism(), Math.max(1, mutants.length)), signal: stop.signal },
+    ...{ root, mutants, workers: Math.min(Number(values.workers), Math.max(1, mutants.length)), signal: stop.signal },
+    ...(values.test && { tests: values.test }),
     report: console.log,
     onVerdict: ({ mutant, killedBy, ms }) =>
       console.log(

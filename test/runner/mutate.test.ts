@@ -123,6 +123,34 @@ test('a test that has changed since it was measured is measured again', async (t
   assert.equal(verdict?.killedBy, 'src/limit.test.ts: it did not end')
 })
 
+test('a kill is kept until the source or the test changes, a survivor is judged again', async (t) => {
+  const root = plant(t, TEST)
+  const changes = ['return count > 5', 'return ((count) >= (50))']
+  const judged = async () => {
+    const verdicts = await run(root, changes)
+    return Object.fromEntries(verdicts.map(({ mutant, killedBy, ms }) => [mutant.change, [killedBy, ms > 0]]))
+  }
+  await run(root, changes)
+  const kept = { [changes[0] ?? '']: ['src/limit.test.ts: over', false], [changes[1] ?? '']: [undefined, true] }
+  assert.deepEqual(await judged(), kept)
+  writeFileSync(join(root, 'src/limit.test.ts'), TEST.replace('49', '2'))
+  assert.deepEqual(await judged(), { [changes[0] ?? '']: [undefined, true], [changes[1] ?? '']: [undefined, true] })
+})
+
+test('a run that hung is no kept kill', async (t) => {
+  const root = plant(t, TEST)
+  await run(root, [';'])
+  const [verdict] = await run(root, [';'])
+  assert.ok((verdict?.ms ?? 0) > 0)
+})
+
+test('only the named test files judge', async (t) => {
+  const root = plant(t, TEST)
+  writeFileSync(join(root, 'src/other.test.ts'), TEST.replace('49', '2'))
+  const [verdict] = await run(root, ['return count > 5'], { tests: ['src/other.test.ts'] })
+  assert.equal(verdict?.killedBy, undefined)
+})
+
 test('an aborted run ends without a verdict', async (t) => {
   assert.deepEqual(await run(plant(t, TEST), ['return count > 5'], { signal: AbortSignal.abort() }), [])
   assert.deepEqual(copies(), [])
