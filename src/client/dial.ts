@@ -87,8 +87,6 @@ function toOutboundResponse(
       }
     } catch (cause) {
       throw failure(cause)
-    } finally {
-      incoming.destroy()
     }
   }
   return {
@@ -100,10 +98,7 @@ function toOutboundResponse(
       for await (const chunk of chunks()) all.push(chunk)
       return Buffer.concat(all).toString('utf8')
     },
-    discard: () => {
-      incoming.on('error', () => undefined)
-      incoming.destroy()
-    },
+    discard: () => void incoming.destroy(),
   }
 }
 
