@@ -1,0 +1,161 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer as createHttpServer, type RequestListener } from 'node:http'
+import { type AddressInfo, createServer, type LookupFunction, type Server, type Socket } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import { setImmediate as settle } from 'node:timers/promises'
+import { type DialOptions, dial } from './dial.ts'
+
+const LATE_MS = 120_000
+
+async function listen(t: TestContext, server: Server): Promise<number> {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const sockets = new Set<Socket>()
+  server.on('connection', (socket) => sockets.add(socket))
+  t.after(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return (server.address() as AddressInfo).port
+}
+
+async function serve(t: TestContext, answer: RequestListener): Promise<DialOptions> {
+  return to(`http://127.0.0.1:${await listen(t, createHttpServer(answer))}/`)
+}
+
+const noLookup: LookupFunction = () => assert.fail('the host is an address')
+const to = (url: string): DialOptions => ({
+  ...{ url: new URL(url), method: 'GET', headers: {}, body: undefined, lookup: noLookup },
+  ...{ headersMs: LATE_MS, bytesMax: 1000 },
+})
+const never = () => new AbortController().signal
+const timersOf = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+
+test('a request that is cancelled before it starts opens no connection', async () => {
+  let lookups = 0
+  const lookup: LookupFunction = (_name, _options, callback) => {
+    lookups += 1
+    callback(null, [{ address: '127.0.0.1', family: 4 }])
+  }
+  await assert.rejects(dial({ ...to('http://later.test:1/'), lookup }, AbortSignal.abort()), { code: 'canceled' })
+  await settle()
+  assert.equal(lookups, 0)
+})
+
+test('a server that accepts no connection fails after 10 s, also one that never ends the handshake of TLS', async (t) => {
+  const server = createServer()
+  const port = await listen(t, server)
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const accepted = once(server, 'connection')
+  let failed = false
+  const failure = dial(to(`https://127.0.0.1:${port}/`), never()).catch((thrown: unknown) => {
+    failed = true
+    return thrown as Error & { code: string; retryable: boolean }
+  })
+  await accepted
+  t.mock.timers.tick(9_999)
+  await settle()
+  assert.equal(failed, false)
+  t.mock.timers.tick(1)
+  t.mock.timers.tick(LATE_MS)
+  const error = (await failure) as Error & { code: string; retryable: boolean }
+  const message = `https://127.0.0.1:${port} did not accept a connection within 10 s`
+  assert.deepEqual([error.code, error.retryable, error.message], ['timeout', true, message])
+})
+
+test('a connected server may take all its time for the headers, and then fails', async (t) => {
+  const server = createHttpServer()
+  const port = await listen(t, server)
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const asked = once(server, 'request')
+  let failed = false
+  const failure = dial(to(`http://127.0.0.1:${port}/`), never()).catch((thrown: unknown) => {
+    failed = true
+    return thrown as Error & { code: string; retryable: boolean }
+  })
+  await asked
+  t.mock.timers.tick(LATE_MS - 1)
+  await settle()
+  assert.equal(failed, false)
+  t.mock.timers.tick(1)
+  const error = (await failure) as Error & { code: string; retryable: boolean }
+  const message = `http://127.0.0.1:${port} did not answer within 120 s`
+  assert.deepEqual([error.code, error.retryable, error.message], ['timeout', true, message])
+})
+
+test('once the headers are there, the body may take as long as it needs', async (t) => {
+  const parts = Promise.withResolvers<void>()
+  const options = await serve(t, (_request, response) => {
+    response.write('slow')
+    parts.promise.then(() => response.end('ly'), assert.fail)
+  })
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const answer = await dial(options, never())
+  t.mock.timers.tick(10 * LATE_MS)
+  parts.resolve()
+  assert.equal(await answer.text(), 'slowly')
+})
+
+test('a closed port is named by its code, and a failure leaves no timer that holds the process', async () => {
+  const before = timersOf()
+  await assert.rejects(dial(to('http://127.0.0.1:1/'), never()), {
+    ...{ code: 'timeout', retryable: true },
+    message: 'http://127.0.0.1:1 cannot be reached (ECONNREFUSED)',
+  })
+  assert.equal(timersOf(), before)
+})
+
+test('an answer is read with its status and headers, and a body is sent with its length in bytes', async (t) => {
+  const asked: unknown[] = []
+  const options = await serve(t, async ({ method, headers }, response) => {
+    asked.push(method, headers['content-length'], headers['transfer-encoding'], headers['x-key'])
+    response.writeHead(418, { 'X-Answer': 'yes' }).end('ü')
+  })
+  const before = timersOf()
+  const answer = await dial({ ...options, method: 'POST', body: 'ü€', headers: { 'X-Key': 'k' } }, never())
+  assert.deepEqual([answer.status, answer.headers['x-answer'], await answer.text()], [418, 'yes', 'ü'])
+  assert.deepEqual(asked, ['POST', '5', undefined, 'k'])
+  assert.equal(timersOf(), before, 'no timer is left')
+})
+
+test('an answer may have as many bytes as allowed; one more is an error with the limit', async (t) => {
+  let bytes = 1000
+  const options = await serve(t, (_request, response) => void response.end('x'.repeat(bytes)))
+  assert.equal((await (await dial(options, never())).text()).length, 1000)
+  bytes = 1001
+  await assert.rejects((await dial(options, never())).text(), {
+    ...{ code: 'too_large', retryable: false, details: { limitBytes: 1000 } },
+    message: 'the answer is larger than 1000 bytes',
+  })
+})
+
+test('an abort while the body is read says if it was cancelled or too slow', async (t) => {
+  const options = await serve(t, (_request, response) => void response.write('begun'))
+  const stop = new AbortController()
+  const answer = await dial(options, stop.signal)
+  const text = answer.text()
+  stop.abort()
+  await assert.rejects(text, { code: 'canceled', retryable: false, message: 'the request was cancelled' })
+  const limit = new AbortController()
+  const slow = (await dial(options, limit.signal)).text()
+  limit.abort(new DOMException('late', 'TimeoutError'))
+  const message = `${options.url.origin} did not answer in time`
+  await assert.rejects(slow, { code: 'timeout', retryable: true, message })
+})
+
+test('a body that is discarded, or not read to its end, closes its connection', async (t) => {
+  const closed: Promise<unknown>[] = []
+  const options = await serve(t, (_request, response) => {
+    closed.push(once(response, 'close'))
+    response.write('endless')
+  })
+  const discarded = await dial(options, never())
+  discarded.discard()
+  await closed[0]
+  for await (const chunk of (await dial(options, never())).chunks()) {
+    assert.equal(chunk.toString(), 'endless')
+    break
+  }
+  await closed[1]
+})
