@@ -6,7 +6,7 @@ import type { Clock } from '../clock.ts'
 import { MoleculeError } from '../errors.ts'
 import { sleep } from '../wait.ts'
 
-export const TRIES_MAX = 6
+const TRIES_MAX = 6
 const FIRST_DELAY_MS = 1000
 const DELAY_MS_MAX = 60_000
 
