@@ -231,7 +231,7 @@ type SimpleCalls = Omit<
 
 /** The calls that are one request and its answer. */
 function simpleCalls(call: Call): SimpleCalls {
-  const at = (id: string, below = '') => `/workspaces/${encodeURIComponent(id)}${below}`
+  const at = (id: string, below: string) => `/workspaces/${encodeURIComponent(id)}${below}`
   const get = async <T>(path: string): Promise<T> => (await call({ method: 'GET', path })) as T
   return {
     ...canvasCalls(call),
