@@ -157,6 +157,8 @@ test('CN-6 after beginClosing a call has 4 s for its answer, or less if it says 
     await new Promise(setImmediate)
     assert.equal(ended, false)
     t.mock.timers.tick(1)
+    for (let turns = 0; turns < 1000 && !ended; turns++) await new Promise(setImmediate)
+    assert.equal(ended, true)
     assert.match(((await silent) as MoleculeError).message, /did not answer in time/)
   }
 })
@@ -166,7 +168,7 @@ test('CN-5 work is repeated until an answer, a final error, or an abort', async 
   const run = (...results: (string | Error)[]) => {
     let tries = 0
     const work = async () => {
-      const result = results[tries++] ?? assert.fail('one try too many')
+      const result = results[tries++] ?? 'one try too many'
       if (result instanceof Error) throw result
       return `${result} ${tries}`
     }

@@ -4,9 +4,11 @@ import { createServer as createHttpServer, type RequestListener } from 'node:htt
 import { type AddressInfo, createServer, type LookupFunction, type Server, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { setImmediate as settle } from 'node:timers/promises'
+import { within } from '../../test/harness/wait.ts'
 import { type DialOptions, dial } from './dial.ts'
 
 const LATE_MS = 120_000
+const WAIT_MS = 10_000
 
 async function listen(t: TestContext, server: Server): Promise<number> {
   server.listen(0, '127.0.0.1')
@@ -31,6 +33,29 @@ const to = (url: string): DialOptions => ({
 })
 const never = () => new AbortController().signal
 const timersOf = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+
+test('an answer is read with its status and headers, and a body is sent with its length in bytes', async (t) => {
+  const asked: unknown[] = []
+  const options = await serve(t, async ({ method, headers }, response) => {
+    asked.push(method, headers['content-length'], headers['transfer-encoding'], headers['x-key'])
+    response.writeHead(418, { 'X-Answer': 'yes' }).end('ü')
+  })
+  const before = timersOf()
+  const request = { ...options, method: 'POST', body: 'ü€', headers: { 'X-Key': 'k' } }
+  const answer = await within(dial(request, never()), 'an answer', WAIT_MS)
+  assert.deepEqual([answer.status, answer.headers['x-answer'], await answer.text()], [418, 'yes', 'ü'])
+  assert.deepEqual(asked, ['POST', '5', undefined, 'k'])
+  assert.equal(timersOf(), before, 'no timer is left')
+})
+
+test('a closed port is named by its code, and a failure leaves no timer that holds the process', async () => {
+  const before = timersOf()
+  await assert.rejects(within(dial(to('http://127.0.0.1:1/'), never()), 'a failure', WAIT_MS), {
+    ...{ code: 'timeout', retryable: true },
+    message: 'http://127.0.0.1:1 cannot be reached (ECONNREFUSED)',
+  })
+  assert.equal(timersOf(), before)
+})
 
 test('a request that is cancelled before it starts opens no connection', async () => {
   let lookups = 0
@@ -95,28 +120,6 @@ test('once the headers are there, the body may take as long as it needs', async 
   t.mock.timers.tick(10 * LATE_MS)
   parts.resolve()
   assert.equal(await answer.text(), 'slowly')
-})
-
-test('a closed port is named by its code, and a failure leaves no timer that holds the process', async () => {
-  const before = timersOf()
-  await assert.rejects(dial(to('http://127.0.0.1:1/'), never()), {
-    ...{ code: 'timeout', retryable: true },
-    message: 'http://127.0.0.1:1 cannot be reached (ECONNREFUSED)',
-  })
-  assert.equal(timersOf(), before)
-})
-
-test('an answer is read with its status and headers, and a body is sent with its length in bytes', async (t) => {
-  const asked: unknown[] = []
-  const options = await serve(t, async ({ method, headers }, response) => {
-    asked.push(method, headers['content-length'], headers['transfer-encoding'], headers['x-key'])
-    response.writeHead(418, { 'X-Answer': 'yes' }).end('ü')
-  })
-  const before = timersOf()
-  const answer = await dial({ ...options, method: 'POST', body: 'ü€', headers: { 'X-Key': 'k' } }, never())
-  assert.deepEqual([answer.status, answer.headers['x-answer'], await answer.text()], [418, 'yes', 'ü'])
-  assert.deepEqual(asked, ['POST', '5', undefined, 'k'])
-  assert.equal(timersOf(), before, 'no timer is left')
 })
 
 test('an answer may have as many bytes as allowed; one more is an error with the limit', async (t) => {

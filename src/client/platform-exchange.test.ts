@@ -221,6 +221,22 @@ test('the abort of the reader ends the stream of events without an error and wit
   assert.equal(timersOf(), before)
 })
 
+test('PL-14 a platform that does not begin its stream of events within 45 s is dead', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const { client, asked } = setUp(({ init }) => {
+    const { promise, reject } = Promise.withResolvers<Response>()
+    init.signal?.addEventListener('abort', () => reject(init.signal?.reason))
+    return promise
+  })
+  const reading = follow(client.events('w', 1, never()))
+  await new Promise(setImmediate)
+  t.mock.timers.tick(44_999)
+  assert.equal(asked[0]?.init.signal?.aborted, false)
+  t.mock.timers.tick(1)
+  assert.equal(asked[0]?.init.signal?.aborted, true)
+  assert.deepEqual(await reading, ['the platform at http://p.test did not answer in time'])
+})
+
 test('PL-14 a stream of events is dead when it is silent for 45 s', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const stream = eventStream()

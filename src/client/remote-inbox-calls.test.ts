@@ -28,6 +28,8 @@ interface Posted {
   readonly answer: (value: object | Promise<object>) => void
 }
 
+const ROUTES = ['lease', 'begin', 'append', 'extend', 'settle', 'suspend', 'resume', 'ask']
+
 type Answers = Record<string, object | undefined>
 
 /** A bridge whose platform answers each call by its name; a call without an answer waits until the test answers it. */
@@ -39,6 +41,7 @@ function setUp(answers: Answers = {}) {
       const name = path.replace('/workspaces/ws%2F1/inbox/', '')
       const { promise, resolve, reject } = Promise.withResolvers<object>()
       signal?.addEventListener('abort', () => reject(new MoleculeError('canceled', 'cancelled')))
+      assert.ok(ROUTES.includes(name), `${name} is no route of the platform`)
       posted.push({ name, call, answer: resolve })
       assert.ok(posted.length < 50, 'it polls without a pause')
       const known = answers[name]
