@@ -33,3 +33,21 @@ test('bound to every address, any address is allowed and no foreign name', () =>
     for (const host of ['evil.example', '192.168.1.5.evil.example', '999.1.1.1']) assert.ok(!rule(host), host)
   }
 })
+
+test('without a Host header, or with a name that only contains an address, nothing is allowed', () => {
+  const rules = ['localhost', '~', '10.0.0.5', '::'].map(createHostRule)
+  for (const rule of rules)
+    for (const host of [
+      undefined,
+      '',
+      ':80',
+      '[fd00::1',
+      '10.0.0.5:123456',
+      '10.0.0.5.test',
+      '[10.0.0.5.test]',
+      '[zz]',
+    ])
+      assert.equal(rule(host), false, String(host))
+  const [named, , numbered, every] = rules
+  assert.deepEqual([named?.('10.0.0.5'), numbered?.('10.0.0.5:80'), every?.('10.0.0.5:80')], [false, true, true])
+})

@@ -13,11 +13,33 @@ test('CV-1 a page that is not built says what to do, and appears once it is buil
   assert.match(index(), /The web page is not built.*npm start/s)
   assert.equal(files.find('assets/a.js'), undefined)
   mkdirSync(join(folder, 'assets'))
-  for (const name of ['index.html', 'assets/a.js', 'assets/a.js.br', '.sources'])
+  for (const name of [
+    'index.html',
+    'assets/a.js',
+    'assets/a.js.br',
+    'assets/a.js.gz',
+    'assets/a.css',
+    'a.svg',
+    '.sources',
+  ])
     writeFileSync(join(folder, name), name)
   assert.equal(index(), 'index.html')
   const file = files.find('assets/a.js')
-  assert.deepEqual([file?.type, [...(file?.encoded.keys() ?? [])]], ['text/javascript; charset=utf-8', ['br']])
+  const texts = (bytes: ReadonlyMap<string, Uint8Array> | undefined) =>
+    [...(bytes ?? [])].map(([name, each]) => [name, new TextDecoder().decode(each)])
+  assert.equal(file?.type, 'text/javascript; charset=utf-8')
+  assert.deepEqual(texts(file?.encoded), [
+    ['br', 'assets/a.js.br'],
+    ['gzip', 'assets/a.js.gz'],
+  ])
+  assert.deepEqual(
+    ['index.html', 'assets/a.css', 'a.svg'].map((name) => [files.find(name)?.type, files.find(name)?.encoded.size]),
+    [
+      ['text/html; charset=utf-8', 0],
+      ['text/css; charset=utf-8', 0],
+      ['image/svg+xml', 0],
+    ],
+  )
   assert.equal(files.find('.sources'), undefined)
   // Read once: a build that replaces the folder does not mix with the files of the page that runs.
   rmSync(join(folder, 'assets'), { recursive: true })

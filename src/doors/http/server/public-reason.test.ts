@@ -8,6 +8,7 @@ test('RT-7 the reason for callers that are no owners has the last name of each p
     'claude was not found at /opt/secret/claude': 'claude was not found at claude',
     'cannot run "/opt/secret place/claude": ENOENT': 'cannot run "claude": ENOENT',
     'there is no folder (/srv/work/)': 'there is no folder (work)',
+    'cannot write to "/": EROFS': 'cannot write to "/": EROFS',
     'C:\\Users\\ana\\claude.exe is missing': 'claude.exe is missing',
     'cannot reach http://localhost:8080/a/b and https://x.test/c':
       'cannot reach http://localhost:8080/a/b and https://x.test/c',

@@ -40,3 +40,20 @@ test('RE-7 failures and refusals of callers have a larger limit; other lines hav
   clock.advance(60_000)
   assert.match(lines.join('\n'), /"internal","count":80/)
 })
+
+test('RE-7 a minute with exactly the limit adds no line, and one more refusal adds a line with its count', () => {
+  const { clock, lines, log } = setUp()
+  for (let n = 0; n < 20; n++) log.info({ code: 'not_found' }, REFUSED)
+  for (let n = 0; n < 21; n++) log.info({ code: 'forbidden' }, REFUSED)
+  for (let n = 0; n < 121; n++) log.error({}, FAILED)
+  assert.equal(lines.length, 20 + 20 + 120)
+  clock.advance(59_999)
+  assert.equal(lines.length, 160)
+  clock.advance(1)
+  const more = 'more requests were refused within a minute; not logged one by one'
+  assert.deepEqual(lines.slice(160), [`${more} {"code":"forbidden","count":1}`, `${more} {"count":1}`])
+  for (let n = 0; n < 21; n++) log.info({ code: 'not_found' }, REFUSED)
+  assert.equal(lines.length, 182)
+  clock.advance(60_000)
+  assert.equal(lines.at(-1), `${more} {"code":"not_found","count":1}`)
+})
