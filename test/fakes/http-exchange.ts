@@ -12,7 +12,7 @@ export interface FakeRequestFields {
 
 /** A request whose body the test writes. */
 export function fakeRequest(fields: FakeRequestFields = {}): IncomingMessage & PassThrough {
-  const given = { method: 'POST', url: '/', headers: {}, complete: true, ...fields }
+  const given = { method: 'POST', url: '/', headers: {}, complete: true, socket: {}, ...fields }
   return Object.assign(new PassThrough(), given) as unknown as IncomingMessage & PassThrough
 }
 
@@ -43,9 +43,17 @@ export class FakeResponse extends Writable {
     return this as unknown as ServerResponse
   }
 
+  get headersSent(): boolean {
+    return this.status !== undefined
+  }
+
+  setHeader(name: string, value: unknown): void {
+    this.headers = { ...this.headers, [name]: value }
+  }
+
   writeHead(status: number, headers: Readonly<Record<string, unknown>>): this {
     this.status = status
-    this.headers = headers
+    this.headers = { ...this.headers, ...headers }
     return this
   }
 
