@@ -81,5 +81,8 @@ test('PL-5 a valid request that cannot be served now is a failed precondition; o
     ...['RESOURCE_EXHAUSTED', 'UNKNOWN'],
   ]
   const statuses = [400, 401, 403, 404, 409, 410, 413, 429, 500, 502, 503, 504, 507, 418]
-  assert.deepEqual(statuses.map((status) => grpcStatusName(status, 0)), names)
+  assert.deepEqual(
+    statuses.map((status) => grpcStatusName(status, 0)),
+    names,
+  )
 })
