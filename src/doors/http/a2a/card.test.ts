@@ -83,7 +83,7 @@ test('PL-5 the extended card describes the workspace in an extension that client
 
 test('PL-5 the answer with a card is cacheable for a minute, and the same card is answered with 304', async () => {
   const { send } = openA2a()
-  const get = (headers = {}) => send({ method: 'GET', path: '/.well-known/agent-card.json', token: '', headers })
+  const get = (given = {}) => send({ method: 'GET', path: '/.well-known/agent-card.json', token: '', headers: given })
   const { status, headers, text, json } = await get()
   const { ETag: etag, ...others } = headers
   assert.match(String(etag), /^"[\w-]{27}"$/)

@@ -138,3 +138,14 @@ test('PL-5 a stream over REST is its bare events, and a stream that failed after
   assert.doesNotMatch(client.text, /error/)
   assert.match(JSON.stringify(failing.fakePlatform.logged.at(-1)), /the log is gone/)
 })
+
+test('PL-5 over REST the media type of an answer is that of A2A, unless its caller accepts only plain JSON', async () => {
+  const { send } = await openNoting()
+  const typeFor = async (accept?: string) =>
+    (await send({ method: 'GET', path: '/tasks', headers: accept === undefined ? {} : { accept } })).headers[
+      'Content-Type'
+    ]
+  const accepted = [undefined, '*/*', 'application/a2a+json', 'application/json, application/a2a+json']
+  for (const accept of accepted) assert.equal(await typeFor(accept), 'application/a2a+json', accept)
+  assert.equal(await typeFor('application/json'), 'application/json')
+})

@@ -212,7 +212,7 @@ test('PL-7 _platform begins with all workspaces and what needs a person, then te
   assert.equal(watchers.size, 1)
   changePlatform([watched('a'), watched('b', { status: 'failed' }), watched('c')])
   assert.deepEqual(await take(), ['changed _platform b', 'created _platform c'])
-  assert.equal((socket.messages.at(-1)?.['state'] as { name: string }).name, 'c')
+  assert.partialDeepStrictEqual(socket.messages.at(-1), { id: 'c', state: { id: 'c', name: 'c', status: 'online' } })
   changePlatform([watched('a'), watched('b', { status: 'failed' }), watched('c')])
   assert.deepEqual(await take(), [])
   changePlatform([watched('c')], { count: 3, mark: 'm2' })
