@@ -1,0 +1,331 @@
+import assert from 'node:assert/strict'
+import { createServer, request as sendRequest } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import { manualClock } from '../../../../test/fakes/manual-clock.ts'
+import { createFakeActivityLogs } from '../../../../test/fakes/platform/fake-activity.ts'
+import { createFakePlatform, secretOf, WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
+import { countTimers } from '../../../../test/fakes/timer-count.ts'
+import { bearerOptions, connectSocket, type SocketClient } from '../../../../test/harness/socket-client.ts'
+import { waitUntil } from '../../../../test/harness/wait.ts'
+import type { Activity } from '../../../inbox/readers.ts'
+import { listen } from '../../listen.ts'
+import { createHttpAuth } from '../server/auth.ts'
+import { createHostRule } from '../server/host-rule.ts'
+import { createRateLimit } from '../server/rate-limit.ts'
+import { createWrongTokenLimit } from '../server/wrong-token-limit.ts'
+import { createSockets } from './sockets.ts'
+
+const LIMITS = { keepAliveMs: 20_000, unsentBytesMax: 1_000_000, unsentMs: 30_000 }
+
+/** Sockets on a server of loopback, whose clock the test moves. */
+async function openSockets(t: TestContext, change: (activity: Activity) => Partial<Activity> = () => ({})) {
+  const { clock, timers } = countTimers(manualClock())
+  const logs = createFakeActivityLogs([WORKSPACE_ID])
+  const platform = createFakePlatform()
+  const { tokens, workspaces, needsYou, log } = platform
+  const counted = { heads: 0, watchers: 0 }
+  const activity: Activity = {
+    ...logs.activity,
+    heads() {
+      counted.heads++
+      return logs.activity.heads()
+    },
+    onChange(callback) {
+      counted.watchers++
+      const stop = logs.activity.onChange(callback)
+      return () => {
+        counted.watchers--
+        stop()
+      }
+    },
+    ...change(logs.activity),
+  }
+  const sockets = createSockets({
+    ...{ tokens, workspaces, needsYou, log, activity, clock, limits: LIMITS, isOurHost: createHostRule('127.0.0.1') },
+    auth: createHttpAuth({
+      ...{ tokens, port: 1, rateLimit: createRateLimit(clock), byteLimit: createRateLimit(clock) },
+      wrongTokenLimit: createWrongTokenLimit(clock),
+    }),
+  })
+  const connections = new Set<Socket>()
+  const server = createServer().on('upgrade', sockets.upgrade)
+  server.on('connection', (socket) => {
+    connections.add(socket)
+    socket.on('close', () => connections.delete(socket))
+  })
+  await listen(server, { host: '127.0.0.1', port: 0, flag: '--port' })
+  t.after(() => {
+    for (const socket of connections) socket.destroy()
+    server.close()
+  })
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const connect = async (options: object = bearerOptions(secretOf('admin'))) => {
+    const client = await connectSocket(url, options)
+    t.after(() => client.socket.terminate())
+    return client
+  }
+  const follow = async () => {
+    const client = await connect()
+    client.send({ subscribe: { [WORKSPACE_ID]: 0 } })
+    await waitUntil(() => client.messages.length === 1)
+    return client
+  }
+  return { ...{ clock, timers, logs, platform, counted, sockets, url, connections }, connect, follow }
+}
+
+/** Lets the callbacks of all promises and of the next events run. */
+const rest = async () => {
+  for (let turn = 0; turn < 6; turn++) await new Promise((resolve) => setImmediate(resolve))
+}
+
+test('PL-7 the numbers of all logs are compared every 5 s while a socket is open', async (t) => {
+  const { clock, counted, follow } = await openSockets(t)
+  clock.advance(5000)
+  await rest()
+  assert.equal(counted.heads, 0, 'no socket is open')
+  await follow()
+  clock.advance(4999)
+  await rest()
+  assert.equal(counted.heads, 0)
+  clock.advance(1)
+  await rest()
+  assert.equal(counted.heads, 1)
+  clock.advance(5000)
+  await rest()
+  assert.equal(counted.heads, 2)
+})
+
+test('PL-7 hints that name no log are one comparison after 50 ms, and the next is after 5 s again', async (t) => {
+  const { clock, counted, follow, logs } = await openSockets(t)
+  const client = await follow()
+  for (let row = 0; row < 3; row++) logs.addElsewhere(WORKSPACE_ID)
+  clock.advance(49)
+  await rest()
+  assert.equal(counted.heads, 0)
+  clock.advance(1)
+  await waitUntil(() => client.seqs(WORKSPACE_ID).length === 3)
+  assert.equal(counted.heads, 1)
+  clock.advance(4999)
+  await rest()
+  assert.equal(counted.heads, 1)
+  clock.advance(1)
+  await rest()
+  assert.equal(counted.heads, 2)
+})
+
+test('PL-7 a hint during a comparison causes one more soon after it', async (t) => {
+  let answer: () => void = () => undefined
+  let heads = 0
+  const { clock, follow, logs } = await openSockets(t, (activity) => ({
+    async heads() {
+      heads++
+      const found = await activity.heads()
+      await new Promise<void>((resolve) => {
+        answer = resolve
+      })
+      return found
+    },
+  }))
+  await follow()
+  logs.addElsewhere(WORKSPACE_ID)
+  clock.advance(50)
+  await rest()
+  logs.addElsewhere(WORKSPACE_ID)
+  clock.advance(1000)
+  await rest()
+  assert.equal(heads, 1, 'one comparison at a time')
+  answer()
+  await rest()
+  clock.advance(49)
+  await rest()
+  assert.equal(heads, 1)
+  clock.advance(1)
+  await rest()
+  assert.equal(heads, 2)
+  answer()
+  await rest()
+  clock.advance(4999)
+  await rest()
+  assert.equal(heads, 2)
+})
+
+test('RE-3 a comparison that fails is logged, and the next one runs', async (t) => {
+  let heads = 0
+  const { clock, follow, platform } = await openSockets(t, () => ({
+    async heads() {
+      heads++
+      throw new Error('the store is gone')
+    },
+  }))
+  await follow()
+  for (const round of [1, 2]) {
+    clock.advance(5000)
+    await rest()
+    assert.equal(heads, round)
+  }
+  assert.equal(platform.logged.filter(({ msg }) => msg === 'logs could not be compared').length, 2)
+})
+
+test('PL-7 a hint that names a log reaches its readers at once, without a comparison', async (t) => {
+  const { counted, follow, logs } = await openSockets(t)
+  const [first, second] = [await follow(), await follow()]
+  logs.add(WORKSPACE_ID)
+  await waitUntil(() => first.seqs(WORKSPACE_ID).length === 1 && second.seqs(WORKSPACE_ID).length === 1)
+  assert.equal(counted.heads, 0)
+})
+
+test('PL-7 a change is told to a client of _platform soon after a hint, not only at the next poll', async (t) => {
+  const { clock, connect, logs, platform } = await openSockets(t)
+  const client = await connect()
+  client.send({ subscribe: { _platform: null } })
+  await waitUntil(() => client.messages.length === 2)
+  await rest()
+  clock.advance(100)
+  await rest()
+  await platform.workspaces.create({ name: 'new' })
+  logs.add(WORKSPACE_ID)
+  await waitUntil(() => client.messages.some(({ type }) => type === 'created'))
+})
+
+test('PL-7 a client that answers pings stays, and one that does not is disconnected at the next ping', async (t) => {
+  const { clock, connect } = await openSockets(t)
+  const alive = await connect()
+  const dead = await connect({ ...bearerOptions(secretOf('admin')), autoPong: false })
+  let pings = 0
+  alive.socket.on('ping', () => pings++)
+  let deadPings = 0
+  dead.socket.on('ping', () => deadPings++)
+  clock.advance(19_999)
+  await rest()
+  assert.equal(pings, 0)
+  clock.advance(1)
+  await waitUntil(() => pings === 1 && deadPings === 1)
+  // The answer to a ping arrives before a later message of the same client is answered.
+  alive.send('{')
+  await waitUntil(() => alive.messages.length === 1)
+  clock.advance(20_000)
+  assert.equal(await dead.closed, 1006)
+  await waitUntil(() => pings === 2)
+  assert.equal(alive.socket.readyState, alive.socket.OPEN)
+})
+
+test('RE-3 a client that has gone leaves no timer, no watch and no place', async (t) => {
+  const { timers, connect, platform } = await openSockets(t)
+  const before = timers()
+  const client = await connect()
+  assert.equal(timers(), before + 1)
+  client.socket.close()
+  await client.closed
+  await waitUntil(() => timers() === before)
+  const one = await connect()
+  await platform.tokens.revoke('admin')
+  assert.equal(await one.closed, 4401)
+})
+
+test('PL-12 a client that does not answer the close of a revoked token is disconnected after a second', async (t) => {
+  const { clock, connect, platform, connections } = await openSockets(t)
+  const client = await connect()
+  client.socket.pause()
+  await platform.tokens.revoke('admin')
+  await rest()
+  clock.advance(999)
+  await rest()
+  assert.equal(connections.size, 1)
+  clock.advance(1)
+  await waitUntil(() => connections.size === 0)
+})
+
+test('RE-5 closing closes every socket with 1001, a silent one after a second, and leaves no timer and no listener', async (t) => {
+  const { clock, timers, connect, sockets, counted, connections } = await openSockets(t)
+  const answering = await connect()
+  const silent = await connect()
+  silent.socket.pause()
+  const closing = sockets.close().then(() => 'closed')
+  assert.equal(await answering.closed, 1001)
+  await waitUntil(() => connections.size === 1)
+  clock.advance(999)
+  const state = () => Promise.race([closing, rest().then(() => 'waits')])
+  assert.equal(await state(), 'waits')
+  clock.advance(1)
+  assert.equal(await closing, 'closed')
+  assert.deepEqual([timers(), counted.watchers], [0, 0])
+})
+
+test('RE-5 closing without sockets needs no time, and a later upgrade is dropped', async (t) => {
+  const { sockets, connect, timers } = await openSockets(t)
+  await sockets.close()
+  assert.equal(timers(), 0)
+  await assert.rejects(connect(), /socket hang up|ECONNRESET/)
+})
+
+test('PL-7 a refused upgrade is an HTTP answer with its reason, and the connection ends', async (t) => {
+  const { url, platform, connections } = await openSockets(t)
+  const upgrade = (path: string, headers: Readonly<Record<string, string>>) =>
+    new Promise<unknown[]>((resolve, reject) => {
+      const key = { 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==', 'sec-websocket-version': '13' }
+      const options = { agent: false, headers: { connection: 'Upgrade', upgrade: 'websocket', ...key, ...headers } }
+      const outgoing = sendRequest(url + path, options, (incoming) => {
+        let text = ''
+        incoming.setEncoding('utf8').on('data', (chunk) => {
+          text += chunk
+        })
+        incoming.on('end', () => {
+          const { code, message } = JSON.parse(text).error
+          resolve([incoming.statusCode, incoming.headers.connection, code, message])
+        })
+      })
+      outgoing.on('upgrade', (_response, socket) => {
+        socket.destroy()
+        resolve(['upgraded'])
+      })
+      outgoing.on('error', reject)
+      outgoing.end()
+    })
+  const authorization = `Bearer ${secretOf('admin')}`
+  for (const path of ['/ws', '/ws/', '/ws?x=1', '/ws/?x=/y'])
+    assert.deepEqual(await upgrade(path, { authorization }), ['upgraded'], path)
+  const elsewhere = [404, 'close', 'not_found', 'there is no WebSocket here; it is at /ws']
+  for (const path of ['/', '/wsx', '/x/ws', '/x?/ws'])
+    assert.deepEqual(await upgrade(path, { authorization }), elsewhere)
+  const host = 'the Host header is not a name of this platform; use localhost or its address'
+  assert.deepEqual(await upgrade('/ws', { authorization, host: 'evil.test' }), [403, 'close', 'forbidden', host])
+  assert.deepEqual((await upgrade('/ws', {})).slice(0, 3), [401, 'close', 'unauthenticated'])
+  const cookie = 'molecule_session_1=admin-secret'
+  assert.deepEqual((await upgrade('/ws', { cookie })).slice(0, 3), [403, 'close', 'forbidden'])
+  const caller = await upgrade('/ws', { authorization: `Bearer ${secretOf('caller')}` })
+  assert.deepEqual(caller.slice(0, 3), [403, 'close', 'forbidden'])
+  const line = platform.logged.at(-1)
+  assert.deepEqual([line?.['code'], line?.['path'], line?.['msg']], ['forbidden', '/ws', 'request refused'])
+  await waitUntil(() => connections.size === 0)
+})
+
+test('PL-9 a token has 32 sockets; the refusal says so and when to try again', async (t) => {
+  const { connect, platform } = await openSockets(t)
+  const clients: SocketClient[] = []
+  for (let count = 0; count < 32; count++) clients.push(await connect())
+  await assert.rejects(connect(), /Unexpected server response: 429/)
+  const line = platform.logged.at(-1)
+  assert.deepEqual([line?.['code'], line?.['reason']], ['too_many_requests', 'this token has 32 sockets open'])
+  await connect(bearerOptions(secretOf('viewer')))
+  clients[0]?.socket.terminate()
+  await clients[0]?.closed
+  await waitUntil(() =>
+    connect().then(
+      () => true,
+      () => false,
+    ),
+  )
+})
+
+test('PL-7 a client chooses the protocol of the platform, and a message of 128 KiB is read', async (t) => {
+  const { connect } = await openSockets(t)
+  const plain = await connect()
+  assert.equal(plain.socket.protocol, '')
+  const named = await connect({ protocols: ['other', 'molecule', `molecule.bearer.${secretOf('viewer')}`] })
+  assert.deepEqual([named.socket.protocol, named.socket.extensions], ['molecule', ''])
+  named.send('x'.repeat(128 * 1024))
+  await waitUntil(() => named.messages.length === 1)
+  named.send('x'.repeat(128 * 1024 + 1))
+  assert.equal(await named.closed, 1009)
+})
