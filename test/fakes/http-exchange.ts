@@ -52,6 +52,7 @@ export class FakeResponse extends Writable {
   }
 
   writeHead(status: number, headers: Readonly<Record<string, unknown>>): this {
+    if (this.headersSent) throw new Error('the headers are sent already')
     this.status = status
     this.headers = { ...this.headers, ...headers }
     return this

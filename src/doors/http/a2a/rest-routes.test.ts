@@ -149,3 +149,67 @@ test('PL-5 over REST the media type of an answer is that of A2A, unless its call
   for (const accept of accepted) assert.equal(await typeFor(accept), 'application/a2a+json', accept)
   assert.equal(await typeFor('application/json'), 'application/json')
 })
+
+test('PL-5 the REST routes of tasks read, follow and cancel them, and show the extended card', async () => {
+  const { call, begin, fakePlatform } = await openNoting()
+  const [, { task }] = await call(
+    'POST',
+    '/message:send',
+    sendParams('slow', { configuration: { returnImmediately: true } }),
+  )
+  for (const tenant of ['', '/acme']) {
+    const [status, found] = await call('GET', `${tenant}/tasks/${task.id}`)
+    assert.deepEqual([status, found.id, found.status.state], [200, 'task-2', 'TASK_STATE_WORKING'])
+    assert.equal((await call('GET', `${tenant}/extendedAgentCard`))[1].name, 'echo')
+  }
+  const followers = ['GET', 'POST'].map((method) => begin({ method, path: '/tasks/task-2:subscribe' }))
+  for (const { request } of followers) request.end()
+  while (fakePlatform.following() < 2) await new Promise((resolve) => setImmediate(resolve))
+  await call('POST', '/tasks/task-2:cancel')
+  for (const { client, answered } of followers) {
+    await answered
+    assert.match(client.text, /^id: 4\.0\ndata: {"task":.*TASK_STATE_CANCELED/s)
+  }
+})
+
+test('PL-12 a stream over REST whose token is revoked ends, and nothing is written after it', async () => {
+  const { begin, fakePlatform } = openA2a()
+  const { id, secret: token } = await fakePlatform.tokens.create({ name: 'short', role: 'member' })
+  const { request, client, answered } = begin({ path: '/message:stream', token })
+  request.end(JSON.stringify(sendParams('slow')))
+  while (fakePlatform.following() === 0) await new Promise((resolve) => setImmediate(resolve))
+  await fakePlatform.tokens.revoke(id)
+  await answered
+  assert.ok(client.writableEnded)
+  assert.equal(fakePlatform.logged.at(-1)?.['code'], 'unauthenticated')
+})
+
+test('PL-23 other callers run between the steps of a large message over REST', async () => {
+  for (const [bytes, expected] of [
+    [256 * 1024, 0],
+    [256 * 1024 + 1, 2],
+  ] as const) {
+    let turns = 0
+    let atAdmission = -1
+    const { begin } = openA2a(({ reception }) => ({
+      reception: {
+        ...reception,
+        send(...given) {
+          atAdmission = turns
+          return reception.send(...given)
+        },
+      },
+    }))
+    const bodyOf = (pad: string) => JSON.stringify(sendParams('hello', { message: { metadata: { pad } } }))
+    const { request, answered } = begin({ path: '/message:send' })
+    const count = () => {
+      turns++
+      timer = setImmediate(count)
+    }
+    let timer = setImmediate(count)
+    request.end(bodyOf('x'.repeat(bytes - bodyOf('').length)))
+    await answered
+    clearImmediate(timer)
+    assert.equal(atAdmission, expected, String(bytes))
+  }
+})

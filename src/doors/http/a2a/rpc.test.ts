@@ -165,3 +165,15 @@ test('PL-5 each event of a stream is a response to its call, in the format of it
   const older = first((await rpc('message/stream', sendParamsV03('hello'))).text)
   assert.deepEqual([older.id, older.result.kind, older.result.status.state], [7, 'task', 'completed'])
 })
+
+test('PL-12 a stream whose token is revoked ends, and nothing is written after it', async () => {
+  const { begin, fakePlatform } = openA2a()
+  const { id, secret: token } = await fakePlatform.tokens.create({ name: 'short', role: 'member' })
+  const { request, client, answered } = begin({ token })
+  request.end(JSON.stringify({ jsonrpc: '2.0', id: 7, method: 'SendStreamingMessage', params: sendParams('slow') }))
+  while (fakePlatform.following() === 0) await new Promise((resolve) => setImmediate(resolve))
+  await fakePlatform.tokens.revoke(id)
+  await answered
+  assert.ok(client.writableEnded)
+  assert.equal(fakePlatform.logged.at(-1)?.['code'], 'unauthenticated')
+})
