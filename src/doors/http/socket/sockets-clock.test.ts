@@ -7,7 +7,7 @@ import { createFakeActivityLogs } from '../../../../test/fakes/platform/fake-act
 import { createFakePlatform, secretOf, WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
 import { countTimers } from '../../../../test/fakes/timer-count.ts'
 import { bearerOptions, connectSocket, type SocketClient } from '../../../../test/harness/socket-client.ts'
-import { waitUntil } from '../../../../test/harness/wait.ts'
+import { waitUntil, within } from '../../../../test/harness/wait.ts'
 import type { Activity } from '../../../inbox/readers.ts'
 import { listen } from '../../listen.ts'
 import { createHttpAuth } from '../server/auth.ts'
@@ -15,6 +15,11 @@ import { createHostRule } from '../server/host-rule.ts'
 import { createRateLimit } from '../server/rate-limit.ts'
 import { createWrongTokenLimit } from '../server/wrong-token-limit.ts'
 import { createSockets } from './sockets.ts'
+
+/** Everything here happens at once; a test that waits for longer has failed. */
+const WAIT_MS = 10_000
+const soon = (condition: () => boolean | Promise<boolean>) => waitUntil(condition, String(condition), WAIT_MS)
+const end = <T>(promise: Promise<T>): Promise<T> => within(promise, 'the end', WAIT_MS)
 
 const LIMITS = { keepAliveMs: 20_000, unsentBytesMax: 1_000_000, unsentMs: 30_000 }
 
@@ -68,7 +73,7 @@ async function openSockets(t: TestContext, change: (activity: Activity) => Parti
   const follow = async () => {
     const client = await connect()
     client.send({ subscribe: { [WORKSPACE_ID]: 0 } })
-    await waitUntil(() => client.messages.length === 1)
+    await soon(() => client.messages.length === 1)
     return client
   }
   return { ...{ clock, timers, logs, platform, counted, sockets, url, connections }, connect, follow }
@@ -104,7 +109,7 @@ test('PL-7 hints that name no log are one comparison after 50 ms, and the next i
   await rest()
   assert.equal(counted.heads, 0)
   clock.advance(1)
-  await waitUntil(() => client.seqs(WORKSPACE_ID).length === 3)
+  await soon(() => client.seqs(WORKSPACE_ID).length === 3)
   assert.equal(counted.heads, 1)
   clock.advance(4999)
   await rest()
@@ -114,41 +119,37 @@ test('PL-7 hints that name no log are one comparison after 50 ms, and the next i
   assert.equal(counted.heads, 2)
 })
 
-test('PL-7 a hint during a comparison causes one more soon after it', async (t) => {
-  let answer: () => void = () => undefined
-  let heads = 0
-  const { clock, follow, logs } = await openSockets(t, (activity) => ({
-    async heads() {
-      heads++
-      const found = await activity.heads()
-      await new Promise<void>((resolve) => {
-        answer = resolve
-      })
-      return found
-    },
-  }))
-  await follow()
-  logs.addElsewhere(WORKSPACE_ID)
-  clock.advance(50)
-  await rest()
-  logs.addElsewhere(WORKSPACE_ID)
-  clock.advance(1000)
-  await rest()
-  assert.equal(heads, 1, 'one comparison at a time')
-  answer()
-  await rest()
-  clock.advance(49)
-  await rest()
-  assert.equal(heads, 1)
-  clock.advance(1)
-  await rest()
-  assert.equal(heads, 2)
-  answer()
-  await rest()
-  clock.advance(4999)
-  await rest()
-  assert.equal(heads, 2)
-})
+for (const begin of ['a hint', 'the time'])
+  test(`PL-7 a hint during a comparison that ${begin} began causes one more soon after it`, async (t) => {
+    let answer: () => void = () => undefined
+    let heads = 0
+    const { clock, follow, logs } = await openSockets(t, (activity) => ({
+      async heads() {
+        heads++
+        const found = await activity.heads()
+        await new Promise<void>((resolve) => {
+          answer = resolve
+        })
+        return found
+      },
+    }))
+    await follow()
+    const pass = async (ms: number) => {
+      clock.advance(ms)
+      await rest()
+      return heads
+    }
+    if (begin === 'a hint') logs.addElsewhere(WORKSPACE_ID)
+    assert.equal(await pass(begin === 'a hint' ? 50 : 5000), 1)
+    logs.addElsewhere(WORKSPACE_ID)
+    assert.equal(await pass(1000), 1, 'one comparison at a time')
+    answer()
+    await rest()
+    assert.deepEqual([await pass(49), await pass(1)], [1, 2])
+    answer()
+    await rest()
+    assert.equal(await pass(4999), 2)
+  })
 
 test('RE-3 a comparison that fails is logged, and the next one runs', async (t) => {
   let heads = 0
@@ -171,7 +172,7 @@ test('PL-7 a hint that names a log reaches its readers at once, without a compar
   const { counted, follow, logs } = await openSockets(t)
   const [first, second] = [await follow(), await follow()]
   logs.add(WORKSPACE_ID)
-  await waitUntil(() => first.seqs(WORKSPACE_ID).length === 1 && second.seqs(WORKSPACE_ID).length === 1)
+  await soon(() => first.seqs(WORKSPACE_ID).length === 1 && second.seqs(WORKSPACE_ID).length === 1)
   assert.equal(counted.heads, 0)
 })
 
@@ -179,13 +180,13 @@ test('PL-7 a change is told to a client of _platform soon after a hint, not only
   const { clock, connect, logs, platform } = await openSockets(t)
   const client = await connect()
   client.send({ subscribe: { _platform: null } })
-  await waitUntil(() => client.messages.length === 2)
+  await soon(() => client.messages.length === 2)
   await rest()
   clock.advance(100)
   await rest()
   await platform.workspaces.create({ name: 'new' })
   logs.add(WORKSPACE_ID)
-  await waitUntil(() => client.messages.some(({ type }) => type === 'created'))
+  await soon(() => client.messages.some(({ type }) => type === 'created'))
 })
 
 test('PL-7 a client that answers pings stays, and one that does not is disconnected at the next ping', async (t) => {
@@ -200,13 +201,13 @@ test('PL-7 a client that answers pings stays, and one that does not is disconnec
   await rest()
   assert.equal(pings, 0)
   clock.advance(1)
-  await waitUntil(() => pings === 1 && deadPings === 1)
+  await soon(() => pings === 1 && deadPings === 1)
   // The answer to a ping arrives before a later message of the same client is answered.
   alive.send('{')
-  await waitUntil(() => alive.messages.length === 1)
+  await soon(() => alive.messages.length === 1)
   clock.advance(20_000)
-  assert.equal(await dead.closed, 1006)
-  await waitUntil(() => pings === 2)
+  assert.equal(await end(dead.closed), 1006)
+  await soon(() => pings === 2)
   assert.equal(alive.socket.readyState, alive.socket.OPEN)
 })
 
@@ -216,11 +217,11 @@ test('RE-3 a client that has gone leaves no timer, no watch and no place', async
   const client = await connect()
   assert.equal(timers(), before + 1)
   client.socket.close()
-  await client.closed
-  await waitUntil(() => timers() === before)
+  await end(client.closed)
+  await soon(() => timers() === before)
   const one = await connect()
   await platform.tokens.revoke('admin')
-  assert.equal(await one.closed, 4401)
+  assert.equal(await end(one.closed), 4401)
 })
 
 test('PL-12 a client that does not answer the close of a revoked token is disconnected after a second', async (t) => {
@@ -233,7 +234,7 @@ test('PL-12 a client that does not answer the close of a revoked token is discon
   await rest()
   assert.equal(connections.size, 1)
   clock.advance(1)
-  await waitUntil(() => connections.size === 0)
+  await soon(() => connections.size === 0)
 })
 
 test('RE-5 closing closes every socket with 1001, a silent one after a second, and leaves no timer and no listener', async (t) => {
@@ -242,19 +243,19 @@ test('RE-5 closing closes every socket with 1001, a silent one after a second, a
   const silent = await connect()
   silent.socket.pause()
   const closing = sockets.close().then(() => 'closed')
-  assert.equal(await answering.closed, 1001)
-  await waitUntil(() => connections.size === 1)
+  assert.equal(await end(answering.closed), 1001)
+  await soon(() => connections.size === 1)
   clock.advance(999)
   const state = () => Promise.race([closing, rest().then(() => 'waits')])
   assert.equal(await state(), 'waits')
   clock.advance(1)
-  assert.equal(await closing, 'closed')
+  assert.equal(await end(closing), 'closed')
   assert.deepEqual([timers(), counted.watchers], [0, 0])
 })
 
 test('RE-5 closing without sockets needs no time, and a later upgrade is dropped', async (t) => {
   const { sockets, connect, timers } = await openSockets(t)
-  await sockets.close()
+  await end(sockets.close())
   assert.equal(timers(), 0)
   await assert.rejects(connect(), /socket hang up|ECONNRESET/)
 })
@@ -297,7 +298,7 @@ test('PL-7 a refused upgrade is an HTTP answer with its reason, and the connecti
   assert.deepEqual(caller.slice(0, 3), [403, 'close', 'forbidden'])
   const line = platform.logged.at(-1)
   assert.deepEqual([line?.['code'], line?.['path'], line?.['msg']], ['forbidden', '/ws', 'request refused'])
-  await waitUntil(() => connections.size === 0)
+  await soon(() => connections.size === 0)
 })
 
 test('PL-9 a token has 32 sockets; the refusal says so and when to try again', async (t) => {
@@ -310,7 +311,7 @@ test('PL-9 a token has 32 sockets; the refusal says so and when to try again', a
   await connect(bearerOptions(secretOf('viewer')))
   clients[0]?.socket.terminate()
   await clients[0]?.closed
-  await waitUntil(() =>
+  await soon(() =>
     connect().then(
       () => true,
       () => false,
@@ -325,7 +326,7 @@ test('PL-7 a client chooses the protocol of the platform, and a message of 128 K
   const named = await connect({ protocols: ['other', 'molecule', `molecule.bearer.${secretOf('viewer')}`] })
   assert.deepEqual([named.socket.protocol, named.socket.extensions], ['molecule', ''])
   named.send('x'.repeat(128 * 1024))
-  await waitUntil(() => named.messages.length === 1)
+  await soon(() => named.messages.length === 1)
   named.send('x'.repeat(128 * 1024 + 1))
-  assert.equal(await named.closed, 1009)
+  assert.equal(await end(named.closed), 1009)
 })
