@@ -61,6 +61,20 @@ test('PL-9 streams that have all closed are forgotten: the token has its whole n
   }
 })
 
+test('PL-9 one stream that stays open still counts when all others of its token have closed', () => {
+  const { waitingCalls } = setUp()
+  const open = () => {
+    const response = new EventEmitter()
+    waitingCalls.countStream(response, member)
+    return response
+  }
+  const [stays, ...others] = Array.from({ length: 256 }, open)
+  for (const response of others) response.emit('close')
+  const again = Array.from({ length: 255 }, open)
+  assert.throws(open, { code: 'too_many_requests' })
+  for (const response of [stays, ...again]) response?.emit('close')
+})
+
 test('a call returns what its wait returned, and leaves no listener', async () => {
   const { waitingCalls, response, tokens } = setUp()
   const watched: string[] = []
