@@ -13,6 +13,10 @@ import { createWaitingCalls } from '../../src/doors/http/server/waiting-calls.ts
 import { createWrongTokenLimit } from '../../src/doors/http/server/wrong-token-limit.ts'
 import { FakeResponse, fakeRequest } from '../fakes/http-exchange.ts'
 import { createFakePlatform, createFakePushContext, secretOf, WORKSPACE_ID } from '../fakes/platform/fake-platform.ts'
+import { waitUntil, within } from './wait.ts'
+
+/** Everything here happens at once; an answer that takes longer never comes. */
+const WAIT_MS = 10_000
 
 export interface MemoryRequest {
   readonly method?: string
@@ -64,7 +68,8 @@ export function openA2a(change: (options: A2aOptions) => Partial<A2aOptions> = (
     const client = new FakeResponse()
     const address = a2aAddress(method, `/workspaces/${workspace}/a2a${path}`)
     if (address === undefined) throw new Error(`no A2A address: ${method} ${path}`)
-    const answered = serve({ request, response: client.response, requestId: 'req_01' }, address)
+    const served = serve({ request, response: client.response, requestId: 'req_01' }, address)
+    const answered = within(served, 'the answer', WAIT_MS)
     return { request: request as PassThrough, client, answered }
   }
   const send = async (given: MemoryRequest = {}): Promise<MemoryAnswer> => {
@@ -73,8 +78,7 @@ export function openA2a(change: (options: A2aOptions) => Partial<A2aOptions> = (
     if (body === undefined) request.end()
     else request.end(typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body))
     const finished = once(client, 'finish')
-    await answered
-    await finished
+    await within(Promise.all([answered, finished]), 'the answer', WAIT_MS)
     return answerOf(client)
   }
   const rpc = (method: string, params: unknown, given: MemoryRequest = {}) =>
@@ -82,7 +86,10 @@ export function openA2a(change: (options: A2aOptions) => Partial<A2aOptions> = (
   return { fakePlatform, options, begin, send, rpc, countedBytes }
 }
 
-export function answerOf({ status, headers, text }: FakeResponse): MemoryAnswer {
+/** Waits for a condition that must hold at once. */
+export const soon = (condition: () => boolean): Promise<void> => waitUntil(condition, String(condition), WAIT_MS)
+
+function answerOf({ status, headers, text }: FakeResponse): MemoryAnswer {
   const json = String(headers['Content-Type']).includes('json') && text !== '' ? JSON.parse(text) : undefined
   return { status, headers, text, json }
 }

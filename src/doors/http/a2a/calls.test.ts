@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { EventEmitter } from 'node:events'
 import { test } from 'node:test'
 import { WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
-import { openA2a } from '../../../../test/harness/a2a-in-memory.ts'
+import { openA2a, soon } from '../../../../test/harness/a2a-in-memory.ts'
 import { sendParams } from '../../../../test/harness/open-door.ts'
 import { MoleculeError } from '../../../errors.ts'
 import type { StreamResponse } from '../../../protocol/a2a.ts'
@@ -64,14 +64,14 @@ test('PL-5 a stream of another binding gives each event in order, one at a time,
     await new Promise((resolve) => setImmediate(resolve))
     order.push('end')
   })
-  while (fakePlatform.following() === 0) await new Promise((resolve) => setImmediate(resolve))
+  await soon(() => fakePlatform.following() > 0)
   fakePlatform.finish('task-1')
   assert.equal(await whole, true)
   assert.deepEqual(order, ['begin task', 'end', 'begin artifactUpdate', 'end', 'begin statusUpdate', 'end'])
   const result = await call('SendStreamingMessage', sendParams('slow', { message: { messageId: 'second' } }))
   assert.ok('follow' in result)
   const left = result.follow(async () => undefined)
-  while (fakePlatform.following() === 0) await new Promise((resolve) => setImmediate(resolve))
+  await soon(() => fakePlatform.following() > 0)
   response.emit('close')
   assert.equal(await left, false)
 })

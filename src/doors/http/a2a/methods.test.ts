@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
-import { openA2a } from '../../../../test/harness/a2a-in-memory.ts'
+import { openA2a, soon } from '../../../../test/harness/a2a-in-memory.ts'
 import { sendParams, sendParamsV03 } from '../../../../test/harness/open-door.ts'
 import type { TaskQuery, TaskView } from '../../../inbox/inbox.ts'
 import type { Task } from '../../../protocol/a2a.ts'
@@ -169,8 +169,7 @@ test('a caller that has gone has not read its result', async () => {
   for (const method of ['SendMessage', 'SendStreamingMessage']) {
     const { request, client, answered } = begin({ token: 'conversation-secret', workspace: sibling.id })
     request.end(JSON.stringify({ jsonrpc: '2.0', id: 7, method, params: sendParams('slow') }))
-    while (fakePlatform.waiting() + fakePlatform.following() === 0)
-      await new Promise((resolve) => setImmediate(resolve))
+    await soon(() => fakePlatform.waiting() + fakePlatform.following() > 0)
     client.destroy()
     await answered
   }
@@ -267,7 +266,7 @@ test('PL-9 a token over its number of streams is refused before its message is a
     request.end(body('slow'))
     return { client, answered }
   })
-  while (fakePlatform.following() < 256) await new Promise((resolve) => setImmediate(resolve))
+  await soon(() => fakePlatform.following() === 256)
   const refused = await rpc('SendStreamingMessage', sendParams('one more'), { token: 'member-secret' })
   assert.deepEqual([refused.status, refused.headers['Retry-After'], fakePlatform.letters.length], [429, '10', 256])
   for (const { client } of clients) client.destroy()
@@ -280,7 +279,7 @@ test('PL-5 a stream of a send ends when its task waits for input, a subscription
   assert.match(sent.text, /TASK_STATE_INPUT_REQUIRED/)
   const { request, client, answered } = begin()
   request.end(JSON.stringify({ jsonrpc: '2.0', id: 7, method: 'SubscribeToTask', params: { id: 'task-1' } }))
-  while (fakePlatform.following() === 0) await new Promise((resolve) => setImmediate(resolve))
+  await soon(() => fakePlatform.following() > 0)
   for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve))
   assert.equal(client.writableEnded, false)
   fakePlatform.finish('task-1')

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createFakePushContext, WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
-import { openA2a } from '../../../../test/harness/a2a-in-memory.ts'
+import { openA2a, soon } from '../../../../test/harness/a2a-in-memory.ts'
 import { sendParams } from '../../../../test/harness/open-door.ts'
 import type { TaskQuery } from '../../../inbox/inbox.ts'
 
@@ -164,7 +164,7 @@ test('PL-5 the REST routes of tasks read, follow and cancel them, and show the e
   }
   const followers = ['GET', 'POST'].map((method) => begin({ method, path: '/tasks/task-2:subscribe' }))
   for (const { request } of followers) request.end()
-  while (fakePlatform.following() < 2) await new Promise((resolve) => setImmediate(resolve))
+  await soon(() => fakePlatform.following() === 2)
   await call('POST', '/tasks/task-2:cancel')
   for (const { client, answered } of followers) {
     await answered
@@ -177,7 +177,7 @@ test('PL-12 a stream over REST whose token is revoked ends, and nothing is writt
   const { id, secret: token } = await fakePlatform.tokens.create({ name: 'short', role: 'member' })
   const { request, client, answered } = begin({ path: '/message:stream', token })
   request.end(JSON.stringify(sendParams('slow')))
-  while (fakePlatform.following() === 0) await new Promise((resolve) => setImmediate(resolve))
+  await soon(() => fakePlatform.following() > 0)
   await fakePlatform.tokens.revoke(id)
   await answered
   assert.ok(client.writableEnded)

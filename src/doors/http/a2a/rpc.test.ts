@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
-import { openA2a } from '../../../../test/harness/a2a-in-memory.ts'
+import { openA2a, soon } from '../../../../test/harness/a2a-in-memory.ts'
 import { sendParams, sendParamsV03 } from '../../../../test/harness/open-door.ts'
 import { MoleculeError } from '../../../errors.ts'
 import { a2aAddress } from './a2a.ts'
@@ -171,7 +171,7 @@ test('PL-12 a stream whose token is revoked ends, and nothing is written after i
   const { id, secret: token } = await fakePlatform.tokens.create({ name: 'short', role: 'member' })
   const { request, client, answered } = begin({ token })
   request.end(JSON.stringify({ jsonrpc: '2.0', id: 7, method: 'SendStreamingMessage', params: sendParams('slow') }))
-  while (fakePlatform.following() === 0) await new Promise((resolve) => setImmediate(resolve))
+  await soon(() => fakePlatform.following() > 0)
   await fakePlatform.tokens.revoke(id)
   await answered
   assert.ok(client.writableEnded)

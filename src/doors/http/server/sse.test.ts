@@ -5,6 +5,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { FakeResponse, fakeRequest } from '../../../../test/fakes/http-exchange.ts'
 import { manualClock } from '../../../../test/fakes/manual-clock.ts'
 import { countTimers } from '../../../../test/fakes/timer-count.ts'
+import { within } from '../../../../test/harness/wait.ts'
 import { createWaitQueue } from '../../../wait.ts'
 import { SSE_LIMITS, type SseEvent, writeEvents, writeOnlyEvent } from './sse.ts'
 
@@ -37,7 +38,7 @@ function openEvents() {
   }
   const exchange = { request: fakeRequest(), response: client.response, requestId: 'req_1' }
   let state = 'open'
-  const written = writeEvents(exchange, events(), { clock, limits: LIMITS }).then(
+  const writing = writeEvents(exchange, events(), { clock, limits: LIMITS }).then(
     () => {
       state = 'ended'
     },
@@ -48,6 +49,7 @@ function openEvents() {
   const rest = async () => {
     for (let turn = 0; turn < 5; turn++) await nextTurn()
   }
+  const written = () => within(writing, 'the end of the stream', 10_000)
   return { clock, timers, client, written, put: queue.put, taken: () => taken, state: () => state, rest }
 }
 
@@ -61,7 +63,7 @@ test('PL-5 events are written with id and data, in order, then the answer ends',
   put({ id: '1.0', data: '{"a":1}' })
   put({ id: '1.1', data: '{"b":2}' })
   put('end')
-  await written
+  await written()
   assert.equal(state(), 'ended')
   assert.equal(client.text, 'id: 1.0\ndata: {"a":1}\n\nid: 1.1\ndata: {"b":2}\n\n')
   assert.ok(client.writableEnded)
@@ -75,10 +77,10 @@ test('PL-5 the headers of a stream without an event are sent after 10 ms', async
   clock.advance(1)
   assert.equal(client.flushes, 1)
   put('end')
-  await written
+  await written()
   const short = openEvents()
   short.put('end')
-  await short.written
+  await short.written()
   short.clock.advance(1000)
   assert.equal(short.client.flushes, 0, 'the timer of an ended stream does nothing')
 })
@@ -92,7 +94,7 @@ test('PL-5 a quiet stream gets a comment in each interval, and none after its en
   clock.advance(2000)
   assert.equal(client.text, COMMENT.repeat(3))
   put('end')
-  await written
+  await written()
   clock.advance(10_000)
   assert.equal(client.text, COMMENT.repeat(3))
 })
@@ -116,7 +118,7 @@ test('RE-3 a reader that is behind gets no comment and no next event until it ha
   assert.equal(client.destroyed, false, 'it has read in time')
   assert.deepEqual([client.listenerCount('drain'), client.listenerCount('close')], [0, 0])
   put('end')
-  await written
+  await written()
 })
 
 test('RE-3 a reader that has not read within its time is disconnected, and no more events are taken', async () => {
@@ -127,7 +129,7 @@ test('RE-3 a reader that has not read within its time is disconnected, and no mo
   await rest()
   clock.advance(5000)
   assert.equal(client.destroyed, true)
-  await written
+  await written()
   assert.deepEqual([state(), taken(), client.listenerCount('drain'), client.listenerCount('close')], ['ended', 1, 0, 0])
   clock.advance(60_000)
   assert.doesNotMatch(client.text, /keep-alive/)
@@ -148,7 +150,7 @@ test('RE-3 a large event is written in pieces of the limit, each after the piece
   }
   client.readAll()
   put('end')
-  await written
+  await written()
   assert.deepEqual(
     client.bytes.map(({ length }) => length),
     [20_000, 20_000, Buffer.byteLength(text) - 40_000],
@@ -161,7 +163,7 @@ test('PL-5 an event of 16,384 characters is one write', async () => {
   const data = 'ä'.repeat(16_384 - 'id: 1.0\ndata: \n\n'.length)
   put({ id: '1.0', data })
   put('end')
-  await written
+  await written()
   assert.deepEqual(client.sent, [`id: 1.0\ndata: ${data}\n\n`])
 })
 
@@ -172,7 +174,7 @@ test('RE-3 a large event is not written further to a reader that disconnected', 
   await rest()
   client.destroy()
   await once(client, 'close')
-  await written
+  await written()
   assert.deepEqual([client.sent.length, state()], [1, 'ended'])
 })
 
@@ -182,14 +184,14 @@ test('PL-5 a large event with an even number of pieces arrives whole', async () 
   const data = 'x'.repeat(40_000 - frame)
   put({ id: '1.0', data })
   put('end')
-  await written
+  await written()
   assert.deepEqual([client.sent.length, client.text], [2, `id: 1.0\ndata: ${data}\n\n`])
 })
 
 test('PL-5 a source that fails breaks the connection, and the caller receives the error', async () => {
   const { clock, client, put, written, state, timers } = openEvents()
   put(new Error('the store is gone'))
-  await written
+  await written()
   assert.deepEqual([state(), client.destroyed, client.writableEnded], ['Error: the store is gone', true, false])
   clock.advance(60_000)
   assert.deepEqual([client.text, client.flushes, timers()], ['', 0, 0])
