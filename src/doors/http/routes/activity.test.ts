@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
+import { openRoutes, recordPart } from '../../../../test/harness/route-calls.ts'
+import { MoleculeError } from '../../../errors.ts'
+import type { Activity, ActivityPage } from '../../../inbox/readers.ts'
+import type { WorkspaceRegistry } from '../../../workspaces/registry.ts'
+
+const PATH = `/workspaces/${WORKSPACE_ID}/activity`
+const MAX = Number.MAX_SAFE_INTEGER
+
+test('PL-6 the activity is read from the oldest entry, 100 at a time, or as the query says', async (t) => {
+  const entries = [
+    { seq: 4, atMs: 1_700_000_000_000, type: 'note', text: 'x', by: 'ana' },
+    { seq: 5, atMs: 1_700_000_001_000, type: 'status', taskId: 't_1', state: 'done' },
+  ]
+  const page: ActivityPage = { entries, nextSeq: 5, firstSeq: 4, titles: new Map([['t_1', 'Hello']]) }
+  const activity = recordPart<Activity>({ read: page })
+  const call = await openRoutes(t, { activity: activity.part })
+  const query = 'since=3&before=9&limit=500&type=note&newest=true&titles=true'
+  const { json } = await call(`GET ${PATH}?${query}`, { role: 'viewer' })
+  assert.deepEqual(json, {
+    activity: [
+      { seq: 4, at: '2023-11-14T22:13:20.000Z', type: 'note', text: 'x', by: 'ana' },
+      { seq: 5, at: '2023-11-14T22:13:21.000Z', task_id: 't_1', type: 'status', state: 'done' },
+    ],
+    ...{ next: 5, first: 4, titles: { t_1: 'Hello' } },
+  })
+  await call(`GET ${PATH}`)
+  const given = { sinceSeq: 3, beforeSeq: 9, limit: 500, type: 'note', newest: true, withTitles: true }
+  const defaults = { sinceSeq: 0, limit: 100, newest: false, withTitles: false }
+  assert.deepEqual(activity.take(), [
+    ['read', { workspaceId: WORKSPACE_ID, ...given }],
+    ['read', { workspaceId: WORKSPACE_ID, ...defaults }],
+  ])
+  const empty = await openRoutes(t, { activity: recordPart<Activity>({ read: { entries: [], nextSeq: 0 } }).part })
+  assert.deepEqual((await empty(`GET ${PATH}`)).json, { activity: [], next: 0 })
+})
+
+test('PL-6 a number of the query outside its range is refused by name', async (t) => {
+  const activity = recordPart<Activity>({ read: { entries: [], nextSeq: 0 } })
+  const call = await openRoutes(t, { activity: activity.part })
+  for (const within of ['since=0', `since=${MAX}`, 'before=1', `before=${MAX}`, 'limit=1'])
+    assert.equal((await call(`GET ${PATH}?${within}`)).status, 200, within)
+  for (const outside of ['since=-1', 'before=0', 'limit=0', 'limit=501', 'newest=yes', 'titles=1']) {
+    const { status, json } = await call(`GET ${PATH}?${outside}`)
+    assert.equal(status, 400, outside)
+    assert.ok(json.error.message.startsWith(outside.split('=')[0] ?? ''), json.error.message)
+  }
+})
+
+test('PL-6 a note is stored under the name of its author, without tokens', async (t) => {
+  const activity = recordPart<Activity>({ addNote: 12 })
+  const call = await openRoutes(t, { activity: activity.part })
+  const add = (body: object) => call(`POST ${PATH}`, { role: 'member', body })
+  const { status, json } = await add({ type: 'deployed', text: `with mol_${'a'.repeat(43)}` })
+  assert.deepEqual([status, json], [201, { seq: 12 }])
+  const note = { type: 'deployed', text: 'with [hidden]', by: 'member' }
+  assert.deepEqual(activity.take(), [['addNote', WORKSPACE_ID, note]])
+  const type = `t${'x'.repeat(63)}`
+  assert.equal((await add({ type, text: 'é'.repeat(2048) })).status, 201)
+  const wrong = [
+    { type: `${type}x`, text: 'x' },
+    { type: 'Upper', text: 'x' },
+    { type: '1st', text: 'x' },
+    { type: 'note', text: '' },
+    { type: 'note', text: `${'é'.repeat(2048)}x` },
+  ]
+  for (const body of wrong) assert.equal((await add(body)).status, 400, JSON.stringify(body).slice(0, 60))
+})
+
+test('TW-8 a status line is set on the card and added to the activity; both failures are told', async (t) => {
+  const activity = recordPart<Activity>({ addNote: 12 })
+  const registry = recordPart<WorkspaceRegistry>({ setStatusText: {} as never })
+  const call = await openRoutes(t, { activity: activity.part, registry: registry.part })
+  const path = `/workspaces/${WORKSPACE_ID}/status`
+  const { status, json } = await call(`PUT ${path}`, { role: 'workspace', body: { text: ' a \n\t b ' } })
+  assert.deepEqual([status, json], [200, { status_text: 'a b' }])
+  assert.deepEqual(registry.take(), [['setStatusText', WORKSPACE_ID, 'a b']])
+  assert.deepEqual(activity.take(), [['addNote', WORKSPACE_ID, { type: 'status_text', text: 'a b', by: 'workspace' }]])
+  assert.equal((await call(`PUT ${path}`, { body: { text: 'x'.repeat(500) } })).status, 200)
+  assert.equal((await call(`PUT ${path}`, { body: { text: 'x'.repeat(501) } })).status, 400)
+  assert.equal((await call(`PUT ${path}`, { body: { text: '' } })).json.status_text, '')
+  const gone = recordPart<WorkspaceRegistry>({ setStatusText: new MoleculeError('not_found', 'gone') })
+  const broken = await openRoutes(t, { activity: activity.part, registry: gone.part })
+  assert.equal((await broken(`PUT ${path}`, { body: { text: 'x' } })).status, 404)
+})

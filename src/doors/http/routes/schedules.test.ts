@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { createFakePushContext, WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
+import { openRoutes, recordPart } from '../../../../test/harness/route-calls.ts'
+import { MoleculeError } from '../../../errors.ts'
+import type { Reception } from '../../../inbox/inbox.ts'
+import type { Task } from '../../../protocol/a2a.ts'
+import type { Schedule, Schedules } from '../../../workspaces/schedules.ts'
+
+const SCHEDULE: Schedule = {
+  ...{ id: 'sch_1', workspaceId: WORKSPACE_ID, name: 'report', cron: '0 9 * * *', timeZone: 'UTC', text: 'Report' },
+  ...{ missed: 'skip', sameConversation: false, paused: false, nextAtMs: 1_700_000_000_000 },
+}
+const VIEW = {
+  ...{ id: 'sch_1', workspace_id: WORKSPACE_ID, name: 'report', cron: '0 9 * * *', time_zone: 'UTC', text: 'Report' },
+  ...{ missed: 'skip', same_conversation: false, webhook: null, team: null, paused: false },
+  ...{ next_at: '2023-11-14T22:13:20.000Z', note: null, last: null },
+}
+const PATH = `/workspaces/${WORKSPACE_ID}/schedules`
+
+/** A clock door that counts how often it was woken. */
+function createClockDoor() {
+  const runs: Schedule[] = []
+  let woken = 0
+  const run = async (schedule: Schedule) => {
+    runs.push(schedule)
+    return 't_9'
+  }
+  return { clockDoor: { wake: () => void woken++, run }, runs, woken: () => woken }
+}
+
+test('SC-1 a schedule is made with defaults for all that is not given, and the clock learns of it', async (t) => {
+  const schedules = recordPart<Schedules>({ create: SCHEDULE })
+  const { clockDoor, woken } = createClockDoor()
+  const call = await openRoutes(t, { schedules: schedules.part, clockDoor })
+  const made = await call(`POST ${PATH}`, { body: { cron: ' 0 9 * * * ', text: ' Report\nall ' } })
+  assert.deepEqual([made.status, made.json], [201, VIEW])
+  const defaults = { timeZone: 'UTC', missed: 'skip', sameConversation: false, webhook: undefined }
+  const draft = { workspaceId: WORKSPACE_ID, cron: '0 9 * * *', text: 'Report\nall', name: 'Report', ...defaults }
+  assert.deepEqual(schedules.take(), [['create', draft]])
+  assert.equal(woken(), 1)
+  const names = [
+    ['a\u0007b\u200bc', 'abc'],
+    ['x'.repeat(61), 'x'.repeat(60)],
+    ['\u0007', 'schedule'],
+  ] as const
+  for (const [text, name] of names) {
+    await call(`POST ${PATH}`, { body: { cron: '* * * * *', text } })
+    const [, draftOfText] = schedules.take()[0] ?? []
+    assert.equal((draftOfText as Schedule).name, name)
+  }
+})
+
+test('SC-1 a schedule with every field is stored as given; its webhook is checked and gets a secret', async (t) => {
+  const url = 'https://hook.test/'
+  const stored = { ...SCHEDULE, webhook: { url, signingSecret: 's' }, team: 'shop', note: 'the last run works' }
+  const schedules = recordPart<Schedules>({ create: stored })
+  const checked: string[] = []
+  const push = { ...createFakePushContext(), check: async (given: string) => void checked.push(given) }
+  const { clockDoor } = createClockDoor()
+  const call = await openRoutes(t, { schedules: schedules.part, push, clockDoor })
+  const settings = { name: 'n', time_zone: 'Europe/Berlin', missed: 'once', same_conversation: true, team: 'shop' }
+  const { json } = await call(`POST ${PATH}`, { body: { cron: '* * * * *', text: 'x', webhook: url, ...settings } })
+  assert.deepEqual(checked, [url])
+  const draft = schedules.take()[0]?.[1] as Schedule
+  const { webhook, ...rest } = draft
+  const plain = { workspaceId: WORKSPACE_ID, cron: '* * * * *', text: 'x', name: 'n', missed: 'once', team: 'shop' }
+  assert.deepEqual(rest, { ...plain, timeZone: 'Europe/Berlin', sameConversation: true })
+  assert.equal(webhook?.url, url)
+  const { webhook_secret: secret, ...view } = json
+  assert.equal(secret, webhook.signingSecret)
+  assert.deepEqual(view, { ...VIEW, webhook: url, team: 'shop', note: 'the last run works' })
+  const refusing = { ...push, check: async () => Promise.reject(new MoleculeError('forbidden', 'not this URL')) }
+  const refused = await openRoutes(t, { schedules: schedules.part, push: refusing, clockDoor })
+  assert.equal((await refused(`POST ${PATH}`, { body: { cron: '* * * * *', text: 'x', webhook: url } })).status, 403)
+  assert.deepEqual(schedules.take(), [])
+})
+
+test('SC-1 each text of a schedule has its limit: the longest passes, one more is refused by name', async (t) => {
+  const schedules = recordPart<Schedules>({ create: SCHEDULE })
+  const call = await openRoutes(t, { schedules: schedules.part, push: createFakePushContext() })
+  const base = { cron: '* * * * *', text: 'x' }
+  const webhook = (length: number) => `https://hook.test/${'x'.repeat(length - 18)}`
+  const limits: [string, number, (length: number) => string][] = [
+    ['cron', 200, (length) => '*'.repeat(length)],
+    ['time_zone', 60, (length) => 'z'.repeat(length)],
+    ['text', 100_000, (length) => 'x'.repeat(length)],
+    ['webhook', 2000, webhook],
+  ]
+  for (const [field, most, make] of limits) {
+    const create = (length: number) => call(`POST ${PATH}`, { body: { ...base, [field]: make(length) } })
+    assert.equal((await create(most)).status, 201, field)
+    const { status, json } = await create(most + 1)
+    assert.equal(status, 400, field)
+    assert.ok(json.error.message.includes(`"${field}"`))
+  }
+  for (const field of ['cron', 'text'])
+    assert.equal((await call(`POST ${PATH}`, { body: { ...base, [field]: ' ' } })).status, 400, field)
+  assert.equal((await call(`POST ${PATH}`, { body: { ...base, missed: 'never' } })).status, 400)
+})
+
+test('SC-1 a change names only its fields; a paused schedule shows no next time', async (t) => {
+  const schedules = recordPart<Schedules>({ change: { ...SCHEDULE, paused: true } })
+  const { clockDoor, woken } = createClockDoor()
+  const call = await openRoutes(t, { schedules: schedules.part, clockDoor })
+  const { status, json } = await call('PATCH /schedules/sch_1', { body: { paused: true, time_zone: 'UTC' } })
+  assert.deepEqual([status, json], [200, { ...VIEW, paused: true, next_at: null }])
+  const all = { name: 'n', cron: '1 * * * *', time_zone: 'UTC', text: 'y', missed: 'once', same_conversation: true }
+  await call('PATCH /schedules/sch_1', { body: all })
+  const { time_zone: timeZone, same_conversation: sameConversation, ...rest } = all
+  assert.deepEqual(schedules.take(), [
+    ['change', 'sch_1', { paused: true, timeZone: 'UTC' }],
+    ['change', 'sch_1', { ...rest, timeZone, sameConversation }],
+  ])
+  assert.equal(woken(), 2)
+})
+
+test('SC-1 the list shows the last run of each schedule, with the beginning of its answer', async (t) => {
+  const last = { lastAtMs: 1_700_000_001_000, lastTaskId: 't_1' }
+  const { nextAtMs: _, ...ended } = SCHEDULE
+  const schedules = recordPart<Schedules>({ list: [{ ...SCHEDULE, ...last }, ended] })
+  const long = 'x'.repeat(198)
+  const task: Task = {
+    ...{ id: 't_1', contextId: 'c', status: { state: 'TASK_STATE_COMPLETED' } },
+    artifacts: [{ artifactId: 'a', parts: [{ text: 'a' }, { raw: 'AA==' }, { text: 'b' }, { text: `${long}cut` }] }],
+  }
+  const reception = recordPart<Reception>({ task })
+  const call = await openRoutes(t, { schedules: schedules.part, reception: reception.part })
+  const { json } = await call(`GET /schedules?workspace=${WORKSPACE_ID}`, { role: 'viewer' })
+  const shown = { at: '2023-11-14T22:13:21.000Z', task_id: 't_1', state: 'TASK_STATE_COMPLETED', text: `ab${long}` }
+  assert.deepEqual(json, {
+    schedules: [
+      { ...VIEW, last: shown },
+      { ...VIEW, next_at: null },
+    ],
+  })
+  assert.deepEqual(schedules.take(), [['list', WORKSPACE_ID]])
+  assert.deepEqual(reception.take(), [['task', 't_1', { historyLength: 0 }]])
+  await call('GET /schedules')
+  assert.deepEqual(schedules.take(), [['list', undefined]])
+})
+
+test('SC-1 the last run shows why it failed, and that its task is no longer kept', async (t) => {
+  const schedules = recordPart<Schedules>({ list: [{ ...SCHEDULE, lastTaskId: 't_1' }] })
+  const message = { messageId: 'm', role: 'ROLE_AGENT', parts: [{ text: 'the program is missing' }] } as const
+  const failed: Task = { id: 't_1', contextId: 'c', status: { state: 'TASK_STATE_FAILED', message } }
+  const lastOf = async (task: Task | undefined) => {
+    const call = await openRoutes(t, {
+      schedules: schedules.part,
+      reception: recordPart<Reception>({ task }).part,
+    })
+    return (await call('GET /schedules')).json.schedules[0].last
+  }
+  const shown = { at: null, task_id: 't_1', state: 'TASK_STATE_FAILED', text: 'the program is missing' }
+  assert.deepEqual(await lastOf(failed), shown)
+  assert.deepEqual(await lastOf(undefined), { at: null, task_id: 't_1', state: null, text: '' })
+})
+
+test('SC-1 a schedule is run now and deleted by its id', async (t) => {
+  const schedules = recordPart<Schedules>({ get: SCHEDULE, remove: true })
+  const { clockDoor, runs } = createClockDoor()
+  const call = await openRoutes(t, { schedules: schedules.part, clockDoor })
+  const ran = await call('POST /schedules/sch_1/run')
+  assert.deepEqual([ran.status, ran.json, runs], [202, { task_id: 't_9' }, [SCHEDULE]])
+  const deleted = await call('DELETE /schedules/sch_1')
+  assert.deepEqual([deleted.status, deleted.text], [204, ''])
+  assert.deepEqual(schedules.take(), [
+    ['get', 'sch_1'],
+    ['get', 'sch_1'],
+    ['remove', 'sch_1'],
+  ])
+})
