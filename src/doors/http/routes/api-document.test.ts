@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { ROUTES } from './app.ts'
+import { describeApi } from './openapi.ts'
+
+const { info, paths, components } = describeApi(ROUTES, '1.2.3')
+const operations = Object.entries(paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, operation]) => ({ name: `${method} ${path}`, operation })),
+)
+const text = { type: 'string' }
+
+test('PL-10 the API document describes an operation completely: path, roles, body, answer, refusal', () => {
+  const parameter = (name: string) => ({ name, in: 'path', required: true, schema: text })
+  const refused = { $ref: '#/components/responses/Error' }
+  const secured = [{ bearer: [] }, { session: [] }]
+  assert.deepEqual(paths['/workspaces/{id}/dead-letters/{message}']?.['delete'], {
+    summary: 'Discard a dead letter',
+    operationId: 'delete_workspaces_id_dead_letters_message',
+    ...{ 'x-action': 'dead-letter.handle', 'x-roles': ['admin', 'member'], security: secured },
+    parameters: [parameter('id'), parameter('message')],
+    responses: { 204: { description: 'Done' }, default: refused },
+  })
+  const create = paths['/tokens']?.['post']
+  assert.deepEqual(create?.requestBody, {
+    required: true,
+    content: { 'application/json': { schema: { $ref: '#/components/schemas/post_tokens' } } },
+  })
+  assert.equal('parameters' in create, false)
+  assert.deepEqual(paths['/me']?.['get']?.['responses'], {
+    200: {
+      description: 'The caller',
+      content: { 'application/json': { schema: { $ref: '#/components/schemas/get_me_answer' } } },
+    },
+    default: refused,
+  })
+  assert.deepEqual(paths['/tokens/{id}']?.['delete']?.['parameters'], [parameter('id')])
+})
+
+test('PL-10 the API document names the ways to log in, and the form of an error', () => {
+  assert.deepEqual(info, { title: 'Molecule', version: '1.2.3' })
+  assert.deepEqual(components['securitySchemes'], {
+    bearer: { type: 'http', scheme: 'bearer' },
+    session: { type: 'apiKey', in: 'cookie', name: 'molecule_session' },
+  })
+  const place = { line: { type: 'integer' }, column: { type: 'integer' }, message: text }
+  const problems = {
+    ...{ type: 'array', description: 'Of a file that was sent: what is wrong, and where.' },
+    items: { type: 'object', properties: place, required: ['line', 'column', 'message'] },
+  }
+  const error = {
+    type: 'object',
+    properties: { code: text, message: text, hint: text, problems, id: text },
+    required: ['code', 'message', 'id'],
+  }
+  assert.deepEqual(components.schemas['Error'], { type: 'object', properties: { error }, required: ['error'] })
+  const schema = { $ref: '#/components/schemas/Error' }
+  assert.deepEqual(components['responses'], {
+    Error: { description: 'Refused, with the reason', content: { 'application/json': { schema } } },
+  })
+})
+
+test('PL-10 the API document has the methods of A2A at its one JSON-RPC route, and bodies only where they are sent', () => {
+  const withMethods = operations.filter(({ operation }) => 'x-a2a-methods' in operation)
+  assert.deepEqual(
+    withMethods.map(({ name }) => name),
+    ['post /workspaces/{id}/a2a'],
+  )
+  const [a2a] = withMethods
+  const schema = { $ref: '#/components/schemas/JsonRpcRequest' }
+  assert.deepEqual(a2a?.operation.requestBody, { required: true, content: { 'application/json': { schema } } })
+  assert.deepEqual(a2a?.operation['x-roles'], [])
+  const rest = operations.filter(({ operation }) => operation['x-a2a-method'] !== undefined)
+  assert.ok(rest.length >= 10)
+  for (const { name, operation } of rest)
+    assert.equal(operation.requestBody?.required, name.startsWith('post ') ? false : undefined, name)
+  for (const { name, operation } of operations)
+    if (name.startsWith('get ')) assert.equal(operation.requestBody, undefined, name)
+})
+
+test('PL-10 a successful answer without a body says what has happened', () => {
+  const described = operations.flatMap(({ operation }) => {
+    const { 204: empty } = operation['responses'] as Record<number, { description: string }>
+    return empty === undefined ? [] : [empty.description]
+  })
+  const known = [
+    'Done',
+    'It is deleted',
+    'It is forgotten',
+    'It is removed',
+    'It is unbound',
+    'The cookie',
+    'The cookie is cleared',
+  ]
+  assert.deepEqual([...new Set(described)].sort(), known)
+  const names = new Set(operations.map(({ operation }) => operation['operationId']))
+  assert.equal(names.size, operations.length, 'each operation has its own name')
+})

@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
+import { openRoutes, recordPart } from '../../../../test/harness/route-calls.ts'
+import type { ChatPage, ConversationMessage, ConversationSummary, Conversations } from '../../../inbox/readers.ts'
+
+const PATH = `/workspaces/${WORKSPACE_ID}/conversations`
+const SENDER = { kind: 'person', id: 'a', name: 'ana', door: 'http' } as const
+const AT = 1_700_000_000_000
+const at = (seconds: number) => new Date(AT + seconds * 1000).toISOString()
+const SUMMARY: ConversationSummary = {
+  ...{
+    id: 'c_1',
+    contextId: 'x',
+    principal: 'people',
+    title: 'Hello',
+    state: 'answered',
+    messages: 2,
+    updatedAtMs: AT,
+  },
+}
+const BARE: ConversationMessage = {
+  ...{
+    id: 'm_1',
+    taskId: 't_1',
+    n: 1,
+    senderMessageId: 's_1',
+    sender: SENDER,
+    parts: [{ text: 'Hel' }, { text: 'lo' }],
+  },
+  ...{ state: 'queued', admittedAtMs: AT, tools: [] },
+}
+const BARE_VIEW = {
+  ...{ id: 'm_1', task_id: 't_1', n: 1, sender_message_id: 's_1', sender: SENDER, text: 'Hello', attachments: [] },
+  ...{ state: 'queued', sent_at: at(0), tools: [] },
+}
+
+test('CV-2 the conversations of a workspace are listed in pages of 30, and searched', async (t) => {
+  const conversations = recordPart<Conversations>({
+    list: { conversations: [SUMMARY, { ...SUMMARY, sender: SENDER }], next: 'n' },
+  })
+  const call = await openRoutes(t, { conversations: conversations.part })
+  const { json } = await call(`GET ${PATH}`)
+  const view = {
+    ...{ id: 'c_1', context_id: 'x', principal: 'people', title: 'Hello', state: 'answered', messages: 2 },
+    updated_at: at(0),
+  }
+  assert.deepEqual(json, { conversations: [view, { ...view, sender: SENDER }], next: 'n' })
+  await call(`GET ${PATH}?limit=50&after=n&search=%20${'x'.repeat(200)}%20`)
+  await call(`GET ${PATH}?limit=1&search=%20`)
+  assert.deepEqual(conversations.take(), [
+    ['list', { workspaceId: WORKSPACE_ID, limit: 30 }],
+    ['list', { workspaceId: WORKSPACE_ID, limit: 50, after: 'n', search: 'x'.repeat(200) }],
+    ['list', { workspaceId: WORKSPACE_ID, limit: 1 }],
+  ])
+  for (const wrong of ['limit=0', 'limit=51', `search=${'x'.repeat(201)}`])
+    assert.equal((await call(`GET ${PATH}?${wrong}`)).status, 400, wrong.slice(0, 20))
+  assert.equal((await call('GET /workspaces/ws_01M7FPH65GBDK8DY0646KAE618/conversations')).status, 404)
+  assert.deepEqual(conversations.calls, [])
+  const last = await openRoutes(t, {
+    conversations: recordPart<Conversations>({ list: { conversations: [] } }).part,
+  })
+  assert.deepEqual((await last(`GET ${PATH}`)).json, { conversations: [] })
+})
+
+test('CV-2 a conversation is read in pages of 20 messages; owners also see what the program printed', async (t) => {
+  const page: ChatPage = { id: 'c_1', contextId: 'x', principal: 'people', messages: [BARE], seq: 9, before: 1 }
+  const conversations = recordPart<Conversations>({ read: page })
+  const call = await openRoutes(t, { conversations: conversations.part })
+  const { json } = await call(`GET ${PATH}/c_1`, { role: 'viewer' })
+  const view = { id: 'c_1', context_id: 'x', principal: 'people', messages: [BARE_VIEW], seq: 9 }
+  assert.deepEqual(json, { ...view, before: 1 })
+  await call(`GET ${PATH}/c_1?limit=50&before=1`, { role: 'member' })
+  await call(`GET ${PATH}/c_1?limit=1&before=${Number.MAX_SAFE_INTEGER}`)
+  const query = { workspaceId: WORKSPACE_ID, conversation: 'c_1' }
+  assert.deepEqual(conversations.take(), [
+    ['read', { ...query, limit: 20, detail: false }],
+    ['read', { ...query, limit: 50, detail: true, before: 1 }],
+    ['read', { ...query, limit: 1, detail: true, before: Number.MAX_SAFE_INTEGER }],
+  ])
+  for (const wrong of ['limit=0', 'limit=51', 'before=0'])
+    assert.equal((await call(`GET ${PATH}/c_1?${wrong}`)).status, 400, wrong)
+  const { before: _, ...first } = page
+  const whole = await openRoutes(t, { conversations: recordPart<Conversations>({ read: first }).part })
+  assert.deepEqual((await whole(`GET ${PATH}/c_1`)).json, view)
+})
+
+test('CV-2 a message shows its state, times, reply, tools, usage and what it waits for', async (t) => {
+  const sum = { turns: 1, unknownTurns: 0, unknownCostTurns: 0, inputTokens: 1, outputTokens: 2, costUsd: null }
+  const full: ConversationMessage = {
+    ...{ ...BARE, state: 'failed', place: 2, reason: 'it broke', code: 'exit', detail: 'stderr', lostTurns: 1 },
+    ...{ nextTryAtMs: AT + 3000, startedAtMs: AT + 1000, endedAtMs: AT + 2500, hasMoreTools: true },
+    reply: { parts: [{ text: 'Hi' }], isPartial: true, artifacts: [] },
+    tools: [
+      { name: 'Bash', state: 'started', atMs: AT },
+      { name: 'Edit', subject: 'a', state: 'finished', atMs: AT, durationMs: 5, diffs: [{ path: 'a', diff: '+x' }] },
+    ],
+    usage: { ...sum, durationMs: 1500 },
+    ask: { id: 'a_1', tool: 'Bash', subject: 'ls', askedAtMs: AT, expiresAtMs: AT + 60_000 },
+    ...{ isHandled: true, replayedAs: 't_2' },
+  }
+  const started = { ...BARE, startedAtMs: AT + 1000 }
+  const page: ChatPage = { id: 'c', contextId: 'x', principal: 'people', messages: [full, started], seq: 9 }
+  const call = await openRoutes(t, { conversations: recordPart<Conversations>({ read: page }).part })
+  const [shown, running] = (await call(`GET ${PATH}/c_1`)).json.messages
+  assert.deepEqual(shown, {
+    ...{ ...BARE_VIEW, state: 'failed', place: 2, reason: 'it broke', code: 'exit', detail: 'stderr' },
+    ...{ interruptions: 1, next_try_at: at(3), started_at: at(1), ended_at: at(2.5), duration_ms: 1500 },
+    reply: { text: 'Hi', partial: true, artifacts: [] },
+    tools: [
+      { name: 'Bash', state: 'started', at: at(0) },
+      { name: 'Edit', subject: 'a', state: 'finished', at: at(0), duration_ms: 5, diffs: [{ path: 'a', diff: '+x' }] },
+    ],
+    more_tools: true,
+    usage: {
+      ...{ turns: 1, unknown_turns: 0, unknown_cost_turns: 0, input_tokens: 1, output_tokens: 2, cost_usd: null },
+      duration_ms: 1500,
+    },
+    ask: { id: 'a_1', tool: 'Bash', subject: 'ls', asked_at: at(0), expires_at: at(60) },
+    ...{ handled: true, replayed_as: 't_2' },
+  })
+  assert.deepEqual(running, { ...BARE_VIEW, started_at: at(1) })
+})
+
+test('CV-2 files of a message and of a reply are shown by name, type and size, and long texts are cut', async (t) => {
+  const raw = Buffer.from('12345').toString('base64')
+  const parts = [
+    { text: 'a' },
+    { raw, filename: 'a.png', mediaType: 'image/png' },
+    { data: { x: 1 } },
+    { url: 'https://elsewhere.test/x' },
+    { text: 'b' },
+  ]
+  const files = [
+    { name: 'a.png', media_type: 'image/png', bytes: 5, part: 1 },
+    { media_type: 'application/json', part: 2 },
+    { url: 'https://elsewhere.test/x', part: 3 },
+  ]
+  const artifacts = [
+    { artifactId: 'f', name: 'n', description: 'd', parts },
+    { artifactId: 'long', parts: [{ text: 'x'.repeat(2001) }] },
+    { artifactId: 'file', parts: [{ raw }] },
+  ]
+  const message = { ...BARE, parts, reply: { parts: [], isPartial: false, artifacts } }
+  const page: ChatPage = { id: 'c', contextId: 'x', principal: 'people', messages: [message], seq: 9 }
+  const call = await openRoutes(t, { conversations: recordPart<Conversations>({ read: page }).part })
+  const [shown] = (await call(`GET ${PATH}/c_1`)).json.messages
+  assert.deepEqual([shown.text, shown.attachments], ['ab', files])
+  assert.deepEqual(shown.reply, {
+    text: '',
+    partial: false,
+    artifacts: [
+      { id: 'f', name: 'n', description: 'd', text: 'ab', files },
+      { id: 'long', text: 'x'.repeat(2000), files: [] },
+      { id: 'file', files: [{ bytes: 5, part: 0 }] },
+    ],
+  })
+})
