@@ -13,7 +13,7 @@ type Answers<Part> = {
     : never
 }
 
-export interface RecordedPart<Part> {
+interface RecordedPart<Part> {
   readonly part: Part
   /** The name of the method and its arguments. */
   readonly calls: readonly (readonly unknown[])[]
@@ -35,14 +35,14 @@ export function recordPart<Part extends object>(answers: Answers<Part>): Recorde
   return { part: Object.fromEntries(methods) as Part, calls, take: () => calls.splice(0) }
 }
 
-export interface RouteRequest extends Omit<DoorRequest, 'method' | 'token' | 'body'> {
+interface RouteRequest extends Omit<DoorRequest, 'method' | 'token' | 'body'> {
   readonly role?: TokenRole
   /** Sent as JSON; a text or bytes are sent as they are. */
   readonly body?: unknown
 }
 
 /** Sends `'GET /path'` as an admin, and compares a successful answer with the API document. */
-export type CallRoute = (line: string, options?: RouteRequest) => Promise<DoorResponse>
+type CallRoute = (line: string, options?: RouteRequest) => Promise<DoorResponse>
 
 export async function openRoutes(t: TestContext, options: Partial<HttpDoorOptions>): Promise<CallRoute> {
   const { activity } = options

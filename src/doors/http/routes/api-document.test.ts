@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { parseDuration } from '../../../duration.ts'
 import { ROUTES } from './app.ts'
 import { describeApi } from './openapi.ts'
 
@@ -94,4 +95,10 @@ test('PL-10 a successful answer without a body says what has happened', () => {
   assert.deepEqual([...new Set(described)].sort(), known)
   const names = new Set(operations.map(({ operation }) => operation['operationId']))
   assert.equal(names.size, operations.length, 'each operation has its own name')
+})
+
+test('PL-10 the examples of durations in the API document are durations', () => {
+  const { properties } = components.schemas['post_tokens'] as { properties: Record<string, { examples?: string[] }> }
+  const examples = properties['expires_in']?.examples ?? []
+  assert.deepEqual(examples.map(parseDuration), [600_000])
 })
