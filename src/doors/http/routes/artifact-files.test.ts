@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { Agent, type IncomingMessage, request } from 'node:http'
 import test, { type TestContext } from 'node:test'
+import { secretOf } from '../../../../test/fakes/platform/fake-platform.ts'
+import { openDoor } from '../../../../test/harness/open-door.ts'
 import { openRoutes, recordPart } from '../../../../test/harness/route-calls.ts'
+import { waitUntil } from '../../../../test/harness/wait.ts'
 import type { Reception } from '../../../inbox/inbox.ts'
+import { createMetrics } from '../../../metrics.ts'
 import type { Artifact, Part, Task } from '../../../protocol/a2a.ts'
 
 /** Requests an artifact with these parts, as a viewer. */
@@ -95,4 +101,18 @@ test('PL-17 a missing artifact says whether the task exists, without reading the
   }
   assert.deepEqual(await refused(task), [404, 'the task has no artifact a'])
   assert.deepEqual(await refused(undefined), [404, 'there is no task t_1'])
+})
+
+test('PL-17 a download ends when its last byte is sent, so that its connection serves the next request', async (t) => {
+  const metrics = createMetrics()
+  const artifact: Artifact = { artifactId: 'a', parts: [{ text: 'hello' }] }
+  const { url } = await openDoor(t, { metrics, reception: recordPart<Reception>({ artifact }).part })
+  const agent = new Agent({ keepAlive: true })
+  t.after(() => agent.destroy())
+  const headers = { authorization: `Bearer ${secretOf('viewer')}` }
+  const outgoing = request(`${url}/tasks/t_1/artifacts/a`, { agent, headers }).end()
+  const [incoming] = (await once(outgoing, 'response')) as [IncomingMessage]
+  await once(incoming.resume(), 'end')
+  const served = () => metrics.read().get('molecule_http_requests_total')?.[0]?.value === 1
+  await waitUntil(served, 'the request has ended on the platform, while its connection is open', 10_000)
 })
