@@ -124,12 +124,21 @@ function setUp(play: Play, more: Partial<RuntimeOptions> & { stallMs?: number } 
     directives.put(directive)
     await clock.settle()
   }
+  /** Fails instead of waiting for ever where a drain does not end. */
+  const drain = async (drained = runtime.drain(0)) => {
+    let isOver = false
+    void drained.then(() => {
+      isOver = true
+    })
+    for (let turn = 0; turn < 50 && !isOver; turn++) await clock.settle()
+    assert.ok(isOver, 'the drain is over')
+  }
   const types = () => settled.map(([messageId, { type }]) => `${messageId} ${type}`)
-  return { clock, answers, extended, settled, types, seen, runtime, start, send }
+  return { clock, answers, extended, settled, types, seen, runtime, start, send, drain }
 }
 
 test('leases are renewed every 10 s while turns run, all in one call, and not without a turn', async () => {
-  const { clock, extended, runtime, start, send } = setUp(untilAborted)
+  const { clock, extended, start, send, drain } = setUp(untilAborted)
   await start()
   clock.advance(30_000)
   assert.deepEqual(extended, [])
@@ -140,14 +149,14 @@ test('leases are renewed every 10 s while turns run, all in one call, and not wi
   await send({ type: 'lease', lease: leaseOf('b') })
   clock.advance(10_000)
   assert.deepEqual(extended, [['a'], ['a', 'b']])
-  await runtime.drain(0)
+  await drain()
   // The limit of the drain itself.
   clock.advance(5000)
   assert.equal(clock.timers(), 0, 'a drained runtime leaves no timer')
 })
 
 test('a renewal stops a cancelled turn and one that another worker took over, and no other', async () => {
-  const { clock, answers, types, runtime, start } = setUp(untilAborted)
+  const { clock, answers, types, start, drain } = setUp(untilAborted)
   await start('held', 'stopped', 'taken')
   answers.extend = async () => ['held', 'stop', 'stale']
   clock.advance(10_000)
@@ -157,11 +166,11 @@ test('a renewal stops a cancelled turn and one that another worker took over, an
   clock.advance(10_000)
   await clock.settle()
   assert.deepEqual(types(), ['stopped stopped', 'held stopped'], 'the turn that was taken over settles nothing')
-  await runtime.drain(0)
+  await drain()
 })
 
 test('a failed renewal is logged and stops no turn', async () => {
-  const { clock, answers, extended, types, seen, runtime, start } = setUp(untilAborted)
+  const { clock, answers, extended, types, seen, start, drain } = setUp(untilAborted)
   await start('a')
   answers.extend = async () => {
     throw away()
@@ -172,7 +181,7 @@ test('a failed renewal is logged and stops no turn', async () => {
     assert.equal(extended.length, count)
   }
   assert.deepEqual([types(), seen.warned], [[], Array(3).fill('leases could not be renewed')])
-  await runtime.drain(0)
+  await drain()
 })
 
 test('the answer to an append stops a cancelled turn, drops one that was taken over, and lets the others run', async () => {
@@ -185,30 +194,30 @@ test('the answer to an append stops a cancelled turn, drops one that was taken o
     ['stop', ['a stopped']],
     ['stale', []],
   ] as const) {
-    const { clock, answers, types, runtime, start } = setUp(play)
+    const { clock, answers, types, start, drain } = setUp(play)
     answers.append = async () => standing
     await start('a')
     clock.advance(50)
     await clock.settle()
     assert.deepEqual(types(), expected, standing)
-    await runtime.drain(0)
+    await drain()
     assert.deepEqual(types(), standing === 'held' ? ['a released'] : expected, standing)
   }
 })
 
 test('a stop directive cancels its turn and no other', async () => {
-  const { types, runtime, start, send } = setUp(untilAborted)
+  const { types, start, send, drain } = setUp(untilAborted)
   await start('a', 'b')
   await send({ type: 'stop', key: leaseOf('b') })
   assert.deepEqual(types(), ['b stopped'])
   await send({ type: 'stop', key: leaseOf('unknown') })
   assert.deepEqual(types(), ['b stopped'])
-  await runtime.drain(0)
+  await drain()
 })
 
 test('AG-16 an answer directive with parts allows, and one without denies', async () => {
   const decisions: string[] = []
-  const { seen, types, runtime, start, send } = setUp(async function* (turn, signal) {
+  const { seen, types, start, send, drain } = setUp(async function* (turn, signal) {
     for (const id of ['x', 'y']) decisions.push(await turn.ask({ id, tool: 'Bash', subject: 'ls' }, signal))
     yield DONE
   })
@@ -218,11 +227,11 @@ test('AG-16 an answer directive with parts allows, and one without denies', asyn
   assert.deepEqual([decisions, seen.asked], [['allowed'], ['1', '2']])
   await send({ type: 'answer', key, askId: '2', parts: undefined })
   assert.deepEqual([decisions, types()], [['allowed', 'denied'], ['a done']])
-  await runtime.drain(0)
+  await drain()
 })
 
 test('TW-1 a waiting directive pauses the stall timer of its turn until the wait is over', async () => {
-  const { clock, types, runtime, start, send } = setUp(untilAborted, { stallMs: 5000 })
+  const { clock, types, start, send, drain } = setUp(untilAborted, { stallMs: 5000 })
   await start('a')
   await send({ type: 'waiting', key: leaseOf('a'), waiting: true })
   clock.advance(9000)
@@ -232,12 +241,12 @@ test('TW-1 a waiting directive pauses the stall timer of its turn until the wait
   clock.advance(5000)
   await clock.settle()
   assert.deepEqual(types(), ['a dead'])
-  await runtime.drain(0)
+  await drain()
 })
 
 test('an inbox that fails is asked again after a second, until the runtime drains', async () => {
   let calls = 0
-  const { clock, answers, seen, types, runtime, start, send } = setUp(async function* () {
+  const { clock, answers, seen, types, start, send, drain } = setUp(async function* () {
     yield DONE
   })
   answers.onLeases = () => {
@@ -253,14 +262,14 @@ test('an inbox that fails is asked again after a second, until the runtime drain
   assert.equal(calls, 2)
   await send({ type: 'lease', lease: leaseOf('a') })
   assert.deepEqual(types(), ['a done'])
-  await runtime.drain(0)
+  await drain()
   assert.equal(calls, 2)
 })
 
 test('the checkpoints, the metrics and the end of each turn are reported before the settle', async () => {
   const reported: unknown[] = []
   const metrics = { count: (name: string, labels: object) => void reported.push([name, labels]) }
-  const { settled, runtime, start } = setUp(
+  const { settled, start, drain } = setUp(
     async function* () {
       yield { type: 'failed', error: new MoleculeError('exit', 'key hunter22', { details: { exitCode: 3 } }) }
     },
@@ -281,12 +290,12 @@ test('the checkpoints, the metrics and the end of each turn are reported before 
   ])
   const [, outcome] = settled[0] ?? []
   assert.equal(outcome?.type === 'dead' && outcome.failure.message, 'key [hidden]')
-  await runtime.drain(0)
+  await drain()
 })
 
 test('a drain lets turns run for its grace time, then stops and releases them, and closes the backends', async () => {
   for (const graceMs of [0, 1, 3000]) {
-    const { clock, types, seen, runtime, start } = setUp(untilAborted)
+    const { clock, types, seen, runtime, start, drain } = setUp(untilAborted)
     await start('a')
     const drained = runtime.drain(graceMs)
     await clock.settle()
@@ -298,14 +307,14 @@ test('a drain lets turns run for its grace time, then stops and releases them, a
     }
     await clock.settle()
     assert.deepEqual(types(), ['a released'], `${graceMs} ms`)
-    await drained
+    await drain(drained)
     assert.equal(seen.closed, 1)
   }
 })
 
 test('a drain ends as soon as the last turn does', async () => {
   const gate = Promise.withResolvers<void>()
-  const { clock, types, runtime, start } = setUp(async function* () {
+  const { clock, types, runtime, start, drain } = setUp(async function* () {
     await gate.promise
     yield DONE
   })
@@ -313,12 +322,12 @@ test('a drain ends as soon as the last turn does', async () => {
   const drained = runtime.drain(60_000)
   await clock.settle()
   gate.resolve()
-  await drained
+  await drain(drained)
   assert.deepEqual(types(), ['a done'])
 })
 
 test('a drain offers outcomes for 5 s to an inbox that is away, then drops them', async () => {
-  const { clock, answers, types, runtime, start } = setUp(untilAborted)
+  const { clock, answers, types, runtime, start, drain } = setUp(untilAborted)
   answers.settle = async () => {
     throw away()
   }
@@ -338,13 +347,13 @@ test('a drain offers outcomes for 5 s to an inbox that is away, then drops them'
   await clock.settle()
   await clock.settle()
   assert.equal(isOver, true)
-  await drained
+  await drain(drained)
 })
 
 test('a drain waits for a turn that ends late, and for the inbox to release what was claimed', async () => {
   const gate = Promise.withResolvers<void>()
   const released = Promise.withResolvers<void>()
-  const { clock, answers, seen, runtime, start } = setUp(async function* () {
+  const { clock, answers, seen, runtime, start, drain } = setUp(async function* () {
     await gate.promise
     yield DONE
   })
@@ -363,13 +372,13 @@ test('a drain waits for a turn that ends late, and for the inbox to release what
   await clock.settle()
   assert.deepEqual([isOver, seen.closed], [false, 0], 'its agent still runs')
   gate.resolve()
-  await drained
+  await drain(drained)
   assert.equal(seen.closed, 1)
 })
 
 test('a drain is not over before the inbox has released what was claimed', async () => {
   const released = Promise.withResolvers<void>()
-  const { clock, answers, runtime, start } = setUp(untilAborted)
+  const { clock, answers, runtime, start, drain } = setUp(untilAborted)
   answers.onEnd = () => released.promise
   await start()
   let isOver = false
@@ -379,5 +388,5 @@ test('a drain is not over before the inbox has released what was claimed', async
   await clock.settle()
   assert.equal(isOver, false)
   released.resolve()
-  await drained
+  await drain(drained)
 })

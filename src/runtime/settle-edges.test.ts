@@ -24,6 +24,7 @@ function setUp(outcome: Outcome, { answers = [], reason }: { answers?: Answer[];
   const inbox: Pick<Inbox, 'settle'> = {
     async settle(_lease, given, unsent) {
       offered.push(unsent === UNSENT ? given : [given, unsent])
+      if (offered.length > 20) throw new MoleculeError('internal', 'it is offered for ever')
       const answer = answers.shift() ?? 'settled'
       if (answer instanceof MoleculeError) throw answer
       return answer
@@ -49,6 +50,8 @@ test('an unreachable inbox is asked again after 250 ms, then twice as long each 
     await clock.settle()
     assert.equal(offered.length, index + 1, `not before ${waitMs} ms`)
     clock.advance(1)
+    await clock.settle()
+    assert.equal(offered.length, index + 2, `after ${waitMs} ms`)
   }
   await settled
   assert.deepEqual(offered, Array(9).fill(DONE))
