@@ -8,7 +8,7 @@ import type { Lease } from '../../inbox/inbox.ts'
 import type { Brief } from '../../protocol/brief.ts'
 import { withBudget } from '../../protocol/delegation.ts'
 import { openSqlite } from '../../store/sqlite/sqlite.ts'
-import { sql } from '../../store/store.ts'
+import { type Store, sql } from '../../store/store.ts'
 import { withBudgetCheck } from './budget-check.ts'
 import { withTurnLimit } from './turn-limit.ts'
 
@@ -22,7 +22,13 @@ function setUp(t: TestContext, limit?: number) {
   const store = openSqlite({ path: join(temporaryDir(t), 'm.db'), clock })
   t.after(() => store.close())
   let given: Brief = { ...PLAIN, options: { cmd: 'x', ...(limit !== undefined && { max_turns_per_hour: `${limit}` }) } }
-  const makeBrief = withTurnLimit(async () => given, { store, clock, isMetered: (runtime) => runtime === 'model' })
+  const seen = { reads: 0 }
+  const read: Store['read'] = (transaction) => {
+    seen.reads += 1
+    return store.read(transaction)
+  }
+  const isMetered = (runtime: string) => runtime === 'model'
+  const makeBrief = withTurnLimit(async () => given, { store: { ...store, read }, clock, isMetered })
   const brief = (messageId: string, workspaceId = 'ws_1') => makeBrief({ workspaceId, messageId, epoch: 1 })
   const parkedMs = async (messageId: string, workspaceId?: string) =>
     (await brief(messageId, workspaceId)).parked?.afterMs
@@ -37,7 +43,7 @@ function setUp(t: TestContext, limit?: number) {
   const use = (other: Brief) => {
     given = other
   }
-  return { clock, brief, parkedMs, end, use }
+  return { clock, brief, parkedMs, end, use, seen }
 }
 
 test('RT-13 sixty turns an hour is the default; the next one waits with the reason', async (t) => {
@@ -111,6 +117,24 @@ test('RT-13 a running turn is not forgotten when another one of its workspace ha
   assert.equal(await parkedMs('waits'), HOUR_MS)
   clock.advance(MINUTE_MS)
   assert.equal(await parkedMs('waits'), 59 * MINUTE_MS)
+})
+
+test('RT-13 a turn below the limit costs one query, whatever ended before the hour or elsewhere', async (t) => {
+  const { parkedMs, end, seen } = setUp(t, 2)
+  await end('before the hour', HOUR_MS)
+  await end('long before', 2 * HOUR_MS)
+  await end('elsewhere', 0, 'ws_2')
+  await end('also elsewhere', 0, 'ws_2')
+  assert.equal(await parkedMs('a'), undefined)
+  assert.equal(seen.reads, 1)
+})
+
+test('RT-13 a turn that ended an hour ago keeps no other one waiting', async (t) => {
+  const { parkedMs, end } = setUp(t, 2)
+  await end('an hour ago', HOUR_MS)
+  assert.equal(await parkedMs('ended'), undefined)
+  await end('ended')
+  assert.equal(await parkedMs('next'), undefined)
 })
 
 test('only a message or a workspace with a budget is checked, and a spent one is parked', async () => {
