@@ -120,7 +120,7 @@ test('RT-13 a running turn is not forgotten when another one of its workspace ha
 })
 
 test('RT-13 a turn below the limit costs one query, whatever ended before the hour or elsewhere', async (t) => {
-  const { parkedMs, end, seen } = setUp(t, 2)
+  const { parkedMs, end, seen } = setUp(t, 1)
   await end('before the hour', HOUR_MS)
   await end('long before', 2 * HOUR_MS)
   await end('elsewhere', 0, 'ws_2')
