@@ -159,6 +159,20 @@ test('PL-3 a config that is saved through the API is mirrored at once and leaves
   assert.deepEqual(texts(), [])
 })
 
+test('PL-3 a problem that was found while a config was saved does not outlast the save', async (t) => {
+  const { configs, fakes, create, refresh, save, stored } = setUp(t)
+  const id = await create()
+  fakes.onWritten = async () => {
+    fakes.check = () => Promise.reject(new MoleculeError('bad_config', 'not now'))
+    await nextTick()
+    await assert.rejects(configs.refresh(id), { code: 'bad_config' })
+    fakes.check = async () => ({ ok: true })
+  }
+  await save(id, textOf('dog'))
+  await refresh(id)
+  assert.equal((await stored(id))?.status, 'online')
+})
+
 test('PL-3 the same text is a change on the disk when it is not the platform that writes it', async (t) => {
   const { create, write, refresh, save, texts } = setUp(t)
   const id = await create()
