@@ -43,22 +43,14 @@ export function createCardFacts(store: Store): AddCardFacts {
       const facts = await store.read(() => readFacts(group.map(({ workspace }) => workspace.id)))
       // Facts that are newer than the number are read again once the number is seen.
       group.forEach(({ workspace, seq, nowMs }, index) => {
-        known.set(workspace.id, { seq, day: dayOf(nowMs), facts: facts[index] ?? NO_FACTS })
+        known.set(workspace.id, { seq, day: dayOf(nowMs), facts: facts[index] as CardFacts })
       })
     }
-    return read.map(({ workspace }) => ({ ...workspace, card: known.get(workspace.id)?.facts ?? NO_FACTS }))
+    return read.map(({ workspace }) => ({ ...workspace, card: (known.get(workspace.id) as KnownFacts).facts }))
   }
 }
 
 const dayOf = (ms: number): number => Math.floor(ms / DAY_MS)
-
-const NO_FACTS: CardFacts = {
-  deadLetters: 0,
-  questions: 0,
-  deliveries: 0,
-  budgets: 0,
-  today: { turns: 0, unknownTurns: 0, costUsd: null },
-}
 
 interface FactsRow {
   answered_at: number | null
@@ -98,7 +90,8 @@ function* readFacts(ids: readonly string[]): Transaction<CardFacts[]> {
   const all: CardFacts[] = []
   for (const id of ids) {
     const [row] = yield* sql<FactsRow>(FACTS, [id])
-    all.push(row === undefined ? NO_FACTS : toFacts(row))
+    // The statement joins two sums, so it has exactly one row.
+    all.push(toFacts(row as FactsRow))
   }
   return all
 }
