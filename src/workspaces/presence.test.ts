@@ -75,3 +75,37 @@ test('RT-14 a hosted workspace is degraded while its message is parked, and not 
   assert.deepEqual(presenceOf({ ...hosted, report, heardAtMs: NOW_MS - 90_001 }), { status: 'online' })
   assert.deepEqual(presenceOf({ ...hosted, readySinceMs: NOW_MS - 61_000 }), { status: 'online' })
 })
+
+test('PL-4 the edges of degraded: a minute of waiting, half of the turns, each bad state, and the exact sentences', () => {
+  const statusOf = (input: Partial<PresenceInput>) => presenceOf({ ...elsewhere, ...input })
+  assert.deepEqual(statusOf({ readySinceMs: NOW_MS - 60_000 }), { status: 'online' })
+  assert.deepEqual(statusOf({ readySinceMs: NOW_MS - 60_999 }), {
+    status: 'degraded',
+    statusReason: 'it is alive and takes no messages: one has waited for 1m0s',
+  })
+  assert.deepEqual(statusOf({ report: { error_rate: 1 } }), {
+    status: 'degraded',
+    statusReason: '100 % of its turns fail',
+  })
+  for (const state of ['wedged', 'degraded', 'failed']) {
+    const statusReason = `its runtime reports the state ${state}`
+    assert.deepEqual(statusOf({ report: { runtime_state: state } }), { status: 'degraded', statusReason })
+  }
+  assert.deepEqual(statusOf({ report: {} }), { status: 'online' })
+  assert.deepEqual(statusOf({ report: { problem: '~' } }), { status: 'degraded', statusReason: '~' })
+})
+
+test('CN-3 a bridge that says only that its agent needs a log-in gets a sentence; one that is not logged in is not degraded', () => {
+  const report = { runtime_state: 'needs_login' }
+  assert.deepEqual(presenceOf({ ...elsewhere, report }), {
+    status: 'needs_login',
+    statusReason: 'its agent is not logged in',
+  })
+  assert.deepEqual(presenceOf({ ...hosted, report }), { status: 'online' })
+})
+
+test('RT-14 the reason of a parked message is the sentence of its task, without the word in front of it', () => {
+  const reasonOf = (parts: object[]) => presenceOf({ ...hosted, parkedStatus: JSON.stringify({ parts }) }).statusReason
+  assert.equal(reasonOf([{ text: 'waiting: a limit' }, { text: 'more' }]), 'a message waits: a limit')
+  assert.equal(reasonOf([]), 'a message waits: ')
+})
