@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { mkdir, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
@@ -24,7 +24,12 @@ describe('files of a workspace', () => {
   let folder: string
   let store: Store
   let files: WorkspaceFiles
-  let make: (runtimeConfig?: Record<string, string>) => Promise<{ workspace: Workspace; id: string; home: string }>
+  let make: (runtimeConfig?: Record<string, string>) => Promise<{
+    workspace: Workspace
+    id: string
+    home: string
+    get: () => Promise<Workspace | undefined>
+  }>
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'molecule-files-'))
     store = openSqlite({ path: join(folder, 'molecule.db'), clock: systemClock })
@@ -34,7 +39,8 @@ describe('files of a workspace', () => {
     files = createWorkspaceFiles({ store, homes, configs })
     make = async (runtimeConfig = {}) => {
       const workspace = await workspaces.create({ name: 'files', runtimeConfig })
-      return { workspace, id: workspace.id, home: homes.path(workspace.id) }
+      const { id } = workspace
+      return { workspace, id, home: homes.path(id), get: () => workspaces.get(id) }
     }
   })
   after(async () => {
@@ -156,5 +162,129 @@ describe('files of a workspace', () => {
     await assert.rejects(files.write(id, 'one-more', Buffer.from('x')), code('invalid_request', /1000 files/))
     assert.equal(await files.write(id, 'f1', Buffer.from('x')), false)
     assert.equal((await files.list(id)).length, FILES_MAX)
+  })
+
+  test('PL-17 a file of exactly 25 MiB is read, a larger one is refused with the limit', async () => {
+    const { id, home } = await make()
+    await writeFile(join(home, 'file'), 'x')
+    await truncate(join(home, 'file'), 26_214_400)
+    assert.equal((await files.read(id, 'file')).length, 26_214_400)
+    await truncate(join(home, 'file'), 26_214_401)
+    await assert.rejects(files.read(id, 'file'), {
+      code: 'too_large',
+      message: 'file is larger than 26214400 bytes',
+      details: { limitBytes: 26_214_400 },
+    })
+    await assert.rejects(files.read(id, 'none'), { code: 'not_found', message: 'there is no file none' })
+  })
+
+  test('PL-17 files are listed by path with size and time, up to 16 levels, without links and without the working folder', async () => {
+    const { id, home } = await make()
+    const deep = Array(15).fill('d').join('/')
+    for (const path of [deep, 'a/work', 'work/inside', 'b']) await mkdir(join(home, path), { recursive: true })
+    for (const file of ['z', 'b/2', 'b/1', 'a/work/x', 'work/inside/y', `${deep}/last`])
+      await writeFile(join(home, file), 'xyz')
+    await mkdir(join(home, deep, 'e'))
+    await writeFile(join(home, deep, 'e', 'too-deep'), 'x')
+    await symlink(join(home, 'z'), join(home, 'link'))
+    const listed = await files.list(id)
+    assert.deepEqual(
+      listed.map(({ path }) => path),
+      ['a/work/x', 'b/1', 'b/2', 'config.yaml', `${deep}/last`, 'z'],
+    )
+    const { mtimeMs } = await stat(join(home, 'z'))
+    assert.deepEqual(listed.at(-1), { path: 'z', size: 3, modifiedAtMs: mtimeMs })
+  })
+
+  test('PL-17 the folders of a new file are private, and a removed file leaves folders with other files', async () => {
+    const { id, home } = await make()
+    await files.write(id, 'a/b/one', Buffer.from('1'))
+    for (const path of ['a', 'a/b']) assert.equal((await stat(join(home, path))).mode & 0o777, 0o700)
+    await files.write(id, 'a/two', Buffer.from('2'))
+    await files.remove(id, 'a/b/one')
+    assert.deepEqual(await readdir(join(home, 'a')), ['two'])
+    await files.remove(id, 'a/two')
+    assert.deepEqual((await readdir(home)).sort(), ['config.yaml', 'work'])
+  })
+
+  test('PL-17 a check refuses what a write refuses, and writes nothing', async () => {
+    const { id, home } = await make()
+    assert.deepEqual(await files.check(id, 'new', Buffer.from('x')), { ok: true })
+    assert.deepEqual(await files.check(id, 'config.yaml', Buffer.from('name: b\n')), { ok: true })
+    await assert.rejects(files.check(id, 'config.yaml', Buffer.from('name: [')), code('invalid_request'))
+    await mkdir(join(home, 'folder'))
+    await assert.rejects(files.check(id, 'folder', Buffer.from('x')), code('invalid_request'))
+    await assert.rejects(files.check(id, '../x', Buffer.from('x')), code('invalid_request'))
+    await assert.rejects(files.check('ws_none', 'x', Buffer.from('x')), code('not_found'))
+    assert.deepEqual((await readdir(home)).sort(), ['config.yaml', 'folder', 'work'])
+    await Promise.all(Array.from({ length: FILES_MAX - 1 }, (_, n) => writeFile(join(home, `f${n}`), '')))
+    await assert.rejects(files.check(id, 'one-more', Buffer.from('x')), code('invalid_request', /1000 files/))
+  })
+
+  test('PL-17 the last file below the limit of 1000 is written', async () => {
+    const { id, home } = await make()
+    await Promise.all(Array.from({ length: 998 }, (_, n) => writeFile(join(home, `f${n}`), '')))
+    assert.equal(await files.write(id, 'last', Buffer.from('x')), true)
+    await assert.rejects(files.write(id, 'one-more', Buffer.from('x')), {
+      code: 'invalid_request',
+      message: 'there are already 1000 files: remove some first',
+    })
+    await writeFile(join(home, 'more'), '')
+    assert.equal((await files.list(id)).length, 1000)
+  })
+
+  test('PL-17 the files of a workspace of another machine are not here, and those of an unknown one are not found', async () => {
+    const { id, home } = await make()
+    await rm(home, { recursive: true })
+    const elsewhere = { code: 'unsupported_operation', message: `the files of ${id} are on another machine` }
+    await assert.rejects(files.list(id), elsewhere)
+    await assert.rejects(files.read(id, 'x'), elsewhere)
+    await assert.rejects(files.write(id, 'x', Buffer.from('x')), elsewhere)
+    await assert.rejects(files.check(id, 'x', Buffer.from('x')), elsewhere)
+    await assert.rejects(files.remove(id, 'x'), elsewhere)
+    for (const work of [
+      files.read('ws_none', 'x'),
+      files.write('ws_none', 'x', Buffer.from('x')),
+      files.remove('ws_none', 'x'),
+    ])
+      await assert.rejects(work, code('not_found'))
+  })
+
+  test('PL-11 the owner moves the working folder through the file; one that does not exist is refused at its line', async () => {
+    const { id, home, get } = await make()
+    const write = (text: string) => files.write(id, 'config.yaml', Buffer.from(text))
+    assert.equal(await write(`name: a\nworking_dir: ${folder}\n`), false)
+    assert.equal((await get())?.workingDir, folder)
+    assert.equal(await write('name: renamed\n'), false)
+    assert.deepEqual([(await get())?.name, (await get())?.workingDir], ['renamed', folder])
+    const problem = 'working_dir: there is no folder /does/not/exist'
+    for (const [text, line] of [
+      ['name: a\nruntime_config:\n  x: 1\nworking_dir: /does/not/exist\n', 4],
+      ['name: a\nruntime_config:\n  working_dir: /does/not/exist\n', 3],
+    ] as const) {
+      const error = await write(text).catch((thrown: unknown) => thrown)
+      assert.ok(error instanceof MoleculeError)
+      assert.equal(error.code, 'invalid_request')
+      assert.ok(error.message.includes(`config.yaml:${line}: `) && error.message.includes(problem), error.message)
+      assert.ok(Array.isArray(error.details['problems']))
+    }
+    assert.equal(await readFile(join(home, 'config.yaml'), 'utf8'), 'name: renamed\n')
+  })
+
+  test('PL-17 a secret of another workspace, and a file that is no secret, are read', async () => {
+    const { id, home } = await make({ auth_token_file: 'keys/mine' })
+    await mkdir(join(home, 'keys'))
+    await writeFile(join(home, 'keys', 'other'), 'plain')
+    assert.equal((await files.read(id, 'keys/other')).toString(), 'plain')
+    const plain = await make()
+    await files.write(plain.id, 'keys/mine', Buffer.from('plain'))
+    assert.equal((await files.read(plain.id, 'keys/mine')).toString(), 'plain')
+  })
+
+  test('PL-17 a file whose name is as long as a path allows is written', async () => {
+    const { id, home } = await make()
+    const name = 'n'.repeat(255)
+    assert.equal(await files.write(id, name, Buffer.from('x')), true)
+    assert.deepEqual((await readdir(home)).sort(), ['config.yaml', name, 'work'])
   })
 })

@@ -5,7 +5,7 @@
  */
 import { statSync } from 'node:fs'
 import { chmod, copyFile, cp, lstat, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { MoleculeError } from '../../errors.ts'
 import { WORKSPACE_CONFIG_FILE } from '../config/config-file.ts'
 
@@ -107,7 +107,8 @@ async function sweepTrash(trashDir: string, nowMs: number): Promise<void> {
 
 /** Writes a temporary file and renames it, so that a turn that starts meanwhile never reads half of the file. */
 export async function writeAtomically(path: string, content: string | Uint8Array): Promise<void> {
-  const temporary = `${path}.${process.pid}.${++temporaryFiles}.new`
+  // Not the name with an ending: a name may have 255 bytes, and then a longer one cannot be stored.
+  const temporary = join(dirname(path), `.molecule-${process.pid}.${++temporaryFiles}.new`)
   try {
     await writeFile(temporary, content, { mode: 0o600, flag: 'wx', flush: true })
     await rename(temporary, path)
