@@ -78,7 +78,6 @@ function* heartbeat(id: string, report: HeartbeatReport): Transaction<void> {
 
 /** The report goes with the process that made it. While another bridge is connected, its own heartbeats count. */
 function* signOff(id: string, hasOtherBridge: boolean): Transaction<void> {
-  yield* lockWorkspace(id)
   if (hasOtherBridge) return
   yield* sql(`update presence set signed_off_at = now_ms(), report = '{}' where workspace_id = $1`, [id])
 }

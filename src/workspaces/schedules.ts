@@ -115,7 +115,7 @@ export async function nextTime(
 ): Promise<number | undefined> {
   const { Cron } = await import('croner')
   try {
-    const job = new Cron(cron, { timezone: timeZone, mode: '5-part', paused: true })
+    const job = new Cron(cron, { timezone: timeZone, mode: '5-part' })
     return job.nextRun(new Date(afterMs))?.getTime()
   } catch (thrown) {
     const reason = (thrown as Error).message.replace(/^Cron\w*: /, '')
