@@ -10,20 +10,6 @@ const NONE = {
   ...{ deadLetters: 0, questions: 0, deliveries: 0, budgets: 0 },
   today: { turns: 0, unknownTurns: 0, costUsd: null },
 }
-/** Columns that every row of the table needs and that no card shows. */
-const PLAIN: Readonly<Record<string, Readonly<Record<string, Value>>>> = {
-  messages: {
-    ...{ conversation_id: 'c', task_id: 't', content_hash: '', idempotency_key: '', envelope: '', sender: '' },
-    ...{ admitted_at: 0, ready_at: 0, expires_at: 0 },
-  },
-  tasks: { conversation_id: 'c', context_id: 'c', created_at: 0, updated_at: 0, principal: 'people' },
-  asks: { id: 'a', workspace_id: 'w', epoch: 1, question: '', asked_at: 0, expires_at: 0 },
-  deliveries: { task_id: 't', message_id: 'm', door: 'd', channel: 'c', body: '', next_at: 0, created_at: 0 },
-  budgets: { limit_usd: 1 },
-  budget_waits: { workspace_id: 'w', since: 0 },
-  turn_usage: { epoch: 1, task_id: 't', outcome: 'done' },
-}
-
 function openFacts(t: TestContext) {
   const opened = openTestStore(t)
   let reads = 0
@@ -34,17 +20,8 @@ function openFacts(t: TestContext) {
       return opened.store.read(transaction)
     },
   }
-  let inserted = 0
-  /** Inserts rows; an empty key is filled in. */
   const insert = async (table: string, ...rows: Record<string, Value>[]) => {
-    for (const given of rows) {
-      inserted += 1
-      const key = table === 'messages' ? { id: `m${inserted}`, n: inserted, dedupe: `d${inserted}` } : {}
-      const row = { ...PLAIN[table], ...key, ...given }
-      const columns = Object.keys(row)
-      const places = columns.map((_, index) => `$${index + 1}`)
-      await opened.run(`insert into ${table} (${columns}) values (${places})`, ...Object.values(row))
-    }
+    for (const row of rows) await opened.insert(table, row)
   }
   const add = createCardFacts(store)
   const numbered = (id: string, seq = 1): NumberedWorkspace => ({

@@ -170,6 +170,7 @@ test('TW-7 two common words: their common memory is found among the newest 2000 
   await plant('n', 'd', { count: 1998, of: ['beta'] })
   await plant('n', 'e-new', both)
   await plant('other', 'f', both)
+  await plant('n', 'g-neither', { count: 1, of: ['gamma'] })
   const found = await search('n', 'alpha beta', 5000)
   assert.deepEqual(found.slice(0, 2), ['e-new1001', 'b-old1001'])
   // 499 others of each word, and not the one that is too old.

@@ -89,6 +89,8 @@ test('GW-4 a pairing without a decision ends after seven days, with its held mes
       await hold(channel, person, person)
     }
   }
+  await request('a', 'alone')
+  await hold('a', 'alone', 'alone')
   await pairings.decide('CODE2', APPROVED)
   await pairings.decide('CODE4', APPROVED)
   clock.advance(1)
@@ -96,7 +98,7 @@ test('GW-4 a pairing without a decision ends after seven days, with its held mes
   await hold('a', 'later', 'later')
   clock.advance(7 * DAY_MS - 1)
   await request('a', 'in time')
-  assert.deepEqual(await held(), ['a approved', 'a later', 'a waits', 'b approved', 'b waits'])
+  assert.deepEqual(await held(), ['a alone', 'a approved', 'a later', 'a waits', 'b approved', 'b waits'])
   clock.advance(1)
   await request('a', 'too late')
   assert.deepEqual(await held(), ['a approved', 'a later', 'b approved', 'b waits'])
