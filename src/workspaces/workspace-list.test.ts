@@ -108,7 +108,7 @@ test('PL-23 a page of workspaces has the workspaces after the last one, and a ne
 test('PL-23 a page of workspaces ends at 1 MiB of settings, roles and reports', async (t) => {
   const { add, read, run, insert } = openRows(t)
   const half = 'x'.repeat(600 * 1024)
-  for (let n = 1; n <= 4; n++) await add(n)
+  for (let n = 1; n <= 5; n++) await add(n)
   await run('update workspaces set settings = $2 where id = $1', idOf(1), JSON.stringify({ runtimeConfig: { half } }))
   await run('update workspaces set role = $2 where id = $1', idOf(2), half)
   await insert('presence', { workspace_id: idOf(3), report: JSON.stringify({ problem: half }) })
@@ -119,5 +119,5 @@ test('PL-23 a page of workspaces ends at 1 MiB of settings, roles and reports', 
     pages.push(found.read.map(({ workspace }) => workspace.id))
     after = found.next
   }
-  assert.deepEqual(pages, [[idOf(1)], [idOf(2)], [idOf(3), idOf(4)]])
+  assert.deepEqual(pages, [[idOf(1)], [idOf(2)], [idOf(3), idOf(4), idOf(5)]])
 })
