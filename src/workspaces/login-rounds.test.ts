@@ -7,7 +7,7 @@ import { type Log, silentLog } from '../log.ts'
 import { createHomes } from './homes/homes.ts'
 import { createLogins, type LoginCheck } from './logins.ts'
 
-const WAIT_MS = 10_000
+const WAIT_MS = 20_000
 const FOUND: LoginCheck = { fingerprint: 'a', refused: 'refused: run it' }
 const MISSING: LoginCheck = { ...FOUND, problem: 'missing: run it' }
 const ANSWERED: Outcome = { type: 'done', finality: 'completed', parts: [], artifacts: [] }

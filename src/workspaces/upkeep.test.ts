@@ -11,7 +11,7 @@ import { createWorkspaceUpkeep, type WorkspaceUpkeepOptions } from './upkeep.ts'
 
 const HOUR_MS = 3600_000
 const DAY_MS = 24 * HOUR_MS
-const WAIT_MS = 10_000
+const WAIT_MS = 20_000
 
 function openUpkeep(t: TestContext, given: Partial<WorkspaceUpkeepOptions> = {}) {
   const opened = openTestStore(t)
