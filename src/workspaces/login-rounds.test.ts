@@ -18,6 +18,7 @@ function openLogins(t: TestContext) {
   /** By the id of the workspace, which is in the path of its folder. */
   const found = new Map<string, LoginCheck | Error | undefined>()
   const checked: string[] = []
+  const hooks: { onCheck?: () => void } = {}
   const warnings: string[] = []
   const log: Log = { ...silentLog, warn: (_, message) => warnings.push(message) }
   let roundEnded = Promise.withResolvers<void>()
@@ -38,6 +39,7 @@ function openLogins(t: TestContext) {
     check(runtime, options) {
       const id = String(options['config_dir']).replace(/^.*ws-/, 'ws_')
       checked.push(`${runtime} ${id}`)
+      hooks.onCheck?.()
       const result = found.get(id)
       if (result instanceof Error) throw result
       return result
@@ -62,7 +64,7 @@ function openLogins(t: TestContext) {
     timers.shift()?.()
     await round()
   }
-  return { ...opened, logins, found, checked, warnings, add, stateOf, round, nextRound, delays }
+  return { ...opened, logins, found, hooks, checked, warnings, add, stateOf, round, nextRound, delays }
 }
 
 test('AG-1 a look at one workspace stores the problem of its log-in, and removes it once it is found', async (t) => {
@@ -151,24 +153,15 @@ test('AG-1 a look that fails is logged, and the next one is made', async (t) => 
 })
 
 test('AG-1 a round ends at the next workspace when the platform stops, and stop waits for it', async (t) => {
-  const { logins, add, checked, found } = openLogins(t)
-  const ids = [await add(FOUND), await add(FOUND), await add(FOUND)]
-  let stopping: Promise<void> | undefined
-  Object.defineProperty(found, 'get', {
-    value: () => {
-      stopping ??= logins.stop()
-      return MISSING
-    },
+  const { logins, add, checked, hooks } = openLogins(t)
+  const ids = [await add(MISSING), await add(MISSING), await add(MISSING)]
+  const stopped = new Promise<void>((resolve, reject) => {
+    hooks.onCheck = () => {
+      logins.stop().then(resolve, reject)
+    }
   })
   logins.start()
-  await within(
-    (async () => {
-      while (stopping === undefined) await new Promise((resolve) => setImmediate(resolve))
-    })(),
-    'the first look',
-    WAIT_MS,
-  )
-  await within(stopping ?? Promise.resolve(), 'the end of the looks', WAIT_MS)
+  await within(stopped, 'the end of the looks', WAIT_MS)
   assert.deepEqual(checked, [`mock ${ids[0]}`])
 })
 
