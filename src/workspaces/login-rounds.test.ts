@@ -4,6 +4,7 @@ import { openTestStore } from '../../test/harness/sqlite-store.ts'
 import { within } from '../../test/harness/wait.ts'
 import type { Outcome } from '../inbox/inbox.ts'
 import { type Log, silentLog } from '../log.ts'
+import { sql } from '../store/store.ts'
 import { createHomes } from './homes/homes.ts'
 import { createLogins, type LoginCheck } from './logins.ts'
 
@@ -153,7 +154,7 @@ test('AG-1 a look that fails is logged, and the next one is made', async (t) => 
 })
 
 test('AG-1 a round ends at the next workspace when the platform stops, and stop waits for it', async (t) => {
-  const { logins, add, checked, hooks } = openLogins(t)
+  const { logins, add, checked, hooks, store } = openLogins(t)
   const ids = [await add(MISSING), await add(MISSING), await add(MISSING)]
   const stopped = new Promise<void>((resolve, reject) => {
     hooks.onCheck = () => {
@@ -162,7 +163,8 @@ test('AG-1 a round ends at the next workspace when the platform stops, and stop 
   })
   logins.start()
   await within(stopped, 'the end of the looks', WAIT_MS)
-  assert.deepEqual(checked, [`mock ${ids[0]}`])
+  const rows = await store.read(() => sql('select id from workspaces where login_state is not null'))
+  assert.deepEqual([rows, checked], [[{ id: ids[0] }], [`mock ${ids[0]}`]])
 })
 
 test('PL-23 a round over many workspaces lets other work run after each 50', async (t) => {
