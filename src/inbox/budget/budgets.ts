@@ -80,19 +80,19 @@ interface AskRow extends BudgetRow {
   waiting: number
 }
 
-/** A budget that no message waits for any more needs no answer. */
+/** A budget that no message waits for any more needs no answer, and must not take the place of one on the list. */
 function* listAsks({ workspaceId = '', id = '' }: Parameters<Budgets['list']>[0]): Transaction<BudgetAsk[]> {
   const rows = yield* sql<AskRow>(
-    `select ${BUDGET_COLUMNS}, b.asked_at, (select count(*) from budget_waits w join messages m on m.id = w.message_id
+    `select * from (
+       select ${BUDGET_COLUMNS}, b.asked_at, (select count(*) from budget_waits w join messages m on m.id = w.message_id
          where w.budget_id = b.id and m.settled_at is null) as waiting
-     from budgets b where b.state = 'asked' and (b.workspace_id = $1 or $1 = '') and (b.id = $2 or $2 = '')
-       and (b.day is null or b.day = now_ms() / ${DAY_MS}) order by b.asked_at, b.id limit ${LISTED_MAX}`,
+       from budgets b where b.state = 'asked' and (b.workspace_id = $1 or $1 = '') and (b.id = $2 or $2 = '')
+         and (b.day is null or b.day = now_ms() / ${DAY_MS})) as asked
+     where waiting > 0 order by asked_at, id limit ${LISTED_MAX}`,
     [workspaceId, id],
   )
   const asks: BudgetAsk[] = []
-  for (const row of rows) {
-    if (Number(row.waiting) > 0) asks.push(toAsk(row, yield* readBudget(row)))
-  }
+  for (const row of rows) asks.push(toAsk(row, yield* readBudget(row)))
   return asks
 }
 
