@@ -193,3 +193,104 @@ test('PL-24 a person may choose a shorter prefix of the command, and no pattern 
     assert.equal(choiceOf(edit('/shop/src/a.ts'), pattern), undefined, pattern)
   }
 })
+
+test('PL-24 each tool of each agent is known: a shell suggests its command, and a tool for files suggests their folder', () => {
+  const widerOf = (tool: string, subject: string) => ruleChoices({ tool, subject }).wider?.pattern
+  for (const tool of ['Bash', 'bash', 'shell', 'execute', 'run_shell_command', 'terminal']) {
+    assert.equal(widerOf(tool, 'npm test'), 'npm test *', tool)
+    assert.match(ruleChoices({ tool, subject: 'make' }).exact?.sentence ?? '', /^Covers exactly this command\./)
+  }
+  const fields = {
+    file_path: ['Read', 'Edit', 'MultiEdit', 'Write', 'write_file', 'replace'],
+    notebook_path: ['NotebookEdit'],
+    filePath: ['read', 'edit', 'write'],
+  }
+  for (const [field, tools] of Object.entries(fields)) {
+    for (const tool of tools) {
+      assert.equal(widerOf(tool, JSON.stringify({ [field]: '/shop/src/a.ts' })), '/shop/src/', tool)
+      assert.equal(widerOf(tool, JSON.stringify({ path: '/shop/src/a.ts' })), undefined, tool)
+    }
+  }
+  const launchers =
+    'sh bash zsh dash fish sudo su doas env exec eval command nohup nice time timeout xargs watch ssh npx bunx uvx node bun deno python python3 perl ruby php'
+  for (const launcher of launchers.split(' ')) {
+    assert.equal(widerOf('Bash', launcher), undefined, launcher)
+    assert.equal(widerOf('Bash', `/usr/bin/${launcher}`), undefined, launcher)
+    assert.equal(widerOf('Bash', `${launcher} x`), `${launcher} x *`)
+  }
+})
+
+test('PL-24 a patch suggests the folder of all of its files, and none where they have none in common', () => {
+  const suggested = (...paths: string[]) => {
+    const changes = paths.map((path) => ({ path, kind: { type: 'update' }, diff: '+x' }))
+    return ruleChoices({ tool: 'apply_patch', subject: JSON.stringify(changes) }).wider?.pattern
+  }
+  assert.equal(suggested('/shop/src/a/b/x.ts', '/shop/src/a/y.ts', '/shop/src/a/c/d/z.ts'), '/shop/src/a/')
+  assert.equal(suggested('/shop/src/a/y.ts', '/shop/src/a/b/x.ts'), '/shop/src/a/')
+  assert.equal(suggested('src/a.ts', 'src/b/c.ts'), 'src/')
+  assert.equal(suggested('/shop/src/x.ts', '/shop/web/y.ts'), undefined)
+  assert.equal(suggested('/shop/src/x.ts', '/shop/lib/a/y.ts'), undefined)
+  assert.equal(suggested('/shop/src/.x.ts', '/shop/src/y.ts'), undefined, 'a hidden file')
+  assert.equal(suggested('/x.ts', '/y.ts'), undefined)
+  const moves = (from: string, to: string) => {
+    const kind = { type: 'update', move_path: to }
+    return ruleChoices({ tool: 'apply_patch', subject: JSON.stringify([{ path: from, kind, diff: '' }]) }).wider
+      ?.pattern
+  }
+  assert.equal(moves('/shop/src/a/x.ts', '/shop/src/y.ts'), '/shop/src/')
+  assert.equal(moves('/shop/web/x.ts', '/shop/src/y.ts'), undefined)
+})
+
+test('PL-24 a suggestion keeps the words of the command, and a pattern of 4096 characters is still shown', () => {
+  const widerOf = (subject: string) => ruleChoices(bash(subject)).wider?.pattern
+  assert.equal(widerOf('git src/a.ts'), 'git src/a.ts *', 'the second word stays')
+  assert.equal(widerOf('cp a.ts b.ts c'), 'cp a.ts b.ts c *', 'a last word without a dot or a slash stays')
+  assert.equal(widerOf('cp -r a.ts --x/y'), 'cp -r a.ts --x/y *', 'an option stays')
+  assert.equal(widerOf('git add -- a/b'), 'git add -- *')
+  assert.equal(widerOf('git add a/b c/d e.f'), 'git add *')
+  assert.equal(widerOf('A=b npm test'), undefined)
+  const longest = 'x'.repeat(4096)
+  assert.equal(ruleChoices(bash(longest)).exact?.pattern, longest)
+  assert.deepEqual(ruleChoices(bash('(unclear)')), {})
+  assert.equal(ruleChoices(bash('(a) b')).exact?.pattern, '(a) b')
+})
+
+test('PL-24 the sentence of a rule says what it covers, word for word', () => {
+  assert.deepEqual(ruleChoices(bash('npm test')), {
+    exact: {
+      ...{ tool: 'Bash', scope: 'exact', pattern: 'npm test' },
+      sentence: 'Covers exactly this command. Every other command is still asked, also this one with other arguments.',
+    },
+    wider: {
+      ...{ tool: 'Bash', scope: 'prefix', pattern: 'npm test *' },
+      sentence:
+        'Covers "npm test", alone or followed by plain words. Still asked: further options, absolute paths and "..", quotes, variables, and commands joined by ;, &, |, < or >.',
+    },
+  })
+  const { subject } = edit('/shop/src/a.ts')
+  assert.deepEqual(ruleChoices({ tool: 'Edit', subject }), {
+    exact: {
+      ...{ tool: 'Edit', scope: 'exact', pattern: subject },
+      sentence: 'Covers exactly this use of Edit. Every other use is still asked.',
+    },
+    wider: {
+      ...{ tool: 'Edit', scope: 'folder', pattern: '/shop/src/' },
+      sentence:
+        'Covers each use of Edit for files below /shop/src/. Still asked: files elsewhere, and hidden files and folders below it.',
+    },
+  })
+})
+
+test('PL-24 a pattern is compared as it is: a relative folder, a file of another folder, a pattern without a file', () => {
+  assert.equal(choiceOf(edit('src/a.ts'), 'src/')?.scope, 'folder')
+  assert.equal(choiceOf(edit('/shop/src/a.ts'), 'shop/src/'), undefined)
+  assert.equal(choiceOf(edit('shop/src/a.ts'), '/shop/src/'), undefined)
+  for (const pattern of ['//', './', '../', 'src//', 'src/./', '', '/']) {
+    assert.equal(choiceOf(edit('src/a.ts'), pattern), undefined, pattern)
+  }
+  const folder = { tool: 'Edit', scope: 'folder', pattern: '/shop/src/' } as const
+  assert.ok(!coversUse(folder, { tool: 'Edit', subject: '{"file_path":7}' }))
+  assert.ok(!coversUse(folder, { tool: 'Edit', subject: '["/shop/src/a.ts"]' }))
+  assert.ok(!coversUse({ ...folder, tool: 'Bash' }, bash('/shop/src/a.ts')))
+  assert.ok(!coversUse({ ...npmTest, pattern: 'npm test' }, bash('npm test')), 'a prefix has a wildcard')
+})
