@@ -3,6 +3,7 @@
  * moves it, and the store is synchronous, so `pass` runs everything that is due: no test has to poll or to sleep.
  */
 import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -60,6 +61,8 @@ export interface ClockedInbox {
 /** A clock that stands still until the test moves it: each timer that is due then runs once, also after many periods. */
 export interface LeapingClock extends Clock {
   advance(ms: number): void
+  /** How many callbacks wait for their time. */
+  timers(): number
 }
 
 export interface WorkspaceOptions {
@@ -90,7 +93,7 @@ let workers = 0
 /** Time begins at noon of today, so that a test may pass hours on the same day. */
 export function openInboxOnClock(t: TestContext): ClockedInbox {
   const clock = leapingClock(Math.floor(Date.now() / DAY_MS) * DAY_MS + DAY_MS / 2)
-  const opened = openSqlite({ path: join(temporaryDir(t), 'molecule.db'), clock })
+  const opened = openEmptyStore(join(temporaryDir(t), 'molecule.db'), clock)
   const warnings: LogLine[] = []
   const notified: string[] = []
   let failure: () => Error | undefined = () => undefined
@@ -157,6 +160,19 @@ export function openInboxOnClock(t: TestContext): ClockedInbox {
   }
 }
 
+let template: Uint8Array | undefined
+
+/** The migrations take longer than most of these tests, so they run once, and each test gets a copy of the file. */
+function openEmptyStore(path: string, clock: Clock): Store {
+  if (template !== undefined) writeFileSync(path, template)
+  const opened = openSqlite({ path, clock })
+  if (template !== undefined) return opened
+  // The file is complete when the call returns; nothing is queued that it would wait for.
+  void opened.close()
+  template = readFileSync(path)
+  return openSqlite({ path, clock })
+}
+
 function leapingClock(startMs: number): LeapingClock {
   let nowMs = startMs
   const timers = new Set<{ readonly atMs: number; readonly callback: () => void }>()
@@ -168,6 +184,7 @@ function leapingClock(startMs: number): LeapingClock {
       timers.add(timer)
       return () => timers.delete(timer)
     },
+    timers: () => timers.size,
     advance(ms) {
       nowMs += ms
       const due = [...timers].filter(({ atMs }) => atMs <= nowMs).sort((one, other) => one.atMs - other.atMs)

@@ -5,7 +5,8 @@ import { childOf } from '../../../test/contracts/inbox/team.ts'
 import { letterTo } from '../../../test/fakes/letters.ts'
 import { openBudgets, withMax } from '../../../test/harness/budgets.ts'
 import { hasCodeAndText } from '../../../test/harness/check-error.ts'
-import { done, keyOf, leasesIn, openInboxOnClock } from '../../../test/harness/inbox-on-clock.ts'
+import { keyOf, leasesIn, openInboxOnClock } from '../../../test/harness/inbox-on-clock.ts'
+import { MoleculeError } from '../../errors.ts'
 import type { BudgetAsk } from '../owners.ts'
 
 const ana = { name: 'Ana', principal: 'token:ana', door: 'http' }
@@ -205,7 +206,7 @@ test('TW-10 a raise wakes the messages that wait for that budget at once, and no
 
 test('TW-10 a stop cancels what waits for that budget, and what it has delegated', async (t) => {
   const { inbox, a, b, begin, settle, park, budgets } = await openBudgets(t)
-  const [root, other] = [await begin(withMax(letterTo(a), 0.01)), await begin(withMax(letterTo(a), 0.01))]
+  const [root, other] = [await begin(withMax(letterTo(a), 0.01)), await begin(withMax(letterTo(a), 0.015))]
   const [child, stranger] = [await begin(childOf(root, b)), await begin(childOf(other, b))]
   // The child has delegated before it was parked.
   const third = await inbox.workspace()
@@ -230,7 +231,7 @@ test('TW-10 a stop cancels what waits for that budget, and what it has delegated
   assert.notEqual(await inbox.state(stranger.taskId), 'TASK_STATE_CANCELED')
   assert.deepEqual(await budgets(), [
     [root.messageId, 'stopped', 0.01],
-    [other.messageId, 'asked', 0.01],
+    [other.messageId, 'asked', 0.015],
   ])
   const waits = await inbox.sql('select message_id from budget_waits')
   assert.deepEqual(
@@ -308,13 +309,20 @@ test('TW-10 a wait that cannot be handled is tried again with the next sweep, an
 test('TW-10 a stop that meets a task which has just ended changes nothing; one that fails is tried again', async (t) => {
   const { inbox, a, b, begin, settle, park } = await openBudgets(t)
   const root = await begin(withMax(letterTo(a), 0.01))
-  const child = await begin(childOf(root, b))
+  const [ended, child] = [await begin(childOf(root, b)), await begin(childOf(root, b))]
   await settle(await begin(childOf(root, b)), 0.02)
+  await park(ended)
   await park(child)
-  await inbox.sql(`update tasks set state = 'TASK_STATE_COMPLETED' where id = $1`, child.taskId)
+  await inbox.sql(`update tasks set state = 'TASK_STATE_COMPLETED' where id = $1`, ended.taskId)
+  // The answer is stored, the ended task is left alone and forgotten, and then the store fails once.
+  let writes = 0
+  inbox.failWrites(() => (++writes === 4 ? new MoleculeError('store_unavailable', 'the disk is away') : undefined))
   await inbox.local.budgets.stop(root.messageId, ana)
-  assert.deepEqual(inbox.warnings, [])
+  assert.deepEqual(
+    inbox.warnings.map(({ fields }) => fields['messageId']),
+    [child.messageId],
+  )
   assert.deepEqual(await inbox.sql('select message_id from budget_waits'), [])
-  assert.equal(await inbox.state(child.taskId), 'TASK_STATE_COMPLETED')
-  await inbox.local.inbox.settle(root, done('bye'))
+  const states = [await inbox.state(ended.taskId), await inbox.state(child.taskId)]
+  assert.deepEqual(states, ['TASK_STATE_COMPLETED', 'TASK_STATE_CANCELED'])
 })

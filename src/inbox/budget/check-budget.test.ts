@@ -99,6 +99,31 @@ test('TW-10 a message that waited before begins without its wait, and another wa
     waits.map((row) => row['message_id']),
     [other.messageId],
   )
+  assert.equal(await check(other), undefined)
+  assert.deepEqual(await inbox.sql('select message_id from budget_waits'), [])
+  // A turn that does not wait writes nothing.
+  inbox.failWrites(() => new Error('no write is needed'))
+  assert.equal(await check(other), undefined)
+})
+
+test('TW-10 a reader of the first task sees at once that its owner is asked', async (t) => {
+  const { inbox, a, b, begin, settle, check } = await openBudgets(t)
+  const root = await begin(withMax(letterTo(a), 0.01))
+  const child = await begin(childOf(root, b))
+  await settle(await begin(childOf(root, b)), 0.02)
+  const { seq: afterSeq = 0 } = (await inbox.local.reception.snapshot(root.taskId)) ?? {}
+  const stop = new AbortController()
+  let entries = 0
+  const followed = (async () => {
+    for await (const _ of inbox.local.reception.follow(root.taskId, { afterSeq }, stop.signal)) entries += 1
+  })()
+  await inbox.pass()
+  assert.equal(entries, 0)
+  assert.ok(await check(child))
+  await inbox.pass()
+  assert.equal(entries, 1)
+  stop.abort()
+  await followed
 })
 
 test('TW-10 a message keeps the time since when it waits for one budget, and begins anew with another one', async (t) => {
