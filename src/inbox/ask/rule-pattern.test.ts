@@ -288,6 +288,9 @@ test('PL-24 a pattern is compared as it is: a relative folder, a file of another
   for (const pattern of ['//', './', '../', 'src//', 'src/./', '', '/']) {
     assert.equal(choiceOf(edit('src/a.ts'), pattern), undefined, pattern)
   }
+  for (const pattern of ['/shop/./src/', '/shop/../src/', './src/', '../src/', '/shop//src/']) {
+    assert.equal(choiceOf(edit(`${pattern}a.ts`), pattern), undefined, pattern)
+  }
   const folder = { tool: 'Edit', scope: 'folder', pattern: '/shop/src/' } as const
   assert.ok(!coversUse(folder, { tool: 'Edit', subject: '{"file_path":7}' }))
   assert.ok(!coversUse(folder, { tool: 'Edit', subject: '["/shop/src/a.ts"]' }))

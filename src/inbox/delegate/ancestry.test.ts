@@ -52,6 +52,9 @@ test('TW-9 limits of the first message hold for its tree: turns, depth and deadl
   assert.deepEqual(limitsOf(grandchild), { ...first, depth_left: 0, turns_left: 1 })
   const shorter = await begin({ ...childOf(root, c), expiresInMs: 1000 })
   assert.equal(await expiry(shorter), 1000)
+  const narrow = await begin(withLimits(letterTo(a), { turns_left: 2 }))
+  const only = await begin(childOf(narrow, b))
+  assert.equal((limitsOf(only) as Record<string, unknown>)['turns_left'], 0)
   // The last moment before the deadline counts, the deadline itself does not.
   const other = await begin(letterTo(a))
   const due = (ms: number) => ({ deadline: new Date(inbox.clock.nowMs() + ms).toISOString() })
@@ -116,6 +119,8 @@ test('TW-10 the money of a child is what every budget above it has left, and wha
   const root = await begin(withLimits(letterTo(a), { max_cost_usd: 1 }))
   const child = await begin(withLimits(childOf(root, b), { max_cost_usd: 2 }))
   assert.deepEqual(money(child), [1, 2, [root.messageId]])
+  const plainChild = await begin(childOf(root, b))
+  assert.deepEqual(money(await begin(childOf(plainChild, c))), [1, undefined, [root.messageId]])
   const usage = { durationMs: 1, costUsd: 0.75 }
   await inbox.local.inbox.settle(await begin(childOf(root, b)), { ...done('ok'), usage })
   assert.deepEqual(money(await begin(childOf(child, c))), [0.25, undefined, [root.messageId, child.messageId]])
