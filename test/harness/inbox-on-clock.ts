@@ -63,6 +63,8 @@ export interface LeapingClock extends Clock {
   advance(ms: number): void
   /** How many callbacks wait for their time. */
   timers(): number
+  /** How many callbacks were cancelled after they had run: whoever does that keeps them for ever. */
+  lateCancels(): number
 }
 
 export interface WorkspaceOptions {
@@ -175,6 +177,7 @@ function openEmptyStore(path: string, clock: Clock): Store {
 
 function leapingClock(startMs: number): LeapingClock {
   let nowMs = startMs
+  let lateCancels = 0
   const timers = new Set<{ readonly atMs: number; readonly callback: () => void }>()
   return {
     nowMs: () => nowMs,
@@ -182,9 +185,12 @@ function leapingClock(startMs: number): LeapingClock {
     after(delayMs, callback) {
       const timer = { atMs: nowMs + Math.max(0, delayMs), callback }
       timers.add(timer)
-      return () => timers.delete(timer)
+      return () => {
+        if (!timers.delete(timer)) lateCancels += 1
+      }
     },
     timers: () => timers.size,
+    lateCancels: () => lateCancels,
     advance(ms) {
       nowMs += ms
       const due = [...timers].filter(({ atMs }) => atMs <= nowMs).sort((one, other) => one.atMs - other.atMs)

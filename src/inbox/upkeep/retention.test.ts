@@ -122,6 +122,7 @@ test('IN-6 other events go after a week, in each workspace, when their message h
     { workspaceId: 'w1', seq: 7, atMs: edgeMs - 1, messageId: 'gone' },
     { workspaceId: 'w2', seq: 4, atMs: edgeMs - 1 },
     { workspaceId: 'w3', seq: 2, atMs: edgeMs },
+    { workspaceId: 'w4', seq: 3, atMs: edgeMs - 1, messageId: 'open' },
   ]
   for (const event of events) await plantEvent(inbox, event)
   const left = async () => {
@@ -133,7 +134,7 @@ test('IN-6 other events go after a week, in each workspace, when their message h
     return rows.map((row) => row['pruned_seq'])
   }
   assert.equal(await pruneNow(), 4)
-  assert.deepEqual(await left(), ['w1:3', 'w1:4', 'w1:6', 'w1:7', 'w3:2'])
+  assert.deepEqual(await left(), ['w1:3', 'w1:4', 'w1:6', 'w1:7', 'w3:2', 'w4:3'])
   // A reader whose cursor is before these is told that they are gone.
   assert.deepEqual(await pruned(), [5, 4, 0, 1])
   assert.equal(await pruneNow(), 0)
@@ -143,6 +144,7 @@ test('IN-6 other events go after a week, in each workspace, when their message h
 test('IN-6 a long log is read to its first young entry, and an old entry behind that waits for the next time', async (t) => {
   const { inbox, pruneNow, nowMs } = openPruned(t)
   await inbox.workspace({ id: 'w' })
+  await plantEvent(inbox, { workspaceId: 'other', seq: 1, atMs: nowMs })
   await inbox.sql(
     `insert into events (workspace_id, seq, task_id, message_id, at_ms, delta, items)
      select 'w', n, null, null, case when n = 1100 then $1 else 1 end, 0, '[]' from (
@@ -151,7 +153,10 @@ test('IN-6 a long log is read to its first young entry, and an old entry behind 
   )
   // Slices of 500: the third one has the young entry and is the last one that is read.
   assert.equal(await pruneNow(), 1499)
-  const kept = await inbox.sql('select count(*) as kept, min(seq) as first, max(seq) as last from events')
+  const kept = await inbox.sql(
+    'select count(*) as kept, min(seq) as first, max(seq) as last from events where workspace_id = $1',
+    'w',
+  )
   assert.deepEqual({ ...kept[0] }, { kept: 201, first: 1100, last: 1700 })
   const [load] = await inbox.sql('select pruned_seq from workspace_load')
   assert.equal(load?.['pruned_seq'], 1500)
