@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { letterTo } from '../../../test/fakes/letters.ts'
-import { openInboxOnClock } from '../../../test/harness/inbox-on-clock.ts'
+import { done, openInboxOnClock } from '../../../test/harness/inbox-on-clock.ts'
 import { expire } from './expire.ts'
 
 const SWEEP_MS = 5000
@@ -74,6 +74,20 @@ test('IN-7 while another message of its task runs, or when a worker has just lea
   assert.equal(await inbox.state(other.taskId), 'TASK_STATE_FAILED')
 })
 
+test('IN-7 a message that has just ended does not expire, whatever else waits', async (t) => {
+  const inbox = openInboxOnClock(t)
+  const id = await inbox.workspace()
+  const worker = inbox.worker([id])
+  await inbox.local.reception.admit(letterTo(id))
+  const lease = await worker.lease()
+  await inbox.local.queues.pause(id, { now: false })
+  await inbox.local.reception.admit(letterTo(id))
+  await inbox.local.inbox.settle(lease, done('ok'))
+  const { workspaceId, conversationId, taskId, messageId } = lease
+  const isExpired = await inbox.store.write(() => expire({ id: messageId, workspaceId, conversationId, taskId }))
+  assert.deepEqual([isExpired, await inbox.state(taskId)], [false, 'TASK_STATE_COMPLETED'])
+})
+
 test('IN-7 a sweep expires 100 messages, the oldest first, and the next one the rest', async (t) => {
   const inbox = openInboxOnClock(t)
   const id = await inbox.workspace()
@@ -120,11 +134,11 @@ test('IN-7 a gap of more than five minutes between two sweeps does not count as 
   const [second, future, ended] = [await admit(), await admit(), await admit()]
   await inbox.sql('update messages set admitted_at = now_ms() + $2 where id = $1', future.taskId, HOUR_MS)
   await inbox.local.reception.cancel(ended.taskId)
-  await inbox.pass(6 * MINUTE_MS)
+  await inbox.pass(5 * MINUTE_MS)
   assert.equal(await left(first.taskId), before)
   assert.equal(await left(second.taskId), 10 * MINUTE_MS)
-  assert.equal(await left(future.taskId), 4 * MINUTE_MS)
-  assert.equal(await left(ended.taskId), 4 * MINUTE_MS)
+  assert.equal(await left(future.taskId), 5 * MINUTE_MS)
+  assert.equal(await left(ended.taskId), 5 * MINUTE_MS)
 })
 
 test('IN-7 a mark of the future, from a clock that was wrong, is replaced', async (t) => {
