@@ -92,8 +92,11 @@ export const leasesIn = (directives: readonly Directive[]): Lease[] =>
 let workspaces = 0
 let workers = 0
 
-/** Time begins at noon of today, so that a test may pass hours on the same day. */
-export function openInboxOnClock(t: TestContext): ClockedInbox {
+/** `engine` is what the store says that it is. Time begins at noon of today, so that a test may pass hours on the same day. */
+export function openInboxOnClock(
+  t: TestContext,
+  { engine = 'sqlite' }: Partial<Pick<Store, 'engine'>> = {},
+): ClockedInbox {
   const clock = leapingClock(Math.floor(Date.now() / DAY_MS) * DAY_MS + DAY_MS / 2)
   const opened = openEmptyStore(join(temporaryDir(t), 'molecule.db'), clock)
   const warnings: LogLine[] = []
@@ -103,6 +106,7 @@ export function openInboxOnClock(t: TestContext): ClockedInbox {
   const listeners = new Set<(workspaceIds: readonly string[]) => void>()
   const store: Store = {
     ...opened,
+    engine,
     async write(transaction, key) {
       const error = failure()
       if (error !== undefined) throw error

@@ -134,7 +134,7 @@ test('IN-1 a conflict names the task that has the key', async (t) => {
   const inbox = openInboxOnClock(t)
   const id = await inbox.workspace()
   const first = await inbox.local.reception.admit(letterTo(id, { messageId: 'm', text: 'x', contextId: 'c' }))
-  const other = await inbox.local.reception.admit(letterTo(id, { messageId: 'n', text: 'x', contextId: 'c' }))
+  const other = await inbox.local.reception.admit(letterTo(id, { messageId: 'n', text: 'x', contextId: 'o' }))
   const again = (options: object) =>
     inbox.local.reception.admit(letterTo(id, { messageId: 'm', text: 'x', ...options }))
   for (const same of [{}, { contextId: 'c' }, { taskId: first.taskId }, { taskId: first.taskId, contextId: 'c' }]) {

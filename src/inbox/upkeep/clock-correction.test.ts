@@ -110,6 +110,15 @@ test('a message that is ready in more than a day was written by another clock; a
   assert.equal((await times()).messages[waiting.taskId]?.[1], DAY_MS)
 })
 
+test('PostgreSQL has its own clock, which other nodes use too: a start corrects nothing', async (t) => {
+  const inbox = openInboxOnClock(t, { engine: 'postgres' })
+  const { taskId } = await inbox.local.reception.admit(letterTo(await inbox.workspace()))
+  await inbox.sql('update messages set admitted_at = now_ms() + $1', HOUR_MS)
+  await inbox.local.recover()
+  const [row] = await inbox.sql('select admitted_at - now_ms() as ahead from messages where id = $1', taskId)
+  assert.deepEqual([row?.['ahead'], inbox.warnings], [HOUR_MS, []])
+})
+
 test('a store without open messages has nothing to correct', async (t) => {
   const inbox = openInboxOnClock(t)
   assert.equal(await inbox.local.recover(), 0)
