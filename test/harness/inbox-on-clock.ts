@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Clock } from '../../src/clock.ts'
-import { type Directive, type Lease, type LeaseKey, leaseId, type Outcome } from '../../src/inbox/inbox.ts'
+import type { Directive, Lease, LeaseKey, Outcome } from '../../src/inbox/inbox.ts'
 import { createLocalInbox, type LocalInbox } from '../../src/inbox/local-inbox.ts'
 import type { Log } from '../../src/log.ts'
 import { openSqlite } from '../../src/store/sqlite/sqlite.ts'
@@ -84,8 +84,6 @@ export const done = (text: string): Outcome & { type: 'done' } => ({
 export const keyOf = ({ workspaceId, conversationId, taskId, messageId, epoch }: Lease): LeaseKey => ({
   ...{ workspaceId, conversationId, taskId, messageId, epoch },
 })
-/** As other parts show a lease. */
-export const idsOf = (leases: readonly LeaseKey[]): string[] => leases.map(leaseId)
 export const leasesIn = (directives: readonly Directive[]): Lease[] =>
   directives.flatMap((directive) => (directive.type === 'lease' ? [directive.lease] : []))
 

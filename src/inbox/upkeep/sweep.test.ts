@@ -234,6 +234,8 @@ test('a closed inbox sweeps and prunes no more, and listens to no other process'
   const worker = inbox.worker([id])
   await inbox.pass()
   assert.ok(inbox.isListening())
+  await inbox.local.reception.admit(letterTo(id))
+  const lease = await worker.lease()
   await inbox.pass(SWEEP_MS)
   const taskId = await plantReady(inbox, id)
   inbox.hint()
@@ -248,6 +250,8 @@ test('a closed inbox sweeps and prunes no more, and listens to no other process'
   await worker.leave()
   // Also a call that looks for work starts no timer any more, and timers that have run are forgotten.
   await inbox.local.reception.cancel(taskId)
+  const failure = { code: 'exit', message: 'it broke' }
+  await inbox.local.inbox.settle(lease, { type: 'retry', failure, afterMs: 1, reason: 'failure', interrupted: false })
   assert.deepEqual([inbox.clock.timers(), inbox.clock.lateCancels()], [0, 0])
 })
 
