@@ -1,0 +1,182 @@
+/**
+ * An inbox whose rows a test plants and compares: a real SQLite store, a clock that stands still, and every row that a
+ * call changed. A test that plants rows beside the one it works on proves that the call touches no other row.
+ */
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import type { LeaseKey } from '../../src/inbox/inbox.ts'
+import { createLocalInbox, type LocalInbox } from '../../src/inbox/local-inbox.ts'
+import { type Log, silentLog } from '../../src/log.ts'
+import { keepSession } from '../../src/sessions/sessions.ts'
+import { openSqlite } from '../../src/store/sqlite/sqlite.ts'
+import { type Row, type Store, sql, type Transaction, type Value } from '../../src/store/store.ts'
+import { letterTo, SENDER } from '../fakes/letters.ts'
+import { type ManualClock, manualClock } from '../fakes/manual-clock.ts'
+import { temporaryDir } from './process-harness.ts'
+
+/** The time of every test at its start. */
+export const START_MS = 1_000_000
+/** The worker that holds every planted lease, and its host. */
+export const HOST = 'host'
+export const WORKER = 'host.1'
+
+/** The primary key of each table that is compared. */
+const KEYS: Readonly<Record<string, readonly string[]>> = {
+  workspace_load: ['workspace_id'],
+  conversations: ['id'],
+  tasks: ['id'],
+  messages: ['id'],
+  events: ['workspace_id', 'seq'],
+  asks: ['message_id', 'epoch', 'id'],
+  deliveries: ['id'],
+  delivery_parts: ['delivery_id', 'n'],
+  push_configs: ['task_id', 'id'],
+  sessions: ['conversation_id'],
+  permission_rules: ['id'],
+  turn_notes: ['message_id', 'key'],
+  turn_usage: ['message_id', 'epoch'],
+  budgets: ['id'],
+}
+const JSON_COLUMNS = ['items', 'status_message', 'reply', 'body']
+
+/** By `table key`: the new values of the changed columns, or `deleted`. A new row has all its values but null. */
+export type Changes = Record<string, Record<string, unknown> | 'deleted'>
+
+export interface InboxRows {
+  readonly local: LocalInbox
+  readonly store: Store
+  readonly clock: ManualClock
+  /** The workspaces that other processes got a hint about, since the last call. */
+  hints(): string[]
+  plant(table: string, row: Readonly<Record<string, Value>>): Promise<void>
+  /** A queue of ten slots that no worker of the platform serves. */
+  workspace(id: string, row?: Readonly<Record<string, Value>>): Promise<void>
+  /** A message that opened a task of its own name, in a conversation `c-<id>`. */
+  message(id: string, row?: Readonly<Record<string, Value>>): Promise<void>
+  /** Messages of both workspaces, `w` and `other`, in every state: `w-queued`, `other-leased`. */
+  bystanders(): Promise<void>
+  write<T>(transaction: () => Transaction<T>): Promise<T>
+  select(text: string, ...values: Value[]): Promise<Row[]>
+  /** Every row that the work changed. */
+  changes(work: () => Promise<unknown>): Promise<Changes>
+}
+
+export interface InboxRowsOptions {
+  readonly log?: Log
+}
+
+/** The key of a planted lease. */
+export const keyOf = (id: string, key: Partial<LeaseKey> = {}): LeaseKey => ({
+  ...{ workspaceId: 'w', conversationId: `c-${id}`, taskId: id, messageId: id, epoch: 1 },
+  ...key,
+})
+
+export function openInboxRows(t: TestContext, { log = silentLog }: InboxRowsOptions = {}): InboxRows {
+  const clock = manualClock(START_MS)
+  const opened = openSqlite({ path: join(temporaryDir(t), 'molecule.db'), clock })
+  const hinted: string[] = []
+  const store: Store = { ...opened, notify: (ids) => void hinted.push(...ids) }
+  const local = createLocalInbox({
+    ...{ store, clock, log, host: HOST },
+    keepSession: (key, token) => keepSession(HOST, key, token),
+    keepSessionOn: (place) => (key, token) => keepSession(place, key, token),
+  })
+  t.after(async () => {
+    local.close()
+    await store.close()
+  })
+  const plant = async (table: string, row: Readonly<Record<string, Value>>) => {
+    const names = Object.keys(row)
+    const marks = names.map((_, index) => `$${index + 1}`)
+    const text = `insert into ${table} (${names.join(', ')}) values (${marks.join(', ')})`
+    await store.write(() => sql(text, Object.values(row)))
+  }
+  const rows: InboxRows = {
+    ...{ local, store, clock, plant },
+    hints: () => hinted.splice(0),
+    workspace: (id, row) => plant('workspace_load', { workspace_id: id, hosted: 0, slots: 10, ...row }),
+    message: (id, row) => plantMessage(plant, id, row),
+    async bystanders() {
+      for (const workspace of ['w', 'other'])
+        for (const state of Object.keys(TASK_STATES))
+          await plantMessage(plant, `${workspace}-${state}`, { workspace_id: workspace, state })
+    },
+    write: (transaction) => store.write(transaction),
+    select: (text, ...values) => store.read(() => sql(text, values)),
+    async changes(work) {
+      const before = await readAll(store)
+      await work()
+      return compare(before, await readAll(store))
+    },
+  }
+  return rows
+}
+
+/** The states of a message, each with that of its task. */
+const TASK_STATES: Readonly<Record<string, string>> = {
+  queued: 'SUBMITTED',
+  leased: 'WORKING',
+  stopping: 'CANCELED',
+  done: 'COMPLETED',
+  dead: 'FAILED',
+  canceled: 'CANCELED',
+}
+
+async function plantMessage(
+  plant: InboxRows['plant'],
+  id: string,
+  { worker = WORKER, lease_until = START_MS + 30_000, ...row }: Readonly<Record<string, Value>> = {},
+): Promise<void> {
+  const { workspace_id = 'w', conversation_id = `c-${id}`, task_id = id, state = 'queued', n = 1 } = row
+  const isRunning = state === 'leased' || state === 'stopping'
+  const place = { workspace_id, principal: 'people', context_id: `context-${conversation_id}` }
+  if (row['conversation_id'] === undefined) {
+    const lease = isRunning ? { worker, lease_until } : {}
+    const ready = state === 'queued' ? { ready_at: row['ready_at'] ?? START_MS + 60_000 } : {}
+    await plant('conversations', { id: conversation_id, ...place, last_n: n, lease_epoch: 1, ...lease, ...ready })
+  }
+  if (row['task_id'] === undefined) {
+    const times = { created_at: START_MS, updated_at: START_MS }
+    await plant('tasks', { id, conversation_id, ...place, ...times, state: `TASK_STATE_${TASK_STATES[String(state)]}` })
+  }
+  await plant('messages', {
+    ...{ id, workspace_id, conversation_id, task_id, n, state, begun: isRunning ? 1 : 0 },
+    ...{ dedupe: Buffer.from(id), content_hash: '', idempotency_key: `key-${id}`, sender: JSON.stringify(SENDER) },
+    envelope: JSON.stringify(letterTo('w', { messageId: id, text: `text of ${id}` }).envelope.raw),
+    ...{ admitted_at: START_MS, ready_at: START_MS + 60_000, expires_at: START_MS + 90_000 },
+    ...(!isRunning && state !== 'queued' && { settled_at: START_MS }),
+    ...row,
+  })
+}
+
+type Snapshot = ReadonlyMap<string, Row>
+
+async function readAll(store: Store): Promise<Snapshot> {
+  const found = new Map<string, Row>()
+  for (const [table, keys] of Object.entries(KEYS))
+    for (const row of await store.read(() => sql(`select * from ${table}`)))
+      found.set([table, ...keys.map((key) => row[key])].join(' '), row)
+  return found
+}
+
+function compare(before: Snapshot, after: Snapshot): Changes {
+  const changes: Changes = {}
+  for (const name of before.keys()) if (!after.has(name)) changes[name] = 'deleted'
+  for (const [name, row] of after) {
+    const old = before.get(name)
+    const keys = KEYS[name.split(' ')[0] ?? ''] ?? []
+    const isNew = (column: string) => old === undefined && row[column] !== null && !keys.includes(column)
+    const isChanged = (column: string) => old !== undefined && toText(old[column]) !== toText(row[column])
+    const columns = Object.keys(row).filter((column) => isNew(column) || isChanged(column))
+    if (columns.length > 0) changes[name] = Object.fromEntries(columns.map((column) => [column, toValue(column, row)]))
+  }
+  return changes
+}
+
+const toText = (value: Value | undefined): string => JSON.stringify(value) ?? ''
+
+function toValue(column: string, row: Row): unknown {
+  const value = row[column]
+  if (value instanceof Uint8Array) return Buffer.from(value).toString()
+  return JSON_COLUMNS.includes(column) && typeof value === 'string' ? JSON.parse(value) : value
+}
