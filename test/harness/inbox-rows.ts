@@ -37,6 +37,8 @@ const KEYS: Readonly<Record<string, readonly string[]>> = {
   turn_usage: ['message_id', 'epoch'],
   budgets: ['id'],
 }
+/** Turns of the event loop; a write takes about three. */
+const TURNS_OF_WORK = 40
 const JSON_COLUMNS = ['items', 'status_message', 'reply', 'body']
 
 /** By `table key`: the new values of the changed columns, or `deleted`. A new row has all its values but null. */
@@ -57,6 +59,8 @@ export interface InboxRows {
   bystanders(): Promise<void>
   write<T>(transaction: () => Transaction<T>): Promise<T>
   select(text: string, ...values: Value[]): Promise<Row[]>
+  /** Runs the timers that are due and lets the inbox end the work that they began. */
+  finishWork(): Promise<void>
   /** Every row that the work changed. */
   changes(work: () => Promise<unknown>): Promise<Changes>
 }
@@ -103,6 +107,10 @@ export function openInboxRows(t: TestContext, { log = silentLog }: InboxRowsOpti
     },
     write: (transaction) => store.write(transaction),
     select: (text, ...values) => store.read(() => sql(text, values)),
+    async finishWork() {
+      clock.advance(0)
+      for (let turn = 0; turn < TURNS_OF_WORK; turn++) await clock.settle()
+    },
     async changes(work) {
       const before = await readAll(store)
       await work()
@@ -170,7 +178,14 @@ function compare(before: Snapshot, after: Snapshot): Changes {
     const columns = Object.keys(row).filter((column) => isNew(column) || isChanged(column))
     if (columns.length > 0) changes[name] = Object.fromEntries(columns.map((column) => [column, toValue(column, row)]))
   }
-  return changes
+  return withShortIds(changes)
+}
+
+/** Ids that the inbox made become `id-1`, `id-2`, in the order of their rows. */
+function withShortIds(changes: Changes): Changes {
+  const ids = new Map<string, string>()
+  const shorten = (id: string) => ids.get(id) ?? (ids.set(id, `id-${ids.size + 1}`).get(id) as string)
+  return JSON.parse(JSON.stringify(changes).replaceAll(/[0-9A-HJKMNP-TV-Z]{26}/g, shorten)) as Changes
 }
 
 const toText = (value: Value | undefined): string => JSON.stringify(value) ?? ''

@@ -119,7 +119,7 @@ test('PL-5 a sender claims what is due, the longest waiting first, for a minute'
   await hook('t', 'c', { next_at: START_MS - 2 })
   await hook('other', 'c', { next_at: START_MS })
   await bystanders({ next_at: START_MS + 1 })
-  await hook('ended', 'a', { state: 'done' })
+  await hook('ended', 'a', { state: 'done', next_at: START_MS - 3 })
   let claimed: StoredPush[] = []
   const claim = (limit: number) => changes(async () => (claimed = await pushes.claim(limit)))
   const until = { worker: 'host', next_at: START_MS + MINUTE_MS }
@@ -147,8 +147,8 @@ test('PL-5 a sender gives back one claim, and a restart of its host gives back a
 
 test('PL-5 a success moves the cursor of a webhook; one that was replaced or has ended says so', async (t) => {
   const { pushes, hook, bystanders, changes } = openPushConfigs(t)
-  await hook('t', 'a', { tries: 3, first_failed_at: 1, reason: 'HTTP 500', worker: 'host' })
   await bystanders()
+  await hook('t', 'a', { tries: 3, first_failed_at: 1, reason: 'HTTP 500', worker: 'host' })
   const push = pushOf('t', 'a')
   const replaced = { ...push, config: { ...push.config, url: 'https://new.test/' } }
   const current = (...given: StoredPush[]) => Promise.all(given.map((each) => pushes.isCurrent(each)))
