@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import type { LeaseKey } from '../../src/inbox/inbox.ts'
+import type { Directive, LeaseKey, Worker } from '../../src/inbox/inbox.ts'
 import { createLocalInbox, type LocalInbox } from '../../src/inbox/local-inbox.ts'
 import { type Log, silentLog } from '../../src/log.ts'
 import { keepSession } from '../../src/sessions/sessions.ts'
@@ -50,6 +50,10 @@ export interface InboxRows {
   readonly clock: ManualClock
   /** The workspaces that other processes got a hint about, since the last call. */
   hints(): string[]
+  /** The moments that the inbox reported. */
+  readonly checkpoints: string[]
+  /** A worker that takes every directive; it has taken the first ones when this resolves. */
+  connect(worker?: Partial<Worker>): Promise<ConnectedWorker>
   plant(table: string, row: Readonly<Record<string, Value>>): Promise<void>
   /** A queue of ten slots that no worker of the platform serves. */
   workspace(id: string, row?: Readonly<Record<string, Value>>): Promise<void>
@@ -63,6 +67,11 @@ export interface InboxRows {
   finishWork(): Promise<void>
   /** Every row that the work changed. */
   changes(work: () => Promise<unknown>): Promise<Changes>
+}
+
+export interface ConnectedWorker {
+  readonly received: readonly Directive[]
+  leave(): Promise<void>
 }
 
 export interface InboxRowsOptions {
@@ -80,8 +89,10 @@ export function openInboxRows(t: TestContext, { log = silentLog }: InboxRowsOpti
   const opened = openSqlite({ path: join(temporaryDir(t), 'molecule.db'), clock })
   const hinted: string[] = []
   const store: Store = { ...opened, notify: (ids) => void hinted.push(...ids) }
+  const checkpoints: string[] = []
   const local = createLocalInbox({
     ...{ store, clock, log, host: HOST },
+    onCheckpoint: (checkpoint) => void checkpoints.push(checkpoint),
     keepSession: (key, token) => keepSession(HOST, key, token),
     keepSessionOn: (place) => (key, token) => keepSession(place, key, token),
   })
@@ -96,7 +107,12 @@ export function openInboxRows(t: TestContext, { log = silentLog }: InboxRowsOpti
     await store.write(() => sql(text, Object.values(row)))
   }
   const rows: InboxRows = {
-    ...{ local, store, clock, plant },
+    ...{ local, store, clock, plant, checkpoints },
+    async connect(worker) {
+      const connected = connectWorker(t, local, { id: WORKER, workspaces: ['w'], ...worker })
+      await rows.finishWork()
+      return connected
+    },
     hints: () => hinted.splice(0),
     workspace: (id, row) => plant('workspace_load', { workspace_id: id, hosted: 0, slots: 10, ...row }),
     message: (id, row) => plantMessage(plant, id, row),
@@ -108,8 +124,10 @@ export function openInboxRows(t: TestContext, { log = silentLog }: InboxRowsOpti
     write: (transaction) => store.write(transaction),
     select: (text, ...values) => store.read(() => sql(text, values)),
     async finishWork() {
-      clock.advance(0)
-      for (let turn = 0; turn < TURNS_OF_WORK; turn++) await clock.settle()
+      for (let turn = 0; turn < TURNS_OF_WORK; turn++) {
+        clock.advance(0)
+        await clock.settle()
+      }
     },
     async changes(work) {
       const before = await readAll(store)
@@ -118,6 +136,21 @@ export function openInboxRows(t: TestContext, { log = silentLog }: InboxRowsOpti
     },
   }
   return rows
+}
+
+function connectWorker(t: TestContext, local: LocalInbox, worker: Worker): ConnectedWorker {
+  const stop = new AbortController()
+  const received: Directive[] = []
+  const take = async () => {
+    for await (const directive of local.inbox.leases(worker, stop.signal)) received.push(directive)
+  }
+  const taken = take()
+  const leave = () => {
+    stop.abort()
+    return taken
+  }
+  t.after(leave)
+  return { received, leave }
 }
 
 /** The states of a message, each with that of its task. */
@@ -133,7 +166,7 @@ const TASK_STATES: Readonly<Record<string, string>> = {
 async function plantMessage(
   plant: InboxRows['plant'],
   id: string,
-  { worker = WORKER, lease_until = START_MS + 30_000, ...row }: Readonly<Record<string, Value>> = {},
+  { worker = WORKER, lease_until = START_MS + 30_000, lease_epoch = 1, ...row }: Readonly<Record<string, Value>> = {},
 ): Promise<void> {
   const { workspace_id = 'w', conversation_id = `c-${id}`, task_id = id, state = 'queued', n = 1 } = row
   const isRunning = state === 'leased' || state === 'stopping'
@@ -141,7 +174,7 @@ async function plantMessage(
   if (row['conversation_id'] === undefined) {
     const lease = isRunning ? { worker, lease_until } : {}
     const ready = state === 'queued' ? { ready_at: row['ready_at'] ?? START_MS + 60_000 } : {}
-    await plant('conversations', { id: conversation_id, ...place, last_n: n, lease_epoch: 1, ...lease, ...ready })
+    await plant('conversations', { id: conversation_id, ...place, last_n: n, lease_epoch, ...lease, ...ready })
   }
   if (row['task_id'] === undefined) {
     const times = { created_at: START_MS, updated_at: START_MS }

@@ -10,6 +10,7 @@ const text = (delta: string): TurnEvent => ({ type: 'text', delta })
 async function openTurns(t: TestContext) {
   const rows = openInboxRows(t)
   await rows.workspace('w')
+  await rows.message('first', { state: 'leased', lease_epoch: 7 })
   await rows.bystanders()
   await rows.message('new', { state: 'leased', begun: 0 })
   await rows.message('begun', { state: 'leased', appended: 1 })
