@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import type { Directive, LeaseKey, Worker } from '../../src/inbox/inbox.ts'
 import { createLocalInbox, type LocalInbox } from '../../src/inbox/local-inbox.ts'
-import { type Log, silentLog } from '../../src/log.ts'
+import { silentLog } from '../../src/log.ts'
 import { keepSession } from '../../src/sessions/sessions.ts'
 import { openSqlite } from '../../src/store/sqlite/sqlite.ts'
 import { type Row, type Store, sql, type Transaction, type Value } from '../../src/store/store.ts'
@@ -50,6 +50,8 @@ export interface InboxRows {
   readonly clock: ManualClock
   /** The workspaces that other processes got a hint about, since the last call. */
   hints(): string[]
+  /** While it lasts, every write fails. */
+  setOutage(lasts: boolean): void
   /** The moments that the inbox reported. */
   readonly checkpoints: string[]
   /** A worker that takes every directive; it has taken the first ones when this resolves. */
@@ -74,24 +76,25 @@ export interface ConnectedWorker {
   leave(): Promise<void>
 }
 
-export interface InboxRowsOptions {
-  readonly log?: Log
-}
-
 /** The key of a planted lease. */
 export const keyOf = (id: string, key: Partial<LeaseKey> = {}): LeaseKey => ({
   ...{ workspaceId: 'w', conversationId: `c-${id}`, taskId: id, messageId: id, epoch: 1 },
   ...key,
 })
 
-export function openInboxRows(t: TestContext, { log = silentLog }: InboxRowsOptions = {}): InboxRows {
+export function openInboxRows(t: TestContext): InboxRows {
   const clock = manualClock(START_MS)
   const opened = openSqlite({ path: join(temporaryDir(t), 'molecule.db'), clock })
   const hinted: string[] = []
-  const store: Store = { ...opened, notify: (ids) => void hinted.push(...ids) }
+  let isDown = false
+  const store: Store = {
+    ...opened,
+    notify: (ids) => void hinted.push(...ids),
+    write: (...given) => (isDown ? Promise.reject(new Error('the store is down')) : opened.write(...given)),
+  }
   const checkpoints: string[] = []
   const local = createLocalInbox({
-    ...{ store, clock, log, host: HOST },
+    ...{ store, clock, log: silentLog, host: HOST },
     onCheckpoint: (checkpoint) => void checkpoints.push(checkpoint),
     keepSession: (key, token) => keepSession(HOST, key, token),
     keepSessionOn: (place) => (key, token) => keepSession(place, key, token),
@@ -112,6 +115,9 @@ export function openInboxRows(t: TestContext, { log = silentLog }: InboxRowsOpti
       const connected = connectWorker(t, local, { id: WORKER, workspaces: ['w'], ...worker })
       await rows.finishWork()
       return connected
+    },
+    setOutage: (lasts) => {
+      isDown = lasts
     },
     hints: () => hinted.splice(0),
     workspace: (id, row) => plant('workspace_load', { workspace_id: id, hosted: 0, slots: 10, ...row }),

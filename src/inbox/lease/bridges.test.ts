@@ -163,6 +163,28 @@ test('CN-7 a turn that may not wait, and one that must stop, keep their place', 
   }
 })
 
+test('CN-7 a lease that was taken over takes no place, once the bridge has learned of it', async (t) => {
+  const { poll, message, bridges, admit, write } = await openBridges(t, { waiting: 0 })
+  await message('m', own)
+  const call = await poll({ holding: [leaseId(keyOf('m'))] })
+  await write(function* () {
+    yield [{ text: `update conversations set lease_epoch = 2, worker = 'far.1' where id = 'c-m'`, values: [] }]
+  })
+  assert.deepEqual(await bridges.extend([keyOf('m')]), ['stale'])
+  const taskId = await admit()
+  assert.deepEqual(await call.answer(), [`lease ${taskId}`])
+})
+
+test('CN-7 a lease that is settled while the call of its bridge begins takes no place', async (t) => {
+  const { poll, message, bridges } = await openBridges(t, { running: 2, waiting: 0 })
+  await message('settled', own)
+  await message('lost', { ...own, ...ready, begun: 0 })
+  const settling = bridges.settle(keyOf('settled'), { outcome: DONE, host: 'there' })
+  const call = await poll({ holding: [leaseId(keyOf('settled'))] })
+  assert.equal(await settling, 'settled')
+  assert.deepEqual(await call.answer(), ['lease lost'])
+})
+
 test('CN-5 a stored lease that the bridge does not name is freed at once; those of others stay', async (t) => {
   const { poll, message, changes, hints } = await openBridges(t, { running: 4, paused: 1 })
   await message('first', { state: 'done', lease_epoch: 7 })

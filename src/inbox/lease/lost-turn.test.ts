@@ -69,8 +69,7 @@ test('CN-4 a turn that had not begun runs again and costs nothing', async (t) =>
 })
 
 test('IN-8 a cancelled turn ends with its worker; its answer does not start it again', async (t) => {
-  const { others, asking, recovered } = await openLost(t)
-  await others()
+  const { asking, recovered } = await openLost(t)
   await asking('m', { state: 'stopping', suspended: 1 })
   assert.deepEqual(await recovered(), {
     'workspace_load w': { suspended: -1 },

@@ -99,10 +99,13 @@ test('TW-3 a dead letter cancels its open delegations at once', async (t) => {
 })
 
 test('IN-3 a lease that its worker holds is not taken for a lost one; a lease that no worker knows of is released', async (t) => {
-  const { message, connect, finishWork, clock, stateOf } = await openWorkers(t, { slots: 2, running: 1 })
+  const { inbox, message, connect, finishWork, clock, stateOf, hints } = await openWorkers(t, { slots: 2 })
   await message('known', ready)
   const { received } = await connect()
   assert.deepEqual(named(received), ['lease known'])
+  hints()
+  assert.equal(await inbox.begin(keyOf('known', { epoch: 2 })), 'held')
+  assert.deepEqual(hints(), ['w'])
   await message('lost', { state: 'leased', begun: 0, ready_at: START_MS + 90_000 })
   for (let sweeps = 0; sweeps < 2; sweeps++) {
     assert.equal((await stateOf('lost'))['state'], 'leased', 'one sweep may meet an answer that is on its way')
@@ -128,6 +131,25 @@ test('IN-4 a lease that its worker did not take goes to another worker when it l
   assert.deepEqual(named(received), ['lease untaken'])
   assert.deepEqual(await stateOf('untaken'), { state: 'leased', interrupted: 0, worker: WORKER, epoch: 3 })
   assert.deepEqual((await stateOf('taken'))['worker'], 'host.9')
+})
+
+test('RE-3 a lease that could not be released in an outage is released later', async (t) => {
+  const { inbox, message, connect, finishWork, clock, setOutage } = await openWorkers(t, { slots: 2, running: 0 })
+  await message('taken', ready)
+  await message('untaken', ready)
+  const { signal } = new AbortController()
+  const directives = inbox.leases({ id: WORKER, workspaces: ['w'] }, signal)[Symbol.asyncIterator]()
+  await directives.next()
+  setOutage(true)
+  await directives.return?.()
+  await finishWork()
+  setOutage(false)
+  const { received } = await connect()
+  for (let sweeps = 0; sweeps < 2; sweeps++) {
+    clock.advance(SWEEP_MS)
+    await finishWork()
+  }
+  assert.deepEqual(named(received), ['lease untaken'])
 })
 
 test('a worker that left may come again, and gets nothing meanwhile', async (t) => {
