@@ -2,8 +2,10 @@
  * An inbox whose rows a test plants and compares: a real SQLite store, a clock that stands still, and every row that a
  * call changed. A test that plants rows beside the one it works on proves that the call touches no other row.
  */
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
+import type { Clock } from '../../src/clock.ts'
 import type { Directive, LeaseKey, Worker } from '../../src/inbox/inbox.ts'
 import { createLocalInbox, type LocalInbox } from '../../src/inbox/local-inbox.ts'
 import { silentLog } from '../../src/log.ts'
@@ -82,9 +84,21 @@ export const keyOf = (id: string, key: Partial<LeaseKey> = {}): LeaseKey => ({
   ...key,
 })
 
+/** The file of an empty store, made once: its migrations take longer than most tests. */
+let emptyStore: Buffer | undefined
+
+function openStore(t: TestContext, clock: Clock): Store {
+  const path = join(temporaryDir(t), 'molecule.db')
+  if (emptyStore === undefined) {
+    void openSqlite({ path, clock }).close()
+    emptyStore = readFileSync(path)
+  } else writeFileSync(path, emptyStore)
+  return openSqlite({ path, clock })
+}
+
 export function openInboxRows(t: TestContext): InboxRows {
   const clock = manualClock(START_MS)
-  const opened = openSqlite({ path: join(temporaryDir(t), 'molecule.db'), clock })
+  const opened = openStore(t, clock)
   const hinted: string[] = []
   let isDown = false
   const store: Store = {
@@ -123,9 +137,12 @@ export function openInboxRows(t: TestContext): InboxRows {
     workspace: (id, row) => plant('workspace_load', { workspace_id: id, hosted: 0, slots: 10, ...row }),
     message: (id, row) => plantMessage(plant, id, row),
     async bystanders() {
-      for (const workspace of ['w', 'other'])
-        for (const state of Object.keys(TASK_STATES))
-          await plantMessage(plant, `${workspace}-${state}`, { workspace_id: workspace, state })
+      const places = ['w', 'other'].flatMap((workspace) =>
+        Object.keys(TASK_STATES).map((state) => ({ workspace, state })),
+      )
+      const plantOne = ({ workspace, state }: (typeof places)[number]) =>
+        plantMessage(plant, `${workspace}-${state}`, { workspace_id: workspace, state })
+      await Promise.all(places.map(plantOne))
     },
     write: (transaction) => store.write(transaction),
     select: (text, ...values) => store.read(() => sql(text, values)),
@@ -169,6 +186,7 @@ const TASK_STATES: Readonly<Record<string, string>> = {
   canceled: 'CANCELED',
 }
 
+/** All rows are written in one commit, in this order. */
 async function plantMessage(
   plant: InboxRows['plant'],
   id: string,
@@ -177,23 +195,24 @@ async function plantMessage(
   const { workspace_id = 'w', conversation_id = `c-${id}`, task_id = id, state = 'queued', n = 1 } = row
   const isRunning = state === 'leased' || state === 'stopping'
   const place = { workspace_id, principal: 'people', context_id: `context-${conversation_id}` }
-  if (row['conversation_id'] === undefined) {
-    const lease = isRunning ? { worker, lease_until } : {}
-    const ready = state === 'queued' ? { ready_at: row['ready_at'] ?? START_MS + 60_000 } : {}
-    await plant('conversations', { id: conversation_id, ...place, last_n: n, lease_epoch, ...lease, ...ready })
-  }
-  if (row['task_id'] === undefined) {
-    const times = { created_at: START_MS, updated_at: START_MS }
-    await plant('tasks', { id, conversation_id, ...place, ...times, state: `TASK_STATE_${TASK_STATES[String(state)]}` })
-  }
-  await plant('messages', {
+  const lease = isRunning ? { worker, lease_until } : {}
+  const ready = state === 'queued' ? { ready_at: row['ready_at'] ?? START_MS + 60_000 } : {}
+  const conversation = { id: conversation_id, ...place, last_n: n, lease_epoch, ...lease, ...ready }
+  const times = { created_at: START_MS, updated_at: START_MS }
+  const task = { id, conversation_id, ...place, ...times, state: `TASK_STATE_${TASK_STATES[String(state)]}` }
+  const message = {
     ...{ id, workspace_id, conversation_id, task_id, n, state, begun: isRunning ? 1 : 0 },
     ...{ dedupe: Buffer.from(id), content_hash: '', idempotency_key: `key-${id}`, sender: JSON.stringify(SENDER) },
     envelope: JSON.stringify(letterTo('w', { messageId: id, text: `text of ${id}` }).envelope.raw),
     ...{ admitted_at: START_MS, ready_at: START_MS + 60_000, expires_at: START_MS + 90_000 },
     ...(!isRunning && state !== 'queued' && { settled_at: START_MS }),
     ...row,
-  })
+  }
+  await Promise.all([
+    row['conversation_id'] === undefined && plant('conversations', conversation),
+    row['task_id'] === undefined && plant('tasks', task),
+    plant('messages', message),
+  ])
 }
 
 type Snapshot = ReadonlyMap<string, Row>

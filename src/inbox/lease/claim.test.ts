@@ -68,6 +68,10 @@ test('IN-2 a worker claims the oldest ready conversations up to the free slots, 
     'events w 2': event('second', { t: 'reset' }),
   })
   const parked = { times: 1, sinceMs: 40 }
+  assert.deepEqual(
+    leases().map((lease) => lease.parked),
+    [parked, undefined],
+  )
   assert.deepEqual(leases(), [
     { ...leaseOf('first'), failures: 1, losses: 2, interrupted: true, parked },
     { ...leaseOf('second'), sessionRetried: true },
