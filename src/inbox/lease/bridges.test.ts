@@ -100,15 +100,35 @@ test('CN-5 the call of a caller that has gone gets nothing and leaves nothing le
   assert.deepEqual([call.ended(), await stateOf('m')], [[], 'queued'])
 })
 
-test('CN-5 a lease that comes at the moment at which its caller goes is released', async (t) => {
-  const { poll, admit, stateOf, finishWork } = await openBridges(t)
+test('CN-5 a lease that is claimed for a caller that goes meanwhile is released', async (t) => {
+  const { bridges, message, select, finishWork } = await openBridges(t)
+  await message('m', ready)
   const stop = new AbortController()
-  const call = await poll({}, stop.signal)
-  const admitted = admit()
+  const call = { workspaceId: 'w', bridge: 'laptop', leasesMax: 1, holding: [], waitMs: WAIT_MS }
+  const polled = bridges.lease(call, stop.signal)
+  // The claim waits for its commit now.
+  for (let step = 0; step < 30; step++) await Promise.resolve()
   stop.abort()
-  const taskId = await admitted
+  assert.deepEqual(await polled, [])
   await finishWork()
-  assert.deepEqual([call.ended(), await stateOf(taskId)], [[], 'queued'])
+  const [row] = await select(
+    `select m.state, c.lease_epoch as epoch, c.worker from messages m join conversations c on c.id = m.conversation_id`,
+  )
+  assert.deepEqual({ ...row }, { state: 'queued', epoch: 2, worker: null })
+})
+
+test('CN-5 a lease that another worker takes over while the call of its bridge begins stays with that worker', async (t) => {
+  const { poll, message, write, changes } = await openBridges(t)
+  await message('other', { state: 'done' })
+  await message('m', own)
+  const changed = await changes(async () => {
+    const taken = write(function* () {
+      yield [{ text: `update conversations set lease_epoch = 2, worker = 'far.1' where id = 'c-m'`, values: [] }]
+    })
+    await poll()
+    await taken
+  })
+  assert.deepEqual(changed, { 'conversations c-m': { lease_epoch: 2, worker: 'far.1' } })
 })
 
 test('CN-7 sixty-four bridges of a workspace may wait; one more gets a time to retry', async (t) => {
