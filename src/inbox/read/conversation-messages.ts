@@ -208,18 +208,16 @@ function toTools(log: readonly { readonly atMs: number; readonly items: readonly
 interface AskRow {
   id: string
   epoch: number
-  question: string
   tool: string | null
   subject: string | null
   asked_at: number
   expires_at: number
 }
 
-/** The open ask of a running turn. */
+/** The open ask of a running turn; a task has one at most. */
 function* findAsk(messageId: string): Transaction<ChatAsk | undefined> {
   const [row] = yield* sql<AskRow>(
-    `select id, epoch, question, tool, subject, asked_at, expires_at from asks where message_id = $1 and state = 'open'
-     order by asked_at desc limit 1`,
+    `select id, epoch, tool, subject, asked_at, expires_at from asks where message_id = $1 and state = 'open'`,
     [messageId],
   )
   if (row === undefined || row.tool === null) return undefined

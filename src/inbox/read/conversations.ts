@@ -55,12 +55,11 @@ function* listConversations({ workspaceId, limit, after, search }: ConversationQ
   const found: ConversationSummary[] = []
   const budget = { bytesLeft: SEARCH_BYTES_MAX }
   for (const row of rows) {
-    const isFull = found.length >= limit || budget.bytesLeft <= 0
     const cursor = writeTimeCursor({ atMs: row.updated_at, id: row.task_id })
     if (row.is_last === 1 && (search === undefined || (yield* matches(row, search, budget)))) {
       found.push(yield* summarize(row))
     }
-    if (isFull || found.length >= limit || budget.bytesLeft <= 0) return { conversations: found, next: cursor }
+    if (found.length >= limit || budget.bytesLeft <= 0) return { conversations: found, next: cursor }
   }
   const last = rows.length < TASKS_SCANNED_MAX ? undefined : rows.at(-1)
   return {
