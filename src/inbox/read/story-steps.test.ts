@@ -1,0 +1,257 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { MoleculeError } from '../../errors.ts'
+import type { TaskState } from '../../protocol/a2a.ts'
+import type { LogItem } from './event-log.ts'
+import {
+  type LoggedItems,
+  readStoryCursor,
+  STORY_START,
+  type StoryMessageRow,
+  storySteps,
+  writeStoryCursor,
+} from './story-steps.ts'
+
+const ADMITTED = [1000, 'admitted', 'admitted from person "Ana" through http']
+const sentBy = (name: string) => JSON.stringify({ kind: 'person', id: 'u1', name, door: 'http' })
+
+const MESSAGE: StoryMessageRow = {
+  ...{ id: 'm1', workspace_id: 'ws_1', task_id: 'm1', idempotency_key: 'k', envelope: '', sender: sentBy('Ana') },
+  ...{ state: 'done', failures: 0, losses: 0, admitted_at: 1000, ready_at: 1000, now: 9000 },
+  ...{ replay_of: null, replayed_as: null, discarded_at: null, root_id: null, context_id: 'c', principal: 'people' },
+  ...{ task_state: 'TASK_STATE_COMPLETED', status_message: null },
+}
+
+type Options = Parameters<typeof storySteps>[2]
+
+const OPTIONS: Options = { from: STORY_START, isLast: true, detail: undefined, isOwner: false, decisions: [] }
+
+/** The steps as [time, type, text], without the admission that begins every story. */
+function tell(log: readonly LoggedItems[], message: Partial<StoryMessageRow> = {}, options: Partial<Options> = {}) {
+  const { steps, state } = storySteps({ ...MESSAGE, ...message }, log, { ...OPTIONS, ...options })
+  const shown = steps.map(({ atMs, type, text }) => [atMs, type, text])
+  return { shown, steps: shown.slice(1), state }
+}
+
+const status = (state: TaskState, text?: string, code?: string): LogItem => ({
+  ...{ t: 'status', state },
+  ...(text !== undefined && { parts: [{ text }] }),
+  ...(code !== undefined && { code }),
+})
+const working = status('TASK_STATE_WORKING')
+const tool = (name: string, state: 'started' | 'finished'): LogItem => ({
+  t: 'turn',
+  event: { type: 'tool', name, state },
+})
+const at = (atMs: number, ...items: LogItem[]): LoggedItems => ({ atMs, items })
+
+test('CL-1 a story has each attempt with its end, the tools of that attempt and its progress', () => {
+  const { shown, state } = tell([
+    at(2000, working),
+    at(2100, tool('Bash', 'started'), tool('Bash', 'finished'), tool('Bash', 'started'), tool('Read', 'started')),
+    at(2200, { t: 'turn', event: { type: 'status', text: 'it reads' } }),
+    at(2300, status('TASK_STATE_WORKING', 'it broke', 'exit')),
+    at(3000, working, { t: 'reset' }),
+    at(3050, { t: 'turn', event: { type: 'text', delta: 'hello' } }),
+    at(3100, { t: 'reply' }, status('TASK_STATE_COMPLETED')),
+  ])
+  assert.deepEqual(shown, [
+    ADMITTED,
+    [2000, 'started', 'attempt 1 began'],
+    [2200, 'progress', 'it reads'],
+    [2300, 'failed', 'attempt 1 failed: it broke (exit); it used Bash 2 times, Read'],
+    [3000, 'started', 'attempt 2 began'],
+    [3100, 'answered', 'attempt 2 gave the answer'],
+    [3100, 'ended', 'the task is completed'],
+  ])
+  assert.deepEqual(state, { attempt: 2, open: false, asked: false })
+})
+
+test('CL-1 an attempt that begins again without an end was cut off; working twice is one attempt', () => {
+  const { steps, state } = tell([
+    at(2000, working),
+    at(2001, working),
+    at(2100, tool('Bash', 'started')),
+    at(3000, working, { t: 'reset' }),
+    at(3100, tool('Read', 'started')),
+    at(3200, status('TASK_STATE_FAILED', 'it broke')),
+  ])
+  assert.deepEqual(steps, [
+    [2000, 'started', 'attempt 1 began'],
+    [3000, 'lost', 'attempt 1 was cut off before it ended: its worker was gone'],
+    [3000, 'started', 'attempt 2 began'],
+    [3200, 'ended', 'the task failed for good: it broke; it used Read'],
+  ])
+  assert.deepEqual(state, { attempt: 2, open: false, asked: false })
+})
+
+test('CL-1 a question of a running attempt is followed by its answer, a question as an answer by a new attempt', () => {
+  const asking = tell([
+    at(2000, working),
+    at(2100, status('TASK_STATE_INPUT_REQUIRED', 'which colour?')),
+    at(2200, working),
+    at(2250, working),
+    at(2300, status('TASK_STATE_AUTH_REQUIRED')),
+  ])
+  assert.deepEqual(asking.steps, [
+    [2000, 'started', 'attempt 1 began'],
+    [2100, 'asked', 'the agent asks: which colour?'],
+    [2200, 'resumed', 'the answer came, and the attempt went on'],
+    [2300, 'asked', 'the agent asks for something'],
+  ])
+  assert.deepEqual(asking.state, { attempt: 1, open: true, asked: true })
+  const answered = tell([
+    at(2000, working),
+    at(2100, { t: 'reply' }, status('TASK_STATE_INPUT_REQUIRED', 'which colour?')),
+    at(2200, working),
+  ])
+  assert.deepEqual(answered.steps, [
+    [2000, 'started', 'attempt 1 began'],
+    [2100, 'answered', 'attempt 1 gave the answer'],
+    [2100, 'asked', 'the agent asks: which colour?'],
+    [2200, 'started', 'attempt 2 began'],
+  ])
+  assert.deepEqual(answered.state, { attempt: 2, open: true, asked: false })
+})
+
+test('CL-1 a parked message waits and did not fail; ends have the name of the state and its sentence', () => {
+  const parts = [{ text: 'no ' }, { data: {} }, { text: 'room' }]
+  const { steps, state } = tell([
+    at(1500, status('TASK_STATE_SUBMITTED')),
+    at(2000, working),
+    at(2100, status('TASK_STATE_WORKING', 'parked, next try at 19:05 UTC', 'waiting')),
+    at(2200, working, { t: 'reset' }),
+    at(2300, { t: 'late', parts: [] }),
+    at(2400, { t: 'status', state: 'TASK_STATE_REJECTED', parts, code: 'waiting' }),
+    at(2500, status('TASK_STATE_CANCELED')),
+    at(2600, status('TASK_STATE_FAILED', 'it broke', 'exit')),
+  ])
+  assert.deepEqual(steps, [
+    [2000, 'started', 'attempt 1 began'],
+    [2100, 'waiting', 'parked, next try at 19:05 UTC'],
+    [2200, 'started', 'attempt 2 began'],
+    [2300, 'late', 'a result came after another attempt had taken over; it was kept and not used'],
+    [2400, 'ended', 'the task is rejected: no room'],
+    [2500, 'ended', 'the task is canceled'],
+    [2600, 'ended', 'the task failed for good: it broke (exit)'],
+  ])
+  assert.equal(state.open, false)
+  assert.deepEqual(tell([at(1, status('TASK_STATE_A_B' as TaskState))]).steps, [[1, 'ended', 'the task is a b']])
+})
+
+test('CL-1 long texts of a story are cut after 500 characters', () => {
+  const [fits, long] = ['x'.repeat(500), 'x'.repeat(501)]
+  const cut = `${'x'.repeat(499)}…`
+  const progress = (text: string) => at(1, { t: 'turn', event: { type: 'status', text } })
+  const { steps } = tell([progress(fits), progress(long), at(2, status('TASK_STATE_CANCELED', long))])
+  assert.deepEqual(steps, [
+    [1, 'progress', fits],
+    [1, 'progress', cut],
+    [2, 'ended', `the task is canceled: ${cut}`],
+  ])
+})
+
+const DECIDED: readonly LogItem[] = [
+  { t: 'permission', decision: 'denied', tool: 'Bash' },
+  {
+    ...{ t: 'permission', decision: 'allowed', tool: 'Bash', pattern: 'make' },
+    answerer: { name: 'Ana', principal: 'people', door: 'rule' },
+  },
+  {
+    ...{ t: 'permission', decision: 'denied', tool: 'Bash' },
+    answerer: { name: 'Ana', principal: 'people', door: 'discord' },
+  },
+  { t: 'delegated', taskId: 't2', workspace: 'painter' },
+  { t: 'budget', step: 'asked', text: 'the budget is spent' },
+  { t: 'budget', step: 'raised', text: 'the budget was raised', by: 'Ana' },
+]
+
+test('CL-1 only an owner learns the names: who answered, whose rule it was, which workspace got the delegation', () => {
+  const log = [at(2, ...DECIDED)]
+  assert.deepEqual(tell(log, {}, { isOwner: true }).steps, [
+    [2, 'permission', 'no answer came in time, so the use of Bash was denied'],
+    [2, 'permission', 'a rule of "Ana" (people) allowed the use of Bash'],
+    [2, 'permission', '"Ana" (people) denied the use of Bash through discord'],
+    [2, 'delegated', 'it delegated to painter, as task t2'],
+    [2, 'budget', 'the budget is spent'],
+    [2, 'budget', 'the budget was raised, by "Ana"'],
+  ])
+  assert.deepEqual(tell(log).steps, [
+    [2, 'permission', 'no answer came in time, so the use of Bash was denied'],
+    [2, 'permission', 'a rule allowed the use of Bash'],
+    [2, 'permission', 'a person denied the use of Bash'],
+    [2, 'delegated', 'it delegated to another workspace'],
+    [2, 'budget', 'the budget is spent'],
+    [2, 'budget', 'the budget was raised'],
+  ])
+})
+
+test('CL-1 a story begins with the sender, by name or else by id, and says what it replays', () => {
+  const first = (message: Partial<StoryMessageRow>) => tell([at(2, working)], message).shown[0]
+  assert.deepEqual(first({ sender: sentBy('') }), [1000, 'admitted', 'admitted from person "u1" through http'])
+  assert.deepEqual(first({ replay_of: 'm0' }), [
+    ...[1000, 'admitted', 'admitted from person "Ana" through http, as a replay of m0'],
+  ])
+})
+
+test('CL-1 a story ends with what the message does now', () => {
+  const now = (message: Partial<StoryMessageRow>, options: Partial<Options> = {}) =>
+    tell([at(2, working)], message, options).steps.slice(1)
+  assert.deepEqual(now({}, { detail: 'stderr' }), [])
+  assert.deepEqual(now({ ready_at: 9001 }), [])
+  assert.deepEqual(now({ state: 'queued', ready_at: 9000 }), [[9000, 'waiting', 'it waits in the queue']])
+  assert.deepEqual(now({ state: 'queued', ready_at: 9001 }), [[9000, 'waiting', 'it will be tried again in 1 s']])
+  assert.deepEqual(now({ state: 'leased', task_state: 'TASK_STATE_WORKING' }), [
+    [9000, 'running', 'the attempt is running now'],
+  ])
+  assert.deepEqual(now({ state: 'leased', task_state: 'TASK_STATE_INPUT_REQUIRED' }), [
+    [9000, 'running', 'the attempt waits for the answer'],
+  ])
+  assert.deepEqual(now({ state: 'stopping' }), [
+    [9000, 'running', 'the task was cancelled, and the processes of the attempt are being stopped'],
+  ])
+  const deadLetter = [9000, 'waiting', 'it is a dead letter: a person may replay or discard it']
+  assert.deepEqual(now({ state: 'dead' }), [deadLetter])
+  assert.deepEqual(now({ state: 'dead' }, { detail: 'y'.repeat(501) }), [
+    [9000, 'detail', `the program said: ${'y'.repeat(499)}…`],
+    deadLetter,
+  ])
+  assert.deepEqual(now({ state: 'dead', replayed_as: 'm2', discarded_at: 8000 }), [
+    [9000, 'replayed', 'it was replayed as task m2'],
+  ])
+  assert.deepEqual(now({ state: 'dead', discarded_at: 8000 }), [[8000, 'discarded', 'the dead letter was discarded']])
+  assert.deepEqual(now({ state: 'dead' }, { isLast: false, detail: 'stderr' }), [])
+})
+
+test('CL-1 a story whose log is pruned has the stored decisions; a later part has neither them nor the beginning', () => {
+  const decisions = [{ atMs: 3, decision: 'allowed', tool: 'Bash' } as const]
+  const { shown } = tell([], {}, { decisions })
+  assert.deepEqual(shown, [
+    ADMITTED,
+    [3, 'permission', 'no answer came in time, so the use of Bash was denied'],
+    [9000, 'pruned', 'later events are no longer kept'],
+  ])
+  assert.deepEqual(tell([at(2, working)], {}, { decisions }).steps, [[2, 'started', 'attempt 1 began']])
+  const from = { seq: 1, attempt: 2, open: true, asked: false }
+  assert.deepEqual(tell([], {}, { decisions, from }).shown, [])
+  assert.deepEqual(tell([at(2, { t: 'reply' })], {}, { from }).shown, [[2, 'answered', 'attempt 2 gave the answer']])
+})
+
+test('CL-1 the cursor of a story brings back its place and its attempt; any other text is refused', () => {
+  for (const cursor of [
+    { seq: 12, attempt: 3, open: true, asked: false },
+    { seq: 0, attempt: 0, open: false, asked: true },
+  ]) {
+    assert.deepEqual(readStoryCursor(writeStoryCursor(cursor)), cursor)
+  }
+  assert.equal(writeStoryCursor({ seq: 12, attempt: 3, open: true, asked: false }), '12.3.1.0')
+  for (const text of ['', '1.2.3.0', '1.2.1', 'x1.2.1.0', '1.2.1.00']) {
+    assert.throws(
+      () => readStoryCursor(text),
+      (error) =>
+        error instanceof MoleculeError &&
+        error.code === 'invalid_request' &&
+        (error.details as { path?: string }).path === 'after',
+    )
+  }
+})
