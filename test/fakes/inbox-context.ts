@@ -4,7 +4,7 @@ import { createWorkerQueues } from '../../src/inbox/lease/worker-queues.ts'
 import { createWatchers } from '../../src/inbox/read/watchers.ts'
 import { silentLog } from '../../src/log.ts'
 import { statement } from '../../src/store/store.ts'
-import type { StoredRows } from './stored-rows.ts'
+import type { TestRows } from './stored-rows.ts'
 
 /** A reader that reads again at once instead of waiting would never let the test go on. */
 const READS_MAX = 200
@@ -17,7 +17,7 @@ export interface CountingContext extends InboxContext {
   watching(): number
 }
 
-export function countingContext({ store, clock }: StoredRows): CountingContext {
+export function countingContext({ store, clock }: TestRows): CountingContext {
   const watchers = createWatchers()
   const hints: (readonly string[])[] = []
   let reads = 0

@@ -17,7 +17,7 @@ export const NOON_MS = Date.parse('2026-11-15T12:00:00Z')
 
 type Values = Readonly<Record<string, Value>>
 
-export interface StoredRows {
+export interface TestRows {
   readonly store: Store
   readonly clock: ManualClock
   /** Inserts rows, table by table, in one transaction. */
@@ -84,7 +84,7 @@ async function makeEmptyStore(): Promise<Buffer> {
   return content
 }
 
-export async function openStoredRows(t: TestContext): Promise<StoredRows> {
+export async function openStoredRows(t: TestContext): Promise<TestRows> {
   emptyStore ??= makeEmptyStore()
   const content = await emptyStore
   const folder = makeFolder()
