@@ -27,6 +27,7 @@ test('PL-23 a list has the last changed tasks first, and its cursor goes on afte
   await add({ tasks: [changed('x', 2, { workspace_id: 'ws_2' })] })
   assert.deepEqual(await ids({}), { ids: ['e', 'd', 'c', 'b', 'a'], total: 5 })
   assert.deepEqual(await ids({ limit: 5 }), { ids: ['e', 'd', 'c', 'b', 'a'], total: 5 })
+  assert.deepEqual((await ids({ limit: 2 })).ids, ['e', 'd'])
   const next = { updatedAtMs: NOON_MS + 2, id: 'c' }
   assert.deepEqual(await ids({ limit: 3 }), { ids: ['e', 'd', 'c'], total: 5, next })
   assert.deepEqual(await ids({ limit: 3, after: next }), { ids: ['b', 'a'], total: 5 })
@@ -100,6 +101,9 @@ test('PL-23 a list ends at 1 MiB of what it shows and has at least one task', as
   }
   assert.deepEqual([await shown(), await shown({ historyLength: 1 })], ['cb', 'cb'])
   assert.deepEqual([await shown({ artifacts: false }), await shown({ historyLength: 0 })], ['cb', 'cba'])
+  await sql(`update tasks set updated_at = updated_at + 1 where id = 'a'`)
+  assert.equal(await shown(), 'ac')
+  await sql(`update tasks set updated_at = updated_at - 1 where id = 'a'`)
   await sql(`update tasks set status_message = '{"parts":[]}' where id = 'b'`)
   assert.deepEqual([await shown(), await shown({ historyLength: 0 })], ['c', 'cba'])
   await sql('update messages set envelope = $1', sized(2 * MIB))
