@@ -107,6 +107,8 @@ test('CV-2 a page looks at 500 tasks, and the reader goes on from there', async 
   assert.equal((await list()).conversations.length, 1)
   await insert(1500, 1500)
   assert.deepEqual(await list(), { conversations: [], next: `${NOON_MS}.t1001` })
+  await insert(1501, 1501)
+  assert.deepEqual(await list(), { conversations: [], next: `${NOON_MS}.t1002` })
   const { conversations, next } = await list({ after: `${NOON_MS}.t1001` })
   assert.deepEqual([conversations.map(({ id }) => id), next], [['c1'], undefined])
 })

@@ -132,16 +132,18 @@ test('CL-1 a story comes in parts of 2000 rows, and the next part goes on with t
   await sql(
     `insert into events (workspace_id, seq, task_id, message_id, at_ms, items) with recursive k (seq) as
        (select 1 union all select seq + 1 from k where seq < 2001)
-     select 'ws_1', seq, 't1', 't1', 0, case when seq = 1 then $1 when seq = 2001 then $2 else '[]' end from k`,
-    ...[working, itemsOf({ t: 'reply' })],
+     select 'ws_1', seq, 't1', 't1', 0, case when seq = 1 then $1 when seq >= 2000 then $2 else '[]' end from k`,
+    ...[working, itemsOf({ t: 'late', parts: [] })],
   )
-  const first = await find('t1')
-  assert.deepEqual([first?.steps.map(({ type }) => type), first?.next], [['admitted', 'started'], '2000.1.1.0'])
-  const second = await find('t1', { after: '2000.1.1.0' })
-  assert.deepEqual(
-    [second?.steps, second?.next],
-    [[{ atMs: 0, type: 'answered', text: 'attempt 1 gave the answer' }], undefined],
-  )
+  const part = async (after: string | undefined) => {
+    const story = await find('t1', { ...(after !== undefined && { after }) })
+    return [story?.steps.map(({ type }) => type), story?.next]
+  }
+  assert.deepEqual(await part(undefined), [['admitted', 'started', 'late'], '2000.1.1.0'])
+  assert.deepEqual(await part('2000.1.1.0'), [['late'], undefined])
+  await add({ events: [{ seq: 2002, task_id: 't1', message_id: 't1', items: itemsOf({ t: 'reply' }) }] })
+  const last = await find('t1', { after: '2001.1.1.0' })
+  assert.deepEqual(last?.steps, [{ atMs: NOON_MS, type: 'answered', text: 'attempt 1 gave the answer' }])
   await assert.rejects(find('t1', { after: 'x' }), { code: 'invalid_request' })
 })
 

@@ -154,5 +154,7 @@ test('CV-4 a page of trees looks at 300 tasks, and the reader goes on from there
   assert.deepEqual(await roots(), { roots: 'a', next: `${NOON_MS - 1}.a` })
   await insert(400, 400)
   assert.deepEqual(await roots(), { roots: '', next: `${NOON_MS}.t101` })
+  await insert(401, 401)
+  assert.deepEqual(await roots(), { roots: '', next: `${NOON_MS}.t102` })
   assert.deepEqual(await roots({ after: `${NOON_MS}.t101` }), { roots: 'a', next: undefined })
 })
