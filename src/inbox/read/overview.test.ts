@@ -51,6 +51,7 @@ test('CL-7 the overview counts the questions to people among the last 100 tasks 
       { id: 'q2', state: 'TASK_STATE_AUTH_REQUIRED', updated_at: NOON_MS - 1 },
       { id: 'q3', ...asking },
       { id: 'permission', ...asking },
+      { id: 'second permission', ...asking },
       { id: 'of a program', ...asking, principal: 'token:1' },
       ...plain('ws_1', 4),
       { id: 'q4', ...asking, workspace_id: 'ws_2', updated_at: NOON_MS - 1 },
@@ -60,6 +61,7 @@ test('CL-7 the overview counts the questions to people among the last 100 tasks 
     ],
     asks: [
       ask('permission'),
+      ask('second permission'),
       ask('q1', { state: 'answered' }),
       ask('q2', { tool: null }),
       ask('of a program', { state: 'denied' }),

@@ -150,18 +150,20 @@ test('RT-13 the use of the platform has its days and its workspaces, the most ex
       ...[turn('ws_3', '4', { ended_at: MIDNIGHT_MS }), turn('ws_4', '5', { ended_at: MIDNIGHT_MS - 1, ...KNOWN })],
       ...[turn('ws_4', '6', KNOWN), turn('ws_1', '7', { ended_at: MIDNIGHT_MS - DAY_MS - 1 })],
       turn('ws_1', '8', { ended_at: MIDNIGHT_MS + DAY_MS }),
+      ...['a', 'b', 'c'].map((id) => turn('ws_0', id, { cost_usd: 0 })),
     ],
   })
   const unknown = (turns: number) => ({ ...NOTHING, turns, unknownTurns: turns, unknownCostTurns: turns })
   assert.deepEqual(await usage.readAll(2), {
-    total: { ...sum(3), turns: 6, unknownTurns: 3, unknownCostTurns: 3 },
+    total: { ...sum(3), turns: 9, unknownTurns: 6, unknownCostTurns: 3 },
     days: [
-      { day: '2026-11-15', ...sum(1), turns: 4, unknownTurns: 3, unknownCostTurns: 3 },
+      { day: '2026-11-15', ...sum(1), turns: 7, unknownTurns: 6, unknownCostTurns: 3 },
       { day: '2026-11-14', ...sum(2) },
     ],
     workspaces: [
       { workspaceId: 'ws_4', name: 'four', ...sum(2) },
       { workspaceId: 'ws_2', ...sum(1) },
+      { workspaceId: 'ws_0', ...unknown(3), unknownCostTurns: 0, costUsd: 0 },
       { workspaceId: 'ws_3', name: 'three', ...unknown(2) },
       { workspaceId: 'ws_1', name: 'one', ...unknown(1) },
     ],
