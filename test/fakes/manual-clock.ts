@@ -33,3 +33,27 @@ export function manualClock(startMs = 1_000_000): ManualClock {
     settle: () => new Promise((resolve) => setImmediate(resolve)),
   }
 }
+
+const TURNS_MAX = 100
+
+/**
+ * The value of a promise that needs no time to pass: it fails after some turns of the event loop, so that code which waits
+ * for ever fails the test at once.
+ */
+export async function soon<T>(promise: Promise<T>): Promise<T> {
+  let turns = 0
+  const late = new Promise<never>((_, reject) => {
+    const turn = () => {
+      turns += 1
+      if (turns > TURNS_MAX) reject(new Error('it still waits'))
+      else setImmediate(turn)
+    }
+    turn()
+  })
+  try {
+    return await Promise.race([promise, late])
+  } finally {
+    turns = TURNS_MAX
+    late.catch(() => undefined)
+  }
+}

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { countingContext } from '../../../test/fakes/inbox-context.ts'
+import { soon } from '../../../test/fakes/manual-clock.ts'
 import { openStoredRows, replyOf } from '../../../test/fakes/stored-rows.ts'
 import { createActivity } from './activity.ts'
 
@@ -14,6 +15,23 @@ async function openFollowers(t: TestContext) {
     rows.add({ events: seqs.map((seq) => ({ seq, items: '[{"t":"reset"}]', ...more })) })
   const page = async (afterSeq: number) => (await activity.page('ws_1', afterSeq))?.map(({ seq }) => seq)
   return { ...rows, context, activity, events, page }
+}
+
+/** A signal that fails a follower which looks at it again and again instead of waiting. */
+function limitedSignal(): AbortSignal & { stop(): void } {
+  const { signal } = new AbortController()
+  let looks = 0
+  let isAborted = false
+  const aborted = () => {
+    looks += 1
+    assert.ok(looks < 100, 'it does not wait')
+    return isAborted
+  }
+  const stop = () => {
+    isAborted = true
+    signal.dispatchEvent(new Event('abort'))
+  }
+  return Object.assign(Object.defineProperty(signal, 'aborted', { get: aborted }), { stop })
 }
 
 const numbers = (length: number) => Array.from({ length }, (_, index) => index + 1)
@@ -61,16 +79,16 @@ test('PL-7 readers at the same place share a page until the log changes, or for 
 test('PL-7 a follower gets each row once and then waits: for a change, or for 5 s without one', async (t) => {
   const { activity, context, events, clock } = await openFollowers(t)
   await events([1, 2, 3])
-  const stop = new AbortController()
-  const rows = activity.follow('ws_1', 1, stop.signal)[Symbol.asyncIterator]()
-  const next = async () => (await rows.next()).value?.seq
+  const signal = limitedSignal()
+  const rows = activity.follow('ws_1', 1, signal)[Symbol.asyncIterator]()
+  const next = async () => (await soon(rows.next())).value?.seq
   assert.deepEqual([await next(), await next()], [2, 3])
-  const later = next()
+  const later = rows.next()
   await clock.settle()
   await events([4])
   context.watchers.changed('ws_1')
-  assert.equal(await later, 4)
-  const missed = next()
+  assert.equal((await soon(later)).value?.seq, 4)
+  const missed = rows.next()
   await clock.settle()
   await events([5, 6])
   const before = context.reads()
@@ -78,31 +96,14 @@ test('PL-7 a follower gets each row once and then waits: for a change, or for 5 
   await clock.settle()
   assert.equal(context.reads(), before)
   clock.advance(1)
-  assert.deepEqual([await missed, await next()], [5, 6])
+  assert.deepEqual([(await soon(missed)).value?.seq, await next()], [5, 6])
   const ended = rows.next()
   await clock.settle()
   assert.equal(context.watching(), 1)
-  stop.abort()
-  assert.equal((await ended).done, true)
+  signal.stop()
+  assert.equal((await soon(ended)).done, true)
   assert.equal(context.watching(), 0)
 })
-
-/** A signal that fails a follower which looks at it again and again instead of waiting. */
-function limitedSignal(): AbortSignal & { stop(): void } {
-  const { signal } = new AbortController()
-  let looks = 0
-  let isAborted = false
-  const aborted = () => {
-    looks += 1
-    assert.ok(looks < 100, 'it does not wait')
-    return isAborted
-  }
-  const stop = () => {
-    isAborted = true
-    signal.dispatchEvent(new Event('abort'))
-  }
-  return Object.assign(Object.defineProperty(signal, 'aborted', { get: aborted }), { stop })
-}
 
 test('PL-7 a follower at the end of the log waits for the next row', async (t) => {
   const { activity, context, events, clock } = await openFollowers(t)
@@ -113,19 +114,19 @@ test('PL-7 a follower at the end of the log waits for the next row', async (t) =
   await clock.settle()
   await events([2])
   context.watchers.changed('ws_1')
-  assert.equal((await next).value?.seq, 2)
+  assert.equal((await soon(next)).value?.seq, 2)
   const ended = rows.next()
   await clock.settle()
   signal.stop()
-  assert.equal((await ended).done, true)
+  assert.equal((await soon(ended)).done, true)
 })
 
 test('PL-7 a follower ends with its workspace, and reads nothing after its signal', async (t) => {
   const { activity, context, sql } = await openFollowers(t)
   const ended = activity.follow('ws_1', 0, AbortSignal.abort())[Symbol.asyncIterator]()
-  assert.deepEqual([(await ended.next()).done, context.reads()], [true, 0])
+  assert.deepEqual([(await soon(ended.next())).done, context.reads()], [true, 0])
   await sql(`delete from workspace_load where workspace_id = 'ws_1'`)
   const gone = activity.follow('ws_1', 0, new AbortController().signal)[Symbol.asyncIterator]()
-  assert.equal((await gone.next()).done, true)
+  assert.equal((await soon(gone.next())).done, true)
   assert.equal(context.watching(), 0)
 })

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { countingContext } from '../../../test/fakes/inbox-context.ts'
 import { type LetterOptions, letterTo } from '../../../test/fakes/letters.ts'
+import { soon } from '../../../test/fakes/manual-clock.ts'
 import { NOON_MS, openStoredRows } from '../../../test/fakes/stored-rows.ts'
 import type { Checkpoint, Directive, Letter } from '../inbox.ts'
 import type { TaskResult } from '../settle/task-state.ts'
@@ -125,11 +126,23 @@ test('IN-7 a caller whose message a worker took gets the result without reading 
     reply: { parts: [{ text: 'hello' }], artifacts: [] },
   }
   context.watchers.changed(taskId ?? '', result)
-  const { status, artifacts, history } = await task
+  const { status, artifacts, history } = await soon(task)
   assert.deepEqual(status, { state: 'TASK_STATE_COMPLETED', timestamp: new Date(NOON_MS).toISOString() })
   assert.deepEqual(artifacts, [{ artifactId: `reply-${taskId}`, parts: [{ text: 'hello' }] }])
   assert.equal(history?.[0]?.messageId, 'sent')
   assert.deepEqual([context.reads(), context.watching()], [0, 0])
+})
+
+test('IN-7 a caller whose message a worker took reads the task after a change without a result', async (t) => {
+  const { reception, letter, context, clock, changed, sent, setTask } = await openReception(t)
+  context.workerQueues.open(WORKER)
+  const sending = reception.send(letter(), { maxMs: MINUTE_MS }, NEVER)
+  await settleUntil(clock, () => sent.length > 0)
+  const [[, taskId = ''] = []] = changed as [string, string][]
+  await setTask(taskId, `state = 'TASK_STATE_COMPLETED'`)
+  // Another process settled it.
+  context.watchers.changedElsewhere()
+  assert.equal((await soon(sending)).status.state, 'TASK_STATE_COMPLETED')
 })
 
 test('IN-7 a caller whose message waits in the queue reads the task again after each change', async (t) => {
@@ -143,7 +156,7 @@ test('IN-7 a caller whose message waits in the queue reads the task again after 
   assert.equal(await settledValue(sending, clock), 'waits')
   await setTask(taskId, `state = 'TASK_STATE_INPUT_REQUIRED'`)
   context.watchers.changed(taskId)
-  assert.equal((await sending).status.state, 'TASK_STATE_INPUT_REQUIRED')
+  assert.equal((await soon(sending)).status.state, 'TASK_STATE_INPUT_REQUIRED')
   assert.equal(context.watching(), 0)
 })
 
@@ -187,7 +200,7 @@ test('IN-7 a wait ends on abort with the task as it is', async (t) => {
   const aborted = reception.waitForResult('t1', MINUTE_MS, stop.signal)
   assert.equal(await settledValue(aborted, clock), 'waits')
   stop.abort()
-  assert.equal((await aborted)?.status.state, 'TASK_STATE_WORKING')
+  assert.equal((await soon(aborted))?.status.state, 'TASK_STATE_WORKING')
   assert.equal(context.watching(), 0)
 })
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { manualClock } from '../../../test/fakes/manual-clock.ts'
+import { manualClock, soon } from '../../../test/fakes/manual-clock.ts'
 import type { TaskResult } from '../settle/task-state.ts'
 import { createWatchers, listenForChanges } from './watchers.ts'
 
@@ -72,20 +72,20 @@ test('a listener waits for a change, its time or an abort, and a change between 
   await clock.settle()
   assert.equal(ended, 0)
   clock.advance(1)
-  assert.equal(await first, undefined)
+  assert.equal(await soon(first), undefined)
   watchers.changed('t1', RESULT)
-  assert.equal(await next(100), RESULT)
+  assert.equal(await soon(next(100)), RESULT)
   const second = next(100)
   await clock.settle()
   assert.equal(ended, 2)
   watchers.changed('t1')
-  assert.equal(await second, undefined)
+  assert.equal(await soon(second), undefined)
   const third = next(100)
   await clock.settle()
   assert.equal(ended, 3)
   abort.abort()
-  assert.equal(await third, undefined)
+  assert.equal(await soon(third), undefined)
   listener.stop()
   watchers.changed('t1', RESULT)
-  assert.equal(await next(100), undefined)
+  assert.equal(await soon(next(100)), undefined)
 })
