@@ -66,6 +66,7 @@ const DRAWN_SHARE = 1.6
 /** A mutant may be this much slower than the unchanged source, on a machine that does other work, before it counts as hung. */
 const SLOWER = 4
 const EXTRA_MS = 20_000
+const PIPE_MS = 1000
 /** A test file must pass on the unchanged source within this time. */
 const BASELINE_MS = 300_000
 /** A test file that fails once on a busy machine would be left out, and all that it alone proves would survive. */
@@ -219,7 +220,9 @@ async function runStep({ tests, copy, limitMs, signal, env: added }: StepOptions
     })
   }
   child.on('error', ended.reject)
-  child.on('exit', ended.resolve)
+  // The name of the failed test may arrive after the exit; a process that a test left behind may keep the pipe open.
+  child.on('close', ended.resolve)
+  child.on('exit', (code) => setTimeout(ended.resolve, PIPE_MS, code).unref())
   try {
     const passed = (await ended.promise) === 0
     return { passed, ms: performance.now() - startMs, output, failed }
