@@ -7,6 +7,7 @@ import { statSync } from 'node:fs'
 import { chmod, copyFile, cp, lstat, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { MoleculeError } from '../../errors.ts'
+import { ulid } from '../../ids.ts'
 import { WORKSPACE_CONFIG_FILE } from '../config/config-file.ts'
 
 export const AUTH_TOKEN_FILE = '.auth-token'
@@ -107,8 +108,8 @@ async function sweepTrash(trashDir: string, nowMs: number): Promise<void> {
 
 /** Writes a temporary file and renames it, so that a turn that starts meanwhile never reads half of the file. */
 export async function writeAtomically(path: string, content: string | Uint8Array): Promise<void> {
-  // Not the name with an ending: a name may have 255 bytes, and then a longer one cannot be stored.
-  const temporary = join(dirname(path), `.molecule-${process.pid}.${++temporaryFiles}.new`)
+  // Not the name with an ending: a name may have 255 bytes. Not a counter: a file that a crash left would be in the way.
+  const temporary = join(dirname(path), `.molecule-${ulid()}.new`)
   try {
     await writeFile(temporary, content, { mode: 0o600, flag: 'wx', flush: true })
     await rename(temporary, path)
@@ -117,8 +118,6 @@ export async function writeAtomically(path: string, content: string | Uint8Array
     throw error
   }
 }
-
-let temporaryFiles = 0
 
 const readIfExists = (path: string): Promise<string | undefined> => ignoreMissing(readFile(path, 'utf8'))
 
