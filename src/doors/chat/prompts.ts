@@ -4,6 +4,7 @@
  * changes nothing and says so.
  */
 import { toMoleculeError } from '../../errors.ts'
+import type { PendingAsk } from '../../inbox/owners.ts'
 import type { HandledMessage, Prompt } from '../../workspaces/chat-log.ts'
 import { judgePerson } from './access.ts'
 import { BUDGET_CHOICES, createBudgetPrompts } from './budget-prompts.ts'
@@ -44,8 +45,7 @@ export function createPrompts(context: SessionContext): Prompts {
   }
   return {
     async ask(message, workspaceId) {
-      const { rows } = await pending.list({ workspaceId })
-      const asks = rows.filter(({ taskId }) => taskId === message.taskId)
+      const asks = await openAsksOf(pending, workspaceId, message.taskId)
       if (message.taskId !== undefined)
         await expire(
           message.taskId,
@@ -76,6 +76,21 @@ export function createPrompts(context: SessionContext): Prompts {
       }
       await closeBudgets()
     },
+  }
+}
+
+/** A page ends at a number of bytes: a few tools with a long text fill one. */
+async function openAsksOf(
+  pending: SessionContext['pending'],
+  workspaceId: string,
+  taskId: string | undefined,
+): Promise<PendingAsk[]> {
+  const asks: PendingAsk[] = []
+  for (let after: string | undefined; ; ) {
+    const { rows, next } = await pending.list({ workspaceId, ...(after !== undefined && { after }) })
+    asks.push(...rows.filter((ask) => ask.taskId === taskId))
+    if (next === undefined) return asks
+    after = next
   }
 }
 

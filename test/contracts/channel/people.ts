@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { CLAUDE_LOGGED_IN, createFakeProgram } from '../../fakes/agents/fake-program.ts'
+import { getTask, sendWithoutWaiting } from '../../harness/platform.ts'
 import { waitUntil } from '../../harness/wait.ts'
 import { ADA, BOT, type ChannelUnderTest, type ChatOptions, EVE, openChat } from './open-chat.ts'
 
@@ -76,6 +77,26 @@ export function channelPeopleTests(under: ChannelUnderTest): void {
     )
     assert.deepEqual(prompt()?.buttons, [])
     assert.match(prompt()?.text ?? '', /Allowed once by/)
+  })
+
+  test('GW-9 the buttons of a permission appear also behind open asks that fill a page of the list', async (t) => {
+    const { path: bin } = createFakeProgram('claude')
+    const workspace = { runtime: 'claude-code', runtime_config: { bin } }
+    const chat = await open(t, { workspace, env: CLAUDE_LOGGED_IN })
+    for (const letter of ['€', '‰']) {
+      const taskId = await sendWithoutWaiting(chat.platform, chat.workspaceId, `!ask ${letter.repeat(200_000)}`)
+      await waitUntil(async () => {
+        const { status } = await getTask(chat.platform, chat.workspaceId, taskId)
+        return status.state === 'TASK_STATE_AUTH_REQUIRED'
+      }, 'the long ask waits')
+    }
+    const { pending, next } = (await chat.platform.request('GET', '/pending')).body
+    assert.equal(pending.length, 1)
+    assert.notEqual(next, undefined)
+    const place = chat.service.newPlace('direct')
+    chat.service.say({ place, author: ADA, text: '!ask make test' })
+    const prompt = () => chat.service.written(place).find(({ text }) => text.includes('make test'))
+    await waitUntil(() => (prompt()?.buttons.length ?? 0) > 0, 'the buttons')
   })
 
   test('GW-9 "always" makes a rule; a request that is answered elsewhere says that it is over', async (t) => {
