@@ -23,7 +23,7 @@ process.chdir(dirname(dirname(fileURLToPath(import.meta.url))))
 try {
   const { values, positionals } = parseArgs({ options, allowPositionals: true })
   const clis = positionals.length > 0 ? positionals.map(findCli) : CLIS.filter(({ name }) => !ONLY_WHEN_NAMED.has(name))
-  if (values.inside) for (const cli of clis) await testAgent(cli)
+  if (values.inside) await testAll(clis)
   else process.exitCode = await prepare(clis, values['allow-network'])
 } catch (error) {
   console.error(error instanceof Error ? error.message : error)
@@ -43,6 +43,19 @@ async function prepare(clis, mayUseNetwork) {
   }
   const names = clis.map(({ name }) => name)
   return runIsolated([process.execPath, fileURLToPath(import.meta.url), '--inside', ...names], mayUseNetwork)
+}
+
+/**
+ * Tests two agents at a time, because most of a step is waiting. The last ones take the longest and begin first.
+ *
+ * @param {import('../test/agents/clis.ts').Cli[]} clis
+ */
+async function testAll(clis) {
+  const rest = [...clis]
+  const lane = async () => {
+    for (let cli = rest.pop(); cli !== undefined; cli = rest.pop()) await testAgent(cli)
+  }
+  await Promise.all([lane(), lane()])
 }
 
 /**
