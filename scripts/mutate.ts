@@ -214,8 +214,9 @@ async function runStep({ tests, copy, limitMs, signal, env: added }: StepOptions
   if (signal.aborted) stop()
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => {
-      output = (output + text).slice(-4000)
-      failed ??= /^ *not ok \d+ (?:- )?((?!.*# (?:TODO|SKIP)).*)\n/m.exec(output)?.[1]
+      const all = output + text
+      failed ??= /^ *not ok \d+ (?:- )?((?!.*# (?:TODO|SKIP)).*)\n/m.exec(all)?.[1]
+      output = all.slice(-4000)
       if (failed !== undefined) stop()
     })
   }
