@@ -66,7 +66,7 @@ export function createWorkspaceFiles(options: WorkspaceFilesOptions): WorkspaceF
       await required(id)
       const file = await resolvePath(homes.path(id), path)
       if (isConfigPath(path)) return await writeConfig(id, content, options)
-      const isNew = await requireWritable(file, path, homes.path(id))
+      const isNew = await requireWritable(file, homes.path(id))
       await placeFile(file, content).catch((error: unknown) => {
         throw toPathConflict(error, path)
       })
@@ -76,7 +76,7 @@ export function createWorkspaceFiles(options: WorkspaceFilesOptions): WorkspaceF
       await required(id)
       const file = await resolvePath(homes.path(id), path)
       if (isConfigPath(path)) return (await validateConfigFile(id, content, options)).validated.checked
-      await requireWritable(file, path, homes.path(id))
+      await requireWritable(file, homes.path(id))
       return { ok: true }
     },
     async remove(id, path) {
@@ -92,11 +92,10 @@ export function createWorkspaceFiles(options: WorkspaceFilesOptions): WorkspaceF
 }
 
 /** True when the file is new. */
-async function requireWritable(file: string, path: string, home: string): Promise<boolean> {
-  const found = await ignoreMissing(lstat(file))
-  if (found?.isDirectory()) throw new MoleculeError('invalid_request', `${path} is a folder`)
-  if (found === undefined) await requireBelowFileLimit(home)
-  return found === undefined
+async function requireWritable(file: string, home: string): Promise<boolean> {
+  const isNew = (await ignoreMissing(lstat(file))) === undefined
+  if (isNew) await requireBelowFileLimit(home)
+  return isNew
 }
 
 async function placeFile(file: string, content: Buffer): Promise<void> {
