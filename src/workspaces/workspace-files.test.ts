@@ -178,6 +178,14 @@ describe('files of a workspace', () => {
     await assert.rejects(files.read(id, 'none'), { code: 'not_found', message: 'there is no file none' })
   })
 
+  test('RE-7 a file is closed after it was read', async () => {
+    const { id } = await make()
+    const open = async () => (await readdir('/dev/fd')).length
+    const first = await open()
+    for (let reads = 0; reads < 50; reads++) await files.read(id, 'config.yaml')
+    assert.ok((await open()) < first + 40)
+  })
+
   test('PL-17 files are listed by path with size and time, up to 16 levels, without links and without the working folder', async () => {
     const { id, home } = await make()
     const deep = Array(15).fill('d').join('/')
@@ -260,7 +268,7 @@ describe('files of a workspace', () => {
     const problem = 'working_dir: there is no folder /does/not/exist'
     for (const [text, line] of [
       ['name: a\nruntime_config:\n  x: 1\nworking_dir: /does/not/exist\n', 4],
-      ['name: a\nruntime_config:\n  working_dir: /does/not/exist\n', 3],
+      ['name: a\nruntime_config:\n  x: 1\n  working_dir: /does/not/exist\n', 4],
     ] as const) {
       const error = await write(text).catch((thrown: unknown) => thrown)
       assert.ok(error instanceof MoleculeError)
