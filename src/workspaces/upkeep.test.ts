@@ -12,6 +12,7 @@ import { createWorkspaceUpkeep, type WorkspaceUpkeepOptions } from './upkeep.ts'
 const HOUR_MS = 3600_000
 const DAY_MS = 24 * HOUR_MS
 const WAIT_MS = 20_000
+const CALLS_MAX = 20
 
 function openUpkeep(t: TestContext, given: Partial<WorkspaceUpkeepOptions> = {}) {
   const opened = openTestStore(t)
@@ -32,6 +33,10 @@ function openUpkeep(t: TestContext, given: Partial<WorkspaceUpkeepOptions> = {})
       return () => undefined
     },
   }
+  const prune = async () => {
+    if (calls.push('prune') > CALLS_MAX) throw new Error('it is called without end')
+    return 0
+  }
   const log: Log = { ...silentLog, warn: (_, message) => calls.push(message) }
   const upkeep = createWorkspaceUpkeep({
     ...{ store, homes, clock, log },
@@ -41,10 +46,10 @@ function openUpkeep(t: TestContext, given: Partial<WorkspaceUpkeepOptions> = {})
         calls.push(`check all ${signal.aborted}`)
       },
     },
-    memories: { prune: async () => calls.push('prune') - calls.length, forgetAll: async () => 0 },
+    memories: { prune, forgetAll: async () => 0 },
     ...given,
   })
-  t.after(() => upkeep.stop())
+  t.after(() => within(upkeep.stop(), 'the end of upkeep', WAIT_MS))
   const round = async () => {
     await within(roundEnded.promise, 'a round of upkeep', WAIT_MS)
     roundEnded = Promise.withResolvers<void>()
