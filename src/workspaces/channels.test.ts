@@ -98,7 +98,7 @@ test('GW-12 bindings are listed by channel and place, changed in place, and remo
   assert.deepEqual(await channels.bindings(), all.slice(1))
 })
 
-test('GW-12 there are at most 2000 bindings', async (t) => {
+test('GW-12 there are at most 2000 bindings, and a bound place can then still be bound to another workspace', async (t) => {
   const { channels, run, addWorkspace } = openChannels(t)
   const workspaceId = await addWorkspace()
   await channels.add(plain('a'))
@@ -110,6 +110,13 @@ test('GW-12 there are at most 2000 bindings', async (t) => {
     code: 'unsupported_operation',
     message: 'there are 2000 bindings: remove some first',
   })
+  const another = await addWorkspace()
+  await channels.add(plain('b'))
+  for (const place of ['last', 'p1']) {
+    await channels.bind({ channel: 'a', place, workspaceId: another })
+    assert.equal(await channels.boundTo('a', { id: place }), another)
+    await assert.rejects(channels.bind({ channel: 'b', place, workspaceId }), { code: 'unsupported_operation' })
+  }
 })
 
 test('GW-12 a place is bound by its own binding, else by that of its parent, in its own channel', async (t) => {

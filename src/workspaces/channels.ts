@@ -146,8 +146,11 @@ function* deleteChannel(name: string): Transaction<void> {
 function* insertBinding({ channel, place, workspaceId }: Binding): Transaction<void> {
   yield* requireChannel(channel)
   yield* requireWorkspace(workspaceId)
-  const [count] = yield* sql<{ bindings: number }>('select count(*) as bindings from channel_bindings')
-  if (Number(count?.bindings) >= BINDINGS_MAX)
+  const [others] = yield* sql<{ bindings: number }>(
+    'select count(*) as bindings from channel_bindings where channel <> $1 or place <> $2',
+    [channel, place],
+  )
+  if (Number(others?.bindings) >= BINDINGS_MAX)
     throw new MoleculeError('unsupported_operation', `there are ${BINDINGS_MAX} bindings: remove some first`)
   yield* sql(
     `insert into channel_bindings (channel, place, workspace_id, created_at) values ($1, $2, $3, now_ms())
