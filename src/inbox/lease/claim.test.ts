@@ -53,7 +53,7 @@ const event = (id: string, ...more: object[]) => ({
 test('IN-2 a worker claims the oldest ready conversations up to the free slots, and a new attempt resets the reply', async (t) => {
   const { message, claim, leases } = await openClaims(t)
   await message('third', { ready_at: START_MS })
-  await message('second', { ready_at: START_MS, appended: 3, asked: 1, session_retried: 1, id: 'second' })
+  await message('second', { ready_at: START_MS, appended: 3, asked: 1, session_retried: 1 })
   const parks = { parks: 1, parked_at: START_MS - 40, interrupted: 1, failures: 1, losses: 2 }
   await message('first', { ready_at: START_MS - 1, ...parks })
   assert.deepEqual(await claim(), {
