@@ -260,6 +260,29 @@ test('AG-16 an answer that comes just before the denial counts, and the turn get
   assert.deepEqual(await workerA.take(), [answer, answer])
 })
 
+test('AG-16 an answer that comes while the sweep denies another ask counts, and its turn gets no denial', async (t) => {
+  const { inbox, a, workerA } = await openTeam(t)
+  const [first, second] = [await begin(inbox, a, workerA), await begin(inbox, a, workerA)]
+  for (const lease of [first, second]) await inbox.local.inbox.ask(lease, permission('make', { timeoutMs: 1 }))
+  const { answer } = inbox.local.pendingAsks
+  let answered: Promise<unknown> | undefined
+  inbox.failWrites(() => {
+    // The denial of one ask is stored before both answers, and that of the other one after them.
+    answered ??= Promise.allSettled([first, second].map((lease) => answer(`${leaseId(lease)}.1`, 'allowed', ana)))
+    return undefined
+  })
+  await inbox.pass(SWEEP_MS)
+  await answered
+  const stored = await inbox.sql('select message_id, state from asks')
+  const expected = stored.map((row) => `${row['message_id']} ${row['state'] === 'answered' ? 'allowed' : 'denied'}`)
+  const received = (await workerA.take()).map((directive) => {
+    assert.ok(directive.type === 'answer')
+    return `${directive.key.messageId} ${directive.parts === undefined ? 'denied' : 'allowed'}`
+  })
+  assert.deepEqual(new Set(received), new Set(expected))
+  assert.deepEqual(stored.map((row) => row['state']).sort(), ['answered', 'denied'])
+})
+
 test('AG-16 a turn asks one thing at a time; a repeated call asks nothing twice, and a stopped turn asks nothing', async (t) => {
   const { inbox, a, workerA } = await openTeam(t)
   const { ask } = inbox.local.inbox

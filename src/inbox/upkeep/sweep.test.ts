@@ -75,6 +75,17 @@ test('exactly as many ready conversations as one transaction claims are all leas
   assert.equal((await tasksOf(inbox.worker([id]))).length, 33)
 })
 
+test('a bridge with one place gets one lease of a workspace with many slots', async (t) => {
+  const inbox = openInboxOnClock(t)
+  const id = await inbox.workspace({ slots: 9 })
+  for (let count = 0; count < 3; count++) await inbox.local.reception.admit(letterTo(id))
+  const call = { workspaceId: id, bridge: 'laptop', leasesMax: 1, holding: [], waitMs: 0 }
+  const directives = inbox.local.bridges.lease(call, new AbortController().signal)
+  await inbox.pass()
+  assert.equal(leasesIn(await directives).length, 1)
+  assert.deepEqual(await inbox.load(id), { running: 1, waiting: 2, suspended: 0 })
+})
+
 test('one look fills 50 hosted workspaces, and the next one the rest', async (t) => {
   const inbox = openInboxOnClock(t)
   const ids: string[] = []
