@@ -130,11 +130,20 @@ test('TW-9 TW-10 a result has no turns below none, and the money that the budget
   await inbox.local.inbox.settle(middle, done('later'))
   await inbox.local.inbox.settle(child, { ...done('7'), usage: { durationMs: 1, costUsd: 0.25 } })
   const result = (await workers[1]?.lease()) as Lease
-  const {
-    turns_left: turns,
-    cost_left_usd: left,
-    max_cost_usd: max,
-    budgets,
-  } = limitsOf(result) as Record<string, unknown>
-  assert.deepEqual([turns, left, max, budgets], [0, 0.25, undefined, [root.messageId, middle.messageId]])
+  const limits = (lease: Lease) => {
+    const {
+      turns_left: turns,
+      cost_left_usd: left,
+      max_cost_usd: max,
+      budgets,
+    } = limitsOf(lease) as Record<string, unknown>
+    return { turns, left, max, budgets }
+  }
+  const covering = [root.messageId, middle.messageId]
+  assert.deepEqual(limits(result), { turns: 0, left: 0.25, max: undefined, budgets: covering })
+  // A budget of the first message stays that one budget too.
+  await inbox.local.inbox.settle(result, done('ok'))
+  await inbox.local.inbox.settle(root, done('later'))
+  const reported = (await workers[0]?.lease()) as Lease
+  assert.deepEqual(limits(reported), { turns: undefined, left: 0.75, max: undefined, budgets: [root.messageId] })
 })
