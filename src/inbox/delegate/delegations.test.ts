@@ -70,6 +70,21 @@ test('TW-9 delegations of one tree at the same moment do not pass its limit toge
   )
 })
 
+test('TW-9 a delegation that comes while an earlier one is admitted waits for it, also after the first has ended', async (t) => {
+  const { inbox, ids, begin } = await openTeam(t, ['a', 'b'])
+  const [a = '', b = ''] = ids
+  const root = await begin(letterTo(a))
+  const { admit } = inbox.local.reception
+  for (let count = 0; count < 8; count++) await admit(childOf(root, b))
+  const [ninth, tenth] = [admit(childOf(root, b)), admit(childOf(root, b))]
+  await ninth
+  const results = await Promise.allSettled([tenth, admit(childOf(root, b))])
+  assert.deepEqual(
+    results.map(({ status }) => status),
+    ['fulfilled', 'rejected'],
+  )
+})
+
 const isWaiting = (lease: Lease, waiting: boolean) => ({ type: 'waiting', key: keyOf(lease), waiting })
 
 test('IN-9 a turn that waits for several children gives up its slot once, and takes it back after the last', async (t) => {
