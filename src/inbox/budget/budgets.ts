@@ -33,12 +33,7 @@ export interface LocalBudgets extends Budgets {
 }
 
 export function createBudgets(context: InboxContext, look: () => void): LocalBudgets {
-  const { store, log } = context
-  const lookAfterSoon = () => {
-    lookAfter().catch((error) => {
-      log.warn({ err: toMoleculeError(error) }, 'messages of a budget could not be looked after; trying again')
-    })
-  }
+  const { store } = context
   const lookAfter = async () => {
     for (let pass = 0; pass < PASSES_MAX; pass++) {
       const waits = await store.read(findAnsweredWaits)
@@ -60,7 +55,6 @@ export function createBudgets(context: InboxContext, look: () => void): LocalBud
       if (blocked !== undefined) {
         const held = await store.write(() => holdTurn(turn, blocked))
         if (held?.isAskedNow === true) context.changed(blocked.budget.workspaceId, blocked.budget.taskId ?? turn.taskId)
-        if (held?.isStopped === true) lookAfterSoon()
         if (held !== undefined) return held.parked
       }
       if (waited) await store.write(() => sql(FORGET_WAIT, [turn.messageId]), turn.workspaceId)

@@ -49,7 +49,6 @@ export function* readBlockedTurn(turn: BudgetedTurn): Transaction<{ blocked?: Bl
 /** How the turn is held; undefined when an owner has raised the budget in the meantime. */
 export interface HeldByBudget {
   readonly isAskedNow: boolean
-  readonly isStopped: boolean
   readonly parked: NonNullable<Brief['parked']>
 }
 
@@ -72,7 +71,7 @@ export function* holdTurn(turn: BudgetedTurn, { budget, afterMs }: BlockedTurn):
     yield* logBudget(workspaceId, where, { step: 'asked', text: `${spentText(budget)}: the owner is asked` })
   }
   const isStopped = row.state === 'stopped'
-  return { isAskedNow: asked, isStopped, parked: { afterMs, reason: reasonText(budget, isStopped) } }
+  return { isAskedNow: asked, parked: { afterMs, reason: reasonText(budget, isStopped) } }
 }
 
 /** True when this call asked the owner. It compares the limit again, because an owner may just have raised it. */
