@@ -68,6 +68,7 @@ test('PL-12 the secret is that of the header, else that of the cookie of this po
   ])
     assert.equal(await named(cookie), 'this request needs a token', cookie)
   assert.equal(await named('molecule_session_8080=a=b'), 'this token is not known here')
+  assert.equal(await named(own, 'POST'), 'a browser may send changes only from a page of this platform')
   await assert.rejects(auth.identify({ headers: {} }), {
     code: 'unauthenticated',
     message: 'this request needs a token',

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { createPageFiles } from './page-files.ts'
+import { createPageFiles, PAGE_FOLDER } from './page-files.ts'
 
 test('CV-1 a page that is not built says what to do, and appears once it is built', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'molecule-page-'))
@@ -44,4 +44,15 @@ test('CV-1 a page that is not built says what to do, and appears once it is buil
   // Read once: a build that replaces the folder does not mix with the files of the page that runs.
   rmSync(join(folder, 'assets'), { recursive: true })
   assert.equal(files.find('assets/a.js'), file)
+})
+
+test('CV-1 the page is the build in web/dist, and its paths have slashes on every system', (t) => {
+  assert.equal(PAGE_FOLDER, join(import.meta.dirname, '../../../../web/dist'))
+  const folder = mkdtempSync(join(tmpdir(), 'molecule-page-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  mkdirSync(join(folder, 'assets'))
+  for (const name of ['index.html', 'assets/a.js', 'other\\b.js']) writeFileSync(join(folder, name), name)
+  const files = createPageFiles(folder)
+  for (const path of ['assets/a.js', 'other/b.js'])
+    assert.equal(files.find(path)?.type, 'text/javascript; charset=utf-8')
 })

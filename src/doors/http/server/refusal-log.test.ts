@@ -57,3 +57,22 @@ test('RE-7 a minute with exactly the limit adds no line, and one more refusal ad
   clock.advance(60_000)
   assert.equal(lines.at(-1), `${more} {"code":"not_found","count":1}`)
 })
+
+test('RE-7 a minute begins with its first refusal, and later refusals do not move its end or that of the next', () => {
+  const { clock, lines, log } = setUp()
+  const refuse = (times: number) => {
+    for (let n = 0; n < times; n++) log.info({ code: 'not_found' }, REFUSED)
+    return lines.length
+  }
+  assert.equal(refuse(21), 20)
+  clock.advance(30_000)
+  assert.equal(refuse(1), 20)
+  clock.advance(30_000)
+  assert.match(lines.at(-1) ?? '', /"not_found","count":2/)
+  clock.advance(1000)
+  assert.equal(refuse(21), 41)
+  clock.advance(59_999)
+  assert.equal(lines.length, 41)
+  clock.advance(1)
+  assert.match(lines.at(-1) ?? '', /"not_found","count":1/)
+})

@@ -27,18 +27,18 @@ const rest = async () => {
 async function openSockets(t: TestContext) {
   const { clock, timers } = countTimers(manualClock())
   const { tokens, workspaces, needsYou, log } = createFakePlatform()
-  const { activity } = createFakeActivityLogs([WORKSPACE_ID])
+  const { activity, addElsewhere } = createFakeActivityLogs([WORKSPACE_ID])
   const comparison = Promise.withResolvers<void>()
-  let watches = 0
+  const counted = { watches: 0, heads: 0 }
   const sockets = createSockets({
     ...{ workspaces, needsYou, log, clock, isOurHost: createHostRule('127.0.0.1') },
     limits: { keepAliveMs: 20_000, unsentBytesMax: 1_000_000, unsentMs: 30_000 },
     tokens: {
       onRevoked(identity, callback) {
-        watches++
+        counted.watches++
         const stop = tokens.onRevoked(identity, callback)
         return () => {
-          watches--
+          counted.watches--
           stop()
         }
       },
@@ -46,6 +46,7 @@ async function openSockets(t: TestContext) {
     activity: {
       ...activity,
       async heads() {
+        counted.heads++
         await comparison.promise
         return activity.heads()
       },
@@ -64,15 +65,15 @@ async function openSockets(t: TestContext) {
     t.after(() => client.socket.terminate())
     return client
   }
-  return { sockets, connect, clock, timers, url, watches: () => watches, endComparison: comparison.resolve }
+  return { sockets, connect, clock, timers, url, counted, addElsewhere, endComparison: comparison.resolve }
 }
 
 test('RE-3 the token of a socket is watched until the socket closes', async (t) => {
-  const { connect, watches } = await openSockets(t)
+  const { connect, counted } = await openSockets(t)
   const client = await connect()
-  await soon(() => watches() === 1)
+  await soon(() => counted.watches === 1)
   client.socket.close()
-  await soon(() => watches() === 0)
+  await soon(() => counted.watches === 0)
 })
 
 test('RE-5 a comparison that ends after the sockets have closed starts no other', async (t) => {
@@ -83,6 +84,22 @@ test('RE-5 a comparison that ends after the sockets have closed starts no other'
   endComparison()
   await rest()
   assert.equal(timers(), 0)
+})
+
+test('PL-7 after a comparison the next hint is again answered soon', async (t) => {
+  const { connect, clock, counted, addElsewhere, endComparison } = await openSockets(t)
+  endComparison()
+  await connect()
+  for (const [ms, comparisons] of [
+    [5000, 1],
+    [49, 1],
+    [1, 2],
+  ] as const) {
+    clock.advance(ms)
+    await rest()
+    assert.equal(counted.heads, comparisons)
+    if (ms === 5000) addElsewhere(WORKSPACE_ID)
+  }
 })
 
 test('RE-3 a connection that breaks before its upgrade is dropped', async (t) => {
