@@ -189,7 +189,7 @@ test('PL-7 a subscription names at most 2,000 logs, each with at most 64 charact
   socket.say({ subscribe: { ['x'.repeat(64)]: null } })
   socket.say({ subscribe: { ['x'.repeat(65)]: null } })
   const answers: string[] = []
-  while (answers.length < 2003) answers.push(...(await take()))
+  for (let round = 0; round < 1000 && answers.length < 2003; round++) answers.push(...(await take()))
   assert.deepEqual(answers.slice(2000), ['error 400', `error ${'x'.repeat(64)} 404`, 'error 400'])
 })
 
