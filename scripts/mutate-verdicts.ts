@@ -1,6 +1,7 @@
 /**
  * The kills of earlier runs. A killed mutant is not judged again until its file, or a test file of the run that killed it,
- * changes; a survivor, and a mutant that only made a run hang, is judged again each time. They are kept in `node_modules/.cache`; delete them to judge all again.
+ * changes. A survivor, and a mutant that only made a run hang, is judged again each time. Kills are kept in
+ * `node_modules/.cache/molecule/kills`; delete that folder to judge all again.
  */
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'

@@ -51,7 +51,7 @@ interface MutationOptions {
   readonly mutants: readonly Mutant[]
   readonly workers: number
   readonly signal: AbortSignal
-  /** Only these test files judge; undefined = all that run the mutant. */
+  /** Only these test files judge, and no kept kill counts; undefined = all that run the mutant. */
   readonly tests?: readonly string[]
   /** Added to the limit of each test run. */
   readonly extraMs?: number
@@ -66,6 +66,7 @@ const DRAWN_SHARE = 1.6
 /** A mutant may be this much slower than the unchanged source, on a machine that does other work, before it counts as hung. */
 const SLOWER = 4
 const EXTRA_MS = 20_000
+/** How long the rest of the output may take after the exit. */
 const PIPE_MS = 1000
 /** A test file must pass on the unchanged source within this time. */
 const BASELINE_MS = 300_000
@@ -86,7 +87,8 @@ export async function runMutants(options: MutationOptions): Promise<Verdict[]> {
       verdicts.push(verdict)
       onVerdict?.(verdict)
     }
-    const known = new Map(options.mutants.map((mutant) => [mutant, readKill(root, mutant)]))
+    const keptKill = (mutant: Mutant) => (options.tests === undefined ? readKill(root, mutant) : undefined)
+    const known = new Map(options.mutants.map((mutant) => [mutant, keptKill(mutant)]))
     for (const [mutant, killedBy] of known)
       if (killedBy !== undefined && !signal.aborted) say({ mutant, killedBy, ms: 0 })
     const rest = options.mutants.filter((mutant) => known.get(mutant) === undefined)
@@ -301,6 +303,9 @@ async function main(): Promise<void> {
   const size = Number(values.sample ?? chosen.length)
   const drawn = sample(chosen, Math.ceil(size * DRAWN_SHARE), Number(values.seed)).filter(parses)
   const mutants = withoutTypeErrors(root, drawn).slice(0, size)
+  if (mutants.length === 0) throw new Error('No mutant that compiles matches --sample, --room and --at.')
+  const workers = Number(values.workers)
+  if (!Number.isInteger(workers) || workers < 1) throw new Error('--workers must be a whole number from 1.')
   for (const each of accepted.filter(({ file }) => rooms.some((room) => file.startsWith(`src/${room}/`))))
     if (!all.some((mutant) => isSame(each, mutant)))
       console.log(`Accepted, but no longer in the source: ${each.file} ${each.change}`)
@@ -308,7 +313,7 @@ async function main(): Promise<void> {
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stop.abort())
   console.log(`${mutants.length} of ${all.length} mutants`)
   const verdicts = await runMutants({
-    ...{ root, mutants, workers: Math.min(Number(values.workers), Math.max(1, mutants.length)), signal: stop.signal },
+    ...{ root, mutants, workers: Math.min(workers, mutants.length), signal: stop.signal },
     ...(values.test && { tests: values.test }),
     report: console.log,
     onVerdict: ({ mutant, killedBy, ms }) =>

@@ -144,8 +144,9 @@ test('a run that hung is no kept kill', async (t) => {
   assert.ok((verdict?.ms ?? 0) > 0)
 })
 
-test('only the named test files judge', async (t) => {
+test('only the named test files judge, also when another one has killed the mutant before', async (t) => {
   const root = plant(t, TEST)
+  assert.equal((await run(root, ['return count > 5']))[0]?.killedBy, 'src/limit.test.ts: over')
   writeFileSync(join(root, 'src/other.test.ts'), TEST.replace('49', '2'))
   const [verdict] = await run(root, ['return count > 5'], { tests: ['src/other.test.ts'] })
   assert.equal(verdict?.killedBy, undefined)
