@@ -1,29 +1,13 @@
 /** Which redirects are followed and with what, which URLs are read, and the limits of a request without its own. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
-import { type AddressInfo, getDefaultAutoSelectFamily, setDefaultAutoSelectFamily } from 'node:net'
-import { type TestContext, test } from 'node:test'
+import { getDefaultAutoSelectFamily, setDefaultAutoSelectFamily } from 'node:net'
+import { test } from 'node:test'
 import { setImmediate as settle } from 'node:timers/promises'
+import { serve } from '../../test/harness/loopback-server.ts'
 import { createOutbound } from './outbound.ts'
 
 const LOOPBACK = { address: '127.0.0.1', family: 4 } as const
-
-async function serve(t: TestContext, answer: RequestListener) {
-  const visits: IncomingMessage[] = []
-  const server = createServer((request, response) => {
-    visits.push(request)
-    answer(request, response)
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const { port } = server.address() as AddressInfo
-  return { port, visits, server, url: `http://127.0.0.1:${port}` }
-}
 
 test('a GET follows every redirect, a POST only those that keep it, and other answers with a location are answers', async (t) => {
   const { url } = await serve(t, (request, response) => {

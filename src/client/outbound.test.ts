@@ -1,32 +1,16 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
+import { serve } from '../../test/harness/loopback-server.ts'
 import { MoleculeError } from '../errors.ts'
 import { createAllowList, nonPublicReason } from './ip-addresses.ts'
 import { createOutbound, type OutboundOptions, type ResolvedAddress } from './outbound.ts'
 
 const PUBLIC: ResolvedAddress = { address: '93.184.215.14', family: 4 }
 const LOOPBACK: ResolvedAddress = { address: '127.0.0.1', family: 4 }
-
-/** A server on loopback that records its requests. */
-async function serve(t: TestContext, answer: (request: IncomingMessage, response: ServerResponse) => void) {
-  const visits: IncomingMessage[] = []
-  const server = createServer((request, response) => {
-    visits.push(request)
-    answer(request, response)
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const { port } = server.address() as AddressInfo
-  return { port, visits, url: `http://127.0.0.1:${port}/` }
-}
 
 const hello = (_request: IncomingMessage, response: ServerResponse) => void response.end('hello')
 
@@ -116,7 +100,7 @@ test('an answer has at most 10 MB unless the caller says otherwise', async (t) =
   })
   const outbound = createOutbound({ allow: ['127.0.0.1'] })
   assert.equal((await (await outbound.send({ url })).text()).length, limit)
-  await assert.rejects(async () => (await outbound.send({ url: `${url}over` })).text(), { code: 'too_large' })
+  await assert.rejects(async () => (await outbound.send({ url: `${url}/over` })).text(), { code: 'too_large' })
 })
 
 test('the connection goes to the checked address, and the Host header keeps the name', async (t) => {

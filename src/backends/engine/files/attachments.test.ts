@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import {
   mkdir,
   mkdtemp,
@@ -13,11 +12,10 @@ import {
   utimes,
   writeFile,
 } from 'node:fs/promises'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { serve } from '../../../../test/harness/loopback-server.ts'
 import { createOutbound } from '../../../client/outbound.ts'
 import { systemClock } from '../../../clock.ts'
 import type { RequestPart } from '../../../protocol/request.ts'
@@ -32,21 +30,6 @@ async function workingFolder(t: TestContext): Promise<string> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'molecule-attachments-')))
   t.after(() => rm(folder, { recursive: true, force: true }))
   return folder
-}
-
-async function serve(t: TestContext, answer: (request: IncomingMessage, response: ServerResponse) => void) {
-  let visits = 0
-  const server = createServer((request, response) => {
-    visits += 1
-    answer(request, response)
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, visits: () => visits }
 }
 
 const write = (workingDir: string, parts: readonly RequestPart[], { outbound = closed, turnId = 'msg_1.1' } = {}) =>
@@ -120,7 +103,7 @@ test('PL-17 a URL or a redirect to an internal address is refused before it is c
   for (const uri of [url, 'http://169.254.169.254/latest', 'file:///etc/passwd', 'http://[::1]/', 'nonsense']) {
     await assert.rejects(write(workingDir, [{ type: 'file', uri }]), { code: 'bad_attachment', message: /refused/ })
   }
-  assert.equal(visits(), 0)
+  assert.equal(visits.length, 0)
   const hop = await serve(
     t,
     (_request, response) => void response.writeHead(302, { Location: 'http://10.0.0.1/' }).end(),
