@@ -129,6 +129,15 @@ export const requirements: readonly Requirement[] = [
     'all but one bound: an 8 MiB message holds the loop for as long as SQLite writes it',
   ),
   built('PL-24', 'always-allow rules are listed, revoked and audited'),
+  pending('PL-25', 'isolation is none, sandbox or container, and never less than set'),
+  pending('PL-26', 'an isolated agent sees only its folder and its home'),
+  pending('PL-27', 'an isolated agent reaches the platform and the provider relay only'),
+  pending('PL-28', 'a turn has limits of memory, processes and CPU'),
+  pending('PL-29', 'web push tells a person what needs them'),
+  pending('PL-30', 'names from outside are bounded and shown without control characters'),
+  pending('PL-31', 'bodies are counted before and while they are read'),
+  pending('PL-32', 'metrics pass promtool and have histograms'),
+  pending('PL-33', 'traces travel through every door and can be exported'),
 
   // Runtime
   built('RT-1', 'the system prompt has defined parts and is sent at defined times'),
@@ -150,6 +159,9 @@ export const requirements: readonly Requirement[] = [
     'everywhere but in the canvas, which does not exist yet',
   ),
   built('RT-15', 'a new session after a lost one gets the stored conversation'),
+  pending('RT-16', 'tool output, diffs and changed files are events of a turn'),
+  pending('RT-17', 'exec and stdio agents get prompt, history and files too'),
+  pending('RT-18', 'options are chosen by the probed version of a CLI'),
 
   // Teamwork
   built('TW-1', 'each workspace has an MCP server with the teamwork tools'),
@@ -181,6 +193,12 @@ export const requirements: readonly Requirement[] = [
   built('GW-10', 'channels share one implementation; a single channel stays small'),
   built('GW-11', 'Telegram is a second channel on the shared chat door'),
   built('GW-12', 'commands add, bind and remove channels'),
+  pending('GW-13', 'a limit is no failed try; no chat waits for another'),
+  pending('GW-14', 'prompts and pairing codes are durable deliveries'),
+  pending('GW-15', 'answers stream as edits and end exact'),
+  pending('GW-16', 'the prompt names the speaker and carries quotes'),
+  pending('GW-17', 'an agent reaches a person in their home chat'),
+  pending('GW-18', 'Slack and Matrix are channels on the same seam'),
 
   // Canvas
   built('CV-1', 'each workspace has a live card'),
@@ -189,6 +207,15 @@ export const requirements: readonly Requirement[] = [
   built('CV-4', 'activity, delegations, memory, dead letters, usage and access are visible'),
   built('CV-5', 'works with keyboard, phone, dark mode, many cards and restarts', 'all except measured smoothness'),
   built('CV-6', 'one drawer lists everything that needs a person'),
+  pending('CV-7', 'a working card opens its live work'),
+  pending('CV-8', 'the chat can be resized, quoted, branched and exported'),
+  pending('CV-9', 'needs you stands beside the chat with cause and keys'),
+  pending('CV-10', 'the list sorts, groups and acts on many workspaces'),
+  pending('CV-11', 'search finds every stored message and opens it'),
+  pending('CV-12', 'settings are pages and lose no change'),
+  pending('CV-13', 'the first run offers agents, a key and example teams'),
+  pending('CV-14', 'one failing message, panel or address never blanks the page'),
+  pending('CV-15', 'each conversation can have its own git worktree'),
 
   // Command line
   built('CL-1', 'every command authenticates and uses existing routes', 'without audit, backup and restore'),
@@ -198,6 +225,7 @@ export const requirements: readonly Requirement[] = [
   built('CL-5', 'chat in the terminal'),
   built('CL-6', 'slash commands, pasted lines and files in terminal chat'),
   built('CL-7', 'status is an overview, tasks have commands, names are accepted'),
+  pending('CL-8', 'set, rename, usage, down, token and discard commands'),
 
   // Schedules
   built('SC-1', 'messages run on a schedule, never two at once'),
@@ -226,6 +254,19 @@ export const requirements: readonly Requirement[] = [
   built('RE-9', 'every attack that ever worked is a test', 'attacks in test/hostile so far'),
   built('RE-10', 'readiness proves a durable write; a corrupt store is refused'),
   built('RE-11', 'npm test always ends and names a test that hangs'),
+  pending('RE-12', 'npm test passes on a bare machine'),
+  pending('RE-13', 'no outside text holds the event loop; parsers are linear'),
+  pending('RE-14', 'a power loss loses no acknowledged message'),
+  pending('RE-15', 'kills of nodes lose nothing; streams work at any node'),
+  pending('RE-16', 'a million messages cost little more than ten thousand'),
+
+  // Packaging
+  pending('PK-1', 'npm pack gives a small package that runs by npx'),
+  pending('PK-2', 'a container image and a compose file'),
+  pending('PK-3', 'the platform can be installed as a service'),
+  pending('PK-4', 'update rehearses on a copy and can go back'),
+  pending('PK-5', 'change log, versions and a release workflow'),
+  pending('PK-6', 'report writes a masked bundle for bug reports'),
 ]
 
 function built(id: string, text: string, part?: string): Requirement {
