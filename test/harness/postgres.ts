@@ -29,8 +29,8 @@ export interface TestPostgres {
   url(name?: string): Promise<string>
   /** Stops the server as an administrator would: closes connections and writes everything to disk. */
   stopServer(): Promise<void>
-  /** Starts the server again with the same data on the same port. */
-  startServer(): Promise<void>
+  /** Starts the server again with the same data on the same port; each setting is `name=value`. */
+  startServer(settings?: readonly string[]): Promise<void>
   /** Kills the server, as a power failure would. */
   kill(): Promise<void>
   /** Stops the server and removes its folder. Idempotent. */
@@ -70,8 +70,8 @@ export async function startPostgres(): Promise<TestPostgres> {
     folder,
     url: (name = `test_${process.pid}_${++databases}`) => makeDatabase(cluster, port, name),
     stopServer: () => end('keep'),
-    async startServer() {
-      server ??= await startWithRetry(cluster, port)
+    async startServer(settings) {
+      server ??= await startWithRetry(cluster, port, settings)
     },
     async kill() {
       if (server !== undefined) process.kill(server.pid, 'SIGKILL')
@@ -102,10 +102,10 @@ async function freePort(): Promise<number> {
   return address.port
 }
 
-async function startWithRetry(cluster: Cluster, port: number): Promise<Server> {
+async function startWithRetry(cluster: Cluster, port: number, settings: readonly string[] = []): Promise<Server> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await start(cluster, port)
+      return await start(cluster, { port, settings })
     } catch (error) {
       if (attempt === START_TRIES_MAX) throw error
       await delay(START_RETRY_MS)
@@ -131,9 +131,13 @@ kill -QUIT $server 2>/dev/null
 wait $server
 rm -rf "$0"`
 
-async function start({ folder, postgres, account }: Cluster, port: number): Promise<Server> {
+async function start(
+  { folder, postgres, account }: Cluster,
+  { port, settings }: { readonly port: number; readonly settings: readonly string[] },
+): Promise<Server> {
   const flags = ['-D', join(folder, 'data'), '-p', String(port), '-c', 'listen_addresses=127.0.0.1']
-  const command = [postgres, ...flags, '-c', 'unix_socket_directories=', '-c', 'fsync=on']
+  const all = ['unix_socket_directories=', 'fsync=on', ...settings].flatMap((setting) => ['-c', setting])
+  const command = [postgres, ...flags, ...all]
   const watchdog = spawn('/bin/sh', ['-c', WATCHDOG_SCRIPT, folder, ...command], {
     ...account,
     // In its own process session, so that Ctrl-C ends only the test runner, whose end then stops the server.

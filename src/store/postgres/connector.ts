@@ -2,8 +2,9 @@
 import { Client } from 'pg'
 import type { Clock } from '../../clock.ts'
 import { MoleculeError } from '../../errors.ts'
+import { statement } from '../store.ts'
 import { answerTimeout, createConnection, type PostgresConnection } from './connection.ts'
-import { asConnectionError } from './errors.ts'
+import { asConnectionError, unavailable } from './errors.ts'
 import { createTranslator } from './statements.ts'
 
 /** For name lookup, connect, login and session settings together. */
@@ -32,7 +33,7 @@ const DEFAULT_TIMEOUTS: ConnectionTimeouts = {
 }
 
 export interface Connector {
-  /** Rejects with `store_unavailable` and the reason, within two seconds. */
+  /** Rejects with `store_unavailable` and the reason, within two seconds; also for a server that loses commits. */
   connect(timeouts?: ConnectionTimeouts): Promise<PostgresConnection>
 }
 
@@ -50,6 +51,7 @@ export function createConnector(url: string, clock: Clock): Connector {
       try {
         await client.connect()
         await connection.control(sessionSettings(timeouts))
+        await refuseForgetfulServer(connection, address)
         return connection
       } catch (error) {
         connection.lose(asConnectionError(error, address))
@@ -77,8 +79,27 @@ function newClient(url: string): Client {
   }
 }
 
-/** Sent as statements: a connection pooler refuses them as startup parameters. */
+/**
+ * Sent as statements: a connection pooler refuses them as startup parameters. Where the server, the database or the role
+ * turns `synchronous_commit` off, a crash lost messages that were acknowledged. Other values stay: all of them wait for
+ * the disk, and some for a replica too.
+ */
 const sessionSettings = ({ statementMs, lockMs }: ConnectionTimeouts): string =>
   `set statement_timeout = ${statementMs}; set lock_timeout = ${lockMs};
    set idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_MS_MAX};
-   set session characteristics as transaction isolation level read committed`
+   set session characteristics as transaction isolation level read committed;
+   select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') = 'off'`
+
+const DURABILITY = statement(
+  "select current_setting('fsync') as fsync, current_setting('synchronous_commit') as synchronous_commit",
+)
+
+/** Asks the server again, because a session cannot set `fsync`, and a pooler may drop what a session sets. */
+async function refuseForgetfulServer(connection: PostgresConnection, address: string): Promise<void> {
+  const [[row] = []] = await connection.send([DURABILITY])
+  for (const name of ['fsync', 'synchronous_commit']) {
+    if (row?.[name] !== 'off') continue
+    const risk = `PostgreSQL at ${address} has ${name}=off, so a power failure would lose accepted messages`
+    throw unavailable(`${risk}: set ${name}=on there`)
+  }
+}

@@ -16,6 +16,11 @@ const MERGE_MS = 5
 /** The server accepts 8,000. A longer list is sent as `*`. */
 const PAYLOAD_BYTES_MAX = 7000
 const ANY_WORKSPACE = '*'
+/**
+ * A hint may be lost in a crash, so its commit need not wait for the disk. Not for the session: behind a pooler, that
+ * setting would stay on a connection that later commits messages.
+ */
+const BEGIN = ['begin', 'set local synchronous_commit = off']
 
 type HintCallback = (workspaceIds: readonly string[] | typeof ANY_WORKSPACE) => void
 
@@ -48,8 +53,7 @@ export function createHints({ connector, clock, log }: HintsOptions): Hints {
       if (processId === connection.processId) return
       notifyListeners(payload === ANY_WORKSPACE ? ANY_WORKSPACE : payload.split(','))
     })
-    // A hint may be lost in a crash, so its commit need not wait for the disk.
-    await connection.control(`set synchronous_commit = off; listen ${CHANNEL}`)
+    await connection.control(`listen ${CHANNEL}`)
     // Hints from the time without a connection are lost: any workspace may have changed.
     if (hasListened) notifyListeners(ANY_WORKSPACE)
     hasListened = true
@@ -63,7 +67,8 @@ export function createHints({ connector, clock, log }: HintsOptions): Hints {
       pending = new Set()
       try {
         const connection = await link.get()
-        await connection.send([statement('select pg_notify($1, $2)', [CHANNEL, payload])])
+        await connection.send([statement('select pg_notify($1, $2)', [CHANNEL, payload])], BEGIN)
+        await connection.commit()
       } catch (error) {
         log.debug({ err: error }, 'a hint to other nodes was lost; they will poll')
       }
