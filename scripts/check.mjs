@@ -1,6 +1,6 @@
 /**
- * `npm run check` runs six checks in parallel: style, types, types of the web page, import table, type names, unused code. A check that
- * passes prints one line; a check that fails prints its whole output. It changes no file; `npm run format` does.
+ * `npm run check` runs seven checks in parallel: style, types, types of the web page, import table, type names, migrations, unused
+ * code. A check that passes prints one line; a check that fails prints its whole output. It changes no file; `npm run format` does.
  */
 import { spawn } from 'node:child_process'
 import { delimiter, dirname, join } from 'node:path'
@@ -17,6 +17,7 @@ const CHECKS = [
   { name: 'style', command: ['biome', 'ci', '--error-on-warnings', '--max-diagnostics=100', `--colors=${COLORS}`] },
   { name: 'layers', command: ['node', 'scripts/layers.ts'] },
   { name: 'names', command: ['node', 'scripts/type-names.ts'] },
+  { name: 'migrations', command: ['node', 'scripts/migration-hashes.ts'] },
 ]
 
 const outcomes = await Promise.all(CHECKS.map(runCheck))

@@ -88,7 +88,7 @@ const MIGRATION_TIMEOUTS = { statementMs: 0, lockMs: 0, answerMs: 30 * 60_000 }
  * The start time of the current statement: a statement sees one time, and the planner can use an index on it, which it
  * cannot with a clock that is read for each row. It never goes back within a transaction.
  */
-const NOW_MS = `create or replace function now_ms() returns bigint language sql stable parallel safe
+export const NOW_MS = `create or replace function now_ms() returns bigint language sql stable parallel safe
   return floor(extract(epoch from statement_timestamp()) * 1000)::bigint`
 
 /**
