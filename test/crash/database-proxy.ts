@@ -1,6 +1,6 @@
 /**
  * A proxy between a platform and its PostgreSQL that can lose the answer to one COMMIT: the server has committed, the
- * connection breaks, and the platform cannot know. Stopping the server does not do that reliably.
+ * connection breaks, and the platform cannot know. Stopping the server does not do that reliably. It can also stall.
  */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
@@ -10,6 +10,8 @@ export interface DatabaseProxy {
   readonly url: string
   /** Loses the answer to the next COMMIT on a connection that has sent this text; resolves when it is lost. */
   loseCommitOf(text: string): Promise<void>
+  /** From now on no answer of the database arrives, without an error, as in a database whose disk hangs. */
+  stall(): void
   close(): Promise<void>
 }
 
@@ -24,6 +26,7 @@ export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseP
   const { port, hostname } = new URL(databaseUrl)
   const sockets = new Set<Socket>()
   let waiting: CommitToLose | undefined
+  let isStalled = false
   const server = createServer((inner) => {
     const outer = connect(Number(port), hostname)
     const both = [inner, outer]
@@ -43,6 +46,7 @@ export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseP
       outer.write(chunk)
     })
     outer.on('data', (chunk) => {
+      if (isStalled) return
       if (!hasSentText || waiting === undefined || !chunk.includes(COMMITTED)) return void inner.write(chunk)
       const { lost } = waiting
       waiting = undefined
@@ -60,6 +64,9 @@ export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseP
       new Promise((resolve) => {
         waiting = { text, lost: resolve }
       }),
+    stall() {
+      isStalled = true
+    },
     async close() {
       server.close()
       for (const socket of sockets) socket.destroy()

@@ -14,8 +14,11 @@ import { type Store, sql } from '../../store/store.ts'
 const PROBE_MS = 5000
 /** After a write that failed, the next probe comes sooner: a platform with space again is ready again. */
 const FAILED_WRITE_MS = 1000
-/** A store that has not answered by then is not ready; the probe itself goes on and is not repeated meanwhile. */
-const PROBE_TIMEOUT_MS = 5000
+/**
+ * A store that has not answered a read or a write by then is not ready. Supervisors give up sooner than a connection to a
+ * stalled database, which takes 30 s. The probe itself goes on and is not repeated meanwhile.
+ */
+const PROBE_TIMEOUT_MS = 3000
 /** As much as a usual message with its reply, so that the last free block of a full disk proves nothing. */
 const FILLER = ' '.repeat(32 * 1024)
 
@@ -40,6 +43,7 @@ export function createReadiness({ store, clock, host, lowSpace }: ReadinessOptio
   let isShuttingDown = false
   let last: { readonly reason: string | undefined; readonly atMs: number } | undefined
   let probe: Promise<string | undefined> | undefined
+  let reading: Promise<string | undefined> | undefined
   const noteFailure = (error: unknown) => {
     if (error instanceof MoleculeError && error.code === 'store_unavailable') note(error.message)
   }
@@ -56,16 +60,22 @@ export function createReadiness({ store, clock, host, lowSpace }: ReadinessOptio
     probe = undefined
     return reason
   }
+  const startReading = async () => {
+    const reason = await reasonOf(() => store.read(readOne))
+    reading = undefined
+    return reason
+  }
   const probeStore = async () => {
     // Costs nothing and notices at once a store that is gone.
-    const unreadable = await reasonOf(() => store.read(readOne))
+    reading ??= startReading()
+    const unreadable = await within(clock, reading, 'a read')
     if (unreadable !== undefined) return unreadable
     if (last !== undefined) {
       const holdsMs = last.reason === undefined ? PROBE_MS : FAILED_WRITE_MS
       if (clock.monotonicMs() - last.atMs < holdsMs) return last.reason
     }
     probe ??= start()
-    return await within(clock, probe)
+    return await within(clock, probe, 'a write')
   }
   return {
     store: {
@@ -100,9 +110,9 @@ async function reasonOf(work: () => Promise<unknown>): Promise<string | undefine
   }
 }
 
-async function within(clock: Clock, probe: Promise<string | undefined>): Promise<string | undefined> {
+async function within(clock: Clock, probe: Promise<string | undefined>, what: string): Promise<string | undefined> {
   const late = Promise.withResolvers<string>()
-  const cancel = clock.after(PROBE_TIMEOUT_MS, () => late.resolve('the store does not answer a write'))
+  const cancel = clock.after(PROBE_TIMEOUT_MS, () => late.resolve(`the store does not answer ${what}`))
   try {
     return await Promise.race([probe, late.promise])
   } finally {
