@@ -15,8 +15,9 @@ import {
   type TaskState,
   type TaskStatus,
 } from '../protocol/a2a.ts'
+import { shownFileName } from '../protocol/file-name.ts'
 import { isJsonObject, type JsonObject, stringOf } from '../protocol/json.ts'
-import { readPart } from '../protocol/part.ts'
+import { readAgentPart } from '../protocol/part.ts'
 
 /** The answer to a send, or one event of a stream. 0.3 has a `kind`; 1.0 has one member with the event's name. */
 export function readRemoteEvent(value: unknown): StreamResponse {
@@ -91,7 +92,7 @@ function readArtifact(value: unknown): Artifact {
   return {
     artifactId: stringOf(artifact['artifactId']),
     parts: readParts(artifact['parts']),
-    ...(stringOf(name) !== '' && { name: stringOf(name) }),
+    ...(stringOf(name) !== '' && { name: shownFileName(stringOf(name)) }),
     ...(stringOf(description) !== '' && { description: stringOf(description) }),
     ...(extensions.length > 0 && { extensions }),
     ...metadataOf(artifact),
@@ -102,7 +103,7 @@ function readArtifact(value: unknown): Artifact {
 function readParts(value: unknown): Part[] {
   return listOrEmpty(value).map((item, index) => {
     try {
-      const { mediaType, filename, ...part } = readPart(item, `parts[${index}]`)
+      const { mediaType, filename, ...part } = readAgentPart(item, `parts[${index}]`)
       return { ...part, ...(mediaType ? { mediaType } : {}), ...(filename ? { filename } : {}) }
     } catch (cause) {
       throw notA2a((cause as Error).message, cause)

@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { part } from '../../test/generators/protocol-values.ts'
 import { MoleculeError } from '../errors.ts'
 import type { Part } from './a2a.ts'
-import { fromRequestPart, readPart, toRequestPart } from './part.ts'
+import { fromRequestPart, readAgentPart, readPart, toRequestPart } from './part.ts'
 import { partToV03 } from './v03-part.ts'
 
 const PATH = 'params.message.parts[0]'
@@ -64,6 +64,7 @@ test('an invalid part is refused with the place and the reason', () => {
     [{ url: '' }, /must not be empty/],
     [{ text: 'a', mediaType: 5 }, /media type must be a string/],
     [{ text: 'a', filename: {} }, /file name must be a string/],
+    [{ text: 'a', filename: 'a'.repeat(1001) }, /file name must have at most 1000 characters/],
     [{ text: 'a', metadata: 'b' }, /metadata must be an object/],
     [{ kind: 'text' }, /has none of/],
     [{ kind: 'text', data: {} }, /is a text part without text/],
@@ -130,4 +131,10 @@ test('any value is read, or refused as invalid_request', () => {
     }),
     { numRuns: 1000 },
   )
+})
+
+test('PL-30 a file of an agent loses the beginning of a long name, and characters that hide others', () => {
+  const given = { text: 'a', filename: `\u202e${'x'.repeat(2000)}\u0000.pdf` }
+  assert.equal(readAgentPart(given, 'part').filename, `${'x'.repeat(995)}.pdf`)
+  assert.equal(readPart({ text: 'a', filename: 'a\u2067b\n.txt' }, 'part').filename, 'ab.txt')
 })

@@ -1,9 +1,10 @@
 /**
  * Reads one part in any form that callers use: A2A 1.0's one-of, 0.3's `kind`, and the `type` form with `mime_type` and
  * `uri` that backends get. Also translates between the canonical part (1.0) and the backends' form.
- * Invariant: a part that was read has exactly one content, and nothing of it is dropped.
+ * Invariant: a part that was read has exactly one content and a file name that can be shown; nothing else is dropped.
  */
 import type { Json, Metadata, Part } from './a2a.ts'
+import { FILE_NAME_CHARACTERS_MAX, shownFileName } from './file-name.ts'
 import { invalidRequest } from './invalid-request.ts'
 import { isJsonObject, type JsonObject } from './json.ts'
 import type { RequestPart } from './request.ts'
@@ -11,6 +12,25 @@ import { removeCompatKeys } from './v03-part.ts'
 
 /** `path` is the place of the part, for the error: `params.message.parts[0]`. */
 export function readPart(value: unknown, path: string): Part {
+  const part = readAnyForm(value, path)
+  const { filename = '' } = part
+  if (filename.length > FILE_NAME_CHARACTERS_MAX)
+    throw invalidRequest(`${path} file name`, `must have at most ${FILE_NAME_CHARACTERS_MAX} characters`)
+  return withShownName(part)
+}
+
+/** A part of an agent's answer. A name that is too long is cut, because an answer must not be lost for a name. */
+export function readAgentPart(value: unknown, path: string): Part {
+  return withShownName(readAnyForm(value, path))
+}
+
+function withShownName(part: Part): Part {
+  if (part.filename === undefined) return part
+  const filename = shownFileName(part.filename)
+  return filename === part.filename ? part : { ...part, filename }
+}
+
+function readAnyForm(value: unknown, path: string): Part {
   if (!isJsonObject(value)) throw invalidRequest(path, 'must be an object')
   const kind = value['kind'] ?? undefined
   const type = value['type'] ?? undefined
@@ -43,7 +63,7 @@ export function describePart(part: Part): string {
 
 /** A backend's part in canonical form. It is fully checked, because a backend may be a program of another author. */
 export function fromRequestPart(part: RequestPart, path = 'part'): Part {
-  return readPart(part, path)
+  return readAgentPart(part, path)
 }
 
 /** Which member holds which content; the names differ between the forms. */

@@ -16,6 +16,7 @@ import type {
   TaskStatus,
   TaskStatusUpdate,
 } from '../../src/protocol/a2a.ts'
+import { shownFileName } from '../../src/protocol/file-name.ts'
 import type { PushConfig } from '../../src/protocol/push-config.ts'
 import type {
   V03Artifact,
@@ -76,7 +77,9 @@ const data = fc.oneof(
   object,
   json.map((value): Json => ({ value })),
 )
-const partRest = { mediaType: text, filename: text, metadata }
+/** As `readPart` keeps it. */
+const filename = text.map(shownFileName)
+const partRest = { mediaType: text, filename, metadata }
 
 export const part: fc.Arbitrary<Part> = fc.oneof(
   record<Part>({ text }, partRest),

@@ -1,6 +1,7 @@
 /** Turns the result of a tool into the end of the turn. Pure. */
 import { MoleculeError } from '../../errors.ts'
 import type { Json, Part } from '../../protocol/a2a.ts'
+import { shownFileName } from '../../protocol/file-name.ts'
 import { isJsonObject, type JsonObject } from '../../protocol/json.ts'
 import type { EndEvent } from '../engine/turn-engine.ts'
 
@@ -53,4 +54,4 @@ const mediaType = ({ mimeType }: JsonObject): { mediaType?: string } =>
   typeof mimeType === 'string' && mimeType !== '' ? { mediaType: mimeType } : {}
 
 const fileName = (name: unknown): { filename?: string } =>
-  typeof name === 'string' && name !== '' ? { filename: name } : {}
+  typeof name === 'string' && name !== '' ? { filename: shownFileName(name) } : {}

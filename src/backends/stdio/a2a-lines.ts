@@ -6,7 +6,7 @@
 import { MoleculeError } from '../../errors.ts'
 import type { Part } from '../../protocol/a2a.ts'
 import { isJsonObject, type JsonObject } from '../../protocol/json.ts'
-import { readPart } from '../../protocol/part.ts'
+import { readAgentPart } from '../../protocol/part.ts'
 import type { Request } from '../../protocol/request.ts'
 import type { Finality } from '../backend.ts'
 import type { EndEvent } from '../engine/turn-engine.ts'
@@ -69,7 +69,7 @@ const FINALITIES: readonly Finality[] = ['completed', 'input_required', 'auth_re
 
 function partsOf({ parts }: JsonObject): Part[] {
   if (!Array.isArray(parts)) return []
-  return parts.map((part: unknown, index) => readPart(part, `parts[${index}]`))
+  return parts.map((part: unknown, index) => readAgentPart(part, `parts[${index}]`))
 }
 
 const done = (parts: readonly Part[], finality: Finality = 'completed'): EndEvent => ({

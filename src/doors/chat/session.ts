@@ -3,11 +3,12 @@
  * place are handled in order, one at a time; what was missed while the bot was away comes before what arrives now.
  */
 import { toMoleculeError } from '../../errors.ts'
+import { shownFileName } from '../../protocol/file-name.ts'
 import { createWakeUp, onAbort, sleep } from '../../wait.ts'
 import type { StoredChannel } from '../../workspaces/channels.ts'
 import { answerCall } from './answer-call.ts'
 import { catchUpAll } from './catch-up.ts'
-import type { Account, Channel } from './channel.ts'
+import type { Account, Channel, IncomingMessage } from './channel.ts'
 import {
   type ChatContext,
   createKeyedQueue,
@@ -125,7 +126,13 @@ function createSessionContext({ context, ...connected }: Connected, wake: () => 
   const follower = createFollower(session, prompts)
   const commands = createCommands(session)
   const receiver = createReceiver(session, { prompts, follower, commands })
-  return { ...session, receiver, resume: () => void follower.resumeAll() }
+  const message: Receiver['message'] = (given) => receiver.message(withShownNames(given))
+  return { ...session, receiver: { ...receiver, message }, resume: () => void follower.resumeAll() }
+}
+
+/** The file names of a chat are cut, not refused: a person in a chat cannot shorten them. */
+function withShownNames(message: IncomingMessage): IncomingMessage {
+  return { ...message, files: message.files.map((file) => ({ ...file, name: shownFileName(file.name) })) }
 }
 
 /** Tries again what surely did not arrive; gives up quietly, because nothing depends on these texts. */

@@ -12,6 +12,7 @@ import type {
   ToolCallUpdate,
 } from '@agentclientprotocol/sdk'
 import type { Artifact, Part } from '../../../protocol/a2a.ts'
+import { shownFileName } from '../../../protocol/file-name.ts'
 import { isJsonObject } from '../../../protocol/json.ts'
 import { ACTIVITY, type ProgressEvent, type ReplyBuilder } from '../reply-builder.ts'
 import { diffsOfContent, isToolName, type KnownToolCall, NO_INPUT, toolNameOf, toolSubject } from './tool-call.ts'
@@ -205,6 +206,6 @@ function namesOf({ mimeType, uri }: NameSource): Part {
   const filename = typeof uri === 'string' ? uri.split('/').at(-1) : undefined
   return {
     ...(typeof mimeType === 'string' ? { mediaType: mimeType } : {}),
-    ...(filename ? { filename } : {}),
+    ...(filename ? { filename: shownFileName(filename) } : {}),
   }
 }

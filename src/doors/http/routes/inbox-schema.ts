@@ -7,6 +7,7 @@ import { z } from 'zod'
 import type { Ask, LeaseKey, NumberedEvents, Outcome } from '../../../inbox/inbox.ts'
 import type { Part } from '../../../protocol/a2a.ts'
 import { DIFF_BYTES_MAX, DIFF_FILES_MAX, DIFF_PATH_CHARACTERS_MAX } from '../../../protocol/file-diff.ts'
+import { FILE_NAME_CHARACTERS_MAX, shownFileName } from '../../../protocol/file-name.ts'
 import { readPart } from '../../../protocol/part.ts'
 import { ID_CHARACTERS_MAX } from '../../../protocol/schemas.ts'
 
@@ -31,7 +32,7 @@ const metadata = z.record(z.string(), z.unknown())
 const statusMessage = z.object({ parts, metadata: metadata.optional() })
 const artifact = z.object({
   artifactId: id,
-  name: shortText.optional(),
+  name: z.string().max(FILE_NAME_CHARACTERS_MAX).transform(shownFileName).optional(),
   description: shortText.optional(),
   parts,
   metadata: metadata.optional(),
