@@ -38,6 +38,12 @@ const keys = fc.oneof(
   characters(LETTERS, 40).map((rest) => ({ text: `aws_secret_access_key=${rest}`, secret: rest })),
   characters(LETTERS, 38).map((rest) => ({ text: `MTAxMDEwMTAxMDEwMTAxMDEw.GabcdE.${rest}`, secret: rest })),
   characters(LETTERS, 35).map((rest) => ({ text: `123456789:${rest}`, secret: rest })),
+  characters(LETTERS, 30).map((rest) => ({ text: `eyJhbGciOiJI.eyJzdWIiOiIx.${rest}`, secret: rest })),
+  characters(LETTERS, 30).map((rest) => ({ text: `a-eyJhbGciOiJI.${rest}.0123456789abcdef`, secret: rest })),
+  characters(LETTERS, 40).map((rest) => ({
+    text: `-----BEGIN RSA PRIVATE KEY-----${rest}-----END RSA PRIVATE KEY-----`,
+    secret: rest,
+  })),
   characters(LETTERS, 12).map((rest) => ({ text: `postgres://molecule:${rest}@db:5432/x`, secret: rest })),
 )
 /** Text around a key that cannot become part of the key. */
@@ -91,6 +97,7 @@ test('RT-7 a masked JSON line stays JSON, and ordinary text is not masked', () =
     'command "cat" exited with code 3 (stderr: no such file /srv/ada/notes.txt)',
     'https://example.com:8080/a/b?q=1@2',
     '01M7FPH65GBDK8DY0646KAE617.1',
+    'keyJhbGciOiJI.eyJ.0123456789abcdef, -----BEGIN RSA PRIVATE KEY----- and no end',
   ]) {
     assert.equal(maskPatterns(text), text)
   }

@@ -68,9 +68,12 @@ export function createSecretMask(): SecretMask {
   }
 }
 
-/** Masks texts that look like a key of a known service. */
+/**
+ * Masks texts that look like a key of a known service. Its time grows with the length only: it also reads texts of
+ * strangers, such as a remote agent's failure.
+ */
 export function maskPatterns(text: string): string {
-  let masked = text
+  let masked = maskWebTokens(maskPrivateKeys(text))
   for (const [pattern, shown] of PATTERNS) masked = masked.replace(pattern, shown)
   return masked
 }
@@ -83,7 +86,6 @@ export function secretValues(environment: Readonly<Record<string, string | undef
 const SECRET_NAME = /(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_KEY|PRIVATE_KEY|CREDENTIALS?)(?:$|_)/i
 
 const PATTERNS: readonly (readonly [RegExp, string])[] = [
-  [/-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----.*?-----END [A-Z ]{0,30}PRIVATE KEY-----/gs, HIDDEN],
   [/\b(Bearer|Basic) +[\w.~+/=-]{8,}/gi, `$1 ${HIDDEN}`],
   // Molecule, model providers, GitHub, GitLab, Slack, Google, npm.
   [/\bmol_[\w-]{20,}/g, HIDDEN],
@@ -103,9 +105,52 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/\b[\w-]{23,28}\.[\w-]{6,7}\.[\w-]{27,45}/g, HIDDEN],
   [/\/api\/webhooks\/\d{5,}\/[\w-]{20,}/g, `/api/webhooks/${HIDDEN}`],
   [/\b\d{8,12}:[\w-]{35}/g, HIDDEN],
-  // JSON web tokens.
-  [/\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}/g, HIDDEN],
   // A password in a URL, and `name=value` where the name says that the value is secret.
   [/:\/\/[^\s/@"'\\:]{1,256}:[^\s/@"'\\]{1,256}@/g, `://${HIDDEN}@`],
-  [/\b([\w-]{0,40}(?:api[_-]?key|access[_-]?key|secret|password|passwd|token))=[^\s"'\\&;[]{6,}/gi, `$1=${HIDDEN}`],
+  [/=(?<=(?:api[_-]?key|access[_-]?key|secret|password|passwd|token)=)[^\s"'\\&;[]{6,}/gi, `=${HIDDEN}`],
 ]
+
+const KEY_BEGIN = /-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----/g
+const KEY_END = /-----END [A-Z ]{0,30}PRIVATE KEY-----/g
+
+/** In code: as one pattern, each beginning without an end would read the text to its end. */
+function maskPrivateKeys(text: string): string {
+  let masked = ''
+  let from = 0
+  for (;;) {
+    const begin = matchFrom(KEY_BEGIN, text, from)
+    const end = begin === undefined ? undefined : matchFrom(KEY_END, text, begin.end)
+    if (begin === undefined || end === undefined) return masked + text.slice(from)
+    masked += text.slice(from, begin.start) + HIDDEN
+    from = end.end
+  }
+}
+
+function matchFrom(pattern: RegExp, text: string, from: number): { start: number; end: number } | undefined {
+  pattern.lastIndex = from
+  const found = pattern.exec(text)
+  return found === null ? undefined : { start: found.index, end: pattern.lastIndex }
+}
+
+const PIECE_CHARACTERS_MIN = 8
+const HEAD_CHARACTERS_MIN = 'eyJ'.length + PIECE_CHARACTERS_MIN
+
+/** JSON web tokens. In code: as one pattern, each `eyJ` of a long word would read the word to its end. */
+function maskWebTokens(text: string): string {
+  return text.includes('eyJ') ? text.replace(/[\w.-]+/g, maskWebToken) : text
+}
+
+/** Masks three pieces of a dotted word, where the first begins with `eyJ` or has it after a dash. */
+function maskWebToken(word: string): string {
+  const pieces = word.split('.')
+  const masked: string[] = []
+  for (let index = 0; index < pieces.length; index++) {
+    const [head = '', second = '', third = ''] = [pieces[index], pieces[index + 1], pieces[index + 2]]
+    const isFollowed = Math.min(second.length, third.length) >= PIECE_CHARACTERS_MIN
+    const start = isFollowed ? head.search(/\beyJ/) : -1
+    const isToken = start !== -1 && head.length - start >= HEAD_CHARACTERS_MIN
+    masked.push(isToken ? head.slice(0, start) + HIDDEN : head)
+    if (isToken) index += 2
+  }
+  return masked.join('.')
+}

@@ -66,24 +66,45 @@ export function explainFailure(outcome: Outcome, lease: Lease, { log, mask }: { 
   if (outcome.type !== 'retry' && outcome.type !== 'dead') return outcome
   const id = `err_${ulid()}`
   const { workspaceId, taskId, messageId } = lease
-  log.warn({ errorId: id, workspaceId, taskId, messageId, outcome: outcome.type, ...outcome.failure }, 'a turn failed')
-  return { ...outcome, failure: toStoredFailure(outcome.failure, id, mask) }
+  const failure = maskTexts(outcome.failure, mask)
+  log.warn({ errorId: id, workspaceId, taskId, messageId, outcome: outcome.type, ...failure }, 'a turn failed')
+  return { ...outcome, failure: toStoredFailure(failure, id) }
+}
+
+/** Of each text of a failure. A remote agent may write more; the rest is dropped before anything reads it. */
+const TEXT_CHARACTERS_MAX = 64 * 1024
+/** Half a key is not recognised, so this much of the end of a cut text is dropped: longer than a key can be. */
+const KEY_CHARACTERS_MAX = 4096
+
+function maskTexts({ message, details, ...failure }: Failure, mask: Mask): Failure {
+  const masked = (text: string) => {
+    if (text.length <= TEXT_CHARACTERS_MAX) return mask(text)
+    return `${mask(text.slice(0, TEXT_CHARACTERS_MAX)).slice(0, -KEY_CHARACTERS_MAX)}... (${text.length} characters)`
+  }
+  return {
+    ...{ ...failure, message: masked(message) },
+    ...(details !== undefined && {
+      details: Object.fromEntries(
+        // Other values hold no secret.
+        Object.entries(details).map(([key, value]) => [key, typeof value === 'string' ? masked(value) : value]),
+      ),
+    }),
+  }
 }
 
 /** Of a program's stderr in a stored failure. The log has the rest. */
 const STDERR_CHARACTERS_MAX = 500
 
-function toStoredFailure(failure: Failure, id: string, mask: Mask): Failure {
-  const { code, message, details, category, sentence } = failure
-  // Masked before the cut: a cut secret would no longer be recognised.
-  const masked = details === undefined ? undefined : maskDetails(details, mask)
-  const stderr = masked?.['stderr']
+function toStoredFailure({ code, message, details, category, sentence }: Failure, id: string): Failure {
+  const stderr = details?.['stderr']
   const shorten = (text: string) => (typeof stderr === 'string' ? text.replace(stderr, () => tail(stderr)) : text)
   return {
     code,
-    message: shorten(mask(message)),
+    message: shorten(message),
     id,
-    ...(masked !== undefined && { details: typeof stderr === 'string' ? { ...masked, stderr: tail(stderr) } : masked }),
+    ...(details !== undefined && {
+      details: typeof stderr === 'string' ? { ...details, stderr: tail(stderr) } : details,
+    }),
     ...(category !== undefined && { category }),
     ...(sentence !== undefined && { sentence: `${sentence} (${category}, ${id})` }),
   }
@@ -94,10 +115,3 @@ const tail = (text: string): string =>
   text.length <= STDERR_CHARACTERS_MAX
     ? text
     : `...${text.slice(-STDERR_CHARACTERS_MAX).replace(/^[\udc00-\udfff]/, '')}`
-
-/** Masks the texts; other values hold no secret. */
-function maskDetails(details: Readonly<Record<string, unknown>>, mask: Mask): Record<string, unknown> {
-  return Object.fromEntries(
-    Object.entries(details).map(([key, value]) => [key, typeof value === 'string' ? mask(value) : value]),
-  )
-}

@@ -71,7 +71,8 @@ test('RT-7 the stored failure has category and id in its sentence, and masked te
     ...{ code: 'exit', message: 'exit 3: bad [hidden]', id, category: 'exit_3' },
     ...{ details: { exitCode: 3, stderr: 'bad [hidden]' }, sentence: `it ended (exit_3, ${id})` },
   })
-  const fields = { errorId: id, workspaceId: 'ws_1', taskId: 't', messageId: 'm', outcome: 'dead', ...failure }
+  const masked = { ...failure, message: stored.message, details: stored.details }
+  const fields = { errorId: id, workspaceId: 'ws_1', taskId: 't', messageId: 'm', outcome: 'dead', ...masked }
   assert.deepEqual(logged, [[fields, 'a turn failed']])
 })
 
@@ -96,4 +97,10 @@ test('RT-7 the last 500 characters of stderr are stored, also inside of the mess
   assert.equal(storedOf(long).details?.['stderr'], `...${'x'.repeat(500)}`)
   assert.equal(storedOf(long).message, `exit 1: ...${'x'.repeat(500)}`)
   assert.equal(storedOf(`😀${'x'.repeat(499)}`).details?.['stderr'], `...${'x'.repeat(499)}`)
+})
+
+test('RE-13 a failure text that is too long is cut, and the cut leaves no half of a secret', () => {
+  const reason = `hunter22 ${'x'.repeat(65_522)} hunter22 and more`
+  const { message } = explain({ code: 'agent_failed', message: reason, details: { text: reason } }).stored
+  assert.match(message, /^\[hidden\] x+\.\.\. \(65549 characters\)$/)
 })
