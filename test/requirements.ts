@@ -214,7 +214,7 @@ export const requirements: readonly Requirement[] = [
   pending('CV-11', 'search finds every stored message and opens it'),
   pending('CV-12', 'settings are pages and lose no change'),
   pending('CV-13', 'the first run offers agents, a key and example teams'),
-  pending('CV-14', 'one failing message, panel or address never blanks the page'),
+  built('CV-14', 'one failing message, panel or address never blanks the page'),
   pending('CV-15', 'each conversation can have its own git worktree'),
 
   // Command line

@@ -1,14 +1,16 @@
 /** The page with a session: bar, canvas, panel, and the views that open over them. */
-import { lazy, Suspense, useEffect, useState } from 'react'
+import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react'
 import { useLivePlatform } from '../api/live.ts'
 import { useWorkspacesMaybe } from '../api/queries.ts'
 import { CanvasView } from '../canvas/canvas-view.tsx'
 import { Panel } from '../panel/panel.tsx'
+import { Button } from '../ui/button.tsx'
 import { classNames } from '../ui/class-names.ts'
+import { ErrorBoundary } from '../ui/error-boundary.tsx'
 import { Toasts } from '../ui/toasts.tsx'
 import { PhoneBar } from './phone-bar.tsx'
 import { ReconnectLine } from './reconnect-line.tsx'
-import { goTo, usePlace } from './route.ts'
+import { goTo, type PageView, usePlace } from './route.ts'
 import { TopBar } from './top-bar.tsx'
 
 // Each is a chunk of its own, loaded when it is first shown.
@@ -22,19 +24,30 @@ const Palette = lazy(() => import('../palette/palette.tsx').then((chunk) => ({ d
 export function Shell() {
   useLivePlatform()
   const [isPaletteOpen, setPaletteOpen] = useState(false)
-  const { workspaceId, tab, view } = usePlace()
+  const { workspaceId, tab, view, isUnknown = false } = usePlace()
   const workspaces = useWorkspacesMaybe()
   const opened = workspaceId === undefined ? undefined : workspaces?.get(workspaceId)
   usePaletteKey(() => setPaletteOpen(true))
   return (
     <div className="flex h-dvh flex-col">
-      <TopBar onPalette={() => setPaletteOpen(true)} />
+      <ErrorBoundary what="The bar">
+        <TopBar onPalette={() => setPaletteOpen(true)} />
+      </ErrorBoundary>
       <ReconnectLine />
+      {isUnknown || (workspaceId !== undefined && workspaces !== undefined && opened === undefined) ? (
+        <UnknownAddress what={isUnknown ? 'This address leads nowhere.' : 'There is no workspace at this address.'} />
+      ) : null}
       <div className="flex min-h-0 flex-1">
         <main className={classNames('relative min-w-0 flex-1', opened && 'max-md:hidden')}>
-          <Suspense fallback={null}>{workspaces?.size === 0 ? <FirstRun /> : <CanvasView />}</Suspense>
+          <ErrorBoundary what="The list of workspaces">
+            <Suspense fallback={null}>{workspaces?.size === 0 ? <FirstRun /> : <CanvasView />}</Suspense>
+          </ErrorBoundary>
         </main>
-        {opened ? <Panel workspace={opened} tab={tab} /> : null}
+        {opened ? (
+          <ErrorBoundary key={opened.id} what="This workspace" action={<Button onClick={toStart}>Close</Button>}>
+            <Panel workspace={opened} tab={tab} />
+          </ErrorBoundary>
+        ) : null}
       </div>
       {opened ? null : <PhoneBar onPalette={() => setPaletteOpen(true)} />}
       <Suspense fallback={null}>
@@ -45,22 +58,57 @@ export function Shell() {
   )
 }
 
+const toStart = () => goTo({})
+
+/** The start is shown below it. */
+const UnknownAddress = ({ what }: { readonly what: string }) => (
+  <p role="alert" className="flex shrink-0 items-center gap-3 border-line border-b bg-raised px-4 py-1.5 text-second">
+    <span className="min-w-0 flex-1">{what} You see the start.</span>
+    <Button variant="quiet" onClick={toStart}>
+      Close
+    </Button>
+  </p>
+)
+
 interface OverlaysProps {
-  readonly view: string | undefined
+  readonly view: PageView | undefined
   readonly isPaletteOpen: boolean
   readonly onPaletteClose: () => void
 }
 
 function Overlays({ view, isPaletteOpen, onPaletteClose }: OverlaysProps) {
-  const close = () => goTo({})
   return (
     <>
-      {view === 'needs' ? <NeedsDrawer onClose={close} /> : null}
-      {view === 'new' ? <CreateDialog onClose={close} /> : null}
-      {isPaletteOpen ? <Palette onClose={onPaletteClose} /> : null}
+      {view === 'needs' ? (
+        <Overlay what="What needs you" onClose={toStart}>
+          <NeedsDrawer onClose={toStart} />
+        </Overlay>
+      ) : null}
+      {view === 'new' ? (
+        <Overlay what="The new workspace" onClose={toStart}>
+          <CreateDialog onClose={toStart} />
+        </Overlay>
+      ) : null}
+      {isPaletteOpen ? (
+        <Overlay what="The search" onClose={onPaletteClose}>
+          <Palette onClose={onPaletteClose} />
+        </Overlay>
+      ) : null}
     </>
   )
 }
+
+interface OverlayProps {
+  readonly what: string
+  readonly onClose: () => void
+  readonly children: ReactNode
+}
+
+const Overlay = ({ what, onClose, children }: OverlayProps) => (
+  <ErrorBoundary what={what} action={<Button onClick={onClose}>Close</Button>}>
+    {children}
+  </ErrorBoundary>
+)
 
 function usePaletteKey(open: () => void): void {
   useEffect(() => {

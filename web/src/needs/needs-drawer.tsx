@@ -9,6 +9,7 @@ import { Button } from '../ui/button.tsx'
 import { Dot } from '../ui/dot.tsx'
 import { Drawer } from '../ui/drawer.tsx'
 import { EmptyState, Loading } from '../ui/empty-state.tsx'
+import { ErrorBoundary } from '../ui/error-boundary.tsx'
 import { Time } from '../ui/time.tsx'
 import { NeedActions } from './need-actions.tsx'
 import { NeedDetail } from './need-detail.tsx'
@@ -30,7 +31,9 @@ export function NeedsDrawer({ onClose }: { readonly onClose: () => void }) {
       ) : null}
       <ul>
         {view?.needs.map((need) => (
-          <NeedItem key={`${need.kind} ${need.id}`} need={need} />
+          <ErrorBoundary key={`${need.kind} ${need.id}`} what="Something that needs you">
+            <NeedItem need={need} />
+          </ErrorBoundary>
         ))}
       </ul>
       <NotifyMe />

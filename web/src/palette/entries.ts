@@ -1,5 +1,6 @@
 /** What the palette finds: workspaces, the views of the page, and actions. */
 import type { WorkspaceSummary } from '../../../src/client/workspace-calls.ts'
+import type { PagePlace } from '../app/route.ts'
 
 export interface PaletteEntry {
   readonly id: string
@@ -41,7 +42,7 @@ export function matchedPart(title: string, query: string): readonly [before: str
 
 export interface EntryActions {
   readonly may: (action: string) => boolean
-  readonly open: (place: { readonly workspaceId?: string; readonly tab?: string; readonly view?: string }) => void
+  readonly open: (place: PagePlace) => void
   readonly restart: (workspace: WorkspaceSummary) => void
   readonly pause: (workspace: WorkspaceSummary) => void
   readonly resume: (workspace: WorkspaceSummary) => void
@@ -55,7 +56,7 @@ export function makeEntries(workspaces: Iterable<WorkspaceSummary>, actions: Ent
     { title: 'Needs you', view: 'needs', action: 'pending.read' },
     { title: 'All workspaces as a list', view: 'list', action: 'workspace.read' },
     { title: 'All workspaces as a map', view: 'map', action: 'workspace.read' },
-  ]
+  ] as const
   return [
     ...all.map(({ id, name }) => ({
       ...{ id: `open ${id}`, title: name, hint: 'open the chat' },

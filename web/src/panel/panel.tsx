@@ -9,6 +9,7 @@ import { IconButton } from '../ui/button.tsx'
 import { classNames } from '../ui/class-names.ts'
 import { Dot } from '../ui/dot.tsx'
 import { Loading } from '../ui/empty-state.tsx'
+import { ErrorBoundary } from '../ui/error-boundary.tsx'
 import { BackIcon, CloseIcon } from '../ui/icons.tsx'
 import { Tabs } from '../ui/tabs.tsx'
 import { TABS } from './tabs.ts'
@@ -44,9 +45,11 @@ export function Panel({ workspace, tab }: { readonly workspace: WorkspaceSummary
         aria-labelledby={`tab-${chosen?.id}`}
         className="flex min-h-0 flex-1 flex-col overflow-y-auto"
       >
-        <Suspense fallback={<Loading />}>
-          {Content ? <Content key={workspace.id} workspace={workspace} /> : null}
-        </Suspense>
+        <ErrorBoundary key={chosen?.id} what={`The tab ${chosen?.title}`}>
+          <Suspense fallback={<Loading />}>
+            {Content ? <Content key={workspace.id} workspace={workspace} /> : null}
+          </Suspense>
+        </ErrorBoundary>
       </div>
     </aside>
   )

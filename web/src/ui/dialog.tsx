@@ -2,6 +2,7 @@
 import { type ReactNode, useEffect, useId, useRef } from 'react'
 import { IconButton } from './button.tsx'
 import { classNames } from './class-names.ts'
+import { ErrorBoundary } from './error-boundary.tsx'
 import { CloseIcon } from './icons.tsx'
 
 export interface DialogProps {
@@ -34,7 +35,9 @@ export function Dialog({ title, onClose, children, actions, wide = false }: Dial
           <CloseIcon />
         </IconButton>
       </header>
-      <div className="min-h-0 flex-1 overflow-y-auto px-5 pb-5">{children}</div>
+      <div className="min-h-0 flex-1 overflow-y-auto px-5 pb-5">
+        <ErrorBoundary what="This dialog">{children}</ErrorBoundary>
+      </div>
       {actions ? <footer className="flex justify-end gap-2 border-line border-t px-5 py-3">{actions}</footer> : null}
     </dialog>
   )

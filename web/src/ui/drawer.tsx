@@ -2,6 +2,7 @@
 import { type ReactNode, useId } from 'react'
 import { IconButton } from './button.tsx'
 import { useModal } from './dialog.tsx'
+import { ErrorBoundary } from './error-boundary.tsx'
 import { CloseIcon } from './icons.tsx'
 
 export interface DrawerProps {
@@ -27,7 +28,9 @@ export function Drawer({ title, onClose, children }: DrawerProps) {
           <CloseIcon />
         </IconButton>
       </header>
-      <div className="min-h-0 flex-1 overflow-y-auto">{children}</div>
+      <div className="min-h-0 flex-1 overflow-y-auto">
+        <ErrorBoundary what="This list">{children}</ErrorBoundary>
+      </div>
     </dialog>
   )
 }

@@ -1,4 +1,5 @@
 /** The parts of Markdown that need no page: which links are safe, and how a text that still grows is closed. */
+import { fenceOf } from './markdown-parts.ts'
 
 const SAFE = ['http:', 'https:', 'mailto:']
 
@@ -37,7 +38,7 @@ function closeInline(line: string): string {
 export function closeOpenFence(text: string): string {
   let open: string | undefined
   for (const line of text.split('\n')) {
-    const fence = /^ {0,3}(`{3,}|~{3,})/.exec(line)?.[1]
+    const fence = fenceOf(line)
     if (fence === undefined) continue
     if (open === undefined) open = fence
     else if (fence.startsWith(open) && line.trim() === fence) open = undefined

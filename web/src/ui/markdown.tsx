@@ -1,11 +1,14 @@
 /**
  * Markdown as elements. The parser's tokens become elements one by one: HTML in the text is shown as text, and a link
  * that is not http, https or mailto is shown without a link. So no text of an agent can add markup to the page.
+ * Markdown beyond the limits of `markdown-parts.ts` is shown as plain text.
  */
-import { lexer, type Token, type Tokens } from 'marked'
+import type { Token, Tokens } from 'marked'
 import { Fragment, memo, type ReactNode } from 'react'
 import { CodeBlock } from './code-block.tsx'
+import { divideMarkdown, type MarkdownPart, parseMarkdown } from './markdown-parts.ts'
 import { safeLink, settleStreaming } from './markdown-text.ts'
+import { PlainText } from './plain-text.tsx'
 
 export interface MarkdownProps {
   readonly text: string
@@ -14,15 +17,37 @@ export interface MarkdownProps {
 }
 
 export const Markdown = memo(function MarkdownText({ text, isStreaming = false }: MarkdownProps) {
-  const tokens = lexer(isStreaming ? settleStreaming(text) : text)
+  const parts = divideMarkdown(text)
   return (
     <div className="min-w-0 break-words text-body max-md:text-[15px] max-md:leading-[22px] [&>*:first-child]:mt-0 [&>*:last-child]:mb-0">
-      {tokens.map((token, index) => (
-        <Block key={index} token={token} isStreaming={isStreaming && index >= tokens.length - 1} />
+      {parts.map((part, index) => (
+        <Part key={index} part={part} isStreaming={isStreaming && index >= parts.length - 1} />
       ))}
     </div>
   )
 })
+
+interface PartProps {
+  readonly part: MarkdownPart
+  readonly isStreaming: boolean
+}
+
+/** While a long answer grows only its last part is parsed again. */
+const Part = memo(
+  MarkdownPartText,
+  (before, after) =>
+    before.part.text === after.part.text &&
+    before.part.isPlain === after.part.isPlain &&
+    before.isStreaming === after.isStreaming,
+)
+
+function MarkdownPartText({ part: { text, isPlain }, isStreaming }: PartProps): ReactNode {
+  const tokens = isPlain ? undefined : parseMarkdown(isStreaming ? settleStreaming(text) : text)
+  if (tokens === undefined) return <PlainText text={text} />
+  return tokens.map((token, index) => (
+    <Block key={index} token={token} isStreaming={isStreaming && index >= tokens.length - 1} />
+  ))
+}
 
 const HEADING_LOOKS = ['text-dialog', 'text-title', 'text-body', 'text-body', 'text-second', 'text-second']
 

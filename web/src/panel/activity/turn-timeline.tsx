@@ -6,6 +6,7 @@ import { keys } from '../../api/queries.ts'
 import { writePlace } from '../../app/route.ts'
 import { classNames } from '../../ui/class-names.ts'
 import { DiffText } from '../../ui/diff-text.tsx'
+import { ErrorBoundary } from '../../ui/error-boundary.tsx'
 import { Markdown } from '../../ui/markdown.tsx'
 import { clockTime, relativeTime, tookTime } from '../../ui/times.ts'
 import { StoryPane } from './story-pane.tsx'
@@ -55,7 +56,9 @@ export function TurnTimeline({ workspaceId, turn, title, filter, isChosen, onCho
         {steps
           .filter((step) => isShown(step, filter))
           .map((step) => (
-            <StepLine key={step.key} step={step} />
+            <ErrorBoundary key={step.key} what="This step" text={[step.verb, step.subject, step.detail].join(' ')}>
+              <StepLine step={step} />
+            </ErrorBoundary>
           ))}
       </ol>
     </li>

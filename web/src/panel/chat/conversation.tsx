@@ -5,6 +5,7 @@ import { reasonOf } from '../../api/client.ts'
 import { useLiveState } from '../../api/live.ts'
 import { useMay } from '../../api/queries.ts'
 import { EmptyState, Loading } from '../../ui/empty-state.tsx'
+import { ErrorBoundary } from '../../ui/error-boundary.tsx'
 import { Time } from '../../ui/time.tsx'
 import type { TabProps } from '../tab.ts'
 import { ChatEntryView } from './chat-entry.tsx'
@@ -58,7 +59,9 @@ export function Conversation({ workspace, conversation, others, onOpen }: Conver
           onNewest={chat.showNewest}
         >
           {items.map((item) => (
-            <Item key={item.key} item={item} workspace={workspace} history={history} onOpen={onOpen} />
+            <ErrorBoundary key={item.key} what="This message" text={plainTextOf(item)}>
+              <Item item={item} workspace={workspace} history={history} onOpen={onOpen} />
+            </ErrorBoundary>
           ))}
         </MessageScroller>
       )}
@@ -112,6 +115,14 @@ function Item({ item, workspace, history, onOpen }: ItemProps) {
   if (item.kind === 'other') return <OtherLine other={item.other} onOpen={() => onOpen(item.other.id)} />
   if (item.kind === 'outgoing') return <OutgoingBubble outgoing={item.outgoing} />
   return <ChatEntryView entry={item.entry} history={history} workspace={workspace} />
+}
+
+/** The words of a message that could not be shown, whatever they are made of. */
+function plainTextOf(item: TimelineItem): string {
+  if (item.kind === 'other') return String(item.other.title)
+  if (item.kind === 'outgoing') return String(item.outgoing.text)
+  const { text, reply } = item.entry
+  return [text, reply?.text].filter((each) => each !== undefined).join('\n\n')
 }
 
 /** A message of an agent, a schedule or a program, apart from those of people: one quiet line that opens it. */

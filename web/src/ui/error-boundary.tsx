@@ -1,0 +1,48 @@
+/**
+ * Keeps a failure of one part of the page inside that part: a sentence and a way out are shown in its place. Without a
+ * boundary React removes the whole page.
+ */
+import { Component, type ReactNode } from 'react'
+import { Button } from './button.tsx'
+import { PlainText } from './plain-text.tsx'
+
+export interface ErrorBoundaryProps {
+  /** What failed, as the subject of "... could not be shown." */
+  readonly what: string
+  /** Shown by "Show as text"; without it the way out is "Try again". */
+  readonly text?: string
+  /** Another way out, such as a button that closes. */
+  readonly action?: ReactNode
+  readonly children: ReactNode
+}
+
+interface BoundaryState {
+  readonly hasFailed: boolean
+  readonly isText: boolean
+}
+
+export class ErrorBoundary extends Component<ErrorBoundaryProps, BoundaryState> {
+  override state: BoundaryState = { hasFailed: false, isText: false }
+
+  static getDerivedStateFromError(): Partial<BoundaryState> {
+    return { hasFailed: true }
+  }
+
+  override render(): ReactNode {
+    const { what, text, action, children } = this.props
+    const { hasFailed, isText } = this.state
+    if (!hasFailed) return children
+    if (isText && text !== undefined) return <PlainText text={text} />
+    return (
+      <div role="alert" className="flex min-w-0 flex-wrap items-center gap-3 px-5 py-4 text-second text-soft">
+        <span className="min-w-0">{what} could not be shown.</span>
+        {text === undefined ? (
+          <Button onClick={() => this.setState({ hasFailed: false })}>Try again</Button>
+        ) : (
+          <Button onClick={() => this.setState({ isText: true })}>Show as text</Button>
+        )}
+        {action}
+      </div>
+    )
+  }
+}

@@ -1,0 +1,86 @@
+/**
+ * Parses Markdown within limits. The parser recurses with each quote and list and is quadratic in some marks, so a text
+ * of an agent could end or hold the page. A long text is parsed in parts, and a part beyond a limit is plain text.
+ */
+import { lexer, type Token, type Tokens } from 'marked'
+
+/** A longer text is shown as plain text. */
+const TEXT_CHARACTERS_MAX = 200_000
+/** A longer text is parsed in parts of about `PART_CHARACTERS`: references between parts are not found. */
+const UNDIVIDED_CHARACTERS_MAX = 20_000
+const PART_CHARACTERS = 4000
+/** Quotes, lists and emphasis inside each other. A deeper part is shown as plain text. */
+const DEPTH_MAX = 24
+
+export interface MarkdownPart {
+  readonly text: string
+  /** Too long to be parsed. */
+  readonly isPlain: boolean
+}
+
+/** The parts of a text, in their order. A part ends at an empty line outside of code, so no block is divided. */
+export function divideMarkdown(text: string): readonly MarkdownPart[] {
+  if (text.length > TEXT_CHARACTERS_MAX) return [{ text, isPlain: true }]
+  if (text.length <= UNDIVIDED_CHARACTERS_MAX) return [{ text, isPlain: false }]
+  const parts: MarkdownPart[] = []
+  let start = 0
+  let codeCharacters = 0
+  let openFence: string | undefined
+  let wasEmpty = false
+  const endPart = (end: number) => {
+    const isPlain = end - start - codeCharacters > UNDIVIDED_CHARACTERS_MAX
+    if (end > start) parts.push({ text: text.slice(start, end), isPlain })
+    start = end
+    codeCharacters = 0
+  }
+  for (let at = 0; at < text.length; ) {
+    const newline = text.indexOf('\n', at)
+    const next = newline < 0 ? text.length : newline + 1
+    const line = text.slice(at, next)
+    // A line that is indented may belong to the list item before the empty line.
+    const isOutside = openFence === undefined && wasEmpty && !/^\s/.test(line)
+    if (isOutside && at - start >= PART_CHARACTERS) endPart(at)
+    const fence = fenceOf(line)
+    if (openFence !== undefined) codeCharacters += line.length
+    if (openFence === undefined) openFence = fence
+    else if (fence?.startsWith(openFence) && line.trim() === fence) openFence = undefined
+    wasEmpty = line.trim() === ''
+    at = next
+  }
+  endPart(text.length)
+  return parts
+}
+
+/** The mark that opens or closes a block of code on this line. */
+export const fenceOf = (line: string): string | undefined => /^ {0,3}(`{3,}|~{3,})/.exec(line)?.[1]
+
+/** The tokens of a part; undefined where it is nested too deep to be shown as Markdown. */
+export function parseMarkdown(text: string): readonly Token[] | undefined {
+  try {
+    const tokens = lexer(text)
+    return isTooDeep(tokens) ? undefined : tokens
+  } catch {
+    // The parser ran out of stack: 3,000 quote marks are 3,000 calls inside each other.
+    return undefined
+  }
+}
+
+/** Walks the tokens without recursion: the depth is what it measures. */
+function isTooDeep(tokens: readonly Token[]): boolean {
+  const open: { readonly token: Token; readonly depth: number }[] = tokens.map((token) => ({ token, depth: 1 }))
+  for (let each = open.pop(); each !== undefined; each = open.pop()) {
+    const { token, depth } = each
+    if (depth > DEPTH_MAX) return true
+    for (const child of childrenOf(token)) open.push({ token: child, depth: depth + 1 })
+  }
+  return false
+}
+
+function childrenOf(token: Token): readonly Token[] {
+  if (token.type === 'list') return (token as Tokens.List).items.flatMap(({ tokens }) => tokens)
+  if (token.type === 'table') {
+    const { header, rows } = token as Tokens.Table
+    return [header, ...rows].flatMap((row) => row.flatMap(({ tokens }) => tokens))
+  }
+  return 'tokens' in token ? (token.tokens ?? []) : []
+}
