@@ -211,12 +211,54 @@ test('PL-24 each tool of each agent is known: a shell suggests its command, and 
       assert.equal(widerOf(tool, JSON.stringify({ path: '/shop/src/a.ts' })), undefined, tool)
     }
   }
-  const launchers =
-    'sh bash zsh dash fish sudo su doas env exec eval command nohup nice time timeout xargs watch ssh npx bunx uvx node bun deno python python3 perl ruby php'
-  for (const launcher of launchers.split(' ')) {
-    assert.equal(widerOf('Bash', launcher), undefined, launcher)
-    assert.equal(widerOf('Bash', `/usr/bin/${launcher}`), undefined, launcher)
-    assert.equal(widerOf('Bash', `${launcher} x`), `${launcher} x *`)
+})
+
+test('PL-24 a command that runs its further words can be allowed exactly as it is, and by no prefix', () => {
+  const launching = [
+    ...['timeout 60 ls', 'sudo -u root ls', 'env -i ls', 'nice -n 5 ls', 'nohup ls', 'time ls', 'doas ls', 'su root'],
+    ...[
+      'xargs rm',
+      'sh -c ls',
+      'bash -c ls',
+      '/bin/bash x.sh',
+      'stdbuf -o0 ls',
+      'setsid ls',
+      'ssh host ls',
+      'watch ls',
+    ],
+    ...['docker run alpine ls', 'docker compose exec db ls', 'podman exec a ls', 'kubectl exec a ls', 'npx vitest'],
+    ...['npm exec vitest', 'npm x vitest', 'npm --prefix a test', 'pnpm dlx a', 'yarn dlx a', 'bun x a', 'uvx ruff'],
+    ...['git -c core.pager=less log', 'git bisect run make', 'git submodule foreach make', 'find . -exec rm a'],
+    ...[
+      'python -c x',
+      'python3.12 -i',
+      'node -e x',
+      'perl -e x',
+      'deno eval x',
+      'uv run x',
+      'bundle exec rake',
+      'SUDO ls',
+    ],
+  ]
+  for (const command of launching) {
+    const { exact, wider } = ruleChoices(bash(command))
+    assert.equal(exact?.pattern, command)
+    assert.equal(wider, undefined, command)
+    for (let words = command.split(' '); words.length > 0; words = words.slice(0, -1)) {
+      assert.equal(choiceOf(bash(command), `${words.join(' ')} *`), undefined, words.join(' '))
+    }
+  }
+  // A rule of an earlier version that is too wide covers nothing any more.
+  const old = { tool: 'Bash', scope: 'prefix', pattern: 'timeout 60 *' } as const
+  assert.ok(!coversUse(old, bash('timeout 60 rm')))
+  for (const [command, pattern] of [
+    ['python tests/a.py', 'python tests/a.py *'],
+    ['python3 -m pytest', 'python3 -m pytest *'],
+    ['find . -name a', 'find . -name a *'],
+    ['git log', 'git log *'],
+    ['docker ps', 'docker ps *'],
+  ] as const) {
+    assert.equal(ruleChoices(bash(command)).wider?.pattern, pattern)
   }
 })
 

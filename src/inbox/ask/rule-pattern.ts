@@ -7,6 +7,7 @@
  */
 import { isJsonObject } from '../../protocol/json.ts'
 import type { RuleChoice, RulePattern } from '../owners.ts'
+import { mayRunFurtherWords } from './launchers.ts'
 
 export interface AskedUse {
   readonly tool: string
@@ -25,13 +26,6 @@ const FILE_TOOLS: ReadonlyMap<string, string> = new Map([
   ['NotebookEdit', 'notebook_path'],
   ...['read', 'edit', 'write'].map((tool) => [tool, 'filePath'] as const),
 ])
-
-/** Programs that run what their arguments name. `sudo *` would allow every command, so such a prefix needs more words. */
-const LAUNCHERS: ReadonlySet<string> = new Set(
-  'sh bash zsh dash fish sudo su doas env exec eval command nohup nice time timeout xargs watch ssh npx bunx uvx node bun deno python python3 perl ruby php'.split(
-    ' ',
-  ),
-)
 
 export function coversUse(rule: RulePattern, { tool, subject }: AskedUse): boolean {
   if (rule.tool !== tool) return false
@@ -100,8 +94,7 @@ function plainWordsOf({ tool, subject }: AskedUse): readonly string[] | undefine
 function fixedWordsOf(pattern: string): readonly string[] | undefined {
   if (!pattern.endsWith(WILDCARD)) return undefined
   const words = pattern.slice(0, -WILDCARD.length).split(' ')
-  const isTooWide = words.length === 1 && LAUNCHERS.has(words[0]?.split('/').at(-1) ?? '')
-  return isTooWide ? undefined : words
+  return mayRunFurtherWords(words) ? undefined : words
 }
 
 function suggestedPattern(use: AskedUse): string | undefined {
