@@ -27,6 +27,13 @@ export const isPlainLine = (text: string): boolean =>
   !/[\p{Cc}\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u.test(text)
 export const PLAIN_LINE_REASON = 'must be one line without control characters and without bidirectional controls'
 
+/**
+ * A model called `--yolo` would be an option of the agent's program. No part may begin with a dash, because some programs
+ * get the name without its provider: `openai/--yolo`.
+ */
+export const isModelName = (text: string): boolean => text.split('/').every((part) => !part.trim().startsWith('-'))
+export const MODEL_NAME_REASON = 'must not begin with a dash, also not after a slash'
+
 /** `needs_login`: the agent's CLI has no log-in that its model provider accepts; the reason names the command to run. */
 export type WorkspaceStatus = 'provisioning' | 'online' | 'needs_login' | 'degraded' | 'offline' | 'paused' | 'failed'
 

@@ -12,7 +12,9 @@ import { COST_USD_MAX, isBudget } from '../../protocol/delegation.ts'
 import {
   ATTEMPTS_MAX,
   DEFAULT_TIER,
+  isModelName,
   isPlainLine,
+  MODEL_NAME_REASON,
   NAME_CHARACTERS_MAX,
   NO_SANDBOX_REASON,
   PLAIN_LINE_REASON,
@@ -56,6 +58,7 @@ export interface ConfigFileChange {
 }
 
 const shortText = z.string().trim().min(1).max(SHORT_TEXT_CHARACTERS_MAX).refine(isPlainLine, PLAIN_LINE_REASON)
+const modelName = shortText.refine(isModelName, MODEL_NAME_REASON)
 /** A form sends numbers as text, and an empty field means no value. */
 const wholeNumber = (max: number) =>
   z.preprocess((value) => {
@@ -88,7 +91,7 @@ export const configSchema = z.looseObject({
   name: z.string().trim().min(1).max(NAME_CHARACTERS_MAX).refine(isPlainLine, PLAIN_LINE_REASON),
   role: z.string().max(ROLE_CHARACTERS_MAX).nullish(),
   runtime: shortText.nullish(),
-  model: shortText.nullish(),
+  model: modelName.nullish(),
   tier: z
     .literal(DEFAULT_TIER, { error: ({ input }) => (input === SANDBOX_TIER ? NO_SANDBOX_REASON : 'must be 2') })
     .nullish(),
@@ -101,7 +104,12 @@ export const platformKeysSchema = z.looseObject({
   max_cost_usd_per_day: amount,
   max_concurrent_tasks: wholeNumber(SLOTS_MAX),
   max_turns_per_hour: wholeNumber(TURNS_PER_HOUR_MAX),
-  model: z.string().max(SHORT_TEXT_CHARACTERS_MAX).nullish(),
+  model: z
+    .string()
+    .max(SHORT_TEXT_CHARACTERS_MAX)
+    .refine(isPlainLine, PLAIN_LINE_REASON)
+    .refine(isModelName, MODEL_NAME_REASON)
+    .nullish(),
   rate_limit_patience: patience,
   working_dir: z.string().nullish(),
 })

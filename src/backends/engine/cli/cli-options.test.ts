@@ -121,3 +121,15 @@ test('AG-18 the option overrides the model of the workspace, and the provider is
   )
   assert.equal(chooseModel('sonnet', undefined, 'dropped'), 'sonnet')
 })
+
+test('PL-30 a model that a program would take for an option is refused, also below a provider', () => {
+  for (const [model, prefix] of [
+    ['--yolo', 'kept'],
+    [' --yolo', 'kept'],
+    ['-m', 'dropped'],
+    ['openai/--yolo', 'dropped'],
+  ] as const) {
+    assert.throws(() => chooseModel(model, undefined, prefix), /begins with a dash/)
+    assert.throws(() => chooseModel('', model, prefix), /begins with a dash/)
+  }
+})

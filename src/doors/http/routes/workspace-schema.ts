@@ -14,7 +14,9 @@ import {
   type CardFacts,
   DEFAULT_TIER,
   HIDDEN_SECRET,
+  isModelName,
   isPlainLine,
+  MODEL_NAME_REASON,
   NAME_CHARACTERS_MAX,
   type NewWorkspace,
   NO_SANDBOX_REASON,
@@ -34,12 +36,13 @@ import { seesConfig } from '../server/reach.ts'
 const PATH_CHARACTERS_MAX = 4096
 
 const shortText = z.string().trim().min(1).max(SHORT_TEXT_CHARACTERS_MAX).refine(isPlainLine, PLAIN_LINE_REASON)
+const modelName = shortText.refine(isModelName, MODEL_NAME_REASON)
 
 export const newWorkspaceSchema = z.strictObject({
   name: z.string().trim().min(1).max(NAME_CHARACTERS_MAX).refine(isPlainLine, PLAIN_LINE_REASON),
   role: z.string().max(ROLE_CHARACTERS_MAX).optional(),
   runtime: shortText.optional(),
-  model: shortText.optional(),
+  model: modelName.optional(),
   parent_id: shortText.optional(),
   tier: z
     .literal(DEFAULT_TIER, { error: ({ input }) => (input === SANDBOX_TIER ? NO_SANDBOX_REASON : 'must be 2') })
@@ -57,7 +60,7 @@ export const newWorkspaceSchema = z.strictObject({
 /** The fields that may be changed later; null removes the value. */
 export const workspaceChangeSchema = newWorkspaceSchema.omit({ template: true, team: true }).extend({
   name: newWorkspaceSchema.shape.name.optional(),
-  model: shortText.nullish(),
+  model: modelName.nullish(),
   parent_id: shortText.nullish(),
   permission: newWorkspaceSchema.shape.permission.nullable(),
 })
