@@ -15,22 +15,17 @@ import {
   TaskState,
 } from '@a2a-js/sdk'
 import { decodeErrorInfo, decodeStatus, GRPC_STATUS_DETAILS_BIN } from '@a2a-js/sdk/errors/grpc'
-import { A2AService } from '@a2a-js/sdk/server/grpc'
-import { BinaryWriter } from '@bufbuild/protobuf/wire'
 import { type ServiceError, status } from '@grpc/grpc-js'
-import fc from 'fast-check'
 import { secretOf, WORKSPACE_ID as tenant } from '../../../test/fakes/platform/fake-platform.ts'
 import { startProxy } from '../../../test/fakes/tcp-proxy.ts'
 import { createGrpcClient } from '../../../test/harness/grpc-client.ts'
 import { openDoor, sendParams } from '../../../test/harness/open-door.ts'
 import { waitUntil, within } from '../../../test/harness/wait.ts'
 import { systemClock } from '../../clock.ts'
-import { MoleculeError } from '../../errors.ts'
 import { createMetrics } from '../../metrics.ts'
 import type { TokenRole } from '../../workspaces/tokens.ts'
 import type { HttpDoorOptions } from '../http/http.ts'
 import { createGrpcDoor } from './grpc.ts'
-import { GRPC_METHODS } from './messages.ts'
 
 async function openGrpc(t: TestContext, options: Partial<HttpDoorOptions> = {}) {
   const opened = await openDoor(t, { grpcPort: () => door.port, ...options })
@@ -353,41 +348,22 @@ test('a gRPC call whose message does not arrive in time is refused', async (t) =
   session.destroy()
 })
 
-test('RE-4 no bytes make a method fail in another way than as an invalid request', () => {
-  const valid = Buffer.from(
-    A2AService.sendMessage.requestSerialize(toSend('hello', { metadata: { a: [1, { b: null }] } })),
-  )
-  const mutated = fc.tuple(fc.nat(valid.length - 1), fc.nat(255)).map(([at, byte]) => {
-    const bytes = Buffer.from(valid)
-    bytes[at] = byte
-    return bytes
+test('PL-31 unfinished gRPC messages of a token let its next call wait, and no other caller', async (t) => {
+  const { port, as, client } = await openGrpc(t)
+  const session = connectHttp2(`http://127.0.0.1:${port}`)
+  t.after(() => session.destroy())
+  const path = { ':method': 'POST', ':path': '/lf.a2a.v1.A2AService/GetTask', 'content-type': 'application/grpc' }
+  const headers = { ...path, authorization: `Bearer ${secretOf('member')}` }
+  for (let count = 0; count < 8; count++) session.request(headers, { endStream: false }).on('error', () => undefined)
+  // One answered ping: the door has seen the calls before it.
+  await new Promise((resolve) => session.ping(resolve))
+  let isAnswered = false
+  const waiting = refusalOf(as('member').call('getTask', toGet('nope'))).finally(() => {
+    isAnswered = true
   })
-  const bytes = fc.oneof(mutated, fc.uint8Array({ maxLength: 64 }).map(Buffer.from))
-  for (const method of Object.values(GRPC_METHODS))
-    fc.assert(
-      fc.property(bytes, (given) => {
-        try {
-          assert.equal(typeof method.read(given, 100), 'object')
-        } catch (error) {
-          assert.equal(error instanceof MoleculeError && error.code, 'invalid_request', String(error))
-        }
-      }),
-    )
-})
-
-test('bytes of another type, and messages nested too deep for the decoder, are invalid requests', () => {
-  const { read } = GRPC_METHODS.sendMessage
-  // Field 2 of the request is its message, field 5 there a part, field 4 the data of it, fields 6 and 1 are lists.
-  const fields = [2, 5, 4, ...Array.from({ length: 30_000 }, (_, n) => (n % 2 === 0 ? 6 : 1))]
-  const heads: Uint8Array[] = []
-  for (let length = 0; fields.length > 0; length += heads[0]?.length ?? 0)
-    heads.unshift(
-      new BinaryWriter()
-        .uint32(((fields.pop() ?? 0) << 3) | 2)
-        .uint32(length)
-        .finish(),
-    )
-  const bytes = Buffer.concat(heads)
-  for (const wrong of [bytes, Buffer.from('not a message'), Buffer.from([0x12, 0x7f])])
-    assert.throws(() => read(wrong, 10_000), { code: 'invalid_request', message: /cannot be decoded/ })
+  for (let count = 0; count < 20; count++)
+    assert.equal((await refusalOf(client.call('getTask', toGet('nope')))).code, 'NOT_FOUND')
+  assert.equal(isAnswered, false)
+  session.destroy()
+  assert.equal((await within(waiting, 'the call is read')).code, 'NOT_FOUND')
 })

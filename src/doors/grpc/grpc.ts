@@ -18,8 +18,10 @@ import { MoleculeError } from '../../errors.ts'
 import type { Metrics } from '../../metrics.ts'
 import { sleep } from '../../wait.ts'
 import type { A2aCalls, A2aLimits } from '../a2a-calls.ts'
+import { limitConnections } from '../connection-limit.ts'
 import type { Door } from '../door.ts'
 import { listen } from '../listen.ts'
+import { createMessageReads } from './message-reads.ts'
 import { createGrpcService, GRPC_SERVICE, type GrpcCaller, toStatus } from './service.ts'
 
 export interface GrpcDoorOptions {
@@ -61,7 +63,10 @@ export function createGrpcDoor(options: GrpcDoorOptions): GrpcDoor {
       const service = createGrpcService({ calls, clock, callerOf: callers.callerOf, httpHost, disconnect })
       server.addService(GRPC_SERVICE, service)
       const injector = server.createConnectionInjector(ServerCredentials.createInsecure())
+      // HTTP/2 has no answer before its handshake: the connection is closed.
+      limitConnections(listener, (socket) => socket.destroy())
       listener.on('connection', (socket) => {
+        if (socket.destroyed) return
         track(socket, connections)
         injector.injectConnection(socket)
       })
@@ -128,14 +133,26 @@ interface Callers {
   readonly callerOf: (metadata: Metadata) => GrpcCaller
 }
 
-/** Verifies the token of each call before its message is read: a stranger cannot make the platform hold 8 MiB. */
+/**
+ * Verifies the token of each call before its message is read: a stranger cannot make the platform hold 8 MiB. A caller
+ * with a token can make it hold few unfinished messages (`message-reads.ts`).
+ */
 function createCallers(calls: A2aCalls, { clock, metrics }: GrpcDoorOptions): Callers {
   const known = new WeakMap<Metadata, GrpcCaller>()
+  const reads = createMessageReads()
   const count = (code: number | undefined) =>
     metrics.count('molecule_grpc_requests_total', { status: statusCodes[code ?? statusCodes.OK] ?? 'UNKNOWN' })
   const verify: ServerInterceptor = ({ path }, call) => {
     const requestId = calls.newRequestId()
+    let isOver = false
+    let endRead: () => void = () => undefined
+    const end = () => {
+      isOver = true
+      stopTimer()
+      endRead()
+    }
     const refuse = async (thrown: unknown) => {
+      end()
       const status = toStatus(await calls.refuse(thrown, { requestId, workspaceId: '', path }), requestId)
       count(status.code)
       call.sendStatus(status)
@@ -151,17 +168,18 @@ function createCallers(calls: A2aCalls, { clock, metrics }: GrpcDoorOptions): Ca
             const identified = calls.identify(metadata.get('authorization')[0]?.toString(), remoteAddress)
             const admitted = identified.then((identity) => {
               known.set(metadata, { identity, requestId })
-              pass(metadata)
+              if (!isOver) endRead = reads.begin(identity.tokenId, () => pass(metadata))
             })
             admitted.catch(refuse)
           },
           onReceiveHalfClose(pass) {
-            stopTimer()
+            end()
             pass()
           },
-          onCancel: stopTimer,
+          onCancel: end,
         }),
       sendStatus(status, pass) {
+        end()
         count(status.code)
         pass(status)
       },

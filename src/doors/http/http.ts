@@ -16,6 +16,7 @@ import { createMetrics, type Metrics } from '../../metrics.ts'
 import type { Tokens } from '../../workspaces/tokens.ts'
 import type { Workspaces } from '../../workspaces/workspace.ts'
 import type { A2aCalls } from '../a2a-calls.ts'
+import { limitConnections } from '../connection-limit.ts'
 import type { Door } from '../door.ts'
 import { listen } from '../listen.ts'
 import type { AnswerMcp } from '../mcp-calls.ts'
@@ -34,7 +35,7 @@ import {
 import { createHttpAuth } from './server/auth.ts'
 import { errorAnswer, logFailure } from './server/errors.ts'
 import { createHostRule } from './server/host-rule.ts'
-import { answerOneAtATime, closeServer, createInFlight, urlOf } from './server/listen.ts'
+import { answerOneAtATime, closeServer, createInFlight, refuseConnection, urlOf } from './server/listen.ts'
 import { BODY_BYTES, createRateLimit } from './server/rate-limit.ts'
 import { createReach } from './server/reach.ts'
 import { limitRefusals } from './server/refusal-log.ts'
@@ -71,6 +72,8 @@ export interface HttpDoorOptions extends WorkspaceRoutesContext {
   readonly closeGraceMs?: number
   /** How long a client may take to send a whole request. Its connection is closed afterwards. */
   readonly requestTimeoutMs?: number
+  /** Connections of one remote address. One more gets 429. */
+  readonly connectionsPerAddressMax?: number
   /** How long streams may be silent, and how slow their readers may be. */
   readonly sseLimits?: SseLimits
 }
@@ -97,6 +100,7 @@ export function createHttpDoor(options: HttpDoorOptions): HttpDoor {
     // Some clients offer HTTP/2 with every request. Node would treat that as an upgrade and not answer them.
     shouldUpgradeCallback: ({ headers }) => headers.upgrade?.toLowerCase() === 'websocket',
   })
+  limitConnections(server, refuseConnection, options.connectionsPerAddressMax)
   const waitingCalls = createWaitingCalls(options.tokens)
   const inFlight = createInFlight()
   let sockets: Sockets | undefined

@@ -76,8 +76,7 @@ async function writeRpc(exchange: HttpExchange, workspaceId: string, options: A2
   let isDenied = true
   try {
     const identity = await options.auth.identify(request)
-    const bytes = await readBody(request, A2A_BODY_BYTES_MAX)
-    options.auth.countBytes(identity, bytes.length)
+    const bytes = await readBody(request, A2A_BODY_BYTES_MAX, options.auth.openBody(identity, request))
     requireSimple(bytes, A2A_JSON_VALUES_MAX)
     const isLarge = bytes.length > SMALL_BODY_BYTES_MAX
     if (isLarge) await letOthersRun()

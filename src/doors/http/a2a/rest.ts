@@ -35,12 +35,12 @@ export async function writeRest(exchange: HttpExchange, address: A2aAddress, opt
       return write(restRefusal(404, refusal('methodNotFound', `A2A has no ${request.method} ${address.path}`)))
     }
     const { name, ids } = found
-    let bytes = 0
-    const count = (length: number) => {
-      bytes = length
-      options.auth.countBytes(identity, length)
-    }
-    const params = { ...(await readParams(exchange, address.query, count)), ...ids }
+    const body =
+      request.method === 'POST'
+        ? await readBody(request, A2A_BODY_BYTES_MAX, options.auth.openBody(identity, request))
+        : undefined
+    const bytes = body?.length ?? 0
+    const params = { ...readQuery(address.query), ...(await readParams(body)), ...ids }
     const rpc = { jsonrpc: '2.0', id: requestId, method: name, params } as const
     const method = methodOf(name) as A2aMethod
     const result = await callMethod({ rpc, method, workspaceId, identity, exchange, bytes }, options)
@@ -115,21 +115,13 @@ function decoded(ids: Readonly<Record<string, string>>): Record<string, string> 
   }
 }
 
-/** The params of the query, and of the body for POST. */
-async function readParams(
-  { request }: HttpExchange,
-  query: string,
-  countBytes: (bytes: number) => void,
-): Promise<JsonObject> {
-  const params = readQuery(query)
-  if (request.method !== 'POST') return params
-  const bytes = await readBody(request, A2A_BODY_BYTES_MAX)
-  countBytes(bytes.length)
-  if (bytes.length === 0) return params
+/** The params of the body. */
+async function readParams(bytes: Buffer | undefined): Promise<JsonObject> {
+  if (bytes === undefined || bytes.length === 0) return {}
   const body = await parseJson(bytes, A2A_JSON_VALUES_MAX)
   if (bytes.length > SMALL_BODY_BYTES_MAX) await letOthersRun()
   if (!isJsonObject(body)) throw new MoleculeError('invalid_request', 'the body must be a JSON object')
-  return { ...params, ...(withCamelCase(body) as JsonObject) }
+  return withCamelCase(body) as JsonObject
 }
 
 const NUMBERS: ReadonlySet<string> = new Set(['historyLength', 'pageSize'])

@@ -5,8 +5,15 @@ import { MoleculeError, toMoleculeError } from '../../../errors.ts'
 import { isWorkspaceId } from '../../../ids.ts'
 import type { Identity } from '../../../workspaces/tokens.ts'
 import { writeAnswer } from '../server/answer.ts'
-import { type HttpAuth, requireAccess } from '../server/auth.ts'
-import { BODY_BYTES_MAX, letOthersRun, parseJson, readBody, SMALL_BODY_BYTES_MAX } from '../server/body.ts'
+import { requireAccess } from '../server/auth.ts'
+import {
+  BODY_BYTES_MAX,
+  letOthersRun,
+  parseJson,
+  readBody,
+  SMALL_BODY_BYTES_MAX,
+  STRANGER_BODY_BYTES_MAX,
+} from '../server/body.ts'
 import { errorAnswer, logFailure } from '../server/errors.ts'
 import { findWorkspaceId, requireOwnWorkspace } from '../server/reach.ts'
 import { validateBody } from '../server/validate-body.ts'
@@ -103,7 +110,7 @@ function serveRoute(app: Hono<HttpEnv>, route: RouterRoute, appContext: AppConte
       return await serveById(app, { route, context, identity }, appContext)
     }
     await requireReach(route, { context, identity }, appContext)
-    const body = route.body && (await readRouteBody(route.body, context, countBytes(route, identity, appContext)))
+    const body = route.body && (await readRouteBody(route.body, { route, context, identity }, appContext))
     return route.handle({ context, identity, body }, appContext)
   })
 }
@@ -152,20 +159,14 @@ async function requireReach({ access, reach }: RouterRoute, call: IdentifiedCall
   if (reach === 'reachable') await app.reach(identity, workspaceId, access)
 }
 
-/** Counts the bytes of a body against the rate limit of its token, where the limit counts this route. */
-const countBytes =
-  ({ counted }: RouterRoute, identity: Identity | undefined, { auth }: { auth: HttpAuth }) =>
-  (bytes: number) => {
-    if (identity !== undefined && counted !== false) auth.countBytes(identity, bytes)
-  }
-
 async function readRouteBody(
-  { schema, name, optional, bytesMax = BODY_BYTES_MAX, valuesMax }: RouteBody,
-  { env }: Context<HttpEnv>,
-  count: (bytes: number) => void,
+  { schema, name, optional, bytesMax, valuesMax }: RouteBody,
+  { route, context: { env }, identity }: IdentifiedCall & { readonly route: RouterRoute },
+  { auth }: AppContext,
 ): Promise<unknown> {
-  const bytes = await readBody(env.incoming, bytesMax)
-  count(bytes.length)
+  const open = auth.openBody(identity, env.incoming, { counted: route.counted !== false })
+  const limit = bytesMax ?? (route.access === 'open' ? STRANGER_BODY_BYTES_MAX : BODY_BYTES_MAX)
+  const bytes = await readBody(env.incoming, limit, open)
   if (optional && bytes.length === 0) return validateBody(schema, {}, name)
   const json = await parseJson(bytes, valuesMax)
   if (bytes.length > SMALL_BODY_BYTES_MAX) await letOthersRun()

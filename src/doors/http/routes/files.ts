@@ -51,9 +51,10 @@ export const fileRoutes = [
     summary:
       'Write a file; the raw body is its content; dry_run=true only checks it; If-Match refuses when the file has another ETag',
     success: [201, 'Its path and size; 200 when the file existed, and for a dry run, with what it found'],
-    async handle({ context }, { files }): Promise<Response> {
+    async handle({ context, identity }, { files, auth }): Promise<Response> {
       const path = filePathOf(context)
-      const content = await readBody(context.env.incoming, FILE_BYTES_MAX)
+      const { incoming } = context.env
+      const content = await readBody(incoming, FILE_BYTES_MAX, auth.openBody(identity, incoming))
       if (readQueryFlag(context, 'dry_run')) {
         const { warnings = [], ...check } = await files.check(context.req.param('id'), path, content)
         return context.json({ path, size: content.length, ...check, warnings })

@@ -85,7 +85,7 @@ export interface RouteBody<Schema = z.ZodObject> {
   readonly name: string
   /** An absent body counts as `{}`. */
   readonly optional?: true
-  /** `BODY_BYTES_MAX` where absent. A larger body is refused with `too_large`. */
+  /** Where absent: 1 MiB, or 4 KiB for a route that needs no token. A larger body is refused with `too_large`. */
   readonly bytesMax?: number
   /** Members and items in the whole body; default: `JSON_VALUES_MAX`. */
   readonly valuesMax?: number

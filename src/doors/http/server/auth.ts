@@ -13,6 +13,7 @@ import {
   type TokenRole,
   type Tokens,
 } from '../../../workspaces/tokens.ts'
+import { createOpenBodies, type OpenBodies, type OpenBody } from './open-bodies.ts'
 import type { RateLimit } from './rate-limit.ts'
 import type { WrongTokenLimit } from './wrong-token-limit.ts'
 
@@ -70,7 +71,16 @@ export interface HttpAuth {
   readonly cookieName: string
   /** Also counts the request against the rate limit of its token, unless `counted` is false. */
   identify(request: AuthRequest, options?: { readonly counted: boolean }): Promise<Identity>
-  /** Counts the bytes of a body against the rate limit of its token, before the body is parsed. */
+  /**
+   * Counts a body of this caller while it arrives: against the limits of unfinished bodies and, unless `counted` is
+   * false, against the rate limit of its token. A caller without a token is its address.
+   */
+  openBody(
+    identity: Identity | undefined,
+    request: AuthRequest,
+    options?: { readonly counted: boolean },
+  ): () => OpenBody
+  /** Counts the bytes of a whole request against the rate limit of its token, before they are parsed. */
   countBytes(identity: Identity, bytes: number): void
   /** The session secret in the cookie, unverified. */
   sessionSecret(request: AuthRequest): string | undefined
@@ -81,22 +91,35 @@ export interface HttpAuthOptions {
   readonly port: number
   readonly rateLimit: RateLimit
   readonly byteLimit: RateLimit
+  readonly openBodies?: OpenBodies
   readonly wrongTokenLimit: WrongTokenLimit
 }
 
-export function createHttpAuth({ tokens, port, rateLimit, byteLimit, wrongTokenLimit }: HttpAuthOptions): HttpAuth {
+export function createHttpAuth(options: HttpAuthOptions): HttpAuth {
+  const { tokens, port, rateLimit, byteLimit, wrongTokenLimit, openBodies = createOpenBodies() } = options
   const cookieName = `molecule_session_${port}`
   const sessionSecret = (request: AuthRequest) => readCookie(request.headers.cookie, cookieName)
+  const countBytes: HttpAuth['countBytes'] = ({ role, tokenId }, bytes) => {
+    if (role !== 'admin') byteLimit.count(tokenId, bytes)
+  }
   return {
     cookieName,
     sessionSecret,
-    countBytes({ role, tokenId }, bytes) {
-      if (role !== 'admin') byteLimit.count(tokenId, bytes)
-    },
+    countBytes,
+    openBody:
+      (identity, request, { counted } = { counted: true }) =>
+      () => {
+        const body = openBodies.open(identity?.tokenId ?? `address ${addressOf(request)}`)
+        if (identity === undefined || !counted) return body
+        const add = (bytes: number) => {
+          body.add(bytes)
+          countBytes(identity, bytes)
+        }
+        return { add, close: body.close }
+      },
     async identify(request, { counted } = { counted: true }) {
-      const from = request.socket?.remoteAddress ?? ''
       const secret = secretOf(request, sessionSecret)
-      const identity = await wrongTokenLimit.verify(secret, from, tokens.verify)
+      const identity = await wrongTokenLimit.verify(secret, addressOf(request), tokens.verify)
       // Looked up only after the limit of wrong tokens: it costs a query.
       if (identity === undefined) throw unauthenticated(refusedText(await tokens.whyRefused(secret)))
       if (counted && identity.role !== 'admin') rateLimit.count(identity.tokenId)
@@ -104,6 +127,8 @@ export function createHttpAuth({ tokens, port, rateLimit, byteLimit, wrongTokenL
     },
   }
 }
+
+const addressOf = ({ socket }: AuthRequest): string => socket?.remoteAddress ?? ''
 
 /** The secret of a request: the bearer token, else the cookie, which is accepted only from the platform's own page. */
 function secretOf(request: AuthRequest, sessionSecret: HttpAuth['sessionSecret']): string {

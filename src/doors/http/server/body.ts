@@ -1,15 +1,19 @@
 /**
  * Reads the body of a request: whole, within a limit, as JSON of bounded depth and number of values. Every route uses
- * it, so no body can exhaust memory or the stack, or hold the event loop for long. A bad body is always a MoleculeError with the reason. The time that a client may take is
- * the server's `requestTimeout`.
+ * it, so no body can exhaust memory or the stack, or hold the event loop for long. A bad body is always a MoleculeError
+ * with the reason. The time that a client may take is the server's `requestTimeout`. `open-bodies.ts` counts what has
+ * arrived while the body is incomplete.
  */
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { MoleculeError } from '../../../errors.ts'
 import { JSON_DEPTH_MAX } from '../../../protocol/schemas.ts'
+import type { OpenBody } from './open-bodies.ts'
 
 export const BODY_BYTES_MAX = 1024 * 1024
+/** Of routes that need no token. */
+export const STRANGER_BODY_BYTES_MAX = 4096
 export const A2A_BODY_BYTES_MAX = 8 * 1024 * 1024
 /** Of the inbox routes: a reply as large as a command may print, with the overhead of JSON. */
 export const INBOX_BODY_BYTES_MAX = 32 * 1024 * 1024
@@ -48,31 +52,37 @@ export async function parseJson(body: Buffer, valuesMax?: number): Promise<unkno
   }
 }
 
-/** Rejects with `too_large` at the limit, and with `canceled` when the client disconnects before the end. */
-export function readBody(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
+/**
+ * Rejects with `too_large` at the limit, with the error of `open` past a limit of its caller, and with `canceled` when
+ * the client disconnects before the end.
+ */
+export function readBody(request: IncomingMessage, bytesMax: number, open: () => OpenBody): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     // Prevents a wait for ever: a client that disconnected while its token was verified sends none of the events below.
     if (request.destroyed) return reject(disconnected())
     // A request that announces its size is refused before a byte of it is read.
     if (Number(request.headers['content-length']) > bytesMax) return reject(tooLarge(bytesMax))
-    const chunks: Buffer[] = []
-    let bytes = 0
+    const count = open()
+    const received = createReceived()
     const stop = () => {
+      count.close()
       request.off('data', take)
       request.off('end', end)
       request.off('error', fail)
       request.off('close', fail)
     }
     const take = (chunk: Buffer) => {
-      chunks.push(chunk)
-      bytes += chunk.length
-      if (bytes <= bytesMax) return
-      stop()
-      reject(tooLarge(bytesMax))
+      try {
+        count.add(chunk.length)
+        if (received.add(chunk) > bytesMax) throw tooLarge(bytesMax)
+      } catch (error) {
+        stop()
+        reject(error)
+      }
     }
     const end = () => {
       stop()
-      resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, bytes))
+      resolve(received.bytes())
     }
     const fail = (cause?: unknown) => {
       stop()
@@ -80,6 +90,33 @@ export function readBody(request: IncomingMessage, bytesMax: number): Promise<Bu
     }
     request.on('data', take).on('end', end).on('error', fail).on('close', fail)
   })
+}
+
+/**
+ * The bytes so far, in one buffer that doubles. Prevents unbounded memory: a list of chunks takes some hundred bytes for
+ * each, and a client may send a body in chunks of one byte. The announced length is not trusted, so it reserves nothing.
+ */
+function createReceived(): { add(chunk: Buffer): number; bytes(): Buffer } {
+  let buffer: Buffer = Buffer.alloc(0)
+  let length = 0
+  return {
+    add(chunk) {
+      const before = length
+      length += chunk.length
+      // Most bodies are one chunk, which is not copied.
+      if (before === 0) buffer = chunk
+      else {
+        if (length > buffer.length) {
+          const larger = Buffer.allocUnsafeSlow(2 ** Math.ceil(Math.log2(length)))
+          buffer.copy(larger, 0, 0, before)
+          buffer = larger
+        }
+        chunk.copy(buffer, before)
+      }
+      return length
+    },
+    bytes: () => buffer.subarray(0, length),
+  }
 }
 
 function disconnected(cause?: unknown): MoleculeError {

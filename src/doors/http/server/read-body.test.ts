@@ -5,6 +5,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { fakeRequest } from '../../../../test/fakes/http-exchange.ts'
 import { parseJson, readBody, requireSimple } from './body.ts'
 
+const uncounted = () => ({ add: () => undefined, close: () => undefined })
 const EVENTS = ['data', 'end', 'error', 'close'] as const
 
 /** How a read stands once everything that has happened is handled. */
@@ -19,7 +20,7 @@ test('PL-9 a body arrives whole in any number of chunks, and reading it leaves n
   for (const chunks of [[], ['abc'], ['a', 'b', 'c'], ['ab', 'c']]) {
     const request = fakeRequest()
     const before = EVENTS.map((event) => request.listenerCount(event))
-    const read = readBody(request, 3)
+    const read = readBody(request, 3, uncounted)
     for (const chunk of chunks) request.write(chunk)
     assert.equal(await stateOf(read), 'waits')
     request.end()
@@ -35,7 +36,7 @@ test('PL-9 a body arrives whole in any number of chunks, and reading it leaves n
 test('PL-9 a body of unknown length is refused at the first byte over its limit, and no listener stays', async () => {
   const request = fakeRequest()
   const before = EVENTS.map((event) => request.listenerCount(event))
-  const read = readBody(request, 10)
+  const read = readBody(request, 10, uncounted)
   request.write('123456')
   request.write('7890')
   assert.equal(await stateOf(read), 'waits')
@@ -53,10 +54,10 @@ test('PL-9 a body of unknown length is refused at the first byte over its limit,
 
 test('PL-9 a body that announces more than its limit is refused before it is read; one at the limit is read', async () => {
   const over = fakeRequest({ headers: { 'content-length': '11' } })
-  await assert.rejects(readBody(over, 10), { code: 'too_large' })
+  await assert.rejects(readBody(over, 10, uncounted), { code: 'too_large' })
   assert.equal(over.readableFlowing, null)
   const within = fakeRequest({ headers: { 'content-length': '10' } })
-  const read = readBody(within, 10)
+  const read = readBody(within, 10, uncounted)
   within.end('1234567890')
   await once(within, 'end')
   assert.equal(await stateOf(read), '1234567890')
@@ -66,12 +67,15 @@ test('a client that disconnects before, during or with an error ends the read', 
   const gone = fakeRequest()
   gone.destroy()
   await once(gone, 'close')
-  assert.match(String(await stateOf(readBody(gone, 10))), /the client disconnected before its request was complete/)
+  assert.match(
+    String(await stateOf(readBody(gone, 10, uncounted))),
+    /the client disconnected before its request was complete/,
+  )
   const cause = new Error('reset')
   for (const reason of [undefined, cause]) {
     const request = fakeRequest()
     const before = EVENTS.map((event) => request.listenerCount(event))
-    const read = readBody(request, 10)
+    const read = readBody(request, 10, uncounted)
     request.write('123')
     await nextTurn()
     request.destroy(reason)
