@@ -1,6 +1,6 @@
 /**
  * Reads the parameters of the push-notification methods of both versions into one form. Answers come from
- * `toPublicPushConfig`, which copies no secret.
+ * `toPublicPushConfig`, which copies no secret and adds no field of ours.
  */
 import { z } from 'zod'
 import type { ProtocolVersion } from './envelope.ts'
@@ -94,14 +94,10 @@ export function readPushConfigName(
 }
 
 /**
- * The config without token and credentials. `failed` is the reason why the platform gave it up; `secret` is the key of
- * its signatures, for the one answer that shows it.
+ * The config without token and credentials. Only fields of A2A: the official Python SDK refuses an answer with any other
+ * field, and with it the whole call.
  */
-export function toPublicPushConfig(
-  config: PushConfig,
-  version: ProtocolVersion,
-  { failed, secret: signingSecret }: { readonly failed?: string | undefined; readonly secret?: string } = {},
-): object {
+export function toPublicPushConfig(config: PushConfig, version: ProtocolVersion): object {
   const { taskId, id: name, url: target, authentication } = config
   const shown: PushConfig = {
     taskId,
@@ -109,12 +105,7 @@ export function toPublicPushConfig(
     url: target,
     ...(authentication !== undefined && { authentication: { scheme: authentication.scheme } }),
   }
-  const state = {
-    ...(failed !== undefined && { state: 'failed', reason: failed }),
-    ...(signingSecret !== undefined && { secret: signingSecret }),
-  }
-  if (version === '1.0') return { ...shown, ...state }
-  return { ...pushConfigToV03(shown), ...state }
+  return version === '1.0' ? shown : pushConfigToV03(shown)
 }
 
 type FlatPushConfig = z.output<typeof flatConfig>

@@ -50,15 +50,19 @@ test('PL-19 each webhook is signed with the secret of its config, which is shown
   const id = await platform.exec('sleep 1; cat')
   const message = { messageId: 'm-1', role: 'ROLE_USER', parts: [{ text: 'grüße' }] }
   const configuration = { returnImmediately: true, taskPushNotificationConfig: { id: 'inline', url: receiver.url } }
-  const sent = await fetch(`${platform.url}/workspaces/${id}/a2a`, {
-    method: 'POST',
-    headers: { Authorization: `Bearer ${platform.token}`, 'Content-Type': 'application/json' },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message, configuration } }),
-  })
-  const inlineSecret = sent.headers.get('x-molecule-webhook-secret') ?? ''
+  const call = (method: string, params: object) =>
+    fetch(`${platform.url}/workspaces/${id}/a2a`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${platform.token}`, 'Content-Type': 'application/json' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+    })
+  const secretIn = ({ headers }: Response) => headers.get('x-molecule-webhook-secret') ?? ''
+  const sent = await call('SendMessage', { message, configuration })
+  const inlineSecret = secretIn(sent)
   const taskId = ((await sent.json()) as { result: { task: { id: string } } }).result.task.id
-  const created = await platform.rpc(id, 'CreateTaskPushNotificationConfig', { taskId, id: 'set', url: receiver.url })
-  const setSecret = created.body.result.secret
+  const created = await call('CreateTaskPushNotificationConfig', { taskId, id: 'set', url: receiver.url })
+  const setSecret = secretIn(created)
+  assert.doesNotMatch(await created.text(), /mol_webhook_/)
   assert.match(inlineSecret, /^mol_webhook_[\w-]{43}$/)
   assert.match(setSecret, /^mol_webhook_[\w-]{43}$/)
   assert.notEqual(inlineSecret, setSecret)
@@ -88,6 +92,7 @@ test('PL-19 each webhook is signed with the secret of its config, which is shown
   for (const seen of [JSON.stringify(shown.body), JSON.stringify(listed.body), log, platform.output()]) {
     assert.doesNotMatch(seen, /mol_webhook_/)
   }
-  const again = await platform.rpc(id, 'CreateTaskPushNotificationConfig', { ...named, url: receiver.url })
-  assert.notEqual(again.body.result.secret, setSecret, 'a config that is set again has a new secret')
+  const again = secretIn(await call('CreateTaskPushNotificationConfig', { ...named, url: receiver.url }))
+  assert.match(again, /^mol_webhook_[\w-]{43}$/)
+  assert.notEqual(again, setSecret, 'a config that is set again has a new secret')
 })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createFakePushContext, WORKSPACE_ID } from '../../../../test/fakes/platform/fake-platform.ts'
+import { readStrictPushConfig, readStrictPushConfigV03 } from '../../../../test/fakes/strict-clients.ts'
 import { openA2a } from '../../../../test/harness/a2a-in-memory.ts'
 import { sendParams } from '../../../../test/harness/open-door.ts'
 import { MoleculeError } from '../../../errors.ts'
@@ -12,6 +13,7 @@ const HEADER = 'X-Molecule-Webhook-Secret'
 function openPush() {
   const notes: unknown[] = []
   const kept: StoredPush[] = []
+  let failed: string | undefined
   const basic = createFakePushContext()
   const configs: PushConfigs = {
     ...basic.configs,
@@ -21,7 +23,8 @@ function openPush() {
       kept.push(stored as StoredPush)
       return stored as StoredPush
     },
-    list: async (_workspaceId, taskId) => kept.filter((each) => each.taskId === taskId),
+    list: async (_workspaceId, taskId) =>
+      kept.filter((each) => each.taskId === taskId).map((each) => (failed === undefined ? each : { ...each, failed })),
     async remove(name) {
       notes.push(['remove', name])
       return true
@@ -49,7 +52,10 @@ function openPush() {
     },
   }))
   const takeNotes = () => notes.splice(0)
-  return { ...door, takeNotes }
+  const giveUp = (reason: string) => {
+    failed = reason
+  }
+  return { ...door, takeNotes, giveUp }
 }
 
 test('PL-5 a push config is checked, stored after the rows so far, and woken; its key is shown once', async () => {
@@ -68,7 +74,7 @@ test('PL-5 a push config is checked, stored after the rows so far, and woken; it
   ])
   const secret = String(created.headers[HEADER])
   assert.match(secret, /^mol_webhook_[\w-]{43}$/)
-  assert.ok(created.text.includes(secret))
+  assert.ok(!created.text.includes(secret), 'the body has only fields of A2A')
   const shown = await rpc('GetTaskPushNotificationConfig', { taskId: 'task-1', id: 'mine' })
   assert.deepEqual([shown.json.result.id, shown.headers[HEADER]], ['mine', undefined])
   assert.ok(!shown.text.includes(secret))
@@ -112,6 +118,30 @@ test('PL-5 configs are found by their id, the first without one, and listed in t
     listed03.result.map((each: { pushNotificationConfig: { id: string } }) => each.pushNotificationConfig.id),
     ['one', 'two'],
   )
+})
+
+test('PL-5 PL-19 answers have only the fields that strict clients accept, also of a config that was given up', async () => {
+  const { rpc, giveUp } = openPush()
+  await rpc('SendMessage', sendParams('hello'))
+  const authentication = { scheme: 'Bearer', credentials: 'c' }
+  const config = { taskId: 'task-1', id: 'one', url: 'https://one.test/', token: 't', authentication }
+  readStrictPushConfig((await rpc('CreateTaskPushNotificationConfig', config)).json.result)
+  const pushNotificationConfig = {
+    ...{ id: 'two', url: 'https://two.test/', token: 't' },
+    authentication: { schemes: ['Bearer'], credentials: 'c' },
+  }
+  const set = await rpc('tasks/pushNotificationConfig/set', { taskId: 'task-1', pushNotificationConfig })
+  readStrictPushConfigV03(set.json.result)
+  giveUp('the receiver answered HTTP 500')
+  const named = { taskId: 'task-1', id: 'one' }
+  readStrictPushConfig((await rpc('GetTaskPushNotificationConfig', named)).json.result)
+  const listed = (await rpc('ListTaskPushNotificationConfigs', { taskId: 'task-1' })).json.result.configs
+  assert.equal(listed.length, 2)
+  for (const each of listed) readStrictPushConfig(each)
+  readStrictPushConfigV03((await rpc('tasks/pushNotificationConfig/get', { id: 'task-1' })).json.result)
+  const listed03 = (await rpc('tasks/pushNotificationConfig/list', { id: 'task-1' })).json.result
+  assert.equal(listed03.length, 2)
+  for (const each of listed03) readStrictPushConfigV03(each)
 })
 
 test('PL-5 a deleted config needs its id, and a deletion answers in the format of the version', async () => {

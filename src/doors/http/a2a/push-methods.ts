@@ -1,8 +1,8 @@
 /**
  * The push-notification methods of A2A, both versions: a caller sets the URL that receives the events of a task. The URL
  * is checked when it is set, so that the caller sees the refusal, and again at each call by the webhook door. The
- * caller's secrets are stored and never shown; the key of the signatures is shown once, to the caller that sets the
- * config. The URL itself may be a secret, so only a caller that may end the task sees it.
+ * caller's secrets are stored and never shown; the key of the signatures is shown once, in a header of the answer to
+ * the caller that sets the config. The URL itself may be a secret, so only a caller that may end the task sees it.
  */
 import { randomBytes } from 'node:crypto'
 import { MoleculeError } from '../../../errors.ts'
@@ -46,10 +46,10 @@ export async function createPush(
   const config = toNewConfig(readPushConfig(params, version))
   const afterSeq = await lastSeq(config.taskId)
   await context.check(config.url)
-  const { failed } = await context.configs.put({ workspaceId, version, config, afterSeq })
+  await context.configs.put({ workspaceId, version, config, afterSeq })
   context.wake()
   showSecret(config.signingSecret)
-  return toPublicPushConfig(config, version, { failed, secret: config.signingSecret })
+  return toPublicPushConfig(config, version)
 }
 
 export async function getPush(call: PushCall, { configs }: PushContext): Promise<unknown> {
@@ -58,14 +58,14 @@ export async function getPush(call: PushCall, { configs }: PushContext): Promise
   const all = await configs.list(call.workspaceId, taskId)
   const found = id === undefined ? all[0] : all.find((push) => push.id === id)
   if (found === undefined) throw configNotFound(taskId, id)
-  return toPublicPushConfig(found.config, call.version, found)
+  return toPublicPushConfig(found.config, call.version)
 }
 
 export async function listPush(call: PushCall, { configs }: PushContext): Promise<unknown> {
   const { taskId } = readPushConfigName(call.params, call.version)
   await call.lastSeq(taskId)
   const all = await configs.list(call.workspaceId, taskId)
-  const shown = all.map((push) => toPublicPushConfig(push.config, call.version, push))
+  const shown = all.map(({ config }) => toPublicPushConfig(config, call.version))
   return call.version === '1.0' ? { configs: shown, nextPageToken: '' } : shown
 }
 
