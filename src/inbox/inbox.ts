@@ -109,6 +109,8 @@ export interface FollowOptions {
   readonly afterSeq: number
   /** Also waits while the task waits for its caller. */
   readonly untilFinal?: boolean
+  /** Each reply is one event, its last; otherwise it comes in chunks, as it is written. */
+  readonly wholeReplies?: boolean
 }
 
 export interface SendAndWaitOptions {

@@ -19,6 +19,7 @@ import { pushConfigTests } from './inbox/push-configs.ts'
 import { queueTests } from './inbox/queues.ts'
 import { readTaskTests } from './inbox/read-tasks.ts'
 import { recoverTests } from './inbox/recover.ts'
+import { replyChunkTests } from './inbox/reply-chunks.ts'
 import { retentionTests } from './inbox/retention.ts'
 import { ruleTests } from './inbox/rules.ts'
 import { sendAndWaitTests } from './inbox/send-and-wait.ts'
@@ -40,6 +41,7 @@ export function inboxContract(underTest: StoreUnderTest): void {
     cancelTests(harness)
     recoverTests(harness)
     readTaskTests(harness)
+    replyChunkTests(harness)
     takeoverTests(harness)
     deadLetterTests(harness)
     waitingTurnTests(harness)

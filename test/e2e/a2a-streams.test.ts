@@ -110,8 +110,13 @@ test('PL-5 a late subscriber first receives the text so far, then the rest', asy
     let text = snapshot.task.artifacts[0].parts[0].text
     assert.match(text, /^line 1\n/)
     const updates = later.flatMap(({ artifactUpdate }) => artifactUpdate ?? [])
-    for (const { append, artifact } of updates) if (append) text += artifact.parts[0].text
-    assert.ok(updates.at(-1).artifact.parts[0].text.startsWith(text))
+    for (const { append, artifact } of updates) text = (append ? text : '') + artifact.parts[0].text
+    assert.equal(text, Array.from({ length: 20 }, (_, index) => `line ${index + 1}\n`).join(''))
+    assert.ok(
+      updates.every(({ append }) => append),
+      'the reader has the artifact',
+    )
+    assert.equal(updates.at(-1).lastChunk, true)
   } finally {
     await platform.dispose()
   }

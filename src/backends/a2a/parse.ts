@@ -51,8 +51,10 @@ export function createUpstreamParser(known: UpstreamIds): UpstreamParser {
     return [{ type: 'status', text: textOf(content), said: content }]
   }
   const takeArtifact = (artifact: Artifact, append: boolean, lastChunk: boolean): BackendEvent[] => {
+    // A reader drops what is appended to an artifact that it does not know.
+    const isKnown = artifacts.some(({ artifactId }) => artifactId === artifact.artifactId)
     artifacts = mergeArtifact(artifacts, { artifact, append })
-    return [{ type: 'artifact', artifact, append, lastChunk }]
+    return [{ type: 'artifact', artifact, append: append && isKnown, lastChunk }]
   }
   return {
     get upstream() {

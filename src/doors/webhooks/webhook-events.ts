@@ -12,7 +12,10 @@ export interface WebhookEvent extends PushCursor {
   readonly event: StreamResponse
 }
 
-/** Reads the log from its beginning, because the first chunk of an artifact may be older than the cursor. */
+/**
+ * Reads the log from its beginning, because the first chunk of an artifact may be older than the cursor. The log must
+ * have whole replies: their chunks are pruned after an hour, and no event may depend on them.
+ */
 export async function* webhookEvents(log: AsyncIterable<LogEntry>): AsyncIterable<WebhookEvent> {
   const assembler = createArtifactAssembler()
   for await (const { seq, wire } of log) {
@@ -21,9 +24,6 @@ export async function* webhookEvents(log: AsyncIterable<LogEntry>): AsyncIterabl
     for (const [index, event] of events.entries()) yield { seq, k: index + 1, event }
   }
 }
-
-/** Chunks of a reply are pruned an hour after the reply, so no event may depend on them. */
-const isReply = ({ artifactId }: Artifact): boolean => artifactId.startsWith('reply-')
 
 function createArtifactAssembler() {
   let artifacts: Artifact[] = []
@@ -40,7 +40,6 @@ function createArtifactAssembler() {
       const { artifactUpdate, statusUpdate } = event
       if (artifactUpdate !== undefined) {
         const { artifact, append = false, lastChunk = false } = artifactUpdate
-        if (isReply(artifact)) return lastChunk ? [event] : []
         artifacts = mergeArtifact(artifacts, { artifact, append })
         open.add(artifact.artifactId)
         const merged = artifacts.find(({ artifactId }) => artifactId === artifact.artifactId) as Artifact

@@ -98,7 +98,8 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
 /** Sends the events after the cursor until the task rests, a call fails, or the config was replaced or removed. */
 async function sendEvents(push: StoredPush, options: WebhooksOptions, signal: AbortSignal): Promise<void> {
   const { configs, reception, outbound, clock, log } = options
-  for await (const next of webhookEvents(reception.follow(push.taskId, { afterSeq: 0 }, signal))) {
+  const entries = reception.follow(push.taskId, { afterSeq: 0, wholeReplies: true }, signal)
+  for await (const next of webhookEvents(entries)) {
     if (!isAfter(next, push.cursor)) continue
     // Checked before each call: a receiver whose config was removed must receive nothing more.
     if (!(await configs.isCurrent(push))) return

@@ -3,6 +3,7 @@ import { type TestContext, test } from 'node:test'
 import { NOON_MS, openStoredRows, replyOf } from '../../../test/fakes/stored-rows.ts'
 import { together } from '../../store/store.ts'
 import { type Change, type LogItem, readLog, recordChange } from './event-log.ts'
+import { createLogWire } from './log-wire.ts'
 
 const TASK = { id: 't1', contextId: 'c1' }
 const KIB = 1024
@@ -15,7 +16,10 @@ const large = (bytes: number, ...items: LogItem[]) =>
 
 async function openLog(t: TestContext) {
   const rows = await openStoredRows(t)
-  const read = (afterSeq = 0) => rows.store.read(() => readLog(TASK, afterSeq))
+  const read = async (afterSeq = 0) => {
+    const wire = createLogWire()
+    return (await rows.store.read(() => readLog(TASK.id, afterSeq))).map((row) => wire.toEntry(TASK, row))
+  }
   const seqs = async (afterSeq = 0) => (await read(afterSeq)).map(({ seq }) => seq)
   const events = (count: number, more: object = {}) =>
     rows.add({
@@ -118,10 +122,10 @@ test('the items of a row become events on the wire, numbered by their place in t
     status('TASK_STATE_WORKING'),
     status('TASK_STATE_FAILED', { ...agent(1, 'it broke'), metadata: { code: 'exit' } }),
     reply({ parts: [] }, false, false),
-    reply({ parts: [{ text: 'he' }] }, true, false),
+    reply({ parts: [{ text: 'he' }] }, false, false),
     { artifactUpdate: { ...ids, artifact: ARTIFACT, append: true, lastChunk: false } },
     status('TASK_STATE_WORKING', agent(7, 'reading')),
-    reply({ parts: [{ text: 'hello' }], metadata }, false, true),
+    reply({ parts: [{ text: 'llo' }], metadata }, true, true),
   ]
   assert.deepEqual(await read(), [
     { seq: 4, atMs: NOON_MS, wire },

@@ -1,14 +1,14 @@
 /**
- * The numbered event log of a workspace: how readers see turns and tasks. A stored row holds several items; each item
- * becomes events on the wire. A transaction takes its numbers last, so commit order is number order, and a reader
+ * The numbered event log of a workspace: how readers see turns and tasks. A stored row holds several items; `log-wire.ts`
+ * makes events of them. A transaction takes its numbers last, so commit order is number order, and a reader
  * that asks for "after N" never misses a row that committed late.
  */
-import type { Artifact, MessageContent, Metadata, Part, StreamResponse, TaskState } from '../../protocol/a2a.ts'
+import type { Artifact, Metadata, Part, TaskState } from '../../protocol/a2a.ts'
 import { createByteBudget, FOLLOW_BYTES_MAX, withinPage } from '../../store/page-budget.ts'
 import { type Statement, sql, statement, type Transaction } from '../../store/store.ts'
-import type { LogEntry, TurnEvent } from '../inbox.ts'
+import type { TurnEvent } from '../inbox.ts'
 import type { Answerer, AskDecision } from '../owners.ts'
-import { type StatusMessage, type TaskIds, toAgentMessage } from '../settle/status-message.ts'
+import type { StatusMessage } from '../settle/status-message.ts'
 
 export type LogItem =
   | ({ readonly t: 'status'; readonly state: TaskState } & Partial<StatusMessage>)
@@ -115,14 +115,40 @@ const PAGE_OF_TASK = `select e.seq, e.at_ms, e.message_id, e.items, octet_length
   )}) k join events e on e.workspace_id = k.workspace_id and e.seq = k.seq
   join messages m on m.id = e.message_id order by e.seq`
 
-/** The next page of a task's log after `afterSeq`, in wire form. */
-export function* readLog(task: TaskIds, afterSeq: number): Transaction<LogEntry[]> {
-  const rows = yield* sql<EventRow>(PAGE_OF_TASK, [task.id, afterSeq])
-  const entries: LogEntry[] = []
-  for (const { row, items, reply } of yield* withReplies(rows, FOLLOW_BYTES_MAX)) {
-    entries.push({ seq: row.seq, atMs: row.at_ms, wire: toWire(task, { ...row, items, reply }) })
+/** A row of a task's log; `log-wire.ts` makes its events. */
+export interface TaskLogRow {
+  readonly seq: number
+  readonly atMs: number
+  readonly messageId: string
+  readonly items: readonly LogItem[]
+  /** Where an item shows it. */
+  readonly reply: StoredReply | undefined
+}
+
+/** The next page of a task's log after `afterSeq`. */
+export function* readLog(taskId: string, afterSeq: number): Transaction<TaskLogRow[]> {
+  const rows = yield* sql<EventRow>(PAGE_OF_TASK, [taskId, afterSeq])
+  const read = yield* withReplies(rows, FOLLOW_BYTES_MAX)
+  return read.map(({ row, items, reply }) => {
+    return { seq: row.seq, atMs: row.at_ms, messageId: row.message_id, items, reply }
+  })
+}
+
+const PAGE_OF_MESSAGE = `select seq, items from events
+  where task_id = $1 and message_id = $2 and seq > $3 and seq <= $4 order by seq limit ${PAGE_ENTRIES_MAX}`
+
+/** Every item of a message up to this row of its task's log, in order. */
+export function* readItems(
+  { taskId, messageId, throughSeq }: { taskId: string; messageId: string; throughSeq: number },
+  take: (item: LogItem) => void,
+): Transaction<void> {
+  for (let afterSeq = 0; ; ) {
+    const rows = yield* sql<EventRow>(PAGE_OF_MESSAGE, [taskId, messageId, afterSeq, throughSeq])
+    for (const { items } of rows) for (const item of JSON.parse(items) as LogItem[]) take(item)
+    const last = rows.at(-1)
+    if (last === undefined || rows.length < PAGE_ENTRIES_MAX) return
+    afterSeq = last.seq
   }
-  return entries
 }
 
 /** A row of the log as a statement reads it, with the size of its message's reply. */
@@ -164,71 +190,10 @@ function* readReply(messageId: string): Transaction<StoredReply | undefined> {
   return stored === undefined || stored.reply === null ? undefined : (JSON.parse(stored.reply) as StoredReply)
 }
 
-interface TaskLogRow extends Omit<EventRow, 'items'> {
-  readonly items: readonly LogItem[]
-  readonly reply: StoredReply | undefined
-}
-
-function toWire(task: TaskIds, row: TaskLogRow): StreamResponse[] {
-  const wire: StreamResponse[] = []
-  for (const [index, item] of row.items.entries()) {
-    if (item.t === 'status') wire.push(statusUpdate(task, row, { item, index }))
-    else if (item.t === 'reset') wire.push(replyUpdate(task, row, { parts: [], append: false, lastChunk: false }))
-    else if (item.t === 'reply') wire.push(...replyUpdates(task, row))
-    else if (item.t === 'turn') wire.push(...turnUpdate(task, row, { event: item.event, index }))
-  }
-  return wire
-}
-
-function statusUpdate(
-  task: TaskIds,
-  row: TaskLogRow,
-  at: { item: LogItem & { t: 'status' }; index: number },
-): StreamResponse {
-  const { t: _kind, state, parts, ...content } = at.item
-  const messageId = `${task.id}.${row.seq}.${at.index}`
-  const message =
-    parts === undefined ? {} : { message: toAgentMessage(task, { messageId, status: { ...content, parts } }) }
-  const status = { state, ...message, timestamp: new Date(row.at_ms).toISOString() }
-  return { statusUpdate: { taskId: task.id, contextId: task.contextId, status } }
-}
-
 /** The reply as it is stored with its message. */
 export interface StoredReply {
   /** Empty where the reply has only artifacts. */
   readonly parts: readonly Part[]
   readonly metadata?: Metadata
   readonly artifacts: readonly Artifact[]
-}
-
-/** All attempts at a message write one artifact, so that a retry replaces text and never doubles it. */
-export const replyArtifactId = (messageId: string): string => `reply-${messageId}`
-
-function replyUpdates(task: TaskIds, row: TaskLogRow): StreamResponse[] {
-  const { parts = [], metadata } = row.reply ?? {}
-  if (parts.length === 0) return []
-  return [replyUpdate(task, row, { parts, append: false, lastChunk: true, ...(metadata && { metadata }) })]
-}
-
-function replyUpdate(
-  task: TaskIds,
-  row: TaskLogRow,
-  { append, lastChunk, ...content }: MessageContent & { append: boolean; lastChunk: boolean },
-): StreamResponse {
-  const artifact = { artifactId: replyArtifactId(row.message_id), ...content }
-  return { artifactUpdate: { taskId: task.id, contextId: task.contextId, artifact, append, lastChunk } }
-}
-
-function turnUpdate(task: TaskIds, row: TaskLogRow, at: { event: TurnEvent; index: number }): StreamResponse[] {
-  const { event, index } = at
-  if (event.type === 'status' && event.said !== undefined) {
-    const item = { t: 'status', state: 'TASK_STATE_WORKING', ...event.said } as const
-    return [statusUpdate(task, row, { item, index })]
-  }
-  if (event.type === 'text') {
-    return [replyUpdate(task, row, { parts: [{ text: event.delta }], append: true, lastChunk: false })]
-  }
-  if (event.type !== 'artifact') return []
-  const { artifact, append, lastChunk } = event
-  return [{ artifactUpdate: { taskId: task.id, contextId: task.contextId, artifact, append, lastChunk } }]
 }

@@ -3,17 +3,20 @@
  * turn appends to this; without it the reader would add the end of a text to nothing.
  */
 import type { Artifact, TaskArtifactUpdate } from '../../protocol/a2a.ts'
+import { joinParts } from '../../protocol/merge-artifact.ts'
 import type { Transaction } from '../../store/store.ts'
 import type { TaskIds } from '../settle/status-message.ts'
 import { readLog } from './event-log.ts'
+import { createLogWire } from './log-wire.ts'
 
 /** The artifacts in the log that no settled message has. */
 export function* partialArtifacts(task: TaskIds, settled: readonly Artifact[]): Transaction<Artifact[]> {
   const whole = new Set(settled.map(({ artifactId }) => artifactId))
   const partial = new Map<string, Artifact>()
+  const log = createLogWire()
   for (let afterSeq = 0; ; ) {
-    const page = yield* readLog(task, afterSeq)
-    for (const { artifactUpdate } of page.flatMap(({ wire }) => wire)) {
+    const page = yield* readLog(task.id, afterSeq)
+    for (const { artifactUpdate } of page.flatMap((row) => log.toEntry(task, row).wire)) {
       if (artifactUpdate !== undefined && !whole.has(artifactUpdate.artifact.artifactId)) add(partial, artifactUpdate)
     }
     const last = page.at(-1)
@@ -28,15 +31,3 @@ function add(partial: Map<string, Artifact>, { artifact, append }: TaskArtifactU
   const parts = append === true && known !== undefined ? joinParts(known.parts, artifact.parts) : artifact.parts
   partial.set(artifact.artifactId, { ...known, ...artifact, parts })
 }
-
-/** Deltas of one text become one part, as in the reply that will replace them. */
-function joinParts(known: Artifact['parts'], more: Artifact['parts']): Artifact['parts'] {
-  const [last, next] = [known.at(-1), more[0]]
-  if (!isBareText(last) || !isBareText(next)) return [...known, ...more]
-  return [...known.slice(0, -1), { text: `${last.text}${next.text}` }, ...more.slice(1)]
-}
-
-type Part = Artifact['parts'][number]
-
-const isBareText = (part: Part | undefined): part is Part & { readonly text: string } =>
-  part?.text !== undefined && Object.keys(part).length === 1

@@ -17,6 +17,7 @@ import { cancel } from '../settle/cancel.ts'
 import type { StatusMessage } from '../settle/status-message.ts'
 import type { TaskResult } from '../settle/task-state.ts'
 import { readLog } from './event-log.ts'
+import { createLogWire, readStreamedReply, type StreamedReply, toWholeReplies } from './log-wire.ts'
 import { listTasks } from './task-list.ts'
 import { messagesOfTask } from './task-messages.ts'
 import {
@@ -145,23 +146,32 @@ const hasResult = (state: TaskState): boolean => isFinal(state) || isInterrupted
 
 async function* follow(
   context: InboxContext,
-  { taskId, untilFinal = false, ...from }: FollowOptions & { taskId: string },
+  { taskId, untilFinal = false, wholeReplies = false, ...from }: FollowOptions & { taskId: string },
   signal: AbortSignal,
 ): AsyncIterable<LogEntry> {
   const { store } = context
   const changes = listenForChanges(context, taskId)
   const isOver = untilFinal ? isFinal : hasResult
+  const log = createLogWire()
   let { afterSeq } = from
   try {
     while (!signal.aborted) {
-      const { task, entries } = await store.read(function* () {
+      const { task, rows, earlier } = await store.read(function* () {
         const row: StoredTaskRow | undefined = yield* findTask(taskId, {})
         if (row === undefined) throw taskNotFound(taskId)
-        return { task: row, entries: yield* readLog({ id: row.id, contextId: row.context_id }, afterSeq) }
+        const page = yield* readLog(taskId, afterSeq)
+        const unknown = wholeReplies || from.afterSeq <= 0 ? [] : log.unknownMessages(page)
+        const streamed: [string, StreamedReply][] = []
+        for (const messageId of unknown) {
+          streamed.push([messageId, yield* readStreamedReply({ taskId, messageId, throughSeq: from.afterSeq })])
+        }
+        return { task: row, rows: page, earlier: streamed }
       })
-      yield* entries
-      afterSeq = entries.at(-1)?.seq ?? afterSeq
-      if (entries.length > 0) continue
+      for (const [messageId, streamed] of earlier) log.learn(messageId, streamed)
+      const ids = { id: taskId, contextId: task.context_id }
+      for (const row of rows) yield wholeReplies ? toWholeReplies(ids, row) : log.toEntry(ids, row)
+      afterSeq = rows.at(-1)?.seq ?? afterSeq
+      if (rows.length > 0) continue
       if (isOver(task.state)) return
       await changes.next(RECHECK_MS, signal)
     }

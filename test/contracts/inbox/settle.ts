@@ -191,7 +191,7 @@ export function settleTests(harness: InboxHarness): void {
             seen.push(`${artifactUpdate.append ? '+' : '='}${artifactUpdate.artifact.parts[0]?.text ?? ''}`)
         }
       }
-      assert.deepEqual(seen, ['WORKING', '+hel', '+lo', 'WORKING', 'WORKING', '=', '+new', '=new text', 'COMPLETED'])
+      assert.deepEqual(seen, ['WORKING', '=hel', '+lo', 'WORKING', 'WORKING', '=', '=new', '=new text', 'COMPLETED'])
     })
   })
 
