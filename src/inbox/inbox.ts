@@ -92,8 +92,9 @@ export interface Reception {
    */
   waitForResult(taskId: string, maxMs: number, signal: AbortSignal): Promise<Task | undefined>
   /**
-   * The reader has this result of a task that it delegated, so its conversation does not get it as a message. `reader` is
-   * the principal of the conversation; another reader changes nothing, and neither does a task without a result.
+   * The running turn of the reader has this result of a task that it delegated: once that turn is done, its conversation
+   * does not get the result as a message. `reader` is the principal of the conversation; another reader changes nothing,
+   * and neither does a task without a result.
    */
   markRead(task: Task, reader: string): Promise<void>
   /** The running turn of the conversation gives up its slot until the work has ended. `queue_full`: too many wait. */

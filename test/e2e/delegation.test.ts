@@ -191,6 +191,27 @@ test('TW-3 a result that is unread when the turn ends is sent to its agent once,
   assert.deepEqual([await completed(platform, asks), await completed(platform, answers)], [2, 2])
 })
 
+test('TW-3 RE-1 a result that only a killed attempt has read is sent to its agent once', async (t) => {
+  const [dataDir, folder] = [temporaryFolder(t), temporaryFolder(t)]
+  const [read, seen] = [join(folder, 'read'), join(folder, 'seen')]
+  // The first attempt reads the result and never ends; the second one neither delegates nor reads.
+  const first = `a=$(a2a delegate --async w1 count); until a2a status $a | grep '^the answer' >> ${read}; do sleep 0.1; done`
+  const work = `if [ ! -s ${read} ]; then ${first}; exec sleep 600; fi`
+  let platform = await startPlatform({ dataDir })
+  t.after(() => platform.dispose())
+  const ids = await makeTeam(platform, [withResults(work, seen), 'echo "the answer to $(cat)"'])
+  const [asks = '', answers = ''] = ids
+  const taskId = await sendWithoutWaiting(platform, asks, 'go')
+  await waitUntil(() => readLines(read).length === 1, 'the result is read', 60_000)
+  await platform.stop('SIGKILL')
+  platform = await startPlatform({ dataDir })
+  await waitForFinalTask(platform, asks, taskId)
+  await waitUntil(() => readLines(seen).length > 0, 'the result arrives', 60_000)
+  await waitUntil(() => isIdle(platform, ids))
+  assert.deepEqual(readLines(seen), ['Your task was: count', 'the answer to count'])
+  assert.deepEqual([await completed(platform, asks), await completed(platform, answers)], [2, 1])
+})
+
 test('TW-3 a result whose waiting caller gave up is unread', async (t) => {
   const platform = await startPlatformFor(t)
   const folder = temporaryFolder(t)

@@ -1,9 +1,9 @@
 /**
  * Looks after the children of delegations. A child whose parent was cancelled or failed for good is cancelled, with its
  * processes, and so on down the tree. When the turn of the parent is done, each child that has ended, and whose result
- * was not read (`mark-read.ts`), is reported: its result becomes a message in the parent's conversation, once. It does
- * not matter which of the two ends first. Everything is found by reading the store, so a crash loses nothing: the next
- * sweep finds it again.
+ * that turn did not read (`mark-read.ts`), is reported: its result becomes a message in the parent's conversation, once.
+ * It does not matter which of the two ends first. Everything is found by reading the store, so a crash loses nothing: the
+ * next sweep finds it again.
  */
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import { sql, type Transaction } from '../../store/store.ts'
@@ -108,7 +108,7 @@ async function cancelOrphans({ store, workerQueues, changed, log }: InboxContext
 interface EndedRow {
   id: string
   workspace_id: string
-  /** 1 when the turn of its parent is done; a parent that was cancelled or failed gets no result. */
+  /** 1 when the turn of its parent is done and did not read it; a parent that was cancelled or failed gets no result. */
   due: number
 }
 
@@ -118,7 +118,8 @@ interface EndedRow {
  */
 function* findEnded(): Transaction<EndedRow[]> {
   return yield* sql<EndedRow>(
-    `select m.id, m.workspace_id, case when p.state = 'done' then 1 else 0 end as due
+    `select m.id, m.workspace_id,
+       case when p.state = 'done' and coalesce(m.read_epoch, 0) <> coalesce(p.settled_epoch, -1) then 1 else 0 end as due
      from messages m left join messages p on p.id = m.parent_id
      where m.child_open = 1 and m.settled_at is not null and (p.id is null or p.settled_at is not null)
        and not exists (select 1 from messages o where ${messagesOfTask('o', 'm.task_id')} and o.settled_at is null)

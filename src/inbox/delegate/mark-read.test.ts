@@ -7,6 +7,8 @@ import { openTeam } from '../../../test/harness/delegations.ts'
 import { done } from '../../../test/harness/inbox-on-clock.ts'
 import type { Lease, Outcome } from '../inbox.ts'
 
+const UNREAD = 'select id from messages where child_open = 1 and read_epoch is null'
+
 test('TW-3 a read counts for the settled messages of that task, by its own conversation, in the state that was read', async (t) => {
   const { inbox, ids, begin, read, workers } = await openTeam(t, ['a', 'b'])
   const [a = '', b = ''] = ids
@@ -18,7 +20,7 @@ test('TW-3 a read counts for the settled messages of that task, by its own conve
   for (const child of [first, second]) await inbox.local.inbox.settle(child, done('7'))
   await inbox.local.inbox.settle(asking, { ...done('how many?'), finality: 'input_required' } as Outcome)
   const later = (await workers[1]?.lease()) as Lease
-  const unread = async () => (await inbox.sql('select id from messages where child_open = 1')).map((row) => row['id'])
+  const unread = async () => (await inbox.sql(UNREAD)).map((row) => row['id'])
   const all = [first, second, asking, running, later].map(({ messageId }) => messageId).sort()
   assert.deepEqual((await unread()).sort(), all)
   await read(stranger, second.taskId)
@@ -45,7 +47,7 @@ test('TW-3 a task that asks in its running turn is not read before the turn sett
   const child = await begin(childOf(root, ids[1] ?? ''))
   await inbox.local.inbox.ask(child, { id: 'q', kind: 'question', parts: [{ text: 'what?' }] })
   await read(root, child.taskId)
-  assert.equal((await inbox.sql('select id from messages where child_open = 1')).length, 1)
+  assert.equal((await inbox.sql(UNREAD)).length, 1)
 })
 
 test('TW-3 a failure to remember a read is logged, and the reader has its result', async (t) => {

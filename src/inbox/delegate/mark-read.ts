@@ -1,6 +1,7 @@
 /**
- * Remembers that the conversation that delegated a task has read its result. A result that was read is not sent to that
- * conversation again when its turn ends (`children.ts`). A task that asks its sender has a result too: the question.
+ * Remembers that the turn that delegated a task has read its result. A read belongs to the attempt: it counts when that
+ * turn is done, and then the result is not sent to its conversation (`children.ts`). A turn that is lost, fails or is
+ * released takes its reads with it. A task that asks its sender has a result too: the question.
  */
 import { toMoleculeError } from '../../errors.ts'
 import { isFinal, isInterrupted, type Task } from '../../protocol/a2a.ts'
@@ -9,13 +10,17 @@ import type { InboxContext } from '../context.ts'
 import { messagesOfTask } from '../read/task-messages.ts'
 
 /**
- * Settled children of the task whose end was not handled. The principal of the task is that of the conversation that
- * delegated it. The state is the one that was read: a task that went on in the meantime has a result that is unread.
+ * Settled children of the task that the running turn of their parent has not read. The principal of the task is that of
+ * the conversation that delegated it. The state is the one that was read: a task that went on in the meantime has a
+ * result that is unread.
  */
-const UNREAD = `child_open = 1 and settled_at is not null
+const UNREAD = (child: string): string => `${messagesOfTask(child, '$1')}
+  and ${child}.child_open = 1 and ${child}.settled_at is not null
+  and p.id = ${child}.parent_id and p.state = 'leased' and c.id = p.conversation_id
+  and coalesce(${child}.read_epoch, 0) <> c.lease_epoch
   and exists (select 1 from tasks t where t.id = $1 and t.principal = $2 and t.state = $3)`
-const FIND = `select m.workspace_id from messages m where ${messagesOfTask('m', '$1')} and ${UNREAD} limit 1`
-const MARK = `update messages set child_open = 0 where ${messagesOfTask('messages', '$1')} and ${UNREAD}`
+const FIND = `select m.workspace_id from messages m, messages p, conversations c where ${UNREAD('m')} limit 1`
+const MARK = `update messages set read_epoch = c.lease_epoch from messages p, conversations c where ${UNREAD('messages')}`
 
 /** Changes nothing for any other reader. A failure only sends the result again, so the read itself goes on. */
 export async function markRead({ store, log }: InboxContext, task: Task, reader: string): Promise<void> {

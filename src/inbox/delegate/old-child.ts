@@ -2,8 +2,7 @@
  * A new attempt at a message delegates again what the attempt before had delegated. It meets its old children: the n-th
  * delegation of one text to one workspace in this attempt is the n-th such delegation of the attempt before. Otherwise
  * every retry of a parent would run all of its children again. A delegation beyond those is new: an agent that asks the
- * same twice in one attempt gets two tasks. What an earlier attempt read, this one has not: a child that is met again is
- * unread again, also when it has ended.
+ * same twice in one attempt gets two tasks. What an earlier attempt read, this one has not (`mark-read.ts`).
  */
 import { sql, type Transaction } from '../../store/store.ts'
 import type { PreparedLetter } from '../admit/letter-rows.ts'

@@ -87,11 +87,11 @@ export function delegationResultTests(harness: InboxHarness): void {
     }
   })
 
-  test('TW-3 TW-6 a child that a new attempt meets again is unread again, with a key and without; one that was read before stays read', async () => {
+  test('TW-3 TW-6 a child that a new attempt meets again is unread again, with a key and without', async () => {
     await withTeam(2, async ({ ids, workers: [home, away], lease }) => {
       const delegate = (of: Lease, text: string, idempotencyKey?: string) =>
         admit(childOf(of, ids[1] ?? '', { text, ...(idempotencyKey !== undefined && { idempotencyKey }) }))
-      for (const [text, key] of [['plain'], ['keyed', 'k1'], ['left']] as const) {
+      for (const [text, key] of [['plain'], ['keyed', 'k1']] as const) {
         const { taskId } = await delegate(lease, text, key)
         await harness.local.inbox.settle(await away.lease(), done(text))
         await read(lease, taskId)
@@ -110,6 +110,36 @@ export function delegationResultTests(harness: InboxHarness): void {
       assert.ok(await home.idle())
     })
   })
+
+  const ENDS_OF_AN_ATTEMPT: Readonly<Record<string, (lease: Lease) => Promise<unknown>>> = {
+    lost: () => harness.local.recover(),
+    retried: (lease) => harness.local.inbox.settle(lease, retry),
+    released: (lease) => harness.local.inbox.settle(lease, { type: 'released', interrupted: true }),
+    stopped: (lease) => harness.local.inbox.settle(lease, { type: 'stopped' }),
+  }
+  for (const [how, endAttempt] of Object.entries(ENDS_OF_AN_ATTEMPT)) {
+    test(`TW-3 RE-1 what an attempt has read is unread again when that attempt is ${how}, and is reported once unless a later attempt reads it`, async () => {
+      await withTeam(2, async ({ ids, workers: [home, away], lease }) => {
+        const tasks: string[] = []
+        for (const text of ['first', 'both']) {
+          const { taskId } = await admit(childOf(lease, ids[1] ?? '', { text }))
+          await harness.local.inbox.settle(await away.lease(), done(`answer to ${text}`))
+          await read(lease, taskId)
+          tasks.push(taskId)
+        }
+        await endAttempt(lease)
+        const again = await home.lease()
+        assert.equal(again.messageId, lease.messageId)
+        await read(again, tasks[1] ?? '')
+        await harness.local.inbox.settle(again, done('bye'))
+        const result = await home.lease()
+        assert.match(textOf(result), /Your task was: first\n.*\n\nanswer to first$/)
+        await harness.local.inbox.settle(result, done('thanks'))
+        await harness.local.children.lookAfter()
+        assert.ok(await home.idle())
+      })
+    })
+  }
 
   test('TW-3 a task with another open message is reported when all have ended, and an unread question is reported', async () => {
     await withTeam(2, async ({ ids, workers: [home, away], lease }) => {
