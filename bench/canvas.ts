@@ -248,7 +248,7 @@ function failures({ name, ...one }: Measured): string[] {
 
 async function main(): Promise<void> {
   const platform = await startPlatform()
-  const browser = await chromium.launch({ executablePath: findChromium(), args: ['--no-sandbox'] })
+  const browser = await chromium.launch({ executablePath: await findChromium(), args: ['--no-sandbox'] })
   const stop = new AbortController()
   try {
     const ids = await fill(platform)

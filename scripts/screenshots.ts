@@ -74,7 +74,7 @@ async function tabsOf(browser: Browser, platform: PlatformUnderTest, id: string)
 
 async function main(): Promise<void> {
   mkdirSync(folder, { recursive: true })
-  const browser = await chromium.launch({ executablePath: findChromium(), args: ['--no-sandbox'] })
+  const browser = await chromium.launch({ executablePath: await findChromium(), args: ['--no-sandbox'] })
   const [empty, team, many] = [
     await startPlatform({ env: withAgents() }),
     await startPlatform({ env: withAgents() }),

@@ -4,17 +4,12 @@
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
-import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises'
-import { homedir, tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { cacheFolder, installOnce } from '../harness/user-cache.ts'
 import type { Cli } from './clis.ts'
 
 const INSTALL_MS_MAX = 10 * 60_000
-
-/** Follows the XDG base directory specification. */
-export function cacheFolder(kind: 'agents' | 'clients'): string {
-  return join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'molecule', kind)
-}
 
 /** The program of an installed CLI. Throws when the CLI is not installed. */
 export function installedBin(cli: Cli): string {
@@ -26,24 +21,6 @@ export function installedBin(cli: Cli): string {
 /** Installs the CLI unless it is installed; the seconds it took, or undefined. Throws an error that says what to do. */
 export function ensureInstalled(cli: Cli): Promise<number | undefined> {
   return installOnce(folderOf(cli), (folder) => installInto(folder, cli))
-}
-
-/** Fills the folder unless it exists; the seconds it took, or undefined. */
-export async function installOnce(folder: string, fill: (folder: string) => void): Promise<number | undefined> {
-  if (existsSync(folder)) return undefined
-  const startMs = performance.now()
-  await mkdir(dirname(folder), { recursive: true })
-  // Beside the final folder, because a rename works only within one file system.
-  const temporary = await mkdtemp(`${folder}.making-`)
-  try {
-    fill(temporary)
-    await rename(temporary, folder)
-  } catch (error) {
-    await rm(temporary, { recursive: true, force: true })
-    // Another process may have installed it meanwhile.
-    if (!existsSync(folder)) throw error
-  }
-  return (performance.now() - startMs) / 1000
 }
 
 const folderOf = ({ name, version }: Cli): string => join(cacheFolder('agents'), `${name}-${version}`)

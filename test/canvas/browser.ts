@@ -28,7 +28,7 @@ let browser: Promise<Browser> | undefined
 
 /** The browser of this test file. */
 function openBrowser(): Promise<Browser> {
-  browser ??= chromium.launch({ executablePath: findChromium(), args: ['--no-sandbox'] })
+  browser ??= findChromium().then((executablePath) => chromium.launch({ executablePath, args: ['--no-sandbox'] }))
   return browser
 }
 

@@ -7,7 +7,8 @@ import { writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { cacheFolder, installOnce, npmInstall } from '../agents/install-cli.ts'
+import { npmInstall } from '../agents/install-cli.ts'
+import { cacheFolder, installOnce } from '../harness/user-cache.ts'
 
 export const CLIENT_VERSIONS = {
   'a2a-ai-provider': '0.5.0-alpha.1',

@@ -1,8 +1,10 @@
 /**
  * Runs inside a platform under test (`NODE_OPTIONS=--import=...`) and measures how long its event loop was held: in time,
  * and in CPU time of the thread, which other programs on the machine do not lengthen. A test reads and resets the longest
- * ones over the socket whose path is in LOOP_PROBE.
+ * ones over a port of loopback, which it writes into the file that LOOP_PROBE names. Not a socket in the file system: its
+ * path may have only 107 bytes, and a temporary folder can be longer.
  */
+import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 
@@ -29,6 +31,9 @@ if (path !== undefined) {
       cpuMs = 0
     }, 5)
   })
-  server.listen(path)
+  server.listen(0, '127.0.0.1', () => {
+    const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
+    writeFileSync(path, String(port))
+  })
   server.unref()
 }

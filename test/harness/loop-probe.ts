@@ -1,5 +1,6 @@
 /** A platform with a probe in its process: how long one request held its event loop. */
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { createConnection } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -19,13 +20,14 @@ export interface ProbedPlatform extends PlatformUnderTest {
 }
 
 export async function startProbedPlatform(dataDir: string, args: readonly string[] = []): Promise<ProbedPlatform> {
-  const socketPath = join(dataDir, 'loop.sock')
-  const env = { NODE_OPTIONS: `--import=${PROBE}`, LOOP_PROBE: socketPath }
+  const portFile = join(dataDir, 'loop-port')
+  const env = { NODE_OPTIONS: `--import=${PROBE}`, LOOP_PROBE: portFile }
   const platform = await startPlatform({ dataDir, env, args })
+  const port = Number(readFileSync(portFile, 'utf8'))
   return {
     ...platform,
     async takeHold() {
-      const socket = createConnection(socketPath)
+      const socket = createConnection(port, '127.0.0.1')
       let text = ''
       socket.setEncoding('utf8').on('data', (chunk) => {
         text += chunk

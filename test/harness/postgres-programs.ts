@@ -3,9 +3,9 @@
  * root uses another account of the machine, and a copy of the programs when that account cannot read them.
  */
 import { execFile } from 'node:child_process'
-import { access, cp, readFile } from 'node:fs/promises'
+import { access, chown, cp, mkdtemp, readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { arch, platform } from 'node:os'
+import { arch, platform, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { PLAIN_ENVIRONMENT } from './process-harness.ts'
@@ -34,6 +34,37 @@ export async function findAccount(): Promise<MaybeSystemAccount> {
     }
   }
   throw new Error('PostgreSQL does not run as root, and this machine has neither an account postgres nor nobody')
+}
+
+/** Folders that every account of a machine may enter, for a temporary folder that only its owner may enter. */
+const SHARED_FOLDERS = ['/tmp', '/var/tmp']
+
+/**
+ * A new folder that belongs to the account. It is in TMPDIR where the account can enter that. Prevents a private TMPDIR of
+ * root from failing every test with PostgreSQL at a file that is there.
+ */
+export async function makeFolderFor(account: MaybeSystemAccount, sharedFolders = SHARED_FOLDERS): Promise<string> {
+  if (account.uid === undefined) return mkdtemp(join(tmpdir(), FOLDER_PREFIX))
+  for (const parent of [tmpdir(), ...sharedFolders]) {
+    if (!(await canEnter(parent, account))) continue
+    const folder = await mkdtemp(join(parent, FOLDER_PREFIX))
+    await chown(folder, account.uid, account.gid)
+    return folder
+  }
+  throw new Error(
+    `PostgreSQL does not run as root, and its account (uid ${account.uid}) cannot enter ${[tmpdir(), ...sharedFolders].join(' or ')}: set TMPDIR to a folder that every account can enter`,
+  )
+}
+
+const FOLDER_PREFIX = 'molecule-postgres-'
+
+async function canEnter(folder: string, account: SystemAccount): Promise<boolean> {
+  try {
+    await execute('/bin/sh', ['-c', 'cd "$0"', folder], { ...account, cwd: '/', env: POSTGRES_ENVIRONMENT })
+    return true
+  } catch {
+    return false
+  }
 }
 
 export interface PostgresPrograms {

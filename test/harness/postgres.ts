@@ -7,9 +7,8 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { chown, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chown, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Writable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -17,6 +16,7 @@ import { Client } from 'pg'
 import {
   findAccount,
   type MaybeSystemAccount,
+  makeFolderFor,
   POSTGRES_ENVIRONMENT,
   preparePrograms,
   runToEnd,
@@ -54,11 +54,11 @@ let databases = 0
 
 export async function startPostgres(): Promise<TestPostgres> {
   const account = await findAccount()
-  const folder = await mkdtemp(join(tmpdir(), 'molecule-postgres-'))
-  if (account.uid !== undefined) await chown(folder, account.uid, account.gid)
-  const { postgres, initdb } = await preparePrograms(folder, account)
-  const cluster: Cluster = { folder, postgres, account, password: randomBytes(12).toString('hex') }
-  await initialise(cluster, initdb)
+  const folder = await makeFolderFor(account)
+  const cluster = await makeCluster(folder, account).catch(async (error: unknown) => {
+    await rm(folder, { recursive: true, force: true })
+    throw error
+  })
   const port = await freePort()
   let server: Server | undefined = await startWithRetry(cluster, port)
   const end = async (last: 'keep' | 'remove') => {
@@ -82,6 +82,13 @@ export async function startPostgres(): Promise<TestPostgres> {
       await rm(folder, { recursive: true, force: true })
     },
   }
+}
+
+async function makeCluster(folder: string, account: MaybeSystemAccount): Promise<Cluster> {
+  const { postgres, initdb } = await preparePrograms(folder, account)
+  const cluster: Cluster = { folder, postgres, account, password: randomBytes(12).toString('hex') }
+  await initialise(cluster, initdb)
+  return cluster
 }
 
 async function initialise({ folder, account, password }: Cluster, initdb: string): Promise<void> {
