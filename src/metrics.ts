@@ -11,18 +11,29 @@ export interface Series {
   readonly value: number
 }
 
+/** Every counter, with the sentence that `/metrics` shows about it. The name of a counter ends in `_total`. */
+export const COUNTERS = {
+  molecule_turns_total: 'Turns that ended, by outcome.',
+  molecule_turn_failures_total: 'Turns that failed, by the code of the failure.',
+  molecule_tokens_total: 'Tokens that turns reported, by direction.',
+  molecule_http_requests_total: 'Answered HTTP requests, by class of status.',
+  molecule_grpc_requests_total: 'Answered gRPC calls, by status.',
+} as const satisfies Readonly<Record<`molecule_${string}_total`, string>>
+
+export type CounterName = keyof typeof COUNTERS
+
 export interface Metrics {
-  count(name: string, labels?: Labels, by?: number): void
+  count(name: CounterName, labels?: Labels, by?: number): void
   /** By counter name, in the order of their first count. */
-  read(): ReadonlyMap<string, readonly Series[]>
+  read(): ReadonlyMap<CounterName, readonly Series[]>
 }
 
 /** For each counter; a label set beyond it is counted as `other`. */
 const SERIES_MAX = 200
 
 export function createMetrics(): Metrics {
-  const counters = new Map<string, Map<string, { labels: Labels; value: number }>>()
-  const seriesOf = (name: string, labels: Labels) => {
+  const counters = new Map<CounterName, Map<string, { labels: Labels; value: number }>>()
+  const seriesOf = (name: CounterName, labels: Labels) => {
     const all = counters.get(name) ?? new Map<string, { labels: Labels; value: number }>()
     counters.set(name, all)
     const key = JSON.stringify(labels)

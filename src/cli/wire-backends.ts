@@ -65,6 +65,7 @@ export async function wireBackends({ config, log, environment }: WireBackendsOpt
     checks: { check, checkLogin: createLoginCheck(environment) },
     backendTraits,
     adapterChanges,
+    runtimes: ['external', ...registry.names()].sort(),
     agents: createFoundAgents({ env: environment, context }),
   }
 }

@@ -67,7 +67,9 @@ export interface WiredWorkspaces {
   readonly upkeep: WorkspaceUpkeep
   readonly logins: Logins
   /** The parts that the HTTP door needs, once the runtime and the tokens exist. */
-  createDoorParts(others: DoorPartsOptions): Omit<WorkspaceRoutesContext, 'clockDoor' | 'agents' | 'chat'>
+  createDoorParts(
+    others: DoorPartsOptions,
+  ): Omit<WorkspaceRoutesContext, 'clockDoor' | 'agents' | 'chat' | 'knownNames'>
 }
 
 const NONE = () => false

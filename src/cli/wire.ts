@@ -29,6 +29,7 @@ import {
   ensureConversationSecret,
 } from '../workspaces/tokens/conversation-tokens.ts'
 import { createTokens } from '../workspaces/tokens/token-store.ts'
+import { CHANNEL_KINDS } from './channel-kinds.ts'
 import { childEnvironmentOf } from './child-environment.ts'
 import { ensureHostId } from './data-folder/host-id.ts'
 import type { Environment } from './terminal/terminal.ts'
@@ -67,7 +68,7 @@ export async function wire(options: WireOptions): Promise<Platform> {
   const [clock, metrics] = [systemClock, createMetrics()]
   const host = ensureHostId(config.dataDir)
   const wiredBackends = await wireBackends(options, host)
-  const { processes, orphansReaped, build, checks, backendTraits, adapterChanges, agents } = wiredBackends
+  const { processes, orphansReaped, build, checks, backendTraits, adapterChanges, agents, runtimes } = wiredBackends
 
   const opened = await openStore(config, log)
   const space = await watchFreeSpace({ ...config, bytesMin: config.minFreeBytes, clock, log })
@@ -101,7 +102,7 @@ export async function wire(options: WireOptions): Promise<Platform> {
     load: localInbox.load,
     workspaces: wired.workspaces,
     ...doorParts,
-    ...{ reception, clockDoor, agents, chat, tokens, metrics, push, log, clock },
+    ...{ reception, clockDoor, agents, runtimes, chat, tokens, metrics, push, log, clock },
     ...{ host: config.host, port: config.port },
     ...{ version: readVersion(), maxBlockMs: config.maxBlockMs },
     grpcPort: () => grpcDoor?.port,
@@ -155,7 +156,12 @@ function wireWebhooks({ config, log }: WireOptions, { pushConfigs: configs, rece
 }
 
 /** The HTTP door, with the MCP servers of the workspaces behind it. */
-const wireHttp = (parts: Omit<HttpDoorOptions, 'mcp'>): HttpDoor => createHttpDoor({ ...parts, mcp: createMcp(parts) })
+function wireHttp({ runtimes, ...parts }: WireHttpOptions): HttpDoor {
+  const knownNames = { runtimes, channelKinds: Object.keys(CHANNEL_KINDS) }
+  return createHttpDoor({ ...parts, knownNames, mcp: createMcp(parts) })
+}
+
+type WireHttpOptions = Omit<HttpDoorOptions, 'mcp' | 'knownNames'> & { readonly runtimes: readonly string[] }
 
 /** Loads the libraries of gRPC only when the door is used: that takes 0.3 s. */
 async function wireGrpc(

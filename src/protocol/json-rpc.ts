@@ -126,6 +126,9 @@ const METHODS: ReadonlyMap<string, A2aMethod> = new Map([
   ]),
 ])
 
+/** The names of all methods, in both versions. */
+export const METHOD_NAMES: readonly string[] = [...METHODS.keys()]
+
 const UTF_8 = new TextDecoder('utf-8', { fatal: true })
 
 function decode(body: unknown): unknown {

@@ -120,7 +120,7 @@ test('PL-15 requests are counted by the class of their status, and those without
 test('a platform without a load shows none', async (t) => {
   const { sendRequest } = await openDoor(t)
   const { text } = await sendRequest('/metrics', { token: secretOf('admin') })
-  assert.match(text, /^molecule_queue_depth_total 0$/m)
+  assert.match(text, /^molecule_messages_waiting 0$/m)
   assert.match(text, /^molecule_turns_running 0$/m)
 })
 

@@ -140,6 +140,7 @@ const NO_WORKSPACE_CONTEXT: WorkspaceRoutesContext = {
   },
   overview: { read: async () => ({ workspaces: [] }), openDelegations: async () => [] },
   agents: { list: async () => [] },
+  knownNames: { runtimes: ['mock'], channelKinds: ['telegram'] },
   activity: {
     read: ({ workspaceId }) => rejectNotFound(workspaceId),
     addNote: rejectNotFound,

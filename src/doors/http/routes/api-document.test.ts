@@ -55,9 +55,40 @@ test('PL-10 the API document names the ways to log in, and the form of an error'
   }
   assert.deepEqual(components.schemas['Error'], { type: 'object', properties: { error }, required: ['error'] })
   const schema = { $ref: '#/components/schemas/Error' }
-  assert.deepEqual(components['responses'], {
-    Error: { description: 'Refused, with the reason', content: { 'application/json': { schema } } },
+  const responses = components['responses'] as Record<string, object>
+  assert.deepEqual(responses['Error'], {
+    description: 'Refused, with the reason',
+    content: { 'application/json': { schema } },
   })
+})
+
+test('PL-10 the API document has for each binding of A2A the form of its errors and its media types', () => {
+  const refused = ({ operation }: (typeof operations)[number]) => Object(operation['responses']).default.$ref
+  const media = ({ operation }: (typeof operations)[number]) => Object.keys(Object(operation['responses'])[200].content)
+  const find = (name: string) => operations.filter((each) => each.name === name)
+  const [rpc] = find('post /workspaces/{id}/a2a').map((each) => [refused(each), media(each)])
+  assert.deepEqual(rpc, ['#/components/responses/JsonRpcError', ['application/json', 'text/event-stream']])
+  for (const each of operations.filter(({ operation }) => operation['x-a2a-method'] !== undefined)) {
+    assert.equal(refused(each), '#/components/responses/A2aRestError', each.name)
+    const isStream = /Streaming|Subscribe/.test(String(each.operation['x-a2a-method']))
+    const expected = isStream ? ['text/event-stream'] : ['application/a2a+json', 'application/json']
+    assert.deepEqual(media(each), expected, each.name)
+  }
+  const card = find('get /workspaces/{id}/a2a/.well-known/agent-card.json').map(refused)
+  assert.deepEqual(card, ['#/components/responses/Error'])
+})
+
+test('PL-10 no schema of the API document leads back to itself: a generated client would not compile', () => {
+  const referred = (node: unknown): string[] =>
+    [...JSON.stringify(node).matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)].map(([, name]) => String(name))
+  const visit = (name: string, path: readonly string[]): void => {
+    assert.ok(!path.includes(name), [...path, name].join(' > '))
+    for (const next of referred(components.schemas[name])) visit(next, [...path, name])
+  }
+  for (const name of Object.keys(components.schemas)) visit(name, [])
+  const { properties } = components.schemas['post_workspaces'] as { properties: Record<string, object> }
+  const config = { type: 'object', propertyNames: text, additionalProperties: {} }
+  assert.deepEqual(properties['runtime_config'], config, 'any JSON value')
 })
 
 test('PL-10 the API document has the methods of A2A at its one JSON-RPC route, and bodies only where they are sent', () => {

@@ -35,7 +35,7 @@ import { mcpRoutes } from './mcp.ts'
 import { memoryRoutes } from './memories.ts'
 import { metricsRoutes } from './metrics.ts'
 import { needsYouRoutes } from './needs-you.ts'
-import { describeApi } from './openapi.ts'
+import { describeApi, type OpenApiDocument } from './openapi.ts'
 import { overviewRoutes } from './overview.ts'
 import { pageRoutes } from './page.ts'
 import { pendingAskRoutes } from './pending-asks.ts'
@@ -81,10 +81,10 @@ export const ROUTES: readonly Route[] = [
 ]
 
 export function createApp(options: Omit<AppContext, 'openApi'>): Hono<HttpEnv> {
-  let document: string | undefined
-  const openApi = () => {
-    document ??= JSON.stringify(describeApi(ROUTES, options.version))
-    return document
+  let document: OpenApiDocument | undefined
+  const openApi = (url: string) => {
+    document ??= describeApi(ROUTES, options.version, options.knownNames)
+    return JSON.stringify({ ...document, servers: [{ url }] })
   }
   const appContext: AppContext = { ...options, openApi }
   // A slash at the end of a path makes no difference.

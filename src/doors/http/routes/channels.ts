@@ -18,7 +18,7 @@ const CHECK_MS_MAX = 30_000
 
 const ids = z.array(z.string().trim().min(1).max(PLACE_CHARACTERS_MAX)).max(LISTED_IDS_MAX).optional()
 const newChannelSchema = z.strictObject({
-  kind: z.string().min(1).max(40),
+  kind: z.string().min(1).max(40).meta({ names: 'channelKinds' }),
   /** Becomes part of principals and reply addresses. */
   name: z
     .string()

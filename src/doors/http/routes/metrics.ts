@@ -3,7 +3,7 @@
  * would otherwise begin a line of its own.
  */
 import type { LoadReport } from '../../../inbox/load-readers.ts'
-import type { Labels, Metrics, Series } from '../../../metrics.ts'
+import { COUNTERS, type Labels, type Metrics, type Series } from '../../../metrics.ts'
 import { route } from './route.ts'
 
 export const metricsRoutes = [
@@ -21,47 +21,48 @@ export const metricsRoutes = [
 ]
 
 export function metricsText(metrics: Metrics, report: LoadReport): string {
-  const counters = [...metrics.read()].map(([name, series]) => familyText({ name, type: 'counter', series }))
+  const counters = [...metrics.read()].map(([name, series]) =>
+    familyText({ name, help: COUNTERS[name], type: 'counter', series }),
+  )
   return [...counters, ...gauges(report).map(familyText)].join('')
 }
 
 interface MetricFamily {
   readonly name: string
+  readonly help: string
   readonly type: 'counter' | 'gauge'
   readonly series: readonly Series[]
 }
 
+/** No name ends in `_total`, which is for counters; a name with a unit has a base unit. */
 function gauges({ waiting, running, workspaces }: LoadReport): MetricFamily[] {
-  const gauge = (name: string, series: readonly Series[]): MetricFamily => ({
+  const gauge = (name: string, help: string, series: readonly Series[]): MetricFamily => ({
     name: `molecule_${name}`,
+    help,
     type: 'gauge',
     series,
   })
   const one = (value: number): Series[] => [{ labels: {}, value }]
   const each = (read: (workspace: LoadReport['workspaces'][number]) => number): Series[] =>
     workspaces.map((workspace) => ({ labels: { workspace: workspace.id }, value: read(workspace) }))
+  const depths = each((workspace) => workspace.waiting)
+  const oldest = each((workspace) => workspace.oldestWaitingMs / 1000)
   const memory = process.memoryUsage()
   return [
-    gauge('queue_depth_total', one(waiting)),
-    gauge('turns_running', one(running)),
-    gauge(
-      'queue_depth',
-      each((workspace) => workspace.waiting),
-    ),
-    gauge(
-      'queue_oldest_seconds',
-      each((workspace) => workspace.oldestWaitingMs / 1000),
-    ),
-    gauge('resident_memory_bytes', one(memory.rss)),
-    gauge('heap_used_bytes', one(memory.heapUsed)),
-    gauge('uptime_seconds', one(Math.round(process.uptime()))),
+    gauge('messages_waiting', 'Messages that wait for a turn, in all workspaces.', one(waiting)),
+    gauge('turns_running', 'Turns that run now, in all workspaces.', one(running)),
+    gauge('queue_depth', 'Messages that wait for a turn, of the busiest workspaces.', depths),
+    gauge('queue_oldest_seconds', 'How long the oldest message of a workspace has waited.', oldest),
+    gauge('resident_memory_bytes', 'Memory of the process.', one(memory.rss)),
+    gauge('heap_used_bytes', 'Used heap of JavaScript.', one(memory.heapUsed)),
+    gauge('uptime_seconds', 'How long the process has run.', one(Math.round(process.uptime()))),
   ]
 }
 
-function familyText({ name, type, series }: MetricFamily): string {
+function familyText({ name, help, type, series }: MetricFamily): string {
   if (series.length === 0) return ''
   const lines = series.map(({ labels, value }) => `${name}${labelText(labels)} ${value}\n`)
-  return `# TYPE ${name} ${type}\n${lines.join('')}`
+  return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines.join('')}`
 }
 
 function labelText(labels: Labels): string {

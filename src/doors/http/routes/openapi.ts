@@ -3,16 +3,17 @@
  * cannot differ from what is served. `x-roles` lists the roles that may call a route; A2A lists them per method.
  */
 import { z } from 'zod'
-import {
-  jsonRpcRequestSchema,
-  listTasksParamsSchema,
-  messageSendParamsSchema,
-  sendMessageParamsSchema,
-  taskIdParamsSchema,
-} from '../../../protocol/schemas.ts'
 import { A2A_ACTIONS } from '../a2a/methods.ts'
 import { type Action, rolesOf } from '../server/auth.ts'
-import type { Route } from './route.ts'
+import {
+  A2A_ERROR_RESPONSES,
+  A2A_ERROR_SCHEMAS,
+  A2A_PARAMS,
+  a2aContent,
+  bodyContent,
+  errorResponseName,
+} from './a2a-document.ts'
+import type { KnownNames, Route } from './route.ts'
 
 export interface OpenApiDocument {
   readonly openapi: string
@@ -33,14 +34,19 @@ export interface ApiOperation {
   readonly [key: string]: unknown
 }
 
-export function describeApi(routes: readonly Route[], version: string): OpenApiDocument {
-  const schemas: Record<string, object> = { Error: ERROR_SCHEMA }
+export function describeApi(
+  routes: readonly Route[],
+  version: string,
+  names: Partial<KnownNames> = {},
+): OpenApiDocument {
+  const schemas: Record<string, object> = { Error: ERROR_SCHEMA, ...A2A_ERROR_SCHEMAS }
   const paths: Record<string, Record<string, ApiOperation>> = {}
   for (const route of routes) {
     const path = documentPath(route.path)
     paths[path] = { ...paths[path], [route.method]: describeRoute(route, schemas) }
   }
-  for (const [name, schema] of Object.entries(A2A_SCHEMAS)) addSchema(schemas, { name, schema, io: 'input' })
+  for (const [name, schema] of Object.entries(A2A_PARAMS)) addSchema(schemas, { name, schema, io: 'input' })
+  listNames(schemas, names)
   return {
     openapi: '3.1.0',
     info: { title: 'Molecule', version },
@@ -53,6 +59,7 @@ export function describeApi(routes: readonly Route[], version: string): OpenApiD
       },
       responses: {
         Error: { description: 'Refused, with the reason', content: json({ $ref: '#/components/schemas/Error' }) },
+        ...A2A_ERROR_RESPONSES,
       },
     },
   }
@@ -60,15 +67,6 @@ export function describeApi(routes: readonly Route[], version: string): OpenApiD
 
 /** From the router's syntax to the document's: `/workspaces/:id` is `/workspaces/{id}`. */
 export const documentPath = (path: string): string => path.replaceAll(/\/:(\w+)(?:\{[^}]*\})?/g, '/{$1}')
-
-/** The params of A2A methods; the method of a call says which one applies. */
-const A2A_SCHEMAS = {
-  JsonRpcRequest: jsonRpcRequestSchema,
-  SendMessage: sendMessageParamsSchema,
-  MessageSend: messageSendParamsSchema,
-  TaskId: taskIdParamsSchema,
-  ListTasks: listTasksParamsSchema,
-} as const
 
 const ERROR_SCHEMA = {
   type: 'object',
@@ -119,12 +117,14 @@ function describeRoute(route: Route, schemas: Record<string, object>): ApiOperat
     ...requestBody(route, schemas),
     responses: {
       [status]: { description, ...answerContent(route, schemas) },
-      default: { $ref: '#/components/responses/Error' },
+      default: { $ref: `#/components/responses/${errorResponseName(route)}` },
     },
   }
 }
 
 function answerContent(route: Route, schemas: Record<string, object>): object {
+  const content = a2aContent(route)
+  if (content !== undefined) return { content }
   if (route.answer === undefined) return {}
   const name = `${operationName(route)}_answer`
   return { content: json(addSchema(schemas, { name, schema: route.answer, io: 'output' })) }
@@ -141,20 +141,35 @@ function requestBody(route: Route, schemas: Record<string, object>): Pick<ApiOpe
   }
   if (route.body === undefined) return {}
   const schema = addSchema(schemas, { name: operationName(route), schema: route.body.schema, io: 'input' })
-  return { requestBody: { required: route.body.optional !== true, content: json(schema) } }
+  return { requestBody: { required: route.body.optional !== true, content: bodyContent(route, schema) } }
 }
 
-/** A `$ref` is resolved from the document's root, so definitions inside a schema become schemas of the document. */
+/**
+ * Adds the schema to those of the document; a reference to it. A part that refers to itself (any JSON value) becomes a
+ * schema without a condition: no type that a generator makes of it compiles.
+ */
 function addSchema(
   schemas: Record<string, object>,
   { name, schema, io }: { name: string; schema: z.ZodType; io: 'input' | 'output' },
 ): { $ref: string } {
   const converted = z.toJSONSchema(schema, { io, unrepresentable: 'any' })
-  const text = JSON.stringify(converted).replaceAll('"#/$defs/', `"#/components/schemas/${name}.`)
-  const { $schema: _dialect, $defs = {}, ...rest } = JSON.parse(text) as Record<string, unknown> & { $defs?: object }
+  const text = JSON.stringify(converted).replaceAll(/\{"\$ref":"#\/\$defs\/[^"]*"\}/g, '{}')
+  const { $schema: _dialect, $defs: _recursive, ...rest } = JSON.parse(text) as Record<string, unknown>
   schemas[name] = rest
-  for (const [inner, definition] of Object.entries($defs)) schemas[`${name}.${inner}`] = definition as object
   return { $ref: `#/components/schemas/${name}` }
+}
+
+/** Replaces `names` in every schema by the enum of these names. */
+function listNames(node: unknown, known: Partial<KnownNames>): void {
+  if (typeof node !== 'object' || node === null) return
+  const schema = node as Record<string, unknown>
+  const { names } = schema
+  if (typeof names === 'string') {
+    delete schema['names']
+    const values = known[names as keyof KnownNames]
+    if (values !== undefined) schema['enum'] = values
+  }
+  for (const inner of Object.values(schema)) listNames(inner, known)
 }
 
 const json = (schema: object) => ({ 'application/json': { schema } })

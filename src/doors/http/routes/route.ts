@@ -147,6 +147,15 @@ export interface FoundAgents {
   list(): Promise<readonly FoundAgent[]>
 }
 
+/**
+ * Names that only the running platform knows. The document lists them as an enum where a schema says
+ * `.meta({ names: 'runtimes' })`: the platform refuses any other.
+ */
+export interface KnownNames {
+  readonly runtimes: readonly string[]
+  readonly channelKinds: readonly string[]
+}
+
 /** Dependencies of the routes of workspaces. */
 export interface WorkspaceRoutesContext {
   readonly lifecycle: WorkspaceLifecycle
@@ -174,6 +183,8 @@ export interface WorkspaceRoutesContext {
   readonly overview: Overview
   readonly agents: FoundAgents
   readonly chat: ChatRoutesContext
+  /** For the API document. */
+  readonly knownNames: KnownNames
 }
 
 /** What the routes of chat channels need. */
@@ -211,6 +222,6 @@ export interface AppContext extends WorkspaceRoutesContext {
   readonly version: string
   /** Why the platform accepts no work right now; undefined when it does. */
   readonly unready: () => Promise<string | undefined>
-  /** The API document as JSON. */
-  readonly openApi: () => string
+  /** The API document as JSON, for a caller that reaches the platform at this URL. */
+  readonly openApi: (baseUrl: string) => string
 }

@@ -41,7 +41,7 @@ const modelName = shortText.refine(isModelName, MODEL_NAME_REASON)
 export const newWorkspaceSchema = z.strictObject({
   name: z.string().trim().min(1).max(NAME_CHARACTERS_MAX).refine(isPlainLine, PLAIN_LINE_REASON),
   role: z.string().max(ROLE_CHARACTERS_MAX).optional(),
-  runtime: shortText.optional(),
+  runtime: shortText.meta({ names: 'runtimes' }).optional(),
   model: modelName.optional(),
   parent_id: shortText.optional(),
   tier: z
