@@ -33,6 +33,8 @@ export type ErrorCode =
   | 'store_unavailable'
   /** The store's file is damaged. Nothing is written until its owner has restored it. */
   | 'store_damaged'
+  /** The stored reply of one message does not match its checksum: `details.messageId`. It is not shown. */
+  | 'reply_damaged'
   /** The disk of the platform is nearly full, so it takes no new messages; running turns finish. */
   | 'disk_low'
   /** Configuration that cannot work: a missing option, a bad duration, an unknown runtime. */

@@ -118,6 +118,7 @@ export function wireWorkspaces(parts: WireWorkspacesOptions): WiredWorkspaces {
       budgets: localInbox.budgets,
       needsYou: createNeedsYou([...localInbox.needSources, pairingNeeds(createPairings(store))], workspaces),
       deliveries: localInbox.deliveries,
+      damagedReplies: localInbox.damagedReplies,
       bridgeContext: { bridges: localInbox.bridges, brief },
       conversations: localInbox.conversations,
       stories: localInbox.stories,

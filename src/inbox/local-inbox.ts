@@ -21,7 +21,7 @@ import { createWorkerInbox } from './lease/worker-inbox.ts'
 import { createWorkerQueues } from './lease/worker-queues.ts'
 import { createWorkspaceQueues } from './lease/workspace-queues.ts'
 import type { LoadReport, Overview } from './load-readers.ts'
-import type { DeadLetters, NeedSource, PendingAsks, Rules } from './owners.ts'
+import type { DamagedReplies, DeadLetters, NeedSource, PendingAsks, Rules } from './owners.ts'
 import { createActivity } from './read/activity.ts'
 import { createConversations } from './read/conversations.ts'
 import { reportLoad } from './read/load-report.ts'
@@ -34,6 +34,7 @@ import { createWatchers } from './read/watchers.ts'
 import type { Activity, Conversations, Stories, UsageReader } from './readers.ts'
 import { createDeadLetters } from './settle/dead-letters.ts'
 import { correctClock } from './upkeep/clock-correction.ts'
+import { createScrub } from './upkeep/scrub.ts'
 import { createSweep } from './upkeep/sweep.ts'
 
 export interface LocalInboxOptions {
@@ -58,6 +59,7 @@ export interface LocalInbox {
   readonly pendingAsks: PendingAsks
   readonly rules: Rules
   readonly budgets: LocalBudgets
+  readonly damagedReplies: DamagedReplies
   /** What waits for a person, by kind, the most urgent kind first. */
   readonly needSources: readonly NeedSource[]
   readonly pushConfigs: PushConfigs
@@ -87,12 +89,14 @@ const createReaders = (store: Store) => ({
 })
 
 export function createLocalInbox(options: LocalInboxOptions): LocalInbox {
-  const { store } = options
+  const scrub = createScrub({ ...options, changed: (workspaceId) => context.changed(workspaceId) })
+  const { store } = scrub
   const workerQueues = createWorkerQueues()
   const watchers = createWatchers()
   const context: InboxContext = {
     onCheckpoint: () => undefined,
     ...options,
+    store,
     workerQueues,
     watchers,
     held: new Set(),
@@ -109,6 +113,7 @@ export function createLocalInbox(options: LocalInboxOptions): LocalInbox {
     releaseLease: (key) => inbox.releaseLease(key),
     lookAfterChildren: () => children.lookAfter(),
     lookAfterBudgets: () => budgets.lookAfter(),
+    scrub: scrub.slice,
   })
   const inbox = createWorkerInbox({ context, fill: sweep.fill, lookAfter: sweep.lookAfter })
   const { keepSessionOn = () => options.keepSession } = options
@@ -137,6 +142,7 @@ export function createLocalInbox(options: LocalInboxOptions): LocalInbox {
     rules: createRules(context),
     needSources: createNeedSources(store, { pendingAsks, budgets }),
     budgets,
+    damagedReplies: scrub,
     pushConfigs: createPushConfigs(store, options.host),
     load: () => store.read(reportLoad),
     queues: createWorkspaceQueues(context, sweep.look),

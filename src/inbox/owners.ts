@@ -147,10 +147,17 @@ export type NeedKind =
   | 'question'
   | 'dead_letter'
   | 'delivery'
+  | 'damaged_reply'
   | 'login'
   | 'workspace'
   | 'budget'
   | 'pairing'
+
+/** Replies whose stored bytes changed. They are listed as needs. */
+export interface DamagedReplies {
+  /** A person has seen it. Throws `not_found`. */
+  dismiss(messageId: string): Promise<void>
+}
 
 /** One thing that waits for a person. */
 export interface Need {

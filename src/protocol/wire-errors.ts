@@ -63,6 +63,7 @@ export const WIRE_ERRORS: Readonly<Record<ErrorCode, WireError>> = {
   stale_lease: wireError('staleLease', 409, 'STALE_LEASE'),
   store_unavailable: wireError('storeUnavailable', 503, 'STORE_UNAVAILABLE'),
   store_damaged: wireError('storeUnavailable', 503, 'STORE_DAMAGED'),
+  reply_damaged: wireError('internalError', 500, 'REPLY_DAMAGED'),
   disk_low: wireError('storeUnavailable', 507, 'DISK_LOW'),
   in_use: wireError('inUse', 409, 'IN_USE'),
   bad_config: wireError('invalidParams', 400, 'BAD_CONFIG'),

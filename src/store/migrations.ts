@@ -30,6 +30,7 @@ import { schema0024 } from './migrations/0024-budgets.ts'
 import { schema0025 } from './migrations/0025-needs-you.ts'
 import { schema0026 } from './migrations/0026-chat-budgets.ts'
 import { schema0027 } from './migrations/0027-has-children.ts'
+import { schema0028 } from './migrations/0028-damaged-replies.ts'
 import { schema0033 } from './migrations/0033-read-epoch.ts'
 
 const MIGRATIONS: readonly string[] = [
@@ -60,6 +61,7 @@ const MIGRATIONS: readonly string[] = [
   schema0025,
   schema0026,
   schema0027,
+  schema0028,
   schema0033,
 ]
 

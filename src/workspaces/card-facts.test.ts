@@ -7,7 +7,7 @@ import { createCardFacts, type NumberedWorkspace } from './card-facts.ts'
 const DAY_MS = 24 * 3600_000
 const MIDNIGHT_MS = START_MS - DAY_MS / 2
 const NONE = {
-  ...{ deadLetters: 0, questions: 0, deliveries: 0, budgets: 0 },
+  ...{ deadLetters: 0, questions: 0, deliveries: 0, damagedReplies: 0, budgets: 0 },
   today: { turns: 0, unknownTurns: 0, costUsd: null },
 }
 function openFacts(t: TestContext) {

@@ -58,6 +58,7 @@ interface FactsRow {
   dead: number
   deliveries: number
   budgets: number
+  damaged: number
   turns: number
   unknown: number | null
   cost: number | null
@@ -76,6 +77,7 @@ const FACTS = `select r.answered_at, u.turns, u.unknown, u.cost,
     ) as questions,
     (select count(*) from deliveries v where v.workspace_id = $1 and v.state in ('failed', 'unknown')
        and v.finished_at is null) as deliveries,
+    (select count(*) from damaged_replies x where x.workspace_id = $1 and x.dismissed_at is null) as damaged,
     (select count(*) from budgets b where b.workspace_id = $1 and b.state = 'asked'
        and (b.day is null or b.day = now_ms() / ${DAY_MS}) and exists (select 1 from budget_waits w
          join messages m on m.id = w.message_id where w.budget_id = b.id and m.settled_at is null)) as budgets
@@ -102,5 +104,6 @@ const toFacts = ({ answered_at: answeredAtMs, turns, unknown, cost, ...row }: Fa
   questions: Number(row.questions),
   deliveries: Number(row.deliveries),
   budgets: Number(row.budgets),
+  damagedReplies: Number(row.damaged),
   today: { turns: Number(turns), unknownTurns: Number(unknown ?? 0), costUsd: cost },
 })

@@ -129,6 +129,8 @@ export interface CardFacts {
   readonly questions: number
   /** Answers that may not have arrived, or could not be sent. */
   readonly deliveries: number
+  /** Stored replies that were changed on the disk. */
+  readonly damagedReplies: number
   /** Spent budgets for which messages wait. */
   readonly budgets: number
   /** Since midnight UTC. The cost is null where no turn reported one; `unknownTurns` reported none. */

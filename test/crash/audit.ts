@@ -5,6 +5,7 @@
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { readReply } from '../../src/inbox/read/reply-format.ts'
 import type { SentMessage } from './client-load.ts'
 import type { Database, DatabaseRow } from './database.ts'
 
@@ -99,7 +100,7 @@ async function readMessages(database: Database): Promise<StoredMessage[]> {
 
 function toMessage(row: DatabaseRow): StoredMessage {
   const statusMessage = JSON.parse(String(row['status_message'] ?? '{}')) as { code?: string }
-  const reply = row['reply'] === null ? undefined : (JSON.parse(String(row['reply'])) as { parts: { text?: string }[] })
+  const reply = row['reply'] === null ? undefined : readReply(String(row['reply']), String(row['id']))
   return {
     key: String(row['idempotency_key']),
     taskId: String(row['task_id']),

@@ -8,6 +8,7 @@ import type { TestContext } from 'node:test'
 import type { Clock } from '../../src/clock.ts'
 import type { Directive, LeaseKey, Worker } from '../../src/inbox/inbox.ts'
 import { createLocalInbox, type LocalInbox } from '../../src/inbox/local-inbox.ts'
+import { readReply } from '../../src/inbox/read/reply-format.ts'
 import { silentLog } from '../../src/log.ts'
 import { keepSession } from '../../src/sessions/sessions.ts'
 import { openSqlite } from '../../src/store/sqlite/sqlite.ts'
@@ -41,7 +42,7 @@ const KEYS: Readonly<Record<string, readonly string[]>> = {
 }
 /** Turns of the event loop; a write takes about three. */
 const TURNS_OF_WORK = 40
-const JSON_COLUMNS = ['items', 'status_message', 'reply', 'body']
+const JSON_COLUMNS = ['items', 'status_message', 'body']
 
 /** By `table key`: the new values of the changed columns, or `deleted`. A new row has all its values but null. */
 export type Changes = Record<string, Record<string, unknown> | 'deleted'>
@@ -251,5 +252,6 @@ const toText = (value: Value | undefined): string => JSON.stringify(value) ?? ''
 function toValue(column: string, row: Row): unknown {
   const value = row[column]
   if (value instanceof Uint8Array) return Buffer.from(value).toString()
+  if (column === 'reply' && typeof value === 'string') return readReply(value, '')
   return JSON_COLUMNS.includes(column) && typeof value === 'string' ? JSON.parse(value) : value
 }

@@ -19,7 +19,7 @@ const ID_HELP = 'the id that "molecule pending" shows'
 const ACTIONS: Readonly<Record<string, string>> = {
   deny: 'deny what an agent asked for; its turn continues',
   replay: 'send a message that failed for good again',
-  discard: 'drop a message that failed for good',
+  discard: 'drop a message that failed for good, or dismiss a reply that was changed on the disk',
   arrived: 'an answer whose delivery is unknown has arrived',
   resend: 'send an answer again that may not have arrived',
   approve: 'let a person talk to a bot; the messages that were held are answered',

@@ -11,7 +11,7 @@ import { relayPathOf } from '../../protocol/relay-path.ts'
 import { sql, type Transaction } from '../../store/store.ts'
 import { budgetsOfMessage } from '../budget/budget-rows.ts'
 import type { Letter } from '../inbox.ts'
-import type { StoredReply } from '../read/event-log.ts'
+import { DAMAGED, readReplyIfWhole } from '../read/reply-format.ts'
 import { truncate } from '../read/truncate.ts'
 import { type StatusMessage, withoutDetail } from '../settle/status-message.ts'
 import { type Ancestry, budgetLimits, withTravelled } from './ancestry.ts'
@@ -118,7 +118,9 @@ function resultParts(child: ChildRow): Part[] {
     `Your task was: ${truncate(asked.join(''), TASK_CHARACTERS_MAX)}`,
   ]
   if (state === 'TASK_STATE_COMPLETED') {
-    const reply = child.reply === null ? undefined : (JSON.parse(child.reply) as StoredReply)
+    const reply = child.reply === null ? undefined : readReplyIfWhole(child.reply, taskId)
+    if (child.reply !== null && reply === undefined)
+      return [{ text: [...about, `Its answer is lost: ${DAMAGED}.`].join('\n') }]
     const answer = [...(reply?.parts ?? []), ...(reply?.artifacts ?? []).flatMap(({ parts }) => parts)]
     return [{ text: `${[...about, 'Its answer:'].join('\n')}\n\n` }, ...answer]
   }

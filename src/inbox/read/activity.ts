@@ -10,7 +10,8 @@ import type { InboxContext } from '../context.ts'
 import type { TurnEvent } from '../inbox.ts'
 import type { Answerer } from '../owners.ts'
 import type { Activity, ActivityEntry, ActivityNote, ActivityPage, ActivityQuery, ActivityRow } from '../readers.ts'
-import { type LogItem, type LogRow, type StoredLogRow, withReplies } from './event-log.ts'
+import { DAMAGED_REPLY, type LogItem, type LogRow, type StoredLogRow, withReplies } from './event-log.ts'
+import { DAMAGED } from './reply-format.ts'
 import { readTexts } from './task-messages.ts'
 import { TEXT_CHARACTERS_MAX, truncate } from './truncate.ts'
 import { listenForChanges, RECHECK_MS } from './watchers.ts'
@@ -176,7 +177,7 @@ function* resolveCursor(workspaceId: string, afterSeq: number | undefined): Tran
 function entriesOf({ row, items, reply }: LogRow<EventRow>): ActivityEntry[] {
   const at = { seq: row.seq, atMs: row.at_ms, ...(row.task_id !== null && { taskId: row.task_id }) }
   return items.flatMap((item) => {
-    const entry = toEntryBody(item, reply?.parts)
+    const entry = toEntryBody(item, reply === DAMAGED_REPLY ? [{ text: DAMAGED }] : reply?.parts)
     return entry === undefined ? [] : [{ ...at, ...entry }]
   })
 }

@@ -13,9 +13,10 @@ import { askIdOf } from '../ask/ask.ts'
 import type { ChatAsk, ChatPage, ChatQuery, ChatTool, ConversationMessage } from '../readers.ts'
 import type { StatusMessage } from '../settle/status-message.ts'
 import { type ChatStateRow, chatStateOf } from './chat-state.ts'
-import type { LogItem, StoredReply } from './event-log.ts'
+import type { LogItem } from './event-log.ts'
 import { replyArtifactId } from './log-wire.ts'
 import { partialArtifacts } from './partial-artifacts.ts'
+import { DAMAGED, readReplyIfWhole, type StoredReply } from './reply-format.ts'
 import { SUMS, type SumRow, toSum } from './usage.ts'
 import { whyWaiting } from './why-waiting.ts'
 
@@ -112,7 +113,8 @@ function* toChatMessage(row: ChatRow, context: ChatContext): Transaction<Convers
   const state = chatStateOf(row)
   const { message } = restoreEnvelope(row.envelope)
   const tools = yield* readTools(row, context.takes)
-  const reply = row.reply === null ? yield* partialReply(row, context) : (JSON.parse(row.reply) as StoredReply)
+  const reply = row.reply === null ? yield* partialReply(row, context) : readReplyIfWhole(row.reply, row.id)
+  const isDamaged = row.reply !== null && reply === undefined
   const [used] = yield* sql<SumRow>(`select ${SUMS} from turn_usage where message_id = $1`, [row.id])
   const ask = state === 'waiting_for_you' ? yield* findAsk(row.id) : undefined
   const status = yield* statusOf(row)
@@ -131,6 +133,7 @@ function* toChatMessage(row: ChatRow, context: ChatContext): Transaction<Convers
     ...(row.state === 'queued' && { place: Number(row.place) }),
     ...(row.state === 'queued' && row.ready_at > row.now && { nextTryAtMs: row.ready_at }),
     ...(status !== undefined && { reason: sentenceOf(status) }),
+    ...(isDamaged && { reason: DAMAGED }),
     ...(status?.code !== undefined && { code: status.code }),
     ...(context.detail && status?.detail !== undefined && { detail: status.detail }),
     ...(reply !== undefined && { reply: { ...reply, isPartial: row.reply === null } }),

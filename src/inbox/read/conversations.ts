@@ -10,7 +10,7 @@ import { type Store, sql, type Transaction } from '../../store/store.ts'
 import type { ConversationPage, ConversationQuery, ConversationSummary, Conversations } from '../readers.ts'
 import { type ChatStateRow, chatStateOf } from './chat-state.ts'
 import { readChat } from './conversation-messages.ts'
-import type { StoredReply } from './event-log.ts'
+import { readReplyIfWhole } from './reply-format.ts'
 import { truncate } from './truncate.ts'
 
 /** Tasks that one page looks at. */
@@ -106,7 +106,7 @@ const textOf = (envelope: string): string =>
 const SEARCHED = `from messages m where m.conversation_id = $1 and m.n > $2 and octet_length(m.envelope) <= ${SEARCHED_TEXT_BYTES_MAX}`
 const SHORT_REPLY = `case when octet_length(m.reply) <= ${SEARCHED_TEXT_BYTES_MAX} then m.reply end`
 const SEARCHED_BYTES = `select sum(octet_length(m.envelope) + coalesce(octet_length(m.reply), 0)) as bytes ${SEARCHED}`
-const MATCHING = `select m.envelope, ${SHORT_REPLY} as reply ${SEARCHED}
+const MATCHING = `select m.id, m.envelope, ${SHORT_REPLY} as reply ${SEARCHED}
     and (lower(m.envelope) like $3 escape '!' or lower(${SHORT_REPLY}) like $3 escape '!')
   order by m.n desc limit ${MATCHES_READ_MAX}`
 
@@ -121,11 +121,11 @@ function* matches(row: ListedRow, search: string, budget: { bytesLeft: number })
   budget.bytesLeft -= Number(size?.bytes ?? 0)
   const escaped = JSON.stringify(wanted).slice(1, -1).replaceAll(/[!%_]/g, '!$&')
   const pattern = `%${escaped.replaceAll(/[^ -~]+/g, '%')}%`
-  const found = yield* sql<{ envelope: string; reply: string | null }>(MATCHING, [row.id, after, pattern])
-  return found.some(({ envelope, reply }) =>
-    `${textOf(envelope)}\n${reply === null ? '' : replyTextOf(reply)}`.toLowerCase().includes(wanted),
+  const found = yield* sql<{ id: string; envelope: string; reply: string | null }>(MATCHING, [row.id, after, pattern])
+  return found.some(({ id, envelope, reply }) =>
+    `${textOf(envelope)}\n${reply === null ? '' : replyTextOf(reply, id)}`.toLowerCase().includes(wanted),
   )
 }
 
-const replyTextOf = (reply: string): string =>
-  (JSON.parse(reply) as StoredReply).parts.map(({ text = '' }) => text).join(' ')
+const replyTextOf = (reply: string, messageId: string): string =>
+  (readReplyIfWhole(reply, messageId)?.parts ?? []).map(({ text = '' }) => text).join(' ')

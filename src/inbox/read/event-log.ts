@@ -3,12 +3,13 @@
  * makes events of them. A transaction takes its numbers last, so commit order is number order, and a reader
  * that asks for "after N" never misses a row that committed late.
  */
-import type { Artifact, Metadata, Part, TaskState } from '../../protocol/a2a.ts'
+import type { Part, TaskState } from '../../protocol/a2a.ts'
 import { createByteBudget, FOLLOW_BYTES_MAX, withinPage } from '../../store/page-budget.ts'
 import { type Statement, sql, statement, type Transaction } from '../../store/store.ts'
 import type { TurnEvent } from '../inbox.ts'
 import type { Answerer, AskDecision } from '../owners.ts'
 import type { StatusMessage } from '../settle/status-message.ts'
+import { DAMAGED, readReplyIfWhole, type StoredReply } from './reply-format.ts'
 
 export type LogItem =
   | ({ readonly t: 'status'; readonly state: TaskState } & Partial<StatusMessage>)
@@ -180,20 +181,16 @@ export function* withReplies<Row extends StoredLogRow>(
     const messageId = items.some(({ t }) => t === 'reply') ? row.message_id : null
     const replyBytes = messageId === null ? 0 : (row.reply_bytes ?? 0)
     if (!budget.take(row.items.length + replyBytes)) break
-    read.push({ row, items, reply: messageId === null ? undefined : yield* readReply(messageId) })
+    read.push({ row, items, reply: messageId === null ? undefined : yield* readStoredReply(messageId) })
   }
   return read
 }
 
-function* readReply(messageId: string): Transaction<StoredReply | undefined> {
-  const [stored] = yield* sql<{ reply: string | null }>('select reply from messages where id = $1', [messageId])
-  return stored === undefined || stored.reply === null ? undefined : (JSON.parse(stored.reply) as StoredReply)
-}
+/** A reader of the log learns that there was an answer, and why it is not shown. */
+export const DAMAGED_REPLY: StoredReply = { parts: [], artifacts: [], metadata: { error: DAMAGED } }
 
-/** The reply as it is stored with its message. */
-export interface StoredReply {
-  /** Empty where the reply has only artifacts. */
-  readonly parts: readonly Part[]
-  readonly metadata?: Metadata
-  readonly artifacts: readonly Artifact[]
+function* readStoredReply(messageId: string): Transaction<StoredReply | undefined> {
+  const [stored] = yield* sql<{ reply: string | null }>('select reply from messages where id = $1', [messageId])
+  if (stored === undefined || stored.reply === null) return undefined
+  return readReplyIfWhole(stored.reply, messageId) ?? DAMAGED_REPLY
 }

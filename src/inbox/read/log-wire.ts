@@ -10,7 +10,8 @@ import { isBareText } from '../../protocol/merge-artifact.ts'
 import type { Transaction } from '../../store/store.ts'
 import type { LogEntry, TurnEvent } from '../inbox.ts'
 import { type TaskIds, toAgentMessage } from '../settle/status-message.ts'
-import { type LogItem, readItems, type StoredReply, type TaskLogRow } from './event-log.ts'
+import { DAMAGED_REPLY, type LogItem, readItems, type TaskLogRow } from './event-log.ts'
+import type { StoredReply } from './reply-format.ts'
 
 export interface LogWire {
   /** The messages of these rows whose earlier events decide what the rows become, and that it has not seen. */
@@ -151,7 +152,7 @@ export const replyArtifactId = (messageId: string): string => `reply-${messageId
 
 function lastChunk(task: TaskIds, row: TaskLogRow, streamed: StreamedReply | undefined): StreamResponse[] {
   const { parts, metadata } = row.reply ?? NO_REPLY
-  if (parts.length === 0) return []
+  if (parts.length === 0 && row.reply !== DAMAGED_REPLY) return []
   const rest = streamed && restOfParts(parts, streamed)
   const chunk = { parts: rest ?? parts, append: rest !== undefined, lastChunk: true, ...(metadata && { metadata }) }
   return [replyUpdate(task, row, chunk)]

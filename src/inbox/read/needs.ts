@@ -1,6 +1,6 @@
 /**
- * What waits for a person, from the rows of the inbox: permissions, questions, budgets, dead letters, deliveries. Each kind
- * is a list of its own, the oldest first; the door joins them to one (`doors/needs-you.ts`).
+ * What waits for a person, from the rows of the inbox: permissions, questions, budgets, dead letters, deliveries,
+ * damaged replies. Each kind is a list of its own, the oldest first; the door joins them to one (`doors/needs-you.ts`).
  */
 import type { Part } from '../../protocol/a2a.ts'
 import { restoreEnvelope } from '../../protocol/envelope.ts'
@@ -17,6 +17,7 @@ import type {
   PendingAsks,
 } from '../owners.ts'
 import type { StatusMessage } from '../settle/status-message.ts'
+import { DAMAGED } from './reply-format.ts'
 import { TEXT_CHARACTERS_MAX, truncate } from './truncate.ts'
 import { DAY_MS } from './usage.ts'
 
@@ -58,6 +59,7 @@ export function createNeedSources(store: Store, { pendingAsks, budgets }: NeedSo
     },
     fromRows('dead_letter', DEAD_LETTERS, deadLetterNeed),
     fromRows('delivery', DELIVERIES, deliveryNeed),
+    fromRows('damaged_reply', DAMAGED_REPLIES, damagedReplyNeed),
   ]
 }
 
@@ -244,6 +246,20 @@ function deliveryNeed(row: DeliveryRow): Need {
     ...(text !== '' && { text }),
   }
 }
+
+const DAMAGED_REPLIES: NeedRows = {
+  from: `from damaged_replies n where n.dismissed_at is null and (n.workspace_id = $1 or $1 = '')`,
+  id: 'n.message_id',
+  since: 'n.found_at',
+  bytes: '0',
+  columns: 'r.task_id',
+  join: 'join damaged_replies r on r.message_id = k.id',
+}
+
+const damagedReplyNeed = (row: NeedRow): Need => ({
+  ...needOf('damaged_reply', row),
+  reason: `${DAMAGED}: check this disk, then restore a backup or send the message again`,
+})
 
 const needOf = (kind: Need['kind'], row: NeedRow) => ({
   kind,

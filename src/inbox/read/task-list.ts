@@ -5,8 +5,9 @@
 import type { Task, TaskState } from '../../protocol/a2a.ts'
 import { PAGE_BYTES_MAX } from '../../store/page-budget.ts'
 import { sql, type Transaction, type Value } from '../../store/store.ts'
-import type { TaskPage, TaskQuery } from '../inbox.ts'
+import type { TaskPage, TaskQuery, TaskView } from '../inbox.ts'
 import { principalCondition } from './principals.ts'
+import { isReplyDamaged } from './reply-format.ts'
 import { messagesOfTask } from './task-messages.ts'
 import { readTask } from './tasks.ts'
 
@@ -28,11 +29,22 @@ export function* listTasks(query: TaskQuery): Transaction<TaskPage> {
   const { historyLength, artifacts = true, detail = false } = query
   const view = { artifacts, detail, ...(historyLength !== undefined && { historyLength }) }
   for (const { id } of page) {
-    const task = yield* readTask(id, view)
+    const task = yield* readListedTask(id, view)
     if (task !== undefined) tasks.push(task)
   }
   const last = rows.length > page.length ? page.at(-1) : undefined
   return { tasks, total: count?.total ?? 0, ...(last && { next: { updatedAtMs: last.updated_at, id: last.id } }) }
+}
+
+/** A damaged reply fails its own task alone: the list shows that task without artifacts, and why. */
+function* readListedTask(id: string, view: TaskView): Transaction<Task | undefined> {
+  try {
+    return yield* readTask(id, view)
+  } catch (error) {
+    if (!isReplyDamaged(error)) throw error
+    const task = yield* readTask(id, { ...view, artifacts: false })
+    return task && { ...task, metadata: { ...task.metadata, error: error.message } }
+  }
 }
 
 /** How many bytes of stored text a task of this list shows, at most. */

@@ -6,10 +6,10 @@ import { PAGE_BYTES_MAX } from '../../store/page-budget.ts'
 import { sql, type Transaction } from '../../store/store.ts'
 import type { TaskSnapshot, TaskView } from '../inbox.ts'
 import { type StatusMessage, type TaskIds, toAgentMessage } from '../settle/status-message.ts'
-import type { StoredReply } from './event-log.ts'
 import { replyArtifactId } from './log-wire.ts'
 import { partialArtifacts } from './partial-artifacts.ts'
 import { coversPrincipal } from './principals.ts'
+import { readReply, type StoredReply } from './reply-format.ts'
 import { messagesOfTask } from './task-messages.ts'
 import { whyWaiting } from './why-waiting.ts'
 
@@ -124,7 +124,7 @@ export function toTask(task: TaskStanding, exchanges: readonly MessageAndReply[]
 const toMessageAndReply = ({ id, envelope, reply }: MessageRow): MessageAndReply => ({
   id,
   message: envelope === null ? undefined : restoreEnvelope(envelope).message,
-  reply: reply === null ? undefined : (JSON.parse(reply) as StoredReply),
+  reply: reply === null ? undefined : readReply(reply, id),
 })
 
 export function* readSnapshot(taskId: string, view: TaskView): Transaction<TaskSnapshot | undefined> {
@@ -156,7 +156,7 @@ export function* readArtifact(taskId: string, artifactId: string, view: TaskView
     // Most replies do not have it, and to search a text is a hundred times faster than to parse it.
     if (row === undefined || !(artifactId === replyArtifactId(id) || row.reply.includes(JSON.stringify(artifactId))))
       continue
-    const reply = JSON.parse(row.reply) as StoredReply
+    const reply = readReply(row.reply, id)
     const found = artifactsOf({ id, message: undefined, reply }).findLast((each) => each.artifactId === artifactId)
     if (found !== undefined) return found
   }

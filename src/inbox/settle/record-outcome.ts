@@ -5,7 +5,8 @@ import { closeAsks, voidAsks } from '../ask/close-asks.ts'
 import type { KeepSession } from '../context.ts'
 import { type AddressedMessage, deliveryStatements } from '../deliver/delivery-rows.ts'
 import type { LeaseKey, NumberedEvents, Outcome } from '../inbox.ts'
-import type { LogItem, StoredReply } from '../read/event-log.ts'
+import type { LogItem } from '../read/event-log.ts'
+import { type StoredReply, writeReply } from '../read/reply-format.ts'
 import { failTask } from './fail-task.ts'
 import { retryStatus, type StatusMessage, statusMessageOf, withoutDetail } from './status-message.ts'
 import { setTaskState, type TaskResult } from './task-state.ts'
@@ -126,7 +127,7 @@ function recordReply(message: HeldMessage, outcome: Done, { key, keepSession }: 
   return {
     again: false,
     writes: [
-      closeMessage(key, { state: 'done', outcome: 'done', reply: JSON.stringify(reply) }),
+      closeMessage(key, { state: 'done', outcome: 'done', reply: writeReply(reply) }),
       ...(session === undefined ? [] : [keepSession(key, session)]),
       ...deliveryStatements(toAddressedMessage(key, message), { state, parts: wholeAnswer(outcome) }),
     ],
@@ -182,7 +183,7 @@ function* recordDead(key: LeaseKey, { failure, artifacts = [] }: Dead): Transact
   const counted = statement(`update messages set ${set} where id = $1`, [
     key.messageId,
     key.epoch,
-    reply && JSON.stringify(reply),
+    reply && writeReply(reply),
   ])
   // This message did not wait; the other messages of its task did.
   return { again: false, writes: [counted], items, waiting: 1 - ended }

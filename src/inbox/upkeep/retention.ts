@@ -148,7 +148,15 @@ const pruneTasks = ({ taskMs }: RetentionOptions) =>
     for (const task of tasks) {
       const deliveries = 'select id from deliveries where task_id = $1'
       yield* sql(`delete from delivery_parts where delivery_id in (${deliveries})`, [task.id])
-      for (const table of ['events', 'asks', 'deliveries', 'turn_notes', 'push_configs', 'budgets']) {
+      for (const table of [
+        'events',
+        'asks',
+        'deliveries',
+        'turn_notes',
+        'push_configs',
+        'budgets',
+        'damaged_replies',
+      ]) {
         yield* sql(`delete from ${table} where task_id = $1`, [task.id])
       }
       yield* sql(`delete from messages where ${messagesOfTask('messages', '$1')}`, [task.id])

@@ -43,6 +43,8 @@ export interface SweepOptions {
   readonly lookAfterChildren: () => Promise<void>
   /** Handles messages that waited for a budget that was answered. */
   readonly lookAfterBudgets: () => Promise<void>
+  /** Checks the next stored replies. */
+  readonly scrub: () => Promise<void>
 }
 
 export function createSweep(context: InboxContext, options: SweepOptions): Sweep {
@@ -80,6 +82,7 @@ export function createSweep(context: InboxContext, options: SweepOptions): Sweep
     await options.lookAfterBudgets()
     await sendStoredDirectives(context, sendDirective)
     await fillAll()
+    await options.scrub()
   }
   const every = (delayMs: number, work: () => Promise<unknown>) =>
     later(delayMs, () => {

@@ -7,6 +7,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { MoleculeError } from '../../../src/errors.ts'
 import type { Lease, Letter, Outcome } from '../../../src/inbox/inbox.ts'
+import { readReply } from '../../../src/inbox/read/reply-format.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { failure } from '../inbox/harness.ts'
@@ -165,7 +166,10 @@ async function conclude({ modelRun, leases, settled }: ConcurrentRun): Promise<v
   for (const { id, reply, state } of rows.messages) {
     const said = settled.filter(({ lease }) => lease.messageId === id).map(({ text }) => text)
     if (reply !== null)
-      assert.ok(said.includes(JSON.parse(reply).parts[0].text), 'a stored reply is one whose settle was accepted')
+      assert.ok(
+        said.includes(readReply(reply, id).parts[0]?.text ?? ''),
+        'a stored reply is one whose settle was accepted',
+      )
     if (said.length > 0) assert.ok(['done', 'canceled'].includes(state), `settled as done and is ${state}`)
   }
 }

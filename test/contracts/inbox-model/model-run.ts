@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { workspaceId } from '../../../src/ids.ts'
+import { readReply } from '../../../src/inbox/read/reply-format.ts'
 import { type Store, sql } from '../../../src/store/store.ts'
 import {
   createModel,
@@ -120,7 +121,7 @@ function compare(model: InboxModel, rows: StoredRows): void {
     begun: isRunning({ state: row.state } as ModelMessage) ? row.begun : 0,
     suspended: isRunning({ state: row.state } as ModelMessage) ? row.suspended : 0,
     counted: [row.failures, row.losses, row.interrupted],
-    reply: row.reply === null ? null : JSON.parse(row.reply).parts[0].text,
+    reply: row.reply === null ? null : readReply(row.reply, row.id).parts[0]?.text,
     events: counts.get(`${row.id} turn`) ?? 0,
     replies: counts.get(`${row.id} reply`) ?? 0,
     late: flag(counts.has(`${row.id} late`)),

@@ -97,6 +97,7 @@ const NO_WORKSPACE_CONTEXT: WorkspaceRoutesContext = {
   },
   needsYou: { list: async () => ({ needs: [], count: 0 }), summary: async () => ({ count: 0, mark: '' }) },
   deliveries: { resolve: rejectNotFound },
+  damagedReplies: { dismiss: rejectNotFound },
   lifecycle: {
     change: rejectNotFound,
     checkChange: rejectNotFound,

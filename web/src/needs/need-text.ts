@@ -15,6 +15,8 @@ export function needTitle({ kind, workspace_name: name, permission }: NamedNeedV
       return `A message to ${workspace} failed`
     case 'delivery':
       return 'An answer may not have arrived'
+    case 'damaged_reply':
+      return `A stored answer of ${workspace} is damaged`
     case 'login':
       return `${workspace} cannot work: it is not logged in`
     case 'workspace':

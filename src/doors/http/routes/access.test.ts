@@ -138,6 +138,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   'delete /workspaces/{id}/files/{path}': { expected: admins(404) },
   'get /pending': { expected: members(200) },
   'get /needs-you': { expected: members(200) },
+  'delete /damaged-replies/{message}': { expected: members(404) },
   'post /deliveries/{id}': { expected: members(404), prepare: async () => ({ body: '{"decision":"arrived"}' }) },
   'get /workspaces/{id}/rules': { expected: members(200) },
   'delete /workspaces/{id}/rules/{rule}': { expected: members(404) },

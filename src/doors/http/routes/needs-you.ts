@@ -1,6 +1,7 @@
 /**
  * `GET /needs-you`: everything that waits for a person, each with its reason and its ways out as calls of this API.
- * `POST /deliveries/:id` decides about an answer that may not have arrived.
+ * `POST /deliveries/:id` decides about an answer that may not have arrived, `DELETE /damaged-replies/:message` dismisses one
+ * that was changed on the disk.
  */
 import { z } from 'zod'
 import type { NeedKind } from '../../../inbox/owners.ts'
@@ -18,7 +19,17 @@ const actionSchema = z.strictObject({
 })
 
 const needSchema = z.strictObject({
-  kind: z.enum(['permission', 'question', 'dead_letter', 'delivery', 'login', 'workspace', 'budget', 'pairing']),
+  kind: z.enum([
+    'permission',
+    'question',
+    'dead_letter',
+    'delivery',
+    'damaged_reply',
+    'login',
+    'workspace',
+    'budget',
+    'pairing',
+  ]),
   id: z.string(),
   workspace_id: z.string().describe('Empty for a pairing with a bot that has no workspace of its own.'),
   workspace_name: z.string().nullable().describe('Null when the workspace is deleted.'),
@@ -73,6 +84,17 @@ export const needsYouRoutes = [
       return context.json({ id, decision })
     },
   }),
+  route({
+    method: 'delete',
+    path: '/damaged-replies/:message',
+    access: 'pending.answer',
+    summary: 'Note that a person has seen a reply that was changed on the disk',
+    success: [204, 'Done'],
+    async handle({ context }, { damagedReplies }) {
+      await damagedReplies.dismiss(context.req.param('message'))
+      return context.body(null, 204)
+    },
+  }),
 ]
 
 type NeedAction = z.output<typeof actionSchema>
@@ -122,6 +144,9 @@ const ACTIONS: Readonly<Record<NeedKind, (need: NamedNeed) => NeedAction[]>> = {
   delivery: ({ id }) => [
     post(['arrived', 'It arrived'], `/deliveries/${id}`, { decision: 'arrived' }),
     post(['resend', 'Send again'], `/deliveries/${id}`, { decision: 'resend' }),
+  ],
+  damaged_reply: ({ id }) => [
+    { name: 'discard', label: 'Dismiss', method: 'DELETE', path: `/damaged-replies/${encodeURIComponent(id)}` },
   ],
   budget({ id, budget }) {
     const path = `/budgets/${encodeURIComponent(id)}`

@@ -10,7 +10,7 @@ import type { Clock } from '../../../clock.ts'
 import type { Deliveries } from '../../../inbox/delivery.ts'
 import type { Bridges, Lease, Reception } from '../../../inbox/inbox.ts'
 import type { LoadReport, Overview } from '../../../inbox/load-readers.ts'
-import type { Budgets, DeadLetters, PendingAsks, Rules } from '../../../inbox/owners.ts'
+import type { Budgets, DamagedReplies, DeadLetters, PendingAsks, Rules } from '../../../inbox/owners.ts'
 import type { Activity, Conversations, Stories, UsageReader } from '../../../inbox/readers.ts'
 import type { Log } from '../../../log.ts'
 import type { Metrics } from '../../../metrics.ts'
@@ -167,6 +167,7 @@ export interface WorkspaceRoutesContext {
   readonly budgets: Budgets
   readonly needsYou: NeedsYou
   readonly deliveries: Pick<Deliveries, 'resolve'>
+  readonly damagedReplies: DamagedReplies
   /** For workspaces that bridges run. */
   readonly bridgeContext: {
     readonly bridges: Bridges

@@ -1,5 +1,7 @@
 /** Schedules over HTTP: messages that the clock sends to a workspace at times. Admins and members change them. */
 import { z } from 'zod'
+import { MoleculeError } from '../../../errors.ts'
+import type { Task } from '../../../protocol/a2a.ts'
 import type { Schedule, ScheduleChange } from '../../../workspaces/schedules.ts'
 import { newSigningSecret, requirePush } from '../a2a/push-methods.ts'
 import { type AppContext, route } from './route.ts'
@@ -110,9 +112,19 @@ const firstLine = (text: string): string =>
 
 const instant = (ms: number | undefined): string | null => (ms === undefined ? null : new Date(ms).toISOString())
 
+/** A damaged reply must not take the whole list with it: its task is shown without the answer. */
+async function readLastTask(reception: AppContext['reception'], taskId: string): Promise<Task | undefined> {
+  try {
+    return await reception.task(taskId, { historyLength: 0 })
+  } catch (error) {
+    if (!(error instanceof MoleculeError && error.code === 'reply_damaged')) throw error
+    return await reception.task(taskId, { historyLength: 0, artifacts: false })
+  }
+}
+
 async function viewSchedule(schedule: Schedule, { reception }: Pick<AppContext, 'reception'>) {
   const { lastTaskId } = schedule
-  const task = lastTaskId === undefined ? undefined : await reception.task(lastTaskId, { historyLength: 0 })
+  const task = lastTaskId === undefined ? undefined : await readLastTask(reception, lastTaskId)
   const answer = [...(task?.artifacts ?? []), ...(task?.status.message === undefined ? [] : [task.status.message])]
   const text = answer.flatMap(({ parts }) => parts.map((part) => part.text ?? '')).join('')
   return {

@@ -187,10 +187,11 @@ function viewCard(workspace: Workspace & Partial<WorkspaceLoad>) {
 
 /** How many things wait for a person, as `GET /needs-you` lists them, and the sentence about the most urgent one. */
 function needsYou(workspace: Workspace & Partial<WorkspaceLoad>, card: CardFacts) {
-  const { questions, budgets, deadLetters, deliveries } = card
+  const { questions, budgets, deadLetters, deliveries, damagedReplies } = card
   const { permissionsAsked = 0 } = workspace
   const own = needOfWorkspace(workspace)
-  const count = permissionsAsked + questions + budgets + deadLetters + deliveries + (own === undefined ? 0 : 1)
+  const stored = questions + budgets + deadLetters + deliveries + damagedReplies
+  const count = permissionsAsked + stored + (own === undefined ? 0 : 1)
   if (count === 0) return null
   const reasons = [
     permissionsAsked > 0 &&
@@ -200,6 +201,7 @@ function needsYou(workspace: Workspace & Partial<WorkspaceLoad>, card: CardFacts
     own?.reason ?? false,
     deadLetters > 0 && counted(deadLetters, 'a message failed for good', 'messages failed for good'),
     deliveries > 0 && counted(deliveries, 'an answer may not have arrived', 'answers may not have arrived'),
+    damagedReplies > 0 && counted(damagedReplies, 'a stored reply is damaged', 'stored replies are damaged'),
   ]
   return { count, reason: reasons.find((reason) => reason !== false) || '' }
 }

@@ -12,7 +12,7 @@ import {
 } from './workspace-schema.ts'
 
 const QUIET: CardFacts = {
-  ...{ deadLetters: 0, questions: 0, deliveries: 0, budgets: 0 },
+  ...{ deadLetters: 0, questions: 0, deliveries: 0, damagedReplies: 0, budgets: 0 },
   today: { turns: 3, unknownTurns: 1, costUsd: 0.5 },
 }
 const WORKSPACE: Workspace & WorkspaceLoad = {

@@ -87,6 +87,7 @@ const HINTS: Partial<Readonly<Record<ErrorCode, string>>> = {
   idempotency_conflict: 'use a new messageId for new content',
   store_unavailable: 'send the same request again after the time in Retry-After',
   disk_low: 'free some space on the disk of the platform, then send the same message again',
+  reply_damaged: 'restore the store from a backup, or send the message again under a new id',
   store_damaged: 'the owner of the platform must restore the store; keep the message until then',
   internal: 'find the id in molecule.log in the data folder',
 }

@@ -1,0 +1,112 @@
+/**
+ * The scrub: compares every stored reply with its checksum, slice by slice, so that damage is found before the reply is
+ * needed. A damaged reply ends in "needs you". Nothing is changed: the bytes may help its owner.
+ */
+import type { Clock } from '../../clock.ts'
+import { MoleculeError } from '../../errors.ts'
+import type { Log } from '../../log.ts'
+import { withinPage } from '../../store/page-budget.ts'
+import { type Store, sql, type Transaction } from '../../store/store.ts'
+import type { DamagedReplies } from '../owners.ts'
+import { isReplyDamaged, isWhole } from '../read/reply-format.ts'
+
+/** Replies of one slice: a sweep reads one slice, so a million messages take seven hours. */
+const SLICE_ROWS_MAX = 200
+const PASS_MS = 3600_000
+/** Damaged replies that readers met since the last slice; further ones are found by a later slice. */
+const NOTED_MAX = 100
+
+export interface Scrub extends DamagedReplies {
+  /** The same store. A read that meets a damaged reply is noted. */
+  readonly store: Store
+  /** Checks the next replies. After the last one it rests for an hour. */
+  slice(): Promise<void>
+}
+
+export interface ScrubOptions {
+  readonly store: Store
+  readonly clock: Clock
+  readonly log: Log
+  readonly changed: (workspaceId: string) => void
+}
+
+export function createScrub({ store, clock, log, changed }: ScrubOptions): Scrub {
+  const noted = new Set<string>()
+  let after = ''
+  let restUntilMs = 0
+  const report = async (ids: readonly string[]) => {
+    for (const id of ids) {
+      const found = await store.write(() => recordDamage(id))
+      if (found === undefined) continue
+      log.error({ messageId: id, taskId: found.taskId }, 'a stored reply does not match its checksum')
+      changed(found.workspaceId)
+    }
+  }
+  const checkNext = async () => {
+    if (clock.monotonicMs() < restUntilMs) return
+    const from = after
+    const { last, damaged } = await store.read(() => checkSlice(from))
+    await report(damaged)
+    after = last ?? ''
+    if (last === undefined) restUntilMs = clock.monotonicMs() + PASS_MS
+  }
+  return {
+    store: {
+      ...store,
+      read(transaction) {
+        const result = store.read(transaction)
+        result.catch((error: unknown) => {
+          if (isReplyDamaged(error) && noted.size < NOTED_MAX) noted.add(String(error.details['messageId']))
+        })
+        return result
+      },
+    },
+    async slice() {
+      const met = [...noted]
+      noted.clear()
+      await report(met)
+      await checkNext()
+    },
+    async dismiss(messageId) {
+      changed(await store.write(() => dismiss(messageId)))
+    },
+  }
+}
+
+const SLICE = `select m.id, m.reply from (${withinPage(
+  `select id, coalesce(octet_length(reply), 0) as bytes from messages where id > $1
+   order by id limit ${SLICE_ROWS_MAX}`,
+  'p.id',
+)}) k join messages m on m.id = k.id order by m.id`
+
+function* checkSlice(after: string): Transaction<{ last: string | undefined; damaged: string[] }> {
+  const rows = yield* sql<{ id: string; reply: string | null }>(SLICE, [after])
+  const damaged = rows.filter(({ reply }) => reply !== null && !isWhole(reply)).map(({ id }) => id)
+  return { last: rows.at(-1)?.id, damaged }
+}
+
+/** The place of the message, when its damage was not known yet. */
+function* recordDamage(id: string): Transaction<{ workspaceId: string; taskId: string } | undefined> {
+  const [message] = yield* sql<{ workspace_id: string; task_id: string }>(
+    `select workspace_id, task_id from messages where id = $1
+     and not exists (select 1 from damaged_replies d where d.message_id = $1)`,
+    [id],
+  )
+  if (message === undefined) return undefined
+  const { workspace_id: workspaceId, task_id: taskId } = message
+  yield* sql(
+    `insert into damaged_replies (message_id, workspace_id, task_id, found_at) values ($1, $2, $3, now_ms())
+     on conflict (message_id) do nothing`,
+    [id, workspaceId, taskId],
+  )
+  return { workspaceId, taskId }
+}
+
+function* dismiss(id: string): Transaction<string> {
+  const [row] = yield* sql<{ workspace_id: string }>(
+    'update damaged_replies set dismissed_at = now_ms() where message_id = $1 returning workspace_id',
+    [id],
+  )
+  if (row === undefined) throw new MoleculeError('not_found', `message ${id} has no damaged reply`)
+  return row.workspace_id
+}
