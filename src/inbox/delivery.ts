@@ -52,7 +52,10 @@ export type DeliveryResult =
  * that was sent is never sent again.
  */
 export interface Deliveries {
-  /** `split` makes the parts of a delivery that has none; it is pure, because it runs in the transaction. */
+  /**
+   * `split` makes the parts of a delivery that has none; it is pure. When it throws, that delivery fails for good and
+   * needs a person, and `take` goes on with the next one.
+   */
   take(door: string, split?: (body: DeliveryBody) => readonly string[]): Promise<Delivery | undefined>
   /** Committed before the part is sent. */
   beginPart(id: string, n: number): Promise<void>

@@ -74,3 +74,11 @@ export function createKeyedQueue(): <T>(key: string, work: () => Promise<T>) => 
     return done
   }
 }
+
+/** The first message of a Markdown text. Only the beginning is rendered: the text may be as long as an answer. */
+export function firstText(
+  { render, limits }: Pick<Channel, 'render' | 'limits'>,
+  markdown: string,
+): string | undefined {
+  return render(markdown.slice(0, 2 * limits.textCharactersMax))[0]
+}

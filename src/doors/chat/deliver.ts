@@ -6,13 +6,15 @@ import { createHash } from 'node:crypto'
 import { toMoleculeError } from '../../errors.ts'
 import type { Delivery, DeliveryBody, DeliveryPart, DeliveryResult } from '../../inbox/delivery.ts'
 import type { Part } from '../../protocol/a2a.ts'
-import type { ChatPostFile, SendResult } from './channel.ts'
-import type { SessionContext } from './chat-context.ts'
+import type { Channel, ChatPostFile, SendResult } from './channel.ts'
+import { firstText, type SessionContext } from './chat-context.ts'
 import { toChatResult } from './chat-result.ts'
 import type { Receiver } from './receive.ts'
 
 /** A longer answer is sent as a file, after its first part. */
 const TEXT_PARTS_MAX = 8
+/** So is an answer with more characters, whatever a channel says that fits into a message. It is not rendered whole. */
+const TEXT_CHARACTERS_MAX = 64 * 1024
 const WHOLE_ANSWER_NAME = 'answer.md'
 const FILES_MAX = 10
 /** The service answered nothing; it drops a second copy, so the part is sent again after this time. */
@@ -38,7 +40,12 @@ export async function keepDelivering(
         const delivery = await deliveries.take(door, (body) => splitAnswer(body, context))
         if (delivery === undefined) break
         const sent = deliver(delivery, context)
-          .catch((error) => warn(error, 'a delivery failed unexpectedly'))
+          .catch(async (error) => {
+            warn(error, 'a delivery failed unexpectedly')
+            // Left as it is, it would hold back all later answers of its place, and no person would see it.
+            await deliveries.finish(delivery.id, { type: 'unknown', error: toMoleculeError(error).message })
+          })
+          .catch((error) => warn(error, 'a failed delivery could not be stored'))
           .finally(() => {
             sending.delete(sent)
             context.wakeDeliveries()
@@ -132,7 +139,7 @@ function toFile(part: Part = {}): ChatPostFile {
   return { name: filename, content: Buffer.from(raw, 'base64'), ...(mediaType !== undefined && { mediaType }) }
 }
 
-/** Pure: it runs inside of a transaction. */
+/** Pure: it may run again for the same delivery. */
 function splitAnswer(body: DeliveryBody, { channel }: SessionContext): string[] {
   const result = toChatResult(body, '')
   const answer = result.error === undefined ? (result.responseText ?? '') : `⚠️ ${result.error}`
@@ -142,12 +149,24 @@ function splitAnswer(body: DeliveryBody, { channel }: SessionContext): string[] 
   const left = files.length - sendable.length
   const note =
     left === 0 ? '' : `\n\n(${left} ${left === 1 ? 'file is' : 'files are'} too large or too many for this chat.)`
-  const texts = channel.render(`${answer}${note}`)
-  const contents: PartContent[] = texts.map((text) => ({ text }))
-  const isLong = contents.length > TEXT_PARTS_MAX
-  const shown = isLong ? [...contents.slice(0, 1), { wholeAnswer: answer }] : contents
+  const shown = textContents(answer, note, channel)
   const all = [...shown, ...sendable.map(({ index }) => ({ file: index }))]
   return (all.length > 0 ? all : [{ text: channel.render('(The agent gave an empty answer.)')[0] ?? '' }]).map(
     (content) => JSON.stringify(content),
   )
+}
+
+/** The messages of the answer; of a long one the first message, the whole as a file, and the note. */
+function textContents(answer: string, note: string, channel: Channel): PartContent[] {
+  const markdown = `${answer}${note}`
+  const charactersMax = Math.min(TEXT_PARTS_MAX * channel.limits.textCharactersMax, TEXT_CHARACTERS_MAX)
+  if (markdown.length <= charactersMax) {
+    const contents = channel.render(markdown).map((text) => ({ text }))
+    if (contents.length <= TEXT_PARTS_MAX) return contents
+  }
+  const texts = [firstText(channel, answer), firstText(channel, note)].map((text) =>
+    text === undefined ? [] : [{ text }],
+  )
+  const [first = [], last = []] = texts
+  return [...first, { wholeAnswer: answer }, ...last]
 }

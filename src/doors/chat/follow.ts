@@ -10,7 +10,7 @@ import { isFinal, type Part, type TaskState } from '../../protocol/a2a.ts'
 import { sleep } from '../../wait.ts'
 import type { HandledMessage } from '../../workspaces/chat-log.ts'
 import type { ReactionState } from './channel.ts'
-import type { SessionContext } from './chat-context.ts'
+import { firstText, type SessionContext } from './chat-context.ts'
 import type { Prompts } from './prompts.ts'
 
 export interface TaskFollower {
@@ -167,7 +167,7 @@ function createProgress({ message }: FollowedTask, context: SessionContext) {
   }
   const edit = (markdown: string) =>
     inPlace(place, async () => {
-      const text = channel.render(markdown)[0]
+      const text = firstText(channel, markdown)
       if (progressId !== undefined && text !== undefined)
         await channel.edit({ place, messageId: progressId, text }, signal)
     })

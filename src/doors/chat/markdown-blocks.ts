@@ -6,7 +6,9 @@
 
 /** A quote and list prefix of at most 40 characters, 3 to 20 marker characters, an info string of at most 100. */
 const OPENER =
-  /^(?=.{0,60}[`~]{3})([ \t>]{0,40}(?:(?:[-*+]|\d{1,9}[.)])[ \t]{1,8}){0,3})(`{3,20}|~{3,20})([^`~\n]{0,100}?)\s*$/
+  /^(?=.{0,60}[`~]{3})([ \t>]{0,40}(?:(?:[-*+]|\d{1,9}[.)])[ \t]{1,8}){0,3})(`{3,20}|~{3,20})([^`~\n]{0,100})$/
+/** No longer line can be a fence. */
+const OPENER_CHARS_MAX = 300
 const PREFIX_CHARS_MAX = 40
 const HEADING = /^ {0,3}#{1,6}[ \t]/
 
@@ -46,7 +48,7 @@ export function readBlocks(markdown: string): MarkdownBlock[] {
 }
 
 export function isFenceOpener(line: string): boolean {
-  return OPENER.test(line)
+  return openedFence(line) !== undefined
 }
 
 /** True for the line that closes the fence. */
@@ -64,7 +66,8 @@ export function withoutIndent(line: string, characters: number): string {
 }
 
 function openedFence(line: string): Fence | undefined {
-  const [, prefix = '', marker, info = ''] = OPENER.exec(line) ?? []
+  const text = line.trimEnd()
+  const [, prefix = '', marker, info = ''] = text.length > OPENER_CHARS_MAX ? [] : (OPENER.exec(text) ?? [])
   return marker === undefined ? undefined : { prefix: prefix.replaceAll(/[^ \t>]/g, ' '), marker, info }
 }
 

@@ -4,7 +4,6 @@
  */
 import { readBlocks } from './markdown-blocks.ts'
 
-const DELIMITER_ROW = /^[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)+\|?[ \t]*$/
 /** A wider table gets no padding: its lines wrap on every screen anyway. */
 const TABLE_WIDTH_MAX = 100
 const CELLS_MAX = 20
@@ -27,28 +26,43 @@ function fenceSource({ opener, body, closer }: { opener: string; body: readonly 
 }
 
 function withoutTables(lines: readonly string[]): string {
-  const delimiter = lines.findIndex(
-    (line, index) => index > 0 && isRow(lines[index - 1]) && DELIMITER_ROW.test(line.trimEnd()),
-  )
-  if (delimiter === -1) return lines.join('')
-  const length = lines.slice(delimiter + 1).findIndex((line) => !isRow(line))
-  const end = length === -1 ? lines.length : delimiter + 1 + length
-  const rows = [lines[delimiter - 1] ?? '', ...lines.slice(delimiter + 1, end)].map(cellsOf)
-  const before = lines.slice(0, delimiter - 1).join('')
-  return `${before}\`\`\`\n${alignedRows(rows).join('\n')}\n\`\`\`\n${withoutTables(lines.slice(end))}`
+  const out: string[] = []
+  for (let index = 0; index < lines.length; ) {
+    const line = lines[index] ?? ''
+    if (!isRow(line) || !isDelimiterRow(lines[index + 1] ?? '')) {
+      out.push(line)
+      index++
+      continue
+    }
+    let end = index + 2
+    while (end < lines.length && isRow(lines[end])) end++
+    const rows = [line, ...lines.slice(index + 2, end)].map(cellsOf)
+    out.push(`\`\`\`\n${alignedRows(rows).join('\n')}\n\`\`\`\n`)
+    index = end
+  }
+  return out.join('')
 }
 
 function isRow(line: string | undefined): boolean {
   return line?.includes('|') ?? false
 }
 
+/** The line below the header: at least two cells of dashes, as in `|:--|---|`. */
+function isDelimiterRow(line: string): boolean {
+  const cells = innerRow(line).split('|')
+  return cells.length > 1 && cells.every((cell) => /^:?-+:?$/.test(cell.trim()))
+}
+
+/** Without the bars at both ends. */
+function innerRow(row: string): string {
+  const text = row.trim()
+  const isClosed = text.length > 1 && text.endsWith('|') && !text.endsWith('\\|')
+  return text.slice(text.startsWith('|') ? 1 : 0, isClosed ? -1 : undefined)
+}
+
 /** The cells as plain text: a code block shows no formatting. */
 function cellsOf(row: string): string[] {
-  const inner = row
-    .trim()
-    .replace(/^\|/, '')
-    .replace(/(?<!\\)\|$/, '')
-  return inner
+  return innerRow(row)
     .split(/(?<!\\)\|/, CELLS_MAX)
     .map((cell) =>
       cell
@@ -60,10 +74,10 @@ function cellsOf(row: string): string[] {
 }
 
 function alignedRows(rows: readonly (readonly string[])[]): string[] {
-  const columns = Math.max(...rows.map((cells) => cells.length))
-  const widths = Array.from({ length: columns }, (_, column) =>
-    Math.max(...rows.map((cells) => width(cells[column] ?? ''))),
-  )
+  // A loop: as arguments of one call, the cells of a long table would overflow the stack.
+  const widths: number[] = []
+  for (const cells of rows)
+    for (const [column, cell] of cells.entries()) widths[column] = Math.max(widths[column] ?? 0, width(cell))
   const isWide = widths.reduce((sum, columnWidth) => sum + columnWidth + 3, 0) > TABLE_WIDTH_MAX
   const pad = (cell: string, column: number) =>
     isWide ? cell : cell + ' '.repeat(Math.max((widths[column] ?? 0) - width(cell), 0))

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Prompt } from '../../workspaces/chat-log.ts'
 import type { ChatButton } from './channel.ts'
-import type { SessionContext } from './chat-context.ts'
+import { firstText, type SessionContext } from './chat-context.ts'
 
 export interface PromptPosts {
   post(prompt: Omit<Prompt, 'id' | 'messageId' | 'channel'>, options: PromptPostOptions): Promise<void>
@@ -37,7 +37,7 @@ export function createPromptPosts(context: SessionContext): PromptPosts {
     async close({ id, place, messageId, text }, sentence) {
       // An answer and the end of the wait close a prompt at the same time: the first one says how it ended.
       if (!(await chatLog.removePrompt(id)) || messageId === undefined) return
-      const rendered = channel.render(`${text}\n\n${sentence}`)[0] ?? sentence
+      const rendered = firstText(channel, `${text}\n\n${sentence}`) ?? sentence
       await inPlace(place, () => channel.edit({ place, messageId, text: rendered }, signal))
     },
   }

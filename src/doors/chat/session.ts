@@ -13,6 +13,7 @@ import {
   type ChatContext,
   createKeyedQueue,
   deliveryDoor,
+  firstText,
   type SessionContext,
   type ShortPost,
 } from './chat-context.ts'
@@ -138,7 +139,7 @@ function withShownNames(message: IncomingMessage): IncomingMessage {
 /** Tries again what surely did not arrive; gives up quietly, because nothing depends on these texts. */
 async function say({ markdown, ...post }: ShortPost, context: SessionContext): Promise<string | undefined> {
   const { channel, clock, signal, log } = context
-  const text = channel.render(markdown)[0]
+  const text = firstText(channel, markdown)
   if (text === undefined) return undefined
   const nonce = post.nonce ?? Math.random().toString(36).slice(2, 14)
   for (let tries = 0; tries < SAY_TRIES && !signal.aborted; tries++) {

@@ -30,7 +30,27 @@ function fenceText({ fence, opener, body }: MarkdownBlock & { readonly type: 'fe
 }
 
 function lineText(line: string): string {
-  const text = withoutFenceMarks(line).replaceAll(/!(\[[^\]\n]*\]\([^)\n]+\))/g, '$1')
+  const text = imagesAsLinks(withoutFenceMarks(line))
   const [, heading] = /^ {0,3}#{4,6}[ \t]+(.+)$/m.exec(text) ?? []
   return heading === undefined ? text : `**${heading.replaceAll('**', '').trim()}**\n`
+}
+
+/** `![name](address)` without its `!`. Counts: each search goes on where the last one ended. */
+function imagesAsLinks(line: string): string {
+  let out = ''
+  let from = 0
+  let start = line.indexOf('![')
+  while (start !== -1) {
+    const close = line.indexOf(']', start)
+    if (close === -1) break
+    const isLink = line[close + 1] === '('
+    const end = isLink ? line.indexOf(')', close) : close
+    if (end === -1) break
+    if (end > close + 2) {
+      out += line.slice(from, start)
+      from = start + 1
+    }
+    start = line.indexOf('![', end)
+  }
+  return out + line.slice(from)
 }

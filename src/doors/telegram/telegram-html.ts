@@ -12,7 +12,7 @@ import { tablesAsCode } from '../chat/markdown-tables.ts'
 export const TELEGRAM_TEXT_CHARS_MAX = 4096
 const LABEL_DEPTH_MAX = 2
 const LINK =
-  /^!?\[([^[\]\n]{0,500})\]\(\s{0,3}<?([^\s()<>]{1,2000}(?:\([^\s()<>]{0,200}\))?[^\s()<>]{0,200})>?(?:\s{1,3}"[^"\n]{0,200}")?\s{0,3}\)/
+  /^!?\[([^[\]\n]{0,500})\]\(\s{0,3}<?([^\s()<>]{1,2000}(?:\([^\s()<>]{0,200}\)[^\s()<>]{0,200})?)>?(?:\s{1,3}"[^"\n]{0,200}")?\s{0,3}\)/
 const AUTOLINK = /^<(https?:\/\/[^\s<>]{1,2000})>/
 const TAGS: Readonly<Record<string, string>> = { '**': 'b', __: 'b', '*': 'i', _: 'i', '~~': 's' }
 
@@ -31,7 +31,8 @@ export function toTelegramHtml(markdown: string): string {
 
 /** The service refuses a message that shows nothing. */
 function isVisible(html: string): boolean {
-  return /[\p{L}\p{N}\p{P}\p{S}]/u.test(html.replaceAll(/<[^>]*>/g, ''))
+  const isText = (piece: string) => /[\p{L}\p{N}\p{P}\p{S}]/u.test(piece.slice(piece.indexOf('>') + 1))
+  return html.split('<').some(isText)
 }
 
 function fenceHtml({ fence, opener, body }: MarkdownBlock & { readonly type: 'fence' }): string {
@@ -68,8 +69,8 @@ function lineKind(line: string): 'quote' | 'heading' | 'plain' {
 
 function groupHtml(kind: 'quote' | 'heading' | 'plain', lines: readonly string[]): string {
   const text = lines.join('')
-  const gap = /\s*$/.exec(text)?.[0] ?? ''
-  const content = text.slice(0, text.length - gap.length)
+  const content = text.trimEnd()
+  const gap = text.slice(content.length)
   if (kind === 'heading') {
     const title = content.replace(/^ {0,3}#{1,6}[ \t]+/, '').replaceAll(/\*\*|__/g, '')
     return `<b>${inlineHtml(title, 0)}</b>${gap}`
@@ -146,7 +147,8 @@ function codeSpan(rest: string, ticks: string): { readonly html: string; readonl
   for (const { 0: run, index } of rest.matchAll(/`+/g)) {
     if (index === 0 || run.length !== ticks.length) continue
     const content = rest.slice(ticks.length, index)
-    const code = /^ .*\S.* $/s.test(content) ? content.slice(1, -1) : content
+    const isPadded = content.startsWith(' ') && content.endsWith(' ') && content.trim() !== ''
+    const code = isPadded ? content.slice(1, -1) : content
     return { html: `<code>${escapeHtml(code)}</code>`, length: index + run.length }
   }
   return { html: ticks, length: ticks.length }

@@ -2,7 +2,7 @@
  * Deliveries: replies that a door pushes, as durable rows. `sending` is committed before the call. A delivery that is
  * found `sending` after a crash may have arrived, so it is not repeated by itself.
  */
-import { MoleculeError } from '../../errors.ts'
+import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import { withinPage } from '../../store/page-budget.ts'
 import { sql, statement, type Transaction, together } from '../../store/store.ts'
 import type { InboxContext } from '../context.ts'
@@ -23,9 +23,18 @@ export function createDeliveries(
   }
   return {
     async take(door, split) {
-      // A door polls: without this read, every poll would be a write.
-      if ((await store.read(() => findDue(door))) === undefined) return undefined
-      return await store.write(() => take(door, host, split))
+      for (;;) {
+        // A door polls: without this read, every poll would be a write.
+        const due = await store.read(() => findDue(door))
+        if (due === undefined) return undefined
+        const made = split === undefined ? undefined : partsOf(due, split)
+        const taken = await store.write(() => take(due.id, { door, host, contents: made?.contents }))
+        // Another process has it. The door asks again, because this one may be locked for a while.
+        if (taken === undefined) return undefined
+        const { error } = made ?? {}
+        if (error === undefined || (taken.parts?.length ?? 0) > 0) return taken
+        await write(() => finish(due.id, { type: 'failed', error, final: true }))
+      }
     },
     async beginPart(id, n) {
       const set = `state = 'sending', tried_at = coalesce(tried_at, now_ms())`
@@ -81,18 +90,30 @@ function* findDue(door: string): Transaction<DeliveryRow | undefined> {
 
 type Split = (body: DeliveryBody) => readonly string[]
 
-function* take(door: string, host: string, split: Split | undefined): Transaction<Delivery | undefined> {
-  const [row] = yield* sql<DeliveryRow>(`${DUE} /*for update skip locked*/`, [door])
-  if (row === undefined) return undefined
-  yield* sql(`update deliveries set state = 'sending', sender = $2, tries = tries + 1 where id = $1`, [row.id, host])
-  const delivery = toDelivery(row)
-  return split === undefined ? delivery : { ...delivery, parts: yield* ensureParts(delivery, split) }
+/** An answer that cannot be split fails alone; thrown, it would end every later delivery of the door with it. */
+function partsOf(row: DeliveryRow, split: Split): { contents: readonly string[]; error?: string } {
+  try {
+    return { contents: split(toDelivery(row).body) }
+  } catch (error) {
+    return { contents: [], error: `the answer could not be split into messages: ${toMoleculeError(error).message}` }
+  }
 }
 
-function* ensureParts({ id, body }: Delivery, split: Split): Transaction<DeliveryPart[]> {
+/** Undefined when this delivery is no longer the next one. Without `contents`, parts are not read. */
+function* take(
+  id: string,
+  { door, host, contents }: { door: string; host: string; contents: readonly string[] | undefined },
+): Transaction<Delivery | undefined> {
+  const [row] = yield* sql<DeliveryRow>(`${DUE} /*for update skip locked*/`, [door])
+  if (row?.id !== id) return undefined
+  yield* sql(`update deliveries set state = 'sending', sender = $2, tries = tries + 1 where id = $1`, [id, host])
+  const delivery = toDelivery(row)
+  return contents === undefined ? delivery : { ...delivery, parts: yield* ensureParts(id, contents) }
+}
+
+function* ensureParts(id: string, contents: readonly string[]): Transaction<DeliveryPart[]> {
   const known = yield* readParts(id)
   if (known.length > 0) return known
-  const contents = split(body)
   yield* together(
     contents.map((content, n) =>
       statement(`insert into delivery_parts (delivery_id, n, content, state) values ($1, $2, $3, 'pending')`, [

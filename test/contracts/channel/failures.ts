@@ -1,10 +1,21 @@
 /** Part of the channel contract: restarts, crashes, and the failures of a service. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import type { Place } from '../../../src/doors/chat/channel.ts'
 import { waitUntil } from '../../harness/wait.ts'
 import { ADA, type ChannelUnderTest, type ChatOptions, openChat } from './open-chat.ts'
 
 const HOUR_MS = 3600_000
+
+/** Answers with texts that once held the event loop, or overflowed the stack, by the message's text. */
+const HOSTILE_AGENT = `${process.execPath} -e '
+  const said = require("fs").readFileSync(0, "utf8").trim()
+  const answers = {
+    tables: "a|b\\n-|-\\nx\\n".repeat(10000),
+    spaces: "|a|b|\\n|-|-" + " ".repeat(60000) + "x\\n",
+    images: "![".repeat(40000),
+  }
+  process.stdout.write(answers[said] ?? "echo " + said)'`
 
 export function channelFailureTests(under: ChannelUnderTest): void {
   const open = (t: TestContext, options?: ChatOptions) => openChat(t, under, options)
@@ -114,6 +125,34 @@ export function channelFailureTests(under: ChannelUnderTest): void {
     assert.deepEqual(kinds, under.dropsCopies ? [] : ['delivery'])
     chat.service.say({ place, author: ADA, text: 'next' })
     assert.deepEqual(await chat.answers(place, 2), ['echo once', 'echo next'])
+  })
+
+  test('RE-13 GW-2 a hostile answer arrives as a file after its first part, and the bot answers the next message', async (t) => {
+    const chat = await open(t, { cmd: HOSTILE_AGENT })
+    const files = (place: Place) => chat.service.written(place).flatMap((message) => message.files)
+    for (const [text, bytes] of Object.entries({ tables: 100_000, spaces: 60_000, images: 80_000 })) {
+      const place = chat.service.newPlace('direct')
+      chat.service.say({ place, author: ADA, text })
+      await waitUntil(
+        () => files(place).length === 1,
+        () => `the answer to ${text} is a file; ${chat.platform.output().slice(-2000)}`,
+      )
+      assert.equal(files(place)[0]?.name, 'answer.md')
+      assert.ok((files(place)[0]?.content.length ?? 0) >= bytes - 10)
+      chat.service.say({ place, author: ADA, text: 'next' })
+      await waitUntil(() => chat.texts(place).includes('echo next'), `the message after ${text} is answered`)
+    }
+  })
+
+  test('PL-30 a long file name of a chat is cut, not refused', async (t) => {
+    const chat = await open(t, { cmd: 'echo ok' })
+    const place = chat.service.newPlace('direct')
+    const files = [{ name: `${'n'.repeat(3000)}.txt`, content: Buffer.from('words'), mediaType: 'text/plain' }]
+    chat.service.say({ place, author: ADA, text: 'look', files })
+    await chat.answers(place, 1)
+    const [task] = await chat.tasks()
+    const { body } = await chat.platform.rpc(chat.workspaceId, 'GetTask', { id: task?.id, historyLength: 5 })
+    assert.equal(body.result.history[0].parts[1].filename, `${'n'.repeat(996)}.txt`)
   })
 
   test('GW-6 a dropped connection loses nothing and doubles nothing', async (t) => {

@@ -125,6 +125,34 @@ export function deliveryTests(harness: InboxHarness): void {
     await all.finish(id, { type: 'sent' })
   })
 
+  test('RE-13 GW-6 an answer that cannot be split fails alone and needs a person; the next one is taken', async () => {
+    const door = newDoor()
+    await answered(door, 'general', 'bad')
+    await answered(door, 'general', 'good')
+    const { deliveries: all } = harness.local
+    const split = ({ parts = [] }: DeliveryBody) => {
+      if (parts[0]?.text === 'bad') throw new RangeError('Maximum call stack size exceeded')
+      return ['one', 'two']
+    }
+    const taken = await all.take(door, split)
+    assert.deepEqual(
+      taken?.parts?.map(({ content }) => content),
+      ['one', 'two'],
+    )
+    await all.finish(taken?.id ?? '', { type: 'sent' })
+    const [failed] = (await all.needingDecision()).filter(({ channel }) => channel === 'general')
+    assert.equal(failed?.state, 'failed')
+    assert.match(failed?.error ?? '', /could not be split into messages: Maximum call stack/)
+    // A newer version may do better: the parts are made again.
+    await all.resolve(failed?.id ?? '', 'resend', 'Ana')
+    const again = await all.take(door, () => ['whole'])
+    assert.deepEqual(
+      again?.parts?.map(({ content }) => content),
+      ['whole'],
+    )
+    await all.finish(again?.id ?? '', { type: 'sent' })
+  })
+
   test('AG-13 GW-3 property 10: the session of a channel is stored when a turn returns one, and else stays as it was', async () => {
     const id = await harness.workspace()
     const stored = new Map<string, string>()
