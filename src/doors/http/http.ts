@@ -184,6 +184,8 @@ function createListener(options: HttpDoorOptions, waitingCalls: WaitingCalls, po
     }
     response.setHeader(REQUEST_ID_HEADER, requestId)
     response.setHeader('X-Content-Type-Options', 'nosniff')
+    // An answer depends on the cookie or the token: a browser or a proxy that kept it would show it to the next person.
+    response.setHeader('Cache-Control', 'no-store')
     void honoListener(request, response)
   }
   return { listener, sockets, a2aCalls }

@@ -43,7 +43,8 @@ export async function writeCard(
   const headers = {
     ETag: etag,
     'Last-Modified': new Date(workspace.createdAtMs).toUTCString(),
-    'Cache-Control': `public, max-age=${CACHE_SECONDS}`,
+    // By its name a card is only for callers who may see the workspace.
+    'Cache-Control': isWorkspaceId(idOrName) ? `public, max-age=${CACHE_SECONDS}` : 'no-store',
     Vary: 'A2A-Version',
     'X-Content-Type-Options': 'nosniff',
     [REQUEST_ID_HEADER]: requestId,

@@ -1,7 +1,7 @@
 /**
  * One artifact of a task as a file. Who may see the task over A2A may see its artifacts; other callers receive
- * `not_found`. An agent's file must not run as a page of the platform: it is sent as a download, sandboxed, and under a
- * file name without a path.
+ * `not_found`. An agent's file must not run as a page, a script or a style of the platform: it is sent as a download,
+ * sandboxed, under a file name without a path, and with a type that no browser runs.
  */
 import { MoleculeError } from '../../../errors.ts'
 import type { Reception } from '../../../inbox/inbox.ts'
@@ -29,7 +29,6 @@ export const artifactRoutes = [
         'Content-Length': String(Buffer.byteLength(text, encoding)),
         'Content-Disposition': disposition(name),
         'Content-Security-Policy': "default-src 'none'; sandbox",
-        'Cache-Control': 'no-store',
       })
     },
   }),
@@ -105,11 +104,11 @@ function asFile(part: Part, { name }: Artifact): Download {
     const type = typeOf(part, 'application/octet-stream')
     // A line break inside base64 would shift the slices after it, and count as bytes of the file.
     const text = /[^\w+/=-]/.test(part.raw) ? part.raw.replaceAll(/[^\w+/=-]/g, '') : part.raw
-    return { text, encoding: 'base64', type, name: nameOf(part, name, extensionOf(type)) }
+    return { text, encoding: 'base64', type: inertType(type), name: nameOf(part, name, extensionOf(type)) }
   }
   if (part.text !== undefined) {
     const type = typeOf(part, 'text/plain; charset=utf-8')
-    return { text: part.text, encoding: 'utf8', type, name: nameOf(part, name, extensionOf(type)) }
+    return { text: part.text, encoding: 'utf8', type: inertType(type), name: nameOf(part, name, extensionOf(type)) }
   }
   const content = part.url === undefined ? part.data : part
   return {
@@ -121,6 +120,20 @@ function asFile(part: Part, { name }: Artifact): Download {
 }
 
 const MEDIA_TYPE = /^[\w.+-]{1,100}\/[\w.+-]{1,100}(; ?[\w-]{1,30}=[\w.+-]{1,60}){0,3}$/
+
+/** Types that a browser shows and never runs. A picture is shown by the page; as a page of its own it is sandboxed. */
+const INERT_TYPE =
+  /^(image\/(png|jpeg|gif|webp|avif|svg\+xml)|audio\/[\w.+-]+|video\/[\w.+-]+|text\/(plain|csv|markdown)|application\/(pdf|json|zip|gzip))$/i
+
+/**
+ * The page's own policy allows scripts of this origin, so a file of type `text/javascript` could be one. Other text is
+ * sent as plain text, and everything else as bytes; the exact type is in the task.
+ */
+function inertType(type: string): string {
+  const [essence = ''] = type.split(';')
+  if (INERT_TYPE.test(essence)) return type
+  return /^text\//i.test(essence) ? 'text/plain; charset=utf-8' : 'application/octet-stream'
+}
 
 const typeOf = ({ mediaType = '' }: Part, fallback: string): string =>
   MEDIA_TYPE.test(mediaType) ? mediaType : fallback

@@ -39,7 +39,6 @@ export const fileRoutes = [
       const headers = { 'Content-Type': 'application/octet-stream', 'Content-Disposition': 'attachment' }
       return context.body(new Uint8Array(content), 200, {
         ...headers,
-        'Cache-Control': 'no-store',
         ETag: versionOf(content),
       })
     },

@@ -10,7 +10,7 @@ import { LOGIN_CODE_MS, PERSON_ROLES } from '../../../workspaces/tokens.ts'
 import { requireSameOrigin } from '../server/auth.ts'
 import { baseUrl } from '../server/base-url.ts'
 import { type HttpEnv, route } from './route.ts'
-import { NO_STORE, tokenNameSchema } from './tokens.ts'
+import { tokenNameSchema } from './tokens.ts'
 
 const LINK_SPENT =
   'this login link was already used or has expired; "molecule open" makes a new one, on the machine of the platform'
@@ -49,7 +49,7 @@ export const loginRoutes = [
     success: [201, 'The link, and how many seconds it works'],
     handle({ context, body }, { tokens }) {
       const url = `${baseUrl(context.env.incoming)}/#${tokens.issueLoginCode(body)}`
-      return context.json({ url, expires_in: LOGIN_CODE_MS / 1000 }, 201, NO_STORE)
+      return context.json({ url, expires_in: LOGIN_CODE_MS / 1000 }, 201)
     },
   }),
   route({

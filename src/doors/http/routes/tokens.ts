@@ -57,8 +57,6 @@ const meSchema = z.strictObject({
   actions: z.array(z.string()),
 })
 
-export const NO_STORE = { 'Cache-Control': 'no-store' }
-
 export const tokenRoutes = [
   route({
     method: 'get',
@@ -67,7 +65,7 @@ export const tokenRoutes = [
     summary: 'The token or session of this request: its name, its role, and the actions that it may do',
     success: [200, 'The caller'],
     answer: meSchema,
-    handle: ({ context, identity }) => context.json(viewMe(identity), 200, NO_STORE),
+    handle: ({ context, identity }) => context.json(viewMe(identity)),
   }),
   route({
     method: 'post',
@@ -80,7 +78,7 @@ export const tokenRoutes = [
       const input = toNewToken(body)
       await requireWorkspaces(workspaces, input)
       const { id, secret } = await tokens.create(input)
-      return context.json({ id, token: secret }, 201, { ...NO_STORE, Location: `/tokens/${id}` })
+      return context.json({ id, token: secret }, 201, { Location: `/tokens/${id}` })
     },
   }),
   route({
@@ -104,7 +102,7 @@ export const tokenRoutes = [
     async handle({ context, body: { overlap } }, { tokens }) {
       const overlapMs = overlap === undefined ? OVERLAP_MS : toMs(overlap)
       const { id, secret } = await tokens.rotate(context.req.param('id'), overlapMs)
-      return context.json({ id, token: secret }, 200, NO_STORE)
+      return context.json({ id, token: secret })
     },
   }),
   route({
