@@ -129,3 +129,18 @@ test('a process that tries one address only connects to the first that was check
   const outbound = createOutbound({ allow: ['127.0.0.0/8'], resolve })
   assert.equal(await (await outbound.send({ url: `http://pinned.test:${port}/` })).text(), 'hello')
 })
+
+test('RE-9 a public name without TLS does not lead to an internal address, also where an admin gave the URL', async (t) => {
+  const { port } = await serve(t, (_request, response) => response.end('hello'))
+  const outbound = createOutbound({ resolve: async () => [LOOPBACK] })
+  for (const host of ['agent.example.com', 'localhost.example.com', 'internal.dev']) {
+    const request = { url: `http://${host}:${port}/`, trusted: true }
+    await assert.rejects(outbound.send(request), { code: 'forbidden', message: /does not have a public address/ })
+  }
+  for (const host of ['localhost', 'ollama', 'host.docker.internal', 'nas.local', 'gpu.home.arpa', '127.0.0.1']) {
+    assert.equal(await (await outbound.send({ url: `http://${host}:${port}/`, trusted: true })).text(), 'hello', host)
+  }
+  const allowing = createOutbound({ allow: ['agent.example.com'], resolve: async () => [LOOPBACK] })
+  const answer = await allowing.send({ url: `http://agent.example.com:${port}/`, trusted: true })
+  assert.equal(await answer.text(), 'hello')
+})

@@ -27,7 +27,10 @@ export interface OutboundRequest {
   /** Sent only to the origin of `url`. A redirect to another origin is followed without credentials. */
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
-  /** An admin gave the URL, so its host may be internal. That does not hold for the target of a redirect. */
+  /**
+   * An admin gave the URL, so its host may be internal. That does not hold for the target of a redirect, nor for a public
+   * name without TLS: see `mayBeInternal`.
+   */
   readonly trusted?: boolean
   /** From the request to the headers of the answer. */
   readonly headersMs?: number
@@ -64,7 +67,7 @@ export function createOutbound({ allow = [], resolve = systemResolve }: Outbound
       let url = given
       let { headers = {} } = request
       for (let hops = 0; ; hops++) {
-        const trusted = request.trusted === true && url.hostname === given.hostname
+        const trusted = request.trusted === true && url.hostname === given.hostname && mayBeInternal(url)
         const addresses = await checkAddresses(url, trusted)
         const answer = await dial(toDialOptions(request, { url, headers, addresses }), ends)
         const next = redirectOf(answer, request.method ?? 'GET')
@@ -79,6 +82,20 @@ export function createOutbound({ allow = [], resolve = systemResolve }: Outbound
     },
   }
 }
+
+/**
+ * Prevents that the owner of a remote agent's name points it to an address inside this network and receives what is sent
+ * there. With https the internal server would need a certificate of that name. With http only a host that cannot be
+ * public may have an internal address: an address, or a name that the public DNS does not have.
+ */
+function mayBeInternal({ protocol, hostname }: URL): boolean {
+  if (protocol === 'https:' || isIP(hostname.replace(/^\[|\]$/g, '')) !== 0) return true
+  const labels = hostname.replace(/\.$/, '').split('.')
+  return labels.length === 1 || hostname.endsWith('.home.arpa') || INTERNAL_DOMAINS.has(labels.at(-1) ?? '')
+}
+
+/** Top-level domains that the public DNS never delegates (RFC 6761, RFC 6762, RFC 8375, ICANN), and usual local ones. */
+const INTERNAL_DOMAINS: ReadonlySet<string> = new Set('localhost local internal lan home corp test'.split(' '))
 
 function toDialOptions(
   request: OutboundRequest,
