@@ -4,11 +4,13 @@
  * removed with the process. Folders of a platform that was killed are removed by the next one that needs a folder.
  * Written synchronously: a few KiB cost little beside a spawn.
  */
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { lstatSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
+import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 const PREFIX = 'molecule-agent-'
+/** Says where the process runs that made the folder. */
+const MARK = '.made-by'
 
 export interface PrivateFolder {
   /** Writes a file and returns its path. */
@@ -39,7 +41,19 @@ function createFolder(parent: string): string {
     if (owner !== undefined && isGone(Number(owner))) removeIfOurs(join(parent, name))
   }
   // mkdtemp creates it with mode 0700.
-  return mkdtempSync(join(parent, `${PREFIX}${process.pid}-`))
+  const path = mkdtempSync(join(parent, `${PREFIX}${process.pid}-`))
+  writeFileSync(join(path, MARK), processSpace(), { mode: 0o600 })
+  return path
+}
+
+/** A pid means something only here: containers with one temporary folder have pids of their own. */
+function processSpace(): string {
+  try {
+    return `${hostname()} ${readlinkSync('/proc/self/ns/pid')}`
+  } catch {
+    // Not Linux.
+    return hostname()
+  }
 }
 
 function isGone(pid: number): boolean {
@@ -52,10 +66,18 @@ function isGone(pid: number): boolean {
   }
 }
 
+/**
+ * Everyone may make a folder of that name in the temporary folder, and a platform of root could remove it. So it must be
+ * a real folder of this user that no other user can change, with the mark of a platform of this machine.
+ */
 function removeIfOurs(path: string): void {
   try {
-    rmSync(path, { recursive: true, force: true })
+    const { uid, mode } = lstatSync(path)
+    const isOurs = uid === process.getuid?.() && (mode & 0o170077) === 0o040000
+    if (isOurs && readFileSync(join(path, MARK), 'utf8') === processSpace()) {
+      rmSync(path, { recursive: true, force: true })
+    }
   } catch {
-    // The folder belongs to another user, whose platform removes it.
+    // Another platform has removed it, or it has no mark.
   }
 }
