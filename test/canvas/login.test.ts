@@ -1,6 +1,7 @@
 /** The login link and what a page without a session shows. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { createHandWorker } from '../harness/hand-worker.ts'
 import { startPlatformFor } from '../harness/platform.ts'
 import { cardOf, makeLoginLink, openPage } from './browser.ts'
 
@@ -53,4 +54,36 @@ test('PL-12 a session that is revoked leaves the page without data', async (t) =
   assert.equal((await platform.request('DELETE', `/tokens/${session.id}`)).status, 204)
   await page.getByText('Not logged in').waitFor()
   assert.equal(await cardOf(page, ada.id).count(), 0)
+})
+
+test('RE-9 CV-2 an unsent message and a draft are neither sent nor shown by the next person who logs in', async (t) => {
+  const platform = await startPlatformFor(t)
+  const worker = await createHandWorker(platform, {})
+  const chat = `#/w/${worker.workspaceId}/chat`
+  const page = await openPage(t, platform, { hash: chat })
+  const box = page.getByRole('textbox', { name: 'Message Ada' })
+  const logIn = async (name: string) => {
+    await page.goto(await makeLoginLink(platform, 'admin', name))
+    await page.reload()
+    await page.getByRole('button', { name: `Logged in as ${name}, admin` }).waitFor()
+    await page.evaluate(`location.assign(${JSON.stringify(chat)})`)
+    await box.waitFor()
+  }
+  await page.route('**/a2a', (route) => route.abort())
+  await box.fill('only from me')
+  await box.press('Enter')
+  await page.getByText('not sent yet').waitFor()
+  await box.fill('a secret draft')
+  await page.context().clearCookies()
+  await page.unroute('**/a2a')
+  // The same person in a new session decides about it.
+  await logIn('admin')
+  await page.getByText('not sent: You have logged in again since you wrote it.').waitFor()
+  assert.equal(await box.inputValue(), 'a secret draft')
+  await logIn('eve')
+  await page.getByText('Say hello to Ada').waitFor()
+  assert.equal(await box.inputValue(), '')
+  await box.fill('from eve')
+  await box.press('Enter')
+  assert.match((await worker.lease()).text, /from eve/)
 })

@@ -2,6 +2,7 @@
 import { createPlatformClient, type PlatformClient } from '../../../src/client/platform-client.ts'
 import { MoleculeError } from '../../../src/errors.ts'
 import { asSentence } from '../ui/sentence.ts'
+import { forgetKept } from './kept-for.ts'
 
 export const client: PlatformClient = createPlatformClient({ url: location.origin, token: undefined })
 
@@ -28,5 +29,5 @@ export async function exchangeLoginCode(code: string): Promise<string | undefine
 /** Ends the session, and removes what the page has kept in this browser: drafts and unsent messages. */
 export async function logOut(): Promise<void> {
   await fetch('/logout', { method: 'POST' })
-  for (const key of Object.keys(localStorage)) if (key.startsWith('molecule.')) localStorage.removeItem(key)
+  forgetKept()
 }

@@ -3,6 +3,7 @@ import { QueryCache, QueryClient, queryOptions, useQuery } from '@tanstack/react
 import { createContext, use, useMemo } from 'react'
 import type { MeView, OpenDelegationView } from '../../../src/client/canvas-calls.ts'
 import { client, isLoggedOut } from './client.ts'
+import { keepOnlyFor } from './kept-for.ts'
 import { type ShownWorkspace, withWaits } from './shown-workspace.ts'
 
 export type WorkspaceMap = ReadonlyMap<string, ShownWorkspace>
@@ -46,7 +47,9 @@ export function useMe(): MeView | null | undefined {
     queryKey: keys.me,
     queryFn: async () => {
       try {
-        return await client.me()
+        const me = await client.me()
+        keepOnlyFor(me)
+        return me
       } catch (thrown) {
         if (isLoggedOut(thrown)) return null
         throw thrown

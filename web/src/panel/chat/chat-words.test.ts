@@ -97,6 +97,7 @@ test('CV-2 messages of agents and schedules fall between those of people, and un
     updated_at: new Date(Date.UTC(2026, 10, 16, 10, 1, 30)).toISOString(),
   }
   const outgoing = (messageId: string) => ({
+    session: 's',
     ...{ messageId, workspaceId: 'w', contextId: 'c', text: '', files: [], at: '', state: 'sent' as const },
   })
   const shown = { others: [other], outgoing: [outgoing('s2'), outgoing('s3')] }

@@ -1,17 +1,21 @@
 /**
  * Messages on their way to the platform. A message keeps its id until the platform has taken it, so a repeated send is
  * the same message there and is never run twice. While the platform is away the text stays on the page, over a reload
- * too, and is sent as soon as the platform is back. Messages of one conversation are sent in their order.
+ * too, and is sent as soon as the platform is back. Messages of one conversation are sent in their order. A message is
+ * sent only by the session in which it was written: in another one a person must send it again.
  */
 import { useQuery } from '@tanstack/react-query'
+import type { MeView } from '../../../../src/client/canvas-calls.ts'
 import { MoleculeError } from '../../../../src/errors.ts'
 import { client, isLoggedOut, reasonOf } from '../../api/client.ts'
-import { queryClient } from '../../api/queries.ts'
+import { keys, queryClient } from '../../api/queries.ts'
 import { type ChosenFile, toParts } from './attachments.ts'
 import { newId } from './new-id.ts'
 
 export interface UnsentMessage {
   readonly messageId: string
+  /** The session in which a person wrote it. */
+  readonly session: string
   readonly workspaceId: string
   readonly contextId: string
   /** The answer to a question of this task. */
@@ -23,6 +27,11 @@ export interface UnsentMessage {
   readonly state: 'sending' | 'waiting' | 'refused' | 'sent'
   readonly problem?: string
 }
+
+/** Empty while no one is logged in: then nothing can be sent. */
+const currentSession = (): string => queryClient.getQueryData<MeView | null>(keys.me)?.token_id ?? ''
+
+const OTHER_SESSION = 'You have logged in again since you wrote it.'
 
 const KEY = ['outgoing']
 const STORED = 'molecule.outgoing'
@@ -48,13 +57,19 @@ type NewMessage = Pick<UnsentMessage, 'workspaceId' | 'contextId' | 'taskId' | '
 export function sendMessage(message: NewMessage & { readonly messageId?: string }): void {
   const messageId = message.messageId ?? `chat-${newId()}`
   if (readAll().some((each) => each.messageId === messageId && each.state !== 'refused')) return
-  const outgoing = { ...message, messageId, at: new Date().toISOString(), state: 'sending' } as const
+  const outgoing: UnsentMessage = {
+    ...message,
+    messageId,
+    session: currentSession(),
+    at: new Date().toISOString(),
+    state: 'sending',
+  }
   setAll([...readAll().filter((each) => each.messageId !== messageId), outgoing])
   void drain(outgoing)
 }
 
 export function sendAgain(messageId: string): void {
-  const message = change(messageId, { state: 'sending' })
+  const message = change(messageId, { state: 'sending', session: currentSession() })
   if (message !== undefined) void drain(message)
 }
 
@@ -98,6 +113,13 @@ async function sendUntilTaken(message: UnsentMessage): Promise<void> {
   const { messageId, workspaceId, contextId, taskId, text, files } = message
   for (let failures = 0; ; failures++) {
     try {
+      // Another tab may have logged in another person, and its cookie is the cookie of this page.
+      const { token_id: session } = await client.me()
+      if (session !== message.session) {
+        change(messageId, { state: 'refused', problem: OTHER_SESSION })
+        if (session !== currentSession()) location.reload()
+        return
+      }
       const parts = await toParts(text, files)
       const ids = { messageId, contextId, ...(taskId !== undefined && { taskId }) }
       await client.sendMessage(workspaceId, { ...ids, role: 'ROLE_USER', parts }, { wait: false })
@@ -124,12 +146,12 @@ function waitFor(ms: number): Promise<void> {
 /** Undefined where the message is no longer there. */
 function change(
   messageId: string,
-  { state, problem }: Pick<UnsentMessage, 'state' | 'problem'>,
+  { state, problem, session }: Pick<UnsentMessage, 'state' | 'problem'> & { readonly session?: string },
 ): UnsentMessage | undefined {
   const before = readAll().find((each) => each.messageId === messageId)
   if (before === undefined) return undefined
   const { problem: _old, ...rest } = before
-  const after = { ...rest, state, ...(problem !== undefined && { problem }) }
+  const after = { ...rest, state, ...(problem !== undefined && { problem }), ...(session !== undefined && { session }) }
   setAll(readAll().map((each) => (each.messageId === messageId ? after : each)))
   return after
 }
@@ -156,7 +178,12 @@ function restore(): readonly UnsentMessage[] {
   const known = readAll()
   if (known.length > 0) return known
   try {
-    const stored = JSON.parse(localStorage.getItem(STORED) ?? '[]') as readonly UnsentMessage[]
+    const kept = JSON.parse(localStorage.getItem(STORED) ?? '[]') as readonly UnsentMessage[]
+    const stored = kept.map((message) =>
+      message.session === currentSession()
+        ? message
+        : { ...message, state: 'refused' as const, problem: OTHER_SESSION },
+    )
     // After this function has returned, because its answer becomes the list.
     setTimeout(() => {
       for (const message of stored) if (message.state !== 'refused') void drain(message)
