@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { PlatformClient } from '../../client/platform-client.ts'
 import type { WorkspaceSummary } from '../../client/workspace-calls.ts'
-import { hideSecrets } from '../../doors/http/routes/workspace-schema.ts'
+import { hideSecrets, holdsHidden } from '../../doors/http/routes/hide-secrets.ts'
 import type { Json } from '../../protocol/a2a.ts'
 import { DEFAULT_ATTEMPTS, DEFAULT_SLOTS } from '../../workspaces/config/config-file.ts'
 import { HIDDEN_SECRET } from '../../workspaces/workspace.ts'
@@ -106,14 +106,11 @@ function compareConfig(
     body[key] = value ?? null
   }
   for (const [key, value] of Object.entries(wanted)) {
-    if (
-      !matches(value, isBudgetKey(key) ? amountOf(found[key]) : found[key]) ||
-      (writeSecrets && holdsSecret(found[key]))
-    )
+    if (!isSameSetting(key, value as Json, found) || (writeSecrets && holdsHidden(found[key])))
       change(key, value as Json)
   }
   for (const [key, value] of Object.entries(found)) {
-    if (key in wanted || OWN_KEYS.includes(key) || holdsSecret(value)) continue
+    if (key in wanted || OWN_KEYS.includes(key) || holdsHidden(value)) continue
     change(key, undefined)
   }
   return { fields, body }
@@ -124,9 +121,11 @@ export const isBudgetKey = (key: string): boolean => BUDGET_KEYS.some((budget) =
 /** A form writes an amount as text. */
 export const amountOf = (value: unknown): unknown => (typeof value === 'string' ? Number(value) : value)
 
-/** True where the platform hides the value or a part of it. */
-export const holdsSecret = (value: unknown): boolean =>
-  JSON.stringify(value ?? null).includes(JSON.stringify(HIDDEN_SECRET))
+/** A secret inside a text is compared by what the platform shows of it. */
+const isSameSetting = (key: string, wanted: Json, found: Readonly<Record<string, unknown>>): boolean =>
+  isBudgetKey(key)
+    ? matches(wanted, amountOf(found[key]))
+    : matches(wanted, found[key]) || isDeepStrictEqual(hideSecrets(wanted, key), found[key])
 
 /** True where the values are equal, apart from what the platform hides. */
 function matches(wanted: unknown, shown: unknown): boolean {

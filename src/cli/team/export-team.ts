@@ -6,9 +6,10 @@ import { Document, isMap, visit } from 'yaml'
 import type { PlatformClient } from '../../client/platform-client.ts'
 import type { ScheduleView } from '../../client/schedule-calls.ts'
 import type { WorkspaceSummary } from '../../client/workspace-calls.ts'
+import { holdsHidden } from '../../doors/http/routes/hide-secrets.ts'
 import { MoleculeError } from '../../errors.ts'
 import { DEFAULT_ATTEMPTS, DEFAULT_SLOTS } from '../../workspaces/config/config-file.ts'
-import { amountOf, holdsSecret, isBudgetKey } from './compare-workspace.ts'
+import { amountOf, isBudgetKey } from './compare-workspace.ts'
 import { escapeVariable, TEAM_FILE_BYTES_MAX } from './read-yaml.ts'
 import { OWN_KEYS, PROMPT_FILES } from './team-file.ts'
 
@@ -112,7 +113,7 @@ function settingsOf(
 ): Record<string, unknown> {
   const { id, role, runtime, model, permission, working_dir: folder } = workspace
   const { max_concurrent_tasks: slots, max_attempts: attempts, runtime_config: config = {} } = workspace
-  const shown = Object.entries(config).filter(([key, value]) => !OWN_KEYS.includes(key) && !holdsSecret(value))
+  const shown = Object.entries(config).filter(([key, value]) => !OWN_KEYS.includes(key) && !holdsHidden(value))
   const options = shown.filter(([key]) => !isBudgetKey(key))
   const budgets = shown.flatMap(([key, value]) => (isBudgetKey(key) ? [[key, amountOf(value)]] : []))
   const parent = all.find((other) => other.id === workspace.parent_id)
@@ -145,7 +146,7 @@ function toDocument(value: ExportedTeam, chosen: readonly WorkspaceSummary[]): D
     },
   })
   for (const { name, runtime_config: config = {} } of chosen) {
-    const secrets = Object.keys(config).filter((key) => holdsSecret(config[key]))
+    const secrets = Object.keys(config).filter((key) => holdsHidden(config[key]))
     const settings = document.getIn(['workspaces', name])
     if (secrets.length === 0 || !isMap(settings)) continue
     settings.comment = ` not written, because it may be secret: ${secrets.map((key) => `runtime_config.${key}`).join(', ')}`

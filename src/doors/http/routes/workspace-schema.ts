@@ -3,6 +3,7 @@
  * snake_case. An unknown field is refused by name, because a typo that is silently dropped is found weeks later.
  */
 import { isAbsolute } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import { MoleculeError } from '../../../errors.ts'
 import type { Json } from '../../../protocol/a2a.ts'
@@ -32,6 +33,7 @@ import {
 import { needOfWorkspace } from '../../needs-you.ts'
 import { publicReason } from '../server/public-reason.ts'
 import { seesConfig } from '../server/reach.ts'
+import { hideSecrets, holdsHidden } from './hide-secrets.ts'
 
 const PATH_CHARACTERS_MAX = 4096
 
@@ -68,19 +70,32 @@ export const workspaceChangeSchema = newWorkspaceSchema.omit({ template: true, t
 /** The body of `POST /workspaces`. */
 export function toNewWorkspace(body: z.output<typeof newWorkspaceSchema>): NewWorkspace {
   const { name, template, team, model, parent_id: parentId, permission } = body
-  return withoutUndefined({ ...fromWire(body), name, template, team, model, parentId, permission })
+  const fields = fromWire(body)
+  for (const [key, value] of Object.entries(fields.runtimeConfig ?? {})) if (holdsHidden(value)) throw stillHidden(key)
+  return withoutUndefined({ ...fields, name, template, team, model, parentId, permission })
 }
 
-/** The body of `PATCH /workspaces/:id`. A secret that comes back as it was shown is unchanged. */
-export function toWorkspaceChange(body: z.output<typeof workspaceChangeSchema>): WorkspaceChange {
-  const config = Object.entries(body.runtime_config ?? {}).filter(([, value]) => value !== HIDDEN_SECRET)
-  const halfShown = config.find(([, value]) => JSON.stringify(value).includes(JSON.stringify(HIDDEN_SECRET)))
+/**
+ * The body of `PATCH /workspaces/:id`. A setting that comes back as it was shown, with its secrets hidden, is unchanged.
+ * Prevents that the mask is stored in place of the secret: a setting that is hidden and changed is refused.
+ */
+export function toWorkspaceChange(
+  body: z.output<typeof workspaceChangeSchema>,
+  stored: Readonly<Record<string, Json>>,
+): WorkspaceChange {
+  const isUnchanged = (key: string, value: Json) =>
+    value === HIDDEN_SECRET || (stored[key] !== undefined && isDeepStrictEqual(value, hideSecrets(stored[key], key)))
+  const { runtimeConfig: given, ...fields } = fromWire(body)
+  const config = Object.entries(given ?? {}).filter(
+    ([key, value]) => !holdsHidden(value) || !isUnchanged(key, value as Json),
+  )
+  const halfShown = config.find(([, value]) => holdsHidden(value))
   if (halfShown !== undefined) throw stillHidden(halfShown[0])
   const { name, model, parent_id: parentId, permission } = body
   return withoutUndefined({
-    ...fromWire(body),
+    ...fields,
     ...{ name, model, parentId, permission },
-    ...(body.runtime_config === undefined ? {} : { runtimeConfig: Object.fromEntries(config) }),
+    ...(given === undefined ? {} : { runtimeConfig: Object.fromEntries(config) }),
   })
 }
 
@@ -241,19 +256,6 @@ function withoutConfig(view: WorkspaceView): WorkspaceView {
 
 const withPublicReason = (needs: Json): Json =>
   isJsonObject(needs) ? { count: Number(needs['count']), reason: publicReason(String(needs['reason'])) } : needs
-
-const SECRET_KEY = /token|key|secret|password|headers/i
-
-/** Numbers and booleans under such a key (`max_tokens: 4096`) are not secrets. */
-export function hideSecrets(value: Json, key = ''): Json {
-  // A header has any name its author chose, so a secret one cannot be recognised: hide them all.
-  if (key === 'headers' && value !== null && value !== '') return HIDDEN_SECRET
-  if (Array.isArray(value)) return value.map((item) => hideSecrets(item, key))
-  if (typeof value === 'object' && value !== null) {
-    return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, hideSecrets(item, name)]))
-  }
-  return typeof value === 'string' && value !== '' && SECRET_KEY.test(key) ? HIDDEN_SECRET : value
-}
 
 type Defined<T> = { [K in keyof T]: Exclude<T[K], undefined> }
 

@@ -4,8 +4,8 @@ import { createFakePlatform, WORKSPACE_ID } from '../../../../test/fakes/platfor
 import { openRoutes } from '../../../../test/harness/route-calls.ts'
 import type { CardFacts, Workspace, WorkspaceLoad } from '../../../workspaces/workspace.ts'
 import {
-  hideSecrets,
   newWorkspaceSchema,
+  toNewWorkspace,
   toWorkspaceChange,
   viewWorkspace,
   workspaceChangeSchema,
@@ -109,26 +109,19 @@ test('PL-8 a viewer sees that nothing waits, and a card without facts shows none
   assert.equal('needs_you' in (await open(WORKSPACE)), false)
 })
 
-test('option values under the name of a secret, and every header, are hidden; empty ones are shown', () => {
-  const given = {
-    ...{ api_key: 'x', password: '', tokens: ['a', 7, true], headers: { 'X-Any': 'x' }, plain: 'x' },
-    nested: [{ headers: '' }, { headers: null }, { headers: ['x'] }, { secret: null }],
-  }
-  const hidden = '[hidden]'
-  assert.deepEqual(hideSecrets(given), {
-    ...{ api_key: hidden, password: '', tokens: [hidden, 7, true], headers: hidden, plain: 'x' },
-    nested: [{ headers: '' }, { headers: null }, { headers: hidden }, { secret: null }],
-  })
-  assert.equal(hideSecrets('x'), 'x')
-})
-
 test('PL-2 a change keeps a secret that comes back hidden, and refuses one that is hidden in part', () => {
+  const stored = { env: { API_KEY: 'k' }, cmd: 'run --token t' }
   const change = (runtime_config?: object) =>
-    toWorkspaceChange(workspaceChangeSchema.parse(runtime_config === undefined ? {} : { runtime_config }))
+    toWorkspaceChange(workspaceChangeSchema.parse(runtime_config === undefined ? {} : { runtime_config }), stored)
   assert.deepEqual(change(), {})
   assert.deepEqual(change({}), { runtimeConfig: {} })
   assert.deepEqual(change({ api_key: '[hidden]', cmd: 'cat' }), { runtimeConfig: { cmd: 'cat' } })
-  assert.throws(() => change({ env: { API_KEY: '[hidden]' } }), {
+  assert.deepEqual(change({ env: { API_KEY: '[hidden]' }, cmd: 'run --token [hidden]' }), { runtimeConfig: {} })
+  const withUrl = { url: 'https://[hidden]@a.test' }
+  assert.throws(() => toWorkspaceChange(withUrl, stored), { code: 'invalid_request' })
+  assert.throws(() => toNewWorkspace({ name: 'x', ...withUrl }), { code: 'invalid_request' })
+  assert.throws(() => change({ cmd: 'walk --token [hidden]' }), { code: 'invalid_request' })
+  assert.throws(() => change({ env: { OTHER_KEY: '[hidden]' } }), {
     code: 'invalid_request',
     message: 'runtime_config.env holds a secret as "[hidden]": send the secret itself, or leave the key out',
   })

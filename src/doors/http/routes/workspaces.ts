@@ -104,8 +104,9 @@ export const workspaceRoutes = [
     body: { schema: workspaceChangeSchema, name: 'a workspace' },
     summary: 'Change a workspace; a field that is absent stays as it is; dry_run=true only checks the body',
     success: [200, 'The workspace'],
-    async handle({ context, body }, { lifecycle }): Promise<Response> {
-      const [id, change] = [context.req.param('id'), toWorkspaceChange(body)]
+    async handle({ context, body }, { lifecycle, workspaces }): Promise<Response> {
+      const { id, runtimeConfig } = await requireWorkspace(workspaces, context.req.param('id'))
+      const change = toWorkspaceChange(body, runtimeConfig)
       if (readQueryFlag(context, 'dry_run')) return context.json(viewCheck(await lifecycle.checkChange(id, change)))
       return context.json(viewWorkspace(await lifecycle.change(id, change)))
     },
