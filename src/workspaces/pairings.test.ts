@@ -176,9 +176,9 @@ test('GW-4 a denial removes the held messages of that person in that channel onl
   assert.deepEqual(await held(), ['a eve', 'b ada'])
 })
 
-test('GW-4 a person who never wrote is let in by channel and id; the channel must exist', async (t) => {
+test('GW-4 PL-12 a person who never wrote is let in by channel and id; owners are changed only with that right', async (t) => {
   const { pairings, channels } = openPairings(t)
-  const owner = { ...APPROVED, role: 'owner' } as const
+  const owner = { ...APPROVED, role: 'owner', mayChangeOwners: true } as const
   await assert.rejects(pairings.decide('a/ada', owner), { code: 'not_found', message: 'there is no pairing "a/ada"' })
   for (const name of ['a', 'b']) await channels.add({ name, kind: 'telegram', token: 't', settings: {} })
   const made = await pairings.decide('a/ada/x', owner)
@@ -187,7 +187,11 @@ test('GW-4 a person who never wrote is let in by channel and id; the channel mus
     [...['a', 'ada/x', 'ada/x', 'owner', 'approved', 'admin']],
   )
   const { code } = made
-  assert.equal((await pairings.decide('a/ada/x', APPROVED)).code, code)
+  const refused = { code: 'forbidden', message: 'only an admin makes an owner of a bot, or changes one' }
+  await assert.rejects(pairings.decide('a/eve', { ...APPROVED, role: 'owner' }), refused)
+  for (const state of ['approved', 'denied'] as const)
+    await assert.rejects(pairings.decide('a/ada/x', { ...APPROVED, state }), refused)
+  assert.equal((await pairings.decide('a/ada/x', { ...APPROVED, mayChangeOwners: true })).code, code)
   for (const id of ['c/ada', 'a/', '/ada', 'ada', '', `a/${'x'.repeat(101)}`])
     await assert.rejects(pairings.decide(id, owner), { code: 'not_found' }, id)
   assert.equal((await pairings.list()).length, 1)

@@ -70,6 +70,8 @@ export interface PairingDecision {
   readonly state: 'approved' | 'denied'
   readonly role: PairingRole
   readonly by: string
+  /** Absent: the decision may neither make an owner nor change one; `decide` throws `forbidden`. */
+  readonly mayChangeOwners?: boolean
 }
 
 export function createPairings(store: Store, drawCode: () => string = newCode): Pairings {
@@ -188,6 +190,11 @@ function* decide(id: string, decision: PairingDecision, newPersonCode: string): 
   const key = (yield* findByCode(id)) ?? (yield* personOf(id))
   if (key === undefined) throw new MoleculeError('not_found', `there is no pairing ${JSON.stringify(id.slice(0, 100))}`)
   const { channel, person } = key
+  const known = yield* findPairing(key)
+  const isAboutOwner = decision.role === 'owner' || (known?.role === 'owner' && known.state === 'approved')
+  // Prevents that a member makes itself an owner, who may change workspaces from a chat, or removes one.
+  if (isAboutOwner && decision.mayChangeOwners !== true)
+    throw new MoleculeError('forbidden', 'only an admin makes an owner of a bot, or changes one')
   yield* sql(
     `insert into pairings (channel, person, name, code, state, role, decided_by, created_at, decided_at)
      values ($1, $2, $2, $3, $4, $5, $6, now_ms(), now_ms())

@@ -3,7 +3,7 @@
 import type { AddressInfo } from 'node:net'
 import { createServer, type Socket } from 'node:net'
 import { createInterface } from 'node:readline'
-import type { Author, IncomingMessage } from '../../src/doors/chat/channel.ts'
+import type { Author, IncomingMessage, Place } from '../../src/doors/chat/channel.ts'
 import type { ChatService, Said, Written } from './chat-service.ts'
 
 export interface LineServiceOptions {
@@ -11,6 +11,13 @@ export interface LineServiceOptions {
   readonly usesHistory?: boolean
   /** How long a second send with the same nonce is dropped. */
   readonly nonceMs?: number
+}
+
+export interface LineService extends ChatService {
+  /** The payloads of the buttons that the bot has posted in a place. */
+  payloads(place: Place): readonly string[]
+  /** A person sends a press with any payload, as a changed client can. */
+  forge(press: { place: Place; messageId: string; buttonId: string; author: Author }): Promise<string>
 }
 
 type Fault = Parameters<ChatService['failNextSend']>[0]
@@ -29,7 +36,7 @@ interface StoredMessage extends Written {
 export async function startLineService({
   usesHistory = false,
   nonceMs = 0,
-}: LineServiceOptions = {}): Promise<ChatService> {
+}: LineServiceOptions = {}): Promise<LineService> {
   const token = 'line-secret-token'
   const written: StoredMessage[] = []
   const said: IncomingMessage[] = []
@@ -142,6 +149,9 @@ export async function startLineService({
       const buttonId = message?.buttonIds.find((button) => button.label === label)?.id ?? 'gone'
       return ask({ type: 'press', press: { place, author, messageId, buttonId } })
     },
+    payloads: (place) =>
+      written.flatMap((message) => (message.place === place.id ? message.buttonIds.map(({ id }) => id) : [])),
+    forge: (press) => ask({ type: 'press', press }),
     command: ({ place, author, name, argument = '' }) =>
       ask({ type: 'command', command: { place, author, name, argument } }),
     failNextSend: (fault) => void faults.push(fault),

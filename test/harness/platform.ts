@@ -44,7 +44,7 @@ export interface StartPlatformOptions {
 }
 
 let messages = 0
-const newMessage = (text: string) => ({
+export const newMessage = (text: string) => ({
   messageId: `e2e-${++messages}-${process.pid}`,
   role: 'ROLE_USER',
   parts: [{ text }],

@@ -1,4 +1,5 @@
-/** Who may talk to a bot: people on its allow list, and people whose pairing the owner approved. */
+/** Who may talk to a bot: people on its allow list, and people whose pairing was approved. */
+import { type Action, type ChatRole, chatRolesOf } from '../who-may.ts'
 import type { Author } from './channel.ts'
 import type { SessionContext } from './chat-context.ts'
 
@@ -11,3 +12,9 @@ export async function judgePerson({ stored, pairings }: SessionContext, { id }: 
   if (pairing?.state === 'approved') return pairing.role
   return stored.settings.allowedPeople?.includes(id) ? 'user' : 'unknown'
 }
+
+export const chatRoleOf = (standing: Standing): ChatRole =>
+  standing === 'owner' || standing === 'user' ? standing : 'stranger'
+
+export const mayInChat = (standing: Standing, action: Action): boolean =>
+  chatRolesOf(action).includes(chatRoleOf(standing))

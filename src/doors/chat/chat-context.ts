@@ -9,7 +9,7 @@ import type { Channels, StoredChannel } from '../../workspaces/channels.ts'
 import type { ChatLog } from '../../workspaces/chat-log.ts'
 import type { Pairings } from '../../workspaces/pairings.ts'
 import type { WorkspaceLifecycle, Workspaces } from '../../workspaces/workspace.ts'
-import type { Account, Channel, ChannelKind, ChatButton } from './channel.ts'
+import type { Account, Channel, ChannelKind, ChatButton, Place } from './channel.ts'
 
 export interface ChatContext {
   readonly channels: Channels
@@ -56,6 +56,12 @@ export interface ShortPost {
   /** As in `ChatPost`; for a text that may be sent again after a crash. */
   readonly nonce?: string
 }
+
+/** The workspace that answers in a place: its own, that of its parent, else the default of the channel. */
+export const answeringWorkspace = async (
+  place: Place,
+  { channels, stored }: Pick<SessionContext, 'channels' | 'stored'>,
+): Promise<string | undefined> => (await channels.boundTo(stored.name, place)) ?? stored.workspaceId
 
 /** The name of a channel in deliveries and reply addresses. */
 export const deliveryDoor = (channel: string): string => `chat:${channel}`

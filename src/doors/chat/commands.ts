@@ -2,9 +2,11 @@
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import { isFinal } from '../../protocol/a2a.ts'
 import type { Workspace } from '../../workspaces/workspace.ts'
-import type { Standing } from './access.ts'
+import { publicReason } from '../public-reason.ts'
+import { type Action, requireChatAccess } from '../who-may.ts'
+import { chatRoleOf, type Standing } from './access.ts'
 import type { Author, ChannelConnectOptions, Place } from './channel.ts'
-import type { SessionContext } from './chat-context.ts'
+import { answeringWorkspace, type SessionContext } from './chat-context.ts'
 
 export interface CommandInput {
   readonly place: Place
@@ -31,11 +33,24 @@ export const CHAT_COMMANDS: ChannelConnectOptions['commands'] = [
   { name: 'bind', text: 'let an agent answer in this chat; for the owner', argument: 'workspace' },
 ]
 
+/** The action that a person needs for a command. */
+export const COMMAND_ACTIONS = {
+  new: () => 'message.send',
+  stop: () => 'task.cancel',
+  status: () => 'workspace.read',
+  where: () => 'workspace.read',
+  model: (argument: string) => (argument === '' ? 'workspace.read' : 'workspace.model'),
+  agents: () => 'workspace.read',
+  bind: () => 'channel.bind',
+} as const satisfies Readonly<Record<string, (argument: string) => Action>>
+
+export type CommandName = keyof typeof COMMAND_ACTIONS
+
 const AGENTS_LISTED_MAX = 30
 
 type Run = (command: CommandInput, context: SessionContext) => Promise<string>
 
-const RUNS: Readonly<Record<string, Run>> = {
+const RUNS: Readonly<Record<CommandName, Run>> = {
   async new({ place }, { chatLog, stored }) {
     await chatLog.place({ channel: stored.name, place: place.id }, JSON.stringify(place))
     await chatLog.newContext({ channel: stored.name, place: place.id })
@@ -54,7 +69,7 @@ const RUNS: Readonly<Record<string, Run>> = {
     if (stopped === 0) return 'Nothing runs for this chat.'
     return stopped === 1 ? 'Stopped.' : `Stopped ${stopped} tasks.`
   },
-  async status({ place }, context) {
+  async status({ place, standing }, context) {
     const { chatLog, reception, stored } = context
     const workspace = await findAgent(place, context)
     if (workspace === undefined) return NO_AGENT
@@ -65,7 +80,8 @@ const RUNS: Readonly<Record<string, Run>> = {
       ),
     )
     const running = states.filter((status) => status !== undefined && !isFinal(status.state)).length
-    const reason = workspace.statusReason === undefined ? '' : ` (${workspace.statusReason})`
+    const shown = sayTo({ place, standing }, workspace.statusReason ?? '')
+    const reason = shown === '' ? '' : ` (${shown})`
     const load = `${workspace.running} running and ${workspace.queueDepth} waiting in all`
     return `**${workspace.name}** is ${workspace.status}${reason}: ${running} of this chat, ${load}.`
   },
@@ -74,11 +90,10 @@ const RUNS: Readonly<Record<string, Run>> = {
     const agent = workspace === undefined ? NO_AGENT : `**${workspace.name}** answers here (\`${workspace.id}\`).`
     return `${agent}\nChannel \`${context.stored.name}\`, place \`${place.id}\`, you are \`${author.id}\`.`
   },
-  async model({ place, argument, standing }, context) {
+  async model({ place, argument }, context) {
     const workspace = await findAgent(place, context)
     if (workspace === undefined) return NO_AGENT
     if (argument === '') return `**${workspace.name}** uses ${workspace.model ?? 'the default model of its agent'}.`
-    requireOwner(standing)
     const changed = await context.lifecycle.change(workspace.id, { model: argument })
     return `**${changed.name}** uses ${changed.model ?? argument} from the next message on.`
   },
@@ -92,8 +107,7 @@ const RUNS: Readonly<Record<string, Run>> = {
         .join('\n') + more
     )
   },
-  async bind({ place, argument, standing }, context) {
-    requireOwner(standing)
+  async bind({ place, argument }, context) {
     if (argument === '') return 'Name the workspace: `/bind <workspace>`; `/agents` lists them.'
     const workspaceId = await findWorkspace(argument, context)
     const { channels, chatLog, stored } = context
@@ -108,35 +122,39 @@ const NO_AGENT = 'No agent answers in this chat.'
 
 const firstLine = (text: string): string => (text.split('\n')[0] ?? '').slice(0, 80)
 
+const isCommand = (name: string): name is CommandName => Object.hasOwn(RUNS, name)
+
 export function createCommands(context: SessionContext): Commands {
   return {
     parse(text) {
       const [, name = '', argument = ''] = /^\/(\w{1,20})(?:\s+([\s\S]*))?$/.exec(text.trim()) ?? []
-      return Object.hasOwn(RUNS, name) ? { name, argument: argument.trim() } : undefined
+      return isCommand(name) ? { name, argument: argument.trim() } : undefined
     },
     async run(command) {
-      const run = Object.hasOwn(RUNS, command.name) ? RUNS[command.name] : undefined
-      if (run === undefined) return `I know no command /${command.name}.`
+      const { name, standing } = command
+      if (!isCommand(name)) return `I know no command /${name}.`
+      const argument = command.argument.trim()
       try {
-        return await run({ ...command, argument: command.argument.trim() }, context)
+        requireChatAccess(chatRoleOf(standing), COMMAND_ACTIONS[name](argument))
+        return await RUNS[name]({ ...command, argument }, context)
       } catch (thrown) {
         const error = toMoleculeError(thrown)
         if (error.code === 'internal') context.log.warn({ err: error, command: command.name }, 'a chat command failed')
         return error.code === 'internal'
           ? 'That failed unexpectedly; the log says more.'
-          : `That is not possible: ${error.message}.`
+          : `That is not possible: ${sayTo(command, error.message)}.`
       }
     },
   }
 }
 
-function requireOwner(standing: Standing): void {
-  if (standing !== 'owner') throw new MoleculeError('forbidden', 'only an owner of this bot may do that')
-}
+/** Paths describe the disk of the platform: only an owner sees them, and only where nobody else reads along. */
+const sayTo = ({ place, standing }: Pick<CommandInput, 'place' | 'standing'>, text: string): string =>
+  standing === 'owner' && place.isDirect ? text : publicReason(text)
 
-async function findAgent(place: Place, { channels, workspaces, stored }: SessionContext) {
-  const id = (await channels.boundTo(stored.name, place)) ?? stored.workspaceId
-  return id === undefined ? undefined : await workspaces.get(id)
+async function findAgent(place: Place, context: SessionContext) {
+  const id = await answeringWorkspace(place, context)
+  return id === undefined ? undefined : await context.workspaces.get(id)
 }
 
 /** By id or by a name that only one workspace has. */

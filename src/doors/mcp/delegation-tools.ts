@@ -51,6 +51,7 @@ type DelegateInput = z.output<typeof delegateInput>
 export const delegationTools = [
   tool({
     name: 'delegate_task',
+    access: 'message.send',
     description: `Gives a task to a peer and returns its answer, however long it takes. A result that begins with ${DELEGATION_ERROR_PREFIX} is a failure and no answer.`,
     input: delegateInput,
     readOnly: false,
@@ -58,6 +59,7 @@ export const delegationTools = [
   }),
   tool({
     name: 'delegate_task_async',
+    access: 'message.send',
     description:
       'Gives a task to a peer and returns at once with its task_id. check_task_status shows the result. A result that you have not read when your turn ends is sent to you as a message.',
     input: delegateInput,
@@ -70,6 +72,7 @@ export const delegationTools = [
   }),
   tool({
     name: 'check_task_status',
+    access: 'task.read',
     description:
       'Shows the state of a task that you delegated, and its result once there is one. Long results have pages. Without task_id it lists the last tasks that you delegated.',
     input: z.object({

@@ -6,13 +6,14 @@
  */
 import type { McpHttpHandler, McpServer } from '@modelcontextprotocol/server'
 import type { AnswerMcp, McpCall } from '../mcp-calls.ts'
+import { requireAccess } from '../who-may.ts'
 import { delegationTools } from './delegation-tools.ts'
 import { createGivenUpCalls, type GivenUpCalls } from './given-up-calls.ts'
 import { memoryTools } from './memory-tools.ts'
 import type { McpContext, Tool, ToolResult } from './tool.ts'
 import { workspaceTools } from './workspace-tools.ts'
 
-const TOOLS: readonly Tool[] = [...workspaceTools, ...delegationTools, ...memoryTools]
+export const TOOLS: readonly Tool[] = [...workspaceTools, ...delegationTools, ...memoryTools]
 
 const KEEP_ALIVE_MS = 15_000
 /** claude cuts a result at 49 KB by default; this raises its limit for the tool. */
@@ -50,7 +51,7 @@ async function createHandler(context: McpContext, givenUp: GivenUpCalls): Promis
 }
 
 function addTools(server: McpServer, call: McpContext & McpCall, givenUp: GivenUpCalls): void {
-  for (const { name, description, input, readOnly, run } of TOOLS) {
+  for (const { name, access, description, input, readOnly, run } of TOOLS) {
     const config = {
       ...{ description, inputSchema: input, _meta: CLAUDE_SIZE_META },
       annotations: { readOnlyHint: readOnly, destructiveHint: name === 'forget_memory', openWorldHint: false },
@@ -65,7 +66,10 @@ function addTools(server: McpServer, call: McpContext & McpCall, givenUp: GivenU
         mcpReq.notify({ method: 'notifications/progress', params }).catch(() => undefined)
       }
       const { text, isError = false } = await givenUp.run(call, (isGivenUp) =>
-        runTool(() => run(given as never, { ...call, report, isGivenUp }), call),
+        runTool(() => {
+          requireAccess(call.identity, access)
+          return run(given as never, { ...call, report, isGivenUp })
+        }, call),
       )
       return { content: [{ type: 'text' as const, text }], ...(isError && { isError }) }
     })

@@ -28,6 +28,7 @@ export const memoryTools = [
   ...['commit_memory', 'commit_memory_v2'].map((name) =>
     tool({
       name,
+      access: 'memory.write',
       description:
         name === 'commit_memory'
           ? 'Remembers a fact for later conversations. The same text is stored once; secrets are masked.'
@@ -39,6 +40,7 @@ export const memoryTools = [
   ),
   tool({
     name: 'commit_summary',
+    access: 'memory.write',
     description: 'Remembers a summary of this conversation for 30 days.',
     input: commitInput,
     readOnly: false,
@@ -46,6 +48,7 @@ export const memoryTools = [
   }),
   tool({
     name: 'search_memory',
+    access: 'memory.read',
     description: 'Searches what you and your team remembered, the best match first.',
     input: z.object({
       query: z.string().trim().min(1).max(QUERY_CHARACTERS_MAX),
@@ -64,6 +67,7 @@ export const memoryTools = [
   }),
   tool({
     name: 'forget_memory',
+    access: 'memory.write',
     description: 'Deletes a memory for good, by the id that search_memory shows.',
     input: z.object({
       memory_id: z.string().min(1).max(MEMORY_ID_CHARACTERS_MAX),

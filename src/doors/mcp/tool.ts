@@ -7,6 +7,7 @@ import type { Memories } from '../../workspaces/memories.ts'
 import type { WorkspaceRegistry } from '../../workspaces/registry.ts'
 import type { Workspaces } from '../../workspaces/workspace.ts'
 import type { McpCall } from '../mcp-calls.ts'
+import type { Action } from '../who-may.ts'
 
 export interface McpContext {
   readonly reception: Reception
@@ -35,6 +36,8 @@ export interface ToolResult {
 export interface Tool {
   readonly name: string
   readonly description: string
+  /** The caller's role must allow it, besides `mcp.use`. */
+  readonly access: Action
   readonly input: z.ZodObject
   /** It changes nothing. */
   readonly readOnly: boolean

@@ -22,6 +22,7 @@ const workspaceId = z.string().min(1).max(WORKSPACE_CHARACTERS_MAX)
 export const workspaceTools = [
   tool({
     name: 'list_peers',
+    access: 'registry.peers',
     description: 'Lists the other workspaces that you can give tasks to: name, id, status and role of each.',
     input: z.object({}),
     readOnly: true,
@@ -33,6 +34,7 @@ export const workspaceTools = [
   }),
   tool({
     name: 'get_workspace_info',
+    access: 'workspace.read',
     description: 'Shows your own workspace, or the one with the given id or name: role, status, parent, open tasks.',
     input: z.object({ workspace_id: workspaceId.optional().describe('id or name; default: your own workspace') }),
     readOnly: true,
@@ -51,6 +53,7 @@ export const workspaceTools = [
   }),
   tool({
     name: 'send_message_to_user',
+    access: 'activity.report',
     description:
       'Shows the people who watch this workspace a message now, while you go on working. It is not your answer.',
     input: z.object({ message: z.string().trim().min(1).max(MESSAGE_CHARACTERS_MAX) }),

@@ -6,7 +6,7 @@
 import type { Json, Metadata } from '../../../protocol/a2a.ts'
 import type { ProtocolVersion } from '../../../protocol/envelope.ts'
 import type { Workspace, WorkspaceLoad } from '../../../workspaces/workspace.ts'
-import { publicReason } from '../server/public-reason.ts'
+import { publicReason } from '../../public-reason.ts'
 
 export interface AgentCapabilities {
   readonly streaming: boolean

@@ -165,10 +165,10 @@ const RULES: Readonly<Record<string, Rule>> = {
   'get /channels': { expected: people(200) },
   'delete /channels/{channel}': { expected: admins(404) },
   'put /channels/{channel}/bindings/{place}': {
-    expected: members(404),
+    expected: admins(404),
     prepare: asBody({ workspace_id: WORKSPACE_ID }),
   },
-  'delete /channels/{channel}/bindings/{place}': { expected: members(404) },
+  'delete /channels/{channel}/bindings/{place}': { expected: admins(404) },
   'get /pairings': { expected: members(200) },
   'post /pairings/{pairing}/approve': { expected: members(404) },
   'post /pairings/{pairing}/deny': { expected: members(404) },

@@ -4,8 +4,8 @@ import { type Context, Hono } from 'hono'
 import { MoleculeError, toMoleculeError } from '../../../errors.ts'
 import { isWorkspaceId } from '../../../ids.ts'
 import type { Identity } from '../../../workspaces/tokens.ts'
+import { requireAccess } from '../../who-may.ts'
 import { writeAnswer } from '../server/answer.ts'
-import { requireAccess } from '../server/auth.ts'
 import {
   BODY_BYTES_MAX,
   letOthersRun,

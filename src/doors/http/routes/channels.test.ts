@@ -163,21 +163,22 @@ test('GW-4 the list of pairings shows the code only while a person waits', async
   assert.deepEqual((await call('GET /pairings')).json, { pairings: [{ ...PAIRING_VIEW, held: 2 }] })
   const { json } = await call('POST /pairings/ABC/deny')
   assert.deepEqual(json, { ...PAIRING_VIEW, state: 'denied', code: null, decided_by: 'admin' })
-  const decision = { state: 'denied', role: 'user', by: 'admin' }
+  const decision = { state: 'denied', role: 'user', by: 'admin', mayChangeOwners: true }
   assert.deepEqual(pairings.take(), [['list'], ['decide', 'ABC', decision]])
 })
 
-test('GW-4 a person is let in as a user, or as the owner that the approval names, and the door learns of it', async (t) => {
+test('GW-4 PL-12 a person is let in as a user, or by an admin as the owner that the approval names, and the door learns of it', async (t) => {
   const { call, pairings, order } = await openChat(t, {
     decide: { ...PAIRING, state: 'approved', decidedBy: 'member' },
   })
   const { status, json } = await call('POST /pairings/ABC/approve', { role: 'member' })
   assert.deepEqual([status, json], [200, { ...PAIRING_VIEW, state: 'approved', code: null, decided_by: 'member' }])
-  await call('POST /pairings/team%2F9/approve', { role: 'member', body: { role: 'owner' } })
-  const decision = { state: 'approved', by: 'member' }
+  const owner = { body: { role: 'owner' } }
+  assert.equal((await call('POST /pairings/team%2F9/approve', { role: 'member', ...owner })).status, 403)
+  await call('POST /pairings/team%2F9/approve', owner)
   assert.deepEqual(pairings.calls, [
-    ['decide', 'ABC', { ...decision, role: 'user' }],
-    ['decide', 'team/9', { ...decision, role: 'owner' }],
+    ['decide', 'ABC', { state: 'approved', by: 'member', role: 'user', mayChangeOwners: false }],
+    ['decide', 'team/9', { state: 'approved', by: 'admin', role: 'owner', mayChangeOwners: true }],
   ])
   assert.deepEqual(order, [
     ['wake', 1],

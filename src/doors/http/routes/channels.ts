@@ -3,8 +3,10 @@ import { z } from 'zod'
 import { MoleculeError } from '../../../errors.ts'
 import type { Binding, StoredChannel } from '../../../workspaces/channels.ts'
 import type { Pairing } from '../../../workspaces/pairings.ts'
+import type { Identity } from '../../../workspaces/tokens.ts'
 import { deliveryDoor } from '../../chat/chat-context.ts'
-import { publicReason } from '../server/public-reason.ts'
+import { publicReason } from '../../public-reason.ts'
+import { requireAccess, rolesOf } from '../../who-may.ts'
 import { seesConfig } from '../server/reach.ts'
 import { route } from './route.ts'
 import { newWorkspaceSchema } from './workspace-schema.ts'
@@ -135,10 +137,12 @@ export const channelRoutes = [
     path: '/pairings/:pairing/approve',
     access: 'pairing.handle',
     body: { schema: approvalSchema, name: 'an approval', optional: true },
-    summary: 'Let a person talk to a bot, by code or by "<channel>/<person>"; the held messages are answered now',
+    summary:
+      'Let a person talk to a bot, by code or by "<channel>/<person>"; the held messages are answered now; only an admin makes or changes an owner',
     success: [200, 'The pairing'],
     async handle({ context, identity, body: { role } }, { chat }) {
-      const decision = { state: 'approved', role, by: identity.name } as const
+      if (role === 'owner') requireAccess(identity, 'pairing.owner')
+      const decision = { state: 'approved', role, ...decisionOf(identity) } as const
       const pairing = await chat.pairings.decide(context.req.param('pairing'), decision)
       chat.wake()
       return context.json(viewPairing(pairing))
@@ -151,11 +155,15 @@ export const channelRoutes = [
     summary: 'Ignore a person from now on, and drop the held messages',
     success: [200, 'The pairing'],
     async handle({ context, identity }, { chat: { pairings } }) {
-      const decision = { state: 'denied', role: 'user', by: identity.name } as const
+      const decision = { state: 'denied', role: 'user', ...decisionOf(identity) } as const
       return context.json(viewPairing(await pairings.decide(context.req.param('pairing'), decision)))
     },
   }),
 ]
+
+const decisionOf = ({ name, role }: Identity) => ({
+  ...{ by: name, mayChangeOwners: rolesOf('pairing.owner').includes(role) },
+})
 
 const viewChannel = (channel: StoredChannel, bindings: readonly Binding[]) => ({
   name: channel.name,

@@ -3,8 +3,8 @@
  * cannot differ from what is served. `x-roles` lists the roles that may call a route; A2A lists them per method.
  */
 import { z } from 'zod'
+import { type Action, rolesOf } from '../../who-may.ts'
 import { A2A_ACTIONS } from '../a2a/methods.ts'
-import { type Action, rolesOf } from '../server/auth.ts'
 import {
   A2A_ERROR_RESPONSES,
   A2A_ERROR_SCHEMAS,

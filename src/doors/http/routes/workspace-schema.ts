@@ -31,7 +31,7 @@ import {
   type WorkspaceLoad,
 } from '../../../workspaces/workspace.ts'
 import { needOfWorkspace } from '../../needs-you.ts'
-import { publicReason } from '../server/public-reason.ts'
+import { publicReason } from '../../public-reason.ts'
 import { seesConfig } from '../server/reach.ts'
 import { hideSecrets, holdsHidden } from './hide-secrets.ts'
 

@@ -1,64 +1,15 @@
 /**
- * Identifies the caller and checks its role. A bearer token or the browser's session cookie becomes an Identity through
- * `Tokens`; nothing else in a request identifies the caller. Closed by default, on loopback too: every action lists the
- * roles that may do it, and a role that is not listed may not. Which workspaces a token may act on is in `reach.ts`.
+ * Identifies the caller. A bearer token or the browser's session cookie becomes an Identity through `Tokens`; nothing else
+ * in a request identifies the caller. Closed by default, on loopback too. What a role may do is in `doors/who-may.ts`,
+ * which workspaces a token may act on is in `reach.ts`.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { formatDuration } from '../../../duration.ts'
 import { MoleculeError } from '../../../errors.ts'
-import {
-  type Identity,
-  type RefusedSecret,
-  TOKEN_ROLES,
-  type TokenRole,
-  type Tokens,
-} from '../../../workspaces/tokens.ts'
+import type { Identity, RefusedSecret, Tokens } from '../../../workspaces/tokens.ts'
 import { createOpenBodies, type OpenBodies, type OpenBody } from './open-bodies.ts'
 import type { RateLimit } from './rate-limit.ts'
 import type { WrongTokenLimit } from './wrong-token-limit.ts'
-
-/** The actions of this door, each with the roles that may do it. */
-const ROLES_ALLOWED = {
-  'platform.read': TOKEN_ROLES,
-  'metrics.read': ['admin', 'member', 'viewer'],
-  'token.handle': ['admin'],
-  'agent.read': ['admin', 'member'],
-  'folder.read': ['admin'],
-  'workspace.create': ['admin'],
-  'workspace.read': TOKEN_ROLES,
-  'workspace.change': ['admin'],
-  'workspace.delete': ['admin'],
-  'workspace.restart': ['admin', 'member'],
-  'workspace.pause': ['admin', 'member'],
-  'registry.report': ['admin', 'workspace'],
-  'registry.peers': ['admin', 'member', 'viewer', 'workspace', 'conversation'],
-  'inbox.work': ['admin', 'workspace'],
-  'status.report': ['admin', 'member', 'workspace', 'conversation'],
-  'activity.read': ['admin', 'member', 'viewer', 'workspace'],
-  'activity.report': ['admin', 'member', 'workspace', 'conversation'],
-  'file.read': ['admin'],
-  'file.write': ['admin'],
-  'mcp.use': ['admin', 'member', 'workspace', 'conversation'],
-  'memory.read': ['admin', 'member', 'workspace', 'conversation'],
-  'memory.write': ['admin', 'member', 'workspace', 'conversation'],
-  'message.send': ['admin', 'member', 'caller', 'workspace', 'conversation'],
-  'task.read': TOKEN_ROLES,
-  'task.cancel': ['admin', 'member', 'caller', 'workspace', 'conversation'],
-  'task.push': ['admin', 'member', 'caller', 'workspace', 'conversation'],
-  'schedule.read': ['admin', 'member', 'viewer'],
-  'schedule.handle': ['admin', 'member'],
-  'channel.read': ['admin', 'member', 'viewer'],
-  'channel.handle': ['admin'],
-  'channel.bind': ['admin', 'member'],
-  'pairing.read': ['admin', 'member'],
-  'pairing.handle': ['admin', 'member'],
-  'pending.read': ['admin', 'member'],
-  'pending.answer': ['admin', 'member'],
-  'dead-letter.read': ['admin', 'member', 'viewer'],
-  'dead-letter.handle': ['admin', 'member'],
-} as const satisfies Record<string, readonly TokenRole[]>
-
-export type Action = keyof typeof ROLES_ALLOWED
 
 export interface AuthRequest {
   readonly method?: string | undefined
@@ -138,21 +89,6 @@ function secretOf(request: AuthRequest, sessionSecret: HttpAuth['sessionSecret']
   if (secret === undefined) throw unauthenticated('this request needs a token')
   requireSameOrigin(request)
   return secret
-}
-
-/** For the API document. */
-export const rolesOf = (action: Action): readonly TokenRole[] => ROLES_ALLOWED[action]
-
-/** What a token of this role may do. */
-export const actionsOf = (role: TokenRole): readonly Action[] =>
-  (Object.keys(ROLES_ALLOWED) as Action[]).filter((action) => rolesOf(action).includes(role))
-
-/** Throws `forbidden` with the reason. */
-export function requireAccess(identity: Identity, action: Action): void {
-  const allowed: readonly TokenRole[] = ROLES_ALLOWED[action]
-  if (allowed.includes(identity.role)) return
-  const message = `the token "${identity.name}" has the role ${identity.role}; ${action} needs ${allowed.join(' or ')}`
-  throw new MoleculeError('forbidden', message, { details: { action, role: identity.role } })
 }
 
 /**

@@ -3,15 +3,8 @@ import { test } from 'node:test'
 import { manualClock } from '../../../../test/fakes/manual-clock.ts'
 import { createFakeTokens } from '../../../../test/fakes/platform/fake-tokens.ts'
 import type { Identity, RefusedSecret, TokenRole } from '../../../workspaces/tokens.ts'
-import {
-  actionsOf,
-  createHttpAuth,
-  requireAccess,
-  requireOwnPage,
-  requireSameOrigin,
-  taskScope,
-  taskViewsOf,
-} from './auth.ts'
+import { actionsOf, requireAccess } from '../../who-may.ts'
+import { createHttpAuth, requireOwnPage, requireSameOrigin, taskScope, taskViewsOf } from './auth.ts'
 import { createWrongTokenLimit } from './wrong-token-limit.ts'
 
 function setUp(refused?: RefusedSecret) {

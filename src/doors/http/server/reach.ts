@@ -14,7 +14,7 @@ import {
   type WorkspaceQuery,
   type Workspaces,
 } from '../../../workspaces/workspace.ts'
-import type { Action } from './auth.ts'
+import type { Action } from '../../who-may.ts'
 
 /** Contract: throws `forbidden` with the reason, or `not_found` when the workspace does not exist. */
 export type Reach = (identity: Identity, workspaceId: string, action: Action) => Promise<void>
