@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { openTestStore, START_MS } from '../../test/harness/sqlite-store.ts'
-import { createChannels } from './channels.ts'
+import { chatPrincipal, createChannels } from './channels.ts'
 import { createChatLog } from './chat-log.ts'
 import { createPairings } from './pairings.ts'
 
@@ -11,6 +11,21 @@ function openChannels(t: TestContext) {
   const opened = openTestStore(t)
   return { ...opened, channels: createChannels(opened.store) }
 }
+
+test('GW-12 a name that principals begin with is refused; a channel that has one keeps apart from them', async (t) => {
+  const { channels, run } = openChannels(t)
+  const refused = { code: 'invalid_request', message: 'a channel cannot be called token: give it another name' }
+  await assert.rejects(channels.add(plain('token'), { replace: true }), refused)
+  // An earlier version took this name.
+  await channels.add(plain('old'))
+  await run("update channels set name = 'token'")
+  await channels.add({ ...plain('token'), token: 'new' }, { replace: true })
+  assert.equal((await channels.get('token')).token, 'new')
+  assert.deepEqual(
+    [chatPrincipal('token', '7'), chatPrincipal('ws', 'ws_1'), chatPrincipal('telegram', '-100/4')],
+    ['chat:token:7', 'chat:ws:ws_1', 'telegram:-100/4'],
+  )
+})
 
 test('GW-12 a channel is stored whole, listed by name, and changed only on request', async (t) => {
   const { channels, clock, addWorkspace } = openChannels(t)

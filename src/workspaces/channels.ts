@@ -44,6 +44,23 @@ export interface StoredBinding extends Binding {
   readonly sinceMs: number
 }
 
+/**
+ * Principals, senders and doors of the platform begin with these words. A channel of that name would make principals of
+ * their form: `token:<place>` is a caller, `ws:<place>` a workspace.
+ */
+const RESERVED_NAMES: ReadonlySet<string> = new Set([
+  ...['admin', 'agent', 'caller', 'conversation', 'member', 'people', 'person', 'program', 'viewer', 'workspace'],
+  ...['a2a', 'chat', 'cli', 'clock', 'grpc', 'http', 'https', 'mcp', 'molecule', 'rule', 'schedule', 'session'],
+  ...['system', 'task', 'token', 'tokens', 'user', 'webhook', 'webhooks', 'ws'],
+])
+
+/**
+ * The principal of a chat, or of a person in it. A name has no colon, so the first word is always the name of a channel. A
+ * channel with a reserved name can only come from an earlier version: `chat:` before it keeps its principals apart.
+ */
+export const chatPrincipal = (channel: string, id: string): string =>
+  RESERVED_NAMES.has(channel) ? `chat:${channel}:${id}` : `${channel}:${id}`
+
 /** All channels together; more are refused. */
 const CHANNELS_MAX = 50
 const BINDINGS_MAX = 2000
@@ -104,6 +121,10 @@ function* insertChannel(channel: NewChannel, replace: boolean): Transaction<void
       'unsupported_operation',
       `there is a channel ${name} already: remove it first, or give another name`,
     )
+  if (!isKnown && RESERVED_NAMES.has(name))
+    throw new MoleculeError('invalid_request', `a channel cannot be called ${name}: give it another name`, {
+      details: { path: 'name' },
+    })
   if (!isKnown && rows.length >= CHANNELS_MAX)
     throw new MoleculeError('unsupported_operation', `there are ${CHANNELS_MAX} channels: remove some first`)
   yield* sql(

@@ -1,6 +1,7 @@
 /** The result of a turn as a chat sees it (GW-3): an answer or an error, and the place that it is for. */
 import type { DeliveryBody } from '../../inbox/delivery.ts'
 import type { Part } from '../../protocol/a2a.ts'
+import { publicReason } from '../public-reason.ts'
 
 /** The result of a backend: text, session, and whether it failed. */
 export interface BackendResult {
@@ -29,7 +30,9 @@ export function mapResult({ isError, responseText, sessionId }: BackendResult, t
 /** Of a stored reply. Its session was stored with it, for the conversation of the place. */
 export function toChatResult({ state, parts = [] }: DeliveryBody, targetChannelId: string): ChatResult {
   const isError = state === 'TASK_STATE_FAILED' || state === 'TASK_STATE_REJECTED'
-  return mapResult({ isError, responseText: textOf(parts) }, targetChannelId)
+  const text = textOf(parts)
+  // A failure may name a program or a folder by its path, and everybody in the chat reads it.
+  return mapResult({ isError, responseText: isError ? publicReason(text) : text }, targetChannelId)
 }
 
 /** Texts are joined; data is a block of JSON; a file elsewhere is its address. */

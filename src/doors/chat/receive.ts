@@ -6,13 +6,14 @@
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
 import type { Part } from '../../protocol/a2a.ts'
 import { readEnvelope } from '../../protocol/envelope.ts'
+import { chatPrincipal } from '../../workspaces/channels.ts'
 import type { ChatMessageKey, KnownPlace } from '../../workspaces/chat-log.ts'
-import { judgePerson } from './access.ts'
-import type { ButtonPress, CommandCall, IncomingMessage, Place } from './channel.ts'
-import type { SessionContext } from './chat-context.ts'
+import { judgePerson, mayInChat } from './access.ts'
+import type { Author, ButtonPress, CommandCall, IncomingMessage, Place } from './channel.ts'
+import { answeringWorkspace, type SessionContext } from './chat-context.ts'
 import type { Commands } from './commands.ts'
 import { createFailingMessages } from './failing-messages.ts'
-import { createFloodLimit } from './flood-limit.ts'
+import { createFloodLimit, type FloodLimit } from './flood-limit.ts'
 import type { TaskFollower } from './follow.ts'
 import { createMissedMessages } from './missed-messages.ts'
 import type { Prompts } from './prompts.ts'
@@ -62,17 +63,17 @@ export function createReceiver(context: SessionContext, parts: ReceiverParts): R
       missed.add(message)
       return await finish(message)
     }
-    const command = parts.commands.parse(message.text)
-    if (command !== undefined) {
-      const markdown = await parts.commands.run({ ...command, place, author, standing })
-      await context.say({ place: place.id, markdown, replyTo: message.messageId ?? message.id })
-      return await finish(message)
-    }
     // Messages that waited for the bot come all at once and are no flood.
     const pace = clock.nowMs() - message.sentAtMs > LIVE_MS_MAX ? 'ok' : flood.take(place.id)
     if (pace !== 'ok') {
       if (pace === 'first') await context.say({ place: place.id, markdown: FLOOD_TEXT })
       await context.channel.react({ place: place.id, messageId: message.messageId ?? message.id }, 'failed')
+      return await finish(message)
+    }
+    const command = parts.commands.parse(message.text)
+    if (command !== undefined) {
+      const markdown = await parts.commands.run({ ...command, place, author, standing })
+      await context.say({ place: place.id, markdown, replyTo: message.messageId ?? message.id })
       return await finish(message)
     }
     await admit({ message, known, workspaceId }, context, parts)
@@ -83,8 +84,7 @@ export function createReceiver(context: SessionContext, parts: ReceiverParts): R
       if (message.author.id === context.account.id) return
       const { place } = message
       const bound = await context.channels.boundTo(stored.name, place)
-      if (!(message.isAddressed || bound !== undefined) || !isAllowedPlace(place, context)) return
-      if (message.author.isBot && !stored.settings.allowedBots?.includes(message.author.id)) return
+      if (!(message.isAddressed || bound !== undefined) || !isListenedTo(message, context)) return
       const isHandled =
         (await chatLog.handled(keyOf(message))) ||
         (await failing.run(message, () => handle(message, bound ?? stored.workspaceId)))
@@ -92,26 +92,36 @@ export function createReceiver(context: SessionContext, parts: ReceiverParts): R
       const seen = { id: message.messageId ?? message.id, atMs: message.sentAtMs }
       await chatLog.markSeen(keyOf(message), seen)
     },
-    async command({ place, author, name, argument, answer }) {
-      const standing = await judgePerson(context, author)
-      const markdown =
-        standing === 'user' || standing === 'owner'
-          ? await parts.commands.run({ place, author, name, argument, standing })
-          : 'You are not paired with this bot yet: write it a message first.'
-      await answer(markdown)
+    command: (call) => takeCommand(call, { context, parts, flood }),
+    async press(press) {
+      if (!isListenedTo(press, context)) return await press.answer(NOT_HERE_TEXT)
+      await parts.prompts.press(press)
     },
-    press: (press) => parts.prompts.press(press),
     releaseHeld: () => releaseHeld(context, parts),
   }
 }
 
+async function takeCommand(
+  call: CommandCall,
+  { context, parts, flood }: { context: SessionContext; parts: ReceiverParts; flood: FloodLimit },
+): Promise<void> {
+  const { place, author, name, argument, answer } = call
+  if (!isListenedTo(call, context)) return await answer(NOT_HERE_TEXT)
+  // Prevents that a menu of commands is a way around the limit: each of them reads the store or changes something.
+  if (flood.take(place.id) !== 'ok') return await answer(FLOOD_TEXT)
+  const standing = await judgePerson(context, author)
+  if (!mayInChat(standing, 'message.send'))
+    return await answer('You are not paired with this bot yet: write it a message first.')
+  await answer(await parts.commands.run({ place, author, name, argument, standing }))
+}
+
 async function releaseHeld(context: SessionContext, parts: ReceiverParts): Promise<void> {
-  const { stored, chatLog, pairings, channels, log } = context
+  const { stored, chatLog, pairings, log } = context
   for (const held of await pairings.released(stored.name)) {
     const message = JSON.parse(held.message) as IncomingMessage
     const { place } = message
     const known = await chatLog.place({ channel: stored.name, place: place.id }, JSON.stringify(place))
-    const workspaceId = (await channels.boundTo(stored.name, place)) ?? stored.workspaceId
+    const workspaceId = await answeringWorkspace(place, context)
     try {
       await admit({ message, known, workspaceId }, context, parts)
     } catch (error) {
@@ -122,7 +132,17 @@ async function releaseHeld(context: SessionContext, parts: ReceiverParts): Promi
   }
 }
 
+const NOT_HERE_TEXT = 'I do not answer here.'
 const FLOOD_TEXT = 'That is too many messages at once: I do not answer the ones marked as failed. Wait a minute.'
+
+/** Whether this bot looks at what the author says, chooses or presses in the place at all. */
+function isListenedTo(
+  { place, author }: { readonly place: Place; readonly author: Author },
+  context: SessionContext,
+): boolean {
+  if (author.isBot && !context.stored.settings.allowedBots?.includes(author.id)) return false
+  return isAllowedPlace(place, context)
+}
 
 /** Direct chats are always allowed: their people are judged. */
 function isAllowedPlace({ id, parentId, isDirect }: Place, { stored }: SessionContext): boolean {
@@ -236,7 +256,7 @@ async function sendToWorkspace(
     },
   }
   const { taskId } = await reception.admit({
-    ...{ workspaceId: workspaceId as string, principal: `${stored.name}:${place.id}`, idempotencyKey: key },
+    ...{ workspaceId: workspaceId as string, principal: chatPrincipal(stored.name, place.id), idempotencyKey: key },
     sender: { kind: author.isBot ? 'program' : 'person', id: author.id, name: author.name, door: stored.kind },
     envelope: readEnvelope({ jsonrpc: '2.0', id: key, method: 'SendMessage', params }),
     replyTo: { door: context.door, channel: place.id },
