@@ -1,15 +1,16 @@
 /**
  * Decisions as buttons: permissions, and budgets that are spent. A prompt is bound to one ask, and a permission is bound to
  * exactly one use of a tool; only owners may press, and an answer counts once. Invariant: a button of an ask that is over
- * changes nothing and says so.
+ * changes nothing and says so. What a press says is text from outside: only the stored prompt tells what it is about.
  */
 import { toMoleculeError } from '../../errors.ts'
 import type { PendingAsk } from '../../inbox/owners.ts'
+import { chatPrincipal } from '../../workspaces/channels.ts'
 import type { HandledMessage, Prompt } from '../../workspaces/chat-log.ts'
-import { judgePerson } from './access.ts'
+import { judgePerson, mayInChat } from './access.ts'
 import { BUDGET_CHOICES, createBudgetPrompts } from './budget-prompts.ts'
-import type { ButtonPress, ChatButton } from './channel.ts'
-import type { SessionContext } from './chat-context.ts'
+import type { ButtonPress, ChatButton, Place } from './channel.ts'
+import { answeringWorkspace, type SessionContext } from './chat-context.ts'
 import { createPromptPosts, type PromptPosts } from './prompt-posts.ts'
 
 export interface Prompts {
@@ -53,12 +54,10 @@ export function createPrompts(context: SessionContext): Prompts {
         )
       for (const ask of asks) {
         const subject = ask.subject.slice(0, SUBJECT_CHARACTERS_MAX)
-        const cut = subject.length < ask.subject.length
+        const cut = isCut(ask)
         const text = `May the agent use **${ask.tool}** for exactly this?\n\n${fenced(subject)}${cut ? '\n(cut; see the whole text with `molecule pending`)' : ''}`
-        const buttonsOf = (promptId: string) =>
-          permissionButtons(promptId).filter(({ id }) =>
-            cut ? id.endsWith('.deny') : ask.wouldCover !== undefined || !id.endsWith('.always'),
-          )
+        const offered = permissionChoices(ask)
+        const buttonsOf = (promptId: string) => permissionButtons(promptId, offered)
         const { place, messageId: replyTo } = message
         await posts.post({ place, taskId: ask.taskId, askId: ask.id, text }, { buttonsOf, replyTo })
       }
@@ -94,11 +93,24 @@ async function openAsksOf(
   }
 }
 
-const permissionButtons = (id: string): ChatButton[] => [
-  { id: `${id}.once`, label: 'Allow once', style: 'good' },
-  { id: `${id}.always`, label: 'Always', style: 'plain' },
-  { id: `${id}.deny`, label: 'Deny', style: 'bad' },
-]
+const isCut = ({ subject }: PendingAsk): boolean => subject.length > SUBJECT_CHARACTERS_MAX
+
+/** A person can only deny what the prompt does not show whole. */
+function permissionChoices(ask: PendingAsk): readonly Choice[] {
+  if (isCut(ask)) return ['deny']
+  return ask.wouldCover === undefined ? ['once', 'deny'] : PERMISSION_CHOICES
+}
+
+const PERMISSION_BUTTONS = {
+  once: { label: 'Allow once', style: 'good' },
+  always: { label: 'Always', style: 'plain' },
+  deny: { label: 'Deny', style: 'bad' },
+} as const
+
+const permissionButtons = (id: string, offered: readonly Choice[]): ChatButton[] =>
+  PERMISSION_CHOICES.filter((choice) => offered.includes(choice)).map((choice) => ({
+    ...{ id: `${id}.${choice}`, ...PERMISSION_BUTTONS[choice] },
+  }))
 
 /** A fence that the text itself cannot close. */
 function fenced(text: string): string {
@@ -111,12 +123,16 @@ async function answer(press: ButtonPress, context: SessionContext, posts: Prompt
   const [id = '', name = ''] = press.buttonId.split('.')
   const choice = CHOICES.find((known) => known === name)
   const found = await context.chatLog.prompt(id)
-  if (found === undefined || choice === undefined) return await press.answer('This request is over.')
+  if (found === undefined || choice === undefined || !isWhereItWasPosted(found, press, context))
+    return await press.answer('This request is over.')
   // A crash may have lost the answer to the send, and with it the id of the message.
   const prompt = { ...found, messageId: press.messageId }
-  if ((await judgePerson(context, press.author)) !== 'owner')
+  if (!mayInChat(await judgePerson(context, press.author), 'pending.answer'))
     return await press.answer('Only an owner of this bot may answer that.')
+  if (!(await isOfAgentHere(prompt, press.place, context))) return await press.answer(OTHER_AGENT)
   try {
+    const offered: readonly Choice[] = await offersOf(prompt, press.place, context)
+    if (!offered.includes(choice)) return await press.answer('This request does not offer that answer.')
     const done = await decide(prompt, { choice, press }, context)
     await posts.close(prompt, `${done} by ${press.author.name}.`)
     await press.answer(done)
@@ -130,13 +146,47 @@ async function answer(press: ButtonPress, context: SessionContext, posts: Prompt
   }
 }
 
+const OTHER_AGENT = 'Another agent answers in this chat by now: answer this with `molecule pending`.'
+
+/**
+ * Prevents that an owner of one bot, or a person in another chat, answers with the payload of a button that they never
+ * saw: a press counts only on the message that was posted, in its place, of this bot.
+ */
+function isWhereItWasPosted(prompt: Prompt, press: ButtonPress, { stored }: SessionContext): boolean {
+  if (prompt.channel !== stored.name || prompt.place !== press.place.id) return false
+  return prompt.messageId === undefined || prompt.messageId === press.messageId
+}
+
+/** False when the chat is bound to another workspace by now. A budget may also be asked in the direct chat of an owner. */
+async function isOfAgentHere({ taskId, budget }: Prompt, place: Place, context: SessionContext): Promise<boolean> {
+  const messages = await context.chatLog.ofTask(taskId)
+  const isHere = messages.some((message) => message.channel === context.stored.name && message.place === place.id)
+  if (!isHere) return budget !== undefined && place.isDirect
+  const workspaceId = await answeringWorkspace(place, context)
+  if (workspaceId === undefined) return false
+  const task = await context.reception.task(taskId, { workspaceId, historyLength: 0, artifacts: false })
+  return task !== undefined
+}
+
+/** The answers whose buttons the prompt has. An ask that is over has all of them: the answer says how it ended. */
+async function offersOf({ taskId, askId, budget }: Prompt, place: Place, context: SessionContext) {
+  if (budget !== undefined) return budget.toUsd === undefined ? [] : BUDGET_CHOICES
+  const asks = await openAsksOf(context.pending, (await answeringWorkspace(place, context)) ?? '', taskId)
+  const ask = asks.find(({ id }) => id === askId)
+  return ask === undefined ? PERMISSION_CHOICES : permissionChoices(ask)
+}
+
 /** What was done, for people. Throws when it is too late. */
 async function decide(
   { askId, budget }: Prompt,
   { choice, press }: { readonly choice: Choice; readonly press: ButtonPress },
   { pending, budgets, stored }: SessionContext,
 ): Promise<string> {
-  const answerer = { name: press.author.name, principal: `${stored.name}:${press.author.id}`, door: stored.kind }
+  const answerer = {
+    name: press.author.name,
+    principal: chatPrincipal(stored.name, press.author.id),
+    door: stored.kind,
+  }
   if (budget !== undefined) {
     if (choice === 'stop') await budgets.stop(budget.id, answerer)
     else await budgets.raise(budget.id, budget.toUsd ?? 0, answerer)
