@@ -66,7 +66,7 @@ export const requirements: readonly Requirement[] = [
   built('AG-19', 'one table says how each failure of each CLI is treated'),
 
   // Inbox
-  built('IN-1', 'the same message again attaches; other content is a conflict'),
+  built('IN-1', 'the same message again attaches; other content under a key conflicts'),
   built('IN-2', 'a conversation runs one turn at a time, in order'),
   built('IN-3', 'leases are fenced; late results are kept but never delivered twice'),
   built('IN-4', 'attempts are counted across restarts and end in dead letters'),

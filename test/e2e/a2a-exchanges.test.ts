@@ -79,6 +79,7 @@ const message = (more: object = {}) => ({
   parts: [{ text: 'hi' }],
   ...more,
 })
+const usedTwice = () => message({ parts: [{ text: randomUUID() }], metadata: { idempotency_key: 'used-twice' } })
 const messageV03 = (more: object = {}) => ({
   ...{ kind: 'message', messageId: randomUUID(), role: 'user', parts: [{ kind: 'text', text: 'hi' }], ...more },
 })
@@ -128,13 +129,13 @@ testExchanges([
     answer: rpcError(-32602, 'WORKSPACE_NOT_FOUND'),
   },
   {
-    what: 'a message id for the first time',
-    body: () => rpc('SendMessage', { message: message({ messageId: 'used-twice', parts: [{ text: randomUUID() }] }) }),
+    what: 'a key for the first time',
+    body: () => rpc('SendMessage', { message: usedTwice() }),
     answer: { id: 7 },
   },
   {
-    what: 'a message id again with other content is a conflict',
-    body: () => rpc('SendMessage', { message: message({ messageId: 'used-twice', parts: [{ text: randomUUID() }] }) }),
+    what: 'a key again with other content is a conflict',
+    body: () => rpc('SendMessage', { message: usedTwice() }),
     answer: rpcError(-32602, 'IDEMPOTENCY_CONFLICT'),
   },
   {
@@ -184,7 +185,7 @@ testExchanges([
   {
     what: 'REST keeps 409 for a conflict',
     path: '/message:send',
-    body: () => ({ message: message({ messageId: 'used-twice', parts: [{ text: randomUUID() }] }) }),
+    body: () => ({ message: usedTwice() }),
     status: 409,
     answer: { error: { code: 409, details: [{ reason: 'IDEMPOTENCY_CONFLICT' }] } },
   },

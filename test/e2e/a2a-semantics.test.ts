@@ -106,11 +106,17 @@ for (const [version, names] of Object.entries(DIALECTS)) {
     await platform.rpc(slow, names.cancel, { id: running.id })
   })
 
-  test(`PL-5 the same message again is the same task; the same id with other content is a conflict (${version})`, async () => {
+  test(`PL-5 the same message again is the same task; the same id with other content is another (${version})`, async () => {
     const params = messageParams('hello')
     assert.equal((await send(echo, params)).id, (await send(echo, params)).id)
     const { messageId } = params.message
-    const conflict = await platform.rpc(echo, names.send, messageParams('other', { messageId }))
+    const other = await send(echo, messageParams('other', { messageId }))
+    assert.notEqual(other.id, (await send(echo, params)).id)
+    assert.equal((await send(echo, messageParams('other', { messageId }))).id, other.id)
+    const named = (text: string) => messageParams(text, { metadata: { idempotency_key: `key-${version}` } })
+    const first = await send(echo, named('hello'))
+    assert.equal((await send(echo, named('hello'))).id, first.id)
+    const conflict = await platform.rpc(echo, names.send, named('other'))
     assert.deepEqual([codeOf(conflict), conflict.body.error.data[0].reason], [-32602, 'IDEMPOTENCY_CONFLICT'])
   })
 

@@ -133,18 +133,15 @@ test('IN-2 a message is leased at once only with a free slot, a free conversatio
 test('IN-1 a conflict names the task that has the key', async (t) => {
   const inbox = openInboxOnClock(t)
   const id = await inbox.workspace()
-  const first = await inbox.local.reception.admit(letterTo(id, { messageId: 'm', text: 'x', contextId: 'c' }))
+  const key = { messageId: 'm', idempotencyKey: 'k', text: 'x' }
+  const first = await inbox.local.reception.admit(letterTo(id, { ...key, contextId: 'c' }))
   const other = await inbox.local.reception.admit(letterTo(id, { messageId: 'n', text: 'x', contextId: 'o' }))
-  const again = (options: object) =>
-    inbox.local.reception.admit(letterTo(id, { messageId: 'm', text: 'x', ...options }))
+  const again = (options: object) => inbox.local.reception.admit(letterTo(id, { ...key, ...options }))
   for (const same of [{}, { contextId: 'c' }, { taskId: first.taskId }, { taskId: first.taskId, contextId: 'c' }]) {
     assert.deepEqual(await again(same), { ...first, duplicate: true })
   }
   const isConflict = (error: unknown) => {
-    hasCodeAndText(
-      'idempotency_conflict',
-      /^this message id or idempotency key was used before with other content$/,
-    )(error)
+    hasCodeAndText('idempotency_conflict', /^this idempotency key was used before with other content$/)(error)
     assert.deepEqual((error as MoleculeError).details, { taskId: first.taskId })
     return true
   }

@@ -17,7 +17,7 @@ import { meetByKey, meetOldChild } from '../delegate/old-child.ts'
 import type { Admitted, Directive, Letter } from '../inbox.ts'
 import type { WorkerDirective } from '../lease/directives.ts'
 import { recordChange } from '../read/event-log.ts'
-import { dedupeOf } from './dedupe.ts'
+import { dedupeOf, dedupeOfContent, keyOfContent } from './dedupe.ts'
 import {
   budgetStatements,
   type ContinuedTaskRow,
@@ -38,27 +38,37 @@ export const isLargeLetter = ({ bytes = 0 }: Letter): boolean => bytes > SMALL_L
 
 export function prepareLetter(letter: Letter, ancestry?: Ancestry): PreparedLetter {
   const { envelope } = letter
-  const { key, dedupe } = keysOf(letter)
+  refuseLoop(envelope.message.metadata, letter.workspaceId)
   const maxCostUsd = readBudget(envelope.message.metadata)
   const hash = contentHash(envelope.message)
-  return { letter, key, dedupe, hash, envelopeText: writeEnvelope(envelope), ancestry, maxCostUsd }
+  return { letter, ...keysOf(letter, hash), hash, envelopeText: writeEnvelope(envelope), ancestry, maxCostUsd }
 }
 
 /** The same in steps: to hash 8 MiB takes 45 ms, to write them as text 25 ms, and other callers must not wait for both. */
 export async function prepareLargeLetter(letter: Letter, ancestry?: Ancestry): Promise<PreparedLetter> {
-  const keys = keysOf(letter)
+  refuseLoop(letter.envelope.message.metadata, letter.workspaceId)
   const maxCostUsd = readBudget(letter.envelope.message.metadata)
   const hash = contentHash(letter.envelope.message)
   await nextTurn()
   const envelopeText = writeEnvelope(letter.envelope)
   await nextTurn()
-  return { ...keys, letter, hash, envelopeText, ancestry, maxCostUsd }
+  return { letter, ...keysOf(letter, hash), hash, envelopeText, ancestry, maxCostUsd }
 }
 
-function keysOf({ workspaceId, principal, envelope, idempotencyKey }: Letter): Pick<PreparedLetter, 'key' | 'dedupe'> {
-  refuseLoop(envelope.message.metadata, workspaceId)
-  const key = idempotencyKey ?? envelope.message.messageId
-  return { key, dedupe: dedupeOf({ workspaceId, principal, key }) }
+function keysOf(letter: Letter, hash: string): Pick<PreparedLetter, 'key' | 'dedupe' | 'otherKeys'> {
+  const { workspaceId, principal, envelope, idempotencyKey } = letter
+  const { messageId, contextId, taskId } = envelope.message
+  const given = { workspaceId, principal, key: idempotencyKey ?? messageId }
+  const { key } = given
+  const dedupe = dedupeOf(given)
+  if (idempotencyKey !== undefined) return { key, dedupe, otherKeys: [] }
+  const bare = dedupeOfContent(given, { hash })
+  const isPlaced = contextId !== undefined || taskId !== undefined
+  return {
+    key,
+    dedupe,
+    otherKeys: isPlaced ? [bare, dedupeOfContent(given, { hash, contextId, taskId })] : [bare],
+  }
 }
 
 /** The workers that would take a message at once: one for hosted workspaces, one for this workspace by name. */
@@ -73,19 +83,20 @@ export interface Admission {
   readonly toWorker?: WorkerDirective
 }
 
-export function* admit(prepared: PreparedLetter, ready: ReadyWorkers): Transaction<Admission> {
-  const { letter } = prepared
+export function* admit(asSent: PreparedLetter, ready: ReadyWorkers): Transaction<Admission> {
+  const { letter } = asSent
   const given = letter.envelope.message
   const named = given.taskId === undefined ? undefined : yield* continuedTask(letter, given.taskId)
   const givenContext = named?.context_id ?? given.contextId
-  const found = yield* lookUp(prepared, givenContext)
+  const found = yield* lookUp(asSent, givenContext)
   // Use the state read under the lock: the task may have ended since the first read.
   const task = named && { ...named, state: found.taskState ?? named.state }
-  const duplicate = found.known && attachDuplicate(prepared, found.known)
-  if (duplicate !== undefined) {
-    yield* meetByKey(prepared)
-    return { admitted: duplicate }
+  const known = found.known.find((row) => isSameLetter(asSent, row))
+  if (known !== undefined) {
+    yield* meetByKey(asSent, known.id)
+    return { admitted: { taskId: known.task_id, contextId: known.context_id, duplicate: true } }
   }
+  const prepared = withFreeKey(asSent, found.known)
   if (prepared.ancestry !== undefined) {
     const met = yield* meetOldChild(prepared, prepared.ancestry)
     if (met !== undefined) return { admitted: met }
@@ -165,7 +176,10 @@ function* admitAnswer(
   return { admitted, toWorker: { worker: asked.worker, directive } }
 }
 
+/** A message under one of the letter's keys. */
 interface KnownRow {
+  id: string
+  dedupe: Uint8Array
   task_id: string
   context_id: string
   content_hash: string
@@ -190,7 +204,7 @@ interface ConversationRow {
 }
 
 interface Found {
-  readonly known: KnownRow | undefined
+  readonly known: readonly KnownRow[]
   readonly load: LoadRow | undefined
   readonly conversation: ConversationRow | undefined
   readonly taskState: TaskState | undefined
@@ -205,20 +219,23 @@ const CONVERSATION = `select id, ready_at, worker, lease_epoch, last_n from conv
       and n.context_id = $3 and n.id <> n.context_id), $3)
     and workspace_id = $1 and principal = $2 and context_id = $3 /*for update*/`
 
+/** By the number of other keys. */
+const KNOWN_BY_KEYS = ['= $1', 'in ($1, $2)', 'in ($1, $2, $3)'].map(
+  (keys) => `select m.id, m.dedupe, m.task_id, m.content_hash, t.context_id
+    from messages m join tasks t on t.id = m.task_id where m.dedupe ${keys}`,
+)
+
 /**
  * Reads everything that admission needs in one round trip, in the lock order of every transaction. A message without a
  * context starts a new conversation, so none is read.
  */
-function* lookUp({ letter, dedupe }: PreparedLetter, contextId: string | undefined): Transaction<Found> {
+function* lookUp(prepared: PreparedLetter, contextId: string | undefined): Transaction<Found> {
+  const { letter, dedupe, otherKeys } = prepared
   const { taskId } = letter.envelope.message
   const state = 'select state from tasks where id = $1'
   const conversation = (name: string) => statement(CONVERSATION, [letter.workspaceId, letter.principal, name])
-  const [[known], [load], conversations, tasks] = (yield* together([
-    statement(
-      `select m.task_id, m.content_hash, t.context_id
-       from messages m join tasks t on t.id = m.task_id where m.dedupe = $1`,
-      [dedupe],
-    ),
+  const [known, [load], conversations, tasks] = (yield* together([
+    statement(KNOWN_BY_KEYS[otherKeys.length] as string, [dedupe, ...otherKeys]),
     statement(
       `select hosted, paused, slots, running, waiting, case when waiting > 0 and exists (
          select 1 from conversations c where c.workspace_id = $1 and c.ready_at <= now_ms()) then 1 else 0 end as ready
@@ -232,16 +249,31 @@ function* lookUp({ letter, dedupe }: PreparedLetter, contextId: string | undefin
   return { known, load, conversation: conversations?.[0], taskState: tasks?.[0]?.state }
 }
 
-/** Attaches to the task of the same letter, in any state; other content under the same key is refused. */
-function attachDuplicate({ letter, hash }: PreparedLetter, known: KnownRow): Admitted {
+/** The letter was admitted as this message: it attaches to the task, in any state. */
+function isSameLetter({ letter, hash }: PreparedLetter, known: KnownRow): boolean {
   const { taskId, contextId } = letter.envelope.message
-  const same =
+  return (
     known.content_hash === hash &&
     (taskId === undefined || taskId === known.task_id) &&
     (contextId === undefined || contextId === known.context_id)
-  if (same) return { taskId: known.task_id, contextId: known.context_id, duplicate: true }
-  const message = 'this message id or idempotency key was used before with other content'
-  throw new MoleculeError('idempotency_conflict', message, { details: { taskId: known.task_id } })
+  )
+}
+
+/**
+ * A letter that none of these messages is. Clients with fixed message ids send other content under a used one: it is
+ * another message, under a key of its own. Other content under a key that the caller named is refused.
+ */
+function withFreeKey(prepared: PreparedLetter, known: readonly KnownRow[]): PreparedLetter {
+  const [used] = known
+  if (used === undefined) return prepared
+  const { key, dedupe, otherKeys } = prepared
+  const isFree = (candidate: Uint8Array) => !known.some((row) => Buffer.compare(row.dedupe, candidate) === 0)
+  // Only messages under other keys are there: the first one under this message id was deleted.
+  if (isFree(dedupe)) return prepared
+  const free = otherKeys.find(isFree)
+  if (free !== undefined) return { ...prepared, dedupe: free, key: keyOfContent(key, free) }
+  const message = 'this idempotency key was used before with other content'
+  throw new MoleculeError('idempotency_conflict', message, { details: { taskId: used.task_id } })
 }
 
 function* continuedTask(letter: Letter, taskId: string): Transaction<ContinuedTaskRow> {

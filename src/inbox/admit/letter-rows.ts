@@ -12,6 +12,11 @@ export interface PreparedLetter {
   readonly letter: Letter
   readonly key: string
   readonly dedupe: Uint8Array
+  /**
+   * The keys of the same letter where other messages have used its message id: without and, if it names them, with its
+   * context and task. None where the caller named a key: other content under it is a conflict.
+   */
+  readonly otherKeys: readonly Uint8Array[]
   readonly hash: string
   readonly envelopeText: string
   /** Of a message that a turn delegated. */

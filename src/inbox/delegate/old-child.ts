@@ -43,11 +43,11 @@ export function* meetOldChild(prepared: PreparedLetter, ancestry: Ancestry): Tra
 }
 
 /** A letter that attaches by its key: the same for a child of an earlier attempt. */
-export function* meetByKey({ letter, dedupe, ancestry }: PreparedLetter): Transaction<void> {
+export function* meetByKey({ letter, ancestry }: PreparedLetter, knownId: string): Transaction<void> {
   // The result of a child comes from no turn, and a repeated report of it asks for nothing.
   if (letter.parent === undefined || ancestry === undefined) return
   yield* sql(
-    'update messages set parent_epoch = $3, child_open = 1 where dedupe = $1 and parent_id = $2 and parent_epoch < $3',
-    [dedupe, ancestry.parentId, ancestry.parentEpoch],
+    'update messages set parent_epoch = $3, child_open = 1 where id = $1 and parent_id = $2 and parent_epoch < $3',
+    [knownId, ancestry.parentId, ancestry.parentEpoch],
   )
 }

@@ -41,13 +41,15 @@ const nextId = ({ messages }: InboxModel) => `m${messages.size + 1}`
 
 export const admitNew = command({
   name: 'admit',
-  choice: fc.record({ node: number, workspace: number, principal: number, context: number }),
+  choice: fc.record({ node: number, workspace: number, principal: number, context: number, named: fc.boolean() }),
   possible: always,
-  run(modelRun, { node, workspace, principal, context }) {
+  run(modelRun, { node, workspace, principal, context, named }) {
+    const messageId = nextId(modelRun.model)
     const letter = letterTo(pick(modelRun.model.workspaces, workspace).id, {
       principal: pick(PRINCIPALS, principal),
       contextId: pick(CONTEXTS, context),
-      messageId: nextId(modelRun.model),
+      messageId,
+      ...(named && { idempotencyKey: messageId }),
     })
     return send(modelRun, pick(aliveNodes(modelRun), node), letter)
   },
@@ -70,7 +72,8 @@ export const admitAgain = command({
 })
 
 function changed({ workspaces }: InboxModel, letter: Letter, change: Change): Letter {
-  const { messageId, contextId, taskId, parts } = letter.envelope.message
+  const { idempotencyKey, envelope } = letter
+  const { messageId, contextId, taskId, parts } = envelope.message
   const elsewhere = workspaces.find(({ id }) => id !== letter.workspaceId)?.id ?? ''
   const stranger = PRINCIPALS.find((name) => name !== letter.principal) ?? ''
   return letterTo(change === 'workspace' ? elsewhere : letter.workspaceId, {
@@ -79,6 +82,7 @@ function changed({ workspaces }: InboxModel, letter: Letter, change: Change): Le
     principal: change === 'principal' ? stranger : letter.principal,
     ...(contextId !== undefined && { contextId }),
     ...(taskId !== undefined && { taskId }),
+    ...(idempotencyKey !== undefined && { idempotencyKey }),
   })
 }
 

@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict'
 import { workspaceId } from '../../../src/ids.ts'
 import { readReply } from '../../../src/inbox/read/reply-format.ts'
+import { restoreEnvelope } from '../../../src/protocol/envelope.ts'
 import { type Store, sql } from '../../../src/store/store.ts'
 import {
   createModel,
@@ -15,6 +16,7 @@ import {
   type ModelMessage,
   type ModelTask,
   nameOf,
+  nameOfMessage,
   recordLease,
 } from './model.ts'
 import { type NodeCluster, openNodeCluster, type ReceivedDirective, type TestNode } from './node-cluster.ts'
@@ -115,7 +117,7 @@ const flag = (value: boolean) => (value ? 1 : 0)
 function compare(model: InboxModel, rows: StoredRows): void {
   const counts = countItems(rows)
   const seen = rows.messages.map((row) => ({
-    name: nameOf(row.workspace_id, row.principal, row.idempotency_key),
+    name: nameOf(row.workspace_id, row.principal, nameOfMessage(restoreEnvelope(row.envelope).message)),
     task: row.task_id,
     state: row.state,
     begun: isRunning({ state: row.state } as ModelMessage) ? row.begun : 0,

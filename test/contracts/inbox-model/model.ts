@@ -13,12 +13,13 @@ import type {
   Outcome,
   RenewedStanding,
 } from '../../../src/inbox/inbox.ts'
+import type { Message } from '../../../src/protocol/a2a.ts'
 
 export type ModelMessageState = 'queued' | 'leased' | 'stopping' | 'done' | 'dead' | 'canceled' | 'answer'
 
 export interface InboxModel {
   readonly workspaces: readonly ModelWorkspace[]
-  /** By workspace, principal and key: under this name a message is admitted once. */
+  /** By workspace, principal, message id and text: under this name a message is admitted once. */
   readonly messages: Map<string, ModelMessage>
   readonly conversations: Map<string, ModelConversation>
   readonly tasks: Map<string, ModelTask>
@@ -113,9 +114,15 @@ export const createModel = (workspaces: readonly { id: string; slots: number }[]
 })
 
 export const nameOf = (workspaceId: string, principal: string, key: string) => `${workspaceId} ${principal} ${key}`
+/** Other content under the same message id is another message. */
 const nameOfLetter = ({ workspaceId, principal, envelope }: Letter) =>
-  nameOf(workspaceId, principal, envelope.message.messageId)
-const textOf = ({ envelope }: Letter) => envelope.message.parts[0]?.text
+  nameOf(workspaceId, principal, nameOfMessage(envelope.message))
+export const nameOfMessage = ({ messageId, parts }: Message) => `${messageId} ${parts[0]?.text}`
+
+const hasSameKey = (one: Letter, other: Letter) =>
+  one.workspaceId === other.workspaceId &&
+  one.principal === other.principal &&
+  one.idempotencyKey === other.idempotencyKey
 
 export const isRunning = ({ state }: ModelMessage) => state === 'leased' || state === 'stopping'
 export const isUnsettled = (message: ModelMessage) => message.state === 'queued' || isRunning(message)
@@ -138,9 +145,9 @@ export type ExpectedAdmission =
 /** The answer that the inbox must give to a letter. */
 export function expectAdmission({ messages, tasks }: InboxModel, letter: Letter): ExpectedAdmission {
   const known = messages.get(nameOfLetter(letter))
-  if (known !== undefined) {
-    const same = textOf(known.letter) === textOf(letter)
-    return same ? { type: 'duplicate', of: known } : { type: 'refused', code: 'idempotency_conflict' }
+  if (known !== undefined) return { type: 'duplicate', of: known }
+  if (letter.idempotencyKey !== undefined && [...messages.values()].some((other) => hasSameKey(other.letter, letter))) {
+    return { type: 'refused', code: 'idempotency_conflict' }
   }
   const { taskId } = letter.envelope.message
   if (taskId === undefined) return { type: 'new' }
@@ -221,7 +228,7 @@ export function cancel(task: ModelTask): 'canceled' | 'not_cancelable' {
 
 /** A worker received a lease: it must be allowed, and its counters must be right. */
 export function recordLease(model: InboxModel, given: Lease, worker: string): void {
-  const message = model.messages.get(nameOf(given.workspaceId, given.principal, given.idempotencyKey))
+  const message = model.messages.get(nameOf(given.workspaceId, given.principal, nameOfMessage(given.envelope.message)))
   assert.ok(message, 'a leased message was admitted')
   const { conversation } = message.task
   assert.equal(conversation.holder, undefined, `one turn at a time: ${conversation.holder} holds ${message.name}`)

@@ -11,7 +11,7 @@ export interface StoredMessageRow {
   conversation_id: string
   task_id: string
   principal: string
-  idempotency_key: string
+  envelope: string
   n: number
   state: string
   begun: number
@@ -80,7 +80,7 @@ function* allRows(): Transaction<StoredRows> {
   return {
     now: time?.now ?? 0,
     messages: yield* sql<StoredMessageRow>(
-      `select m.id, m.workspace_id, m.conversation_id, m.task_id, c.principal, m.idempotency_key, m.n, m.state,
+      `select m.id, m.workspace_id, m.conversation_id, m.task_id, c.principal, m.envelope, m.n, m.state,
          m.begun, m.suspended, m.failures, m.losses, m.interrupted, m.ready_at, m.settled_at, m.reply
        from messages m join conversations c on c.id = m.conversation_id order by m.conversation_id, m.n`,
     ),

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ulid } from '../../../src/ids.ts'
+import type { Admitted } from '../../../src/inbox/inbox.ts'
 import { sql } from '../../../src/store/store.ts'
 import { letterTo } from '../../fakes/letters.ts'
 import { done, failure, hasCode, type InboxHarness } from './harness.ts'
@@ -39,35 +40,106 @@ export function admitTests(harness: InboxHarness): void {
     assert.deepEqual(await harness.load(id), { running: 0, waiting: 1 })
   })
 
-  test('IN-1 the same key with other content is a conflict; from another principal it is another message', async () => {
-    const id = await harness.workspace()
-    await harness.local.reception.admit(letterTo(id, { messageId: 'key', text: 'one' }))
-    await assert.rejects(
-      harness.local.reception.admit(letterTo(id, { messageId: 'key', text: 'two' })),
-      hasCode('idempotency_conflict'),
-    )
-    const other = await harness.local.reception.admit(
-      letterTo(id, { messageId: 'key', text: 'two', principal: 'ws:x' }),
-    )
-    assert.equal(other.duplicate, false)
-    const byKey = await harness.local.reception.admit(letterTo(id, { messageId: 'a', idempotencyKey: 'k1', text: 'z' }))
-    const again = await harness.local.reception.admit(letterTo(id, { messageId: 'b', idempotencyKey: 'k1', text: 'z' }))
-    assert.deepEqual(again, { ...byKey, duplicate: true })
-  })
-
-  test('IN-1 the same message attaches with its own context and task; with others it is a conflict', async () => {
+  test('IN-1 a named key with other content is a conflict; from another principal it is another message', async () => {
     const id = await harness.workspace()
     const { reception } = harness.local
-    const same = { messageId: 'placed', text: 'once' }
-    const first = await reception.admit(letterTo(id, { ...same, contextId: 'here' }))
-    const { taskId: otherTask } = await reception.admit(letterTo(id))
-    const attached = { ...first, duplicate: true }
-    assert.deepEqual(await reception.admit(letterTo(id, same)), attached)
-    assert.deepEqual(await reception.admit(letterTo(id, { ...same, contextId: 'here' })), attached)
-    assert.deepEqual(await reception.admit(letterTo(id, { ...same, taskId: first.taskId })), attached)
-    for (const elsewhere of [{ contextId: 'elsewhere' }, { taskId: otherTask }]) {
-      await assert.rejects(reception.admit(letterTo(id, { ...same, ...elsewhere })), hasCode('idempotency_conflict'))
+    const admit = (options: object) => reception.admit(letterTo(id, { idempotencyKey: 'key', ...options }))
+    const first = await admit({ messageId: 'a', text: 'one' })
+    assert.deepEqual(await admit({ messageId: 'b', text: 'one' }), { ...first, duplicate: true })
+    for (const messageId of ['a', 'c']) {
+      await assert.rejects(admit({ messageId, text: 'two' }), hasCode('idempotency_conflict'))
     }
+    await assert.rejects(admit({ text: 'one', contextId: 'elsewhere' }), hasCode('idempotency_conflict'))
+    assert.equal((await admit({ messageId: 'a', text: 'two', principal: 'ws:x' })).duplicate, false)
+  })
+
+  test('IN-1 other content under the same message id is another message, and each repeat finds its own task', async () => {
+    const id = await harness.workspace()
+    const { reception } = harness.local
+    const admit = (options: object) => reception.admit(letterTo(id, { messageId: 'fixed', ...options }))
+    const letters = [{ text: 'one' }, { text: 'two' }, { text: 'three', contextId: 'here' }]
+    const tasks = [await admit(letters[0] ?? {}), await admit(letters[1] ?? {}), await admit(letters[2] ?? {})]
+    assert.ok(tasks.every(({ duplicate }) => !duplicate))
+    assert.equal(new Set(tasks.map(({ taskId }) => taskId)).size, 3)
+    for (const [index, letter] of letters.entries()) {
+      const { taskId, contextId } = tasks[index] as (typeof tasks)[number]
+      for (const more of [{}, { contextId }, { taskId }, { taskId, contextId }]) {
+        assert.deepEqual(await admit({ ...letter, ...more }), { taskId, contextId, duplicate: true })
+      }
+    }
+    const storm = await Promise.all(Array.from({ length: 20 }, () => admit({ text: 'four' })))
+    assert.equal(new Set(storm.map(({ taskId }) => taskId)).size, 1)
+    assert.equal(storm.filter(({ duplicate }) => !duplicate).length, 1)
+    assert.deepEqual(await harness.load(id), { running: 0, waiting: 4 })
+  })
+
+  test('IN-1 the same content under one message id in another context or task is another message too', async () => {
+    const id = await harness.workspace()
+    const { reception } = harness.local
+    const admit = (options: object) => reception.admit(letterTo(id, { messageId: 'yes', text: 'yes', ...options }))
+    const open = await reception.admit(letterTo(id))
+    const places = [{ contextId: 'here' }, { contextId: 'there' }, { contextId: 'elsewhere' }, { taskId: open.taskId }]
+    const admitted: Admitted[] = []
+    for (const place of places) admitted.push(await admit(place))
+    assert.ok(admitted.every(({ duplicate }) => !duplicate))
+    assert.deepEqual(
+      admitted.map(({ contextId }) => contextId),
+      ['here', 'there', 'elsewhere', open.contextId],
+    )
+    assert.equal(admitted[3]?.taskId, open.taskId)
+    for (const [index, place] of places.entries()) {
+      assert.deepEqual(await admit(place), { ...admitted[index], duplicate: true })
+    }
+    assert.deepEqual(await admit({}), { ...admitted[0], duplicate: true }, 'without a place it is the first')
+    assert.deepEqual(await harness.load(id), { running: 0, waiting: 5 })
+  })
+
+  test('IN-1 messages under one message id have keys of their own for their agent', async () => {
+    const id = await harness.workspace()
+    await harness.withWorker(id, async (worker) => {
+      const keys: string[] = []
+      for (const text of ['one', 'two', 'three']) {
+        await harness.local.reception.admit(letterTo(id, { messageId: 'fixed', text }))
+        const lease = await worker.lease()
+        assert.equal(lease.envelope.message.messageId, 'fixed')
+        keys.push(lease.idempotencyKey)
+        await harness.local.inbox.settle(lease, done(text))
+      }
+      assert.equal(keys[0], 'fixed')
+      assert.equal(new Set(keys).size, 3, keys.join())
+    })
+  })
+
+  test('IN-1 a repeat finds its task when the first message under its id is deleted', async () => {
+    const id = await harness.workspace()
+    const { reception } = harness.local
+    const admit = (text: string) => reception.admit(letterTo(id, { messageId: 'fixed', text }))
+    const [first, second] = [await admit('one'), await admit('two')]
+    await harness.sql('delete from messages where id = $1', first.taskId)
+    assert.deepEqual(await admit('two'), { ...second, duplicate: true })
+    const third = await admit('three')
+    assert.equal(third.duplicate, false)
+    assert.deepEqual(await admit('three'), { ...third, duplicate: true })
+    assert.deepEqual(await admit('two'), { ...second, duplicate: true })
+  })
+
+  test('IN-1 RE-4 the replay of a dead letter has its key, also that of a later message under one id', async () => {
+    const id = await harness.workspace()
+    const { reception, inbox, deadLetters } = harness.local
+    await harness.withWorker(id, async (worker) => {
+      const admit = (text: string) => reception.admit(letterTo(id, { messageId: 'fixed', text }))
+      const replays: string[] = []
+      for (const text of ['one', 'two']) {
+        const { taskId } = await admit(text)
+        await inbox.settle(await worker.lease(), { type: 'dead', failure })
+        replays.push(await deadLetters.replay(id, taskId))
+        await inbox.settle(await worker.lease(), done(text))
+      }
+      for (const [index, text] of ['one', 'two'].entries()) {
+        const again = await admit(text)
+        assert.deepEqual([again.taskId, again.duplicate], [replays[index], true])
+      }
+    })
   })
 
   test('a task is found by its own principal only, and a context that does not match is refused', async () => {

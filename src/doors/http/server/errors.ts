@@ -84,7 +84,7 @@ const HINTS: Partial<Readonly<Record<ErrorCode, string>>> = {
   queue_full: 'wait for the time in Retry-After, then send the same message again',
   too_many_requests: 'wait for the time in Retry-After, then send the same request again',
   too_large: 'send less at once, or send a URL instead of the content',
-  idempotency_conflict: 'use a new messageId for new content',
+  idempotency_conflict: 'use a new key for new content',
   store_unavailable: 'send the same request again after the time in Retry-After',
   disk_low: 'free some space on the disk of the platform, then send the same message again',
   reply_damaged: 'restore the store from a backup, or send the message again under a new id',
