@@ -95,7 +95,7 @@ export async function wire(options: WireOptions): Promise<Platform> {
   const tokens = createTokens({ store, clock, adminToken, log, conversations })
   const reception = space.guard(localInbox.reception)
   const doorParts = wired.createDoorParts({ localInbox, runtime, tokens })
-  const clockDoor = createClockDoor({ ...doorParts, reception, pushConfigs: localInbox.pushConfigs, clock, log })
+  const clockDoor = createClockDoor({ ...doorParts, reception, clock, log })
   const { chatDoor, chat } = wireChat({ ...wired, ...doorParts, store, localInbox, reception, log, host })
   const door = wireHttp({
     deadLetters: localInbox.deadLetters,

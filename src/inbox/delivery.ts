@@ -108,6 +108,12 @@ export interface NewPush {
   readonly afterSeq: number
 }
 
+/** The webhook of the task that a letter opens. */
+export interface LetterPush {
+  readonly version: ProtocolVersion
+  readonly config: Omit<PushConfig, 'taskId'> & { readonly id: string }
+}
+
 /**
  * Contract: `put` with a known id replaces the config, keeps its cursor, and starts again if the platform had given up.
  * `claim` hands each due config to one worker, which must call `advance`, `fail`, `idle` or `release`. A claim that is

@@ -7,7 +7,8 @@ import type { Artifact, MessageContent, Metadata, Part, StreamResponse, Task, Ta
 import type { Envelope } from '../protocol/envelope.ts'
 import type { FileDiff } from '../protocol/file-diff.ts'
 import type { Sender } from '../protocol/request.ts'
-import type { ReplyAddress } from './delivery.ts'
+import type { Statement } from '../store/store.ts'
+import type { LetterPush, ReplyAddress } from './delivery.ts'
 
 /**
  * The moments at which a crash matters most. The inbox and the runtime report each; crash tests kill the process there.
@@ -42,6 +43,10 @@ export interface Letter {
   readonly idempotencyKey?: string
   /** Where a door pushes the answer, in addition to callers that wait for it. */
   readonly replyTo?: ReplyAddress
+  /** A webhook of the task, which gets all its events. It is stored with the message, or neither is. */
+  readonly push?: LetterPush
+  /** Further writes to rows of the workspace that are committed with the message, or none is; also for a duplicate. */
+  readonly commitWith?: (taskId: string) => Statement
   /** How long the message may wait for its first attempt; default: 24 hours. */
   readonly expiresInMs?: number
   /** The size of the request that brought it. Other callers run between the steps of work on a large one. */
@@ -75,6 +80,12 @@ export interface LogEntry {
  */
 export interface Reception {
   admit(letter: Letter): Promise<Admitted>
+  /** Whether the sender's message of this key was admitted before. */
+  isAdmitted(message: {
+    readonly workspaceId: string
+    readonly principal: string
+    readonly key: string
+  }): Promise<boolean>
   /** Admits, then waits like `waitForResult`. The turn of a letter's `parent` gives up its slot while it waits. */
   send(letter: Letter, options: SendAndWaitOptions, signal: AbortSignal): Promise<Task>
   /** The task as it is now; undefined where the view does not allow it. A view without a principal is the owner's. */

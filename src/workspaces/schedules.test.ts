@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { openTestStore, START_MS } from '../../test/harness/sqlite-store.ts'
+import { together } from '../store/store.ts'
 import { createSchedules, nextTime, type Schedule, type ScheduleDraft } from './schedules.ts'
 
 const MINUTE_MS = 60_000
@@ -14,7 +15,13 @@ async function openSchedules(t: TestContext) {
     ...{ workspaceId, name: 'hourly', cron: '0 * * * *', timeZone: 'UTC', text: 'look', missed: 'once' },
     sameConversation: false,
   }
-  return { ...opened, draft, schedules: createSchedules({ store, nowMs: () => clock.nowMs() }) }
+  const schedules = createSchedules({ store, nowMs: () => clock.nowMs() })
+  /** As the admission of a run does. */
+  const record = async (schedule: Schedule, taskId: string, dueAtMs?: number) => {
+    const write = await schedules.prepareRun(schedule, dueAtMs)
+    await store.write(() => together([write(taskId)]), workspaceId)
+  }
+  return { ...opened, draft, schedules, record }
 }
 
 const byName = (all: readonly Schedule[]) => all.map(({ name }) => name)
@@ -145,34 +152,34 @@ test('SC-1 at most 100 schedules are due at once; the others are due at the next
 })
 
 test('SC-1 a run is stored with its task and the next time; a time that was left out with its reason', async (t) => {
-  const { schedules, draft, clock } = await openSchedules(t)
+  const { schedules, draft, clock, record } = await openSchedules(t)
   const [made, other] = [await schedules.create(draft), await schedules.create({ ...draft, name: 'other' })]
   const dueAtMs = START_MS + HOUR_MS
   clock.advance(HOUR_MS + 1)
-  await schedules.advance(made, { dueAtMs, run: { taskId: 'task 1' } })
+  await record(made, 'task 1', dueAtMs)
   const ran = { ...made, nextAtMs: START_MS + 2 * HOUR_MS, lastAtMs: dueAtMs, lastTaskId: 'task 1' }
   assert.deepEqual([await schedules.get(made.id), await schedules.get(other.id)], [ran, other])
   // Another node has advanced it already.
-  await schedules.advance(made, { dueAtMs, run: { taskId: 'task 2' } })
+  await record(made, 'task 2', dueAtMs)
   assert.deepEqual(await schedules.get(made.id), ran)
   clock.advance(HOUR_MS)
-  await schedules.advance(ran, { dueAtMs: START_MS + 2 * HOUR_MS, note: 'the last run is not done' })
+  await schedules.leaveOut(ran, START_MS + 2 * HOUR_MS, 'the last run is not done')
   const left = { ...ran, nextAtMs: START_MS + 3 * HOUR_MS, note: 'the last run is not done' }
   assert.deepEqual(await schedules.get(made.id), left)
   // A clock that is behind the due time does not send it again.
   clock.advance(-HOUR_MS)
-  await schedules.advance(left, { dueAtMs: START_MS + 3 * HOUR_MS, run: { taskId: 'task 3' } })
+  await record(left, 'task 3', START_MS + 3 * HOUR_MS)
   const { note: _, ...noted } = left
   const last = { ...noted, nextAtMs: START_MS + 4 * HOUR_MS, lastAtMs: START_MS + 3 * HOUR_MS, lastTaskId: 'task 3' }
   assert.deepEqual(await schedules.get(made.id), last)
 })
 
 test('SC-1 a run by hand is stored and removes the note; the next time stays', async (t) => {
-  const { schedules, draft, clock } = await openSchedules(t)
+  const { schedules, draft, clock, record } = await openSchedules(t)
   const [made, other] = [await schedules.create(draft), await schedules.create({ ...draft, name: 'other' })]
-  await schedules.advance(made, { dueAtMs: START_MS + HOUR_MS, note: 'left out' })
+  await schedules.leaveOut(made, START_MS + HOUR_MS, 'left out')
   clock.advance(5)
-  await schedules.recordRun(made.id, 'task')
+  await record(made, 'task')
   assert.deepEqual(await schedules.get(made.id), {
     ...{ ...made, nextAtMs: START_MS + 2 * HOUR_MS, lastAtMs: START_MS + 5, lastTaskId: 'task' },
   })

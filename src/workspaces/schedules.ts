@@ -1,12 +1,12 @@
 /**
  * Schedules: a message that is sent to a workspace at times that a cron pattern names. The clock door (doors/clock) sends
  * them; here they are kept.
- * Invariant: a schedule advances only after its message was admitted, under a key of schedule and time. So a crash sends
- * no time twice and forgets none.
+ * Invariant: a schedule advances in the transaction that admits its message, under a key of schedule and time. So a
+ * crash sends no time twice and forgets none.
  */
 import { MoleculeError } from '../errors.ts'
 import { ulid } from '../ids.ts'
-import { type Row, type Store, sql, type Transaction } from '../store/store.ts'
+import { type Row, type Statement, type Store, sql, statement, type Transaction } from '../store/store.ts'
 import { workspaceNotFound } from './workspace-rows.ts'
 
 /** What happens to a time at which no platform ran: one message later, or none. */
@@ -47,14 +47,6 @@ export type ScheduleChange = Partial<Omit<ScheduleDraft, 'workspaceId' | 'webhoo
   readonly paused?: boolean
 }
 
-/** The result of a time that has come: its run, or why it was left out. */
-export interface ScheduleAdvance {
-  /** The time that was due; a schedule that another node has advanced stays as it is. */
-  readonly dueAtMs: number
-  readonly run?: { readonly taskId: string }
-  readonly note?: string
-}
-
 export interface Schedules {
   /** Throws `invalid_request` for a pattern or a time zone that is not one. */
   create(draft: ScheduleDraft): Promise<Schedule>
@@ -67,9 +59,13 @@ export interface Schedules {
   remove(id: string): Promise<boolean>
   /** Those whose time has come, and when the next one comes. */
   due(nowMs: number): Promise<{ readonly due: Schedule[]; readonly nextAtMs: number | undefined }>
-  advance(schedule: Schedule, advance: ScheduleAdvance): Promise<void>
-  /** Stores a run outside of the schedule's times. */
-  recordRun(id: string, taskId: string): Promise<void>
+  /** The time that was due has no run; the note says why. A schedule that another node has advanced stays as it is. */
+  leaveOut(schedule: Schedule, dueAtMs: number, note: string): Promise<void>
+  /**
+   * The write that records the run of a task, to be committed with its message: at the time that was due, which advances
+   * the schedule like `leaveOut`, or without one outside of its times.
+   */
+  prepareRun(schedule: Schedule, dueAtMs?: number): Promise<(taskId: string) => Statement>
 }
 
 /** At the limit, `create` refuses a new one. */
@@ -93,17 +89,18 @@ export function createSchedules({ store, nowMs }: { readonly store: Store; reado
     },
     remove: (id) => store.write(() => deleteSchedule(id)),
     due: (atMs) => store.read(() => findDue(atMs)),
-    async advance(schedule, advance) {
-      const nextAtMs = await nextTime(schedule, Math.max(nowMs(), advance.dueAtMs))
-      await store.write(() => advanceSchedule(schedule.id, advance, nextAtMs))
+    async leaveOut(schedule, dueAtMs, note) {
+      const nextAtMs = await nextTime(schedule, Math.max(nowMs(), dueAtMs))
+      const set = 'update schedules set next_at = $3, note = $4 where id = $1 and next_at = $2'
+      await store.write(() => sql(set, [schedule.id, dueAtMs, nextAtMs ?? null, note]))
     },
-    async recordRun(id, taskId) {
-      await store.write(function* () {
-        yield* sql('update schedules set last_at = now_ms(), last_task_id = $2, note = null where id = $1', [
-          id,
-          taskId,
-        ])
-      })
+    async prepareRun(schedule, dueAtMs) {
+      const { id } = schedule
+      const ran = 'update schedules set last_task_id = $2, note = null'
+      if (dueAtMs === undefined) return (taskId) => statement(`${ran}, last_at = now_ms() where id = $1`, [id, taskId])
+      const nextAtMs = await nextTime(schedule, Math.max(nowMs(), dueAtMs))
+      const advanced = `${ran}, last_at = $3, next_at = $4 where id = $1 and next_at = $3`
+      return (taskId) => statement(advanced, [id, taskId, dueAtMs, nextAtMs ?? null])
     },
   }
 }
@@ -185,19 +182,6 @@ function* findDue(nowMs: number): Transaction<{ due: Schedule[]; nextAtMs: numbe
   const all = rows.map(toSchedule)
   const due = all.filter(({ nextAtMs = 0 }) => nextAtMs <= nowMs)
   return { due: due.slice(0, DUE_AT_ONCE), nextAtMs: all[due.length]?.nextAtMs ?? (due.length > 0 ? nowMs : undefined) }
-}
-
-function* advanceSchedule(
-  id: string,
-  { dueAtMs, run, note }: ScheduleAdvance,
-  nextAtMs: number | undefined,
-): Transaction<void> {
-  yield* sql(
-    `update schedules set next_at = $3, note = $4, 
-       last_at = case when cast($5 as text) is null then last_at else $2 end,
-       last_task_id = coalesce($5, last_task_id) where id = $1 and next_at = $2`,
-    [id, dueAtMs, nextAtMs ?? null, note ?? null, run?.taskId ?? null],
-  )
 }
 
 function toSchedule(row: Row): Schedule {

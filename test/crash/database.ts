@@ -1,4 +1,4 @@
-/** Reads the platform's database from outside, the same way for both engines: SQL text in, rows out. */
+/** The platform's database from outside, the same way for both engines: SQL text in, rows out. */
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Client } from 'pg'
@@ -14,11 +14,13 @@ export interface DatabaseLocation {
   readonly dataDir: string
   /** `postgres://...`; unset = the embedded store of the data folder. */
   readonly database?: string | undefined
+  /** Only while no platform runs. */
+  readonly writable?: boolean
 }
 
-export async function openDatabase({ dataDir, database: url }: DatabaseLocation): Promise<Database> {
+export async function openDatabase({ dataDir, database: url, writable = false }: DatabaseLocation): Promise<Database> {
   if (url === undefined) {
-    const embedded = new DatabaseSync(join(dataDir, 'molecule.db'), { readOnly: true })
+    const embedded = new DatabaseSync(join(dataDir, 'molecule.db'), { readOnly: !writable })
     return {
       rows: async (text) => embedded.prepare(text).all() as DatabaseRow[],
       close: async () => embedded.close(),

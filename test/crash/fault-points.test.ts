@@ -6,10 +6,12 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
+import { serve } from '../harness/loopback-server.ts'
 import { replyText } from '../harness/platform.ts'
 import { startPostgres, type TestPostgres } from '../harness/postgres.ts'
 import { waitUntil } from '../harness/wait.ts'
 import { type CrashHarness, createCrashHarness, recordingCommand, send } from './crash-harness.ts'
+import { openDatabase } from './database.ts'
 
 let postgres: TestPostgres
 before(async () => {
@@ -33,12 +35,18 @@ async function prepare(
   t: TestContext,
   {
     point,
+    env = point === undefined ? {} : { MOLECULE_CRASH_AT: point },
     database,
     first = () => '',
-  }: { point: string; database: string | undefined; first?: (folder: string) => string },
+  }: {
+    point?: string
+    env?: Readonly<Record<string, string>>
+    database: string | undefined
+    first?: (folder: string) => string
+  },
 ) {
   const harness = await createCrashHarness(t, database)
-  const platform = await harness.start({ MOLECULE_CRASH_AT: point })
+  const platform = await harness.start(env)
   const workspaceId = await platform.exec(recordingCommand(harness.folder, first(harness.folder) + ANSWER))
   return { harness, workspaceId }
 }
@@ -59,6 +67,39 @@ async function sendIntoCrash(harness: CrashHarness, message: Message): Promise<v
 
 const hasRun = (harness: CrashHarness, times: number) =>
   waitUntil(async () => (await harness.runs()).length >= times, `the agent runs ${times} times`)
+
+/** A webhook on loopback; the texts that it received. */
+async function openWebhook(t: TestContext) {
+  const received: string[] = []
+  const { url } = await serve(t, (request, response) => {
+    let body = ''
+    request.setEncoding('utf8').on('data', (chunk) => (body += chunk))
+    request.on('end', () => {
+      received.push(body)
+      response.end()
+    })
+  })
+  return { received, url: `${url}/hook` }
+}
+
+const OUTBOUND = { MOLECULE_ALLOW_OUTBOUND: '127.0.0.1' }
+
+async function addSchedule({ platform }: CrashHarness, workspaceId: string, webhook: string): Promise<string> {
+  const body = { cron: '0 0 1 1 *', text: 'report', missed: 'once', webhook }
+  const answer = await platform.request('POST', `/workspaces/${workspaceId}/schedules`, body)
+  assert.equal(answer.status, 201, JSON.stringify(answer.body))
+  return answer.body.id
+}
+
+/** The answer of the only run arrives at the webhook, and the schedule shows that run. */
+async function checkRun(harness: CrashHarness, received: readonly string[]): Promise<void> {
+  const show = async () => (await harness.platform.request('GET', '/schedules')).body.schedules[0]
+  await waitUntil(() => received.some((body) => body.includes('done: report')), 'the webhook has the answer')
+  await waitUntil(async () => (await show()).last?.state === 'TASK_STATE_COMPLETED', 'the schedule shows its run')
+  assert.equal((await show()).note, null)
+  assert.deepEqual(await harness.runs(), ['report'])
+  assert.equal((await harness.end()).length, 1)
+}
 
 for (const { engine, database } of ENGINES) {
   describe(`a platform killed at a named point, on ${engine}`, { concurrency: 2 }, () => {
@@ -159,6 +200,38 @@ for (const { engine, database } of ENGINES) {
         ],
       )
       assert.deepEqual(await harness.runs(), ['first', 'second', 'third'])
+    })
+
+    test('RE-1 SC-1 killed when the message of a schedule that a person runs is admitted: the run is noted and its webhook gets the answer', async (t) => {
+      const { received, url } = await openWebhook(t)
+      const env = { ...OUTBOUND, MOLECULE_CRASH_AT: 'admitted' }
+      const { harness, workspaceId } = await prepare(t, { env, database: await database() })
+      const id = await addSchedule(harness, workspaceId, url)
+      await assert.rejects(harness.platform.request('POST', `/schedules/${id}/run`))
+      await harness.waitForExit()
+      await harness.start(OUTBOUND)
+      await checkRun(harness, received)
+    })
+
+    test('RE-1 SC-1 killed when the message of a due time is admitted, and started late: that time is not left out, and its webhook gets the answer', async (t) => {
+      const { received, url } = await openWebhook(t)
+      const place = await database()
+      const { harness, workspaceId } = await prepare(t, { env: OUTBOUND, database: place })
+      await addSchedule(harness, workspaceId, url)
+      await harness.kill()
+      const change = async (set: string) => {
+        const stored = await openDatabase({ dataDir: harness.platform.dataDir, database: place, writable: true })
+        await stored.rows(`update schedules set ${set}`)
+        await stored.close()
+      }
+      await change(`next_at = ${Date.now() - 3600_000}`)
+      // It may die before it says that it is ready.
+      await harness.start({ ...OUTBOUND, MOLECULE_CRASH_AT: 'admitted' }).catch(() => undefined)
+      await harness.waitForExit()
+      // From here on a time that is an hour late is left out.
+      await change(`missed = 'skip'`)
+      await harness.start(OUTBOUND)
+      await checkRun(harness, received)
     })
   })
 }

@@ -29,9 +29,9 @@ const listTasks = async (platform: PlatformUnderTest, workspaceId: string) =>
   (await platform.rpc(workspaceId, 'ListTasks', {})).body.result.tasks
 
 /** Moves the next time of every schedule, while no platform runs. */
-function setNextTime(dataDir: string, ms: number): void {
+function setNextTime(dataDir: string, ms: number, missed?: 'skip'): void {
   const database = new DatabaseSync(join(dataDir, 'molecule.db'))
-  database.prepare('update schedules set next_at = ?').run(ms)
+  database.prepare('update schedules set next_at = ?, missed = coalesce(?, missed)').run(ms, missed ?? null)
   database.close()
 }
 
@@ -64,7 +64,8 @@ test('SC-1 a time that was missed is left out, or with missed=once made up for o
   await addSchedule(first, id, { ...YEARLY, name: 'skips' })
   await addSchedule(first, id, { ...YEARLY, name: 'catches up', missed: 'once' })
   await first.stop('SIGKILL')
-  setNextTime(dataDir, Date.now() - 10 * 24 * 3600_000)
+  const missedMs = Date.now() - 10 * 24 * 3600_000
+  setNextTime(dataDir, missedMs)
   const second = await startPlatformFor(t, { dataDir })
   const list = async () => (await second.request('GET', `/schedules?workspace=${id}`)).body.schedules
   await waitUntil(
@@ -75,6 +76,14 @@ test('SC-1 a time that was missed is left out, or with missed=once made up for o
   assert.deepEqual([skips.last, catchesUp.note], [null, null])
   assert.match(skips.note, /was left out: the platform did not run then/)
   assert.equal((await listTasks(second, id)).length, 1)
+  await second.stop('SIGKILL')
+  // As an earlier version left it: the message of that time is in the store, and the schedule had not advanced.
+  setNextTime(dataDir, missedMs, 'skip')
+  const third = await startPlatformFor(t, { dataDir })
+  const again = async () => (await third.request('GET', `/schedules?workspace=${id}`)).body.schedules
+  await waitUntil(async () => (await again())[1].next_at === catchesUp.next_at, 'the schedule advances')
+  assert.equal((await again())[1].note, null, 'a time whose message was sent is not left out')
+  assert.equal((await listTasks(third, id)).length, 1)
 })
 
 test('SC-1 run now sends the message; while that run works, another one is refused and a due time is left out', async (t) => {

@@ -1,10 +1,10 @@
 /**
  * The clock door: sends the messages of schedules when their time has come. The key of a message is its schedule and its
- * time, so that two platforms on one store, or a restart, send it once.
+ * time, so that two platforms on one store, or a restart, send it once. The message, the webhook of its answer and the
+ * schedule's note of the run are one transaction, so that a crash loses none of them.
  */
 import type { Clock } from '../../clock.ts'
 import { MoleculeError, toMoleculeError } from '../../errors.ts'
-import type { PushConfigs } from '../../inbox/delivery.ts'
 import type { Reception } from '../../inbox/inbox.ts'
 import type { Log } from '../../log.ts'
 import { readEnvelope } from '../../protocol/envelope.ts'
@@ -15,7 +15,6 @@ import type { Door } from '../door.ts'
 export interface ClockDoorOptions {
   readonly schedules: Schedules
   readonly reception: Reception
-  readonly pushConfigs: Pick<PushConfigs, 'put'>
   readonly clock: Clock
   readonly log: Log
 }
@@ -77,27 +76,24 @@ export function createClockDoor(options: ClockDoorOptions): ClockDoor {
       if (await isRunning(schedule, options)) {
         throw new MoleculeError('unsupported_operation', `the last run of ${schedule.id} has not ended yet`)
       }
-      const taskId = await send(schedule, `now-${clock.nowMs()}`, options)
-      await schedules.recordRun(schedule.id, taskId)
-      return taskId
+      return await send(schedule, { atMs: clock.nowMs() }, options)
     },
   }
 }
 
 /** Sends the message, or leaves the time out, and stores which. Throws when the message could not be sent. */
 async function handleDue(schedule: Schedule, options: ClockDoorOptions): Promise<undefined> {
-  const { schedules, clock } = options
+  const { schedules, clock, log } = options
   const dueAtMs = schedule.nextAtMs ?? clock.nowMs()
-  const isLate = clock.nowMs() - dueAtMs > LATE_MS
-  if (isLate && schedule.missed === 'skip') {
-    return await leaveOut(schedule, `${isoTime(dueAtMs)} was left out: the platform did not run then`, options)
-  }
-  if (await isRunning(schedule, options)) {
-    return await leaveOut(schedule, `${isoTime(dueAtMs)} was left out: the run before had not ended`, options)
+  const reason = (await isSent(schedule, dueAtMs, options)) ? undefined : await whyLeftOut(schedule, dueAtMs, options)
+  if (reason !== undefined) {
+    const note = `${isoTime(dueAtMs)} was left out: ${reason}`
+    log.info({ schedule: schedule.id, workspace: schedule.workspaceId }, note)
+    await schedules.leaveOut(schedule, dueAtMs, note)
+    return
   }
   try {
-    const taskId = await send(schedule, String(dueAtMs), options)
-    await schedules.advance(schedule, { dueAtMs, run: { taskId } })
+    await send(schedule, { dueAtMs }, options)
   } catch (thrown) {
     if (toMoleculeError(thrown).code !== 'not_found') throw thrown
     // The workspace was deleted.
@@ -105,13 +101,11 @@ async function handleDue(schedule: Schedule, options: ClockDoorOptions): Promise
   }
 }
 
-async function leaveOut(
-  schedule: Schedule,
-  note: string,
-  { schedules, clock, log }: ClockDoorOptions,
-): Promise<undefined> {
-  log.info({ schedule: schedule.id, workspace: schedule.workspaceId }, note)
-  await schedules.advance(schedule, { dueAtMs: schedule.nextAtMs ?? clock.nowMs(), note })
+/** Undefined when the message is to be sent. */
+async function whyLeftOut(schedule: Schedule, dueAtMs: number, options: ClockDoorOptions): Promise<string | undefined> {
+  const isLate = options.clock.nowMs() - dueAtMs > LATE_MS
+  if (isLate && schedule.missed === 'skip') return 'the platform did not run then'
+  return (await isRunning(schedule, options)) ? 'the run before had not ended' : undefined
 }
 
 const isoTime = (ms: number): string => `${new Date(ms).toISOString().slice(0, 16)}Z`
@@ -123,23 +117,34 @@ async function isRunning({ lastTaskId }: Schedule, { reception }: ClockDoorOptio
   return task !== undefined && ['TASK_STATE_SUBMITTED', 'TASK_STATE_WORKING'].includes(task.status.state)
 }
 
-/** Admits the message under the key of this run, and registers the webhook of its answer; the id of its task. */
-async function send(schedule: Schedule, run: string, { reception, pushConfigs }: ClockDoorOptions): Promise<string> {
+/** A time of the schedule, or another moment at which a person runs it. */
+type RunTime = { readonly dueAtMs: number } | { readonly dueAtMs?: undefined; readonly atMs: number }
+
+const keyOf = ({ id }: Schedule, time: RunTime): string =>
+  time.dueAtMs === undefined ? `${id}-now-${time.atMs}` : `${id}-${time.dueAtMs}`
+const principalOf = ({ id }: Schedule): string => `schedule:${id}`
+
+/** Prevents the note that a time was left out, and a lost webhook, when that time's message is in the store already. */
+function isSent(schedule: Schedule, dueAtMs: number, { reception }: ClockDoorOptions): Promise<boolean> {
+  const { workspaceId } = schedule
+  return reception.isAdmitted({ workspaceId, principal: principalOf(schedule), key: keyOf(schedule, { dueAtMs }) })
+}
+
+/** Admits the message under the key of this run, with the webhook of its answer and the note of the run; its task's id. */
+async function send(schedule: Schedule, time: RunTime, options: ClockDoorOptions): Promise<string> {
   const { id, workspaceId, name, text, sameConversation, webhook } = schedule
-  const key = `${id}-${run}`
+  const key = keyOf(schedule, time)
   const message = {
     ...{ messageId: key, role: 'ROLE_USER', parts: [{ text }] },
     contextId: sameConversation ? id : key,
     metadata: { schedule: { id, name } },
   }
-  const { taskId } = await reception.admit({
-    ...{ workspaceId, principal: `schedule:${id}`, idempotencyKey: key },
+  const { taskId } = await options.reception.admit({
+    ...{ workspaceId, principal: principalOf(schedule), idempotencyKey: key },
     sender: { kind: 'schedule', id, name, door: 'clock' },
     envelope: readEnvelope({ jsonrpc: '2.0', id: key, method: 'SendMessage', params: { message } }),
+    ...(webhook !== undefined && { push: { version: '1.0', config: { id: 'schedule', ...webhook } } }),
+    commitWith: await options.schedules.prepareRun(schedule, time.dueAtMs),
   })
-  if (webhook !== undefined) {
-    const config = { id: 'schedule', taskId, ...webhook }
-    await pushConfigs.put({ workspaceId, version: '1.0', config, afterSeq: 0 })
-  }
   return taskId
 }

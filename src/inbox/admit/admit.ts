@@ -21,6 +21,7 @@ import { dedupeOf, dedupeOfContent, keyOfContent } from './dedupe.ts'
 import {
   budgetStatements,
   type ContinuedTaskRow,
+  companionStatements,
   conversationStatement,
   leaseOfLetter,
   messageStatement,
@@ -94,6 +95,8 @@ export function* admit(asSent: PreparedLetter, ready: ReadyWorkers): Transaction
   const known = found.known.find((row) => isSameLetter(asSent, row))
   if (known !== undefined) {
     yield* meetByKey(asSent, known.id)
+    const companions = companionStatements(letter, known.task_id)
+    if (companions.length > 0) yield* together(companions)
     return { admitted: { taskId: known.task_id, contextId: known.context_id, duplicate: true } }
   }
   const prepared = withFreeKey(asSent, found.known)
@@ -151,6 +154,7 @@ function* insertMessage(prepared: PreparedLetter, placement: Placement): Transac
       begun: claimant?.hosted === true,
     }),
     ...budgetStatements(prepared, { messageId, taskId }),
+    ...companionStatements(prepared.letter, taskId),
     ...recordChange(change),
   ])
   const admitted = { taskId, contextId, duplicate: false }

@@ -2,6 +2,7 @@
 import { isInterrupted, type TaskState } from '../../protocol/a2a.ts'
 import { type Statement, statement, type Value } from '../../store/store.ts'
 import type { Ancestry } from '../delegate/ancestry.ts'
+import { putStatement } from '../deliver/push-configs.ts'
 import type { Lease, Letter } from '../inbox.ts'
 import { type Claimant, LEASE_MS } from '../lease/claim.ts'
 import { setTaskState } from '../settle/task-state.ts'
@@ -64,6 +65,13 @@ export function taskStatements(
     [taskId, letter.workspaceId, conversation.id, contextId, letter.principal, state],
   )
   return [row]
+}
+
+/** What a letter commits with its message: the webhook of its task, and writes of its door. */
+export function companionStatements({ workspaceId, push, commitWith }: Letter, taskId: string): Statement[] {
+  const statements = commitWith === undefined ? [] : [commitWith(taskId)]
+  if (push === undefined) return statements
+  return [...statements, putStatement({ ...push, workspaceId, config: { ...push.config, taskId }, afterSeq: 0 })]
 }
 
 // SQL texts of the hot path are built once: a new string must be hashed again to find its prepared statement.

@@ -6,7 +6,7 @@
 import { MoleculeError } from '../../errors.ts'
 import type { ProtocolVersion } from '../../protocol/envelope.ts'
 import type { PushConfig } from '../../protocol/push-config.ts'
-import { type Store, sql, type Transaction } from '../../store/store.ts'
+import { type Statement, type Store, sql, statement, type Transaction, together } from '../../store/store.ts'
 import type { NewPush, PushConfigs, PushCursor, PushKey, StoredPush } from '../delivery.ts'
 import { FINAL_STATES } from '../settle/task-state.ts'
 import { isGivenUp, retryDelayMs } from './retry-schedule.ts'
@@ -78,12 +78,19 @@ function toPush(row: PushRow): StoredPush {
   }
 }
 
-function* put({ workspaceId, version, config, afterSeq }: NewPush): Transaction<StoredPush> {
+function* put(push: NewPush): Transaction<StoredPush> {
+  const { workspaceId, config } = push
   const known = yield* list(workspaceId, config.taskId)
   if (known.length >= PUSH_CONFIGS_MAX && !known.some(({ id }) => id === config.id)) {
     throw new MoleculeError('invalid_request', `a task has at most ${PUSH_CONFIGS_MAX} push configurations`)
   }
-  const [row] = yield* sql<PushRow>(
+  const [[row]] = (yield* together([putStatement(push)])) as unknown as [PushRow[]]
+  return toPush(row as PushRow)
+}
+
+/** For a task that is new: its number of configs is not checked. */
+export const putStatement = ({ workspaceId, version, config, afterSeq }: NewPush): Statement =>
+  statement(
     `insert into push_configs (task_id, id, workspace_id, version, config, state, seq, k, next_at, created_at)
      values ($1, $2, $3, $4, $5, 'active', $6, ${WHOLE_ENTRY}, now_ms(), now_ms())
      on conflict (task_id, id) do update set version = excluded.version, config = excluded.config,
@@ -91,8 +98,6 @@ function* put({ workspaceId, version, config, afterSeq }: NewPush): Transaction<
      returning ${COLUMNS}`,
     [config.taskId, config.id, workspaceId, version, JSON.stringify(config), afterSeq],
   )
-  return toPush(row as PushRow)
-}
 
 function* list(workspaceId: string, taskId: string): Transaction<StoredPush[]> {
   const rows = yield* sql<PushRow>(

@@ -6,6 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { isFinal, isInterrupted, type Message, type Task, type TaskState } from '../../protocol/a2a.ts'
 import { sql, type Transaction } from '../../store/store.ts'
 import { type Admission, admit, isLargeLetter, prepareLargeLetter, prepareLetter } from '../admit/admit.ts'
+import { dedupeOf } from '../admit/dedupe.ts'
 import type { PreparedLetter } from '../admit/letter-rows.ts'
 import type { InboxContext } from '../context.ts'
 import type { Ancestry } from '../delegate/ancestry.ts'
@@ -51,6 +52,10 @@ export function createReception(context: InboxContext, options: ReceptionOptions
   const { store, workerQueues } = context
   return {
     ...createAdmissions(context, options),
+    async isAdmitted(message) {
+      const known = 'select id from messages where dedupe = $1'
+      return (await store.read(() => sql(known, [dedupeOf(message)]))).length > 0
+    },
     whileWaiting: (parent, work) => options.delegations.whileWaiting(parent, work),
     task: (taskId, view = {}) => store.read(() => readTask(taskId, view)),
     snapshot: (taskId, view = {}) => store.read(() => readSnapshot(taskId, view)),

@@ -52,8 +52,8 @@ export const noSchedules: Schedules = {
   change: rejectNotFound,
   remove: async () => false,
   due: async () => ({ due: [], nextAtMs: undefined }),
-  advance: async () => undefined,
-  recordRun: async () => undefined,
+  leaveOut: async () => undefined,
+  prepareRun: ({ id }) => rejectNotFound(id),
 }
 
 const nothing = { inputTokens: null, outputTokens: null, costUsd: null, durationMs: null }

@@ -209,6 +209,7 @@ function createFakeReception(exists: Exists): FakeReception {
   }
   const reception: Reception = {
     whileWaiting: (_parent, work) => work(),
+    isAdmitted: async () => false,
     async markRead({ id }, reader) {
       readResults.push([id, reader])
     },
