@@ -158,8 +158,9 @@ export interface TaskQuery {
 
 export interface TaskPage {
   readonly tasks: readonly Task[]
-  /** The number of tasks that match, on all pages. */
+  /** How many of the last changed 10,000 tasks match, on all pages. */
   readonly total: number
+  /** Where the next page begins. A page with a filter may be empty and have one. */
   readonly next?: { readonly updatedAtMs: number; readonly id: string }
 }
 

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { TaskQuery } from '../../../src/inbox/inbox.ts'
 import { letterTo } from '../../fakes/letters.ts'
-import { failure, type InboxHarness } from './harness.ts'
+import { COPIED_TEXT, copiedConversation, copyMessages } from '../../harness/many-messages.ts'
+import { done, failure, type InboxHarness } from './harness.ts'
 
 /** The budget of a page, as PL-23 says it. */
 const PAGE_BYTES = 1024 * 1024
@@ -49,6 +50,41 @@ export function pageTests(harness: InboxHarness): void {
     )
     const lean = await harness.local.reception.list({ workspaceId: id, limit: 50, artifacts: false })
     assert.deepEqual([lean.tasks.length, lean.next, lean.tasks[0]?.artifacts], [6, undefined, undefined])
+  })
+
+  test('RE-16 PL-23 a list of tasks counts and looks at 10,000 tasks at most, and its cursor goes on', async () => {
+    const id = await harness.workspace()
+    const old = await harness.local.reception.admit(letterTo(id, { principal: 'token:ana', text: 'old' }))
+    const { taskId } = await harness.local.reception.admit(letterTo(id, { text: COPIED_TEXT }))
+    await harness.withWorker(id, async (worker) => {
+      for (const text of ['one', 'two']) await harness.local.inbox.settle(await worker.lease(), done(text))
+    })
+    await harness.sql('update tasks set updated_at = 1000 where id = $1', old.taskId)
+    await copyMessages(harness.store, { taskId, count: 10_050 })
+    const list = (query: Partial<TaskQuery>) =>
+      harness.local.reception.list({ workspaceId: id, limit: 50, historyLength: 0, artifacts: false, ...query })
+    const all = await list({})
+    assert.deepEqual([all.tasks.length, all.tasks[0]?.id, all.total], [50, taskId, 10_000])
+    assert.equal((await list({ ...(all.next && { after: all.next }) })).tasks.length, 50)
+    // The oldest tasks are behind the first 10,000: a filter finds them on the second page, each once.
+    const pagesOf = async (query: Partial<TaskQuery>) => {
+      const pages: number[] = []
+      const ids = new Set<string>()
+      for (let after: TaskQuery['after'], page = await list(query); ; page = await list({ ...query, after })) {
+        pages.push(page.tasks.length)
+        for (const task of page.tasks) ids.add(task.id)
+        if (page.next === undefined) return { pages, ids }
+        after = page.next
+      }
+    }
+    const oldest = await pagesOf({ contextId: copiedConversation(0) })
+    assert.deepEqual([oldest.pages, oldest.ids.size], [[0, 10], 10])
+    const own = await pagesOf({ principal: 'token:ana' })
+    assert.deepEqual([own.pages, [...own.ids]], [[0, 1], [old.taskId]])
+    const failed = await pagesOf({ state: 'TASK_STATE_FAILED' })
+    assert.deepEqual(failed.pages, [0, 0])
+    const recent = await list({ contextId: copiedConversation(1004) })
+    assert.deepEqual([recent.tasks.length, recent.total], [10, 10])
   })
 
   test('PL-23 one artifact is read without the others, and in its newest version', async () => {
