@@ -5,7 +5,7 @@
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { readReply } from '../../src/inbox/read/reply-format.ts'
+import { readReply } from '../../src/protocol/stored-reply.ts'
 import type { SentMessage } from './client-load.ts'
 import type { Database, DatabaseRow } from './database.ts'
 

@@ -5,12 +5,12 @@
  */
 import { restoreEnvelope } from '../../protocol/envelope.ts'
 import type { Sender } from '../../protocol/request.ts'
+import { readReplyIfWhole } from '../../protocol/stored-reply.ts'
 import { readTimeCursor, writeTimeCursor } from '../../store/page-budget.ts'
 import { type Store, sql, type Transaction } from '../../store/store.ts'
 import type { ConversationPage, ConversationQuery, ConversationSummary, Conversations } from '../readers.ts'
 import { type ChatStateRow, chatStateOf } from './chat-state.ts'
 import { readChat } from './conversation-messages.ts'
-import { readReplyIfWhole } from './reply-format.ts'
 import { truncate } from './truncate.ts'
 
 /** Tasks that one page looks at. */

@@ -4,12 +4,12 @@
  * that asks for "after N" never misses a row that committed late.
  */
 import type { Part, TaskState } from '../../protocol/a2a.ts'
+import { DAMAGED, readReplyIfWhole, type StoredReply } from '../../protocol/stored-reply.ts'
 import { createByteBudget, FOLLOW_BYTES_MAX, withinPage } from '../../store/page-budget.ts'
 import { type Statement, sql, statement, type Transaction } from '../../store/store.ts'
 import type { TurnEvent } from '../inbox.ts'
 import type { Answerer, AskDecision } from '../owners.ts'
 import type { StatusMessage } from '../settle/status-message.ts'
-import { DAMAGED, readReplyIfWhole, type StoredReply } from './reply-format.ts'
 
 export type LogItem =
   | ({ readonly t: 'status'; readonly state: TaskState } & Partial<StatusMessage>)

@@ -7,11 +7,11 @@
 import { createHash, hash } from 'node:crypto'
 import type { MessageContent, Part, StreamResponse } from '../../protocol/a2a.ts'
 import { isBareText } from '../../protocol/merge-artifact.ts'
+import type { StoredReply } from '../../protocol/stored-reply.ts'
 import type { Transaction } from '../../store/store.ts'
 import type { LogEntry, TurnEvent } from '../inbox.ts'
 import { type TaskIds, toAgentMessage } from '../settle/status-message.ts'
 import { DAMAGED_REPLY, type LogItem, readItems, type TaskLogRow } from './event-log.ts'
-import type { StoredReply } from './reply-format.ts'
 
 export interface LogWire {
   /** The messages of these rows whose earlier events decide what the rows become, and that it has not seen. */

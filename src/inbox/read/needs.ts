@@ -4,6 +4,7 @@
  */
 import type { Part } from '../../protocol/a2a.ts'
 import { restoreEnvelope } from '../../protocol/envelope.ts'
+import { DAMAGED } from '../../protocol/stored-reply.ts'
 import { readTimeCursor, type TimeCursor, withinPage, writeTimeCursor } from '../../store/page-budget.ts'
 import { type Store, sql, type Transaction, type Value } from '../../store/store.ts'
 import type {
@@ -17,7 +18,6 @@ import type {
   PendingAsks,
 } from '../owners.ts'
 import type { StatusMessage } from '../settle/status-message.ts'
-import { DAMAGED } from './reply-format.ts'
 import { TEXT_CHARACTERS_MAX, truncate } from './truncate.ts'
 import { DAY_MS } from './usage.ts'
 

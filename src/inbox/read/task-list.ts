@@ -3,11 +3,11 @@
  * repeats one. A list costs the same however many tasks a workspace has: a page looks at a bounded number of tasks.
  */
 import type { Task } from '../../protocol/a2a.ts'
+import { isReplyDamaged } from '../../protocol/stored-reply.ts'
 import { PAGE_BYTES_MAX } from '../../store/page-budget.ts'
 import { sql, type Transaction, type Value } from '../../store/store.ts'
 import type { TaskPage, TaskQuery, TaskView } from '../inbox.ts'
 import { principalCondition } from './principals.ts'
-import { isReplyDamaged } from './reply-format.ts'
 import { messagesOfTask } from './task-messages.ts'
 import { readTask } from './tasks.ts'
 

@@ -2,6 +2,7 @@
 import { MoleculeError } from '../../errors.ts'
 import { type Artifact, isFinal, type Message, type Task, type TaskState } from '../../protocol/a2a.ts'
 import { restoreEnvelope } from '../../protocol/envelope.ts'
+import { readReply, type StoredReply } from '../../protocol/stored-reply.ts'
 import { PAGE_BYTES_MAX } from '../../store/page-budget.ts'
 import { sql, type Transaction } from '../../store/store.ts'
 import type { TaskSnapshot, TaskView } from '../inbox.ts'
@@ -9,7 +10,6 @@ import { type StatusMessage, type TaskIds, toAgentMessage } from '../settle/stat
 import { replyArtifactId } from './log-wire.ts'
 import { partialArtifacts } from './partial-artifacts.ts'
 import { coversPrincipal } from './principals.ts'
-import { readReply, type StoredReply } from './reply-format.ts'
 import { messagesOfTask } from './task-messages.ts'
 import { whyWaiting } from './why-waiting.ts'
 

@@ -1,12 +1,12 @@
 /** What each outcome does to its message and its task. Runs inside the settle transaction only. */
 import type { MessageContent, Part, TaskState } from '../../protocol/a2a.ts'
+import { type StoredReply, writeReply } from '../../protocol/stored-reply.ts'
 import { type Statement, statement, type Transaction } from '../../store/store.ts'
 import { closeAsks, voidAsks } from '../ask/close-asks.ts'
 import type { KeepSession } from '../context.ts'
 import { type AddressedMessage, deliveryStatements } from '../deliver/delivery-rows.ts'
 import type { LeaseKey, NumberedEvents, Outcome } from '../inbox.ts'
 import type { LogItem } from '../read/event-log.ts'
-import { type StoredReply, writeReply } from '../read/reply-format.ts'
 import { failTask } from './fail-task.ts'
 import { retryStatus, type StatusMessage, statusMessageOf, withoutDetail } from './status-message.ts'
 import { setTaskState, type TaskResult } from './task-state.ts'

@@ -1,7 +1,7 @@
 /** Writes a task's state. The last settle of a task also hands its result to the callers that wait in this process. */
 import type { TaskState } from '../../protocol/a2a.ts'
+import type { StoredReply } from '../../protocol/stored-reply.ts'
 import { type Statement, statement } from '../../store/store.ts'
-import type { StoredReply } from '../read/reply-format.ts'
 import type { StatusMessage } from './status-message.ts'
 
 /** The final task states, as a list for SQL. */

@@ -5,10 +5,10 @@
 import type { Clock } from '../../clock.ts'
 import { MoleculeError } from '../../errors.ts'
 import type { Log } from '../../log.ts'
+import { isReplyDamaged, isWhole } from '../../protocol/stored-reply.ts'
 import { withinPage } from '../../store/page-budget.ts'
 import { type Store, sql, type Transaction } from '../../store/store.ts'
 import type { DamagedReplies } from '../owners.ts'
-import { isReplyDamaged, isWhole } from '../read/reply-format.ts'
 
 /** Replies of one slice: a sweep reads one slice, so a million messages take seven hours. */
 const SLICE_ROWS_MAX = 200

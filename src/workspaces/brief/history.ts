@@ -3,11 +3,12 @@
  * no query. The stored history is used if there is one, else the history that the client sent with its message: the
  * conversation began elsewhere.
  */
-import type { Artifact, Message, Part, Role } from '../../protocol/a2a.ts'
+import type { Message, Part, Role } from '../../protocol/a2a.ts'
 import type { Brief } from '../../protocol/brief.ts'
 import { type Envelope, restoreEnvelope } from '../../protocol/envelope.ts'
 import { isJsonObject } from '../../protocol/json.ts'
 import { readPart } from '../../protocol/part.ts'
+import { readReplyIfWhole } from '../../protocol/stored-reply.ts'
 import { type Store, sql, type Transaction } from '../../store/store.ts'
 
 export const MESSAGES_MAX = 20
@@ -72,13 +73,14 @@ const MISSING_REPLIES: Readonly<Record<string, string>> = {
 
 /** The message and its reply. */
 export function exchangeOf({ id, state, envelope, reply }: HistoryRow): readonly [Message, Message] {
-  const parts = reply === null ? [{ text: MISSING_REPLIES[state] ?? '' }] : replyParts(reply)
+  const parts = reply === null ? [{ text: MISSING_REPLIES[state] ?? '' }] : replyParts(reply, id)
   return [restoreEnvelope(envelope).message, { messageId: `${id}.reply`, role: 'ROLE_AGENT', parts }]
 }
 
-function replyParts(reply: string): readonly Part[] {
-  const { parts, artifacts } = JSON.parse(reply) as { parts: readonly Part[]; artifacts: readonly Artifact[] }
-  return [...artifacts.flatMap((artifact) => artifact.parts), ...parts]
+function replyParts(text: string, messageId: string): readonly Part[] {
+  const reply = readReplyIfWhole(text, messageId)
+  if (reply === undefined) return [{ text: '(The stored answer of this turn is damaged.)' }]
+  return [...reply.artifacts.flatMap((artifact) => artifact.parts), ...reply.parts]
 }
 
 /** `params.metadata.history` of the client's request. Entries that are not valid are skipped. */

@@ -4,8 +4,8 @@
  */
 import assert from 'node:assert/strict'
 import { workspaceId } from '../../../src/ids.ts'
-import { readReply } from '../../../src/inbox/read/reply-format.ts'
 import { restoreEnvelope } from '../../../src/protocol/envelope.ts'
+import { readReply } from '../../../src/protocol/stored-reply.ts'
 import { type Store, sql } from '../../../src/store/store.ts'
 import {
   createModel,

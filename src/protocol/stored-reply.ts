@@ -4,8 +4,8 @@
  * checked each time it is read. A text that begins with `{` is of schema 27 or earlier and has no checksum.
  */
 import { crc32 } from 'node:zlib'
-import { MoleculeError } from '../../errors.ts'
-import type { Artifact, Metadata, Part } from '../../protocol/a2a.ts'
+import { MoleculeError } from '../errors.ts'
+import type { Artifact, Metadata, Part } from './a2a.ts'
 
 /** The reply as it is stored with its message. */
 export interface StoredReply {
